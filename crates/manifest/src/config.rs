@@ -1,0 +1,100 @@
+//! The system description as the kernel reads it: [`System`] is made from a checked manifest by `ainori build` and
+//! decoded once at boot.
+use alloc::{string::String, vec::Vec};
+use serde::{Deserialize, Serialize};
+
+/// Most vCPUs in one system: a set of them fits one machine word.
+pub const MAX_VCPUS: usize = 64;
+/// Most harts that the hypervisor runs on.
+pub const MAX_HARTS: usize = 16;
+/// Most guests in one system.
+pub const MAX_GUESTS: usize = 16;
+/// vCPU priorities are `0..PRIORITIES`; the higher number goes first.
+pub const PRIORITIES: u8 = 32;
+/// Where a guest's memory starts in its own physical address space, as on most RISC-V boards.
+pub const GUEST_MEMORY_BASE: u64 = 0x8000_0000;
+
+/// One system: everything that runs on a board together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct System {
+    /// Name for people.
+    pub name: String,
+    /// Scheduling policy.
+    pub policy: Policy,
+    /// The guests, in the order of the manifest.
+    pub guests: Vec<Guest>,
+    /// Index in [`Self::guests`] of the one that gets what is typed on the console.
+    pub console_input: Option<u32>,
+    /// What is traced.
+    pub trace: Trace,
+}
+
+/// A scheduling policy: a preset of the scheduler crate by name, with its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    /// One of the scheduler crate's presets.
+    pub preset: String,
+    /// Round-robin quantum among vCPUs of equal priority, in microseconds. At least 100.
+    pub quantum_us: u32,
+}
+
+/// Tracing of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trace {
+    /// Bit mask of record kinds (see the trace crate); 0 records nothing.
+    pub mask: u32,
+    /// Records that each core's ring holds. A power of two, or 0 for no ring.
+    pub records: u32,
+}
+
+/// How a guest is loaded and entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// A RISC-V Linux `Image` (it starts with the boot header of the kernel's `Documentation/arch/riscv/boot-image-header.rst`).
+    Linux,
+    /// A statically linked ELF for S-mode, linked inside the guest's memory.
+    Elf,
+}
+
+/// Bytes of a file in the bootable image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payload {
+    /// Offset from the start of the blob; a multiple of 4096.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+/// One guest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Guest {
+    /// Name for people; marks its console lines. `[a-z0-9-]+`, at most 16 characters.
+    pub name: String,
+    /// What `image` is.
+    pub kind: Kind,
+    /// The guest's program.
+    pub image: Payload,
+    /// Initial RAM disk (Linux).
+    pub initrd: Option<Payload>,
+    /// Kernel command line, given as `/chosen/bootargs`.
+    pub args: String,
+    /// Size of its memory in bytes; a multiple of 2 MiB. It starts at [`GUEST_MEMORY_BASE`] in the guest's eyes.
+    pub memory: u64,
+    /// Its vCPUs; the index is the guest's hart id.
+    pub vcpus: Vec<Vcpu>,
+    /// Priority of its vCPUs, `0..PRIORITIES`; the higher goes first.
+    pub priority: u8,
+    /// Devices of the board that this guest alone uses: paths in the board's device tree.
+    pub devices: Vec<String>,
+    /// The run does not wait for this guest to finish.
+    pub background: bool,
+}
+
+/// One vCPU: where it may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vcpu {
+    /// Hart (board hart id) that owns it at the start.
+    pub home: u32,
+    /// Set of board hart ids that it may move to; contains `home`.
+    pub harts: u64,
+}

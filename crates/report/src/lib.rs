@@ -1,0 +1,157 @@
+//! What the hypervisor tells of a run.
+//!
+//! Everything leaves the machine through one serial line, as lines `MARK| TEXT`: the mark is a guest's name, or
+//! [`MARK`] for the hypervisor itself. A hypervisor line whose text starts with [`PREFIX`] holds one JSON [`Record`]:
+//! that is how `ainori run` learns what happened, and how a log of a real board can be read afterwards.
+//! A guest that wants its own result in the report prints a line that starts with [`GUEST_PREFIX`], then a JSON object.
+#![no_std]
+extern crate alloc;
+
+use alloc::{borrow::Cow, collections::BTreeMap, string::String, vec::Vec};
+use serde::{Deserialize, Serialize};
+
+/// Mark of the hypervisor's own lines. No guest may have this name.
+pub const MARK: &str = "ainori";
+/// Separates the mark of a line from its text.
+pub const SEPARATOR: &str = "| ";
+/// Starts the text of a hypervisor line that holds a [`Record`].
+pub const PREFIX: &str = "@record ";
+/// Starts a guest's line that holds a JSON object for the report, e.g. `@result {"hackbench_s":0.31}`.
+/// The key `ok` with the value `false` says that the guest did not do its job.
+pub const GUEST_PREFIX: &str = "@result ";
+
+/// One thing that the hypervisor reports.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "kebab-case")]
+pub enum Record {
+    /// The board, once, before the first guest starts.
+    Board(Board),
+    /// A guest stopped; written when it happens.
+    Stopped(Stopped),
+    /// Counters of one vCPU; written at the end.
+    Vcpu(VcpuStats),
+    /// Counters of one core; written at the end.
+    Core(CoreStats),
+    /// The last record.
+    End(End),
+}
+
+/// What the hypervisor learnt of the board.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Board {
+    /// `model` of the device tree.
+    pub model: String,
+    /// Harts that run the hypervisor.
+    pub harts: u32,
+    /// Main memory in bytes.
+    pub memory: u64,
+    /// Ticks of `time` per second.
+    pub timebase_hz: u64,
+    /// Bytes of memory the hypervisor took for itself at boot (image, stacks, tables, trace rings).
+    pub hypervisor_bytes: u64,
+}
+
+/// Why a guest stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// SBI system reset, type shutdown, reason none.
+    Shutdown,
+    /// SBI system reset, type reboot, reason none. A guest is not started again; it counts as done.
+    Reboot,
+    /// SBI system reset with reason "system failure", or a reason of the guest's own.
+    Failure,
+    /// The guest did what it may not do; see [`Stopped::fault`].
+    Fault,
+    /// Every vCPU of the guest stopped itself (SBI HSM), so none can start another.
+    AllHartsStopped,
+}
+
+/// The end of a guest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// The guest's name.
+    pub guest: String,
+    /// Index of the vCPU that caused the stop.
+    pub vcpu: u32,
+    /// Why.
+    pub reason: StopReason,
+    /// `time` when it happened, ticks since boot.
+    pub time: u64,
+    /// Set for [`StopReason::Fault`].
+    pub fault: Option<Fault>,
+}
+
+/// What a guest did wrong, with its registers at that moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fault {
+    /// In words, e.g. "store to guest-physical address that is not the guest's".
+    pub what: Cow<'static, str>,
+    /// Guest virtual address of the instruction.
+    pub pc: u64,
+    /// `scause` as the hypervisor saw it.
+    pub cause: u64,
+    /// Guest-physical address if the fault has one, else `stval`.
+    pub address: u64,
+    /// The instruction's bits if they could be read, else 0.
+    pub instruction: u32,
+    /// Privilege mode the guest was in: `VS` or `VU`.
+    pub mode: Cow<'static, str>,
+    /// `x0` to `x31`.
+    pub x: Vec<u64>,
+    /// Supervisor CSRs of the guest by name: `vsstatus`, `vstvec`, `vsepc`, `vscause`, `vstval`, `vsatp`.
+    pub csr: BTreeMap<Cow<'static, str>, u64>,
+}
+
+/// Counters of a vCPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VcpuStats {
+    /// The guest's name.
+    pub guest: String,
+    /// Index within the guest.
+    pub vcpu: u32,
+    /// Core that owned it at the end.
+    pub core: u32,
+    /// Exits to the hypervisor by cause, e.g. `"sbi-ipi": 12`, `"wfi": 3`. Causes that did not occur are left out.
+    pub exits: BTreeMap<Cow<'static, str>, u64>,
+    /// Times that the vCPU was given its core.
+    pub dispatches: u64,
+    /// Times that it lost the core to another vCPU while it could run.
+    pub preemptions: u64,
+    /// Times that it changed its core.
+    pub migrations: u64,
+    /// Time it was running, in ticks of `time`.
+    pub running: u64,
+}
+
+/// Counters of a core.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreStats {
+    /// Dense index.
+    pub core: u32,
+    /// Hart id of the board.
+    pub hart: u64,
+    /// Interrupts that the hypervisor took, by cause.
+    pub interrupts: BTreeMap<Cow<'static, str>, u64>,
+    /// World switches (another vCPU than before entered).
+    pub switches: u64,
+    /// Messages taken from other cores.
+    pub messages: u64,
+    /// Physical IPIs sent to other cores.
+    pub ipis_sent: u64,
+    /// IPIs that were not needed, since the receiver would look anyway.
+    pub ipis_saved: u64,
+    /// Time without any vCPU to run, in ticks of `time`.
+    pub idle: u64,
+    /// Longest time the core was inside the hypervisor with interrupts off, in ticks of `time`.
+    pub longest_stretch: u64,
+    /// Cause of the trap that began [`Self::longest_stretch`].
+    pub longest_stretch_cause: Cow<'static, str>,
+}
+
+/// The end of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// `time` at the end, ticks since boot.
+    pub time: u64,
+}
