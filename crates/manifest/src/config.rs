@@ -13,6 +13,10 @@ pub const MAX_GUESTS: usize = 16;
 pub const PRIORITIES: u8 = 32;
 /// Where a guest's memory starts in its own physical address space, as on most RISC-V boards.
 pub const GUEST_MEMORY_BASE: u64 = 0x8000_0000;
+/// A guest's memory is a multiple of this many bytes: one leaf of the second level of its stage-2 table.
+pub const GUEST_MEMORY_ALIGN: u64 = 2 << 20;
+/// Shortest round-robin quantum in microseconds: below it, switching would take a noticeable share.
+pub const MIN_QUANTUM_US: u32 = 100;
 
 /// One system: everything that runs on a board together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,7 +38,7 @@ pub struct System {
 pub struct Policy {
     /// One of the scheduler crate's presets.
     pub preset: String,
-    /// Round-robin quantum among vCPUs of equal priority, in microseconds. At least 100.
+    /// Round-robin quantum among vCPUs of equal priority, in microseconds. At least [`MIN_QUANTUM_US`].
     pub quantum_us: u32,
 }
 
@@ -78,7 +82,7 @@ pub struct Guest {
     pub initrd: Option<Payload>,
     /// Kernel command line, given as `/chosen/bootargs`.
     pub args: String,
-    /// Size of its memory in bytes; a multiple of 2 MiB. It starts at [`GUEST_MEMORY_BASE`] in the guest's eyes.
+    /// Size of its memory in bytes; a multiple of [`GUEST_MEMORY_ALIGN`]. It starts at [`GUEST_MEMORY_BASE`] in the guest's eyes.
     pub memory: u64,
     /// Its vCPUs; the index is the guest's hart id.
     pub vcpus: Vec<Vcpu>,
