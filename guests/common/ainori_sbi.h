@@ -1,0 +1,11 @@
+/* Ainori's SBI vendor extension. A guest may use it; none has to. Probe for it first (sbi_probe): another SBI
+ * implementation does not have it, and a manifest may withhold it. */
+#pragma once
+
+/* "AIN" in the vendor range 0x09000000 to 0x09ffffff. */
+#define AINORI_EID 0x0941494e
+
+/* Gives the hart to the next vCPU of the same priority, if there is one. No arguments; always succeeds. */
+#define AINORI_YIELD 0
+/* Writes a mark into the hypervisor's trace. a0: any value, shown in the trace beside the vCPU. */
+#define AINORI_MARK  1

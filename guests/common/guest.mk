@@ -1,0 +1,36 @@
+# What every bare-metal guest shares: tools, flags, start code. A guest's Makefile sets
+#   OUT    folder for its ELF files and objects
+# and includes this file. Paths are absolute, so a Makefile may be called from anywhere.
+
+COMMON := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+CROSS  ?= riscv64-unknown-elf-
+CC     := $(CROSS)gcc
+
+# -misa-spec=2.2: the base set includes the CSR and fence.i instructions, so that gcc 12 finds its rv64gc libraries.
+# The C code does no floating point; lp64d is the ABI of those libraries.
+CFLAGS  := -march=rv64gc -misa-spec=2.2 -mabi=lp64d -mcmodel=medany --specs=picolibc.specs -std=gnu11 -ffreestanding \
+           -O2 -g -Wall -Wextra -Wmissing-prototypes -ffunction-sections -fdata-sections -fno-pic -I$(COMMON)
+LDFLAGS := -nostartfiles -static -T$(COMMON)/link.ld -Wl,--gc-sections -Wl,--build-id=none
+
+COMMON_OBJECTS := $(addprefix $(OUT)/obj/common/,entry.o start.o trap_entry.o trap.o console.o fdt.o machine.o args.o histogram.o)
+
+.SUFFIXES:
+.SECONDARY:
+
+# Objects are built again when this file changes too: the flags are here.
+RULES := $(COMMON)/guest.mk
+
+$(OUT)/obj/common/%.o: $(COMMON)/%.c $(RULES)
+	@mkdir -p $(@D)
+	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(OUT)/obj/common/%.o: $(COMMON)/%.S $(RULES)
+	@mkdir -p $(@D)
+	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# $(call link,OBJECTS): links the target and says so in one line.
+define link
+@mkdir -p $(@D)
+@$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(1)
+@echo "  built $(notdir $@)"
+endef

@@ -1,0 +1,53 @@
+/* The demo's tasks and what they share. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include "FreeRTOS.h"
+#include "task.h"
+#include "histogram.h"
+
+/* From bootargs; README.md says what they mean. */
+struct parameters {
+    uint64_t period_us;
+    uint64_t periods;
+    uint64_t burn_percent;
+    uint64_t burn_period_us;
+    uint64_t report_ms;
+    uint64_t seed;
+    bool forever;
+    bool marks;
+    uint64_t tick_us; /* not given: the longest that divides both periods, at most 1 ms */
+};
+extern struct parameters parameters;
+
+/* What was measured. The periodic task and the tick handler write it until `over`. */
+struct measurement {
+    struct histogram delay;         /* from a period's deadline to the task's first instruction */
+    struct histogram handler_delay; /* from a tick's deadline to the tick handler's first statement */
+    uint64_t missed;                /* periods whose job began after the next deadline */
+    uint64_t tick_interrupts;
+    uint64_t last_tick;             /* `time` at the start of the last of their handlers */
+    bool over;                      /* `periods` jobs have run: nothing changes any more */
+};
+extern struct measurement measurement;
+
+/* Priorities. The idle task has 0. */
+enum { PRIORITY_BURNER = 1, PRIORITY_REPORTER = 2, PRIORITY_PERIODIC = 3 };
+
+/* Creates the task that records its own wake-up delays. */
+void periodic_create(void);
+/* What it has seen since the last call: for the live line. */
+struct progress {
+    uint64_t periods; /* since the start */
+    uint64_t missed;  /* since the start */
+    uint64_t worst;   /* delay since the last call, ticks of `time` */
+};
+struct progress periodic_progress(void);
+
+/* Creates the task that takes a share of the hart, if bootargs ask for one. */
+void burner_create(void);
+
+/* Creates the task that prints. */
+void reporter_create(void);
+/* Wakes it: there is something to tell. */
+void reporter_wake(void);
