@@ -2,7 +2,7 @@
 //!
 //! A *manifest* is a TOML file that says what runs on a board: guests, their vCPUs, memory and devices, and the policy
 //! that shares the harts among them. `docs/` has its reference. This crate reads and checks manifests on the host
-//! (`host::Manifest`), and defines what the hypervisor sees of them: [`config::System`], carried in a
+//! (`Manifest::load`), and defines what the hypervisor sees of them: [`config::System`], carried in a
 //! [`blob`] behind the hypervisor's own image.
 //!
 //! Without the feature `host` (default) the crate is `no_std` and holds only what the hypervisor needs.
@@ -11,3 +11,8 @@ extern crate alloc;
 
 pub mod blob;
 pub mod config;
+#[cfg(feature = "host")]
+mod host;
+
+#[cfg(feature = "host")]
+pub use host::{Board, Finding, Findings, GuestPaths, Manifest, Place, Span, show_size};

@@ -1,0 +1,84 @@
+//! Manifests on the host: read, checked, ready to be built into an image.
+mod boards;
+mod findings;
+mod images;
+mod reader;
+mod rules;
+mod schema;
+mod trace_masks;
+mod units;
+
+pub use findings::{Finding, Findings, Place, Span};
+pub use units::show_size;
+
+use crate::config::System;
+use schema::Draft;
+use serde::Serialize;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// A manifest that keeps all rules.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Manifest {
+    /// The system. Its payloads have their lengths, but no offsets yet: [`crate::blob::encode`] places them.
+    pub system: System,
+    /// The board that the system is for.
+    pub board: Board,
+    /// Each guest's files, in the order of the guests.
+    pub files: Vec<GuestPaths>,
+}
+
+/// The board of a manifest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Board {
+    /// Kind of board, e.g. `qemu-virt`.
+    pub machine: String,
+    /// CPU model with its properties as QEMU takes it, e.g. `rv64,v=true`.
+    pub cpu: String,
+    /// Number of harts; their ids are `0..harts`.
+    pub harts: u32,
+    /// Main memory in bytes.
+    pub memory: u64,
+}
+
+/// Where a guest's files are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GuestPaths {
+    /// The guest's program.
+    pub image: PathBuf,
+    /// Initial RAM disk.
+    pub initrd: Option<PathBuf>,
+}
+
+impl Manifest {
+    /// Reads and checks a manifest and the guest images that it names. All errors are found at once.
+    pub fn load(path: &Path) -> Result<Self, Box<Findings>> {
+        let file = path.display().to_string();
+        let text = fs::read_to_string(path).map_err(|error| {
+            let finding = Finding::of_file(format!("the manifest {file} can't be read: {error}"))
+                .help("give the path of a TOML file; this project's own are in systems/");
+            Box::new(Findings::new(&file, "", vec![finding]))
+        })?;
+        let name = path.file_stem().map_or_else(|| "system".into(), |stem| stem.to_string_lossy());
+        Self::parse(&file, &text, path.parent().unwrap_or(Path::new(".")), &name)
+    }
+
+    /// Checks the text of a manifest. `file` names it in messages, paths in it are relative to `directory`, and
+    /// `name` is the system's if the text gives none.
+    pub fn parse(file: &str, text: &str, directory: &Path, name: &str) -> Result<Self, Box<Findings>> {
+        let mut findings = Vec::new();
+        let draft = Draft::read(text, &mut findings);
+        match rules::check(&draft, directory, name, &mut findings) {
+            Some(manifest) if findings.is_empty() => Ok(manifest),
+            _ => {
+                assert!(!findings.is_empty(), "a manifest without findings is complete");
+                Err(Box::new(Findings::new(file, text, findings)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! What the checks find wrong, with the place in the manifest.
+use core::{fmt, ops::Range};
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use std::sync::Arc;
+
+/// Bytes of the manifest's text.
+pub type Span = Range<usize>;
+
+/// One thing that is wrong: what, where, and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What is wrong, in one line.
+    pub message: String,
+    /// Where: the main place first, then others that matter (e.g. the other owner of a device).
+    pub places: Vec<Place>,
+    /// What would be right, or what to do.
+    pub help: Option<String>,
+}
+
+/// A place in the manifest, and what it has to do with the finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Bytes of the text.
+    pub span: Span,
+    /// A few words beside the mark.
+    pub text: String,
+}
+
+impl Finding {
+    /// A finding at one place.
+    pub fn at(span: Span, message: impl Into<String>) -> Self {
+        Self { message: message.into(), places: Vec::new(), help: None }.and(span, "here")
+    }
+
+    /// A finding about the file as a whole.
+    pub fn of_file(message: impl Into<String>) -> Self {
+        Self { message: message.into(), places: Vec::new(), help: None }
+    }
+
+    /// Adds another place.
+    pub fn and(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.places.push(Place { span, text: text.into() });
+        self
+    }
+
+    /// Says more about the main place than "here".
+    pub fn saying(mut self, text: impl Into<String>) -> Self {
+        if let Some(place) = self.places.first_mut() {
+            place.text = text.into();
+        }
+        self
+    }
+
+    /// Says what would be right.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl core::error::Error for Finding {}
+
+impl Diagnostic for Finding {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        if self.places.is_empty() {
+            return None;
+        }
+        Some(Box::new(self.places.iter().enumerate().map(|(index, place)| {
+            let text = Some(place.text.clone());
+            match index {
+                0 => LabeledSpan::new_primary_with_span(text, place.span.clone()),
+                _ => LabeledSpan::new_with_span(text, place.span.clone()),
+            }
+        })))
+    }
+}
+
+/// Everything that is wrong with one manifest; never empty.
+#[derive(Debug, Clone)]
+pub struct Findings {
+    /// Path of the manifest as the user gave it.
+    pub file: String,
+    source: NamedSource<Arc<str>>,
+    list: Vec<Finding>,
+}
+
+impl Findings {
+    /// Sorts the findings by place.
+    pub(super) fn new(file: &str, text: &str, mut list: Vec<Finding>) -> Self {
+        list.sort_by_key(|finding| finding.places.first().map_or(0, |place| place.span.start));
+        let source = NamedSource::new(file, Arc::from(text)).with_language("TOML");
+        Self { file: file.into(), source, list }
+    }
+
+    /// The findings in the order of the manifest's lines.
+    pub fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.list.iter()
+    }
+
+    /// Line and column, both from 1, of a finding's main place; 1, 1 for one about the whole file. The column counts
+    /// characters.
+    pub fn position(&self, finding: &Finding) -> (usize, usize) {
+        let text: &str = self.source.inner();
+        let end = finding.places.first().map_or(0, |place| place.span.start);
+        let before = text.get(..end).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+}
+
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.list.len() {
+            1 => write!(f, "{} has an error", self.file),
+            count => write!(f, "{} has {count} errors", self.file),
+        }
+    }
+}
+
+impl core::error::Error for Findings {}
+
+impl Diagnostic for Findings {
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.list.iter().map(|finding| finding as &dyn Diagnostic)))
+    }
+}

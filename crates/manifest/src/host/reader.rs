@@ -1,0 +1,196 @@
+//! Reads TOML values into Rust's, keeping the place of each and collecting every error instead of stopping at the first.
+use super::findings::{Finding, Span};
+use super::units;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+/// A value and the place that it came from.
+#[derive(Debug, Clone)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A type that a TOML value can be read as.
+pub trait FromToml: Sized {
+    /// What is expected, for messages: "a string, e.g. \"linux\"".
+    const EXPECTED: &'static str;
+
+    /// Reads the value; adds to `findings` what is wrong with it. A plain `None` without any finding means that the
+    /// type is wrong, which the caller reports.
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self>;
+}
+
+impl FromToml for String {
+    const EXPECTED: &'static str = "a string";
+
+    fn read(value: &DeValue<'_>, _: Span, _: &mut Vec<Finding>) -> Option<Self> {
+        value.as_str().map(Self::from)
+    }
+}
+
+impl FromToml for bool {
+    const EXPECTED: &'static str = "true or false";
+
+    fn read(value: &DeValue<'_>, _: Span, _: &mut Vec<Finding>) -> Option<Self> {
+        value.as_bool()
+    }
+}
+
+impl FromToml for u32 {
+    const EXPECTED: &'static str = "a whole number, 0 or more";
+
+    fn read(value: &DeValue<'_>, _: Span, _: &mut Vec<Finding>) -> Option<Self> {
+        let integer = value.as_integer()?;
+        Self::from_str_radix(integer.as_str(), integer.radix()).ok()
+    }
+}
+
+impl<T: FromToml> FromToml for Vec<At<T>> {
+    const EXPECTED: &'static str = "a list";
+
+    fn read(value: &DeValue<'_>, _: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        let items = value.as_array()?;
+        // An item that can't be read has been reported and is left out, so that the others are still checked.
+        Some(items.iter().filter_map(|item| read(item, "an item of the list", findings)).collect())
+    }
+}
+
+/// A size of memory in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Size(pub u64);
+
+impl FromToml for Size {
+    const EXPECTED: &'static str = "a size such as \"512MiB\"";
+
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        let text = value.as_str()?;
+        let report = |help| Finding::at(span, format!("{text:?} is not a size")).help(help);
+        units::size(text).map(Self).map_err(|help| findings.push(report(help))).ok()
+    }
+}
+
+/// A duration in microseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Micros(pub u64);
+
+impl FromToml for Micros {
+    const EXPECTED: &'static str = "a duration such as \"10ms\"";
+
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        let text = value.as_str()?;
+        let report = |help| Finding::at(span, format!("{text:?} is not a duration")).help(help);
+        units::duration_us(text).map(Self).map_err(|help| findings.push(report(help))).ok()
+    }
+}
+
+/// Reads one value; `what` names it in messages.
+fn read<T: FromToml>(value: &Spanned<DeValue<'_>>, what: &str, findings: &mut Vec<Finding>) -> Option<At<T>> {
+    let before = findings.len();
+    let span = value.span();
+    let result = T::read(value.get_ref(), span.clone(), findings);
+    if result.is_none() && findings.len() == before {
+        let kind = value.get_ref().type_str();
+        let found = match value.get_ref() {
+            DeValue::Integer(number) => format!("the integer {number}"),
+            _ => format!("{} {kind}", if kind.starts_with(['a', 'i']) { "an" } else { "a" }),
+        };
+        findings.push(
+            Finding::at(span.clone(), format!("{what} must be {}, not {found}", T::EXPECTED))
+                .saying(format!("expected {}", T::EXPECTED)),
+        );
+    }
+    result.map(|value| At { value, span })
+}
+
+/// A table of the manifest with the keys that it may have.
+pub struct Table<'a> {
+    entries: &'a DeTable<'a>,
+    /// Name for messages, e.g. `[board]`.
+    name: &'static str,
+    /// Where its header, or the inline table, stands.
+    pub span: Span,
+}
+
+impl<'a> Table<'a> {
+    /// Opens a table and reports the keys that are not in `keys`.
+    pub fn open(
+        entries: &'a DeTable<'a>,
+        span: Span,
+        name: &'static str,
+        keys: &[&str],
+        findings: &mut Vec<Finding>,
+    ) -> Self {
+        for key in entries.keys().filter(|key| !keys.contains(&key.get_ref().as_ref())) {
+            let known = key.get_ref();
+            findings.push(
+                Finding::at(key.span(), format!("{name} has no key `{known}`"))
+                    .saying("unknown key")
+                    .help(suggest(known, keys)),
+            );
+        }
+        Self { entries, name, span }
+    }
+
+    /// Opens a value that must be a table.
+    pub fn open_value(
+        value: &'a Spanned<DeValue<'a>>,
+        name: &'static str,
+        keys: &[&str],
+        findings: &mut Vec<Finding>,
+    ) -> Option<Self> {
+        match value.get_ref() {
+            DeValue::Table(entries) => Some(Self::open(entries, value.span(), name, keys, findings)),
+            other => {
+                let message = format!("{name} must be a table, not a value of type {}", other.type_str());
+                findings.push(Finding::at(value.span(), message).saying("expected a table"));
+                None
+            }
+        }
+    }
+
+    /// The raw value of a key.
+    pub fn get(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.entries.get(key)
+    }
+
+    /// The value of a key if it is there and can be read.
+    pub fn optional<T: FromToml>(&self, key: &str, findings: &mut Vec<Finding>) -> Option<At<T>> {
+        read(self.get(key)?, &format!("`{key}`"), findings)
+    }
+
+    /// The value of a key that must be there; `example` shows how it is written.
+    pub fn required<T: FromToml>(
+        &self,
+        key: &str,
+        example: &str,
+        findings: &mut Vec<Finding>,
+    ) -> Option<At<T>> {
+        if self.get(key).is_none() {
+            findings.push(
+                Finding::at(self.span.clone(), format!("{} needs the key `{key}`", self.name))
+                    .saying(format!("`{key}` is missing"))
+                    .help(format!("e.g. {key} = {example}")),
+            );
+        }
+        self.optional(key, findings)
+    }
+}
+
+/// The nearest of some names if it is near enough for a typing error, and in any case all names.
+pub fn suggest(found: &str, names: &[&str]) -> String {
+    let nearest = names
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(found, name), name))
+        .filter(|(distance, name)| *distance <= name.len().div_ceil(3))
+        .min();
+    let all = if names.is_empty() { "none".into() } else { names.join(", ") };
+    match nearest {
+        Some((_, name)) => format!("did you mean `{name}`? Known: {all}"),
+        None => format!("known: {all}"),
+    }
+}

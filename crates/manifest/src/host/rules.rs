@@ -1,0 +1,181 @@
+//! The rules that a manifest must keep, beyond each value's type. Every rule reports into the same list, and goes on.
+mod guest;
+mod sharing;
+
+use super::{
+    Board, GuestPaths, Manifest,
+    boards::{BOARDS, BoardKind},
+    findings::Finding,
+    reader::{At, Micros, suggest},
+    schema::{BoardDraft, Draft, TraceDraft},
+    trace_masks::MASKS,
+};
+use crate::config::{Guest, Kind, MIN_QUANTUM_US, Policy, System, Trace};
+use ainori_sched::{Preset, presets};
+use std::path::Path;
+
+/// Policy of a manifest that names none.
+const DEFAULT_PRESET: &str = "spumone";
+/// Quantum of a manifest that names none: long beside a world switch, short beside a person's patience.
+const DEFAULT_QUANTUM_US: u32 = 10_000;
+/// Longest quantum. A longer one is hardly meant, and starves equals.
+const MAX_QUANTUM_US: u64 = 10_000_000;
+/// Records per core when `[trace]` doesn't say.
+const DEFAULT_TRACE_RECORDS: u32 = 65_536;
+/// Most records per core: 16 bytes each, so 16 MiB.
+const MAX_TRACE_RECORDS: u32 = 1 << 20;
+
+/// What the rules for guests must know of the board, as far as it is known itself.
+#[derive(Clone, Copy)]
+struct BoardView {
+    kind: Option<&'static BoardKind>,
+    harts: Option<u32>,
+    memory: Option<u64>,
+}
+
+/// Checks everything. `directory` is the manifest's, `fallback_name` the system's name if the manifest has none.
+/// Returns a manifest if nothing is missing; it counts only if there are no findings.
+pub fn check(
+    draft: &Draft,
+    directory: &Path,
+    fallback_name: &str,
+    findings: &mut Vec<Finding>,
+) -> Option<Manifest> {
+    let (view, board) = check_board(&draft.board, findings);
+    let preset = check_preset(draft.preset.as_ref(), findings);
+    let quantum_us = check_quantum(draft.quantum.as_ref(), preset, findings);
+    let guests: Vec<Option<(Guest, GuestPaths)>> =
+        draft.guests.iter().map(|guest| guest::check(guest, view, directory, findings)).collect();
+    sharing::check(&draft.guests, &guests, view, preset, findings);
+    let console = check_console(draft, findings);
+    let trace = check_trace(draft.trace.as_ref(), findings);
+
+    let (guests, files): (Vec<_>, Vec<_>) =
+        guests.into_iter().collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let name = draft.name.as_ref().map_or(fallback_name, |name| &name.value).to_owned();
+    let default_input = guests.iter().position(|guest| guest.kind == Kind::Linux).unwrap_or(0);
+    let system = System {
+        name,
+        policy: Policy { preset: preset?.name.to_owned(), quantum_us },
+        guests,
+        console_input: u32::try_from(console.unwrap_or(default_input)).ok(),
+        trace,
+    };
+    Some(Manifest { system, board: board?, files })
+}
+
+fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, Option<Board>) {
+    let kind = draft.machine.as_ref().and_then(|machine| {
+        let kind = BOARDS.iter().find(|kind| kind.machine == machine.value);
+        if kind.is_none() {
+            let names: Vec<_> = BOARDS.iter().map(|kind| kind.machine).collect();
+            let message = format!("there is no board {:?}", machine.value);
+            findings.push(Finding::at(machine.span.clone(), message).help(suggest(&machine.value, &names)));
+        }
+        kind
+    });
+    let harts = draft.harts.as_ref().and_then(|harts| {
+        let allowed = kind.map_or(1..=crate::config::MAX_HARTS as u32, |kind| kind.harts.clone());
+        if allowed.contains(&harts.value) {
+            return Some(harts.value);
+        }
+        let message = format!("a board can't have {} harts", harts.value);
+        let help = format!("from {} to {} harts", allowed.start(), allowed.end());
+        findings.push(Finding::at(harts.span.clone(), message).help(help));
+        None
+    });
+    if let Some(cpu) = &draft.cpu {
+        if !cpu.value.starts_with("rv64") || cpu.value.contains(char::is_whitespace) {
+            let message = format!("{:?} is not a CPU for this board", cpu.value);
+            let help = "a 64-bit model of QEMU and its properties, e.g. \"rv64,v=true\"";
+            findings.push(Finding::at(cpu.span.clone(), message).help(help));
+        }
+    }
+    let memory = draft.memory.as_ref().map(|memory| memory.value.0);
+    let board = || {
+        let kind = kind?;
+        let cpu = draft.cpu.as_ref().map_or(kind.cpu, |cpu| &cpu.value).to_owned();
+        Some(Board { machine: kind.machine.to_owned(), cpu, harts: harts?, memory: memory? })
+    };
+    (BoardView { kind, harts, memory }, board())
+}
+
+fn check_preset(preset: Option<&At<String>>, findings: &mut Vec<Finding>) -> Option<&'static Preset> {
+    let wanted = preset.map_or(DEFAULT_PRESET, |preset| &preset.value);
+    let found = presets().iter().find(|known| known.name == wanted);
+    if let (None, Some(preset)) = (found, preset) {
+        let names: Vec<_> = presets().iter().map(|known| known.name).collect();
+        let message = format!("there is no policy {wanted:?}");
+        findings.push(Finding::at(preset.span.clone(), message).help(suggest(wanted, &names)));
+    }
+    found
+}
+
+fn check_quantum(quantum: Option<&At<Micros>>, preset: Option<&Preset>, findings: &mut Vec<Finding>) -> u32 {
+    let fixed_ms = preset.and_then(|preset| preset.fixed_quantum_ms);
+    let own = fixed_ms.map_or(DEFAULT_QUANTUM_US, |ms| ms * 1_000);
+    let Some(quantum) = quantum else { return own };
+    let mut report = |message: String, help: String| {
+        findings.push(Finding::at(quantum.span.clone(), message).help(help));
+    };
+    if let Some(ms) = fixed_ms {
+        report(format!("this policy has a quantum of its own, {ms} ms"), "remove the key".into());
+        return own;
+    }
+    let allowed = u64::from(MIN_QUANTUM_US)..=MAX_QUANTUM_US;
+    match u32::try_from(quantum.value.0) {
+        Ok(us) if allowed.contains(&quantum.value.0) => us,
+        _ => {
+            let range = format!("from {} us to {} s", allowed.start(), allowed.end() / 1_000_000);
+            report(format!("a quantum of {} us is out of range", quantum.value.0), range);
+            own
+        }
+    }
+}
+
+fn check_console(draft: &Draft, findings: &mut Vec<Finding>) -> Option<usize> {
+    let input = draft.console_input.as_ref()?;
+    let names: Vec<&str> =
+        draft.guests.iter().filter_map(|guest| Some(guest.name.as_ref()?.value.as_str())).collect();
+    let index = draft
+        .guests
+        .iter()
+        .position(|guest| guest.name.as_ref().is_some_and(|name| name.value == input.value));
+    if index.is_none() {
+        let message = format!("there is no guest {:?} to get the console's input", input.value);
+        findings.push(Finding::at(input.span.clone(), message).help(suggest(&input.value, &names)));
+    }
+    index
+}
+
+fn check_trace(draft: Option<&TraceDraft>, findings: &mut Vec<Finding>) -> Trace {
+    let Some(draft) = draft else { return Trace { mask: 0, records: 0 } };
+    let bits = |name: &str| MASKS.iter().find(|(known, _)| *known == name).map(|(_, bits)| *bits);
+    let mut mask = 0;
+    match &draft.mask {
+        None => mask = bits("default").unwrap_or_default(),
+        Some(list) => {
+            for name in &list.value {
+                match bits(&name.value) {
+                    Some(bits) => mask |= bits,
+                    None => {
+                        let names: Vec<_> = MASKS.iter().map(|(known, _)| *known).collect();
+                        let message = format!("there is no kind of trace record {:?}", name.value);
+                        let help = suggest(&name.value, &names);
+                        findings.push(Finding::at(name.span.clone(), message).help(help));
+                    }
+                }
+            }
+        }
+    }
+    let records = draft.records.as_ref().map_or(DEFAULT_TRACE_RECORDS, |records| {
+        let value = records.value;
+        if !value.is_power_of_two() || value > MAX_TRACE_RECORDS {
+            let message = format!("{value} trace records per core is not possible");
+            let help = format!("a power of two up to {MAX_TRACE_RECORDS}");
+            findings.push(Finding::at(records.span.clone(), message).help(help));
+        }
+        value
+    });
+    Trace { mask, records }
+}

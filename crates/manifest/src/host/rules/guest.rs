@@ -1,0 +1,268 @@
+//! Rules that concern one guest alone.
+use super::BoardView;
+use crate::config::{GUEST_MEMORY_ALIGN, Guest, Kind, MAX_VCPUS, PRIORITIES, Payload, Vcpu};
+use crate::host::{
+    GuestPaths,
+    findings::Finding,
+    images,
+    reader::{At, Size, suggest},
+    schema::GuestDraft,
+    units::show_size,
+};
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+/// Longest guest name: names stand before every console line.
+const MAX_NAME: usize = 16;
+/// Longest command line. Linux on RISC-V has 1024 bytes for it, with the NUL (COMMAND_LINE_SIZE).
+const MAX_ARGS: usize = 1023;
+/// Room behind a Linux kernel for its device tree and the alignment of its RAM disk.
+const LINUX_EXTRAS: u64 = 4 << 20;
+
+/// Checks one guest. Returns it if nothing is missing.
+pub fn check(
+    draft: &GuestDraft,
+    board: BoardView,
+    directory: &Path,
+    findings: &mut Vec<Finding>,
+) -> Option<(Guest, GuestPaths)> {
+    if let Some(name) = &draft.name {
+        check_name(name, findings);
+    }
+    let memory = draft.memory.as_ref().and_then(|memory| check_memory(memory, board, findings));
+    let args = draft.args.as_ref().map_or("", |args| &args.value);
+    if let Some(args) = &draft.args {
+        check_args(args, findings);
+    }
+    let priority = draft.priority.as_ref().map_or(Some(1), |priority| check_priority(priority, findings));
+    let vcpus = check_vcpus(draft, board, findings);
+    check_devices(draft, board, findings);
+
+    let image = draft.image.as_ref().and_then(|image| open(image, "image", directory, findings));
+    let initrd = draft.initrd.as_ref().and_then(|initrd| open(initrd, "initrd", directory, findings));
+    check_image(draft, image.as_ref(), initrd.as_ref(), memory, findings);
+
+    let payload = |file: &Opened| Payload { offset: 0, len: file.len };
+    let image = image?;
+    let guest = Guest {
+        name: draft.name.as_ref()?.value.clone(),
+        kind: draft.kind.as_ref()?.value,
+        image: payload(&image),
+        initrd: initrd.as_ref().map(payload),
+        args: args.to_owned(),
+        memory: memory?,
+        vcpus: vcpus?,
+        priority: priority?,
+        devices: draft.devices.iter().map(|device| device.value.clone()).collect(),
+        background: draft.background.as_ref().is_some_and(|background| background.value),
+    };
+    Some((guest, GuestPaths { image: image.path, initrd: initrd.map(|initrd| initrd.path) }))
+}
+
+fn check_name(name: &At<String>, findings: &mut Vec<Finding>) {
+    let text = &name.value;
+    let mut report = |message: String, help: &str| {
+        findings.push(Finding::at(name.span.clone(), message).help(help));
+    };
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if text.is_empty() || text.len() > MAX_NAME || !text.chars().all(allowed) {
+        report(
+            format!("{text:?} can't be a guest's name"),
+            "1 to 16 of a-z, 0-9 and -: it marks the guest's console lines",
+        );
+    } else if text == ainori_report::MARK {
+        report(format!("{text:?} marks the hypervisor's own console lines"), "choose another name");
+    }
+}
+
+fn check_memory(memory: &At<Size>, board: BoardView, findings: &mut Vec<Finding>) -> Option<u64> {
+    let bytes = memory.value.0;
+    let (message, help) = if bytes == 0 || bytes % GUEST_MEMORY_ALIGN != 0 {
+        let next = bytes.max(1).checked_next_multiple_of(GUEST_MEMORY_ALIGN);
+        let help =
+            next.map_or_else(|| "choose less".into(), |next| format!("the next is {}", show_size(next)));
+        (format!("a guest's memory must be a multiple of {}", show_size(GUEST_MEMORY_ALIGN)), help)
+    } else {
+        match board.memory {
+            Some(has) if bytes >= has => (
+                format!("a guest with {} doesn't fit a board with {}", show_size(bytes), show_size(has)),
+                "give the guest less, or the board more".into(),
+            ),
+            _ => return Some(bytes),
+        }
+    };
+    findings.push(Finding::at(memory.span.clone(), message).help(help));
+    None
+}
+
+fn check_args(args: &At<String>, findings: &mut Vec<Finding>) {
+    let text = &args.value;
+    if text.len() > MAX_ARGS {
+        let message = format!("the arguments have {} bytes", text.len());
+        findings.push(Finding::at(args.span.clone(), message).help(format!("at most {MAX_ARGS}")));
+    }
+    if text.contains(|c: char| c.is_control()) {
+        let message = "the arguments contain a control character";
+        findings.push(
+            Finding::at(args.span.clone(), message).help("write them on one line, separated by spaces"),
+        );
+    }
+}
+
+fn check_priority(priority: &At<u32>, findings: &mut Vec<Finding>) -> Option<u8> {
+    let valid = u8::try_from(priority.value).ok().filter(|value| *value < PRIORITIES);
+    if valid.is_none() {
+        let message = format!("there is no priority {}", priority.value);
+        let help = format!("from 0 to {}; the higher goes first", PRIORITIES - 1);
+        findings.push(Finding::at(priority.span.clone(), message).help(help));
+    }
+    valid
+}
+
+fn check_vcpus(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) -> Option<Vec<Vcpu>> {
+    let count = draft.vcpus.as_ref().map_or(1, |vcpus| vcpus.value);
+    if let Some(vcpus) = draft.vcpus.as_ref().filter(|_| !(1..=MAX_VCPUS as u32).contains(&count)) {
+        let message = format!("a guest can't have {count} vCPUs");
+        findings.push(Finding::at(vcpus.span.clone(), message).help(format!("from 1 to {MAX_VCPUS}")));
+        return None;
+    }
+    let harts: Vec<u32> = match &draft.harts {
+        None => (0..board.harts?).collect(),
+        Some(list) => {
+            if list.value.is_empty() {
+                let message = "a guest needs at least one hart";
+                findings
+                    .push(Finding::at(list.span.clone(), message).help("leave the key out for all harts"));
+            }
+            let has = board.harts?;
+            for hart in list.value.iter().filter(|hart| hart.value >= has) {
+                let message = format!("hart {} is not on the board", hart.value);
+                let help = match has {
+                    1 => "the board has one hart, 0".into(),
+                    _ => format!("the board has the harts 0 to {}", has - 1),
+                };
+                findings.push(Finding::at(hart.span.clone(), message).help(help));
+            }
+            list.value.iter().map(|hart| hart.value).filter(|hart| *hart < has).collect()
+        }
+    };
+    let set = harts.iter().fold(0, |set, hart| set | 1u64 << hart);
+    let homes = harts.iter().cycle().take(if harts.is_empty() { 0 } else { count as usize });
+    Some(homes.map(|home| Vcpu { home: *home, harts: set }).collect())
+}
+
+fn check_devices(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) {
+    let Some(kind) = board.kind else { return };
+    for device in &draft.devices {
+        let path = &device.value;
+        match kind.devices.iter().find(|known| known.path == path) {
+            Some(known) => {
+                if let Some(reason) = known.refused {
+                    let message = format!("no guest can own {path}: {reason}");
+                    findings.push(Finding::at(device.span.clone(), message).help(assignable(kind)));
+                }
+            }
+            None => {
+                let names: Vec<_> = kind.devices.iter().map(|known| known.path).collect();
+                let message = format!("{} has no device {path:?}", kind.machine);
+                findings.push(Finding::at(device.span.clone(), message).help(suggest(path, &names)));
+            }
+        }
+    }
+}
+
+fn assignable(kind: &crate::host::boards::BoardKind) -> String {
+    let free: Vec<_> =
+        kind.devices.iter().filter(|device| device.refused.is_none()).map(|device| device.path).collect();
+    format!("a guest can own: {}", free.join(", "))
+}
+
+/// A file that exists and can be read.
+struct Opened {
+    path: PathBuf,
+    len: u64,
+    file: File,
+}
+
+fn open(entry: &At<String>, key: &str, directory: &Path, findings: &mut Vec<Finding>) -> Option<Opened> {
+    let path = directory.join(&entry.value);
+    let opened = File::open(&path).and_then(|file| {
+        let about = file.metadata()?;
+        if about.is_file() { Ok((file, about.len())) } else { Err(io::Error::other("it is not a file")) }
+    });
+    match opened {
+        Ok((file, len)) => Some(Opened { path, len, file }),
+        Err(error) => {
+            let what = if error.kind() == io::ErrorKind::NotFound {
+                "it doesn't exist".into()
+            } else {
+                error.to_string()
+            };
+            findings.push(
+                Finding::at(
+                    entry.span.clone(),
+                    format!("the {key} {} can't be read: {what}", path.display()),
+                )
+                .help("paths are relative to the manifest; `make guests` builds this project's own guests"),
+            );
+            None
+        }
+    }
+}
+
+/// Is the image of the kind that it should be, and does it fit with its RAM disk?
+fn check_image(
+    draft: &GuestDraft,
+    image: Option<&Opened>,
+    initrd: Option<&Opened>,
+    memory: Option<u64>,
+    findings: &mut Vec<Finding>,
+) {
+    let Some(kind) = &draft.kind else { return };
+    if let (Kind::Elf, Some(initrd)) = (kind.value, &draft.initrd) {
+        let message = "only Linux guests have an initrd";
+        findings.push(
+            Finding::at(initrd.span.clone(), message).and(kind.span.clone(), "not Linux").help("remove it"),
+        );
+    }
+    let (Some(entry), Some(image), Some(memory)) = (&draft.image, image, memory) else { return };
+    let problem = match kind.value {
+        Kind::Elf => read_all(image).and_then(|file| images::elf_fits(&file, memory)),
+        Kind::Linux => read_start(image).and_then(|start| images::linux_end(&start)).and_then(|end| {
+            let initrd = initrd.map_or(0, |initrd| initrd.len);
+            let needed = end.max(image.len).saturating_add(initrd).saturating_add(LINUX_EXTRAS);
+            if needed <= memory {
+                return Ok(());
+            }
+            let needed = show_size(needed.div_ceil(GUEST_MEMORY_ALIGN).saturating_mul(GUEST_MEMORY_ALIGN));
+            Err(images::Problem {
+                what: format!("and its initrd don't fit the guest's memory of {}", show_size(memory)),
+                help: format!("give the guest at least {needed}"),
+            })
+        }),
+    };
+    if let Err(problem) = problem {
+        let message = format!("{} {}", image.path.display(), problem.what);
+        findings.push(Finding::at(entry.span.clone(), message).help(problem.help));
+    }
+}
+
+fn unreadable(error: &io::Error) -> images::Problem {
+    images::Problem { what: format!("can't be read: {error}"), help: "look at its permissions".into() }
+}
+
+fn read_all(file: &Opened) -> Result<Vec<u8>, images::Problem> {
+    let mut bytes = Vec::new();
+    (&file.file).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    Ok(bytes)
+}
+
+fn read_start(file: &Opened) -> Result<Vec<u8>, images::Problem> {
+    let mut bytes = Vec::new();
+    let limit = images::LINUX_HEADER_LEN as u64;
+    (&file.file).take(limit).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    Ok(bytes)
+}

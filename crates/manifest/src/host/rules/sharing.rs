@@ -1,0 +1,153 @@
+//! Rules about what guests share: names, devices, harts, memory, and the number of vCPUs.
+use super::BoardView;
+use crate::config::{Guest, MAX_GUESTS, MAX_VCPUS};
+use crate::host::{
+    GuestPaths,
+    findings::{Finding, Span},
+    schema::GuestDraft,
+};
+use ainori_sched::{Policy, Preset};
+use std::collections::HashMap;
+
+/// Memory that the firmware and the hypervisor take: 2 MiB of OpenSBI, the hypervisor's image, stacks, page tables.
+const HYPERVISOR_MEMORY: u64 = 32 << 20;
+
+/// Checks all guests together. `guests` has those that are complete by themselves.
+pub fn check(
+    drafts: &[GuestDraft],
+    guests: &[Option<(Guest, GuestPaths)>],
+    board: BoardView,
+    preset: Option<&Preset>,
+    findings: &mut Vec<Finding>,
+) {
+    check_counts(drafts, guests, findings);
+    check_background(drafts, findings);
+    check_names(drafts, findings);
+    check_devices(drafts, findings);
+    if let Some(preset) = preset.filter(|preset| !shares_harts(preset)) {
+        check_exclusive_harts(drafts, guests, preset, findings);
+    }
+    check_memory(drafts, guests, board, findings);
+}
+
+fn check_counts(drafts: &[GuestDraft], guests: &[Option<(Guest, GuestPaths)>], findings: &mut Vec<Finding>) {
+    if let Some(excess) = drafts.get(MAX_GUESTS) {
+        let message = format!("{} guests are too many", drafts.len());
+        findings.push(Finding::at(excess.span.clone(), message).help(format!("at most {MAX_GUESTS}")));
+    }
+    let mut vcpus = 0;
+    for (draft, (guest, _)) in
+        drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, guest.as_ref()?)))
+    {
+        vcpus += guest.vcpus.len();
+        if vcpus > MAX_VCPUS && guest.vcpus.len() <= MAX_VCPUS {
+            let message = format!("with this guest the system has {vcpus} vCPUs");
+            let place = draft.vcpus.as_ref().map_or(&draft.span, |vcpus| &vcpus.span);
+            findings.push(
+                Finding::at(place.clone(), message)
+                    .help(format!("at most {MAX_VCPUS} in all guests together")),
+            );
+            return;
+        }
+    }
+}
+
+/// A run ends when the last guest that isn't in the background stops.
+fn check_background(drafts: &[GuestDraft], findings: &mut Vec<Finding>) {
+    let background = |draft: &GuestDraft| Some(draft.background.as_ref().filter(|is| is.value)?.span.clone());
+    let spans: Vec<Span> = drafts.iter().filter_map(background).collect();
+    if let Some(first) = spans.first().filter(|_| spans.len() == drafts.len()) {
+        let message = "every guest is in the background, so the run would have nothing to wait for";
+        findings.push(Finding::at(first.clone(), message).help("remove `background` from one of them"));
+    }
+}
+
+fn check_names(drafts: &[GuestDraft], findings: &mut Vec<Finding>) {
+    let mut seen: HashMap<&str, &Span> = HashMap::new();
+    for name in drafts.iter().filter_map(|draft| draft.name.as_ref()) {
+        if let Some(first) = seen.insert(&name.value, &name.span) {
+            findings.push(
+                Finding::at(name.span.clone(), format!("two guests have the name {:?}", name.value))
+                    .saying("the second")
+                    .and(first.clone(), "the first")
+                    .help("give each guest a name of its own"),
+            );
+        }
+    }
+}
+
+fn check_devices(drafts: &[GuestDraft], findings: &mut Vec<Finding>) {
+    let mut owners: HashMap<&str, &Span> = HashMap::new();
+    for device in drafts.iter().flat_map(|draft| &draft.devices) {
+        if let Some(first) = owners.insert(&device.value, &device.span) {
+            findings.push(
+                Finding::at(device.span.clone(), format!("the device {} has two owners", device.value))
+                    .saying("the second")
+                    .and(first.clone(), "the first")
+                    .help("a device belongs to one guest: remove it from one of the lists"),
+            );
+        }
+    }
+}
+
+/// May vCPUs of several guests have one hart under this preset? Neither the quantum nor the clock matters for that.
+fn shares_harts(preset: &Preset) -> bool {
+    Policy::preset(preset.name, 1, 1_000).is_none_or(|policy| policy.shares_cores())
+}
+
+fn check_exclusive_harts(
+    drafts: &[GuestDraft],
+    guests: &[Option<(Guest, GuestPaths)>],
+    preset: &Preset,
+    findings: &mut Vec<Finding>,
+) {
+    let place = |index: usize| {
+        let draft: &GuestDraft = &drafts[index];
+        draft.harts.as_ref().map_or(&draft.span, |harts| &harts.span).clone()
+    };
+    let harts_of = |guest: &Option<(Guest, GuestPaths)>| {
+        guest.as_ref().map_or(0, |(guest, _)| guest.vcpus.iter().fold(0, |set, vcpu| set | vcpu.harts))
+    };
+    let sets: Vec<u64> = guests.iter().map(harts_of).collect();
+    for (second, set) in sets.iter().enumerate() {
+        for (first, earlier) in sets[..second].iter().enumerate().filter(|(_, earlier)| *earlier & set != 0) {
+            let hart = (earlier & set).trailing_zeros();
+            findings.push(
+                Finding::at(
+                    place(second),
+                    format!("under the policy {:?}, two guests can't share hart {hart}", preset.name),
+                )
+                .saying("the second guest")
+                .and(place(first), "the first")
+                .help("give each guest harts of its own, or choose another policy"),
+            );
+        }
+    }
+}
+
+/// Guests, the files that they are loaded from and the hypervisor must fit the board.
+fn check_memory(
+    drafts: &[GuestDraft],
+    guests: &[Option<(Guest, GuestPaths)>],
+    board: BoardView,
+    findings: &mut Vec<Finding>,
+) {
+    let Some(has) = board.memory else { return };
+    let mut needed = HYPERVISOR_MEMORY;
+    for (draft, (guest, _)) in
+        drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, guest.as_ref()?)))
+    {
+        let files = guest.image.len.saturating_add(guest.initrd.map_or(0, |initrd| initrd.len));
+        needed = needed.saturating_add(guest.memory).saturating_add(files);
+        if needed > has {
+            let place = draft.memory.as_ref().map_or(&draft.span, |memory| &memory.span);
+            let message = format!("with this guest the system needs {} MiB", needed.div_ceil(1 << 20));
+            findings.push(Finding::at(place.clone(), message).saying("no room for this").help(format!(
+                "the board has {} MiB; guests, their files and {} MiB for the hypervisor must fit",
+                has >> 20,
+                HYPERVISOR_MEMORY >> 20
+            )));
+            return;
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The manifest's keys, read one by one. Nothing is compared with anything else here: that is [`super::rules`].
+use super::{
+    findings::{Finding, Span},
+    reader::{At, FromToml, Micros, Size, Table, suggest},
+};
+use crate::config::Kind;
+use toml::de::{DeTable, DeValue};
+
+/// A manifest with whatever of it could be read.
+#[derive(Debug, Default)]
+pub struct Draft {
+    pub name: Option<At<String>>,
+    pub preset: Option<At<String>>,
+    pub quantum: Option<At<Micros>>,
+    pub board: BoardDraft,
+    pub console_input: Option<At<String>>,
+    pub guests: Vec<GuestDraft>,
+    pub trace: Option<TraceDraft>,
+}
+
+/// `[board]`.
+#[derive(Debug, Default)]
+pub struct BoardDraft {
+    pub machine: Option<At<String>>,
+    pub cpu: Option<At<String>>,
+    pub harts: Option<At<u32>>,
+    pub memory: Option<At<Size>>,
+}
+
+/// `[[guest]]`.
+#[derive(Debug)]
+pub struct GuestDraft {
+    /// Where its header stands.
+    pub span: Span,
+    pub name: Option<At<String>>,
+    pub kind: Option<At<Kind>>,
+    pub image: Option<At<String>>,
+    pub initrd: Option<At<String>>,
+    pub args: Option<At<String>>,
+    pub memory: Option<At<Size>>,
+    pub vcpus: Option<At<u32>>,
+    pub harts: Option<At<Vec<At<u32>>>>,
+    pub priority: Option<At<u32>>,
+    pub devices: Vec<At<String>>,
+    pub background: Option<At<bool>>,
+}
+
+/// `[trace]`.
+#[derive(Debug)]
+pub struct TraceDraft {
+    pub mask: Option<At<Vec<At<String>>>>,
+    pub records: Option<At<u32>>,
+}
+
+impl FromToml for Kind {
+    const EXPECTED: &'static str = "\"linux\" or \"elf\"";
+
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        match value.as_str()? {
+            "linux" => Some(Self::Linux),
+            "elf" => Some(Self::Elf),
+            other => {
+                let message = format!("there is no guest kind {other:?}");
+                findings.push(Finding::at(span, message).help(suggest(other, &["linux", "elf"])));
+                None
+            }
+        }
+    }
+}
+
+impl Draft {
+    /// Reads the text of a manifest; what is wrong with it goes to `findings`.
+    pub fn read(text: &str, findings: &mut Vec<Finding>) -> Self {
+        let (root, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() {
+            // What follows a syntax error may have been misread: checking it would only add noise.
+            findings.extend(errors.iter().map(|error| {
+                let span = error.span().unwrap_or(0..0);
+                Finding::at(span, format!("this is not TOML: {}", error.message()))
+                    .help("see https://toml.io")
+            }));
+            return Self::default();
+        }
+        let keys = ["name", "policy", "board", "console", "guest", "trace"];
+        let root = Table::open(root.get_ref(), 0..0, "the manifest", &keys, findings);
+        let (preset, quantum) = read_policy(&root, findings);
+        Self {
+            name: root.optional("name", findings),
+            preset,
+            quantum,
+            board: read_board(&root, findings),
+            console_input: root
+                .get("console")
+                .and_then(|value| Table::open_value(value, "[console]", &["input"], findings))
+                .and_then(|table| table.optional("input", findings)),
+            guests: read_guests(&root, findings),
+            trace: root.get("trace").and_then(|value| {
+                let table = Table::open_value(value, "[trace]", &["mask", "records"], findings)?;
+                Some(TraceDraft {
+                    mask: table.optional("mask", findings),
+                    records: table.optional("records", findings),
+                })
+            }),
+        }
+    }
+}
+
+/// `policy = "NAME"` or `policy = { preset = "NAME", quantum = "10ms" }`.
+fn read_policy(root: &Table<'_>, findings: &mut Vec<Finding>) -> (Option<At<String>>, Option<At<Micros>>) {
+    match root.get("policy") {
+        Some(value) if value.get_ref().is_table() => {
+            let keys = ["preset", "quantum"];
+            let Some(table) = Table::open_value(value, "policy", &keys, findings) else {
+                return (None, None);
+            };
+            (table.optional("preset", findings), table.optional("quantum", findings))
+        }
+        _ => (root.optional("policy", findings), None),
+    }
+}
+
+fn read_board(root: &Table<'_>, findings: &mut Vec<Finding>) -> BoardDraft {
+    let Some(value) = root.get("board") else {
+        findings.push(
+            Finding::of_file("the manifest has no [board]")
+                .help("add a table [board] with machine = \"qemu-virt\", harts = 4, memory = \"2GiB\""),
+        );
+        return BoardDraft::default();
+    };
+    let keys = ["machine", "cpu", "harts", "memory"];
+    let Some(table) = Table::open_value(value, "[board]", &keys, findings) else {
+        return BoardDraft::default();
+    };
+    BoardDraft {
+        machine: table.required("machine", "\"qemu-virt\"", findings),
+        cpu: table.optional("cpu", findings),
+        harts: table.required("harts", "4", findings),
+        memory: table.required("memory", "\"2GiB\"", findings),
+    }
+}
+
+fn read_guests(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<GuestDraft> {
+    let Some(value) = root.get("guest") else {
+        findings.push(Finding::of_file("the manifest has no guest").help("add a [[guest]]"));
+        return Vec::new();
+    };
+    let Some(items) = value.get_ref().as_array() else {
+        let message = "`guest` must be a list of tables";
+        findings.push(Finding::at(value.span(), message).help("write [[guest]] with two brackets"));
+        return Vec::new();
+    };
+    let keys = [
+        "name",
+        "kind",
+        "image",
+        "initrd",
+        "args",
+        "memory",
+        "vcpus",
+        "harts",
+        "priority",
+        "devices",
+        "background",
+    ];
+    if items.is_empty() {
+        findings.push(Finding::at(value.span(), "the manifest has no guest").help("add a [[guest]]"));
+    }
+    let mut guests = Vec::new();
+    for item in items.iter() {
+        let Some(table) = Table::open_value(item, "[[guest]]", &keys, findings) else { continue };
+        guests.push(GuestDraft {
+            span: table.span.clone(),
+            name: table.required("name", "\"linux\"", findings),
+            kind: table.required("kind", "\"linux\" or \"elf\"", findings),
+            image: table.required("image", "\"path/to/Image\"", findings),
+            initrd: table.optional("initrd", findings),
+            args: table.optional("args", findings),
+            memory: table.required("memory", "\"512MiB\"", findings),
+            vcpus: table.optional("vcpus", findings),
+            harts: table.optional("harts", findings),
+            priority: table.optional("priority", findings),
+            devices: table.optional("devices", findings).map_or_else(Vec::new, |list: At<_>| list.value),
+            background: table.optional("background", findings),
+        });
+    }
+    guests
+}

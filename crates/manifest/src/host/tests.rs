@@ -1,0 +1,343 @@
+//! Each error that a manifest can have, with its line and its words; and that no text at all makes the checks panic.
+use super::{
+    images::tests::{elf_file, linux_image},
+    *,
+};
+use crate::config::{GUEST_MEMORY_BASE, Kind, Policy, Vcpu};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+/// A manifest that keeps all rules; tests break one thing in it.
+const GOOD: &str = r#"name = "demo"
+policy = { preset = "spumone", quantum = "5ms" }
+[board]
+machine = "qemu-virt"
+harts = 4
+memory = "2GiB"
+[console]
+input = "linux"
+[[guest]]
+name = "linux"
+kind = "linux"
+image = "Image"
+initrd = "initrd"
+args = "console=ttyS0"
+memory = "512MiB"
+vcpus = 4
+harts = [0, 1, 2, 3]
+priority = 1
+[[guest]]
+name = "freertos"
+kind = "elf"
+image = "freertos.elf"
+memory = "16MiB"
+harts = [1]
+priority = 10
+devices = ["/soc/rtc@101000"]
+background = true
+[trace]
+mask = ["default"]
+records = 4096
+"#;
+
+fn guest_files() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(directory.path().join(name), bytes).unwrap();
+    write("Image", &linux_image(0x20_0000, 0x140_0000));
+    write("initrd", &[0; 1000]);
+    write("freertos.elf", &elf_file(GUEST_MEMORY_BASE, &[(GUEST_MEMORY_BASE, 0x10_0000)]));
+    directory
+}
+
+fn parse(text: &str) -> Result<Manifest, Box<Findings>> {
+    Manifest::parse("demo.toml", text, guest_files().path(), "fallback")
+}
+
+/// All findings as "LINE: message / help".
+fn errors(text: &str) -> Vec<String> {
+    let findings = parse(text).expect_err("this manifest is wrong");
+    findings
+        .iter()
+        .map(|finding| {
+            let (line, _) = findings.position(finding);
+            format!("{line}: {} / {}", finding.message, finding.help.as_deref().unwrap_or("no help"))
+        })
+        .collect()
+}
+
+/// Breaks the good manifest by replacing `from`, and expects one finding, in the line of `from` or at `line`, with
+/// these words in message and help.
+#[track_caller]
+fn broken(from: &str, to: &str, message: &str, help: &str) {
+    let at = GOOD.find(from).expect("the good manifest contains the text");
+    let line = GOOD[..at].matches('\n').count() + 1;
+    broken_at(line, from, to, message, help);
+}
+
+#[track_caller]
+fn broken_at(line: usize, from: &str, to: &str, message: &str, help: &str) {
+    assert!(GOOD.contains(from));
+    let found = errors(&GOOD.replacen(from, to, 1));
+    let [only] = &found[..] else { panic!("expected one finding, got {found:#?}") };
+    let (place, rest) = only.split_once(": ").unwrap();
+    let (found_message, found_help) = rest.split_once(" / ").unwrap();
+    assert_eq!(place, line.to_string(), "{only}");
+    assert!(found_message.contains(message), "{only}");
+    assert!(found_help.contains(help), "{only}");
+}
+
+#[test]
+fn a_good_manifest_passes() {
+    let manifest = parse(GOOD).unwrap();
+    let system = &manifest.system;
+    assert_eq!(system.policy, Policy { preset: "spumone".into(), quantum_us: 5_000 });
+    assert_eq!(system.console_input, Some(0));
+    assert_eq!(system.trace.records, 4096);
+    let [linux, freertos] = &system.guests[..] else { panic!("two guests") };
+    assert_eq!((linux.kind, linux.memory, linux.vcpus.len()), (Kind::Linux, 512 << 20, 4));
+    assert_eq!(linux.vcpus[2], Vcpu { home: 2, harts: 0b1111 });
+    assert_eq!(freertos.vcpus, [Vcpu { home: 1, harts: 0b10 }]);
+    assert!(freertos.background && !linux.background);
+    assert!(manifest.files[0].initrd.as_ref().unwrap().ends_with("initrd"));
+    assert_eq!(manifest.board.cpu, "rv64");
+}
+
+#[test]
+fn defaults_are_what_a_user_expects() {
+    let text = GOOD
+        .replace("name = \"demo\"\n", "")
+        .replace("policy = { preset = \"spumone\", quantum = \"5ms\" }\n", "")
+        .replace("[console]\ninput = \"linux\"\n", "")
+        .replace("harts = [0, 1, 2, 3]\npriority = 1\n", "")
+        .replace("[trace]\nmask = [\"default\"]\nrecords = 4096\n", "");
+    let manifest = parse(&text).unwrap();
+    assert_eq!(manifest.system.name, "fallback");
+    assert_eq!(manifest.system.policy, Policy { preset: "spumone".into(), quantum_us: 10_000 });
+    assert_eq!(manifest.system.console_input, Some(0), "the first Linux guest");
+    assert_eq!(manifest.system.guests[0].priority, 1);
+    assert_eq!(manifest.system.guests[0].vcpus[3], Vcpu { home: 3, harts: 0b1111 });
+    assert_eq!(manifest.system.trace.mask, 0);
+}
+
+#[test]
+fn more_vcpus_than_harts_share_them_in_turn() {
+    let manifest = parse(&GOOD.replace("vcpus = 4", "vcpus = 6").replace("[0, 1, 2, 3]", "[3, 0]")).unwrap();
+    let homes: Vec<u32> = manifest.system.guests[0].vcpus.iter().map(|vcpu| vcpu.home).collect();
+    assert_eq!(homes, [3, 0, 3, 0, 3, 0]);
+}
+
+#[test]
+fn all_errors_are_reported_at_once_in_order() {
+    let text = GOOD
+        .replace("spumone", "spumome")
+        .replace("priority = 10", "priority = 99")
+        .replace("harts = [0, 1, 2, 3]", "harts = [0, 4, 5]")
+        .replace("machine", "mashine");
+    let lines: Vec<String> =
+        errors(&text).iter().map(|error| error.split(':').next().unwrap().to_owned()).collect();
+    // The misspelt key counts twice: it is unknown, and the right one is missing.
+    assert_eq!(lines, ["2", "3", "4", "17", "17", "25"]);
+}
+
+#[test]
+fn the_text_must_be_toml_with_known_keys_and_types() {
+    broken("harts = 4", "harts = ", "not TOML", "toml.io");
+    broken(
+        "priority = 1\n",
+        "prioritty = 1\n",
+        "[[guest]] has no key `prioritty`",
+        "did you mean `priority`?",
+    );
+    broken("name = \"demo\"", "nam = \"demo\"", "the manifest has no key `nam`", "did you mean `name`?");
+    broken("input = \"linux\"", "zzz = \"linux\"", "[console] has no key `zzz`", "known: input");
+    broken(
+        "harts = 4",
+        "harts = \"4\"",
+        "`harts` must be a whole number, 0 or more, not a string",
+        "no help",
+    );
+    broken("harts = 4", "harts = -4", "not the integer -4", "no help");
+    broken("background = true", "background = 1", "must be true or false", "no help");
+    broken("[0, 1, 2, 3]", "[0, true]", "an item of the list must be a whole number", "no help");
+    broken("kind = \"elf\"", "kind = \"elv\"", "no guest kind \"elv\"", "did you mean `elf`?");
+}
+
+#[test]
+fn required_keys_are_named() {
+    broken_at(3, "machine = \"qemu-virt\"\n", "", "[board] needs the key `machine`", "qemu-virt");
+    broken_at(19, "name = \"freertos\"\n", "", "[[guest]] needs the key `name`", "e.g. name =");
+    broken_at(19, "image = \"freertos.elf\"\n", "", "needs the key `image`", "e.g. image =");
+    assert_eq!(errors("[[guest]]\nname='a'\nkind='elf'\nimage='freertos.elf'\nmemory='2MiB'").len(), 1);
+    assert_eq!(
+        errors("[board]\nmachine='qemu-virt'\nharts=1\nmemory='1GiB'"),
+        ["1: the manifest has no guest / add a [[guest]]"]
+    );
+    assert_eq!(
+        errors("guest = []\n[board]\nmachine='qemu-virt'\nharts=1\nmemory='1GiB'"),
+        ["1: the manifest has no guest / add a [[guest]]"]
+    );
+}
+
+#[test]
+fn the_board_must_exist() {
+    broken("qemu-virt", "qemu-vrit", "no board \"qemu-vrit\"", "did you mean `qemu-virt`?");
+    broken_at(5, "harts = 4", "harts = 17", "can't have 17 harts", "from 1 to 16");
+    broken("memory = \"2GiB\"", "memory = \"2GB\"", "\"2GB\" is not a size", "GiB");
+    broken_at(5, "harts = 4", "cpu = \"cortex\"\nharts = 4", "\"cortex\" is not a CPU", "rv64,v=true");
+}
+
+#[test]
+fn the_policy_must_exist() {
+    broken("\"spumone\"", "\"spumne\"", "no policy \"spumne\"", "did you mean `spumone`?");
+    broken("5ms", "5 minutes", "not a duration", "10ms");
+    broken("5ms", "99us", "a quantum of 99 us is out of range", "from 100 us");
+    broken("spumone", "round-robin", "a quantum of its own, 10 ms", "remove");
+    broken("5ms", "11s", "out of range", "10 s");
+}
+
+#[test]
+fn names_are_unique_and_plain() {
+    broken("name = \"freertos\"", "name = \"Free RTOS\"", "can't be a guest's name", "a-z");
+    broken("name = \"freertos\"", "name = \"seventeen-letters\"", "can't be a guest's name", "1 to 16");
+    broken("name = \"freertos\"", "name = \"ainori\"", "hypervisor's own", "another name");
+    broken("name = \"freertos\"", "name = \"linux\"", "two guests have the name \"linux\"", "of its own");
+    broken("input = \"linux\"", "input = \"lynux\"", "no guest \"lynux\"", "did you mean `linux`?");
+}
+
+#[test]
+fn vcpus_harts_and_priorities_are_in_range() {
+    broken("harts = [1]", "harts = [4]", "hart 4 is not on the board", "harts 0 to 3");
+    broken("harts = [1]", "harts = []", "at least one hart", "all harts");
+    broken("vcpus = 4", "vcpus = 0", "can't have 0 vCPUs", "from 1 to 64");
+    broken("vcpus = 4", "vcpus = 65", "can't have 65 vCPUs", "from 1 to 64");
+    broken_at(19, "vcpus = 4", "vcpus = 64", "the system has 65 vCPUs", "at most 64");
+    broken("priority = 10", "priority = 32", "no priority 32", "from 0 to 31");
+    broken("priority = 10", "priority = 256", "no priority 256", "from 0 to 31");
+    broken("console=ttyS0", &"a".repeat(1024), "have 1024 bytes", "at most 1023");
+    broken("console=ttyS0", "a\\nb", "control character", "one line");
+    let background = GOOD.replacen("priority = 1\n", "priority = 1\nbackground = true\n", 1);
+    assert_eq!(errors(&background).len(), 1);
+    assert!(errors(&background)[0].contains("nothing to wait for"));
+    let many: String = (0..17)
+        .map(|index| format!("[[guest]]\nname='g{index}'\nkind='elf'\nimage='freertos.elf'\nmemory='2MiB'\n"))
+        .collect();
+    let found = errors(&format!("[board]\nmachine='qemu-virt'\nharts=4\nmemory='2GiB'\n{many}"));
+    assert_eq!(found, ["85: 17 guests are too many / at most 16"]);
+}
+
+#[test]
+fn memory_must_fit() {
+    broken("16MiB", "3MiB", "must be a multiple of 2MiB", "the next is 4MiB");
+    broken("16MiB", "0MiB", "must be a multiple of 2MiB", "the next is 2MiB");
+    broken("16MiB", "17179869183GiB", "doesn't fit", "less");
+    broken("512MiB", "4GiB", "doesn't fit a board with 2GiB", "less");
+    broken("16MiB", "1600MiB", "the system needs 2145 MiB", "the board has 2048 MiB");
+}
+
+#[test]
+fn images_must_be_what_they_should_be() {
+    broken("freertos.elf", "missing.elf", "it doesn't exist", "relative to the manifest");
+    broken("image = \"freertos.elf\"", "image = \".\"", "it is not a file", "relative");
+    broken("image = \"freertos.elf\"", "image = \"Image\"", "is not an ELF file", "kind = \"linux\"");
+    broken("image = \"Image\"", "image = \"freertos.elf\"", "but an ELF file", "kind = \"elf\"");
+    broken("initrd = \"initrd\"", "initrd = \"none\"", "the initrd", "relative");
+    broken_at(12, "512MiB", "22MiB", "don't fit the guest's memory of 22MiB", "at least 28MiB");
+    broken(
+        "image = \"freertos.elf\"",
+        "initrd = \"initrd\"\nimage = \"freertos.elf\"",
+        "only Linux guests",
+        "remove",
+    );
+}
+
+#[test]
+fn devices_have_one_owner() {
+    broken(
+        "/soc/rtc@101000",
+        "/soc/rtc@10100",
+        "no device \"/soc/rtc@10100\"",
+        "did you mean `/soc/rtc@101000`?",
+    );
+    broken("/soc/rtc@101000", "/soc/serial@10000000", "the hypervisor uses it", "/soc/rtc@101000");
+    broken("/soc/rtc@101000", "/soc/pci@30000000", "DMA", "/soc/rtc@101000");
+    let text = GOOD.replacen("priority = 1\n", "priority = 1\ndevices = [\"/soc/rtc@101000\"]\n", 1);
+    let findings = parse(&text).unwrap_err();
+    let finding = findings.iter().next().unwrap();
+    assert_eq!(finding.message, "the device /soc/rtc@101000 has two owners");
+    let marked: Vec<_> =
+        finding.places.iter().map(|place| text[..place.span.start].matches('\n').count() + 1).collect();
+    assert_eq!(marked, [27, 19], "both places are shown");
+}
+
+#[test]
+fn a_partition_shares_no_hart() {
+    broken_at(24, "spumone", "partition", "two guests can't share hart 1", "harts of its own");
+    parse(&GOOD.replace("spumone", "partition").replace("harts = [0, 1, 2, 3]", "harts = [0, 2, 3]"))
+        .unwrap();
+}
+
+#[test]
+fn traces_are_possible() {
+    broken("[\"default\"]", "[\"defualt\"]", "no kind of trace record", "did you mean `default`?");
+    broken("4096", "4095", "4095 trace records", "a power of two");
+}
+
+#[test]
+fn a_missing_manifest_is_an_error_of_the_file() {
+    let findings = Manifest::load(Path::new("/nowhere/x.toml")).unwrap_err();
+    let finding = findings.iter().next().unwrap();
+    assert!(finding.message.contains("/nowhere/x.toml can't be read"));
+    assert_eq!(findings.position(finding), (1, 1));
+}
+
+#[test]
+fn columns_count_characters() {
+    let found = parse(&GOOD.replace("demo\"", "démo\" # é\n\"é\" = 1")).unwrap_err();
+    assert_eq!(found.position(found.iter().next().unwrap()), (2, 1));
+    let found = parse(&GOOD.replace("harts = [1]", "harts = [1, 9]")).unwrap_err();
+    assert_eq!(found.position(found.iter().next().unwrap()), (24, 13));
+}
+
+/// Every finding's places lie in the text, on character boundaries.
+fn places_are_in(text: &str, findings: &Findings) -> bool {
+    findings.iter().flat_map(|finding| &finding.places).all(|place| text.get(place.span.clone()).is_some())
+}
+
+proptest! {
+    #[test]
+    fn any_text_gives_findings_that_can_be_shown(text in "\\PC{0,200}") {
+        if let Err(findings) = Manifest::parse("x", &text, Path::new("/nowhere"), "x") {
+            prop_assert!(places_are_in(&text, &findings));
+            for finding in findings.iter() {
+                findings.position(finding);
+            }
+        }
+    }
+
+    #[test]
+    fn any_change_to_a_good_manifest_is_safe(at in any::<prop::sample::Index>(), len in 0usize..20, new in "[a-z0-9\\[\\]=\"\\. \n]{0,8}") {
+        let start = at.index(GOOD.len());
+        let mut text = GOOD.to_owned();
+        text.replace_range(start..(start + len).min(GOOD.len()), &new);
+        if let Err(findings) = Manifest::parse("x", &text, Path::new("/nowhere"), "x") {
+            prop_assert!(findings.iter().count() > 0);
+            prop_assert!(places_are_in(&text, &findings));
+        }
+    }
+
+    #[test]
+    fn valid_numbers_make_a_valid_system(harts in 1u32..=16, vcpus in 1u32..=63, priority in 0u8..32, quantum in 100u32..10_000_000) {
+        let text = GOOD
+            .replace("harts = 4", &format!("harts = {harts}"))
+            .replace("harts = [0, 1, 2, 3]\n", "")
+            .replace("harts = [1]\n", "")
+            .replace("vcpus = 4", &format!("vcpus = {vcpus}"))
+            .replace("priority = 10", &format!("priority = {priority}"))
+            .replace("5ms", &format!("{quantum}us"));
+        let system = parse(&text).unwrap().system;
+        let none = crate::blob::GuestFiles { image: &[], initrd: None };
+        let blob = crate::blob::encode(system.clone(), &[none, none]);
+        // What the manifest's checks let through, the kernel's checks accept.
+        prop_assert_eq!(crate::blob::decode(&blob).unwrap().policy, system.policy);
+    }
+}
