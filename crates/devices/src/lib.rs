@@ -1,0 +1,21 @@
+//! Devices as a guest sees them, as plain state machines.
+//!
+//! Nothing here knows the hardware or the hypervisor: registers go in, values and interrupt lines come out. The kernel
+//! binds a device to a guest-physical address, decodes the trapping instruction with [`mmio`], and carries an interrupt
+//! line to the vCPU.
+//!
+//! | module | device | shared between cores |
+//! |---|---|---|
+//! | [`plic`] | RISC-V platform-level interrupt controller | yes, without locks |
+//! | [`uart`] | 16550A serial port | no: `&mut self`, the caller serialises |
+//! | [`mmio`] | decoder of load and store instructions | no state |
+//!
+//! Every operation does a bounded amount of work, whatever the guest writes.
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[macro_use]
+mod atomic;
+pub mod mmio;
+pub mod plic;
+pub mod uart;

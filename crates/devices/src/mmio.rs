@@ -1,0 +1,125 @@
+//! Decodes the load or store that trapped into the hypervisor.
+//!
+//! Sources: *RISC-V Instruction Set Manual*, volume I (RV64I, C, Zcb) for the instructions, volume II, "Transformed
+//! Instruction or Pseudoinstruction for `mtinst` or `htinst`", for the transformed form. The address is of no interest
+//! here: the hart reports it.
+
+/// What a load or store does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Loads `width` bytes into integer register `rd`, extended as `signed` says.
+    Load {
+        /// Destination register, 0 to 31.
+        rd: u8,
+        /// Bytes: 1, 2, 4 or 8.
+        width: u8,
+        /// Sign-extended rather than zero-extended.
+        signed: bool,
+    },
+    /// Stores the low `width` bytes of integer register `rs2`.
+    Store {
+        /// Source register, 0 to 31.
+        rs2: u8,
+        /// Bytes: 1, 2, 4 or 8.
+        width: u8,
+    },
+}
+
+/// A decoded load or store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// What it does.
+    pub kind: Kind,
+    /// Bytes of the instruction, 2 or 4: how far the program counter moves on.
+    pub length: u8,
+}
+
+const LOAD: u32 = 0b0000011;
+const STORE: u32 = 0b0100011;
+
+/// Decodes an integer load or store of RV64I, C or Zcb.
+///
+/// `bits` is either what the hart wrote to `htinst`, or the instruction as fetched from memory (the upper half is ignored
+/// if it is a compressed one). The two forms don't collide: a transformed instruction has the bits 1:0 = 11, or 01 if
+/// it was compressed, and no compressed instruction of quadrant 01 accesses memory. A guest that rewrites the instruction
+/// between the trap and the fetch gets another access of its own making, and nothing that it couldn't do anyway.
+///
+/// `None` for all else: floating-point and vector accesses, AMOs, LR/SC, an `htinst` of zero (nothing known), and the
+/// pseudoinstructions that stand for an implicit access of the page-table walker. A device has no use for those.
+pub fn decode(bits: u32) -> Option<Access> {
+    match bits & 3 {
+        0b11 => standard(bits).map(|kind| Access { kind, length: 4 }),
+        0b01 => standard(bits | 2).map(|kind| Access { kind, length: 2 }),
+        0b00 => quadrant_0(bits).map(|kind| Access { kind, length: 2 }),
+        _ => quadrant_2(bits).map(|kind| Access { kind, length: 2 }),
+    }
+}
+
+/// The 64-bit register value after a load of `width` bytes (1, 2, 4 or 8): the low bytes of `value`, sign-extended or
+/// zero-extended.
+pub const fn extend(value: u64, width: u8, signed: bool) -> u64 {
+    let unused = 64 - 8 * width as u32;
+    let shifted = value << unused;
+    if signed { (shifted as i64 >> unused) as u64 } else { shifted >> unused }
+}
+
+/// `count` bits of `bits` from bit `low` on.
+const fn field(bits: u32, low: u32, count: u32) -> u8 {
+    (bits >> low & ((1 << count) - 1)) as u8
+}
+
+/// One of the registers x8 to x15 that compressed instructions name with three bits at `low`.
+const fn compressed_register(bits: u32, low: u32) -> u8 {
+    8 + field(bits, low, 3)
+}
+
+/// 32-bit instructions, transformed or not.
+fn standard(bits: u32) -> Option<Kind> {
+    let funct3 = field(bits, 12, 3);
+    let width = 1 << (funct3 & 3);
+    let unsigned = funct3 & 4 != 0;
+    match bits & 0x7f {
+        // funct3 7 would be an unsigned load of 64 bits.
+        LOAD if funct3 != 7 => Some(Kind::Load { rd: field(bits, 7, 5), width, signed: !unsigned }),
+        STORE if !unsigned => Some(Kind::Store { rs2: field(bits, 20, 5), width }),
+        _ => None,
+    }
+}
+
+/// Compressed loads and stores through a register.
+fn quadrant_0(bits: u32) -> Option<Kind> {
+    let register = compressed_register(bits, 2);
+    Some(match field(bits, 13, 3) {
+        0b010 => Kind::Load { rd: register, width: 4, signed: true },
+        0b011 => Kind::Load { rd: register, width: 8, signed: true },
+        0b100 => return zcb(bits, register),
+        0b110 => Kind::Store { rs2: register, width: 4 },
+        0b111 => Kind::Store { rs2: register, width: 8 },
+        _ => return None,
+    })
+}
+
+/// The bytes and halfwords of Zcb.
+fn zcb(bits: u32, register: u8) -> Option<Kind> {
+    let bit_6 = field(bits, 6, 1) != 0;
+    Some(match field(bits, 10, 3) {
+        0b000 => Kind::Load { rd: register, width: 1, signed: false },
+        0b001 => Kind::Load { rd: register, width: 2, signed: bit_6 },
+        0b010 => Kind::Store { rs2: register, width: 1 },
+        0b011 if !bit_6 => Kind::Store { rs2: register, width: 2 },
+        _ => return None,
+    })
+}
+
+/// Compressed loads and stores through the stack pointer.
+fn quadrant_2(bits: u32) -> Option<Kind> {
+    let rd = field(bits, 7, 5);
+    let rs2 = field(bits, 2, 5);
+    Some(match field(bits, 13, 3) {
+        0b010 if rd != 0 => Kind::Load { rd, width: 4, signed: true },
+        0b011 if rd != 0 => Kind::Load { rd, width: 8, signed: true },
+        0b110 => Kind::Store { rs2, width: 4 },
+        0b111 => Kind::Store { rs2, width: 8 },
+        _ => return None,
+    })
+}

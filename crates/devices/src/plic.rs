@@ -1,0 +1,334 @@
+//! A virtual platform-level interrupt controller, shared by the vCPUs of one guest without locks.
+//!
+//! Source: *RISC-V Platform-Level Interrupt Controller Specification*, version 1.0.0. Sources are level-triggered.
+//! There are only supervisor contexts: context *n* is vCPU *n* of the guest. Priorities and thresholds have three
+//! bits, as on QEMU's `virt`.
+//!
+//! # How it works without locks
+//!
+//! Three bit maps hold the gateways: `level` (the device's line), `pending` (a request waits in the PLIC core) and
+//! `claimed` (a handler has it, no new request may be forwarded). A source asks for attention when it is pending and
+//! not claimed. Each operation is a short, fixed series of atomic read-modify-writes:
+//!
+//! - **claim** first takes the `claimed` bit, which only one vCPU can win, then the `pending` bit. If the second is gone
+//!   (another vCPU claimed *and* completed in between), it gives the first back as a completion does. A line that rises
+//!   and falls again within this short moment makes no request, like one that does so while a handler runs.
+//! - **raise** sets `level`; if the source is not claimed, it sets `pending`.
+//! - **completion** clears `claimed`; if `level` is still set, it sets `pending`.
+//!
+//! Raise and completion each write one word and then read the other's. Sequentially consistent fences between write
+//! and read make sure that at least one of them sees the other, so no request is lost; both may, which is harmless since
+//! the bit is set twice. In the same way `raise` and a write to an enable register can't miss one another.
+//! `tests/plic_races.rs` checks this with loom.
+
+use crate::atomic::{AtomicU32, Ordering, fence, zeros};
+
+/// Interrupt sources, the non-existent source 0 included. QEMU's `virt` uses the first 96.
+pub const SOURCES: usize = if cfg!(loom) { 32 } else { 128 };
+
+/// Contexts, thus vCPUs of one guest.
+pub const MAX_CONTEXTS: usize = if cfg!(loom) { 2 } else { 16 };
+
+/// Size in bytes of the register window: room for every context that the specification allows, plus one page that
+/// rounds it up to 64 MiB. Boards may map less (QEMU's `virt`: 0x60_0000).
+pub const WINDOW: u64 = 0x400_0000;
+
+const WORDS: usize = SOURCES / 32;
+/// Writable bits of priorities and thresholds.
+const PRIORITY_MASK: u32 = 7;
+
+/// What an operation may have changed outside the PLIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Effects {
+    /// The contexts whose [`Plic::external_pending`] must be looked at again (bit *n*: context *n*).
+    pub contexts: u64,
+    /// A source whose handler has completed. Where it stands for a physical interrupt, that one can be completed now.
+    pub completed: Option<u32>,
+}
+
+impl Effects {
+    /// Nothing changed.
+    pub const NONE: Self = Self { contexts: 0, completed: None };
+
+    const fn on(contexts: u64) -> Self {
+        Self { contexts, completed: None }
+    }
+}
+
+/// The registers of the window.
+enum Register {
+    Priority { source: usize },
+    Pending { word: usize },
+    Enable { context: usize, word: usize },
+    Threshold { context: usize },
+    ClaimComplete { context: usize },
+}
+
+impl Register {
+    /// The register at `offset`, if it exists here.
+    fn at(offset: u64) -> Option<Self> {
+        if offset & 3 != 0 || offset >= WINDOW {
+            return None;
+        }
+        // The window has 2^24 words at most, so the index fits on every target.
+        let index = (offset / 4) as usize;
+        let register = match offset {
+            0..0x1000 => Self::Priority { source: index },
+            0x1000..0x2000 => Self::Pending { word: index - 0x1000 / 4 },
+            0x2000..0x20_0000 => {
+                let index = index - 0x2000 / 4;
+                Self::Enable { context: index / 32, word: index % 32 }
+            }
+            _ => {
+                let context = (offset as usize - 0x20_0000) / 0x1000;
+                match offset % 0x1000 {
+                    0 => Self::Threshold { context },
+                    4 => Self::ClaimComplete { context },
+                    _ => return None,
+                }
+            }
+        };
+        let exists = match register {
+            Self::Priority { source } => (1..SOURCES).contains(&source),
+            Self::Pending { word } => word < WORDS,
+            Self::Enable { context, word } => context < MAX_CONTEXTS && word < WORDS,
+            Self::Threshold { context } | Self::ClaimComplete { context } => context < MAX_CONTEXTS,
+        };
+        exists.then_some(register)
+    }
+}
+
+/// A source as a place in the bit maps.
+#[derive(Clone, Copy)]
+struct Source {
+    number: usize,
+    word: usize,
+    bit: u32,
+}
+
+impl Source {
+    /// `None` for source 0 and for sources that don't exist.
+    fn new(number: u32) -> Option<Self> {
+        let number = number as usize;
+        (1..SOURCES).contains(&number).then_some(Self { number, word: number / 32, bit: 1 << (number % 32) })
+    }
+}
+
+/// A virtual PLIC. All methods take `&self` and may run on several cores at once.
+pub struct Plic {
+    /// The devices' lines, 32 sources a word.
+    level: [AtomicU32; WORDS],
+    /// Requests in the PLIC core. A bit counts only while the source is not claimed.
+    pending: [AtomicU32; WORDS],
+    /// Sources in service.
+    claimed: [AtomicU32; WORDS],
+    /// The contexts that enable a source. Transposed against the registers, so that raising a source, which is
+    /// frequent, reads one word; writing an enable register, which is rare, touches up to 32.
+    listeners: [AtomicU32; SOURCES],
+    priority: [AtomicU32; SOURCES],
+    threshold: [AtomicU32; MAX_CONTEXTS],
+}
+
+impl Plic {
+    const_constructor! {
+        /// A PLIC after reset: every line low, every source disabled with priority 0, thresholds 0.
+        #[allow(clippy::new_without_default, reason = "statics need a const constructor; one way to build it is enough")]
+        pub fn new() -> Self {
+            Self {
+                level: zeros(),
+                pending: zeros(),
+                claimed: zeros(),
+                listeners: zeros(),
+                priority: zeros(),
+                threshold: zeros(),
+            }
+        }
+    }
+
+    /// A guest's load of `width` bytes at `offset` in the window: the value, and what the load changed.
+    ///
+    /// Only a load of a claim register changes anything. Registers that don't exist and accesses that are not aligned
+    /// 32-bit ones (undefined in the specification) read as zero.
+    pub fn read(&self, offset: u64, width: u8) -> (u32, Effects) {
+        let Some(register) = Register::at(offset).filter(|_| width == 4) else {
+            return (0, Effects::NONE);
+        };
+        let value = match register {
+            Register::Priority { source } => self.priority[source].load(Ordering::Relaxed),
+            Register::Pending { word } => self.requests(word),
+            Register::Enable { context, word } => self.enabled(context, word),
+            Register::Threshold { context } => self.threshold[context].load(Ordering::Relaxed),
+            Register::ClaimComplete { context } => return self.claim(context),
+        };
+        (value, Effects::NONE)
+    }
+
+    /// A guest's store of `value`, `width` bytes wide, at `offset` in the window.
+    ///
+    /// Registers that don't exist and accesses that are not aligned 32-bit ones are ignored.
+    pub fn write(&self, offset: u64, width: u8, value: u32) -> Effects {
+        let Some(register) = Register::at(offset).filter(|_| width == 4) else {
+            return Effects::NONE;
+        };
+        match register {
+            Register::Priority { source } => {
+                self.priority[source].store(value & PRIORITY_MASK, Ordering::Relaxed);
+                self.after_write(self.listeners(source))
+            }
+            Register::Pending { .. } => Effects::NONE,
+            Register::Enable { context, word } => {
+                self.enable(context, word, value);
+                self.after_write(1 << context)
+            }
+            Register::Threshold { context } => {
+                self.threshold[context].store(value & PRIORITY_MASK, Ordering::Relaxed);
+                self.after_write(1 << context)
+            }
+            Register::ClaimComplete { context } => self.complete(context, value),
+        }
+    }
+
+    /// The line of `source` goes high (or stays high). Returns the contexts to look at again (bit *n*: context *n*).
+    ///
+    /// Sources that don't exist are ignored. The line of one source must be driven by one party at a time; different
+    /// sources and all other operations may run at once.
+    pub fn raise(&self, source: u32) -> u64 {
+        let Some(source) = Source::new(source) else { return 0 };
+        let before = self.level[source.word].fetch_or(source.bit, Ordering::AcqRel);
+        if before & source.bit != 0 {
+            return 0; // The edge has been forwarded, or its handler's completion will see the level.
+        }
+        fence(Ordering::SeqCst); // Against `release`: the level before the claim.
+        if self.claimed[source.word].load(Ordering::Relaxed) & source.bit != 0 {
+            return 0;
+        }
+        self.request(source)
+    }
+
+    /// The line of `source` goes low (or stays low). Returns the contexts to look at again: none, since a gateway can't
+    /// take a request back once it was forwarded.
+    ///
+    /// Sources that don't exist are ignored.
+    pub fn lower(&self, source: u32) -> u64 {
+        if let Some(source) = Source::new(source) {
+            self.level[source.word].fetch_and(!source.bit, Ordering::AcqRel);
+        }
+        0
+    }
+
+    /// Whether the external interrupt of `context` (SEIP of this vCPU) is on: an enabled source asks for attention with
+    /// a priority above the context's threshold. False for contexts that don't exist.
+    pub fn external_pending(&self, context: usize) -> bool {
+        let Some(threshold) = self.threshold.get(context) else { return false };
+        self.best(context, threshold.load(Ordering::Relaxed)).is_some()
+    }
+
+    /// Requests of 32 sources that no handler has taken: the pending register.
+    fn requests(&self, word: usize) -> u32 {
+        // Acquire: a request that is seen must not be masked by a claim that was given back before it was made.
+        self.pending[word].load(Ordering::Acquire) & !self.claimed[word].load(Ordering::Acquire)
+    }
+
+    /// The contexts that enable a source.
+    fn listeners(&self, source: usize) -> u64 {
+        self.listeners[source].load(Ordering::Relaxed).into()
+    }
+
+    /// Ends a write to a configuration register: makes it visible before the caller looks at the pending bits.
+    fn after_write(&self, contexts: u64) -> Effects {
+        fence(Ordering::SeqCst); // Against `request`: the configuration before the pending bits.
+        Effects::on(contexts)
+    }
+
+    /// Forwards a request to the PLIC core. Returns the contexts that may take it.
+    fn request(&self, source: Source) -> u64 {
+        self.pending[source.word].fetch_or(source.bit, Ordering::AcqRel);
+        fence(Ordering::SeqCst); // Against `after_write` and `release`: the pending bit before their words.
+        self.listeners(source.number)
+    }
+
+    /// The source that `context` would claim if only priorities above `threshold` counted: the highest priority, and
+    /// among equals the lowest number.
+    fn best(&self, context: usize, threshold: u32) -> Option<Source> {
+        let mut best = None;
+        let mut best_priority = threshold;
+        for word in 0..WORDS {
+            let mut requests = self.requests(word);
+            while requests != 0 {
+                let number = word * 32 + requests.trailing_zeros() as usize;
+                let bit = requests & requests.wrapping_neg();
+                requests ^= bit;
+                let priority = self.priority[number].load(Ordering::Relaxed);
+                if priority > best_priority && self.listeners(number) >> context & 1 != 0 {
+                    best = Some(Source { number, word, bit });
+                    best_priority = priority;
+                }
+            }
+        }
+        best
+    }
+
+    /// Claims the best source of `context`, whatever its threshold; 0 if there is none.
+    fn claim(&self, context: usize) -> (u32, Effects) {
+        let mut contexts = 0;
+        // Each round that fails means that another vCPU has got a source, so few rounds do. Should they not, zero is
+        // a correct answer too: the external interrupt stays on, and the guest will claim again.
+        for _ in 0..MAX_CONTEXTS {
+            let Some(source) = self.best(context, 0) else { break };
+            let before = self.claimed[source.word].fetch_or(source.bit, Ordering::AcqRel);
+            if before & source.bit != 0 {
+                continue;
+            }
+            let before = self.pending[source.word].fetch_and(!source.bit, Ordering::AcqRel);
+            if before & source.bit != 0 {
+                contexts |= self.listeners(source.number);
+                return (source.number as u32, Effects::on(contexts));
+            }
+            contexts |= self.release(source);
+        }
+        (0, Effects::on(contexts))
+    }
+
+    /// A handler of `context` has completed source `number`. Ignored if the context does not enable that source
+    /// (specification, "Interrupt Completion") or if no handler had it.
+    fn complete(&self, context: usize, number: u32) -> Effects {
+        let Some(source) = Source::new(number) else { return Effects::NONE };
+        let enabled = self.listeners(source.number) >> context & 1 != 0;
+        let claimed = self.claimed[source.word].load(Ordering::Relaxed) & source.bit != 0;
+        if !enabled || !claimed {
+            return Effects::NONE;
+        }
+        Effects { contexts: self.release(source), completed: Some(number) }
+    }
+
+    /// Ends the service of a source and forwards the next request if its line is high. Returns the contexts to look at.
+    fn release(&self, source: Source) -> u64 {
+        self.claimed[source.word].fetch_and(!source.bit, Ordering::AcqRel);
+        fence(Ordering::SeqCst); // Against `raise` and `request`: the claim before the level and the pending bit.
+        if self.level[source.word].load(Ordering::Relaxed) & source.bit != 0 {
+            return self.request(source);
+        }
+        // A request that was forwarded while the claim still hid it counts from now on.
+        if self.requests(source.word) & source.bit != 0 { self.listeners(source.number) } else { 0 }
+    }
+
+    /// The enable register `word` of `context`.
+    fn enabled(&self, context: usize, word: usize) -> u32 {
+        let listeners = &self.listeners[word * 32..][..32];
+        listeners.iter().rev().fold(0, |bits, set| bits << 1 | (set.load(Ordering::Relaxed) >> context & 1))
+    }
+
+    /// Writes the enable register `word` of `context`.
+    fn enable(&self, context: usize, word: usize, value: u32) {
+        let context = 1 << context;
+        let value = if word == 0 { value & !1 } else { value }; // Source 0 doesn't exist.
+        for (bit, listeners) in self.listeners[word * 32..][..32].iter().enumerate() {
+            let was = listeners.load(Ordering::Relaxed) & context != 0;
+            match (was, value >> bit & 1 != 0) {
+                (false, true) => listeners.fetch_or(context, Ordering::AcqRel),
+                (true, false) => listeners.fetch_and(!context, Ordering::AcqRel),
+                _ => continue,
+            };
+        }
+    }
+}
