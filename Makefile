@@ -1,0 +1,36 @@
+# The two commands: `make run` and `make test`. Both install, fetch and build what is missing.
+# What they do is in the scripts that are called here.
+
+SYSTEM ?= systems/demo.toml
+
+.PHONY: help run test setup guests build clean
+
+help:
+	@echo "make run [SYSTEM=systems/x.toml]  boot a system on QEMU (default: $(SYSTEM))"
+	@echo "make test [STEPS=\"...\"]           check formatting and lints, run all tests (see tools/test)"
+	@echo "make setup                        install what is missing on Debian 12 or 13 (root or sudo)"
+	@echo "make guests                       fetch Linux, build FreeRTOS and the probes"
+	@echo "make build                        build the hypervisor and the command-line tool"
+	@echo "make clean                        remove what was built (what was fetched stays)"
+	@echo "./ainori --help                   the command-line tool"
+
+run: guests build
+	./ainori run $(SYSTEM)
+
+test: setup
+	tools/test $(STEPS)
+
+setup:
+	@tools/setup
+
+guests: setup
+	guests/linux/build
+	guests/freertos/build
+	guests/probes/build
+
+build: setup
+	tools/build-kernel
+	tools/build-cli
+
+clean:
+	rm -rf target .cache/kernel .cache/guests .cache/test
