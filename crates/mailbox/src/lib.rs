@@ -1,0 +1,191 @@
+//! Messages between cores, after AnT: an N x N table of slots, each with one sender and one receiver.
+//!
+//! # What a message is
+//! Each core changes only its own vCPUs. What it wants of another core's vCPU it writes into atomic words
+//! of that vCPU (an interrupt to inject, a fence to apply, a core to move to), which travel with the vCPU;
+//! then it [posts](Mailboxes::post) "look at item v" to the core that owns the vCPU. Such a message may
+//! arrive once or twice, it says the same. So a slot is a *set* of items, one word: it is never full, a
+//! sender never waits, and no core can delay another.
+//!
+//! # When the receiver looks
+//! A core looks at its mail when it is in the hypervisor, so an IPI is due only if the core is in a guest
+//! or asleep, and only for the first message of that absence. For this each receiver has one word, its
+//! inbox: a bit per sender that has posted, and the bit `AWAY`.
+//!
+//! | `AWAY` | sender bits | the receiver | a sender that finds this |
+//! |---|---|---|---|
+//! | clear | any | Looking: looks before it leaves | need not ring |
+//! | set | none | Away: does not look by itself | must ring |
+//! | set | some | Rung: the first of the senders has rung | need not ring |
+//!
+//! The usual shape (two words: the sender writes "mail" and reads "away", the receiver writes "away" and
+//! reads "mail") is Dekker's pattern: on a weakly ordered machine each side needs a full fence between its
+//! write and its read, or both may miss the other. In *one* word both questions are answered by one atomic
+//! instruction each (`amoor`, whose result says what was there before), and no fence is needed: the
+//! operations on one word have one order that all cores agree on. Either the sender's bit comes first and
+//! the receiver does not leave, or `AWAY` comes first and the sender sees it.
+//!
+//! # What is left to order
+//! - Receivers must see what the sender wrote *before* the message: posting releases (slot, then inbox),
+//!   taking acquires (inbox, then slot).
+//! - A sender whose slot still holds mail returns at once. Its earlier message has set its bit and has not
+//!   been taken, so the receiver has yet to look; the `swap` that then empties the slot comes after this
+//!   `fetch_or` in the order of the slot's word, takes the new item too, and acquires what it released.
+//!
+//! `loom` tries out every interleaving of two and three cores; `src/model.rs` says which mistakes it finds,
+//! and which it can't:
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-mailbox --release`
+#![cfg_attr(not(any(test, loom)), no_std)]
+#![forbid(unsafe_code)]
+
+#[cfg(all(test, loom))]
+mod model;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+#[cfg(not(loom))]
+use core::sync::atomic::{AtomicU64, Ordering};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering};
+
+/// Items are `0..ITEMS`: a slot is one word with a bit for each.
+pub const ITEMS: u32 = u64::BITS;
+
+/// At most this many cores: an inbox is one word with a bit for each sender, and one more.
+pub const MAX_CORES: usize = 63;
+
+/// The bit of an inbox that says: this core does not look by itself.
+const AWAY: u64 = 1 << MAX_CORES;
+
+/// The slots between `N` cores, which are `0..N`.
+///
+/// Each method may be called by one core only: the one whose index is `from` or `me`. All are wait-free,
+/// and panic if an index of a core is not below `N`.
+pub struct Mailboxes<const N: usize> {
+    /// `slots[to][from]`
+    slots: [[Slot; N]; N],
+    inboxes: [Inbox; N],
+}
+
+/// The items that one sender has posted to one receiver. On a cache line of its own: senders don't slow
+/// each other.
+#[repr(align(64))]
+struct Slot(AtomicU64);
+
+/// Who has posted to a receiver, and whether it looks (see the crate's documentation).
+#[repr(align(64))]
+struct Inbox(AtomicU64);
+
+/// What the sender still has to do for its message to be seen.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Delivery {
+    /// Nothing: the receiver will look by itself, or someone has rung already.
+    WillLook,
+    /// Send an IPI to the receiver. Order it after the post like any write to a device (`fence w, o`); the
+    /// firmware's SBI call does so itself.
+    Ring,
+}
+
+impl<const N: usize> Mailboxes<N> {
+    /// Empty slots; every core is looking.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        const { assert!(N <= MAX_CORES, "a mailbox has room for 63 cores") };
+        Self {
+            slots: [const { [const { Slot(AtomicU64::new(0)) }; N] }; N],
+            inboxes: [const { Inbox(AtomicU64::new(0)) }; N],
+        }
+    }
+
+    /// As above, but loom's atomics can't be made in a constant.
+    #[cfg(loom)]
+    #[must_use]
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
+        Self {
+            slots: std::array::from_fn(|_| std::array::from_fn(|_| Slot(AtomicU64::new(0)))),
+            inboxes: std::array::from_fn(|_| Inbox(AtomicU64::new(0))),
+        }
+    }
+
+    /// Core `from` tells core `to` to look at `item` (below [`ITEMS`]).
+    ///
+    /// All that `from` wrote before is visible to `to` when it visits the item. A core may post to itself.
+    #[inline]
+    pub fn post(&self, from: usize, to: usize, item: u32) -> Delivery {
+        debug_assert!(item < ITEMS, "item {item} has no bit in a slot");
+        if self.slots[to][from].0.fetch_or(1 << (item % ITEMS), Ordering::Release) != 0 {
+            return Delivery::WillLook;
+        }
+        match self.inboxes[to].0.fetch_or(1 << from, Ordering::Release) {
+            AWAY => Delivery::Ring,
+            _ => Delivery::WillLook,
+        }
+    }
+
+    /// Is there mail for `me`? One load.
+    #[inline]
+    #[must_use]
+    pub fn has_mail(&self, me: usize) -> bool {
+        self.inboxes[me].0.load(Ordering::Relaxed) & !AWAY != 0
+    }
+
+    /// Takes the mail that is there now and visits each item, by sender, then by number.
+    ///
+    /// At most `N * ITEMS` visits: what comes in meanwhile waits for the next call. Like
+    /// [`enter`](Self::enter), it ends an absence.
+    #[inline]
+    pub fn take(&self, me: usize, mut visit: impl FnMut(usize, u32)) {
+        let senders = self.inboxes[me].0.swap(0, Ordering::Acquire) & !AWAY;
+        for from in ones(senders) {
+            let items = self.slots[me][from as usize].0.swap(0, Ordering::Acquire);
+            ones(items).for_each(|item| visit(from as usize, item));
+        }
+    }
+
+    /// The core is about to enter a guest or to sleep: from now on, who posts must ring.
+    ///
+    /// False if there is mail: the core stays, looking, and has to [`take`](Self::take) it first. A core
+    /// clears its pending IPI *before* it asks, or it would clear the one that ends this absence.
+    #[inline]
+    #[must_use]
+    pub fn leave(&self, me: usize) -> bool {
+        let inbox = &self.inboxes[me].0;
+        let mail = inbox.fetch_or(AWAY, Ordering::Relaxed) & !AWAY != 0;
+        if mail {
+            // A sender that looks between the two finds Rung, and relies on the `take` that follows.
+            inbox.fetch_and(!AWAY, Ordering::Relaxed);
+        }
+        !mail
+    }
+
+    /// The core is in the hypervisor again and will look before it leaves. Returns whether there is mail
+    /// already.
+    ///
+    /// This only saves IPIs. A trap so short that it isn't worth it may return to its guest without `enter`
+    /// and [`leave`](Self::leave): the core has been away all the time, and whoever posted meanwhile has
+    /// rung.
+    #[inline]
+    pub fn enter(&self, me: usize) -> bool {
+        self.inboxes[me].0.fetch_and(!AWAY, Ordering::Relaxed) & !AWAY != 0
+    }
+}
+
+#[cfg(not(loom))]
+impl<const N: usize> Default for Mailboxes<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The numbers of the bits that are set, lowest first.
+fn ones(mut word: u64) -> impl Iterator<Item = u32> {
+    core::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros())?;
+        word &= word - 1;
+        Some(bit)
+    })
+}

@@ -1,0 +1,164 @@
+//! Every interleaving of two and three cores, under loom's weak memory.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-mailbox --release`
+//!
+//! An IPI is a `Notify`: once raised it stays pending until it is taken, and loom lets one wait end without
+//! it, as another interrupt would. A core sleeps on nothing else, so a lost wake-up is a deadlock, which
+//! loom reports. What stands for a vCPU's words is `Word`: written relaxed before the post and read relaxed
+//! after it, so that only the mailbox can order the two.
+//!
+//! These tests were seen to fail for each of these changes in `lib.rs`:
+//! - `leave` in two steps, reading the inbox and then setting `AWAY`: deadlock;
+//! - `post` that sets its bit in the inbox before it fills the slot: deadlock;
+//! - `take` that clears the inbox after it has emptied the slots: deadlock;
+//! - the `Release` or the `Acquire` on a slot made `Relaxed`: the receiver sees a stale word, and waits for
+//!   ever;
+//! - `post` that rings whenever it finds `AWAY`: a second ring.
+//!
+//! What loom can't show: it runs read-modify-write operations on different words in program order, so the
+//! `Release` and `Acquire` on the *inbox* can be removed unnoticed. RISC-V may exchange two `amoor` that
+//! carry no `.rl` or `.aq`, and the receiver would then find the sender's bit and an empty slot.
+
+use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use loom::sync::{Arc, Notify};
+use loom::thread;
+
+use super::*;
+
+/// The core that receives; the others send to it.
+const RECEIVER: usize = 0;
+
+/// What one sender asks of the vCPU that is its item: the number of its requests so far.
+struct Word(AtomicU32);
+
+struct Machine<const N: usize> {
+    boxes: Mailboxes<N>,
+    ipi: Notify,
+    /// `words[from]`
+    words: [Word; N],
+}
+
+impl<const N: usize> Machine<N> {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            boxes: Mailboxes::new(),
+            ipi: Notify::new(),
+            words: std::array::from_fn(|_| Word(AtomicU32::new(0))),
+        })
+    }
+
+    /// One request after the other, each with its message and, if due, its IPI. Returns how often it rang.
+    fn send(&self, from: usize, items: &[u32]) -> usize {
+        let mut rings = 0;
+        for (request, &item) in (1..).zip(items) {
+            self.words[from].0.store(request, Relaxed);
+            if self.boxes.post(from, RECEIVER, item) == Delivery::Ring {
+                rings += 1;
+                self.ipi.notify();
+            }
+        }
+        rings
+    }
+
+    /// The event loop of a core: look, leave, sleep until an IPI; until it has seen `requests[from]` of
+    /// each sender.
+    fn receive(&self, requests: [u32; N]) {
+        let mut seen = [0; N];
+        loop {
+            self.boxes.enter(RECEIVER);
+            self.boxes.take(RECEIVER, |from, _| seen[from] = self.words[from].0.load(Relaxed));
+            if seen == requests {
+                return;
+            }
+            if self.boxes.leave(RECEIVER) {
+                self.ipi.wait();
+            }
+        }
+    }
+}
+
+#[test]
+fn no_wake_up_is_lost_between_two_cores() {
+    loom::model(|| {
+        let machine = Machine::<2>::new();
+        let sender = thread::spawn({
+            let machine = machine.clone();
+            move || machine.send(1, &[5, 6])
+        });
+        machine.receive([0, 2]);
+        sender.join().unwrap();
+    });
+}
+
+/// The second message finds the first in its slot, or not; the receiver must see the second request in any
+/// case.
+#[test]
+fn a_repeated_message_is_not_lost() {
+    loom::model(|| {
+        let machine = Machine::<2>::new();
+        let sender = thread::spawn({
+            let machine = machine.clone();
+            move || machine.send(1, &[5, 5])
+        });
+        machine.receive([0, 2]);
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn no_wake_up_is_lost_between_three_cores() {
+    loom::model(|| {
+        let machine = Machine::<3>::new();
+        let senders = [1, 2].map(|from| {
+            let machine = machine.clone();
+            thread::spawn(move || machine.send(from, &[5]))
+        });
+        machine.receive([0, 1, 1]);
+        for sender in senders {
+            sender.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn an_absence_is_ended_by_one_ring() {
+    loom::model(|| {
+        let machine = Machine::<3>::new();
+        assert!(machine.boxes.leave(RECEIVER));
+        let senders = [1, 2].map(|from| {
+            let machine = machine.clone();
+            thread::spawn(move || machine.send(from, &[5, 6]))
+        });
+        let rings: usize = senders.map(|sender| sender.join().unwrap()).iter().sum();
+        assert_eq!(rings, 1);
+    });
+}
+
+/// Two cores that post to each other and then sleep until they are answered.
+#[test]
+fn two_cores_wake_each_other() {
+    loom::model(|| {
+        let boxes = Arc::new(Mailboxes::<2>::new());
+        let ipis = Arc::new([Notify::new(), Notify::new()]);
+        let core = |me: usize| {
+            let (boxes, ipis) = (boxes.clone(), ipis.clone());
+            move || {
+                let you = 1 - me;
+                if boxes.post(me, you, 1) == Delivery::Ring {
+                    ipis[you].notify();
+                }
+                let mut answered = false;
+                while !answered {
+                    if boxes.leave(me) {
+                        ipis[me].wait();
+                        boxes.enter(me);
+                    }
+                    boxes.take(me, |from, _| answered |= from == you);
+                }
+            }
+        };
+        let other = thread::spawn(core(1));
+        core(0)();
+        other.join().unwrap();
+    });
+}

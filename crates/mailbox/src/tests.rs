@@ -1,0 +1,148 @@
+//! What one thread can see of the mailboxes. What several see is in `model.rs`.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// All that `me` finds in its mail.
+fn mail<const N: usize>(boxes: &Mailboxes<N>, me: usize) -> Vec<(usize, u32)> {
+    let mut found = Vec::new();
+    boxes.take(me, |from, item| found.push((from, item)));
+    found
+}
+
+#[test]
+fn a_core_that_looks_is_not_rung() {
+    let boxes = Mailboxes::<4>::new();
+    assert_eq!(boxes.post(1, 0, 7), Delivery::WillLook);
+    assert!(boxes.has_mail(0));
+    assert_eq!(mail(&boxes, 0), [(1, 7)]);
+    assert!(!boxes.has_mail(0));
+}
+
+#[test]
+fn an_absence_is_ended_by_one_ring() {
+    let boxes = Mailboxes::<4>::new();
+    assert!(boxes.leave(0));
+    assert!(!boxes.has_mail(0), "being away is not mail");
+    assert_eq!(boxes.post(1, 0, 7), Delivery::Ring);
+    assert_eq!(boxes.post(1, 0, 8), Delivery::WillLook, "same slot");
+    assert_eq!(boxes.post(2, 0, 7), Delivery::WillLook, "another slot");
+
+    assert!(boxes.enter(0), "mail is there");
+    assert_eq!(boxes.post(3, 0, 63), Delivery::WillLook);
+    assert_eq!(mail(&boxes, 0), [(1, 7), (1, 8), (2, 7), (3, 63)]);
+
+    assert!(boxes.leave(0));
+    assert_eq!(boxes.post(2, 0, 7), Delivery::Ring, "the next absence has a ring of its own");
+}
+
+#[test]
+fn nobody_leaves_with_mail() {
+    let boxes = Mailboxes::<2>::new();
+    assert_eq!(boxes.post(1, 0, 0), Delivery::WillLook);
+    assert!(!boxes.leave(0));
+    assert_eq!(boxes.post(1, 0, 1), Delivery::WillLook, "it stayed, so it looks");
+    assert_eq!(mail(&boxes, 0), [(1, 0), (1, 1)]);
+    assert!(boxes.leave(0));
+}
+
+#[test]
+fn a_short_trap_needs_neither_enter_nor_leave() {
+    let boxes = Mailboxes::<2>::new();
+    assert!(boxes.leave(0));
+    // The trap is handled here, without a word to the others: they ring as before.
+    assert_eq!(boxes.post(1, 0, 5), Delivery::Ring);
+    assert!(!boxes.leave(0), "if the core does ask, it learns of the mail");
+    assert_eq!(mail(&boxes, 0), [(1, 5)]);
+}
+
+#[test]
+fn each_receiver_has_an_absence_of_its_own() {
+    let boxes = Mailboxes::<3>::new();
+    assert!(boxes.leave(0));
+    assert_eq!(boxes.post(2, 1, 4), Delivery::WillLook);
+    assert_eq!(boxes.post(2, 0, 4), Delivery::Ring);
+    assert_eq!(mail(&boxes, 1), [(2, 4)]);
+    assert_eq!(mail(&boxes, 2), []);
+}
+
+#[test]
+fn a_core_may_post_to_itself() {
+    let boxes = Mailboxes::<1>::new();
+    assert_eq!(boxes.post(0, 0, 9), Delivery::WillLook);
+    assert_eq!(mail(&boxes, 0), [(0, 9)]);
+}
+
+#[test]
+fn a_message_sent_while_visiting_waits_for_the_next_look() {
+    let boxes = Mailboxes::<1>::new();
+    assert_eq!(boxes.post(0, 0, 1), Delivery::WillLook);
+    let mut visits = 0;
+    boxes.take(0, |_, item| {
+        visits += 1;
+        assert_eq!(boxes.post(0, 0, item), Delivery::WillLook);
+    });
+    assert_eq!(visits, 1);
+    assert!(!boxes.leave(0));
+}
+
+/// Cores of the table in the property test.
+const CORES: usize = 3;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Post { from: usize, to: usize, item: u32 },
+    Take(usize),
+    Leave(usize),
+    Enter(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let core = || 0..CORES;
+    prop_oneof![
+        3 => (core(), core(), 0..ITEMS).prop_map(|(from, to, item)| Step::Post { from, to, item }),
+        1 => core().prop_map(Step::Take),
+        2 => core().prop_map(Step::Leave),
+        1 => core().prop_map(Step::Enter),
+    ]
+}
+
+proptest! {
+    /// The table is a set of (sender, item) for each receiver, and rings for the first message of an
+    /// absence.
+    #[test]
+    fn behaves_like_sets(steps in prop::collection::vec(step(), 0..200)) {
+        let boxes = Mailboxes::<CORES>::new();
+        let mut sets = [const { BTreeSet::new() }; CORES];
+        let mut away = [false; CORES];
+        for step in steps {
+            match step {
+                Step::Post { from, to, item } => {
+                    let first = away[to] && sets[to].is_empty();
+                    let due = if first { Delivery::Ring } else { Delivery::WillLook };
+                    prop_assert_eq!(boxes.post(from, to, item), due);
+                    sets[to].insert((from, item));
+                }
+                Step::Take(me) => {
+                    let expected: Vec<_> = std::mem::take(&mut sets[me]).into_iter().collect();
+                    prop_assert_eq!(mail(&boxes, me), expected);
+                    away[me] = false;
+                }
+                Step::Leave(me) => {
+                    away[me] = sets[me].is_empty();
+                    prop_assert_eq!(boxes.leave(me), away[me]);
+                }
+                Step::Enter(me) => {
+                    prop_assert_eq!(boxes.enter(me), !sets[me].is_empty());
+                    away[me] = false;
+                }
+            }
+            for (me, set) in sets.iter().enumerate() {
+                prop_assert_eq!(boxes.has_mail(me), !set.is_empty());
+            }
+        }
+    }
+}
