@@ -1,0 +1,44 @@
+//! Which vCPU runs on a core: states, run queue, policies.
+//!
+//! Each core has a [`Scheduler`] of its own, which knows only the vCPUs that this core owns. It is a state
+//! machine: the kernel tells it what happens (a vCPU wakes, sleeps, yields), asks at each scheduling point
+//! for a [`Decision`], and carries that out. Nothing here knows of RISC-V, of guests, or of other cores.
+//!
+//! The model is SPUMONE's (thesis, 3.2): vCPUs are sleeping, suspended or running; priorities are fixed;
+//! equals take turns with a quantum. What differs between systems is a value, the [`Policy`]: three
+//! choices, each with pure functions that the scheduler and the kernel ask. The [`presets`] are the named
+//! combinations.
+//!
+//! | state | in the run queue | leaves it by |
+//! |---|---|---|
+//! | [`State::Sleeping`] | no | [`wake`](Scheduler::wake), to the tail of its level |
+//! | [`State::Suspended`] | yes | [`schedule`](Scheduler::schedule), when it is picked; [`sleep`](Scheduler::sleep) |
+//! | [`State::Running`] | yes, at the head of its level | [`schedule`](Scheduler::schedule), when another is picked; [`sleep`](Scheduler::sleep); [`yield_now`](Scheduler::yield_now) |
+//!
+//! Every operation takes constant time, and few instructions: they are on the way from a timer interrupt to
+//! the RTOS.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+mod policy;
+mod presets;
+mod queue;
+mod scheduler;
+mod vcpu;
+
+#[cfg(test)]
+mod tests;
+
+pub use policy::{Admission, Placement, Policy, Preemption};
+pub use presets::{Preset, presets};
+pub use scheduler::{Decision, Scheduler};
+pub use vcpu::{Class, State, VcpuId, VcpuIter, VcpuSet};
+
+/// A point in time or a length of it, in ticks of the `time` CSR.
+pub type Time = u64;
+
+/// Priorities are `0..PRIORITIES`; the higher number goes first.
+pub const PRIORITIES: u8 = 32;
+
+/// vCPUs are numbered `0..MAX_VCPUS` through the whole machine.
+pub const MAX_VCPUS: usize = 64;

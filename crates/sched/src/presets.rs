@@ -1,0 +1,74 @@
+//! The policies that have a name.
+
+use crate::{Admission, Placement, Policy, Preemption, Time};
+
+/// A policy that a system description can name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Preset {
+    /// Its name in a system description.
+    pub name: &'static str,
+    /// What it does and where it comes from, in one sentence.
+    pub summary: &'static str,
+    /// See [`Policy::placement`].
+    pub placement: Placement,
+    /// See [`Policy::preemption`].
+    pub preemption: Preemption,
+    /// See [`Policy::admission`].
+    pub admission: Admission,
+    /// The quantum in milliseconds if it is part of the preset; otherwise the system description gives it.
+    pub fixed_quantum_ms: Option<u32>,
+}
+
+const PRESETS: [Preset; 3] = [
+    Preset {
+        name: "spumone",
+        summary: "Fixed priorities between guests, the higher takes the core at once, equals take turns \
+                  (SPUMONE thesis, 3.2 and 3.4.1).",
+        placement: Placement::Pinned,
+        preemption: Preemption::Immediate,
+        admission: Admission::ByPriority,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "partition",
+        summary: "Each core belongs to one guest, and nothing of another guest reaches it \
+                  (OS partitioning in LiSTEE RT's table 4; Bao, Jailhouse).",
+        placement: Placement::Pinned,
+        preemption: Preemption::Immediate,
+        admission: Admission::Exclusive,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "round-robin",
+        summary: "All guests are equal and take turns of 10 ms; not real-time, for comparison \
+                  (case 3 of the RT-VMM study of timer jitter).",
+        placement: Placement::Pinned,
+        preemption: Preemption::AtQuantum,
+        admission: Admission::ByPriority,
+        fixed_quantum_ms: Some(10),
+    },
+];
+
+/// All presets.
+#[must_use]
+pub const fn presets() -> &'static [Preset] {
+    &PRESETS
+}
+
+impl Policy {
+    /// The preset of that name, or `None` if there is none.
+    ///
+    /// `quantum` is in ticks, of which a second has `timebase_hz`; a preset with a quantum of its own takes
+    /// that instead.
+    #[must_use]
+    pub fn preset(name: &str, quantum: Time, timebase_hz: u64) -> Option<Self> {
+        let preset = PRESETS.iter().find(|preset| preset.name == name)?;
+        let fixed = preset.fixed_quantum_ms.map(|ms| u64::from(ms) * timebase_hz / 1000);
+        Some(Self {
+            placement: preset.placement,
+            preemption: preset.preemption,
+            admission: preset.admission,
+            quantum: fixed.unwrap_or(quantum),
+        })
+    }
+}

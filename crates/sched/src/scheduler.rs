@@ -1,0 +1,237 @@
+//! The scheduler of one core.
+
+use crate::queue::{IDLE, List, Place, RunQueue};
+use crate::{Class, MAX_VCPUS, PRIORITIES, Policy, State, Time, VcpuId, VcpuSet};
+
+/// What is to happen at a scheduling point.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Decision {
+    /// Who has the core from now on; `None`: nobody could run, the core idles.
+    pub run: Option<VcpuId>,
+    /// Who had it since the last scheduling point, if this core still owns it. May be the same as `run`.
+    pub previous: Option<VcpuId>,
+    /// `previous` loses the core against its will: it could run and did not yield.
+    pub preempted: bool,
+    /// When to schedule again at the latest: the end of the quantum, if an equal waits for it.
+    pub alarm: Option<Time>,
+}
+
+/// Which of the vCPUs that a core owns has the core.
+///
+/// A vCPU that runs stays at the head of its level. So one that is preempted by a higher level finds its
+/// place again, and the rest of its quantum; one that sleeps, yields or comes to the end of its quantum
+/// goes to the tail, and its next quantum is a full one.
+pub struct Scheduler {
+    policy: Policy,
+    queue: RunQueue,
+    owned: VcpuSet,
+    /// Those of `owned` that sleep. The others are in the queue.
+    asleep: VcpuSet,
+    classes: [Class; MAX_VCPUS],
+    /// Where each waits: the list of its [`Policy::level`].
+    lists: [List; MAX_VCPUS],
+    /// What each has left of its quantum. Of the running one: what it had when it was picked.
+    left: [Time; MAX_VCPUS],
+    /// A vCPU at the head of its list. `IDLE` also from `sleep` or `yield_now` to the next `schedule`.
+    running: Place,
+    /// What the last `schedule` picked. `IDLE` also if that has left this core.
+    picked: Place,
+    /// When the quantum of `running` ends.
+    quantum_end: Time,
+    /// An equal has been waiting for that since the last `schedule`.
+    shared: bool,
+}
+
+impl Scheduler {
+    /// A scheduler that owns no vCPU.
+    ///
+    /// # Panics
+    /// If the policy's quantum is 0, or above `Time::MAX / 2`: points in time must not overflow.
+    #[must_use]
+    pub const fn new(policy: Policy) -> Self {
+        assert!(policy.quantum > 0, "the quantum of a policy must be at least one tick");
+        assert!(policy.quantum <= Time::MAX / 2, "the quantum of a policy must not be longer than all time");
+        Self {
+            policy,
+            queue: RunQueue::new(),
+            owned: VcpuSet::EMPTY,
+            asleep: VcpuSet::EMPTY,
+            classes: [Class { priority: 0, guest: 0 }; MAX_VCPUS],
+            lists: [List::of_level(0); MAX_VCPUS],
+            left: [policy.quantum; MAX_VCPUS],
+            running: IDLE,
+            picked: IDLE,
+            quantum_end: 0,
+            shared: false,
+        }
+    }
+
+    /// The policy that it decides by.
+    #[must_use]
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// `v` now belongs to this core, sleeping.
+    ///
+    /// # Panics
+    /// If the priority is not below [`PRIORITIES`].
+    pub fn adopt(&mut self, v: VcpuId, class: Class) {
+        assert!(
+            class.priority < PRIORITIES,
+            "vCPU {}: priority {} is not below {PRIORITIES}",
+            v.0,
+            class.priority
+        );
+        self.release(v);
+        self.owned.insert(v);
+        self.asleep.insert(v);
+        self.classes[v.index()] = class;
+        self.lists[v.index()] = List::of_level(self.policy.level(class));
+    }
+
+    /// `v` leaves this core, because it stops or moves to another. Returns the state that it had here:
+    /// sleeping, if it was never here.
+    pub fn release(&mut self, v: VcpuId) -> State {
+        let state = self.state(v);
+        self.sleep(v);
+        self.owned.remove(v);
+        self.asleep.remove(v);
+        if self.picked == v.0 {
+            self.picked = IDLE;
+        }
+        state
+    }
+
+    /// Does `v` belong to this core?
+    #[inline]
+    #[must_use]
+    pub const fn owns(&self, v: VcpuId) -> bool {
+        self.owned.contains(v)
+    }
+
+    /// The vCPUs that belong to this core.
+    #[inline]
+    #[must_use]
+    pub const fn owned(&self) -> VcpuSet {
+        self.owned
+    }
+
+    /// The state of `v` on this core. Sleeping, if it belongs to another.
+    #[inline]
+    #[must_use]
+    pub fn state(&self, v: VcpuId) -> State {
+        if self.running == v.0 {
+            State::Running
+        } else if self.is_queued(v) {
+            State::Suspended
+        } else {
+            State::Sleeping
+        }
+    }
+
+    /// Who has the core. Nobody, after it slept or yielded and before the next
+    /// [`schedule`](Self::schedule).
+    #[inline]
+    #[must_use]
+    pub fn running(&self) -> Option<VcpuId> {
+        vcpu(self.running)
+    }
+
+    /// `v` has something to do: if it sleeps here, it joins the tail of its level. Otherwise nothing
+    /// happens.
+    #[inline]
+    pub fn wake(&mut self, v: VcpuId) {
+        if self.asleep.contains(v) {
+            self.asleep.remove(v);
+            self.queue.push(v, self.lists[v.index()]);
+        }
+    }
+
+    /// `v` has nothing to do any more. Nothing happens if it sleeps already.
+    #[inline]
+    pub fn sleep(&mut self, v: VcpuId) {
+        if self.is_queued(v) {
+            self.asleep.insert(v);
+            self.queue.remove(v, self.lists[v.index()]);
+            self.left[v.index()] = self.policy.quantum;
+            if self.running == v.0 {
+                self.running = IDLE;
+            }
+        }
+    }
+
+    /// The running vCPU lets its equals go first: it is suspended, at the tail of its level. Nothing
+    /// happens if none runs.
+    #[inline]
+    pub fn yield_now(&mut self) {
+        if let Some(v) = self.running() {
+            self.running = IDLE;
+            self.queue.move_last(v, self.lists[v.index()]);
+            self.left[v.index()] = self.policy.quantum;
+        }
+    }
+
+    /// The scheduling point: picks who has the core from `now` on.
+    ///
+    /// `now` must not go back from call to call.
+    #[inline]
+    pub fn schedule(&mut self, now: Time) -> Decision {
+        let previous = vcpu(self.picked);
+        let had = self.running();
+        if let Some(v) = had {
+            if now >= self.quantum_end {
+                self.end_quantum(v, now);
+            }
+        }
+        let (first, shared) = self.queue.first();
+        let run = vcpu(first);
+        let mut preempted = false;
+        if first != self.running {
+            if let Some(v) = had {
+                self.left[v.index()] = self.quantum_end - now;
+                preempted = true;
+            }
+            if let Some(v) = run {
+                self.quantum_end = now + self.left[v.index()];
+            }
+        }
+        self.running = first;
+        self.picked = first;
+        self.shared = shared;
+        Decision { run, previous, preempted, alarm: shared.then_some(self.quantum_end) }
+    }
+
+    /// `v`, which runs, has used up its quantum. It gets a new one, after its equals if one was waiting.
+    /// Who had the core for itself starts a new quantum in its place: an equal that wakes just then waits
+    /// as long as any.
+    #[inline]
+    fn end_quantum(&mut self, v: VcpuId, now: Time) {
+        self.quantum_end = now + self.policy.quantum;
+        if self.shared {
+            self.queue.move_last(v, self.lists[v.index()]);
+        }
+    }
+
+    /// May an interrupt for `candidate`, which this core owns, disturb the core while the running vCPU has
+    /// it? So also: must the core's alarm be set for the candidate's timer? Always, if none runs.
+    #[inline]
+    #[must_use]
+    pub fn admits(&self, candidate: VcpuId) -> bool {
+        debug_assert!(self.owns(candidate));
+        let class = |v: VcpuId| self.classes[v.index()];
+        self.running().is_none_or(|running| self.policy.admits(class(candidate), class(running)))
+    }
+
+    #[inline]
+    const fn is_queued(&self, v: VcpuId) -> bool {
+        self.owned.contains(v) && !self.asleep.contains(v)
+    }
+}
+
+/// The vCPU at a place of the queue; `None` for the idle one.
+#[inline]
+fn vcpu(place: Place) -> Option<VcpuId> {
+    (place != IDLE).then_some(VcpuId(place))
+}

@@ -1,0 +1,261 @@
+//! Tests that read like documentation (here), and comparisons with a plain model (`against_model`).
+
+mod against_model;
+
+use super::*;
+
+/// The quantum in these tests, in ticks.
+const QUANTUM: Time = 100;
+
+const LINUX: Class = Class { priority: 1, guest: 0 };
+const RTOS: Class = Class { priority: 9, guest: 1 };
+
+const LINUX_A: VcpuId = VcpuId(0);
+const LINUX_B: VcpuId = VcpuId(1);
+const LINUX_C: VcpuId = VcpuId(2);
+const RT: VcpuId = VcpuId(63);
+
+fn policy(name: &str) -> Policy {
+    Policy::preset(name, QUANTUM, 1000).expect("a preset")
+}
+
+/// A core with three vCPUs of Linux and one of the RTOS, all asleep.
+fn core(preset: &str) -> Scheduler {
+    let mut core = Scheduler::new(policy(preset));
+    for v in [LINUX_A, LINUX_B, LINUX_C] {
+        core.adopt(v, LINUX);
+    }
+    core.adopt(RT, RTOS);
+    core
+}
+
+/// The same at time 0, where those vCPUs are awake, in this order, and the first has the core.
+fn core_with(preset: &str, awake: &[VcpuId]) -> Scheduler {
+    let mut core = core(preset);
+    awake.iter().for_each(|&v| core.wake(v));
+    let decision = core.schedule(0);
+    assert_eq!(decision.run, awake.first().copied());
+    core
+}
+
+#[test]
+fn a_core_without_work_idles() {
+    let mut core = core("spumone");
+    let nothing = Decision { run: None, previous: None, preempted: false, alarm: None };
+    assert_eq!(core.schedule(0), nothing);
+    assert_eq!(core.schedule(Time::MAX / 2), nothing);
+    assert_eq!(core.running(), None);
+}
+
+#[test]
+fn a_vcpu_is_sleeping_suspended_running() {
+    let mut core = core("spumone");
+    assert_eq!(core.state(LINUX_A), State::Sleeping);
+    core.wake(LINUX_A);
+    assert_eq!(core.state(LINUX_A), State::Suspended);
+    let decision = core.schedule(0);
+    assert_eq!(decision, Decision { run: Some(LINUX_A), previous: None, preempted: false, alarm: None });
+    assert_eq!(core.state(LINUX_A), State::Running);
+    core.sleep(LINUX_A);
+    assert_eq!(core.state(LINUX_A), State::Sleeping);
+    let decision = core.schedule(5);
+    assert_eq!(decision, Decision { run: None, previous: Some(LINUX_A), preempted: false, alarm: None });
+}
+
+#[test]
+fn a_higher_priority_takes_the_core_at_once_and_gives_it_back() {
+    let mut core = core_with("spumone", &[LINUX_A]);
+    core.wake(RT);
+    let decision = core.schedule(10);
+    assert_eq!(decision, Decision { run: Some(RT), previous: Some(LINUX_A), preempted: true, alarm: None });
+    assert_eq!(core.state(LINUX_A), State::Suspended);
+    core.sleep(RT);
+    let decision = core.schedule(20);
+    assert_eq!(decision, Decision { run: Some(LINUX_A), previous: Some(RT), preempted: false, alarm: None });
+}
+
+#[test]
+fn a_lower_priority_waits_and_sets_no_alarm() {
+    let mut core = core_with("spumone", &[RT]);
+    core.wake(LINUX_A);
+    let decision = core.schedule(10);
+    assert_eq!(decision, Decision { run: Some(RT), previous: Some(RT), preempted: false, alarm: None });
+    assert_eq!(core.schedule(1000 * QUANTUM).run, Some(RT), "no quantum takes the core from the RTOS");
+}
+
+#[test]
+fn equals_take_turns() {
+    let mut core = core_with("spumone", &[LINUX_A, LINUX_B, LINUX_C]);
+    let mut order = Vec::new();
+    for turn in 1..=6 {
+        let decision = core.schedule(turn * QUANTUM);
+        assert_eq!(decision.alarm, Some((turn + 1) * QUANTUM));
+        assert!(decision.preempted);
+        order.extend(decision.run);
+    }
+    assert_eq!(order, [LINUX_B, LINUX_C, LINUX_A, LINUX_B, LINUX_C, LINUX_A]);
+}
+
+#[test]
+fn a_quantum_does_not_end_early() {
+    let mut core = core_with("spumone", &[LINUX_A, LINUX_B]);
+    let decision = core.schedule(QUANTUM - 1);
+    assert_eq!((decision.run, decision.alarm), (Some(LINUX_A), Some(QUANTUM)));
+    assert_eq!(core.schedule(QUANTUM).run, Some(LINUX_B));
+}
+
+#[test]
+fn a_preempted_vcpu_keeps_its_place_and_the_rest_of_its_quantum() {
+    let mut core = core_with("spumone", &[LINUX_A, LINUX_B]);
+    core.wake(RT);
+    assert_eq!(core.schedule(30).run, Some(RT));
+    core.sleep(RT);
+    let decision = core.schedule(500);
+    assert_eq!((decision.run, decision.alarm), (Some(LINUX_A), Some(500 + QUANTUM - 30)));
+}
+
+#[test]
+fn an_alarm_is_due_only_while_an_equal_waits() {
+    let mut core = core_with("spumone", &[LINUX_A]);
+    core.wake(LINUX_B);
+    assert_eq!(core.schedule(40).alarm, Some(QUANTUM));
+    core.sleep(LINUX_B);
+    assert_eq!(core.schedule(50).alarm, None);
+}
+
+#[test]
+fn who_had_the_core_alone_starts_a_new_quantum_when_an_equal_wakes() {
+    let mut core = core_with("spumone", &[LINUX_A]);
+    core.wake(LINUX_B);
+    let decision = core.schedule(7 * QUANTUM + 1);
+    assert_eq!((decision.run, decision.alarm), (Some(LINUX_A), Some(8 * QUANTUM + 1)));
+    assert_eq!(core.schedule(8 * QUANTUM + 1).run, Some(LINUX_B));
+}
+
+#[test]
+fn to_yield_is_to_go_behind_the_equals() {
+    let mut core = core_with("spumone", &[LINUX_A, LINUX_B]);
+    core.yield_now();
+    assert_eq!((core.running(), core.state(LINUX_A)), (None, State::Suspended));
+    let decision = core.schedule(10);
+    let expected =
+        Decision { run: Some(LINUX_B), previous: Some(LINUX_A), preempted: false, alarm: Some(10 + QUANTUM) };
+    assert_eq!(decision, expected);
+}
+
+#[test]
+fn to_yield_alone_changes_nothing() {
+    let mut core = core_with("spumone", &[RT]);
+    core.wake(LINUX_A);
+    core.yield_now();
+    let decision = core.schedule(10);
+    assert_eq!(decision, Decision { run: Some(RT), previous: Some(RT), preempted: false, alarm: None });
+}
+
+#[test]
+fn who_sleeps_and_wakes_goes_behind_its_equals() {
+    let mut core = core_with("spumone", &[LINUX_A, LINUX_B]);
+    core.sleep(LINUX_A);
+    core.wake(LINUX_A);
+    assert_eq!(core.state(LINUX_A), State::Suspended);
+    let decision = core.schedule(10);
+    assert_eq!((decision.run, decision.previous, decision.preempted), (Some(LINUX_B), Some(LINUX_A), false));
+}
+
+#[test]
+fn to_wake_twice_is_to_wake_once() {
+    let mut core = core_with("spumone", &[LINUX_A, LINUX_B]);
+    core.wake(LINUX_A);
+    core.wake(LINUX_B);
+    core.sleep(LINUX_B);
+    assert_eq!(core.schedule(10).alarm, None);
+}
+
+#[test]
+fn a_vcpu_leaves_and_another_core_adopts_it() {
+    let (mut here, mut there) =
+        (core_with("spumone", &[LINUX_A, LINUX_B]), Scheduler::new(policy("spumone")));
+    assert_eq!(here.release(LINUX_B), State::Suspended);
+    assert!(!here.owns(LINUX_B));
+    assert_eq!(here.owned().into_iter().collect::<Vec<_>>(), [LINUX_A, LINUX_C, RT]);
+    here.wake(LINUX_B);
+    assert_eq!(here.schedule(10).alarm, None, "a vCPU of another core can't be woken here");
+
+    there.adopt(LINUX_B, LINUX);
+    assert_eq!(there.state(LINUX_B), State::Sleeping);
+    there.wake(LINUX_B);
+    assert_eq!(there.schedule(10).run, Some(LINUX_B));
+}
+
+#[test]
+fn a_running_vcpu_that_is_released_is_forgotten() {
+    let mut core = core_with("spumone", &[LINUX_A]);
+    assert_eq!(core.release(LINUX_A), State::Running);
+    let decision = core.schedule(10);
+    assert_eq!(decision, Decision { run: None, previous: None, preempted: false, alarm: None });
+}
+
+#[test]
+#[should_panic(expected = "vCPU 0: priority 32 is not below 32")]
+fn a_priority_without_a_level_is_refused() {
+    core("spumone").adopt(LINUX_A, Class { priority: PRIORITIES, guest: 0 });
+}
+
+#[test]
+fn by_priority_admits_who_would_get_a_turn() {
+    let core = core_with("spumone", &[LINUX_A]);
+    assert!(core.admits(RT), "takes the core");
+    assert!(core.admits(LINUX_B), "shares it");
+    let core = core_with("spumone", &[RT]);
+    assert!(core.admits(RT));
+    assert!(!core.admits(LINUX_A), "would only wait");
+}
+
+#[test]
+fn an_idle_core_admits_all() {
+    let core = core("partition");
+    assert!(core.admits(RT) && core.admits(LINUX_A));
+}
+
+#[test]
+fn a_partition_admits_its_own_guest_only() {
+    let core = core_with("partition", &[LINUX_A]);
+    assert!(core.admits(LINUX_B));
+    assert!(!core.admits(RT), "whatever its priority");
+    assert!(!policy("partition").shares_cores());
+    assert!(policy("spumone").shares_cores());
+}
+
+#[test]
+fn round_robin_knows_no_priority() {
+    // 1000 ticks a second: the 10 ms of the preset are 10 ticks.
+    let mut core = core_with("round-robin", &[LINUX_A]);
+    core.wake(RT);
+    let decision = core.schedule(3);
+    assert_eq!((decision.run, decision.alarm), (Some(LINUX_A), Some(10)), "a wake-up never takes the core");
+    assert!(core.admits(RT));
+    let decision = core.schedule(10);
+    assert_eq!((decision.run, decision.alarm), (Some(RT), Some(20)));
+    assert!(core.admits(LINUX_A));
+    assert_eq!(core.schedule(20).run, Some(LINUX_A), "nor does the RTOS keep it");
+}
+
+#[test]
+fn presets_are_found_by_name() {
+    for preset in presets() {
+        let policy = Policy::preset(preset.name, QUANTUM, 10_000_000).expect(preset.name);
+        assert_eq!(policy.quantum, if preset.name == "round-robin" { 100_000 } else { QUANTUM });
+        assert!(preset.summary.ends_with("."), "{}: a sentence", preset.name);
+    }
+    assert_eq!(Policy::preset("fair", QUANTUM, 10_000_000), None);
+}
+
+#[test]
+fn a_set_of_vcpus() {
+    let mut set: VcpuSet = [VcpuId(63), VcpuId(0), VcpuId(5)].into_iter().collect();
+    assert_eq!(set.into_iter().collect::<Vec<_>>(), [VcpuId(0), VcpuId(5), VcpuId(63)]);
+    set.remove(VcpuId(5));
+    assert_eq!((set.len(), set.contains(VcpuId(5)), set.contains(VcpuId(63))), (2, false, true));
+    assert_eq!(VcpuSet::from_bits(set.bits()), set);
+    assert!(VcpuSet::EMPTY.is_empty());
+}

@@ -1,0 +1,282 @@
+//! Random operations on the scheduler and on a plain model of it, side by side.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+
+use super::QUANTUM;
+use crate::*;
+
+/// vCPUs in the tests; few, so that they meet.
+const VCPUS: u8 = 6;
+
+/// A vCPU of the model's core.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Waiting {
+    v: VcpuId,
+    left: Time,
+}
+
+/// What the documentation says, without regard to speed.
+struct Model {
+    policy: Policy,
+    owned: Vec<(VcpuId, Class)>,
+    /// Per level, the highest last.
+    levels: Vec<VecDeque<Waiting>>,
+    running: Option<VcpuId>,
+    picked: Option<VcpuId>,
+    /// When the last `schedule` was, and whether it announced an alarm.
+    then: Time,
+    alarm: bool,
+}
+
+impl Model {
+    fn new(policy: Policy) -> Self {
+        let levels = vec![VecDeque::new(); PRIORITIES.into()];
+        Self { policy, owned: Vec::new(), levels, running: None, picked: None, then: 0, alarm: false }
+    }
+
+    fn class(&self, v: VcpuId) -> Option<Class> {
+        self.owned.iter().find(|owned| owned.0 == v).map(|owned| owned.1)
+    }
+
+    fn level(&mut self, v: VcpuId) -> &mut VecDeque<Waiting> {
+        let class = self.class(v).expect("an owned vCPU");
+        &mut self.levels[usize::from(self.policy.level(class))]
+    }
+
+    fn is_queued(&self, v: VcpuId) -> bool {
+        self.levels.iter().flatten().any(|waiting| waiting.v == v)
+    }
+
+    fn state(&self, v: VcpuId) -> State {
+        match (self.running == Some(v), self.is_queued(v)) {
+            (true, _) => State::Running,
+            (false, true) => State::Suspended,
+            (false, false) => State::Sleeping,
+        }
+    }
+
+    fn adopt(&mut self, v: VcpuId, class: Class) {
+        self.release(v);
+        self.owned.push((v, class));
+    }
+
+    fn release(&mut self, v: VcpuId) -> State {
+        let state = self.state(v);
+        self.sleep(v);
+        self.owned.retain(|owned| owned.0 != v);
+        self.picked = self.picked.filter(|&picked| picked != v);
+        state
+    }
+
+    fn wake(&mut self, v: VcpuId) {
+        if self.class(v).is_some() && !self.is_queued(v) {
+            let left = self.policy.quantum;
+            self.level(v).push_back(Waiting { v, left });
+        }
+    }
+
+    fn sleep(&mut self, v: VcpuId) {
+        self.levels.iter_mut().for_each(|level| level.retain(|waiting| waiting.v != v));
+        self.running = self.running.filter(|&running| running != v);
+    }
+
+    fn yield_now(&mut self) {
+        if let Some(v) = self.running {
+            self.sleep(v);
+            self.wake(v);
+        }
+    }
+
+    fn schedule(&mut self, now: Time) -> Decision {
+        let (previous, had) = (self.picked, self.running);
+        if let Some(v) = had {
+            let (used, quantum, alarm) = (now - self.then, self.policy.quantum, self.alarm);
+            let level = self.level(v);
+            let first = level.front_mut().expect("the running vCPU is queued");
+            assert_eq!(first.v, v, "the running vCPU is the first of its level");
+            if used < first.left {
+                first.left -= used;
+            } else {
+                first.left = quantum;
+                if alarm {
+                    level.rotate_left(1);
+                }
+            }
+        }
+        let level = self.levels.iter().rev().find(|level| !level.is_empty());
+        let first = level.map(|level| level[0]);
+        self.alarm = level.is_some_and(|level| level.len() > 1);
+        self.running = first.map(|first| first.v);
+        self.picked = self.running;
+        self.then = now;
+        Decision {
+            run: self.running,
+            previous,
+            preempted: had.is_some() && had != self.running,
+            alarm: first.filter(|_| self.alarm).map(|first| now + first.left),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Adopt(VcpuId, Class),
+    Release(VcpuId),
+    Wake(VcpuId),
+    Sleep(VcpuId),
+    Yield,
+    Schedule { after: Time },
+}
+
+fn vcpu() -> impl Strategy<Value = VcpuId> {
+    // The first and the last numbers that there are.
+    (0..VCPUS).prop_map(|n| VcpuId(if n % 2 == 0 { n } else { MAX_VCPUS as u8 - n }))
+}
+
+fn class() -> impl Strategy<Value = Class> {
+    (prop_oneof![Just(0), Just(7), Just(PRIORITIES - 1)], 0..2u8)
+        .prop_map(|(priority, guest)| Class { priority, guest })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        2 => (vcpu(), class()).prop_map(|(v, class)| Step::Adopt(v, class)),
+        1 => vcpu().prop_map(Step::Release),
+        6 => vcpu().prop_map(Step::Wake),
+        2 => vcpu().prop_map(Step::Sleep),
+        1 => Just(Step::Yield),
+        6 => (0..QUANTUM * 3 / 2).prop_map(|after| Step::Schedule { after }),
+    ]
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    // 10,000 ticks a second: the 10 ms of `round-robin` are QUANTUM too.
+    prop::sample::select(presets())
+        .prop_map(|preset| Policy::preset(preset.name, QUANTUM, 10_000).expect(preset.name))
+}
+
+proptest! {
+    #[test]
+    fn the_scheduler_does_what_the_model_does(
+        policy in policy(),
+        steps in prop::collection::vec(step(), 0..300),
+    ) {
+        let (mut core, mut model) = (Scheduler::new(policy), Model::new(policy));
+        let mut now = 0;
+        for step in steps {
+            match step {
+                Step::Adopt(v, class) => {
+                    core.adopt(v, class);
+                    model.adopt(v, class);
+                }
+                Step::Release(v) => prop_assert_eq!(core.release(v), model.release(v)),
+                Step::Wake(v) => {
+                    core.wake(v);
+                    model.wake(v);
+                }
+                Step::Sleep(v) => {
+                    core.sleep(v);
+                    model.sleep(v);
+                }
+                Step::Yield => {
+                    core.yield_now();
+                    model.yield_now();
+                }
+                Step::Schedule { after } => {
+                    now += after;
+                    prop_assert_eq!(core.schedule(now), model.schedule(now));
+                }
+            }
+            prop_assert_eq!(core.running(), model.running);
+            prop_assert_eq!(core.owned(), model.owned.iter().map(|owned| owned.0).collect::<VcpuSet>());
+            for v in (0..MAX_VCPUS as u8).map(VcpuId) {
+                prop_assert_eq!(core.state(v), model.state(v));
+            }
+        }
+    }
+
+    /// Whatever happened before, the one that is picked has the highest priority of those that could run.
+    #[test]
+    fn nobody_of_higher_priority_waits(steps in prop::collection::vec(step(), 0..100)) {
+        let policy = Policy::preset("spumone", QUANTUM, 10_000).expect("a preset");
+        let mut core = Scheduler::new(policy);
+        let mut priorities = [0; MAX_VCPUS];
+        let mut now = 0;
+        for step in steps {
+            match step {
+                Step::Adopt(v, class) => {
+                    core.adopt(v, class);
+                    priorities[v.index()] = class.priority;
+                }
+                Step::Release(v) => _ = core.release(v),
+                Step::Wake(v) => core.wake(v),
+                Step::Sleep(v) => core.sleep(v),
+                Step::Yield => core.yield_now(),
+                Step::Schedule { after } => now += after,
+            }
+            let decision = core.schedule(now);
+            let awake: Vec<_> =
+                core.owned().into_iter().filter(|&v| core.state(v) != State::Sleeping).collect();
+            let highest = awake.iter().map(|v| priorities[v.index()]).max();
+            prop_assert_eq!(decision.run.map(|v| priorities[v.index()]), highest);
+            let running = awake.iter().filter(|&&v| core.state(v) == State::Running).count();
+            prop_assert_eq!(running, usize::from(!awake.is_empty()));
+        }
+    }
+
+    /// Equals that never sleep get the same share, however often and however long a higher one takes the
+    /// core: between two turns of one, each of the others has exactly one quantum.
+    #[test]
+    fn equals_get_equal_shares(
+        equals in 2..=VCPUS,
+        bursts in prop::collection::vec((0..3 * QUANTUM, 1..3 * QUANTUM), 0..20),
+    ) {
+        let mut core = Scheduler::new(Policy::preset("spumone", QUANTUM, 10_000).expect("a preset"));
+        let high = VcpuId(VCPUS);
+        core.adopt(high, Class { priority: 5, guest: 1 });
+        for v in (0..equals).map(VcpuId) {
+            core.adopt(v, Class { priority: 2, guest: 0 });
+            core.wake(v);
+        }
+        let mut turns = Turns { now: 0, ran: Vec::new() };
+        for (gap, burst) in bursts {
+            turns.run_until(&mut core, turns.now + gap);
+            core.wake(high);
+            prop_assert_eq!(core.schedule(turns.now).run, Some(high));
+            turns.now += burst;
+            core.sleep(high);
+        }
+        turns.run_until(&mut core, turns.now + QUANTUM * Time::from(equals));
+
+        let last = turns.ran.len() - 1;
+        for (turn, &(v, time)) in turns.ran.iter().enumerate() {
+            prop_assert_eq!(v, VcpuId((turn % usize::from(equals)) as u8));
+            prop_assert!(time == QUANTUM || turn == last && time <= QUANTUM, "{:?}", turns.ran);
+        }
+        prop_assert!(turns.ran.len() >= usize::from(equals), "each has run");
+    }
+}
+
+/// A core that schedules at its alarms, and who ran for how long; the parts of an interrupted turn are
+/// added up.
+struct Turns {
+    now: Time,
+    ran: Vec<(VcpuId, Time)>,
+}
+
+impl Turns {
+    fn run_until(&mut self, core: &mut Scheduler, end: Time) {
+        while self.now < end {
+            let decision = core.schedule(self.now);
+            let (v, alarm) = (decision.run.expect("equals are awake"), decision.alarm.expect("equals wait"));
+            let time = alarm.min(end) - self.now;
+            self.now += time;
+            match self.ran.last_mut() {
+                Some((last, total)) if *last == v => *total += time,
+                _ => self.ran.push((v, time)),
+            }
+        }
+    }
+}

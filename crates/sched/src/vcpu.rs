@@ -1,0 +1,134 @@
+//! What the scheduler knows of a vCPU: its number, its class, its state; and sets of them.
+
+use crate::MAX_VCPUS;
+
+/// The number of a vCPU, below [`MAX_VCPUS`]. It is the same on all cores.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct VcpuId(pub u8);
+
+impl VcpuId {
+    /// The number as an index that the compiler knows to be below [`MAX_VCPUS`], so that a table access
+    /// needs no check.
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        debug_assert!((self.0 as usize) < MAX_VCPUS);
+        self.0 as usize % MAX_VCPUS
+    }
+
+    #[inline]
+    const fn bit(self) -> u64 {
+        1 << self.index()
+    }
+}
+
+/// What a policy may know of a vCPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Class {
+    /// Fixed priority, below [`PRIORITIES`](crate::PRIORITIES); the higher number goes first.
+    pub priority: u8,
+    /// The guest that the vCPU belongs to.
+    pub guest: u8,
+}
+
+/// The state of a vCPU on the core that owns it (SPUMONE thesis, 3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Has nothing to do and is not in the run queue. An interrupt wakes it.
+    Sleeping,
+    /// Could run, and waits for the core.
+    Suspended,
+    /// Has the core.
+    Running,
+}
+
+/// A set of vCPUs: one word, a bit for each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct VcpuSet(u64);
+
+impl VcpuSet {
+    /// The set without members.
+    pub const EMPTY: Self = Self(0);
+
+    /// The set whose members are the numbers of the bits that are set.
+    #[inline]
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// Bit `n` is set if vCPU `n` is a member.
+    #[inline]
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Is `v` a member?
+    #[inline]
+    #[must_use]
+    pub const fn contains(self, v: VcpuId) -> bool {
+        self.0 & v.bit() != 0
+    }
+
+    /// Makes `v` a member.
+    #[inline]
+    pub const fn insert(&mut self, v: VcpuId) {
+        self.0 |= v.bit();
+    }
+
+    /// Makes `v` no member.
+    #[inline]
+    pub const fn remove(&mut self, v: VcpuId) {
+        self.0 &= !v.bit();
+    }
+
+    /// Has it no members?
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How many members it has.
+    #[inline]
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+}
+
+impl IntoIterator for VcpuSet {
+    type Item = VcpuId;
+    type IntoIter = VcpuIter;
+
+    #[inline]
+    fn into_iter(self) -> VcpuIter {
+        VcpuIter(self.0)
+    }
+}
+
+impl FromIterator<VcpuId> for VcpuSet {
+    fn from_iter<I: IntoIterator<Item = VcpuId>>(members: I) -> Self {
+        let mut set = Self::EMPTY;
+        members.into_iter().for_each(|v| set.insert(v));
+        set
+    }
+}
+
+/// The members of a [`VcpuSet`], lowest number first.
+#[derive(Clone, Debug)]
+pub struct VcpuIter(u64);
+
+impl Iterator for VcpuIter {
+    type Item = VcpuId;
+
+    #[inline]
+    fn next(&mut self) -> Option<VcpuId> {
+        if self.0 == 0 {
+            return None;
+        }
+        let lowest = self.0.trailing_zeros();
+        self.0 &= self.0 - 1;
+        Some(VcpuId(lowest as u8))
+    }
+}
