@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The schedule: rounds and slices.
+ *
+ * With thread=single one host thread executes all harts in turn, in the order of their numbers. Here each turn is a
+ * slice of `quantum` instructions, to within one translation block; what a hart ran too far is taken off its next
+ * slice. A round is one slice of each hart that can run. At its end the common clock moves on by one quantum, however
+ * many harts ran: so they progress in parallel. A round is cut short where the next timer comes due. When all harts
+ * are halted the clock jumps to the next event.
+ */
+#include "lockstep.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { WFI = 0x10500073, OPCODE_SYSTEM = 0x73, CSR_STIMECMP = 0x14d, CSR_VSTIMECMP = 0x24d };
+
+struct schedule_counts counts = {.hash = 14695981039346656037u}; /* FNV-1a's start value */
+
+static int n_harts;
+static struct {
+    CPUState *cpu;
+    int64_t ran; /* instructions past the round's start */
+    bool done;   /* had its slice in this round */
+    bool halted; /* when its last slice ended, or when the round began */
+} harts[MAX_HARTS];
+
+static int turn = -1;        /* the hart whose slice is open or was open last */
+static bool slice_open;      /* if not, the next block opens one */
+static bool parked;          /* the open slice reached a WFI, which may or may not have halted the hart */
+static bool round_open;      /* if not, the next slice opens one */
+static int64_t round_length; /* instructions */
+static int64_t round_max;    /* the farthest that a hart came in this round, instructions */
+static bool timer_written;   /* the last block may have set a timer */
+static bool finished;        /* the run is over: nothing moves any more */
+
+void schedule_add_hart(int index)
+{
+    if (index >= MAX_HARTS) abort(); /* qemu_is_known() has checked it */
+    harts[index].cpu = qemu_get_cpu(index);
+    if (index >= n_harts) n_harts = index + 1;
+}
+
+int schedule_harts(void) { return n_harts; }
+
+int64_t schedule_ahead_ns(void)
+{
+    /* Also after the slice was closed: its last block is still to be executed, and must not see time go back. */
+    if (turn < 0 || !current_cpu || harts[turn].cpu != current_cpu) return 0;
+    return harts[turn].ran * options.ns_per_insn;
+}
+
+static void mix(uint64_t word) { counts.hash = (counts.hash ^ word) * 1099511628211u; /* FNV's prime */ }
+
+static bool asking; /* is_idle() asks, not QEMU's loop over the harts */
+
+static bool is_idle(int hart)
+{
+    asking = true;
+    bool idle = cpu_thread_is_idle(harts[hart].cpu);
+    asking = false;
+    return idle;
+}
+
+static bool all_idle(void)
+{
+    for (int i = 0; i < n_harts; i++)
+        if (!is_idle(i)) return false;
+    return true;
+}
+
+static bool round_complete(void)
+{
+    for (int i = 0; i < n_harts; i++)
+        if (!harts[i].done && !is_idle(i)) return false;
+    return true;
+}
+
+void schedule_finish(void) { finished = true; }
+
+/*
+ * A guest that asks for shutdown runs on until the main thread stops it, which takes a host-dependent time. So that
+ * the books don't depend on it, they end with the slice before the one that asked: whoever is about to close a slice
+ * or to open one looks here first. With the lock held, because the main thread takes the request away and stops the
+ * machine without letting go of the lock: one of the two is always seen.
+ */
+static bool run_has_ended(void)
+{
+    if (finished) return true;
+    bool locked_before = bql_locked();
+    if (!locked_before) bql_lock_impl(__FILE__, __LINE__);
+    if (qemu_shutdown_requested_get() != 0 || !runstate_is_running()) schedule_finish();
+    if (!locked_before) bql_unlock();
+    return finished;
+}
+
+static void close_slice(void)
+{
+    if (run_has_ended()) return;
+    int64_t ran = harts[turn].ran;
+    mix((uint64_t)ran ^ (uint64_t)turn << 56);
+    counts.slices++;
+    if (ran > round_max) round_max = ran;
+    harts[turn].done = true;
+    slice_open = false;
+    parked = false;
+}
+
+static void stop_run(void)
+{
+    schedule_finish();
+    bool locked_before = bql_locked();
+    if (!locked_before) bql_lock_impl(__FILE__, __LINE__);
+    qemu_system_shutdown_request(SHUTDOWN_CAUSE_HOST_QMP_QUIT);
+    if (!locked_before) bql_unlock();
+}
+
+/* Moves the clock; false if it must not be moved again at once. */
+static bool move_to(int64_t time)
+{
+    int64_t insns = (time - clock_time()) / options.ns_per_insn;
+    for (int i = 0; i < n_harts; i++) harts[i].ran = harts[i].ran > insns ? harts[i].ran - insns : 0;
+    bool ours = clock_advance(time);
+    mix((uint64_t)time);
+    if (options.stop_ns && time >= options.stop_ns) stop_run();
+    return ours && !finished;
+}
+
+static void end_round(void)
+{
+    if (!round_open || finished) return;
+    round_open = false;
+    /* If all harts halted early, less than the round's length has passed. */
+    move_to(clock_time() + (round_max < round_length ? round_max : round_length) * options.ns_per_insn);
+}
+
+/* A timer must not wait for the end of a whole quantum. */
+static void stop_short_at_next_event(void)
+{
+    int64_t left = clock_next_event() - clock_time();
+    if (left <= 0) return;
+    int64_t insns = (left + options.ns_per_insn - 1) / options.ns_per_insn;
+    if (insns < round_length) round_length = insns;
+}
+
+static void begin_round(void)
+{
+    round_open = true;
+    counts.rounds++;
+    if (options.trace_rounds && counts.rounds % (uint64_t)options.trace_rounds == 0)
+        fprintf(stderr, "lockstep: T=%" PRId64 " hash=%016" PRIx64 "\n", clock_time(), counts.hash);
+    for (int i = 0; i < n_harts; i++) {
+        harts[i].done = false;
+        harts[i].halted = is_idle(i);
+    }
+    round_max = 0;
+    round_length = options.quantum;
+    stop_short_at_next_event();
+}
+
+/* Gives the turn back before the current block has executed anything. Only for a slice's first block. */
+static _Noreturn void leave(void)
+{
+    cpu_exit(current_cpu);
+    cpu_loop_exit_noexc(current_cpu);
+}
+
+static void open_slice(void)
+{
+    if (run_has_ended()) return;
+    int hart = 0;
+    while (harts[hart].cpu != current_cpu)
+        if (++hart == n_harts) abort(); /* every vCPU announced itself before it ran */
+    if (round_open && harts[hart].done) {
+        /* QEMU's order may reach it again before a hart that was woken behind it had its slice. */
+        if (!round_complete()) leave();
+        end_round();
+        if (finished) return;
+    }
+    if (!round_open) begin_round();
+    turn = hart;
+    slice_open = true;
+    if (harts[hart].halted) { /* another hart woke it in this round: it must not run in that one's past */
+        harts[hart].halted = false;
+        if (harts[hart].ran < round_max) harts[hart].ran = round_max;
+    }
+}
+
+/* The machine will stop as soon as the main thread comes to it; until then nothing more is executed. */
+static _Noreturn void stop_current_hart(void)
+{
+    cpu_stop_current();
+    leave();
+}
+
+/* Another hart runs though the slice of `turn` is open. */
+static void settle_open_slice(void)
+{
+    /* QEMU's other threads (RCU, main loop) kick harts out of their loop at moments that depend on the host. Their
+       slice isn't over: nobody else runs before it is. */
+    if (!parked && !is_idle(turn)) leave();
+    close_slice();
+    harts[turn].halted = true;
+}
+
+/* Before each translation block. `vcpu` isn't used: see qemu_internals.h. */
+static void on_block(unsigned vcpu, void *n_insns)
+{
+    (void)vcpu;
+    if (__builtin_expect(finished, 0)) stop_current_hart();
+    if (__builtin_expect(slice_open && harts[turn].cpu != current_cpu, 0)) settle_open_slice();
+    if (!slice_open) open_slice();
+    if (__builtin_expect(finished, 0)) stop_current_hart();
+    parked = false;
+    if (__builtin_expect(timer_written, 0)) {
+        timer_written = false;
+        stop_short_at_next_event();
+    }
+    harts[turn].ran += (intptr_t)n_insns;
+    if (harts[turn].ran >= round_length) {
+        close_slice();
+        if (round_complete()) end_round();
+        cpu_exit(current_cpu);
+    }
+}
+
+static void on_wfi(unsigned vcpu, void *data)
+{
+    (void)vcpu, (void)data;
+    parked = slice_open;
+}
+
+static void on_timer_write(unsigned vcpu, void *data)
+{
+    (void)vcpu, (void)data;
+    timer_written = slice_open;
+}
+
+/* A write of stimecmp or vstimecmp (QEMU ends the block after each CSR write, so the next block sees the timer). */
+static bool writes_timer(uint32_t insn)
+{
+    uint32_t csr = insn >> 20;
+    bool csr_insn = (insn & 0x7f) == OPCODE_SYSTEM && (insn >> 12 & 3) != 0;
+    return csr_insn && (csr == CSR_STIMECMP || csr == CSR_VSTIMECMP);
+}
+
+void schedule_translate(struct qemu_plugin_tb *tb)
+{
+    size_t n = qemu_plugin_tb_n_insns(tb);
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, (void *)n);
+    for (size_t i = 0; i < n; i++) {
+        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+        uint32_t word = 0;
+        qemu_plugin_insn_data(insn, &word, sizeof word);
+        if (word == WFI) qemu_plugin_register_vcpu_insn_exec_cb(insn, on_wfi, QEMU_PLUGIN_CB_NO_REGS, NULL);
+        if (writes_timer(word))
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, on_timer_write, QEMU_PLUGIN_CB_NO_REGS, NULL);
+    }
+}
+
+/* QEMU asks this about a halted hart without work: in the TCG thread, with the BQL held and outside any block, after
+   each pass over the harts. The main thread asks too; it has no current_cpu. */
+bool schedule_idle_hook(CPUState *cpu)
+{
+    if (asking || !current_cpu || run_has_ended()) return true;
+    if (slice_open && is_idle(turn)) {
+        close_slice();
+        harts[turn].halted = true;
+        if (round_complete()) end_round();
+    }
+    while (!finished && all_idle()) {
+        end_round();
+        int64_t event = clock_next_event();
+        if (finished || event < 0 || !all_idle()) break; /* no event: only the outside world can wake a hart */
+        counts.jumps++;
+        if (!move_to(event)) break;
+    }
+    for (int i = 0; i < n_harts; i++)
+        if (harts[i].cpu == cpu) return is_idle(i);
+    return true;
+}
