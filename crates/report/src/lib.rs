@@ -154,4 +154,6 @@ pub struct CoreStats {
 pub struct End {
     /// `time` at the end, ticks since boot.
     pub time: u64,
+    /// Console output that found no room in its ring: more was written than the serial port could send.
+    pub console_bytes_lost: u64,
 }

@@ -1,0 +1,139 @@
+//! The registers of a vCPU that every trap saves, and the trap entry itself.
+//!
+//! The hypervisor follows the interrupt model: there is one stack per core, it runs to completion with interrupts off,
+//! and it keeps nothing on that stack between two traps. So the entry saves the guest's registers in the vCPU's
+//! own [`Context`], starts on an empty stack, and the Rust side returns the context to go on with - the same or
+//! another vCPU's. No callee-saved register needs care.
+use core::arch::global_asm;
+use core::ffi::c_void;
+use core::mem::offset_of;
+
+use crate::cpu::Cpu;
+
+/// General registers and trap state of a vCPU. `sscratch` points to it while the vCPU runs and is 0 in the hypervisor.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Context {
+    /// `x0` to `x31`; the first is not used.
+    pub x: [u64; 32],
+    /// Guest program counter (`sepc`).
+    pub pc: u64,
+    /// `sstatus`: previous privilege, and the hypervisor's half of the floating-point and vector switches.
+    pub sstatus: u64,
+    /// `hstatus`: what traps.
+    pub hstatus: u64,
+    /// The core that runs the vCPU: its [`Cpu`].
+    pub cpu: *mut c_void,
+}
+
+/// Register numbers of the calling convention.
+pub mod reg {
+    pub const A0: usize = 10;
+    pub const A1: usize = 11;
+}
+
+global_asm!(
+    r#"
+    .macro for_all_but_a0 op
+        \op ra,   1*8(a0)
+        \op sp,   2*8(a0)
+        \op gp,   3*8(a0)
+        \op tp,   4*8(a0)
+        \op t0,   5*8(a0)
+        \op t1,   6*8(a0)
+        \op t2,   7*8(a0)
+        \op s0,   8*8(a0)
+        \op s1,   9*8(a0)
+        \op a1,  11*8(a0)
+        \op a2,  12*8(a0)
+        \op a3,  13*8(a0)
+        \op a4,  14*8(a0)
+        \op a5,  15*8(a0)
+        \op a6,  16*8(a0)
+        \op a7,  17*8(a0)
+        \op s2,  18*8(a0)
+        \op s3,  19*8(a0)
+        \op s4,  20*8(a0)
+        \op s5,  21*8(a0)
+        \op s6,  22*8(a0)
+        \op s7,  23*8(a0)
+        \op s8,  24*8(a0)
+        \op s9,  25*8(a0)
+        \op s10, 26*8(a0)
+        \op s11, 27*8(a0)
+        \op t3,  28*8(a0)
+        \op t4,  29*8(a0)
+        \op t5,  30*8(a0)
+        \op t6,  31*8(a0)
+    .endm
+
+    .section .text.trap, "ax"
+    .balign 4
+    .global trap_entry
+trap_entry:
+    csrrw   a0, sscratch, a0
+    beqz    a0, hypervisor_trap
+    for_all_but_a0 sd
+    csrrw   t0, sscratch, zero
+    csrr    t1, sepc
+    csrr    t2, sstatus
+    csrr    t3, {CSR_HSTATUS}
+    sd      t0, 10*8(a0)
+    sd      t1, {PC}(a0)
+    sd      t2, {SSTATUS}(a0)
+    sd      t3, {HSTATUS}(a0)
+    ld      a0, {CPU}(a0)
+    ld      sp, {STACK}(a0)
+    call    {handler}
+    // The handler returns the context to go on with.
+    .global resume_guest
+resume_guest:
+    ld      t1, {PC}(a0)
+    ld      t2, {SSTATUS}(a0)
+    ld      t3, {HSTATUS}(a0)
+    csrw    sepc, t1
+    csrw    sstatus, t2
+    csrw    {CSR_HSTATUS}, t3
+    csrw    sscratch, a0
+    for_all_but_a0 ld
+    ld      a0, 10*8(a0)
+    sret
+
+    // A trap while sscratch is 0 is one of the hypervisor itself: an access to guest memory that failed, or a bug.
+hypervisor_trap:
+    csrrw   a0, sscratch, zero
+    addi    sp, sp, -64
+    sd      ra,  0(sp)
+    sd      t0,  8(sp)
+    la      t0, guest_access_begin
+    csrr    ra, sepc
+    bltu    ra, t0, 1f
+    la      t0, guest_access_end
+    bgeu    ra, t0, 1f
+    la      ra, guest_access_failed
+    csrw    sepc, ra
+    ld      t0,  8(sp)
+    ld      ra,  0(sp)
+    addi    sp, sp, 64
+    sret
+1:  call    {bug}
+    "#,
+    CSR_HSTATUS = const super::csr::HSTATUS,
+    PC = const offset_of!(Context, pc),
+    SSTATUS = const offset_of!(Context, sstatus),
+    HSTATUS = const offset_of!(Context, hstatus),
+    CPU = const offset_of!(Context, cpu),
+    STACK = const Cpu::STACK_OFFSET,
+    handler = sym crate::cpu::event::handle_trap,
+    bug = sym crate::panic::unexpected_trap,
+);
+
+unsafe extern "C" {
+    /// Where `stvec` points.
+    pub fn trap_entry();
+    /// Leaves the hypervisor for the guest.
+    ///
+    /// # Safety
+    /// `context` belongs to the vCPU whose world is loaded on this core.
+    pub fn resume_guest(context: *mut Context) -> !;
+}

@@ -1,0 +1,156 @@
+//! Control and status registers: numbers (privileged specification, volume II, tables "Currently allocated CSR
+//! addresses"), fields that the hypervisor uses, and access.
+
+/// Reads a CSR by number.
+macro_rules! read {
+    ($csr:expr) => {{
+        let value: u64;
+        // SAFETY: the CSRs that this module names can be read in HS-mode without side effect.
+        #[allow(unused_unsafe, reason = "some callers are unsafe blocks")]
+        unsafe {
+            core::arch::asm!("csrr {0}, {1}", out(reg) value, const $csr, options(nomem, nostack));
+        }
+        value
+    }};
+}
+/// Writes a CSR by number. Unsafe where the register changes what the hypervisor itself executes or sees.
+macro_rules! write {
+    ($csr:expr, $value:expr) => {{
+        let value: u64 = $value;
+        core::arch::asm!("csrw {1}, {0}", in(reg) value, const $csr, options(nostack))
+    }};
+}
+/// Sets bits of a CSR.
+macro_rules! set {
+    ($csr:expr, $bits:expr) => {{
+        let bits: u64 = $bits;
+        core::arch::asm!("csrs {1}, {0}", in(reg) bits, const $csr, options(nostack))
+    }};
+}
+/// Clears bits of a CSR.
+macro_rules! clear {
+    ($csr:expr, $bits:expr) => {{
+        let bits: u64 = $bits;
+        core::arch::asm!("csrc {1}, {0}", in(reg) bits, const $csr, options(nostack))
+    }};
+}
+pub(crate) use {clear, read, set, write};
+
+// Supervisor.
+pub const SSTATUS: u16 = 0x100;
+pub const SIE: u16 = 0x104;
+pub const STVEC: u16 = 0x105;
+pub const SCOUNTEREN: u16 = 0x106;
+pub const SENVCFG: u16 = 0x10a;
+pub const SSCRATCH: u16 = 0x140;
+pub const SEPC: u16 = 0x141;
+pub const SCAUSE: u16 = 0x142;
+pub const STVAL: u16 = 0x143;
+pub const SIP: u16 = 0x144;
+pub const STIMECMP: u16 = 0x14d;
+pub const SATP: u16 = 0x180;
+// Hypervisor.
+pub const HSTATUS: u16 = 0x600;
+pub const HEDELEG: u16 = 0x602;
+pub const HIDELEG: u16 = 0x603;
+pub const HIE: u16 = 0x604;
+pub const HCOUNTEREN: u16 = 0x606;
+pub const HENVCFG: u16 = 0x60a;
+pub const HTVAL: u16 = 0x643;
+pub const HVIP: u16 = 0x645;
+pub const HTINST: u16 = 0x64a;
+pub const HGATP: u16 = 0x680;
+pub const HTIMEDELTA: u16 = 0x605;
+// Virtual supervisor: the running guest's own supervisor registers.
+pub const VSSTATUS: u16 = 0x200;
+pub const VSIE: u16 = 0x204;
+pub const VSTVEC: u16 = 0x205;
+pub const VSSCRATCH: u16 = 0x240;
+pub const VSEPC: u16 = 0x241;
+pub const VSCAUSE: u16 = 0x242;
+pub const VSTVAL: u16 = 0x243;
+pub const VSTIMECMP: u16 = 0x24d;
+pub const VSATP: u16 = 0x280;
+// Unprivileged.
+pub const TIME: u16 = 0xc01;
+pub const VLENB: u16 = 0xc22;
+
+/// Fields of `sstatus` and `vsstatus`.
+pub mod status {
+    /// Interrupt enable in S-mode.
+    pub const SIE: u64 = 1 << 1;
+    /// `SIE` before the trap.
+    pub const SPIE: u64 = 1 << 5;
+    /// Privilege before the trap: 1 is S (or VS), 0 is U (or VU).
+    pub const SPP: u64 = 1 << 8;
+    /// State of the vector unit: off, initial, clean, dirty.
+    pub const VS: u64 = 0b11 << 9;
+    /// The vector unit is on and its registers are those in memory.
+    pub const VS_CLEAN: u64 = 0b10 << 9;
+    /// The vector registers were written.
+    pub const VS_DIRTY: u64 = 0b11 << 9;
+    /// State of the floating-point unit: off, initial, clean, dirty.
+    pub const FS: u64 = 0b11 << 13;
+    /// The floating-point unit is on and its registers are those in memory.
+    pub const FS_CLEAN: u64 = 0b10 << 13;
+    /// The floating-point registers were written.
+    pub const FS_DIRTY: u64 = 0b11 << 13;
+    /// U-mode is 64 bits wide.
+    pub const UXL_64: u64 = 0b10 << 32;
+}
+
+/// Fields of `hstatus`.
+pub mod hstatus {
+    /// The trap came from a guest (V was 1).
+    pub const SPV: u64 = 1 << 7;
+    /// Privilege of the guest at the trap: 1 is VS, 0 is VU.
+    pub const SPVP: u64 = 1 << 8;
+    /// WFI and WRS.NTO in VS-mode trap.
+    pub const VTW: u64 = 1 << 21;
+    /// VS-mode is 64 bits wide.
+    pub const VSXL_64: u64 = 0b10 << 32;
+}
+
+/// Bits of `sip`, `sie`: the hypervisor's own interrupts.
+pub mod interrupt {
+    /// Supervisor software interrupt.
+    pub const SOFTWARE: u64 = 1 << 1;
+    /// Supervisor timer interrupt.
+    pub const TIMER: u64 = 1 << 5;
+    /// Supervisor external interrupt.
+    pub const EXTERNAL: u64 = 1 << 9;
+}
+
+/// Bits of `hvip`, `hideleg`: a guest's interrupts as the hypervisor sees them. In `vsie` they stand one bit lower.
+pub mod virtual_interrupt {
+    /// VS-level software interrupt.
+    pub const SOFTWARE: u64 = 1 << 2;
+    /// VS-level timer interrupt.
+    pub const TIMER: u64 = 1 << 6;
+    /// VS-level external interrupt.
+    pub const EXTERNAL: u64 = 1 << 10;
+    /// All of them.
+    pub const ALL: u64 = SOFTWARE | TIMER | EXTERNAL;
+}
+
+/// Fields of `henvcfg` (as of `menvcfg`).
+pub mod envcfg {
+    /// `cbo.inval` allowed, and does a flush.
+    pub const CBIE_FLUSH: u64 = 0b01 << 4;
+    /// `cbo.clean`, `cbo.flush` allowed.
+    pub const CBCFE: u64 = 1 << 6;
+    /// `cbo.zero` allowed.
+    pub const CBZE: u64 = 1 << 7;
+    /// Hardware updates accessed and dirty bits.
+    pub const ADUE: u64 = 1 << 61;
+    /// Page-based memory types.
+    pub const PBMTE: u64 = 1 << 62;
+    /// `stimecmp` of the guest.
+    pub const STCE: u64 = 1 << 63;
+}
+
+/// Now, in ticks of `time`.
+#[inline(always)]
+pub fn time() -> u64 {
+    read!(TIME)
+}

@@ -1,0 +1,43 @@
+//! Reading a guest's instruction through the guest's own translation.
+use core::arch::{asm, global_asm};
+
+// `hlvx.hu` reads like an instruction fetch of the guest. A fault in it is no bug: another vCPU may have changed the
+// page table since. The trap entry then continues at `guest_access_failed`.
+global_asm!(
+    r#"
+    .section .text.trap, "ax"
+    .option push
+    .option arch, +h
+    .balign 4
+guest_fetch_halfword:
+guest_access_begin:
+    hlvx.hu a0, (a0)
+guest_access_end:
+    ret
+guest_access_failed:
+    li      a0, -1
+    ret
+    .option pop
+    "#
+);
+
+fn halfword(address: u64) -> Option<u16> {
+    let value: u64;
+    // SAFETY: the routine reads the memory of the guest that is loaded on this core, which no Rust object lies in;
+    // it changes only `a0` and `ra`, and a fault in it ends in the value -1.
+    unsafe {
+        asm!("call guest_fetch_halfword", inout("a0") address => value, out("ra") _, options(nostack, readonly));
+    }
+    u16::try_from(value).ok()
+}
+
+/// The instruction at a guest virtual address of the guest that is loaded on this core, with the privilege that it
+/// had at its last trap. A compressed one has zeros in its upper half. None if the guest itself could not fetch it.
+pub fn fetch_instruction(pc: u64) -> Option<u32> {
+    let low = halfword(pc)?;
+    if low & 0b11 != 0b11 {
+        return Some(u32::from(low));
+    }
+    let high = halfword(pc.wrapping_add(2))?;
+    Some(u32::from(high) << 16 | u32::from(low))
+}

@@ -1,0 +1,145 @@
+//! One hart: what it can do, and setting it up for guests.
+use super::context::trap_entry;
+use super::csr::{self, envcfg, hstatus, interrupt, status, virtual_interrupt};
+use super::fence;
+use super::isa::Isa;
+use super::vector::VectorRegisters;
+use core::arch::asm;
+
+/// What all harts of the board offer to guests.
+#[derive(Debug, Clone)]
+pub struct Features {
+    /// Extensions that guests are told of.
+    pub isa: Isa,
+    /// `henvcfg` for every guest.
+    pub henvcfg: u64,
+    /// Bytes of a vector register, where the V extension is there.
+    pub vlenb: Option<usize>,
+    /// VMIDs that the hart tells apart, less one.
+    pub vmid_mask: u16,
+}
+
+/// Exceptions that go straight to the guest: those that an OS handles itself and that tell the hypervisor nothing.
+/// Illegal instructions are not among them: the first use of a switched-off register file comes as one.
+const DELEGATED: u64 = {
+    const MISALIGNED_FETCH: u64 = 1 << 0;
+    const FETCH_ACCESS: u64 = 1 << 1;
+    const BREAKPOINT: u64 = 1 << 3;
+    const MISALIGNED_LOAD: u64 = 1 << 4;
+    const LOAD_ACCESS: u64 = 1 << 5;
+    const MISALIGNED_STORE: u64 = 1 << 6;
+    const STORE_ACCESS: u64 = 1 << 7;
+    const CALL_FROM_USER: u64 = 1 << 8;
+    const FETCH_PAGE_FAULT: u64 = 1 << 12;
+    const LOAD_PAGE_FAULT: u64 = 1 << 13;
+    const STORE_PAGE_FAULT: u64 = 1 << 15;
+    MISALIGNED_FETCH
+        | FETCH_ACCESS
+        | BREAKPOINT
+        | MISALIGNED_LOAD
+        | LOAD_ACCESS
+        | MISALIGNED_STORE
+        | STORE_ACCESS
+        | CALL_FROM_USER
+        | FETCH_PAGE_FAULT
+        | LOAD_PAGE_FAULT
+        | STORE_PAGE_FAULT
+};
+
+impl Features {
+    /// Tries out what a hart with this ISA string really does.
+    pub fn probe(board: &Isa) -> Self {
+        // SAFETY: no guest runs yet; every register is written again by `setup`.
+        unsafe {
+            csr::write!(csr::HENVCFG, u64::MAX & !0b0010_0000);
+            let possible = csr::read!(csr::HENVCFG);
+            let mut henvcfg = envcfg::STCE;
+            if board.has("zicbom") {
+                henvcfg |= envcfg::CBIE_FLUSH | envcfg::CBCFE;
+            }
+            if board.has("zicboz") {
+                henvcfg |= envcfg::CBZE;
+            }
+            if board.has("svpbmt") {
+                henvcfg |= envcfg::PBMTE;
+            }
+            if board.has("svadu") {
+                henvcfg |= envcfg::ADUE;
+            }
+            henvcfg &= possible;
+
+            csr::write!(csr::HGATP, u64::from(u16::MAX >> 2) << 44);
+            let vmid_mask = (csr::read!(csr::HGATP) >> 44) as u16 & (u16::MAX >> 2);
+            csr::write!(csr::HGATP, 0);
+
+            let vlenb = board.has("v").then(|| {
+                csr::set!(csr::SSTATUS, status::VS);
+                let length = VectorRegisters::hart_vlenb();
+                csr::clear!(csr::SSTATUS, status::VS);
+                length
+            });
+            Self { isa: board.for_guests(henvcfg), henvcfg, vlenb, vmid_mask }
+        }
+    }
+}
+
+/// Sets this hart up: traps come to the hypervisor, guests' own interrupts and exceptions go to them.
+pub fn setup(features: &Features) {
+    const CYCLE_TIME_INSTRET: u64 = 0b111;
+    // SAFETY: no guest runs on this hart yet; `trap_entry` is aligned and handles traps with sscratch = 0.
+    unsafe {
+        csr::write!(csr::SSCRATCH, 0);
+        csr::write!(csr::STVEC, trap_entry as *const () as u64);
+        csr::clear!(csr::SSTATUS, status::SIE | status::FS | status::VS);
+        csr::write!(csr::SATP, 0);
+        csr::write!(csr::HEDELEG, DELEGATED);
+        csr::write!(csr::HIDELEG, virtual_interrupt::ALL);
+        csr::write!(csr::HVIP, 0);
+        csr::write!(csr::HIE, 0);
+        csr::write!(csr::HCOUNTEREN, CYCLE_TIME_INSTRET);
+        csr::write!(csr::HENVCFG, features.henvcfg);
+        csr::write!(csr::HTIMEDELTA, 0);
+        csr::write!(csr::STIMECMP, u64::MAX);
+        csr::write!(csr::SIE, interrupt::SOFTWARE | interrupt::TIMER | interrupt::EXTERNAL);
+    }
+    fence::guest_physical_all();
+    fence::guest_all();
+}
+
+/// `hstatus` and `sstatus` with which a vCPU starts: in VS-mode, WFI and spin-wait hints trap.
+pub const fn initial_status() -> (u64, u64) {
+    (hstatus::SPV | hstatus::SPVP | hstatus::VTW | hstatus::VSXL_64, status::SPP | status::SPIE | status::UXL_64)
+}
+
+/// The hypervisor's own pending and enabled interrupts, as bits of `sip`.
+#[inline]
+pub fn pending_interrupts() -> u64 {
+    csr::read!(csr::SIP) & csr::read!(csr::SIE)
+}
+
+/// Takes back a software interrupt that another core sent.
+#[inline]
+pub fn clear_software_interrupt() {
+    // SAFETY: only the hypervisor's own pending bit.
+    unsafe { csr::clear!(csr::SIP, interrupt::SOFTWARE) }
+}
+
+/// Sets the core's own alarm; `u64::MAX` is never.
+#[inline]
+pub fn set_alarm(at: u64) {
+    // SAFETY: only the hypervisor's own timer.
+    unsafe { csr::write!(csr::STIMECMP, at) }
+}
+
+/// Waits until an interrupt of the hypervisor is pending.
+#[inline]
+pub fn wait() {
+    // SAFETY: with sstatus.SIE = 0 this takes no trap; it returns when `pending_interrupts` isn't 0, or earlier.
+    unsafe { asm!("wfi", options(nomem, nostack)) }
+}
+
+/// True if this hart has the H extension (then `hgatp` exists). Called with a trap handler that can't tell: so it asks
+/// the board's description rather than the hart.
+pub fn has_hypervisor_extension(isa: &Isa) -> bool {
+    isa.has("h")
+}

@@ -1,0 +1,73 @@
+//! Which extensions guests are told of.
+use alloc::{string::String, vec::Vec};
+
+use super::csr::envcfg;
+
+/// Extensions by their lower-case names, in the order of the board.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Isa(Vec<String>);
+
+/// Extensions that a guest may use freely: they add only unprivileged instructions and registers which the world
+/// switch keeps, or supervisor features that need no help.
+const OFFERED: &[&str] = &[
+    "i", "m", "a", "f", "d", "c", "v", "zic64b", "zicbop", "ziccamoa", "ziccif", "zicclsm", "ziccrse", "zicntr", "zicond",
+    "zicsr", "zifencei", "zihintntl", "zihintpause", "zmmul", "za64rs", "zaamo", "zacas", "zabha", "zalrsc", "zawrs", "zfa", "zfh", "zfhmin",
+    "zca", "zcb", "zcd", "zba", "zbb", "zbc", "zbs", "zbkb", "zbkc", "zbkx", "zknd", "zkne", "zknh", "zksed", "zksh", "zkt", "zvbb", "zvbc", "zvfh",
+    "zvfhmin", "zvkb", "zve32f", "zve32x", "zve64d", "zve64f", "zve64x", "ssccptr", "sscounterenw", "sstc", "sstvala", "sstvecd", "ssu64xl", "svinval", "svnapot",
+    "svvptc",
+];
+
+impl Isa {
+    /// From `riscv,isa-extensions` (names, each ended by a zero byte) or from `riscv,isa` (`rv64imafdch_zicbom_...`).
+    pub fn parse(extensions: Option<&[u8]>, string: Option<&str>) -> Self {
+        if let Some(names) = extensions {
+            let names = names.split(|&byte| byte == 0).filter_map(|name| core::str::from_utf8(name).ok());
+            return Self(names.filter(|name| !name.is_empty()).map(str::to_ascii_lowercase).collect());
+        }
+        let lower = string.unwrap_or_default().to_ascii_lowercase();
+        let mut parts = lower.split('_');
+        let letters = parts.next().unwrap_or_default().trim_start_matches("rv64").trim_start_matches("rv32");
+        let single = letters.chars().map(String::from);
+        Self(single.chain(parts.map(String::from)).collect())
+    }
+
+    /// Is the extension there?
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|have| have == name)
+    }
+
+    /// The extensions that both have.
+    pub fn common(&self, other: &Self) -> Self {
+        Self(self.0.iter().filter(|name| other.has(name)).cloned().collect())
+    }
+
+    /// What guests are told: extensions that work in VS-mode with this `henvcfg`.
+    pub fn for_guests(&self, henvcfg: u64) -> Self {
+        let works = |name: &str| match name {
+            "zicbom" => henvcfg & envcfg::CBCFE != 0,
+            "zicboz" => henvcfg & envcfg::CBZE != 0,
+            "svpbmt" => henvcfg & envcfg::PBMTE != 0,
+            "svadu" => henvcfg & envcfg::ADUE != 0,
+            _ => OFFERED.contains(&name),
+        };
+        Self(self.0.iter().filter(|name| works(name)).cloned().collect())
+    }
+
+    /// The names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// As a `riscv,isa` string.
+    pub fn string(&self) -> String {
+        let mut text = String::from("rv64");
+        for name in self.names().filter(|name| name.len() == 1) {
+            text.push_str(name);
+        }
+        for name in self.names().filter(|name| name.len() > 1) {
+            text.push('_');
+            text.push_str(name);
+        }
+        text
+    }
+}

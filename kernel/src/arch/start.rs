@@ -1,0 +1,56 @@
+//! The first instructions of every hart.
+use core::arch::global_asm;
+
+// The image starts with the header of a RISC-V Linux `Image`, so that every boot loader can start it; `ainori build`
+// fills in the size. The firmware enters with the hart id in a0 and the device tree in a1.
+global_asm!(
+    r#"
+    .section .text.head, "ax"
+    .global _start
+_start:
+    j       boot_hart
+    .balign 8
+    .quad   0x200000                // load offset from the start of memory
+    .quad   __image_end - _start    // size in memory
+    .quad   0                       // flags: little endian
+    .word   2                       // header version
+    .word   0
+    .quad   0
+    .ascii  "RISCV\0\0\0"
+    .ascii  "RSC\x05"
+    .word   0
+
+boot_hart:
+    csrw    sie, zero
+    csrw    sscratch, zero
+    la      t0, trap_entry
+    csrw    stvec, t0
+    la      t0, __bss_start
+    la      t1, __bss_end
+1:  bgeu    t0, t1, 2f
+    sd      zero, (t0)
+    addi    t0, t0, 8
+    j       1b
+2:  la      sp, __boot_stack_top
+    call    {boot}
+
+    // Every other hart: its id in a0, its Cpu in a1.
+    .global start_secondary
+start_secondary:
+    csrw    sie, zero
+    csrw    sscratch, zero
+    la      t0, trap_entry
+    csrw    stvec, t0
+    ld      sp, {STACK}(a1)
+    mv      a0, a1
+    call    {secondary}
+    "#,
+    STACK = const crate::cpu::Cpu::STACK_OFFSET,
+    boot = sym crate::boot::boot,
+    secondary = sym crate::boot::secondary,
+);
+
+unsafe extern "C" {
+    /// Where the firmware enters a secondary hart, with its `Cpu` as the opaque argument.
+    pub fn start_secondary();
+}

@@ -1,0 +1,91 @@
+//! What a trap was: `scause` as types (privileged specification, table "Supervisor cause register values").
+use super::csr;
+
+/// Why the hypervisor was entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trap {
+    /// Something for the core, whichever vCPU was running.
+    Interrupt(Interrupt),
+    /// Something that the running vCPU did.
+    Exception(Exception),
+    /// A cause that is not delegated to a guest and that the hypervisor has not enabled.
+    Unknown(u64),
+}
+
+/// Interrupts that the hypervisor enables for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupt {
+    /// Another core rang.
+    Software,
+    /// The core's alarm.
+    Timer,
+    /// A device.
+    External,
+}
+
+/// Exceptions of guests that are not delegated to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exception {
+    /// An instruction that the hart refuses, perhaps only because a register file is switched off.
+    IllegalInstruction,
+    /// A call to the SBI.
+    EnvironmentCall,
+    /// Fetch from an address that the guest doesn't have.
+    FetchFault,
+    /// Load from an address that the guest doesn't have: a virtual device, or a mistake.
+    LoadFault,
+    /// Store to an address that the guest doesn't have.
+    StoreFault,
+    /// An instruction that would be legal for a hypervisor's host: WFI, WRS.NTO, hypervisor instructions.
+    VirtualInstruction,
+}
+
+impl Exception {
+    /// Its number in `scause`.
+    pub const fn code(self) -> u64 {
+        match self {
+            Self::IllegalInstruction => 2,
+            Self::EnvironmentCall => 10,
+            Self::FetchFault => 20,
+            Self::LoadFault => 21,
+            Self::VirtualInstruction => 22,
+            Self::StoreFault => 23,
+        }
+    }
+}
+
+impl Trap {
+    /// The trap that has just entered the hypervisor.
+    #[inline]
+    pub fn current() -> Self {
+        let cause = csr::read!(csr::SCAUSE);
+        match cause {
+            0x8000_0000_0000_0001 => Self::Interrupt(Interrupt::Software),
+            0x8000_0000_0000_0005 => Self::Interrupt(Interrupt::Timer),
+            0x8000_0000_0000_0009 => Self::Interrupt(Interrupt::External),
+            2 => Self::Exception(Exception::IllegalInstruction),
+            10 => Self::Exception(Exception::EnvironmentCall),
+            20 => Self::Exception(Exception::FetchFault),
+            21 => Self::Exception(Exception::LoadFault),
+            22 => Self::Exception(Exception::VirtualInstruction),
+            23 => Self::Exception(Exception::StoreFault),
+            _ => Self::Unknown(cause),
+        }
+    }
+}
+
+/// Guest-physical address of the present guest-page fault.
+pub fn fault_address() -> u64 {
+    // htval holds the address without its lowest two bits, which stval gives (virtual, but within the same page).
+    csr::read!(csr::HTVAL) << 2 | csr::read!(csr::STVAL) & 0b11
+}
+
+/// The hart's own description of the faulting load or store (`htinst`), or 0.
+pub fn transformed_instruction() -> u32 {
+    csr::read!(csr::HTINST) as u32
+}
+
+/// `stval` of the present trap.
+pub fn value() -> u64 {
+    csr::read!(csr::STVAL)
+}

@@ -1,0 +1,252 @@
+//! The world switch: what the hart holds of a vCPU besides its general registers.
+use super::csr::{self, status, virtual_interrupt};
+use super::float::FloatRegisters;
+use super::hart::Features;
+use super::vector::VectorRegisters;
+use super::Context;
+
+/// The registers of a vCPU that stay in the hart while it is the loaded one, whoever runs.
+///
+/// The extension registers (floating point, vector) are lazier still: a vCPU that never used them has its
+/// unit switched off and costs nothing; they are written to memory only if they are dirty, and only when another user of
+/// them is loaded or the vCPU leaves the core.
+#[derive(Debug)]
+pub struct World {
+    hgatp: u64,
+    vsstatus: u64,
+    vsie: u64,
+    vstvec: u64,
+    vsscratch: u64,
+    vsepc: u64,
+    vscause: u64,
+    vstval: u64,
+    vsatp: u64,
+    vstimecmp: u64,
+    /// Interrupts that the hypervisor holds up for it.
+    pub hvip: u64,
+    // These two have no VS copy: the hart has one that counts for U-mode and VU-mode alike.
+    scounteren: u64,
+    senvcfg: u64,
+    float: FloatRegisters,
+    vector: Option<VectorRegisters>,
+    uses_float: bool,
+    uses_vector: bool,
+}
+
+impl World {
+    /// A vCPU after reset: translation off, interrupts off, timer never.
+    pub fn new(hgatp: u64, features: &Features) -> Self {
+        Self {
+            hgatp,
+            vsstatus: status::UXL_64,
+            vsie: 0,
+            vstvec: 0,
+            vsscratch: 0,
+            vsepc: 0,
+            vscause: 0,
+            vstval: 0,
+            vsatp: 0,
+            vstimecmp: u64::MAX,
+            hvip: 0,
+            scounteren: 0,
+            senvcfg: 0,
+            float: FloatRegisters::default(),
+            vector: features.vlenb.map(VectorRegisters::new),
+            uses_float: false,
+            uses_vector: false,
+        }
+    }
+
+    /// Resets all but what it was made with, for a start through HSM.
+    pub fn reset(&mut self) {
+        self.vsstatus = status::UXL_64;
+        self.vsie = 0;
+        self.vstvec = 0;
+        self.vsatp = 0;
+        self.vstimecmp = u64::MAX;
+        self.hvip = 0;
+        self.scounteren = 0;
+        self.senvcfg = 0;
+        self.uses_float = false;
+        self.uses_vector = false;
+    }
+
+    /// Writes the hart's registers to memory. The extension registers stay in the hart.
+    #[inline]
+    pub fn save(&mut self) {
+        self.vsstatus = csr::read!(csr::VSSTATUS);
+        self.vsie = csr::read!(csr::VSIE);
+        self.vstvec = csr::read!(csr::VSTVEC);
+        self.vsscratch = csr::read!(csr::VSSCRATCH);
+        self.vsepc = csr::read!(csr::VSEPC);
+        self.vscause = csr::read!(csr::VSCAUSE);
+        self.vstval = csr::read!(csr::VSTVAL);
+        self.vsatp = csr::read!(csr::VSATP);
+        self.vstimecmp = csr::read!(csr::VSTIMECMP);
+        self.hvip = csr::read!(csr::HVIP);
+        self.scounteren = csr::read!(csr::SCOUNTEREN);
+        self.senvcfg = csr::read!(csr::SENVCFG);
+    }
+
+    /// Loads the registers into the hart. The extension registers are for [`Self::load_extensions`].
+    ///
+    /// # Safety
+    /// No other vCPU's world is in the hart unsaved.
+    #[inline]
+    pub unsafe fn load(&self) {
+        // SAFETY: these registers concern only guests, none of which runs now.
+        unsafe {
+            csr::write!(csr::HGATP, self.hgatp);
+            csr::write!(csr::VSSTATUS, self.vsstatus);
+            csr::write!(csr::VSIE, self.vsie);
+            csr::write!(csr::VSTVEC, self.vstvec);
+            csr::write!(csr::VSSCRATCH, self.vsscratch);
+            csr::write!(csr::VSEPC, self.vsepc);
+            csr::write!(csr::VSCAUSE, self.vscause);
+            csr::write!(csr::VSTVAL, self.vstval);
+            csr::write!(csr::VSATP, self.vsatp);
+            csr::write!(csr::VSTIMECMP, self.vstimecmp);
+            csr::write!(csr::HVIP, self.hvip);
+            csr::write!(csr::SCOUNTEREN, self.scounteren);
+            csr::write!(csr::SENVCFG, self.senvcfg);
+        }
+    }
+
+    /// True if the vCPU ever used a register file of its own beyond the general one.
+    #[inline]
+    pub fn uses_extensions(&self) -> bool {
+        self.uses_float | self.uses_vector
+    }
+
+    /// Writes the extension registers to memory if they changed there since [`Self::load_extensions`].
+    /// `context` is this vCPU's.
+    ///
+    /// # Safety
+    /// The extension registers in the hart are this vCPU's.
+    pub unsafe fn save_extensions(&mut self, context: &mut Context) {
+        if context.sstatus & status::FS == status::FS_DIRTY {
+            // SAFETY: the unit is switched on for the copy.
+            unsafe {
+                csr::set!(csr::SSTATUS, status::FS);
+                self.float.save();
+            }
+            context.sstatus = context.sstatus & !status::FS | status::FS_CLEAN;
+        }
+        if let Some(vector) = &mut self.vector
+            && context.sstatus & status::VS == status::VS_DIRTY
+        {
+            // SAFETY: as above; the registers' length is the hart's, all harts having the same.
+            unsafe {
+                csr::set!(csr::SSTATUS, status::VS);
+                vector.save();
+            }
+            context.sstatus = context.sstatus & !status::VS | status::VS_CLEAN;
+        }
+    }
+
+    /// Loads the extension registers into the hart, those that the vCPU uses.
+    ///
+    /// # Safety
+    /// What the hart held of another vCPU has been saved.
+    pub unsafe fn load_extensions(&self) {
+        // SAFETY: the units are switched on for the copy; guests see them as their own `sstatus` says.
+        unsafe {
+            if self.uses_float {
+                csr::set!(csr::SSTATUS, status::FS);
+                self.float.load();
+            }
+            if let Some(vector) = &self.vector
+                && self.uses_vector
+            {
+                csr::set!(csr::SSTATUS, status::VS);
+                vector.load();
+            }
+        }
+    }
+
+    /// Answers an illegal instruction: was it the first use of a register file? Then switches it on for good, to be
+    /// loaded before the vCPU goes on, and says true. The world is the loaded one.
+    pub fn first_use(&mut self, context: &mut Context) -> bool {
+        let guest = csr::read!(csr::VSSTATUS);
+        let float = !self.uses_float && guest & status::FS != 0;
+        let vector = !self.uses_vector && self.vector.is_some() && guest & status::VS != 0;
+        if float {
+            self.uses_float = true;
+            context.sstatus |= status::FS_CLEAN;
+        }
+        if vector {
+            self.uses_vector = true;
+            context.sstatus |= status::VS_CLEAN;
+        }
+        float | vector
+    }
+
+    /// When the saved vCPU's timer is due, if it may interrupt it.
+    #[inline]
+    pub fn deadline(&self) -> Option<u64> {
+        (self.vsie << 1 & virtual_interrupt::TIMER != 0 && self.vstimecmp != u64::MAX).then_some(self.vstimecmp)
+    }
+}
+
+/// Registers of the loaded guest for a report, by name.
+pub fn report_registers() -> [(&'static str, u64); 6] {
+    [
+        ("vsstatus", csr::read!(csr::VSSTATUS)),
+        ("vstvec", csr::read!(csr::VSTVEC)),
+        ("vsepc", csr::read!(csr::VSEPC)),
+        ("vscause", csr::read!(csr::VSCAUSE)),
+        ("vstval", csr::read!(csr::VSTVAL)),
+        ("vsatp", csr::read!(csr::VSATP)),
+    ]
+}
+
+/// Raises or lowers interrupt lines (bits of `hvip`) of the loaded vCPU.
+#[inline]
+pub fn set_lines(raise: u64, lower: u64) {
+    // SAFETY: concerns only the guest.
+    unsafe {
+        csr::clear!(csr::HVIP, lower);
+        csr::set!(csr::HVIP, raise);
+    }
+}
+
+/// Sets the timer of the loaded vCPU.
+#[inline]
+pub fn set_timer(at: u64) {
+    // SAFETY: concerns only the guest.
+    unsafe { csr::write!(csr::VSTIMECMP, at) }
+}
+
+/// Pending and enabled interrupts of the loaded vCPU.
+#[inline]
+pub fn loaded_wakeful_interrupts() -> u64 {
+    let timer = if csr::read!(csr::VSTIMECMP) <= csr::time() { virtual_interrupt::TIMER } else { 0 };
+    (csr::read!(csr::HVIP) | timer) & (csr::read!(csr::VSIE) << 1)
+}
+
+/// Gives the loaded guest an exception, as the hart would have done had it been delegated.
+///
+/// False if the guest has no trap vector yet (reset value), so that it can't take one.
+pub fn deliver_exception(context: &mut Context, cause: u64, value: u64) -> bool {
+    use super::csr::hstatus;
+    let vector = csr::read!(csr::VSTVEC);
+    if vector == 0 {
+        return false;
+    }
+    let mut guest = csr::read!(csr::VSSTATUS);
+    let from_supervisor = context.sstatus & status::SPP != 0;
+    let enabled = guest & status::SIE != 0;
+    guest &= !(status::SIE | status::SPIE | status::SPP);
+    guest |= if enabled { status::SPIE } else { 0 } | if from_supervisor { status::SPP } else { 0 };
+    // SAFETY: concerns only the guest.
+    unsafe {
+        csr::write!(csr::VSSTATUS, guest);
+        csr::write!(csr::VSEPC, context.pc);
+        csr::write!(csr::VSCAUSE, cause);
+        csr::write!(csr::VSTVAL, value);
+    }
+    context.pc = vector & !0b11;
+    context.sstatus |= status::SPP;
+    context.hstatus |= hstatus::SPVP;
+    true
+}

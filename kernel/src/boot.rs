@@ -1,0 +1,276 @@
+//! From the firmware to the first guest: learns the board, places the guests, starts the other harts.
+use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use ainori_mailbox::Mailboxes;
+use ainori_manifest::blob;
+use ainori_manifest::config::{self, GUEST_MEMORY_BASE, MAX_GUESTS, MAX_HARTS, System};
+use ainori_sched::{Class, Policy, Scheduler, VcpuId};
+use fdt::Fdt;
+
+use crate::arch::hart::{self, Features};
+use crate::arch::gstage::{GuestTable, LARGE_PAGE, Rights};
+use crate::arch::start::start_secondary;
+use crate::arch::firmware;
+use crate::chip::board::{Device, Error};
+use crate::chip::plic::Plic;
+use crate::chip::uart::Uart;
+use crate::chip::Board;
+use crate::console::{Console, Log};
+use crate::cpu::irq::{HOUSEKEEPING_LEVEL, level};
+use crate::cpu::{Cpu, Machine, SourceOwner};
+use crate::guest::vcpu::{Resident, Vcpu, hsm};
+use crate::guest::{Guest, device_tree, loader};
+use crate::memory::{self, GuestPhysical, HostPhysical, Range};
+use crate::panic::{refuse, use_port};
+use crate::report;
+
+unsafe extern "C" {
+    static __image_start: u8;
+    static __image_end: u8;
+}
+
+const SBI_2_0: u64 = 2 << 24;
+
+fn image() -> Range {
+    Range { start: &raw const __image_start as u64, end: &raw const __image_end as u64 }
+}
+
+/// The first hart, from the firmware.
+pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
+    // SAFETY: the firmware passes a device tree in memory that it doesn't use any more.
+    let tree = match unsafe { Fdt::from_ptr(tree_at) } {
+        Ok(tree) => tree,
+        Err(error) => refuse(format_args!("{}", Error::Tree(error))),
+    };
+    let blob = find_blob(&tree);
+    let mut reserved = [Range { start: 0, end: 0 }; 32];
+    let fixed = [
+        Range { start: image().start, end: blob.as_ptr() as u64 + blob.len() as u64 },
+        Range { start: tree_at as u64, end: tree_at as u64 + tree.total_size() as u64 },
+    ];
+    let mut count = 0;
+    for range in Board::reserved_of(&tree).chain(fixed) {
+        let Some(slot) = reserved.get_mut(count) else {
+            refuse(format_args!("the firmware's device tree reserves more than {} ranges of memory", reserved.len()))
+        };
+        *slot = range;
+        count += 1;
+    }
+    let Some(free) = memory::largest_free(Board::memory_of(&tree), &reserved[..count]) else {
+        refuse(format_args!("the firmware's device tree shows no free memory"))
+    };
+    let free = Range { start: free.start.next_multiple_of(4096), ..free };
+    // SAFETY: the range is main memory that neither the firmware, nor this image, nor the tree uses.
+    unsafe { memory::provide(free) };
+
+    let board = Board::read(&tree).unwrap_or_else(|error| refuse(format_args!("{error}")));
+    if let Some((base, shift, _)) = board.uart {
+        use_port(base, shift);
+    }
+    if !hart::has_hypervisor_extension(&board.isa) {
+        refuse(format_args!(
+            "the harts of this board ({}) lack the H extension, which this version of Ainori needs",
+            board.isa.string()
+        ));
+    }
+    if firmware::version() < SBI_2_0 {
+        refuse(format_args!("the firmware's SBI is older than 2.0: OpenSBI 1.4 or newer is needed"));
+    }
+    let system = blob::decode(blob).unwrap_or_else(|error| refuse(format_args!("the system after the kernel's image: {error}")));
+    let cpus = build(&tree, board, system, blob);
+    start(cpus, boot_hart, free.start)
+}
+
+/// The blob lies right after the image; how long it may be, only its header says, so all memory behind it is offered.
+fn find_blob(tree: &Fdt<'_>) -> &'static [u8] {
+    let start = image().end;
+    let end = Board::memory_of(tree).find(|m| m.start <= start && start < m.end).map_or(start, |m| m.end);
+    // SAFETY: this is main memory that the boot loader filled with the image file and that nobody writes to.
+    let rest = unsafe { core::slice::from_raw_parts(start as *const u8, (end - start) as usize) };
+    match blob::length(rest) {
+        Ok(length) => &rest[..length],
+        Err(error) => refuse(format_args!("there is no system after the kernel's image ({error}): make one with `ainori build`")),
+    }
+}
+
+/// Makes everything that the cores share, and the cores.
+fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> Vec<Box<Cpu>> {
+    let features = Features::probe(&board.isa);
+    let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();
+    let core_of = |hart: u32| harts.iter().position(|&id| id == u64::from(hart));
+    let quantum = u64::from(system.policy.quantum_us) * board.timebase_hz / 1_000_000;
+    let Some(policy) = Policy::preset(&system.policy.preset, quantum, board.timebase_hz) else {
+        refuse(format_args!("there is no policy `{}`", system.policy.preset))
+    };
+
+    let mut guests = Vec::new();
+    let mut vcpus = Vec::new();
+    let mut homes = Vec::new();
+    let mut source_owner = vec![None; board.plic.map_or(0, |(_, sources)| sources as usize + 1)];
+    for (index, config) in system.guests.iter().enumerate().take(MAX_GUESTS) {
+        let guest_index = index as u8;
+        let first = vcpus.len() as u8;
+        for (hart, vcpu) in config.vcpus.iter().enumerate() {
+            let Some(home) = core_of(vcpu.home) else {
+                refuse(format_args!("guest `{}` wants hart {}, but this board has {}", config.name, vcpu.home, board.hart_names()))
+            };
+            let class = Class { priority: config.priority, guest: guest_index };
+            vcpus.push(Vcpu::new(guest_index, hart as u32, class, home as u32));
+            homes.push(home);
+        }
+        let context = board.harts[homes[usize::from(first)]].plic_context.unwrap_or(0);
+        let guest = place(tree, guest_index, config, first);
+        for source in guest.devices.iter().flat_map(|device| &device.interrupts) {
+            if let Some(owner) = source_owner.get_mut(*source as usize) {
+                *owner = Some(SourceOwner { guest: guest_index, context });
+            }
+        }
+        guests.push(guest);
+    }
+
+    // The serial port is served by the core with the least urgent work.
+    let urgency = |core: usize| {
+        vcpus.iter().zip(&homes).filter(|(_, home)| **home == core).map(|(vcpu, _)| vcpu.class.priority + 1).max()
+    };
+    let console_core = (0..harts.len()).min_by_key(|&core| urgency(core)).unwrap_or(0) as u32;
+
+    let machine: &'static Machine = Box::leak(Box::new(Machine {
+        features,
+        guests: guests.into_boxed_slice(),
+        vcpus: vcpus.into_boxed_slice(),
+        harts: harts.into_boxed_slice(),
+        mail: Mailboxes::new(),
+        log: Log::new(),
+        console_core,
+        console_input: system.console_input,
+        // SAFETY: the board says that a PLIC is there; the firmware doesn't use its supervisor contexts.
+        plic: board.plic.map(|(base, sources)| unsafe { Plic::new(base, sources) }),
+        source_owner: source_owner.into_boxed_slice(),
+        awaited_guests: AtomicU32::new(system.guests.iter().filter(|guest| !guest.background).count() as u32),
+        finishing: AtomicBool::new(false),
+        ended: AtomicU32::new(0),
+        turn: AtomicU32::new(0),
+        board,
+    }));
+
+    let mut cpus: Vec<Box<Cpu>> = (0..machine.harts.len() as u32)
+        .map(|id| {
+            let console = (id == console_core).then(|| Console::new(port(&machine.board)));
+            let context = machine.board.harts[id as usize].plic_context;
+            Box::new(Cpu::new(id, machine, Scheduler::new(policy), context, console))
+        })
+        .collect();
+    for guest in &machine.guests {
+        let entry = load(guest, machine, blob);
+        for id in guest.vcpus().map(VcpuId) {
+            // VMIDs start at 1: 0 is for nobody, so that a stray access finds nothing.
+            let hgatp = guest.table.hgatp((u16::from(id.0) + 1) & machine.features.vmid_mask);
+            let cpu = &mut cpus[homes[usize::from(id.0)]];
+            cpu.adopt(id, Resident::new(hgatp, &machine.features));
+            if machine.vcpu(id).index == 0 {
+                machine.vcpu(id).hsm.store(hsm::START_PENDING, Ordering::Relaxed);
+                cpu.start(id, entry.address, entry.tree);
+            }
+        }
+    }
+    cpus
+}
+
+fn port(board: &Board) -> Option<Uart> {
+    // SAFETY: the board says that a 16550A is there. The firmware may still write to it, which does no harm.
+    board.uart.map(|(base, shift, _)| unsafe { Uart::new(base, shift) })
+}
+
+/// Takes memory for a guest and builds its translation.
+fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8) -> Guest {
+    let name = &config.name;
+    let Some(memory) = memory::take_for_guest(config.memory, LARGE_PAGE) else {
+        refuse(format_args!("not enough memory on this board for guest `{name}` ({} MiB)", config.memory >> 20))
+    };
+    let mut table = GuestTable::new();
+    table.map(GuestPhysical(GUEST_MEMORY_BASE), memory, config.memory, Rights::Memory);
+    let devices: Vec<Device> = config.devices.iter().map(|path| device(tree, name, path)).collect();
+    for range in devices.iter().flat_map(|device| &device.registers) {
+        let start = range.start & !4095;
+        let size = range.end.next_multiple_of(4096) - start;
+        table.map(GuestPhysical(start), HostPhysical(start), size, Rights::Device);
+    }
+    Guest::new(index, config.clone(), first_vcpu, memory, table, devices)
+}
+
+fn device(tree: &Fdt<'_>, guest: &str, path: &str) -> Device {
+    Board::device(tree, path)
+        .unwrap_or_else(|| refuse(format_args!("guest `{guest}` wants device `{path}`, which this board doesn't have")))
+}
+
+struct Entry {
+    address: u64,
+    tree: u64,
+}
+
+fn load(guest: &Guest, machine: &Machine, blob: &[u8]) -> Entry {
+    let fail = |why: String| -> ! { refuse(format_args!("guest `{}`: {why}", guest.config.name)) };
+    let layout = loader::load(guest, blob).unwrap_or_else(|error| fail(format!("{error}")));
+    let tree = device_tree::make(guest, &layout, &machine.board, &machine.features)
+        .unwrap_or_else(|error| fail(format!("no device tree can be made for it: {error}")));
+    if tree.len() as u64 > loader::TREE_SIZE {
+        fail(format!("its device tree is larger than {} bytes", loader::TREE_SIZE));
+    }
+    loader::write(guest, layout.tree.0, &tree).unwrap_or_else(|error| fail(format!("{error}")));
+    Entry { address: layout.entry, tree: layout.tree.0 }
+}
+
+/// Starts all cores. From here on nothing is allocated.
+fn start(cpus: Vec<Box<Cpu>>, boot_hart: u64, heap: u64) -> ! {
+    let machine = cpus[0].machine;
+    route_interrupts(machine);
+    let mut own = None;
+    let others: Vec<*mut Cpu> = cpus
+        .into_iter()
+        .filter_map(|cpu| {
+            let cpu = Box::leak(cpu);
+            if cpu.hart == boot_hart {
+                own = Some(cpu);
+                return None;
+            }
+            Some(core::ptr::from_mut(cpu))
+        })
+        .collect();
+    let end = memory::seal();
+    report::board(machine, end - heap + image().size());
+    for cpu in others {
+        // SAFETY: the core has not been started, so nobody else looks at it.
+        let hart = unsafe { (*cpu).hart };
+        if let Err(error) = firmware::hart_start(hart, start_secondary as *const () as u64, cpu as u64) {
+            refuse(format_args!("hart {hart} does not start: SBI error {}", error.0));
+        }
+    }
+    match own {
+        Some(cpu) => secondary(cpu),
+        None => refuse(format_args!("the boot hart {boot_hart} is not among the harts of the board: {}", machine.board.hart_names())),
+    }
+}
+
+fn route_interrupts(machine: &Machine) {
+    let (Some(plic), Some((_, sources))) = (machine.plic, machine.board.plic) else { return };
+    for context in machine.board.harts.iter().filter_map(|hart| hart.plic_context) {
+        plic.reset_context(context, sources);
+    }
+    for (source, owner) in machine.source_owner.iter().enumerate() {
+        if let Some(owner) = owner {
+            let priority = machine.guests[usize::from(owner.guest)].config.priority;
+            plic.route(source as u32, owner.context, level(priority));
+        }
+    }
+    let console_context = machine.board.harts[machine.console_core as usize].plic_context;
+    if let (Some((_, _, source)), Some(context)) = (machine.board.uart, console_context) {
+        plic.route(source, context, HOUSEKEEPING_LEVEL);
+    }
+}
+
+/// Every hart ends here: as the core that it was made.
+pub extern "C" fn secondary(cpu: &'static mut Cpu) -> ! {
+    hart::setup(&cpu.machine.features);
+    cpu.run()
+}

@@ -1,0 +1,193 @@
+//! What the board is, learnt from the device tree that the firmware hands over.
+use alloc::{format, string::String, vec::Vec};
+use fdt::{Fdt, node::FdtNode, standard_nodes::MemoryRegion};
+
+use crate::arch::isa::Isa;
+use crate::memory::Range;
+
+/// One hart that can run the hypervisor.
+#[derive(Debug, Clone)]
+pub struct BoardHart {
+    /// Hart id.
+    pub id: u64,
+    /// Its supervisor context of the PLIC.
+    pub plic_context: Option<u32>,
+}
+
+/// A device as the tree describes it.
+#[derive(Debug, Clone)]
+pub struct Device {
+    /// Node name, e.g. `rtc@101000`.
+    pub name: String,
+    /// `compatible`, as it stands.
+    pub compatible: Vec<u8>,
+    /// Register ranges.
+    pub registers: Vec<Range>,
+    /// Sources of the interrupt controller.
+    pub interrupts: Vec<u32>,
+}
+
+/// The board.
+#[derive(Debug, Clone)]
+pub struct Board {
+    /// `model`.
+    pub model: String,
+    /// Main memory.
+    pub memory: Vec<Range>,
+    /// Harts that are switched on, by id.
+    pub harts: Vec<BoardHart>,
+    /// Extensions that all harts have.
+    pub isa: Isa,
+    /// `mmu-type` of the harts, e.g. `riscv,sv48`.
+    pub mmu: String,
+    /// Block sizes of the cache operations by property name (`riscv,cboz-block-size`, ...).
+    pub cache_blocks: Vec<(String, u32)>,
+    /// Ticks of `time` per second.
+    pub timebase_hz: u64,
+    /// Base of the PLIC and the number of its sources.
+    pub plic: Option<(u64, u32)>,
+    /// The console: base, register shift, interrupt source.
+    pub uart: Option<(u64, usize, u32)>,
+    /// Seed of random numbers, if the firmware gave one.
+    pub seed: Option<Vec<u8>>,
+}
+
+/// Why a board can't be used.
+#[derive(Debug)]
+pub enum Error {
+    /// The device tree can't be read.
+    Tree(fdt::FdtError),
+    /// Something is missing in it.
+    Missing(&'static str),
+}
+
+impl core::fmt::Display for Error {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Tree(error) => write!(f, "the firmware's device tree can't be read ({error:?})"),
+            Self::Missing(what) => write!(f, "the firmware's device tree has no {what}"),
+        }
+    }
+}
+
+fn cell(node: &FdtNode<'_, '_>, name: &str) -> Option<u32> {
+    Some(u32::from_be_bytes(node.property(name)?.value.get(..4)?.try_into().ok()?))
+}
+
+fn cells(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    bytes.chunks_exact(4).map(|c| u32::from_be_bytes([c[0], c[1], c[2], c[3]]))
+}
+
+fn text<'a>(node: &FdtNode<'_, 'a>, name: &str) -> Option<&'a str> {
+    node.property(name)?.as_str()
+}
+
+fn range(region: MemoryRegion) -> Option<Range> {
+    let start = region.starting_address as u64;
+    Some(Range { start, end: start + region.size? as u64 })
+}
+
+fn registers(node: &FdtNode<'_, '_>) -> Vec<Range> {
+    node.reg().into_iter().flatten().filter_map(range).collect()
+}
+
+const SUPERVISOR_EXTERNAL: u32 = 9;
+
+impl Board {
+    /// Memory and reserved memory only: what the allocator needs before anything can be allocated.
+    pub fn memory_of<'a>(tree: &'a Fdt<'a>) -> impl Iterator<Item = Range> + 'a {
+        let nodes = tree.all_nodes().filter(|node| text(node, "device_type") == Some("memory"));
+        nodes.flat_map(|node| node.reg().into_iter().flatten()).filter_map(range)
+    }
+
+    /// Memory that the tree says is not free: `/reserved-memory` and the memory reservation block.
+    pub fn reserved_of<'a>(tree: &'a Fdt<'a>) -> impl Iterator<Item = Range> + 'a {
+        let nodes = tree.find_node("/reserved-memory").into_iter().flat_map(|node| node.children());
+        let named = nodes.flat_map(|node| node.reg().into_iter().flatten().filter_map(range));
+        let block = tree.memory_reservations().map(|r| {
+            let start = r.address() as u64;
+            Range { start, end: start + r.size() as u64 }
+        });
+        named.chain(block)
+    }
+
+    /// Reads the whole tree.
+    ///
+    /// # Errors
+    /// If something that the hypervisor can't do without is missing.
+    pub fn read(tree: &Fdt<'_>) -> Result<Self, Error> {
+        let cpus = tree.find_node("/cpus").ok_or(Error::Missing("/cpus"))?;
+        let plic_node = tree.find_compatible(&["sifive,plic-1.0.0", "riscv,plic0"]);
+        let contexts: Vec<(u32, u32)> = plic_node
+            .and_then(|node| node.property("interrupts-extended"))
+            .map(|p| cells(p.value).collect::<Vec<_>>().chunks_exact(2).map(|c| (c[0], c[1])).collect())
+            .unwrap_or_default();
+
+        let mut harts = Vec::new();
+        let mut isa: Option<Isa> = None;
+        let mut mmu = String::new();
+        let mut cache_blocks = Vec::new();
+        for node in cpus.children().filter(|node| text(node, "device_type") == Some("cpu")) {
+            if text(&node, "status").is_some_and(|status| status != "okay") {
+                continue;
+            }
+            let id = node.property("reg").and_then(|p| cells(p.value).last()).ok_or(Error::Missing("reg of a cpu"))?;
+            let own = Isa::parse(node.property("riscv,isa-extensions").map(|p| p.value), text(&node, "riscv,isa"));
+            isa = Some(isa.map_or_else(|| own.clone(), |common| common.common(&own)));
+            mmu = String::from(text(&node, "mmu-type").unwrap_or("riscv,sv39"));
+            cache_blocks = ["riscv,cbom-block-size", "riscv,cboz-block-size", "riscv,cbop-block-size"]
+                .iter()
+                .filter_map(|name| Some((String::from(*name), cell(&node, name)?)))
+                .collect();
+            let phandle = node.children().find_map(|child| cell(&child, "phandle"));
+            let plic_context = contexts
+                .iter()
+                .position(|&(of, interrupt)| Some(of) == phandle && interrupt == SUPERVISOR_EXTERNAL)
+                .map(|index| index as u32);
+            harts.push(BoardHart { id: u64::from(id), plic_context });
+        }
+        harts.sort_by_key(|hart| hart.id);
+
+        let serial = tree.chosen().stdout().or_else(|| tree.find_compatible(&["ns16550a", "ns16550"]));
+        let uart = serial.and_then(|node| {
+            let base = node.reg()?.next()?.starting_address as u64;
+            Some((base, cell(&node, "reg-shift").unwrap_or(0) as usize, cell(&node, "interrupts")?))
+        });
+        Ok(Self {
+            model: String::from(text(&tree.find_node("/").ok_or(Error::Missing("root"))?, "model").unwrap_or("unknown")),
+            memory: Self::memory_of(tree).collect(),
+            harts,
+            isa: isa.ok_or(Error::Missing("cpu that is switched on"))?,
+            mmu,
+            cache_blocks,
+            timebase_hz: u64::from(cell(&cpus, "timebase-frequency").ok_or(Error::Missing("timebase-frequency"))?),
+            plic: plic_node.and_then(|node| {
+                Some((node.reg()?.next()?.starting_address as u64, cell(&node, "riscv,ndev").unwrap_or(31)))
+            }),
+            uart,
+            seed: tree.find_node("/chosen").and_then(|node| Some(node.property("rng-seed")?.value.to_vec())),
+        })
+    }
+
+    /// A device by its path.
+    pub fn device(tree: &Fdt<'_>, path: &str) -> Option<Device> {
+        let node = tree.find_node(path)?;
+        Some(Device {
+            name: String::from(node.name),
+            compatible: node.property("compatible")?.value.to_vec(),
+            registers: registers(&node),
+            interrupts: node.property("interrupts").map(|p| cells(p.value).collect()).unwrap_or_default(),
+        })
+    }
+
+    /// Total main memory in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory.iter().map(|range| range.size()).sum()
+    }
+
+    /// Names a hart for a message.
+    pub fn hart_names(&self) -> String {
+        let ids: Vec<String> = self.harts.iter().map(|hart| format!("{}", hart.id)).collect();
+        ids.join(", ")
+    }
+}

@@ -1,0 +1,74 @@
+//! The board's interrupt controller: a PLIC (RISC-V PLIC specification 1.0.0).
+//!
+//! Its priorities and thresholds are how the hypervisor splits interrupt levels between guests (SPUMONE 3.4.1): a
+//! source has the level of its owner, and while a vCPU runs, its core's threshold keeps the sources of lesser owners away.
+use core::ptr::{read_volatile, write_volatile};
+
+/// A PLIC at a physical address.
+#[derive(Debug, Clone, Copy)]
+pub struct Plic {
+    base: usize,
+}
+
+const ENABLE: usize = 0x2000;
+const CONTEXT: usize = 0x20_0000;
+/// The levels that every PLIC of the boards we know has: 1 to 7; 0 is never.
+pub const TOP_LEVEL: u32 = 7;
+
+impl Plic {
+    /// The controller at `base` with sources `1..=sources`, all switched off.
+    ///
+    /// # Safety
+    /// A PLIC is there, and nothing else drives its supervisor contexts.
+    pub unsafe fn new(base: u64, sources: u32) -> Self {
+        let plic = Self { base: base as usize };
+        for source in 1..=sources {
+            plic.write(4 * source as usize, 0);
+        }
+        plic
+    }
+
+    fn read(&self, offset: usize) -> u32 {
+        // SAFETY: `new` was promised that the device is here; its registers are outside of all Rust objects.
+        unsafe { read_volatile((self.base + offset) as *const u32) }
+    }
+
+    fn write(&self, offset: usize, value: u32) {
+        // SAFETY: as in `read`.
+        unsafe { write_volatile((self.base + offset) as *mut u32, value) }
+    }
+
+    /// Switches all sources of a context off and opens its threshold.
+    pub fn reset_context(&self, context: u32, sources: u32) {
+        for word in 0..=sources as usize / 32 {
+            self.write(ENABLE + 0x80 * context as usize + 4 * word, 0);
+        }
+        self.set_threshold(context, 0);
+    }
+
+    /// Sends a source to a context, with a level of 1 to [`TOP_LEVEL`].
+    pub fn route(&self, source: u32, context: u32, level: u32) {
+        self.write(4 * source as usize, level);
+        let word = ENABLE + 0x80 * context as usize + 4 * (source as usize / 32);
+        self.write(word, self.read(word) | 1 << (source % 32));
+    }
+
+    /// Only sources above this level reach the context.
+    #[inline]
+    pub fn set_threshold(&self, context: u32, level: u32) {
+        self.write(CONTEXT + 0x1000 * context as usize, level);
+    }
+
+    /// Takes the most urgent source; it stays quiet until completed.
+    pub fn claim(&self, context: u32) -> Option<u32> {
+        match self.read(CONTEXT + 0x1000 * context as usize + 4) {
+            0 => None,
+            source => Some(source),
+        }
+    }
+
+    /// The source may interrupt again.
+    pub fn complete(&self, context: u32, source: u32) {
+        self.write(CONTEXT + 0x1000 * context as usize + 4, source);
+    }
+}

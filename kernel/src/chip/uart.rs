@@ -1,0 +1,70 @@
+//! The board's serial port: a 16550A (or one that behaves like it).
+use core::ptr::{read_volatile, write_volatile};
+
+/// A 16550A at a physical address.
+#[derive(Debug, Clone, Copy)]
+pub struct Uart {
+    base: usize,
+    /// Distance of registers: 1 << shift bytes.
+    shift: usize,
+}
+
+const DATA: usize = 0;
+const INTERRUPT_ENABLE: usize = 1;
+const INTERRUPT_ID: usize = 2;
+const FIFO_CONTROL: usize = 2;
+const LINE_STATUS: usize = 5;
+const ENABLE_RECEIVED: u8 = 1 << 0;
+const ENABLE_TRANSMITTED: u8 = 1 << 1;
+const DATA_READY: u8 = 1 << 0;
+const TRANSMITTER_EMPTY: u8 = 1 << 5;
+/// Bytes that an empty transmitter takes.
+pub const FIFO: usize = 16;
+
+impl Uart {
+    /// The port at `base`, with registers `1 << shift` bytes apart. Line settings stay as the firmware left them.
+    ///
+    /// # Safety
+    /// A 16550A is there, and nothing else drives it.
+    pub unsafe fn new(base: u64, shift: usize) -> Self {
+        let uart = Self { base: base as usize, shift };
+        uart.write(FIFO_CONTROL, 1);
+        uart.listen(false);
+        uart
+    }
+
+    fn read(&self, register: usize) -> u8 {
+        // SAFETY: `new` was promised that the device is here; its registers are outside of all Rust objects.
+        unsafe { read_volatile((self.base + (register << self.shift)) as *const u8) }
+    }
+
+    fn write(&self, register: usize, value: u8) {
+        // SAFETY: as in `read`.
+        unsafe { write_volatile((self.base + (register << self.shift)) as *mut u8, value) }
+    }
+
+    /// True if [`FIFO`] bytes can be sent at once.
+    pub fn can_send(&self) -> bool {
+        self.read(LINE_STATUS) & TRANSMITTER_EMPTY != 0
+    }
+
+    /// Sends a byte; [`Self::can_send`] was true less than [`FIFO`] bytes ago.
+    pub fn send(&self, byte: u8) {
+        self.write(DATA, byte);
+    }
+
+    /// Takes a received byte.
+    pub fn receive(&self) -> Option<u8> {
+        (self.read(LINE_STATUS) & DATA_READY != 0).then(|| self.read(DATA))
+    }
+
+    /// Interrupts on received bytes, and with `transmitter` also when the transmitter is empty.
+    pub fn listen(&self, transmitter: bool) {
+        self.write(INTERRUPT_ENABLE, ENABLE_RECEIVED | if transmitter { ENABLE_TRANSMITTED } else { 0 });
+    }
+
+    /// Ends a transmitter interrupt.
+    pub fn acknowledge(&self) {
+        self.read(INTERRUPT_ID);
+    }
+}

@@ -1,0 +1,86 @@
+//! The event loop of a core: a trap comes in, the context to go on with goes out.
+use ainori_sched::VcpuId;
+
+use super::Cpu;
+use crate::arch::{Context, Exception, Interrupt, Trap, csr};
+use crate::arch::world;
+use crate::guest::{fault, mmio, sbi};
+use crate::stats::Exit;
+
+/// Called by the trap entry, on the core's empty stack, with the guest's registers saved.
+pub extern "C" fn handle_trap(cpu: &mut Cpu) -> *mut Context {
+    let entered = csr::time();
+    cpu.machine.mail.enter(cpu.id as usize);
+    let vcpu = cpu.running();
+    let exit = match Trap::current() {
+        Trap::Interrupt(Interrupt::Timer) => cpu.take_alarm(),
+        Trap::Interrupt(Interrupt::Software) => cpu.take_ring(),
+        Trap::Interrupt(Interrupt::External) => cpu.take_external(),
+        Trap::Exception(Exception::EnvironmentCall) => sbi::call(cpu, vcpu),
+        Trap::Exception(Exception::VirtualInstruction) => cpu.virtual_instruction(vcpu),
+        Trap::Exception(cause @ (Exception::LoadFault | Exception::StoreFault)) => mmio::access(cpu, vcpu, cause),
+        Trap::Exception(cause @ Exception::FetchFault) => {
+            fault::stop(cpu, vcpu, fault::What::Fetch, cause.code())
+        }
+        Trap::Exception(Exception::IllegalInstruction) => cpu.illegal_instruction(vcpu),
+        Trap::Unknown(cause) => fault::stop(cpu, vcpu, fault::What::Unknown, cause),
+    };
+    cpu.resident(vcpu).counters.exits[exit as usize] += 1;
+    let context = cpu.dispatch();
+    let stretch = csr::time() - entered;
+    if stretch > cpu.counters.longest_stretch {
+        cpu.counters.longest_stretch = stretch;
+        cpu.counters.longest_stretch_cause = Exit::NAMES[exit as usize];
+    }
+    context
+}
+
+impl Cpu {
+    /// WFI and WRS.NTO, which the hypervisor lets trap; any other such instruction is one for hypervisors, of which the
+    /// guest has none, so it gets an illegal-instruction exception.
+    fn virtual_instruction(&mut self, vcpu: VcpuId) -> Exit {
+        const WFI: u64 = 0x1050_0073;
+        const WRS_NTO: u64 = 0x00d0_0073;
+        match crate::arch::trap::value() {
+            WFI => {
+                self.resident(vcpu).context.pc += 4;
+                self.wait_for_interrupt(vcpu);
+                Exit::Wfi
+            }
+            WRS_NTO => {
+                self.resident(vcpu).context.pc += 4;
+                self.yield_now();
+                Exit::Spin
+            }
+            bits => self.hand_over_illegal(vcpu, bits),
+        }
+    }
+
+    /// The first use of a register file that was switched off, or the guest's own affair.
+    fn illegal_instruction(&mut self, vcpu: VcpuId) -> Exit {
+        let resident = self.resident(vcpu);
+        if resident.world.first_use(&mut resident.context) {
+            self.reload_extensions(vcpu);
+            return Exit::FirstUse;
+        }
+        self.hand_over_illegal(vcpu, crate::arch::trap::value())
+    }
+
+    fn hand_over_illegal(&mut self, vcpu: VcpuId, bits: u64) -> Exit {
+        const ILLEGAL_INSTRUCTION: u64 = Exception::IllegalInstruction.code();
+        if world::deliver_exception(&mut self.resident(vcpu).context, ILLEGAL_INSTRUCTION, bits) {
+            Exit::Illegal
+        } else {
+            fault::stop(self, vcpu, fault::What::IllegalInstruction, ILLEGAL_INSTRUCTION)
+        }
+    }
+
+    /// The guest has nothing to do until an interrupt: the vCPU sleeps unless one is there already.
+    pub fn wait_for_interrupt(&mut self, vcpu: VcpuId) {
+        if world::loaded_wakeful_interrupts() == 0 {
+            // Its deadline is read from memory while it sleeps.
+            self.resident(vcpu).world.save();
+            self.rest(vcpu);
+        }
+    }
+}

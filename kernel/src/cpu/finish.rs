@@ -1,0 +1,75 @@
+//! The end of guests, and of the run.
+use core::sync::atomic::Ordering;
+
+use ainori_sched::VcpuId;
+
+use super::Cpu;
+use super::mail::MACHINE;
+use crate::arch::{csr, firmware};
+use crate::guest::Guest;
+use crate::guest::vcpu::{Hold, Requests, hsm};
+use crate::report;
+
+impl Cpu {
+    /// Stops all vCPUs of a guest, wherever they are.
+    pub fn stop_guest(&mut self, guest: &'static Guest) {
+        for index in guest.vcpus() {
+            self.ask(VcpuId(index), Requests::STOP);
+        }
+    }
+
+    /// A vCPU of a stopped guest comes to rest here. The last one ends the guest, and the last guest ends the run.
+    pub(super) fn bring_to_rest(&mut self, id: VcpuId) {
+        let machine = self.machine;
+        let guest = machine.guest_of(id);
+        machine.vcpu(id).hsm.store(hsm::STOPPED, Ordering::Release);
+        self.resident(id).hold = Hold::Stopped;
+        self.rest(id);
+        if guest.unrested.fetch_sub(1, Ordering::AcqRel) == 1
+            && !guest.config.background
+            && machine.awaited_guests.fetch_sub(1, Ordering::AcqRel) == 1
+        {
+            machine.finishing.store(true, Ordering::Release);
+            for core in 0..machine.harts.len() as u32 {
+                if core != self.id {
+                    self.post(core, MACHINE);
+                }
+            }
+            self.finish();
+        }
+    }
+
+    /// The run is over. Core by core, each reports what it knows; the last one switches the machine off.
+    pub(super) fn finish(&mut self) -> ! {
+        let machine = self.machine;
+        let cores = machine.harts.len() as u32;
+        let now = csr::time();
+        if let Some(id) = self.scheduler.running() {
+            let since = self.since;
+            self.resident(id).counters.running += now - since;
+        }
+        machine.ended.fetch_add(1, Ordering::AcqRel);
+        // Nobody writes to a ring any more once all have come to an end, so the console core can empty them.
+        while machine.ended.load(Ordering::Acquire) != cores {
+            core::hint::spin_loop();
+        }
+        let me = (self.id + cores - machine.console_core) % cores;
+        while machine.turn.load(Ordering::Acquire) != me {
+            core::hint::spin_loop();
+        }
+        self.flush_console();
+        for id in self.scheduler.owned() {
+            let resident = self.residents[usize::from(id.0)].as_ref().expect("owned vCPUs live here");
+            report::vcpu(machine, self.id, id, &resident.counters);
+        }
+        report::core(self.id, self.hart, &self.counters);
+        if me + 1 == cores {
+            report::end(machine, now);
+            firmware::shutdown(false);
+        }
+        machine.turn.fetch_add(1, Ordering::AcqRel);
+        loop {
+            crate::arch::hart::wait();
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Interrupts of the core itself.
+use ainori_sched::VcpuId;
+
+use super::Cpu;
+use crate::arch::csr::{self, virtual_interrupt};
+use crate::arch::{hart, world};
+use crate::chip::plic::TOP_LEVEL;
+use crate::console::{Channel, Console, Rest};
+use crate::guest::{Guest, mmio};
+use crate::guest::vcpu::{Hold, Requests};
+use crate::panic::write_directly;
+use crate::stats::Exit;
+
+/// How long an incomplete line waits for its end before it is shown, in milliseconds.
+const PATIENCE_MS: u64 = 20;
+
+/// Level of the hypervisor's own sources: below those of every guest.
+pub const HOUSEKEEPING_LEVEL: u32 = 1;
+
+/// Interrupt level of a vCPU's devices: spreads the priorities of vCPUs over what a PLIC has, above the hypervisor's own.
+pub const fn level(priority: u8) -> u32 {
+    let steps = TOP_LEVEL - HOUSEKEEPING_LEVEL;
+    let level = HOUSEKEEPING_LEVEL + 1 + priority as u32;
+    if level > HOUSEKEEPING_LEVEL + steps { TOP_LEVEL } else { level }
+}
+
+impl Cpu {
+    /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or the console wants attention.
+    pub(super) fn take_alarm(&mut self) -> Exit {
+        self.counters.interrupts[1] += 1;
+        let now = csr::time();
+        // Whatever happens next computes the alarm anew; until then it must not fire again.
+        self.alarm = u64::MAX;
+        hart::set_alarm(u64::MAX);
+        self.wake_expired(now);
+        if self.console_due <= now {
+            self.drain_console();
+        }
+        Exit::Timer
+    }
+
+    /// Wakes the sleeping vCPUs whose timers are due.
+    pub(super) fn wake_expired(&mut self, now: u64) {
+        if self.next_deadline > now {
+            return;
+        }
+        self.deadlines_changed = true;
+        for id in self.scheduler.owned() {
+            if self.resident(id).world.deadline().is_some_and(|at| at <= now) {
+                self.wake(id);
+            }
+        }
+    }
+
+    /// Another core rang. What it wants is in the mail, which is read before the next guest is entered.
+    pub(super) fn take_ring(&mut self) -> Exit {
+        self.counters.interrupts[0] += 1;
+        hart::clear_software_interrupt();
+        Exit::Ipi
+    }
+
+    /// A device of the board.
+    pub(super) fn take_external(&mut self) -> Exit {
+        self.counters.interrupts[2] += 1;
+        if let (Some(plic), Some(context)) = (self.machine.plic, self.plic_context)
+            && let Some(source) = plic.claim(context)
+        {
+            match self.machine.source_owner.get(source as usize).copied().flatten() {
+                // The guest completes it: until then the controller keeps it quiet.
+                Some(owner) => {
+                    let contexts = self.machine.guests[usize::from(owner.guest)].plic.raise(source);
+                    self.look_at_contexts(owner.guest, contexts);
+                }
+                None => {
+                    self.serve_console();
+                    plic.complete(context, source);
+                }
+            }
+        }
+        Exit::External
+    }
+
+    /// A guest has finished with an interrupt source of its controller; if that is one of the board's, it may interrupt
+    /// again. Its line was taken as an edge: the virtual one goes down with it.
+    pub fn complete_source(&mut self, guest: &'static Guest, source: u32) {
+        if let (Some(plic), Some(owner)) =
+            (self.machine.plic, self.machine.source_owner.get(source as usize).copied().flatten())
+            && owner.guest == guest.index
+        {
+            let contexts = guest.plic.lower(source);
+            self.look_at_contexts(guest.index, contexts);
+            plic.complete(owner.context, source);
+        }
+    }
+
+    /// Tells the console core that there is something to send.
+    pub fn wake_console(&mut self) {
+        if self.console.is_some() {
+            self.drain_console();
+        } else {
+            self.post(self.machine.console_core, super::mail::MACHINE);
+        }
+    }
+
+    /// The external interrupts of these contexts (vCPUs) of a guest may have changed.
+    pub fn look_at_contexts(&mut self, guest: u8, mut contexts: u64) {
+        let guest = &self.machine.guests[usize::from(guest)];
+        while contexts != 0 {
+            let context = contexts.trailing_zeros();
+            contexts &= contexts - 1;
+            if let Some(vcpu) = guest.vcpu(u64::from(context)) {
+                self.ask(vcpu, Requests::EXTERNAL);
+            }
+        }
+    }
+
+    /// Sets the external-interrupt line of a resident vCPU to what its interrupt controller says.
+    pub(super) fn update_external(&mut self, id: VcpuId) {
+        let machine = self.machine;
+        let pending = machine.guest_of(id).plic.external_pending(machine.vcpu(id).index as usize);
+        if pending {
+            self.set_lines(id, virtual_interrupt::EXTERNAL, 0);
+            self.wake(id);
+        } else {
+            self.set_lines(id, 0, virtual_interrupt::EXTERNAL);
+        }
+    }
+
+    /// Raises and lowers interrupt lines of a resident vCPU, wherever its registers are now.
+    pub(super) fn set_lines(&mut self, id: VcpuId, raise: u64, lower: u64) {
+        if self.loaded == Some(id) {
+            world::set_lines(raise, lower);
+        } else {
+            let world = &mut self.resident(id).world;
+            world.hvip = world.hvip & !lower | raise;
+        }
+    }
+
+    /// A sleeping vCPU may have something to do.
+    pub(super) fn wake(&mut self, id: VcpuId) {
+        if self.resident(id).hold == Hold::None {
+            self.scheduler.wake(id);
+            self.deadlines_changed = true;
+        }
+    }
+
+    fn serve_console(&mut self) {
+        let machine = self.machine;
+        while let Some(byte) = self.console.as_ref().and_then(|console| console.uart()).and_then(|uart| uart.receive()) {
+            let Some(input) = machine.console_input else { continue };
+            // A guest that doesn't read loses what is typed, as on a real port.
+            mmio::with_uart(self, &machine.guests[input as usize], |uart| {
+                let _ = uart.receive(byte);
+            });
+        }
+        if let Some(uart) = self.console.as_ref().and_then(|console| console.uart()) {
+            uart.acknowledge();
+        }
+        self.drain_console();
+    }
+
+    /// Sends all output that is left, at the end of the run.
+    pub(super) fn flush_console(&mut self) {
+        while self.send_console(0) == Rest::Now {}
+        if self.console.as_ref().is_some_and(Console::is_mid_line) {
+            write_directly(format_args!("\n"));
+        }
+    }
+
+    /// Sends the next piece of output. Only the console core has any to send.
+    pub(super) fn drain_console(&mut self) {
+        let patience = self.machine.board.timebase_hz * PATIENCE_MS / 1000;
+        let rest = self.send_console(patience);
+        if let Some(uart) = self.console.as_ref().and_then(|console| console.uart()) {
+            uart.listen(rest == Rest::Now);
+        }
+        self.console_due = if let Rest::Later(at) = rest { at } else { u64::MAX };
+    }
+
+    fn send_console(&mut self, patience: u64) -> Rest {
+        let machine = self.machine;
+        let Some(console) = &mut self.console else { return Rest::Nothing };
+        let channels = |index: usize| -> Option<&'static Channel> {
+            match machine.guests.get(index) {
+                Some(guest) => Some(&guest.output),
+                None => (index == machine.guests.len()).then(|| machine.log.channel()),
+            }
+        };
+        console.send_piece(&channels, csr::time(), patience)
+    }
+}

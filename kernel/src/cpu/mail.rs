@@ -1,0 +1,146 @@
+//! Messages between cores.
+//!
+//! A message says only "look at vCPU n". What is wanted stands in the vCPU's own atomic words, so it can be said
+//! twice without harm, and it follows the vCPU: a core that finds it gone passes the message on to its new owner.
+use core::sync::atomic::Ordering;
+
+use ainori_mailbox::Delivery;
+use ainori_sched::VcpuId;
+
+use super::Cpu;
+use crate::arch::csr::virtual_interrupt;
+use crate::arch::{fence, firmware, world};
+use crate::guest::vcpu::{Fence, Hold, Requests, hsm};
+
+/// The item that stands for the machine rather than for a vCPU: the console, or the end of the run.
+pub const MACHINE: u32 = 63;
+
+impl Cpu {
+    /// Asks the owner of a vCPU for something, itself if that is this core.
+    pub fn ask(&mut self, id: VcpuId, what: Requests) {
+        let vcpu = self.machine.vcpu(id);
+        vcpu.request(what);
+        let owner = vcpu.owner();
+        if owner == self.id {
+            self.look_at(id);
+        } else {
+            self.post(owner, u32::from(id.0));
+        }
+    }
+
+    /// Posts an item to another core, and rings if that core would not look by itself.
+    pub fn post(&mut self, to: u32, item: u32) {
+        match self.machine.mail.post(self.id as usize, to as usize, item) {
+            Delivery::WillLook => self.counters.ipis_saved += 1,
+            Delivery::Ring => {
+                self.counters.ipis_sent += 1;
+                firmware::send_ipi(self.machine.harts[to as usize]);
+            }
+        }
+    }
+
+    /// Reads all mail that is there.
+    pub(super) fn read_mail(&mut self) {
+        let machine = self.machine;
+        machine.mail.take(self.id as usize, |_, item| {
+            self.counters.messages += 1;
+            if item == MACHINE {
+                self.look_at_machine();
+            } else {
+                self.look_at(VcpuId(item as u8));
+            }
+        });
+    }
+
+    fn look_at(&mut self, id: VcpuId) {
+        let vcpu = self.machine.vcpu(id);
+        let owner = vcpu.owner();
+        if owner != self.id {
+            self.post(owner, u32::from(id.0));
+            return;
+        }
+        let requests = vcpu.take_requests();
+        if requests.contains(Requests::FENCE) {
+            self.answer_fences(id);
+        }
+        if requests.contains(Requests::START) {
+            let (address, opaque) = (
+                vcpu.start_address.load(Ordering::Relaxed),
+                vcpu.start_opaque.load(Ordering::Relaxed),
+            );
+            self.start(id, address, opaque);
+        }
+        if requests.contains(Requests::FENCED) && self.resident(id).hold == Hold::Fences {
+            self.resident(id).hold = Hold::None;
+            self.wake(id);
+        }
+        if requests.contains(Requests::SOFTWARE) {
+            self.set_lines(id, virtual_interrupt::SOFTWARE, 0);
+            self.wake(id);
+        }
+        if requests.contains(Requests::EXTERNAL) {
+            self.update_external(id);
+        }
+        if requests.contains(Requests::STOP) {
+            self.bring_to_rest(id);
+        }
+    }
+
+    fn look_at_machine(&mut self) {
+        if self.machine.finishing.load(Ordering::Acquire) {
+            self.finish();
+        }
+        self.drain_console();
+    }
+
+    /// Starts a stopped vCPU (SBI HSM).
+    pub fn start(&mut self, id: VcpuId, address: u64, opaque: u64) {
+        let vcpu = self.machine.vcpu(id);
+        if self.machine.guest_of(id).is_stopped() {
+            return;
+        }
+        if self.loaded == Some(id) {
+            // What the hart still holds of its former life must not be saved over the new one.
+            self.unload();
+        }
+        let index = u64::from(vcpu.index);
+        self.resident(id).start(index, address, opaque);
+        vcpu.hsm.store(hsm::STARTED, Ordering::Release);
+        self.wake(id);
+    }
+
+    /// Carries out what was recorded for the vCPU that is about to be entered.
+    #[inline]
+    pub(super) fn carry_out_fences(&self, id: VcpuId) {
+        let recorded = self.machine.vcpu(id).fences.take();
+        if recorded.contains(Fence::TRANSLATIONS) {
+            fence::guest_all();
+        }
+        if recorded.contains(Fence::INSTRUCTIONS) {
+            fence::instructions();
+        }
+    }
+
+    /// Answers those who wait for fences of a vCPU. That it doesn't run at this moment is all they need to know: what is
+    /// recorded is carried out before it does ([`Self::carry_out_fences`]).
+    fn answer_fences(&mut self, id: VcpuId) {
+        let mut waiting = self.machine.vcpu(id).fences.take_waiting();
+        while waiting != 0 {
+            let waiter = VcpuId(waiting.trailing_zeros() as u8);
+            waiting &= waiting - 1;
+            if self.machine.vcpu(waiter).fences_awaited.fetch_sub(1, Ordering::AcqRel) == 1 {
+                self.ask(waiter, Requests::FENCED);
+            }
+        }
+    }
+
+    /// Forgets what the hart holds of the loaded vCPU.
+    fn unload(&mut self) {
+        if let Some(id) = self.loaded.take() {
+            if self.extensions == Some(id) {
+                self.extensions = None;
+            }
+            world::set_lines(0, virtual_interrupt::ALL);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! One core and its kernel. Each core has its own scheduler, its own stack and the vCPUs that live here; no other
+//! core ever touches any of that. What concerns another core goes there as a message ([`mail`]).
+pub mod dispatch;
+pub mod event;
+pub mod finish;
+pub mod irq;
+pub mod mail;
+
+use alloc::boxed::Box;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicBool, AtomicU32};
+
+use ainori_mailbox::Mailboxes;
+use ainori_manifest::config::{MAX_HARTS, MAX_VCPUS};
+use ainori_sched::{Scheduler, VcpuId};
+
+use crate::arch::Context;
+use crate::arch::hart::Features;
+use crate::chip::board::Board;
+use crate::chip::plic::Plic;
+use crate::console::{Console, Log};
+use crate::guest::Guest;
+use crate::guest::vcpu::{Resident, Vcpu};
+use crate::stats::CoreCounters;
+
+/// What all cores share. Made at boot; afterwards only its atomics change.
+pub struct Machine {
+    /// The board.
+    pub board: Board,
+    /// What guests are offered.
+    pub features: Features,
+    /// The guests.
+    pub guests: Box<[Guest]>,
+    /// The vCPUs of all guests, by [`VcpuId`].
+    pub vcpus: Box<[Vcpu]>,
+    /// Hart ids by core.
+    pub harts: Box<[u64]>,
+    /// Messages between cores.
+    pub mail: Mailboxes<MAX_HARTS>,
+    /// The hypervisor's own lines.
+    pub log: Log,
+    /// The core that drives the serial port.
+    pub console_core: u32,
+    /// Guest that gets what is typed.
+    pub console_input: Option<u32>,
+    /// The board's interrupt controller.
+    pub plic: Option<Plic>,
+    /// Owners of the board's interrupt sources, by source.
+    pub source_owner: Box<[Option<SourceOwner>]>,
+    /// Guests that the run still waits for.
+    pub awaited_guests: AtomicU32,
+    /// The run is over: every core comes to an end.
+    pub finishing: AtomicBool,
+    /// Cores that have come to an end, and whose turn it is to report.
+    pub ended: AtomicU32,
+    /// Core whose turn it is to report.
+    pub turn: AtomicU32,
+}
+
+/// Who handles an interrupt source of the board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceOwner {
+    /// Index of the guest.
+    pub guest: u8,
+    /// The context of the board's controller that the source is sent to.
+    pub context: u32,
+}
+
+impl Machine {
+    /// A vCPU's shared part.
+    #[inline]
+    pub fn vcpu(&self, id: VcpuId) -> &Vcpu {
+        &self.vcpus[usize::from(id.0)]
+    }
+
+    /// The guest of a vCPU.
+    #[inline]
+    pub fn guest_of(&self, id: VcpuId) -> &Guest {
+        &self.guests[usize::from(self.vcpu(id).guest)]
+    }
+}
+
+/// A core: its number, its stack, and all that belongs to it alone.
+#[repr(C)]
+pub struct Cpu {
+    /// Where its stack starts, for the trap entry.
+    stack_top: u64,
+    /// Its number, `0..`.
+    pub id: u32,
+    /// Its hart id.
+    pub hart: u64,
+    /// What all cores share.
+    pub machine: &'static Machine,
+    scheduler: Scheduler,
+    /// The vCPUs that live here.
+    residents: [Option<Box<Resident>>; MAX_VCPUS],
+    /// The vCPU whose world is in the hart, running or not.
+    loaded: Option<VcpuId>,
+    /// The vCPU whose extension registers are in the hart.
+    extensions: Option<VcpuId>,
+    /// When the alarm is set.
+    alarm: u64,
+    /// Earliest deadline of a sleeping vCPU that may disturb the running one.
+    next_deadline: u64,
+    /// Whether `next_deadline` must be computed again.
+    deadlines_changed: bool,
+    /// When the running vCPU was dispatched, or the idle time began.
+    since: u64,
+    /// PLIC context and the threshold that it has now.
+    plic_context: Option<u32>,
+    threshold: u32,
+    /// Serial port (console core only), and when to look at it again.
+    console: Option<Console>,
+    console_due: u64,
+    counters: CoreCounters,
+}
+
+impl Cpu {
+    /// Where the trap entry finds the stack.
+    pub const STACK_OFFSET: usize = offset_of!(Cpu, stack_top);
+    /// Bytes of a core's stack.
+    pub const STACK_SIZE: usize = 32 * 1024;
+
+    /// A core with no vCPU yet. Allocates its stack: only at boot.
+    pub fn new(
+        id: u32,
+        machine: &'static Machine,
+        scheduler: Scheduler,
+        plic_context: Option<u32>,
+        console: Option<Console>,
+    ) -> Self {
+        #[repr(align(16))]
+        struct Stack(#[expect(dead_code, reason = "only its address counts")] [u8; Cpu::STACK_SIZE]);
+        let stack = Box::leak(Box::<Stack>::new_uninit());
+        Self {
+            stack_top: stack.as_mut_ptr() as u64 + Self::STACK_SIZE as u64,
+            id,
+            hart: machine.harts[id as usize],
+            machine,
+            scheduler,
+            residents: [const { None }; MAX_VCPUS],
+            loaded: None,
+            extensions: None,
+            alarm: u64::MAX,
+            next_deadline: u64::MAX,
+            deadlines_changed: false,
+            since: 0,
+            plic_context,
+            threshold: 0,
+            console,
+            console_due: u64::MAX,
+            counters: CoreCounters::default(),
+        }
+    }
+
+    /// Gives the core a vCPU, asleep.
+    pub fn adopt(&mut self, id: VcpuId, resident: Box<Resident>) {
+        self.scheduler.adopt(id, self.machine.vcpu(id).class);
+        self.residents[usize::from(id.0)] = Some(resident);
+    }
+
+    /// A vCPU that lives here.
+    #[inline]
+    pub fn resident(&mut self, id: VcpuId) -> &mut Resident {
+        self.residents[usize::from(id.0)].as_mut().expect("a vCPU is asked of the core that owns it")
+    }
+
+    /// The registers of a vCPU that lives here.
+    #[inline]
+    pub fn context(&mut self, id: VcpuId) -> &mut Context {
+        &mut self.resident(id).context
+    }
+
+    /// The vCPU that a trap has just interrupted.
+    #[inline]
+    fn running(&self) -> VcpuId {
+        self.scheduler.running().expect("a trap from a guest interrupts the vCPU that runs")
+    }
+}

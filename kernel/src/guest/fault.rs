@@ -1,0 +1,63 @@
+//! A guest did what it may not do: it is stopped and reported with its registers, the others go on.
+use ainori_sched::VcpuId;
+
+use crate::arch::csr::status;
+use crate::arch::guest_access::fetch_instruction;
+use crate::arch::{trap, world};
+use crate::cpu::Cpu;
+use crate::report;
+use crate::stats::Exit;
+
+/// What a guest did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// Fetched where it has no memory.
+    Fetch,
+    /// Loaded from where it has neither memory nor a device.
+    Load,
+    /// Stored to where it has neither memory nor a device.
+    Store,
+    /// Accessed a device with an instruction that devices don't take.
+    Access,
+    /// Executed an illegal instruction, with no trap handler of its own.
+    IllegalInstruction,
+    /// A trap that the hypervisor doesn't know.
+    Unknown,
+}
+
+impl What {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Fetch => "instruction fetch from an address that is not the guest's",
+            Self::Load => "load from an address that is not the guest's",
+            Self::Store => "store to an address that is not the guest's",
+            Self::Access => "access to a device with an instruction or a width that devices do not take",
+            Self::IllegalInstruction => "illegal instruction, and no trap handler set (stvec is 0)",
+            Self::Unknown => "trap with a cause that the hypervisor does not know",
+        }
+    }
+}
+
+/// Stops the guest of the running vCPU for a fault that this vCPU has just made.
+pub fn stop(cpu: &mut Cpu, vcpu: VcpuId, what: What, cause: u64) -> Exit {
+    let machine = cpu.machine;
+    let guest = machine.guest_of(vcpu);
+    if guest.stop() {
+        let context = cpu.context(vcpu);
+        let by_address = matches!(what, What::Fetch | What::Load | What::Store | What::Access);
+        let fault = report::Fault {
+            what: what.text(),
+            pc: context.pc,
+            cause,
+            address: if by_address { trap::fault_address() } else { trap::value() },
+            instruction: if what == What::Fetch { 0 } else { fetch_instruction(context.pc).unwrap_or(0) },
+            mode: if context.sstatus & status::SPP != 0 { "VS" } else { "VU" },
+            x: &context.x,
+            csr: world::report_registers(),
+        };
+        report::stopped(machine, vcpu, "fault", crate::arch::csr::time(), Some(&fault));
+        cpu.wake_console();
+        cpu.stop_guest(guest);
+    }
+    Exit::Fault
+}

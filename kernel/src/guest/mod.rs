@@ -1,0 +1,110 @@
+//! What a guest is, and what it sees of its machine.
+pub mod device_tree;
+pub mod fault;
+pub mod loader;
+pub mod mmio;
+pub mod sbi;
+pub mod vcpu;
+
+use alloc::{string::String, vec::Vec};
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use ainori_devices::{plic::Plic, uart::Uart};
+use ainori_manifest::config::{self, GUEST_MEMORY_BASE};
+use ainori_sched::VcpuId;
+use spin::Mutex;
+
+use crate::arch::gstage::GuestTable;
+use crate::chip::board::Device;
+use crate::console::Channel;
+use crate::memory::{GuestPhysical, HostPhysical};
+
+/// Where a guest sees its interrupt controller; the place and size are those of QEMU's virt machine.
+pub const PLIC_BASE: u64 = 0x0c00_0000;
+/// Size of the interrupt controller's registers.
+pub const PLIC_SIZE: u64 = 0x60_0000;
+/// Where a guest sees its serial port.
+pub const UART_BASE: u64 = 0x1000_0000;
+/// Size of the serial port's registers.
+pub const UART_SIZE: u64 = 0x100;
+/// The serial port's source of the guest's interrupt controller.
+pub const UART_SOURCE: u32 = 10;
+
+/// A guest: everything that its vCPUs share.
+pub struct Guest {
+    /// Index in the system; the number that the scheduler knows.
+    pub index: u8,
+    /// What the manifest says.
+    pub config: config::Guest,
+    /// Where its memory is on the board.
+    pub memory: HostPhysical,
+    /// Its second-stage translation.
+    pub table: GuestTable,
+    /// Devices of the board that it drives itself.
+    pub devices: Vec<Device>,
+    /// Its interrupt controller.
+    pub plic: Plic,
+    /// Its serial port. Only its own vCPUs and the console core take this lock, each for a bounded while.
+    pub uart: Mutex<Uart>,
+    /// Its console output on the way to the board's serial port.
+    pub output: Channel,
+    /// Set once it has stopped, for whatever reason.
+    stopped: AtomicBool,
+    /// vCPUs that have not come to rest since.
+    pub unrested: AtomicU32,
+    first_vcpu: u8,
+}
+
+impl Guest {
+    /// A guest with its memory in place and nothing started. Allocates: only at boot.
+    pub fn new(
+        index: u8,
+        config: config::Guest,
+        first_vcpu: u8,
+        memory: HostPhysical,
+        table: GuestTable,
+        devices: Vec<Device>,
+    ) -> Self {
+        Self {
+            index,
+            memory,
+            table,
+            devices,
+            plic: Plic::new(),
+            uart: Mutex::new(Uart::new()),
+            output: Channel::new(String::as_str(&config.name)),
+            stopped: AtomicBool::new(false),
+            unrested: AtomicU32::new(config.vcpus.len() as u32),
+            first_vcpu,
+            config,
+        }
+    }
+
+    /// Its vCPUs in the numbering of the system.
+    pub fn vcpus(&self) -> Range<u8> {
+        self.first_vcpu..self.first_vcpu + self.config.vcpus.len() as u8
+    }
+
+    /// The vCPU with this hart id of the guest.
+    pub fn vcpu(&self, hart: u64) -> Option<VcpuId> {
+        (hart < self.config.vcpus.len() as u64).then(|| VcpuId(self.first_vcpu + hart as u8))
+    }
+
+    /// Stops it: true for the first caller.
+    pub fn stop(&self) -> bool {
+        !self.stopped.swap(true, Ordering::AcqRel)
+    }
+
+    /// True once [`Self::stop`] was called.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Where a range of its memory is on the board. None unless all of it is its main memory.
+    pub fn locate(&self, address: GuestPhysical, size: u64) -> Option<HostPhysical> {
+        let offset = address.0.checked_sub(GUEST_MEMORY_BASE)?;
+        let end = offset.checked_add(size)?;
+        (end <= self.config.memory).then(|| HostPhysical(self.memory.0 + offset))
+    }
+}

@@ -1,0 +1,313 @@
+//! The firmware that a guest sees: SBI 2.0 (<https://github.com/riscv-non-isa/riscv-sbi-doc>) with the extensions
+//! BASE, TIME, IPI, RFENCE, HSM, SRST and DBCN, and one of the hypervisor's own that no guest has to use.
+use core::sync::atomic::Ordering;
+
+use ainori_sched::VcpuId;
+
+use super::vcpu::{Fence, Hold, Recorded, Requests, hsm};
+use super::{Guest, mmio};
+use crate::arch::context::reg::{A0, A1};
+use crate::arch::csr::{time, virtual_interrupt};
+use crate::arch::{fence, world};
+use crate::cpu::Cpu;
+use crate::memory::GuestPhysical;
+use crate::report;
+use crate::stats::Exit;
+
+const BASE: u64 = 0x10;
+const TIME: u64 = 0x5449_4d45;
+const IPI: u64 = 0x73_5049;
+const RFENCE: u64 = 0x5246_4e43;
+const HSM: u64 = 0x48_534d;
+const SRST: u64 = 0x5352_5354;
+const DBCN: u64 = 0x4442_434e;
+/// The hypervisor's own extension, in the range for vendors: "AIN".
+const AINORI: u64 = 0x0941_494e;
+
+const VERSION_2_0: u64 = 2 << 24;
+/// Not an assigned number: the list of the specification has none for us.
+const IMPLEMENTATION: u64 = 0x41_494e;
+
+/// Error codes of the specification, chapter 3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Error {
+    NotSupported = -2,
+    InvalidParameter = -3,
+    InvalidAddress = -5,
+    AlreadyAvailable = -6,
+}
+
+type Result = core::result::Result<u64, Error>;
+
+/// The call that the running vCPU has just made.
+struct Call {
+    vcpu: VcpuId,
+    guest: &'static Guest,
+    function: u64,
+    a: [u64; 5],
+}
+
+/// Answers a call of the running vCPU.
+pub fn call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
+    let context = cpu.context(vcpu);
+    context.pc += 4;
+    let x = &context.x;
+    let (extension, function) = (x[A0 + 7], x[A0 + 6]);
+    let a = [x[A0], x[A0 + 1], x[A0 + 2], x[A0 + 3], x[A0 + 4]];
+    let call = Call { vcpu, guest: cpu.machine.guest_of(vcpu), function, a };
+    let (exit, result) = match extension {
+        TIME => (Exit::SbiTime, set_timer(&call)),
+        IPI => (Exit::SbiIpi, send_ipi(cpu, &call)),
+        RFENCE => (Exit::SbiRfence, remote_fence(cpu, &call)),
+        HSM => (Exit::SbiHsm, hart_state(cpu, &call)),
+        SRST => (Exit::SbiReset, system_reset(cpu, &call)),
+        DBCN => (Exit::SbiConsole, console(cpu, &call)),
+        AINORI => (Exit::SbiVendor, own(cpu, &call)),
+        BASE => (Exit::SbiOther, base(&call)),
+        _ => (Exit::SbiOther, Err(Error::NotSupported)),
+    };
+    let (error, value) = match result {
+        Ok(value) => (0, value),
+        Err(error) => (error as i64 as u64, 0),
+    };
+    let x = &mut cpu.context(vcpu).x;
+    x[A0] = error;
+    x[A1] = value;
+    exit
+}
+
+fn base(call: &Call) -> Result {
+    match call.function {
+        0 => Ok(VERSION_2_0),
+        1 => Ok(IMPLEMENTATION),
+        2 => Ok(0),
+        3 => Ok(u64::from(matches!(call.a[0], BASE | TIME | IPI | RFENCE | HSM | SRST | DBCN | AINORI))),
+        // Vendor, architecture and implementation of the hart: a guest has no business with them.
+        4..=6 => Ok(0),
+        _ => Err(Error::NotSupported),
+    }
+}
+
+fn set_timer(call: &Call) -> Result {
+    if call.function != 0 {
+        return Err(Error::NotSupported);
+    }
+    world::set_timer(call.a[0]);
+    Ok(0)
+}
+
+/// Calls `each` for every vCPU that a hart mask names.
+fn for_harts(call: &Call, mut each: impl FnMut(VcpuId)) -> core::result::Result<(), Error> {
+    const ALL: u64 = u64::MAX;
+    let (mask, base) = (call.a[0], call.a[1]);
+    if base == ALL {
+        call.guest.vcpus().for_each(|index| each(VcpuId(index)));
+        return Ok(());
+    }
+    let harts = call.guest.config.vcpus.len() as u64;
+    let highest = u64::from(63 - (mask | 1).leading_zeros());
+    if mask != 0 && base.checked_add(highest).is_none_or(|last| last >= harts) {
+        return Err(Error::InvalidParameter);
+    }
+    let mut rest = mask;
+    while rest != 0 {
+        let hart = base + u64::from(rest.trailing_zeros());
+        rest &= rest - 1;
+        each(call.guest.vcpu(hart).ok_or(Error::InvalidParameter)?);
+    }
+    Ok(())
+}
+
+fn send_ipi(cpu: &mut Cpu, call: &Call) -> Result {
+    if call.function != 0 {
+        return Err(Error::NotSupported);
+    }
+    for_harts(call, |target| {
+        if target == call.vcpu {
+            world::set_lines(virtual_interrupt::SOFTWARE, 0);
+        } else {
+            cpu.ask(target, Requests::SOFTWARE);
+        }
+    })?;
+    Ok(0)
+}
+
+/// A fence is carried out here for the caller, recorded for vCPUs that don't run, and asked of the owners of those that do. The
+/// caller goes on when these have answered; meanwhile its core does other things.
+fn remote_fence(cpu: &mut Cpu, call: &Call) -> Result {
+    let what = match call.function {
+        0 => Fence::INSTRUCTIONS,
+        1 | 2 => Fence::TRANSLATIONS,
+        _ => return Err(Error::NotSupported),
+    };
+    let machine = cpu.machine;
+    let awaited = &machine.vcpu(call.vcpu).fences_awaited;
+    // One of the count is the caller's own until all are asked, so that early answers don't end the wait.
+    awaited.store(1, Ordering::Relaxed);
+    for_harts(call, |target| {
+        if target == call.vcpu {
+            match what {
+                Fence::INSTRUCTIONS => fence::instructions(),
+                _ => translations(call),
+            }
+            return;
+        }
+        awaited.fetch_add(1, Ordering::AcqRel);
+        match machine.vcpu(target).fences.record(what, call.vcpu) {
+            Recorded::ForLater => drop(awaited.fetch_sub(1, Ordering::AcqRel)),
+            Recorded::Awaited => cpu.ask(target, Requests::FENCE),
+        }
+    })?;
+    if awaited.fetch_sub(1, Ordering::AcqRel) != 1 {
+        cpu.resident(call.vcpu).hold = Hold::Fences;
+        cpu.rest(call.vcpu);
+    }
+    Ok(0)
+}
+
+/// The caller's own part of a remote SFENCE.VMA: as narrow as it was asked for.
+fn translations(call: &Call) {
+    const PAGE: u64 = 4096;
+    /// More pages than this are not worth a fence each.
+    const MOST_PAGES: u64 = 16;
+    let (start, size, asid) = (call.a[2], call.a[3], (call.function == 2).then_some(call.a[4]));
+    let everything = size == u64::MAX || (start == 0 && size == 0) || size > MOST_PAGES * PAGE;
+    if everything {
+        return asid.map_or_else(fence::guest_all, fence::guest_asid);
+    }
+    let mut page = start & !(PAGE - 1);
+    while page < start.saturating_add(size) {
+        match asid {
+            None => fence::guest_page(page),
+            Some(asid) => fence::guest_page_asid(page, asid),
+        }
+        page = page.saturating_add(PAGE);
+    }
+}
+
+fn hart_state(cpu: &mut Cpu, call: &Call) -> Result {
+    let machine = cpu.machine;
+    match call.function {
+        0 => {
+            let target = call.guest.vcpu(call.a[0]).ok_or(Error::InvalidParameter)?;
+            call.guest.locate(GuestPhysical(call.a[1]), 2).ok_or(Error::InvalidAddress)?;
+            let vcpu = machine.vcpu(target);
+            vcpu.hsm
+                .compare_exchange(hsm::STOPPED, hsm::START_PENDING, Ordering::AcqRel, Ordering::Relaxed)
+                .map_err(|_| Error::AlreadyAvailable)?;
+            vcpu.start_address.store(call.a[1], Ordering::Relaxed);
+            vcpu.start_opaque.store(call.a[2], Ordering::Relaxed);
+            cpu.ask(target, Requests::START);
+            Ok(0)
+        }
+        1 => {
+            cpu.resident(call.vcpu).hold = Hold::Stopped;
+            cpu.rest(call.vcpu);
+            machine.vcpu(call.vcpu).hsm.store(hsm::STOPPED, Ordering::Release);
+            let stopped = |index| machine.vcpu(VcpuId(index)).hsm.load(Ordering::Acquire) == hsm::STOPPED;
+            if call.guest.vcpus().all(stopped) && call.guest.stop() {
+                report::stopped(machine, call.vcpu, "all-harts-stopped", time(), None);
+                cpu.wake_console();
+                cpu.stop_guest(call.guest);
+            }
+            Ok(0)
+        }
+        2 => {
+            let target = call.guest.vcpu(call.a[0]).ok_or(Error::InvalidParameter)?;
+            Ok(u64::from(machine.vcpu(target).hsm.load(Ordering::Acquire)))
+        }
+        // Suspend: the default retentive one is a WFI. Others keep less than a vCPU that doesn't run keeps anyway.
+        3 if call.a[0] == 0 => {
+            cpu.wait_for_interrupt(call.vcpu);
+            Ok(0)
+        }
+        _ => Err(Error::NotSupported),
+    }
+}
+
+fn system_reset(cpu: &mut Cpu, call: &Call) -> Result {
+    const SYSTEM_FAILURE: u64 = 1;
+    const VENDOR: u64 = 0xe000_0000;
+    let (kind, reason) = (call.a[0] & 0xffff_ffff, call.a[1] & 0xffff_ffff);
+    if call.function != 0 {
+        return Err(Error::NotSupported);
+    }
+    let told = match (kind, reason) {
+        (0, 0) => "shutdown",
+        (1 | 2, 0) => "reboot",
+        (0..=2, SYSTEM_FAILURE | VENDOR..) => "failure",
+        _ => return Err(Error::InvalidParameter),
+    };
+    if call.guest.stop() {
+        report::stopped(cpu.machine, call.vcpu, told, time(), None);
+        cpu.wake_console();
+        cpu.stop_guest(call.guest);
+    }
+    Ok(0)
+}
+
+/// Bytes that one call moves at most: the specification lets a call do less than was asked for.
+const CONSOLE_PIECE: u64 = 64;
+
+fn console(cpu: &mut Cpu, call: &Call) -> Result {
+    let memory = || {
+        let size = call.a[0].min(CONSOLE_PIECE);
+        let whole = (call.a[2] == 0).then(|| call.guest.locate(GuestPhysical(call.a[1]), call.a[0])).flatten();
+        whole.map(|at| (at.0 as *mut u8, size as usize)).ok_or(Error::InvalidParameter)
+    };
+    match call.function {
+        0 => {
+            let (from, size) = memory()?;
+            let mut written = 0;
+            let mut line_complete = false;
+            // The lock makes this vCPU the only producer.
+            let lock = call.guest.uart.lock();
+            while written < size && call.guest.output.has_room() {
+                // SAFETY: the range lies in the guest's memory, which no Rust object shares; the guest may change it at
+                // any time, so it is read byte by byte, as volatile.
+                line_complete |= call.guest.output.push(unsafe { from.add(written).read_volatile() });
+                written += 1;
+            }
+            drop(lock);
+            if line_complete {
+                cpu.wake_console();
+            }
+            Ok(written as u64)
+        }
+        1 => {
+            const DATA: u8 = 0;
+            const LINE_STATUS: u8 = 5;
+            let (to, size) = memory()?;
+            let mut read = 0;
+            mmio::with_uart(cpu, call.guest, |uart| {
+                while read < size && uart.read(LINE_STATUS) & 1 != 0 {
+                    // SAFETY: as above, for writing.
+                    unsafe { to.add(read).write_volatile(uart.read(DATA)) };
+                    read += 1;
+                }
+            });
+            Ok(read as u64)
+        }
+        2 => {
+            let lock = call.guest.uart.lock();
+            let line_complete = call.guest.output.push(call.a[0] as u8);
+            drop(lock);
+            if line_complete {
+                cpu.wake_console();
+            }
+            Ok(0)
+        }
+        _ => Err(Error::NotSupported),
+    }
+}
+
+/// The hypervisor's own extension: function 0 gives the core to an equal.
+fn own(cpu: &mut Cpu, call: &Call) -> Result {
+    match call.function {
+        0 => {
+            cpu.yield_now();
+            Ok(0)
+        }
+        _ => Err(Error::NotSupported),
+    }
+}

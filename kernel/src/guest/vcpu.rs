@@ -1,0 +1,235 @@
+//! A vCPU: the part that anyone may touch, and the part that belongs to the core where it lives.
+use alloc::boxed::Box;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+
+use ainori_sched::{Class, VcpuId};
+use bitflags::bitflags;
+
+use crate::arch::context::reg;
+use crate::arch::hart::{Features, initial_status};
+use crate::arch::world::World;
+use crate::arch::Context;
+use crate::stats::VcpuCounters;
+
+bitflags! {
+    /// What the owner of a vCPU is asked to do with it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Requests: u32 {
+        /// Raise its software interrupt.
+        const SOFTWARE = 1 << 0;
+        /// Look at its interrupt controller again.
+        const EXTERNAL = 1 << 1;
+        /// Start it at its start address.
+        const START = 1 << 2;
+        /// Bring it to rest: its guest has stopped.
+        const STOP = 1 << 3;
+        /// All fences that it asked for are done.
+        const FENCED = 1 << 4;
+        /// Carry out the fences in its [`Fences`], and tell those who wait.
+        const FENCE = 1 << 5;
+    }
+}
+
+/// States of SBI HSM, with the numbers that the specification gives them.
+pub mod hsm {
+    /// Runs, or may.
+    pub const STARTED: u32 = 0;
+    /// Never ran, or stopped itself.
+    pub const STOPPED: u32 = 1;
+    /// Somebody has asked for its start.
+    pub const START_PENDING: u32 = 2;
+}
+
+/// The part of a vCPU that all cores share: words that are only ever changed atomically.
+///
+/// Whoever wants something of a vCPU writes it here first, then posts "look at it" to the owner. As these words
+/// travel with the vCPU, a message that finds it gone is passed on, and nothing can be lost on the way.
+pub struct Vcpu {
+    /// Index of its guest.
+    pub guest: u8,
+    /// Its hart id in the guest's eyes.
+    pub index: u32,
+    /// What a policy may know of it.
+    pub class: Class,
+    owner: AtomicU32,
+    requests: AtomicU32,
+    /// Its state in SBI HSM.
+    pub hsm: AtomicU32,
+    /// Where it starts (HSM), and what it finds in a1.
+    pub start_address: AtomicU64,
+    /// What it finds in a1 when it starts.
+    pub start_opaque: AtomicU64,
+    /// Fences that others want of it.
+    pub fences: Fences,
+    /// Other vCPUs whose fences this one still waits for.
+    pub fences_awaited: AtomicU32,
+}
+
+impl Vcpu {
+    /// A vCPU that is stopped, owned by core `owner`.
+    pub fn new(guest: u8, index: u32, class: Class, owner: u32) -> Self {
+        Self {
+            guest,
+            index,
+            class,
+            owner: AtomicU32::new(owner),
+            requests: AtomicU32::new(0),
+            hsm: AtomicU32::new(hsm::STOPPED),
+            start_address: AtomicU64::new(0),
+            start_opaque: AtomicU64::new(0),
+            fences: Fences::new(),
+            fences_awaited: AtomicU32::new(0),
+        }
+    }
+
+    /// The core that owns it now.
+    #[inline]
+    pub fn owner(&self) -> u32 {
+        self.owner.load(Ordering::Acquire)
+    }
+
+    /// Notes what is wanted; the caller then tells the owner.
+    #[inline]
+    pub fn request(&self, what: Requests) {
+        self.requests.fetch_or(what.bits(), Ordering::Release);
+    }
+
+    /// Takes what is wanted.
+    #[inline]
+    pub fn take_requests(&self) -> Requests {
+        Requests::from_bits_truncate(self.requests.swap(0, Ordering::Acquire))
+    }
+}
+
+/// Remote fences of one vCPU (SBI RFENCE).
+///
+/// A fence for a vCPU that isn't running need not be carried out now, only before it runs again: so it is recorded
+/// here and its sender goes on. Only for a running one the sender has to wait. Which of both holds is settled as in Dekker's
+/// algorithm: the sender records first and then looks whether the vCPU is present; the owner declares it present
+/// first and then looks what is recorded. At least one of them sees the other.
+pub struct Fences {
+    present: AtomicBool,
+    /// Bits of [`Fence`]. That some translations are out of date is recorded as "all are": it costs a vCPU
+    /// refills, never correctness, and takes one bit however many fences come.
+    recorded: AtomicU32,
+    /// vCPUs that wait.
+    waiting: AtomicU64,
+}
+
+bitflags! {
+    /// What a fence is about.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Fence: u32 {
+        /// Fetched instructions (FENCE.I).
+        const INSTRUCTIONS = 1 << 0;
+        /// Address translations (SFENCE.VMA).
+        const TRANSLATIONS = 1 << 1;
+    }
+}
+
+/// Whether a fence's sender has to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// The vCPU isn't running: it will see the fence before it runs.
+    ForLater,
+    /// The vCPU is running: its owner must be told, and will answer.
+    Awaited,
+}
+
+impl Fences {
+    const fn new() -> Self {
+        Self {
+            present: AtomicBool::new(false),
+            recorded: AtomicU32::new(0),
+            waiting: AtomicU64::new(0),
+        }
+    }
+
+    /// Records a fence that `sender` wants.
+    pub fn record(&self, what: Fence, sender: VcpuId) -> Recorded {
+        self.recorded.fetch_or(what.bits(), Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if !self.present.load(Ordering::Relaxed) {
+            return Recorded::ForLater;
+        }
+        self.waiting.fetch_or(1 << sender.0, Ordering::Release);
+        Recorded::Awaited
+    }
+
+    /// The vCPU is about to run on this core. Then [`Self::take`] tells what to do first.
+    #[inline]
+    pub fn arrive(&self) {
+        self.present.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// The vCPU doesn't run any more. Whoever waits has to be answered after this ([`Self::take_waiting`]).
+    #[inline]
+    pub fn depart(&self) {
+        self.present.store(false, Ordering::Release);
+    }
+
+    /// What has been recorded.
+    #[inline]
+    pub fn take(&self) -> Fence {
+        // Mostly there is nothing, and a load is cheaper than a swap.
+        let bits =
+            if self.recorded.load(Ordering::Relaxed) == 0 { 0 } else { self.recorded.swap(0, Ordering::Acquire) };
+        Fence::from_bits_truncate(bits)
+    }
+
+    /// The vCPUs that wait, as a bit set; they must now be answered.
+    #[inline]
+    pub fn take_waiting(&self) -> u64 {
+        if self.waiting.load(Ordering::Relaxed) == 0 { 0 } else { self.waiting.swap(0, Ordering::AcqRel) }
+    }
+}
+
+/// Why a vCPU doesn't run although it wasn't put to sleep by WFI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// It may run.
+    None,
+    /// It waits for fences of others.
+    Fences,
+    /// It is stopped (HSM), or its guest is.
+    Stopped,
+}
+
+/// The part of a vCPU that only its owner touches: whoever has the box is the owner.
+pub struct Resident {
+    /// General registers.
+    pub context: Context,
+    /// Everything else of it that a hart holds.
+    pub world: World,
+    /// Why it must not run, if so.
+    pub hold: Hold,
+    /// Counters.
+    pub counters: VcpuCounters,
+}
+
+impl Resident {
+    /// A stopped vCPU. Allocates: only at boot.
+    pub fn new(hgatp: u64, features: &Features) -> Box<Self> {
+        let (hstatus, sstatus) = initial_status();
+        Box::new(Self {
+            context: Context { x: [0; 32], pc: 0, sstatus, hstatus, cpu: core::ptr::null_mut() },
+            world: World::new(hgatp, features),
+            hold: Hold::Stopped,
+            counters: VcpuCounters::default(),
+        })
+    }
+
+    /// Puts it to the state in which SBI HSM starts a hart.
+    pub fn start(&mut self, hart: u64, address: u64, opaque: u64) {
+        let (hstatus, sstatus) = initial_status();
+        self.context.x = [0; 32];
+        self.context.x[reg::A0] = hart;
+        self.context.x[reg::A1] = opaque;
+        self.context.pc = address;
+        self.context.hstatus = hstatus;
+        self.context.sstatus = sstatus;
+        self.world.reset();
+        self.hold = Hold::None;
+    }
+}

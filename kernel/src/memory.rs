@@ -1,0 +1,104 @@
+//! Addresses as types, and the memory of the board: handed out at boot, never after.
+use core::alloc::{GlobalAlloc, Layout};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// An address as a guest sees its memory ("guest-physical").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GuestPhysical(pub u64);
+
+/// An address on the board's bus ("supervisor-physical").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HostPhysical(pub u64);
+
+/// A range of the board's addresses, `start..end`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// First byte.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+}
+
+impl Range {
+    /// Size in bytes.
+    pub fn size(self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// The largest part of `memory` that none of `reserved` touches.
+pub fn largest_free(memory: impl Iterator<Item = Range>, reserved: &[Range]) -> Option<Range> {
+    let mut best: Option<Range> = None;
+    for region in memory {
+        // The free parts of a region start at its beginning or at the end of something reserved.
+        for start in reserved.iter().map(|r| r.end).chain([region.start]) {
+            if start < region.start || start >= region.end || reserved.iter().any(|r| r.start <= start && start < r.end) {
+                continue;
+            }
+            let end = reserved.iter().map(|r| r.start).filter(|&s| s > start).fold(region.end, u64::min);
+            if best.is_none_or(|b| end - start > b.size()) {
+                best = Some(Range { start, end });
+            }
+        }
+    }
+    best
+}
+
+/// The boot allocator: the hypervisor's own objects grow from the bottom of the free memory, guests' memory is taken
+/// from its top. Nothing is ever given back; after [`BootAllocator::seal`] nothing can be taken.
+pub struct BootAllocator {
+    bottom: AtomicUsize,
+    top: AtomicUsize,
+    sealed: AtomicBool,
+}
+
+#[global_allocator]
+static MEMORY: BootAllocator =
+    BootAllocator { bottom: AtomicUsize::new(0), top: AtomicUsize::new(0), sealed: AtomicBool::new(false) };
+
+/// Gives the allocator its memory.
+///
+/// # Safety
+/// Nothing else uses the range, now or later.
+pub unsafe fn provide(free: Range) {
+    MEMORY.bottom.store(free.start as usize, Ordering::Relaxed);
+    MEMORY.top.store(free.end as usize, Ordering::Relaxed);
+}
+
+/// Takes memory for a guest. `align` is a power of two. None if there is not enough.
+pub fn take_for_guest(size: u64, align: u64) -> Option<HostPhysical> {
+    assert!(!MEMORY.sealed.load(Ordering::Relaxed), "guest memory taken after boot");
+    let top = MEMORY.top.load(Ordering::Relaxed) as u64;
+    let start = top.checked_sub(size)? & !(align - 1);
+    if start < MEMORY.bottom.load(Ordering::Relaxed) as u64 {
+        return None;
+    }
+    MEMORY.top.store(start as usize, Ordering::Relaxed);
+    Some(HostPhysical(start))
+}
+
+/// Ends allocation for good, and tells where the hypervisor's objects end.
+pub fn seal() -> u64 {
+    MEMORY.sealed.store(true, Ordering::Release);
+    MEMORY.bottom.load(Ordering::Relaxed) as u64
+}
+
+// SAFETY: every block is a fresh part of the range that `provide` was promised to be free: `bottom` only grows, by a
+// compare-and-swap, and never past `top`.
+unsafe impl GlobalAlloc for BootAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        assert!(!self.sealed.load(Ordering::Acquire), "allocation of {} bytes after boot", layout.size());
+        let mut bottom = self.bottom.load(Ordering::Relaxed);
+        loop {
+            let start = bottom.next_multiple_of(layout.align());
+            let end = start + layout.size();
+            assert!(end <= self.top.load(Ordering::Relaxed), "out of memory at boot: give the guests less in the manifest");
+            match self.bottom.compare_exchange_weak(bottom, end, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return start as *mut u8,
+                Err(now) => bottom = now,
+            }
+        }
+    }
+
+    unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
+}

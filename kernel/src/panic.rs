@@ -1,0 +1,62 @@
+//! The hypervisor's own bugs: say where, and switch the machine off.
+use core::fmt::{self, Write};
+use core::panic::PanicInfo;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::arch::{csr, firmware};
+use crate::chip::uart::Uart;
+
+/// Where to write when nothing else can be trusted: base and register shift of the serial port, set at boot.
+static PORT: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
+
+/// Lets panics write to the serial port.
+pub fn use_port(base: u64, shift: usize) {
+    PORT.1.store(shift, Ordering::Relaxed);
+    PORT.0.store(base as usize, Ordering::Release);
+}
+
+struct Direct(Uart);
+impl Write for Direct {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            while !self.0.can_send() {}
+            self.0.send(byte);
+        }
+        Ok(())
+    }
+}
+
+/// Writes past all rings and locks: only before the first guest runs, or when the machine is lost.
+pub fn write_directly(text: fmt::Arguments<'_>) {
+    let base = PORT.0.load(Ordering::Acquire);
+    if base != 0 {
+        // SAFETY: the board's port is there; sharing it with the console core at worst mixes letters.
+        let port = unsafe { Uart::new(base as u64, PORT.1.load(Ordering::Relaxed)) };
+        let _ = Direct(port).write_fmt(text);
+    }
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    static ALREADY: AtomicBool = AtomicBool::new(false);
+    if !ALREADY.swap(true, Ordering::AcqRel) {
+        write_directly(format_args!("\n{}{}panic: {info}\n", ainori_report::MARK, ainori_report::SEPARATOR));
+    }
+    firmware::shutdown(true)
+}
+
+/// A trap of the hypervisor itself.
+pub extern "C" fn unexpected_trap() -> ! {
+    panic!(
+        "unexpected trap in the hypervisor: scause {:#x}, sepc {:#x}, stval {:#x}",
+        csr::read!(csr::SCAUSE),
+        csr::read!(csr::SEPC),
+        csr::read!(csr::STVAL)
+    )
+}
+
+/// Ends a boot that can't go on for a reason outside the hypervisor.
+pub fn refuse(why: fmt::Arguments<'_>) -> ! {
+    write_directly(format_args!("{}{}error: {why}\n", ainori_report::MARK, ainori_report::SEPARATOR));
+    firmware::shutdown(true)
+}

@@ -1,0 +1,94 @@
+//! Counters. They are written only by the core that owns them, and read at the end.
+
+macro_rules! causes {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name { $($(#[$doc])* $variant,)* }
+        impl $name {
+            /// Names for reports, in the order of the variants.
+            pub const NAMES: &'static [&'static str] = &[$($text),*];
+        }
+    };
+}
+
+causes! {
+    /// Why a vCPU left its guest for the hypervisor.
+    Exit {
+        /// The core's alarm: another vCPU's timer, or the end of the quantum.
+        Timer = "timer",
+        /// Another core rang.
+        Ipi = "ipi",
+        /// A device of the board.
+        External = "external",
+        /// WFI.
+        Wfi = "wfi",
+        /// WRS.NTO: the guest spins.
+        Spin = "spin",
+        /// SBI TIME.
+        SbiTime = "sbi-time",
+        /// SBI IPI.
+        SbiIpi = "sbi-ipi",
+        /// SBI RFENCE.
+        SbiRfence = "sbi-rfence",
+        /// SBI HSM.
+        SbiHsm = "sbi-hsm",
+        /// SBI DBCN.
+        SbiConsole = "sbi-dbcn",
+        /// SBI SRST.
+        SbiReset = "sbi-srst",
+        /// The hypervisor's own extension.
+        SbiVendor = "sbi-ainori",
+        /// SBI BASE, and all extensions that aren't there.
+        SbiOther = "sbi-other",
+        /// A register of the virtual interrupt controller.
+        Plic = "mmio-plic",
+        /// A register of the virtual serial port.
+        Uart = "mmio-uart",
+        /// First use of floating point or vectors.
+        FirstUse = "first-use",
+        /// An illegal instruction, handed to the guest.
+        Illegal = "illegal",
+        /// What ended the guest.
+        Fault = "fault",
+    }
+}
+
+/// Number of [`Exit`] causes.
+pub const EXITS: usize = Exit::NAMES.len();
+
+/// Counters of a vCPU.
+#[derive(Debug, Default)]
+pub struct VcpuCounters {
+    /// Exits by cause.
+    pub exits: [u64; EXITS],
+    /// Times that it was given the core.
+    pub dispatches: u64,
+    /// Times that it lost the core while it could run.
+    pub preemptions: u64,
+    /// Times that it changed the core.
+    pub migrations: u64,
+    /// Ticks that it ran.
+    pub running: u64,
+}
+
+/// Counters of a core.
+#[derive(Debug, Default)]
+pub struct CoreCounters {
+    /// Interrupts taken: software, timer, external.
+    pub interrupts: [u64; 3],
+    /// World switches.
+    pub switches: u64,
+    /// Messages from other cores.
+    pub messages: u64,
+    /// IPIs sent.
+    pub ipis_sent: u64,
+    /// IPIs that were not needed.
+    pub ipis_saved: u64,
+    /// Ticks without any vCPU to run.
+    pub idle: u64,
+    /// Longest time in the hypervisor between two guests, in ticks.
+    pub longest_stretch: u64,
+    /// Cause that began it.
+    pub longest_stretch_cause: &'static str,
+}

@@ -1,0 +1,1 @@
+//! Tests of the whole system in the emulator.
