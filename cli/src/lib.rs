@@ -1,1 +1,18 @@
-//! Placeholder.
+//! The command-line tool as a library: what `ainori check`, `build` and `run` do, for tests and benchmarks as well.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`check`] | a manifest, checked, as a table or as JSON |
+//! | [`image`] | one bootable image of hypervisor, system and guests |
+//! | [`run`](mod@run) | a run on QEMU, from image to [`report::RunReport`] |
+//! | [`serial`] | the machine's serial line, split into what each line means |
+//! | [`report`] | what is known after a run, and whether it was good |
+//! | [`table`] | reports for people |
+
+pub mod check;
+mod checkout;
+pub mod image;
+pub mod report;
+pub mod run;
+pub mod serial;
+pub mod table;

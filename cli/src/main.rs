@@ -1,2 +1,117 @@
-//! The command-line tool.
-fn main() {}
+//! The program `ainori`: arguments in, exit code out. The work is in the library.
+mod args;
+
+use ainori::{
+    check::CheckReport,
+    image::{self, Kernel},
+    run::{self, ClockChoice, Console, Options},
+    table,
+};
+use ainori_manifest::{Findings, Manifest};
+use anstream::{eprint, print};
+use args::{Build, Check, Cli, ClockMode, Command, Run};
+use clap::{CommandFactory, Parser, error::ErrorKind};
+use miette::{Report, Result, miette};
+use serde::Serialize;
+use std::{
+    io::{self, IsTerminal},
+    path::Path,
+    process::ExitCode,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+/// Exit code for a manifest with errors.
+const WRONG_MANIFEST: u8 = 1;
+/// Exit code if what was asked for could not be started.
+const NOT_STARTED: u8 = 2;
+/// Instructions of a lockstep slice: 1 us at 4 ns each.
+const DEFAULT_Q: u32 = 250;
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Check(arguments) => check(&arguments),
+        Command::Build(arguments) => build(&arguments),
+        Command::Run(arguments) => run(&arguments),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(report) => {
+            let code = if report.downcast_ref::<Findings>().is_some() { WRONG_MANIFEST } else { NOT_STARTED };
+            eprint!("{report:?}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn check(arguments: &Check) -> Result<u8> {
+    let checked = Manifest::load(&arguments.system);
+    if let Some(file) = &arguments.json {
+        write_json(file, &CheckReport::new(checked.as_ref().map_err(|findings| &**findings)))?;
+    }
+    let manifest = checked.map_err(|findings| Report::new(*findings))?;
+    print!("{}", table::system(&manifest));
+    Ok(0)
+}
+
+fn build(arguments: &Build) -> Result<u8> {
+    let manifest = Manifest::load(&arguments.system).map_err(|findings| Report::new(*findings))?;
+    let image = image::build(&manifest, Kernel::load(arguments.kernel.as_deref())?)?;
+    let output = &arguments.output;
+    std::fs::write(output, &image.bytes)
+        .map_err(|error| miette!("{} can't be written: {error}", output.display()))?;
+    if let Some(file) = &arguments.json {
+        write_json(file, &image.sizes)?;
+    }
+    print!("{}", table::sizes(&image.sizes));
+    Ok(0)
+}
+
+fn run(arguments: &Run) -> Result<u8> {
+    let clock = match (arguments.clock, arguments.q) {
+        (ClockMode::Lockstep, q) => ClockChoice::Lockstep { q: q.unwrap_or(DEFAULT_Q) },
+        (_, Some(_)) => {
+            Cli::command().error(ErrorKind::ArgumentConflict, "--q goes only with --clock lockstep").exit()
+        }
+        (ClockMode::Host, None) => ClockChoice::Host,
+        (ClockMode::Icount, None) => ClockChoice::Icount,
+    };
+    let options = Options {
+        system: arguments.system.clone(),
+        kernel: arguments.kernel.clone(),
+        clock,
+        timeout: arguments.timeout.map(Duration::from_secs),
+        qemu_args: arguments.qemu_arg.clone(),
+        record_dir: arguments.record_dir.clone(),
+        console: match arguments {
+            Run { quiet: true, .. } => Console::Quiet,
+            Run { verbose: true, .. } => Console::Everything,
+            _ => Console::Guests,
+        },
+        interactive: clock == ClockChoice::Host && io::stdin().is_terminal(),
+        stop: stop_on_signals()?,
+    };
+    let report = run::run(&options)?;
+    print!("\n{}", table::run(&report));
+    if let Some(file) = &arguments.json {
+        write_json(file, &report)?;
+    }
+    Ok(report.outcome.exit_code())
+}
+
+/// A flag that Ctrl-C and a polite kill set, so that the run ends in order.
+fn stop_on_signals() -> Result<Arc<AtomicBool>> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|error| miette!("signals can't be caught: {error}"))?;
+    }
+    Ok(stop)
+}
+
+fn write_json(file: &Path, value: &impl Serialize) -> Result<()> {
+    let json = serde_json::to_string_pretty(value)
+        .map_err(|error| miette!("the report has no JSON form: {error}"))?;
+    std::fs::write(file, json + "\n").map_err(|error| miette!("{} can't be written: {error}", file.display()))
+}

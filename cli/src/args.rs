@@ -1,0 +1,125 @@
+//! The command line.
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Ainori, a real-time hypervisor for multicore RISC-V: Linux and real-time OSes on the same cores.
+///
+/// A system is described by a manifest, a TOML file that names the board, the guests and the policy that shares the
+/// harts among them. See systems/ for examples and docs/ for the reference.
+#[derive(Parser)]
+#[command(version, name = "ainori", arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    Check(Check),
+    Build(Build),
+    Run(Run),
+}
+
+/// Check a manifest and show the system that it describes
+///
+/// All errors are shown at once, each with its line and with what would be right. Nothing is run.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  ainori check systems/demo.toml
+  ainori check systems/demo.toml --json findings.json
+
+Exit code: 0 if all is right, 1 if not, 2 if the tool was called wrongly.")]
+pub struct Check {
+    /// The manifest
+    pub system: PathBuf,
+    /// Also write what was found to FILE, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// Build one bootable image of the hypervisor, the system and its guests
+///
+/// The image is a RISC-V Image (as Linux is): QEMU's -kernel and U-Boot's booti start it.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  ainori build systems/demo.toml -o demo.bin
+  ainori build systems/demo.toml -o demo.bin --kernel target/ainori.elf --json sizes.json
+
+Exit code: 0 if it was built, 1 if the manifest has errors, 2 for anything else.")]
+pub struct Build {
+    /// The manifest
+    pub system: PathBuf,
+    /// Where the image goes
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// The hypervisor's ELF file [default: .cache/kernel/ainori.elf of the checkout]
+    #[arg(long, value_name = "ELF", env = "AINORI_KERNEL")]
+    pub kernel: Option<PathBuf>,
+    /// Also write the sizes of the image's parts to FILE, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// Run a system on QEMU
+///
+/// All consoles appear on this terminal, each line marked with its guest; what is typed goes to one guest (see
+/// [console] in the manifest). The run ends when every guest that is not in the background has stopped. Then a table
+/// tells what each guest reported and what the hypervisor counted. Ctrl-C ends the run early.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  ainori run systems/demo.toml
+  ainori run systems/demo.toml --timeout 120 --json report.json
+  ainori run systems/demo.toml --clock lockstep --q 251
+  ainori run systems/one-linux.toml --clock icount --record-dir /tmp/run
+
+Exit code:
+  0    every guest that the run waits for did its job
+  1    a guest failed, faulted or did not finish; or the manifest has errors
+  2    the run could not be started
+  3    time limit, panic of the hypervisor, early end of QEMU, or a clock that can't be relied on
+  130  interrupted")]
+pub struct Run {
+    /// The manifest
+    pub system: PathBuf,
+    /// Also write everything that is known after the run to FILE, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// What time is measured in
+    #[arg(long, value_enum, default_value_t = ClockMode::Host)]
+    pub clock: ClockMode,
+    /// Instructions of a slice with --clock lockstep; vary it (240 to 260) to learn the error bar [default: 250]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub q: Option<u32>,
+    /// End the run after so many seconds of the host
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
+    /// The hypervisor's ELF file [default: .cache/kernel/ainori.elf of the checkout]
+    #[arg(long, value_name = "ELF", env = "AINORI_KERNEL")]
+    pub kernel: Option<PathBuf>,
+    /// One more argument for QEMU; can be given several times
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub qemu_arg: Vec<String>,
+    /// Keep the image, the serial log and QEMU's command line in DIR
+    #[arg(long, value_name = "DIR")]
+    pub record_dir: Option<PathBuf>,
+    /// Show also the firmware's banner, and the records that are made into tables
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub verbose: bool,
+    /// Show no consoles, only the tables at the end
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// What time is measured in.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClockMode {
+    /// The host's clock, harts in parallel: for watching and typing; figures mean nothing
+    Host,
+    /// Instructions of one hart, 4 ns each: exact and repeatable
+    Icount,
+    /// Virtual time for several harts: repeatable; 2 to 4 host seconds per virtual second
+    Lockstep,
+}

@@ -1,0 +1,30 @@
+//! Finds what the checkout's scripts have built, from wherever the tool is started.
+use miette::{Result, miette};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+/// Finds `relative` (e.g. `.cache/kernel/ainori.elf`) in one of the folders above this program or above the current
+/// folder. `what` and `remedy` are for the message if there is none.
+pub fn find(relative: &str, what: &str, remedy: &str) -> Result<PathBuf> {
+    let starts = [env::current_exe().ok(), env::current_dir().ok()];
+    let folders = starts.iter().flatten().flat_map(|start| start.ancestors());
+    let found = folders.map(|folder| folder.join(relative)).find(|path| path.is_file());
+    found.ok_or_else(|| {
+        miette!(
+            help = remedy,
+            "{what} is not built: there is no {relative} above the current folder or above the program"
+        )
+    })
+}
+
+/// Reads a file, or says which one can't be read.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|error| miette!("{} can't be read: {error}", path.display()))
+}
+
+/// Writes a file, or says which one can't be written.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).map_err(|error| miette!("{} can't be written: {error}", path.display()))
+}

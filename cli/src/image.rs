@@ -1,0 +1,60 @@
+//! One bootable image: the hypervisor, flattened, and behind it the [blob](ainori_manifest::blob) with the system and
+//! its guests. A boot loader needs to know nothing of its parts: it is one RISC-V `Image` (as Linux is).
+mod kernel;
+
+pub use kernel::{Kernel, Sections};
+
+use crate::checkout;
+use ainori_manifest::{
+    Manifest,
+    blob::{self, GuestFiles},
+};
+use miette::Result;
+use serde::Serialize;
+
+/// Byte offset of the field `image_size` in the header of a RISC-V `Image`.
+const IMAGE_SIZE_AT: usize = 16;
+
+/// A bootable image.
+#[derive(Debug)]
+pub struct Image {
+    /// Its bytes, to be loaded at [`Kernel::LOAD_ADDRESS`].
+    pub bytes: Vec<u8>,
+    /// What takes how much of it.
+    pub sizes: Sizes,
+}
+
+/// Sizes of an image's parts in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Sizes {
+    /// The hypervisor's sections.
+    #[serde(flatten)]
+    pub sections: Sections,
+    /// The blob: description and guests.
+    pub payload: usize,
+    /// Everything, with bss and padding.
+    pub image: usize,
+}
+
+/// Puts a system behind the hypervisor.
+pub fn build(manifest: &Manifest, kernel: Kernel) -> Result<Image> {
+    let mut contents = Vec::new();
+    for files in &manifest.files {
+        let initrd = files.initrd.as_deref().map(checkout::read).transpose()?;
+        contents.push((checkout::read(&files.image)?, initrd));
+    }
+    let files: Vec<_> =
+        contents.iter().map(|(image, initrd)| GuestFiles { image, initrd: initrd.as_deref() }).collect();
+    let payload = blob::encode(manifest.system.clone(), &files);
+
+    let mut bytes = kernel.bytes;
+    bytes.extend_from_slice(&payload);
+    // A boot loader puts its device tree and RAM disk where the header says that the image has ended.
+    let size = bytes.len() as u64;
+    bytes[IMAGE_SIZE_AT..IMAGE_SIZE_AT + 8].copy_from_slice(&size.to_le_bytes());
+    let sizes = Sizes { sections: kernel.sections, payload: payload.len(), image: bytes.len() };
+    Ok(Image { bytes, sizes })
+}
+
+#[cfg(test)]
+mod tests;

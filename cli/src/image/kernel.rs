@@ -1,0 +1,123 @@
+//! The hypervisor's ELF file, flattened to the bytes that stand in memory.
+use crate::checkout;
+use ainori_manifest::blob::PAGE;
+use elf::{
+    ElfBytes,
+    abi::{PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS},
+    endian::LittleEndian,
+    segment::ProgramHeader,
+};
+use miette::{Result, WrapErr, miette};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// The symbol behind the last byte of the hypervisor's memory image, bss included.
+const IMAGE_END: &str = "__image_end";
+/// Longest image that is taken for a hypervisor's: guards against an ELF file with segments far apart.
+const MAX_LEN: u64 = 64 << 20;
+
+/// The hypervisor as it stands in memory before its first instruction.
+#[derive(Debug)]
+pub struct Kernel {
+    /// All segments at their distance from the first, with bss as zeros, up to `__image_end`.
+    pub bytes: Vec<u8>,
+    /// Sizes of the sections.
+    pub sections: Sections,
+}
+
+/// Sizes of the hypervisor's sections in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Sections {
+    /// Code.
+    pub text: u64,
+    /// Constants.
+    pub rodata: u64,
+    /// Variables with a value at the start.
+    pub data: u64,
+    /// Variables that start as zero, and stacks.
+    pub bss: u64,
+}
+
+impl Kernel {
+    /// Where firmware on RISC-V boards starts the next stage: 2 MiB behind the start of memory.
+    pub const LOAD_ADDRESS: u64 = 0x8020_0000;
+
+    /// Loads the hypervisor from `path`, or from where the checkout's scripts put it.
+    pub fn load(path: Option<&Path>) -> Result<Self> {
+        let path: PathBuf = match path {
+            Some(path) => path.to_owned(),
+            None => checkout::find(
+                ".cache/kernel/ainori.elf",
+                "the hypervisor",
+                "run `make build`, or give --kernel FILE",
+            )?,
+        };
+        Self::from_elf(&checkout::read(&path)?)
+            .wrap_err_with(|| format!("{} is not a hypervisor that can be used", path.display()))
+    }
+
+    /// Flattens an ELF file.
+    pub fn from_elf(bytes: &[u8]) -> Result<Self> {
+        let damaged = |error: elf::ParseError| miette!("damaged ELF file: {error}");
+        let file = ElfBytes::<LittleEndian>::minimal_parse(bytes).map_err(damaged)?;
+        let segments: Vec<ProgramHeader> = file
+            .segments()
+            .into_iter()
+            .flatten()
+            .filter(|segment| segment.p_type == PT_LOAD && segment.p_memsz != 0)
+            .collect();
+        let first = segments
+            .iter()
+            .min_by_key(|segment| segment.p_paddr)
+            .ok_or_else(|| miette!("the ELF file has nothing to load"))?;
+        if first.p_paddr != Self::LOAD_ADDRESS {
+            return Err(miette!("it is linked at {:#x}, not at {:#x}", first.p_paddr, Self::LOAD_ADDRESS));
+        }
+
+        let len = symbol(&file, IMAGE_END)?
+            .checked_sub(first.p_vaddr)
+            .filter(|len| *len <= MAX_LEN && *len % PAGE as u64 == 0)
+            .ok_or_else(|| miette!("the symbol {IMAGE_END} is not on a page boundary behind the image"))?;
+        let mut flat = vec![0; usize::try_from(len).expect("at most MAX_LEN")];
+        for segment in &segments {
+            let data = file.segment_data(segment).map_err(damaged)?;
+            let offset = usize::try_from(segment.p_paddr - first.p_paddr).ok();
+            let target = offset.and_then(|offset| flat.get_mut(offset..offset.checked_add(data.len())?));
+            let target = target
+                .ok_or_else(|| miette!("the segment at {:#x} lies behind {IMAGE_END}", segment.p_paddr))?;
+            target.copy_from_slice(data);
+        }
+        if flat.get(56..60) != Some(b"RSC\x05") {
+            return Err(miette!("it doesn't start with the header of a RISC-V Image"));
+        }
+        Ok(Self { bytes: flat, sections: sections(&file)? })
+    }
+}
+
+fn symbol(file: &ElfBytes<'_, LittleEndian>, name: &str) -> Result<u64> {
+    let table = file.symbol_table().map_err(|error| miette!("damaged symbol table: {error}"))?;
+    table
+        .and_then(|(symbols, names)| {
+            symbols
+                .iter()
+                .find(|symbol| names.get(symbol.st_name as usize).is_ok_and(|found| found == name))
+                .map(|symbol| symbol.st_value)
+        })
+        .ok_or_else(|| miette!("it has no symbol {name}"))
+}
+
+fn sections(file: &ElfBytes<'_, LittleEndian>) -> Result<Sections> {
+    let mut sizes = Sections::default();
+    let headers = file.section_headers().ok_or_else(|| miette!("it has no section table"))?;
+    for section in headers.iter().filter(|section| section.sh_flags & u64::from(SHF_ALLOC) != 0) {
+        let has = |flag: u32| section.sh_flags & u64::from(flag) != 0;
+        let size = match () {
+            () if has(SHF_EXECINSTR) => &mut sizes.text,
+            () if !has(SHF_WRITE) => &mut sizes.rodata,
+            () if section.sh_type == SHT_NOBITS => &mut sizes.bss,
+            () => &mut sizes.data,
+        };
+        *size += section.sh_size;
+    }
+    Ok(sizes)
+}

@@ -1,0 +1,171 @@
+//! What is known after a run, and whether the run was good.
+use crate::serial::GuestResult;
+use ainori_manifest::config::Kind;
+use ainori_report::{Board, CoreStats, End, StopReason, Stopped, VcpuStats};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Everything that is known after a run. As JSON it is the same for the same run, but for [`Self::host`].
+#[derive(Debug, Clone, Serialize)]
+pub struct RunReport {
+    /// Name of the system.
+    pub system: String,
+    /// How the run went.
+    pub outcome: Outcome,
+    /// What else is wrong, in words.
+    pub problems: Vec<String>,
+    /// What time was measured in.
+    pub clock: Clock,
+    /// Version of QEMU.
+    pub qemu: String,
+    /// The board as the hypervisor found it.
+    pub board: Option<Board>,
+    /// The guests, in the order of the manifest.
+    pub guests: Vec<GuestReport>,
+    /// The cores, by index.
+    pub cores: Vec<CoreStats>,
+    /// The end, if the hypervisor came to it.
+    pub end: Option<End>,
+    /// Last lines of each console by mark (`firmware` for lines without one), if the run was not good.
+    pub console: BTreeMap<String, Vec<String>>,
+    /// What depends on the computer that QEMU ran on.
+    pub host: Host,
+}
+
+/// How a run went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Every guest that the run waits for did its job.
+    Good,
+    /// A guest failed, faulted, or did not finish.
+    GuestFailed,
+    /// The time limit passed.
+    TimeLimit,
+    /// The hypervisor panicked.
+    Panic,
+    /// QEMU ended before the hypervisor did.
+    QemuDied,
+    /// The clock of the run can't be relied on, so neither can its figures.
+    ClockInvalid,
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl Outcome {
+    /// Exit code of `ainori run`.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Good => 0,
+            Self::GuestFailed => 1,
+            Self::TimeLimit | Self::Panic | Self::QemuDied | Self::ClockInvalid => 3,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Good => "every guest did its job",
+            Self::GuestFailed => "not every guest did its job",
+            Self::TimeLimit => "stopped at the time limit",
+            Self::Panic => "the hypervisor panicked",
+            Self::QemuDied => "QEMU ended before the hypervisor did",
+            Self::ClockInvalid => "the clock of this run can't be relied on: throw its figures away",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// What time was measured in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "mode", rename_all = "kebab-case")]
+pub enum Clock {
+    /// The host's clock: says nothing about speed.
+    Host,
+    /// Instructions of the one hart; 4 ns each.
+    Icount,
+    /// Lockstep virtual time of several harts.
+    Lockstep {
+        /// Instructions of a slice.
+        q: u32,
+        /// Virtual nanoseconds of an instruction.
+        ns: u32,
+        /// Times that the clock stood still although something waited; must be 0.
+        stuck: Option<u64>,
+        /// Hash of the schedule: the same for identical runs.
+        hash: Option<String>,
+    },
+}
+
+/// What depends on the computer that QEMU ran on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Host {
+    /// Length of the run in seconds.
+    pub seconds: f64,
+}
+
+/// One guest.
+#[derive(Debug, Clone, Serialize)]
+pub struct GuestReport {
+    /// Its name.
+    pub name: String,
+    /// What its image is.
+    pub kind: Kind,
+    /// The run did not wait for it.
+    pub background: bool,
+    /// What became of it.
+    pub outcome: GuestOutcome,
+    /// Its end, if it came to one.
+    pub stopped: Option<Stopped>,
+    /// The objects that it printed, in order.
+    pub results: Vec<GuestResult>,
+    /// Its vCPUs, by index.
+    pub vcpus: Vec<VcpuStats>,
+}
+
+/// What became of a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GuestOutcome {
+    /// Shut itself down, and no result says otherwise.
+    Done,
+    /// Said itself that it failed, or stopped all its vCPUs.
+    Failed,
+    /// Did what it may not do.
+    Faulted,
+    /// Had not stopped when the run ended.
+    Running,
+}
+
+impl GuestReport {
+    /// A guest of which nothing is known yet.
+    pub fn new(guest: &ainori_manifest::config::Guest) -> Self {
+        Self {
+            name: guest.name.clone(),
+            kind: guest.kind,
+            background: guest.background,
+            outcome: GuestOutcome::Running,
+            stopped: None,
+            results: Vec::new(),
+            vcpus: Vec::new(),
+        }
+    }
+
+    /// Decides the outcome from what is known.
+    pub fn judge(&mut self) {
+        let says_bad = self.results.iter().any(|result| result.get("ok").is_some_and(|ok| ok == false));
+        self.outcome = match self.stopped.as_ref().map(|stopped| stopped.reason) {
+            Some(StopReason::Fault) => GuestOutcome::Faulted,
+            Some(StopReason::Failure | StopReason::AllHartsStopped) => GuestOutcome::Failed,
+            _ if says_bad => GuestOutcome::Failed,
+            Some(StopReason::Shutdown | StopReason::Reboot) => GuestOutcome::Done,
+            None => GuestOutcome::Running,
+        };
+    }
+
+    /// Did it do what the run waits for? A guest in the background can't spoil a run.
+    pub fn is_good(&self) -> bool {
+        self.background || self.outcome == GuestOutcome::Done
+    }
+}

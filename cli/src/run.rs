@@ -1,0 +1,243 @@
+//! `ainori run`: builds a system's image, runs it on QEMU, and watches it until its end.
+mod keyboard;
+mod monitor;
+mod qemu;
+mod screen;
+mod streams;
+
+pub use screen::Console;
+
+use crate::{
+    checkout,
+    image::{self, Kernel},
+    report::{Clock, Host, Outcome, RunReport},
+};
+use ainori_manifest::Manifest;
+use indicatif::ProgressBar;
+use miette::{Report, Result, miette};
+use monitor::Monitor;
+use qemu::Qemu;
+use screen::Screen;
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    time::{Duration, Instant},
+};
+use streams::Event;
+
+/// How long QEMU may take to end by itself once the hypervisor has said its last word, or to print the rest of a panic.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often the loop looks at the clock and at what the user wants.
+const TICK: Duration = Duration::from_millis(40);
+
+/// What to run, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The manifest.
+    pub system: PathBuf,
+    /// The hypervisor's ELF file; `None`: the checkout's own.
+    pub kernel: Option<PathBuf>,
+    /// What time is measured in.
+    pub clock: ClockChoice,
+    /// Most host time that the run may take.
+    pub timeout: Option<Duration>,
+    /// More arguments for QEMU.
+    pub qemu_args: Vec<String>,
+    /// Where the image, the serial log and QEMU's messages are kept; `None`: nowhere.
+    pub record_dir: Option<PathBuf>,
+    /// What is shown while it runs.
+    pub console: Console,
+    /// Keys typed on the terminal go to the machine. Only with [`ClockChoice::Host`].
+    pub interactive: bool,
+    /// Set it to end the run early.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Options {
+    /// A quiet run in host time without limit: for programs.
+    pub fn new(system: impl Into<PathBuf>) -> Self {
+        Self {
+            system: system.into(),
+            kernel: None,
+            clock: ClockChoice::Host,
+            timeout: None,
+            qemu_args: Vec::new(),
+            record_dir: None,
+            console: Console::Quiet,
+            interactive: false,
+            stop: Arc::default(),
+        }
+    }
+}
+
+/// What time is measured in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockChoice {
+    /// Host time, all harts in parallel: fast, and different each time.
+    Host,
+    /// Virtual time by counting instructions: exact, one hart only.
+    Icount,
+    /// Lockstep virtual time: repeatable, several harts.
+    Lockstep {
+        /// Instructions of each hart's slice.
+        q: u32,
+    },
+}
+
+impl ClockChoice {
+    /// Virtual nanoseconds of one instruction, where time is virtual.
+    const NS: u32 = 4;
+
+    fn in_report(self) -> Clock {
+        match self {
+            Self::Host => Clock::Host,
+            Self::Icount => Clock::Icount,
+            Self::Lockstep { q } => Clock::Lockstep { q, ns: Self::NS, stuck: None, hash: None },
+        }
+    }
+}
+
+/// Runs a system to its end. An error means that it could not be started; all else is in the report.
+pub fn run(options: &Options) -> Result<RunReport> {
+    let manifest = Manifest::load(&options.system).map_err(|findings| Report::new(*findings))?;
+    let harts = manifest.board.harts;
+    if options.clock == ClockChoice::Icount && harts != 1 {
+        return Err(miette!(
+            help = "use --clock lockstep, or a system with harts = 1",
+            "--clock icount counts the instructions of one hart, but the board of {} has {harts}",
+            options.system.display()
+        ));
+    }
+    let version = qemu::version()?;
+
+    let scratch;
+    let folder: &Path = match &options.record_dir {
+        Some(folder) => {
+            std::fs::create_dir_all(folder).map_err(|error| miette!("{}: {error}", folder.display()))?;
+            folder
+        }
+        None => {
+            scratch = tempfile::Builder::new()
+                .prefix("ainori-run-")
+                .tempdir()
+                .map_err(|error| miette!("no temporary folder can be made: {error}"))?;
+            scratch.path()
+        }
+    };
+    let progress = match options.console {
+        Console::Quiet => ProgressBar::hidden(),
+        Console::Guests | Console::Everything => ProgressBar::new_spinner(),
+    };
+    progress.enable_steady_tick(Duration::from_millis(100));
+    progress.set_message(format!("building the image of {}", manifest.system.name));
+    let image = folder.join("image.bin");
+    checkout::write(&image, &image::build(&manifest, Kernel::load(options.kernel.as_deref())?)?.bytes)?;
+    progress.finish_and_clear();
+
+    let started = Instant::now();
+    let mut machine = Qemu::start(options, &manifest.board, &image, folder)?;
+    let mut monitor = Monitor::new(&manifest.system);
+    let names: Vec<String> = manifest.system.guests.iter().map(|guest| guest.name.clone()).collect();
+    let mut screen = Screen::new(options.console, names);
+    let cause = watch(options, &mut machine, &mut monitor, &mut screen)?;
+    screen.finish();
+
+    let mut report = RunReport {
+        system: manifest.system.name.clone(),
+        outcome: Outcome::Good,
+        problems: Vec::new(),
+        clock: options.clock.in_report(),
+        qemu: version,
+        board: None,
+        guests: Vec::new(),
+        cores: Vec::new(),
+        end: None,
+        console: Default::default(),
+        host: Host { seconds: started.elapsed().as_secs_f64() },
+    };
+    monitor.into_report(&mut report);
+    conclude(&mut report, cause, &machine);
+    if report.outcome == Outcome::Good {
+        report.console.clear();
+    }
+    Ok(report)
+}
+
+/// Why the watching ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// QEMU ended, or was ended after the hypervisor's last word.
+    Ended,
+    TimeLimit,
+    Interrupted,
+}
+
+/// Feeds everything that the machine says to the monitor and the screen until the machine has ended.
+fn watch(options: &Options, machine: &mut Qemu, monitor: &mut Monitor, screen: &mut Screen) -> Result<Cause> {
+    let (sender, events) = mpsc::channel();
+    machine.listen(sender)?;
+    let _keyboard = machine.keys.take().map(keyboard::Keyboard::attach);
+    let deadline = options.timeout.map(|limit| Instant::now() + limit);
+    let mut last_words: Option<Instant> = None;
+    let mut cause = Cause::Ended;
+    loop {
+        match events.recv_timeout(TICK) {
+            Ok(Event::Serial(bytes)) => {
+                machine.record(&bytes)?;
+                monitor.feed(&bytes, |source, text, meaning| screen.line(source, text, meaning));
+                screen.partial(monitor.partial());
+            }
+            Ok(Event::Message(line)) => machine.messages.push(line),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if machine.poll() {
+            continue; // what is left in the pipes still comes
+        }
+        if monitor.is_over() && last_words.is_none() {
+            last_words = Some(Instant::now());
+        }
+        if options.stop.load(Ordering::Relaxed) {
+            cause = Cause::Interrupted;
+        } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            cause = Cause::TimeLimit;
+        } else if last_words.is_none_or(|since| since.elapsed() < GRACE) {
+            continue;
+        }
+        machine.stop();
+    }
+    Ok(cause)
+}
+
+/// Decides the outcome of the whole run.
+fn conclude(report: &mut RunReport, cause: Cause, machine: &Qemu) {
+    let problems = &mut report.problems;
+    let panicked = report.outcome == Outcome::Panic;
+    let mut clock_valid = true;
+    if let Clock::Lockstep { stuck, hash, .. } = &mut report.clock {
+        (*stuck, *hash) = qemu::lockstep_summary(&machine.messages);
+        if cause == Cause::Ended && *stuck != Some(0) {
+            clock_valid = false;
+            problems.push(match stuck {
+                Some(times) => format!("the lockstep clock was stuck {times} times"),
+                None => "the lockstep plugin did not print its last line".into(),
+            });
+        }
+    }
+    report.outcome = match cause {
+        Cause::Interrupted => Outcome::Interrupted,
+        Cause::TimeLimit => Outcome::TimeLimit,
+        Cause::Ended if panicked => Outcome::Panic,
+        Cause::Ended if report.end.is_none() => {
+            problems.push(machine.last_words());
+            Outcome::QemuDied
+        }
+        Cause::Ended if !clock_valid => Outcome::ClockInvalid,
+        Cause::Ended if report.guests.iter().all(|guest| guest.is_good()) => Outcome::Good,
+        Cause::Ended => Outcome::GuestFailed,
+    };
+}

@@ -1,0 +1,149 @@
+//! Collects what the serial line tells.
+use crate::{
+    report::{GuestOutcome, GuestReport, Outcome, RunReport},
+    serial::{self, Lines, Meaning, Source},
+};
+use ainori_manifest::config::System;
+use ainori_report::{Board, CoreStats, End, MARK, Record};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Lines of each console that are kept for the report of a run that went wrong.
+const TAIL: usize = 20;
+
+/// Everything that has been told so far.
+pub struct Monitor {
+    lines: Lines,
+    names: Vec<String>,
+    guests: Vec<GuestReport>,
+    board: Option<Board>,
+    cores: Vec<CoreStats>,
+    end: Option<End>,
+    panic: Option<String>,
+    problems: Vec<String>,
+    tails: BTreeMap<String, VecDeque<String>>,
+}
+
+impl Monitor {
+    /// Nothing is known yet.
+    pub fn new(system: &System) -> Self {
+        Self {
+            lines: Lines::default(),
+            names: system.guests.iter().map(|guest| guest.name.clone()).collect(),
+            guests: system.guests.iter().map(GuestReport::new).collect(),
+            board: None,
+            cores: Vec::new(),
+            end: None,
+            panic: None,
+            problems: Vec::new(),
+            tails: BTreeMap::new(),
+        }
+    }
+
+    /// Takes bytes of the serial line; `show` gets each whole line as source, text, and meaning.
+    pub fn feed(&mut self, bytes: &[u8], mut show: impl FnMut(Source, &[u8], &Meaning)) {
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.feed(bytes, |line| {
+            let (source, text) = serial::split(line, &self.names);
+            let meaning = serial::meaning(source, text);
+            show(source, text, &meaning);
+            self.take(source, text, meaning);
+        });
+        self.lines = lines;
+    }
+
+    /// The beginning of a line that is not complete.
+    pub fn partial(&self) -> &[u8] {
+        self.lines.partial()
+    }
+
+    /// True if the hypervisor will say nothing more of interest.
+    pub fn is_over(&self) -> bool {
+        self.end.is_some() || self.panic.is_some()
+    }
+
+    fn take(&mut self, source: Source, text: &[u8], meaning: Meaning) {
+        match (meaning, source) {
+            (Meaning::Record(record), _) => self.take_record(*record),
+            (Meaning::Result(result), Source::Guest(index)) => self.guests[index].results.push(result),
+            (Meaning::Damaged(why), _) => {
+                self.problems.push(format!("a line of {} can't be read: {why}", self.mark(source)));
+                self.keep(source, text);
+            }
+            (Meaning::Panic(why), _) => {
+                self.panic.get_or_insert(why);
+                self.keep(source, text);
+            }
+            (Meaning::Text | Meaning::Result(_), _) => self.keep(source, text),
+        }
+    }
+
+    fn take_record(&mut self, record: Record) {
+        match record {
+            Record::Board(board) => self.board = Some(board),
+            Record::Stopped(stopped) => match self.guest(&stopped.guest) {
+                Some(guest) => guest.stopped = Some(stopped),
+                None => {
+                    self.problems.push(format!("a record speaks of an unknown guest {:?}", stopped.guest))
+                }
+            },
+            Record::Vcpu(stats) => match self.guest(&stats.guest) {
+                Some(guest) => guest.vcpus.push(stats),
+                None => self.problems.push(format!("a record speaks of an unknown guest {:?}", stats.guest)),
+            },
+            Record::Core(stats) => self.cores.push(stats),
+            Record::End(end) => self.end = Some(end),
+        }
+    }
+
+    fn guest(&mut self, name: &str) -> Option<&mut GuestReport> {
+        self.guests.iter_mut().find(|guest| guest.name == name)
+    }
+
+    fn mark(&self, source: Source) -> &str {
+        match source {
+            Source::Unmarked => "firmware",
+            Source::Hypervisor => MARK,
+            Source::Guest(index) => &self.names[index],
+        }
+    }
+
+    fn keep(&mut self, source: Source, text: &[u8]) {
+        let mark = self.mark(source).to_owned();
+        let tail = self.tails.entry(mark).or_default();
+        if tail.len() == TAIL {
+            tail.pop_front();
+        }
+        tail.push_back(String::from_utf8_lossy(text).into_owned());
+    }
+
+    /// Fills in a report. The outcome is set only if the hypervisor panicked; guests are judged.
+    pub fn into_report(mut self, report: &mut RunReport) {
+        // A last line without an end: perhaps what was printed when the machine stopped.
+        let (source, text) = serial::split(self.lines.partial(), &self.names);
+        if !text.is_empty() {
+            let text = text.to_owned();
+            self.keep(source, &text);
+        }
+        for guest in &mut self.guests {
+            guest.judge();
+            guest.vcpus.sort_by_key(|stats| stats.vcpu);
+            if guest.outcome == GuestOutcome::Running && !guest.background && self.end.is_some() {
+                self.problems.push(format!("{} had not stopped when the hypervisor ended", guest.name));
+            }
+        }
+        self.cores.sort_by_key(|stats| stats.core);
+        if let Some(why) = self.panic {
+            report.outcome = Outcome::Panic;
+            self.problems.push(format!("the hypervisor panicked: {why}"));
+        }
+        report.board = self.board;
+        report.guests = self.guests;
+        report.cores = self.cores;
+        report.end = self.end;
+        report.problems.append(&mut self.problems);
+        report.console = self.tails.into_iter().map(|(mark, tail)| (mark, tail.into())).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! Reports for people.
+mod run;
+mod system;
+mod units;
+
+pub use run::{faults, run};
+pub use system::{sizes, system};
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets::UTF8_HORIZONTAL_ONLY};
+use std::io::{self, IsTerminal};
+
+/// Width of tables where there is no terminal to ask.
+const DEFAULT_WIDTH: u16 = 140;
+
+/// An empty table with a header; the columns named in `right` hold numbers.
+fn table(header: &[&str], right: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(header);
+    table.set_width(width());
+    for (column, name) in table.column_iter_mut().zip(header) {
+        if right.contains(name) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+fn width() -> u16 {
+    let size = || rustix::termios::tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_col >= 60);
+    match io::stdout().is_terminal() {
+        true => size().map_or(DEFAULT_WIDTH, |size| size.ws_col),
+        false => DEFAULT_WIDTH,
+    }
+}

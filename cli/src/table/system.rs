@@ -1,0 +1,91 @@
+//! Tables of a system and of its image.
+use super::{
+    table,
+    units::{percent, size},
+};
+use crate::image::Sizes;
+use ainori_manifest::{
+    Manifest,
+    config::{Guest, Kind},
+    show_size,
+};
+use std::fmt::Write;
+
+/// A system: its board and policy in a line, its guests in a table.
+pub fn system(manifest: &Manifest) -> String {
+    let (system, board) = (&manifest.system, &manifest.board);
+    let mut text = format!(
+        "{}: {} with {}, {} ({}), policy {}, quantum {} us\n",
+        system.name,
+        board.machine,
+        count(board.harts as usize, "hart"),
+        show_size(board.memory),
+        board.cpu,
+        system.policy.preset,
+        system.policy.quantum_us
+    );
+    let mut guests = table(
+        &["guest", "kind", "priority", "memory", "vCPU on hart", "may move to", "devices", "image"],
+        &["priority", "memory"],
+    );
+    for (guest, files) in system.guests.iter().zip(&manifest.files) {
+        let waits = if guest.background { " (background)" } else { "" };
+        let image = files.image.file_name().unwrap_or(files.image.as_os_str()).to_string_lossy();
+        guests.add_row([
+            format!("{}{waits}", guest.name),
+            match guest.kind {
+                Kind::Linux => "linux",
+                Kind::Elf => "elf",
+            }
+            .into(),
+            guest.priority.to_string(),
+            show_size(guest.memory),
+            homes(guest),
+            reach(guest),
+            if guest.devices.is_empty() { "-".into() } else { guest.devices.join(", ") },
+            format!("{image}, {}", size(guest.image.len + guest.initrd.map_or(0, |initrd| initrd.len))),
+        ]);
+    }
+    let _ = writeln!(text, "{guests}");
+    if let Some(input) = system.console_input.and_then(|index| system.guests.get(index as usize)) {
+        let _ = writeln!(text, "What is typed goes to {}.", input.name);
+    }
+    text
+}
+
+/// `0→0 1→1`: each vCPU and the hart that it starts on.
+fn homes(guest: &Guest) -> String {
+    let homes: Vec<_> =
+        guest.vcpus.iter().enumerate().map(|(index, vcpu)| format!("{index}→{}", vcpu.home)).collect();
+    homes.join(" ")
+}
+
+/// The harts that the guest's vCPUs may move to.
+fn reach(guest: &Guest) -> String {
+    let set = guest.vcpus.iter().fold(0, |set, vcpu| set | vcpu.harts);
+    let harts: Vec<_> =
+        (0..u64::BITS).filter(|hart| set >> hart & 1 != 0).map(|hart| hart.to_string()).collect();
+    harts.join(" ")
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// What takes how much of an image.
+pub fn sizes(sizes: &Sizes) -> String {
+    let sections = sizes.sections;
+    let mut rows = table(&["part", "bytes", "", "share"], &["bytes", "share"]);
+    let parts = [
+        ("text", sections.text),
+        ("rodata", sections.rodata),
+        ("data", sections.data),
+        ("bss", sections.bss),
+        ("payload", sizes.payload as u64),
+        ("image, with padding", sizes.image as u64),
+    ];
+    for (name, bytes) in parts {
+        rows.add_row([name.to_owned(), bytes.to_string(), size(bytes), percent(bytes, sizes.image as u64)]);
+    }
+    format!("{rows}\n")
+}
