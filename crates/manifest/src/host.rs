@@ -5,7 +5,6 @@ mod images;
 mod reader;
 mod rules;
 mod schema;
-mod trace_masks;
 mod units;
 
 pub use findings::{Finding, Findings, Place, Span};

@@ -181,12 +181,15 @@ impl<'a> Table<'a> {
     }
 }
 
-/// The nearest of some names if it is near enough for a typing error, and in any case all names.
+/// The nearest of some names if it is near enough for a typing error or an abbreviation, and in any case all names.
 pub fn suggest(found: &str, names: &[&str]) -> String {
+    let near = |distance: usize, name: &str| {
+        distance <= name.len().div_ceil(3) || found.len() >= 3 && name.starts_with(found)
+    };
     let nearest = names
         .iter()
         .map(|name| (strsim::damerau_levenshtein(found, name), name))
-        .filter(|(distance, name)| *distance <= name.len().div_ceil(3))
+        .filter(|(distance, name)| near(*distance, name))
         .min();
     let all = if names.is_empty() { "none".into() } else { names.join(", ") };
     match nearest {

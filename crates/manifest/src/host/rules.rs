@@ -8,10 +8,10 @@ use super::{
     findings::Finding,
     reader::{At, Micros, suggest},
     schema::{BoardDraft, Draft, TraceDraft},
-    trace_masks::MASKS,
 };
 use crate::config::{Guest, Kind, MIN_QUANTUM_US, Policy, System, Trace};
 use ainori_sched::{Preset, presets};
+use ainori_trace::{DEFAULT_MASK, Mask};
 use std::path::Path;
 
 /// Policy of a manifest that names none.
@@ -150,21 +150,14 @@ fn check_console(draft: &Draft, findings: &mut Vec<Finding>) -> Option<usize> {
 
 fn check_trace(draft: Option<&TraceDraft>, findings: &mut Vec<Finding>) -> Trace {
     let Some(draft) = draft else { return Trace { mask: 0, records: 0 } };
-    let bits = |name: &str| MASKS.iter().find(|(known, _)| *known == name).map(|(_, bits)| *bits);
-    let mut mask = 0;
-    match &draft.mask {
-        None => mask = bits("default").unwrap_or_default(),
-        Some(list) => {
-            for name in &list.value {
-                match bits(&name.value) {
-                    Some(bits) => mask |= bits,
-                    None => {
-                        let names: Vec<_> = MASKS.iter().map(|(known, _)| *known).collect();
-                        let message = format!("there is no kind of trace record {:?}", name.value);
-                        let help = suggest(&name.value, &names);
-                        findings.push(Finding::at(name.span.clone(), message).help(help));
-                    }
-                }
+    let mut mask = if draft.mask.is_some() { Mask::NONE } else { DEFAULT_MASK };
+    for name in draft.mask.iter().flat_map(|list| &list.value) {
+        match Mask::from_names([name.value.as_str()]) {
+            Ok(more) => mask.0 |= more.0,
+            Err(unknown) => {
+                let names: Vec<_> = Mask::names().collect();
+                let message = format!("there is no kind of trace record {unknown:?}");
+                findings.push(Finding::at(name.span.clone(), message).help(suggest(unknown, &names)));
             }
         }
     }
@@ -177,5 +170,5 @@ fn check_trace(draft: Option<&TraceDraft>, findings: &mut Vec<Finding>) -> Trace
         }
         value
     });
-    Trace { mask, records }
+    Trace { mask: mask.0, records }
 }
