@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Chooses the Rust that builds everything. To be sourced.
 #
-# The kernel and some guests are for riscv64gc-unknown-none-elf. A toolchain of rustup has that target's
+# The kernel and some guests are for riscv64imac-unknown-none-elf. A toolchain of rustup has that target's
 # core library ready made; Debian's has not, and builds it from source (-Z build-std, see cargo-riscv).
 # In this order: what was chosen before, rustup if it has the target, Debian's if it is installed, and only
 # then is something fetched: the target for rustup or, where that fails too, Debian's packages.
@@ -11,7 +11,7 @@
 # shellcheck source=tools/lib/apt.sh
 . "$(dirname "${BASH_SOURCE[0]}")/apt.sh"
 
-rust_target=riscv64gc-unknown-none-elf
+rust_target=riscv64imac-unknown-none-elf
 rust_minimum=1.85
 rust_env=$cache/toolchain.env
 debian_rust=(rustc-web cargo-web rust-web-src rustfmt-web rust-web-clippy)

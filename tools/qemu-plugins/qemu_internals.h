@@ -15,9 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wattributes"
-#define WEAK __attribute__((weak, visibility("default")))
+#define WEAK __attribute__((weak))
 
 typedef struct CPUState CPUState; /* one vCPU; never looked into */
 
@@ -84,5 +82,4 @@ WEAK void rr_kick_vcpu_thread(CPUState *);
 WEAK void rr_start_vcpu_thread(CPUState *);
 WEAK void tcg_handle_interrupt(CPUState *, int);
 
-#pragma GCC diagnostic pop
 #endif

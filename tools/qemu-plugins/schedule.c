@@ -2,11 +2,12 @@
 /*
  * The schedule: rounds and slices.
  *
- * With thread=single one host thread executes all harts in turn, in the order of their numbers. Here each turn is a
- * slice of `quantum` instructions, to within one translation block; what a hart ran too far is taken off its next
- * slice. A round is one slice of each hart that can run. At its end the common clock moves on by one quantum, however
- * many harts ran: so they progress in parallel. A round is cut short where the next timer comes due. When all harts
- * are halted the clock jumps to the next event.
+ * With thread=single one host thread executes all harts in turn. Here each turn is a slice of `quantum` instructions, to
+ * within one translation block; what a hart ran too far is taken off its next slice. A round is one slice of each hart
+ * that can run, by rising number: QEMU's own order also depends on who kicked whom, a hart that it comes to too early
+ * gives the turn back. At the round's end the common clock moves on by one quantum, however many harts ran: so they
+ * progress in parallel. A round is cut short where the next timer comes due. When all harts are halted the clock jumps
+ * to the next event.
  */
 #include "lockstep.h"
 
@@ -70,11 +71,14 @@ static bool all_idle(void)
     return true;
 }
 
-static bool round_complete(void)
+enum { NOBODY = -1 };
+
+/* Whose slice comes next in this round: always the lowest number, whatever QEMU's order has come to. */
+static int next_in_round(void)
 {
     for (int i = 0; i < n_harts; i++)
-        if (!harts[i].done && !is_idle(i)) return false;
-    return true;
+        if (!harts[i].done && !is_idle(i)) return i;
+    return NOBODY;
 }
 
 void schedule_finish(void) { finished = true; }
@@ -172,13 +176,12 @@ static void open_slice(void)
     int hart = 0;
     while (harts[hart].cpu != current_cpu)
         if (++hart == n_harts) abort(); /* every vCPU announced itself before it ran */
-    if (round_open && harts[hart].done) {
-        /* QEMU's order may reach it again before a hart that was woken behind it had its slice. */
-        if (!round_complete()) leave();
+    if (round_open && next_in_round() == NOBODY) {
         end_round();
         if (finished) return;
     }
     if (!round_open) begin_round();
+    if (hart != next_in_round()) leave(); /* QEMU will come to it */
     turn = hart;
     slice_open = true;
     if (harts[hart].halted) { /* another hart woke it in this round: it must not run in that one's past */
@@ -220,7 +223,7 @@ static void on_block(unsigned vcpu, void *n_insns)
     harts[turn].ran += (intptr_t)n_insns;
     if (harts[turn].ran >= round_length) {
         close_slice();
-        if (round_complete()) end_round();
+        if (next_in_round() == NOBODY) end_round();
         cpu_exit(current_cpu);
     }
 }
@@ -267,7 +270,7 @@ bool schedule_idle_hook(CPUState *cpu)
     if (slice_open && is_idle(turn)) {
         close_slice();
         harts[turn].halted = true;
-        if (round_complete()) end_round();
+        if (next_in_round() == NOBODY) end_round();
     }
     while (!finished && all_idle()) {
         end_round();

@@ -33,6 +33,9 @@ pub struct World {
     uses_vector: bool,
 }
 
+/// `scounteren` at the start: guests rely on a firmware that lets U-mode read cycle, time and instret (OpenSBI does).
+const COUNTERS: u64 = 0b111;
+
 impl World {
     /// A vCPU after reset: translation off, interrupts off, timer never.
     pub fn new(hgatp: u64, features: &Features) -> Self {
@@ -48,7 +51,7 @@ impl World {
             vsatp: 0,
             vstimecmp: u64::MAX,
             hvip: 0,
-            scounteren: 0,
+            scounteren: COUNTERS,
             senvcfg: 0,
             float: FloatRegisters::default(),
             vector: features.vlenb.map(VectorRegisters::new),
@@ -65,7 +68,7 @@ impl World {
         self.vsatp = 0;
         self.vstimecmp = u64::MAX;
         self.hvip = 0;
-        self.scounteren = 0;
+        self.scounteren = COUNTERS;
         self.senvcfg = 0;
         self.uses_float = false;
         self.uses_vector = false;

@@ -150,7 +150,8 @@ impl Cpu {
         if pending & interrupt::EXTERNAL != 0 {
             self.take_external();
         }
-        self.counters.idle += csr::time() - began;
+        self.entered = csr::time();
+        self.counters.idle += self.entered - began;
     }
 
     /// The running vCPU doesn't go on until something wakes it.

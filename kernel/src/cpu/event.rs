@@ -2,14 +2,14 @@
 use ainori_sched::VcpuId;
 
 use super::Cpu;
-use crate::arch::{Context, Exception, Interrupt, Trap, csr};
-use crate::arch::world;
+use crate::arch::guest_access::fetch_instruction;
+use crate::arch::{Context, Exception, Interrupt, Trap, csr, trap, world};
 use crate::guest::{fault, mmio, sbi};
 use crate::stats::Exit;
 
 /// Called by the trap entry, on the core's empty stack, with the guest's registers saved.
 pub extern "C" fn handle_trap(cpu: &mut Cpu) -> *mut Context {
-    let entered = csr::time();
+    cpu.entered = csr::time();
     cpu.machine.mail.enter(cpu.id as usize);
     let vcpu = cpu.running();
     let exit = match Trap::current() {
@@ -27,7 +27,7 @@ pub extern "C" fn handle_trap(cpu: &mut Cpu) -> *mut Context {
     };
     cpu.resident(vcpu).counters.exits[exit as usize] += 1;
     let context = cpu.dispatch();
-    let stretch = csr::time() - entered;
+    let stretch = csr::time() - cpu.entered;
     if stretch > cpu.counters.longest_stretch {
         cpu.counters.longest_stretch = stretch;
         cpu.counters.longest_stretch_cause = Exit::NAMES[exit as usize];
@@ -39,9 +39,9 @@ impl Cpu {
     /// WFI and WRS.NTO, which the hypervisor lets trap; any other such instruction is one for hypervisors, of which the
     /// guest has none, so it gets an illegal-instruction exception.
     fn virtual_instruction(&mut self, vcpu: VcpuId) -> Exit {
-        const WFI: u64 = 0x1050_0073;
-        const WRS_NTO: u64 = 0x00d0_0073;
-        match crate::arch::trap::value() {
+        const WFI: u32 = 0x1050_0073;
+        const WRS_NTO: u32 = 0x00d0_0073;
+        match self.trapped_instruction(vcpu) {
             WFI => {
                 self.resident(vcpu).context.pc += 4;
                 self.wait_for_interrupt(vcpu);
@@ -56,6 +56,14 @@ impl Cpu {
         }
     }
 
+    /// The instruction that trapped. A hart may leave it out of `stval` (QEMU does so for WRS.NTO).
+    fn trapped_instruction(&mut self, vcpu: VcpuId) -> u32 {
+        match trap::value() as u32 {
+            0 => fetch_instruction(self.context(vcpu).pc).unwrap_or(0),
+            bits => bits,
+        }
+    }
+
     /// The first use of a register file that was switched off, or the guest's own affair.
     fn illegal_instruction(&mut self, vcpu: VcpuId) -> Exit {
         let resident = self.resident(vcpu);
@@ -63,12 +71,13 @@ impl Cpu {
             self.reload_extensions(vcpu);
             return Exit::FirstUse;
         }
-        self.hand_over_illegal(vcpu, crate::arch::trap::value())
+        let bits = self.trapped_instruction(vcpu);
+        self.hand_over_illegal(vcpu, bits)
     }
 
-    fn hand_over_illegal(&mut self, vcpu: VcpuId, bits: u64) -> Exit {
+    fn hand_over_illegal(&mut self, vcpu: VcpuId, bits: u32) -> Exit {
         const ILLEGAL_INSTRUCTION: u64 = Exception::IllegalInstruction.code();
-        if world::deliver_exception(&mut self.resident(vcpu).context, ILLEGAL_INSTRUCTION, bits) {
+        if world::deliver_exception(&mut self.resident(vcpu).context, ILLEGAL_INSTRUCTION, u64::from(bits)) {
             Exit::Illegal
         } else {
             fault::stop(self, vcpu, fault::What::IllegalInstruction, ILLEGAL_INSTRUCTION)

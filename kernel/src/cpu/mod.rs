@@ -104,6 +104,8 @@ pub struct Cpu {
     next_deadline: u64,
     /// Whether `next_deadline` must be computed again.
     deadlines_changed: bool,
+    /// When the hypervisor was entered, or came back from waiting.
+    entered: u64,
     /// When the running vCPU was dispatched, or the idle time began.
     since: u64,
     /// PLIC context and the threshold that it has now.
@@ -144,6 +146,7 @@ impl Cpu {
             alarm: u64::MAX,
             next_deadline: u64::MAX,
             deadlines_changed: false,
+            entered: 0,
             since: 0,
             plic_context,
             threshold: 0,

@@ -34,6 +34,8 @@ impl core::fmt::Display for Error {
 }
 
 const TREE_ALIGNMENT: u64 = 4096;
+/// Linux keeps its image to itself up to the end of the last large page.
+const IMAGE_ALIGNMENT: u64 = 2 << 20;
 /// Largest device tree that the hypervisor makes.
 pub const TREE_SIZE: u64 = 64 * 1024;
 
@@ -47,7 +49,7 @@ pub fn load(guest: &Guest, blob: &[u8]) -> Result<Layout, Error> {
         Kind::Linux => load_linux(guest, image)?,
         Kind::Elf => load_elf(guest, image)?,
     };
-    let mut end = end.next_multiple_of(TREE_ALIGNMENT);
+    let mut end = end.next_multiple_of(IMAGE_ALIGNMENT);
     let initrd = match guest.config.initrd {
         None => None,
         Some(payload) => {
