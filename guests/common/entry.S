@@ -1,6 +1,6 @@
 /* Where a guest begins: SBI hands over in S-mode with translation off, a0 = hart id, a1 = device tree. */
 
-.section .text.start, "ax"
+.section .init.start, "ax"
 .global _start
 _start:
     csrw sie, zero

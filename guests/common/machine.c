@@ -54,6 +54,7 @@ void machine_read(uint64_t boot_hart, const void *device_tree)
         fail("the device tree has no /memory node");
     if (machine.boot_cpu.depth == 0)
         fail("the device tree has no /cpus node for the boot hart %lu", boot_hart);
+    machine.has_sstc = machine_has("sstc");
 }
 
 /* "rv64imac_zicsr_sstc": single letters follow the base, longer names stand behind underscores. */

@@ -20,6 +20,7 @@ struct machine {
     unsigned hart_count;       /* entries of `harts`; the boot hart is one of them */
     struct hart harts[MAX_HARTS];
     struct fdt_node boot_cpu;  /* where the boot hart's extensions are listed */
+    bool has_sstc;             /* the boot hart's timer is stimecmp */
     const char *bootargs;      /* "" where there are none */
 };
 

@@ -1,0 +1,129 @@
+/* What things cost, in instructions of all that runs on the hart: the guest itself, a hypervisor, the firmware. Only under QEMU's -icount, and
+ * with one hart, does `instret` count instructions; otherwise it is a clock of the host. */
+#include "args.h"
+#include "console.h"
+#include "csr.h"
+#include "machine.h"
+#include "plic_device.h"
+#include "sbi.h"
+#include "start.h"
+#include "timer.h"
+#include "trap.h"
+
+void cost_entry(void);
+
+static volatile uint64_t instret_at_entry; /* cost_entry.S writes it */
+static volatile uint64_t interrupts;
+
+struct cost {
+    uint64_t count, sum, min, max;
+};
+
+static void add(struct cost *cost, uint64_t value)
+{
+    if (cost->count == 0 || value < cost->min)
+        cost->min = value;
+    if (value > cost->max)
+        cost->max = value;
+    cost->count++;
+    cost->sum += value;
+}
+
+static void print_cost(const char *name, const struct cost *cost)
+{
+    uint64_t tenths = cost->count ? cost->sum * 10 / cost->count : 0;
+    print(",\"%s\":{\"min\":%lu,\"mean\":%lu.%lu,\"max\":%lu}", name, cost->min, tenths / 10, tenths % 10, cost->max);
+}
+
+/* What the two readings of the counter add by themselves. */
+static uint64_t reading_cost(void)
+{
+    uint64_t before = csr_read(instret);
+    return csr_read(instret) - before;
+}
+
+/* An SBI call that does next to nothing: the way there and back. */
+static uint64_t sbi_base_call(void)
+{
+    uint64_t before = csr_read(instret);
+    sbi_call(SBI_BASE, SBI_BASE_SPEC_VERSION, 0, 0, 0);
+    return csr_read(instret) - before - reading_cost();
+}
+
+/* One load from a register of the interrupt controller: of hardware, or emulated. */
+static uint64_t plic_read(volatile uint32_t *plic_register)
+{
+    uint64_t before = csr_read(instret);
+    (void)*plic_register;
+    return csr_read(instret) - before - reading_cost();
+}
+
+static void software(void)
+{
+    csr_clear(sip, 1ul << IRQ_SOFTWARE);
+    interrupts++;
+}
+
+/* From the call to the first instruction of the handler. */
+static uint64_t ipi_to_self(void)
+{
+    uint64_t seen = interrupts;
+    interrupts_on();
+    uint64_t before = csr_read(instret);
+    sbi_send_ipi(1, machine.boot_hart);
+    while (interrupts == seen)
+        ;
+    interrupts_off();
+    return instret_at_entry - before;
+}
+
+static void timer(void)
+{
+    csr_write(CSR_STIMECMP, NEVER);
+    interrupts++;
+}
+
+/* From the instruction before WFI to the handler's first: a sleeping hart executes nothing, so that is going to sleep and waking up. */
+static uint64_t timer_with_wfi(void)
+{
+    uint64_t seen = interrupts, before;
+    csr_write(CSR_STIMECMP, read_time() + us_to_ticks(200));
+    interrupts_on();
+    do {
+        before = csr_read(instret);
+        wait_for_interrupt();
+    } while (interrupts == seen); /* WFI may end without a reason */
+    interrupts_off();
+    return instret_at_entry - before;
+}
+
+bool guest_main(void)
+{
+    machine_needs("sstc", "the timer's cost is measured with it");
+    uint64_t n = arg_number("n", 1000, 1, 1000000);
+    args_finish();
+    struct plic plic = plic_find();
+    volatile uint32_t *plic_register = plic_threshold(&plic);
+    struct cost base_call = { 0 }, read = { 0 }, ipi = { 0 }, wake = { 0 };
+
+    csr_write(CSR_STIMECMP, NEVER);
+    on_interrupt(IRQ_SOFTWARE, software);
+    on_interrupt(IRQ_TIMER, timer);
+    csr_write(sie, 1ul << IRQ_SOFTWARE | 1ul << IRQ_TIMER);
+    __asm__ volatile("mv tp, %0" :: "r"(&instret_at_entry));
+    csr_write(stvec, cost_entry);
+    for (uint64_t i = 0; i < n; i++) {
+        add(&base_call, sbi_base_call());
+        add(&read, plic_read(plic_register));
+        add(&ipi, ipi_to_self());
+        add(&wake, timer_with_wfi());
+    }
+
+    print("@result {\"job\":\"cost\",\"unit\":\"instructions\",\"samples\":%lu", n);
+    print_cost("sbi_base_call", &base_call);
+    print_cost("plic_read", &read);
+    print_cost("ipi_to_self", &ipi);
+    print_cost("timer_with_wfi", &wake);
+    print(",\"ok\":true}\n");
+    return true;
+}

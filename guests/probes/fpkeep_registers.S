@@ -1,0 +1,65 @@
+/* Fills and reads the floating-point and vector registers, as raw bits. */
+
+.option arch, +v
+
+.section .text, "ax"
+
+/* void fp_load(const uint64_t f[32], uint64_t fcsr) */
+.global fp_load
+fp_load:
+    .irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    fld f\n, (\n * 8)(a0)
+    .endr
+    fscsr a1
+    ret
+
+/* uint64_t fp_store(uint64_t f[32]): returns fcsr */
+.global fp_store
+fp_store:
+    .irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    fsd f\n, (\n * 8)(a0)
+    .endr
+    frcsr a0
+    ret
+
+/* void vector_load(const uint8_t *v, uint64_t elements, uint64_t vcsr): all 32 registers, then vl, vtype and vcsr */
+.global vector_load
+vector_load:
+    csrr t0, vlenb
+    slli t0, t0, 3
+    vl8r.v v0, (a0)
+    add a0, a0, t0
+    vl8r.v v8, (a0)
+    add a0, a0, t0
+    vl8r.v v16, (a0)
+    add a0, a0, t0
+    vl8r.v v24, (a0)
+    vsetvli zero, a1, e16, m2, tu, mu
+    csrw vcsr, a2
+    ret
+
+/* void vector_store(uint8_t *v, struct vector_state *state): whole-register stores don't depend on vl and vtype */
+.global vector_store
+vector_store:
+    csrr t0, vl
+    sd t0, 0(a1)
+    csrr t0, vtype
+    sd t0, 8(a1)
+    csrr t0, vcsr
+    sd t0, 16(a1)
+    csrr t0, vlenb
+    slli t0, t0, 3
+    vs8r.v v0, (a0)
+    add a0, a0, t0
+    vs8r.v v8, (a0)
+    add a0, a0, t0
+    vs8r.v v16, (a0)
+    add a0, a0, t0
+    vs8r.v v24, (a0)
+    ret
+
+/* uint64_t vector_bytes(void): length of one register */
+.global vector_bytes
+vector_bytes:
+    csrr a0, vlenb
+    ret

@@ -1,0 +1,30 @@
+/* A platform-level interrupt controller, as the device tree describes it, and the UART that is wired to it. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+struct plic {
+    uint64_t base;
+    uint32_t context; /* of the boot hart in S-mode */
+};
+
+/* Ends the guest with a message if the tree has no PLIC, or none that serves the boot hart. */
+struct plic plic_find(void);
+
+void plic_set_priority(const struct plic *plic, uint32_t source, uint32_t priority);
+void plic_set_enabled(const struct plic *plic, uint32_t source, bool enabled);
+void plic_set_threshold(const struct plic *plic, uint32_t threshold);
+bool plic_is_pending(const struct plic *plic, uint32_t source);
+/* The register itself: reading it has no effect. */
+volatile uint32_t *plic_threshold(const struct plic *plic);
+/* 0: there is nothing to do. */
+uint32_t plic_claim(const struct plic *plic);
+void plic_complete(const struct plic *plic, uint32_t source);
+
+struct uart {
+    uint64_t base;
+    uint32_t source; /* its interrupt at the PLIC */
+};
+
+/* Ends the guest with a message if the tree has no 16550. */
+struct uart uart_find(void);
