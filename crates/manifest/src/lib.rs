@@ -13,6 +13,7 @@ pub mod blob;
 pub mod config;
 #[cfg(feature = "host")]
 mod host;
+pub mod layout;
 
 #[cfg(feature = "host")]
 pub use host::{Board, Finding, Findings, GuestPaths, Manifest, Place, Span, show_size};

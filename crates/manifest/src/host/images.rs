@@ -27,9 +27,9 @@ impl Problem {
 }
 
 /// Reads the boot header of a RISC-V Linux `Image` (Documentation/arch/riscv/boot-image-header.rst in the kernel's
-/// source) from the file's first bytes. Returns the end of the kernel, in bytes from the start of the guest's memory:
-/// the kernel asks to be loaded `text_offset` behind it, and `image_size` includes its bss.
-pub fn linux_end(start: &[u8]) -> Result<u64, Problem> {
+/// source) from the file's first bytes; `len` is the whole file's. Returns the kernel's end in the guest's memory: it asks to be loaded `text_offset`
+/// behind the start, and `image_size` includes its bss.
+pub fn linux_end(start: &[u8], len: u64) -> Result<u64, Problem> {
     let not_image =
         |found: &str, help: &str| Err(Problem::new(format!("is not a Linux Image but {found}"), help));
     let uncompress = "the kernel is started without a decompressor: give the file `Image` of the kernel package, \
@@ -64,7 +64,9 @@ pub fn linux_end(start: &[u8]) -> Result<u64, Problem> {
     if flags & 1 != 0 {
         return not_image("one for a big-endian CPU", "build the kernel for little-endian riscv64");
     }
-    match text_offset.checked_add(image_size) {
+    let end =
+        GUEST_MEMORY_BASE.checked_add(text_offset).and_then(|start| start.checked_add(image_size.max(len)));
+    match end {
         Some(end) if image_size != 0 => Ok(end),
         _ => Err(Problem::new(
             "has a damaged boot header (its image size makes no sense)",
@@ -73,12 +75,12 @@ pub fn linux_end(start: &[u8]) -> Result<u64, Problem> {
     }
 }
 
-/// Checks that a file is a static riscv64 executable whose segments lie in a guest's `memory` bytes.
-pub fn elf_fits(bytes: &[u8], memory: u64) -> Result<(), Problem> {
+/// Checks that a file is a static riscv64 executable whose segments lie in a guest's `memory` bytes. Returns their end.
+pub fn elf_end(bytes: &[u8], memory: u64) -> Result<u64, Problem> {
     let wanted = "link it statically for riscv64 (S-mode), e.g. with riscv64-unknown-elf-gcc";
     if !bytes.starts_with(b"\x7fELF") {
         let help =
-            if linux_end(bytes).is_ok() { "this is a Linux Image: set kind = \"linux\"" } else { wanted };
+            if linux_end(bytes, 0).is_ok() { "this is a Linux Image: set kind = \"linux\"" } else { wanted };
         return Err(Problem::new("is not an ELF file", help));
     }
     let damaged =
@@ -149,7 +151,7 @@ pub fn elf_fits(bytes: &[u8], memory: u64) -> Result<(), Problem> {
             "set ENTRY in the linker script to a physical address: a guest starts without address translation",
         ));
     }
-    Ok(())
+    Ok(last_end)
 }
 
 #[cfg(test)]

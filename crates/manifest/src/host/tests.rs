@@ -241,7 +241,14 @@ fn images_must_be_what_they_should_be() {
     broken("image = \"freertos.elf\"", "image = \"Image\"", "is not an ELF file", "kind = \"linux\"");
     broken("image = \"Image\"", "image = \"freertos.elf\"", "but an ELF file", "kind = \"elf\"");
     broken("initrd = \"initrd\"", "initrd = \"none\"", "the initrd", "relative");
-    broken_at(12, "512MiB", "22MiB", "don't fit the guest's memory of 22MiB", "at least 28MiB");
+    broken_at(
+        12,
+        "512MiB",
+        "22MiB",
+        "Image with its initrd and device tree doesn't fit the guest's memory of 22MiB",
+        "at least 24MiB",
+    );
+    broken_at(21, "16MiB", "2MiB", "elf with its device tree doesn't fit", "at least 4MiB");
     broken(
         "image = \"freertos.elf\"",
         "initrd = \"initrd\"\nimage = \"freertos.elf\"",

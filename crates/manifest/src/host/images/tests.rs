@@ -44,21 +44,21 @@ const BASE: u64 = GUEST_MEMORY_BASE;
 const MEMORY: u64 = 2 << 20;
 
 fn elf_problem(bytes: &[u8]) -> String {
-    elf_fits(bytes, MEMORY).unwrap_err().what
+    elf_end(bytes, MEMORY).unwrap_err().what
 }
 
 #[test]
 fn good_images_pass() {
-    assert_eq!(linux_end(&linux_image(0x20_0000, 0x100_0000)), Ok(0x120_0000));
+    assert_eq!(linux_end(&linux_image(0x20_0000, 0x100_0000), 0), Ok(BASE + 0x120_0000));
     assert_eq!(
-        elf_fits(&elf_file(BASE, &[(BASE, 0x1000), (BASE + 0x1000, MEMORY - 0x1000)]), MEMORY),
-        Ok(())
+        elf_end(&elf_file(BASE, &[(BASE, 0x1000), (BASE + 0x1000, MEMORY - 0x1000)]), MEMORY),
+        Ok(BASE + MEMORY)
     );
 }
 
 #[test]
 fn other_files_are_recognised() {
-    let found = |bytes: &[u8]| linux_end(bytes).unwrap_err().what;
+    let found = |bytes: &[u8]| linux_end(bytes, 0).unwrap_err().what;
     assert_eq!(found(b"\x1f\x8b\x08"), "is not a Linux Image but gzip-compressed data");
     assert_eq!(found(&elf_file(BASE, &[])), "is not a Linux Image but an ELF file");
     assert_eq!(found(b"short"), "is not a Linux Image but a file too short for its header");
@@ -71,7 +71,7 @@ fn other_files_are_recognised() {
     assert_eq!(found(&big), "is not a Linux Image but one for a big-endian CPU");
     assert!(found(&linux_image(u64::MAX, 2)).contains("damaged"));
 
-    let image = elf_fits(&linux_image(0, 1), MEMORY).unwrap_err();
+    let image = elf_end(&linux_image(0, 1), MEMORY).unwrap_err();
     assert_eq!(image.help, "this is a Linux Image: set kind = \"linux\"");
     assert_eq!(elf_problem(b"#!/bin/sh"), "is not an ELF file");
 }
@@ -111,7 +111,7 @@ fn segments_must_fit() {
 proptest! {
     #[test]
     fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = (linux_end(&bytes), elf_fits(&bytes, MEMORY));
+        let _ = (linux_end(&bytes, 0), elf_end(&bytes, MEMORY));
     }
 
     #[test]
@@ -120,6 +120,6 @@ proptest! {
         for (at, value) in changes {
             bytes[at] = value;
         }
-        let _ = elf_fits(&bytes, MEMORY);
+        let _ = elf_end(&bytes, MEMORY);
     }
 }

@@ -1,6 +1,8 @@
 //! Rules that concern one guest alone.
 use super::BoardView;
-use crate::config::{GUEST_MEMORY_ALIGN, Guest, Kind, MAX_VCPUS, PRIORITIES, Payload, Vcpu};
+use crate::config::{
+    GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, Guest, Kind, MAX_VCPUS, PRIORITIES, Payload, Vcpu,
+};
 use crate::host::{
     GuestPaths,
     findings::Finding,
@@ -9,6 +11,7 @@ use crate::host::{
     schema::GuestDraft,
     units::show_size,
 };
+use crate::layout::Layout;
 use std::{
     fs::File,
     io::{self, Read},
@@ -19,9 +22,6 @@ use std::{
 const MAX_NAME: usize = 16;
 /// Longest command line. Linux on RISC-V has 1024 bytes for it, with the NUL (COMMAND_LINE_SIZE).
 const MAX_ARGS: usize = 1023;
-/// Room behind a Linux kernel for its device tree and the alignment of its RAM disk.
-const LINUX_EXTRAS: u64 = 4 << 20;
-
 /// Checks one guest. Returns it if nothing is missing.
 pub fn check(
     draft: &GuestDraft,
@@ -229,25 +229,29 @@ fn check_image(
         );
     }
     let (Some(entry), Some(image), Some(memory)) = (&draft.image, image, memory) else { return };
-    let problem = match kind.value {
-        Kind::Elf => read_all(image).and_then(|file| images::elf_fits(&file, memory)),
-        Kind::Linux => read_start(image).and_then(|start| images::linux_end(&start)).and_then(|end| {
-            let initrd = initrd.map_or(0, |initrd| initrd.len);
-            let needed = end.max(image.len).saturating_add(initrd).saturating_add(LINUX_EXTRAS);
-            if needed <= memory {
-                return Ok(());
-            }
-            let needed = show_size(needed.div_ceil(GUEST_MEMORY_ALIGN).saturating_mul(GUEST_MEMORY_ALIGN));
-            Err(images::Problem {
-                what: format!("and its initrd don't fit the guest's memory of {}", show_size(memory)),
-                help: format!("give the guest at least {needed}"),
-            })
-        }),
+    let end = match kind.value {
+        Kind::Elf => read_all(image).and_then(|file| images::elf_end(&file, memory)),
+        Kind::Linux => read_start(image).and_then(|start| images::linux_end(&start, image.len)),
     };
-    if let Err(problem) = problem {
+    if let Err(problem) = end.and_then(|end| check_room(end, initrd, memory)) {
         let message = format!("{} {}", image.path.display(), problem.what);
         findings.push(Finding::at(entry.span.clone(), message).help(problem.help));
     }
+}
+
+/// Image, RAM disk and device tree must fit the guest's memory.
+fn check_room(image_end: u64, initrd: Option<&Opened>, memory: u64) -> Result<(), images::Problem> {
+    let layout = Layout::behind(image_end, initrd.map(|initrd| initrd.len));
+    let needed = layout.map_or(u64::MAX, |layout| layout.tree.end - GUEST_MEMORY_BASE);
+    if needed <= memory {
+        return Ok(());
+    }
+    let parts = if initrd.is_some() { "initrd and device tree" } else { "device tree" };
+    let needed = show_size(needed.div_ceil(GUEST_MEMORY_ALIGN).saturating_mul(GUEST_MEMORY_ALIGN));
+    Err(images::Problem {
+        what: format!("with its {parts} doesn't fit the guest's memory of {}", show_size(memory)),
+        help: format!("give the guest at least {needed}"),
+    })
 }
 
 fn unreadable(error: &io::Error) -> images::Problem {
