@@ -167,7 +167,7 @@ fn required_keys_are_named() {
     broken_at(3, "machine = \"qemu-virt\"\n", "", "[board] needs the key `machine`", "qemu-virt");
     broken_at(19, "name = \"freertos\"\n", "", "[[guest]] needs the key `name`", "e.g. name =");
     broken_at(19, "image = \"freertos.elf\"\n", "", "needs the key `image`", "e.g. image =");
-    assert_eq!(errors("[[guest]]\nname='a'\nkind='elf'\nimage='freertos.elf'\nmemory='2MiB'").len(), 1);
+    assert_eq!(errors("[[guest]]\nname='a'\nkind='elf'\nimage='freertos.elf'\nmemory='4MiB'").len(), 1);
     assert_eq!(
         errors("[board]\nmachine='qemu-virt'\nharts=1\nmemory='1GiB'"),
         ["1: the manifest has no guest / add a [[guest]]"]
@@ -219,7 +219,7 @@ fn vcpus_harts_and_priorities_are_in_range() {
     assert_eq!(errors(&background).len(), 1);
     assert!(errors(&background)[0].contains("nothing to wait for"));
     let many: String = (0..17)
-        .map(|index| format!("[[guest]]\nname='g{index}'\nkind='elf'\nimage='freertos.elf'\nmemory='2MiB'\n"))
+        .map(|index| format!("[[guest]]\nname='g{index}'\nkind='elf'\nimage='freertos.elf'\nmemory='4MiB'\n"))
         .collect();
     let found = errors(&format!("[board]\nmachine='qemu-virt'\nharts=4\nmemory='2GiB'\n{many}"));
     assert_eq!(found, ["85: 17 guests are too many / at most 16"]);
@@ -248,7 +248,7 @@ fn images_must_be_what_they_should_be() {
         "Image with its initrd and device tree doesn't fit the guest's memory of 22MiB",
         "at least 24MiB",
     );
-    broken_at(21, "16MiB", "2MiB", "elf with its device tree doesn't fit", "at least 4MiB");
+    broken_at(22, "16MiB", "2MiB", "elf with its device tree doesn't fit", "at least 4MiB");
     broken(
         "image = \"freertos.elf\"",
         "initrd = \"initrd\"\nimage = \"freertos.elf\"",
