@@ -1,0 +1,6 @@
+//! What a host tool does with traces: read them out of memory, and write them for the Perfetto UI.
+
+pub mod perfetto;
+mod read;
+
+pub use read::{CoreTrace, ReadError, Stamped, Trace, read};
