@@ -272,7 +272,8 @@ bool schedule_idle_hook(CPUState *cpu)
         harts[turn].halted = true;
         if (next_in_round() == NOBODY) end_round();
     }
-    while (!finished && all_idle()) {
+    /* The main thread waits for the lock meanwhile, but SIGTERM's handler leaves its request without it. */
+    while (!run_has_ended() && all_idle()) {
         end_round();
         int64_t event = clock_next_event();
         if (finished || event < 0 || !all_idle()) break; /* no event: only the outside world can wake a hart */

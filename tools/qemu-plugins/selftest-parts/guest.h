@@ -8,9 +8,9 @@
 
 enum {
     MAX_HARTS = 16,
-    NS_PER_TICK = 100, /* `time` of QEMU's virt machine counts at 10 MHz */
     SBI_PUTCHAR = 0x01,
     SBI_HSM = 0x48534d, /* function 0: hart_start */
+    SBI_IPI = 0x735049, /* function 0: send_ipi */
     SBI_SRST = 0x53525354, /* function 0: system_reset, type 0: shutdown */
 };
 
@@ -30,6 +30,13 @@ static inline uint64_t read_time(void)
     uint64_t time;
     __asm__ volatile("rdtime %0" : "=r"(time)::"memory");
     return time;
+}
+
+/* Knuth's MMIX generator; 31 good bits. */
+static inline uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
 }
 
 static inline void print(const char *text)

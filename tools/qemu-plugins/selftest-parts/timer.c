@@ -41,8 +41,7 @@ static void measure(long hart)
     set_timer(UINT64_MAX);
     __asm__ volatile("csrs sie, %0\n csrs sstatus, %1" ::"r"(SIE_STIE), "r"(SSTATUS_SIE));
     for (int i = 0; i < TIMERS; i++) {
-        random = random * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX generator */
-        uint64_t bits = random >> 33;
+        uint64_t bits = next_random(&random);
         harts[hart].far = i & 1;
         harts[hart].fired = 0;
         harts[hart].deadline = read_time() + (harts[hart].far ? 20 + bits % FAR_TICKS : 2 + bits % NEAR_TICKS);
