@@ -1,4 +1,4 @@
-//! One bootable image: the hypervisor, flattened, and behind it the [blob](ainori_manifest::blob) with the system and
+//! One bootable image: the hypervisor, flattened, and behind it the [blob] with the system and
 //! its guests. A boot loader needs to know nothing of its parts: it is one RISC-V `Image` (as Linux is).
 mod kernel;
 
@@ -55,6 +55,3 @@ pub fn build(manifest: &Manifest, kernel: Kernel) -> Result<Image> {
     let sizes = Sizes { sections: kernel.sections, payload: payload.len(), image: bytes.len() };
     Ok(Image { bytes, sizes })
 }
-
-#[cfg(test)]
-mod tests;

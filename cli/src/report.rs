@@ -5,6 +5,9 @@ use ainori_report::{Board, CoreStats, End, StopReason, Stopped, VcpuStats};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// Stands for a mark where lines have none.
+pub const FIRMWARE: &str = "firmware";
+
 /// Everything that is known after a run. As JSON it is the same for the same run, but for [`Self::host`].
 #[derive(Debug, Clone, Serialize)]
 pub struct RunReport {
@@ -26,10 +29,27 @@ pub struct RunReport {
     pub cores: Vec<CoreStats>,
     /// The end, if the hypervisor came to it.
     pub end: Option<End>,
-    /// Last lines of each console by mark (`firmware` for lines without one), if the run was not good.
+    /// Last lines of consoles by mark (`firmware` for lines without one): those that may tell why a run was not good.
     pub console: BTreeMap<String, Vec<String>>,
     /// What depends on the computer that QEMU ran on.
     pub host: Host,
+}
+
+impl RunReport {
+    /// Leaves only those consoles that may tell why the run was not good.
+    pub fn keep_telling_consoles(&mut self) {
+        let guests = &self.guests;
+        let booted = self.board.is_some();
+        match self.outcome {
+            Outcome::Good => self.console.clear(),
+            Outcome::GuestFailed => {
+                self.console
+                    .retain(|mark, _| guests.iter().any(|guest| guest.name == *mark && !guest.is_good()));
+            }
+            _ if booted => drop(self.console.remove(FIRMWARE)),
+            _ => {}
+        }
+    }
 }
 
 /// How a run went.

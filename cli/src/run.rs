@@ -161,9 +161,7 @@ pub fn run(options: &Options) -> Result<RunReport> {
     };
     monitor.into_report(&mut report);
     conclude(&mut report, cause, &machine);
-    if report.outcome == Outcome::Good {
-        report.console.clear();
-    }
+    report.keep_telling_consoles();
     Ok(report)
 }
 
@@ -210,6 +208,7 @@ fn watch(options: &Options, machine: &mut Qemu, monitor: &mut Monitor, screen: &
         }
         machine.stop();
     }
+    machine.finish();
     Ok(cause)
 }
 

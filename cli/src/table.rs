@@ -6,19 +6,19 @@ mod units;
 pub use run::{faults, run};
 pub use system::{sizes, system};
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets::UTF8_HORIZONTAL_ONLY};
+use comfy_table::{CellAlignment, ContentArrangement, Table};
 use std::io::{self, IsTerminal};
 
 /// Width of tables where there is no terminal to ask.
 const DEFAULT_WIDTH: u16 = 140;
 
+/// Lines above, below and under the header: one character for each component of a table, in comfy-table's order.
+const LINES: &str = "  ── ──      ──    ";
+
 /// An empty table with a header; the columns named in `right` hold numbers.
 fn table(header: &[&str], right: &[&str]) -> Table {
     let mut table = Table::new();
-    table
-        .load_preset(UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(header);
+    table.load_preset(LINES).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
     table.set_width(width());
     for (column, name) in table.column_iter_mut().zip(header) {
         if right.contains(name) {

@@ -1,6 +1,6 @@
 //! Collects what the serial line tells.
 use crate::{
-    report::{GuestOutcome, GuestReport, Outcome, RunReport},
+    report::{FIRMWARE, GuestOutcome, GuestReport, Outcome, RunReport},
     serial::{self, Lines, Meaning, Source},
 };
 use ainori_manifest::config::System;
@@ -91,7 +91,14 @@ impl Monitor {
                 None => self.problems.push(format!("a record speaks of an unknown guest {:?}", stats.guest)),
             },
             Record::Core(stats) => self.cores.push(stats),
-            Record::End(end) => self.end = Some(end),
+            Record::End(end) => {
+                if end.console_bytes_lost != 0 {
+                    let lost = end.console_bytes_lost;
+                    self.problems
+                        .push(format!("{lost} bytes of console output were lost: guests wrote too fast"));
+                }
+                self.end = Some(end);
+            }
         }
     }
 
@@ -101,7 +108,7 @@ impl Monitor {
 
     fn mark(&self, source: Source) -> &str {
         match source {
-            Source::Unmarked => "firmware",
+            Source::Unmarked => FIRMWARE,
             Source::Hypervisor => MARK,
             Source::Guest(index) => &self.names[index],
         }
@@ -144,6 +151,3 @@ impl Monitor {
         report.console = self.tails.into_iter().map(|(mark, tail)| (mark, tail.into())).collect();
     }
 }
-
-#[cfg(test)]
-mod tests;

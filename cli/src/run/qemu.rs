@@ -133,6 +133,21 @@ impl Qemu {
         self.status.is_some()
     }
 
+    /// Waits until QEMU has ended; for when it has said all it had to say. Should it not end, it is stopped.
+    pub fn finish(&mut self) {
+        if !self.ends_within(STOP_TIME) {
+            self.stop();
+        }
+    }
+
+    fn ends_within(&mut self, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
+        while !self.poll() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.poll()
+    }
+
     /// Ends QEMU, in order if it does so in time. Returns when it has ended.
     pub fn stop(&mut self) {
         if self.poll() {
@@ -141,11 +156,7 @@ impl Qemu {
         let group = rustix::process::Pid::from_child(&self.child);
         // It fails only if QEMU has just ended, which is what is wanted.
         let _ = rustix::process::kill_process(group, rustix::process::Signal::TERM);
-        let deadline = Instant::now() + STOP_TIME;
-        while !self.poll() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        if !self.poll() {
+        if !self.ends_within(STOP_TIME) {
             let _ = self.child.kill();
             self.status = self.child.wait().ok();
             self.ended.store(true, Ordering::Release);

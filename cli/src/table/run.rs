@@ -3,20 +3,18 @@ use super::{
     table,
     units::{named, percent, time_ns},
 };
-use crate::report::{Clock, GuestOutcome, GuestReport, Outcome, RunReport};
-use ainori_report::{Fault, StopReason, Stopped};
+use crate::report::{Clock, GuestOutcome, GuestReport, RunReport};
+use ainori_report::{Fault, Latency, StopReason, Stopped};
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt::Write};
 
 /// Everything about a run that a person wants to see at its end.
 pub fn run(report: &RunReport) -> String {
     let mut text = String::new();
-    if report.outcome != Outcome::Good {
-        for (mark, lines) in report.console.iter().filter(|(_, lines)| !lines.is_empty()) {
-            let _ = writeln!(text, "Last lines of {mark}:");
-            for line in lines {
-                let _ = writeln!(text, "    {line}");
-            }
+    for (mark, lines) in &report.console {
+        let _ = writeln!(text, "Last lines of {mark}:");
+        for line in lines {
+            let _ = writeln!(text, "    {line}");
         }
     }
     let _ = writeln!(text, "{}", guests(report));
@@ -92,8 +90,18 @@ fn results(guest: &GuestReport) -> String {
 }
 
 fn vcpus(report: &RunReport) -> comfy_table::Table {
-    let numbers = ["core", "running", "dispatches", "preemptions", "migrations", "exits"];
-    let header = ["vCPU", "core", "running", "dispatches", "preemptions", "migrations", "exits", "by cause"];
+    let numbers = ["core", "running", "dispatches", "preemptions", "migrations", "interrupt delay", "exits"];
+    let header = [
+        "vCPU",
+        "core",
+        "running",
+        "dispatches",
+        "preemptions",
+        "migrations",
+        "interrupt delay",
+        "exits",
+        "by cause",
+    ];
     let mut rows = table(&header, &numbers);
     for stats in report.guests.iter().flat_map(|guest| &guest.vcpus) {
         rows.add_row([
@@ -103,11 +111,20 @@ fn vcpus(report: &RunReport) -> comfy_table::Table {
             stats.dispatches.to_string(),
             stats.preemptions.to_string(),
             stats.migrations.to_string(),
+            latency(report, &stats.latency),
             stats.exits.values().sum::<u64>().to_string(),
             counts(&stats.exits),
         ]);
     }
     rows
+}
+
+/// Mean and longest delay from an interrupt to the guest's handler.
+fn latency(report: &RunReport, latency: &Latency) -> String {
+    match latency.sum.checked_div(latency.count) {
+        Some(mean) => format!("{}, max {}", ticks(report, mean), ticks(report, latency.max)),
+        None => "-".into(),
+    }
 }
 
 fn cores(report: &RunReport) -> comfy_table::Table {

@@ -1,0 +1,80 @@
+//! `ainori check` and `ainori build` as programs: output, JSON and exit codes.
+mod support;
+
+use serde_json::Value;
+use support::Checkout;
+
+fn call(checkout: &Checkout, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = checkout.ainori(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn json(checkout: &Checkout, name: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(checkout.path(name)).unwrap()).unwrap()
+}
+
+#[test]
+fn a_good_system_is_shown() {
+    let checkout = Checkout::new(2);
+    let (code, out, err) = call(&checkout, &["check", "demo.toml", "--json", "found.json"]);
+    assert_eq!((code, &*err), (Some(0), ""));
+    assert!(out.starts_with("demo: qemu-virt with 2 harts, 1GiB (rv64), policy spumone"), "{out}");
+    assert!(out.contains("freertos") && out.contains("0→0") && out.contains("goes to linux"), "{out}");
+    let found = json(&checkout, "found.json");
+    assert_eq!((&found["ok"], &found["errors"]), (&Value::Bool(true), &Value::Array(vec![])));
+    assert_eq!(found["system"]["system"]["guests"][0]["name"], "linux");
+}
+
+#[test]
+fn errors_are_shown_with_their_lines() {
+    let checkout = Checkout::new(2);
+    let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
+    std::fs::write(checkout.path("demo.toml"), text.replace("priority", "priorit").replace("4MiB", "4MB"))
+        .unwrap();
+    let (code, out, err) = call(&checkout, &["check", "demo.toml", "--json", "found.json"]);
+    assert_eq!((code, &*out), (Some(1), ""));
+    assert!(err.contains("demo.toml has 3 errors") && err.contains("demo.toml:16:1"), "{err}");
+    let found = json(&checkout, "found.json");
+    assert_eq!(found["ok"], false);
+    let last = &found["errors"].as_array().unwrap().last().unwrap();
+    assert_eq!((&last["line"], &last["column"]), (&16.into(), &1.into()));
+    assert!(last["help"].as_str().unwrap().contains("did you mean `priority`?"));
+
+    for command in [&["run", "demo.toml"][..], &["build", "demo.toml", "-o", "x.bin"]] {
+        assert_eq!(call(&checkout, command).0, Some(1), "nothing is built or run of a wrong manifest");
+    }
+    assert!(!checkout.path("x.bin").exists());
+}
+
+#[test]
+fn an_image_is_built() {
+    let checkout = Checkout::new(2);
+    let (code, out, err) = call(&checkout, &["build", "demo.toml", "-o", "demo.bin", "--json", "sizes.json"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("text") && out.contains("payload"), "{out}");
+    let sizes = json(&checkout, "sizes.json");
+    assert_eq!(sizes["image"], std::fs::metadata(checkout.path("demo.bin")).unwrap().len());
+    assert_eq!(sizes["text"], 4096);
+}
+
+#[test]
+fn wrong_use_and_missing_parts_have_a_code_of_their_own() {
+    let checkout = Checkout::new(2);
+    assert_eq!(call(&checkout, &["check"]).0, Some(2));
+    assert_eq!(call(&checkout, &["run", "demo.toml", "--q", "250"]).0, Some(2));
+    let (code, _, err) = call(&checkout, &["build", "demo.toml", "-o", "x.bin", "--kernel", "none.elf"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("none.elf can't be read"), "{err}");
+    assert_eq!(call(&checkout, &["check", "none.toml"]).0, Some(1));
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let checkout = Checkout::new(1);
+    for command in ["check", "build", "run"] {
+        let (code, out, _) = call(&checkout, &[command, "--help"]);
+        assert_eq!(code, Some(0));
+        assert!(out.contains("Examples:") && out.contains("Exit code:"), "{out}");
+    }
+}

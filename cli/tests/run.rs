@@ -1,0 +1,235 @@
+//! `ainori run` from beginning to end, with a recorded serial line in the place of QEMU.
+mod support;
+
+use serde_json::Value;
+use std::{
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+use support::Checkout;
+
+const VERSION: &str = "10.0.2 (Debian 1:10.0.2)";
+
+/// Runs to the end and returns exit code, stdout, stderr, and the JSON report.
+fn run(checkout: &Checkout, arguments: &[&str]) -> (Option<i32>, String, String, Value) {
+    let all: Vec<&str> =
+        ["run", "demo.toml", "--json", "report.json"].iter().chain(arguments).copied().collect();
+    let output: Output = checkout.ainori(&all).stdin(Stdio::null()).output().unwrap();
+    let json = std::fs::read_to_string(checkout.path("report.json")).unwrap_or("null".into());
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr), serde_json::from_str(&json).unwrap())
+}
+
+fn played(script: &str, arguments: &[&str]) -> (Option<i32>, String, String, Value) {
+    let checkout = Checkout::new(2);
+    checkout.fake_qemu(VERSION, script);
+    run(&checkout, arguments)
+}
+
+#[test]
+fn a_good_run_ends_with_zero_and_tells_everything() {
+    let (code, out, err, report) = played("cat $recorded/good.txt", &[]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.contains("   linux| Linux 6.12"), "guests are shown: {out}");
+    assert!(!out.contains("OpenSBI") && !out.contains("@re"), "banner and records are not: {out}");
+    assert!(
+        out.contains("hackbench: 310 ms") && out.contains("delay: min 1.2 us, mean 1.24 us, max 2.3 us"),
+        "{out}"
+    );
+    assert!(!out.contains("4999"), "histograms are not for people: {out}");
+    assert!(out.contains("timer 5000, sbi-ipi 12"), "most frequent first: {out}");
+    assert!(out.contains("3 us, max 5 us"), "mean and longest interrupt delay: {out}");
+    assert!(out.contains("say nothing about speed"), "{out}");
+    assert!(!out.contains('\u{1b}'), "no colours where there is no terminal");
+
+    assert_eq!(report["outcome"], "good");
+    assert_eq!(report["qemu"], VERSION);
+    assert_eq!(report["clock"]["mode"], "host");
+    assert_eq!(report["guests"][0]["outcome"], "done");
+    assert_eq!(report["guests"][0]["stopped"]["reason"], "reboot");
+    assert_eq!(report["guests"][1]["results"][1]["hist"], "delay_ns");
+    assert_eq!(report["guests"][1]["vcpus"][0]["exits"]["wfi"], 5000);
+    assert_eq!(report["cores"][0]["core"], 0, "cores are in order");
+    assert_eq!(report["end"]["time"], 61_000_000);
+}
+
+#[test]
+fn more_and_less_can_be_shown() {
+    let (_, out, ..) = played("cat $recorded/good.txt", &["--verbose"]);
+    assert!(out.contains("OpenSBI") && out.contains("@record"), "{out}");
+    let (_, out, ..) = played("cat $recorded/good.txt", &["--quiet"]);
+    assert!(!out.contains("linux| ") && out.contains("hackbench: 310 ms"), "{out}");
+}
+
+#[test]
+fn a_fault_is_reported_and_fails_the_run() {
+    let (code, out, _, report) = played("cat $recorded/fault.txt", &[]);
+    assert_eq!(code, Some(1));
+    for text in [
+        "Fault of linux.0: store to guest-physical address that is not the guest's",
+        "pc           0x0000000080200010",
+        "cause        23 (store guest-page fault)",
+        "address      0x0000000000000010",
+        "instruction  00b52023",
+        "time         300 ms",
+        "sp 0000000000000002",
+        "vsstatus 0000000200000000",
+        "Last lines of linux:",
+    ] {
+        assert!(out.contains(text), "{text:?} is missing in {out}");
+    }
+    assert!(!out.contains("Last lines of freertos"), "it did its job");
+    assert_eq!(report["outcome"], "guest-failed");
+    assert_eq!(report["guests"][0]["outcome"], "faulted");
+    assert_eq!(report["guests"][1]["outcome"], "done");
+}
+
+#[test]
+fn a_guest_in_the_background_spoils_nothing() {
+    let checkout = Checkout::new(2);
+    let manifest = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
+    let manifest = manifest.replace("image = \"Image\"", "image = \"Image\"\nbackground = true");
+    std::fs::write(checkout.path("demo.toml"), manifest).unwrap();
+    checkout.fake_qemu(VERSION, "cat $recorded/fault.txt");
+    let (code, out, ..) = run(&checkout, &[]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.contains("faulted (background)") && out.contains("Fault of linux.0"), "{out}");
+}
+
+#[test]
+fn a_result_that_is_not_ok_fails_the_run() {
+    let (code, _, _, report) = played("sed 's/\"ok\":true/\"ok\":false/' $recorded/good.txt", &[]);
+    assert_eq!(code, Some(1));
+    assert_eq!(report["guests"][1]["outcome"], "failed");
+}
+
+#[test]
+fn a_guest_that_never_stopped_fails_the_run() {
+    let (code, out, _, report) = played("grep -v '\"stopped\",\"guest\":\"linux\"' $recorded/good.txt", &[]);
+    assert_eq!(code, Some(1));
+    assert!(out.contains("linux had not stopped when the hypervisor ended"), "{out}");
+    assert_eq!(report["guests"][0]["outcome"], "running");
+}
+
+#[test]
+fn a_damaged_line_is_told_and_does_not_stop_the_run() {
+    let (code, out, ..) = played("sed 's/\"boot_s\":0.82,/\"boot_s\":/' $recorded/good.txt", &[]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("Problem: a line of linux can't be read"), "{out}");
+}
+
+#[test]
+fn lost_output_is_told() {
+    let (_, out, ..) = played("sed 's/bytes_lost\":0/bytes_lost\":17/' $recorded/good.txt", &[]);
+    assert!(out.contains("17 bytes of console output were lost"), "{out}");
+}
+
+#[test]
+fn a_panic_ends_the_run_though_qemu_goes_on() {
+    let (code, out, _, report) = played("cat $recorded/panic.txt; exec sleep 60", &[]);
+    assert_eq!(code, Some(3));
+    assert!(out.contains("Problem: the hypervisor panicked: at kernel/src/main.rs:1: it broke"), "{out}");
+    assert!(out.contains("Last lines of freertos:") && !out.contains("Last lines of firmware"), "{out}");
+    assert_eq!(report["outcome"], "panic");
+}
+
+#[test]
+fn an_early_end_of_qemu_is_told_with_its_words() {
+    let (code, out, _, report) = played("head -3 $recorded/good.txt; echo no such machine >&2; exit 7", &[]);
+    assert_eq!(code, Some(3));
+    assert!(out.contains("QEMU ended (exit status: 7)") && out.contains("no such machine"), "{out}");
+    assert!(out.contains("Last lines of firmware:") && out.contains("OpenSBI v1.5"), "{out}");
+    assert_eq!(report["outcome"], "qemu-died");
+}
+
+#[test]
+fn a_time_limit_holds_even_if_qemu_does_not_obey() {
+    let started = Instant::now();
+    let script = "trap '' TERM; head -6 $recorded/good.txt; while :; do sleep 1; done";
+    let (code, out, _, report) = played(script, &["--timeout", "1"]);
+    assert_eq!(code, Some(3));
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert!(out.contains("demo: stopped at the time limit."), "{out}");
+    assert_eq!(report["outcome"], "time-limit");
+}
+
+#[test]
+fn an_interrupt_ends_qemu_and_shows_what_is_known() {
+    let checkout = Checkout::new(2);
+    checkout.fake_qemu(VERSION, "echo $$ > pid; head -10 $recorded/good.txt; exec sleep 60");
+    let program =
+        checkout.ainori(&["run", "demo.toml"]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let started = Instant::now();
+    while !checkout.path("pid").exists() {
+        assert!(started.elapsed() < Duration::from_secs(20), "QEMU was not started");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let pid = std::fs::read_to_string(checkout.path("pid")).unwrap();
+    let interrupt = Command::new("kill").args(["-INT", &program.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    let output = program.wait_with_output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{out}");
+    assert!(out.contains("demo: interrupted.") && out.contains("periods: 5000"), "{out}");
+    let alive = Command::new("kill").args(["-0", pid.trim()]).stderr(Stdio::null()).status().unwrap();
+    assert!(!alive.success(), "QEMU is gone");
+}
+
+#[test]
+fn the_lockstep_clock_must_be_sound() {
+    let play = |last_line: &str| {
+        let checkout = Checkout::new(2);
+        std::fs::create_dir_all(checkout.path(".cache/plugins")).unwrap();
+        std::fs::write(checkout.path(".cache/plugins/lockstep.so"), "").unwrap();
+        checkout.fake_qemu(
+            VERSION,
+            &format!("cat $recorded/good.txt > $serial; echo '{last_line}' >&2; echo \"$@\" > arguments"),
+        );
+        let result = run(&checkout, &["--clock", "lockstep", "--q", "241"]);
+        (result, std::fs::read_to_string(checkout.path("arguments")).unwrap())
+    };
+    let ((code, out, _, report), arguments) = play("lockstep: T=1 q=241 ns=4 stuck=0 hash=00ff");
+    assert_eq!(code, Some(0), "{out}");
+    assert_eq!(
+        report["clock"],
+        serde_json::json!({"mode": "lockstep", "q": 241, "ns": 4, "stuck": 0, "hash": "00ff"})
+    );
+    assert!(
+        arguments.contains("-accel tcg,thread=single") && arguments.contains("lockstep.so,q=241,ns=4"),
+        "{arguments}"
+    );
+    assert!(arguments.contains("-seed 1 -rtc base=2025-01-01,clock=vm"), "{arguments}");
+
+    let ((code, out, _, report), _) = play("lockstep: T=1 stuck=2 hash=00ff");
+    assert_eq!(code, Some(3));
+    assert!(out.contains("the lockstep clock was stuck 2 times"), "{out}");
+    assert_eq!(report["outcome"], "clock-invalid");
+
+    let ((code, ..), _) = play("nothing of the kind");
+    assert_eq!(code, Some(3));
+}
+
+#[test]
+fn icount_needs_one_hart() {
+    let (code, _, err, _) = played("exit 1", &["--clock", "icount"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("counts the instructions of one hart") && err.contains("lockstep"), "{err}");
+
+    let checkout = Checkout::new(1);
+    checkout.fake_qemu(VERSION, "cat $recorded/good.txt > $serial; echo \"$@\" > arguments");
+    let (code, ..) = run(&checkout, &["--clock", "icount", "--record-dir", "kept"]);
+    assert_eq!(code, Some(0));
+    let arguments = std::fs::read_to_string(checkout.path("arguments")).unwrap();
+    assert!(arguments.contains("-icount shift=2,sleep=off,rr=record,rrfile=kept/replay.bin"), "{arguments}");
+    assert!(checkout.path("kept/serial.log").exists() && checkout.path("kept/command.txt").exists());
+}
+
+#[test]
+fn an_old_or_missing_qemu_is_told() {
+    let checkout = Checkout::new(1);
+    checkout.fake_qemu("7.2.0", "exit 1");
+    let (code, _, err, _) = run(&checkout, &[]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("has version 7.2.0, but 10.0 or later is needed"), "{err}");
+}
