@@ -3,7 +3,7 @@ use super::{
     images::tests::{elf_file, linux_image},
     *,
 };
-use crate::config::{GUEST_MEMORY_BASE, Kind, Policy, Vcpu};
+use crate::config::{GUEST_MEMORY_BASE, Kind, MAX_VCPUS, Policy, Vcpu};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -208,9 +208,12 @@ fn names_are_unique_and_plain() {
 fn vcpus_harts_and_priorities_are_in_range() {
     broken("harts = [1]", "harts = [4]", "hart 4 is not on the board", "harts 0 to 3");
     broken("harts = [1]", "harts = []", "at least one hart", "all harts");
-    broken("vcpus = 4", "vcpus = 0", "can't have 0 vCPUs", "from 1 to 64");
-    broken("vcpus = 4", "vcpus = 65", "can't have 65 vCPUs", "from 1 to 64");
-    broken_at(19, "vcpus = 4", "vcpus = 64", "the system has 65 vCPUs", "at most 64");
+    let most = format!("from 1 to {MAX_VCPUS}");
+    broken("vcpus = 4", "vcpus = 0", "can't have 0 vCPUs", &most);
+    broken("vcpus = 4", "vcpus = 65", "can't have 65 vCPUs", &most);
+    // With the one of the other guest it is one too many.
+    let (vcpus, sum) = (format!("vcpus = {MAX_VCPUS}"), format!("the system has {} vCPUs", MAX_VCPUS + 1));
+    broken_at(19, "vcpus = 4", &vcpus, &sum, &format!("at most {MAX_VCPUS}"));
     broken("priority = 10", "priority = 32", "no priority 32", "from 0 to 31");
     broken("priority = 10", "priority = 256", "no priority 256", "from 0 to 31");
     broken("console=ttyS0", &"a".repeat(1024), "have 1024 bytes", "at most 1023");
@@ -333,7 +336,7 @@ proptest! {
     }
 
     #[test]
-    fn valid_numbers_make_a_valid_system(harts in 1u32..=16, vcpus in 1u32..=63, priority in 0u8..32, quantum in 100u32..10_000_000) {
+    fn valid_numbers_make_a_valid_system(harts in 1u32..=16, vcpus in 1u32..MAX_VCPUS as u32, priority in 0u8..32, quantum in 100u32..10_000_000) {
         let text = GOOD
             .replace("harts = 4", &format!("harts = {harts}"))
             .replace("harts = [0, 1, 2, 3]\n", "")
