@@ -6,16 +6,17 @@ use ainori_mailbox::Mailboxes;
 use ainori_manifest::blob;
 use ainori_manifest::config::{self, GUEST_MEMORY_BASE, MAX_GUESTS, MAX_HARTS, System};
 use ainori_sched::{Class, Policy, Scheduler, VcpuId};
+use ainori_trace::{Mask, Ring};
 use fdt::Fdt;
 
-use crate::arch::hart::{self, Features};
-use crate::arch::gstage::{GuestTable, LARGE_PAGE, Rights};
-use crate::arch::start::start_secondary;
 use crate::arch::firmware;
+use crate::arch::gstage::{GuestTable, LARGE_PAGE, Rights};
+use crate::arch::hart::{self, Features};
+use crate::arch::start::start_secondary;
+use crate::chip::Board;
 use crate::chip::board::{Device, Error};
 use crate::chip::plic::Plic;
 use crate::chip::uart::Uart;
-use crate::chip::Board;
 use crate::console::{Console, Log};
 use crate::cpu::irq::{HOUSEKEEPING_LEVEL, level};
 use crate::cpu::{Cpu, Machine, SourceOwner};
@@ -52,7 +53,10 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     let mut count = 0;
     for range in Board::reserved_of(&tree).chain(fixed) {
         let Some(slot) = reserved.get_mut(count) else {
-            refuse(format_args!("the firmware's device tree reserves more than {} ranges of memory", reserved.len()))
+            refuse(format_args!(
+                "the firmware's device tree reserves more than {} ranges of memory",
+                reserved.len()
+            ))
         };
         *slot = range;
         count += 1;
@@ -77,7 +81,8 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     if firmware::version() < SBI_2_0 {
         refuse(format_args!("the firmware's SBI is older than 2.0: OpenSBI 1.4 or newer is needed"));
     }
-    let system = blob::decode(blob).unwrap_or_else(|error| refuse(format_args!("the system after the kernel's image: {error}")));
+    let system = blob::decode(blob)
+        .unwrap_or_else(|error| refuse(format_args!("the system after the kernel's image: {error}")));
     let cpus = build(&tree, board, system, blob);
     start(cpus, boot_hart, free.start)
 }
@@ -90,12 +95,14 @@ fn find_blob(tree: &Fdt<'_>) -> &'static [u8] {
     let rest = unsafe { core::slice::from_raw_parts(start as *const u8, (end - start) as usize) };
     match blob::length(rest) {
         Ok(length) => &rest[..length],
-        Err(error) => refuse(format_args!("there is no system after the kernel's image ({error}): make one with `ainori build`")),
+        Err(error) => refuse(format_args!(
+            "there is no system after the kernel's image ({error}): make one with `ainori build`"
+        )),
     }
 }
 
 /// Makes everything that the cores share, and the cores.
-fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> Vec<Box<Cpu>> {
+fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static mut [Cpu] {
     let features = Features::probe(&board.isa);
     let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();
     let core_of = |hart: u32| harts.iter().position(|&id| id == u64::from(hart));
@@ -113,7 +120,12 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> Vec<Box<C
         let first = vcpus.len() as u8;
         for (hart, vcpu) in config.vcpus.iter().enumerate() {
             let Some(home) = core_of(vcpu.home) else {
-                refuse(format_args!("guest `{}` wants hart {}, but this board has {}", config.name, vcpu.home, board.hart_names()))
+                refuse(format_args!(
+                    "guest `{}` wants hart {}, but this board has {}",
+                    config.name,
+                    vcpu.home,
+                    board.hart_names()
+                ))
             };
             let class = Class { priority: config.priority, guest: guest_index };
             vcpus.push(Vcpu::new(guest_index, hart as u32, class, home as u32));
@@ -131,7 +143,12 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> Vec<Box<C
 
     // The serial port is served by the core with the least urgent work.
     let urgency = |core: usize| {
-        vcpus.iter().zip(&homes).filter(|(_, home)| **home == core).map(|(vcpu, _)| vcpu.class.priority + 1).max()
+        vcpus
+            .iter()
+            .zip(&homes)
+            .filter(|(_, home)| **home == core)
+            .map(|(vcpu, _)| vcpu.class.priority + 1)
+            .max()
     };
     let console_core = (0..harts.len()).min_by_key(|&core| urgency(core)).unwrap_or(0) as u32;
 
@@ -140,7 +157,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> Vec<Box<C
         guests: guests.into_boxed_slice(),
         vcpus: vcpus.into_boxed_slice(),
         harts: harts.into_boxed_slice(),
-        mail: Mailboxes::new(),
+        mail: Box::new(Mailboxes::new()),
         log: Log::new(),
         console_core,
         console_input: system.console_input,
@@ -154,13 +171,15 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> Vec<Box<C
         board,
     }));
 
-    let mut cpus: Vec<Box<Cpu>> = (0..machine.harts.len() as u32)
+    let cpus: &'static mut [Cpu] = (0..machine.harts.len() as u32)
         .map(|id| {
             let console = (id == console_core).then(|| Console::new(port(&machine.board)));
             let context = machine.board.harts[id as usize].plic_context;
-            Box::new(Cpu::new(id, machine, Scheduler::new(policy), context, console))
+            let trace = trace_ring(machine, id, &system.trace);
+            Cpu::new(id, machine, Scheduler::new(policy), context, console, trace)
         })
-        .collect();
+        .collect::<Vec<_>>()
+        .leak();
     for guest in &machine.guests {
         let entry = load(guest, machine, blob);
         for id in guest.vcpus().map(VcpuId) {
@@ -177,6 +196,17 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> Vec<Box<C
     cpus
 }
 
+fn trace_ring(machine: &Machine, core: u32, trace: &config::Trace) -> Ring<'static> {
+    if trace.records == 0 {
+        return Ring::disabled();
+    }
+    let memory = vec![[0; 2]; Ring::slots(trace.records as usize)].leak();
+    let hart = machine.harts[core as usize];
+    Ring::new(memory, u64::from(core), hart, machine.board.timebase_hz, Mask(trace.mask)).unwrap_or_else(
+        || refuse(format_args!("a trace ring of {} records: not a power of two", trace.records)),
+    )
+}
+
 fn port(board: &Board) -> Option<Uart> {
     // SAFETY: the board says that a 16550A is there. The firmware may still write to it, which does no harm.
     board.uart.map(|(base, shift, _)| unsafe { Uart::new(base, shift) })
@@ -186,7 +216,10 @@ fn port(board: &Board) -> Option<Uart> {
 fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8) -> Guest {
     let name = &config.name;
     let Some(memory) = memory::take_for_guest(config.memory, LARGE_PAGE) else {
-        refuse(format_args!("not enough memory on this board for guest `{name}` ({} MiB)", config.memory >> 20))
+        refuse(format_args!(
+            "not enough memory on this board for guest `{name}` ({} MiB)",
+            config.memory >> 20
+        ))
     };
     let mut table = GuestTable::new();
     table.map(GuestPhysical(GUEST_MEMORY_BASE), memory, config.memory, Rights::Memory);
@@ -200,8 +233,9 @@ fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8) -> G
 }
 
 fn device(tree: &Fdt<'_>, guest: &str, path: &str) -> Device {
-    Board::device(tree, path)
-        .unwrap_or_else(|| refuse(format_args!("guest `{guest}` wants device `{path}`, which this board doesn't have")))
+    Board::device(tree, path).unwrap_or_else(|| {
+        refuse(format_args!("guest `{guest}` wants device `{path}`, which this board doesn't have"))
+    })
 }
 
 struct Entry {
@@ -222,34 +256,24 @@ fn load(guest: &Guest, machine: &Machine, blob: &[u8]) -> Entry {
 }
 
 /// Starts all cores. From here on nothing is allocated.
-fn start(cpus: Vec<Box<Cpu>>, boot_hart: u64, heap: u64) -> ! {
+fn start(cpus: &'static mut [Cpu], boot_hart: u64, heap: u64) -> ! {
     let machine = cpus[0].machine;
     route_interrupts(machine);
-    let mut own = None;
-    let others: Vec<*mut Cpu> = cpus
-        .into_iter()
-        .filter_map(|cpu| {
-            let cpu = Box::leak(cpu);
-            if cpu.hart == boot_hart {
-                own = Some(cpu);
-                return None;
-            }
-            Some(core::ptr::from_mut(cpu))
-        })
-        .collect();
+    let Some(own) = cpus.iter().position(|cpu| cpu.hart == boot_hart) else {
+        let harts = machine.board.hart_names();
+        refuse(format_args!("the boot hart {boot_hart} is not among the harts of the board: {harts}"))
+    };
     let end = memory::seal();
     report::board(machine, end - heap + image().size());
-    for cpu in others {
-        // SAFETY: the core has not been started, so nobody else looks at it.
-        let hart = unsafe { (*cpu).hart };
-        if let Err(error) = firmware::hart_start(hart, start_secondary as *const () as u64, cpu as u64) {
+    for (_, cpu) in cpus.iter_mut().enumerate().filter(|(index, _)| *index != own) {
+        let hart = cpu.hart;
+        if let Err(error) =
+            firmware::hart_start(hart, start_secondary as *const () as u64, &raw mut *cpu as u64)
+        {
             refuse(format_args!("hart {hart} does not start: SBI error {}", error.0));
         }
     }
-    match own {
-        Some(cpu) => secondary(cpu),
-        None => refuse(format_args!("the boot hart {boot_hart} is not among the harts of the board: {}", machine.board.hart_names())),
-    }
+    secondary(&mut cpus[own])
 }
 
 fn route_interrupts(machine: &Machine) {

@@ -218,7 +218,8 @@ impl Console {
             self.stale_since = None;
             return Some(index);
         }
-        let Some(partial) = (0..CHANNELS).find(|&i| channels(i).is_some_and(|channel| channel.waiting() > 0)) else {
+        let Some(partial) = (0..CHANNELS).find(|&i| channels(i).is_some_and(|channel| channel.waiting() > 0))
+        else {
             self.stale_since = None;
             return None;
         };

@@ -32,7 +32,10 @@ pub fn largest_free(memory: impl Iterator<Item = Range>, reserved: &[Range]) -> 
     for region in memory {
         // The free parts of a region start at its beginning or at the end of something reserved.
         for start in reserved.iter().map(|r| r.end).chain([region.start]) {
-            if start < region.start || start >= region.end || reserved.iter().any(|r| r.start <= start && start < r.end) {
+            if start < region.start
+                || start >= region.end
+                || reserved.iter().any(|r| r.start <= start && start < r.end)
+            {
                 continue;
             }
             let end = reserved.iter().map(|r| r.start).filter(|&s| s > start).fold(region.end, u64::min);
@@ -92,7 +95,10 @@ unsafe impl GlobalAlloc for BootAllocator {
         loop {
             let start = bottom.next_multiple_of(layout.align());
             let end = start + layout.size();
-            assert!(end <= self.top.load(Ordering::Relaxed), "out of memory at boot: give the guests less in the manifest");
+            assert!(
+                end <= self.top.load(Ordering::Relaxed),
+                "out of memory at boot: give the guests less in the manifest"
+            );
             match self.bottom.compare_exchange_weak(bottom, end, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return start as *mut u8,
                 Err(now) => bottom = now,

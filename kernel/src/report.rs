@@ -2,8 +2,10 @@
 //! `ainori-report`; here they are written without allocating.
 use core::fmt::{self, Display, Write};
 
+use ainori_report::histogram::Histogram;
 use ainori_report::{MARK, PREFIX, SEPARATOR};
 use ainori_sched::VcpuId;
+use ainori_trace::Ring;
 
 use crate::cpu::Machine;
 use crate::panic::write_directly;
@@ -114,7 +116,7 @@ pub fn stopped(machine: &Machine, vcpu: VcpuId, reason: &str, time: u64, fault: 
 /// Counters of a vCPU, at the end.
 pub fn vcpu(machine: &Machine, core: u32, id: VcpuId, counters: &VcpuCounters) {
     record(format_args!(
-        r#""record":"vcpu","guest":{},"vcpu":{},"core":{core},"exits":{},"dispatches":{},"preemptions":{},"migrations":{},"running":{}"#,
+        r#""record":"vcpu","guest":{},"vcpu":{},"core":{core},"exits":{},"dispatches":{},"preemptions":{},"migrations":{},"running":{},"latency":{}"#,
         Quoted(&machine.guest_of(id).config.name),
         machine.vcpu(id).index,
         Counters(Exit::NAMES, &counters.exits),
@@ -122,22 +124,54 @@ pub fn vcpu(machine: &Machine, core: u32, id: VcpuId, counters: &VcpuCounters) {
         counters.preemptions,
         counters.migrations,
         counters.running,
+        Latency(&counters.latency),
     ));
 }
 
+struct Latency<'a>(&'a Histogram);
+impl Display for Latency<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Histogram { count, sum, min, max, .. } = self.0;
+        let min = if *count == 0 { 0 } else { *min };
+        write!(f, r#"{{"count":{count},"min":{min},"max":{max},"sum":{sum},"buckets":["#)?;
+        let mut separator = "";
+        for (value, count) in self.0.buckets() {
+            write!(f, "{separator}[{value},{count}]")?;
+            separator = ",";
+        }
+        f.write_str("]}")
+    }
+}
+
 /// Counters of a core, at the end.
-pub fn core(core: u32, hart: u64, counters: &CoreCounters) {
+pub fn core(core: u32, hart: u64, counters: &CoreCounters, trace: &Ring<'_>) {
+    let (cause, longest) =
+        counters.stretch_max.iter().enumerate().max_by_key(|(_, ticks)| **ticks).unwrap_or((0, &0));
     record(format_args!(
-        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_stretch":{},"longest_stretch_cause":{}"#,
+        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_stretch":{longest},"longest_stretch_cause":{},"stretch_max":{},"stretch_total":{},"trace":{}"#,
         Counters(&["software", "timer", "external"], &counters.interrupts),
         counters.switches,
         counters.messages,
         counters.ipis_sent,
         counters.ipis_saved,
         counters.idle,
-        counters.longest_stretch,
-        Quoted(counters.longest_stretch_cause),
+        Quoted(if *longest == 0 { "" } else { Exit::NAMES[cause] }),
+        Counters(Exit::NAMES, &counters.stretch_max),
+        Counters(Exit::NAMES, &counters.stretch_total),
+        Trace(trace),
     ));
+}
+
+struct Trace<'a>(&'a Ring<'a>);
+impl Display for Trace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.memory() {
+            None => f.write_str("null"),
+            Some((address, bytes)) => {
+                write!(f, r#"{{"address":{address},"bytes":{bytes},"written":{}}}"#, self.0.head())
+            }
+        }
+    }
 }
 
 /// The last line.

@@ -1,4 +1,7 @@
 //! Counters. They are written only by the core that owns them, and read at the end.
+use alloc::boxed::Box;
+
+use ainori_report::histogram::Histogram;
 
 macro_rules! causes {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
@@ -45,8 +48,8 @@ causes! {
         Plic = "mmio-plic",
         /// A register of the virtual serial port.
         Uart = "mmio-uart",
-        /// First use of floating point or vectors.
-        FirstUse = "first-use",
+        /// Use of floating point or vectors while another vCPU's were in the hart.
+        Extensions = "extensions",
         /// An illegal instruction, handed to the guest.
         Illegal = "illegal",
         /// What ended the guest.
@@ -70,6 +73,9 @@ pub struct VcpuCounters {
     pub migrations: u64,
     /// Ticks that it ran.
     pub running: u64,
+    /// From due interrupts to the guest's handler.
+    /// Behind a pointer, as it is large and seldom touched.
+    pub latency: Box<Histogram>,
 }
 
 /// Counters of a core.
@@ -87,8 +93,8 @@ pub struct CoreCounters {
     pub ipis_saved: u64,
     /// Ticks without any vCPU to run.
     pub idle: u64,
-    /// Longest time in the hypervisor between two guests, in ticks.
-    pub longest_stretch: u64,
-    /// Cause that began it.
-    pub longest_stretch_cause: &'static str,
+    /// Longest time in the hypervisor between two guests, by the cause that began it, in ticks.
+    pub stretch_max: [u64; EXITS],
+    /// All such times added up, by cause.
+    pub stretch_total: [u64; EXITS],
 }

@@ -3,8 +3,8 @@
 use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
-/// Most vCPUs in one system: a set of them fits one machine word.
-pub const MAX_VCPUS: usize = 64;
+/// Most vCPUs in one system: a set of them fits one machine word, with a bit to spare for the machine as a whole.
+pub const MAX_VCPUS: usize = 63;
 /// Most harts that the hypervisor runs on.
 pub const MAX_HARTS: usize = 16;
 /// Most guests in one system.

@@ -4,8 +4,10 @@
 //! [`MARK`] for the hypervisor itself. A hypervisor line whose text starts with [`PREFIX`] holds one JSON [`Record`]:
 //! that is how `ainori run` learns what happened, and how a log of a real board can be read afterwards.
 //! A guest that wants its own result in the report prints a line that starts with [`GUEST_PREFIX`], then a JSON object.
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 extern crate alloc;
+
+pub mod histogram;
 
 use alloc::{borrow::Cow, collections::BTreeMap, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
@@ -122,6 +124,24 @@ pub struct VcpuStats {
     pub migrations: u64,
     /// Time it was running, in ticks of `time`.
     pub running: u64,
+    /// From the moment an interrupt was due to the moment that the guest's handler was entered, for the interrupts that the
+    /// hypervisor delivered to a guest that had them enabled. (A timer interrupt of the running vCPU needs no delivery.)
+    pub latency: Latency,
+}
+
+/// Durations in ticks of `time`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// How many; the other fields mean nothing if 0.
+    pub count: u64,
+    /// Shortest.
+    pub min: u64,
+    /// Longest.
+    pub max: u64,
+    /// Sum of all.
+    pub sum: u64,
+    /// The histogram's buckets that aren't empty: largest value and count (see [`histogram`]).
+    pub buckets: Vec<(u64, u32)>,
 }
 
 /// Counters of a core.
@@ -147,6 +167,23 @@ pub struct CoreStats {
     pub longest_stretch: u64,
     /// Cause of the trap that began [`Self::longest_stretch`].
     pub longest_stretch_cause: Cow<'static, str>,
+    /// The longest such time for each cause, in ticks of `time`.
+    pub stretch_max: BTreeMap<Cow<'static, str>, u64>,
+    /// All such times for each cause added up, in ticks of `time`; divided by the number of exits it is their mean cost.
+    pub stretch_total: BTreeMap<Cow<'static, str>, u64>,
+    /// The core's trace ring, if the run was traced.
+    pub trace: Option<TraceRing>,
+}
+
+/// Where a trace ring is in the machine's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceRing {
+    /// Physical address of its header.
+    pub address: u64,
+    /// Bytes, header included.
+    pub bytes: u64,
+    /// Records that were written, those that have been overwritten included.
+    pub written: u64,
 }
 
 /// The end of the run.

@@ -118,6 +118,13 @@ impl Scheduler {
         self.owned
     }
 
+    /// Those that sleep.
+    #[inline]
+    #[must_use]
+    pub const fn asleep(&self) -> VcpuSet {
+        self.asleep
+    }
+
     /// The state of `v` on this core. Sleeping, if it belongs to another.
     #[inline]
     #[must_use]

@@ -155,6 +155,13 @@ impl<'a> Ring<'a> {
         self.mask.has(kind)
     }
 
+    /// Where the ring is in memory, header included: address and bytes. `None` if there is no ring.
+    pub fn memory(&self) -> Option<(u64, u64)> {
+        self.head.as_ref()?;
+        let records = self.records.as_ptr() as u64;
+        Some((records - Header::BYTES as u64, (Header::BYTES + size_of_val(self.records)) as u64))
+    }
+
     /// Records written so far, those that were overwritten included.
     pub fn head(&self) -> u64 {
         self.head.as_deref().copied().unwrap_or(0)

@@ -51,7 +51,8 @@ impl Features {
     pub fn probe(board: &Isa) -> Self {
         // SAFETY: no guest runs yet; every register is written again by `setup`.
         unsafe {
-            csr::write!(csr::HENVCFG, u64::MAX & !0b0010_0000);
+            // All bits but the reserved encoding of CBIE (10); what stays is what the hart has.
+            csr::write!(csr::HENVCFG, !0b10_0000);
             let possible = csr::read!(csr::HENVCFG);
             let mut henvcfg = envcfg::STCE;
             if board.has("zicbom") {
@@ -108,7 +109,10 @@ pub fn setup(features: &Features) {
 
 /// `hstatus` and `sstatus` with which a vCPU starts: in VS-mode, WFI and spin-wait hints trap.
 pub const fn initial_status() -> (u64, u64) {
-    (hstatus::SPV | hstatus::SPVP | hstatus::VTW | hstatus::VSXL_64, status::SPP | status::SPIE | status::UXL_64)
+    (
+        hstatus::SPV | hstatus::SPVP | hstatus::VTW | hstatus::VSXL_64,
+        status::SPP | status::SPIE | status::UXL_64,
+    )
 }
 
 /// The hypervisor's own pending and enabled interrupts, as bits of `sip`.

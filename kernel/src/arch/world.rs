@@ -1,15 +1,15 @@
 //! The world switch: what the hart holds of a vCPU besides its general registers.
+use super::Context;
 use super::csr::{self, status, virtual_interrupt};
 use super::float::FloatRegisters;
 use super::hart::Features;
 use super::vector::VectorRegisters;
-use super::Context;
 
 /// The registers of a vCPU that stay in the hart while it is the loaded one, whoever runs.
 ///
-/// The extension registers (floating point, vector) are lazier still: a vCPU that never used them has its
-/// unit switched off and costs nothing; they are written to memory only if they are dirty, and only when another user of
-/// them is loaded or the vCPU leaves the core.
+/// The extension registers (floating point, vector) are lazier still: they stay in the hart when other vCPUs run, which
+/// find the units switched off; they are written to memory only if they are dirty, and only when another vCPU uses
+/// the units or this one leaves the core.
 #[derive(Debug)]
 pub struct World {
     hgatp: u64,
@@ -115,10 +115,12 @@ impl World {
         }
     }
 
-    /// True if the vCPU ever used a register file of its own beyond the general one.
+    /// True if the vCPU, which has just been loaded, is likely to use its extension registers soon: it has used
+    /// them before, and the guest has them switched on at this moment. (Linux switches them off in its kernel.)
     #[inline]
-    pub fn uses_extensions(&self) -> bool {
-        self.uses_float | self.uses_vector
+    pub fn wants_extensions(&self) -> bool {
+        (self.uses_float && self.vsstatus & status::FS != 0)
+            || (self.uses_vector && self.vsstatus & status::VS != 0)
     }
 
     /// Writes the extension registers to memory if they changed there since [`Self::load_extensions`].
@@ -147,47 +149,45 @@ impl World {
         }
     }
 
-    /// Loads the extension registers into the hart, those that the vCPU uses.
+    /// Loads the extension registers into the hart, those that the vCPU has ever used, and switches their units on in
+    /// `context`, which is this vCPU's.
     ///
     /// # Safety
     /// What the hart held of another vCPU has been saved.
-    pub unsafe fn load_extensions(&self) {
+    pub unsafe fn load_extensions(&self, context: &mut Context) {
         // SAFETY: the units are switched on for the copy; guests see them as their own `sstatus` says.
         unsafe {
             if self.uses_float {
                 csr::set!(csr::SSTATUS, status::FS);
                 self.float.load();
+                context.sstatus = context.sstatus & !status::FS | status::FS_CLEAN;
             }
             if let Some(vector) = &self.vector
                 && self.uses_vector
             {
                 csr::set!(csr::SSTATUS, status::VS);
                 vector.load();
+                context.sstatus = context.sstatus & !status::VS | status::VS_CLEAN;
             }
         }
     }
 
-    /// Answers an illegal instruction: was it the first use of a register file? Then switches it on for good, to be
-    /// loaded before the vCPU goes on, and says true. The world is the loaded one.
-    pub fn first_use(&mut self, context: &mut Context) -> bool {
+    /// Answers an illegal instruction of the loaded vCPU: was it only that the hypervisor had switched off a unit that the
+    /// guest has on? Then notes that the vCPU uses it and says true; its registers have to be loaded before it goes on.
+    pub fn needs_extensions(&mut self, context: &Context) -> bool {
         let guest = csr::read!(csr::VSSTATUS);
-        let float = !self.uses_float && guest & status::FS != 0;
-        let vector = !self.uses_vector && self.vector.is_some() && guest & status::VS != 0;
-        if float {
-            self.uses_float = true;
-            context.sstatus |= status::FS_CLEAN;
-        }
-        if vector {
-            self.uses_vector = true;
-            context.sstatus |= status::VS_CLEAN;
-        }
+        let float = context.sstatus & status::FS == 0 && guest & status::FS != 0;
+        let vector = self.vector.is_some() && context.sstatus & status::VS == 0 && guest & status::VS != 0;
+        self.uses_float |= float;
+        self.uses_vector |= vector;
         float | vector
     }
 
     /// When the saved vCPU's timer is due, if it may interrupt it.
     #[inline]
     pub fn deadline(&self) -> Option<u64> {
-        (self.vsie << 1 & virtual_interrupt::TIMER != 0 && self.vstimecmp != u64::MAX).then_some(self.vstimecmp)
+        (self.vsie << 1 & virtual_interrupt::TIMER != 0 && self.vstimecmp != u64::MAX)
+            .then_some(self.vstimecmp)
     }
 }
 
@@ -225,6 +225,13 @@ pub fn set_timer(at: u64) {
 pub fn loaded_wakeful_interrupts() -> u64 {
     let timer = if csr::read!(csr::VSTIMECMP) <= csr::time() { virtual_interrupt::TIMER } else { 0 };
     (csr::read!(csr::HVIP) | timer) & (csr::read!(csr::VSIE) << 1)
+}
+
+/// True if the loaded vCPU takes an interrupt that it has enabled as soon as it is entered.
+#[inline]
+pub fn takes_interrupts(context: &Context) -> bool {
+    let in_user_mode = context.sstatus & status::SPP == 0;
+    in_user_mode || csr::read!(csr::VSSTATUS) & status::SIE != 0
 }
 
 /// Gives the loaded guest an exception, as the hart would have done had it been delegated.

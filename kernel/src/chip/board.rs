@@ -131,8 +131,12 @@ impl Board {
             if text(&node, "status").is_some_and(|status| status != "okay") {
                 continue;
             }
-            let id = node.property("reg").and_then(|p| cells(p.value).last()).ok_or(Error::Missing("reg of a cpu"))?;
-            let own = Isa::parse(node.property("riscv,isa-extensions").map(|p| p.value), text(&node, "riscv,isa"));
+            let id = node
+                .property("reg")
+                .and_then(|p| cells(p.value).last())
+                .ok_or(Error::Missing("reg of a cpu"))?;
+            let own =
+                Isa::parse(node.property("riscv,isa-extensions").map(|p| p.value), text(&node, "riscv,isa"));
             isa = Some(isa.map_or_else(|| own.clone(), |common| common.common(&own)));
             mmu = String::from(text(&node, "mmu-type").unwrap_or("riscv,sv39"));
             cache_blocks = ["riscv,cbom-block-size", "riscv,cboz-block-size", "riscv,cbop-block-size"]
@@ -146,7 +150,7 @@ impl Board {
                 .map(|index| index as u32);
             harts.push(BoardHart { id: u64::from(id), plic_context });
         }
-        harts.sort_by_key(|hart| hart.id);
+        harts.sort_unstable_by_key(|hart| hart.id);
 
         let serial = tree.chosen().stdout().or_else(|| tree.find_compatible(&["ns16550a", "ns16550"]));
         let uart = serial.and_then(|node| {
@@ -154,13 +158,17 @@ impl Board {
             Some((base, cell(&node, "reg-shift").unwrap_or(0) as usize, cell(&node, "interrupts")?))
         });
         Ok(Self {
-            model: String::from(text(&tree.find_node("/").ok_or(Error::Missing("root"))?, "model").unwrap_or("unknown")),
+            model: String::from(
+                text(&tree.find_node("/").ok_or(Error::Missing("root"))?, "model").unwrap_or("unknown"),
+            ),
             memory: Self::memory_of(tree).collect(),
             harts,
             isa: isa.ok_or(Error::Missing("cpu that is switched on"))?,
             mmu,
             cache_blocks,
-            timebase_hz: u64::from(cell(&cpus, "timebase-frequency").ok_or(Error::Missing("timebase-frequency"))?),
+            timebase_hz: u64::from(
+                cell(&cpus, "timebase-frequency").ok_or(Error::Missing("timebase-frequency"))?,
+            ),
             plic: plic_node.and_then(|node| {
                 Some((node.reg()?.next()?.starting_address as u64, cell(&node, "riscv,ndev").unwrap_or(31)))
             }),

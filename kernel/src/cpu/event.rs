@@ -18,20 +18,23 @@ pub extern "C" fn handle_trap(cpu: &mut Cpu) -> *mut Context {
         Trap::Interrupt(Interrupt::External) => cpu.take_external(),
         Trap::Exception(Exception::EnvironmentCall) => sbi::call(cpu, vcpu),
         Trap::Exception(Exception::VirtualInstruction) => cpu.virtual_instruction(vcpu),
-        Trap::Exception(cause @ (Exception::LoadFault | Exception::StoreFault)) => mmio::access(cpu, vcpu, cause),
+        Trap::Exception(cause @ (Exception::LoadFault | Exception::StoreFault)) => {
+            mmio::access(cpu, vcpu, cause)
+        }
         Trap::Exception(cause @ Exception::FetchFault) => {
             fault::stop(cpu, vcpu, fault::What::Fetch, cause.code())
         }
         Trap::Exception(Exception::IllegalInstruction) => cpu.illegal_instruction(vcpu),
         Trap::Unknown(cause) => fault::stop(cpu, vcpu, fault::What::Unknown, cause),
     };
-    cpu.resident(vcpu).counters.exits[exit as usize] += 1;
+    let resident = cpu.resident(vcpu);
+    resident.counters.exits[exit as usize] += 1;
+    cpu.trace_trap(vcpu, exit);
     let context = cpu.dispatch();
     let stretch = csr::time() - cpu.entered;
-    if stretch > cpu.counters.longest_stretch {
-        cpu.counters.longest_stretch = stretch;
-        cpu.counters.longest_stretch_cause = Exit::NAMES[exit as usize];
-    }
+    cpu.counters.stretch_total[exit as usize] += stretch;
+    let longest = &mut cpu.counters.stretch_max[exit as usize];
+    *longest = stretch.max(*longest);
     context
 }
 
@@ -64,12 +67,12 @@ impl Cpu {
         }
     }
 
-    /// The first use of a register file that was switched off, or the guest's own affair.
+    /// The use of a register file that was switched off, or the guest's own affair.
     fn illegal_instruction(&mut self, vcpu: VcpuId) -> Exit {
         let resident = self.resident(vcpu);
-        if resident.world.first_use(&mut resident.context) {
+        if resident.world.needs_extensions(&resident.context) {
             self.reload_extensions(vcpu);
-            return Exit::FirstUse;
+            return Exit::Extensions;
         }
         let bits = self.trapped_instruction(vcpu);
         self.hand_over_illegal(vcpu, bits)

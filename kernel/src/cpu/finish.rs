@@ -62,7 +62,7 @@ impl Cpu {
             let resident = self.residents[usize::from(id.0)].as_ref().expect("owned vCPUs live here");
             report::vcpu(machine, self.id, id, &resident.counters);
         }
-        report::core(self.id, self.hart, &self.counters);
+        report::core(self.id, self.hart, &self.counters, &self.trace);
         if me + 1 == cores {
             report::end(machine, now);
             firmware::shutdown(false);

@@ -1,13 +1,14 @@
 //! Interrupts of the core itself.
 use ainori_sched::VcpuId;
+use ainori_trace::{Event, Line};
 
 use super::Cpu;
 use crate::arch::csr::{self, virtual_interrupt};
 use crate::arch::{hart, world};
 use crate::chip::plic::TOP_LEVEL;
 use crate::console::{Channel, Console, Rest};
-use crate::guest::{Guest, mmio};
 use crate::guest::vcpu::{Hold, Requests};
+use crate::guest::{Guest, mmio};
 use crate::panic::write_directly;
 use crate::stats::Exit;
 
@@ -26,6 +27,7 @@ pub const fn level(priority: u8) -> u32 {
 
 impl Cpu {
     /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or the console wants attention.
+    #[inline(always)]
     pub(super) fn take_alarm(&mut self) -> Exit {
         self.counters.interrupts[1] += 1;
         let now = csr::time();
@@ -40,13 +42,17 @@ impl Cpu {
     }
 
     /// Wakes the sleeping vCPUs whose timers are due.
+    #[inline(always)]
     pub(super) fn wake_expired(&mut self, now: u64) {
         if self.next_deadline > now {
             return;
         }
         self.deadlines_changed = true;
-        for id in self.scheduler.owned() {
-            if self.resident(id).world.deadline().is_some_and(|at| at <= now) {
+        for id in self.scheduler.asleep() {
+            let resident = self.resident(id);
+            if let Some(at) = resident.world.deadline().filter(|at| *at <= now) {
+                resident.due = at;
+                self.trace(Event::Raised { vcpu: id.0, line: Line::Timer });
                 self.wake(id);
             }
         }
@@ -60,6 +66,7 @@ impl Cpu {
     }
 
     /// A device of the board.
+    #[inline(never)]
     pub(super) fn take_external(&mut self) -> Exit {
         self.counters.interrupts[2] += 1;
         if let (Some(plic), Some(context)) = (self.machine.plic, self.plic_context)
@@ -119,8 +126,7 @@ impl Cpu {
         let machine = self.machine;
         let pending = machine.guest_of(id).plic.external_pending(machine.vcpu(id).index as usize);
         if pending {
-            self.set_lines(id, virtual_interrupt::EXTERNAL, 0);
-            self.wake(id);
+            self.raise(id, virtual_interrupt::EXTERNAL, Line::External(0));
         } else {
             self.set_lines(id, 0, virtual_interrupt::EXTERNAL);
         }
@@ -136,9 +142,20 @@ impl Cpu {
         }
     }
 
+    /// Raises an interrupt line of a resident vCPU that somebody asked for.
+    pub(super) fn raise(&mut self, id: VcpuId, bits: u64, line: Line) {
+        let asked_at = self.machine.vcpu(id).asked_at();
+        self.resident(id).due = asked_at;
+        self.set_lines(id, bits, 0);
+        self.trace(Event::Injected { vcpu: id.0, line });
+        self.wake(id);
+    }
+
     /// A sleeping vCPU may have something to do.
+    #[inline(always)]
     pub(super) fn wake(&mut self, id: VcpuId) {
-        if self.resident(id).hold == Hold::None {
+        if self.resident(id).hold == Hold::None && self.scheduler.asleep().contains(id) {
+            self.trace(Event::Wake { vcpu: id.0 });
             self.scheduler.wake(id);
             self.deadlines_changed = true;
         }
@@ -146,7 +163,9 @@ impl Cpu {
 
     fn serve_console(&mut self) {
         let machine = self.machine;
-        while let Some(byte) = self.console.as_ref().and_then(|console| console.uart()).and_then(|uart| uart.receive()) {
+        while let Some(byte) =
+            self.console.as_ref().and_then(|console| console.uart()).and_then(|uart| uart.receive())
+        {
             let Some(input) = machine.console_input else { continue };
             // A guest that doesn't read loses what is typed, as on a real port.
             mmio::with_uart(self, &machine.guests[input as usize], |uart| {
@@ -168,6 +187,7 @@ impl Cpu {
     }
 
     /// Sends the next piece of output. Only the console core has any to send.
+    #[inline(never)]
     pub(super) fn drain_console(&mut self) {
         let patience = self.machine.board.timebase_hz * PATIENCE_MS / 1000;
         let rest = self.send_console(patience);

@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering;
 
 use ainori_mailbox::Delivery;
 use ainori_sched::VcpuId;
+use ainori_trace::{Event, Line};
 
 use super::Cpu;
 use crate::arch::csr::virtual_interrupt;
@@ -21,6 +22,9 @@ impl Cpu {
         let vcpu = self.machine.vcpu(id);
         vcpu.request(what);
         let owner = vcpu.owner();
+        if what.contains(Requests::SOFTWARE) {
+            self.trace(Event::Raised { vcpu: id.0, line: Line::Software });
+        }
         if owner == self.id {
             self.look_at(id);
         } else {
@@ -30,20 +34,24 @@ impl Cpu {
 
     /// Posts an item to another core, and rings if that core would not look by itself.
     pub fn post(&mut self, to: u32, item: u32) {
+        self.trace(Event::Posted { to: to as u8, item });
         match self.machine.mail.post(self.id as usize, to as usize, item) {
             Delivery::WillLook => self.counters.ipis_saved += 1,
             Delivery::Ring => {
                 self.counters.ipis_sent += 1;
+                self.trace(Event::IpiSent { to: to as u8 });
                 firmware::send_ipi(self.machine.harts[to as usize]);
             }
         }
     }
 
     /// Reads all mail that is there.
+    #[inline(never)]
     pub(super) fn read_mail(&mut self) {
         let machine = self.machine;
-        machine.mail.take(self.id as usize, |_, item| {
+        machine.mail.take(self.id as usize, |from, item| {
             self.counters.messages += 1;
+            self.trace(Event::Received { from: from as u8, item });
             if item == MACHINE {
                 self.look_at_machine();
             } else {
@@ -64,10 +72,8 @@ impl Cpu {
             self.answer_fences(id);
         }
         if requests.contains(Requests::START) {
-            let (address, opaque) = (
-                vcpu.start_address.load(Ordering::Relaxed),
-                vcpu.start_opaque.load(Ordering::Relaxed),
-            );
+            let (address, opaque) =
+                (vcpu.start_address.load(Ordering::Relaxed), vcpu.start_opaque.load(Ordering::Relaxed));
             self.start(id, address, opaque);
         }
         if requests.contains(Requests::FENCED) && self.resident(id).hold == Hold::Fences {
@@ -75,8 +81,7 @@ impl Cpu {
             self.wake(id);
         }
         if requests.contains(Requests::SOFTWARE) {
-            self.set_lines(id, virtual_interrupt::SOFTWARE, 0);
-            self.wake(id);
+            self.raise(id, virtual_interrupt::SOFTWARE, Line::Software);
         }
         if requests.contains(Requests::EXTERNAL) {
             self.update_external(id);
@@ -111,8 +116,11 @@ impl Cpu {
 
     /// Carries out what was recorded for the vCPU that is about to be entered.
     #[inline]
-    pub(super) fn carry_out_fences(&self, id: VcpuId) {
+    pub(super) fn carry_out_fences(&mut self, id: VcpuId) {
         let recorded = self.machine.vcpu(id).fences.take();
+        if !recorded.is_empty() {
+            self.trace(Event::Fence { vcpu: id.0, applied: true });
+        }
         if recorded.contains(Fence::TRANSLATIONS) {
             fence::guest_all();
         }

@@ -5,14 +5,16 @@ pub mod event;
 pub mod finish;
 pub mod irq;
 pub mod mail;
+mod trace;
 
 use alloc::boxed::Box;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use ainori_mailbox::Mailboxes;
-use ainori_manifest::config::{MAX_HARTS, MAX_VCPUS};
+use ainori_manifest::config::MAX_HARTS;
 use ainori_sched::{Scheduler, VcpuId};
+use ainori_trace::Ring;
 
 use crate::arch::Context;
 use crate::arch::hart::Features;
@@ -36,7 +38,7 @@ pub struct Machine {
     /// Hart ids by core.
     pub harts: Box<[u64]>,
     /// Messages between cores.
-    pub mail: Mailboxes<MAX_HARTS>,
+    pub mail: Box<Mailboxes<MAX_HARTS>>,
     /// The hypervisor's own lines.
     pub log: Log,
     /// The core that drives the serial port.
@@ -80,6 +82,9 @@ impl Machine {
     }
 }
 
+/// Room for vCPUs by their number: a power of two, so that an access needs no check.
+const SLOTS: usize = 64;
+
 /// A core: its number, its stack, and all that belongs to it alone.
 #[repr(C)]
 pub struct Cpu {
@@ -91,9 +96,6 @@ pub struct Cpu {
     pub hart: u64,
     /// What all cores share.
     pub machine: &'static Machine,
-    scheduler: Scheduler,
-    /// The vCPUs that live here.
-    residents: [Option<Box<Resident>>; MAX_VCPUS],
     /// The vCPU whose world is in the hart, running or not.
     loaded: Option<VcpuId>,
     /// The vCPU whose extension registers are in the hart.
@@ -114,7 +116,12 @@ pub struct Cpu {
     /// Serial port (console core only), and when to look at it again.
     console: Option<Console>,
     console_due: u64,
-    counters: CoreCounters,
+    trace: Ring<'static>,
+    counters: Box<CoreCounters>,
+    // The large ones come last, so that an instruction's offset reaches all others.
+    scheduler: Scheduler,
+    /// The vCPUs that live here.
+    residents: [Option<Box<Resident>>; SLOTS],
 }
 
 impl Cpu {
@@ -130,6 +137,7 @@ impl Cpu {
         scheduler: Scheduler,
         plic_context: Option<u32>,
         console: Option<Console>,
+        trace: Ring<'static>,
     ) -> Self {
         #[repr(align(16))]
         struct Stack(#[expect(dead_code, reason = "only its address counts")] [u8; Cpu::STACK_SIZE]);
@@ -139,8 +147,6 @@ impl Cpu {
             id,
             hart: machine.harts[id as usize],
             machine,
-            scheduler,
-            residents: [const { None }; MAX_VCPUS],
             loaded: None,
             extensions: None,
             alarm: u64::MAX,
@@ -152,7 +158,10 @@ impl Cpu {
             threshold: 0,
             console,
             console_due: u64::MAX,
-            counters: CoreCounters::default(),
+            trace,
+            counters: Box::default(),
+            scheduler,
+            residents: [const { None }; SLOTS],
         }
     }
 
@@ -165,7 +174,7 @@ impl Cpu {
     /// A vCPU that lives here.
     #[inline]
     pub fn resident(&mut self, id: VcpuId) -> &mut Resident {
-        self.residents[usize::from(id.0)].as_mut().expect("a vCPU is asked of the core that owns it")
+        self.residents[usize::from(id.0) % SLOTS].as_mut().expect("a vCPU is asked of the core that owns it")
     }
 
     /// The registers of a vCPU that lives here.

@@ -112,8 +112,9 @@ fn plic(fdt: &mut FdtWriter, guest: &Guest) -> Result<(), Error> {
     fdt.property_u32("#address-cells", 0)?;
     fdt.property_null("interrupt-controller")?;
     // One context per vCPU: the guest has no machine mode.
-    let contexts: Vec<u32> =
-        (0..guest.config.vcpus.len() as u32).flat_map(|i| [FIRST_CPU_PHANDLE + i, SUPERVISOR_EXTERNAL]).collect();
+    let contexts: Vec<u32> = (0..guest.config.vcpus.len() as u32)
+        .flat_map(|i| [FIRST_CPU_PHANDLE + i, SUPERVISOR_EXTERNAL])
+        .collect();
     fdt.property_array_u32("interrupts-extended", &contexts)?;
     fdt.property_phandle(PLIC_PHANDLE)?;
     fdt.end_node(node)

@@ -27,7 +27,9 @@ pub enum Error {
 impl core::fmt::Display for Error {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::NotAnImage => "its image is not of the kind that the manifest says; check it with `ainori check`",
+            Self::NotAnImage => {
+                "its image is not of the kind that the manifest says; check it with `ainori check`"
+            }
             Self::TooSmall => "its memory is too small for its image; give it more in the manifest",
         })
     }

@@ -72,7 +72,11 @@ fn uart_read(cpu: &mut Cpu, guest: &'static Guest, offset: u64) -> u64 {
     let mut value = 0;
     with_uart(cpu, guest, |uart| value = u64::from(uart.read(offset as u8)));
     // A guest that polls before it writes waits, rather than loses bytes, while its ring is full.
-    if offset == UART_LINE_STATUS && !guest.output.has_room() { value & !UART_TRANSMITTER_READY } else { value }
+    if offset == UART_LINE_STATUS && !guest.output.has_room() {
+        value & !UART_TRANSMITTER_READY
+    } else {
+        value
+    }
 }
 
 fn uart_write(cpu: &mut Cpu, guest: &'static Guest, offset: u64, value: u8) {

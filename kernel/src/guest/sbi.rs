@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use ainori_sched::VcpuId;
+use ainori_trace::Event;
 
 use super::vcpu::{Fence, Hold, Recorded, Requests, hsm};
 use super::{Guest, mmio};
@@ -252,7 +253,8 @@ const CONSOLE_PIECE: u64 = 64;
 fn console(cpu: &mut Cpu, call: &Call) -> Result {
     let memory = || {
         let size = call.a[0].min(CONSOLE_PIECE);
-        let whole = (call.a[2] == 0).then(|| call.guest.locate(GuestPhysical(call.a[1]), call.a[0])).flatten();
+        let whole =
+            (call.a[2] == 0).then(|| call.guest.locate(GuestPhysical(call.a[1]), call.a[0])).flatten();
         whole.map(|at| (at.0 as *mut u8, size as usize)).ok_or(Error::InvalidParameter)
     };
     match call.function {
@@ -301,11 +303,15 @@ fn console(cpu: &mut Cpu, call: &Call) -> Result {
     }
 }
 
-/// The hypervisor's own extension: function 0 gives the core to an equal.
+/// The hypervisor's own extension. Function 0: give the core to an equal. Function 1: leave the mark a0 in the trace.
 fn own(cpu: &mut Cpu, call: &Call) -> Result {
     match call.function {
         0 => {
             cpu.yield_now();
+            Ok(0)
+        }
+        1 => {
+            cpu.trace(Event::Mark { vcpu: call.vcpu.0, value: call.a[0] });
             Ok(0)
         }
         _ => Err(Error::NotSupported),

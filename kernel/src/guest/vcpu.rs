@@ -5,10 +5,11 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use ainori_sched::{Class, VcpuId};
 use bitflags::bitflags;
 
-use crate::arch::context::reg;
-use crate::arch::hart::{Features, initial_status};
-use crate::arch::world::World;
 use crate::arch::Context;
+use crate::arch::context::reg;
+use crate::arch::csr::time;
+use crate::arch::hart::{Features, initial_status};
+use crate::arch::world::{self, World};
 use crate::stats::VcpuCounters;
 
 bitflags! {
@@ -53,6 +54,8 @@ pub struct Vcpu {
     pub class: Class,
     owner: AtomicU32,
     requests: AtomicU32,
+    /// When an interrupt was last asked for, in ticks of `time`.
+    asked_at: AtomicU64,
     /// Its state in SBI HSM.
     pub hsm: AtomicU32,
     /// Where it starts (HSM), and what it finds in a1.
@@ -74,6 +77,7 @@ impl Vcpu {
             class,
             owner: AtomicU32::new(owner),
             requests: AtomicU32::new(0),
+            asked_at: AtomicU64::new(0),
             hsm: AtomicU32::new(hsm::STOPPED),
             start_address: AtomicU64::new(0),
             start_opaque: AtomicU64::new(0),
@@ -88,9 +92,18 @@ impl Vcpu {
         self.owner.load(Ordering::Acquire)
     }
 
+    /// When the interrupt that is asked for was asked for last.
+    #[inline]
+    pub fn asked_at(&self) -> u64 {
+        self.asked_at.load(Ordering::Relaxed)
+    }
+
     /// Notes what is wanted; the caller then tells the owner.
     #[inline]
     pub fn request(&self, what: Requests) {
+        if what.intersects(Requests::SOFTWARE.union(Requests::EXTERNAL)) {
+            self.asked_at.store(time(), Ordering::Relaxed);
+        }
         self.requests.fetch_or(what.bits(), Ordering::Release);
     }
 
@@ -138,11 +151,7 @@ pub enum Recorded {
 
 impl Fences {
     const fn new() -> Self {
-        Self {
-            present: AtomicBool::new(false),
-            recorded: AtomicU32::new(0),
-            waiting: AtomicU64::new(0),
-        }
+        Self { present: AtomicBool::new(false), recorded: AtomicU32::new(0), waiting: AtomicU64::new(0) }
     }
 
     /// Records a fence that `sender` wants.
@@ -173,8 +182,11 @@ impl Fences {
     #[inline]
     pub fn take(&self) -> Fence {
         // Mostly there is nothing, and a load is cheaper than a swap.
-        let bits =
-            if self.recorded.load(Ordering::Relaxed) == 0 { 0 } else { self.recorded.swap(0, Ordering::Acquire) };
+        let bits = if self.recorded.load(Ordering::Relaxed) == 0 {
+            0
+        } else {
+            self.recorded.swap(0, Ordering::Acquire)
+        };
         Fence::from_bits_truncate(bits)
     }
 
@@ -204,6 +216,10 @@ pub struct Resident {
     pub world: World,
     /// Why it must not run, if so.
     pub hold: Hold,
+    /// Since when an interrupt is due that its guest has not seen yet, in ticks of `time`; 0 if there is none.
+    pub due: u64,
+    /// When the guest was entered with that interrupt enabled, so that its handler started; 0 if it was not.
+    pub delivered: u64,
     /// Counters.
     pub counters: VcpuCounters,
 }
@@ -216,8 +232,31 @@ impl Resident {
             context: Context { x: [0; 32], pc: 0, sstatus, hstatus, cpu: core::ptr::null_mut() },
             world: World::new(hgatp, features),
             hold: Hold::Stopped,
+            due: 0,
+            delivered: 0,
             counters: VcpuCounters::default(),
         })
+    }
+
+    /// It is about to be entered with an interrupt due: if it has interrupts enabled, its handler starts now.
+    #[inline]
+    pub fn note_delivery(&mut self) {
+        if world::takes_interrupts(&self.context) {
+            self.delivered = time();
+        } else {
+            self.due = 0;
+        }
+    }
+
+    /// Counts the delay of the interrupt that was delivered when it was last entered. Done when it leaves the core, not on the
+    /// way to the guest's handler.
+    #[inline]
+    pub fn count_latency(&mut self) {
+        if self.delivered != 0 {
+            self.counters.latency.record(self.delivered.saturating_sub(self.due));
+            self.delivered = 0;
+            self.due = 0;
+        }
     }
 
     /// Puts it to the state in which SBI HSM starts a hart.
@@ -231,5 +270,6 @@ impl Resident {
         self.context.sstatus = sstatus;
         self.world.reset();
         self.hold = Hold::None;
+        self.due = 0;
     }
 }
