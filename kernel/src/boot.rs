@@ -15,6 +15,7 @@ use crate::arch::hart::{self, Features};
 use crate::arch::start::start_secondary;
 use crate::chip::Board;
 use crate::chip::board::{Device, Error};
+use crate::chip::ipi::Bell;
 use crate::chip::plic::Plic;
 use crate::chip::uart::Uart;
 use crate::console::{Console, Log};
@@ -156,6 +157,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
         features,
         guests: guests.into_boxed_slice(),
         vcpus: vcpus.into_boxed_slice(),
+        bell: Bell::new(&board, &harts),
         harts: harts.into_boxed_slice(),
         mail: Box::new(Mailboxes::new()),
         log: Log::new(),

@@ -1,61 +1,8 @@
 //! Counters. They are written only by the core that owns them, and read at the end.
 use alloc::boxed::Box;
 
+pub use ainori_report::exits::Exit;
 use ainori_report::histogram::Histogram;
-
-macro_rules! causes {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum $name { $($(#[$doc])* $variant,)* }
-        impl $name {
-            /// Names for reports, in the order of the variants.
-            pub const NAMES: &'static [&'static str] = &[$($text),*];
-        }
-    };
-}
-
-causes! {
-    /// Why a vCPU left its guest for the hypervisor.
-    Exit {
-        /// The core's alarm: another vCPU's timer, or the end of the quantum.
-        Timer = "timer",
-        /// Another core rang.
-        Ipi = "ipi",
-        /// A device of the board.
-        External = "external",
-        /// WFI.
-        Wfi = "wfi",
-        /// WRS.NTO: the guest spins.
-        Spin = "spin",
-        /// SBI TIME.
-        SbiTime = "sbi-time",
-        /// SBI IPI.
-        SbiIpi = "sbi-ipi",
-        /// SBI RFENCE.
-        SbiRfence = "sbi-rfence",
-        /// SBI HSM.
-        SbiHsm = "sbi-hsm",
-        /// SBI DBCN.
-        SbiConsole = "sbi-dbcn",
-        /// SBI SRST.
-        SbiReset = "sbi-srst",
-        /// The hypervisor's own extension.
-        SbiVendor = "sbi-ainori",
-        /// SBI BASE, and all extensions that aren't there.
-        SbiOther = "sbi-other",
-        /// A register of the virtual interrupt controller.
-        Plic = "mmio-plic",
-        /// A register of the virtual serial port.
-        Uart = "mmio-uart",
-        /// Use of floating point or vectors while another vCPU's were in the hart.
-        Extensions = "extensions",
-        /// An illegal instruction, handed to the guest.
-        Illegal = "illegal",
-        /// What ended the guest.
-        Fault = "fault",
-    }
-}
 
 /// Number of [`Exit`] causes.
 pub const EXITS: usize = Exit::NAMES.len();

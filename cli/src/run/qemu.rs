@@ -20,7 +20,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-const PROGRAM: &str = "qemu-system-riscv64";
+/// QEMU for 64-bit RISC-V.
+pub const PROGRAM: &str = "qemu-system-riscv64";
 /// Oldest QEMU that the project is tested with.
 const MIN_MAJOR: u32 = 10;
 /// How long QEMU may take to end when it is asked to.
@@ -192,7 +193,8 @@ fn command(
 ) -> Result<Command> {
     let mut command = Command::new(PROGRAM);
     let machine = match board.machine.as_str() {
-        "qemu-virt" => "virt",
+        // With ACLINT, harts can ring each other from supervisor mode, without the firmware.
+        "qemu-virt" => "virt,aclint=on",
         other => {
             return Err(miette!("ainori run can't run on the board {other:?}: copy the image there instead"));
         }

@@ -41,6 +41,13 @@ pub fn guest_physical_all() {
     }
 }
 
+/// What this hart has written to memory is seen by others before what it then writes to a device.
+#[inline]
+pub fn before_device() {
+    // SAFETY: orders accesses, nothing else.
+    unsafe { asm!("fence w, o", options(nostack)) }
+}
+
 /// Makes this hart fetch instructions as they stand in memory.
 pub fn instructions() {
     // SAFETY: has no effect but on instruction fetch.

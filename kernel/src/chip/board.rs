@@ -12,6 +12,8 @@ pub struct BoardHart {
     pub id: u64,
     /// Its supervisor context of the PLIC.
     pub plic_context: Option<u32>,
+    /// Its register of the supervisor software-interrupt device.
+    pub sswi_index: Option<u64>,
 }
 
 /// A device as the tree describes it.
@@ -46,6 +48,8 @@ pub struct Board {
     pub timebase_hz: u64,
     /// Base of the PLIC and the number of its sources.
     pub plic: Option<(u64, u32)>,
+    /// Base of the supervisor software-interrupt device (ACLINT).
+    pub sswi: Option<u64>,
     /// The console: base, register shift, interrupt source.
     pub uart: Option<(u64, usize, u32)>,
     /// Seed of random numbers, if the firmware gave one.
@@ -91,7 +95,15 @@ fn registers(node: &FdtNode<'_, '_>) -> Vec<Range> {
     node.reg().into_iter().flatten().filter_map(range).collect()
 }
 
+const SUPERVISOR_SOFTWARE: u32 = 1;
 const SUPERVISOR_EXTERNAL: u32 = 9;
+
+/// The hart interrupts that a controller drives, in its own order: (phandle of the hart's controller, number).
+fn targets(node: &FdtNode<'_, '_>) -> Vec<(u32, u32)> {
+    let words: Vec<u32> =
+        node.property("interrupts-extended").map(|p| cells(p.value).collect()).unwrap_or_default();
+    words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+}
 
 impl Board {
     /// Memory and reserved memory only: what the allocator needs before anything can be allocated.
@@ -118,10 +130,11 @@ impl Board {
     pub fn read(tree: &Fdt<'_>) -> Result<Self, Error> {
         let cpus = tree.find_node("/cpus").ok_or(Error::Missing("/cpus"))?;
         let plic_node = tree.find_compatible(&["sifive,plic-1.0.0", "riscv,plic0"]);
-        let contexts: Vec<(u32, u32)> = plic_node
-            .and_then(|node| node.property("interrupts-extended"))
-            .map(|p| cells(p.value).collect::<Vec<_>>().chunks_exact(2).map(|c| (c[0], c[1])).collect())
-            .unwrap_or_default();
+        let sswi_node = tree.find_compatible(&["riscv,aclint-sswi"]);
+        let (contexts, bells) = (
+            plic_node.map_or_else(Vec::new, |n| targets(&n)),
+            sswi_node.map_or_else(Vec::new, |n| targets(&n)),
+        );
 
         let mut harts = Vec::new();
         let mut isa: Option<Isa> = None;
@@ -144,11 +157,16 @@ impl Board {
                 .filter_map(|name| Some((String::from(*name), cell(&node, name)?)))
                 .collect();
             let phandle = node.children().find_map(|child| cell(&child, "phandle"));
-            let plic_context = contexts
-                .iter()
-                .position(|&(of, interrupt)| Some(of) == phandle && interrupt == SUPERVISOR_EXTERNAL)
-                .map(|index| index as u32);
-            harts.push(BoardHart { id: u64::from(id), plic_context });
+            let index = |targets: &[(u32, u32)], interrupt| {
+                targets
+                    .iter()
+                    .position(|&target| phandle.is_some_and(|phandle| target == (phandle, interrupt)))
+            };
+            harts.push(BoardHart {
+                id: u64::from(id),
+                plic_context: index(&contexts, SUPERVISOR_EXTERNAL).map(|index| index as u32),
+                sswi_index: index(&bells, SUPERVISOR_SOFTWARE).map(|index| index as u64),
+            });
         }
         harts.sort_unstable_by_key(|hart| hart.id);
 
@@ -172,6 +190,7 @@ impl Board {
             plic: plic_node.and_then(|node| {
                 Some((node.reg()?.next()?.starting_address as u64, cell(&node, "riscv,ndev").unwrap_or(31)))
             }),
+            sswi: sswi_node.and_then(|node| Some(node.reg()?.next()?.starting_address as u64)),
             uart,
             seed: tree.find_node("/chosen").and_then(|node| Some(node.property("rng-seed")?.value.to_vec())),
         })

@@ -1,5 +1,6 @@
 //! The board: what is on it, and drivers for the devices that the hypervisor itself uses.
 pub mod board;
+pub mod ipi;
 pub mod plic;
 pub mod uart;
 

@@ -10,7 +10,7 @@ use ainori_trace::{Event, Line};
 
 use super::Cpu;
 use crate::arch::csr::virtual_interrupt;
-use crate::arch::{fence, firmware, world};
+use crate::arch::{fence, world};
 use crate::guest::vcpu::{Fence, Hold, Requests, hsm};
 
 /// The item that stands for the machine rather than for a vCPU: the console, or the end of the run.
@@ -40,7 +40,7 @@ impl Cpu {
             Delivery::Ring => {
                 self.counters.ipis_sent += 1;
                 self.trace(Event::IpiSent { to: to as u8 });
-                firmware::send_ipi(self.machine.harts[to as usize]);
+                self.machine.bell.ring(to);
             }
         }
     }

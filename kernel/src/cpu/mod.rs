@@ -19,6 +19,7 @@ use ainori_trace::Ring;
 use crate::arch::Context;
 use crate::arch::hart::Features;
 use crate::chip::board::Board;
+use crate::chip::ipi::Bell;
 use crate::chip::plic::Plic;
 use crate::console::{Console, Log};
 use crate::guest::Guest;
@@ -37,6 +38,8 @@ pub struct Machine {
     pub vcpus: Box<[Vcpu]>,
     /// Hart ids by core.
     pub harts: Box<[u64]>,
+    /// How cores ring each other.
+    pub bell: Bell,
     /// Messages between cores.
     pub mail: Box<Mailboxes<MAX_HARTS>>,
     /// The hypervisor's own lines.

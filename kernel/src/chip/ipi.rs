@@ -1,0 +1,43 @@
+//! Ringing another core.
+use alloc::boxed::Box;
+use core::ptr::write_volatile;
+
+use super::Board;
+use crate::arch::{fence, firmware};
+
+/// How a software interrupt reaches a core. The device costs a store; the firmware costs thousands of instructions on the
+/// sending hart, with interrupts off, and hundreds on the receiving one.
+#[derive(Debug, Clone)]
+pub enum Bell {
+    /// The board's supervisor software-interrupt device (RISC-V ACLINT specification 1.0-rc4, SSWI): a register per core.
+    Device(Box<[usize]>),
+    /// The firmware: hart id per core.
+    Firmware(Box<[u64]>),
+}
+
+impl Bell {
+    /// The best way that the board has, for its harts in the order of the cores.
+    pub fn new(board: &Board, harts: &[u64]) -> Self {
+        let register = |hart: &u64| {
+            let hart = board.harts.iter().find(|h| h.id == *hart)?;
+            Some((board.sswi? + 4 * hart.sswi_index?) as usize)
+        };
+        match harts.iter().map(register).collect() {
+            Some(registers) => Self::Device(registers),
+            None => Self::Firmware(harts.into()),
+        }
+    }
+
+    /// Rings a core. What was written to memory before is visible to it when it takes the interrupt.
+    #[inline]
+    pub fn ring(&self, core: u32) {
+        match self {
+            Self::Device(registers) => {
+                fence::before_device();
+                // SAFETY: the board says that the register is there; writing 1 only raises the other hart's interrupt.
+                unsafe { write_volatile(registers[core as usize] as *mut u32, 1) }
+            }
+            Self::Firmware(harts) => firmware::send_ipi(harts[core as usize]),
+        }
+    }
+}
