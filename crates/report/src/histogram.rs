@@ -66,7 +66,11 @@ impl Histogram {
 
     /// The buckets that aren't empty: largest value and count, by rising value.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u32)> {
-        self.counts.iter().enumerate().filter(|(_, count)| **count != 0).map(|(index, count)| (upper_bound(index), *count))
+        self.counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count != 0)
+            .map(|(index, count)| (upper_bound(index), *count))
     }
 }
 

@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), no_std)]
 extern crate alloc;
 
+pub mod exits;
 pub mod histogram;
 
 use alloc::{borrow::Cow, collections::BTreeMap, string::String, vec::Vec};
@@ -59,7 +60,8 @@ pub struct Board {
 pub enum StopReason {
     /// SBI system reset, type shutdown, reason none.
     Shutdown,
-    /// SBI system reset, type reboot, reason none. A guest is not started again; it counts as done.
+    /// SBI system reset, type reboot, reason none. The hypervisor doesn't start a guest again, so what the guest wanted was not
+    /// done. (A Linux that panics ends so, if it is not told to stay.)
     Reboot,
     /// SBI system reset with reason "system failure", or a reason of the guest's own.
     Failure,
@@ -144,6 +146,25 @@ pub struct Latency {
     pub buckets: Vec<(u64, u32)>,
 }
 
+impl Latency {
+    /// Mean; `None` if there was no event.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count != 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// A duration that `percent` of all were not longer than, known to within 1/32 of itself; `None` if there was none.
+    pub fn percentile(&self, percent: f64) -> Option<u64> {
+        let wanted = percent / 100.0 * self.count as f64;
+        let mut seen = 0;
+        let mut reached = self.buckets.iter().filter(|(_, count)| {
+            seen += u64::from(*count);
+            seen as f64 >= wanted
+        });
+        // The bound of the last bucket can be above what was really seen.
+        reached.next().map(|(bound, _)| self.max.min(*bound))
+    }
+}
+
 /// Counters of a core.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreStats {
@@ -193,4 +214,20 @@ pub struct End {
     pub time: u64,
     /// Console output that found no room in its ring: more was written than the serial port could send.
     pub console_bytes_lost: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_come_from_the_buckets() {
+        let latency =
+            Latency { count: 100, min: 5, max: 120, sum: 1200, buckets: vec![(10, 98), (63, 1), (127, 1)] };
+        assert_eq!(latency.mean(), Some(12.0));
+        assert_eq!(latency.percentile(50.0), Some(10));
+        assert_eq!(latency.percentile(99.0), Some(63));
+        assert_eq!(latency.percentile(100.0), Some(120), "never above the longest");
+        assert_eq!((Latency::default().mean(), Latency::default().percentile(99.0)), (None, None));
+    }
 }

@@ -1,0 +1,54 @@
+//! The causes of exits: the kernel counts and traces them by number, reports call them by name.
+
+/// Defines [`Exit`] from one table.
+macro_rules! exits {
+    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
+        /// Why a vCPU left its guest for the hypervisor. The number of a variant is the class of trap records.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Exit { $($(#[$doc])* $variant,)* }
+
+        impl Exit {
+            /// Names in reports and traces, by number.
+            pub const NAMES: &'static [&'static str] = &[$($text),*];
+        }
+    };
+}
+
+exits! {
+    /// The core's alarm: another vCPU's timer, or the end of the quantum.
+    Timer = "timer",
+    /// Another core rang.
+    Ipi = "ipi",
+    /// A device of the board.
+    External = "external",
+    /// WFI.
+    Wfi = "wfi",
+    /// WRS.NTO: the guest spins.
+    Spin = "spin",
+    /// SBI TIME.
+    SbiTime = "sbi-time",
+    /// SBI IPI.
+    SbiIpi = "sbi-ipi",
+    /// SBI RFENCE.
+    SbiRfence = "sbi-rfence",
+    /// SBI HSM.
+    SbiHsm = "sbi-hsm",
+    /// SBI DBCN.
+    SbiConsole = "sbi-dbcn",
+    /// SBI SRST.
+    SbiReset = "sbi-srst",
+    /// The hypervisor's own extension.
+    SbiVendor = "sbi-ainori",
+    /// SBI BASE, and all extensions that aren't there.
+    SbiOther = "sbi-other",
+    /// A register of the virtual interrupt controller.
+    Plic = "mmio-plic",
+    /// A register of the virtual serial port.
+    Uart = "mmio-uart",
+    /// Use of floating point or vectors while another vCPU's were in the hart.
+    Extensions = "extensions",
+    /// An illegal instruction, handed to the guest.
+    Illegal = "illegal",
+    /// What ended the guest.
+    Fault = "fault",
+}
