@@ -8,14 +8,16 @@ mod schema;
 mod units;
 
 pub use findings::{Finding, Findings, Place, Span};
+pub use rules::{DEFAULT_TRACE_RECORDS, MAX_TRACE_RECORDS};
 pub use units::show_size;
 
-use crate::config::System;
+use crate::config::{System, Trace};
 use schema::Draft;
 use serde::Serialize;
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 /// A manifest that keeps all rules.
@@ -27,6 +29,30 @@ pub struct Manifest {
     pub board: Board,
     /// Each guest's files, in the order of the guests.
     pub files: Vec<GuestPaths>,
+    /// How `ainori run` runs it unless its arguments say otherwise.
+    pub run: RunSettings,
+}
+
+/// `[run]` of a manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct RunSettings {
+    /// What time is measured in.
+    pub clock: Clock,
+    /// Most time of the host that a run may take.
+    pub time_limit: Option<Duration>,
+}
+
+/// What time is measured in when a system runs on an emulator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// The host's time: for watching and typing; delays and speeds mean nothing.
+    #[default]
+    Host,
+    /// Instructions of the only hart.
+    Icount,
+    /// Virtual time in which several harts go on in parallel.
+    Lockstep,
 }
 
 /// The board of a manifest.
@@ -52,6 +78,27 @@ pub struct GuestPaths {
 }
 
 impl Manifest {
+    /// Traces other than the manifest says. The error tells in words why that is not possible.
+    pub fn set_trace(&mut self, trace: Trace) -> Result<(), String> {
+        if !rules::is_ring_size(trace.records) {
+            let records = trace.records;
+            return Err(format!(
+                "{records} trace records per core is not possible: a power of two up to {MAX_TRACE_RECORDS}"
+            ));
+        }
+        self.system.trace = trace;
+        let (needed, has) = (rules::memory::of_system(&self.system, self.board.harts), self.board.memory);
+        if needed > has {
+            return Err(format!(
+                "with these trace rings the system needs {} MiB, but the board has {} MiB: fewer records, or more memory in \
+                 the manifest",
+                needed.div_ceil(1 << 20),
+                has >> 20
+            ));
+        }
+        Ok(())
+    }
+
     /// Reads and checks a manifest and the guest images that it names. All errors are found at once.
     pub fn load(path: &Path) -> Result<Self, Box<Findings>> {
         let file = path.display().to_string();

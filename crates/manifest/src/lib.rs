@@ -16,4 +16,7 @@ mod host;
 pub mod layout;
 
 #[cfg(feature = "host")]
-pub use host::{Board, Finding, Findings, GuestPaths, Manifest, Place, Span, show_size};
+pub use host::{
+    Board, Clock, DEFAULT_TRACE_RECORDS, Finding, Findings, GuestPaths, MAX_TRACE_RECORDS, Manifest, Place,
+    RunSettings, Span, show_size,
+};

@@ -1,18 +1,19 @@
 //! The rules that a manifest must keep, beyond each value's type. Every rule reports into the same list, and goes on.
 mod guest;
+pub mod memory;
 mod sharing;
 
 use super::{
-    Board, GuestPaths, Manifest,
+    Board, Clock, GuestPaths, Manifest, RunSettings,
     boards::{BOARDS, BoardKind},
     findings::Finding,
     reader::{At, Micros, suggest},
-    schema::{BoardDraft, Draft, TraceDraft},
+    schema::{BoardDraft, Draft, RunDraft, TraceDraft},
 };
 use crate::config::{Guest, Kind, MIN_QUANTUM_US, Policy, System, Trace};
 use ainori_sched::{Preset, presets};
 use ainori_trace::{DEFAULT_MASK, Mask};
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 /// Policy of a manifest that names none.
 const DEFAULT_PRESET: &str = "spumone";
@@ -20,10 +21,10 @@ const DEFAULT_PRESET: &str = "spumone";
 const DEFAULT_QUANTUM_US: u32 = 10_000;
 /// Longest quantum. A longer one is hardly meant, and starves equals.
 const MAX_QUANTUM_US: u64 = 10_000_000;
-/// Records per core when `[trace]` doesn't say.
-const DEFAULT_TRACE_RECORDS: u32 = 65_536;
+/// Records per core when nobody says.
+pub const DEFAULT_TRACE_RECORDS: u32 = 65_536;
 /// Most records per core: 16 bytes each, so 16 MiB.
-const MAX_TRACE_RECORDS: u32 = 1 << 20;
+pub const MAX_TRACE_RECORDS: u32 = 1 << 20;
 
 /// What the rules for guests must know of the board, as far as it is known itself.
 #[derive(Clone, Copy)]
@@ -46,9 +47,11 @@ pub fn check(
     let quantum_us = check_quantum(draft.quantum.as_ref(), preset, findings);
     let guests: Vec<Option<(Guest, GuestPaths)>> =
         draft.guests.iter().map(|guest| guest::check(guest, view, directory, findings)).collect();
-    sharing::check(&draft.guests, &guests, view, preset, findings);
+    sharing::check(&draft.guests, &guests, preset, findings);
     let console = check_console(draft, findings);
     let trace = check_trace(draft.trace.as_ref(), findings);
+    memory::check(&draft.guests, &guests, &trace, view, findings);
+    let run = check_run(&draft.run, view, findings);
 
     let (guests, files): (Vec<_>, Vec<_>) =
         guests.into_iter().collect::<Option<Vec<_>>>()?.into_iter().unzip();
@@ -61,7 +64,7 @@ pub fn check(
         console_input: u32::try_from(console.unwrap_or(default_input)).ok(),
         trace,
     };
-    Some(Manifest { system, board: board?, files })
+    Some(Manifest { system, board: board?, files, run })
 }
 
 fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, Option<Board>) {
@@ -163,12 +166,37 @@ fn check_trace(draft: Option<&TraceDraft>, findings: &mut Vec<Finding>) -> Trace
     }
     let records = draft.records.as_ref().map_or(DEFAULT_TRACE_RECORDS, |records| {
         let value = records.value;
-        if !value.is_power_of_two() || value > MAX_TRACE_RECORDS {
+        if !is_ring_size(value) {
             let message = format!("{value} trace records per core is not possible");
             let help = format!("a power of two up to {MAX_TRACE_RECORDS}");
             findings.push(Finding::at(records.span.clone(), message).help(help));
+            return DEFAULT_TRACE_RECORDS;
         }
         value
     });
     Trace { mask: mask.0, records }
+}
+
+/// May a core's ring hold so many records?
+pub fn is_ring_size(records: u32) -> bool {
+    records.is_power_of_two() && records <= MAX_TRACE_RECORDS
+}
+
+fn check_run(draft: &RunDraft, board: BoardView, findings: &mut Vec<Finding>) -> RunSettings {
+    if let (Some(clock), Some(harts @ 2..)) = (&draft.clock, board.harts) {
+        if clock.value == Clock::Icount {
+            let message = format!("the clock \"icount\" is for one hart, but the board has {harts}");
+            findings.push(Finding::at(clock.span.clone(), message).help("use \"lockstep\" or \"host\""));
+        }
+    }
+    if let Some(limit) = draft.time_limit.as_ref().filter(|limit| limit.value.0 == 0) {
+        findings.push(
+            Finding::at(limit.span.clone(), "a run can't have a time limit of zero")
+                .help("e.g. \"300s\"; leave the key out for no limit"),
+        );
+    }
+    RunSettings {
+        clock: draft.clock.as_ref().map(|clock| clock.value).unwrap_or_default(),
+        time_limit: draft.time_limit.as_ref().map(|limit| Duration::from_micros(limit.value.0)),
+    }
 }

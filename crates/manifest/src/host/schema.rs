@@ -1,5 +1,6 @@
 //! The manifest's keys, read one by one. Nothing is compared with anything else here: that is [`super::rules`].
 use super::{
+    Clock,
     findings::{Finding, Span},
     reader::{At, FromToml, Micros, Size, Table, suggest},
 };
@@ -16,6 +17,7 @@ pub struct Draft {
     pub console_input: Option<At<String>>,
     pub guests: Vec<GuestDraft>,
     pub trace: Option<TraceDraft>,
+    pub run: RunDraft,
 }
 
 /// `[board]`.
@@ -52,6 +54,31 @@ pub struct TraceDraft {
     pub records: Option<At<u32>>,
 }
 
+/// `[run]`.
+#[derive(Debug, Default)]
+pub struct RunDraft {
+    pub clock: Option<At<Clock>>,
+    pub time_limit: Option<At<Micros>>,
+}
+
+impl FromToml for Clock {
+    const EXPECTED: &'static str = "\"host\", \"icount\" or \"lockstep\"";
+
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        match value.as_str()? {
+            "host" => Some(Self::Host),
+            "icount" => Some(Self::Icount),
+            "lockstep" => Some(Self::Lockstep),
+            other => {
+                let message = format!("there is no clock {other:?}");
+                findings
+                    .push(Finding::at(span, message).help(suggest(other, &["host", "icount", "lockstep"])));
+                None
+            }
+        }
+    }
+}
+
 impl FromToml for Kind {
     const EXPECTED: &'static str = "\"linux\" or \"elf\"";
 
@@ -81,7 +108,7 @@ impl Draft {
             }));
             return Self::default();
         }
-        let keys = ["name", "policy", "board", "console", "guest", "trace"];
+        let keys = ["name", "policy", "board", "console", "guest", "trace", "run"];
         let root = Table::open(root.get_ref(), 0..0, "the manifest", &keys, findings);
         let (preset, quantum) = read_policy(&root, findings);
         Self {
@@ -101,8 +128,18 @@ impl Draft {
                     records: table.optional("records", findings),
                 })
             }),
+            run: read_run(&root, findings),
         }
     }
+}
+
+fn read_run(root: &Table<'_>, findings: &mut Vec<Finding>) -> RunDraft {
+    let keys = ["clock", "time_limit"];
+    let Some(table) = root.get("run").and_then(|value| Table::open_value(value, "[run]", &keys, findings))
+    else {
+        return RunDraft::default();
+    };
+    RunDraft { clock: table.optional("clock", findings), time_limit: table.optional("time_limit", findings) }
 }
 
 /// `policy = "NAME"` or `policy = { preset = "NAME", quantum = "10ms" }`.

@@ -235,6 +235,10 @@ fn memory_must_fit() {
     broken("16MiB", "17179869183GiB", "doesn't fit", "less");
     broken("512MiB", "4GiB", "doesn't fit a board with 2GiB", "less");
     broken("16MiB", "1600MiB", "the system needs 2145 MiB", "the board has 2048 MiB");
+    let rings = GOOD.replace("memory = \"2GiB\"", "memory = \"562MiB\"");
+    assert!(parse(&rings).is_ok(), "4 rings of 4096 records take less than 1 MiB");
+    let [rings] = &errors(&rings.replace("4096", "65536"))[..] else { panic!("one finding") };
+    assert!(rings.contains("37 MiB for the hypervisor and its trace rings must fit"), "{rings}");
 }
 
 #[test]
@@ -284,6 +288,35 @@ fn a_partition_shares_no_hart() {
     broken_at(24, "spumone", "partition", "two guests can't share hart 1", "harts of its own");
     parse(&GOOD.replace("spumone", "partition").replace("harts = [0, 1, 2, 3]", "harts = [0, 2, 3]"))
         .unwrap();
+}
+
+#[test]
+fn a_trace_can_be_asked_for_later() {
+    let mut manifest = parse(GOOD).unwrap();
+    manifest.set_trace(Trace { mask: 3, records: 1024 }).unwrap();
+    assert_eq!(manifest.system.trace, Trace { mask: 3, records: 1024 });
+    let error = manifest.set_trace(Trace { mask: 3, records: 1000 }).unwrap_err();
+    assert!(error.contains("a power of two up to 1048576"), "{error}");
+    let mut manifest = parse(&GOOD.replace("memory = \"2GiB\"", "memory = \"562MiB\"")).unwrap();
+    let error = manifest.set_trace(Trace { mask: 3, records: 1 << 20 }).unwrap_err();
+    assert!(error.contains("needs 625 MiB, but the board has 562 MiB"), "{error}");
+}
+
+#[test]
+fn a_run_can_be_described() {
+    let settings = |run: &str| parse(&format!("{GOOD}[run]\n{run}\n")).unwrap().run;
+    assert_eq!(parse(GOOD).unwrap().run, RunSettings { clock: Clock::Host, time_limit: None });
+    assert_eq!(settings("clock = \"lockstep\"").clock, Clock::Lockstep);
+    assert_eq!(settings("time_limit = \"90s\"").time_limit, Some(Duration::from_secs(90)));
+
+    let wrong = |run: &str| errors(&format!("{GOOD}[run]\n{run}\n"));
+    assert_eq!(
+        wrong("clock = \"icount\""),
+        ["32: the clock \"icount\" is for one hart, but the board has 4 / use \"lockstep\" or \"host\""]
+    );
+    assert!(wrong("clock = \"lokstep\"")[0].contains("did you mean `lockstep`?"));
+    assert!(wrong("time_limit = \"0s\"")[0].contains("can't have a time limit of zero"));
+    assert!(wrong("timelimit = \"9s\"")[0].contains("did you mean `time_limit`?"));
 }
 
 #[test]

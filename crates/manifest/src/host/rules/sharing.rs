@@ -1,5 +1,4 @@
-//! Rules about what guests share: names, devices, harts, memory, and the number of vCPUs.
-use super::BoardView;
+//! Rules about what guests share: names, devices, harts, and the number of vCPUs.
 use crate::config::{Guest, MAX_GUESTS, MAX_VCPUS};
 use crate::host::{
     GuestPaths,
@@ -9,14 +8,10 @@ use crate::host::{
 use ainori_sched::{Policy, Preset};
 use std::collections::HashMap;
 
-/// Memory that the firmware and the hypervisor take: 2 MiB of OpenSBI, the hypervisor's image, stacks, page tables.
-const HYPERVISOR_MEMORY: u64 = 32 << 20;
-
 /// Checks all guests together. `guests` has those that are complete by themselves.
 pub fn check(
     drafts: &[GuestDraft],
     guests: &[Option<(Guest, GuestPaths)>],
-    board: BoardView,
     preset: Option<&Preset>,
     findings: &mut Vec<Finding>,
 ) {
@@ -27,7 +22,6 @@ pub fn check(
     if let Some(preset) = preset.filter(|preset| !shares_harts(preset)) {
         check_exclusive_harts(drafts, guests, preset, findings);
     }
-    check_memory(drafts, guests, board, findings);
 }
 
 fn check_counts(drafts: &[GuestDraft], guests: &[Option<(Guest, GuestPaths)>], findings: &mut Vec<Finding>) {
@@ -121,33 +115,6 @@ fn check_exclusive_harts(
                 .and(place(first), "the first")
                 .help("give each guest harts of its own, or choose another policy"),
             );
-        }
-    }
-}
-
-/// Guests, the files that they are loaded from and the hypervisor must fit the board.
-fn check_memory(
-    drafts: &[GuestDraft],
-    guests: &[Option<(Guest, GuestPaths)>],
-    board: BoardView,
-    findings: &mut Vec<Finding>,
-) {
-    let Some(has) = board.memory else { return };
-    let mut needed = HYPERVISOR_MEMORY;
-    for (draft, (guest, _)) in
-        drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, guest.as_ref()?)))
-    {
-        let files = guest.image.len.saturating_add(guest.initrd.map_or(0, |initrd| initrd.len));
-        needed = needed.saturating_add(guest.memory).saturating_add(files);
-        if needed > has {
-            let place = draft.memory.as_ref().map_or(&draft.span, |memory| &memory.span);
-            let message = format!("with this guest the system needs {} MiB", needed.div_ceil(1 << 20));
-            findings.push(Finding::at(place.clone(), message).saying("no room for this").help(format!(
-                "the board has {} MiB; guests, their files and {} MiB for the hypervisor must fit",
-                has >> 20,
-                HYPERVISOR_MEMORY >> 20
-            )));
-            return;
         }
     }
 }

@@ -1,0 +1,61 @@
+//! What a system needs of the board's memory: guests, the files that they are loaded from, and the hypervisor.
+use super::BoardView;
+use crate::config::{Guest, System, Trace};
+use crate::host::{GuestPaths, findings::Finding, schema::GuestDraft};
+
+/// What the firmware and the hypervisor take: 2 MiB of OpenSBI, the hypervisor's image, stacks, page tables.
+const HYPERVISOR: u64 = 32 << 20;
+/// Bytes of a trace record.
+const TRACE_RECORD: u64 = 16;
+/// Bytes of a trace ring's header, rounded up.
+const TRACE_HEADER: u64 = 4096;
+
+/// Bytes that the firmware and the hypervisor need on a board with so many harts, trace rings included.
+fn of_hypervisor(harts: u32, trace: &Trace) -> u64 {
+    let ring = match trace.records {
+        0 => 0,
+        records => TRACE_HEADER + u64::from(records) * TRACE_RECORD,
+    };
+    HYPERVISOR + u64::from(harts) * ring
+}
+
+/// Bytes that a guest needs: its memory, and the files in the image that it is loaded from.
+fn of_guest(guest: &Guest) -> u64 {
+    let files = guest.image.len.saturating_add(guest.initrd.map_or(0, |initrd| initrd.len));
+    guest.memory.saturating_add(files)
+}
+
+/// Bytes that a system needs on a board with so many harts.
+pub fn of_system(system: &System, harts: u32) -> u64 {
+    let hypervisor = of_hypervisor(harts, &system.trace);
+    system.guests.iter().map(of_guest).fold(hypervisor, u64::saturating_add)
+}
+
+/// Checks that everything fits the board. The first guest that doesn't is told.
+pub fn check(
+    drafts: &[GuestDraft],
+    guests: &[Option<(Guest, GuestPaths)>],
+    trace: &Trace,
+    board: BoardView,
+    findings: &mut Vec<Finding>,
+) {
+    let (Some(has), Some(harts)) = (board.memory, board.harts) else { return };
+    let hypervisor = of_hypervisor(harts, trace);
+    let mut needed = hypervisor;
+    for (draft, (guest, _)) in
+        drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, guest.as_ref()?)))
+    {
+        needed = needed.saturating_add(of_guest(guest));
+        if needed > has {
+            let place = draft.memory.as_ref().map_or(&draft.span, |memory| &memory.span);
+            let message = format!("with this guest the system needs {} MiB", needed.div_ceil(1 << 20));
+            let traces = if trace.records == 0 { "" } else { " and its trace rings" };
+            findings.push(Finding::at(place.clone(), message).saying("no room for this").help(format!(
+                "the board has {} MiB; guests, their files and {} MiB for the hypervisor{traces} must fit",
+                has >> 20,
+                hypervisor.div_ceil(1 << 20)
+            )));
+            return;
+        }
+    }
+}
