@@ -1,1 +1,35 @@
-//! Tests of the whole system in the emulator.
+//! What the tests in the emulator share. They run real guests on the real hypervisor, through the command-line tool's
+//! library, and look at the report that a user would get.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`system`] | a system made by a test: which guests, where, on what board |
+//! | [`outcome`] | a run that has ended, and what tests ask of it |
+//! | [`symbols`] | addresses in ELF files by name |
+//! | [`paths`] | exact instruction counts of paths through hypervisor and guests |
+//! | [`terminal`] | the tool itself on a terminal, with somebody who types |
+//!
+//! The hypervisor, the guests and QEMU's plugins must have been built: `make test` does it; `tools/test kernel guests` too.
+
+pub mod outcome;
+pub mod paths;
+pub mod symbols;
+pub mod system;
+pub mod terminal;
+
+pub use ainori::run::ClockChoice as Clock;
+pub use outcome::Run;
+pub use system::{Guest, System};
+
+use std::path::PathBuf;
+
+/// A file of the checkout.
+pub fn checkout(relative: &str) -> PathBuf {
+    let top = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    top.parent().expect("this crate is a folder of the checkout").join(relative)
+}
+
+/// The hypervisor, as `tools/build-kernel` leaves it.
+pub fn hypervisor() -> PathBuf {
+    checkout(".cache/kernel/ainori.elf")
+}

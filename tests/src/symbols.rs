@@ -1,0 +1,84 @@
+//! Addresses in ELF files by name.
+use elf::{ElfBytes, abi::STT_FUNC, endian::LittleEndian};
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+/// An ELF file in memory.
+#[derive(Debug)]
+pub struct Program {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Program {
+    /// Reads a file.
+    pub fn open(path: &Path) -> Self {
+        let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Self { path: path.to_owned(), bytes }
+    }
+
+    /// The address of a symbol.
+    pub fn address(&self, name: &str) -> u64 {
+        self.symbol(|found, _| found == name)
+            .unwrap_or_else(|| panic!("{} has no symbol {name}", self.path.display()))
+            .start
+    }
+
+    /// The address of the one function whose (mangled) name contains `part`.
+    pub fn function_with(&self, part: &str) -> u64 {
+        self.symbol(|found, _| found.contains(part))
+            .unwrap_or_else(|| panic!("{} has no function with {part} in its name", self.path.display()))
+            .start
+    }
+
+    /// The name of the function that an instruction belongs to.
+    pub fn function_at(&self, address: u64) -> Option<String> {
+        let mut name = None;
+        self.symbol(|found, range| {
+            let hit = range.contains(&address);
+            if hit {
+                name = Some(found.to_owned());
+            }
+            hit
+        });
+        name
+    }
+
+    /// Addresses of all 4-byte instructions that equal `bits` under `mask`.
+    pub fn instructions(&self, mask: u32, bits: u32) -> Vec<u64> {
+        let file = self.file();
+        let header = file.section_header_by_name(".text").expect("readable section names");
+        let header = header.unwrap_or_else(|| panic!("{} has no .text", self.path.display()));
+        let (code, _) = file.section_data(&header).expect("the section is in the file");
+        let mut found = Vec::new();
+        let mut at = 0;
+        while let Some(word) = code.get(at..at + 4) {
+            let word = u32::from_le_bytes(word.try_into().expect("4 bytes"));
+            if word & mask == bits {
+                found.push(header.sh_addr + at as u64);
+            }
+            // The lowest two bits say whether an instruction has four bytes or, compressed, two.
+            at += if word & 0b11 == 0b11 { 4 } else { 2 };
+        }
+        found
+    }
+
+    fn file(&self) -> ElfBytes<'_, LittleEndian> {
+        ElfBytes::minimal_parse(&self.bytes)
+            .unwrap_or_else(|error| panic!("{}: {error}", self.path.display()))
+    }
+
+    fn symbol(&self, mut is_it: impl FnMut(&str, Range<u64>) -> bool) -> Option<Range<u64>> {
+        let file = self.file();
+        let (symbols, names) = file.symbol_table().ok()??;
+        symbols.iter().find_map(|symbol| {
+            let range = symbol.st_value..symbol.st_value + symbol.st_size;
+            let name = names.get(symbol.st_name as usize).ok()?;
+            // Labels and mapping symbols have no size, so no address is within them.
+            let wanted = symbol.st_symtype() == STT_FUNC || symbol.st_size == 0;
+            (wanted && is_it(name, range.clone())).then_some(range)
+        })
+    }
+}

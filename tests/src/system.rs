@@ -1,0 +1,197 @@
+//! Systems that a test makes up: guests and where they run, written as a manifest and given to `ainori run`.
+use crate::{Clock, Run, checkout};
+use ainori::run::Options;
+use std::{
+    fmt::{self, Display, Formatter},
+    path::PathBuf,
+    time::Duration,
+};
+
+/// Most host time that a run may take unless a test says otherwise. A run that hangs must end its test, not the job of a build server.
+const TIME_LIMIT: Duration = Duration::from_secs(150);
+
+/// A guest.
+#[derive(Debug, Clone)]
+pub struct Guest {
+    name: String,
+    kind: &'static str,
+    image: PathBuf,
+    initrd: Option<PathBuf>,
+    args: String,
+    memory_mib: u32,
+    vcpus: u32,
+    harts: Option<Vec<u32>>,
+    priority: u32,
+    background: bool,
+}
+
+impl Guest {
+    /// Linux that does `job` (a script in guests/linux/jobs) on one vCPU.
+    pub fn linux(job: &str) -> Self {
+        let file = |name| checkout(".cache/guests/linux").join(name);
+        Self {
+            name: "linux".into(),
+            kind: "linux",
+            image: file("Image"),
+            initrd: Some(file("initramfs.cpio.gz")),
+            args: format!("console=ttyS0 quiet ainori.run={job}"),
+            memory_mib: 256,
+            vcpus: 1,
+            harts: None,
+            priority: 1,
+            background: false,
+        }
+    }
+
+    /// FreeRTOS on hart 0, more urgent than all other guests unless they say otherwise. See guests/freertos for `args`.
+    pub fn freertos(args: &str) -> Self {
+        Self { priority: 10, ..Self::elf("freertos", "freertos/freertos.elf", args) }
+    }
+
+    /// A probe (guests/probes) on hart 0.
+    pub fn probe(name: &str, args: &str) -> Self {
+        Self::elf(name, &format!("probes/{name}.elf"), args)
+    }
+
+    fn elf(name: &str, file: &str, args: &str) -> Self {
+        Self {
+            name: name.into(),
+            kind: "elf",
+            image: checkout(".cache/guests").join(file),
+            initrd: None,
+            args: args.into(),
+            memory_mib: 16,
+            vcpus: 1,
+            harts: Some(vec![0]),
+            priority: 1,
+            background: false,
+        }
+    }
+
+    /// Another name than that of its kind.
+    pub fn named(self, name: &str) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// Its number of vCPUs.
+    pub fn vcpus(self, vcpus: u32) -> Self {
+        Self { vcpus, ..self }
+    }
+
+    /// The harts that its vCPUs are spread over, one after the other. Without this: all of the board for Linux.
+    pub fn harts(self, harts: impl IntoIterator<Item = u32>) -> Self {
+        Self { harts: Some(harts.into_iter().collect()), ..self }
+    }
+
+    /// Its priority; the higher one goes first.
+    pub fn priority(self, priority: u32) -> Self {
+        Self { priority, ..self }
+    }
+
+    /// The run doesn't wait for its end.
+    pub fn background(self) -> Self {
+        Self { background: true, ..self }
+    }
+}
+
+impl Display for Guest {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "[[guest]]")?;
+        writeln!(f, "name = {:?}\nkind = {:?}\nimage = {:?}", self.name, self.kind, self.image)?;
+        if let Some(initrd) = &self.initrd {
+            writeln!(f, "initrd = {initrd:?}")?;
+        }
+        writeln!(f, "args = {:?}\nmemory = \"{}MiB\"", self.args, self.memory_mib)?;
+        writeln!(f, "vcpus = {}\npriority = {}", self.vcpus, self.priority)?;
+        if let Some(harts) = &self.harts {
+            writeln!(f, "harts = {harts:?}")?;
+        }
+        writeln!(f, "background = {}", self.background)
+    }
+}
+
+/// A system. [`Display`] shows it as a manifest.
+#[derive(Debug, Clone)]
+pub struct System {
+    harts: u32,
+    cpu: Option<String>,
+    quantum: Option<&'static str>,
+    guests: Vec<Guest>,
+    time_limit: Duration,
+    qemu_args: Vec<String>,
+}
+
+impl System {
+    /// A board with `harts` harts, and nobody on it yet.
+    pub fn on(harts: u32) -> Self {
+        Self {
+            harts,
+            cpu: None,
+            quantum: None,
+            guests: Vec::new(),
+            time_limit: TIME_LIMIT,
+            qemu_args: Vec::new(),
+        }
+    }
+
+    /// Adds a guest.
+    pub fn with(mut self, guest: Guest) -> Self {
+        self.guests.push(guest);
+        self
+    }
+
+    /// Another model of the harts, as QEMU names it.
+    pub fn cpu(self, cpu: &str) -> Self {
+        Self { cpu: Some(cpu.into()), ..self }
+    }
+
+    /// Another round-robin quantum, e.g. `"1ms"`.
+    pub fn quantum(self, quantum: &'static str) -> Self {
+        Self { quantum: Some(quantum), ..self }
+    }
+
+    /// Another limit of host time.
+    pub fn time_limit(self, seconds: u64) -> Self {
+        Self { time_limit: Duration::from_secs(seconds), ..self }
+    }
+
+    /// More arguments for QEMU.
+    pub fn qemu_args(mut self, args: impl IntoIterator<Item = String>) -> Self {
+        self.qemu_args.extend(args);
+        self
+    }
+
+    /// Runs it to its end. Panics only if it could not be started: whether the run was good is for the caller to ask.
+    pub fn run(&self, clock: Clock) -> Run {
+        let folder = tempfile::Builder::new().prefix("ainori-test-").tempdir().expect("a temporary folder");
+        let manifest = folder.path().join("system.toml");
+        std::fs::write(&manifest, self.to_string()).expect("the temporary folder can be written");
+        let options = Options {
+            kernel: Some(crate::hypervisor()),
+            clock,
+            timeout: Some(self.time_limit),
+            qemu_args: self.qemu_args.clone(),
+            record_dir: Some(folder.path().to_owned()),
+            ..Options::new(manifest)
+        };
+        match ainori::run::run(&options) {
+            Ok(report) => Run::new(report, self.to_string(), folder),
+            Err(error) => panic!("the system could not be started: {error:?}\n{self}"),
+        }
+    }
+}
+
+impl Display for System {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "name = \"test\"")?;
+        match self.quantum {
+            Some(quantum) => writeln!(f, "policy = {{ preset = \"spumone\", quantum = {quantum:?} }}")?,
+            None => writeln!(f, "policy = \"spumone\"")?,
+        }
+        writeln!(f, "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"2GiB\"", self.harts)?;
+        if let Some(cpu) = &self.cpu {
+            writeln!(f, "cpu = {cpu:?}")?;
+        }
+        self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))
+    }
+}

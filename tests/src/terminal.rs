@@ -1,0 +1,92 @@
+//! The tool itself, as a user starts it: on a terminal, with somebody who reads and types.
+use crate::checkout;
+use std::{
+    io::{Read, Write},
+    path::Path,
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    thread,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// `ainori run` on a terminal of its own.
+#[derive(Debug)]
+pub struct Terminal {
+    child: Child,
+    keys: ChildStdin,
+    output: Receiver<Vec<u8>>,
+    seen: String,
+    _folder: TempDir,
+    /// How much of `seen` has been waited for already.
+    position: usize,
+}
+
+impl Terminal {
+    /// Starts a manifest, which stands in `folder`. The tool ends the run itself after `seconds`.
+    pub fn run(folder: TempDir, manifest: &Path, seconds: u64) -> Self {
+        // script(1) makes the terminal; its own record goes nowhere.
+        let tool = checkout("ainori");
+        let command = format!("'{}' run --timeout {seconds} '{}'", tool.display(), manifest.display());
+        let mut child = Command::new("script")
+            .args(["--quiet", "--return", "--echo", "never", "--command", &command, "/dev/null"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("script (Debian's bsdutils) can be started");
+        let keys = child.stdin.take().expect("piped");
+        let mut stdout = child.stdout.take().expect("piped");
+        let (sender, output) = channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(len @ 1..) = stdout.read(&mut buffer) {
+                if sender.send(buffer[..len].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, keys, output, seen: String::new(), position: 0, _folder: folder }
+    }
+
+    /// Waits until `text` appears, behind what was waited for before.
+    #[track_caller]
+    pub fn wait_for(&mut self, text: &str, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(at) = self.seen[self.position..].find(text) {
+                self.position += at + text.len();
+                return;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("{text:?} did not appear in {limit:?}:\n{}", self.seen)
+                }
+                Err(RecvTimeoutError::Disconnected) => panic!("{text:?} never appeared:\n{}", self.seen),
+            }
+        }
+    }
+
+    /// Types.
+    pub fn type_in(&mut self, text: &str) {
+        self.keys.write_all(text.as_bytes()).expect("the terminal takes keys");
+    }
+
+    /// Waits for the tool's end; gives all that the terminal showed.
+    pub fn end(mut self) -> (ExitStatus, String) {
+        while let Ok(bytes) = self.output.recv() {
+            self.seen.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        let status = self.child.wait().expect("nobody else waits for it");
+        (status, std::mem::take(&mut self.seen))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Only if a test failed: its terminal goes away, and the tool with it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

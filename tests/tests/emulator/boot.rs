@@ -1,0 +1,71 @@
+//! Linux comes up and does its job, on as many vCPUs and harts as it is given; a board that won't do is refused.
+use ainori::report::Outcome;
+use ainori_tests::{Clock, Guest, System};
+
+/// Linux with 4 vCPUs on 4 harts, measuring itself.
+fn four_vcpus() -> System {
+    System::on(4).with(Guest::linux("hackbench").vcpus(4))
+}
+
+#[test]
+fn linux_on_four_harts_passes_hackbench() {
+    let run = four_vcpus().run(Clock::Lockstep { q: 250 });
+    run.good();
+    assert_eq!(run.number("linux", "cpus"), 4);
+}
+
+#[test]
+fn linux_on_four_harts_passes_hackbench_with_harts_in_parallel() {
+    let run = four_vcpus().run(Clock::Host);
+    run.good();
+    assert_eq!(run.number("linux", "cpus"), 4);
+}
+
+#[test]
+fn eight_vcpus_share_four_harts() {
+    let run = System::on(4)
+        .with(Guest::linux("hackbench").vcpus(8))
+        .quantum("10ms")
+        .run(Clock::Lockstep { q: 250 });
+    run.good();
+    assert_eq!(run.number("linux", "cpus"), 8);
+}
+
+#[test]
+fn two_linux_guests_share_four_harts() {
+    let guest = |name| Guest::linux("hackbench").named(name).vcpus(4);
+    let run = System::on(4).with(guest("linux-a")).with(guest("linux-b")).run(Clock::Lockstep { q: 250 });
+    run.good();
+    for name in ["linux-a", "linux-b"] {
+        assert_eq!(run.number(name, "cpus"), 4);
+    }
+}
+
+#[test]
+fn guests_use_only_the_harts_that_they_are_given() {
+    let run = System::on(4)
+        .with(Guest::linux("hackbench").named("linux-a").vcpus(2).harts([2, 3]))
+        .with(Guest::linux("boot").named("linux-b").vcpus(1).harts([1]))
+        .run(Clock::Lockstep { q: 250 });
+    run.good();
+    assert_eq!(run.number("linux-a", "cpus"), 2);
+    assert_eq!(run.number("linux-b", "cpus"), 1);
+    for (name, cores) in [("linux-a", &[2, 3][..]), ("linux-b", &[1])] {
+        let found: Vec<u32> = run.guest(name).vcpus.iter().map(|vcpu| vcpu.core).collect();
+        run.check(found == cores, format_args!("{name} should be on the cores {cores:?}, not {found:?}"));
+    }
+    run.check(run.core(0).switches == 0, "hart 0 belongs to nobody, so nothing should have run there");
+}
+
+#[test]
+fn harts_without_the_h_extension_are_refused_with_a_message() {
+    let run = System::on(2)
+        .cpu("rv64,h=false")
+        .with(Guest::probe("selfshutdown", ""))
+        .time_limit(30)
+        .run(Clock::Host);
+    run.ended(Outcome::QemuDied);
+    assert_ne!(run.report.outcome.exit_code(), 0);
+    let message = run.lines("ainori").any(|line| line.starts_with("error: ") && line.contains("H extension"));
+    run.check(message, "the hypervisor should say which extension it misses");
+}

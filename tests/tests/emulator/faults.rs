@@ -1,0 +1,137 @@
+//! Guests that do what they may not: each is stopped and reported, and its neighbours don't notice.
+use ainori::report::{GuestOutcome, Outcome};
+use ainori_report::{Fault, StopReason};
+use ainori_tests::{Clock, Guest, Run, System, checkout, hypervisor, symbols::Program};
+
+/// `scause` (privileged specification, "Supervisor cause register values after trap").
+const ILLEGAL_INSTRUCTION: u64 = 2;
+const FETCH_GUEST_PAGE_FAULT: u64 = 20;
+const STORE_GUEST_PAGE_FAULT: u64 = 23;
+
+/// Where guests' memory starts, and how much the probes have (see `Guest::probe`).
+const MEMORY: u64 = 0x8000_0000;
+const MEMORY_SIZE: u64 = 16 << 20;
+
+/// A wild guest between FreeRTOS and Linux on one hart, going wild once all three run. The neighbours do their jobs.
+fn beside_neighbours(probe: &str) -> Run {
+    let run = System::on(1)
+        .with(Guest::probe(probe, "ms=1000"))
+        .with(Guest::freertos("periods=3000 burn_percent=30"))
+        .with(Guest::linux("hackbench"))
+        .run(Clock::Icount);
+    run.ended(Outcome::GuestFailed).lost_no_tick("freertos", 3_000).result("linux");
+    assert_ne!(run.report.outcome.exit_code(), 0);
+    for neighbour in ["freertos", "linux"] {
+        run.check(
+            run.guest(neighbour).outcome == GuestOutcome::Done,
+            format_args!("{neighbour} should have done its job"),
+        );
+    }
+    run
+}
+
+/// What every report on a fault in a probe's `guest_main` has in common.
+fn looks_right(run: &Run, probe: &str, fault: &Fault, cause: u64) {
+    run.check(
+        run.guest(probe).outcome == GuestOutcome::Faulted,
+        "the wild guest should be reported as faulted",
+    );
+    run.check(fault.cause == cause, format_args!("scause should be {cause}, not {}", fault.cause));
+    run.check(fault.mode == "VS", format_args!("it was in VS-mode, not {}", fault.mode));
+    run.check(fault.x.len() == 32 && fault.x[0] == 0, "there should be 32 registers, the first of them 0");
+    let [sp, memory_end] = [fault.x[2], MEMORY + MEMORY_SIZE];
+    run.check(
+        (MEMORY..memory_end).contains(&sp),
+        format_args!("the stack pointer {sp:#x} isn't in the guest's memory"),
+    );
+    for name in ["vsstatus", "vstvec", "vsepc", "vscause", "vstval", "vsatp"] {
+        run.check(fault.csr.contains_key(name), format_args!("the report has no {name}"));
+    }
+}
+
+fn program(probe: &str) -> Program {
+    Program::open(&checkout(&format!(".cache/guests/probes/{probe}.elf")))
+}
+
+fn is_in_guest_main(run: &Run, probe: &str, pc: u64) {
+    let function = program(probe).function_at(pc);
+    run.check(
+        function.as_deref() == Some("guest_main"),
+        format_args!("pc {pc:#x} is in {function:?}, not in guest_main"),
+    );
+}
+
+#[test]
+fn a_wild_store_stops_its_guest_only() {
+    let run = beside_neighbours("wild-store");
+    let fault = run.fault("wild-store");
+    looks_right(&run, "wild-store", fault, STORE_GUEST_PAGE_FAULT);
+    is_in_guest_main(&run, "wild-store", fault.pc);
+    assert_eq!(fault.address, MEMORY + MEMORY_SIZE);
+    assert_eq!(
+        fault.x.iter().filter(|x| **x == 0x0060_0dba_d600_dbad).count(),
+        1,
+        "the register that was to be stored"
+    );
+    assert!(fault.what.contains("store"), "{}", fault.what);
+    assert_ne!(fault.instruction, 0);
+}
+
+#[test]
+fn a_wild_jump_stops_its_guest_only() {
+    let run = beside_neighbours("wild-jump");
+    let fault = run.fault("wild-jump");
+    looks_right(&run, "wild-jump", fault, FETCH_GUEST_PAGE_FAULT);
+    assert_eq!(fault.pc, MEMORY + MEMORY_SIZE);
+    assert_eq!(fault.address, MEMORY + MEMORY_SIZE);
+    is_in_guest_main(&run, "wild-jump", fault.x[1]); // where the jump would have returned to
+    assert!(fault.what.contains("fetch"), "{}", fault.what);
+}
+
+#[test]
+fn an_illegal_instruction_without_a_handler_stops_its_guest_only() {
+    let run = beside_neighbours("wild-illegal");
+    let fault = run.fault("wild-illegal");
+    looks_right(&run, "wild-illegal", fault, ILLEGAL_INSTRUCTION);
+    is_in_guest_main(&run, "wild-illegal", fault.pc);
+    assert_eq!(fault.csr["vstvec"], 0);
+    assert!(fault.what.contains("illegal instruction"), "{}", fault.what);
+}
+
+/// What a guest might reach for, at the address where the board has it: its store ends there, and FreeRTOS, which shares the
+/// hart, goes on.
+#[test]
+fn no_guest_reaches_the_boards_devices_or_anothers_memory() {
+    let places = [
+        ("the power switch", 0x0010_0000),
+        ("the timers of all harts", 0x0200_0000),
+        ("a virtio device", 0x1000_1000),
+        ("the flash memory", 0x2000_0000),
+        ("memory behind the guest's own", 0x8800_0000),
+        ("the board's last memory", 0x8000_0000 + (2 << 30) - 8),
+        ("an address too large for any guest", 1 << 45),
+    ];
+    for (what, address) in places {
+        let run = beside_freertos(address);
+        let found = run.fault("wild-store").address;
+        run.check(found == address, format_args!("{what}: reported as {found:#x}, not {address:#x}"));
+    }
+}
+
+/// At the hypervisor's address a guest has memory of its own: its store goes there, and the hypervisor goes on.
+#[test]
+fn no_guest_reaches_the_hypervisor() {
+    let kernel = Program::open(&hypervisor());
+    for symbol in ["__image_start", "trap_entry"] {
+        beside_freertos(kernel.address(symbol)).stopped("wild-store", StopReason::Failure);
+    }
+}
+
+fn beside_freertos(address: u64) -> Run {
+    let run = System::on(1)
+        .with(Guest::probe("wild-store", &format!("addr={address:#x}")))
+        .with(Guest::freertos("periods=50 burn_percent=10 burn_period_us=10000"))
+        .run(Clock::Icount);
+    run.ended(Outcome::GuestFailed).lost_no_tick("freertos", 50);
+    run
+}

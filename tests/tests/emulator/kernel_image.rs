@@ -1,0 +1,31 @@
+//! The hypervisor itself: how much of the machine it takes.
+use ainori::image::Kernel;
+use ainori_tests::{Clock, Guest, System, hypervisor};
+
+#[test]
+fn code_and_constants_fit_into_128_kib() {
+    let sections = Kernel::load(Some(&hypervisor())).expect("the hypervisor can be loaded").sections;
+    let size = sections.text + sections.rodata;
+    println!("{} bytes of code, {} of constants", sections.text, sections.rodata);
+    assert!(size <= 128 << 10, "text + rodata are {size} bytes, more than 128 KiB");
+}
+
+/// That nothing is allocated after boot, the hypervisor sees to itself: it panics otherwise, and no test would pass.
+#[test]
+fn memory_does_not_depend_on_what_guests_do() {
+    let taken = |rounds: u32| {
+        let args = format!("rounds={rounds:04}");
+        let run = System::on(2)
+            .with(Guest::probe("smp", &args).vcpus(4).harts([0, 1]))
+            .run(Clock::Lockstep { q: 250 });
+        let board = run.good().report.board.as_ref();
+        let bytes =
+            board.unwrap_or_else(|| run.fail("the hypervisor should describe the board")).hypervisor_bytes;
+        (bytes, run.number("smp", "ipis"))
+    };
+    let (little, few) = taken(1);
+    let (much, many) = taken(1000);
+    println!("{few} IPIs: {little} bytes; {many} IPIs: {much} bytes");
+    assert!(many > 50 * few);
+    assert_eq!(little, much);
+}

@@ -1,0 +1,101 @@
+//! The machine that guests see, asked by probes that know the specifications.
+use ainori::report::Outcome;
+use ainori_report::StopReason;
+use ainori_tests::{Clock, Guest, System};
+
+fn probe_alone(name: &str, args: &str) {
+    System::on(1).with(Guest::probe(name, args)).run(Clock::Icount).good().result(name);
+}
+
+#[test]
+fn the_sbi_is_that_of_the_specification() {
+    probe_alone("sbi", "strict=1");
+}
+
+#[test]
+fn the_interrupt_controller_and_the_serial_port_are_those_of_the_board() {
+    probe_alone("plic", "strict=1");
+}
+
+#[test]
+fn timer_interrupts_come_in_time() {
+    probe_alone("timer", "period_us=100 n=10000");
+}
+
+/// Four vCPUs on some of the harts.
+fn smp(harts: &[u32], clock: Clock) {
+    let run = System::on(4)
+        .with(Guest::probe("smp", "rounds=100").vcpus(4).harts(harts.iter().copied()))
+        .quantum("1ms")
+        .run(clock);
+    run.good();
+    assert_eq!(run.number("smp", "harts"), 4);
+}
+
+#[test]
+fn four_vcpus_work_together_on_four_harts() {
+    smp(&[0, 1, 2, 3], Clock::Lockstep { q: 250 });
+}
+
+#[test]
+fn four_vcpus_work_together_on_four_harts_in_parallel() {
+    smp(&[0, 1, 2, 3], Clock::Host);
+}
+
+#[test]
+fn four_vcpus_work_together_on_two_harts() {
+    smp(&[1, 3], Clock::Lockstep { q: 250 });
+}
+
+#[test]
+fn four_vcpus_work_together_on_two_harts_in_parallel() {
+    smp(&[0, 2], Clock::Host);
+}
+
+#[test]
+fn four_vcpus_work_together_on_one_hart() {
+    smp(&[2], Clock::Lockstep { q: 250 });
+}
+
+/// Two guests that fill all registers with patterns, by turns on one hart, and FreeRTOS between them.
+fn registers_are_kept(cpu: &str) {
+    let probe = |name, seed| Guest::probe("fpkeep", &format!("seed={seed} ms=1000")).named(name);
+    let run = System::on(1)
+        .cpu(cpu)
+        .with(probe("keep-a", 1))
+        .with(probe("keep-b", 2))
+        .with(Guest::freertos("periods=1000 burn_percent=20 burn_period_us=5000"))
+        .quantum("1ms")
+        .run(Clock::Icount);
+    run.good();
+    for name in ["keep-a", "keep-b"] {
+        let dispatches = run.guest(name).vcpus[0].dispatches;
+        run.check(
+            dispatches > 200,
+            format_args!("{name} was dispatched only {dispatches} times: too few to show anything"),
+        );
+    }
+}
+
+#[test]
+fn floating_point_registers_are_kept_apart() {
+    registers_are_kept("rv64");
+}
+
+#[test]
+fn vector_registers_are_kept_apart() {
+    registers_are_kept("rv64,v=true,vlen=256");
+}
+
+#[test]
+fn a_shutdown_is_the_end_of_a_guest() {
+    let run = System::on(1).with(Guest::probe("selfshutdown", "ms=10")).run(Clock::Icount);
+    run.good().stopped("selfshutdown", StopReason::Shutdown);
+}
+
+#[test]
+fn a_shutdown_for_a_failure_is_reported_as_one() {
+    let run = System::on(1).with(Guest::probe("shutdown-failure", "ms=10")).run(Clock::Icount);
+    run.ended(Outcome::GuestFailed).stopped("shutdown-failure", StopReason::Failure);
+    assert_ne!(run.report.outcome.exit_code(), 0);
+}

@@ -1,0 +1,56 @@
+//! FreeRTOS beside Linux: it loses no tick, whatever Linux does, and Linux gets what FreeRTOS leaves.
+use ainori_tests::{Clock, Guest, System};
+
+/// Periods of 1 ms.
+const TEN_SECONDS: u64 = 10_000;
+
+/// Busy itself for a third of the time.
+fn freertos() -> Guest {
+    Guest::freertos("period_us=1000 periods=10000 burn_percent=30").harts([1])
+}
+
+#[test]
+fn freertos_alone_loses_no_tick() {
+    let run = System::on(1).with(freertos().harts([0])).run(Clock::Icount);
+    run.good().lost_no_tick("freertos", TEN_SECONDS);
+}
+
+/// Four harts, all of them busy with Linux, and FreeRTOS before it on hart 1.
+fn beside_linux(job: &str) {
+    let run = System::on(4)
+        .with(Guest::linux(job).vcpus(4).background())
+        .with(freertos())
+        .time_limit(240)
+        .run(Clock::Lockstep { q: 250 });
+    run.good().lost_no_tick("freertos", TEN_SECONDS);
+    assert_eq!(run.number("linux", "cpus"), 4); // it was up, and at its job
+}
+
+#[test]
+fn freertos_loses_no_tick_beside_a_busy_linux() {
+    beside_linux("busy");
+}
+
+#[test]
+fn freertos_loses_no_tick_beside_hackbench() {
+    beside_linux("hackbench-loop");
+}
+
+#[test]
+fn freertos_and_linux_share_one_hart_and_every_run_is_the_same() {
+    let system = System::on(1)
+        .with(Guest::linux("hackbench"))
+        .with(Guest::freertos("period_us=1000 periods=5000 burn_percent=30"));
+    let first = system.run(Clock::Icount);
+    first.good().lost_no_tick("freertos", 5_000);
+    let second = system.run(Clock::Icount);
+    second.good();
+    let facts = |run: &ainori_tests::Run| {
+        let mut json = serde_json::to_value(&run.report).expect("a report can be written as JSON");
+        json.as_object_mut()
+            .and_then(|report| report.remove("host"))
+            .expect("the one part that depends on the host");
+        json
+    };
+    second.check(facts(&first) == facts(&second), format_args!("two runs differ: first {:#}", facts(&first)));
+}
