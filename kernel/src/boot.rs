@@ -1,6 +1,6 @@
 //! From the firmware to the first guest: learns the board, places the guests, starts the other harts.
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::blob;
@@ -16,10 +16,10 @@ use crate::arch::start::start_secondary;
 use crate::chip::Board;
 use crate::chip::board::{Device, Error};
 use crate::chip::ipi::Bell;
-use crate::chip::plic::Plic;
+use crate::chip::plic::{HOUSEKEEPING_LEVEL, Plic, level};
 use crate::chip::uart::Uart;
 use crate::console::{Console, Log};
-use crate::cpu::irq::{HOUSEKEEPING_LEVEL, level};
+use crate::cpu::migration::IDLE;
 use crate::cpu::{Cpu, Machine, SourceOwner};
 use crate::guest::vcpu::{Resident, Vcpu, hsm};
 use crate::guest::{Guest, device_tree, loader};
@@ -129,7 +129,10 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
                 ))
             };
             let class = Class { priority: config.priority, guest: guest_index };
-            vcpus.push(Vcpu::new(guest_index, hart as u32, class, home as u32));
+            let cores = (0..harts.len())
+                .filter(|&core| vcpu.harts >> harts[core] & 1 != 0)
+                .fold(0, |set, core| set | 1 << core);
+            vcpus.push(Vcpu::new(guest_index, hart as u32, class, home as u32, cores));
             homes.push(home);
         }
         let context = board.harts[homes[usize::from(first)]].plic_context.unwrap_or(0);
@@ -168,6 +171,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
         source_owner: source_owner.into_boxed_slice(),
         awaited_guests: AtomicU32::new(system.guests.iter().filter(|guest| !guest.background).count() as u32),
         finishing: AtomicBool::new(false),
+        shields: (0..MAX_HARTS).map(|_| AtomicU8::new(IDLE)).collect(),
         ended: AtomicU32::new(0),
         turn: AtomicU32::new(0),
         board,
@@ -188,7 +192,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
             // VMIDs start at 1: 0 is for nobody, so that a stray access finds nothing.
             let hgatp = guest.table.hgatp((u16::from(id.0) + 1) & machine.features.vmid_mask);
             let cpu = &mut cpus[homes[usize::from(id.0)]];
-            cpu.adopt(id, Resident::new(hgatp, &machine.features));
+            cpu.adopt(id, Resident::new(machine.vcpu(id), hgatp, &policy, &machine.features));
             if machine.vcpu(id).index == 0 {
                 machine.vcpu(id).hsm.store(hsm::START_PENDING, Ordering::Relaxed);
                 cpu.start(id, entry.address, entry.tree);

@@ -24,6 +24,24 @@ pub struct Policy {
 pub enum Placement {
     /// Only on the core that it was given to.
     Pinned,
+    /// On another core from the moment that its own is taken from it (SPUMONE thesis, 4.3.1).
+    OnDemand,
+    /// It stays where it is until another vCPU of its guest spins, as that one may be waiting for a lock that it
+    /// holds, or sends it an interrupt; then it is fetched (Ainori). No contention, no migration.
+    SpinTriggered,
+}
+
+/// What may be the reason to fetch a vCPU whose core was taken from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Occasion {
+    /// Its core has just been taken from it.
+    Preempted,
+    /// Another vCPU of its guest spins.
+    Spin,
+    /// An interrupt is waiting for it.
+    Interrupt,
+    /// It sleeps, and nobody would notice when its timer is due, for longer than [`Policy::PATIENCE_US`].
+    Unattended,
 }
 
 /// May a wake-up take the core now?
@@ -64,6 +82,38 @@ impl Policy {
         match self.admission {
             Admission::ByPriority => self.level(candidate) >= self.level(running),
             Admission::Exclusive => candidate.guest == running.guest,
+        }
+    }
+
+    /// For how long a sleeping vCPU whose core was taken from it may do without anyone who watches its timer, in microseconds.
+    /// Most jobs of an RTOS are shorter, so that it need not be moved at all.
+    pub const PATIENCE_US: u64 = 50;
+
+    /// Can a vCPU that may run on several cores leave the one that was taken from it?
+    #[inline]
+    #[must_use]
+    pub const fn moves(&self) -> bool {
+        !matches!(self.placement, Placement::Pinned)
+    }
+
+    /// Is this the occasion to fetch a vCPU whose core was taken from it?
+    #[inline]
+    #[must_use]
+    pub const fn fetches(&self, occasion: Occasion) -> bool {
+        match self.placement {
+            Placement::Pinned => false,
+            Placement::OnDemand => matches!(occasion, Occasion::Preempted),
+            Placement::SpinTriggered => !matches!(occasion, Occasion::Preempted),
+        }
+    }
+
+    /// While a vCPU of this class runs, messages for vCPUs of a lower level than this wait until the core looks by itself.
+    #[inline]
+    #[must_use]
+    pub const fn shield(&self, running: Class) -> u8 {
+        match self.admission {
+            Admission::ByPriority => self.level(running),
+            Admission::Exclusive => 0,
         }
     }
 

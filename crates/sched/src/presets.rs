@@ -19,12 +19,30 @@ pub struct Preset {
     pub fixed_quantum_ms: Option<u32>,
 }
 
-const PRESETS: [Preset; 3] = [
+const PRESETS: [Preset; 5] = [
+    Preset {
+        name: "ainori",
+        summary: "As spumone, but a preempted vCPU is fetched by another core when one of its guest spins or sends it an \
+                  interrupt; the default.",
+        placement: Placement::SpinTriggered,
+        preemption: Preemption::Immediate,
+        admission: Admission::ByPriority,
+        fixed_quantum_ms: None,
+    },
     Preset {
         name: "spumone",
         summary: "Fixed priorities between guests, the higher takes the core at once, equals take turns \
                   (SPUMONE thesis, 3.2 and 3.4.1).",
         placement: Placement::Pinned,
+        preemption: Preemption::Immediate,
+        admission: Admission::ByPriority,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "spumone-on-demand",
+        summary: "As spumone, but while a higher vCPU has a core, the others of that core live on another one \
+                  (SPUMONE thesis, 4.3.1).",
+        placement: Placement::OnDemand,
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
         fixed_quantum_ms: None,

@@ -15,6 +15,16 @@ const CONTEXT: usize = 0x20_0000;
 /// The levels that every PLIC of the boards we know has: 1 to 7; 0 is never.
 pub const TOP_LEVEL: u32 = 7;
 
+/// Level of the hypervisor's own sources: below those of every guest.
+pub const HOUSEKEEPING_LEVEL: u32 = 1;
+
+/// Interrupt level of a vCPU's devices: spreads the priorities of vCPUs over what a PLIC has, above the hypervisor's own.
+pub const fn level(priority: u8) -> u32 {
+    let steps = TOP_LEVEL - HOUSEKEEPING_LEVEL;
+    let level = HOUSEKEEPING_LEVEL + 1 + priority as u32;
+    if level > HOUSEKEEPING_LEVEL + steps { TOP_LEVEL } else { level }
+}
+
 impl Plic {
     /// The controller at `base` with sources `1..=sources`, all switched off.
     ///

@@ -1,9 +1,9 @@
 //! Choosing what runs next, and the world switch.
-use ainori_sched::VcpuId;
+use ainori_sched::{Decision, VcpuId};
 use ainori_trace::Event;
 
 use super::Cpu;
-use super::irq::level;
+use super::migration::IDLE;
 use crate::arch::csr::{self, interrupt, status};
 use crate::arch::{Context, hart};
 use crate::guest::vcpu::Hold;
@@ -20,46 +20,63 @@ impl Cpu {
                 self.read_mail();
             }
             let now = csr::time();
+            self.woken = false;
             let decision = self.scheduler.schedule(now);
-            if let Some(id) = decision.run {
-                if decision.previous != Some(id) || self.loaded != Some(id) {
-                    self.leave_vcpu(decision.previous, decision.preempted, now);
-                    self.enter_vcpu(id, now);
-                    let from = decision.previous.map(|previous| previous.0);
-                    self.trace(Event::Switch { from, to: Some(id.0) });
-                }
-                self.carry_out_fences(id);
-                self.set_alarm(decision.alarm);
-                if mail.leave(me) {
-                    let resident = self.resident(id);
-                    if resident.due != 0 {
-                        resident.note_delivery();
-                    }
-                    self.trace_taken(id);
-                    return &raw mut self.resident(id).context;
-                }
-            } else {
+            let Some(id) = decision.run else {
                 self.leave_vcpu(decision.previous, false, now);
-                if let Some(VcpuId(from)) = decision.previous {
-                    self.trace(Event::Switch { from: Some(from), to: None });
+                self.publish_shield(IDLE);
+                if !self.woken {
+                    self.idle(decision.previous, now);
                 }
-                self.idle(now);
+                continue;
+            };
+            if decision.previous != Some(id) || self.loaded != Some(id) {
+                self.switch(&decision, id, now);
+                if self.woken {
+                    // What was caught up with may be more urgent than what was chosen.
+                    continue;
+                }
+            }
+            self.set_alarm(decision.alarm);
+            self.carry_out_fences(id);
+            if mail.leave(me) {
+                let resident = self.resident(id);
+                if resident.due != 0 {
+                    resident.note_delivery();
+                }
+                self.trace_taken(id);
+                return &raw mut self.resident(id).context;
             }
         }
     }
 
+    /// Gives the core to another vCPU than before.
+    #[inline(always)]
+    fn switch(&mut self, decision: &Decision, id: VcpuId, now: u64) {
+        self.leave_vcpu(decision.previous, decision.preempted, now);
+        self.enter_vcpu(id, now);
+        let shield = self.resident(id).shield;
+        self.publish_shield(shield);
+        if !self.movable.is_empty() {
+            self.lay_down_others(id, now);
+        }
+        let from = decision.previous.map(|previous| previous.0);
+        self.trace(Event::Switch { from, to: Some(id.0) });
+    }
+
     /// The vCPU that ran until now doesn't any more.
     #[inline(always)]
-    fn leave_vcpu(&mut self, previous: Option<VcpuId>, preempted: bool, now: u64) {
+    pub(super) fn leave_vcpu(&mut self, previous: Option<VcpuId>, preempted: bool, now: u64) {
         let Some(id) = previous else { return };
-        let since = self.since;
+        let ran = now - self.since;
+        let resident = self.resident(id);
         // Asleep or not, what others want of its translations can wait until it runs again.
-        self.machine.vcpu(id).fences.depart();
-        let counters = &mut self.resident(id).counters;
-        counters.running += now - since;
-        counters.preemptions += u64::from(preempted);
-        self.resident(id).count_latency();
+        resident.shared.fences.depart();
+        resident.counters.running += ran;
+        resident.counters.preemptions += u64::from(preempted);
+        resident.count_latency();
         self.since = now;
+        self.spins = 0;
         self.deadlines_changed = true;
     }
 
@@ -67,23 +84,32 @@ impl Cpu {
     #[inline(always)]
     fn enter_vcpu(&mut self, id: VcpuId, now: u64) {
         let me = core::ptr::from_mut(self).cast();
-        let fences = &self.machine.vcpu(id).fences;
+        self.since = now;
+        self.deadlines_changed = true;
         if self.loaded != Some(id) {
             if let Some(old) = self.loaded {
                 self.resident(old).world.save();
             }
             self.loaded = Some(id);
             self.counters.switches += 1;
+            let others_extensions = self.extensions != Some(id);
+            let resident = self.resident(id);
+            resident.context.cpu = me;
+            let threshold = resident.threshold;
             // SAFETY: the world that was in the hart has just been saved.
-            unsafe { self.resident(id).world.load() };
-            if self.extensions != Some(id) {
-                self.enter_without_extensions(id);
+            unsafe { resident.world.load() };
+            if others_extensions {
+                // They are exchanged now if the guest has the units switched on, so that it will probably use them; else its
+                // first use traps.
+                resident.context.sstatus &= !(status::FS | status::VS);
+                if resident.world.wants_extensions() {
+                    self.reload_extensions(id);
+                }
             }
-            self.set_threshold(level(self.machine.vcpu(id).class.priority));
+            self.set_threshold(threshold);
         }
-        fences.arrive();
         let resident = self.resident(id);
-        resident.context.cpu = me;
+        resident.shared.fences.arrive();
         // A timer that ran out while it could not run: nobody has waited for it so far.
         if resident.due == 0
             && let Some(at) = resident.world.deadline().filter(|at| *at <= now)
@@ -91,19 +117,6 @@ impl Cpu {
             resident.due = at;
         }
         resident.counters.dispatches += 1;
-        self.since = now;
-        self.deadlines_changed = true;
-    }
-
-    /// The extension registers in the hart are another vCPU's. They are exchanged now if the guest has the units switched
-    /// on, so that it will probably use them; else its first use traps.
-    #[inline]
-    fn enter_without_extensions(&mut self, id: VcpuId) {
-        let resident = self.resident(id);
-        resident.context.sstatus &= !(status::FS | status::VS);
-        if resident.world.wants_extensions() {
-            self.reload_extensions(id);
-        }
     }
 
     /// Puts the extension registers of the loaded vCPU into the hart.
@@ -120,11 +133,10 @@ impl Cpu {
         unsafe { resident.world.load_extensions(&mut resident.context) };
     }
 
-    /// Only devices of more urgent guests may interrupt a vCPU: its own level is let through, lower ones wait in the
-    /// interrupt controller until the core is given to somebody less urgent.
+    /// Only devices of guests that are at least as urgent may interrupt a vCPU: lower ones wait in the interrupt controller until
+    /// the core is given to somebody less urgent.
     #[inline]
-    fn set_threshold(&mut self, level: u32) {
-        let threshold = level.saturating_sub(1);
+    fn set_threshold(&mut self, threshold: u32) {
         if threshold != self.threshold
             && let (Some(plic), Some(context)) = (self.machine.plic, self.plic_context)
         {
@@ -141,7 +153,11 @@ impl Cpu {
             self.deadlines_changed = false;
             self.next_deadline = self.earliest_deadline();
         }
-        let alarm = self.next_deadline.min(quantum.unwrap_or(u64::MAX)).min(self.console_due);
+        let alarm = self
+            .next_deadline
+            .min(quantum.unwrap_or(u64::MAX))
+            .min(self.console_due)
+            .min(self.unattended_due);
         if alarm != self.alarm {
             self.alarm = alarm;
             hart::set_alarm(alarm);
@@ -165,7 +181,10 @@ impl Cpu {
 
     /// Waits for an interrupt of the core and takes it.
     #[inline(never)]
-    fn idle(&mut self, began: u64) {
+    fn idle(&mut self, previous: Option<VcpuId>, began: u64) {
+        if let Some(VcpuId(from)) = previous {
+            self.trace(Event::Switch { from: Some(from), to: None });
+        }
         let me = self.id as usize;
         self.set_threshold(0);
         self.set_alarm(None);

@@ -27,8 +27,10 @@ pub extern "C" fn handle_trap(cpu: &mut Cpu) -> *mut Context {
         Trap::Exception(Exception::IllegalInstruction) => cpu.illegal_instruction(vcpu),
         Trap::Unknown(cause) => fault::stop(cpu, vcpu, fault::What::Unknown, cause),
     };
-    let resident = cpu.resident(vcpu);
-    resident.counters.exits[exit as usize] += 1;
+    if exit != Exit::Spin {
+        cpu.spins = 0;
+    }
+    cpu.resident(vcpu).counters.exits[exit as usize] += 1;
     cpu.trace_trap(vcpu, exit);
     let context = cpu.dispatch();
     let stretch = csr::time() - cpu.entered;
@@ -52,7 +54,7 @@ impl Cpu {
             }
             WRS_NTO => {
                 self.resident(vcpu).context.pc += 4;
-                self.yield_now();
+                self.note_spin(vcpu);
                 Exit::Spin
             }
             bits => self.hand_over_illegal(vcpu, bits),

@@ -58,9 +58,13 @@ impl Cpu {
             core::hint::spin_loop();
         }
         self.flush_console();
-        for id in self.scheduler.owned() {
-            let resident = self.residents[usize::from(id.0)].as_ref().expect("owned vCPUs live here");
-            report::vcpu(machine, self.id, id, &resident.counters);
+        for id in (0..machine.vcpus.len() as u8).map(VcpuId) {
+            // Those that nobody has are reported by whoever comes first.
+            if let Some(resident) =
+                self.residents[usize::from(id.0)].take().or_else(|| machine.vcpu(id).take(self.id))
+            {
+                report::vcpu(machine, self.id, id, &resident.counters);
+            }
         }
         report::core(self.id, self.hart, &self.counters, &self.trace);
         if me + 1 == cores {

@@ -5,7 +5,6 @@ use ainori_trace::{Event, Line};
 use super::Cpu;
 use crate::arch::csr::{self, virtual_interrupt};
 use crate::arch::{hart, world};
-use crate::chip::plic::TOP_LEVEL;
 use crate::console::{Channel, Console, Rest};
 use crate::guest::vcpu::{Hold, Requests};
 use crate::guest::{Guest, mmio};
@@ -14,16 +13,6 @@ use crate::stats::Exit;
 
 /// How long an incomplete line waits for its end before it is shown, in milliseconds.
 const PATIENCE_MS: u64 = 20;
-
-/// Level of the hypervisor's own sources: below those of every guest.
-pub const HOUSEKEEPING_LEVEL: u32 = 1;
-
-/// Interrupt level of a vCPU's devices: spreads the priorities of vCPUs over what a PLIC has, above the hypervisor's own.
-pub const fn level(priority: u8) -> u32 {
-    let steps = TOP_LEVEL - HOUSEKEEPING_LEVEL;
-    let level = HOUSEKEEPING_LEVEL + 1 + priority as u32;
-    if level > HOUSEKEEPING_LEVEL + steps { TOP_LEVEL } else { level }
-}
 
 impl Cpu {
     /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or the console wants attention.
@@ -35,6 +24,9 @@ impl Cpu {
         self.alarm = u64::MAX;
         hart::set_alarm(u64::MAX);
         self.wake_expired(now);
+        if self.unattended_due <= now {
+            self.attend();
+        }
         if self.console_due <= now {
             self.drain_console();
         }
@@ -157,6 +149,7 @@ impl Cpu {
         if self.resident(id).hold == Hold::None && self.scheduler.asleep().contains(id) {
             self.trace(Event::Wake { vcpu: id.0 });
             self.scheduler.wake(id);
+            self.woken = true;
             self.deadlines_changed = true;
         }
     }

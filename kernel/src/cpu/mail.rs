@@ -5,7 +5,7 @@
 use core::sync::atomic::Ordering;
 
 use ainori_mailbox::Delivery;
-use ainori_sched::VcpuId;
+use ainori_sched::{Occasion, VcpuId};
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
@@ -27,8 +27,20 @@ impl Cpu {
         }
         if owner == self.id {
             self.look_at(id);
-        } else {
+        } else if vcpu.lies() {
+            self.serve_lying(id, what);
+        } else if self.accepts(id, owner) || what.contains(Requests::FENCE) {
             self.post(owner, u32::from(id.0));
+        }
+        // Otherwise the owner is busy with something more urgent. It will look when it has done with that.
+    }
+
+    /// Something is wanted of a vCPU that lies. Whoever takes it will see what; the question is only whether it is taken now.
+    fn serve_lying(&mut self, id: VcpuId, what: Requests) {
+        if what.contains(Requests::STOP) {
+            self.take(id);
+        } else if self.scheduler.policy().fetches(Occasion::Interrupt) {
+            self.invite(id);
         }
     }
 
@@ -60,11 +72,23 @@ impl Cpu {
         });
     }
 
-    fn look_at(&mut self, id: VcpuId) {
+    /// Does what is wanted of a vCPU that lives here. If it lies, this core has been invited to take it; if it has moved, its
+    /// new owner is told.
+    pub(super) fn look_at(&mut self, id: VcpuId) {
         let vcpu = self.machine.vcpu(id);
-        let owner = vcpu.owner();
-        if owner != self.id {
-            self.post(owner, u32::from(id.0));
+        if !self.has(id) {
+            let owner = vcpu.owner();
+            if vcpu.lies() {
+                // It doesn't run, and will see what is recorded before it does.
+                self.answer_fences(id);
+            }
+            if vcpu.lies() && vcpu.may_run_on(self.id) && self.accepts(id, self.id) {
+                self.take(id);
+            } else if owner != self.id && !vcpu.lies() {
+                self.post(owner, u32::from(id.0));
+            } else if vcpu.lies() && vcpu.has_requests() {
+                self.serve_lying(id, Requests::empty());
+            }
             return;
         }
         let requests = vcpu.take_requests();
@@ -88,6 +112,8 @@ impl Cpu {
         }
         if requests.contains(Requests::STOP) {
             self.bring_to_rest(id);
+        } else if requests.contains(Requests::HOME) {
+            self.send_home(id);
         }
     }
 
@@ -117,10 +143,11 @@ impl Cpu {
     /// Carries out what was recorded for the vCPU that is about to be entered.
     #[inline]
     pub(super) fn carry_out_fences(&mut self, id: VcpuId) {
-        let recorded = self.machine.vcpu(id).fences.take();
-        if !recorded.is_empty() {
-            self.trace(Event::Fence { vcpu: id.0, applied: true });
+        let recorded = self.resident(id).shared.fences.take();
+        if recorded.is_empty() {
+            return;
         }
+        self.trace(Event::Fence { vcpu: id.0, applied: true });
         if recorded.contains(Fence::TRANSLATIONS) {
             fence::guest_all();
         }

@@ -5,15 +5,16 @@ pub mod event;
 pub mod finish;
 pub mod irq;
 pub mod mail;
+pub mod migration;
 mod trace;
 
 use alloc::boxed::Box;
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicBool, AtomicU32};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32};
 
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::config::MAX_HARTS;
-use ainori_sched::{Scheduler, VcpuId};
+use ainori_sched::{Scheduler, VcpuId, VcpuSet};
 use ainori_trace::Ring;
 
 use crate::arch::Context;
@@ -56,6 +57,8 @@ pub struct Machine {
     pub awaited_guests: AtomicU32,
     /// The run is over: every core comes to an end.
     pub finishing: AtomicBool,
+    /// Per core: the level below which messages must not disturb what it runs, or [`migration::IDLE`].
+    pub shields: Box<[AtomicU8]>,
     /// Cores that have come to an end, and whose turn it is to report.
     pub ended: AtomicU32,
     /// Core whose turn it is to report.
@@ -111,6 +114,16 @@ pub struct Cpu {
     deadlines_changed: bool,
     /// When the hypervisor was entered, or came back from waiting.
     entered: u64,
+    /// vCPUs that live here, or have their home here, and may run elsewhere.
+    movable: VcpuSet,
+    /// When the vCPUs that were laid down here will need someone who watches their timers.
+    unattended_due: u64,
+    /// What others know of it (see [`Machine::shields`]).
+    shield: u8,
+    /// Some vCPU woke since the last decision of the scheduler.
+    woken: bool,
+    /// Traps of the running vCPU in a row that say that it spins.
+    spins: u32,
     /// When the running vCPU was dispatched, or the idle time began.
     since: u64,
     /// PLIC context and the threshold that it has now.
@@ -155,6 +168,11 @@ impl Cpu {
             alarm: u64::MAX,
             next_deadline: u64::MAX,
             deadlines_changed: false,
+            movable: VcpuSet::EMPTY,
+            unattended_due: u64::MAX,
+            shield: migration::IDLE,
+            woken: false,
+            spins: 0,
             entered: 0,
             since: 0,
             plic_context,
@@ -170,7 +188,11 @@ impl Cpu {
 
     /// Gives the core a vCPU, asleep.
     pub fn adopt(&mut self, id: VcpuId, resident: Box<Resident>) {
-        self.scheduler.adopt(id, self.machine.vcpu(id).class);
+        let vcpu = self.machine.vcpu(id);
+        self.scheduler.adopt(id, vcpu.class);
+        if self.scheduler.policy().moves() && vcpu.cores & !(1 << self.id) != 0 {
+            self.movable.insert(id);
+        }
         self.residents[usize::from(id.0)] = Some(resident);
     }
 
@@ -178,6 +200,12 @@ impl Cpu {
     #[inline]
     pub fn resident(&mut self, id: VcpuId) -> &mut Resident {
         self.residents[usize::from(id.0) % SLOTS].as_mut().expect("a vCPU is asked of the core that owns it")
+    }
+
+    /// Does the vCPU live here at this moment?
+    #[inline]
+    fn has(&self, id: VcpuId) -> bool {
+        self.residents[usize::from(id.0) % SLOTS].is_some()
     }
 
     /// The registers of a vCPU that lives here.

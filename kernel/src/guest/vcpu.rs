@@ -1,8 +1,9 @@
 //! A vCPU: the part that anyone may touch, and the part that belongs to the core where it lives.
 use alloc::boxed::Box;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
-use ainori_sched::{Class, VcpuId};
+use ainori_sched::{Class, Policy, VcpuId};
 use bitflags::bitflags;
 
 use crate::arch::Context;
@@ -10,6 +11,7 @@ use crate::arch::context::reg;
 use crate::arch::csr::time;
 use crate::arch::hart::{Features, initial_status};
 use crate::arch::world::{self, World};
+use crate::chip::plic::level;
 use crate::stats::VcpuCounters;
 
 bitflags! {
@@ -28,6 +30,8 @@ bitflags! {
         const FENCED = 1 << 4;
         /// Carry out the fences in its [`Fences`], and tell those who wait.
         const FENCE = 1 << 5;
+        /// Its home core has room for it again.
+        const HOME = 1 << 6;
     }
 }
 
@@ -66,16 +70,22 @@ pub struct Vcpu {
     pub fences: Fences,
     /// Other vCPUs whose fences this one still waits for.
     pub fences_awaited: AtomicU32,
+    /// Where it lies, not running, for whichever core takes it first; null while a core has it.
+    berth: AtomicPtr<Resident>,
+    /// The core where it belongs.
+    pub home: u32,
+    /// The cores where it may run, as a bit set.
+    pub cores: u64,
 }
 
 impl Vcpu {
-    /// A vCPU that is stopped, owned by core `owner`.
-    pub fn new(guest: u8, index: u32, class: Class, owner: u32) -> Self {
+    /// A vCPU that is stopped, at home on core `home`, which is among `cores`.
+    pub fn new(guest: u8, index: u32, class: Class, home: u32, cores: u64) -> Self {
         Self {
             guest,
             index,
             class,
-            owner: AtomicU32::new(owner),
+            owner: AtomicU32::new(home),
             requests: AtomicU32::new(0),
             asked_at: AtomicU64::new(0),
             hsm: AtomicU32::new(hsm::STOPPED),
@@ -83,6 +93,9 @@ impl Vcpu {
             start_opaque: AtomicU64::new(0),
             fences: Fences::new(),
             fences_awaited: AtomicU32::new(0),
+            berth: AtomicPtr::new(ptr::null_mut()),
+            home,
+            cores,
         }
     }
 
@@ -90,6 +103,39 @@ impl Vcpu {
     #[inline]
     pub fn owner(&self) -> u32 {
         self.owner.load(Ordering::Acquire)
+    }
+
+    /// May it run on this core?
+    #[inline]
+    pub fn may_run_on(&self, core: u32) -> bool {
+        self.cores >> core & 1 != 0
+    }
+
+    /// Lays it down for others to take; `owner` is the core to ask for it. It is not running.
+    #[inline]
+    pub fn lay_down(&self, resident: Box<Resident>, owner: u32) {
+        self.owner.store(owner, Ordering::Relaxed);
+        self.berth.store(Box::into_raw(resident), Ordering::Release);
+    }
+
+    /// True if it lies in its berth at this moment.
+    #[inline]
+    pub fn lies(&self) -> bool {
+        !self.berth.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Takes it for core `me`, if it lies and nobody was faster. The caller then looks at its requests: after this, whoever
+    /// wants something of it either is seen there, or sees the new owner.
+    #[inline]
+    pub fn take(&self, me: u32) -> Option<Box<Resident>> {
+        let taken = self.berth.swap(ptr::null_mut(), Ordering::Acquire);
+        if taken.is_null() {
+            return None;
+        }
+        self.owner.store(me, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        // SAFETY: the pointer came from a box in `lay_down`, and the swap gives it to one taker only.
+        Some(unsafe { Box::from_raw(taken) })
     }
 
     /// When the interrupt that is asked for was asked for last.
@@ -105,6 +151,14 @@ impl Vcpu {
             self.asked_at.store(time(), Ordering::Relaxed);
         }
         self.requests.fetch_or(what.bits(), Ordering::Release);
+        // Then the caller looks who owns the vCPU; see `take`.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Is anything wanted?
+    #[inline]
+    pub fn has_requests(&self) -> bool {
+        self.requests.load(Ordering::Relaxed) != 0
     }
 
     /// Takes what is wanted.
@@ -165,6 +219,11 @@ impl Fences {
         Recorded::Awaited
     }
 
+    /// The vCPU comes from another core: whatever this one has cached of its translations may be out of date.
+    pub fn distrust_caches(&self) {
+        self.recorded.fetch_or(Fence::all().bits(), Ordering::Relaxed);
+    }
+
     /// The vCPU is about to run on this core. Then [`Self::take`] tells what to do first.
     #[inline]
     pub fn arrive(&self) {
@@ -210,12 +269,22 @@ pub enum Hold {
 
 /// The part of a vCPU that only its owner touches: whoever has the box is the owner.
 pub struct Resident {
+    /// The part that all cores share.
+    pub shared: &'static Vcpu,
+    /// Interrupts of the board up to this level stay away from the core while it runs.
+    pub threshold: u32,
+    /// What its core publishes while it runs: messages for vCPUs of lower levels wait.
+    pub shield: u8,
     /// General registers.
     pub context: Context,
     /// Everything else of it that a hart holds.
     pub world: World,
     /// Why it must not run, if so.
     pub hold: Hold,
+    /// It lies in its berth, but could run.
+    pub suspended: bool,
+    /// The core where it ran last: what that one has cached of its translations is kept up to date.
+    pub last_core: u32,
     /// Since when an interrupt is due that its guest has not seen yet, in ticks of `time`; 0 if there is none.
     pub due: u64,
     /// When the guest was entered with that interrupt enabled, so that its handler started; 0 if it was not.
@@ -226,12 +295,17 @@ pub struct Resident {
 
 impl Resident {
     /// A stopped vCPU. Allocates: only at boot.
-    pub fn new(hgatp: u64, features: &Features) -> Box<Self> {
+    pub fn new(shared: &'static Vcpu, hgatp: u64, policy: &Policy, features: &Features) -> Box<Self> {
         let (hstatus, sstatus) = initial_status();
         Box::new(Self {
+            shared,
+            threshold: level(shared.class.priority) - 1,
+            shield: policy.shield(shared.class),
             context: Context { x: [0; 32], pc: 0, sstatus, hstatus, cpu: core::ptr::null_mut() },
             world: World::new(hgatp, features),
             hold: Hold::Stopped,
+            suspended: false,
+            last_core: 0,
             due: 0,
             delivered: 0,
             counters: VcpuCounters::default(),

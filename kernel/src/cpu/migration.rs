@@ -1,0 +1,197 @@
+//! Moving vCPUs between cores (SPUMONE thesis, 4.3).
+//!
+//! A migration is pulled. When a vCPU of a higher level takes this core, the movable ones of lower levels are laid
+//! down in their *berths*: their registers are in memory, and whichever core takes one first has it. That is all that
+//! the core of the RTOS does; who takes a vCPU and when, the policy decides on other cores, on occasions that
+//! they see themselves. When the higher vCPU sleeps, the core takes its own back, or asks for them.
+//!
+//! | a vCPU is | it is found |
+//! |---|---|
+//! | running, suspended or asleep on a core | in that core's table of residents and in its scheduler |
+//! | laid down | in its berth (`Vcpu::take`), in no scheduler |
+use core::sync::atomic::{Ordering, fence};
+
+use ainori_sched::{Occasion, Policy, State, VcpuId};
+use ainori_trace::Event;
+
+use super::{Cpu, SLOTS};
+use crate::arch::csr;
+use crate::guest::vcpu::Requests;
+
+/// Published by a core that runs nothing.
+pub const IDLE: u8 = u8::MAX;
+
+/// Spin traps in a row after which a vCPU lets its equals go first (Friebel and Biemueller, "How to Deal with Lock
+/// Holder Preemption": after a threshold of failed attempts). A trap costs some 300 instructions and a world switch 500, while
+/// most locks are held for less than a thousand.
+const SPIN_THRESHOLD: u32 = 4;
+
+impl Cpu {
+    /// `running` has just got the core: lays the movable ones of lower levels down.
+    #[inline]
+    pub(super) fn lay_down_others(&mut self, running: VcpuId, now: u64) {
+        let level = |cpu: &Self, id: VcpuId| cpu.scheduler.policy().level(cpu.machine.vcpu(id).class);
+        for id in self.movable {
+            if id == running || !self.has(id) || level(self, id) >= level(self, running) {
+                continue;
+            }
+            let asleep = self.lay_down(id, self.id);
+            if self.scheduler.policy().fetches(Occasion::Preempted) {
+                self.invite(id);
+            } else if asleep && self.scheduler.policy().fetches(Occasion::Unattended) {
+                self.unattended_due = now + Policy::PATIENCE_US * self.machine.board.timebase_hz / 1_000_000;
+            }
+        }
+    }
+
+    /// Lays a resident vCPU, which doesn't run, down in its berth. Returns whether it sleeps.
+    fn lay_down(&mut self, id: VcpuId, owner: u32) -> bool {
+        if self.loaded == Some(id) {
+            self.resident(id).world.save();
+            self.loaded = None;
+        }
+        if self.extensions == Some(id) {
+            self.extensions = None;
+            let resident = self.resident(id);
+            // SAFETY: `extensions` said that the registers in the hart are this vCPU's.
+            unsafe { resident.world.save_extensions(&mut resident.context) };
+        }
+        let suspended = self.scheduler.release(id) != State::Sleeping;
+        self.deadlines_changed = true;
+        if let Some(mut resident) = self.residents[usize::from(id.0) % SLOTS].take() {
+            resident.suspended = suspended;
+            resident.last_core = self.id;
+            self.machine.vcpu(id).lay_down(resident, owner);
+        }
+        !suspended
+    }
+
+    /// Takes a vCPU that lies. False if it didn't.
+    pub(super) fn take(&mut self, id: VcpuId) -> bool {
+        let vcpu = self.machine.vcpu(id);
+        let Some(mut resident) = vcpu.take(self.id) else { return false };
+        if resident.last_core != self.id {
+            vcpu.fences.distrust_caches();
+            resident.counters.migrations += 1;
+            self.trace(Event::Migration { vcpu: id.0, from: resident.last_core as u8, to: self.id as u8 });
+        }
+        let suspended = resident.suspended;
+        self.adopt(id, resident);
+        self.deadlines_changed = true;
+        if suspended {
+            self.wake(id);
+        }
+        self.look_at(id);
+        true
+    }
+
+    /// Has a vCPU that lies taken by a core that suits it: one that idles, or else this one, or the next one after its home.
+    pub(super) fn invite(&mut self, id: VcpuId) {
+        let machine = self.machine;
+        let vcpu = machine.vcpu(id);
+        let cores = machine.harts.len() as u32;
+        let after_home = (1..=cores).map(|step| (vcpu.home + step) % cores);
+        let suits = |core: &u32| vcpu.may_run_on(*core) && self.accepts(id, *core);
+        let is_idle = |core: &u32| machine.shields[*core as usize].load(Ordering::Relaxed) == IDLE;
+        let choice = after_home
+            .clone()
+            .find(|core| suits(core) && is_idle(core))
+            .or_else(|| Some(self.id).filter(suits))
+            .or_else(|| after_home.clone().find(suits));
+        match choice {
+            Some(core) if core == self.id => {
+                self.take(id);
+            }
+            Some(core) => self.post(core, u32::from(id.0)),
+            // All its cores are busy with higher ones: it lies until one isn't.
+            None => {}
+        }
+    }
+
+    /// Would a vCPU get its turns on this core?
+    pub(super) fn accepts(&self, id: VcpuId, core: u32) -> bool {
+        let shield = self.machine.shields[core as usize].load(Ordering::Relaxed);
+        shield == IDLE || shield <= self.scheduler.policy().level(self.machine.vcpu(id).class)
+    }
+
+    /// The running vCPU says that it spins. The one it waits for may be lying: then that is fetched; or it may be waiting for
+    /// this core: then the spinner lets it go first.
+    pub(super) fn note_spin(&mut self, spinner: VcpuId) {
+        self.spins += 1;
+        if self.spins < SPIN_THRESHOLD {
+            return;
+        }
+        self.spins = 0;
+        if self.scheduler.policy().fetches(Occasion::Spin) {
+            let lying =
+                self.machine.guest_of(spinner).vcpus().map(VcpuId).find(|id| self.machine.vcpu(*id).lies());
+            if let Some(id) = lying {
+                self.invite(id);
+            }
+        }
+        self.yield_now();
+    }
+
+    /// Tells the others what they may disturb this core for. When that becomes less than it was, this core looks itself for what
+    /// they have left undone meanwhile, and takes back its own.
+    #[inline]
+    pub(super) fn publish_shield(&mut self, shield: u8) {
+        let before = core::mem::replace(&mut self.shield, shield);
+        if before == shield {
+            return;
+        }
+        self.machine.shields[self.id as usize].store(shield, Ordering::Release);
+        // An idle core hides nothing, so as a number it is the lowest.
+        if before != IDLE && (shield == IDLE || shield < before) {
+            self.catch_up();
+        }
+    }
+
+    #[inline(never)]
+    fn catch_up(&mut self) {
+        // Whoever asks writes its request and then reads the shield; here it is the other way round.
+        fence(Ordering::SeqCst);
+        self.unattended_due = u64::MAX;
+        for id in self.scheduler.owned() {
+            if self.machine.vcpu(id).has_requests() {
+                self.look_at(id);
+            }
+        }
+        for id in self.movable {
+            let vcpu = self.machine.vcpu(id);
+            if self.has(id) || !self.accepts(id, self.id) {
+                continue;
+            }
+            if vcpu.home == self.id {
+                if !self.take(id) {
+                    self.ask(id, Requests::HOME);
+                }
+            } else if vcpu.owner() == self.id {
+                // A visitor that was laid down here, and that nobody has fetched.
+                self.take(id);
+            }
+        }
+    }
+
+    /// The home core of a visiting vCPU has room for it.
+    pub(super) fn send_home(&mut self, id: VcpuId) {
+        let home = self.machine.vcpu(id).home;
+        if home != self.id && self.accepts(id, home) {
+            if self.scheduler.running() == Some(id) {
+                self.leave_vcpu(Some(id), false, csr::time());
+            }
+            self.lay_down(id, home);
+            self.post(home, u32::from(id.0));
+        }
+    }
+
+    /// vCPUs that were laid down here have been without anyone to watch their timers for long enough.
+    pub(super) fn attend(&mut self) {
+        self.unattended_due = u64::MAX;
+        for id in self.movable {
+            if !self.has(id) && self.machine.vcpu(id).owner() == self.id && self.machine.vcpu(id).lies() {
+                self.invite(id);
+            }
+        }
+    }
+}
