@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Most host time that a run may take unless a test says otherwise. A run that hangs must end its test, not the job of a build server.
-const TIME_LIMIT: Duration = Duration::from_secs(150);
+const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// A guest.
 #[derive(Debug, Clone)]

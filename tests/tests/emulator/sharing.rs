@@ -20,7 +20,6 @@ fn beside_linux(job: &str) {
     let run = System::on(4)
         .with(Guest::linux(job).vcpus(4).background())
         .with(freertos())
-        .time_limit(240)
         .run(Clock::Lockstep { q: 250 });
     run.good().lost_no_tick("freertos", TEN_SECONDS);
     assert_eq!(run.number("linux", "cpus"), 4); // it was up, and at its job
