@@ -63,6 +63,13 @@ void vPortEndScheduler(void) { fail("vTaskEndScheduler: this port has nowhere to
 /* Does what a tick interrupt asks for. `now`: `time` at the handler's start. */
 static void handle_tick(uint64_t now)
 {
+    /* An interrupt may come before its deadline: QEMU with a thread per hart can run the timer of a former deadline late, just
+     * after stimecmp was moved on, and then it stays pending until stimecmp is written again. It is none of ours; taken for a
+     * tick it would make the tick count run ahead of the clock, and delays negative. */
+    if (now < tick_deadline) {
+        csr_write(CSR_STIMECMP, tick_deadline);
+        return;
+    }
     portTICK_TAKEN(tick_deadline, now);
     BaseType_t must_switch = pdFALSE;
     do {
