@@ -32,7 +32,7 @@ pub fn of_system(system: &System, harts: u32) -> u64 {
 }
 
 /// Checks that everything fits the board. The first guest that doesn't is told.
-pub fn check(
+pub(super) fn check(
     drafts: &[GuestDraft],
     guests: &[Option<(Guest, GuestPaths)>],
     trace: &Trace,
