@@ -10,7 +10,7 @@ help:
 	@echo "make test [STEPS=\"...\"]           check formatting and lints, run all tests (see tools/test)"
 	@echo "make setup                        install what is missing on Debian 12 or 13 (root or sudo)"
 	@echo "make guests                       fetch Linux, build FreeRTOS and the probes"
-	@echo "make build                        build the hypervisor and the command-line tool"
+	@echo "make build                        build the hypervisor, the clocks for QEMU and the command-line tool"
 	@echo "make clean                        remove what was built (what was fetched stays)"
 	@echo "./ainori --help                   the command-line tool"
 
@@ -30,7 +30,8 @@ guests: setup
 
 build: setup
 	tools/build-kernel
+	tools/qemu-plugins/build
 	tools/build-cli
 
 clean:
-	rm -rf target .cache/kernel .cache/guests .cache/test
+	rm -rf target .cache/kernel .cache/plugins .cache/guests .cache/test
