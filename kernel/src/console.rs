@@ -50,12 +50,13 @@ impl Channel {
         }
     }
 
-    /// Adds a byte. True if the console core has to be told: a line is complete.
+    /// Adds a byte. True if the console core has to be told: a line is complete, or one begins that may stay incomplete.
     ///
     /// Callers hold the lock of the source (a guest's serial port, or the log), so there is one producer at a time.
     pub fn push(&self, byte: u8) -> bool {
         let head = self.head.load(Ordering::Relaxed);
-        if head - self.tail.load(Ordering::Acquire) == CAPACITY {
+        let waiting = head - self.tail.load(Ordering::Acquire);
+        if waiting == CAPACITY {
             self.lost.fetch_add(1, Ordering::Relaxed);
             return true;
         }
@@ -65,7 +66,7 @@ impl Channel {
             self.lines.fetch_add(1, Ordering::Relaxed);
         }
         self.head.store(head + 1, Ordering::Release);
-        byte == b'\n'
+        byte == b'\n' || waiting == 0
     }
 
     /// True if there is room for a whole FIFO of a guest's serial port.

@@ -31,7 +31,7 @@ pub enum Placement {
     SpinTriggered,
 }
 
-/// What may be the reason to fetch a vCPU whose core was taken from it.
+/// What may be the reason to fetch a vCPU that could run, but whose core was taken from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Occasion {
     /// Its core has just been taken from it.
@@ -40,8 +40,11 @@ pub enum Occasion {
     Spin,
     /// An interrupt is waiting for it.
     Interrupt,
-    /// It sleeps, and nobody would notice when its timer is due, for longer than [`Policy::PATIENCE_US`].
+    /// Its core has been taken from it for longer than [`Policy::PATIENCE_US`]: somebody should watch its timer if it sleeps,
+    /// and run it if a core idles.
     Unattended,
+    /// A core has nothing else to do.
+    Idle,
 }
 
 /// May a wake-up take the core now?
@@ -85,8 +88,8 @@ impl Policy {
         }
     }
 
-    /// For how long a sleeping vCPU whose core was taken from it may do without anyone who watches its timer, in microseconds.
-    /// Most jobs of an RTOS are shorter, so that it need not be moved at all.
+    /// For how long a vCPU whose core was taken from it may be left alone, in microseconds. Most jobs of an RTOS are shorter, so
+    /// that it need not be moved at all.
     pub const PATIENCE_US: u64 = 50;
 
     /// Can a vCPU that may run on several cores leave the one that was taken from it?
@@ -102,7 +105,7 @@ impl Policy {
     pub const fn fetches(&self, occasion: Occasion) -> bool {
         match self.placement {
             Placement::Pinned => false,
-            Placement::OnDemand => matches!(occasion, Occasion::Preempted),
+            Placement::OnDemand => matches!(occasion, Occasion::Preempted | Occasion::Spin | Occasion::Idle),
             Placement::SpinTriggered => !matches!(occasion, Occasion::Preempted),
         }
     }

@@ -125,6 +125,13 @@ impl Scheduler {
         self.asleep
     }
 
+    /// Does `v`, which belongs to this core, sleep?
+    #[inline]
+    #[must_use]
+    pub const fn is_asleep(&self, v: VcpuId) -> bool {
+        self.asleep.contains(v)
+    }
+
     /// The state of `v` on this core. Sleeping, if it belongs to another.
     #[inline]
     #[must_use]

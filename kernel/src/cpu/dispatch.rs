@@ -25,6 +25,7 @@ impl Cpu {
             let Some(id) = decision.run else {
                 self.leave_vcpu(decision.previous, false, now);
                 self.publish_shield(IDLE);
+                self.find_work(now);
                 if !self.woken {
                     self.idle(decision.previous, now);
                 }
@@ -69,7 +70,9 @@ impl Cpu {
     pub(super) fn leave_vcpu(&mut self, previous: Option<VcpuId>, preempted: bool, now: u64) {
         let Some(id) = previous else { return };
         let ran = now - self.since;
+        let waiting = if self.scheduler.is_asleep(id) { 0 } else { now };
         let resident = self.resident(id);
+        resident.shared.publish_waiting(waiting);
         // Asleep or not, what others want of its translations can wait until it runs again.
         resident.shared.fences.depart();
         resident.counters.running += ran;
@@ -116,6 +119,7 @@ impl Cpu {
         {
             resident.due = at;
         }
+        resident.shared.publish_waiting(0);
         resident.counters.dispatches += 1;
     }
 

@@ -149,6 +149,7 @@ impl Cpu {
         if self.resident(id).hold == Hold::None && self.scheduler.asleep().contains(id) {
             self.trace(Event::Wake { vcpu: id.0 });
             self.scheduler.wake(id);
+            self.resident(id).shared.publish_waiting(csr::time());
             self.woken = true;
             self.deadlines_changed = true;
         }

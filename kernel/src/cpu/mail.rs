@@ -114,6 +114,8 @@ impl Cpu {
             self.bring_to_rest(id);
         } else if requests.contains(Requests::HOME) {
             self.send_home(id);
+        } else if requests.contains(Requests::WANTED) {
+            self.give_away(id);
         }
     }
 

@@ -35,17 +35,17 @@ impl Cpu {
             if id == running || !self.has(id) || level(self, id) >= level(self, running) {
                 continue;
             }
-            let asleep = self.lay_down(id, self.id);
+            self.lay_down(id, self.id);
             if self.scheduler.policy().fetches(Occasion::Preempted) {
                 self.invite(id);
-            } else if asleep && self.scheduler.policy().fetches(Occasion::Unattended) {
+            } else if self.scheduler.policy().fetches(Occasion::Unattended) {
                 self.unattended_due = now + Policy::PATIENCE_US * self.machine.board.timebase_hz / 1_000_000;
             }
         }
     }
 
-    /// Lays a resident vCPU, which doesn't run, down in its berth. Returns whether it sleeps.
-    fn lay_down(&mut self, id: VcpuId, owner: u32) -> bool {
+    /// Lays a resident vCPU, which doesn't run, down in its berth.
+    fn lay_down(&mut self, id: VcpuId, owner: u32) {
         if self.loaded == Some(id) {
             self.resident(id).world.save();
             self.loaded = None;
@@ -63,7 +63,6 @@ impl Cpu {
             resident.last_core = self.id;
             self.machine.vcpu(id).lay_down(resident, owner);
         }
-        !suspended
     }
 
     /// Takes a vCPU that lies. False if it didn't.
@@ -85,27 +84,26 @@ impl Cpu {
         true
     }
 
-    /// Has a vCPU that lies taken by a core that suits it: one that idles, or else this one, or the next one after its home.
+    /// Has a vCPU that lies taken by a core that suits it.
     pub(super) fn invite(&mut self, id: VcpuId) {
+        // If all its cores are busy with more urgent ones, it lies until one isn't.
+        if let Some(core) = self.suitable_core(id) {
+            self.fetch(id, core);
+        }
+    }
+
+    /// The core where a vCPU had best go: one that idles, or else this one, or the next one after its home.
+    fn suitable_core(&self, id: VcpuId) -> Option<u32> {
         let machine = self.machine;
         let vcpu = machine.vcpu(id);
         let cores = machine.harts.len() as u32;
-        let after_home = (1..=cores).map(|step| (vcpu.home + step) % cores);
+        let mut after_home = (1..=cores).map(|step| (vcpu.home + step) % cores);
         let suits = |core: &u32| vcpu.may_run_on(*core) && self.accepts(id, *core);
-        let is_idle = |core: &u32| machine.shields[*core as usize].load(Ordering::Relaxed) == IDLE;
-        let choice = after_home
+        after_home
             .clone()
-            .find(|core| suits(core) && is_idle(core))
+            .find(|core| suits(core) && self.is_idle(*core))
             .or_else(|| Some(self.id).filter(suits))
-            .or_else(|| after_home.clone().find(suits));
-        match choice {
-            Some(core) if core == self.id => {
-                self.take(id);
-            }
-            Some(core) => self.post(core, u32::from(id.0)),
-            // All its cores are busy with higher ones: it lies until one isn't.
-            None => {}
-        }
+            .or_else(|| after_home.find(suits))
     }
 
     /// Would a vCPU get its turns on this core?
@@ -114,22 +112,35 @@ impl Cpu {
         shield == IDLE || shield <= self.scheduler.policy().level(self.machine.vcpu(id).class)
     }
 
-    /// The running vCPU says that it spins. The one it waits for may be lying: then that is fetched; or it may be waiting for
-    /// this core: then the spinner lets it go first.
+    /// The running vCPU says that it spins. What it waits for is probably done by one that could run but has no core: the one of
+    /// its guest that has waited longest is fetched. If that waits for this very core, the spinner lets it go first.
     pub(super) fn note_spin(&mut self, spinner: VcpuId) {
         self.spins += 1;
         if self.spins < SPIN_THRESHOLD {
             return;
         }
         self.spins = 0;
-        if self.scheduler.policy().fetches(Occasion::Spin) {
-            let lying =
-                self.machine.guest_of(spinner).vcpus().map(VcpuId).find(|id| self.machine.vcpu(*id).lies());
-            if let Some(id) = lying {
-                self.invite(id);
-            }
+        let machine = self.machine;
+        let others = machine.guest_of(spinner).vcpus().map(VcpuId);
+        let waiting = others.filter_map(|id| Some((machine.vcpu(id).waiting_since()?, id))).min();
+        if let Some((_, id)) = waiting
+            && !self.has(id)
+            && self.scheduler.policy().fetches(Occasion::Spin)
+            && let Some(core) = self.suitable_core(id)
+        {
+            self.fetch(id, core);
         }
         self.yield_now();
+    }
+
+    /// Another core would run a vCPU of this one: it may have it, if it only waits here.
+    pub(super) fn give_away(&mut self, id: VcpuId) {
+        let vcpu = self.machine.vcpu(id);
+        let core = vcpu.wanted_by.load(Ordering::Relaxed);
+        if core != self.id && self.scheduler.state(id) == State::Suspended && vcpu.may_run_on(core) {
+            self.lay_down(id, core);
+            self.post(core, u32::from(id.0));
+        }
     }
 
     /// Tells the others what they may disturb this core for. When that becomes less than it was, this core looks itself for what
@@ -185,13 +196,50 @@ impl Cpu {
         }
     }
 
-    /// vCPUs that were laid down here have been without anyone to watch their timers for long enough.
+    fn is_idle(&self, core: u32) -> bool {
+        self.machine.shields[core as usize].load(Ordering::Relaxed) == IDLE
+    }
+
+    /// vCPUs that were laid down here have been left alone for long enough: those that sleep need someone who watches their
+    /// timers; those that could run are worth the move only if a core idles.
     pub(super) fn attend(&mut self) {
         self.unattended_due = u64::MAX;
         for id in self.movable {
-            if !self.has(id) && self.machine.vcpu(id).owner() == self.id && self.machine.vcpu(id).lies() {
+            let vcpu = self.machine.vcpu(id);
+            if self.has(id) || vcpu.owner() != self.id || !vcpu.lies() {
+                continue;
+            }
+            let some_core_idles = self.suitable_core(id).is_some_and(|core| self.is_idle(core));
+            if vcpu.waiting_since().is_none() || some_core_idles {
                 self.invite(id);
             }
+        }
+    }
+
+    /// This core has nothing to do: it fetches the vCPU that has waited longest for a core, if that may run here.
+    pub(super) fn find_work(&mut self, now: u64) {
+        if !self.scheduler.policy().fetches(Occasion::Idle) {
+            return;
+        }
+        let patience = Policy::PATIENCE_US * self.machine.board.timebase_hz / 1_000_000;
+        let vcpus = self.machine.vcpus.iter().enumerate().filter(|(_, vcpu)| vcpu.may_run_on(self.id));
+        let waiting =
+            vcpus.filter_map(|(index, vcpu)| Some((vcpu.waiting_since()?, VcpuId(index as u8)))).min();
+        if let Some((_, id)) = waiting.filter(|(since, _)| since + patience <= now) {
+            self.fetch(id, self.id);
+        }
+    }
+
+    /// Has a vCPU that waits for a core brought to `core`.
+    fn fetch(&mut self, id: VcpuId, core: u32) {
+        let vcpu = self.machine.vcpu(id);
+        if !vcpu.lies() {
+            vcpu.wanted_by.store(core, Ordering::Relaxed);
+            self.ask(id, Requests::WANTED);
+        } else if core == self.id {
+            self.take(id);
+        } else {
+            self.post(core, u32::from(id.0));
         }
     }
 }

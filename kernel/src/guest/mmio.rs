@@ -80,11 +80,11 @@ fn uart_read(cpu: &mut Cpu, guest: &'static Guest, offset: u64) -> u64 {
 }
 
 fn uart_write(cpu: &mut Cpu, guest: &'static Guest, offset: u64, value: u8) {
-    let mut line_complete = false;
+    let mut tell = false;
     with_uart(cpu, guest, |uart| {
-        line_complete = uart.write(offset as u8, value).is_some_and(|byte| guest.output.push(byte));
+        tell = uart.write(offset as u8, value).is_some_and(|byte| guest.output.push(byte));
     });
-    if line_complete {
+    if tell {
         cpu.wake_console();
     }
 }

@@ -261,17 +261,17 @@ fn console(cpu: &mut Cpu, call: &Call) -> Result {
         0 => {
             let (from, size) = memory()?;
             let mut written = 0;
-            let mut line_complete = false;
+            let mut tell = false;
             // The lock makes this vCPU the only producer.
             let lock = call.guest.uart.lock();
             while written < size && call.guest.output.has_room() {
                 // SAFETY: the range lies in the guest's memory, which no Rust object shares; the guest may change it at
                 // any time, so it is read byte by byte, as volatile.
-                line_complete |= call.guest.output.push(unsafe { from.add(written).read_volatile() });
+                tell |= call.guest.output.push(unsafe { from.add(written).read_volatile() });
                 written += 1;
             }
             drop(lock);
-            if line_complete {
+            if tell {
                 cpu.wake_console();
             }
             Ok(written as u64)
@@ -292,9 +292,9 @@ fn console(cpu: &mut Cpu, call: &Call) -> Result {
         }
         2 => {
             let lock = call.guest.uart.lock();
-            let line_complete = call.guest.output.push(call.a[0] as u8);
+            let tell = call.guest.output.push(call.a[0] as u8);
             drop(lock);
-            if line_complete {
+            if tell {
                 cpu.wake_console();
             }
             Ok(0)

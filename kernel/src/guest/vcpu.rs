@@ -32,6 +32,8 @@ bitflags! {
         const FENCE = 1 << 5;
         /// Its home core has room for it again.
         const HOME = 1 << 6;
+        /// Another core would run it now ([`Vcpu::wanted_by`]).
+        const WANTED = 1 << 7;
     }
 }
 
@@ -72,6 +74,10 @@ pub struct Vcpu {
     pub fences_awaited: AtomicU32,
     /// Where it lies, not running, for whichever core takes it first; null while a core has it.
     berth: AtomicPtr<Resident>,
+    /// Since when it could run but doesn't, in ticks of `time`; 0 if it runs or sleeps.
+    waiting_since: AtomicU64,
+    /// The core that wants to run it ([`Requests::WANTED`]).
+    pub wanted_by: AtomicU32,
     /// The core where it belongs.
     pub home: u32,
     /// The cores where it may run, as a bit set.
@@ -94,6 +100,8 @@ impl Vcpu {
             fences: Fences::new(),
             fences_awaited: AtomicU32::new(0),
             berth: AtomicPtr::new(ptr::null_mut()),
+            waiting_since: AtomicU64::new(0),
+            wanted_by: AtomicU32::new(0),
             home,
             cores,
         }
@@ -103,6 +111,18 @@ impl Vcpu {
     #[inline]
     pub fn owner(&self) -> u32 {
         self.owner.load(Ordering::Acquire)
+    }
+
+    /// Tells others that it runs or sleeps (0), or since when it waits for a core.
+    #[inline]
+    pub fn publish_waiting(&self, since: u64) {
+        self.waiting_since.store(since, Ordering::Relaxed);
+    }
+
+    /// Since when it waits for a core, if it does. By now that may have changed.
+    #[inline]
+    pub fn waiting_since(&self) -> Option<u64> {
+        Some(self.waiting_since.load(Ordering::Relaxed)).filter(|since| *since != 0)
     }
 
     /// May it run on this core?
