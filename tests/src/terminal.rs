@@ -4,7 +4,10 @@ use std::{
     io::{Read, Write},
     path::Path,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    sync::{
+        Once,
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -25,6 +28,7 @@ pub struct Terminal {
 impl Terminal {
     /// Starts a manifest, which stands in `folder`. The tool ends the run itself after `seconds`.
     pub fn run(folder: TempDir, manifest: &Path, seconds: u64) -> Self {
+        build_tool();
         // script(1) makes the terminal; its own record goes nowhere.
         let tool = checkout("ainori");
         let command = format!("'{}' run --timeout {seconds} '{}'", tool.display(), manifest.display());
@@ -81,6 +85,16 @@ impl Terminal {
         let status = self.child.wait().expect("nobody else waits for it");
         (status, std::mem::take(&mut self.seen))
     }
+}
+
+/// Builds the tool if that has not been done, so that nobody waits for it on the terminal.
+fn build_tool() {
+    static BUILT: Once = Once::new();
+    BUILT.call_once(|| {
+        let status =
+            Command::new(checkout("tools/build-cli")).status().expect("tools/build-cli can be started");
+        assert!(status.success(), "tools/build-cli failed: {status}");
+    });
 }
 
 impl Drop for Terminal {
