@@ -1,4 +1,6 @@
 //! The command line.
+use ainori_manifest::Clock;
+use ainori_trace::Mask;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -18,6 +20,7 @@ pub enum Command {
     Check(Check),
     Build(Build),
     Run(Run),
+    Trace(Trace),
 }
 
 /// Check a manifest and show the system that it describes
@@ -66,14 +69,19 @@ pub struct Build {
 ///
 /// All consoles appear on this terminal, each line marked with its guest; what is typed goes to one guest (see
 /// [console] in the manifest). The run ends when every guest that is not in the background has stopped. Then a table
-/// tells what each guest reported and what the hypervisor counted. Ctrl-C ends the run early.
+/// tells what each guest reported and what the hypervisor counted, and in what time. Ctrl-C ends the run early.
+///
+/// Delays and speeds mean something only in virtual time (--clock lockstep or icount). In host time they tell how
+/// busy this computer was: it is for watching and typing.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   ainori run systems/demo.toml
+  ainori run systems/shell.toml
   ainori run systems/demo.toml --timeout 120 --json report.json
   ainori run systems/demo.toml --clock lockstep --q 251
   ainori run systems/one-linux.toml --clock icount --record-dir /tmp/run
+  ainori run systems/demo.toml --trace demo.perfetto-trace --trace-mask default,decision
 
 Exit code:
   0    every guest that the run waits for did its job
@@ -82,18 +90,60 @@ Exit code:
   3    time limit, panic of the hypervisor, early end of QEMU, or a clock that can't be relied on
   130  interrupted")]
 pub struct Run {
+    #[command(flatten)]
+    pub how: How,
+    /// Take a trace, and write it to FILE for the Perfetto UI (https://ui.perfetto.dev)
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Record only these kinds, separated by commas [default: as the manifest says, or `default`]
+    #[arg(long, value_name = "NAMES", requires = "trace", value_parser = mask)]
+    pub trace_mask: Option<Mask>,
+    /// Records that fit for each core, a power of two [default: as the manifest says, or 65536]
+    #[arg(long, value_name = "N", requires = "trace")]
+    pub trace_records: Option<u32>,
+}
+
+/// Run a system on QEMU and write what its cores did as a trace
+///
+/// The same as `ainori run SYSTEM --trace FILE`. The Perfetto UI (https://ui.perfetto.dev) shows the file: a track
+/// for each hart and for each vCPU, and arrows from an interrupt to its handler.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  ainori trace systems/demo.toml -o demo.perfetto-trace
+  ainori trace systems/demo.toml -o demo.perfetto-trace --mask all --records 1048576
+  ainori trace systems/freertos.toml -o ticks.perfetto-trace --clock icount --mask switch,trap,mark
+
+Exit code: that of `ainori run`.")]
+pub struct Trace {
+    #[command(flatten)]
+    pub how: How,
+    /// Where the trace goes
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Record only these kinds, separated by commas [default: as the manifest says, or `default`]
+    #[arg(long, value_name = "NAMES", value_parser = mask)]
+    pub mask: Option<Mask>,
+    /// Records that fit for each core, a power of two [default: as the manifest says, or 65536]
+    #[arg(long, value_name = "N")]
+    pub records: Option<u32>,
+}
+
+/// What to run, and how.
+#[derive(Args)]
+pub struct How {
     /// The manifest
     pub system: PathBuf,
     /// Also write everything that is known after the run to FILE, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// What time is measured in
-    #[arg(long, value_enum, default_value_t = ClockMode::Host)]
-    pub clock: ClockMode,
-    /// Instructions of a slice with --clock lockstep; vary it (240 to 260) to learn the error bar [default: 250]
+    /// What time is measured in [default: as the manifest says in [run], or host]
+    #[arg(long, value_enum)]
+    pub clock: Option<ClockMode>,
+    /// Instructions of a slice in lockstep; vary it (240 to 260) to learn the error bar [default: 250]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub q: Option<u32>,
-    /// End the run after so many seconds of the host
+    /// End the run after so many seconds of the host [default: as the manifest says in [run], or never]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
     /// The hypervisor's ELF file [default: .cache/kernel/ainori.elf of the checkout]
@@ -105,7 +155,7 @@ pub struct Run {
     /// Keep the image, the serial log and QEMU's command line in DIR
     #[arg(long, value_name = "DIR")]
     pub record_dir: Option<PathBuf>,
-    /// Show also the firmware's banner, and the records that are made into tables
+    /// Show every counter at the end; and the firmware's banner, and the records that are made into tables
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Show no consoles, only the tables at the end
@@ -113,13 +163,31 @@ pub struct Run {
     pub quiet: bool,
 }
 
+/// Reads kinds of trace records.
+fn mask(names: &str) -> Result<Mask, String> {
+    Mask::from_names(names.split(',').map(str::trim)).map_err(|unknown| {
+        let known: Vec<_> = Mask::names().collect();
+        format!("there is no kind {unknown:?}; known: {}", known.join(", "))
+    })
+}
+
 /// What time is measured in.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ClockMode {
-    /// The host's clock, harts in parallel: for watching and typing; figures mean nothing
+    /// The host's clock, harts in parallel: for watching and typing; delays and speeds mean nothing
     Host,
     /// Instructions of one hart, 4 ns each: exact and repeatable
     Icount,
     /// Virtual time for several harts: repeatable; 2 to 4 host seconds per virtual second
     Lockstep,
+}
+
+impl From<Clock> for ClockMode {
+    fn from(clock: Clock) -> Self {
+        match clock {
+            Clock::Host => Self::Host,
+            Clock::Icount => Self::Icount,
+            Clock::Lockstep => Self::Lockstep,
+        }
+    }
 }

@@ -4,12 +4,12 @@ mod args;
 use ainori::{
     check::CheckReport,
     image::{self, Kernel},
-    run::{self, ClockChoice, Console, Options},
-    table,
+    run::{self, ClockChoice, Console, Options, Tracing},
+    table::{self, Detail},
 };
 use ainori_manifest::{Findings, Manifest};
 use anstream::{eprint, print};
-use args::{Build, Check, Cli, ClockMode, Command, Run};
+use args::{Build, Check, Cli, ClockMode, Command, How, Run, Trace};
 use clap::{CommandFactory, Parser, error::ErrorKind};
 use miette::{Report, Result, miette};
 use serde::Serialize;
@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check(&arguments),
         Command::Build(arguments) => build(&arguments),
         Command::Run(arguments) => run(&arguments),
+        Command::Trace(arguments) => trace(&arguments),
     };
     match done {
         Ok(code) => ExitCode::from(code),
@@ -68,35 +69,57 @@ fn build(arguments: &Build) -> Result<u8> {
 }
 
 fn run(arguments: &Run) -> Result<u8> {
-    let clock = match (arguments.clock, arguments.q) {
-        (ClockMode::Lockstep, q) => ClockChoice::Lockstep { q: q.unwrap_or(DEFAULT_Q) },
-        (_, Some(_)) => {
-            Cli::command().error(ErrorKind::ArgumentConflict, "--q goes only with --clock lockstep").exit()
-        }
-        (ClockMode::Host, None) => ClockChoice::Host,
-        (ClockMode::Icount, None) => ClockChoice::Icount,
-    };
+    let tracing = arguments.trace.as_ref().map(|file| Tracing {
+        file: file.clone(),
+        mask: arguments.trace_mask,
+        records: arguments.trace_records,
+    });
+    run_system(&arguments.how, tracing)
+}
+
+fn trace(arguments: &Trace) -> Result<u8> {
+    let Trace { how, output, mask, records } = arguments;
+    run_system(how, Some(Tracing { file: output.clone(), mask: *mask, records: *records }))
+}
+
+fn run_system(how: &How, trace: Option<Tracing>) -> Result<u8> {
+    let manifest = Manifest::load(&how.system).map_err(|findings| Report::new(*findings))?;
+    let clock = clock(how, &manifest);
     let options = Options {
-        system: arguments.system.clone(),
-        kernel: arguments.kernel.clone(),
+        system: how.system.clone(),
+        kernel: how.kernel.clone(),
         clock,
-        timeout: arguments.timeout.map(Duration::from_secs),
-        qemu_args: arguments.qemu_arg.clone(),
-        record_dir: arguments.record_dir.clone(),
-        console: match arguments {
-            Run { quiet: true, .. } => Console::Quiet,
-            Run { verbose: true, .. } => Console::Everything,
+        seed: Options::DEFAULT_SEED,
+        timeout: how.timeout.map(Duration::from_secs).or(manifest.run.time_limit),
+        qemu_args: how.qemu_arg.clone(),
+        record_dir: how.record_dir.clone(),
+        console: match how {
+            How { quiet: true, .. } => Console::Quiet,
+            How { verbose: true, .. } => Console::Everything,
             _ => Console::Guests,
         },
         interactive: clock == ClockChoice::Host && io::stdin().is_terminal(),
         stop: stop_on_signals()?,
+        trace,
     };
-    let report = run::run(&options)?;
-    print!("\n{}", table::run(&report));
-    if let Some(file) = &arguments.json {
+    let report = run::run_manifest(&options, &manifest)?;
+    let detail = if how.verbose { Detail::Everything } else { Detail::Summary };
+    print!("\n{}", table::run(&report, detail));
+    if let Some(file) = &how.json {
         write_json(file, &report)?;
     }
     Ok(report.outcome.exit_code())
+}
+
+/// The clock that the arguments ask for, or else the manifest.
+fn clock(how: &How, manifest: &Manifest) -> ClockChoice {
+    let conflict = "--q goes only with the clock lockstep";
+    match (how.clock.unwrap_or(manifest.run.clock.into()), how.q) {
+        (ClockMode::Lockstep, q) => ClockChoice::Lockstep { q: q.unwrap_or(DEFAULT_Q) },
+        (_, Some(_)) => Cli::command().error(ErrorKind::ArgumentConflict, conflict).exit(),
+        (ClockMode::Host, None) => ClockChoice::Host,
+        (ClockMode::Icount, None) => ClockChoice::Icount,
+    }
 }
 
 /// A flag that Ctrl-C and a polite kill set, so that the run ends in order.

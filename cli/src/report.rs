@@ -3,7 +3,7 @@ use crate::serial::GuestResult;
 use ainori_manifest::config::Kind;
 use ainori_report::{Board, CoreStats, End, StopReason, Stopped, VcpuStats};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 /// Stands for a mark where lines have none.
 pub const FIRMWARE: &str = "firmware";
@@ -31,6 +31,8 @@ pub struct RunReport {
     pub end: Option<End>,
     /// Last lines of consoles by mark (`firmware` for lines without one): those that may tell why a run was not good.
     pub console: BTreeMap<String, Vec<String>>,
+    /// The trace, if one was taken.
+    pub trace: Option<TraceReport>,
     /// What depends on the computer that QEMU ran on.
     pub host: Host,
 }
@@ -125,6 +127,17 @@ pub struct Host {
     pub seconds: f64,
 }
 
+/// A trace that was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TraceReport {
+    /// The file, for the Perfetto UI.
+    pub file: PathBuf,
+    /// Records in it.
+    pub records: u64,
+    /// Older ones that were overwritten before the run ended.
+    pub lost: u64,
+}
+
 /// One guest.
 #[derive(Debug, Clone, Serialize)]
 pub struct GuestReport {
@@ -150,7 +163,7 @@ pub struct GuestReport {
 pub enum GuestOutcome {
     /// Shut itself down, and no result says otherwise.
     Done,
-    /// Said itself that it failed, or stopped all its vCPUs.
+    /// Said itself that it failed, stopped all its vCPUs, or asked for a reboot, which it does not get.
     Failed,
     /// Did what it may not do.
     Faulted,
@@ -177,9 +190,11 @@ impl GuestReport {
         let says_bad = self.results.iter().any(|result| result.get("ok").is_some_and(|ok| ok == false));
         self.outcome = match self.stopped.as_ref().map(|stopped| stopped.reason) {
             Some(StopReason::Fault) => GuestOutcome::Faulted,
-            Some(StopReason::Failure | StopReason::AllHartsStopped) => GuestOutcome::Failed,
+            Some(StopReason::Failure | StopReason::AllHartsStopped | StopReason::Reboot) => {
+                GuestOutcome::Failed
+            }
             _ if says_bad => GuestOutcome::Failed,
-            Some(StopReason::Shutdown | StopReason::Reboot) => GuestOutcome::Done,
+            Some(StopReason::Shutdown) => GuestOutcome::Done,
             None => GuestOutcome::Running,
         };
     }

@@ -1,11 +1,13 @@
 //! `ainori run`: builds a system's image, runs it on QEMU, and watches it until its end.
 mod keyboard;
 mod monitor;
-mod qemu;
+pub(crate) mod qemu;
 mod screen;
-mod streams;
+pub(crate) mod streams;
+mod trace;
 
 pub use screen::Console;
+pub use trace::Tracing;
 
 use crate::{
     checkout,
@@ -43,6 +45,8 @@ pub struct Options {
     pub kernel: Option<PathBuf>,
     /// What time is measured in.
     pub clock: ClockChoice,
+    /// Where the machine's random numbers begin, for runs in virtual time.
+    pub seed: u32,
     /// Most host time that the run may take.
     pub timeout: Option<Duration>,
     /// More arguments for QEMU.
@@ -55,21 +59,28 @@ pub struct Options {
     pub interactive: bool,
     /// Set it to end the run early.
     pub stop: Arc<AtomicBool>,
+    /// A trace to be taken.
+    pub trace: Option<Tracing>,
 }
 
 impl Options {
+    /// See [`Self::seed`].
+    pub const DEFAULT_SEED: u32 = 1;
+
     /// A quiet run in host time without limit: for programs.
     pub fn new(system: impl Into<PathBuf>) -> Self {
         Self {
             system: system.into(),
             kernel: None,
             clock: ClockChoice::Host,
+            seed: Self::DEFAULT_SEED,
             timeout: None,
             qemu_args: Vec::new(),
             record_dir: None,
             console: Console::Quiet,
             interactive: false,
             stop: Arc::default(),
+            trace: None,
         }
     }
 }
@@ -92,7 +103,8 @@ impl ClockChoice {
     /// Virtual nanoseconds of one instruction, where time is virtual.
     const NS: u32 = 4;
 
-    fn in_report(self) -> Clock {
+    /// As it stands in a report, before the run.
+    pub(crate) fn in_report(self) -> Clock {
         match self {
             Self::Host => Clock::Host,
             Self::Icount => Clock::Icount,
@@ -101,9 +113,15 @@ impl ClockChoice {
     }
 }
 
-/// Runs a system to its end. An error means that it could not be started; all else is in the report.
+/// Runs a system to its end, in the time that [`Options::clock`] says. An error means that it could not be started; all else is
+/// in the report.
 pub fn run(options: &Options) -> Result<RunReport> {
     let manifest = Manifest::load(&options.system).map_err(|findings| Report::new(*findings))?;
+    run_manifest(options, &manifest)
+}
+
+/// Runs a manifest that is loaded already; [`Options::system`] only names it in messages.
+pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport> {
     let harts = manifest.board.harts;
     if options.clock == ClockChoice::Icount && harts != 1 {
         return Err(miette!(
@@ -113,6 +131,10 @@ pub fn run(options: &Options) -> Result<RunReport> {
         ));
     }
     let version = qemu::version()?;
+    let mut manifest = manifest.clone();
+    let mut options = options.clone();
+    let mut recording =
+        options.trace.as_ref().map(|wanted| trace::Recording::prepare(wanted, &mut manifest)).transpose()?;
 
     let scratch;
     let folder: &Path = match &options.record_dir {
@@ -135,15 +157,20 @@ pub fn run(options: &Options) -> Result<RunReport> {
     progress.enable_steady_tick(Duration::from_millis(100));
     progress.set_message(format!("building the image of {}", manifest.system.name));
     let image = folder.join("image.bin");
-    checkout::write(&image, &image::build(&manifest, Kernel::load(options.kernel.as_deref())?)?.bytes)?;
+    let bytes = image::build(&manifest, Kernel::load(options.kernel.as_deref())?)?.bytes;
+    checkout::write(&image, &bytes)?;
     progress.finish_and_clear();
+    if let Some(recording) = &mut recording {
+        recording.image(bytes.len());
+        options.qemu_args.extend(recording.qemu_args(manifest.board.memory));
+    }
 
     let started = Instant::now();
-    let mut machine = Qemu::start(options, &manifest.board, &image, folder)?;
+    let mut machine = Qemu::start(&options, &manifest.board, &image, folder)?;
     let mut monitor = Monitor::new(&manifest.system);
     let names: Vec<String> = manifest.system.guests.iter().map(|guest| guest.name.clone()).collect();
     let mut screen = Screen::new(options.console, names);
-    let cause = watch(options, &mut machine, &mut monitor, &mut screen)?;
+    let cause = watch(&options, &mut machine, &mut monitor, &mut screen)?;
     screen.finish();
 
     let mut report = RunReport {
@@ -157,10 +184,14 @@ pub fn run(options: &Options) -> Result<RunReport> {
         cores: Vec::new(),
         end: None,
         console: Default::default(),
+        trace: None,
         host: Host { seconds: started.elapsed().as_secs_f64() },
     };
     monitor.into_report(&mut report);
     conclude(&mut report, cause, &machine);
+    if let Some(recording) = recording {
+        recording.save(&mut report);
+    }
     report.keep_telling_consoles();
     Ok(report)
 }

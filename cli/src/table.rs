@@ -1,9 +1,11 @@
 //! Reports for people.
+mod counters;
+mod fault;
 mod run;
 mod system;
 mod units;
 
-pub use run::{faults, run};
+pub use run::{Detail, run};
 pub use system::{sizes, system};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table};
@@ -16,7 +18,7 @@ const DEFAULT_WIDTH: u16 = 140;
 const LINES: &str = "  ── ──      ──    ";
 
 /// An empty table with a header; the columns named in `right` hold numbers.
-fn table(header: &[&str], right: &[&str]) -> Table {
+pub(crate) fn table(header: &[&str], right: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(LINES).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
     table.set_width(width());

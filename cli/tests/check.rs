@@ -72,7 +72,7 @@ fn wrong_use_and_missing_parts_have_a_code_of_their_own() {
 #[test]
 fn every_command_explains_itself() {
     let checkout = Checkout::new(1);
-    for command in ["check", "build", "run"] {
+    for command in ["check", "build", "run", "trace"] {
         let (code, out, _) = call(&checkout, &[command, "--help"]);
         assert_eq!(code, Some(0));
         assert!(out.contains("Examples:") && out.contains("Exit code:"), "{out}");

@@ -4,7 +4,7 @@ use crate::{
     serial::{self, Lines, Meaning, Source},
 };
 use ainori_manifest::config::System;
-use ainori_report::{Board, CoreStats, End, MARK, Record};
+use ainori_report::{Board, CoreStats, End, MARK, Record, StopReason};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Lines of each console that are kept for the report of a run that went wrong.
@@ -134,6 +134,12 @@ impl Monitor {
         for guest in &mut self.guests {
             guest.judge();
             guest.vcpus.sort_by_key(|stats| stats.vcpu);
+            if guest.stopped.as_ref().is_some_and(|stopped| stopped.reason == StopReason::Reboot) {
+                self.problems.push(format!(
+                    "{} asked for a reboot, which Ainori does not do yet (a Linux that panics asks for one)",
+                    guest.name
+                ));
+            }
             if guest.outcome == GuestOutcome::Running && !guest.background && self.end.is_some() {
                 self.problems.push(format!("{} had not stopped when the hypervisor ended", guest.name));
             }

@@ -207,7 +207,7 @@ fn command(
         SerialPort::Pipe(_) => command.args(["-serial", "stdio"]),
         SerialPort::File(path) => command.arg("-serial").arg(format!("file:{}", escaped(path))),
     };
-    let virtual_time = ["-seed", "1", "-rtc", "base=2025-01-01,clock=vm"];
+    let virtual_time = ["-seed", &options.seed.to_string(), "-rtc", "base=2025-01-01,clock=vm"];
     match options.clock {
         ClockChoice::Host => {}
         ClockChoice::Icount => {

@@ -1,4 +1,5 @@
 //! Numbers with units that a person can read.
+use crate::report::RunReport;
 use serde_json::Value;
 
 /// A time in nanoseconds with three figures and a fitting unit.
@@ -10,6 +11,25 @@ pub fn time_ns(ns: f64) -> String {
         _ => (ns, "ns"),
     };
     format!("{} {unit}", figures(value))
+}
+
+/// Nanoseconds of a tick of `time`; `None` if the run did not get so far as to tell.
+fn tick_ns(report: &RunReport) -> Option<f64> {
+    let hz = report.board.as_ref()?.timebase_hz;
+    (hz != 0).then(|| 1e9 / hz as f64)
+}
+
+/// Ticks of `time` as a time; as ticks if their length is not known.
+pub fn ticks(report: &RunReport, ticks: u64) -> String {
+    match tick_ns(report) {
+        Some(ns) => time_ns(ticks as f64 * ns),
+        None => format!("{ticks} ticks"),
+    }
+}
+
+/// Ticks of `time` in microseconds, for columns of numbers that are compared with each other.
+pub fn micros(report: &RunReport, ticks: f64) -> String {
+    tick_ns(report).map_or_else(|| "-".into(), |ns| format!("{:.1}", ticks * ns / 1e3))
 }
 
 /// At least three figures, and no zeros behind the point that say nothing.

@@ -35,13 +35,15 @@ const FIRMWARES: Option<&str> = Some("the firmware uses it");
 const DMA: Option<&str> =
     Some("it reads and writes memory by itself (DMA), and nothing on the board confines it to one guest");
 
-/// QEMU's `virt` as its device tree has it (`-M virt,dumpdtb=FILE`).
+/// QEMU's `virt` as its device tree has it (`-M virt,aclint=on,dumpdtb=FILE`).
 const QEMU_VIRT_DEVICES: &[Device] = &[
     Device { path: "/flash@20000000", refused: None },
     Device { path: "/soc/rtc@101000", refused: None },
     Device { path: "/soc/serial@10000000", refused: HYPERVISORS },
     Device { path: "/soc/plic@c000000", refused: HYPERVISORS },
-    Device { path: "/soc/clint@2000000", refused: FIRMWARES },
+    Device { path: "/soc/sswi@2f00000", refused: HYPERVISORS },
+    Device { path: "/soc/mswi@2000000", refused: FIRMWARES },
+    Device { path: "/soc/mtimer@2004000", refused: FIRMWARES },
     Device { path: "/soc/test@100000", refused: FIRMWARES },
     Device { path: "/fw-cfg@10100000", refused: DMA },
     Device { path: "/soc/pci@30000000", refused: DMA },

@@ -1,0 +1,79 @@
+//! What guests did wrong, with their registers.
+use super::units::ticks;
+use crate::report::RunReport;
+use ainori_report::{Fault, Stopped};
+use std::fmt::Write;
+
+/// The faults of all guests; empty if there are none.
+pub fn faults(report: &RunReport) -> String {
+    let stops = report.guests.iter().filter_map(|guest| guest.stopped.as_ref());
+    stops.filter_map(|stopped| Some(fault(report, stopped, stopped.fault.as_ref()?))).collect()
+}
+
+fn fault(report: &RunReport, stopped: &Stopped, fault: &Fault) -> String {
+    let mut text = format!("Fault of {}/{}: {}\n", stopped.guest, stopped.vcpu, fault.what);
+    let address = format!("{:#018x}", fault.address);
+    let instruction = match fault.instruction {
+        0 => "unknown".into(),
+        // The two lowest bits of a compressed instruction are not both set.
+        bits if bits & 3 != 3 => format!("{:04x}", bits & 0xffff),
+        bits => format!("{bits:08x}"),
+    };
+    let facts = [
+        ("time", ticks(report, stopped.time)),
+        ("pc", format!("{:#018x}", fault.pc)),
+        ("cause", format!("{} ({})", fault.cause, cause(fault.cause))),
+        ("address", address),
+        ("instruction", instruction),
+        ("mode", fault.mode.to_string()),
+    ];
+    for (name, value) in facts {
+        let _ = writeln!(text, "    {name:<12} {value}");
+    }
+    let registers = fault.x.iter().enumerate().skip(1).map(|(index, value)| (register(index), *value));
+    columns(&mut text, registers.collect());
+    columns(&mut text, fault.csr.iter().map(|(name, value)| (name.to_string(), *value)).collect());
+    text
+}
+
+/// Registers, four in a row.
+fn columns(text: &mut String, registers: Vec<(String, u64)>) {
+    for row in registers.chunks(4) {
+        let cells: Vec<_> = row.iter().map(|(name, value)| format!("{name:>8} {value:016x}")).collect();
+        let _ = writeln!(text, "    {}", cells.join("  "));
+    }
+}
+
+/// Name of an integer register in the calling convention.
+fn register(index: usize) -> String {
+    const NAMES: [&str; 32] = [
+        "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5",
+        "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
+    ];
+    NAMES.get(index).map_or_else(|| format!("x{index}"), ToString::to_string)
+}
+
+/// The exception of an `scause` (privileged specification, table of `scause` with the H extension).
+fn cause(scause: u64) -> &'static str {
+    match scause {
+        0 => "instruction address misaligned",
+        1 => "instruction access fault",
+        2 => "illegal instruction",
+        3 => "breakpoint",
+        4 => "load address misaligned",
+        5 => "load access fault",
+        6 => "store address misaligned",
+        7 => "store access fault",
+        8 => "call from U-mode",
+        9 => "call from HS-mode",
+        10 => "call from VS-mode",
+        12 => "instruction page fault",
+        13 => "load page fault",
+        15 => "store page fault",
+        20 => "instruction guest-page fault",
+        21 => "load guest-page fault",
+        22 => "virtual instruction",
+        23 => "store guest-page fault",
+        _ => "unknown",
+    }
+}

@@ -1,0 +1,109 @@
+//! A trace of a real run, as the file that the Perfetto UI gets: complete, and in agreement with the run's own counters.
+use ainori::run::{ClockChoice, Options, Tracing, run};
+use ainori_tests::{Guest, System, hypervisor};
+use ainori_trace::{
+    Mask,
+    host::perfetto::messages::{self, EventType},
+};
+use prost::Message;
+use std::collections::BTreeMap;
+
+/// Slices and points on the tracks of a file.
+struct File {
+    /// How many points there are, by track and name.
+    points: BTreeMap<(String, String), u64>,
+    /// Slices that begin, by track.
+    slices: BTreeMap<String, u64>,
+}
+
+impl File {
+    fn parse(bytes: &[u8]) -> Self {
+        let file = messages::Trace::decode(bytes).expect("the file is a trace");
+        let mut tracks = BTreeMap::new();
+        let (mut points, mut slices) = (BTreeMap::new(), BTreeMap::new());
+        for packet in file.packet {
+            if let Some(track) = packet.track_descriptor {
+                tracks.insert(track.uuid, track.name.expect("a track has a name"));
+            }
+            let Some(event) = packet.track_event else { continue };
+            let track = tracks[&event.track_uuid].clone();
+            match (event.r#type(), &event.name) {
+                (EventType::Instant, Some(name)) => *points.entry((track, name.clone())).or_default() += 1,
+                (EventType::SliceBegin, _) => *slices.entry(track).or_default() += 1,
+                _ => {}
+            }
+        }
+        Self { points, slices }
+    }
+
+    /// Points on a track whose names begin so.
+    fn count(&self, track: &str, name: &str) -> u64 {
+        let found = self.points.iter().filter(|((on, called), _)| on == track && called.starts_with(name));
+        found.map(|(_, count)| count).sum()
+    }
+}
+
+#[test]
+fn a_trace_agrees_with_the_counters() {
+    let system = System::on(2)
+        .with(Guest::linux("hackbench").vcpus(2))
+        .with(Guest::freertos("period_us=1000 periods=2000 burn_percent=30"));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (manifest, file) = (folder.path().join("system.toml"), folder.path().join("run.perfetto-trace"));
+    std::fs::write(&manifest, system.to_string()).expect("the temporary folder can be written");
+    let tracing = Tracing { file: file.clone(), mask: None, records: None };
+    let report = run(&Options {
+        kernel: Some(hypervisor()),
+        clock: ClockChoice::Lockstep { q: 250 },
+        timeout: Some(std::time::Duration::from_secs(400)),
+        trace: Some(tracing),
+        ..Options::new(manifest)
+    })
+    .expect("the run can be started");
+    assert_eq!(report.problems, [String::new(); 0], "{}", report.outcome.words());
+
+    let taken = report.trace.as_ref().expect("a trace was taken");
+    assert_eq!((&taken.file, taken.lost), (&file, 0), "nothing is lost with the default mask");
+    let written: u64 = report.cores.iter().filter_map(|core| core.trace).map(|ring| ring.written).sum();
+    assert_eq!(taken.records, written);
+    let trace = File::parse(&std::fs::read(&file).expect("the file was written"));
+
+    for vcpu in report.guests.iter().flat_map(|guest| &guest.vcpus) {
+        let track = format!("{}/{}", vcpu.guest, vcpu.vcpu);
+        for (cause, exits) in &vcpu.exits {
+            let found = trace.points.get(&(track.clone(), cause.to_string())).copied().unwrap_or(0);
+            assert_eq!(found, *exits, "traps of {track} for {cause}");
+        }
+        assert_eq!(trace.count(&track, "migrates"), vcpu.migrations, "migrations of {track}");
+        assert!(trace.slices[&track] >= vcpu.dispatches, "each time that {track} ran is a slice");
+    }
+    for core in &report.cores {
+        let track = format!("hart {}", core.hart);
+        assert_eq!(trace.count(&track, "IPI to"), core.ipis_sent, "IPIs of {track}");
+    }
+}
+
+#[test]
+fn a_full_ring_keeps_the_newest_records() {
+    let system = System::on(1).with(Guest::freertos("period_us=1000 periods=200 burn_percent=0"));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (manifest, file) = (folder.path().join("system.toml"), folder.path().join("run.perfetto-trace"));
+    std::fs::write(&manifest, system.to_string()).expect("the temporary folder can be written");
+    let mask = Mask::from_names(["trap"]).expect("a known kind");
+    let report = run(&Options {
+        kernel: Some(hypervisor()),
+        clock: ClockChoice::Icount,
+        trace: Some(Tracing { file: file.clone(), mask: Some(mask), records: Some(64) }),
+        ..Options::new(manifest)
+    })
+    .expect("the run can be started");
+    let taken = report.trace.as_ref().expect("a trace was taken");
+    let exits: u64 = report.guests[0].vcpus[0].exits.values().sum();
+    assert_eq!((taken.records, taken.lost), (64, exits - 64));
+    let trace = File::parse(&std::fs::read(&file).expect("the file was written"));
+    assert_eq!(
+        trace.points.iter().filter(|((on, _), _)| on == "freertos/0").map(|(_, count)| count).sum::<u64>(),
+        64
+    );
+    assert_eq!(trace.count("hart 0", &format!("{} older records lost", exits - 64)), 1);
+}
