@@ -1,4 +1,5 @@
 //! The command line.
+use ainori::bench::args::Bench;
 use ainori_manifest::Clock;
 use ainori_trace::Mask;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -21,6 +22,7 @@ pub enum Command {
     Build(Build),
     Run(Run),
     Trace(Trace),
+    Bench(Bench),
 }
 
 /// Check a manifest and show the system that it describes

@@ -2,6 +2,7 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`bench`](mod@bench) | experiments: runs to figures, with their error bars |
 //! | [`check`] | a manifest, checked, as a table or as JSON |
 //! | [`image`] | one bootable image of hypervisor, system and guests |
 //! | [`run`](mod@run) | a run on QEMU, from image to [`report::RunReport`] |
@@ -9,6 +10,7 @@
 //! | [`report`] | what is known after a run, and whether it was good |
 //! | [`table`] | reports for people |
 
+pub mod bench;
 pub mod check;
 mod checkout;
 pub mod image;

@@ -34,6 +34,9 @@ fn main() -> ExitCode {
         Command::Build(arguments) => build(&arguments),
         Command::Run(arguments) => run(&arguments),
         Command::Trace(arguments) => trace(&arguments),
+        Command::Bench(arguments) => {
+            stop_on_signals().and_then(|stop| ainori::bench::command(&arguments, &stop))
+        }
     };
     match done {
         Ok(code) => ExitCode::from(code),

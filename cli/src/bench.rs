@@ -1,0 +1,42 @@
+//! `ainori bench`: experiments, as files, run to figures that anyone can take again.
+//!
+//! An experiment (`experiments/NAME.toml`) names systems, what is varied in them, what is taken from each run, and the
+//! bars that the figures must keep. Its way to a report:
+//!
+//! | module | step |
+//! |---|---|
+//! | [`experiment`] | the file, read |
+//! | [`template`] | a system's manifest with `${parameter}` filled in |
+//! | [`plan`] | cases multiplied out into runs, all that can be wrong found before the first one starts |
+//! | [`key`] | what a run depends on, as a hash |
+//! | [`store`] | finished runs by key, so that an interrupted bench goes on where it stopped |
+//! | [`engine`] | the runs that are missing, as many at a time as there are cores |
+//! | [`execute`], [`bare`], [`paths`] | one run: on Ainori, or the same guest on the bare machine; exact counts beside it |
+//! | [`document`] | what is known after a run, as JSON that metrics point into |
+//! | [`expression`], [`evaluate`] | metrics, their median and range, bars |
+//! | [`results`], [`table`], [`chart`], [`html`] | JSON, terminal, SVG, report |
+//! | [`compare`] | two results, and what changed beyond the error bar |
+pub mod args;
+mod bare;
+mod chart;
+mod command;
+pub mod compare;
+mod document;
+pub mod engine;
+mod evaluate;
+mod execute;
+pub mod experiment;
+mod expression;
+#[cfg(test)]
+mod fixture;
+mod html;
+mod key;
+mod paths;
+pub mod plan;
+pub mod results;
+mod store;
+mod table;
+pub mod template;
+mod versions;
+
+pub use command::command;

@@ -1,0 +1,68 @@
+//! The command line of `ainori bench`.
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Run experiments: figures with their error bars, against bars that they must keep
+///
+/// An experiment is a file experiments/NAME.toml. Finished runs are kept in .cache/bench under a hash of everything that
+/// they depend on, so an interrupted bench goes on where it stopped, and only what a change concerns is run again.
+/// The report is a table here, and JSON, charts (SVG) and one HTML file in target/bench.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_long_help = "\
+Examples:
+  ainori bench --short                       all experiments in their short form, at most 10 minutes on 2 cores
+  ainori bench jitter --only beside-linux    one case of one experiment
+  ainori bench overhead --save               full form, report into docs/results
+  ainori bench compare old.json new.json     what changed beyond the error bar
+
+Exit code:
+  0    the experiments ran, whether their bars hold or not (see --check)
+  1    a run failed, or with --check a bar doesn't hold
+  2    nothing was run: an experiment is wrong, or something is not built
+  130  interrupted; the same command goes on"
+)]
+pub struct Bench {
+    /// What to do other than to run experiments
+    #[command(subcommand)]
+    pub action: Option<Action>,
+    /// The experiments: names, or paths of TOML files [default: all in experiments/]
+    pub experiments: Vec<String>,
+    /// The quick form: fewer values and shorter runs
+    #[arg(long)]
+    pub short: bool,
+    /// Only this case; can be given several times. Bars and charts that need other cases are left out
+    #[arg(long, value_name = "CASE")]
+    pub only: Vec<String>,
+    /// Run again what has been run before
+    #[arg(long)]
+    pub fresh: bool,
+    /// Runs at the same time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// The hypervisor's ELF file [default: .cache/kernel/ainori.elf of the checkout]
+    #[arg(long, value_name = "ELF", env = "AINORI_KERNEL")]
+    pub kernel: Option<PathBuf>,
+    /// Also write the results of one experiment to FILE, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Put the report into docs/results, as the project's last one, instead of target/bench
+    #[arg(long)]
+    pub save: bool,
+    /// Fail (exit code 1) if a bar doesn't hold
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// Other things that `ainori bench` does.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Show what changed between two results, beyond the range of their samples
+    Compare {
+        /// Results of before
+        before: PathBuf,
+        /// Results of after
+        after: PathBuf,
+    },
+}

@@ -1,0 +1,49 @@
+use super::*;
+use crate::bench::{experiment::Form, fixture::Fixture};
+
+fn results(speed: f64) -> Results {
+    let fixture = Fixture::new();
+    let plan = fixture.plan(Form::Full);
+    fixture.results(&plan, speed)
+}
+
+#[test]
+fn what_lies_within_the_error_bar_has_not_changed() {
+    // The samples of a case are about 2 in 1000 apart.
+    let comparison = compare(&results(1.0), &results(1.0005));
+    let changed: Vec<_> = comparison.changes.iter().map(|change| &*change.case).collect();
+    assert_eq!(changed, ["bare machine"], "one sample has no range, so any difference counts");
+    assert_eq!(comparison.compared, 13);
+    assert!(comparison.unmatched.is_empty() && comparison.bars.is_empty());
+}
+
+#[test]
+fn changes_beyond_it_are_told() {
+    let (before, after) = (results(1.0), results(0.9));
+    let comparison = compare(&before, &after);
+    assert_eq!(comparison.changes.len(), comparison.compared);
+    let text = show(&comparison, &before, &after);
+    assert!(text.contains("-10.0 %"), "{text}");
+    assert!(
+        text.ends_with("13 of 13 metrics changed beyond the error bar (the range over the samples).\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_only_one_side_has_and_bars_that_turned_are_told() {
+    let (mut before, mut after) = (results(1.0), results(1.0));
+    before.cases.remove(0);
+    after.cases.pop();
+    after.bars[1].holds = false;
+    let comparison = compare(&before, &after);
+    assert_eq!(
+        comparison.unmatched,
+        ["bare machine: only before", "shared, f = 0, policy = spumone: only after"]
+    );
+    assert_eq!(comparison.bars.len(), 1);
+    assert!(
+        show(&comparison, &before, &after)
+            .contains("Bar throughput (f = 50): FAILS (0.751), was holds (0.751)")
+    );
+}

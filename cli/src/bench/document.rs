@@ -1,0 +1,80 @@
+//! The document of a run: what is known after it, as JSON, arranged so that metrics can point at it by names.
+//!
+//! It is the run's report (see [`RunReport`]) but for what depends on the host, with the guests by name. Each has also
+//!
+//! - `result`: the last object that it printed for the report, and `result_count`, how many there were;
+//! - `histograms`: those that it printed, by name, as `[[upper bound, count], ...]`;
+//! - `exits`: exits to the hypervisor of all its vCPUs, by cause, and `exits_total`.
+//!
+//! Beside them are `paths` (by name) and `instructions`, where they were counted.
+use crate::report::RunReport;
+use serde_json::{Map, Value, json};
+
+/// Makes a run's document.
+pub fn document(report: &RunReport) -> Value {
+    let mut document = json!(report);
+    for host_dependent in ["host", "system", "console", "outcome"] {
+        document.as_object_mut().map(|fields| fields.remove(host_dependent));
+    }
+    let guests = document["guests"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    let guests = guests
+        .into_iter()
+        .map(|guest| (guest["name"].as_str().unwrap_or_default().to_owned(), by_name(guest)));
+    document["guests"] = Value::Object(guests.collect());
+    document
+}
+
+/// Adds to a guest what its results and its vCPUs say together.
+fn by_name(mut guest: Value) -> Value {
+    let printed = guest["results"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    let (pieces, results): (Vec<_>, Vec<_>) =
+        printed.into_iter().partition(|result| result["hist"].is_string());
+    let mut histograms = Map::new();
+    for piece in pieces {
+        let name = piece["hist"].as_str().unwrap_or_default().to_owned();
+        let buckets = histograms.entry(name).or_insert_with(|| json!([]));
+        // A long histogram is printed in several pieces.
+        if let (Some(buckets), Some(more)) = (buckets.as_array_mut(), piece["buckets"].as_array()) {
+            buckets.extend(more.iter().cloned());
+        }
+    }
+    let mut exits = Map::new();
+    for (cause, count) in
+        guest["vcpus"].as_array().into_iter().flatten().filter_map(|vcpu| vcpu["exits"].as_object()).flatten()
+    {
+        let sum = exits.get(cause).and_then(Value::as_u64).unwrap_or(0) + count.as_u64().unwrap_or(0);
+        exits.insert(cause.clone(), json!(sum));
+    }
+    guest["exits_total"] = json!(exits.values().filter_map(Value::as_u64).sum::<u64>());
+    guest["exits"] = Value::Object(exits);
+    guest["histograms"] = Value::Object(histograms);
+    guest["result_count"] = json!(results.len());
+    guest["result"] = results.last().cloned().unwrap_or_default();
+    guest["results"] = Value::Array(results);
+    guest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_histograms_and_exits_are_put_together() {
+        let guest = json!({
+            "name": "freertos",
+            "results": [
+                {"job": "freertos", "missed": 1},
+                {"job": "freertos", "missed": 0},
+                {"job": "freertos", "hist": "delay_ns", "buckets": [[200, 5]]},
+                {"job": "freertos", "hist": "delay_ns", "buckets": [[300, 1]]},
+            ],
+            "vcpus": [{"exits": {"wfi": 2, "sbi": 1}}, {"exits": {"wfi": 3}}],
+        });
+        let guest = by_name(guest);
+        assert_eq!(guest["result"]["missed"], 0);
+        assert_eq!(guest["result_count"], 2);
+        assert_eq!(guest["histograms"]["delay_ns"], json!([[200, 5], [300, 1]]));
+        assert_eq!(guest["exits"], json!({"wfi": 5, "sbi": 1}));
+        assert_eq!(guest["exits_total"], 6);
+    }
+}

@@ -1,0 +1,73 @@
+use super::*;
+use crate::bench::{
+    experiment::Form,
+    fixture::{EXPERIMENT, Fixture},
+    results::Results,
+};
+
+#[test]
+fn metrics_are_medians_with_their_range() {
+    let fixture = Fixture::new();
+    let plan = fixture.plan(Form::Full);
+    let results = fixture.results(&plan, 1.0);
+    let case = &results.cases[2];
+    assert_eq!(case.shown(&results.cases), "shared, f = 50, policy = spumone");
+    let rate = &case.metrics["rate"];
+    assert_eq!((rate.min, rate.median, rate.max, &*rate.unit), (750.0, 751.0, 752.0, "1/s"));
+    assert_eq!(case.metrics["left"].median, 375.5);
+    assert_eq!(case.histograms["delay"].buckets, [(200.0, 270), (300.0, 27), (10_000_000.0, 3)]);
+    let native = results.cases.last().unwrap();
+    assert_eq!(native.metrics.keys().collect::<Vec<_>>(), ["rate"]);
+    assert!(native.histograms.is_empty());
+    assert!(problems(&results.cases).is_empty());
+}
+
+#[test]
+fn bars_are_made_for_each_value_and_say_whether_they_hold() {
+    let fixture = Fixture::new();
+    let results = fixture.results(&fixture.plan(Form::Full), 1.0);
+    let bars: Vec<_> = results.bars.iter().map(|bar| (&*bar.name, bar.value.unwrap(), bar.holds)).collect();
+    assert_eq!(
+        bars,
+        [
+            ("throughput (f = 0)", 1.001, true),
+            ("throughput (f = 50)", 0.751, true),
+            // One in a thousand less would be: (1000 - 450 + 1) / 1000.
+            ("throughput (f = 90)", 0.551, true),
+        ]
+    );
+    let strict = EXPERIMENT.replace("at_least = 0.5", "at_least = 0.7");
+    let plan = Plan::new(fixture.experiment(&strict).unwrap(), Form::Full, &[]).unwrap();
+    let holds: Vec<_> = fixture.results(&plan, 1.0).bars.iter().map(|bar| bar.holds).collect();
+    assert_eq!(holds, [true, true, false]);
+}
+
+#[test]
+fn a_missing_figure_is_a_problem_and_its_bar_does_not_hold() {
+    let fixture = Fixture::new();
+    let plan = fixture.plan(Form::Short);
+    let cases = cases(&plan, &fixture.keys(&plan), &Done::default()).unwrap();
+    assert_eq!(problems(&cases).len(), 5);
+    let bars = bars(&plan, &cases).unwrap();
+    assert!(bars.iter().all(|bar| bar.value.is_none() && !bar.holds));
+}
+
+#[test]
+fn bars_of_cases_that_are_left_out_are_left_out() {
+    let fixture = Fixture::new();
+    let experiment = fixture.experiment(EXPERIMENT).unwrap();
+    let plan = Plan::new(experiment, Form::Short, &["lhp".into()]).unwrap();
+    let results = fixture.results(&plan, 1.0);
+    assert_eq!(results.cases.len(), 4);
+    assert!(results.bars.is_empty());
+}
+
+#[test]
+fn results_are_the_same_when_they_are_read_again() {
+    let fixture = Fixture::new();
+    let results = fixture.results(&fixture.plan(Form::Full), 1.0);
+    let file = fixture.folder.path().join("results.json");
+    std::fs::write(&file, results.json()).unwrap();
+    assert_eq!(Results::load(&file).unwrap(), results);
+    assert_eq!(fixture.results(&fixture.plan(Form::Full), 1.0).json(), results.json());
+}

@@ -1,0 +1,47 @@
+//! One run, from the plan to its document.
+use super::{bare, document::document, experiment::Machine, key::Tools, paths, plan::Run};
+use crate::{
+    report::Outcome,
+    run::{self, Options},
+};
+use miette::{Result, miette};
+use serde_json::Value;
+use std::sync::{Arc, atomic::AtomicBool};
+
+/// Does one run. `None` if `stop` was set; an error if the run can't be used.
+pub fn execute(run: &Run, tools: &Tools, stop: &Arc<AtomicBool>) -> Result<Option<Value>> {
+    let folder = tempfile::Builder::new()
+        .prefix("ainori-bench-")
+        .tempdir()
+        .map_err(|error| miette!("no temporary folder can be made: {error}"))?;
+    let counts = folder.path().join("counts.json");
+    let mut options = Options {
+        kernel: Some(tools.kernel.clone()),
+        clock: run.clock,
+        seed: run.seed(),
+        timeout: Some(run.timeout),
+        stop: stop.clone(),
+        ..Options::new(&run.label)
+    };
+    if !run.marks.is_empty() {
+        options.qemu_args.extend(["-plugin".into(), paths::plugin(&tools.paths, &run.marks, &counts)]);
+    }
+    let report = match run.machine {
+        Machine::Ainori => run::run_manifest(&options, &run.manifest)?,
+        Machine::Bare => bare::run(&mut options, run, &tools.qemu, folder.path())?,
+    };
+    match report.outcome {
+        Outcome::Good => {}
+        Outcome::GuestFailed if run.guests_may_fail => {}
+        Outcome::Interrupted => return Ok(None),
+        outcome => {
+            let problems: String = report.problems.iter().map(|problem| format!("; {problem}")).collect();
+            return Err(miette!("{}{problems}", outcome.words()));
+        }
+    }
+    let mut document = document(&report);
+    if !run.marks.is_empty() {
+        (document["paths"], document["instructions"]) = paths::read(&counts)?;
+    }
+    Ok(Some(document))
+}

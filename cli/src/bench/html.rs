@@ -1,0 +1,133 @@
+//! The report as one HTML file that needs nothing else: no server, no script, no font, no picture from outside.
+use super::{
+    experiment::Form,
+    results::Results,
+    table::{number, verdict, with_range},
+};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+const STYLE: &str = "\
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
+h1 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
+table { border-collapse: collapse; display: block; overflow-x: auto; }
+th, td { padding: .3rem .8rem .3rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid #ddd; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.holds { color: #00664b; } .fails { color: #b3261e; font-weight: bold; } .unknown { color: #6b5b00; }
+.small { color: #555; font-size: .9rem; } code { background: #f3f3f3; padding: .1rem .3rem; }
+figure { margin: 1.5rem 0; } svg { max-width: 100%; height: auto; }";
+
+/// Writes the report; `charts` are SVG.
+pub fn report(results: &Results, charts: &[String]) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (results.experiment) " - Ainori bench" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { (results.title) }
+                @for paragraph in results.question.trim().split("\n\n") {
+                    p { (paragraph) }
+                }
+                p.small {
+                    (results.machine) " "
+                    @match results.form {
+                        Form::Full => {},
+                        Form::Short => "This is the short form: fewer values and shorter runs than the full one. ",
+                    }
+                    "Command: " code { (results.command) } ", " (results.date) "."
+                }
+                @if !results.bars.is_empty() { h2 { "Bars" } (bars(results)) }
+                @if !charts.is_empty() { h2 { "Charts" } }
+                @for chart in charts {
+                    figure { (PreEscaped(chart)) }
+                }
+                h2 { "Figures" }
+                p { "Each is the median over the samples; where they differ, their range is in parentheses: it is the error bar." }
+                (figures(results))
+                @let problems = super::evaluate::problems(&results.cases);
+                @if !problems.is_empty() {
+                    h2 { "Problems" }
+                    ul { @for problem in &problems { li { (problem) } } }
+                }
+                h2 { "What took part" }
+                (versions(results))
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn bars(results: &Results) -> Markup {
+    html! {
+        table {
+            thead { tr { th { "bar" } th { "value" } th { "must be" } th { "unit" } th {} } }
+            tbody {
+                @for bar in &results.bars {
+                    tr {
+                        td { (bar.name) }
+                        td.number { (bar.value.map_or_else(|| "missing".into(), number)) }
+                        td { (bar.must_be.words()) " " (number(bar.limit)) }
+                        td { (bar.unit) }
+                        td class=(verdict(bar).to_lowercase()) { (verdict(bar)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A row for each case, a column for each metric.
+fn figures(results: &Results) -> Markup {
+    let metrics = results.metrics();
+    html! {
+        table {
+            thead {
+                tr {
+                    th { "case" }
+                    @for (name, unit) in &metrics { th { (name) br; span.small { (unit) } } }
+                    th { "samples" }
+                }
+            }
+            tbody {
+                @for case in &results.cases {
+                    tr {
+                        td { (case.shown(&results.cases)) }
+                        @for name in metrics.keys() {
+                            td.number { (case.metrics.get(*name).map_or_else(|| "-".into(), with_range)) }
+                        }
+                        td.number { (case.samples.len()) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn versions(results: &Results) -> Markup {
+    let versions = &results.versions;
+    html! {
+        table {
+            tbody {
+                tr { td { "QEMU" } td { (versions.qemu) } }
+                tr { td { "hypervisor" } td { code { (versions.kernel) } } }
+                tr { td { "lockstep.so" } td { code { (versions.lockstep) } } }
+                tr { td { "paths.so" } td { code { (versions.paths) } } }
+                @for (name, file) in &versions.files {
+                    tr {
+                        td { (name) }
+                        td { @if let Some(says) = &file.says { (says) ", " } code { (file.hash) } }
+                    }
+                }
+                tr { td { "q" } td { (versions.q.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")) } }
+            }
+        }
+        p.small { "Hashes are the first 16 digits of SHA-256." }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! What a run depends on, as a hash: two runs with the same key give the same figures.
+use super::{
+    experiment::Machine,
+    paths::Address,
+    plan::{Run, Sample},
+};
+use crate::{checkout, run::ClockChoice};
+use ainori_manifest::{Board, config::System};
+use miette::Result;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use std::{
+    collections::HashMap,
+    fmt::Write,
+    path::{Path, PathBuf},
+};
+
+/// Goes up when the tool itself runs something in another way, or keeps something else of a run.
+const FORMAT: u32 = 1;
+
+/// The programs that runs need, beside the guests.
+#[derive(Debug, Clone)]
+pub struct Tools {
+    /// Version of QEMU.
+    pub qemu: String,
+    /// The hypervisor's ELF file.
+    pub kernel: PathBuf,
+    /// The plugin for lockstep time.
+    pub lockstep: PathBuf,
+    /// The plugin that counts instructions of paths.
+    pub paths: PathBuf,
+}
+
+/// Hashes of files, each read once.
+#[derive(Debug, Default)]
+pub struct Hashes {
+    known: HashMap<PathBuf, String>,
+}
+
+impl Hashes {
+    /// SHA-256 of a file, in hexadecimal.
+    pub fn of(&mut self, path: &Path) -> Result<String> {
+        if let Some(hash) = self.known.get(path) {
+            return Ok(hash.clone());
+        }
+        let hash = hash(&checkout::read(path)?);
+        self.known.insert(path.to_owned(), hash.clone());
+        Ok(hash)
+    }
+}
+
+/// SHA-256 in hexadecimal.
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}"); // writing to a String can't fail
+        text
+    })
+}
+
+/// Everything that a run depends on.
+#[derive(Debug, Serialize)]
+struct Inputs<'a> {
+    format: u32,
+    qemu: &'a str,
+    machine: Machine,
+    board: &'a Board,
+    system: &'a System,
+    /// Images and initial RAM disks, in the order of the guests.
+    files: Vec<String>,
+    kernel: Option<String>,
+    clock: &'static str,
+    sample: Sample,
+    lockstep: Option<String>,
+    marks: &'a [(String, Address, Address)],
+    paths: Option<String>,
+    guests_may_fail: bool,
+}
+
+/// The key of a run: 32 hexadecimal digits.
+pub fn key(run: &Run, tools: &Tools, hashes: &mut Hashes) -> Result<String> {
+    let mut files = Vec::new();
+    for guest in &run.manifest.files {
+        files.push(hashes.of(&guest.image)?);
+        files.extend(guest.initrd.as_deref().map(|initrd| hashes.of(initrd)).transpose()?);
+    }
+    let mut hash_if = |wanted: bool, path: &Path| wanted.then(|| hashes.of(path)).transpose();
+    let inputs = Inputs {
+        format: FORMAT,
+        qemu: &tools.qemu,
+        machine: run.machine,
+        board: &run.manifest.board,
+        system: &run.manifest.system,
+        files,
+        kernel: hash_if(run.machine == Machine::Ainori, &tools.kernel)?,
+        clock: match run.clock {
+            ClockChoice::Host => "host",
+            ClockChoice::Icount => "icount",
+            ClockChoice::Lockstep { .. } => "lockstep",
+        },
+        sample: run.sample,
+        lockstep: hash_if(matches!(run.clock, ClockChoice::Lockstep { .. }), &tools.lockstep)?,
+        marks: &run.marks,
+        paths: hash_if(!run.marks.is_empty(), &tools.paths)?,
+        guests_may_fail: run.guests_may_fail,
+    };
+    let text = serde_json::to_vec(&inputs).expect("plain data has a JSON form");
+    let mut key = hash(&text);
+    key.truncate(32);
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! Exact instruction counts beside a run, by the QEMU plugin `paths.so`.
+//!
+//! An address in an experiment is hexadecimal (`p` before it: physical), or the place of a program: `FILE` means the entry of
+//! an ELF file, `FILE#SYMBOL` a symbol of it. `ARCHIVE!FILE` is a file in an initramfs.
+use crate::checkout;
+use elf::{ElfBytes, endian::LittleEndian};
+use flate2::read::GzDecoder;
+use miette::{Result, WrapErr, miette};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::{fmt, io::Read, path::Path};
+
+/// An address as the plugin takes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Address(String);
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Finds out an address. Files are relative to `folder`.
+pub fn resolve(text: &str, folder: &Path) -> Result<Address> {
+    let digits = text.strip_prefix('p').unwrap_or(text);
+    if u64::from_str_radix(digits, 16).is_ok() {
+        return Ok(Address(text.to_owned()));
+    }
+    let (file, symbol) = match text.split_once('#') {
+        Some((file, symbol)) => (file, Some(symbol)),
+        None => (text, None),
+    };
+    let bytes = match file.split_once('!') {
+        Some((archive, name)) => {
+            let path = folder.join(archive);
+            in_initramfs(&checkout::read(&path)?, name).wrap_err_with(|| path.display().to_string())?
+        }
+        None => checkout::read(&folder.join(file))?,
+    };
+    let address = in_program(&bytes, symbol).wrap_err_with(|| file.to_owned())?;
+    Ok(Address(format!("{address:x}")))
+}
+
+fn in_program(bytes: &[u8], symbol: Option<&str>) -> Result<u64> {
+    let damaged = |error: elf::ParseError| miette!("damaged ELF file: {error}");
+    let file = ElfBytes::<LittleEndian>::minimal_parse(bytes).map_err(damaged)?;
+    let Some(symbol) = symbol else { return Ok(file.ehdr.e_entry) };
+    let (symbols, names) =
+        file.symbol_table().map_err(damaged)?.ok_or_else(|| miette!("the ELF file has no symbols"))?;
+    let found =
+        symbols.iter().find(|entry| names.get(entry.st_name as usize).is_ok_and(|name| name == symbol));
+    found.map(|entry| entry.st_value).ok_or_else(|| miette!("the ELF file has no symbol {symbol}"))
+}
+
+/// A file of an initramfs: cpio in the format `newc` (`initramfs buffer format` in Linux's documentation), with gzip.
+fn in_initramfs(archive: &[u8], name: &str) -> Result<Vec<u8>> {
+    const HEADER: usize = 110;
+    /// Offsets of the fields in the header, each of 8 hexadecimal digits.
+    const FILE_SIZE: usize = 54;
+    const NAME_SIZE: usize = 94;
+    let mut bytes = Vec::new();
+    GzDecoder::new(archive)
+        .read_to_end(&mut bytes)
+        .map_err(|error| miette!("it can't be unpacked: {error}"))?;
+    let mut rest = &bytes[..];
+    loop {
+        let field = |at: usize| -> Option<usize> {
+            usize::from_str_radix(std::str::from_utf8(rest.get(at..at + 8)?).ok()?, 16).ok()
+        };
+        let parts = || {
+            let name_end = HEADER + field(NAME_SIZE)?;
+            let start = name_end.next_multiple_of(4);
+            let end = start.checked_add(field(FILE_SIZE)?)?;
+            let own = rest.get(HEADER..name_end.checked_sub(1)?)?;
+            Some((own, rest.get(start..end)?, rest.get(end.next_multiple_of(4)..).unwrap_or_default()))
+        };
+        let (own, contents, after) = parts().ok_or_else(|| miette!("damaged cpio archive"))?;
+        match own {
+            own if own == name.as_bytes() => return Ok(contents.to_owned()),
+            b"TRAILER!!!" => return Err(miette!("there is no file {name} in it")),
+            _ => rest = after,
+        }
+    }
+}
+
+/// The plugin's option for the paths, with its own result in `out`.
+pub fn plugin(plugin: &Path, marks: &[(String, Address, Address)], out: &Path) -> String {
+    let escaped = |path: &Path| path.display().to_string().replace(',', ",,");
+    let mut option = escaped(plugin);
+    for (name, from, to) in marks {
+        option += &format!(",mark={name}:{from}:{to}");
+    }
+    option + &format!(",out={}", escaped(out))
+}
+
+/// What the plugin counted, by the names of the paths, and the sum over all instructions.
+pub fn read(out: &Path) -> Result<(Value, Value)> {
+    let damaged = || miette!("the plugin paths.so wrote something unexpected to {}", out.display());
+    let mut counts: Value = serde_json::from_slice(&checkout::read(out)?).map_err(|_| damaged())?;
+    let mut paths = Map::new();
+    for path in counts["paths"].as_array_mut().ok_or_else(damaged)? {
+        let name = path["name"].as_str().ok_or_else(damaged)?.to_owned();
+        paths.insert(name, path.take());
+    }
+    Ok((Value::Object(paths), json!(counts["instructions"])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (name, contents) in files.iter().chain([&("TRAILER!!!", &b""[..])]) {
+            let sizes = format!("{:08x}{:032x}{:08x}{:08x}", contents.len(), 0, name.len() + 1, 0);
+            bytes.extend(format!("070701{:048x}{sizes}{name}\0", 0).bytes());
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            bytes.extend_from_slice(contents);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+        }
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&bytes).unwrap();
+        gzip.finish().unwrap()
+    }
+
+    #[test]
+    fn files_of_an_initramfs_are_found() {
+        let archive = archive(&[("init", b"#!"), ("bin/busybox", b"\x7fELF!")]);
+        assert_eq!(in_initramfs(&archive, "bin/busybox").unwrap(), b"\x7fELF!");
+        let error = in_initramfs(&archive, "bin/sh").unwrap_err();
+        assert_eq!(error.to_string(), "there is no file bin/sh in it");
+        assert!(in_initramfs(b"not gzip", "init").is_err());
+    }
+
+    #[test]
+    fn hexadecimal_addresses_are_taken_as_they_are() {
+        assert_eq!(resolve("p80200000", Path::new("/")).unwrap().to_string(), "p80200000");
+        assert!(resolve("no-such-file", Path::new("/")).is_err());
+    }
+
+    #[test]
+    fn counts_are_known_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("counts");
+        std::fs::write(&out, r#"{"paths":[{"name":"boot","count":1,"min":7}],"instructions":9}"#).unwrap();
+        let (paths, instructions) = read(&out).unwrap();
+        assert_eq!(paths["boot"]["min"], 7);
+        assert_eq!(instructions, 9);
+        let option =
+            plugin(Path::new("/a,b.so"), &[("boot".into(), Address("1".into()), Address("2".into()))], &out);
+        assert!(option.starts_with("/a,,b.so,mark=boot:1:2,out="), "{option}");
+    }
+}

@@ -1,0 +1,431 @@
+//! An experiment, multiplied out into runs. Whatever is wrong with it is found here, before hours of runs.
+use super::{
+    experiment::{Bar, Case, ClockKind, Experiment, Form, Machine, Parameters, Scalar},
+    expression::{Expression, Reference},
+    paths::{self, Address},
+    template::{self, Values},
+};
+use crate::{
+    checkout,
+    run::{ClockChoice, Options},
+};
+use ainori_manifest::{Board, Manifest};
+use miette::{Report, Result, WrapErr, miette};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+/// The parameter that counts the runs of an icount case, from 1.
+const REPETITION: &str = "repetition";
+
+/// An experiment in one form, with all its runs.
+#[derive(Debug)]
+pub struct Plan {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// The form.
+    pub form: Form,
+    /// Cases, each with one value for each of its parameters, in the order of the file.
+    pub points: Vec<Point>,
+}
+
+/// A case with one value for each of its parameters.
+#[derive(Debug)]
+pub struct Point {
+    /// Index of the case in the experiment.
+    pub case: usize,
+    /// Values of the parameters that the case's template uses.
+    pub values: Values,
+    /// Not left out by `--only`.
+    pub selected: bool,
+    /// Its runs: their figures differ by the error bar.
+    pub runs: Vec<Run>,
+}
+
+/// What makes a sample one of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sample {
+    /// The slice of the lockstep clock in instructions.
+    Q(u32),
+    /// The number of the run, from 1.
+    Repetition(u32),
+}
+
+/// One run of QEMU.
+#[derive(Debug)]
+pub struct Run {
+    /// For people.
+    pub label: String,
+    /// What it runs on.
+    pub machine: Machine,
+    /// The system.
+    pub manifest: Manifest,
+    /// What time is measured in.
+    pub clock: ClockChoice,
+    /// Which of the case's runs it is.
+    pub sample: Sample,
+    /// Paths whose instructions are counted: name, begin, end.
+    pub marks: Vec<(String, Address, Address)>,
+    /// A guest that says it failed doesn't spoil the run.
+    pub guests_may_fail: bool,
+    /// Most host time that it may take.
+    pub timeout: Duration,
+}
+
+impl Run {
+    /// Where the machine's random numbers begin. Runs on the lockstep clock differ by their slices already.
+    pub fn seed(&self) -> u32 {
+        match self.sample {
+            Sample::Q(_) => Options::DEFAULT_SEED,
+            Sample::Repetition(number) => number,
+        }
+    }
+
+    /// The machine that it runs on: the manifest's board, or of it what the guest alone gets.
+    pub fn board(&self) -> Board {
+        let board = &self.manifest.board;
+        match (self.machine, &self.manifest.system.guests[..]) {
+            (Machine::Bare, [guest]) => {
+                Board { harts: guest.vcpus.len() as u32, memory: guest.memory, ..board.clone() }
+            }
+            _ => board.clone(),
+        }
+    }
+
+    /// `lhp policy=ainori f=30, q = 250`
+    pub fn shown(&self) -> String {
+        match self.sample {
+            Sample::Q(q) => format!("{}, q = {q}", self.label),
+            Sample::Repetition(number) => format!("{}, run {number}", self.label),
+        }
+    }
+}
+
+impl Plan {
+    /// Plans an experiment. `only` are the names of the cases to run; all if there is none.
+    pub fn new(experiment: Experiment, form: Form, only: &[String]) -> Result<Self> {
+        let names: Vec<&str> = experiment.cases.iter().map(|case| &*case.name).collect();
+        if let Some(name) = only.iter().find(|name| !names.contains(&&***name)) {
+            return Err(miette!(
+                help = format!("its cases are: {}", names.join(", ")),
+                "the experiment {} has no case {name:?}",
+                experiment.name
+            ));
+        }
+        let mut points = Vec::new();
+        for (index, case) in experiment.cases.iter().enumerate() {
+            let selected = only.is_empty() || only.contains(&case.name);
+            let planned = points_of(&experiment, form, case)
+                .wrap_err_with(|| format!("case {} of the experiment {}", case.name, experiment.name))?;
+            points.extend(planned.into_iter().map(|(values, runs)| Point {
+                case: index,
+                values,
+                selected,
+                runs,
+            }));
+        }
+        let plan = Self { experiment, form, points };
+        plan.check().wrap_err_with(|| format!("the experiment {}", plan.experiment.name))?;
+        Ok(plan)
+    }
+
+    /// The case that a point is of.
+    pub fn case(&self, point: &Point) -> &Case {
+        &self.experiment.cases[point.case]
+    }
+
+    /// All runs that were asked for.
+    pub fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.points.iter().filter(|point| point.selected).flat_map(|point| &point.runs)
+    }
+
+    /// The one point that a reference means, where `bound` are the parameters that have a value there.
+    pub fn find(&self, reference: &Reference, bound: &Values) -> Result<usize> {
+        let matches = |point: &(usize, &Point)| {
+            let (_, point) = point;
+            let has = |name: &String, value: &String| {
+                point.values.get(name).map(ToString::to_string).as_ref() == Some(value)
+            };
+            let agrees =
+                |(name, value): (&String, &Scalar)| point.values.get(name).is_none_or(|own| own == value);
+            self.case(point).name == reference.case
+                && reference.fixed.iter().all(|(name, value)| has(name, value))
+                && bound.iter().filter(|(name, _)| !reference.fixed.contains_key(*name)).all(agrees)
+        };
+        let found: Vec<_> = self.points.iter().enumerate().filter(matches).collect();
+        match found[..] {
+            [(index, _)] => Ok(index),
+            [] => Err(miette!("there is no case for {reference}{}", shown(bound))),
+            _ => Err(miette!(
+                help = "fix what varies: {case[parameter=value].metric}, or name the parameter in `each`",
+                "{reference} could be any of {} cases{}",
+                found.len(),
+                shown(bound)
+            )),
+        }
+    }
+
+    /// All combinations of values that the parameters of `bar.each` have together in the cases of the bar.
+    pub fn combinations(&self, bar: &Bar, expression: &Expression) -> Vec<Values> {
+        let cases: BTreeSet<&str> =
+            expression.references().iter().map(|reference| &*reference.case).collect();
+        let mut combinations = Vec::new();
+        for point in self.points.iter().filter(|point| cases.contains(&*self.case(point).name)) {
+            let values = bar.each.iter().map(|name| Some((name.clone(), point.values.get(name)?.clone())));
+            // A case without one of these parameters takes part in each combination, but makes none.
+            let Some(values) = values.collect::<Option<Values>>() else { continue };
+            if !combinations.contains(&values) {
+                combinations.push(values);
+            }
+        }
+        combinations
+    }
+
+    /// Checks everything in the file that refers to something else in it.
+    fn check(&self) -> Result<()> {
+        let experiment = &self.experiment;
+        unique("case", experiment.cases.iter().map(|case| &*case.name))?;
+        unique("metric", experiment.metrics.iter().map(|metric| &*metric.name))?;
+        unique("histogram", experiment.histograms.iter().map(|histogram| &*histogram.name))?;
+        let metrics: Vec<&str> = experiment.metrics.iter().map(|metric| &*metric.name).collect();
+        let histograms: Vec<&str> = experiment.histograms.iter().map(|histogram| &*histogram.name).collect();
+        let parameters: BTreeSet<&str> =
+            self.points.iter().flat_map(|point| point.values.keys()).map(String::as_str).collect();
+        for metric in &experiment.metrics {
+            match (&metric.at, &metric.value) {
+                (Some(at), None) if at.starts_with('/') => {}
+                (None, Some(value)) => {
+                    let expression = Expression::parse(value)?;
+                    for name in expression.names() {
+                        known("metric or parameter", name, metrics.iter().chain(&parameters).copied())?;
+                    }
+                }
+                _ => {
+                    return Err(miette!(
+                        "the metric {} needs either `at`, a JSON pointer, or `value`",
+                        metric.name
+                    ));
+                }
+            }
+        }
+        for case in &experiment.cases {
+            for name in case.metrics.iter().flatten() {
+                known("metric", name, metrics.iter().copied())?;
+            }
+            for name in case.histograms.iter().flatten() {
+                known("histogram", name, histograms.iter().copied())?;
+            }
+        }
+        for bar in &experiment.bars {
+            self.check_bar(bar, &metrics).wrap_err_with(|| format!("the bar {:?}", bar.name))?;
+        }
+        for chart in &experiment.charts {
+            self.check_chart(chart, &metrics, &histograms)
+                .wrap_err_with(|| format!("the chart {:?}", chart.title))?;
+        }
+        Ok(())
+    }
+
+    fn check_bar(&self, bar: &Bar, metrics: &[&str]) -> Result<()> {
+        if bar.at_most.is_some() == bar.at_least.is_some() {
+            return Err(miette!("it needs either `at_most` or `at_least`"));
+        }
+        let expression = Expression::parse(&bar.value)?;
+        for name in expression.names() {
+            known("parameter in `each`", name, bar.each.iter().map(String::as_str))?;
+        }
+        let combinations = self.combinations(bar, &expression);
+        if combinations.is_empty() {
+            return Err(miette!("none of its cases has all the parameters {}", bar.each.join(", ")));
+        }
+        for bound in &combinations {
+            self.check_references(&expression, bound, metrics)?;
+        }
+        Ok(())
+    }
+
+    fn check_chart(
+        &self,
+        chart: &super::experiment::Chart,
+        metrics: &[&str],
+        histograms: &[&str],
+    ) -> Result<()> {
+        for name in &chart.cases {
+            known("case", name, self.experiment.cases.iter().map(|case| &*case.name))?;
+        }
+        match (&chart.histogram, &chart.x, &chart.y) {
+            (Some(name), None, None) => known("histogram", name, histograms.iter().copied()),
+            (None, Some(x), Some(y)) => {
+                known("metric", y, metrics.iter().copied())?;
+                for value in self.axis(chart, x)? {
+                    for line in &chart.lines {
+                        let mut bound = chart.only.clone();
+                        bound.insert(x.clone(), value.clone());
+                        self.check_references(&Expression::parse(&line.value)?, &bound, metrics)?;
+                    }
+                }
+                Ok(())
+            }
+            _ => Err(miette!("it needs either `histogram`, or `x` and `y`")),
+        }
+    }
+
+    /// The values of a chart's x axis, in rising order.
+    pub fn axis(&self, chart: &super::experiment::Chart, x: &str) -> Result<Vec<Scalar>> {
+        let mut axis = Vec::new();
+        for point in self.points.iter().filter(|point| chart.cases.contains(&self.case(point).name)) {
+            let value = point.values.get(x).filter(|value| value.number().is_some());
+            let value =
+                value.ok_or_else(|| miette!("{x} is no numeric parameter of {}", self.case(point).name))?;
+            if !axis.contains(value) {
+                axis.push(value.clone());
+            }
+        }
+        axis.sort_by(|a, b| a.number().partial_cmp(&b.number()).unwrap_or(std::cmp::Ordering::Equal));
+        Ok(axis)
+    }
+
+    fn check_references(&self, expression: &Expression, bound: &Values, metrics: &[&str]) -> Result<()> {
+        for reference in expression.references() {
+            known("metric", &reference.metric, metrics.iter().copied())?;
+            self.find(reference, bound)?;
+        }
+        Ok(())
+    }
+}
+
+/// `, with f = 30`
+fn shown(bound: &Values) -> String {
+    let pairs: Vec<_> = bound.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    if pairs.is_empty() { String::new() } else { format!(", with {}", pairs.join(", ")) }
+}
+
+fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(miette!("two of its {what}s are called {name:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn known<'a>(what: &str, name: &str, mut names: impl Iterator<Item = &'a str>) -> Result<()> {
+    if names.any(|known| known == name) { Ok(()) } else { Err(miette!("there is no {what} {name:?}")) }
+}
+
+/// Multiplies a case out: each combination of its parameters' values, with its runs.
+fn points_of(experiment: &Experiment, form: Form, case: &Case) -> Result<Vec<(Values, Vec<Run>)>> {
+    let file = experiment.folder.join(&case.system);
+    let template = String::from_utf8(checkout::read(&file)?)
+        .map_err(|error| miette!("{} is not text: {error}", file.display()))?;
+    let used = template::names(&template).wrap_err_with(|| file.display().to_string())?;
+    if let Some(unused) = case.with.keys().find(|name| !used.contains(&***name)) {
+        return Err(miette!("{} has no place ${{{unused}}}", file.display()));
+    }
+    let marks: Result<Vec<_>> = case
+        .marks
+        .iter()
+        .map(|(name, mark)| {
+            let address = |text| paths::resolve(text, &experiment.folder);
+            Ok((name.clone(), address(&mark.from)?, address(&mark.to)?))
+        })
+        .collect();
+    let marks = marks?;
+
+    let mut points = Vec::new();
+    for values in products(&[&experiment.parameters, &case.with], &used, form) {
+        let mut runs = Vec::new();
+        for (clock, sample) in clocks(experiment, form, case.clock) {
+            let mut all = values.clone();
+            let number = match sample {
+                Sample::Q(_) => 1,
+                Sample::Repetition(number) => number,
+            };
+            all.insert(REPETITION.into(), Scalar::Integer(number.into()));
+            let text = template::substitute(&template, &all).wrap_err_with(|| file.display().to_string())?;
+            let folder = file.parent().unwrap_or(&experiment.folder);
+            let manifest = Manifest::parse(&file.display().to_string(), &text, folder, &experiment.name)
+                .map_err(|findings| Report::new(*findings))?;
+            suits(&manifest, case)?;
+            runs.push(Run {
+                label: label(case, &values),
+                machine: case.machine,
+                manifest,
+                clock,
+                sample,
+                marks: marks.clone(),
+                guests_may_fail: case.guests_may_fail,
+                timeout: Duration::from_secs(case.timeout_s),
+            });
+        }
+        if runs.is_empty() {
+            return Err(miette!("it has no runs: `q` or `repetitions` is empty"));
+        }
+        points.push((values, runs));
+    }
+    Ok(points)
+}
+
+/// `lhp policy=ainori f=30`
+pub fn label(case: &Case, values: &Values) -> String {
+    let values = values.iter().map(|(name, value)| format!(" {name}={value}"));
+    format!("{}{}", case.name, values.collect::<String>())
+}
+
+fn clocks(experiment: &Experiment, form: Form, clock: ClockKind) -> Vec<(ClockChoice, Sample)> {
+    match clock {
+        ClockKind::Icount => (1..=*experiment.repetitions.get(form))
+            .map(|number| (ClockChoice::Icount, Sample::Repetition(number)))
+            .collect(),
+        ClockKind::Lockstep => {
+            experiment.q.get(form).iter().map(|&q| (ClockChoice::Lockstep { q }, Sample::Q(q))).collect()
+        }
+    }
+}
+
+fn suits(manifest: &Manifest, case: &Case) -> Result<()> {
+    let guests = &manifest.system.guests;
+    let harts = match case.machine {
+        Machine::Ainori => manifest.board.harts as usize,
+        Machine::Bare if guests.len() == 1 => guests[0].vcpus.len(),
+        Machine::Bare => {
+            return Err(miette!("the bare machine runs one guest, but the manifest has {}", guests.len()));
+        }
+    };
+    if case.clock == ClockKind::Icount && harts != 1 {
+        return Err(miette!(
+            help = "use clock = \"lockstep\"",
+            "clock = \"icount\" counts the instructions of one hart, but there are {harts}"
+        ));
+    }
+    Ok(())
+}
+
+/// All combinations of the values of the parameters that are `used`. Later layers go before earlier ones.
+fn products(layers: &[&Parameters], used: &BTreeSet<&str>, form: Form) -> Vec<Values> {
+    let mut ranges = BTreeMap::new();
+    for (name, range) in layers.iter().copied().flatten() {
+        ranges.insert(name, range.get(form).values());
+    }
+    let mut products = vec![Values::new()];
+    for (name, range) in ranges.into_iter().filter(|(name, _)| used.contains(&***name)) {
+        products = products
+            .into_iter()
+            .flat_map(|values| {
+                range.iter().map(move |value| {
+                    let mut values = values.clone();
+                    values.insert(name.clone(), value.clone());
+                    values
+                })
+            })
+            .collect();
+    }
+    products
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+use super::*;
+use crate::bench::fixture::{EXPERIMENT, Fixture};
+
+fn error(text: &str) -> String {
+    let fixture = Fixture::new();
+    let planned = fixture.experiment(text).and_then(|experiment| Plan::new(experiment, Form::Short, &[]));
+    format!("{:?}", planned.expect_err("it should be refused"))
+}
+
+/// The experiment of the fixture with one thing changed.
+fn changed(from: &str, to: &str) -> String {
+    assert!(EXPERIMENT.contains(from));
+    EXPERIMENT.replacen(from, to, 1)
+}
+
+#[test]
+fn cases_are_multiplied_out_in_both_forms() {
+    let fixture = Fixture::new();
+    let labels = |form| -> Vec<String> { fixture.plan(form).runs().map(Run::shown).collect() };
+    assert_eq!(
+        labels(Form::Short),
+        [
+            "lhp f=0 policy=spumone, q = 250",
+            "lhp f=0 policy=round-robin, q = 250",
+            "lhp f=50 policy=spumone, q = 250",
+            "lhp f=50 policy=round-robin, q = 250",
+            "native, run 1"
+        ]
+    );
+    assert_eq!(labels(Form::Full).len(), 3 * 2 * 3 + 1);
+}
+
+#[test]
+fn only_the_cases_that_are_asked_for_are_run() {
+    let fixture = Fixture::new();
+    let experiment = || fixture.experiment(EXPERIMENT).unwrap();
+    let plan = Plan::new(experiment(), Form::Short, &["native".into()]).unwrap();
+    assert_eq!(plan.runs().count(), 1);
+    let error = Plan::new(experiment(), Form::Short, &["nativ".into()]).unwrap_err();
+    assert_eq!(error.to_string(), "the experiment throughput has no case \"nativ\"");
+}
+
+#[test]
+fn what_refers_to_nothing_is_refused_before_anything_runs() {
+    for (from, to, message) in [
+        ("{native.rate}", "{nativ.rate}", "there is no case for {nativ.rate}"),
+        ("{native.rate}", "{native.rat}", "there is no metric \"rat\""),
+        ("{lhp[policy=spumone].rate}", "{lhp.rate}", "{lhp.rate} could be any of 2 cases"),
+        ("each = [\"f\"]", "each = []", "could be any of 2 cases"),
+        ("each = [\"f\"]", "each = [\"g\"]", "none of its cases has all the parameters g"),
+        ("rate * (1 - f/100)", "rate * (1 - g/100)", "there is no metric or parameter \"g\""),
+        ("metrics = [\"rate\"]", "metrics = [\"speed\"]", "there is no metric \"speed\""),
+        ("at_least = 0.5", "", "it needs either `at_most` or `at_least`"),
+        ("cases = [\"lhp\"]\nx", "cases = [\"hlp\"]\nx", "there is no case \"hlp\""),
+        ("x = \"f\"", "x = \"policy\"", "policy is no numeric parameter of lhp"),
+        ("with.policy", "with.polcy", "has no place ${polcy}"),
+        ("[\"spumone\", \"round-robin\"]", "\"spumon\"", "spumon"),
+        ("name = \"native\"", "name = \"lhp\"", "two of its cases are called \"lhp\""),
+        ("short = [250]", "short = []", "it has no runs"),
+        ("machine = \"bare\"", "machine = \"bear\"", "bear"),
+        ("title = \"shared\"", "titel = \"shared\"", "titel"),
+    ] {
+        let error = error(&changed(from, to));
+        // The report is set in lines.
+        let plain = error.split(|c: char| c.is_whitespace() || c == '│').filter(|word| !word.is_empty());
+        let plain = plain.collect::<Vec<_>>().join(" ");
+        assert!(plain.contains(message), "{to}: {plain}");
+    }
+}

@@ -1,0 +1,75 @@
+//! The experiments of the checkout, and `ainori bench` from outside.
+use ainori::bench::experiment::Experiment;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+fn checkout() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn bench(arguments: &[&str]) -> Output {
+    let program = Command::new(env!("CARGO_BIN_EXE_ainori"))
+        .arg("bench")
+        .args(arguments)
+        .current_dir(checkout())
+        .output();
+    program.expect("the program can be started")
+}
+
+#[test]
+fn every_experiment_of_the_checkout_can_be_read_and_is_listed() {
+    let folder = checkout().join("experiments");
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+    let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let experiments: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
+    assert!(!experiments.is_empty());
+    for path in experiments {
+        let experiment = Experiment::load(&path).unwrap_or_else(|error| panic!("{error:?}"));
+        assert!(
+            readme.contains(&format!("({}.toml)", experiment.name)),
+            "{} is not in the README",
+            experiment.name
+        );
+        for case in &experiment.cases {
+            assert!(
+                folder.join(&case.system).is_file(),
+                "{} of the case {}",
+                case.system.display(),
+                case.name
+            );
+        }
+    }
+}
+
+#[test]
+fn an_unknown_experiment_is_refused_with_those_that_there_are() {
+    let output = bench(&["jiter"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("there is no experiment \"jiter\"") && errors.contains("jitter"), "{errors}");
+}
+
+#[test]
+fn results_that_are_none_can_not_be_compared() {
+    let output = bench(&["compare", "Cargo.toml", "Cargo.toml"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("Cargo.toml does not hold the results of a bench"), "{errors}");
+}
+
+#[test]
+fn saved_results_can_be_read_and_have_not_changed_from_themselves() {
+    let Ok(files) = fs::read_dir(checkout().join("docs/results")) else { return };
+    let files = files.map(|entry| entry.unwrap().path());
+    for path in files.filter(|path| path.extension().is_some_and(|end| end == "json")) {
+        let path = path.display().to_string();
+        let output = bench(&["compare", &path, &path]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("\n0 of "), "{text}");
+    }
+}
