@@ -66,11 +66,9 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
             .collect::<Result<_>>()?;
         let done = run(plan, &keys, &tools, &store, arguments, stop)?;
         if stop.load(Ordering::Relaxed) {
-            let runs = plan.runs().count();
-            eprintln!(
-                "Interrupted with {} of {runs} runs done; the same command goes on.",
-                done.documents.len()
-            );
+            let (done, runs) = (done.documents.len(), plan.runs().count());
+            let how = if arguments.fresh { " without --fresh" } else { "" };
+            eprintln!("Interrupted with {done} of {runs} runs done; the same command{how} goes on.");
             return Ok(INTERRUPTED);
         }
         let cases = evaluate::cases(plan, &keys, &done)?;

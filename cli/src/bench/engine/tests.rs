@@ -56,6 +56,9 @@ fn an_interrupted_bench_goes_on_where_it_stopped() {
     assert!(third.is_empty(), "all is known");
     let (fourth, _) = bench(&fixture, &plan, usize::MAX, true, "");
     assert_eq!(fourth.len(), 5, "asked to forget");
+    let (fifth, _) = bench(&fixture, &plan, 1, true, "");
+    let (sixth, _) = bench(&fixture, &plan, usize::MAX, false, "");
+    assert_eq!((fifth.len(), sixth.len()), (1, 4), "what was forgotten stays so if it is interrupted");
 }
 
 #[test]
