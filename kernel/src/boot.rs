@@ -166,6 +166,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
         log: Log::new(),
         console_core,
         console_input: system.console_input,
+        input_waits: AtomicBool::new(false),
         // SAFETY: the board says that a PLIC is there; the firmware doesn't use its supervisor contexts.
         plic: board.plic.map(|(base, sources)| unsafe { Plic::new(base, sources) }),
         source_owner: source_owner.into_boxed_slice(),
@@ -192,7 +193,8 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
             // VMIDs start at 1: 0 is for nobody, so that a stray access finds nothing.
             let hgatp = guest.table.hgatp((u16::from(id.0) + 1) & machine.features.vmid_mask);
             let cpu = &mut cpus[homes[usize::from(id.0)]];
-            cpu.adopt(id, Resident::new(machine.vcpu(id), hgatp, &policy, &machine.features));
+            let confined = policy.confines() && shares_home_with_higher(machine, id, &policy);
+            cpu.adopt(id, Resident::new(machine.vcpu(id), hgatp, &policy, confined, &machine.features));
             if machine.vcpu(id).index == 0 {
                 machine.vcpu(id).hsm.store(hsm::START_PENDING, Ordering::Relaxed);
                 cpu.start(id, entry.address, entry.tree);
@@ -200,6 +202,14 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
         }
     }
     cpus
+}
+
+/// Has a vCPU its home where one of a higher level has it too, and another core to go to?
+fn shares_home_with_higher(machine: &Machine, id: VcpuId, policy: &Policy) -> bool {
+    let own = machine.vcpu(id);
+    let mut others = machine.vcpus.iter().filter(|other| other.home == own.home);
+    own.cores & !(1 << own.home) != 0
+        && others.any(|other| policy.level(other.class) > policy.level(own.class))
 }
 
 fn trace_ring(machine: &Machine, core: u32, trace: &config::Trace) -> Ring<'static> {

@@ -98,6 +98,10 @@ impl Channel {
 /// The sending end: only the console core has it.
 pub struct Console {
     uart: Option<Uart>,
+    /// What was typed and doesn't fit into the guest's port yet: a ring, with the numbers of bytes put in and taken out.
+    input: [u8; INPUT],
+    typed: usize,
+    passed_on: usize,
     /// Channel whose line is under way, and how much of its mark has been sent.
     current: Option<usize>,
     /// Text before the bytes of the current channel.
@@ -108,6 +112,8 @@ pub struct Console {
     stale_since: Option<u64>,
 }
 
+/// Bytes that can be typed ahead of the guest.
+const INPUT: usize = 1024;
 const CHANNELS: usize = ainori_manifest::config::MAX_GUESTS + 1;
 
 #[derive(Clone, Copy)]
@@ -132,6 +138,9 @@ impl Console {
     pub const fn new(uart: Option<Uart>) -> Self {
         Self {
             uart,
+            input: [0; INPUT],
+            typed: 0,
+            passed_on: 0,
             current: None,
             prefix: Prefix { mark: 0, separator: 0 },
             sent_lines: [0; CHANNELS],
@@ -142,6 +151,24 @@ impl Console {
     /// The port.
     pub fn uart(&self) -> Option<&Uart> {
         self.uart.as_ref()
+    }
+
+    /// Takes what was typed from the port. What finds no room is lost, as on a real port that nobody reads.
+    pub fn collect_input(&mut self) {
+        while let Some(byte) = self.uart.as_ref().and_then(Uart::receive) {
+            if self.typed - self.passed_on < INPUT {
+                self.input[self.typed % INPUT] = byte;
+                self.typed += 1;
+            }
+        }
+    }
+
+    /// Passes on what was typed for as long as `accept` takes it. Returns whether something is left.
+    pub fn pass_input_on(&mut self, mut accept: impl FnMut(u8) -> bool) -> bool {
+        while self.passed_on != self.typed && accept(self.input[self.passed_on % INPUT]) {
+            self.passed_on += 1;
+        }
+        self.passed_on != self.typed
     }
 
     /// True if what was sent last is not the end of a line.

@@ -49,6 +49,10 @@ exits! {
     Extensions = "extensions",
     /// An illegal instruction, handed to the guest.
     Illegal = "illegal",
+    /// A trap from user mode that the guest handles itself, but elsewhere.
+    Confined = "confined",
+    /// SRET, where the return to user mode has to be noticed.
+    Return = "sret",
     /// What ended the guest.
     Fault = "fault",
 }

@@ -29,7 +29,7 @@ mod vcpu;
 #[cfg(test)]
 mod tests;
 
-pub use policy::{Admission, Occasion, Placement, Policy, Preemption};
+pub use policy::{Admission, Condition, Occasion, Placement, Policy, Preemption};
 pub use presets::{Preset, presets};
 pub use scheduler::{Decision, Scheduler};
 pub use vcpu::{Class, State, VcpuId, VcpuIter, VcpuSet};

@@ -17,6 +17,8 @@ pub struct Policy {
     pub admission: Admission,
     /// For how long a vCPU runs before the next of its level gets its turn. Not 0.
     pub quantum: Time,
+    /// For how long a preemption may be put off at most.
+    pub grace: Time,
 }
 
 /// Where may a vCPU run when its core is taken from it?
@@ -29,6 +31,14 @@ pub enum Placement {
     /// It stays where it is until another vCPU of its guest spins, as that one may be waiting for a lock that it
     /// holds, or sends it an interrupt; then it is fetched (Ainori). No contention, no migration.
     SpinTriggered,
+    /// On the core that it shares with a higher one it runs in user mode only: each trap into its kernel moves it to another
+    /// core, the return to user mode moves it back (SPUMONE thesis, 4.3.2). So it is never preempted by the higher
+    /// one while it holds a lock of its kernel.
+    TrapBased {
+        /// Whether an interrupt for a vCPU that was preempted in user mode moves it to another core at once. In the thesis it
+        /// doesn't, and the senders of interrupts wait for answers (chapter 6).
+        cured: bool,
+    },
 }
 
 /// What may be the reason to fetch a vCPU that could run, but whose core was taken from it.
@@ -54,6 +64,20 @@ pub enum Preemption {
     Immediate,
     /// Never: priorities don't count, and all vCPUs of a core take turns. Not real-time.
     AtQuantum,
+    /// Not while the guest says that it holds a lock, for a bounded while (Uhlig et al., "Towards Scalable Multiprocessor
+    /// Virtual Machines", delayed preemption; thesis, 2.2.2).
+    Delayed,
+    /// Not while the guest is in its kernel, where it may hold a lock, for a bounded while (Uhlig's safe and unsafe states).
+    SafeUnsafe,
+}
+
+/// What is known of the running vCPU when a higher one wants its core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Condition {
+    /// It runs its guest's kernel.
+    pub in_kernel: bool,
+    /// Its guest has marked that it holds a lock.
+    pub holds_lock: bool,
 }
 
 /// Whose interrupts may reach a core while another vCPU runs there?
@@ -73,8 +97,8 @@ impl Policy {
     #[must_use]
     pub const fn level(&self, class: Class) -> u8 {
         match self.preemption {
-            Preemption::Immediate => class.priority,
             Preemption::AtQuantum => 0,
+            Preemption::Immediate | Preemption::Delayed | Preemption::SafeUnsafe => class.priority,
         }
     }
 
@@ -107,7 +131,34 @@ impl Policy {
             Placement::Pinned => false,
             Placement::OnDemand => matches!(occasion, Occasion::Preempted | Occasion::Spin | Occasion::Idle),
             Placement::SpinTriggered => !matches!(occasion, Occasion::Preempted),
+            Placement::TrapBased { cured } => cured && !matches!(occasion, Occasion::Preempted),
         }
+    }
+
+    /// Do vCPUs run in user mode only where a higher one has its home too?
+    #[inline]
+    #[must_use]
+    pub const fn confines(&self) -> bool {
+        matches!(self.placement, Placement::TrapBased { .. })
+    }
+
+    /// For how long a vCPU in this condition may keep its core although a higher one wants it. None: not at all.
+    #[inline]
+    #[must_use]
+    pub const fn grace(&self, condition: Condition) -> Option<Time> {
+        let unsafe_now = match self.preemption {
+            Preemption::Immediate | Preemption::AtQuantum => false,
+            Preemption::Delayed => condition.holds_lock,
+            Preemption::SafeUnsafe => condition.in_kernel,
+        };
+        if unsafe_now { Some(self.grace) } else { None }
+    }
+
+    /// May a preemption be put off at all?
+    #[inline]
+    #[must_use]
+    pub const fn defers(&self) -> bool {
+        matches!(self.preemption, Preemption::Delayed | Preemption::SafeUnsafe)
     }
 
     /// While a vCPU of this class runs, messages for vCPUs of a lower level than this wait until the core looks by itself.

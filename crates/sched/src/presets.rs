@@ -19,7 +19,7 @@ pub struct Preset {
     pub fixed_quantum_ms: Option<u32>,
 }
 
-const PRESETS: [Preset; 5] = [
+const PRESETS: [Preset; 9] = [
     Preset {
         name: "ainori",
         summary: "As spumone, but a preempted vCPU is fetched by another core when one of its guest spins or sends it an \
@@ -44,6 +44,41 @@ const PRESETS: [Preset; 5] = [
                   (SPUMONE thesis, 4.3.1).",
         placement: Placement::OnDemand,
         preemption: Preemption::Immediate,
+        admission: Admission::ByPriority,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "spumone-trap-based",
+        summary: "As spumone, but where it shares a core with a higher one, a guest runs in user mode only; its kernel runs on \
+                  other cores. Interrupts for a preempted vCPU move it there at once (SPUMONE thesis, 4.3.2, with a cure for 6.2).",
+        placement: Placement::TrapBased { cured: true },
+        preemption: Preemption::Immediate,
+        admission: Admission::ByPriority,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "spumone-trap-based-uncured",
+        summary: "As spumone-trap-based, but interrupts for a preempted vCPU wait, as in the thesis.",
+        placement: Placement::TrapBased { cured: false },
+        preemption: Preemption::Immediate,
+        admission: Admission::ByPriority,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "delayed",
+        summary: "As spumone, but a preemption waits, for a bounded while, until the guest has left the section that it marks as \
+                  locked (Uhlig et al.; SPUMONE thesis, 2.2.2); for comparison, as it delays the RTOS.",
+        placement: Placement::Pinned,
+        preemption: Preemption::Delayed,
+        admission: Admission::ByPriority,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "safe-unsafe",
+        summary: "As spumone, but a preemption waits, for a bounded while, until the guest has left its kernel (Uhlig et al.; SPUMONE \
+                  thesis, 2.2.2); for comparison, as it delays the RTOS.",
+        placement: Placement::Pinned,
+        preemption: Preemption::SafeUnsafe,
         admission: Admission::ByPriority,
         fixed_quantum_ms: None,
     },
@@ -74,6 +109,9 @@ pub const fn presets() -> &'static [Preset] {
 }
 
 impl Policy {
+    /// Bound of a preemption that is put off, in microseconds: longer than most of Linux's locks are held.
+    pub const GRACE_US: u64 = 100;
+
     /// The preset of that name, or `None` if there is none.
     ///
     /// `quantum` is in ticks, of which a second has `timebase_hz`; a preset with a quantum of its own takes
@@ -87,6 +125,7 @@ impl Policy {
             preemption: preset.preemption,
             admission: preset.admission,
             quantum: fixed.unwrap_or(quantum),
+            grace: Self::GRACE_US * timebase_hz / 1_000_000,
         })
     }
 }

@@ -187,10 +187,17 @@ impl Scheduler {
         }
     }
 
+    /// Does a vCPU of a higher level than the running one want the core?
+    #[inline]
+    #[must_use]
+    pub fn is_preemption_due(&self) -> bool {
+        self.running().is_some() && self.queue.first().0 != self.running
+    }
+
     /// The scheduling point: picks who has the core from `now` on.
     ///
     /// `now` must not go back from call to call.
-    #[inline]
+    #[inline(always)] // Called in one place, on the path to the RTOS.
     pub fn schedule(&mut self, now: Time) -> Decision {
         let previous = vcpu(self.picked);
         let had = self.running();

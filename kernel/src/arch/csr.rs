@@ -63,7 +63,6 @@ pub const HGATP: u16 = 0x680;
 pub const HTIMEDELTA: u16 = 0x605;
 // Virtual supervisor: the running guest's own supervisor registers.
 pub const VSSTATUS: u16 = 0x200;
-pub const VSIE: u16 = 0x204;
 pub const VSTVEC: u16 = 0x205;
 pub const VSSCRATCH: u16 = 0x240;
 pub const VSEPC: u16 = 0x241;
@@ -107,6 +106,8 @@ pub mod hstatus {
     pub const SPVP: u64 = 1 << 8;
     /// WFI and WRS.NTO in VS-mode trap.
     pub const VTW: u64 = 1 << 21;
+    /// SRET in VS-mode traps.
+    pub const VTSR: u64 = 1 << 22;
     /// VS-mode is 64 bits wide.
     pub const VSXL_64: u64 = 0b10 << 32;
 }

@@ -115,6 +115,15 @@ pub const fn initial_status() -> (u64, u64) {
     )
 }
 
+/// Lets guests take their own traps, or has all of them come to the hypervisor.
+pub fn delegate_to_guests(delegate: bool) {
+    // SAFETY: concerns only where guests' traps go; `handle_trap` knows them all.
+    unsafe {
+        csr::write!(csr::HEDELEG, if delegate { DELEGATED } else { 0 });
+        csr::write!(csr::HIDELEG, if delegate { virtual_interrupt::ALL } else { 0 });
+    }
+}
+
 /// The hypervisor's own pending and enabled interrupts, as bits of `sip`.
 #[inline]
 pub fn pending_interrupts() -> u64 {

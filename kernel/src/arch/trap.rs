@@ -8,6 +8,8 @@ pub enum Trap {
     Interrupt(Interrupt),
     /// Something that the running vCPU did.
     Exception(Exception),
+    /// Something that guests handle themselves, from one that must not do so here. The value is what its `vscause` would be.
+    Confined(u64),
     /// A cause that is not delegated to a guest and that the hypervisor has not enabled.
     Unknown(u64),
 }
@@ -69,9 +71,21 @@ impl Trap {
             21 => Self::Exception(Exception::LoadFault),
             22 => Self::Exception(Exception::VirtualInstruction),
             23 => Self::Exception(Exception::StoreFault),
+            // Guests' interrupts have one number as the hypervisor sees them and the one below for the guest.
+            0x8000_0000_0000_0002 | 0x8000_0000_0000_0006 | 0x8000_0000_0000_000a => {
+                Self::Confined(cause - 1)
+            }
+            0 | 1 | 3..=8 | 12 | 13 | 15 => Self::Confined(cause),
             _ => Self::Unknown(cause),
         }
     }
+}
+
+/// Was it the core's own timer?
+#[inline]
+pub fn is_timer() -> bool {
+    const TIMER: u64 = 1 << 63 | 5;
+    csr::read!(csr::SCAUSE) == TIMER
 }
 
 /// Guest-physical address of the present guest-page fault.

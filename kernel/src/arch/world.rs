@@ -1,6 +1,6 @@
 //! The world switch: what the hart holds of a vCPU besides its general registers.
 use super::Context;
-use super::csr::{self, status, virtual_interrupt};
+use super::csr::{self, hstatus, status, virtual_interrupt};
 use super::float::FloatRegisters;
 use super::hart::Features;
 use super::vector::VectorRegisters;
@@ -14,7 +14,8 @@ use super::vector::VectorRegisters;
 pub struct World {
     hgatp: u64,
     vsstatus: u64,
-    vsie: u64,
+    /// The guest's interrupt enables, as bits of `hvip`.
+    hie: u64,
     vstvec: u64,
     vsscratch: u64,
     vsepc: u64,
@@ -42,7 +43,7 @@ impl World {
         Self {
             hgatp,
             vsstatus: status::UXL_64,
-            vsie: 0,
+            hie: 0,
             vstvec: 0,
             vsscratch: 0,
             vsepc: 0,
@@ -63,7 +64,7 @@ impl World {
     /// Resets all but what it was made with, for a start through HSM.
     pub fn reset(&mut self) {
         self.vsstatus = status::UXL_64;
-        self.vsie = 0;
+        self.hie = 0;
         self.vstvec = 0;
         self.vsatp = 0;
         self.vstimecmp = u64::MAX;
@@ -78,7 +79,7 @@ impl World {
     #[inline]
     pub fn save(&mut self) {
         self.vsstatus = csr::read!(csr::VSSTATUS);
-        self.vsie = csr::read!(csr::VSIE);
+        self.hie = csr::read!(csr::HIE) & virtual_interrupt::ALL;
         self.vstvec = csr::read!(csr::VSTVEC);
         self.vsscratch = csr::read!(csr::VSSCRATCH);
         self.vsepc = csr::read!(csr::VSEPC);
@@ -101,7 +102,7 @@ impl World {
         unsafe {
             csr::write!(csr::HGATP, self.hgatp);
             csr::write!(csr::VSSTATUS, self.vsstatus);
-            csr::write!(csr::VSIE, self.vsie);
+            csr::write!(csr::HIE, self.hie);
             csr::write!(csr::VSTVEC, self.vstvec);
             csr::write!(csr::VSSCRATCH, self.vsscratch);
             csr::write!(csr::VSEPC, self.vsepc);
@@ -116,11 +117,12 @@ impl World {
     }
 
     /// True if the vCPU, which has just been loaded, is likely to use its extension registers soon: it has used
-    /// them before, and the guest has them switched on at this moment. (Linux switches them off in its kernel.)
+    /// them before, and the guest has something in them at this moment. (Linux switches them off in its kernel; in the
+    /// state "initial" there is nothing in them.)
     #[inline]
     pub fn wants_extensions(&self) -> bool {
-        (self.uses_float && self.vsstatus & status::FS != 0)
-            || (self.uses_vector && self.vsstatus & status::VS != 0)
+        (self.uses_float && self.vsstatus & status::FS >= status::FS_CLEAN)
+            || (self.uses_vector && self.vsstatus & status::VS >= status::VS_CLEAN)
     }
 
     /// Writes the extension registers to memory if they changed there since [`Self::load_extensions`].
@@ -186,8 +188,7 @@ impl World {
     /// When the saved vCPU's timer is due, if it may interrupt it.
     #[inline]
     pub fn deadline(&self) -> Option<u64> {
-        (self.vsie << 1 & virtual_interrupt::TIMER != 0 && self.vstimecmp != u64::MAX)
-            .then_some(self.vstimecmp)
+        (self.hie & virtual_interrupt::TIMER != 0 && self.vstimecmp != u64::MAX).then_some(self.vstimecmp)
     }
 }
 
@@ -224,27 +225,27 @@ pub fn set_timer(at: u64) {
 #[inline]
 pub fn loaded_wakeful_interrupts() -> u64 {
     let timer = if csr::read!(csr::VSTIMECMP) <= csr::time() { virtual_interrupt::TIMER } else { 0 };
-    (csr::read!(csr::HVIP) | timer) & (csr::read!(csr::VSIE) << 1)
+    (csr::read!(csr::HVIP) | timer) & csr::read!(csr::HIE)
 }
 
 /// True if the loaded vCPU takes an interrupt that it has enabled as soon as it is entered.
 #[inline]
 pub fn takes_interrupts(context: &Context) -> bool {
-    let in_user_mode = context.sstatus & status::SPP == 0;
-    in_user_mode || csr::read!(csr::VSSTATUS) & status::SIE != 0
+    !is_in_kernel(context) || csr::read!(csr::VSSTATUS) & status::SIE != 0
 }
 
-/// Gives the loaded guest an exception, as the hart would have done had it been delegated.
+/// Gives the loaded guest a trap, as the hart would have done had it been delegated: `cause` is the value of `vscause`.
 ///
 /// False if the guest has no trap vector yet (reset value), so that it can't take one.
-pub fn deliver_exception(context: &mut Context, cause: u64, value: u64) -> bool {
-    use super::csr::hstatus;
+pub fn deliver(context: &mut Context, cause: u64, value: u64) -> bool {
+    const INTERRUPT: u64 = 1 << 63;
+    const VECTORED: u64 = 1;
     let vector = csr::read!(csr::VSTVEC);
     if vector == 0 {
         return false;
     }
     let mut guest = csr::read!(csr::VSSTATUS);
-    let from_supervisor = context.sstatus & status::SPP != 0;
+    let from_supervisor = is_in_kernel(context);
     let enabled = guest & status::SIE != 0;
     guest &= !(status::SIE | status::SPIE | status::SPP);
     guest |= if enabled { status::SPIE } else { 0 } | if from_supervisor { status::SPP } else { 0 };
@@ -255,8 +256,32 @@ pub fn deliver_exception(context: &mut Context, cause: u64, value: u64) -> bool 
         csr::write!(csr::VSCAUSE, cause);
         csr::write!(csr::VSTVAL, value);
     }
-    context.pc = vector & !0b11;
+    let offset = if cause & INTERRUPT != 0 && vector & VECTORED != 0 { 4 * (cause & !INTERRUPT) } else { 0 };
+    context.pc = (vector & !0b11) + offset;
     context.sstatus |= status::SPP;
     context.hstatus |= hstatus::SPVP;
     true
+}
+
+/// Carries out the SRET at which the loaded guest has trapped. True if it returns to user mode.
+pub fn carry_out_return(context: &mut Context) -> bool {
+    let mut guest = csr::read!(csr::VSSTATUS);
+    let to_user = guest & status::SPP == 0;
+    let enable = guest & status::SPIE != 0;
+    guest &= !(status::SIE | status::SPP);
+    guest |= status::SPIE | if enable { status::SIE } else { 0 };
+    // SAFETY: concerns only the guest.
+    unsafe { csr::write!(csr::VSSTATUS, guest) };
+    context.pc = csr::read!(csr::VSEPC);
+    if to_user {
+        context.sstatus &= !status::SPP;
+        context.hstatus &= !hstatus::SPVP;
+    }
+    to_user
+}
+
+/// Was the vCPU in its guest's kernel when it trapped last?
+#[inline]
+pub fn is_in_kernel(context: &Context) -> bool {
+    context.sstatus & status::SPP != 0
 }

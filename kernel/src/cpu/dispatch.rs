@@ -1,11 +1,11 @@
 //! Choosing what runs next, and the world switch.
-use ainori_sched::{Decision, VcpuId};
+use ainori_sched::{Condition, Decision, VcpuId};
 use ainori_trace::Event;
 
 use super::Cpu;
 use super::migration::IDLE;
 use crate::arch::csr::{self, interrupt, status};
-use crate::arch::{Context, hart};
+use crate::arch::{Context, hart, world};
 use crate::guest::vcpu::Hold;
 
 impl Cpu {
@@ -21,6 +21,14 @@ impl Cpu {
             }
             let now = csr::time();
             self.woken = false;
+            if self.defers
+                && let Some(id) = self.put_off(now)
+            {
+                if mail.leave(me) {
+                    return &raw mut self.resident(id).context;
+                }
+                continue;
+            }
             let decision = self.scheduler.schedule(now);
             let Some(id) = decision.run else {
                 self.leave_vcpu(decision.previous, false, now);
@@ -31,6 +39,9 @@ impl Cpu {
                 }
                 continue;
             };
+            if self.confines && self.relocate(id) {
+                continue;
+            }
             if decision.previous != Some(id) || self.loaded != Some(id) {
                 self.switch(&decision, id, now);
                 if self.woken {
@@ -51,11 +62,42 @@ impl Cpu {
         }
     }
 
+    /// A higher vCPU wants the core while the running one is in a condition that the policy has it keep for a while: goes on with
+    /// that one, and returns it.
+    #[inline(never)]
+    fn put_off(&mut self, now: u64) -> Option<VcpuId> {
+        let running = self.scheduler.running().filter(|_| self.scheduler.is_preemption_due());
+        let granted = running.and_then(|id| {
+            let resident = self.resident(id);
+            let condition = Condition {
+                in_kernel: world::is_in_kernel(&resident.context),
+                holds_lock: resident.holds_lock,
+            };
+            Some((id, self.scheduler.policy().grace(condition)?))
+        });
+        let Some((id, grace)) = granted else {
+            self.grace_end = u64::MAX;
+            return None;
+        };
+        self.grace_end = self.grace_end.min(now + grace);
+        if self.grace_end <= now {
+            self.grace_end = u64::MAX;
+            return None;
+        }
+        self.set_confinement(id);
+        self.set_alarm(Some(self.grace_end));
+        self.carry_out_fences(id);
+        Some(id)
+    }
+
     /// Gives the core to another vCPU than before.
     #[inline(always)]
     fn switch(&mut self, decision: &Decision, id: VcpuId, now: u64) {
         self.leave_vcpu(decision.previous, decision.preempted, now);
         self.enter_vcpu(id, now);
+        if self.confines || self.defers {
+            self.set_confinement(id);
+        }
         let shield = self.resident(id).shield;
         self.publish_shield(shield);
         if !self.movable.is_empty() {

@@ -12,21 +12,8 @@ pub extern "C" fn handle_trap(cpu: &mut Cpu) -> *mut Context {
     cpu.entered = csr::time();
     cpu.machine.mail.enter(cpu.id as usize);
     let vcpu = cpu.running();
-    let exit = match Trap::current() {
-        Trap::Interrupt(Interrupt::Timer) => cpu.take_alarm(),
-        Trap::Interrupt(Interrupt::Software) => cpu.take_ring(),
-        Trap::Interrupt(Interrupt::External) => cpu.take_external(),
-        Trap::Exception(Exception::EnvironmentCall) => sbi::call(cpu, vcpu),
-        Trap::Exception(Exception::VirtualInstruction) => cpu.virtual_instruction(vcpu),
-        Trap::Exception(cause @ (Exception::LoadFault | Exception::StoreFault)) => {
-            mmio::access(cpu, vcpu, cause)
-        }
-        Trap::Exception(cause @ Exception::FetchFault) => {
-            fault::stop(cpu, vcpu, fault::What::Fetch, cause.code())
-        }
-        Trap::Exception(Exception::IllegalInstruction) => cpu.illegal_instruction(vcpu),
-        Trap::Unknown(cause) => fault::stop(cpu, vcpu, fault::What::Unknown, cause),
-    };
+    // The timer is how an RTOS is woken: its path comes first, and all others stay out of its way.
+    let exit = if trap::is_timer() { cpu.take_alarm() } else { cpu.take_trap(vcpu) };
     if exit != Exit::Spin {
         cpu.spins = 0;
     }
@@ -41,13 +28,36 @@ pub extern "C" fn handle_trap(cpu: &mut Cpu) -> *mut Context {
 }
 
 impl Cpu {
+    /// Any trap but the timer's.
+    #[inline(never)]
+    fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
+        match Trap::current() {
+            Trap::Interrupt(Interrupt::Timer) => self.take_alarm(),
+            Trap::Interrupt(Interrupt::Software) => self.take_ring(),
+            Trap::Interrupt(Interrupt::External) => self.take_external(),
+            Trap::Exception(Exception::EnvironmentCall) => sbi::call(self, vcpu),
+            Trap::Exception(Exception::VirtualInstruction) => self.virtual_instruction(vcpu),
+            Trap::Exception(cause @ (Exception::LoadFault | Exception::StoreFault)) => {
+                mmio::access(self, vcpu, cause)
+            }
+            Trap::Exception(cause @ Exception::FetchFault) => {
+                fault::stop(self, vcpu, fault::What::Fetch, cause.code())
+            }
+            Trap::Exception(Exception::IllegalInstruction) => self.illegal_instruction(vcpu),
+            Trap::Confined(cause) => self.confined_trap(vcpu, cause),
+            Trap::Unknown(cause) => fault::stop(self, vcpu, fault::What::Unknown, cause),
+        }
+    }
+
     /// WFI and WRS.NTO, which the hypervisor lets trap; any other such instruction is one for hypervisors, of which the
     /// guest has none, so it gets an illegal-instruction exception.
     fn virtual_instruction(&mut self, vcpu: VcpuId) -> Exit {
         const WFI: u32 = 0x1050_0073;
         const WRS_NTO: u32 = 0x00d0_0073;
+        const SRET: u32 = 0x1020_0073;
+        let in_kernel = world::is_in_kernel(self.context(vcpu));
         match self.trapped_instruction(vcpu) {
-            WFI => {
+            WFI if in_kernel => {
                 self.resident(vcpu).context.pc += 4;
                 self.wait_for_interrupt(vcpu);
                 Exit::Wfi
@@ -56,6 +66,10 @@ impl Cpu {
                 self.resident(vcpu).context.pc += 4;
                 self.note_spin(vcpu);
                 Exit::Spin
+            }
+            SRET if in_kernel => {
+                self.guest_return(vcpu);
+                Exit::Return
             }
             bits => self.hand_over_illegal(vcpu, bits),
         }
@@ -82,7 +96,7 @@ impl Cpu {
 
     fn hand_over_illegal(&mut self, vcpu: VcpuId, bits: u32) -> Exit {
         const ILLEGAL_INSTRUCTION: u64 = Exception::IllegalInstruction.code();
-        if world::deliver_exception(&mut self.resident(vcpu).context, ILLEGAL_INSTRUCTION, u64::from(bits)) {
+        if world::deliver(&mut self.resident(vcpu).context, ILLEGAL_INSTRUCTION, u64::from(bits)) {
             Exit::Illegal
         } else {
             fault::stop(self, vcpu, fault::What::IllegalInstruction, ILLEGAL_INSTRUCTION)

@@ -1,4 +1,6 @@
 //! Interrupts of the core itself.
+use core::sync::atomic::Ordering;
+
 use ainori_sched::VcpuId;
 use ainori_trace::{Event, Line};
 
@@ -42,10 +44,13 @@ impl Cpu {
         self.deadlines_changed = true;
         for id in self.scheduler.asleep() {
             let resident = self.resident(id);
-            if let Some(at) = resident.world.deadline().filter(|at| *at <= now) {
+            let Some(at) = resident.world.deadline().filter(|at| *at <= now) else { continue };
+            if resident.hold == Hold::None {
                 resident.due = at;
+                resident.shared.publish_waiting(now);
+                self.scheduler.wake(id);
+                self.woken = true;
                 self.trace(Event::Raised { vcpu: id.0, line: Line::Timer });
-                self.wake(id);
             }
         }
     }
@@ -92,9 +97,10 @@ impl Cpu {
         }
     }
 
-    /// Tells the console core that there is something to send.
+    /// Tells the console core that there is something to send, or room for what was typed.
     pub fn wake_console(&mut self) {
         if self.console.is_some() {
+            self.feed_input();
             self.drain_console();
         } else {
             self.post(self.machine.console_core, super::mail::MACHINE);
@@ -144,7 +150,6 @@ impl Cpu {
     }
 
     /// A sleeping vCPU may have something to do.
-    #[inline(always)]
     pub(super) fn wake(&mut self, id: VcpuId) {
         if self.resident(id).hold == Hold::None && self.scheduler.asleep().contains(id) {
             self.trace(Event::Wake { vcpu: id.0 });
@@ -156,20 +161,32 @@ impl Cpu {
     }
 
     fn serve_console(&mut self) {
-        let machine = self.machine;
-        while let Some(byte) =
-            self.console.as_ref().and_then(|console| console.uart()).and_then(|uart| uart.receive())
-        {
-            let Some(input) = machine.console_input else { continue };
-            // A guest that doesn't read loses what is typed, as on a real port.
-            mmio::with_uart(self, &machine.guests[input as usize], |uart| {
-                let _ = uart.receive(byte);
-            });
+        if let Some(console) = &mut self.console {
+            console.collect_input();
         }
+        self.feed_input();
         if let Some(uart) = self.console.as_ref().and_then(|console| console.uart()) {
             uart.acknowledge();
         }
         self.drain_console();
+    }
+
+    /// Passes what was typed on to the guest that gets it, as much as its port takes. Only the console core has any.
+    pub(super) fn feed_input(&mut self) {
+        let machine = self.machine;
+        // Taken out for a moment, since the guest's port is reached through the core.
+        let Some(mut console) = self.console.take() else { return };
+        if let Some(input) = machine.console_input {
+            let waits = &machine.input_waits;
+            mmio::with_uart(self, &machine.guests[input as usize], |uart| {
+                // Said before the last try: a guest that reads after that sees it, and asks for more.
+                waits.store(true, Ordering::SeqCst);
+                if !console.pass_input_on(|byte| uart.receive(byte)) {
+                    waits.store(false, Ordering::SeqCst);
+                }
+            });
+        }
+        self.console = Some(console);
     }
 
     /// Sends all output that is left, at the end of the run.

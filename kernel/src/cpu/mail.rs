@@ -123,6 +123,7 @@ impl Cpu {
         if self.machine.finishing.load(Ordering::Acquire) {
             self.finish();
         }
+        self.feed_input();
         self.drain_console();
     }
 

@@ -15,7 +15,7 @@ use ainori_sched::{Occasion, Policy, State, VcpuId};
 use ainori_trace::Event;
 
 use super::{Cpu, SLOTS};
-use crate::arch::csr;
+use crate::arch::{csr, world};
 use crate::guest::vcpu::Requests;
 
 /// Published by a core that runs nothing.
@@ -80,6 +80,10 @@ impl Cpu {
         if suspended {
             self.wake(id);
         }
+        if self.resident(id).confined && self.machine.vcpu(id).home != self.id {
+            // It comes for a short visit to its kernel: the one that runs here lets it go first.
+            self.yield_now();
+        }
         self.look_at(id);
         true
     }
@@ -138,8 +142,7 @@ impl Cpu {
         let vcpu = self.machine.vcpu(id);
         let core = vcpu.wanted_by.load(Ordering::Relaxed);
         if core != self.id && self.scheduler.state(id) == State::Suspended && vcpu.may_run_on(core) {
-            self.lay_down(id, core);
-            self.post(core, u32::from(id.0));
+            self.move_away(id, core);
         }
     }
 
@@ -151,7 +154,7 @@ impl Cpu {
         if before == shield {
             return;
         }
-        self.machine.shields[self.id as usize].store(shield, Ordering::Release);
+        self.published_shield.store(shield, Ordering::Release);
         // An idle core hides nothing, so as a number it is the lowest.
         if before != IDLE && (shield == IDLE || shield < before) {
             self.catch_up();
@@ -187,13 +190,20 @@ impl Cpu {
     /// The home core of a visiting vCPU has room for it.
     pub(super) fn send_home(&mut self, id: VcpuId) {
         let home = self.machine.vcpu(id).home;
-        if home != self.id && self.accepts(id, home) {
-            if self.scheduler.running() == Some(id) {
-                self.leave_vcpu(Some(id), false, csr::time());
-            }
-            self.lay_down(id, home);
-            self.post(home, u32::from(id.0));
+        let resident = self.resident(id);
+        let must_stay = resident.confined && world::is_in_kernel(&resident.context);
+        if home != self.id && self.accepts(id, home) && !must_stay {
+            self.move_away(id, home);
         }
+    }
+
+    /// Sends a vCPU that lives here, running or not, to another core.
+    pub(super) fn move_away(&mut self, id: VcpuId, core: u32) {
+        if self.scheduler.running() == Some(id) {
+            self.leave_vcpu(Some(id), false, csr::time());
+        }
+        self.lay_down(id, core);
+        self.post(core, u32::from(id.0));
     }
 
     fn is_idle(&self, core: u32) -> bool {

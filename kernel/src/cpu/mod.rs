@@ -1,5 +1,6 @@
 //! One core and its kernel. Each core has its own scheduler, its own stack and the vCPUs that live here; no other
 //! core ever touches any of that. What concerns another core goes there as a message ([`mail`]).
+mod confinement;
 pub mod dispatch;
 pub mod event;
 pub mod finish;
@@ -49,6 +50,8 @@ pub struct Machine {
     pub console_core: u32,
     /// Guest that gets what is typed.
     pub console_input: Option<u32>,
+    /// Something typed waits for room in that guest's port.
+    pub input_waits: AtomicBool,
     /// The board's interrupt controller.
     pub plic: Option<Plic>,
     /// Owners of the board's interrupt sources, by source.
@@ -120,8 +123,16 @@ pub struct Cpu {
     unattended_due: u64,
     /// What others know of it (see [`Machine::shields`]).
     shield: u8,
+    published_shield: &'static AtomicU8,
     /// Some vCPU woke since the last decision of the scheduler.
     woken: bool,
+    /// The policy confines vCPUs, or puts preemptions off: then some of its checks are due on the way to each guest.
+    confines: bool,
+    defers: bool,
+    /// Guests take their own traps.
+    delegating: bool,
+    /// When the grace of the running vCPU ends, if a higher one waits for it; `u64::MAX` if none does.
+    grace_end: u64,
     /// Traps of the running vCPU in a row that say that it spins.
     spins: u32,
     /// When the running vCPU was dispatched, or the idle time began.
@@ -171,7 +182,12 @@ impl Cpu {
             movable: VcpuSet::EMPTY,
             unattended_due: u64::MAX,
             shield: migration::IDLE,
+            published_shield: &machine.shields[id as usize],
             woken: false,
+            confines: scheduler.policy().confines(),
+            defers: scheduler.policy().defers(),
+            delegating: true,
+            grace_end: u64::MAX,
             spins: 0,
             entered: 0,
             since: 0,

@@ -29,9 +29,16 @@ impl Cpu {
     }
 
     /// The vCPU is about to be entered: interrupts that are pending and enabled, it takes at once.
-    #[inline]
+    #[inline(always)]
     pub(super) fn trace_taken(&mut self, vcpu: VcpuId) {
-        if self.trace.wants(Kind::Taken) && world::takes_interrupts(&self.resident(vcpu).context) {
+        if self.trace.wants(Kind::Taken) {
+            self.trace_taken_lines(vcpu);
+        }
+    }
+
+    #[inline(never)]
+    fn trace_taken_lines(&mut self, vcpu: VcpuId) {
+        if world::takes_interrupts(&self.resident(vcpu).context) {
             let lines = world::loaded_wakeful_interrupts();
             for (bit, line) in [
                 (virtual_interrupt::EXTERNAL, Line::External(0)),

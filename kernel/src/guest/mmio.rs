@@ -1,4 +1,6 @@
 //! Loads and stores of guests outside their memory: their virtual devices.
+use core::sync::atomic::Ordering;
+
 use ainori_devices::mmio::{self, Kind};
 use ainori_devices::uart::Uart;
 use ainori_sched::VcpuId;
@@ -10,6 +12,8 @@ use crate::arch::{Exception, trap};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
 
+/// RBR: where a guest reads what was typed.
+const UART_DATA: u64 = 0;
 /// LSR: its offset, and its bits that say that the transmitter takes bytes.
 const UART_LINE_STATUS: u64 = 5;
 const UART_TRANSMITTER_READY: u64 = 0x60;
@@ -71,6 +75,9 @@ fn plic_write(cpu: &mut Cpu, guest: &'static Guest, offset: u64, width: u8, valu
 fn uart_read(cpu: &mut Cpu, guest: &'static Guest, offset: u64) -> u64 {
     let mut value = 0;
     with_uart(cpu, guest, |uart| value = u64::from(uart.read(offset as u8)));
+    if offset == UART_DATA && cpu.machine.input_waits.load(Ordering::SeqCst) {
+        cpu.wake_console();
+    }
     // A guest that polls before it writes waits, rather than loses bytes, while its ring is full.
     if offset == UART_LINE_STATUS && !guest.output.has_room() {
         value & !UART_TRANSMITTER_READY

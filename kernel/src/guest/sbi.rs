@@ -25,6 +25,9 @@ const DBCN: u64 = 0x4442_434e;
 /// The hypervisor's own extension, in the range for vendors: "AIN".
 const AINORI: u64 = 0x0941_494e;
 
+const LOCK_TAKEN: u64 = 2;
+const LOCK_RELEASED: u64 = 3;
+
 const VERSION_2_0: u64 = 2 << 24;
 /// Not an assigned number: the list of the specification has none for us.
 const IMPLEMENTATION: u64 = 0x41_494e;
@@ -288,6 +291,9 @@ fn console(cpu: &mut Cpu, call: &Call) -> Result {
                     read += 1;
                 }
             });
+            if read != 0 && cpu.machine.input_waits.load(Ordering::SeqCst) {
+                cpu.wake_console();
+            }
             Ok(read as u64)
         }
         2 => {
@@ -304,10 +310,15 @@ fn console(cpu: &mut Cpu, call: &Call) -> Result {
 }
 
 /// The hypervisor's own extension. Function 0: give the core to an equal. Function 1: leave the mark a0 in the trace.
+/// Functions 2 and 3: the vCPU has taken a lock, or released its last one (for policies that delay preemption).
 fn own(cpu: &mut Cpu, call: &Call) -> Result {
     match call.function {
         0 => {
             cpu.yield_now();
+            Ok(0)
+        }
+        LOCK_TAKEN | LOCK_RELEASED => {
+            cpu.resident(call.vcpu).holds_lock = call.function == LOCK_TAKEN;
             Ok(0)
         }
         1 => {

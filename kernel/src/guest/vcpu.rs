@@ -301,21 +301,33 @@ pub struct Resident {
     pub world: World,
     /// Why it must not run, if so.
     pub hold: Hold,
+    /// Where it has its home, it runs in user mode only.
+    pub confined: bool,
+    /// Confined, it has just returned to user mode elsewhere.
+    pub returns_home: bool,
+    /// Its guest has marked that it holds a lock.
+    pub holds_lock: bool,
     /// It lies in its berth, but could run.
     pub suspended: bool,
     /// The core where it ran last: what that one has cached of its translations is kept up to date.
     pub last_core: u32,
     /// Since when an interrupt is due that its guest has not seen yet, in ticks of `time`; 0 if there is none.
     pub due: u64,
-    /// When the guest was entered with that interrupt enabled, so that its handler started; 0 if it was not.
-    pub delivered: u64,
+    /// Delay of the interrupt that was delivered last, and is not counted yet.
+    delivered: Option<u64>,
     /// Counters.
     pub counters: VcpuCounters,
 }
 
 impl Resident {
     /// A stopped vCPU. Allocates: only at boot.
-    pub fn new(shared: &'static Vcpu, hgatp: u64, policy: &Policy, features: &Features) -> Box<Self> {
+    pub fn new(
+        shared: &'static Vcpu,
+        hgatp: u64,
+        policy: &Policy,
+        confined: bool,
+        features: &Features,
+    ) -> Box<Self> {
         let (hstatus, sstatus) = initial_status();
         Box::new(Self {
             shared,
@@ -324,10 +336,13 @@ impl Resident {
             context: Context { x: [0; 32], pc: 0, sstatus, hstatus, cpu: core::ptr::null_mut() },
             world: World::new(hgatp, features),
             hold: Hold::Stopped,
+            confined,
+            returns_home: false,
+            holds_lock: false,
             suspended: false,
             last_core: 0,
             due: 0,
-            delivered: 0,
+            delivered: None,
             counters: VcpuCounters::default(),
         })
     }
@@ -335,10 +350,10 @@ impl Resident {
     /// It is about to be entered with an interrupt due: if it has interrupts enabled, its handler starts now.
     #[inline]
     pub fn note_delivery(&mut self) {
+        let due = core::mem::take(&mut self.due);
         if world::takes_interrupts(&self.context) {
-            self.delivered = time();
-        } else {
-            self.due = 0;
+            self.count_latency();
+            self.delivered = Some(time().saturating_sub(due));
         }
     }
 
@@ -346,10 +361,8 @@ impl Resident {
     /// way to the guest's handler.
     #[inline]
     pub fn count_latency(&mut self) {
-        if self.delivered != 0 {
-            self.counters.latency.record(self.delivered.saturating_sub(self.due));
-            self.delivered = 0;
-            self.due = 0;
+        if let Some(delay) = self.delivered.take() {
+            self.counters.latency.record(delay);
         }
     }
 

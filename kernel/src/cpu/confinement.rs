@@ -1,0 +1,81 @@
+//! Trap-based migration (SPUMONE thesis, 4.3.2): where a vCPU shares a core with a higher one, it runs in user mode only.
+//!
+//! On such a core (its home) none of its traps is delegated to it: each comes here, is prepared for the guest's
+//! handler, and moves the vCPU to a core where its kernel may run. There SRET traps, so that the return to user mode
+//! is seen, which moves it home.
+use ainori_sched::VcpuId;
+
+use super::Cpu;
+use crate::arch::csr::hstatus;
+use crate::arch::{hart, trap, world};
+use crate::guest::fault;
+use crate::stats::Exit;
+
+impl Cpu {
+    /// Moves the vCPU that was chosen to run if it must not do so here: in its kernel at home, or in user mode elsewhere when it has
+    /// just returned from its kernel.
+    #[inline(never)]
+    pub(super) fn relocate(&mut self, id: VcpuId) -> bool {
+        let me = self.id;
+        let resident = self.resident(id);
+        let home = resident.shared.home;
+        let returns_home = core::mem::take(&mut resident.returns_home);
+        if !resident.confined {
+            return false;
+        }
+        let to = if home != me {
+            returns_home.then_some(home)
+        } else if world::is_in_kernel(&resident.context) {
+            self.kernel_core(id)
+        } else {
+            None
+        };
+        if let Some(core) = to {
+            self.move_away(id, core);
+        }
+        to.is_some()
+    }
+
+    /// The core where a confined vCPU's kernel runs: the next one after its home.
+    fn kernel_core(&self, id: VcpuId) -> Option<u32> {
+        let vcpu = self.machine.vcpu(id);
+        let cores = self.machine.harts.len() as u32;
+        (1..cores).map(|step| (vcpu.home + step) % cores).find(|core| vcpu.may_run_on(*core))
+    }
+
+    /// A trap of a confined vCPU in user mode: its guest's handler gets it, but not on this core.
+    pub(super) fn confined_trap(&mut self, vcpu: VcpuId, cause: u64) -> Exit {
+        if !self.resident(vcpu).confined {
+            return fault::stop(self, vcpu, fault::What::Unknown, cause);
+        }
+        world::deliver(self.context(vcpu), cause, trap::value());
+        Exit::Confined
+    }
+
+    /// A guest's SRET that had to be seen: the return to user mode of a confined vCPU, or the end of a grace.
+    pub(super) fn guest_return(&mut self, vcpu: VcpuId) {
+        let resident = self.resident(vcpu);
+        let to_user = world::carry_out_return(&mut resident.context);
+        resident.returns_home = to_user && resident.confined;
+        if !resident.confined {
+            // It was watched for the sake of a grace, which now ends.
+            resident.context.hstatus &= !hstatus::VTSR;
+        }
+    }
+
+    /// Has the hart treat the traps of the vCPU that is about to run as its confinement wants it.
+    #[inline]
+    pub(super) fn set_confinement(&mut self, id: VcpuId) {
+        let me = self.id;
+        let watches_returns = self.grace_end != u64::MAX;
+        let resident = self.resident(id);
+        let at_home = resident.confined && resident.shared.home == me;
+        let returns_trap = resident.confined && !at_home || watches_returns;
+        resident.context.hstatus =
+            resident.context.hstatus & !hstatus::VTSR | if returns_trap { hstatus::VTSR } else { 0 };
+        if self.delegating == at_home {
+            self.delegating = !at_home;
+            hart::delegate_to_guests(!at_home);
+        }
+    }
+}
