@@ -194,7 +194,10 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
             let hgatp = guest.table.hgatp((u16::from(id.0) + 1) & machine.features.vmid_mask);
             let cpu = &mut cpus[homes[usize::from(id.0)]];
             let confined = policy.confines() && shares_home_with_higher(machine, id, &policy);
-            cpu.adopt(id, Resident::new(machine.vcpu(id), hgatp, &policy, confined, &machine.features));
+            let alone = is_alone(machine, id, &policy);
+            let resident =
+                Resident::new(machine.vcpu(id), hgatp, &policy, confined, alone, &machine.features);
+            cpu.adopt(id, resident);
             if machine.vcpu(id).index == 0 {
                 machine.vcpu(id).hsm.store(hsm::START_PENDING, Ordering::Relaxed);
                 cpu.start(id, entry.address, entry.tree);
@@ -202,6 +205,14 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
         }
     }
     cpus
+}
+
+/// Can no other vCPU ever come to the core of this one, and this one to no other?
+fn is_alone(machine: &Machine, id: VcpuId, policy: &Policy) -> bool {
+    let cores = |vcpu: &Vcpu| if policy.moves() { vcpu.cores } else { 1 << vcpu.home };
+    let own = cores(machine.vcpu(id));
+    let others = machine.vcpus.iter().enumerate().filter(|(index, _)| *index != usize::from(id.0));
+    own.is_power_of_two() && others.map(|(_, other)| cores(other)).all(|set| set & own == 0)
 }
 
 /// Has a vCPU its home where one of a higher level has it too, and another core to go to?

@@ -88,6 +88,8 @@ pub enum Admission {
     ByPriority,
     /// Those of the same guest: the core is a partition.
     Exclusive,
+    /// Everybody's: interrupt levels are not split (SPUMONE thesis, figure 3.5).
+    Any,
 }
 
 impl Policy {
@@ -109,6 +111,7 @@ impl Policy {
         match self.admission {
             Admission::ByPriority => self.level(candidate) >= self.level(running),
             Admission::Exclusive => candidate.guest == running.guest,
+            Admission::Any => true,
         }
     }
 
@@ -167,8 +170,16 @@ impl Policy {
     pub const fn shield(&self, running: Class) -> u8 {
         match self.admission {
             Admission::ByPriority => self.level(running),
-            Admission::Exclusive => 0,
+            Admission::Exclusive | Admission::Any => 0,
         }
+    }
+
+    /// Are the interrupt levels of the board split between guests, so that only devices of guests that are at least as urgent
+    /// as the running one reach its core?
+    #[inline]
+    #[must_use]
+    pub const fn splits_levels(&self) -> bool {
+        !matches!(self.admission, Admission::Any)
     }
 
     /// May vCPUs of several guests have one core? If not, the one that does not run would miss its
@@ -176,7 +187,7 @@ impl Policy {
     #[must_use]
     pub const fn shares_cores(&self) -> bool {
         match self.admission {
-            Admission::ByPriority => true,
+            Admission::ByPriority | Admission::Any => true,
             Admission::Exclusive => false,
         }
     }

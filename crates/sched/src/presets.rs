@@ -19,7 +19,7 @@ pub struct Preset {
     pub fixed_quantum_ms: Option<u32>,
 }
 
-const PRESETS: [Preset; 9] = [
+const PRESETS: [Preset; 10] = [
     Preset {
         name: "ainori",
         summary: "As spumone, but a preempted vCPU is fetched by another core when one of its guest spins or sends it an \
@@ -80,6 +80,15 @@ const PRESETS: [Preset; 9] = [
         placement: Placement::Pinned,
         preemption: Preemption::SafeUnsafe,
         admission: Admission::ByPriority,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "spumone-without-split",
+        summary: "As spumone, but everybody's interrupts reach a core whoever runs there (SPUMONE thesis, figure 3.5); for \
+                  comparison, as it disturbs the RTOS.",
+        placement: Placement::Pinned,
+        preemption: Preemption::Immediate,
+        admission: Admission::Any,
         fixed_quantum_ms: None,
     },
     Preset {

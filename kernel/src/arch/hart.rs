@@ -107,10 +107,11 @@ pub fn setup(features: &Features) {
     fence::guest_all();
 }
 
-/// `hstatus` and `sstatus` with which a vCPU starts: in VS-mode, WFI and spin-wait hints trap.
-pub const fn initial_status() -> (u64, u64) {
+/// `hstatus` and `sstatus` with which a vCPU starts, in VS-mode. `alone`: no other vCPU can ever want its core, so it may wait there
+/// by itself; otherwise WFI and spin-wait hints trap.
+pub const fn initial_status(alone: bool) -> (u64, u64) {
     (
-        hstatus::SPV | hstatus::SPVP | hstatus::VTW | hstatus::VSXL_64,
+        hstatus::SPV | hstatus::SPVP | hstatus::VSXL_64 | if alone { 0 } else { hstatus::VTW },
         status::SPP | status::SPIE | status::UXL_64,
     )
 }
@@ -128,6 +129,12 @@ pub fn delegate_to_guests(delegate: bool) {
 #[inline]
 pub fn pending_interrupts() -> u64 {
     csr::read!(csr::SIP) & csr::read!(csr::SIE)
+}
+
+/// Has the core's alarm gone off?
+#[inline]
+pub fn is_alarm_due() -> bool {
+    csr::read!(csr::SIP) & interrupt::TIMER != 0
 }
 
 /// Takes back a software interrupt that another core sent.

@@ -19,6 +19,10 @@ impl Cpu {
             if mail.has_mail(me) {
                 self.read_mail();
             }
+            if hart::is_alarm_due() {
+                // What was done meanwhile took its time: whoever is due now should not wait for one more switch.
+                self.take_alarm();
+            }
             let now = csr::time();
             self.woken = false;
             if self.defers

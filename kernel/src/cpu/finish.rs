@@ -44,10 +44,8 @@ impl Cpu {
         let machine = self.machine;
         let cores = machine.harts.len() as u32;
         let now = csr::time();
-        if let Some(id) = self.scheduler.running() {
-            let since = self.since;
-            self.resident(id).counters.running += now - since;
-        }
+        let decision = self.scheduler.schedule(now);
+        self.leave_vcpu(decision.previous, false, now);
         machine.ended.fetch_add(1, Ordering::AcqRel);
         // Nobody writes to a ring any more once all have come to an end, so the console core can empty them.
         while machine.ended.load(Ordering::Acquire) != cores {

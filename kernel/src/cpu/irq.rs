@@ -142,8 +142,10 @@ impl Cpu {
 
     /// Raises an interrupt line of a resident vCPU that somebody asked for.
     pub(super) fn raise(&mut self, id: VcpuId, bits: u64, line: Line) {
-        let asked_at = self.machine.vcpu(id).asked_at();
-        self.resident(id).due = asked_at;
+        let resident = self.resident(id);
+        if resident.due == 0 {
+            resident.due = resident.shared.asked_at();
+        }
         self.set_lines(id, bits, 0);
         self.trace(Event::Injected { vcpu: id.0, line });
         self.wake(id);

@@ -303,6 +303,8 @@ pub struct Resident {
     pub hold: Hold,
     /// Where it has its home, it runs in user mode only.
     pub confined: bool,
+    /// No other vCPU can ever want its core.
+    alone: bool,
     /// Confined, it has just returned to user mode elsewhere.
     pub returns_home: bool,
     /// Its guest has marked that it holds a lock.
@@ -326,17 +328,19 @@ impl Resident {
         hgatp: u64,
         policy: &Policy,
         confined: bool,
+        alone: bool,
         features: &Features,
     ) -> Box<Self> {
-        let (hstatus, sstatus) = initial_status();
+        let (hstatus, sstatus) = initial_status(alone);
         Box::new(Self {
             shared,
-            threshold: level(shared.class.priority) - 1,
+            threshold: if policy.splits_levels() { level(shared.class.priority) - 1 } else { 0 },
             shield: policy.shield(shared.class),
             context: Context { x: [0; 32], pc: 0, sstatus, hstatus, cpu: core::ptr::null_mut() },
             world: World::new(hgatp, features),
             hold: Hold::Stopped,
             confined,
+            alone,
             returns_home: false,
             holds_lock: false,
             suspended: false,
@@ -368,7 +372,7 @@ impl Resident {
 
     /// Puts it to the state in which SBI HSM starts a hart.
     pub fn start(&mut self, hart: u64, address: u64, opaque: u64) {
-        let (hstatus, sstatus) = initial_status();
+        let (hstatus, sstatus) = initial_status(self.alone);
         self.context.x = [0; 32];
         self.context.x[reg::A0] = hart;
         self.context.x[reg::A1] = opaque;
