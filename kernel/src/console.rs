@@ -83,15 +83,21 @@ impl Channel {
         self.head.load(Ordering::Acquire) - self.tail.load(Ordering::Relaxed)
     }
 
-    fn pop(&self) -> Option<u8> {
+    /// Takes at most `most` bytes of one line. Returns how many, and whether the last was the line's end.
+    fn drain(&self, most: usize, mut take: impl FnMut(u8)) -> (usize, bool) {
         let tail = self.tail.load(Ordering::Relaxed);
-        if tail == self.head.load(Ordering::Acquire) {
-            return None;
+        let waiting = self.head.load(Ordering::Acquire) - tail;
+        let mut taken = 0;
+        let mut line_ended = false;
+        while taken < most.min(waiting) && !line_ended {
+            // SAFETY: the producer released this cell with `head`, and doesn't touch it again before `tail` moves.
+            let byte = unsafe { *self.bytes[(tail + taken) % CAPACITY].get() };
+            take(byte);
+            taken += 1;
+            line_ended = byte == b'\n';
         }
-        // SAFETY: the producer released this cell with `head`, and doesn't touch it again before `tail` moves.
-        let byte = unsafe { *self.bytes[tail % CAPACITY].get() };
-        self.tail.store(tail + 1, Ordering::Release);
-        Some(byte)
+        self.tail.store(tail + taken, Ordering::Release);
+        (taken, line_ended)
     }
 }
 
@@ -102,10 +108,10 @@ pub struct Console {
     input: [u8; INPUT],
     typed: usize,
     passed_on: usize,
-    /// Channel whose line is under way, and how much of its mark has been sent.
+    /// Channel whose line is under way.
     current: Option<usize>,
-    /// Text before the bytes of the current channel.
-    prefix: Prefix,
+    /// Bytes of its mark and separator that have been sent.
+    marked: usize,
     /// Lines sent per channel.
     sent_lines: [usize; CHANNELS],
     /// Since when some channel has only an incomplete line.
@@ -115,12 +121,6 @@ pub struct Console {
 /// Bytes that can be typed ahead of the guest.
 const INPUT: usize = 1024;
 const CHANNELS: usize = ainori_manifest::config::MAX_GUESTS + 1;
-
-#[derive(Clone, Copy)]
-struct Prefix {
-    mark: usize,
-    separator: usize,
-}
 
 /// What is left to do after a piece of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +142,7 @@ impl Console {
             typed: 0,
             passed_on: 0,
             current: None,
-            prefix: Prefix { mark: 0, separator: 0 },
+            marked: 0,
             sent_lines: [0; CHANNELS],
             stale_since: None,
         }
@@ -187,49 +187,40 @@ impl Console {
         if !uart.can_send() {
             return Rest::Now;
         }
-        for _ in 0..FIFO {
-            match self.next_byte(channels, now, patience) {
-                Some(byte) => uart.send(byte),
-                None => return self.stale_since.map_or(Rest::Nothing, |since| Rest::Later(since + patience)),
+        let mut room = FIFO;
+        while room > 0 {
+            let Some((index, channel)) = self.current.and_then(|index| Some((index, channels(index)?)))
+            else {
+                self.current = self.choose(channels, now, patience);
+                self.marked = 0;
+                if self.current.is_none() {
+                    return self.stale_since.map_or(Rest::Nothing, |since| Rest::Later(since + patience));
+                }
+                continue;
+            };
+            let mark = channel.mark.as_bytes();
+            if let Some(&byte) = mark.iter().chain(SEPARATOR.as_bytes()).nth(self.marked) {
+                self.marked += 1;
+                uart.send(byte);
+                room -= 1;
+                continue;
+            }
+            let (sent, line_ended) = channel.drain(room, |byte| uart.send(byte));
+            room -= sent;
+            if line_ended {
+                self.sent_lines[index] += 1;
+                self.current = None;
+            } else if room > 0 {
+                // The line is incomplete and its channel empty: it stays open until another one has a whole line.
+                if !(0..CHANNELS).any(|other| self.has_line(channels, other)) {
+                    return Rest::Nothing;
+                }
+                self.current = None;
+                uart.send(b'\n');
+                room -= 1;
             }
         }
         Rest::Now
-    }
-
-    fn next_byte<'a>(
-        &mut self,
-        channels: &impl Fn(usize) -> Option<&'a Channel>,
-        now: u64,
-        patience: u64,
-    ) -> Option<u8> {
-        loop {
-            if let Some(channel) = self.current.and_then(channels) {
-                if let Some(&byte) = channel.mark.as_bytes().get(self.prefix.mark) {
-                    self.prefix.mark += 1;
-                    return Some(byte);
-                }
-                if let Some(&byte) = SEPARATOR.as_bytes().get(self.prefix.separator) {
-                    self.prefix.separator += 1;
-                    return Some(byte);
-                }
-                let index = self.current?;
-                if let Some(byte) = channel.pop() {
-                    if byte == b'\n' {
-                        self.sent_lines[index] += 1;
-                        self.current = None;
-                    }
-                    return Some(byte);
-                }
-                // The line is incomplete and its channel empty: it stays open until another one has a whole line.
-                if (0..CHANNELS).any(|other| self.has_line(channels, other)) {
-                    self.current = None;
-                    return Some(b'\n');
-                }
-                return None;
-            }
-            self.current = Some(self.choose(channels, now, patience)?);
-            self.prefix = Prefix { mark: 0, separator: 0 };
-        }
     }
 
     fn has_line<'a>(&self, channels: &impl Fn(usize) -> Option<&'a Channel>, index: usize) -> bool {

@@ -41,6 +41,9 @@ trap_entry:
     FOR_EACH_FP_REGISTER fsd sp
     frcsr t0
     sd t0, FP_FCSR(sp)
+    la t0, port_fp_in_use
+    li t1, 1
+    sb t1, (t0)
 
 switch_to:                          /* s2: the task to run */
     ld sp, (s2)
@@ -55,6 +58,9 @@ switch_to:                          /* s2: the task to run */
     fscsr t0
     j resume
 fresh_fp:                           /* not used so far: the task must not inherit another's rounding mode */
+    la t0, port_fp_in_use           /* unless no task has ever set one: under a hypervisor, a first use costs a trap */
+    lbu t0, (t0)
+    beqz t0, resume
     fscsr zero
 resume:
     RESTORE_FRAME_AND_RETURN extra=FP_BYTES
@@ -71,3 +77,7 @@ port_start_first_task:              /* does not return; interrupts come on with 
     la s2, pxCurrentTCB
     ld s2, (s2)
     j switch_to
+
+.section .bss.port_fp_in_use, "aw", @nobits
+port_fp_in_use:                     /* 1 when some task has used floating point */
+    .byte 0

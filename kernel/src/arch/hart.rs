@@ -131,12 +131,6 @@ pub fn pending_interrupts() -> u64 {
     csr::read!(csr::SIP) & csr::read!(csr::SIE)
 }
 
-/// Has the core's alarm gone off?
-#[inline]
-pub fn is_alarm_due() -> bool {
-    csr::read!(csr::SIP) & interrupt::TIMER != 0
-}
-
 /// Takes back a software interrupt that another core sent.
 #[inline]
 pub fn clear_software_interrupt() {

@@ -19,11 +19,9 @@ impl Cpu {
             if mail.has_mail(me) {
                 self.read_mail();
             }
-            if hart::is_alarm_due() {
-                // What was done meanwhile took its time: whoever is due now should not wait for one more switch.
-                self.take_alarm();
-            }
             let now = csr::time();
+            // What was done meanwhile took its time: whoever is due by now should not wait for one more switch.
+            self.wake_expired(now);
             self.woken = false;
             if self.defers
                 && let Some(id) = self.put_off(now)
@@ -259,6 +257,8 @@ impl Cpu {
     /// The running vCPU doesn't go on until something wakes it.
     pub fn rest(&mut self, id: VcpuId) {
         self.scheduler.sleep(id);
+        self.next_deadline =
+            self.resident(id).world.deadline().map_or(self.next_deadline, |at| at.min(self.next_deadline));
         self.trace(Event::Sleep { vcpu: id.0 });
         self.deadlines_changed = true;
     }

@@ -41,6 +41,7 @@ impl Cpu {
         if self.next_deadline > now {
             return;
         }
+        self.next_deadline = u64::MAX;
         self.deadlines_changed = true;
         for id in self.scheduler.asleep() {
             let resident = self.resident(id);
