@@ -1,4 +1,5 @@
 #include "histogram.h"
+#include <stdbool.h>
 #include "console.h"
 #include "machine.h"
 
@@ -56,7 +57,8 @@ void histogram_print_summary(const struct histogram *h)
           ticks_to_ns(histogram_quantile(h, 999)), ticks_to_ns(h->max));
 }
 
-void histogram_print_buckets(const struct histogram *histogram, const char *job, const char *name)
+/* Prints each bucket's bound as its distance from `origin`, in ticks, below it or above. */
+static void print_buckets(const struct histogram *histogram, const char *job, const char *name, uint64_t origin, bool below)
 {
     unsigned on_line = 0;
     for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
@@ -64,7 +66,9 @@ void histogram_print_buckets(const struct histogram *histogram, const char *job,
             continue;
         if (on_line == 0)
             print("@result {\"job\":\"%s\",\"hist\":\"%s\",\"buckets\":[", job, name);
-        print("%s[%lu,%u]", on_line ? "," : "", ticks_to_ns(upper_bound(i)), histogram->buckets[i]);
+        uint64_t distance = upper_bound(i);
+        uint64_t bound = !below ? origin + distance : distance < origin ? origin - distance : 0;
+        print("%s[%lu,%u]", on_line ? "," : "", ticks_to_ns(bound), histogram->buckets[i]);
         if (++on_line == PAIRS_PER_LINE) {
             print("]}\n");
             on_line = 0;
@@ -72,4 +76,34 @@ void histogram_print_buckets(const struct histogram *histogram, const char *job,
     }
     if (on_line)
         print("]}\n");
+}
+
+void histogram_print_buckets(const struct histogram *histogram, const char *job, const char *name)
+{
+    print_buckets(histogram, job, name, 0, false);
+}
+
+void spread_add(struct spread *spread, uint64_t ticks)
+{
+    if (ticks < spread->nominal)
+        histogram_add(&spread->shorter, spread->nominal - ticks);
+    else
+        histogram_add(&spread->longer, ticks - spread->nominal);
+}
+
+void spread_print_summary(const struct spread *s)
+{
+    uint64_t count = s->shorter.count + s->longer.count, min = 0, mean = 0, max = 0;
+    if (count > 0) {
+        min = s->shorter.count > 0 ? s->nominal - s->shorter.max : s->nominal + s->longer.min;
+        max = s->longer.count > 0 ? s->nominal + s->longer.max : s->nominal - s->shorter.min;
+        mean = ticks_to_ns(s->nominal * count + s->longer.sum - s->shorter.sum) / count;
+    }
+    print("{\"min\":%lu,\"mean\":%lu,\"max\":%lu}", ticks_to_ns(min), mean, ticks_to_ns(max));
+}
+
+void spread_print_buckets(const struct spread *spread, const char *job, const char *name)
+{
+    print_buckets(&spread->shorter, job, name, spread->nominal, true);
+    print_buckets(&spread->longer, job, name, spread->nominal, false);
 }

@@ -25,3 +25,18 @@ void histogram_print_summary(const struct histogram *histogram);
 /* Prints the buckets that aren't empty, as lines @result {"job":JOB,"hist":NAME,"buckets":[[upper bound in ns,count],...]} of at most
  * about 900 characters. */
 void histogram_print_buckets(const struct histogram *histogram, const char *job, const char *name);
+
+/* How much durations differ from a nominal one: finer than a histogram of the durations themselves. Set `nominal`, leave the rest zero. */
+struct spread {
+    uint64_t nominal; /* in ticks of `time` */
+    struct histogram shorter, longer; /* by how much, 0 counts as longer */
+};
+
+/* Counts one duration, in ticks of `time`. As bounded as histogram_add. */
+void spread_add(struct spread *spread, uint64_t ticks);
+
+/* Prints {"min":..,"mean":..,"max":..} of the durations in nanoseconds, without a newline; all 0 if there was none. */
+void spread_print_summary(const struct spread *spread);
+
+/* Prints the durations' buckets as histogram_print_buckets does. Below the nominal duration bounds are lower ones. */
+void spread_print_buckets(const struct spread *spread, const char *job, const char *name);

@@ -4,9 +4,10 @@
 //!
 //! - `result`: the last object that it printed for the report, and `result_count`, how many there were;
 //! - `histograms`: those that it printed, by name, as `[[upper bound, count], ...]`;
-//! - `exits`: exits to the hypervisor of all its vCPUs, by cause, and `exits_total`.
+//! - `exits`: exits to the hypervisor of all its vCPUs, by cause, and `exits_total`; those that it had none of are left out;
+//! - `migrations` and `preemptions` of all its vCPUs.
 //!
-//! Beside them are `paths` (by name) and `instructions`, where they were counted.
+//! Beside them are `ipis_sent`, of all cores, `paths` (by name) and `instructions`, where they were counted.
 use crate::report::RunReport;
 use serde_json::{Map, Value, json};
 
@@ -21,7 +22,13 @@ pub fn document(report: &RunReport) -> Value {
         .into_iter()
         .map(|guest| (guest["name"].as_str().unwrap_or_default().to_owned(), by_name(guest)));
     document["guests"] = Value::Object(guests.collect());
+    document["ipis_sent"] = json!(total(&document["cores"], "ipis_sent"));
     document
+}
+
+/// The sum of a counter over cores or vCPUs.
+fn total(counters: &Value, name: &str) -> u64 {
+    counters.as_array().into_iter().flatten().filter_map(|one| one[name].as_u64()).sum()
 }
 
 /// Adds to a guest what its results and its vCPUs say together.
@@ -47,6 +54,9 @@ fn by_name(mut guest: Value) -> Value {
     }
     guest["exits_total"] = json!(exits.values().filter_map(Value::as_u64).sum::<u64>());
     guest["exits"] = Value::Object(exits);
+    for counter in ["migrations", "preemptions"] {
+        guest[counter] = json!(total(&guest["vcpus"], counter));
+    }
     guest["histograms"] = Value::Object(histograms);
     guest["result_count"] = json!(results.len());
     guest["result"] = results.last().cloned().unwrap_or_default();
@@ -68,7 +78,7 @@ mod tests {
                 {"job": "freertos", "hist": "delay_ns", "buckets": [[200, 5]]},
                 {"job": "freertos", "hist": "delay_ns", "buckets": [[300, 1]]},
             ],
-            "vcpus": [{"exits": {"wfi": 2, "sbi": 1}}, {"exits": {"wfi": 3}}],
+            "vcpus": [{"exits": {"wfi": 2, "sbi": 1}, "migrations": 4}, {"exits": {"wfi": 3}, "migrations": 5}],
         });
         let guest = by_name(guest);
         assert_eq!(guest["result"]["missed"], 0);
@@ -76,5 +86,6 @@ mod tests {
         assert_eq!(guest["histograms"]["delay_ns"], json!([[200, 5], [300, 1]]));
         assert_eq!(guest["exits"], json!({"wfi": 5, "sbi": 1}));
         assert_eq!(guest["exits_total"], 6);
+        assert_eq!(guest["migrations"], 9);
     }
 }

@@ -100,7 +100,10 @@ fn sample(
     values: &Values,
 ) -> Result<Option<f64>> {
     match (&metric.at, &metric.value) {
-        (Some(at), _) => Ok(document.pointer(at).and_then(Value::as_f64).map(|value| value * metric.scale)),
+        (Some(at), _) => {
+            let there = document.pointer(at).map_or(metric.missing, Value::as_f64);
+            Ok(there.map(|value| value * metric.scale))
+        }
         (None, Some(text)) => {
             let known = |name: &str| before.get(name).copied().or_else(|| values.get(name)?.number());
             Ok(Expression::parse(text)?.value(known, |_| None))

@@ -235,6 +235,8 @@ pub struct Metric {
     /// What the number there is multiplied by, to have it in the unit.
     #[serde(default = "one")]
     pub scale: f64,
+    /// What is taken if there is nothing `at` that place: 0 for a counter that is left out while it is 0.
+    pub missing: Option<f64>,
     /// Expression of other metrics and of numeric parameters.
     pub value: Option<String>,
 }
@@ -275,6 +277,9 @@ pub struct Bar {
     /// The bar is made once for each combination of these parameters' values.
     #[serde(default)]
     pub each: Vec<String>,
+    /// Only for these values of parameters of `each`.
+    #[serde(default)]
+    pub only: BTreeMap<String, Range>,
 }
 
 /// A picture: of a histogram in several cases, or of a metric against a parameter.

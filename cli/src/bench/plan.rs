@@ -168,7 +168,8 @@ impl Plan {
         }
     }
 
-    /// All combinations of values that the parameters of `bar.each` have together in the cases of the bar.
+    /// All combinations of values that the parameters of `bar.each` have together in the cases of the bar, as far as
+    /// `bar.only` lets them through. There may be none left: the values can be another form's.
     pub fn combinations(&self, bar: &Bar, expression: &Expression) -> Vec<Values> {
         let cases: BTreeSet<&str> =
             expression.references().iter().map(|reference| &*reference.case).collect();
@@ -177,7 +178,10 @@ impl Plan {
             let values = bar.each.iter().map(|name| Some((name.clone(), point.values.get(name)?.clone())));
             // A case without one of these parameters takes part in each combination, but makes none.
             let Some(values) = values.collect::<Option<Values>>() else { continue };
-            if !combinations.contains(&values) {
+            let is_meant = bar.only.iter().all(|(name, range)| {
+                values.get(name).is_none_or(|value| range.values().contains(value))
+            });
+            if is_meant && !combinations.contains(&values) {
                 combinations.push(values);
             }
         }
@@ -237,8 +241,11 @@ impl Plan {
         for name in expression.names() {
             known("parameter in `each`", name, bar.each.iter().map(String::as_str))?;
         }
+        for name in bar.only.keys() {
+            known("parameter in `each`", name, bar.each.iter().map(String::as_str))?;
+        }
         let combinations = self.combinations(bar, &expression);
-        if combinations.is_empty() {
+        if combinations.is_empty() && bar.only.is_empty() {
             return Err(miette!("none of its cases has all the parameters {}", bar.each.join(", ")));
         }
         for bound in &combinations {

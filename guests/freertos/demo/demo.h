@@ -13,10 +13,12 @@ struct parameters {
     uint64_t burn_percent;
     uint64_t burn_period_us;
     uint64_t report_ms;
+    uint64_t begin_ms;
     uint64_t seed;
     bool forever;
     bool marks;
     uint64_t tick_us; /* not given: the longest that divides both periods, at most 1 ms */
+    TickType_t begin; /* `begin_ms` in ticks: what was due up to this tick is not measured */
 };
 extern struct parameters parameters;
 
@@ -24,6 +26,7 @@ extern struct parameters parameters;
 struct measurement {
     struct histogram delay;         /* from a period's deadline to the task's first instruction */
     struct histogram handler_delay; /* from a tick's deadline to the tick handler's first statement */
+    struct spread tick_period;      /* from one start of the tick handler to the next */
     uint64_t missed;                /* periods whose job began after the next deadline */
     uint64_t tick_interrupts;
     uint64_t last_tick;             /* `time` at the start of the last of their handlers */

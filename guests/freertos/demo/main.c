@@ -26,6 +26,7 @@ static void read_parameters(void)
     p->burn_percent = arg_number("burn_percent", 30, 0, 100);
     p->burn_period_us = arg_number("burn_period_us", 500000, LEAST_TICK_US, 10000000);
     p->report_ms = arg_number("report_ms", 1000, 0, 1000000);
+    p->begin_ms = arg_number("begin_ms", 0, 0, 1000000);
     p->seed = arg_number("seed", 0, 0, UINT64_MAX);
     p->forever = arg_choice("end", ends) == 1;
     p->marks = arg_number("marks", 0, 0, 1) && sbi_probe(AINORI_EID);
@@ -35,6 +36,7 @@ static void read_parameters(void)
     if (p->tick_us < LEAST_TICK_US)
         fail("bootargs: period_us=%lu burn_period_us=%lu need a tick of %lu us; choose multiples of %d us", p->period_us,
              p->burn_period_us, p->tick_us, LEAST_TICK_US);
+    p->begin = p->begin_ms * 1000 / p->tick_us;
 }
 
 bool guest_main(void)
@@ -44,6 +46,7 @@ bool guest_main(void)
     print("FreeRTOS " tskKERNEL_VERSION_NUMBER ": %lu periods of %lu us, burner %lu %% of %lu us\n", parameters.periods,
           parameters.period_us, parameters.burn_percent, parameters.burn_period_us);
     port_set_tick_period(us_to_ticks(parameters.tick_us));
+    measurement.tick_period.nominal = us_to_ticks(parameters.tick_us);
     periodic_create();
     reporter_create();
     burner_create();
@@ -53,8 +56,10 @@ bool guest_main(void)
 
 void tick_taken(uint64_t deadline, uint64_t now)
 {
-    if (measurement.over)
+    if (measurement.over || deadline <= port_tick_deadline(parameters.begin))
         return;
+    if (measurement.tick_interrupts > 0)
+        spread_add(&measurement.tick_period, now - measurement.last_tick);
     histogram_add(&measurement.handler_delay, now - deadline);
     measurement.tick_interrupts++;
     measurement.last_tick = now;

@@ -11,15 +11,15 @@ static StackType_t stack[512];
 static StaticTask_t task;
 static struct progress progress;
 
-/* Notes one job. `delay` and `period` in ticks of `time`. */
-static void record(uint64_t delay, uint64_t period)
+/* Notes one job, which was due at the tick `release`, `delay` ticks of `time` ago. */
+static void record(TickType_t release, uint64_t delay)
 {
-    bool is_late = delay > period;
+    bool is_late = delay > us_to_ticks(parameters.period_us);
     progress.periods++;
     progress.missed += is_late;
     if (delay > progress.worst)
         progress.worst = delay;
-    if (measurement.over)
+    if (measurement.over || release <= parameters.begin)
         return;
     histogram_add(&measurement.delay, delay);
     measurement.missed += is_late;
@@ -31,7 +31,6 @@ static void record(uint64_t delay, uint64_t period)
 static void run(void *unused)
 {
     (void)unused;
-    uint64_t period = us_to_ticks(parameters.period_us);
     uint64_t periods_per_report = parameters.report_ms * 1000 / parameters.period_us;
     TickType_t release = 0;
     for (;;) {
@@ -40,7 +39,7 @@ static void run(void *unused)
         uint64_t delay = read_time() - port_tick_deadline(release);
         if (parameters.marks)
             sbi_call(AINORI_EID, AINORI_MARK, MARK_JOB, 0, 0);
-        record(delay, period);
+        record(release, delay);
         /* Right after a job the reporter has nearly a whole period for its line: even where the SBI prints with interrupts off,
          * the next job is not late for it. */
         if (periods_per_report != 0 && progress.periods % periods_per_report == 0)

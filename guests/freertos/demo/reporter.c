@@ -13,7 +13,7 @@ static bool print_result(void)
 {
     const struct measurement *m = &measurement;
     /* How many ticks were due, by the clock that runs free: one without an interrupt of its own is lost. */
-    uint64_t ticks = (m->last_tick - port_tick_deadline(0)) / us_to_ticks(parameters.tick_us);
+    uint64_t ticks = (m->last_tick - port_tick_deadline(parameters.begin)) / us_to_ticks(parameters.tick_us);
     uint64_t lost = ticks - m->tick_interrupts;
     bool ok = m->missed == 0 && lost == 0;
     print("@result {\"job\":\"freertos\",\"period_us\":%lu,\"burn_percent\":%lu,\"periods\":%lu,\"missed\":%lu,\"ticks\":%lu,"
@@ -21,9 +21,12 @@ static bool print_result(void)
     histogram_print_summary(&m->delay);
     print(",\"handler_delay_ns\":");
     histogram_print_summary(&m->handler_delay);
+    print(",\"tick_period_ns\":");
+    spread_print_summary(&m->tick_period);
     print(",\"ok\":%s}\n", ok ? "true" : "false");
     histogram_print_buckets(&m->delay, "freertos", "delay_ns");
     histogram_print_buckets(&m->handler_delay, "freertos", "handler_delay_ns");
+    spread_print_buckets(&m->tick_period, "freertos", "tick_period_ns");
     return ok;
 }
 

@@ -1,5 +1,6 @@
 use super::*;
-use crate::bench::fixture::Fixture;
+use crate::bench::{chart, fixture::Fixture};
+use std::{fs, io::ErrorKind, process::Command};
 
 #[test]
 fn the_report_is_one_file_with_all_figures() {
@@ -24,4 +25,48 @@ fn the_report_is_one_file_with_all_figures() {
     for foreign in ["src=", "href=", "<script", "@import"] {
         assert!(!page.contains(foreign), "{foreign} would need something from outside");
     }
+}
+
+/// What the page is after the browser has read it. `None` if there is no browser.
+fn opened(page: &std::path::Path, profile: &std::path::Path) -> Option<String> {
+    for browser in ["chromium", "chromium-browser", "google-chrome"] {
+        let output = Command::new("timeout")
+            .args(["60", browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
+            .arg(format!("--user-data-dir={}", profile.display()))
+            .arg(format!("file://{}", page.display()))
+            .output();
+        match output {
+            Ok(output) if output.status.success() => return Some(String::from_utf8(output.stdout).unwrap()),
+            Ok(output) if output.status.code() == Some(127) => {} // not installed, says `timeout`
+            Ok(output) => panic!("{browser}: {}", String::from_utf8_lossy(&output.stderr)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => panic!("{browser}: {error}"),
+        }
+    }
+    None
+}
+
+#[test]
+fn a_browser_opens_the_report_without_a_server() {
+    let fixture = Fixture::new();
+    let plan = fixture.plan(Form::Short);
+    let results = fixture.results(&plan, 1.0);
+    let charts: Vec<String> = plan
+        .experiment
+        .charts
+        .iter()
+        .filter_map(|chart| chart::svg(chart, &plan, &results.cases).unwrap())
+        .collect();
+    assert_eq!(charts.len(), 2);
+    let page = fixture.folder.path().join("report.html");
+    // The script is the test's: it tells what the browser has laid out.
+    let probe = "<script>document.title = [...document.querySelectorAll('svg, table')].map(part => \
+                 `${part.tagName}:${part.getBoundingClientRect().height > 50}`).join(' ')</script></body>";
+    fs::write(&page, report(&results, &charts).replace("</body>", probe)).unwrap();
+    let Some(seen) = opened(&page, &fixture.folder.path().join("profile")) else {
+        eprintln!("skipped: no Chromium or Chrome is installed");
+        return;
+    };
+    let wanted = "<title>TABLE:true svg:true svg:true TABLE:true TABLE:true</title>";
+    assert!(seen.contains(wanted), "{}", &seen[..seen.find("</title>").unwrap_or(0)]);
 }

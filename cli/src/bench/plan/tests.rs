@@ -41,6 +41,20 @@ fn only_the_cases_that_are_asked_for_are_run() {
 }
 
 #[test]
+fn a_bar_can_be_for_some_values_only() {
+    let bars = |only: &str, form| {
+        let text = changed("each = [\"f\"]", &format!("each = [\"f\"]\nonly = {{ f = {only} }}"));
+        let fixture = Fixture::new();
+        let plan = Plan::new(fixture.experiment(&text).unwrap(), form, &[]).unwrap();
+        let bar = &plan.experiment.bars[0];
+        plan.combinations(bar, &Expression::parse(&bar.value).unwrap()).len()
+    };
+    assert_eq!(bars("[50, 90]", Form::Full), 2);
+    assert_eq!(bars("[50, 90]", Form::Short), 1);
+    assert_eq!(bars("90", Form::Short), 0, "that value is the full form's");
+}
+
+#[test]
 fn what_refers_to_nothing_is_refused_before_anything_runs() {
     for (from, to, message) in [
         ("{native.rate}", "{nativ.rate}", "there is no case for {nativ.rate}"),
@@ -48,6 +62,7 @@ fn what_refers_to_nothing_is_refused_before_anything_runs() {
         ("{lhp[policy=spumone].rate}", "{lhp.rate}", "{lhp.rate} could be any of 2 cases"),
         ("each = [\"f\"]", "each = []", "could be any of 2 cases"),
         ("each = [\"f\"]", "each = [\"g\"]", "none of its cases has all the parameters g"),
+        ("each = [\"f\"]", "each = [\"f\"]\nonly = { g = 1 }", "there is no parameter in `each` \"g\""),
         ("rate * (1 - f/100)", "rate * (1 - g/100)", "there is no metric or parameter \"g\""),
         ("metrics = [\"rate\"]", "metrics = [\"speed\"]", "there is no metric \"speed\""),
         ("at_least = 0.5", "", "it needs either `at_most` or `at_least`"),
