@@ -178,9 +178,10 @@ impl Plan {
             let values = bar.each.iter().map(|name| Some((name.clone(), point.values.get(name)?.clone())));
             // A case without one of these parameters takes part in each combination, but makes none.
             let Some(values) = values.collect::<Option<Values>>() else { continue };
-            let is_meant = bar.only.iter().all(|(name, range)| {
-                values.get(name).is_none_or(|value| range.values().contains(value))
-            });
+            let is_meant = bar
+                .only
+                .iter()
+                .all(|(name, range)| values.get(name).is_none_or(|value| range.values().contains(value)));
             if is_meant && !combinations.contains(&values) {
                 combinations.push(values);
             }
