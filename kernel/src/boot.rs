@@ -1,7 +1,8 @@
 //! From the firmware to the first guest: learns the board, places the guests, starts the other harts.
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use ainori_handover::Shield;
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::blob;
 use ainori_manifest::config::{self, GUEST_MEMORY_BASE, MAX_GUESTS, MAX_HARTS, System};
@@ -172,7 +173,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
         source_owner: source_owner.into_boxed_slice(),
         awaited_guests: AtomicU32::new(system.guests.iter().filter(|guest| !guest.background).count() as u32),
         finishing: AtomicBool::new(false),
-        shields: (0..MAX_HARTS).map(|_| AtomicU8::new(IDLE)).collect(),
+        shields: (0..MAX_HARTS).map(|_| Shield::new(IDLE)).collect(),
         ended: AtomicU32::new(0),
         turn: AtomicU32::new(0),
         board,

@@ -4,6 +4,7 @@
 //! twice without harm, and it follows the vCPU: a core that finds it gone passes the message on to its new owner.
 use core::sync::atomic::Ordering;
 
+use ainori_handover::Fence;
 use ainori_mailbox::Delivery;
 use ainori_sched::{Occasion, VcpuId};
 use ainori_trace::{Event, Line};
@@ -11,7 +12,7 @@ use ainori_trace::{Event, Line};
 use super::Cpu;
 use crate::arch::csr::virtual_interrupt;
 use crate::arch::{fence, world};
-use crate::guest::vcpu::{Fence, Hold, Requests, hsm};
+use crate::guest::vcpu::{Hold, Requests, hsm};
 
 /// The item that stands for the machine rather than for a vCPU: the console, or the end of the run.
 pub const MACHINE: u32 = 63;
@@ -37,7 +38,10 @@ impl Cpu {
 
     /// Something is wanted of a vCPU that lies. Whoever takes it will see what; the question is only whether it is taken now.
     fn serve_lying(&mut self, id: VcpuId, what: Requests) {
-        if what.contains(Requests::STOP) {
+        if what.contains(Requests::FENCE) {
+            // It doesn't run, and will see what is recorded before it does.
+            self.answer_fences(id);
+        } else if what.contains(Requests::STOP) {
             self.take(id);
         } else if self.scheduler.policy().fetches(Occasion::Interrupt) {
             self.invite(id);
@@ -162,11 +166,8 @@ impl Cpu {
     /// Answers those who wait for fences of a vCPU. That it doesn't run at this moment is all they need to know: what is
     /// recorded is carried out before it does ([`Self::carry_out_fences`]).
     fn answer_fences(&mut self, id: VcpuId) {
-        let mut waiting = self.machine.vcpu(id).fences.take_waiting();
-        while waiting != 0 {
-            let waiter = VcpuId(waiting.trailing_zeros() as u8);
-            waiting &= waiting - 1;
-            if self.machine.vcpu(waiter).fences_awaited.fetch_sub(1, Ordering::AcqRel) == 1 {
+        for waiter in self.machine.vcpu(id).fences.take_waiting() {
+            if self.machine.vcpu(waiter).fences_awaited.answer() {
                 self.ask(waiter, Requests::FENCED);
             }
         }

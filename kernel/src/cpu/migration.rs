@@ -9,7 +9,7 @@
 //! |---|---|
 //! | running, suspended or asleep on a core | in that core's table of residents and in its scheduler |
 //! | laid down | in its berth (`Vcpu::take`), in no scheduler |
-use core::sync::atomic::{Ordering, fence};
+use core::sync::atomic::Ordering;
 
 use ainori_sched::{Occasion, Policy, State, VcpuId};
 use ainori_trace::Event;
@@ -36,7 +36,11 @@ impl Cpu {
                 continue;
             }
             self.lay_down(id, self.id);
-            if self.scheduler.policy().fetches(Occasion::Preempted) {
+            // Who has asked for it just before has found this core busy, and kept quiet.
+            let asked_for = self.machine.vcpu(id).has_requests();
+            if self.scheduler.policy().fetches(Occasion::Preempted)
+                || asked_for && self.scheduler.policy().fetches(Occasion::Interrupt)
+            {
                 self.invite(id);
             } else if self.scheduler.policy().fetches(Occasion::Unattended) {
                 self.unattended_due = now + Policy::PATIENCE_US * self.machine.board.timebase_hz / 1_000_000;
@@ -112,7 +116,7 @@ impl Cpu {
 
     /// Would a vCPU get its turns on this core?
     pub(super) fn accepts(&self, id: VcpuId, core: u32) -> bool {
-        let shield = self.machine.shields[core as usize].load(Ordering::Relaxed);
+        let shield = self.machine.shields[core as usize].level();
         shield == IDLE || shield <= self.scheduler.policy().level(self.machine.vcpu(id).class)
     }
 
@@ -154,17 +158,17 @@ impl Cpu {
         if before == shield {
             return;
         }
-        self.published_shield.store(shield, Ordering::Release);
         // An idle core hides nothing, so as a number it is the lowest.
         if before != IDLE && (shield == IDLE || shield < before) {
+            self.published_shield.lower(shield);
             self.catch_up();
+        } else {
+            self.published_shield.raise(shield);
         }
     }
 
     #[inline(never)]
     fn catch_up(&mut self) {
-        // Whoever asks writes its request and then reads the shield; here it is the other way round.
-        fence(Ordering::SeqCst);
         self.unattended_due = u64::MAX;
         for id in self.scheduler.owned() {
             if self.machine.vcpu(id).has_requests() {
@@ -207,7 +211,7 @@ impl Cpu {
     }
 
     fn is_idle(&self, core: u32) -> bool {
-        self.machine.shields[core as usize].load(Ordering::Relaxed) == IDLE
+        self.machine.shields[core as usize].level() == IDLE
     }
 
     /// vCPUs that were laid down here have been left alone for long enough: those that sleep need someone who watches their

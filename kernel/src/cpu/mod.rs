@@ -11,8 +11,9 @@ mod trace;
 
 use alloc::boxed::Box;
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32};
+use core::sync::atomic::{AtomicBool, AtomicU32};
 
+use ainori_handover::Shield;
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::config::MAX_HARTS;
 use ainori_sched::{Scheduler, VcpuId, VcpuSet};
@@ -61,7 +62,7 @@ pub struct Machine {
     /// The run is over: every core comes to an end.
     pub finishing: AtomicBool,
     /// Per core: the level below which messages must not disturb what it runs, or [`migration::IDLE`].
-    pub shields: Box<[AtomicU8]>,
+    pub shields: Box<[Shield]>,
     /// Cores that have come to an end, and whose turn it is to report.
     pub ended: AtomicU32,
     /// Core whose turn it is to report.
@@ -123,7 +124,7 @@ pub struct Cpu {
     unattended_due: u64,
     /// What others know of it (see [`Machine::shields`]).
     shield: u8,
-    published_shield: &'static AtomicU8,
+    published_shield: &'static Shield,
     /// Some vCPU woke since the last decision of the scheduler.
     woken: bool,
     /// The policy confines vCPUs, or puts preemptions off: then some of its checks are due on the way to each guest.

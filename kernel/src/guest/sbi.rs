@@ -2,10 +2,11 @@
 //! BASE, TIME, IPI, RFENCE, HSM, SRST and DBCN, and one of the hypervisor's own that no guest has to use.
 use core::sync::atomic::Ordering;
 
+use ainori_handover::{Fence, Recorded};
 use ainori_sched::VcpuId;
 use ainori_trace::Event;
 
-use super::vcpu::{Fence, Hold, Recorded, Requests, hsm};
+use super::vcpu::{Hold, Requests, hsm};
 use super::{Guest, mmio};
 use crate::arch::context::reg::{A0, A1};
 use crate::arch::csr::{time, virtual_interrupt};
@@ -146,8 +147,7 @@ fn remote_fence(cpu: &mut Cpu, call: &Call) -> Result {
     };
     let machine = cpu.machine;
     let awaited = &machine.vcpu(call.vcpu).fences_awaited;
-    // One of the count is the caller's own until all are asked, so that early answers don't end the wait.
-    awaited.store(1, Ordering::Relaxed);
+    awaited.begin();
     for_harts(call, |target| {
         if target == call.vcpu {
             match what {
@@ -156,13 +156,12 @@ fn remote_fence(cpu: &mut Cpu, call: &Call) -> Result {
             }
             return;
         }
-        awaited.fetch_add(1, Ordering::AcqRel);
-        match machine.vcpu(target).fences.record(what, call.vcpu) {
-            Recorded::ForLater => drop(awaited.fetch_sub(1, Ordering::AcqRel)),
+        match machine.vcpu(target).fences.record(what, call.vcpu, awaited) {
+            Recorded::ForLater => {}
             Recorded::Awaited => cpu.ask(target, Requests::FENCE),
         }
     })?;
-    if awaited.fetch_sub(1, Ordering::AcqRel) != 1 {
+    if !awaited.answer() {
         cpu.resident(call.vcpu).hold = Hold::Fences;
         cpu.rest(call.vcpu);
     }

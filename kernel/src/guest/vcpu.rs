@@ -1,9 +1,9 @@
 //! A vCPU: the part that anyone may touch, and the part that belongs to the core where it lives.
 use alloc::boxed::Box;
-use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use ainori_sched::{Class, Policy, VcpuId};
+use ainori_handover::{Answers, Berth, Fences, RequestWord};
+use ainori_sched::{Class, Policy};
 use bitflags::bitflags;
 
 use crate::arch::Context;
@@ -28,7 +28,7 @@ bitflags! {
         const STOP = 1 << 3;
         /// All fences that it asked for are done.
         const FENCED = 1 << 4;
-        /// Carry out the fences in its [`Fences`], and tell those who wait.
+        /// Carry out the fences in [`Vcpu::fences`], and tell those who wait.
         const FENCE = 1 << 5;
         /// Its home core has room for it again.
         const HOME = 1 << 6;
@@ -58,8 +58,10 @@ pub struct Vcpu {
     pub index: u32,
     /// What a policy may know of it.
     pub class: Class,
-    owner: AtomicU32,
-    requests: AtomicU32,
+    /// Where it lies, not running, for whichever core takes it first; and who owns it.
+    berth: Berth<Resident>,
+    /// Bits of [`Requests`].
+    requests: RequestWord,
     /// When an interrupt was last asked for, in ticks of `time`.
     asked_at: AtomicU64,
     /// Its state in SBI HSM.
@@ -70,10 +72,8 @@ pub struct Vcpu {
     pub start_opaque: AtomicU64,
     /// Fences that others want of it.
     pub fences: Fences,
-    /// Other vCPUs whose fences this one still waits for.
-    pub fences_awaited: AtomicU32,
-    /// Where it lies, not running, for whichever core takes it first; null while a core has it.
-    berth: AtomicPtr<Resident>,
+    /// Fences of others that this one still waits for.
+    pub fences_awaited: Answers,
     /// Since when it could run but doesn't, in ticks of `time`; 0 if it runs or sleeps.
     waiting_since: AtomicU64,
     /// The core that wants to run it ([`Requests::WANTED`]).
@@ -91,15 +91,14 @@ impl Vcpu {
             guest,
             index,
             class,
-            owner: AtomicU32::new(home),
-            requests: AtomicU32::new(0),
+            berth: Berth::new(home),
+            requests: RequestWord::new(),
             asked_at: AtomicU64::new(0),
             hsm: AtomicU32::new(hsm::STOPPED),
             start_address: AtomicU64::new(0),
             start_opaque: AtomicU64::new(0),
             fences: Fences::new(),
-            fences_awaited: AtomicU32::new(0),
-            berth: AtomicPtr::new(ptr::null_mut()),
+            fences_awaited: Answers::new(),
             waiting_since: AtomicU64::new(0),
             wanted_by: AtomicU32::new(0),
             home,
@@ -107,10 +106,10 @@ impl Vcpu {
         }
     }
 
-    /// The core that owns it now.
+    /// The core to ask for it ([`Berth::owner`]).
     #[inline]
     pub fn owner(&self) -> u32 {
-        self.owner.load(Ordering::Acquire)
+        self.berth.owner()
     }
 
     /// Tells others that it runs or sleeps (0), or since when it waits for a core.
@@ -131,31 +130,24 @@ impl Vcpu {
         self.cores >> core & 1 != 0
     }
 
-    /// Lays it down for others to take; `owner` is the core to ask for it. It is not running.
+    /// Lays it down for others to take; `owner` is the core to ask for it. It is not running. The caller then looks at its
+    /// requests, or has `owner` do so.
     #[inline]
     pub fn lay_down(&self, resident: Box<Resident>, owner: u32) {
-        self.owner.store(owner, Ordering::Relaxed);
-        self.berth.store(Box::into_raw(resident), Ordering::Release);
+        self.berth.lay_down(resident, owner);
     }
 
     /// True if it lies in its berth at this moment.
     #[inline]
     pub fn lies(&self) -> bool {
-        !self.berth.load(Ordering::Relaxed).is_null()
+        self.berth.lies()
     }
 
     /// Takes it for core `me`, if it lies and nobody was faster. The caller then looks at its requests: after this, whoever
     /// wants something of it either is seen there, or sees the new owner.
     #[inline]
     pub fn take(&self, me: u32) -> Option<Box<Resident>> {
-        let taken = self.berth.swap(ptr::null_mut(), Ordering::Acquire);
-        if taken.is_null() {
-            return None;
-        }
-        self.owner.store(me, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        // SAFETY: the pointer came from a box in `lay_down`, and the swap gives it to one taker only.
-        Some(unsafe { Box::from_raw(taken) })
+        self.berth.take(me)
     }
 
     /// When the interrupt that is asked for was asked for last.
@@ -164,115 +156,25 @@ impl Vcpu {
         self.asked_at.load(Ordering::Relaxed)
     }
 
-    /// Notes what is wanted; the caller then tells the owner.
+    /// Notes what is wanted; the caller then looks who owns the vCPU, and tells that core.
     #[inline]
     pub fn request(&self, what: Requests) {
         if what.intersects(Requests::SOFTWARE.union(Requests::EXTERNAL)) {
             self.asked_at.store(time(), Ordering::Relaxed);
         }
-        self.requests.fetch_or(what.bits(), Ordering::Release);
-        // Then the caller looks who owns the vCPU; see `take`.
-        fence(Ordering::SeqCst);
+        self.requests.request(what.bits());
     }
 
     /// Is anything wanted?
     #[inline]
     pub fn has_requests(&self) -> bool {
-        self.requests.load(Ordering::Relaxed) != 0
+        self.requests.any()
     }
 
     /// Takes what is wanted.
     #[inline]
     pub fn take_requests(&self) -> Requests {
-        Requests::from_bits_truncate(self.requests.swap(0, Ordering::Acquire))
-    }
-}
-
-/// Remote fences of one vCPU (SBI RFENCE).
-///
-/// A fence for a vCPU that isn't running need not be carried out now, only before it runs again: so it is recorded
-/// here and its sender goes on. Only for a running one the sender has to wait. Which of both holds is settled as in Dekker's
-/// algorithm: the sender records first and then looks whether the vCPU is present; the owner declares it present
-/// first and then looks what is recorded. At least one of them sees the other.
-pub struct Fences {
-    present: AtomicBool,
-    /// Bits of [`Fence`]. That some translations are out of date is recorded as "all are": it costs a vCPU
-    /// refills, never correctness, and takes one bit however many fences come.
-    recorded: AtomicU32,
-    /// vCPUs that wait.
-    waiting: AtomicU64,
-}
-
-bitflags! {
-    /// What a fence is about.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct Fence: u32 {
-        /// Fetched instructions (FENCE.I).
-        const INSTRUCTIONS = 1 << 0;
-        /// Address translations (SFENCE.VMA).
-        const TRANSLATIONS = 1 << 1;
-    }
-}
-
-/// Whether a fence's sender has to wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
-    /// The vCPU isn't running: it will see the fence before it runs.
-    ForLater,
-    /// The vCPU is running: its owner must be told, and will answer.
-    Awaited,
-}
-
-impl Fences {
-    const fn new() -> Self {
-        Self { present: AtomicBool::new(false), recorded: AtomicU32::new(0), waiting: AtomicU64::new(0) }
-    }
-
-    /// Records a fence that `sender` wants.
-    pub fn record(&self, what: Fence, sender: VcpuId) -> Recorded {
-        self.recorded.fetch_or(what.bits(), Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        if !self.present.load(Ordering::Relaxed) {
-            return Recorded::ForLater;
-        }
-        self.waiting.fetch_or(1 << sender.0, Ordering::Release);
-        Recorded::Awaited
-    }
-
-    /// The vCPU comes from another core: whatever this one has cached of its translations may be out of date.
-    pub fn distrust_caches(&self) {
-        self.recorded.fetch_or(Fence::all().bits(), Ordering::Relaxed);
-    }
-
-    /// The vCPU is about to run on this core. Then [`Self::take`] tells what to do first.
-    #[inline]
-    pub fn arrive(&self) {
-        self.present.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-    }
-
-    /// The vCPU doesn't run any more. Whoever waits has to be answered after this ([`Self::take_waiting`]).
-    #[inline]
-    pub fn depart(&self) {
-        self.present.store(false, Ordering::Release);
-    }
-
-    /// What has been recorded.
-    #[inline]
-    pub fn take(&self) -> Fence {
-        // Mostly there is nothing, and a load is cheaper than a swap.
-        let bits = if self.recorded.load(Ordering::Relaxed) == 0 {
-            0
-        } else {
-            self.recorded.swap(0, Ordering::Acquire)
-        };
-        Fence::from_bits_truncate(bits)
-    }
-
-    /// The vCPUs that wait, as a bit set; they must now be answered.
-    #[inline]
-    pub fn take_waiting(&self) -> u64 {
-        if self.waiting.load(Ordering::Relaxed) == 0 { 0 } else { self.waiting.swap(0, Ordering::AcqRel) }
+        Requests::from_bits_truncate(self.requests.take())
     }
 }
 
@@ -320,6 +222,10 @@ pub struct Resident {
     /// Counters.
     pub counters: VcpuCounters,
 }
+
+// SAFETY: `context.cpu` is all that could not be sent. Nobody follows it but the trap entry, while the vCPU runs, and the core
+// that runs it has put itself there (`Cpu::enter_vcpu`).
+unsafe impl Send for Resident {}
 
 impl Resident {
     /// A stopped vCPU. Allocates: only at boot.
