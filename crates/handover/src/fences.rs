@@ -1,0 +1,144 @@
+//! Remote fences (SBI RFENCE): what others want of a vCPU's caches, and who waits for it.
+use ainori_sched::{VcpuId, VcpuSet};
+use bitflags::bitflags;
+
+use crate::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+
+bitflags! {
+    /// What a fence is about.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Fence: u32 {
+        /// Fetched instructions (FENCE.I).
+        const INSTRUCTIONS = 1 << 0;
+        /// Address translations (SFENCE.VMA).
+        const TRANSLATIONS = 1 << 1;
+    }
+}
+
+/// Whether a fence's sender has to wait.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// The vCPU isn't running: it will see the fence before it runs.
+    ForLater,
+    /// The vCPU is running: its owner must be told, and will answer.
+    Awaited,
+}
+
+/// Remote fences of one vCPU.
+///
+/// A fence for a vCPU that isn't running need not be carried out now, only before it runs again: so it is recorded
+/// here and its sender goes on. Only for a running one the sender has to wait, until its core answers: out of the guest, with the
+/// fence to carry out before it goes on.
+pub struct Fences {
+    present: AtomicBool,
+    /// Bits of [`Fence`]. That some translations are out of date is recorded as "all are": it costs a vCPU
+    /// refills, never correctness, and takes one bit however many fences come.
+    recorded: AtomicU32,
+    /// The vCPUs that wait, as a [`VcpuSet`].
+    waiting: AtomicU64,
+}
+
+impl Fences {
+    /// Those of a vCPU that isn't running.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { present: AtomicBool::new(false), recorded: AtomicU32::new(0), waiting: AtomicU64::new(0) }
+    }
+
+    /// Records a fence that `sender` wants. What the sender wrote before is visible to the vCPU after the fence.
+    ///
+    /// If it is [`Recorded::Awaited`], one more of the sender's `answers` is due.
+    pub fn record(&self, what: Fence, sender: VcpuId, answers: &Answers) -> Recorded {
+        self.recorded.fetch_or(what.bits(), Ordering::Release);
+        fence(Ordering::SeqCst);
+        // Acquire: the sender goes on only after what the vCPU did before it departed.
+        if !self.present.load(Ordering::Acquire) {
+            return Recorded::ForLater;
+        }
+        answers.expect_one();
+        self.waiting.fetch_or(VcpuSet::from_iter([sender]).bits(), Ordering::Release);
+        Recorded::Awaited
+    }
+
+    /// The vCPU comes from another core: whatever this one has cached of its memory may be out of date. Called by its
+    /// owner.
+    pub fn distrust_caches(&self) {
+        self.recorded.fetch_or(Fence::all().bits(), Ordering::Relaxed);
+    }
+
+    /// The vCPU is about to run on this core. Then [`Self::take`] tells what to do first.
+    #[inline]
+    pub fn arrive(&self) {
+        self.present.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// The vCPU doesn't run any more. Who has found it present still waits to be answered ([`Self::take_waiting`]).
+    #[inline]
+    pub fn depart(&self) {
+        self.present.store(false, Ordering::Release);
+    }
+
+    /// Takes what has been recorded. Called whenever the vCPU is about to be entered.
+    #[inline]
+    pub fn take(&self) -> Fence {
+        // Mostly there is nothing, and a load is cheaper than a swap.
+        let bits = if self.recorded.load(Ordering::Relaxed) == 0 {
+            0
+        } else {
+            self.recorded.swap(0, Ordering::Acquire)
+        };
+        Fence::from_bits_truncate(bits)
+    }
+
+    /// Takes the vCPUs that wait; they must now be [answered](Answers::answer).
+    ///
+    /// Called by a core that knows that the vCPU isn't in its guest at this moment, because it has it, or has found it
+    /// [lying](crate::Berth::lies): what is recorded will be taken before it is.
+    #[inline]
+    pub fn take_waiting(&self) -> VcpuSet {
+        let bits = if self.waiting.load(Ordering::Relaxed) == 0 {
+            0
+        } else {
+            self.waiting.swap(0, Ordering::Acquire)
+        };
+        VcpuSet::from_bits(bits)
+    }
+}
+
+impl Default for Fences {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// How many answers to its fences a vCPU still waits for.
+///
+/// While it asks, one of the count is its own, so that early answers don't end the wait before all are asked.
+#[derive(Default)]
+pub struct Answers(AtomicU32);
+
+impl Answers {
+    /// No answer is awaited.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// The vCPU begins to ask. It ends with an [answer](Self::answer) to itself.
+    pub fn begin(&self) {
+        self.0.store(1, Ordering::Relaxed);
+    }
+
+    /// It is about to ask one more vCPU.
+    pub(crate) fn expect_one(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One answer. True if it was the last: then all fences are done, and whoever has found out lets the vCPU go on.
+    #[must_use]
+    pub fn answer(&self) -> bool {
+        self.0.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+}

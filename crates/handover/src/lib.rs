@@ -1,0 +1,49 @@
+//! What cores share of a vCPU: words that let it move from core to core while others want something of it.
+//!
+//! # The parts
+//! - A vCPU that no core has lies in its [`Berth`], and whichever core takes it first has it.
+//! - What others want of it stands in its [`RequestWord`], and moves with it.
+//! - A [`Shield`] per core says what that core must not be disturbed for.
+//! - [`Fences`] are the remote fences that others want of it, and [`Answers`] those that it waits for itself.
+//!
+//! # The rule
+//! Whoever wants something of a vCPU looks where it is, in order to tell the right core, or none if that would be a
+//! disturbance. Meanwhile the vCPU moves. That nothing is lost then rests on one rule, Dekker's: each side writes, then
+//! executes a full fence, and only then reads what the other one writes. At least one of the two sees the other.
+//!
+//! | who | writes | then reads | method that ends with the fence |
+//! |---|---|---|---|
+//! | an asker | the request | owner, berth, the owner's shield | [`RequestWord::request`] |
+//! | a core that takes the vCPU | its owner | the requests | [`Berth::take`] |
+//! | a core that lays it down | its berth | the requests | [`Berth::lay_down`] |
+//! | a core that lowers its shield | its shield | the requests of its vCPUs | [`Shield::lower`] |
+//! | the sender of a fence | the fence | whether the vCPU is present | within [`Fences::record`] |
+//! | a core that enters the vCPU | that it is present | the fences | [`Fences::arrive`] |
+//!
+//! The reads are the callers'. So an asker who tells a core that has no longer the vCPU, or who finds it lying or shielded and
+//! keeps quiet, need not be afraid: the core that takes it, lays it down or lowers its shield sees the request.
+//!
+//! # How it is checked
+//! `loom` tries out every interleaving and every order that the memory model allows; `src/model.rs` says which
+//! mistakes it was seen to find:
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-handover --release`
+#![cfg_attr(not(any(test, loom)), no_std)]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+mod atomic;
+mod berth;
+mod fences;
+#[cfg(all(test, loom))]
+mod model;
+mod requests;
+mod shield;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+pub use berth::Berth;
+pub use fences::{Answers, Fence, Fences, Recorded};
+pub use requests::RequestWord;
+pub use shield::Shield;

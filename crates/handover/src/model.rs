@@ -1,0 +1,40 @@
+//! Every interleaving of a few cores, under loom's weak memory.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-handover --release`
+//!
+//! The cores follow the rules of the kernel (`kernel/src/cpu/mail.rs` and `migration.rs`), less what only decides *where* a vCPU goes.
+//! What only the owner of a vCPU touches is a [`Plain`], whose unordered accesses loom reports.
+
+mod fences;
+mod moving;
+mod shield;
+
+use loom::cell::UnsafeCell;
+
+/// Plain memory. The accesses do nothing but tell loom, which fails if two aren't ordered and one is a write.
+struct Plain(UnsafeCell<()>);
+
+// SAFETY: its contents are never reached, so there is nothing to race for.
+#[allow(unsafe_code)]
+unsafe impl Sync for Plain {}
+
+impl Plain {
+    fn new() -> Self {
+        Self(UnsafeCell::new(()))
+    }
+
+    fn read(&self) {
+        self.0.with(|_| ());
+    }
+
+    fn write(&self) {
+        self.0.with_mut(|_| ());
+    }
+}
+
+/// As [`loom::model`], but with at most this many switches that no core has asked for, where all are too many to try.
+fn model_with_switches(most: usize, test: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(most);
+    builder.check(test);
+}

@@ -1,0 +1,213 @@
+//! Remote fences of a vCPU that comes and goes.
+//!
+//! A sender changes a translation, has it fenced, and uses the old page for something else. The vCPU has the old translation
+//! cached, and must not use it after that. Loom reports it if a use of the page isn't ordered before its reuse.
+
+use ainori_sched::VcpuId;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::thread;
+
+use super::{Plain, model_with_switches};
+use crate::{Answers, Berth, Fence, Fences, Recorded, RequestWord};
+
+/// What cores share: the vCPU that is fenced, and those that send.
+struct Machine {
+    fences: Fences,
+    berth: Berth<Core>,
+    requests: RequestWord,
+    senders: Vec<Sender>,
+    /// Is there a message for the vCPU's core?
+    mail: AtomicU32,
+}
+
+/// A vCPU that sends a fence for one page.
+struct Sender {
+    /// Where the page is: the old place (0) or the new one.
+    table: AtomicU32,
+    old_page: Plain,
+    answers: Answers,
+    /// "All fences are done".
+    done: RequestWord,
+}
+
+impl Machine {
+    fn new(senders: usize) -> Arc<Self> {
+        let sender = || Sender {
+            table: AtomicU32::new(0),
+            old_page: Plain::new(),
+            answers: Answers::new(),
+            done: RequestWord::new(),
+        };
+        let machine = Self {
+            fences: Fences::new(),
+            berth: Berth::new(0),
+            requests: RequestWord::new(),
+            senders: (0..senders).map(|_| sender()).collect(),
+            mail: AtomicU32::new(0),
+        };
+        Arc::new(machine)
+    }
+
+    /// What a sender does until it goes on, or waits (false).
+    fn send(&self, number: usize) -> bool {
+        let sender = &self.senders[number];
+        sender.table.store(1, Ordering::Relaxed);
+        sender.answers.begin();
+        match self.fences.record(Fence::TRANSLATIONS, VcpuId(number as u8), &sender.answers) {
+            Recorded::ForLater => {}
+            Recorded::Awaited => {
+                self.requests.request(1);
+                if self.berth.lies() {
+                    self.answer();
+                } else {
+                    self.mail.fetch_or(1, Ordering::Release);
+                }
+            }
+        }
+        let done = sender.answers.answer() || sender.done.take() != 0;
+        if done {
+            sender.old_page.write();
+        }
+        done
+    }
+
+    /// Answers those who wait. The vCPU isn't in its guest.
+    fn answer(&self) {
+        for VcpuId(number) in self.fences.take_waiting() {
+            let sender = &self.senders[usize::from(number)];
+            if sender.answers.answer() {
+                sender.done.request(1);
+            }
+        }
+    }
+
+    fn read_mail(&self) {
+        if self.mail.swap(0, Ordering::Acquire) != 0 {
+            self.answer();
+        }
+    }
+}
+
+/// The core that the vCPU is on: which translations it has cached, per sender.
+struct Core {
+    cached: Vec<Option<u32>>,
+}
+
+impl Core {
+    /// It ran before any of the senders did anything.
+    fn new(machine: &Machine) -> Self {
+        Self { cached: vec![Some(0); machine.senders.len()] }
+    }
+
+    /// The way into the guest, and a use of each page.
+    fn enter(&mut self, machine: &Machine) {
+        if machine.fences.take().contains(Fence::TRANSLATIONS) {
+            self.cached.fill(None);
+        }
+        for (sender, cached) in machine.senders.iter().zip(&mut self.cached) {
+            let place = *cached.get_or_insert_with(|| sender.table.load(Ordering::Relaxed));
+            if place == 0 {
+                sender.old_page.read();
+            }
+        }
+    }
+
+    fn run(&mut self, machine: &Machine) {
+        machine.fences.arrive();
+        self.enter(machine);
+    }
+}
+
+/// The vCPU runs, is interrupted, goes on, departs, and runs again.
+fn send_while_running(senders: usize) {
+    let machine = Machine::new(senders);
+    let mut core = Core::new(&machine);
+    let sending: Vec<_> = (0..senders)
+        .map(|number| {
+            let machine = machine.clone();
+            thread::spawn(move || machine.send(number))
+        })
+        .collect();
+    core.run(&machine);
+    machine.read_mail();
+    core.enter(&machine);
+    machine.fences.depart();
+    machine.read_mail();
+    core.run(&machine);
+    let went_on: Vec<_> = sending.into_iter().map(|sender| sender.join().unwrap()).collect();
+    // The messages that are left.
+    machine.read_mail();
+    core.enter(&machine);
+    for (sender, went_on) in machine.senders.iter().zip(went_on) {
+        assert!(went_on || sender.done.take() != 0, "a sender waits for ever");
+        sender.old_page.write();
+    }
+    assert!(core.cached.iter().all(|place| *place == Some(1)), "a fence was lost: {:?}", core.cached);
+}
+
+/// Fails for each of these changes in `fences.rs`:
+/// - no fence in `record` or in `arrive`: the sender finds the vCPU gone, which comes and runs with the old translation;
+/// - `record` that looks for the vCPU before it records: the same;
+/// - `record` that reads `present` relaxed, or `depart` relaxed: the page is reused while the vCPU's last use of it isn't over;
+/// - the `Release` of `record`'s first write, or the `Acquire` of `take`, relaxed: the vCPU carries the fence out, and then caches the
+///   old translation once more.
+#[test]
+fn a_fenced_page_is_not_used_again() {
+    loom::model(|| send_while_running(1));
+}
+
+/// Fails as well if `answer` is relaxed: the one who was answered first doesn't know what the vCPU has done before it answered.
+#[test]
+fn two_senders_are_answered() {
+    model_with_switches(3, || send_while_running(2));
+}
+
+/// A vCPU departs and is laid down, and another core takes it and runs it: a sender that finds it lying answers itself.
+///
+/// Fails if `Berth::lies` reads relaxed: the page is reused while the vCPU's last use of it isn't over.
+#[test]
+fn a_sender_that_finds_it_lying_goes_on() {
+    loom::model(|| {
+        let machine = Machine::new(1);
+        let sender = thread::spawn({
+            let machine = machine.clone();
+            move || machine.send(0)
+        });
+        let other = thread::spawn({
+            let machine = machine.clone();
+            move || {
+                let mut core = machine.berth.take(1)?;
+                core.run(&machine);
+                Some(core)
+            }
+        });
+        let mut core = Core::new(&machine);
+        core.run(&machine);
+        machine.fences.depart();
+        machine.berth.lay_down(Box::new(core), 0);
+        let went_on = sender.join().unwrap();
+        let core = other.join().unwrap().or_else(|| machine.berth.take(0));
+        // The messages that are left.
+        machine.read_mail();
+        core.expect("somebody has it").enter(&machine);
+        assert!(went_on || machine.senders[0].done.take() != 0, "the sender waits for ever");
+    });
+}
+
+/// The one that waits is woken once, whoever answers last.
+#[test]
+fn one_answer_is_the_last() {
+    loom::model(|| {
+        let answers = Arc::new(Answers::new());
+        answers.begin();
+        let answering = [0, 1].map(|_| {
+            answers.expect_one();
+            let answers = answers.clone();
+            thread::spawn(move || answers.answer())
+        });
+        let own = answers.answer();
+        let last = answering.map(|thread| thread.join().unwrap());
+        assert_eq!([own, last[0], last[1]].iter().filter(|last| **last).count(), 1);
+    });
+}

@@ -1,0 +1,188 @@
+//! What one thread can see of it, as documentation. What several see is in `model.rs`.
+
+use std::sync::Arc;
+
+use ainori_sched::{VcpuId, VcpuSet};
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn a_vcpu_that_lies_is_taken_once() {
+    let berth = Berth::new(1);
+    assert!(!berth.lies());
+    assert!(berth.take(2).is_none(), "core 1 has it");
+    assert_eq!(berth.owner(), 1, "who comes in vain changes nothing");
+
+    berth.lay_down(Box::new("registers"), 3);
+    assert!(berth.lies());
+    assert_eq!(berth.owner(), 3, "the core to ask, though it has not taken it yet");
+
+    assert_eq!(*berth.take(2).unwrap(), "registers");
+    assert!(!berth.lies());
+    assert_eq!(berth.owner(), 2);
+    assert!(berth.take(3).is_none());
+}
+
+#[test]
+fn the_box_stays_where_it_is() {
+    let berth = Berth::new(0);
+    let vcpu = Box::new(7);
+    let address = &raw const *vcpu;
+    berth.lay_down(vcpu, 0);
+    assert_eq!(&raw const *berth.take(1).unwrap(), address);
+}
+
+#[test]
+fn what_still_lies_is_dropped_with_its_berth() {
+    let vcpu = Arc::new(());
+    let berth = Berth::new(0);
+    berth.lay_down(Box::new(vcpu.clone()), 0);
+    drop(berth);
+    assert_eq!(Arc::strong_count(&vcpu), 1);
+}
+
+#[test]
+fn requests_add_up_until_they_are_taken() {
+    let requests = RequestWord::new();
+    assert!(!requests.any());
+    for bits in [1, 4, 1] {
+        requests.request(bits);
+    }
+    assert!(requests.any());
+    assert_eq!(requests.take(), 5);
+    assert_eq!(requests.take(), 0);
+}
+
+#[test]
+fn a_shield_says_what_was_published_last() {
+    let shield = Shield::new(0);
+    shield.raise(9);
+    assert_eq!(shield.level(), 9);
+    shield.lower(3);
+    assert_eq!(shield.level(), 3);
+}
+
+const SENDER: VcpuId = VcpuId(5);
+
+#[test]
+fn who_fences_a_vcpu_that_does_not_run_goes_on() {
+    let (fences, answers) = (Fences::new(), Answers::new());
+    answers.begin();
+    assert_eq!(fences.record(Fence::TRANSLATIONS, SENDER, &answers), Recorded::ForLater);
+    assert!(answers.answer(), "nobody else is awaited");
+    fences.arrive();
+    assert_eq!(fences.take(), Fence::TRANSLATIONS);
+}
+
+#[test]
+fn who_fences_a_vcpu_that_runs_waits_for_its_answer() {
+    let (fences, answers) = (Fences::new(), Answers::new());
+    fences.arrive();
+    assert!(fences.take().is_empty());
+
+    answers.begin();
+    assert_eq!(fences.record(Fence::INSTRUCTIONS, SENDER, &answers), Recorded::Awaited);
+    assert!(!answers.answer(), "the sender has asked all, and waits");
+
+    // A trap: the vCPU's core looks at its mail before it enters the guest again.
+    let waiting = fences.take_waiting();
+    assert_eq!(waiting, VcpuSet::from_iter([SENDER]));
+    assert!(answers.answer(), "this was the last");
+    assert_eq!(fences.take(), Fence::INSTRUCTIONS);
+}
+
+#[test]
+fn an_early_answer_does_not_end_the_wait() {
+    let (first, second, answers) = (Fences::new(), Fences::new(), Answers::new());
+    first.arrive();
+    second.arrive();
+    answers.begin();
+    assert_eq!(first.record(Fence::TRANSLATIONS, SENDER, &answers), Recorded::Awaited);
+    assert!(!answers.answer(), "the first has answered, the second isn't asked yet");
+    assert_eq!(second.record(Fence::TRANSLATIONS, SENDER, &answers), Recorded::Awaited);
+    assert!(!answers.answer());
+    assert!(answers.answer());
+}
+
+#[test]
+fn a_core_does_not_trust_what_it_has_cached_of_a_newcomer() {
+    let fences = Fences::new();
+    fences.distrust_caches();
+    assert_eq!(fences.take(), Fence::all());
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Record { what: Fence, sender: u8 },
+    Arrive,
+    Depart,
+    Take,
+    Answer,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let what = prop_oneof![Just(Fence::INSTRUCTIONS), Just(Fence::TRANSLATIONS)];
+    prop_oneof![
+        3 => (what, 0..64_u8).prop_map(|(what, sender)| Step::Record { what, sender }),
+        1 => Just(Step::Arrive),
+        1 => Just(Step::Depart),
+        1 => Just(Step::Take),
+        1 => Just(Step::Answer),
+    ]
+}
+
+proptest! {
+    /// Fences are two sets, of what is recorded and of who waits; senders wait while the vCPU is present.
+    #[test]
+    fn fences_behave_like_sets(steps in prop::collection::vec(step(), 0..100)) {
+        let (fences, answers) = (Fences::new(), Answers::new());
+        answers.begin();
+        let (mut present, mut recorded, mut waiting) = (false, Fence::empty(), VcpuSet::EMPTY);
+        for step in steps {
+            match step {
+                Step::Record { what, sender } => {
+                    let expected = if present { Recorded::Awaited } else { Recorded::ForLater };
+                    prop_assert_eq!(fences.record(what, VcpuId(sender), &answers), expected);
+                    recorded |= what;
+                    if present {
+                        waiting.insert(VcpuId(sender));
+                    }
+                }
+                Step::Arrive => {
+                    fences.arrive();
+                    present = true;
+                }
+                Step::Depart => {
+                    fences.depart();
+                    present = false;
+                }
+                Step::Take => {
+                    prop_assert_eq!(fences.take(), recorded);
+                    recorded = Fence::empty();
+                }
+                Step::Answer => {
+                    prop_assert_eq!(fences.take_waiting(), waiting);
+                    waiting = VcpuSet::EMPTY;
+                }
+            }
+        }
+    }
+
+    /// However often it changes hands, exactly one has it, and all find the same owner.
+    #[test]
+    fn a_vcpu_is_in_one_place(takers in prop::collection::vec((0..4_u32, any::<bool>()), 0..50)) {
+        let berth = Berth::new(0);
+        let mut held = Some(Box::new(()));
+        for (core, lays_down) in takers {
+            if lays_down && let Some(vcpu) = held.take() {
+                berth.lay_down(vcpu, core);
+                prop_assert_eq!(berth.owner(), core);
+            } else if let Some(vcpu) = berth.take(core) {
+                prop_assert!(held.replace(vcpu).is_none());
+                prop_assert_eq!(berth.owner(), core);
+            }
+            prop_assert_eq!(berth.lies(), held.is_none());
+        }
+    }
+}
