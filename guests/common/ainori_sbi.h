@@ -9,3 +9,7 @@
 #define AINORI_YIELD 0
 /* Writes a mark into the hypervisor's trace. a0: any value, shown in the trace beside the vCPU. */
 #define AINORI_MARK  1
+
+/* Functions 2 and 3: this hart has taken a lock, or released its last one. Policies that delay preemption wait for the latter. */
+#define AINORI_LOCK_TAKEN    2
+#define AINORI_LOCK_RELEASED 3

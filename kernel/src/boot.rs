@@ -80,6 +80,11 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
             board.isa.string()
         ));
     }
+    if !board.isa.has("sstc") {
+        refuse(format_args!(
+            "the harts of this board lack the Sstc extension (stimecmp), which Ainori needs"
+        ));
+    }
     if firmware::version() < SBI_2_0 {
         refuse(format_args!("the firmware's SBI is older than 2.0: OpenSBI 1.4 or newer is needed"));
     }

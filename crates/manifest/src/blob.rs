@@ -14,7 +14,8 @@
 //!
 //! Guests that load the same file share one copy of it, so a payload must be copied out, never run in place.
 use crate::config::{
-    GUEST_MEMORY_ALIGN, Guest, MAX_GUESTS, MAX_VCPUS, MIN_QUANTUM_US, PRIORITIES, Payload, System,
+    GUEST_MEMORY_ALIGN, Guest, MAX_GUEST_VCPUS, MAX_GUESTS, MAX_VCPUS, MIN_QUANTUM_US, PRIORITIES, Payload,
+    System,
 };
 use core::fmt;
 
@@ -149,6 +150,7 @@ fn check_limits(system: &System) -> Result<(), Error> {
     require(records == 0 || records.is_power_of_two(), "trace records not a power of two")?;
     system.guests.iter().try_for_each(|guest: &Guest| {
         require(!guest.vcpus.is_empty(), "a guest without vCPU")?;
+        require(guest.vcpus.len() <= MAX_GUEST_VCPUS, "number of a guest's vCPUs")?;
         require(guest.priority < PRIORITIES, "priority out of range")?;
         let aligned = guest.memory != 0 && guest.memory % GUEST_MEMORY_ALIGN == 0;
         require(aligned, "guest memory not a multiple of 2 MiB")?;

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Most vCPUs in one system: a set of them fits one machine word, with a bit to spare for the machine as a whole.
 pub const MAX_VCPUS: usize = 63;
+/// Most vCPUs of one guest: its virtual interrupt controller has as many contexts.
+pub const MAX_GUEST_VCPUS: usize = 16;
 /// Most harts that the hypervisor runs on.
 pub const MAX_HARTS: usize = 16;
 /// Most guests in one system.

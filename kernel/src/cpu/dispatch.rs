@@ -146,6 +146,12 @@ impl Cpu {
             let others_extensions = self.extensions != Some(id);
             let resident = self.resident(id);
             resident.context.cpu = me;
+            // A timer that ran out while it could not run: nobody has waited for it so far.
+            if resident.due == 0
+                && let Some(at) = resident.world.deadline().filter(|at| *at <= now)
+            {
+                resident.due = at;
+            }
             let threshold = resident.threshold;
             // SAFETY: the world that was in the hart has just been saved.
             unsafe { resident.world.load() };
@@ -161,12 +167,6 @@ impl Cpu {
         }
         let resident = self.resident(id);
         resident.shared.fences.arrive();
-        // A timer that ran out while it could not run: nobody has waited for it so far.
-        if resident.due == 0
-            && let Some(at) = resident.world.deadline().filter(|at| *at <= now)
-        {
-            resident.due = at;
-        }
         resident.shared.publish_waiting(0);
         resident.counters.dispatches += 1;
     }

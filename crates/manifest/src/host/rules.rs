@@ -16,7 +16,7 @@ use ainori_trace::{DEFAULT_MASK, Mask};
 use std::{path::Path, time::Duration};
 
 /// Policy of a manifest that names none.
-const DEFAULT_PRESET: &str = "spumone";
+const DEFAULT_PRESET: &str = "ainori";
 /// Quantum of a manifest that names none: long beside a world switch, short beside a person's patience.
 const DEFAULT_QUANTUM_US: u32 = 10_000;
 /// Longest quantum. A longer one is hardly meant, and starves equals.

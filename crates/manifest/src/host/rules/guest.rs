@@ -1,7 +1,7 @@
 //! Rules that concern one guest alone.
 use super::BoardView;
 use crate::config::{
-    GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, Guest, Kind, MAX_VCPUS, PRIORITIES, Payload, Vcpu,
+    GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, Guest, Kind, MAX_GUEST_VCPUS, PRIORITIES, Payload, Vcpu,
 };
 use crate::host::{
     GuestPaths,
@@ -124,9 +124,9 @@ fn check_priority(priority: &At<u32>, findings: &mut Vec<Finding>) -> Option<u8>
 
 fn check_vcpus(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) -> Option<Vec<Vcpu>> {
     let count = draft.vcpus.as_ref().map_or(1, |vcpus| vcpus.value);
-    if let Some(vcpus) = draft.vcpus.as_ref().filter(|_| !(1..=MAX_VCPUS as u32).contains(&count)) {
+    if let Some(vcpus) = draft.vcpus.as_ref().filter(|_| !(1..=MAX_GUEST_VCPUS as u32).contains(&count)) {
         let message = format!("a guest can't have {count} vCPUs");
-        findings.push(Finding::at(vcpus.span.clone(), message).help(format!("from 1 to {MAX_VCPUS}")));
+        findings.push(Finding::at(vcpus.span.clone(), message).help(format!("from 1 to {MAX_GUEST_VCPUS}")));
         return None;
     }
     let harts: Vec<u32> = match &draft.harts {
