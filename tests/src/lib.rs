@@ -6,11 +6,13 @@
 //! | [`system`] | a system made by a test: which guests, where, on what board |
 //! | [`outcome`] | a run that has ended, and what tests ask of it |
 //! | [`symbols`] | addresses in ELF files by name |
+//! | [`budgets`] | how many instructions a path may have |
 //! | [`paths`] | exact instruction counts of paths through hypervisor and guests |
 //! | [`terminal`] | the tool itself on a terminal, with somebody who types |
 //!
 //! The hypervisor, the guests and QEMU's plugins must have been built: `make test` does it; `tools/test kernel guests` too.
 
+pub mod budgets;
 pub mod outcome;
 pub mod paths;
 pub mod symbols;

@@ -137,6 +137,12 @@ impl Run {
         vcpu.exits.values().sum()
     }
 
+    /// How often the vCPUs of a guest went to another core.
+    #[track_caller]
+    pub fn migrations(&self, name: &str) -> u64 {
+        self.guest(name).vcpus.iter().map(|vcpu| vcpu.migrations).sum()
+    }
+
     /// A core's counters.
     #[track_caller]
     pub fn core(&self, index: usize) -> &CoreStats {

@@ -1,25 +1,46 @@
 //! Exact instruction counts of paths through hypervisor and guests, by the plugin `paths.so` (see tools/qemu-plugins).
 use crate::{Clock, Run, System, checkout};
 use serde::Deserialize;
-use std::fmt::{self, Display, Formatter};
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Display, Formatter},
+};
 
 /// A path: instructions from `from` (included) to `to` (excluded), if `via` was executed in between. The latest `from` counts.
 #[derive(Debug, Clone)]
 pub struct Path {
     /// Its name in the counts.
     pub name: String,
-    /// A place in the hypervisor.
-    pub from: u64,
-    /// A place in a guest, by the virtual address that the guest uses.
-    pub to: u64,
-    /// A place in the hypervisor.
-    pub via: u64,
+    /// Where it begins.
+    pub from: Place,
+    /// Where it ends.
+    pub to: Place,
+    /// What it has to pass.
+    pub via: Option<Place>,
+}
+
+/// The address of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the hypervisor: a physical address, so that no guest's virtual one is taken for it.
+    Hypervisor(u64),
+    /// In a guest, by the virtual address that the guest uses.
+    Guest(u64),
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hypervisor(address) => write!(f, "p{address:x}"),
+            Self::Guest(address) => write!(f, "{address:x}"),
+        }
+    }
 }
 
 impl Display for Path {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        // The hypervisor's addresses are physical ones (p), so that no guest's virtual address is taken for them.
-        write!(f, "path={}:p{:x}:{:x}:p{:x}", self.name, self.from, self.to, self.via)
+        write!(f, "path={}:{}:{}", self.name, self.from, self.to)?;
+        self.via.iter().try_for_each(|via| write!(f, ":{via}"))
     }
 }
 
@@ -36,38 +57,32 @@ pub struct Count {
 
 impl Count {
     /// Adds up the counts of paths that mean the same, e.g. of one function that the compiler has copied.
-    pub fn merge(counts: Vec<Count>) -> Count {
-        let mut all = Count { name: String::new(), count: 0, histogram: Vec::new() };
-        for count in counts {
-            all.name = if all.name.is_empty() { count.name } else { format!("{}+{}", all.name, count.name) };
-            all.count += count.count;
-            for (length, times) in count.histogram {
-                match all.histogram.binary_search_by_key(&length, |(length, _)| *length) {
-                    Ok(at) => all.histogram[at].1 += times,
-                    Err(at) => all.histogram.insert(at, (length, times)),
-                }
-            }
+    pub fn merge(name: &str, counts: impl Iterator<Item = Count>) -> Count {
+        let mut all: BTreeMap<u64, u64> = BTreeMap::new();
+        for (length, times) in counts.flat_map(|count| count.histogram) {
+            *all.entry(length).or_default() += times;
         }
-        all
+        Count { name: name.into(), count: all.values().sum(), histogram: all.into_iter().collect() }
     }
 
-    /// What is left without the occurrences of a path that is a part of this one's.
-    pub fn without(&self, part: &Count) -> Count {
-        let times_in_part =
-            |length| part.histogram.iter().find(|(l, _)| *l == length).map_or(0, |(_, times)| *times);
-        let histogram: Vec<(u64, u64)> = self
-            .histogram
-            .iter()
-            .map(|(length, times)| (*length, times.saturating_sub(times_in_part(*length))))
-            .filter(|(_, times)| *times != 0)
-            .collect();
-        let count = histogram.iter().map(|(_, times)| times).sum();
-        Count { name: format!("{} without {}", self.name, part.name), count, histogram }
+    /// Instructions of the shortest occurrence; 0 if there is none.
+    pub fn shortest(&self) -> u64 {
+        self.histogram.first().map_or(0, |(length, _)| *length)
     }
 
-    /// Occurrences longer than `limit`.
-    pub fn longer_than(&self, limit: u64) -> u64 {
-        self.histogram.iter().filter(|(length, _)| *length > limit).map(|(_, times)| times).sum()
+    /// The most frequent length; 0 if there is none.
+    pub fn typical(&self) -> u64 {
+        self.histogram.iter().max_by_key(|(_, times)| times).map_or(0, |(length, _)| *length)
+    }
+
+    /// Instructions of the longest occurrence when the `except` longest ones don't count; 0 if none is left.
+    pub fn longest_without(&self, except: u64) -> u64 {
+        let mut passed = 0;
+        let left = self.histogram.iter().rev().find(|(_, times)| {
+            passed += times;
+            passed > except
+        });
+        left.map_or(0, |(length, _)| *length)
     }
 }
 

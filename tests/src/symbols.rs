@@ -26,24 +26,18 @@ impl Program {
             .start
     }
 
-    /// The address of the one function whose (mangled) name contains `part`.
-    pub fn function_with(&self, part: &str) -> u64 {
-        self.symbol(|found, _| found.contains(part))
-            .unwrap_or_else(|| panic!("{} has no function with {part} in its name", self.path.display()))
-            .start
-    }
-
-    /// The name of the function that an instruction belongs to.
+    /// The name of the function that an instruction belongs to. One in assembly language may have no size: it ends at the next one.
     pub fn function_at(&self, address: u64) -> Option<String> {
-        let mut name = None;
+        let mut nearest: Option<(Range<u64>, String)> = None;
         self.symbol(|found, range| {
-            let hit = range.contains(&address);
-            if hit {
-                name = Some(found.to_owned());
+            // Names with $ say what kind of code follows; they aren't functions.
+            let candidate = range.start <= address && !found.is_empty() && !found.starts_with('$');
+            if candidate && nearest.as_ref().is_none_or(|(best, _)| best.start < range.start) {
+                nearest = Some((range, found.to_owned()));
             }
-            hit
+            false
         });
-        name
+        nearest.filter(|(range, _)| range.is_empty() || range.contains(&address)).map(|(_, name)| name)
     }
 
     /// Addresses of all 4-byte instructions that equal `bits` under `mask`.

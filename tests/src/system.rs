@@ -1,6 +1,7 @@
 //! Systems that a test makes up: guests and where they run, written as a manifest and given to `ainori run`.
 use crate::{Clock, Run, checkout};
-use ainori::run::Options;
+use ainori::run::{Options, Tracing};
+use ainori_trace::Mask;
 use std::{
     fmt::{self, Display, Formatter},
     path::PathBuf,
@@ -73,6 +74,11 @@ impl Guest {
         Self { name: name.into(), ..self }
     }
 
+    /// What the report calls it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Its number of vCPUs.
     pub fn vcpus(self, vcpus: u32) -> Self {
         Self { vcpus, ..self }
@@ -115,10 +121,12 @@ impl Display for Guest {
 pub struct System {
     harts: u32,
     cpu: Option<String>,
+    policy: &'static str,
     quantum: Option<&'static str>,
     guests: Vec<Guest>,
     time_limit: Duration,
     qemu_args: Vec<String>,
+    traced: Option<&'static str>,
 }
 
 impl System {
@@ -127,10 +135,12 @@ impl System {
         Self {
             harts,
             cpu: None,
+            policy: "spumone",
             quantum: None,
             guests: Vec::new(),
             time_limit: TIME_LIMIT,
             qemu_args: Vec::new(),
+            traced: None,
         }
     }
 
@@ -143,6 +153,11 @@ impl System {
     /// Another model of the harts, as QEMU names it.
     pub fn cpu(self, cpu: &str) -> Self {
         Self { cpu: Some(cpu.into()), ..self }
+    }
+
+    /// Another policy than `spumone`, by the name of its preset.
+    pub fn policy(self, preset: &'static str) -> Self {
+        Self { policy: preset, ..self }
     }
 
     /// Another round-robin quantum, e.g. `"1ms"`.
@@ -161,12 +176,23 @@ impl System {
         self
     }
 
+    /// Takes a trace of one kind of events, by its name in a manifest. The file itself is thrown away.
+    pub fn traced(self, kind: &'static str) -> Self {
+        Self { traced: Some(kind), ..self }
+    }
+
     /// Runs it to its end. Panics only if it could not be started: whether the run was good is for the caller to ask.
     pub fn run(&self, clock: Clock) -> Run {
         let folder = tempfile::Builder::new().prefix("ainori-test-").tempdir().expect("a temporary folder");
         let manifest = folder.path().join("system.toml");
         std::fs::write(&manifest, self.to_string()).expect("the temporary folder can be written");
+        let trace = self.traced.map(|kind| Tracing {
+            file: folder.path().join("run.perfetto-trace"),
+            mask: Some(Mask::from_names([kind]).expect("a known kind of events")),
+            records: None,
+        });
         let options = Options {
+            trace,
             kernel: Some(crate::hypervisor()),
             clock,
             timeout: Some(self.time_limit),
@@ -185,8 +211,8 @@ impl Display for System {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "name = \"test\"")?;
         match self.quantum {
-            Some(quantum) => writeln!(f, "policy = {{ preset = \"spumone\", quantum = {quantum:?} }}")?,
-            None => writeln!(f, "policy = \"spumone\"")?,
+            Some(quantum) => writeln!(f, "policy = {{ preset = {:?}, quantum = {quantum:?} }}", self.policy)?,
+            None => writeln!(f, "policy = {:?}", self.policy)?,
         }
         writeln!(f, "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"2GiB\"", self.harts)?;
         if let Some(cpu) = &self.cpu {

@@ -1,10 +1,12 @@
 //! Real guests on the real hypervisor, in the emulator. One program, so that its tests can run beside each other: most of
 //! them keep one core of the host busy.
 mod boot;
+mod budgets;
 mod console;
 mod faults;
 mod kernel_image;
 mod latency;
+mod migration;
 mod platform;
 mod sharing;
 mod stress;

@@ -1,0 +1,165 @@
+//! The budgets in budgets.toml: what they say, and whether a count keeps them.
+use crate::{
+    checkout,
+    paths::{Count, Path, Place},
+    symbols::Program,
+};
+use serde::Deserialize;
+
+/// A budget may be so much more than what is needed, in percent: room for other compilers, none for growth that nobody sees.
+const SLACK: u64 = 10;
+
+/// The file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budgets {
+    /// Of paths.
+    pub budget: Vec<Budget>,
+    /// Of a record in the trace, in each path that has one.
+    pub record: Limit,
+}
+
+/// The budget of a path.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// The path's name in messages.
+    pub name: String,
+    /// From what to what, in words.
+    pub what: String,
+    /// The system that goes this path.
+    pub system: String,
+    from: Landmark,
+    to: Landmark,
+    via: Option<Landmark>,
+    #[serde(default)]
+    judge: Judge,
+    #[serde(default)]
+    except: u64,
+    times: u64,
+    instructions: u64,
+}
+
+/// A name and a limit.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    name: String,
+    instructions: u64,
+}
+
+/// Places in a program: see budgets.toml.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Landmark {
+    r#in: String,
+    symbol: Option<String>,
+    instruction: Option<String>,
+}
+
+/// Which occurrences have to keep the budget.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Judge {
+    #[default]
+    Most,
+    Typical,
+    Least,
+}
+
+/// Reads the file.
+pub fn read() -> Budgets {
+    let path = checkout("tests/budgets.toml");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+impl Landmark {
+    fn places(&self) -> Vec<Place> {
+        let program = match self.r#in.as_str() {
+            "hypervisor" => Program::open(&crate::hypervisor()),
+            "freertos" => Program::open(&checkout(".cache/guests/freertos/freertos.elf")),
+            probe => Program::open(&checkout(&format!(".cache/guests/probes/{probe}.elf"))),
+        };
+        let addresses = match (&self.instruction, &self.symbol) {
+            (None, Some(symbol)) => vec![program.address(symbol)],
+            (Some(instruction), symbol) => {
+                let (mask, bits) = encoding(instruction);
+                let mut found = program.instructions(mask, bits);
+                if symbol.is_some() {
+                    found.retain(|address| program.function_at(*address) == *symbol);
+                }
+                found
+            }
+            (None, None) => panic!("budgets.toml: a place needs a symbol or an instruction: {self:?}"),
+        };
+        assert!(!addresses.is_empty(), "budgets.toml: there is no such place: {self:?}");
+        let place = if self.r#in == "hypervisor" { Place::Hypervisor } else { Place::Guest };
+        addresses.into_iter().map(place).collect()
+    }
+}
+
+/// Mask and bits of an instruction (RISC-V instruction set manual, volumes I and II).
+fn encoding(instruction: &str) -> (u32, u32) {
+    match instruction {
+        "sret" => (u32::MAX, 0x1020_0073),
+        "wfi" => (u32::MAX, 0x1050_0073),
+        // The register whose value is written doesn't matter. The world switch executes it, and nothing else after boot.
+        "csrw hgatp" => (0xfff0_7fff, 0x6800_1073),
+        _ => panic!("budgets.toml: the instruction {instruction} isn't among those that can be looked for"),
+    }
+}
+
+impl Budget {
+    /// A path for each way: what is inlined stands in several places, only one of which is passed each time.
+    pub fn paths(&self) -> Vec<Path> {
+        let vias = self.via.as_ref().map_or(vec![None], |via| via.places().into_iter().map(Some).collect());
+        let (from, to) = (self.from.places(), self.to.places());
+        let mut paths = Vec::new();
+        for (from, to, via) in from
+            .iter()
+            .flat_map(|from| to.iter().map(move |to| (*from, *to)))
+            .flat_map(|(from, to)| vias.iter().map(move |via| (from, to, *via)))
+        {
+            // The plugin wants names without blanks.
+            let name = format!("{}-{}", self.name.replace(' ', "-"), paths.len());
+            paths.push(Path { name, from, to, via });
+        }
+        paths
+    }
+
+    /// What is wrong with this path, if anything.
+    pub fn verdict(&self, count: &Count) -> Option<String> {
+        if count.count < self.times {
+            return Some(format!(
+                "{}: the path was gone {} times, fewer than {}; has a symbol moved?\n{count}",
+                self.name, count.count, self.times
+            ));
+        }
+        let found = match self.judge {
+            Judge::Most => count.longest_without(self.except),
+            Judge::Typical => count.typical(),
+            Judge::Least => count.shortest(),
+        };
+        let limit = Limit { name: self.name.clone(), instructions: self.instructions };
+        limit.verdict(found).map(|why| format!("{why}\n  ({})\n{count}", self.what))
+    }
+}
+
+impl Limit {
+    /// What is wrong with this number of instructions, if anything.
+    pub fn verdict(&self, found: u64) -> Option<String> {
+        let Self { name, instructions: budget } = self;
+        if found > *budget {
+            return Some(format!(
+                "{name}: {found} instructions, {} more than its budget of {budget}",
+                found - budget
+            ));
+        }
+        // Rounded up, so that a small number has room too.
+        let generous = found + (found * SLACK).div_ceil(100);
+        (*budget > generous).then(|| {
+            format!("{name}: {found} instructions; its budget of {budget} is too generous, set it to at most {generous}")
+        })
+    }
+}

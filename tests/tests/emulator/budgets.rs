@@ -1,0 +1,66 @@
+//! Each path of budgets.toml keeps its budget.
+use ainori_tests::{
+    Clock, Guest, Run, System,
+    budgets::{self, Budget},
+    paths::{self, Count},
+};
+
+const TICKS: u64 = 10_000;
+
+/// Runs a system, and judges all paths that are counted in it.
+fn judge(name: &str, system: System) -> Run {
+    let budgets: Vec<Budget> =
+        budgets::read().budget.into_iter().filter(|budget| budget.system == name).collect();
+    assert!(!budgets.is_empty(), "budgets.toml has no path for the system {name}");
+    let groups: Vec<_> = budgets.iter().map(Budget::paths).collect();
+    let all: Vec<_> = groups.iter().flatten().cloned().collect();
+    let (run, counts) = paths::count(system, &all);
+    run.good();
+    let mut counts = counts.into_iter();
+    let mut problems = Vec::new();
+    for (budget, group) in budgets.iter().zip(&groups) {
+        let count = Count::merge(&budget.name, counts.by_ref().take(group.len()));
+        println!("{count}");
+        problems.extend(budget.verdict(&count));
+    }
+    assert!(problems.is_empty(), "budgets (tests/budgets.toml) are not kept:\n{}", problems.join("\n"));
+    run
+}
+
+fn calls() -> System {
+    System::on(1).with(Guest::probe("cost", "n=1000"))
+}
+
+#[test]
+fn calls_keep_their_budgets() {
+    judge("calls", calls());
+}
+
+#[test]
+fn interrupts_between_vcpus_of_one_hart_keep_their_budget() {
+    judge("pair", System::on(1).with(Guest::probe("smp", "rounds=1000").vcpus(2)));
+}
+
+#[test]
+fn the_rtos_beside_linux_keeps_its_budgets() {
+    let args = format!("periods={TICKS} burn_percent=0 report_ms=0");
+    let run =
+        judge("rtos", System::on(1).with(Guest::linux("busy").background()).with(Guest::freertos(&args)));
+    run.lost_no_tick("freertos", TICKS);
+}
+
+/// The shortest trap of the probe, with its record in the trace and without.
+#[test]
+fn a_trace_record_keeps_its_budget() {
+    let least = |system: System| {
+        let run = system.run(Clock::Icount);
+        run.good();
+        let least = run.result("cost").get("sbi_base_call").and_then(|cost| cost["min"].as_u64());
+        least.unwrap_or_else(|| run.fail("the probe should say what a call costs"))
+    };
+    let [without, with] = [least(calls()), least(calls().traced("trap"))];
+    println!("shortest call: {without} instructions, with a record {with}");
+    if let Some(problem) = budgets::read().record.verdict(with.saturating_sub(without)) {
+        panic!("budgets (tests/budgets.toml) are not kept:\n{problem}");
+    }
+}

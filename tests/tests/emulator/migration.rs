@@ -1,0 +1,120 @@
+//! vCPUs that go from core to core under stress: FreeRTOS takes a hart from them again and again, for a short while. All that
+//! the guests check must add up, nothing may be lost on the way, and FreeRTOS must not notice.
+use ainori_tests::{Clock, Guest, Run, System};
+
+/// Slices that are no multiples of each other, and the harts that FreeRTOS takes part of: two orders of events, each of which can
+/// be repeated.
+const STRESS: [(u32, &[u32]); 2] = [(149, &[1]), (250, &[1, 2])];
+
+/// A tick each millisecond, and a burner that takes the hart for every other one.
+const BURSTS: &str = "period_us=1000 burn_percent=50 burn_period_us=2000 report_ms=0";
+
+/// The same in each run: so many periods of 1 ms.
+const PERIODS: u64 = 1_000;
+
+/// FreeRTOS on a hart, under a name that tells which.
+fn bursts(hart: u32) -> Guest {
+    Guest::freertos(&format!("{BURSTS} periods={PERIODS}")).named(&format!("freertos-{hart}")).harts([hart])
+}
+
+/// A guest on all harts, and FreeRTOS on some.
+fn beside_bursts(policy: &'static str, harts: u32, guest: Guest, shared: &[u32]) -> System {
+    let system = System::on(harts).policy(policy).quantum("1ms").with(guest);
+    shared.iter().fold(system, |system, hart| system.with(bursts(*hart)))
+}
+
+/// IPIs and remote fences between all vCPUs, whose effects are looked at.
+fn smp(harts: u32) -> Guest {
+    Guest::probe("smp", "rounds=400").vcpus(harts).harts(0..harts)
+}
+
+fn hackbench(harts: u32) -> Guest {
+    Guest::linux("hackbench").vcpus(harts)
+}
+
+/// Under a clock of the host, ticks may be late: the host itself takes cores away.
+fn is_complete(run: &Run, name: &str, shared: &[u32], virtual_time: bool) {
+    if virtual_time {
+        run.good();
+        for hart in shared {
+            run.lost_no_tick(&format!("freertos-{hart}"), PERIODS);
+        }
+    }
+    run.result(name);
+    let moves = run.migrations(name);
+    run.check(moves > 0, format_args!("no vCPU of {name} moved, so the run shows nothing"));
+}
+
+/// Both guests, in every order of events, beside one FreeRTOS and beside two.
+fn nothing_is_lost(policy: &'static str) {
+    for (q, shared) in STRESS {
+        for guest in [smp(4), hackbench(4)] {
+            let name = guest.name().to_owned();
+            let run = beside_bursts(policy, 4, guest, shared).run(Clock::Lockstep { q });
+            println!(
+                "{policy}, q={q}: {name} moved {} times, {:.1} s",
+                run.migrations(&name),
+                run.report.host.seconds
+            );
+            is_complete(&run, &name, shared, true);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_lost_under_ainori() {
+    nothing_is_lost("ainori");
+}
+
+#[test]
+fn nothing_is_lost_under_spumone_on_demand() {
+    nothing_is_lost("spumone-on-demand");
+}
+
+#[test]
+fn nothing_is_lost_under_spumone_trap_based() {
+    nothing_is_lost("spumone-trap-based");
+}
+
+#[test]
+fn nothing_is_lost_under_spumone_trap_based_uncured() {
+    nothing_is_lost("spumone-trap-based-uncured");
+}
+
+#[test]
+fn nothing_is_lost_with_harts_in_parallel() {
+    for policy in ["ainori", "spumone-on-demand", "spumone-trap-based", "spumone-trap-based-uncured"] {
+        let run = beside_bursts(policy, 4, smp(4), &[1]).run(Clock::Host);
+        println!("{policy}: smp moved {} times", run.migrations("smp"));
+        is_complete(&run, "smp", &[1], false);
+    }
+}
+
+#[test]
+fn nothing_is_lost_on_two_and_on_eight_harts() {
+    for harts in [2, 8] {
+        let run = beside_bursts("ainori", harts, smp(harts), &[1]).run(Clock::Lockstep { q: 250 });
+        println!("{harts} harts: smp moved {} times", run.migrations("smp"));
+        is_complete(&run, "smp", &[1], true);
+    }
+}
+
+/// Registers of two guests that live on the same two harts and fill all they have with patterns of their own.
+#[test]
+fn registers_are_kept_when_vcpus_move() {
+    let probe = |name, seed, harts: [u32; 2]| {
+        Guest::probe("fpkeep", &format!("seed={seed} ms=1000")).named(name).harts(harts)
+    };
+    for policy in ["ainori", "spumone-on-demand"] {
+        let run = System::on(2)
+            .cpu("rv64,v=true,vlen=256")
+            .policy(policy)
+            .quantum("1ms")
+            .with(probe("keep-a", 1, [1, 0]))
+            .with(probe("keep-b", 2, [0, 1]))
+            .with(bursts(1))
+            .run(Clock::Lockstep { q: 250 });
+        is_complete(&run, "keep-a", &[1], true);
+        run.result("keep-b");
+    }
+}
