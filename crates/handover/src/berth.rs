@@ -40,7 +40,7 @@ impl<T: Send> Berth<T> {
         fence(Ordering::SeqCst);
     }
 
-    /// Does it lie here? If so, it is true as well that all that it did before has happened.
+    /// Does it lie here? If so, all that its last owner did with it comes before what the caller does next.
     #[inline]
     pub fn lies(&self) -> bool {
         !self.lying.load(Ordering::Acquire).is_null()
@@ -64,7 +64,7 @@ impl<T: Send> Berth<T> {
 
 impl<T> Drop for Berth<T> {
     fn drop(&mut self) {
-        let lying = self.lying.swap(ptr::null_mut(), Ordering::Acquire);
+        let lying = self.lying.swap(ptr::null_mut(), Ordering::Relaxed);
         if !lying.is_null() {
             drop(reclaim(lying));
         }

@@ -4,6 +4,10 @@
 //!
 //! The cores follow the rules of the kernel (`kernel/src/cpu/mail.rs` and `migration.rs`), less what only decides *where* a vCPU goes.
 //! What only the owner of a vCPU touches is a [`Plain`], whose unordered accesses loom reports.
+//!
+//! Each test says which changes it was seen to fail for: between them, every fence and every order in this crate but two.
+//! Loom runs read-modify-write operations on different words in program order, so it can't show what the `Release` and the `Acquire`
+//! of `Fences::waiting` are for. RISC-V may exchange two `amo` that carry no `.rl` or `.aq`: an answer would come before it is expected.
 
 mod fences;
 mod moving;

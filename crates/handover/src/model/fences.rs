@@ -151,13 +151,14 @@ fn send_while_running(senders: usize) {
 /// - `record` that looks for the vCPU before it records: the same;
 /// - `record` that reads `present` relaxed, or `depart` relaxed: the page is reused while the vCPU's last use of it isn't over;
 /// - the `Release` of `record`'s first write, or the `Acquire` of `take`, relaxed: the vCPU carries the fence out, and then caches the
-///   old translation once more.
+///   old translation once more;
+/// - `answer` with less than both orders: the page is reused while the vCPU's last use of it isn't over.
 #[test]
 fn a_fenced_page_is_not_used_again() {
     loom::model(|| send_while_running(1));
 }
 
-/// Fails as well if `answer` is relaxed: the one who was answered first doesn't know what the vCPU has done before it answered.
+/// The vCPU may find both waiting with the message of one. Fails for the same changes.
 #[test]
 fn two_senders_are_answered() {
     model_with_switches(3, || send_while_running(2));
@@ -165,7 +166,7 @@ fn two_senders_are_answered() {
 
 /// A vCPU departs and is laid down, and another core takes it and runs it: a sender that finds it lying answers itself.
 ///
-/// Fails if `Berth::lies` reads relaxed: the page is reused while the vCPU's last use of it isn't over.
+/// Fails if `Berth::lies` reads relaxed, or `lay_down` writes so: the page is reused while the vCPU's last use of it isn't over.
 #[test]
 fn a_sender_that_finds_it_lying_goes_on() {
     loom::model(|| {
@@ -195,7 +196,7 @@ fn a_sender_that_finds_it_lying_goes_on() {
     });
 }
 
-/// The one that waits is woken once, whoever answers last.
+/// The one that waits is woken once, whoever answers last. Fails if `begin` doesn't count the sender itself.
 #[test]
 fn one_answer_is_the_last() {
     loom::model(|| {

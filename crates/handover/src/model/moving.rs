@@ -148,8 +148,11 @@ fn ask_while_moving(askers: &[usize]) {
     all_served([home, other], askers.iter().map(|kind| 1 << kind).sum());
 }
 
-/// Fails without the fence in `Berth::take` or the one in `RequestWord::request`: core 1 misses the request, the asker misses the
-/// new owner, and core 0, which it tells, does so too. With either order of `RequestWord` relaxed, the argument is missing.
+/// Fails for each of these changes:
+/// - no fence in `Berth::take`, or the owner stored after it; no fence in `RequestWord::request`: core 1 misses the request, the
+///   asker misses the new owner, and core 0, which it tells, does so too;
+/// - the swap in `Berth::lay_down` or `Berth::take` relaxed: the owner that it was laid down for may replace the new one, for ever;
+/// - either order of `RequestWord` relaxed: a request without its argument.
 #[test]
 fn a_request_is_served_once_wherever_the_vcpu_goes() {
     loom::model(|| ask_while_moving(&[0]));
@@ -181,7 +184,7 @@ fn one_of_two_takers_gets_it() {
     });
 }
 
-/// Fails if `lay_down` stores its pointer relaxed. What `take` acquires, its fence does: without that fence, this fails too.
+/// Fails if `lay_down` has neither its order nor its fence (loom lets nobody in between the two).
 #[test]
 fn the_taker_sees_all_that_the_former_owner_did() {
     loom::model(|| {
