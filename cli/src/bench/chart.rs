@@ -14,6 +14,8 @@ use std::{collections::BTreeMap, fmt::Display, ops::Range};
 const WIDTH: u32 = 920;
 /// Height of a chart of lines, without its title.
 const LINES_HEIGHT: u32 = 440;
+/// Width of what names the lines, beside them.
+const LEGEND_WIDTH: u32 = 270;
 /// Height of one histogram among several.
 const PANEL_HEIGHT: u32 = 190;
 /// Height of the title.
@@ -231,6 +233,7 @@ fn line_chart(chart: &Chart, lines: &[LineData]) -> Result<String> {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         root.fill(&WHITE).map_err(failed)?;
         let body = root.titled(&chart.title, (FONT, 20)).map_err(failed)?;
+        let (body, legend) = body.split_horizontally(WIDTH - LEGEND_WIDTH);
         let scale = Scale { log: chart.x_log };
         let points = || lines.iter().flat_map(|line| &line.points);
         let x = scale.around(points().map(|(x, _)| *x), false);
@@ -252,16 +255,15 @@ fn line_chart(chart: &Chart, lines: &[LineData]) -> Result<String> {
             .map_err(failed)?;
         for (index, line) in lines.iter().enumerate() {
             let colour = COLOURS[index % COLOURS.len()];
-            let style = colour.stroke_width(if line.computed { 1 } else { 2 });
+            let style = colour.stroke_width(2);
             let places = line.points.iter().map(|(x, [_, y, _])| (scale.place(*x), *y));
-            context
-                .draw_series(LineSeries::new(places.clone(), style))
-                .map_err(failed)?
-                .label(&line.title)
-                .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 18, y)], style));
-            if line.computed {
+            name(&legend, index, line, style)?;
+            // What is computed is dashed. A single point would be no line.
+            if line.computed && line.points.len() > 1 {
+                context.draw_series(DashedLineSeries::new(places, 6, 4, style)).map_err(failed)?;
                 continue;
             }
+            context.draw_series(LineSeries::new(places.clone(), style)).map_err(failed)?;
             context
                 .draw_series(places.map(|place| Circle::new(place, 3, colour.filled())))
                 .map_err(failed)?;
@@ -270,17 +272,19 @@ fn line_chart(chart: &Chart, lines: &[LineData]) -> Result<String> {
             };
             context.draw_series(line.points.iter().map(range)).map_err(failed)?;
         }
-        context
-            .configure_series_labels()
-            .position(SeriesLabelPosition::LowerLeft)
-            .label_font((FONT, 13))
-            .background_style(WHITE.mix(0.85))
-            .border_style(BLACK.mix(0.3))
-            .draw()
-            .map_err(failed)?;
         root.present().map_err(failed)?;
     }
     Ok(svg)
+}
+
+/// Writes the name of the line number `index` into the legend, behind a piece of the line.
+fn name(legend: &Area<'_>, index: usize, line: &LineData, style: ShapeStyle) -> Result<()> {
+    let y = 24 + 20 * index as i32;
+    let stretches: &[(i32, i32)] = if line.computed { &[(0, 6), (10, 16)] } else { &[(0, 16)] };
+    for (from, to) in stretches {
+        legend.draw(&PathElement::new(vec![(*from, y), (*to, y)], style)).map_err(failed)?;
+    }
+    legend.draw(&Text::new(line.title.clone(), (24, y - 7), (FONT, 13))).map_err(failed)
 }
 
 #[cfg(test)]
