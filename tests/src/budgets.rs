@@ -163,3 +163,46 @@ impl Limit {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(instructions: u64) -> Limit {
+        Limit { name: "a path".into(), instructions }
+    }
+
+    #[test]
+    fn a_path_that_has_grown_is_named() {
+        assert_eq!(limit(600).verdict(600), None);
+        assert_eq!(
+            limit(600).verdict(601).as_deref(),
+            Some("a path: 601 instructions, 1 more than its budget of 600")
+        );
+    }
+
+    #[test]
+    fn a_budget_that_says_nothing_is_refused() {
+        assert_eq!(limit(605).verdict(550), None);
+        let why = limit(606).verdict(550).expect("more than 10 %");
+        assert!(why.contains("set it to at most 605"), "{why}");
+    }
+
+    #[test]
+    fn exceptions_and_lost_symbols_are_seen() {
+        let mut budget =
+            read().budget.into_iter().find(|budget| budget.name == "RTOS dispatch").expect("it is there");
+        budget.times = 100;
+        budget.instructions = 600;
+        budget.except = 1;
+        let count = |histogram: &[(u64, u64)]| {
+            let one = Count { name: "part".into(), count: 0, histogram: histogram.to_vec() };
+            Count::merge("all", [one].into_iter())
+        };
+        assert_eq!(budget.verdict(&count(&[(580, 99), (1_300, 1)])), None);
+        let grown = budget.verdict(&count(&[(580, 99), (1_300, 2)])).expect("too long");
+        assert!(grown.starts_with("RTOS dispatch: 1300 instructions, 700 more"), "{grown}");
+        let lost = budget.verdict(&count(&[(580, 99)])).expect("too few");
+        assert!(lost.contains("99 times"), "{lost}");
+    }
+}

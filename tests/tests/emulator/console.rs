@@ -31,6 +31,9 @@ fn lines_of_guests_are_never_mixed() {
     );
 }
 
+/// How long to wait for what comes at once on an idle host.
+const PATIENCE: Duration = Duration::from_secs(240);
+
 /// A terminal with `ainori run` of a system.
 fn terminal(system: &System, limit: Duration) -> Terminal {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -41,7 +44,7 @@ fn terminal(system: &System, limit: Duration) -> Terminal {
 
 #[test]
 fn what_is_typed_reaches_linux() {
-    let limit = Duration::from_secs(60);
+    let limit = PATIENCE;
     let mut terminal = terminal(&System::on(2).with(Guest::linux("shell").vcpus(2)), limit);
     terminal.wait_for("Leave with exit.", limit);
     terminal.wait_for("# ", limit); // the prompt: a line without an end
@@ -55,7 +58,7 @@ fn what_is_typed_reaches_linux() {
 
 #[test]
 fn control_c_ends_a_run() {
-    let limit = Duration::from_secs(60);
+    let limit = PATIENCE;
     let mut terminal = terminal(&System::on(1).with(Guest::freertos("end=forever")), limit);
     terminal.wait_for("FreeRTOS V", limit);
     terminal.type_in("\x03");

@@ -23,9 +23,9 @@ fn beside_bursts(policy: &'static str, harts: u32, guest: Guest, shared: &[u32])
     shared.iter().fold(system, |system, hart| system.with(bursts(*hart)))
 }
 
-/// IPIs and remote fences between all vCPUs, whose effects are looked at.
+/// IPIs and remote fences between all vCPUs, whose effects are looked at. Their patience is long for the sake of a busy host.
 fn smp(harts: u32) -> Guest {
-    Guest::probe("smp", "rounds=400").vcpus(harts).harts(0..harts)
+    Guest::probe("smp", "rounds=400 patience_ms=100000").vcpus(harts).harts(0..harts)
 }
 
 fn hackbench(harts: u32) -> Guest {

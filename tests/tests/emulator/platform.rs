@@ -22,10 +22,10 @@ fn timer_interrupts_come_in_time() {
     probe_alone("timer", "period_us=100 n=10000");
 }
 
-/// Four vCPUs on some of the harts.
+/// Four vCPUs on some of the harts. Their patience with each other is long: in host time, a busy host takes harts away for seconds.
 fn smp(harts: &[u32], clock: Clock) {
     let run = System::on(4)
-        .with(Guest::probe("smp", "rounds=100").vcpus(4).harts(harts.iter().copied()))
+        .with(Guest::probe("smp", "rounds=100 patience_ms=100000").vcpus(4).harts(harts.iter().copied()))
         .quantum("1ms")
         .run(clock);
     run.good();
