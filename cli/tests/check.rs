@@ -19,7 +19,7 @@ fn a_good_system_is_shown() {
     let checkout = Checkout::new(2);
     let (code, out, err) = call(&checkout, &["check", "demo.toml", "--json", "found.json"]);
     assert_eq!((code, &*err), (Some(0), ""));
-    assert!(out.starts_with("demo: qemu-virt with 2 harts, 1GiB (rv64), policy spumone"), "{out}");
+    assert!(out.starts_with("demo: qemu-virt with 2 harts, 1GiB (rv64), policy ainori"), "{out}");
     assert!(out.contains("freertos") && out.contains("0→0") && out.contains("goes to linux"), "{out}");
     let found = json(&checkout, "found.json");
     assert_eq!((&found["ok"], &found["errors"]), (&Value::Bool(true), &Value::Array(vec![])));
