@@ -36,11 +36,14 @@ impl Cpu {
         to.is_some()
     }
 
-    /// The core where a confined vCPU's kernel runs: the next one after its home.
+    /// The core where a confined vCPU's kernel runs: the next one after its home that isn't busy with something more urgent, or
+    /// else just the next one.
     fn kernel_core(&self, id: VcpuId) -> Option<u32> {
         let vcpu = self.machine.vcpu(id);
         let cores = self.machine.harts.len() as u32;
-        (1..cores).map(|step| (vcpu.home + step) % cores).find(|core| vcpu.may_run_on(*core))
+        let mut others =
+            (1..cores).map(|step| (vcpu.home + step) % cores).filter(|core| vcpu.may_run_on(*core));
+        others.clone().find(|core| self.accepts(id, *core)).or_else(|| others.next())
     }
 
     /// A trap of a confined vCPU in user mode: its guest's handler gets it, but not on this core.

@@ -86,6 +86,10 @@ impl Cpu {
                 // It doesn't run, and will see what is recorded before it does.
                 self.answer_fences(id);
             }
+            if owner == self.id {
+                // It was sent here, perhaps for the first time: this core answers for it, at the latest when it is less busy.
+                self.movable.insert(id);
+            }
             if vcpu.lies() && vcpu.may_run_on(self.id) && self.accepts(id, self.id) {
                 self.take(id);
             } else if owner != self.id && !vcpu.lies() {
