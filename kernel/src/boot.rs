@@ -6,6 +6,7 @@ use ainori_handover::Shield;
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::blob;
 use ainori_manifest::config::{self, GUEST_MEMORY_BASE, MAX_GUESTS, MAX_HARTS, System};
+use ainori_manifest::layout::TREE_SIZE;
 use ainori_sched::{Class, Policy, Scheduler, VcpuId};
 use ainori_trace::{Mask, Ring};
 use fdt::Fdt;
@@ -278,14 +279,14 @@ struct Entry {
 
 fn load(guest: &Guest, machine: &Machine, blob: &[u8]) -> Entry {
     let fail = |why: String| -> ! { refuse(format_args!("guest `{}`: {why}", guest.config.name)) };
-    let layout = loader::load(guest, blob).unwrap_or_else(|error| fail(format!("{error}")));
-    let tree = device_tree::make(guest, &layout, &machine.board, &machine.features)
+    let loaded = loader::load(guest, blob).unwrap_or_else(|error| fail(format!("{error}")));
+    let tree = device_tree::make(guest, &loaded.layout, &machine.board, &machine.features)
         .unwrap_or_else(|error| fail(format!("no device tree can be made for it: {error}")));
-    if tree.len() as u64 > loader::TREE_SIZE {
-        fail(format!("its device tree is larger than {} bytes", loader::TREE_SIZE));
+    if tree.len() as u64 > TREE_SIZE {
+        fail(format!("its device tree is larger than {} bytes", TREE_SIZE));
     }
-    loader::write(guest, layout.tree.0, &tree).unwrap_or_else(|error| fail(format!("{error}")));
-    Entry { address: layout.entry, tree: layout.tree.0 }
+    loader::write(guest, loaded.layout.tree.start, &tree).unwrap_or_else(|error| fail(format!("{error}")));
+    Entry { address: loaded.entry, tree: loaded.layout.tree.start }
 }
 
 /// Starts all cores. From here on nothing is allocated.
@@ -298,7 +299,7 @@ fn start(cpus: &'static mut [Cpu], boot_hart: u64, heap: u64) -> ! {
     };
     let end = memory::seal();
     report::board(machine, end - heap + image().size());
-    for (_, cpu) in cpus.iter_mut().enumerate().filter(|(index, _)| *index != own) {
+    for cpu in cpus.iter_mut().filter(|cpu| cpu.hart != boot_hart) {
         let hart = cpu.hart;
         if let Err(error) =
             firmware::hart_start(hart, start_secondary as *const () as u64, &raw mut *cpu as u64)

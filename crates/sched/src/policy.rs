@@ -19,6 +19,8 @@ pub struct Policy {
     pub quantum: Time,
     /// For how long a preemption may be put off at most.
     pub grace: Time,
+    /// For how long a vCPU whose core was taken from it may be left alone ([`Self::PATIENCE_US`]).
+    pub patience: Time,
 }
 
 /// Where may a vCPU run when its core is taken from it?

@@ -135,6 +135,7 @@ impl Policy {
             admission: preset.admission,
             quantum: fixed.unwrap_or(quantum),
             grace: Self::GRACE_US * timebase_hz / 1_000_000,
+            patience: Self::PATIENCE_US * timebase_hz / 1_000_000,
         })
     }
 }

@@ -11,7 +11,7 @@
 //! | laid down | in its berth (`Vcpu::take`), in no scheduler |
 use core::sync::atomic::Ordering;
 
-use ainori_sched::{Occasion, Policy, State, VcpuId};
+use ainori_sched::{Occasion, State, VcpuId};
 use ainori_trace::Event;
 
 use super::{Cpu, SLOTS};
@@ -43,7 +43,7 @@ impl Cpu {
             {
                 self.invite(id);
             } else if self.scheduler.policy().fetches(Occasion::Unattended) {
-                self.unattended_due = now + Policy::PATIENCE_US * self.machine.board.timebase_hz / 1_000_000;
+                self.unattended_due = now + self.scheduler.policy().patience;
             }
         }
     }
@@ -235,7 +235,7 @@ impl Cpu {
         if !self.scheduler.policy().fetches(Occasion::Idle) {
             return;
         }
-        let patience = Policy::PATIENCE_US * self.machine.board.timebase_hz / 1_000_000;
+        let patience = self.scheduler.policy().patience;
         let vcpus = self.machine.vcpus.iter().enumerate().filter(|(_, vcpu)| vcpu.may_run_on(self.id));
         let waiting =
             vcpus.filter_map(|(index, vcpu)| Some((vcpu.waiting_since()?, VcpuId(index as u8)))).min();

@@ -2,9 +2,9 @@
 use alloc::{format, string::String, vec::Vec};
 
 use ainori_manifest::config::GUEST_MEMORY_BASE;
+use ainori_manifest::layout::Layout;
 use vm_fdt::{Error, FdtWriter};
 
-use super::loader::Layout;
 use super::{Guest, PLIC_BASE, PLIC_SIZE, UART_BASE, UART_SIZE, UART_SOURCE};
 use crate::arch::hart::Features;
 use crate::chip::Board;
@@ -33,9 +33,9 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     fdt.property_string("bootargs", &guest.config.args)?;
     fdt.property_string("stdout-path", &format!("/soc/serial@{UART_BASE:x}"))?;
     fdt.property("rng-seed", &seed(board, guest.index))?;
-    if let Some((start, end)) = layout.initrd {
-        fdt.property_u64("linux,initrd-start", start)?;
-        fdt.property_u64("linux,initrd-end", end)?;
+    if let Some(initrd) = &layout.initrd {
+        fdt.property_u64("linux,initrd-start", initrd.start)?;
+        fdt.property_u64("linux,initrd-end", initrd.end)?;
     }
     fdt.end_node(chosen)?;
 

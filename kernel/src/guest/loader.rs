@@ -1,18 +1,17 @@
 //! Putting a guest's program into its memory.
 use ainori_manifest::config::{GUEST_MEMORY_BASE, Kind, Payload};
+use ainori_manifest::layout::{Layout, TREE_SIZE};
 
 use super::Guest;
 use crate::memory::GuestPhysical;
 
-/// Where everything of a guest lies.
-#[derive(Debug, Clone, Copy)]
-pub struct Layout {
+/// A guest's program in its memory.
+#[derive(Debug, Clone)]
+pub struct Loaded {
     /// Address of its first instruction.
     pub entry: u64,
-    /// Its initial RAM disk: start and end.
-    pub initrd: Option<(u64, u64)>,
-    /// Where its device tree goes.
-    pub tree: GuestPhysical,
+    /// Where the parts behind its image are.
+    pub layout: Layout,
 }
 
 /// Why a guest can't be loaded. The command-line tool checks all of it before; a blob from elsewhere may still be wrong.
@@ -35,36 +34,26 @@ impl core::fmt::Display for Error {
     }
 }
 
-const TREE_ALIGNMENT: u64 = 4096;
-/// Linux keeps its image to itself up to the end of the last large page.
-const IMAGE_ALIGNMENT: u64 = 2 << 20;
-/// Largest device tree that the hypervisor makes.
-pub const TREE_SIZE: u64 = 64 * 1024;
-
 /// Copies image and RAM disk of a guest from `blob` into its memory.
 ///
 /// # Errors
 /// See [`Error`].
-pub fn load(guest: &Guest, blob: &[u8]) -> Result<Layout, Error> {
+pub fn load(guest: &Guest, blob: &[u8]) -> Result<Loaded, Error> {
     let image = bytes(blob, guest.config.image).ok_or(Error::NotAnImage)?;
     let (entry, end) = match guest.config.kind {
         Kind::Linux => load_linux(guest, image)?,
         Kind::Elf => load_elf(guest, image)?,
     };
-    let mut end = end.next_multiple_of(IMAGE_ALIGNMENT);
     let initrd = match guest.config.initrd {
         None => None,
-        Some(payload) => {
-            let initrd = bytes(blob, payload).ok_or(Error::NotAnImage)?;
-            let start = end;
-            write(guest, start, initrd)?;
-            end = (start + initrd.len() as u64).next_multiple_of(TREE_ALIGNMENT);
-            Some((start, start + initrd.len() as u64))
-        }
+        Some(payload) => Some(bytes(blob, payload).ok_or(Error::NotAnImage)?),
     };
-    let tree = GuestPhysical(end);
-    guest.locate(tree, TREE_SIZE).ok_or(Error::TooSmall)?;
-    Ok(Layout { entry, initrd, tree })
+    let layout = Layout::behind(end, initrd.map(|initrd| initrd.len() as u64)).ok_or(Error::TooSmall)?;
+    if let (Some(initrd), Some(place)) = (initrd, &layout.initrd) {
+        write(guest, place.start, initrd)?;
+    }
+    guest.locate(GuestPhysical(layout.tree.start), TREE_SIZE).ok_or(Error::TooSmall)?;
+    Ok(Loaded { entry, layout })
 }
 
 fn bytes(blob: &[u8], payload: Payload) -> Option<&[u8]> {
