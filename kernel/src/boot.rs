@@ -114,10 +114,12 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
     let features = Features::probe(&board.isa);
     let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();
     let core_of = |hart: u32| harts.iter().position(|&id| id == u64::from(hart));
-    let quantum = u64::from(system.policy.quantum_us) * board.timebase_hz / 1_000_000;
-    let Some(policy) = Policy::preset(&system.policy.preset, quantum, board.timebase_hz) else {
+    let ticks = |us: u32| u64::from(us) * board.timebase_hz / 1_000_000;
+    let quantum = ticks(system.policy.quantum_us);
+    let Some(preset) = Policy::preset(&system.policy.preset, quantum, board.timebase_hz) else {
         refuse(format_args!("there is no policy `{}`", system.policy.preset))
     };
+    let policy = Policy { grace: ticks(system.policy.grace_us), ..preset };
 
     let mut guests = Vec::new();
     let mut vcpus = Vec::new();

@@ -14,15 +14,15 @@
 //!
 //! Guests that load the same file share one copy of it, so a payload must be copied out, never run in place.
 use crate::config::{
-    GUEST_MEMORY_ALIGN, Guest, MAX_GUEST_VCPUS, MAX_GUESTS, MAX_VCPUS, MIN_QUANTUM_US, PRIORITIES, Payload,
-    System,
+    GUEST_MEMORY_ALIGN, Guest, MAX_GRACE_US, MAX_GUEST_VCPUS, MAX_GUESTS, MAX_VCPUS, MIN_QUANTUM_US,
+    PRIORITIES, Payload, System,
 };
 use core::fmt;
 
 /// First bytes of a blob.
 pub const MAGIC: [u8; 8] = *b"AINORI\0\x01";
 /// Version of the format. It changes with the format and with [`System`].
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Length of the header in bytes: what [`length`] needs.
 pub const HEADER_LEN: usize = 24;
 /// Payloads start at multiples of this many bytes, and the blob's length is one.
@@ -144,6 +144,7 @@ fn check_limits(system: &System) -> Result<(), Error> {
     let vcpus: usize = system.guests.iter().map(|guest| guest.vcpus.len()).sum();
     require(vcpus <= MAX_VCPUS, "number of vCPUs")?;
     require(system.policy.quantum_us >= MIN_QUANTUM_US, "quantum too short")?;
+    require((1..=MAX_GRACE_US).contains(&system.policy.grace_us), "grace out of range")?;
     let input = system.console_input.map_or(Some(0), |index| usize::try_from(index).ok());
     require(input.is_some_and(|index| index < system.guests.len()), "console input goes to no guest")?;
     let records = system.trace.records;

@@ -19,6 +19,8 @@ pub const GUEST_MEMORY_BASE: u64 = 0x8000_0000;
 pub const GUEST_MEMORY_ALIGN: u64 = 2 << 20;
 /// Shortest round-robin quantum in microseconds: below it, switching would take a noticeable share.
 pub const MIN_QUANTUM_US: u32 = 100;
+/// Longest grace in microseconds. A longer one is hardly meant: an RTOS would be shut out for so long.
+pub const MAX_GRACE_US: u32 = 100_000;
 
 /// One system: everything that runs on a board together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,6 +44,8 @@ pub struct Policy {
     pub preset: String,
     /// Round-robin quantum among vCPUs of equal priority, in microseconds. At least [`MIN_QUANTUM_US`].
     pub quantum_us: u32,
+    /// For how long a preemption may be put off, in microseconds, 1 to [`MAX_GRACE_US`]. Only some presets do that.
+    pub grace_us: u32,
 }
 
 /// Tracing of a run.

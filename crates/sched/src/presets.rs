@@ -118,13 +118,14 @@ pub const fn presets() -> &'static [Preset] {
 }
 
 impl Policy {
-    /// Bound of a preemption that is put off, in microseconds: longer than most of Linux's locks are held.
+    /// Bound of a preemption that is put off, in microseconds, unless the system description gives another: longer than most of
+    /// Linux's locks are held.
     pub const GRACE_US: u64 = 100;
 
     /// The preset of that name, or `None` if there is none.
     ///
     /// `quantum` is in ticks, of which a second has `timebase_hz`; a preset with a quantum of its own takes
-    /// that instead.
+    /// that instead. The other times are the defaults.
     #[must_use]
     pub fn preset(name: &str, quantum: Time, timebase_hz: u64) -> Option<Self> {
         let preset = PRESETS.iter().find(|preset| preset.name == name)?;

@@ -25,7 +25,7 @@ fn system(guests: usize, args: String) -> System {
     };
     System {
         name: "test".into(),
-        policy: Policy { preset: "spumone".into(), quantum_us: 10_000 },
+        policy: Policy { preset: "spumone".into(), quantum_us: 10_000, grace_us: 100 },
         guests: (0..guests).map(guest).collect(),
         console_input: Some(0),
         trace: Trace { mask: 0, records: 0 },
@@ -127,6 +127,12 @@ fn each_error_is_told_apart() {
         broken(&|system| system.guests[0].memory += 1),
         Err(Error::Limit("guest memory not a multiple of 2 MiB"))
     );
+    for grace_us in [0, MAX_GRACE_US + 1] {
+        assert_eq!(
+            broken(&|system| system.policy.grace_us = grace_us),
+            Err(Error::Limit("grace out of range"))
+        );
+    }
     assert_eq!(
         broken(&|system| system.console_input = Some(1)),
         Err(Error::Limit("console input goes to no guest"))

@@ -1,26 +1,20 @@
 //! The rules that a manifest must keep, beyond each value's type. Every rule reports into the same list, and goes on.
 mod guest;
 pub mod memory;
+mod policy;
 mod sharing;
 
 use super::{
     Board, Clock, GuestPaths, Manifest, RunSettings,
     boards::{BOARDS, BoardKind},
     findings::Finding,
-    reader::{At, Micros, suggest},
+    reader::suggest,
     schema::{BoardDraft, Draft, RunDraft, TraceDraft},
 };
-use crate::config::{Guest, Kind, MIN_QUANTUM_US, Policy, System, Trace};
-use ainori_sched::{Preset, presets};
+use crate::config::{Guest, Kind, System, Trace};
 use ainori_trace::{DEFAULT_MASK, Mask};
 use std::{path::Path, time::Duration};
 
-/// Policy of a manifest that names none.
-const DEFAULT_PRESET: &str = "ainori";
-/// Quantum of a manifest that names none: long beside a world switch, short beside a person's patience.
-const DEFAULT_QUANTUM_US: u32 = 10_000;
-/// Longest quantum. A longer one is hardly meant, and starves equals.
-const MAX_QUANTUM_US: u64 = 10_000_000;
 /// Records per core when nobody says.
 pub const DEFAULT_TRACE_RECORDS: u32 = 65_536;
 /// Most records per core: 16 bytes each, so 16 MiB.
@@ -43,8 +37,8 @@ pub fn check(
     findings: &mut Vec<Finding>,
 ) -> Option<Manifest> {
     let (view, board) = check_board(&draft.board, findings);
-    let preset = check_preset(draft.preset.as_ref(), findings);
-    let quantum_us = check_quantum(draft.quantum.as_ref(), preset, findings);
+    let preset = policy::check_preset(draft.policy.preset.as_ref(), findings);
+    let policy = policy::check_times(&draft.policy, preset, findings);
     let guests: Vec<Option<(Guest, GuestPaths)>> =
         draft.guests.iter().map(|guest| guest::check(guest, view, directory, findings)).collect();
     sharing::check(&draft.guests, &guests, preset, findings);
@@ -59,7 +53,7 @@ pub fn check(
     let default_input = guests.iter().position(|guest| guest.kind == Kind::Linux).unwrap_or(0);
     let system = System {
         name,
-        policy: Policy { preset: preset?.name.to_owned(), quantum_us },
+        policy: policy?,
         guests,
         console_input: u32::try_from(console.unwrap_or(default_input)).ok(),
         trace,
@@ -101,39 +95,6 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
         Some(Board { machine: kind.machine.to_owned(), cpu, harts: harts?, memory: memory? })
     };
     (BoardView { kind, harts, memory }, board())
-}
-
-fn check_preset(preset: Option<&At<String>>, findings: &mut Vec<Finding>) -> Option<&'static Preset> {
-    let wanted = preset.map_or(DEFAULT_PRESET, |preset| &preset.value);
-    let found = presets().iter().find(|known| known.name == wanted);
-    if let (None, Some(preset)) = (found, preset) {
-        let names: Vec<_> = presets().iter().map(|known| known.name).collect();
-        let message = format!("there is no policy {wanted:?}");
-        findings.push(Finding::at(preset.span.clone(), message).help(suggest(wanted, &names)));
-    }
-    found
-}
-
-fn check_quantum(quantum: Option<&At<Micros>>, preset: Option<&Preset>, findings: &mut Vec<Finding>) -> u32 {
-    let fixed_ms = preset.and_then(|preset| preset.fixed_quantum_ms);
-    let own = fixed_ms.map_or(DEFAULT_QUANTUM_US, |ms| ms * 1_000);
-    let Some(quantum) = quantum else { return own };
-    let mut report = |message: String, help: String| {
-        findings.push(Finding::at(quantum.span.clone(), message).help(help));
-    };
-    if let Some(ms) = fixed_ms {
-        report(format!("this policy has a quantum of its own, {ms} ms"), "remove the key".into());
-        return own;
-    }
-    let allowed = u64::from(MIN_QUANTUM_US)..=MAX_QUANTUM_US;
-    match u32::try_from(quantum.value.0) {
-        Ok(us) if allowed.contains(&quantum.value.0) => us,
-        _ => {
-            let range = format!("from {} us to {} s", allowed.start(), allowed.end() / 1_000_000);
-            report(format!("a quantum of {} us is out of range", quantum.value.0), range);
-            own
-        }
-    }
 }
 
 fn check_console(draft: &Draft, findings: &mut Vec<Finding>) -> Option<usize> {

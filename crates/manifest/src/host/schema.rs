@@ -11,13 +11,20 @@ use toml::de::{DeTable, DeValue};
 #[derive(Debug, Default)]
 pub struct Draft {
     pub name: Option<At<String>>,
-    pub preset: Option<At<String>>,
-    pub quantum: Option<At<Micros>>,
+    pub policy: PolicyDraft,
     pub board: BoardDraft,
     pub console_input: Option<At<String>>,
     pub guests: Vec<GuestDraft>,
     pub trace: Option<TraceDraft>,
     pub run: RunDraft,
+}
+
+/// `policy`.
+#[derive(Debug, Default)]
+pub struct PolicyDraft {
+    pub preset: Option<At<String>>,
+    pub quantum: Option<At<Micros>>,
+    pub grace: Option<At<Micros>>,
 }
 
 /// `[board]`.
@@ -110,11 +117,9 @@ impl Draft {
         }
         let keys = ["name", "policy", "board", "console", "guest", "trace", "run"];
         let root = Table::open(root.get_ref(), 0..0, "the manifest", &keys, findings);
-        let (preset, quantum) = read_policy(&root, findings);
         Self {
             name: root.optional("name", findings),
-            preset,
-            quantum,
+            policy: read_policy(&root, findings),
             board: read_board(&root, findings),
             console_input: root
                 .get("console")
@@ -143,16 +148,20 @@ fn read_run(root: &Table<'_>, findings: &mut Vec<Finding>) -> RunDraft {
 }
 
 /// `policy = "NAME"` or `policy = { preset = "NAME", quantum = "10ms" }`.
-fn read_policy(root: &Table<'_>, findings: &mut Vec<Finding>) -> (Option<At<String>>, Option<At<Micros>>) {
+fn read_policy(root: &Table<'_>, findings: &mut Vec<Finding>) -> PolicyDraft {
     match root.get("policy") {
         Some(value) if value.get_ref().is_table() => {
-            let keys = ["preset", "quantum"];
+            let keys = ["preset", "quantum", "grace"];
             let Some(table) = Table::open_value(value, "policy", &keys, findings) else {
-                return (None, None);
+                return PolicyDraft::default();
             };
-            (table.optional("preset", findings), table.optional("quantum", findings))
+            PolicyDraft {
+                preset: table.optional("preset", findings),
+                quantum: table.optional("quantum", findings),
+                grace: table.optional("grace", findings),
+            }
         }
-        _ => (root.optional("policy", findings), None),
+        _ => PolicyDraft { preset: root.optional("policy", findings), ..PolicyDraft::default() },
     }
 }
 

@@ -90,7 +90,7 @@ fn broken_at(line: usize, from: &str, to: &str, message: &str, help: &str) {
 fn a_good_manifest_passes() {
     let manifest = parse(GOOD).unwrap();
     let system = &manifest.system;
-    assert_eq!(system.policy, Policy { preset: "spumone".into(), quantum_us: 5_000 });
+    assert_eq!(system.policy, Policy { preset: "spumone".into(), quantum_us: 5_000, grace_us: 100 });
     assert_eq!(system.console_input, Some(0));
     assert_eq!(system.trace.records, 4096);
     let [linux, freertos] = &system.guests[..] else { panic!("two guests") };
@@ -112,7 +112,7 @@ fn defaults_are_what_a_user_expects() {
         .replace("[trace]\nmask = [\"default\"]\nrecords = 4096\n", "");
     let manifest = parse(&text).unwrap();
     assert_eq!(manifest.system.name, "fallback");
-    assert_eq!(manifest.system.policy, Policy { preset: "ainori".into(), quantum_us: 10_000 });
+    assert_eq!(manifest.system.policy, Policy { preset: "ainori".into(), quantum_us: 10_000, grace_us: 100 });
     assert_eq!(manifest.system.console_input, Some(0), "the first Linux guest");
     assert_eq!(manifest.system.guests[0].priority, 1);
     assert_eq!(manifest.system.guests[0].vcpus[3], Vcpu { home: 3, harts: 0b1111 });
@@ -193,6 +193,13 @@ fn the_policy_must_exist() {
     broken("5ms", "99us", "a quantum of 99 us is out of range", "from 100 us");
     broken("spumone", "round-robin", "a quantum of its own, 10 ms", "remove");
     broken("5ms", "11s", "out of range", "10 s");
+    broken("quantum = \"5ms\"", "grace = \"50us\"", "spumone puts no preemption off", "remove");
+    let delayed = "preset = \"delayed\", grace = ";
+    let policy = "preset = \"spumone\", quantum = \"5ms\"";
+    broken(policy, &format!("{delayed}\"0us\""), "a grace of 0 us is out of range", "from 1 us to 100 ms");
+    broken(policy, &format!("{delayed}\"101ms\""), "a grace of 101000 us is out of range", "to 100 ms");
+    let manifest = parse(&GOOD.replace(policy, &format!("{delayed}\"20us\""))).unwrap();
+    assert_eq!(manifest.system.policy.grace_us, 20);
 }
 
 #[test]
