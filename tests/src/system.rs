@@ -123,6 +123,7 @@ pub struct System {
     cpu: Option<String>,
     policy: &'static str,
     quantum: Option<&'static str>,
+    grace: Option<&'static str>,
     guests: Vec<Guest>,
     time_limit: Duration,
     qemu_args: Vec<String>,
@@ -137,6 +138,7 @@ impl System {
             cpu: None,
             policy: "spumone",
             quantum: None,
+            grace: None,
             guests: Vec::new(),
             time_limit: TIME_LIMIT,
             qemu_args: Vec::new(),
@@ -163,6 +165,11 @@ impl System {
     /// Another round-robin quantum, e.g. `"1ms"`.
     pub fn quantum(self, quantum: &'static str) -> Self {
         Self { quantum: Some(quantum), ..self }
+    }
+
+    /// Another bound of preemptions that the policy puts off, e.g. `"20us"`.
+    pub fn grace(self, grace: &'static str) -> Self {
+        Self { grace: Some(grace), ..self }
     }
 
     /// Another limit of host time.
@@ -210,10 +217,11 @@ impl System {
 impl Display for System {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "name = \"test\"")?;
-        match self.quantum {
-            Some(quantum) => writeln!(f, "policy = {{ preset = {:?}, quantum = {quantum:?} }}", self.policy)?,
-            None => writeln!(f, "policy = {:?}", self.policy)?,
+        write!(f, "policy = {{ preset = {:?}", self.policy)?;
+        for (key, time) in [("quantum", self.quantum), ("grace", self.grace)] {
+            time.map_or(Ok(()), |time| write!(f, ", {key} = {time:?}"))?;
         }
+        writeln!(f, " }}")?;
         writeln!(f, "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"2GiB\"", self.harts)?;
         if let Some(cpu) = &self.cpu {
             writeln!(f, "cpu = {cpu:?}")?;

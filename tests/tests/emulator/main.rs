@@ -4,6 +4,7 @@ mod boot;
 mod budgets;
 mod console;
 mod faults;
+mod grace;
 mod kernel_image;
 mod latency;
 mod migration;

@@ -1,0 +1,57 @@
+//! The policy `delayed`: a vCPU that has marked that it holds a lock keeps its hart, and FreeRTOS waits, but not longer than the grace.
+use ainori_tests::{Clock, Guest, Run, System};
+
+/// How long the probe holds its lock: 12,500 instructions of 4 ns.
+const SECTION_NS: u64 = 50_000;
+/// What ticks may be late beyond that, or beyond the grace: the hypervisor's own work.
+const MARGIN_NS: u64 = 5_000;
+
+/// FreeRTOS takes hart 0 for 300 us of each 1 ms from a probe whose two vCPUs take one lock. A section that FreeRTOS cuts takes
+/// more than 300 us.
+fn beside_locks(system: System) -> Run {
+    let run = system
+        .with(Guest::probe("locks", "ms=300 section=12500 rest=50000 cut_us=150").vcpus(2).harts([0, 1]))
+        .with(Guest::freertos("period_us=1000 periods=310 burn_percent=30 burn_period_us=1000 report_ms=0"))
+        .run(Clock::Lockstep { q: 250 });
+    run.good().lost_no_tick("freertos", 310);
+    let sections = run.number("locks", "sections");
+    run.check(
+        sections > 1000,
+        format_args!("both vCPUs take the lock all the time, but only {sections} times"),
+    );
+    println!("{sections} sections, {} cut; task {} ns late", run.number("locks", "cut"), task_max(&run));
+    run
+}
+
+/// How late FreeRTOS's task began at most, in ns.
+fn task_max(run: &Run) -> u64 {
+    let max = run.result("freertos").get("delay_ns").and_then(|delay| delay["max"].as_u64());
+    max.unwrap_or_else(|| run.fail("FreeRTOS told no delay"))
+}
+
+#[test]
+fn a_lock_holder_keeps_its_hart_until_the_lock_is_free_or_the_grace_is_over() {
+    let at_once = beside_locks(System::on(2));
+    let cut = at_once.number("locks", "cut");
+    at_once.check(cut > 10, format_args!("without a grace FreeRTOS cuts many sections, not {cut}"));
+
+    let enough = beside_locks(System::on(2).policy("delayed").grace("200us"));
+    let cut = enough.number("locks", "cut");
+    enough.check(cut == 0, format_args!("{cut} sections were cut, though they are shorter than the grace"));
+    let waited = task_max(&enough).saturating_sub(task_max(&at_once));
+    enough.check(
+        (SECTION_NS / 2..SECTION_NS + MARGIN_NS).contains(&waited),
+        format_args!(
+            "FreeRTOS waits until the lock is free, at most one section, but it waited for {waited} ns"
+        ),
+    );
+
+    let short = beside_locks(System::on(2).policy("delayed").grace("20us"));
+    let cut = short.number("locks", "cut");
+    short.check(cut > 0, "a section that is longer than the grace is cut");
+    let waited = task_max(&short).saturating_sub(task_max(&at_once));
+    short.check(
+        (15_000..20_000 + MARGIN_NS).contains(&waited),
+        format_args!("FreeRTOS waits for the grace of 20 us, but it waited for {waited} ns"),
+    );
+}
