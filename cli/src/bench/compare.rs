@@ -1,7 +1,7 @@
 //! What changed between two results beyond the error bar: where the ranges over the samples don't overlap.
 use super::{
     results::{BarResult, CaseResult, MetricResult, Results},
-    table::{number, verdict, with_range},
+    table::{value, verdict, with_range},
 };
 use crate::table::table;
 use std::fmt::Write;
@@ -98,7 +98,6 @@ pub fn show(comparison: &Comparison, before: &Results, after: &Results) -> Strin
         let _ = writeln!(text, "\n{rows}\n");
     }
     for (old, new) in &comparison.bars {
-        let value = |bar: &BarResult| bar.value.map_or_else(|| "missing".into(), number);
         let _ = writeln!(
             text,
             "Bar {}: {} ({}), was {} ({})",

@@ -139,12 +139,17 @@ pub fn figure(
     Ok(expression.value(|name| bound.get(name)?.number(), value))
 }
 
-/// Evaluates the bars. Those that need a case that was left out are left out as well.
+/// Evaluates the bars. Those that need a case that was left out are left out as well; those that are for values that this form doesn't
+/// have are there, without a value.
 pub fn bars(plan: &Plan, cases: &[CaseResult]) -> Result<Vec<BarResult>> {
     let mut results = Vec::new();
     for bar in &plan.experiment.bars {
         let expression = Expression::parse(&bar.value)?;
-        for bound in plan.combinations(bar, &expression) {
+        let combinations = plan.combinations(bar, &expression);
+        if combinations.is_empty() {
+            results.push(BarResult { holds: None, ..bar_result(bar, &Values::new(), None) });
+        }
+        for bound in combinations {
             let needed: Result<Vec<usize>> =
                 expression.references().iter().map(|reference| plan.find(reference, &bound)).collect();
             if needed?.iter().all(|&point| plan.points[point].selected) {
@@ -163,7 +168,7 @@ fn bar_result(bar: &Bar, bound: &Values, value: Option<f64>) -> BarResult {
     let values: Vec<_> = bound.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let name =
         if values.is_empty() { bar.name.clone() } else { format!("{} ({})", bar.name, values.join(", ")) };
-    let holds = value.is_some_and(|value| must_be.holds(value, limit));
+    let holds = Some(value.is_some_and(|value| must_be.holds(value, limit)));
     BarResult { name, value, unit: bar.unit.clone(), must_be, limit, holds }
 }
 

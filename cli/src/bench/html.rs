@@ -1,8 +1,8 @@
 //! The report as one HTML file that needs nothing else: no server, no script, no font, no picture from outside.
 use super::{
     experiment::Form,
-    results::Results,
-    table::{number, verdict, with_range},
+    results::{BarResult, Results},
+    table::{number, value, verdict, with_range},
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -61,6 +61,15 @@ pub fn report(results: &Results, charts: &[String]) -> String {
     page.into_string()
 }
 
+/// How a bar's verdict is coloured.
+fn class(bar: &BarResult) -> &'static str {
+    match (bar.value, bar.holds) {
+        (None, _) | (_, None) => "unknown",
+        (_, Some(true)) => "holds",
+        (_, Some(false)) => "fails",
+    }
+}
+
 fn bars(results: &Results) -> Markup {
     html! {
         table {
@@ -69,10 +78,10 @@ fn bars(results: &Results) -> Markup {
                 @for bar in &results.bars {
                     tr {
                         td { (bar.name) }
-                        td.number { (bar.value.map_or_else(|| "missing".into(), number)) }
+                        td.number { (value(bar)) }
                         td { (bar.must_be.words()) " " (number(bar.limit)) }
                         td { (bar.unit) }
-                        td class=(verdict(bar).to_lowercase()) { (verdict(bar)) }
+                        td class=(class(bar)) { (verdict(bar)) }
                     }
                 }
             }

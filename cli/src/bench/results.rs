@@ -127,8 +127,8 @@ pub struct BarResult {
     pub must_be: MustBe,
     /// The limit.
     pub limit: f64,
-    /// Whether it is so. A bar without a value doesn't hold.
-    pub holds: bool,
+    /// Whether it is so; a bar whose value is missing doesn't hold. `None`: the form has none of the values that it is for.
+    pub holds: Option<bool>,
 }
 
 /// How a value must stand to its limit.

@@ -38,7 +38,7 @@ fn bars(bars: &[BarResult]) -> comfy_table::Table {
     for bar in bars {
         rows.add_row([
             bar.name.clone(),
-            bar.value.map_or_else(|| "missing".into(), number),
+            value(bar),
             format!("{} {}", bar.must_be.words(), number(bar.limit)),
             bar.unit.clone(),
             verdict(bar).into(),
@@ -47,12 +47,19 @@ fn bars(bars: &[BarResult]) -> comfy_table::Table {
     rows
 }
 
-/// Whether a bar holds, in a word.
+/// What came out for a bar.
+pub fn value(bar: &BarResult) -> String {
+    let none = if bar.holds.is_none() { "-" } else { "missing" };
+    bar.value.map_or_else(|| none.into(), number)
+}
+
+/// Whether a bar holds, in a word or some.
 pub fn verdict(bar: &BarResult) -> &'static str {
     match (bar.value, bar.holds) {
+        (_, None) => "not in this form",
         (None, _) => "unknown",
-        (_, true) => "holds",
-        (_, false) => "FAILS",
+        (_, Some(true)) => "holds",
+        (_, Some(false)) => "FAILS",
     }
 }
 

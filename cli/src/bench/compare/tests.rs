@@ -35,7 +35,7 @@ fn what_only_one_side_has_and_bars_that_turned_are_told() {
     let (mut before, mut after) = (results(1.0), results(1.0));
     before.cases.remove(0);
     after.cases.pop();
-    after.bars[1].holds = false;
+    after.bars[1].holds = Some(false);
     let comparison = compare(&before, &after);
     assert_eq!(
         comparison.unmatched,

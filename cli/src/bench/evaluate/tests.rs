@@ -30,16 +30,16 @@ fn bars_are_made_for_each_value_and_say_whether_they_hold() {
     assert_eq!(
         bars,
         [
-            ("throughput (f = 0)", 1.001, true),
-            ("throughput (f = 50)", 0.751, true),
+            ("throughput (f = 0)", 1.001, Some(true)),
+            ("throughput (f = 50)", 0.751, Some(true)),
             // One in a thousand less would be: (1000 - 450 + 1) / 1000.
-            ("throughput (f = 90)", 0.551, true),
+            ("throughput (f = 90)", 0.551, Some(true)),
         ]
     );
     let strict = EXPERIMENT.replace("at_least = 0.5", "at_least = 0.7");
     let plan = Plan::new(fixture.experiment(&strict).unwrap(), Form::Full, &[]).unwrap();
     let holds: Vec<_> = fixture.results(&plan, 1.0).bars.iter().map(|bar| bar.holds).collect();
-    assert_eq!(holds, [true, true, false]);
+    assert_eq!(holds, [Some(true), Some(true), Some(false)]);
 }
 
 #[test]
@@ -49,7 +49,18 @@ fn a_missing_figure_is_a_problem_and_its_bar_does_not_hold() {
     let cases = cases(&plan, &fixture.keys(&plan), &Done::default()).unwrap();
     assert_eq!(problems(&cases).len(), 5);
     let bars = bars(&plan, &cases).unwrap();
-    assert!(bars.iter().all(|bar| bar.value.is_none() && !bar.holds));
+    assert!(bars.iter().all(|bar| bar.value.is_none() && bar.holds == Some(false)));
+}
+
+#[test]
+fn a_bar_for_values_that_the_form_does_not_have_is_reported_without_a_value() {
+    let fixture = Fixture::new();
+    let text = EXPERIMENT.replace("each = [\"f\"]", "each = [\"f\"]\nonly = { f = 1 }");
+    let plan = Plan::new(fixture.experiment(&text).unwrap(), Form::Short, &[]).unwrap();
+    let results = fixture.results(&plan, 1.0);
+    let [bar] = &results.bars[..] else { panic!("one bar: {:#?}", results.bars) };
+    assert_eq!((&*bar.name, bar.value, bar.holds), ("throughput", None, None));
+    assert!(crate::bench::table::results(&results).contains("not in this form"));
 }
 
 #[test]
