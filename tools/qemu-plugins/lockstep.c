@@ -43,25 +43,27 @@ static bool parse_option(const char *option)
     return false;
 }
 
+static void on_translate(plugin_id id, struct qemu_plugin_tb *tb)
+{
+    (void)id;
+    schedule_translate(tb);
+}
+
 static void on_hart(plugin_id id, unsigned index)
 {
     static bool installed;
-    (void)id;
     if (!installed) {
         /* Not earlier: at the plugin's installation QEMU hasn't chosen its accelerator yet. */
         require_single_threaded_tcg();
         cpus_get_accel()->thread_is_idle = schedule_idle_hook;
         clock_install();
+        /* Not earlier either: the callbacks of the plugin that registers last come first, and those of others, such as
+           paths.so's, must not see an instruction before which lockstep.so then leaves the block. */
+        qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
         watchdog_start();
         installed = true;
     }
     schedule_add_hart((int)index);
-}
-
-static void on_translate(plugin_id id, struct qemu_plugin_tb *tb)
-{
-    (void)id;
-    schedule_translate(tb);
 }
 
 /* QEMU calls it from exit(), so for every ordinary end: the guest's shutdown, stop_ns, SIGTERM, the monitor's quit. */
@@ -89,7 +91,6 @@ PLUGIN_EXPORT int qemu_plugin_install(plugin_id id, const struct qemu_info *info
         return -1;
     }
     qemu_plugin_register_vcpu_init_cb(id, on_hart);
-    qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
     qemu_plugin_register_atexit_cb(id, on_exit_of_qemu, NULL);
     return 0;
 }

@@ -31,6 +31,9 @@ WEAK void cpu_exit(CPUState *);
 WEAK void cpu_stop_current(void);
 /* Leaves the current translation block by longjmp; the guest's pc must be in sync (it is at a slice's first block). */
 WEAK _Noreturn void cpu_loop_exit_noexc(CPUState *);
+/* The same in the middle of a block: `host_pc` is where the block's code goes on, and tells which instruction is next.
+   The guest's registers must be in memory (QEMU_PLUGIN_CB_READS_REGS). */
+WEAK _Noreturn void cpu_loop_exit_restore(CPUState *, uintptr_t host_pc);
 WEAK void async_run_on_cpu(CPUState *, void (*)(CPUState *, uint64_t), uint64_t);
 
 /* Clocks and timers. */

@@ -35,8 +35,9 @@ struct qemu_info {
     } system;
 };
 
-/* The callback neither reads nor writes guest registers, so generated code need not save them. */
-enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS = 0 };
+/* Whether generated code has to write the guest's registers to memory before the callback. (QEMU's manual calls the
+   second one QEMU_PLUGIN_CB_R_REGS.) */
+enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS = 0, QEMU_PLUGIN_CB_READS_REGS = 1 };
 
 typedef void vcpu_callback(plugin_id, unsigned vcpu);
 typedef void translate_callback(plugin_id, struct qemu_plugin_tb *);

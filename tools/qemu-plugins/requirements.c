@@ -25,7 +25,7 @@ static const char *missing_symbol(void)
     } used[] = {
 #define SYMBOL(name) {#name, (const void *)&name}
         SYMBOL(qemu_get_cpu), SYMBOL(cpu_thread_is_idle), SYMBOL(cpu_exit), SYMBOL(cpu_stop_current),
-        SYMBOL(cpu_loop_exit_noexc), SYMBOL(async_run_on_cpu), SYMBOL(qemu_clock_get_ns),
+        SYMBOL(cpu_loop_exit_noexc), SYMBOL(cpu_loop_exit_restore), SYMBOL(async_run_on_cpu), SYMBOL(qemu_clock_get_ns),
         SYMBOL(qemu_clock_deadline_ns_all), SYMBOL(qemu_clock_run_timers), SYMBOL(timer_init_full), SYMBOL(timer_mod),
         SYMBOL(bql_lock_impl), SYMBOL(bql_unlock), SYMBOL(bql_locked), SYMBOL(qemu_system_shutdown_request),
         SYMBOL(qemu_shutdown_requested_get), SYMBOL(runstate_is_running), SYMBOL(cpus_get_accel), SYMBOL(use_icount),

@@ -3,17 +3,22 @@
  * The schedule: rounds and slices.
  *
  * With thread=single one host thread executes all harts in turn. Here each turn is a slice of `quantum` instructions, to
- * within one translation block; what a hart ran too far is taken off its next slice. A round is one slice of each hart
- * that can run, by rising number: QEMU's own order also depends on who kicked whom, a hart that it comes to too early
- * gives the turn back. At the round's end the common clock moves on by one quantum, however many harts ran: so they
- * progress in parallel. A round is cut short where the next timer comes due. When all harts are halted the clock jumps
- * to the next event.
+ * within CHUNK; what a hart ran too far is taken off its next slice. A round is one slice of each hart that can run, by
+ * rising number: QEMU's own order also depends on who kicked whom, a hart that it comes to too early gives the turn back.
+ * At the round's end the common clock moves on by one quantum, however many harts ran: so they progress in parallel. A
+ * round is cut short where the next timer comes due, perhaps to less than what a hart is ahead by; that one has no slice
+ * in it. When all harts are halted the clock jumps to the next event.
  */
 #include "lockstep.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* A translation block may have 512 instructions, and a hart looks for interrupts between two blocks only. So a block is
+   counted, and left if its slice is over, in chunks of so many instructions: with the default ns less than a tick of
+   `time`. */
+enum { CHUNK = 16 };
 
 enum { WFI = 0x10500073, OPCODE_SYSTEM = 0x73, CSR_STIMECMP = 0x14d, CSR_VSTIMECMP = 0x24d };
 
@@ -77,7 +82,7 @@ enum { NOBODY = -1 };
 static int next_in_round(void)
 {
     for (int i = 0; i < n_harts; i++)
-        if (!harts[i].done && !is_idle(i)) return i;
+        if (!harts[i].done && harts[i].ran < round_length && !is_idle(i)) return i;
     return NOBODY;
 }
 
@@ -159,6 +164,8 @@ static void begin_round(void)
         harts[i].halted = is_idle(i);
     }
     round_max = 0;
+    for (int i = 0; i < n_harts; i++)
+        if (!harts[i].halted && harts[i].ran > round_max) round_max = harts[i].ran;
     round_length = options.quantum;
     stop_short_at_next_event();
 }
@@ -176,12 +183,17 @@ static void open_slice(void)
     int hart = 0;
     while (harts[hart].cpu != current_cpu)
         if (++hart == n_harts) abort(); /* every vCPU announced itself before it ran */
-    if (round_open && next_in_round() == NOBODY) {
-        end_round();
+    bool time_passed = false;
+    while (!round_open || next_in_round() == NOBODY) {
+        if (round_open) {
+            end_round();
+            time_passed = true;
+        }
         if (finished) return;
+        begin_round();
     }
-    if (!round_open) begin_round();
-    if (hart != next_in_round()) leave(); /* QEMU will come to it */
+    /* QEMU will come to it, and to an interrupt of this hart that has come due. */
+    if (time_passed || hart != next_in_round()) leave();
     turn = hart;
     slice_open = true;
     if (harts[hart].halted) { /* another hart woke it in this round: it must not run in that one's past */
@@ -207,7 +219,17 @@ static void settle_open_slice(void)
     harts[turn].halted = true;
 }
 
-/* Before each translation block. `vcpu` isn't used: see qemu_internals.h. */
+/* The hart whose slice is open is about to execute so many instructions. */
+static void count(int64_t n_insns)
+{
+    harts[turn].ran += n_insns;
+    if (harts[turn].ran < round_length) return;
+    close_slice();
+    if (next_in_round() == NOBODY) end_round();
+    cpu_exit(current_cpu);
+}
+
+/* Before each translation block; `n_insns` are those of its first chunk. `vcpu` isn't used: see qemu_internals.h. */
 static void on_block(unsigned vcpu, void *n_insns)
 {
     (void)vcpu;
@@ -220,12 +242,16 @@ static void on_block(unsigned vcpu, void *n_insns)
         timer_written = false;
         stop_short_at_next_event();
     }
-    harts[turn].ran += (intptr_t)n_insns;
-    if (harts[turn].ran >= round_length) {
-        close_slice();
-        if (next_in_round() == NOBODY) end_round();
-        cpu_exit(current_cpu);
-    }
+    count((intptr_t)n_insns);
+}
+
+/* In the middle of a block, before each chunk but its first. */
+static void on_chunk(unsigned vcpu, void *n_insns)
+{
+    (void)vcpu;
+    if (__builtin_expect(finished || !slice_open, 0))
+        cpu_loop_exit_restore(current_cpu, (uintptr_t)__builtin_return_address(0));
+    count((intptr_t)n_insns);
 }
 
 static void on_wfi(unsigned vcpu, void *data)
@@ -251,9 +277,12 @@ static bool writes_timer(uint32_t insn)
 void schedule_translate(struct qemu_plugin_tb *tb)
 {
     size_t n = qemu_plugin_tb_n_insns(tb);
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, (void *)n);
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+        void *chunk = (void *)(n - i < CHUNK ? n - i : CHUNK);
+        if (i == 0) qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, chunk);
+        else if (i % CHUNK == 0)
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, on_chunk, QEMU_PLUGIN_CB_READS_REGS, chunk);
         uint32_t word = 0;
         qemu_plugin_insn_data(insn, &word, sizeof word);
         if (word == WFI) qemu_plugin_register_vcpu_insn_exec_cb(insn, on_wfi, QEMU_PLUGIN_CB_NO_REGS, NULL);

@@ -47,6 +47,14 @@ twice_begin: /* reached 4 times before twice_end: 4 from the last time, 16 from 
     bnez t0, twice_begin
     .globl twice_end
 twice_end:
+    nop
+    .globl straight_begin
+straight_begin: /* 400, more than a slice: lockstep.so leaves the block somewhere in the middle */
+    .rept 400
+    addi t0, t0, 1
+    .endr
+    .globl straight_end
+straight_end:
     ret
 
     .balign 4

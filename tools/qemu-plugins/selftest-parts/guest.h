@@ -11,6 +11,7 @@ enum {
     SBI_PUTCHAR = 0x01,
     SBI_HSM = 0x48534d, /* function 0: hart_start */
     SBI_IPI = 0x735049, /* function 0: send_ipi */
+    SBI_RFENCE = 0x52464e43, /* function 0: remote fence.i */
     SBI_SRST = 0x53525354, /* function 0: system_reset, type 0: shutdown */
 };
 
