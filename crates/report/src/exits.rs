@@ -53,6 +53,8 @@ exits! {
     Confined = "confined",
     /// SRET, where the return to user mode has to be noticed.
     Return = "sret",
+    /// A trap just before a more urgent deadline: it comes again after that.
+    PutOff = "put-off",
     /// What ended the guest.
     Fault = "fault",
 }

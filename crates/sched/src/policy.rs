@@ -33,10 +33,13 @@ pub enum Placement {
     /// It stays where it is until another vCPU of its guest spins, as that one may be waiting for a lock that it
     /// holds, or sends it an interrupt; then it is fetched (Ainori). No contention, no migration.
     SpinTriggered,
-    /// On the core that it shares with a higher one it runs in user mode only: each trap into its kernel moves it to another
-    /// core, the return to user mode moves it back (SPUMONE thesis, 4.3.2). So it is never preempted by the higher
-    /// one while it holds a lock of its kernel.
+    /// In user mode on the core that it shares with a higher one, in its kernel on another (SPUMONE thesis, 4.3.2). So
+    /// it never waits for the higher one while it holds a lock of its kernel.
     TrapBased {
+        /// Whether that holds at any time, as in the thesis: each trap into its kernel moves it to another core, the return to user
+        /// mode moves it back. If not, it holds while the higher one has the core: who is in its kernel when the
+        /// core is taken moves then, who is in user mode stays until an interrupt brings it into its kernel.
+        confined: bool,
         /// Whether an interrupt for a vCPU that was preempted in user mode moves it to another core at once. In the thesis it
         /// doesn't, and the senders of interrupts wait for answers (chapter 6).
         cured: bool,
@@ -47,7 +50,10 @@ pub enum Placement {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Occasion {
     /// Its core has just been taken from it.
-    Preempted,
+    Preempted {
+        /// It was in its guest's kernel.
+        in_kernel: bool,
+    },
     /// Another vCPU of its guest spins.
     Spin,
     /// An interrupt is waiting for it.
@@ -134,9 +140,13 @@ impl Policy {
     pub const fn fetches(&self, occasion: Occasion) -> bool {
         match self.placement {
             Placement::Pinned => false,
-            Placement::OnDemand => matches!(occasion, Occasion::Preempted | Occasion::Spin | Occasion::Idle),
-            Placement::SpinTriggered => !matches!(occasion, Occasion::Preempted),
-            Placement::TrapBased { cured } => cured && !matches!(occasion, Occasion::Preempted),
+            Placement::OnDemand => {
+                matches!(occasion, Occasion::Preempted { .. } | Occasion::Spin | Occasion::Idle)
+            }
+            Placement::SpinTriggered => !matches!(occasion, Occasion::Preempted { .. }),
+            Placement::TrapBased { cured, .. } => {
+                cured && !matches!(occasion, Occasion::Preempted { in_kernel: false })
+            }
         }
     }
 
@@ -144,7 +154,14 @@ impl Policy {
     #[inline]
     #[must_use]
     pub const fn confines(&self) -> bool {
-        matches!(self.placement, Placement::TrapBased { .. })
+        matches!(self.placement, Placement::TrapBased { confined: true, .. })
+    }
+
+    /// Does a vCPU that is confined go home when it returns to user mode although a higher one has its home, and wait there?
+    #[inline]
+    #[must_use]
+    pub const fn waits_at_home(&self) -> bool {
+        matches!(self.placement, Placement::TrapBased { confined: true, cured: false })
     }
 
     /// For how long a vCPU in this condition may keep its core although a higher one wants it. None: not at all.

@@ -19,7 +19,7 @@ pub struct Preset {
     pub fixed_quantum_ms: Option<u32>,
 }
 
-const PRESETS: [Preset; 10] = [
+const PRESETS: [Preset; 11] = [
     Preset {
         name: "ainori",
         summary: "As spumone, but a preempted vCPU is fetched by another core when one of its guest spins or sends it an \
@@ -49,17 +49,26 @@ const PRESETS: [Preset; 10] = [
     },
     Preset {
         name: "spumone-trap-based",
-        summary: "As spumone, but where it shares a core with a higher one, a guest runs in user mode only; its kernel runs on \
-                  other cores. Interrupts for a preempted vCPU move it there at once (SPUMONE thesis, 4.3.2, with a cure for 6.2).",
-        placement: Placement::TrapBased { cured: true },
+        summary: "As spumone, but while a higher vCPU has a core, only user mode of others waits there; what is in its kernel, or \
+                  gets an interrupt, moves to another core at once (SPUMONE thesis, 4.3.2, with a cure for 6.2).",
+        placement: Placement::TrapBased { confined: false, cured: true },
+        preemption: Preemption::Immediate,
+        admission: Admission::ByPriority,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "spumone-trap-based-strict",
+        summary: "As spumone-trap-based, but a guest is kept to user mode on a core that it shares with a higher one even \
+                  while that sleeps, as in the thesis: each trap into its kernel moves it.",
+        placement: Placement::TrapBased { confined: true, cured: true },
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
         fixed_quantum_ms: None,
     },
     Preset {
         name: "spumone-trap-based-uncured",
-        summary: "As spumone-trap-based, but interrupts for a preempted vCPU wait, as in the thesis.",
-        placement: Placement::TrapBased { cured: false },
+        summary: "As spumone-trap-based-strict, but interrupts for a preempted vCPU wait: the thesis's own.",
+        placement: Placement::TrapBased { confined: true, cured: false },
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
         fixed_quantum_ms: None,

@@ -28,6 +28,12 @@ impl List {
         Self(FIRST_LIST.0 + (PRIORITIES - 1 - level))
     }
 
+    /// Is this one searched before the other?
+    #[inline]
+    pub(crate) const fn is_before(self, other: Self) -> bool {
+        self.0 < other.0
+    }
+
     #[inline]
     const fn bit(self) -> u64 {
         1 << (self.0 - FIRST_LIST.0)
@@ -65,6 +71,12 @@ impl RunQueue {
         let end = FIRST_LIST.0 as usize + self.occupied.trailing_zeros() as usize;
         let first = self.next[end % self.next.len()];
         (first, self.previous[end % self.next.len()] != first)
+    }
+
+    /// The first list that has members.
+    #[inline]
+    pub(crate) const fn first_list(&self) -> List {
+        List(FIRST_LIST.0 + self.occupied.trailing_zeros() as u8)
     }
 
     /// Makes `v`, not a member, the last of `list`.

@@ -194,6 +194,34 @@ impl Scheduler {
         self.running().is_some() && self.queue.first().0 != self.running
     }
 
+    /// Does `first` go before `second`, both of this core, whenever both could run?
+    #[inline]
+    #[must_use]
+    pub const fn precedes(&self, first: VcpuId, second: VcpuId) -> bool {
+        self.lists[first.index()].is_before(self.lists[second.index()])
+    }
+
+    /// Is there nobody who goes before `v`, whether or not that sleeps?
+    #[inline]
+    #[must_use]
+    pub const fn is_next(&self, v: VcpuId) -> bool {
+        !self.queue.first_list().is_before(self.lists[v.index()])
+    }
+
+    /// Could `v`, of this core, run now but for an equal that goes first?
+    #[inline]
+    #[must_use]
+    pub fn waits_for_equal(&self, v: VcpuId) -> bool {
+        self.is_queued(v) && self.is_next(v) && self.queue.first().0 != v.0
+    }
+
+    /// Would `v`, which sleeps here, get the core at once if it woke, whoever has it or is next?
+    #[inline]
+    #[must_use]
+    pub const fn would_preempt(&self, v: VcpuId) -> bool {
+        self.lists[v.index()].is_before(self.queue.first_list())
+    }
+
     /// The scheduling point: picks who has the core from `now` on.
     ///
     /// `now` must not go back from call to call.

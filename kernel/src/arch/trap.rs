@@ -88,6 +88,13 @@ pub fn is_timer() -> bool {
     csr::read!(csr::SCAUSE) == TIMER
 }
 
+/// Was it another core that rang?
+#[inline]
+pub fn is_software() -> bool {
+    const SOFTWARE: u64 = 1 << 63 | 1;
+    csr::read!(csr::SCAUSE) == SOFTWARE
+}
+
 /// Guest-physical address of the present guest-page fault.
 pub fn fault_address() -> u64 {
     // htval holds the address without its lowest two bits, which stval gives (virtual, but within the same page).

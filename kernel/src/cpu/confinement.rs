@@ -15,7 +15,7 @@ impl Cpu {
     /// Moves the vCPU that was chosen to run if it must not do so here: in its kernel at home, or in user mode elsewhere when it has
     /// just returned from its kernel.
     #[inline(never)]
-    pub(super) fn relocate(&mut self, id: VcpuId) -> bool {
+    pub(super) fn relocate(&mut self, id: VcpuId, previous: Option<VcpuId>, now: u64) -> bool {
         let me = self.id;
         let resident = self.resident(id);
         let home = resident.shared.home;
@@ -24,13 +24,17 @@ impl Cpu {
             return false;
         }
         let to = if home != me {
-            returns_home.then_some(home)
+            (returns_home && (self.scheduler.policy().waits_at_home() || self.accepts(id, home)))
+                .then_some(home)
         } else if world::is_in_kernel(&resident.context) {
             self.kernel_core(id)
         } else {
             None
         };
         if let Some(core) = to {
+            if previous != Some(id) {
+                self.leave_vcpu(previous, false, now);
+            }
             self.move_away(id, core);
         }
         to.is_some()

@@ -21,7 +21,9 @@ impl Cpu {
             }
             let now = csr::time();
             // What was done meanwhile took its time: whoever is due by now should not wait for one more switch.
-            self.wake_expired(now);
+            if self.next_deadline <= now + self.guard && self.approach_deadline(now) {
+                continue;
+            }
             self.woken = false;
             if self.defers
                 && let Some(id) = self.put_off(now)
@@ -31,17 +33,23 @@ impl Cpu {
                 }
                 continue;
             }
+            if !self.lent.is_empty() {
+                self.reclaim();
+            }
+            if !self.unsettled.is_empty() {
+                self.settle();
+            }
             let decision = self.scheduler.schedule(now);
             let Some(id) = decision.run else {
                 self.leave_vcpu(decision.previous, false, now);
                 self.publish_shield(IDLE);
-                self.find_work(now);
+                let look_again = self.find_work(now);
                 if !self.woken {
-                    self.idle(decision.previous, now);
+                    self.idle(decision.previous, now, look_again);
                 }
                 continue;
             };
-            if self.confines && self.relocate(id) {
+            if self.confines && self.relocate(id, decision.previous, now) {
                 continue;
             }
             if decision.previous != Some(id) || self.loaded != Some(id) {
@@ -107,7 +115,7 @@ impl Cpu {
         let shield = self.resident(id).shield;
         self.publish_shield(shield);
         if !self.movable.is_empty() {
-            self.lay_down_others(id, now);
+            self.lend_others(id, now);
         }
         let from = decision.previous.map(|previous| previous.0);
         self.trace(Event::Switch { from, to: Some(id.0) });
@@ -127,7 +135,6 @@ impl Cpu {
         resident.counters.preemptions += u64::from(preempted);
         resident.count_latency();
         self.since = now;
-        self.spins = 0;
         self.deadlines_changed = true;
     }
 
@@ -231,15 +238,15 @@ impl Cpu {
         earliest
     }
 
-    /// Waits for an interrupt of the core and takes it.
+    /// Waits for an interrupt of the core and takes it. At `look_again` at the latest there may be something to do.
     #[inline(never)]
-    fn idle(&mut self, previous: Option<VcpuId>, began: u64) {
+    fn idle(&mut self, previous: Option<VcpuId>, began: u64, look_again: Option<u64>) {
         if let Some(VcpuId(from)) = previous {
             self.trace(Event::Switch { from: Some(from), to: None });
         }
         let me = self.id as usize;
         self.set_threshold(0);
-        self.set_alarm(None);
+        self.set_alarm(look_again);
         if self.machine.mail.leave(me) {
             hart::wait();
             self.machine.mail.enter(me);

@@ -13,10 +13,13 @@ pub extern "C" fn handle_trap(cpu: &mut Cpu) -> *mut Context {
     cpu.machine.mail.enter(cpu.id as usize);
     let vcpu = cpu.running();
     // The timer is how an RTOS is woken: its path comes first, and all others stay out of its way.
-    let exit = if trap::is_timer() { cpu.take_alarm() } else { cpu.take_trap(vcpu) };
-    if exit != Exit::Spin {
-        cpu.spins = 0;
-    }
+    let exit = if trap::is_timer() {
+        cpu.take_alarm()
+    } else if cpu.put_off_trap() {
+        Exit::PutOff
+    } else {
+        cpu.take_trap(vcpu)
+    };
     cpu.resident(vcpu).counters.exits[exit as usize] += 1;
     cpu.trace_trap(vcpu, exit);
     let context = cpu.dispatch();

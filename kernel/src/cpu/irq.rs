@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 use ainori_sched::VcpuId;
 use ainori_trace::{Event, Line};
 
-use super::Cpu;
+use super::{Cpu, SLOTS};
 use crate::arch::csr::{self, virtual_interrupt};
 use crate::arch::{hart, world};
 use crate::console::{Channel, Console, Rest};
@@ -44,7 +44,8 @@ impl Cpu {
         self.next_deadline = u64::MAX;
         self.deadlines_changed = true;
         for id in self.scheduler.asleep() {
-            let resident = self.resident(id);
+            // Others watch for those that this core has lent.
+            let Some(resident) = &mut self.residents[usize::from(id.0) % SLOTS] else { continue };
             let Some(at) = resident.world.deadline().filter(|at| *at <= now) else { continue };
             if resident.hold == Hold::None {
                 resident.due = at;
@@ -159,6 +160,7 @@ impl Cpu {
             self.scheduler.wake(id);
             self.resident(id).shared.publish_waiting(csr::time());
             self.woken = true;
+            self.unsettle(id);
             self.deadlines_changed = true;
         }
     }

@@ -121,7 +121,8 @@ impl Cpu {
         if requests.contains(Requests::STOP) {
             self.bring_to_rest(id);
         } else if requests.contains(Requests::HOME) {
-            self.send_home(id);
+            self.resident(id).called_home = true;
+            self.unsettle(id);
         } else if requests.contains(Requests::WANTED) {
             self.give_away(id);
         }

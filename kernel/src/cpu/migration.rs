@@ -21,24 +21,22 @@ use crate::guest::vcpu::Requests;
 /// Published by a core that runs nothing.
 pub const IDLE: u8 = u8::MAX;
 
-/// Spin traps in a row after which a vCPU lets its equals go first (Friebel and Biemueller, "How to Deal with Lock
-/// Holder Preemption": after a threshold of failed attempts). A trap costs some 300 instructions and a world switch 500, while
-/// most locks are held for less than a thousand.
-const SPIN_THRESHOLD: u32 = 4;
-
 impl Cpu {
-    /// `running` has just got the core: lays the movable ones of lower levels down.
+    /// `running`, of a higher level, has just got the core: the movable ones are put where others can take them.
+    ///
+    /// They keep their place in this core's scheduler, since mostly nobody does ([`Self::reclaim`]). This is on the RTOS's path.
     #[inline]
-    pub(super) fn lay_down_others(&mut self, running: VcpuId, now: u64) {
-        let level = |cpu: &Self, id: VcpuId| cpu.scheduler.policy().level(cpu.machine.vcpu(id).class);
+    pub(super) fn lend_others(&mut self, running: VcpuId, now: u64) {
         for id in self.movable {
-            if id == running || !self.has(id) || level(self, id) >= level(self, running) {
+            if !self.has(id) || !self.scheduler.precedes(running, id) {
                 continue;
             }
+            let in_kernel = world::is_in_kernel(&self.resident(id).context);
+            self.lent.insert(id);
             self.lay_down(id, self.id);
             // Who has asked for it just before has found this core busy, and kept quiet.
             let asked_for = self.machine.vcpu(id).has_requests();
-            if self.scheduler.policy().fetches(Occasion::Preempted)
+            if self.scheduler.policy().fetches(Occasion::Preempted { in_kernel })
                 || asked_for && self.scheduler.policy().fetches(Occasion::Interrupt)
             {
                 self.invite(id);
@@ -48,20 +46,25 @@ impl Cpu {
         }
     }
 
-    /// Lays a resident vCPU, which doesn't run, down in its berth.
+    /// Before the scheduler picks one of the vCPUs that this core has lent, they come back: with all that they had here, or if somebody
+    /// has taken them, not at all.
+    #[inline(never)]
+    pub(super) fn reclaim(&mut self) {
+        for id in self.lent {
+            if self.scheduler.is_next(id) && !self.take(id) {
+                self.lent.remove(id);
+                self.scheduler.release(id);
+            }
+        }
+    }
+
+    /// Puts a resident vCPU, which isn't running and whose other registers are in memory, into its berth.
+    #[inline]
     fn lay_down(&mut self, id: VcpuId, owner: u32) {
-        if self.loaded == Some(id) {
-            self.resident(id).world.save();
-            self.loaded = None;
-        }
         if self.extensions == Some(id) {
-            self.extensions = None;
-            let resident = self.resident(id);
-            // SAFETY: `extensions` said that the registers in the hart are this vCPU's.
-            unsafe { resident.world.save_extensions(&mut resident.context) };
+            self.put_away_extensions(id);
         }
-        let suspended = self.scheduler.release(id) != State::Sleeping;
-        self.deadlines_changed = true;
+        let suspended = !self.scheduler.is_asleep(id);
         if let Some(mut resident) = self.residents[usize::from(id.0) % SLOTS].take() {
             resident.suspended = suspended;
             resident.last_core = self.id;
@@ -69,10 +72,32 @@ impl Cpu {
         }
     }
 
+    /// Writes the extension registers of the vCPU that has them in the hart to memory.
+    #[inline(never)]
+    fn put_away_extensions(&mut self, id: VcpuId) {
+        self.extensions = None;
+        let resident = self.resident(id);
+        // SAFETY: `extensions` said that the registers in the hart are this vCPU's.
+        unsafe { resident.world.save_extensions(&mut resident.context) };
+    }
+
     /// Takes a vCPU that lies. False if it didn't.
     pub(super) fn take(&mut self, id: VcpuId) -> bool {
         let vcpu = self.machine.vcpu(id);
         let Some(mut resident) = vcpu.take(self.id) else { return false };
+        if self.lent.contains(id) {
+            self.lent.remove(id);
+            if resident.last_core == self.id {
+                // It has been nowhere else meanwhile, so what this core's scheduler knows of it still holds.
+                self.residents[usize::from(id.0) % SLOTS] = Some(resident);
+                self.deadlines_changed = true;
+                if vcpu.has_requests() {
+                    self.look_at(id);
+                }
+                return true;
+            }
+            self.scheduler.release(id);
+        }
         if resident.last_core != self.id {
             vcpu.fences.distrust_caches();
             resident.counters.migrations += 1;
@@ -120,19 +145,19 @@ impl Cpu {
         shield == IDLE || shield <= self.scheduler.policy().level(self.machine.vcpu(id).class)
     }
 
-    /// The running vCPU says that it spins. What it waits for is probably done by one that could run but has no core: the one of
-    /// its guest that has waited longest is fetched. If that waits for this very core, the spinner lets it go first.
+    /// The running vCPU spins. If one of its guest could run but has no core, it probably waits for that: the one that has waited
+    /// longest is fetched. If that waits for this very core, the spinner lets it go first.
+    ///
+    /// How long a vCPU may spin before this is called is up to the hart, whose WRS.NTO traps after a time of its own (Friebel and
+    /// Biemueller, "How to Deal with Lock Holder Preemption", yield after a threshold of failed attempts). To wait
+    /// for more such traps is of no use: see docs/policies.md.
     pub(super) fn note_spin(&mut self, spinner: VcpuId) {
-        self.spins += 1;
-        if self.spins < SPIN_THRESHOLD {
-            return;
-        }
-        self.spins = 0;
         let machine = self.machine;
         let others = machine.guest_of(spinner).vcpus().map(VcpuId);
         let waiting = others.filter_map(|id| Some((machine.vcpu(id).waiting_since()?, id))).min();
-        if let Some((_, id)) = waiting
-            && !self.has(id)
+        // If all of them run or sleep, so does the one that it waits for.
+        let Some((_, id)) = waiting else { return };
+        if !self.has(id)
             && self.scheduler.policy().fetches(Occasion::Spin)
             && let Some(core) = self.suitable_core(id)
         {
@@ -191,22 +216,18 @@ impl Cpu {
         }
     }
 
-    /// The home core of a visiting vCPU has room for it.
-    pub(super) fn send_home(&mut self, id: VcpuId) {
-        let home = self.machine.vcpu(id).home;
-        let resident = self.resident(id);
-        let must_stay = resident.confined && world::is_in_kernel(&resident.context);
-        if home != self.id && self.accepts(id, home) && !must_stay {
-            self.move_away(id, home);
-        }
-    }
-
     /// Sends a vCPU that lives here, running or not, to another core.
     pub(super) fn move_away(&mut self, id: VcpuId, core: u32) {
         if self.scheduler.running() == Some(id) {
             self.leave_vcpu(Some(id), false, csr::time());
         }
+        if self.loaded == Some(id) {
+            self.resident(id).world.save();
+            self.loaded = None;
+        }
         self.lay_down(id, core);
+        self.scheduler.release(id);
+        self.deadlines_changed = true;
         self.post(core, u32::from(id.0));
     }
 
@@ -230,17 +251,50 @@ impl Cpu {
         }
     }
 
-    /// This core has nothing to do: it fetches the vCPU that has waited longest for a core, if that may run here.
-    pub(super) fn find_work(&mut self, now: u64) {
+    /// This core has nothing to do: it fetches the vCPU that has waited longest for a core, if that may run here and has waited
+    /// for long enough. Otherwise, returns when it will have.
+    pub(super) fn find_work(&mut self, now: u64) -> Option<u64> {
         if !self.scheduler.policy().fetches(Occasion::Idle) {
-            return;
+            return None;
         }
-        let patience = self.scheduler.policy().patience;
         let vcpus = self.machine.vcpus.iter().enumerate().filter(|(_, vcpu)| vcpu.may_run_on(self.id));
-        let waiting =
-            vcpus.filter_map(|(index, vcpu)| Some((vcpu.waiting_since()?, VcpuId(index as u8)))).min();
-        if let Some((_, id)) = waiting.filter(|(since, _)| since + patience <= now) {
-            self.fetch(id, self.id);
+        let waiting = vcpus.filter_map(|(index, vcpu)| Some((vcpu.waiting_since()?, VcpuId(index as u8))));
+        let (since, id) = waiting.min()?;
+        let due = since + self.scheduler.policy().patience;
+        if due > now {
+            return Some(due);
+        }
+        self.fetch(id, self.id);
+        None
+    }
+
+    /// A vCPU may have to go to another core. Done before the next decision, as its own trap may still be served now.
+    pub(super) fn unsettle(&mut self, id: VcpuId) {
+        if self.movable.contains(id) {
+            self.unsettled.insert(id);
+        }
+    }
+
+    /// Visitors whose home has room for them go there. Who has woken here and would have to wait for an equal goes to a core that
+    /// idles, if there is one.
+    #[inline(never)]
+    pub(super) fn settle(&mut self) {
+        for id in core::mem::take(&mut self.unsettled) {
+            if !self.has(id) {
+                continue;
+            }
+            let resident = self.resident(id);
+            let called_home = core::mem::take(&mut resident.called_home);
+            let must_stay = resident.confined && world::is_in_kernel(&resident.context);
+            let home = resident.shared.home;
+            if called_home && home != self.id && !must_stay && self.accepts(id, home) {
+                self.move_away(id, home);
+            } else if self.scheduler.waits_for_equal(id)
+                && let Some(core) = self.suitable_core(id)
+                && self.is_idle(core)
+            {
+                self.move_away(id, core);
+            }
         }
     }
 

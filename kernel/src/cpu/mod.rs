@@ -4,6 +4,7 @@ mod confinement;
 pub mod dispatch;
 pub mod event;
 pub mod finish;
+mod guard;
 pub mod irq;
 pub mod mail;
 pub mod migration;
@@ -116,10 +117,16 @@ pub struct Cpu {
     next_deadline: u64,
     /// Whether `next_deadline` must be computed again.
     deadlines_changed: bool,
+    /// How long before a more urgent deadline nothing else is begun, in ticks.
+    guard: u64,
     /// When the hypervisor was entered, or came back from waiting.
     entered: u64,
     /// vCPUs that live here, or have their home here, and may run elsewhere.
     movable: VcpuSet,
+    /// Those that lie, or have been taken by another core, and still have their place in this core's scheduler.
+    lent: VcpuSet,
+    /// Those that may have to go to another core before the next decision of the scheduler.
+    unsettled: VcpuSet,
     /// When the vCPUs that were laid down here will need someone who watches their timers.
     unattended_due: u64,
     /// What others know of it (see [`Machine::shields`]).
@@ -134,8 +141,6 @@ pub struct Cpu {
     delegating: bool,
     /// When the grace of the running vCPU ends, if a higher one waits for it; `u64::MAX` if none does.
     grace_end: u64,
-    /// Traps of the running vCPU in a row that say that it spins.
-    spins: u32,
     /// When the running vCPU was dispatched, or the idle time began.
     since: u64,
     /// PLIC context and the threshold that it has now.
@@ -180,7 +185,10 @@ impl Cpu {
             alarm: u64::MAX,
             next_deadline: u64::MAX,
             deadlines_changed: false,
+            guard: guard::GUARD_US * machine.board.timebase_hz / 1_000_000,
             movable: VcpuSet::EMPTY,
+            lent: VcpuSet::EMPTY,
+            unsettled: VcpuSet::EMPTY,
             unattended_due: u64::MAX,
             shield: migration::IDLE,
             published_shield: &machine.shields[id as usize],
@@ -189,7 +197,6 @@ impl Cpu {
             defers: scheduler.policy().defers(),
             delegating: true,
             grace_end: u64::MAX,
-            spins: 0,
             entered: 0,
             since: 0,
             plic_context,

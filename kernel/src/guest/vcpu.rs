@@ -207,6 +207,8 @@ pub struct Resident {
     pub confined: bool,
     /// No other vCPU can ever want its core.
     alone: bool,
+    /// Its home core has asked for it.
+    pub called_home: bool,
     /// Confined, it has just returned to user mode elsewhere.
     pub returns_home: bool,
     /// Its guest has marked that it holds a lock.
@@ -247,6 +249,7 @@ impl Resident {
             hold: Hold::Stopped,
             confined,
             alone,
+            called_home: false,
             returns_home: false,
             holds_lock: false,
             suspended: false,

@@ -105,7 +105,7 @@ impl Model {
                 }
             }
         }
-        let level = self.levels.iter().rev().find(|level| !level.is_empty());
+        let level = self.levels.iter().rev().find(|queue| !queue.is_empty());
         let first = level.map(|level| level[0]);
         self.alarm = level.is_some_and(|level| level.len() > 1);
         self.running = first.map(|first| first.v);
@@ -193,6 +193,17 @@ proptest! {
             prop_assert_eq!(core.owned(), model.owned.iter().map(|owned| owned.0).collect::<VcpuSet>());
             for v in (0..MAX_VCPUS as u8).map(VcpuId) {
                 prop_assert_eq!(core.state(v), model.state(v));
+            }
+            for &(v, class) in &model.owned {
+                let level = policy.level(class);
+                let highest = model.levels.iter().rposition(|queue| !queue.is_empty());
+                prop_assert_eq!(core.would_preempt(v), highest.is_none_or(|highest| usize::from(level) > highest));
+                prop_assert_eq!(core.is_next(v), highest.is_none_or(|highest| usize::from(level) >= highest));
+                let waits = highest == Some(usize::from(level)) && core.state(v) != State::Sleeping;
+                prop_assert_eq!(core.waits_for_equal(v), waits && model.levels[usize::from(level)][0].v != v);
+                for &(other, others) in &model.owned {
+                    prop_assert_eq!(core.precedes(v, other), level > policy.level(others));
+                }
             }
         }
     }
