@@ -104,6 +104,7 @@ fn encoding(instruction: &str) -> (u32, u32) {
     match instruction {
         "sret" => (u32::MAX, 0x1020_0073),
         "wfi" => (u32::MAX, 0x1050_0073),
+        "wrs.nto" => (u32::MAX, 0x00d0_0073),
         // The register whose value is written doesn't matter. The world switch executes it, and nothing else after boot.
         "csrw hgatp" => (0xfff0_7fff, 0x6800_1073),
         _ => panic!("budgets.toml: the instruction {instruction} isn't among those that can be looked for"),

@@ -42,6 +42,14 @@ fn interrupts_between_vcpus_of_one_hart_keep_their_budget() {
 }
 
 #[test]
+fn spinners_keep_their_budgets() {
+    // Neither of the guests has the hart to itself: there its WRS.NTO wouldn't trap.
+    let one = Guest::probe("spin", "n=1000").named("one");
+    let two = Guest::probe("spin", "n=1000").named("two").vcpus(2);
+    judge("spin", System::on(1).with(one).with(two));
+}
+
+#[test]
 fn the_rtos_beside_linux_keeps_its_budgets() {
     let args = format!("periods={TICKS} burn_percent=0 report_ms=0");
     let run =
