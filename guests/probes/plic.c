@@ -125,9 +125,19 @@ static void check_transmission(void)
     check(*text == '\0', "the whole line was sent");
 }
 
+/* One after the other, without a pause. */
+static void check_repeats(uint64_t repeats)
+{
+    for (uint64_t i = 0; i < repeats && failures == 0; i++) {
+        uart_interrupt_on();
+        check(arrives(ARRIVES_MS), "each of many interrupts arrives");
+    }
+}
+
 bool guest_main(void)
 {
     bool strict = arg_number("strict", 0, 0, 1);
+    uint64_t repeats = arg_number("repeats", 0, 0, 1000000000);
     args_finish();
     plic = plic_find();
     uart = uart_find();
@@ -140,6 +150,7 @@ bool guest_main(void)
     check_threshold();
     check_completion();
     check_transmission();
+    check_repeats(repeats);
 
     print("@result {\"job\":\"plic\",\"interrupts\":%lu,\"failures\":%u,\"ok\":%s}\n", interrupts, failures,
           failures == 0 ? "true" : "false");
