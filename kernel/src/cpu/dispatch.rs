@@ -54,10 +54,14 @@ impl Cpu {
             }
             if decision.previous != Some(id) || self.loaded != Some(id) {
                 self.switch(&decision, id, now);
-                if self.woken {
-                    // What was caught up with may be more urgent than what was chosen.
-                    continue;
-                }
+            } else {
+                // It may have been raised for one that, after all, doesn't get the core.
+                let shield = self.resident(id).shield;
+                self.publish_shield(shield);
+            }
+            if self.woken {
+                // What was caught up with may be more urgent than what was chosen.
+                continue;
             }
             self.set_alarm(decision.alarm);
             self.carry_out_fences(id);

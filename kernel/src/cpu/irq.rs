@@ -49,6 +49,11 @@ impl Cpu {
             let Some(at) = resident.world.deadline().filter(|at| *at <= now) else { continue };
             if resident.hold == Hold::None {
                 resident.due = at;
+                if resident.shield > self.shield {
+                    // It will have the core in a moment: who is about to ring for somebody less urgent had better know now.
+                    self.shield = resident.shield;
+                    self.published_shield.raise(resident.shield);
+                }
                 resident.shared.publish_waiting(now);
                 self.scheduler.wake(id);
                 self.woken = true;
