@@ -137,6 +137,12 @@ impl Run {
         vcpu.exits.values().sum()
     }
 
+    /// How often the vCPUs of a guest left it for this cause, as reports call it.
+    #[track_caller]
+    pub fn exits_for(&self, name: &str, cause: &str) -> u64 {
+        self.guest(name).vcpus.iter().filter_map(|vcpu| vcpu.exits.get(cause)).sum()
+    }
+
     /// How often the vCPUs of a guest went to another core.
     #[track_caller]
     pub fn migrations(&self, name: &str) -> u64 {

@@ -23,8 +23,10 @@ exits! {
     External = "external",
     /// WFI.
     Wfi = "wfi",
-    /// WRS.NTO: the guest spins.
+    /// The guest spins: WRS.NTO, or a sample that found it.
     Spin = "spin",
+    /// A look whether the guest spins that didn't find it.
+    Sample = "sample",
     /// SBI TIME.
     SbiTime = "sbi-time",
     /// SBI IPI.

@@ -24,6 +24,7 @@ mod policy;
 mod presets;
 mod queue;
 mod scheduler;
+mod spin;
 mod vcpu;
 
 #[cfg(test)]
@@ -32,6 +33,7 @@ mod tests;
 pub use policy::{Admission, Condition, Occasion, Placement, Policy, Preemption};
 pub use presets::{Preset, presets};
 pub use scheduler::{Decision, Scheduler};
+pub use spin::SpinDetector;
 pub use vcpu::{Class, State, VcpuId, VcpuIter, VcpuSet};
 
 /// A point in time or a length of it, in ticks of the `time` CSR.

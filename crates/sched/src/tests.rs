@@ -1,6 +1,7 @@
 //! Tests that read like documentation (here), and comparisons with a plain model (`against_model`).
 
 mod against_model;
+mod spins;
 
 use super::*;
 

@@ -121,6 +121,13 @@ impl Cpu {
         if !self.movable.is_empty() {
             self.lend_others(id, now);
         }
+        if !self.watched.is_empty() {
+            if self.watched.contains(id) {
+                self.watch(decision.alarm.is_some(), now);
+            } else {
+                self.attention_due = self.unattended_due;
+            }
+        }
         let from = decision.previous.map(|previous| previous.0);
         self.trace(Event::Switch { from, to: Some(id.0) });
     }
@@ -216,11 +223,8 @@ impl Cpu {
             self.deadlines_changed = false;
             self.next_deadline = self.earliest_deadline();
         }
-        let alarm = self
-            .next_deadline
-            .min(quantum.unwrap_or(u64::MAX))
-            .min(self.console_due)
-            .min(self.unattended_due);
+        let alarm =
+            self.next_deadline.min(quantum.unwrap_or(u64::MAX)).min(self.console_due).min(self.attention_due);
         if alarm != self.alarm {
             self.alarm = alarm;
             hart::set_alarm(alarm);

@@ -26,13 +26,22 @@ impl Cpu {
         self.alarm = u64::MAX;
         hart::set_alarm(u64::MAX);
         self.wake_expired(now);
-        if self.unattended_due <= now {
-            self.attend();
-        }
+        let exit = if self.attention_due <= now { self.pay_attention(now) } else { Exit::Timer };
         if self.console_due <= now {
             self.drain_console();
         }
-        Exit::Timer
+        exit
+    }
+
+    /// Something that is only now and then worth a look.
+    #[inline(never)]
+    fn pay_attention(&mut self, now: u64) -> Exit {
+        if self.unattended_due <= now {
+            self.attend();
+        }
+        let exit = if self.sample_due <= now { self.take_sample(now) } else { Exit::Timer };
+        self.attention_due = self.unattended_due.min(self.sample_due);
+        exit
     }
 
     /// Wakes the sleeping vCPUs whose timers are due.

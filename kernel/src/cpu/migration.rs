@@ -42,6 +42,7 @@ impl Cpu {
                 self.invite(id);
             } else if self.scheduler.policy().fetches(Occasion::Unattended) {
                 self.unattended_due = now + self.scheduler.policy().patience;
+                self.attention_due = self.unattended_due;
             }
         }
     }
@@ -195,6 +196,8 @@ impl Cpu {
     #[inline(never)]
     fn catch_up(&mut self) {
         self.unattended_due = u64::MAX;
+        // Nor is anybody looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
+        self.attention_due = u64::MAX;
         for id in self.scheduler.owned() {
             if self.machine.vcpu(id).has_requests() {
                 self.look_at(id);

@@ -8,6 +8,7 @@ mod guard;
 pub mod irq;
 pub mod mail;
 pub mod migration;
+mod spin;
 mod trace;
 
 use alloc::boxed::Box;
@@ -17,7 +18,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32};
 use ainori_handover::Shield;
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::config::MAX_HARTS;
-use ainori_sched::{Scheduler, VcpuId, VcpuSet};
+use ainori_sched::{Scheduler, SpinDetector, VcpuId, VcpuSet};
 use ainori_trace::Ring;
 
 use crate::arch::Context;
@@ -141,6 +142,12 @@ pub struct Cpu {
     delegating: bool,
     /// When the grace of the running vCPU ends, if a higher one waits for it; `u64::MAX` if none does.
     grace_end: u64,
+    /// vCPUs that are looked at while they run, whether they spin: the same on all cores.
+    watched: VcpuSet,
+    /// When to look at the running vCPU. Means nothing if it isn't watched.
+    sample_due: u64,
+    /// The alarm for both: the earlier of `unattended_due` and of `sample_due` if the running vCPU is watched.
+    attention_due: u64,
     /// When the running vCPU was dispatched, or the idle time began.
     since: u64,
     /// PLIC context and the threshold that it has now.
@@ -155,6 +162,8 @@ pub struct Cpu {
     scheduler: Scheduler,
     /// The vCPUs that live here.
     residents: [Option<Box<Resident>>; SLOTS],
+    /// Judges whether the running vCPU spins. Seldom needed, so it is no matter that it is far.
+    spin_detector: SpinDetector,
 }
 
 impl Cpu {
@@ -197,6 +206,9 @@ impl Cpu {
             defers: scheduler.policy().defers(),
             delegating: true,
             grace_end: u64::MAX,
+            watched: spin::watched(machine, scheduler.policy()),
+            sample_due: u64::MAX,
+            attention_due: u64::MAX,
             entered: 0,
             since: 0,
             plic_context,
@@ -207,6 +219,7 @@ impl Cpu {
             counters: Box::default(),
             scheduler,
             residents: [const { None }; SLOTS],
+            spin_detector: SpinDetector::new(machine.board.timebase_hz),
         }
     }
 

@@ -10,4 +10,5 @@ mod latency;
 mod migration;
 mod platform;
 mod sharing;
+mod spinning;
 mod stress;

@@ -1,0 +1,89 @@
+//! Looking for vCPUs that spin. What is done about one is `note_spin` in [`migration`](super::migration).
+//!
+//! Where the hart has Zawrs, the guest says so itself: its spin locks execute WRS.NTO, which traps. Where guests aren't offered that,
+//! the core looks at the registers of the running vCPU now and then, and a [`SpinDetector`](ainori_sched::SpinDetector) judges.
+//!
+//! The alarm for this is set only while a *watched* vCPU runs ([`watched`]), and as long as all others of its guest that could run do
+//! run, it does nothing but to look whether that has changed. So the core of the RTOS, which takes a vCPU's core away, need not tell
+//! anybody: the other cores find out by themselves within a millisecond.
+use ainori_sched::{Occasion, Policy, VcpuId, VcpuSet};
+
+use super::{Cpu, Machine, SLOTS};
+use crate::arch::{Context, world};
+use crate::stats::Exit;
+
+impl Cpu {
+    /// A watched vCPU has just got the core. `shared`: an equal waits for it, perhaps the one that this one is going to spin for.
+    #[inline(never)]
+    pub(super) fn watch(&mut self, shared: bool, now: u64) {
+        self.spin_detector.restart(shared);
+        self.sample_due = now + self.spin_detector.pause();
+        self.attention_due = self.unattended_due.min(self.sample_due);
+    }
+
+    /// It is time to look at the running vCPU. Not if somebody has just woken, who may want the core.
+    #[inline(never)]
+    pub(super) fn take_sample(&mut self, now: u64) -> Exit {
+        let machine = self.machine;
+        let running = self.scheduler.running();
+        let Some(id) = running.filter(|id| self.watched.contains(*id)) else {
+            self.sample_due = u64::MAX;
+            return Exit::Timer;
+        };
+        if self.woken {
+            self.sample_due = now + self.spin_detector.pause();
+            return Exit::Timer;
+        }
+        let mut siblings = machine.guest_of(id).vcpus().map(VcpuId);
+        if !siblings.any(|sibling| machine.vcpu(sibling).waiting_since().is_some()) {
+            self.sample_due = now + self.spin_detector.rest();
+            return Exit::Sample;
+        }
+        let context = &self.residents[usize::from(id.0) % SLOTS].as_ref().expect("it runs here").context;
+        let spins = if world::is_in_kernel(context) {
+            self.spin_detector.sample(context.pc, state_of(context))
+        } else {
+            self.spin_detector.works();
+            false
+        };
+        self.sample_due = now + self.spin_detector.pause();
+        if spins {
+            self.note_spin(id);
+            Exit::Spin
+        } else {
+            Exit::Sample
+        }
+    }
+}
+
+/// Program counter and general registers as one number: different ones are as good as never the same.
+fn state_of(context: &Context) -> u64 {
+    /// Odd, so that no step loses anything; its bits are those of the golden ratio.
+    const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+    context.x.iter().fold(context.pc, |state, register| (state ^ register).wrapping_mul(MIX))
+}
+
+/// The vCPUs that are looked at while they run: whose guest doesn't say itself that it spins, that can be waiting for another one
+/// whose core was taken from it, and for whom something can be done about that.
+pub fn watched(machine: &Machine, policy: &Policy) -> VcpuSet {
+    if machine.features.isa.has("zawrs") {
+        return VcpuSet::EMPTY;
+    }
+    let level = |id: VcpuId| policy.level(machine.vcpu(id).class);
+    let all = || (0..machine.vcpus.len() as u8).map(VcpuId);
+    let share_core = |one: VcpuId, other: VcpuId| {
+        let (home, visitor) = (machine.vcpu(one).home, machine.vcpu(other));
+        let visits = policy.moves() && visitor.guest != machine.vcpu(one).guest && visitor.may_run_on(home);
+        one != other && (visitor.home == home || visits)
+    };
+    let may_lose_core = |id: VcpuId| all().any(|other| share_core(id, other) && level(other) >= level(id));
+    let can_yield = |id: VcpuId| all().any(|other| share_core(id, other) && level(other) == level(id));
+    all()
+        .filter(|id| {
+            let mut siblings = machine.guest_of(*id).vcpus().map(VcpuId);
+            siblings.len() > 1
+                && siblings.any(may_lose_core)
+                && (policy.fetches(Occasion::Spin) || can_yield(*id))
+        })
+        .collect()
+}

@@ -1,0 +1,67 @@
+//! Harts without Zawrs: a Linux that spins for a vCPU whose core was taken from it is found by its registers, and only looked at
+//! where that can happen and can be helped.
+use ainori_tests::{Clock, Guest, Run, System};
+
+const WITHOUT_ZAWRS: &str = "rv64,zawrs=off";
+
+/// FreeRTOS takes nine tenths of hart 1, in long pieces, for as long as Linux needs.
+fn busy_rtos() -> Guest {
+    Guest::freertos("burn_percent=90 burn_period_us=50000 report_ms=0 end=forever").harts([1]).background()
+}
+
+fn hackbench(vcpus: u32) -> Guest {
+    Guest::linux("hackbench").vcpus(vcpus)
+}
+
+fn run(system: &System) -> Run {
+    let run = system.run(Clock::Lockstep { q: 250 });
+    run.good().result("linux");
+    run
+}
+
+/// Exits of all vCPUs of Linux for this cause.
+fn exits(run: &Run, cause: &str) -> u64 {
+    let exits = run.exits_for("linux", cause);
+    println!("{cause}: {exits}");
+    exits
+}
+
+#[test]
+fn a_spinner_is_found_without_its_help() {
+    let run = run(&System::on(4).cpu(WITHOUT_ZAWRS).policy("ainori").with(hackbench(4)).with(busy_rtos()));
+    run.check(exits(&run, "spin") > 0, "hackbench spins, and nothing was found");
+    run.check(run.migrations("linux") > 0, "nobody was fetched");
+    run.check(run.exits_for("freertos", "sample") == 0, "the RTOS is none of those that are looked at");
+}
+
+#[test]
+fn equals_on_one_hart_yield_when_they_spin() {
+    let run = run(&System::on(1).cpu(WITHOUT_ZAWRS).with(hackbench(2)));
+    run.check(exits(&run, "spin") > 0, "two vCPUs on one hart spin for each other, and nothing was found");
+}
+
+#[test]
+fn who_says_that_it_spins_is_not_looked_at() {
+    let run = run(&System::on(4).policy("ainori").with(hackbench(4)).with(busy_rtos()));
+    run.check(exits(&run, "spin") > 0, "hackbench spins, and says so");
+    run.check(exits(&run, "sample") == 0, "its registers need not be looked at");
+}
+
+#[test]
+fn nobody_is_looked_at_who_shares_no_hart() {
+    let run = run(&System::on(2).cpu(WITHOUT_ZAWRS).policy("ainori").with(hackbench(2)));
+    run.check(exits(&run, "sample") == 0, "no core is ever taken from a vCPU of this system");
+}
+
+#[test]
+fn nobody_is_looked_at_who_cannot_be_helped() {
+    let run = run(&System::on(2).cpu(WITHOUT_ZAWRS).with(hackbench(2)).with(
+        Guest::freertos("burn_percent=10 burn_period_us=50000 report_ms=0 end=forever")
+            .harts([1])
+            .background(),
+    ));
+    run.check(
+        exits(&run, "sample") == 0,
+        "under spumone no vCPU can be fetched, and none has an equal to yield to",
+    );
+}
