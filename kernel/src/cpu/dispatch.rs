@@ -19,10 +19,10 @@ impl Cpu {
             if mail.has_mail(me) {
                 self.read_mail();
             }
-            let now = csr::time();
+            let mut now = csr::time();
             // What was done meanwhile took its time: whoever is due by now should not wait for one more switch.
-            if self.next_deadline <= now + self.guard && self.approach_deadline(now) {
-                continue;
+            if self.next_deadline <= now + self.guard && self.meet_deadline() {
+                now = csr::time();
             }
             self.woken = false;
             if self.defers
@@ -118,7 +118,7 @@ impl Cpu {
         }
         let shield = self.resident(id).shield;
         self.publish_shield(shield);
-        if !self.movable.is_empty() {
+        if !self.lendable.is_empty() {
             self.lend_others(id, now);
         }
         if !self.watched.is_empty() {

@@ -5,7 +5,7 @@
 //! deadline stands in the sleeping vCPU's `vstimecmp`. So a trap that comes within the guard is not handled. The core waits for
 //! the deadline and runs the more urgent vCPU; the interrupted guest goes on later at the instruction that trapped, which
 //! then traps again. A switch to somebody less urgent is not begun within the guard either.
-use super::Cpu;
+use super::{Cpu, SLOTS};
 use crate::arch::{csr, trap};
 use crate::guest::vcpu::Hold;
 
@@ -18,23 +18,25 @@ impl Cpu {
     /// its interrupt would be there again at once.
     #[inline]
     pub(super) fn put_off_trap(&mut self) -> bool {
-        self.next_deadline <= self.entered + self.guard && !trap::is_software() && self.await_urgent()
+        self.next_deadline <= self.entered + self.guard && !trap::is_software() && self.meet_deadline()
     }
 
-    /// A deadline is over, or near.
-    #[cold]
+    /// The next deadline is over or within the guard. If it is over, or a vCPU waits for it that is more urgent than all that could run
+    /// now: waits until it is over, and wakes who is due. Otherwise there is nothing to be done yet.
     #[inline(never)]
-    pub(super) fn approach_deadline(&mut self, now: u64) -> bool {
-        self.wake_expired(now);
-        self.await_urgent()
+    pub(super) fn meet_deadline(&mut self) -> bool {
+        let now = csr::time();
+        let met = self.next_deadline <= now || self.await_urgent(now + self.guard);
+        if met {
+            self.wake_expired(csr::time());
+        }
+        met
     }
 
-    /// If a vCPU that is more urgent than all that could run now is due within the guard, waits until it is.
-    #[inline(never)]
-    pub(super) fn await_urgent(&mut self) -> bool {
-        let horizon = csr::time() + self.guard;
+    /// If a vCPU that is more urgent than all that could run now is due by `horizon`, waits until it is.
+    fn await_urgent(&self, horizon: u64) -> bool {
         let urgent = self.scheduler.asleep().into_iter().filter_map(|id| {
-            let resident = self.residents[usize::from(id.0)].as_ref()?;
+            let resident = self.residents[usize::from(id.0) % SLOTS].as_ref()?;
             let due = resident.world.deadline().filter(|at| *at <= horizon)?;
             (resident.hold == Hold::None && self.scheduler.would_preempt(id)).then_some(due)
         });

@@ -1,14 +1,15 @@
 //! Moving vCPUs between cores (SPUMONE thesis, 4.3).
 //!
-//! A migration is pulled. When a vCPU of a higher level takes this core, the movable ones of lower levels are laid
-//! down in their *berths*: their registers are in memory, and whichever core takes one first has it. That is all that
+//! A migration is pulled. When a vCPU of a higher level takes this core, the movable ones of lower levels are *lent*: laid
+//! down in their *berths*, with their registers in memory, where whichever core takes one first has it. That is all that
 //! the core of the RTOS does; who takes a vCPU and when, the policy decides on other cores, on occasions that
 //! they see themselves. When the higher vCPU sleeps, the core takes its own back, or asks for them.
 //!
 //! | a vCPU is | it is found |
 //! |---|---|
 //! | running, suspended or asleep on a core | in that core's table of residents and in its scheduler |
-//! | laid down | in its berth (`Vcpu::take`), in no scheduler |
+//! | lent | in its berth (`Vcpu::take`), and still in the scheduler of the core that has lent it |
+//! | laid down, on its way to another core | in its berth, in no scheduler |
 use core::sync::atomic::Ordering;
 
 use ainori_sched::{Occasion, State, VcpuId};
@@ -24,26 +25,36 @@ pub const IDLE: u8 = u8::MAX;
 impl Cpu {
     /// `running`, of a higher level, has just got the core: the movable ones are put where others can take them.
     ///
-    /// They keep their place in this core's scheduler, since mostly nobody does ([`Self::reclaim`]). This is on the RTOS's path.
-    #[inline]
+    /// They keep their place in this core's scheduler, since mostly nobody does ([`Self::reclaim`]). This is on the RTOS's
+    /// path, so what seldom happens is elsewhere.
+    #[inline(never)]
     pub(super) fn lend_others(&mut self, running: VcpuId, now: u64) {
-        for id in self.movable {
-            if !self.has(id) || !self.scheduler.precedes(running, id) {
+        for id in self.lendable {
+            if !self.scheduler.precedes(running, id) {
                 continue;
             }
-            let in_kernel = world::is_in_kernel(&self.resident(id).context);
+            let in_kernel = world::is_in_kernel(self.context(id));
             self.lent.insert(id);
-            self.lay_down(id, self.id);
-            // Who has asked for it just before has found this core busy, and kept quiet.
-            let asked_for = self.machine.vcpu(id).has_requests();
-            if self.scheduler.policy().fetches(Occasion::Preempted { in_kernel })
-                || asked_for && self.scheduler.policy().fetches(Occasion::Interrupt)
-            {
-                self.invite(id);
-            } else if self.scheduler.policy().fetches(Occasion::Unattended) {
+            let asked_for = self.lay_down(id, self.id);
+            if asked_for || self.invites {
+                self.invite_lent(id, in_kernel, asked_for);
+            }
+            if self.attends {
                 self.unattended_due = now + self.scheduler.policy().patience;
                 self.attention_due = self.unattended_due;
             }
+        }
+    }
+
+    /// Has a vCPU taken that was lent just now, if this is an occasion. `asked_for`: who has asked for it just before has found this
+    /// core busy, and kept quiet.
+    #[inline(never)]
+    fn invite_lent(&mut self, id: VcpuId, in_kernel: bool, asked_for: bool) {
+        let policy = self.scheduler.policy();
+        if policy.fetches(Occasion::Preempted { in_kernel })
+            || asked_for && policy.fetches(Occasion::Interrupt)
+        {
+            self.invite(id);
         }
     }
 
@@ -59,18 +70,21 @@ impl Cpu {
         }
     }
 
-    /// Puts a resident vCPU, which isn't running and whose other registers are in memory, into its berth.
-    #[inline]
-    fn lay_down(&mut self, id: VcpuId, owner: u32) {
+    /// Puts a resident vCPU, which isn't running and whose other registers are in memory, into its berth. Is anything
+    /// wanted of it?
+    #[inline(always)]
+    fn lay_down(&mut self, id: VcpuId, owner: u32) -> bool {
         if self.extensions == Some(id) {
             self.put_away_extensions(id);
         }
+        self.lendable.remove(id);
         let suspended = !self.scheduler.is_asleep(id);
-        if let Some(mut resident) = self.residents[usize::from(id.0) % SLOTS].take() {
-            resident.suspended = suspended;
-            resident.last_core = self.id;
-            self.machine.vcpu(id).lay_down(resident, owner);
-        }
+        let Some(mut resident) = self.residents[usize::from(id.0) % SLOTS].take() else { return false };
+        resident.suspended = suspended;
+        resident.last_core = self.id;
+        let vcpu = resident.shared;
+        vcpu.lay_down(resident, owner);
+        vcpu.has_requests()
     }
 
     /// Writes the extension registers of the vCPU that has them in the hart to memory.
@@ -91,6 +105,7 @@ impl Cpu {
             if resident.last_core == self.id {
                 // It has been nowhere else meanwhile, so what this core's scheduler knows of it still holds.
                 self.residents[usize::from(id.0) % SLOTS] = Some(resident);
+                self.lendable.insert(id);
                 self.deadlines_changed = true;
                 if vcpu.has_requests() {
                     self.look_at(id);
@@ -128,16 +143,22 @@ impl Cpu {
 
     /// The core where a vCPU had best go: one that idles, or else this one, or the next one after its home.
     fn suitable_core(&self, id: VcpuId) -> Option<u32> {
-        let machine = self.machine;
-        let vcpu = machine.vcpu(id);
-        let cores = machine.harts.len() as u32;
-        let mut after_home = (1..=cores).map(|step| (vcpu.home + step) % cores);
-        let suits = |core: &u32| vcpu.may_run_on(*core) && self.accepts(id, *core);
-        after_home
-            .clone()
-            .find(|core| suits(core) && self.is_idle(*core))
-            .or_else(|| Some(self.id).filter(suits))
-            .or_else(|| after_home.find(suits))
+        let vcpu = self.machine.vcpu(id);
+        let cores = self.machine.harts.len() as u32;
+        let mut busy = None;
+        let mut core = vcpu.home;
+        for _ in 0..cores {
+            core = if core + 1 == cores { 0 } else { core + 1 };
+            if vcpu.may_run_on(core) {
+                if self.is_idle(core) {
+                    return Some(core);
+                }
+                if self.accepts(id, core) && (busy.is_none() || core == self.id) {
+                    busy = Some(core);
+                }
+            }
+        }
+        busy
     }
 
     /// Would a vCPU get its turns on this core?

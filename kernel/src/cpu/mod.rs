@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32};
 use ainori_handover::Shield;
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::config::MAX_HARTS;
-use ainori_sched::{Scheduler, SpinDetector, VcpuId, VcpuSet};
+use ainori_sched::{Occasion, Scheduler, SpinDetector, VcpuId, VcpuSet};
 use ainori_trace::Ring;
 
 use crate::arch::Context;
@@ -124,6 +124,8 @@ pub struct Cpu {
     entered: u64,
     /// vCPUs that live here, or have their home here, and may run elsewhere.
     movable: VcpuSet,
+    /// Those of them that live here now.
+    lendable: VcpuSet,
     /// Those that lie, or have been taken by another core, and still have their place in this core's scheduler.
     lent: VcpuSet,
     /// Those that may have to go to another core before the next decision of the scheduler.
@@ -138,6 +140,9 @@ pub struct Cpu {
     /// The policy confines vCPUs, or puts preemptions off: then some of its checks are due on the way to each guest.
     confines: bool,
     defers: bool,
+    /// The policy may fetch a vCPU at the moment that it is preempted; it has somebody look after one that was.
+    invites: bool,
+    attends: bool,
     /// Guests take their own traps.
     delegating: bool,
     /// When the grace of the running vCPU ends, if a higher one waits for it; `u64::MAX` if none does.
@@ -196,6 +201,7 @@ impl Cpu {
             deadlines_changed: false,
             guard: guard::GUARD_US * machine.board.timebase_hz / 1_000_000,
             movable: VcpuSet::EMPTY,
+            lendable: VcpuSet::EMPTY,
             lent: VcpuSet::EMPTY,
             unsettled: VcpuSet::EMPTY,
             unattended_due: u64::MAX,
@@ -204,6 +210,8 @@ impl Cpu {
             woken: false,
             confines: scheduler.policy().confines(),
             defers: scheduler.policy().defers(),
+            invites: scheduler.policy().fetches(Occasion::Preempted { in_kernel: true }),
+            attends: scheduler.policy().fetches(Occasion::Unattended),
             delegating: true,
             grace_end: u64::MAX,
             watched: spin::watched(machine, scheduler.policy()),
@@ -229,6 +237,7 @@ impl Cpu {
         self.scheduler.adopt(id, vcpu.class);
         if self.scheduler.policy().moves() && vcpu.cores & !(1 << self.id) != 0 {
             self.movable.insert(id);
+            self.lendable.insert(id);
         }
         self.residents[usize::from(id.0)] = Some(resident);
     }
