@@ -3,7 +3,7 @@ use ainori::bench::args::Bench;
 use ainori_manifest::Clock;
 use ainori_trace::Mask;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 /// Ainori, a real-time hypervisor for multicore RISC-V: Linux and real-time OSes on the same cores.
 ///
@@ -89,7 +89,7 @@ Exit code:
   0    every guest that the run waits for did its job
   1    a guest failed, faulted or did not finish; or the manifest has errors
   2    the run could not be started
-  3    time limit, panic of the hypervisor, early end of QEMU, or a clock that can't be relied on
+  3    time limit, panic of the hypervisor, early end of QEMU, a clock that can't be relied on, or no trace
   130  interrupted")]
 pub struct Run {
     #[command(flatten)]
@@ -108,13 +108,15 @@ pub struct Run {
 /// Run a system on QEMU and write what its cores did as a trace
 ///
 /// The same as `ainori run SYSTEM --trace FILE`. The Perfetto UI (https://ui.perfetto.dev) shows the file: a track
-/// for each hart and for each vCPU, and arrows from an interrupt to its handler.
+/// for each hart and for each vCPU, and arrows from an interrupt to its handler. With --from and --to the file shows only
+/// that part of the run; it begins with what ran where at that moment.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   ainori trace systems/demo.toml -o demo.perfetto-trace
   ainori trace systems/demo.toml -o demo.perfetto-trace --mask all --records 1048576
   ainori trace systems/freertos.toml -o ticks.perfetto-trace --clock icount --mask switch,trap,mark
+  ainori trace systems/demo.toml -o part.perfetto-trace --from 1.2s --to 1250ms
 
 Exit code: that of `ainori run`.")]
 pub struct Trace {
@@ -129,6 +131,12 @@ pub struct Trace {
     /// Records that fit for each core, a power of two [default: as the manifest says, or 65536]
     #[arg(long, value_name = "N")]
     pub records: Option<u32>,
+    /// Show the run only from this time of the machine on, e.g. 1.2s
+    #[arg(long, value_name = "TIME", requires = "to", value_parser = humantime::parse_duration)]
+    pub from: Option<Duration>,
+    /// Show the run only up to this time
+    #[arg(long, value_name = "TIME", requires = "from", value_parser = humantime::parse_duration)]
+    pub to: Option<Duration>,
 }
 
 /// What to run, and how.

@@ -8,6 +8,7 @@ use ainori::{
     table::{self, Detail},
 };
 use ainori_manifest::{Findings, Manifest};
+use ainori_trace::host::Window;
 use anstream::{eprint, print};
 use args::{Build, Check, Cli, ClockMode, Command, How, Run, Trace};
 use clap::{CommandFactory, Parser, error::ErrorKind};
@@ -76,13 +77,24 @@ fn run(arguments: &Run) -> Result<u8> {
         file: file.clone(),
         mask: arguments.trace_mask,
         records: arguments.trace_records,
+        window: None,
     });
     run_system(&arguments.how, tracing)
 }
 
 fn trace(arguments: &Trace) -> Result<u8> {
-    let Trace { how, output, mask, records } = arguments;
-    run_system(how, Some(Tracing { file: output.clone(), mask: *mask, records: *records }))
+    let Trace { how, output, mask, records, from, to } = arguments;
+    let window = from.zip(*to).map(|(from, to)| window(from, to));
+    run_system(how, Some(Tracing { file: output.clone(), mask: *mask, records: *records, window }))
+}
+
+/// The part of the run that a trace shall show.
+fn window(from: Duration, to: Duration) -> Window {
+    // More nanoseconds than 64 bits have no trace can reach, which is told after the run.
+    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let backwards = "--to must be later than --from";
+    Window::new(nanoseconds(from), nanoseconds(to))
+        .unwrap_or_else(|| Cli::command().error(ErrorKind::ValueValidation, backwards).exit())
 }
 
 fn run_system(how: &How, trace: Option<Tracing>) -> Result<u8> {

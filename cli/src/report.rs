@@ -43,7 +43,7 @@ impl RunReport {
         let guests = &self.guests;
         let booted = self.board.is_some();
         match self.outcome {
-            Outcome::Good => self.console.clear(),
+            Outcome::Good | Outcome::NoTrace => self.console.clear(),
             Outcome::GuestFailed => {
                 self.console
                     .retain(|mark, _| guests.iter().any(|guest| guest.name == *mark && !guest.is_good()));
@@ -70,6 +70,8 @@ pub enum Outcome {
     QemuDied,
     /// The clock of the run can't be relied on, so neither can its figures.
     ClockInvalid,
+    /// Every guest did its job, but the trace that was asked for could not be written.
+    NoTrace,
     /// The user stopped it.
     Interrupted,
 }
@@ -80,7 +82,7 @@ impl Outcome {
         match self {
             Self::Good => 0,
             Self::GuestFailed => 1,
-            Self::TimeLimit | Self::Panic | Self::QemuDied | Self::ClockInvalid => 3,
+            Self::TimeLimit | Self::Panic | Self::QemuDied | Self::ClockInvalid | Self::NoTrace => 3,
             Self::Interrupted => 130,
         }
     }
@@ -94,6 +96,7 @@ impl Outcome {
             Self::Panic => "the hypervisor panicked",
             Self::QemuDied => "QEMU ended before the hypervisor did",
             Self::ClockInvalid => "the clock of this run can't be relied on: throw its figures away",
+            Self::NoTrace => "every guest did its job, but there is no trace",
             Self::Interrupted => "interrupted",
         }
     }

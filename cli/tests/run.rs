@@ -129,7 +129,7 @@ fn the_manifest_says_clock_and_time_limit() {
 fn a_trace_that_is_not_there_is_told() {
     let script = "echo \"$@\" >&2; cat $recorded/good.txt";
     let (code, out, _, report) = played(script, &["--trace", "x.perfetto-trace"]);
-    assert_eq!(code, Some(0));
+    assert_eq!((code, &report["outcome"]), (Some(3), &"no-trace".into()));
     assert!(out.contains("Problem: there is no trace: no trace in these 0 bytes of memory"), "{out}");
     assert_eq!(report["trace"], Value::Null);
 
@@ -143,6 +143,25 @@ fn a_trace_that_is_not_there_is_told() {
     let (code, _, err, _) = played("exit", &["--trace", "x", "--trace-records", "1000"]);
     assert_eq!(code, Some(2));
     assert!(err.contains("a power of two"), "{err}");
+}
+
+#[test]
+fn a_window_that_is_none_is_told_before_the_run() {
+    let told = |window: &[&str]| {
+        let checkout = Checkout::new(1);
+        checkout.fake_qemu(VERSION, "touch started");
+        let all: Vec<&str> = ["trace", "demo.toml", "-o", "x"].iter().chain(window).copied().collect();
+        let output = checkout.ainori(&all).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(!checkout.path("started").exists(), "QEMU was not asked");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let err = told(&["--from", "2s", "--to", "1.5s"]);
+    assert!(err.contains("--to must be later than --from"), "{err}");
+    let err = told(&["--from", "2s"]);
+    assert!(err.contains("--to <TIME>"), "{err}");
+    let err = told(&["--from", "2", "--to", "3s"]);
+    assert!(err.contains("time unit needed") && err.contains("--from <TIME>"), "{err}");
 }
 
 #[test]

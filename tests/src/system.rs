@@ -197,6 +197,7 @@ impl System {
             file: folder.path().join("run.perfetto-trace"),
             mask: Some(Mask::from_names([kind]).expect("a known kind of events")),
             records: None,
+            window: None,
         });
         let options = Options {
             trace,

@@ -1,9 +1,15 @@
 //! A trace of a real run, as the file that the Perfetto UI gets: complete, and in agreement with the run's own counters.
-use ainori::run::{ClockChoice, Options, Tracing, run};
+use ainori::{
+    report::Outcome,
+    run::{ClockChoice, Options, Tracing, run},
+};
 use ainori_tests::{Guest, System, hypervisor};
 use ainori_trace::{
     Mask,
-    host::perfetto::messages::{self, EventType},
+    host::{
+        Window,
+        perfetto::messages::{self, EventType},
+    },
 };
 use prost::Message;
 use std::collections::BTreeMap;
@@ -51,7 +57,7 @@ fn a_trace_agrees_with_the_counters() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (manifest, file) = (folder.path().join("system.toml"), folder.path().join("run.perfetto-trace"));
     std::fs::write(&manifest, system.to_string()).expect("the temporary folder can be written");
-    let tracing = Tracing { file: file.clone(), mask: None, records: None };
+    let tracing = Tracing { file: file.clone(), mask: None, records: None, window: None };
     let report = run(&Options {
         kernel: Some(hypervisor()),
         clock: ClockChoice::Lockstep { q: 250 },
@@ -84,6 +90,45 @@ fn a_trace_agrees_with_the_counters() {
 }
 
 #[test]
+fn a_trace_can_show_a_part_of_the_run() {
+    // Its lines on the console are nearly all that it traps for.
+    let guest = Guest::freertos("period_us=1000 periods=200 burn_percent=0 report_ms=10");
+    let system = System::on(1).with(guest);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (manifest, file) = (folder.path().join("system.toml"), folder.path().join("run.perfetto-trace"));
+    std::fs::write(&manifest, system.to_string()).expect("the temporary folder can be written");
+    let traced = |window: Option<(u64, u64)>| {
+        let window = window.map(|(from, to)| Window::new(from, to).expect("it ends later than it begins"));
+        run(&Options {
+            kernel: Some(hypervisor()),
+            clock: ClockChoice::Icount,
+            trace: Some(Tracing { file: file.clone(), mask: None, records: None, window }),
+            ..Options::new(&manifest)
+        })
+        .expect("the run can be started")
+    };
+    let whole = traced(None);
+    let end = whole.end.expect("the hypervisor came to its end").time * 100; // at 10 MHz
+    let (from, to) = (end / 2, end / 2 + 20_000_000);
+    let part = traced(Some((from, to)));
+    assert_eq!(part.outcome, Outcome::Good, "{:?}", part.problems);
+    let bytes = std::fs::read(&file).expect("the file was written");
+    let times: Vec<u64> = messages::Trace::decode(&*bytes)
+        .expect("the file is a trace")
+        .packet
+        .iter()
+        .filter_map(|packet| packet.timestamp)
+        .collect();
+    assert_eq!((times.first(), times.last()), (Some(&from), Some(&to)), "states are shown from end to end");
+    let (records, all) = (part.trace.map(|trace| trace.records), whole.trace.map(|trace| trace.records));
+    assert!(Some(0) < records && records < all, "{records:?} of {all:?}");
+
+    let beyond = traced(Some((end, end + 1_000_000_000)));
+    assert_eq!(beyond.outcome, Outcome::NoTrace);
+    assert!(beyond.problems[0].contains("the window ends at"), "{:?}", beyond.problems);
+}
+
+#[test]
 fn a_full_ring_keeps_the_newest_records() {
     // Alone on its core, FreeRTOS traps for little more than its console.
     const ROOM: u64 = 8;
@@ -95,7 +140,12 @@ fn a_full_ring_keeps_the_newest_records() {
     let report = run(&Options {
         kernel: Some(hypervisor()),
         clock: ClockChoice::Icount,
-        trace: Some(Tracing { file: file.clone(), mask: Some(mask), records: Some(ROOM as u32) }),
+        trace: Some(Tracing {
+            file: file.clone(),
+            mask: Some(mask),
+            records: Some(ROOM as u32),
+            window: None,
+        }),
         ..Options::new(manifest)
     })
     .expect("the run can be started");

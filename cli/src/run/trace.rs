@@ -4,7 +4,7 @@
 use crate::{
     checkout,
     image::Kernel,
-    report::{RunReport, TraceReport},
+    report::{Outcome, RunReport, TraceReport},
 };
 use ainori_manifest::{
     DEFAULT_TRACE_RECORDS, Manifest,
@@ -13,7 +13,7 @@ use ainori_manifest::{
 use ainori_report::exits::Exit;
 use ainori_trace::{
     DEFAULT_MASK, Mask,
-    host::{perfetto, read},
+    host::{Window, perfetto, read},
 };
 use miette::{Result, miette};
 use std::{
@@ -38,11 +38,14 @@ pub struct Tracing {
     /// Records that each core's ring holds, a power of two; `None`: what the manifest says, or else
     /// [`DEFAULT_TRACE_RECORDS`].
     pub records: Option<u32>,
+    /// The part of the run that the file shows; `None`: all of it.
+    pub window: Option<Window>,
 }
 
 /// A trace that is being taken.
 pub struct Recording {
     file: PathBuf,
+    window: Option<Window>,
     /// The machine's memory.
     memory: File,
     /// Length of the image, behind which the hypervisor keeps what it makes at boot.
@@ -67,6 +70,7 @@ impl Recording {
             .map_err(|error| miette!("no memory for a machine that is traced: {error}"))?;
         Ok(Self {
             file: wanted.file.clone(),
+            window: wanted.window,
             memory: memory.into(),
             image_len: 0,
             names: names(&manifest.system),
@@ -91,7 +95,12 @@ impl Recording {
     pub fn save(self, report: &mut RunReport) {
         match self.write(report) {
             Ok(trace) => report.trace = Some(trace),
-            Err(why) => report.problems.push(format!("there is no trace: {why}")),
+            Err(why) => {
+                report.problems.push(format!("there is no trace: {why}"));
+                if report.outcome == Outcome::Good {
+                    report.outcome = Outcome::NoTrace;
+                }
+            }
         }
     }
 
@@ -103,12 +112,18 @@ impl Recording {
             .collect::<Result<Vec<_>>>()?;
         let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
         let trace = read(&pieces).map_err(|error| miette!("{error}"))?;
-        checkout::write(&self.file, &perfetto::encode(&trace, &self.names))?;
-        Ok(TraceReport {
-            file: self.file.clone(),
-            records: trace.cores.iter().map(|core| core.written - core.lost).sum(),
-            lost: trace.lost(),
-        })
+        let kept = trace.cores.iter().map(|core| core.written - core.lost).sum();
+        let (bytes, records, lost) = match self.window {
+            None => (perfetto::encode(&trace, &self.names), kept, trace.lost()),
+            Some(window) => {
+                let failed = |error| miette!("{error}");
+                let records = window.records(&trace).map_err(failed)?.len() as u64;
+                // Where it shows anything, nothing was lost.
+                (perfetto::encode_window(&trace, &self.names, window).map_err(failed)?, records, 0)
+            }
+        };
+        checkout::write(&self.file, &bytes)?;
+        Ok(TraceReport { file: self.file.clone(), records, lost })
     }
 
     /// Address and length of the pieces of memory that hold the rings.

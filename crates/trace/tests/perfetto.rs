@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use ainori_trace::{
     Cause, Event, Kind, Line,
     host::{
-        CoreTrace, Stamped, Trace,
+        CoreTrace, Stamped, Trace, Window, WindowError,
         perfetto::{
-            Names, encode,
+            Names, encode, encode_window,
             messages::{self, EventType, TrackEvent},
         },
     },
@@ -36,7 +36,17 @@ struct File {
 
 impl File {
     fn of(trace: &Trace, names: &Names) -> Self {
-        let file = messages::Trace::decode(&*encode(trace, names)).expect("a file that can be parsed");
+        Self::parse(&encode(trace, names))
+    }
+
+    /// Of a window in nanoseconds.
+    fn within(trace: &Trace, from: u64, to: u64) -> Result<Self, WindowError> {
+        let window = Window::new(from, to).expect("it ends later than it begins");
+        encode_window(trace, &Names::default(), window).map(|bytes| Self::parse(&bytes))
+    }
+
+    fn parse(bytes: &[u8]) -> Self {
+        let file = messages::Trace::decode(bytes).expect("a file that can be parsed");
         let mut tracks = BTreeMap::new();
         let mut events = Vec::new();
         for packet in file.packet {
@@ -89,6 +99,51 @@ impl File {
             .find(|(_, event)| event.name.as_deref() == Some(name))
             .expect("an event of that name");
         event
+    }
+
+    /// The slices of positive length, as far as they lie in a window, in the order of their tracks.
+    fn slices_within(&self, from: u64, to: u64) -> Vec<(&str, u64, u64, &str)> {
+        let slices = self.slices().into_iter();
+        let mut cut: Vec<_> = slices
+            .map(|(track, begin, end, name)| (track, begin.max(from), end.min(to), name))
+            .filter(|(_, begin, end, _)| begin < end)
+            .collect();
+        cut.sort();
+        cut
+    }
+
+    /// (track, time, name) of the points in a window.
+    fn points_within(&self, from: u64, to: u64) -> Vec<(&str, u64, &str)> {
+        let points = self
+            .events
+            .iter()
+            .filter(|(time, event)| event.r#type() == EventType::Instant && (from..=to).contains(time));
+        points.map(|(time, event)| (self.track(event), *time, event.name.as_deref().unwrap_or(""))).collect()
+    }
+
+    /// The counters at a time in nanoseconds; those that are zero are left out.
+    fn counters_at(&self, at: u64) -> BTreeMap<&str, i64> {
+        let values = self.events.iter();
+        let values = values.filter(|(time, event)| *time <= at && event.r#type() == EventType::Counter);
+        let mut values: BTreeMap<&str, i64> =
+            values.map(|(_, event)| (self.track(event), event.counter_value.expect("a value"))).collect();
+        values.retain(|_, value| *value != 0);
+        values
+    }
+
+    /// A flow begins once, goes on, and ends at most once.
+    fn check_flows(&self) {
+        let mut begun = BTreeSet::new();
+        let mut ended = BTreeSet::new();
+        for (_, event) in &self.events {
+            for flow in &event.flow_ids {
+                assert!(*flow != 0 && !ended.contains(flow));
+                begun.insert(*flow);
+            }
+            for flow in &event.terminating_flow_ids {
+                assert!(begun.contains(flow) && ended.insert(*flow));
+            }
+        }
     }
 
     /// The last value of each counter.
@@ -145,18 +200,29 @@ proptest! {
         let counted: i64 = file.counters().values().sum();
         prop_assert_eq!(counted as usize, trace.count(Kind::Trap) + trace.count(Kind::IpiSent));
 
-        // A flow begins once, goes on, and ends at most once.
-        let mut begun = BTreeSet::new();
-        let mut ended = BTreeSet::new();
-        for (_, event) in &file.events {
-            for flow in &event.flow_ids {
-                prop_assert!(*flow != 0 && !ended.contains(flow));
-                begun.insert(*flow);
-            }
-            for flow in &event.terminating_flow_ids {
-                prop_assert!(begun.contains(flow) && ended.insert(*flow));
-            }
+        file.check_flows();
+    }
+
+    /// Whatever lies before a window, in it is shown what the file of the whole run shows there.
+    #[test]
+    fn a_window_shows_what_the_whole_shows_there(
+        events in prop::collection::vec((0..CORES, 0u64..500, any_event()), 0..300),
+        (one, other) in (0u64..50_000, 0u64..50_000),
+    ) {
+        prop_assume!(one != other);
+        let (from, to) = (one.min(other), one.max(other));
+        let trace = trace(events.into_iter().chain([(0, 500, Event::Mark { vcpu: 0, value: 0 })]));
+        let whole = File::of(&trace, &Names::default());
+        let cut = File::within(&trace, from, to).expect("the trace goes on for longer");
+
+        prop_assert!(cut.events.is_sorted_by_key(|(time, _)| *time));
+        prop_assert!(cut.events.iter().all(|(time, _)| (from..=to).contains(time)));
+        prop_assert_eq!(cut.slices_within(0, u64::MAX), whole.slices_within(from, to));
+        prop_assert_eq!(cut.points_within(0, u64::MAX), whole.points_within(from, to));
+        for time in [from, from.midpoint(to), to] {
+            prop_assert_eq!(cut.counters_at(time), whole.counters_at(time));
         }
+        cut.check_flows();
     }
 
     /// On a trace whose switches fit together, the slices of a hart are exactly the stretches between them.
@@ -256,4 +322,55 @@ fn messages_have_arrows_from_sender_to_receiver() {
         .collect();
     assert_eq!(flows, [(&[1][..], &[][..]), (&[1], &[]), (&[], &[1]), (&[], &[])]);
     assert_eq!(file.counters(), BTreeMap::from([("hart 0: IPIs sent", 1)]));
+}
+
+#[test]
+fn a_window_begins_with_what_ran_then_and_has_no_half_arrows() {
+    let raised = |time| (0, time, Event::Raised { vcpu: 1, line: Line::Timer });
+    let trace = trace([
+        (0, 10, Event::Switch { from: None, to: Some(1) }),
+        (1, 20, Event::Switch { from: None, to: Some(2) }),
+        raised(30),
+        (0, 60, Event::Taken { vcpu: 1, line: Line::Timer }),
+        raised(70),
+        (0, 80, Event::Taken { vcpu: 1, line: Line::Timer }),
+        (1, 100, Event::Sleep { vcpu: 2 }),
+    ]);
+    let cut = File::within(&trace, 5_050, 9_000).expect("a window of the trace");
+    assert_eq!(
+        cut.slices_within(0, u64::MAX),
+        [
+            ("hart 0", 5_050, 9_000, "vCPU 1"),
+            ("hart 1", 5_050, 9_000, "vCPU 2"),
+            ("vCPU 1", 5_050, 9_000, "running on hart 0"),
+            ("vCPU 2", 5_050, 9_000, "running on hart 1"),
+        ]
+    );
+    let arrows = cut.events.iter().filter(|(_, event)| !event.terminating_flow_ids.is_empty());
+    assert_eq!(
+        arrows.map(|(time, _)| *time).collect::<Vec<_>>(),
+        [8_000],
+        "the other one began before the window"
+    );
+}
+
+#[test]
+fn a_window_of_which_not_all_is_known_is_refused() {
+    let mut trace = trace([
+        (0, 10, Event::Mark { vcpu: 0, value: 0 }),
+        (1, 50, Event::Lost { count: 7 }),
+        (1, 50, Event::Mark { vcpu: 1, value: 0 }),
+        (0, 100, Event::Mark { vcpu: 0, value: 1 }),
+    ]);
+    let refused =
+        |trace: &Trace, from, to| File::within(trace, from, to).err().map(|error| error.to_string());
+    assert_eq!(refused(&trace, 0, 10_000), None, "up to the last record");
+    let late = "the window ends at 0.000010001 s, but the last record is from 0.00001 s";
+    assert_eq!(refused(&trace, 0, 10_001).as_deref(), Some(late));
+    trace.cores[1].lost = 7;
+    let lost = "the window begins at 0.000004999 s, but hart 1 has lost its records before 0.000005 s: begin later, or \
+                keep more records for each core";
+    assert_eq!(refused(&trace, 4_999, 10_000).as_deref(), Some(lost));
+    assert_eq!(refused(&trace, 5_000, 10_000), None);
+    assert!(Window::new(5, 5).is_none());
 }

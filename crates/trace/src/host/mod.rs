@@ -2,5 +2,7 @@
 
 pub mod perfetto;
 mod read;
+mod window;
 
 pub use read::{CoreTrace, ReadError, Stamped, Trace, read};
+pub use window::{Window, WindowError};

@@ -50,6 +50,11 @@ impl Trace {
         self.records.iter().filter(|stamped| stamped.record.kind == kind).count()
     }
 
+    /// When a record was written, in nanoseconds. Exact for any record: 48 bits of ticks times 10^9 fit into 128 bits.
+    pub fn nanoseconds(&self, stamped: &Stamped) -> u64 {
+        (u128::from(stamped.record.time) * 1_000_000_000 / u128::from(self.timebase_hz)) as u64
+    }
+
     /// Records that were overwritten, on all cores.
     pub fn lost(&self) -> u64 {
         self.cores.iter().map(|core| core.lost).sum()

@@ -8,6 +8,9 @@
 //!
 //! Arrows lead from the moment an interrupt was raised over its injection to the handler, and from a message's sender
 //! to its receiver.
+//!
+//! A file may show a part of the run only. What begins before that or ends behind it is cut there, and so are arrows: there
+//! is one only where both ends are in the file.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +21,10 @@ use std::{
 
 use prost::Message;
 
-use super::read::{Stamped, Trace};
+use super::{
+    read::{Stamped, Trace},
+    window::{Window, WindowError},
+};
 use crate::event::{Cause, Event, Line};
 use flows::Flows;
 use messages::{AnnotationValue, TrackEvent};
@@ -44,10 +50,20 @@ pub struct Names {
 /// The bytes of the file.
 pub fn encode(trace: &Trace, names: &Names) -> Vec<u8> {
     let mut writer = Writer::new(trace, names);
-    for stamped in &trace.records {
-        writer.add(*stamped);
-    }
-    messages::Trace { packet: writer.finish() }.encode_to_vec()
+    writer.add_all(&trace.records);
+    writer.into_file()
+}
+
+/// The bytes of a file that shows a part of the run.
+pub fn encode_window(trace: &Trace, names: &Names, window: Window) -> Result<Vec<u8>, WindowError> {
+    let inside = window.records(trace)?;
+    let mut writer = Writer::new(trace, names);
+    writer.packets.hide();
+    writer.add_all(&trace.records[..inside.start]);
+    writer.open(window.from());
+    writer.add_all(&trace.records[inside]);
+    writer.now = window.to();
+    Ok(writer.into_file())
 }
 
 /// What a vCPU is doing.
@@ -70,7 +86,7 @@ struct Core {
 
 struct Writer<'a> {
     names: &'a Names,
-    timebase_hz: u64,
+    trace: &'a Trace,
     packets: Packets,
     cores: BTreeMap<u8, Core>,
     /// The vCPU that runs on a core when its records begin, taken out at the first of them.
@@ -80,12 +96,12 @@ struct Writer<'a> {
     interrupts: Flows<(u8, Line)>,
     messages: Flows<(u8, u8, u32)>,
     flows: u64,
-    /// Time of the last record in nanoseconds.
+    /// Time up to which the file goes so far, in nanoseconds.
     now: u64,
 }
 
 impl<'a> Writer<'a> {
-    fn new(trace: &Trace, names: &'a Names) -> Self {
+    fn new(trace: &'a Trace, names: &'a Names) -> Self {
         let mut packets = Packets::default();
         packets.describe(Track::Harts, "harts".to_string());
         packets.describe(Track::Vcpus, "vCPUs".to_string());
@@ -99,7 +115,7 @@ impl<'a> Writer<'a> {
         }
         Self {
             names,
-            timebase_hz: trace.timebase_hz,
+            trace,
             packets,
             cores,
             running_first: running_first(&trace.records),
@@ -111,8 +127,28 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Shows from this time in nanoseconds on what has been hidden so far, beginning with the state that it has led to.
+    fn open(&mut self, now: u64) {
+        self.now = now;
+        self.packets.show();
+        for (&core, state) in &self.cores {
+            if let Some(vcpu) = state.running {
+                let name = named(&self.names.vcpus, vcpu.into(), "vCPU");
+                self.packets.begin(now, Track::Hart(core), name);
+            }
+            self.packets.counter(now, Track::Exits(core), state.exits);
+            self.packets.counter(now, Track::Ipis(core), state.ipis);
+        }
+        let states = self.vcpus.iter().filter_map(|(&vcpu, &state)| Some((vcpu, self.state_name(state?))));
+        for (vcpu, name) in states.collect::<Vec<_>>() {
+            self.packets.begin(now, Track::Vcpu(vcpu), name);
+        }
+        self.interrupts = Flows::new();
+        self.messages = Flows::new();
+    }
+
     /// Closes what is open.
-    fn finish(mut self) -> Vec<messages::TracePacket> {
+    fn into_file(mut self) -> Vec<u8> {
         for (&core, state) in &self.cores {
             if state.running.is_some() {
                 self.packets.end(self.now, Track::Hart(core));
@@ -123,11 +159,17 @@ impl<'a> Writer<'a> {
                 self.packets.end(self.now, Track::Vcpu(vcpu));
             }
         }
-        self.packets.finish()
+        messages::Trace { packet: self.packets.finish() }.encode_to_vec()
+    }
+
+    fn add_all(&mut self, records: &[Stamped]) {
+        for stamped in records {
+            self.now = self.trace.nanoseconds(stamped);
+            self.add(*stamped);
+        }
     }
 
     fn add(&mut self, Stamped { core, record }: Stamped) {
-        self.now = nanoseconds(record.time, self.timebase_hz);
         if let Some(vcpu) = self.running_first.remove(&core) {
             self.run(core, Some(vcpu));
         }
@@ -223,12 +265,16 @@ impl<'a> Writer<'a> {
         if before.is_some() {
             self.packets.end(self.now, Track::Vcpu(vcpu));
         }
-        let name = match state {
+        let name = self.state_name(state);
+        self.packets.begin(self.now, Track::Vcpu(vcpu), name);
+    }
+
+    fn state_name(&self, state: State) -> String {
+        match state {
             State::Running { core } => format!("running on {}", self.hart_name(core)),
             State::Suspended => "suspended".to_string(),
             State::Sleeping => "sleeping".to_string(),
-        };
-        self.packets.begin(self.now, Track::Vcpu(vcpu), name);
+        }
     }
 
     /// The state of a vCPU, which gets its track when it first occurs.
@@ -302,11 +348,6 @@ fn running_first(records: &[Stamped]) -> BTreeMap<u8, u8> {
 fn next(flows: &mut u64) -> u64 {
     *flows += 1;
     *flows
-}
-
-/// Ticks as nanoseconds. Exact for any record: 48 bits of ticks times 10^9 fit into 128 bits.
-fn nanoseconds(ticks: u64, timebase_hz: u64) -> u64 {
-    (u128::from(ticks) * 1_000_000_000 / u128::from(timebase_hz)) as u64
 }
 
 fn named(names: &[String], index: u32, sort: &str) -> String {

@@ -82,9 +82,21 @@ pub fn detail(name: &str, value: AnnotationValue) -> DebugAnnotation {
 #[derive(Default)]
 pub struct Packets {
     packets: Vec<TracePacket>,
+    /// While events are hidden: the last of them, which becomes part of no packet.
+    hidden: Option<TrackEvent>,
 }
 
 impl Packets {
+    /// Events are not shown from now on; descriptions of tracks are.
+    pub fn hide(&mut self) {
+        self.hidden = Some(TrackEvent::default());
+    }
+
+    /// Events are shown from now on.
+    pub fn show(&mut self) {
+        self.hidden = None;
+    }
+
     /// Describes a track.
     pub fn describe(&mut self, track: Track, name: String) {
         let children_ranked = track.parent().is_none();
@@ -131,6 +143,10 @@ impl Packets {
     fn event(&mut self, time: u64, track: Track, sort: EventType) -> &mut TrackEvent {
         let event =
             TrackEvent { r#type: Some(sort.into()), track_uuid: Some(track.uuid()), ..TrackEvent::default() };
+        if let Some(hidden) = &mut self.hidden {
+            *hidden = event;
+            return hidden;
+        }
         let packets = self.packets.len();
         self.packets.push(TracePacket { timestamp: Some(time), ..packet() });
         self.packets[packets].track_event.insert(event)
