@@ -18,23 +18,15 @@ fn a_tick_costs_no_exit_while_freertos_runs() {
 }
 
 /// A guest that does nothing but trap is always in the hypervisor, so most ticks fall due there. They are not late for
-/// that: a trap that comes just before a tick waits until after it.
+/// that: nothing is begun just before a tick. (Without that, the latest came 3.1 us after the earliest.)
 #[test]
 fn no_trap_of_another_guest_delays_a_tick() {
     let run = System::on(1)
         .with(Guest::freertos("periods=2000 burn_percent=0 report_ms=0"))
-        .with(Guest::probe("cost", "n=1000000").background())
+        .with(Guest::probe("plic", "repeats=1000000").background())
         .run(Clock::Icount);
     run.good().lost_no_tick("freertos", 2000);
     let latency = &run.guest("freertos").vcpus[0].latency;
-    let put_off = run.guest("cost").vcpus[0].exits.get("put-off").copied().unwrap_or(0);
-    println!(
-        "from tick to handler: {} to {} ticks of 100 ns; {put_off} traps put off",
-        latency.min, latency.max
-    );
-    assert!(
-        put_off > 50,
-        "many of 2,000 ticks fall due while the other guest traps, but only {put_off} traps waited"
-    );
-    assert!(latency.max - latency.min <= 5, "traps of another guest delay ticks: {latency:?}");
+    println!("from tick to handler: {} to {} ticks of 100 ns", latency.min, latency.max);
+    run.check(latency.max - latency.min <= 8, "traps of another guest delay ticks");
 }
