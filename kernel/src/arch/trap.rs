@@ -84,15 +84,19 @@ impl Trap {
 /// Was it the core's own timer?
 #[inline]
 pub fn is_timer() -> bool {
-    const TIMER: u64 = 1 << 63 | 5;
-    csr::read!(csr::SCAUSE) == TIMER
+    is_interrupt(5)
 }
 
 /// Was it another core that rang?
 #[inline]
 pub fn is_software() -> bool {
-    const SOFTWARE: u64 = 1 << 63 | 1;
-    csr::read!(csr::SCAUSE) == SOFTWARE
+    is_interrupt(1)
+}
+
+/// Was the present trap the interrupt of that number in `scause`?
+#[inline]
+fn is_interrupt(number: u64) -> bool {
+    csr::read!(csr::SCAUSE) == 1 << 63 | number
 }
 
 /// Guest-physical address of the present guest-page fault.

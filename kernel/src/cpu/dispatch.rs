@@ -192,15 +192,20 @@ impl Cpu {
     /// Puts the extension registers of the loaded vCPU into the hart.
     #[inline(never)]
     pub(super) fn reload_extensions(&mut self, id: VcpuId) {
-        if let Some(old) = self.extensions {
-            let resident = self.resident(old);
-            // SAFETY: `extensions` says whose registers the hart holds.
-            unsafe { resident.world.save_extensions(&mut resident.context) };
-        }
+        self.put_away_extensions();
         self.extensions = Some(id);
         let resident = self.resident(id);
         // SAFETY: the registers of the former owner have just been saved.
         unsafe { resident.world.load_extensions(&mut resident.context) };
+    }
+
+    /// Writes the extension registers that are in the hart to memory.
+    #[inline(never)]
+    pub(super) fn put_away_extensions(&mut self) {
+        let Some(id) = self.extensions.take() else { return };
+        let resident = self.resident(id);
+        // SAFETY: `extensions` said whose registers the hart holds.
+        unsafe { resident.world.save_extensions(&mut resident.context) };
     }
 
     /// Only devices of guests that are at least as urgent may interrupt a vCPU: lower ones wait in the interrupt controller until

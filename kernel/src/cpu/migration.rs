@@ -75,7 +75,7 @@ impl Cpu {
     #[inline(always)]
     fn lay_down(&mut self, id: VcpuId, owner: u32) -> bool {
         if self.extensions == Some(id) {
-            self.put_away_extensions(id);
+            self.put_away_extensions();
         }
         self.lendable.remove(id);
         let suspended = !self.scheduler.is_asleep(id);
@@ -85,15 +85,6 @@ impl Cpu {
         let vcpu = resident.shared;
         vcpu.lay_down(resident, owner);
         vcpu.has_requests()
-    }
-
-    /// Writes the extension registers of the vCPU that has them in the hart to memory.
-    #[inline(never)]
-    fn put_away_extensions(&mut self, id: VcpuId) {
-        self.extensions = None;
-        let resident = self.resident(id);
-        // SAFETY: `extensions` said that the registers in the hart are this vCPU's.
-        unsafe { resident.world.save_extensions(&mut resident.context) };
     }
 
     /// Takes a vCPU that lies. False if it didn't.
