@@ -8,6 +8,7 @@
 //! | [`experiment`] | the file, read |
 //! | [`template`] | a system's manifest with `${parameter}` filled in |
 //! | [`plan`] | cases multiplied out into runs, all that can be wrong found before the first one starts |
+//! | [`only`] | the part of an experiment that `--only` asks for |
 //! | [`key`] | what a run depends on, as a hash |
 //! | [`store`] | finished runs by key, so that an interrupted bench goes on where it stopped |
 //! | [`engine`] | the runs that are missing, as many at a time as there are cores |
@@ -31,6 +32,7 @@ mod expression;
 mod fixture;
 mod html;
 mod key;
+pub mod only;
 mod paths;
 pub mod plan;
 pub mod results;

@@ -73,3 +73,15 @@ fn saved_results_can_be_read_and_have_not_changed_from_themselves() {
         assert!(text.contains("\n0 of "), "{text}");
     }
 }
+
+#[test]
+fn a_part_that_is_asked_for_wrongly_is_refused_before_anything_runs() {
+    let output = bench(&["lhp", "--only", "ainori"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("it must be NAME=VALUE"), "{errors}");
+    let output = bench(&["lhp", "--only", "q=250", "--name", "../lhp"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("it must be made of letters"), "{errors}");
+}

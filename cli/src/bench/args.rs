@@ -1,4 +1,5 @@
 //! The command line of `ainori bench`.
+use super::only::Condition;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -13,7 +14,9 @@ use std::path::PathBuf;
     after_long_help = "\
 Examples:
   ainori bench --short                       all experiments in their short form, at most 10 minutes on 2 cores
-  ainori bench jitter --only beside-linux    one case of one experiment
+  ainori bench jitter --only case=bare,alone two cases of one experiment
+  ainori bench lhp --only policy=ainori --only f=0,50 --only q=250
+                                             some values of what is varied, and one slice: one run of each
   ainori bench overhead --save               full form, report into docs/results
   ainori bench compare old.json new.json     what changed beyond the error bar
 
@@ -32,9 +35,13 @@ pub struct Bench {
     /// The quick form: fewer values and shorter runs
     #[arg(long)]
     pub short: bool,
-    /// Only this case; can be given several times. Bars and charts that need other cases are left out
-    #[arg(long, value_name = "CASE")]
-    pub only: Vec<String>,
+    /// Only a part of the experiment: the runs whose NAME has one of the values; can be given several times
+    ///
+    /// NAME is `case`, a parameter, `q` (the slice of the lockstep clock) or `repetition` (with icount). All conditions must
+    /// hold, but one on a parameter doesn't concern a case that hasn't got it. Bars and charts that need what is left out are
+    /// left out as well. The report is called EXPERIMENT-part, see --name.
+    #[arg(long, value_name = "NAME=VALUE,...")]
+    pub only: Vec<Condition>,
     /// Run again what has been run before
     #[arg(long)]
     pub fresh: bool,
@@ -50,6 +57,9 @@ pub struct Bench {
     /// Put the report into docs/results, as the project's last one, instead of target/bench
     #[arg(long)]
     pub save: bool,
+    /// What the files of one experiment's report are called [default: as the experiment, with -part if it is not all of it]
+    #[arg(long, value_name = "NAME", value_parser = file_name)]
+    pub name: Option<String>,
     /// Fail (exit code 1) if a bar doesn't hold
     #[arg(long)]
     pub check: bool,
@@ -65,4 +75,13 @@ pub enum Action {
         /// Results of after
         after: PathBuf,
     },
+}
+
+/// A name that is safe as a file's.
+fn file_name(name: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => Ok(name.to_owned()),
+        false => Err("it must be made of letters, digits, - and _".into()),
+    }
 }

@@ -49,6 +49,9 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
     if arguments.json.is_some() && files.len() != 1 {
         return Err(miette!("--json takes the results of one experiment, but there are {}", files.len()));
     }
+    if arguments.name.is_some() && files.len() != 1 {
+        return Err(miette!("--name is for the report of one experiment, but there are {}", files.len()));
+    }
     // All plans first: what is wrong with the last must not come out after the runs of the first.
     let plans: Vec<Plan> = files
         .iter()
@@ -77,6 +80,7 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
             title: plan.experiment.title.clone(),
             question: plan.experiment.question.clone(),
             form,
+            only: plan.only.clone(),
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             command: shown_command(plan, arguments),
             machine: MEASURE.into(),
@@ -86,7 +90,7 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
         };
         print!("\n{}", table::results(&results));
         let folder = root.join(if arguments.save { "docs/results" } else { "target/bench" });
-        write_report(&folder, plan, &results)?;
+        write_report(&folder, &report_name(plan, arguments), plan, &results)?;
         if let Some(file) = &arguments.json {
             checkout::write(file, results.json().as_bytes())?;
         }
@@ -156,8 +160,7 @@ fn run(
     arguments: &Bench,
     stop: &Arc<AtomicBool>,
 ) -> Result<Done> {
-    let selected = plan.points.iter().zip(keys).filter(|(point, _)| point.selected);
-    let runs: Vec<_> = selected.flat_map(|(point, keys)| keys.iter().cloned().zip(&point.runs)).collect();
+    let runs: Vec<_> = keys.iter().flatten().cloned().zip(plan.runs()).collect();
     let style = "{prefix} [{bar:30}] {pos}/{len} runs, {elapsed} gone, about {eta} to go: {wide_msg}";
     let style = ProgressStyle::with_template(style).into_diagnostic()?.progress_chars("=> ");
     let progress =
@@ -177,14 +180,18 @@ fn run(
 /// The command that gives the same results, whatever was written here.
 fn shown_command(plan: &Plan, arguments: &Bench) -> String {
     let short = if arguments.short { " --short" } else { "" };
-    let only: String = arguments.only.iter().map(|case| format!(" --only {case}")).collect();
-    format!("./ainori bench {}{short}{only}", plan.experiment.name)
+    format!("./ainori bench {}{short}{}", plan.experiment.name, plan.only.options())
+}
+
+/// The name of the report's files. A part of an experiment doesn't take the place of the whole.
+fn report_name(plan: &Plan, arguments: &Bench) -> String {
+    let part = if plan.only.is_all() { "" } else { "-part" };
+    arguments.name.clone().unwrap_or_else(|| format!("{}{part}", plan.experiment.name))
 }
 
 /// Writes NAME.json, NAME.html, and each chart as NAME-N.svg.
-fn write_report(folder: &Path, plan: &Plan, results: &Results) -> Result<()> {
+fn write_report(folder: &Path, name: &str, plan: &Plan, results: &Results) -> Result<()> {
     fs::create_dir_all(folder).map_err(|error| miette!("{} can't be made: {error}", folder.display()))?;
-    let name = &results.experiment;
     let mut charts = Vec::new();
     for (index, chart) in plan.experiment.charts.iter().enumerate() {
         if let Some(svg) = chart::svg(chart, plan, &results.cases)? {

@@ -82,6 +82,11 @@ pub fn show(comparison: &Comparison, before: &Results, after: &Results) -> Strin
             "These are not the same experiment in the same form: differences may mean nothing."
         );
     }
+    if before.only != after.only {
+        let part =
+            |results: &Results| if results.only.is_all() { "all".into() } else { results.only.to_string() };
+        let _ = writeln!(text, "Not the same part of it was run: {}, and {}.", part(before), part(after));
+    }
     if !comparison.changes.is_empty() {
         let mut rows =
             table(&["case", "metric", "before", "after", "change", "unit"], &["before", "after", "change"]);

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Summarises each point that was run. `keys` has the key of each run, by point.
 pub fn cases(plan: &Plan, keys: &[Vec<String>], done: &Done) -> Result<Vec<CaseResult>> {
-    let selected = plan.points.iter().zip(keys).filter(|(point, _)| point.selected);
+    let selected = plan.points.iter().zip(keys).filter(|(point, _)| point.is_run());
     selected.map(|(point, keys)| case_result(plan, point, keys, done)).collect()
 }
 
@@ -139,20 +139,20 @@ pub fn figure(
     Ok(expression.value(|name| bound.get(name)?.number(), value))
 }
 
-/// Evaluates the bars. Those that need a case that was left out are left out as well; those that are for values that this form doesn't
-/// have are there, without a value.
+/// Evaluates the bars. Those that need what `--only` left out are left out as well. Those that are for values that this form
+/// doesn't have are there without a value, if all of the experiment was run.
 pub fn bars(plan: &Plan, cases: &[CaseResult]) -> Result<Vec<BarResult>> {
     let mut results = Vec::new();
     for bar in &plan.experiment.bars {
         let expression = Expression::parse(&bar.value)?;
         let combinations = plan.combinations(bar, &expression);
-        if combinations.is_empty() {
+        if combinations.is_empty() && plan.only.is_all() {
             results.push(BarResult { holds: None, ..bar_result(bar, &Values::new(), None) });
         }
         for bound in combinations {
             let needed: Result<Vec<usize>> =
                 expression.references().iter().map(|reference| plan.find(reference, &bound)).collect();
-            if needed?.iter().all(|&point| plan.points[point].selected) {
+            if needed?.iter().all(|&point| plan.points[point].is_run()) {
                 results.push(bar_result(bar, &bound, figure(plan, cases, &expression, &bound)?));
             }
         }

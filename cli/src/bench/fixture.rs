@@ -154,6 +154,7 @@ impl Fixture {
             title: plan.experiment.title.clone(),
             question: plan.experiment.question.clone(),
             form: plan.form,
+            only: plan.only.clone(),
             date: "2025-01-01T00:00:00Z".into(),
             command: "./ainori bench throughput".into(),
             machine: "QEMU".into(),

@@ -38,6 +38,7 @@ pub fn report(results: &Results, charts: &[String]) -> String {
                         Form::Full => {},
                         Form::Short => "This is the short form: fewer values and shorter runs than the full one. ",
                     }
+                    @if !results.only.is_all() { "Only a part of the experiment was run: " (results.only) ". " }
                     "Command: " code { (results.command) } ", " (results.date) "."
                 }
                 @if !results.bars.is_empty() { h2 { "Bars" } (bars(results)) }
@@ -131,7 +132,9 @@ fn versions(results: &Results) -> Markup {
                         td { @if let Some(says) = &file.says { (says) ", " } code { (file.hash) } }
                     }
                 }
-                tr { td { "q" } td { (versions.q.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")) } }
+                @if !versions.q.is_empty() {
+                    tr { td { "q" } td { (versions.q.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")) } }
+                }
             }
         }
         p.small { "Hashes are the first 16 digits of SHA-256." }

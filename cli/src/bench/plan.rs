@@ -2,6 +2,7 @@
 use super::{
     experiment::{Bar, Case, ClockKind, Experiment, Form, Machine, Parameters, Scalar},
     expression::{Expression, Reference},
+    only::{self, Condition, Only, REPETITION},
     paths::{self, Address},
     template::{self, Values},
 };
@@ -10,15 +11,13 @@ use crate::{
     run::{ClockChoice, Options},
 };
 use ainori_manifest::{Board, Manifest};
+use indexmap::IndexMap;
 use miette::{Report, Result, WrapErr, miette};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
-
-/// The parameter that counts the runs of an icount case, from 1.
-const REPETITION: &str = "repetition";
 
 /// An experiment in one form, with all its runs.
 #[derive(Debug)]
@@ -27,7 +26,10 @@ pub struct Plan {
     pub experiment: Experiment,
     /// The form.
     pub form: Form,
-    /// Cases, each with one value for each of its parameters, in the order of the file.
+    /// The part of it that was asked for.
+    pub only: Only,
+    /// Cases, each with one value for each of its parameters, in the order of the file. Those that were not asked for are here
+    /// as well, without runs.
     pub points: Vec<Point>,
 }
 
@@ -38,9 +40,7 @@ pub struct Point {
     pub case: usize,
     /// Values of the parameters that the case's template uses.
     pub values: Values,
-    /// Not left out by `--only`.
-    pub selected: bool,
-    /// Its runs: their figures differ by the error bar.
+    /// Its runs: their figures differ by the error bar. None if the point was not asked for.
     pub runs: Vec<Run>,
 }
 
@@ -75,6 +75,23 @@ pub struct Run {
     pub timeout: Duration,
 }
 
+impl Point {
+    /// Was any of its runs asked for?
+    pub fn is_run(&self) -> bool {
+        !self.runs.is_empty()
+    }
+}
+
+impl Sample {
+    /// As a property of the run, for `--only`.
+    fn property(self) -> (&'static str, String) {
+        match self {
+            Self::Q(q) => (only::Q, q.to_string()),
+            Self::Repetition(number) => (REPETITION, number.to_string()),
+        }
+    }
+}
+
 impl Run {
     /// Where the machine's random numbers begin. Runs on the lockstep clock differ by their slices already.
     pub fn seed(&self) -> u32 {
@@ -105,31 +122,43 @@ impl Run {
 }
 
 impl Plan {
-    /// Plans an experiment. `only` are the names of the cases to run; all if there is none.
-    pub fn new(experiment: Experiment, form: Form, only: &[String]) -> Result<Self> {
-        let names: Vec<&str> = experiment.cases.iter().map(|case| &*case.name).collect();
-        if let Some(name) = only.iter().find(|name| !names.contains(&&***name)) {
-            return Err(miette!(
-                help = format!("its cases are: {}", names.join(", ")),
-                "the experiment {} has no case {name:?}",
-                experiment.name
-            ));
-        }
+    /// Plans an experiment, or the part of it for which the conditions of `only` hold.
+    pub fn new(experiment: Experiment, form: Form, only: &[Condition]) -> Result<Self> {
         let mut points = Vec::new();
         for (index, case) in experiment.cases.iter().enumerate() {
-            let selected = only.is_empty() || only.contains(&case.name);
             let planned = points_of(&experiment, form, case)
                 .wrap_err_with(|| format!("case {} of the experiment {}", case.name, experiment.name))?;
-            points.extend(planned.into_iter().map(|(values, runs)| Point {
-                case: index,
-                values,
-                selected,
-                runs,
-            }));
+            points.extend(planned.into_iter().map(|(values, runs)| Point { case: index, values, runs }));
         }
-        let plan = Self { experiment, form, points };
-        plan.check().wrap_err_with(|| format!("the experiment {}", plan.experiment.name))?;
+        let mut plan = Self { experiment, form, only: Only::default(), points };
+        plan.check()
+            .and_then(|()| plan.select(only))
+            .wrap_err_with(|| format!("the experiment {}", plan.experiment.name))?;
         Ok(plan)
+    }
+
+    /// Leaves only the runs for which the conditions hold.
+    fn select(&mut self, conditions: &[Condition]) -> Result<()> {
+        let cases = &self.experiment.cases;
+        let mut known = IndexMap::<String, Vec<String>>::new();
+        for point in &self.points {
+            for (name, value) in
+                point.runs.iter().flat_map(|run| properties(cases, point.case, &point.values, run))
+            {
+                let values = known.entry(name.to_owned()).or_default();
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+        }
+        self.only = Only::new(conditions, &known)?;
+        for Point { case, values, runs } in &mut self.points {
+            runs.retain(|run| self.only.leaves(properties(cases, *case, values, run)));
+        }
+        if self.runs().next().is_none() {
+            return Err(miette!("--only leaves nothing of it: no run has {}", self.only));
+        }
+        Ok(())
     }
 
     /// The case that a point is of.
@@ -139,7 +168,7 @@ impl Plan {
 
     /// All runs that were asked for.
     pub fn runs(&self) -> impl Iterator<Item = &Run> {
-        self.points.iter().filter(|point| point.selected).flat_map(|point| &point.runs)
+        self.points.iter().flat_map(|point| &point.runs)
     }
 
     /// The one point that a reference means, where `bound` are the parameters that have a value there.
@@ -199,6 +228,11 @@ impl Plan {
         let histograms: Vec<&str> = experiment.histograms.iter().map(|histogram| &*histogram.name).collect();
         let parameters: BTreeSet<&str> =
             self.points.iter().flat_map(|point| point.values.keys()).map(String::as_str).collect();
+        let given =
+            experiment.cases.iter().flat_map(|case| case.with.keys()).chain(experiment.parameters.keys());
+        if let Some(name) = given.into_iter().find(|name| only::RESERVED.contains(&&***name)) {
+            return Err(miette!("no parameter can be called {name}: that is another property of a run"));
+        }
         for metric in &experiment.metrics {
             match (&metric.at, &metric.value) {
                 (Some(at), None) if at.starts_with('/') => {}
@@ -303,6 +337,17 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// What `--only` can ask of a run.
+fn properties<'a>(
+    cases: &'a [Case],
+    case: usize,
+    values: &'a Values,
+    run: &Run,
+) -> impl Iterator<Item = (&'a str, String)> {
+    let parameters = values.iter().map(|(name, value)| (name.as_str(), value.to_string()));
+    [(only::CASE, cases[case].name.clone())].into_iter().chain(parameters).chain([run.sample.property()])
 }
 
 /// `, with f = 30`

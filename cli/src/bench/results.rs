@@ -1,6 +1,7 @@
 //! The results of an experiment, as they are written to JSON and read again to be compared.
 use super::{
     experiment::{ClockKind, Form, Machine, Scalar},
+    only::Only,
     plan::Sample,
     template::Values,
     versions::Versions,
@@ -22,6 +23,9 @@ pub struct Results {
     pub question: String,
     /// The form that it was run in.
     pub form: Form,
+    /// The part of it that was run; empty for all. What is not here has left its bars and charts out as well.
+    #[serde(default)]
+    pub only: Only,
     /// When the results were put together (UTC, RFC 3339).
     pub date: String,
     /// The command that gives them again.

@@ -6,6 +6,9 @@ use std::fmt::Write;
 /// All of it: cases with their metrics, bars, and what to know about the figures.
 pub fn results(results: &Results) -> String {
     let mut text = format!("{}\n\n", results.title);
+    if !results.only.is_all() {
+        let _ = writeln!(text, "Only a part of the experiment: {}\n", results.only);
+    }
     let _ = writeln!(text, "{}\n", cases(results));
     if !results.bars.is_empty() {
         let _ = writeln!(text, "{}\n", bars(&results.bars));

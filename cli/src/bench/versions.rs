@@ -1,13 +1,13 @@
 //! Versions of everything that took part in an experiment.
 use super::{
     key::{Hashes, Tools},
-    plan::Plan,
+    plan::{Plan, Sample},
 };
 use crate::checkout;
 use miette::Result;
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::{BTreeMap, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     path::Path,
 };
 
@@ -24,7 +24,7 @@ pub struct Versions {
     pub paths: String,
     /// The guests' files by name.
     pub files: BTreeMap<String, FileVersion>,
-    /// Slices of the lockstep clock.
+    /// Slices of the lockstep clock; none if no run had it.
     pub q: Vec<u32>,
 }
 
@@ -56,13 +56,20 @@ pub fn versions(plan: &Plan, tools: &Tools, hashes: &mut Hashes) -> Result<Versi
             }
         }
     }
+    let q: BTreeSet<u32> = plan
+        .runs()
+        .filter_map(|run| match run.sample {
+            Sample::Q(q) => Some(q),
+            Sample::Repetition(_) => None,
+        })
+        .collect();
     Ok(Versions {
         qemu: tools.qemu.clone(),
         kernel: short(&tools.kernel)?,
         lockstep: short(&tools.lockstep)?,
         paths: short(&tools.paths)?,
         files,
-        q: plan.experiment.q.get(plan.form).clone(),
+        q: q.into_iter().collect(),
     })
 }
 

@@ -1,5 +1,9 @@
 use super::*;
-use crate::bench::{experiment::Form, fixture::Fixture};
+use crate::bench::{
+    experiment::Form,
+    fixture::{EXPERIMENT, Fixture},
+    plan::Plan,
+};
 
 fn results(speed: f64) -> Results {
     let fixture = Fixture::new();
@@ -46,4 +50,15 @@ fn what_only_one_side_has_and_bars_that_turned_are_told() {
         show(&comparison, &before, &after)
             .contains("Bar throughput (f = 50): FAILS (0.751), was holds (0.751)")
     );
+}
+
+#[test]
+fn another_part_of_the_experiment_is_told() {
+    let fixture = Fixture::new();
+    let experiment = fixture.experiment(EXPERIMENT).unwrap();
+    let plan = Plan::new(experiment, Form::Full, &["f=0".parse().unwrap()]).unwrap();
+    let (before, after) = (results(1.0), fixture.results(&plan, 1.0));
+    let text = show(&compare(&before, &after), &before, &after);
+    assert!(text.contains("Not the same part of it was run: all, and f = 0."), "{text}");
+    assert!(text.contains("shared, f = 50, policy = spumone: only before"), "{text}");
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::bench::{
+    chart,
     experiment::Form,
     fixture::{EXPERIMENT, Fixture},
     results::Results,
@@ -61,16 +62,51 @@ fn a_bar_for_values_that_the_form_does_not_have_is_reported_without_a_value() {
     let [bar] = &results.bars[..] else { panic!("one bar: {:#?}", results.bars) };
     assert_eq!((&*bar.name, bar.value, bar.holds), ("throughput", None, None));
     assert!(crate::bench::table::results(&results).contains("not in this form"));
+    let part = ["policy=spumone".parse().unwrap()];
+    let plan = Plan::new(fixture.experiment(&text).unwrap(), Form::Short, &part).unwrap();
+    assert!(fixture.results(&plan, 1.0).bars.is_empty(), "it is not missed in a part");
 }
 
 #[test]
 fn bars_of_cases_that_are_left_out_are_left_out() {
     let fixture = Fixture::new();
     let experiment = fixture.experiment(EXPERIMENT).unwrap();
-    let plan = Plan::new(experiment, Form::Short, &["lhp".into()]).unwrap();
+    let plan = Plan::new(experiment, Form::Short, &["case=lhp".parse().unwrap()]).unwrap();
     let results = fixture.results(&plan, 1.0);
     assert_eq!(results.cases.len(), 4);
     assert!(results.bars.is_empty());
+    assert!(
+        results.json().contains("\"only\": {\n    \"case\": [\n      \"lhp\"\n    ]\n  }"),
+        "{}",
+        results.json()
+    );
+    assert!(crate::bench::table::results(&results).contains("Only a part of the experiment: case = lhp"));
+}
+
+#[test]
+fn what_values_that_are_left_out_would_show_is_left_out() {
+    let fixture = Fixture::new();
+    let part = |only: &[&str]| {
+        let conditions: Vec<_> = only.iter().map(|text| text.parse().unwrap()).collect();
+        let plan = Plan::new(fixture.experiment(EXPERIMENT).unwrap(), Form::Full, &conditions).unwrap();
+        let results = fixture.results(&plan, 1.0);
+        (plan, results)
+    };
+    let (_, results) = part(&["f=50", "q=240,260"]);
+    let bars: Vec<_> = results.bars.iter().map(|bar| (&*bar.name, bar.holds)).collect();
+    assert_eq!(bars, [("throughput (f = 50)", Some(true))]);
+    assert_eq!(results.cases.iter().map(|case| case.samples.len()).collect::<Vec<_>>(), [2, 2, 1]);
+    assert_eq!(results.versions.q, [240, 260]);
+    assert!(problems(&results.cases).is_empty());
+
+    let (_, results) = part(&["policy=round-robin"]);
+    assert!(results.bars.is_empty(), "the bars are about spumone");
+
+    let (plan, results) = part(&["case=native"]);
+    for chart in &plan.experiment.charts {
+        assert_eq!(chart::svg(chart, &plan, &results.cases).unwrap(), None);
+    }
+    assert!(results.versions.q.is_empty());
 }
 
 #[test]

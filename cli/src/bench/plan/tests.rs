@@ -34,10 +34,46 @@ fn cases_are_multiplied_out_in_both_forms() {
 fn only_the_cases_that_are_asked_for_are_run() {
     let fixture = Fixture::new();
     let experiment = || fixture.experiment(EXPERIMENT).unwrap();
-    let plan = Plan::new(experiment(), Form::Short, &["native".into()]).unwrap();
-    assert_eq!(plan.runs().count(), 1);
-    let error = Plan::new(experiment(), Form::Short, &["nativ".into()]).unwrap_err();
-    assert_eq!(error.to_string(), "the experiment throughput has no case \"nativ\"");
+    let planned = |only: &[&str]| {
+        let conditions: Vec<Condition> = only.iter().map(|text| text.parse().unwrap()).collect();
+        Plan::new(experiment(), Form::Full, &conditions)
+    };
+    let labels = |only: &[&str]| -> Vec<String> { planned(only).unwrap().runs().map(Run::shown).collect() };
+    assert_eq!(labels(&["case=native"]), ["native, run 1"]);
+    assert_eq!(
+        labels(&["policy=spumone", "f=0,90", "q=250", "q=240"]),
+        [
+            "lhp f=0 policy=spumone, q = 240",
+            "lhp f=0 policy=spumone, q = 250",
+            "lhp f=90 policy=spumone, q = 240",
+            "lhp f=90 policy=spumone, q = 250",
+            "native, run 1"
+        ]
+    );
+    let refused = |only: &[&str]| format!("{:?}", planned(only).unwrap_err());
+    let words = |only: &[&str]| refused(only).split_whitespace().collect::<Vec<_>>().join(" ");
+    let error = words(&["case=nativ"]);
+    assert!(
+        error.contains("case is never \"nativ\"") && error.contains("its values are: lhp, native"),
+        "{error}"
+    );
+    let error = words(&["g=1"]);
+    assert!(error.contains("there are: case, f, policy, q, repetition"), "{error}");
+    let error = words(&["repetition=2"]);
+    assert!(error.contains("its values are: 1"), "{error}");
+}
+
+#[test]
+fn conditions_that_nothing_fulfils_together_are_refused() {
+    let fixture = Fixture::new();
+    let text = changed(
+        "with.policy = [\"spumone\", \"round-robin\"]",
+        "with.policy = \"spumone\"\n[[case]]\nname = \"other\"\ntitle = \"\"\nsystem = \"linux.toml\"\nclock = \"lockstep\"\nwith.policy = \"round-robin\"",
+    );
+    let conditions = ["case=other", "policy=spumone"].map(|text| text.parse().unwrap());
+    let error = Plan::new(fixture.experiment(&text).unwrap(), Form::Short, &conditions).unwrap_err();
+    let error = format!("{error:?}");
+    assert!(error.contains("no run has case = other; policy = spumone"), "{error}");
 }
 
 #[test]
@@ -73,6 +109,7 @@ fn what_refers_to_nothing_is_refused_before_anything_runs() {
         ("name = \"native\"", "name = \"lhp\"", "two of its cases are called \"lhp\""),
         ("short = [250]", "short = []", "it has no runs"),
         ("machine = \"bare\"", "machine = \"bear\"", "bear"),
+        ("{ f = { full", "{ q = 1, f = { full", "no parameter can be called q"),
         ("title = \"shared\"", "titel = \"shared\"", "titel"),
     ] {
         let error = error(&changed(from, to));
