@@ -21,6 +21,8 @@ pub struct Policy {
     pub grace: Time,
     /// For how long a vCPU whose core was taken from it may be left alone ([`Self::PATIENCE_US`]).
     pub patience: Time,
+    /// For how long a spinning vCPU lets an equal go first ([`Self::HELP_US`]). Not 0, and not above the quantum.
+    pub help: Time,
 }
 
 /// Where may a vCPU run when its core is taken from it?
@@ -30,8 +32,8 @@ pub enum Placement {
     Pinned,
     /// On another core from the moment that its own is taken from it (SPUMONE thesis, 4.3.1).
     OnDemand,
-    /// It stays where it is until another vCPU of its guest spins, as that one may be waiting for a lock that it
-    /// holds, or sends it an interrupt; then it is fetched (Ainori). No contention, no migration.
+    /// It stays where it is for as long as a short job takes ([`Policy::PATIENCE_US`]), or until another vCPU of its guest
+    /// spins, as that one may be waiting for a lock that it holds, or sends it an interrupt; then it is fetched (Ainori).
     SpinTriggered,
     /// In user mode on the core that it shares with a higher one, in its kernel on another (SPUMONE thesis, 4.3.2). So
     /// it never waits for the higher one while it holds a lock of its kernel.
@@ -58,9 +60,11 @@ pub enum Occasion {
     Spin,
     /// An interrupt is waiting for it.
     Interrupt,
-    /// Its core has been taken from it for longer than [`Policy::PATIENCE_US`]: somebody should watch its timer if it sleeps,
-    /// and run it if a core idles.
-    Unattended,
+    /// Its core has been taken from it for longer than [`Policy::PATIENCE_US`].
+    Unattended {
+        /// It sleeps: somebody should watch its timer.
+        asleep: bool,
+    },
     /// A core has nothing else to do.
     Idle,
 }
@@ -123,9 +127,14 @@ impl Policy {
         }
     }
 
-    /// For how long a vCPU whose core was taken from it may be left alone, in microseconds. Most jobs of an RTOS are shorter, so
-    /// that it need not be moved at all.
-    pub const PATIENCE_US: u64 = 50;
+    /// For how long a vCPU whose core was taken from it may be left alone, in microseconds. Many jobs of an RTOS are shorter, so
+    /// that it need not be moved at all. After that somebody has to watch its timer if it sleeps, and others may be waiting for it
+    /// in a loop that the hypervisor doesn't notice.
+    pub const PATIENCE_US: u64 = 25;
+
+    /// For how long a spinning vCPU lets an equal go first, in microseconds: longer than most locks are held. A full quantum
+    /// would make it a victim in its turn, which often holds a place in the queue for the same lock.
+    pub const HELP_US: u64 = 50;
 
     /// Can a vCPU that may run on several cores leave the one that was taken from it?
     #[inline]
@@ -145,7 +154,11 @@ impl Policy {
             }
             Placement::SpinTriggered => !matches!(occasion, Occasion::Preempted { .. }),
             Placement::TrapBased { cured, .. } => {
-                cured && !matches!(occasion, Occasion::Preempted { in_kernel: false })
+                let stays = matches!(
+                    occasion,
+                    Occasion::Preempted { in_kernel: false } | Occasion::Unattended { asleep: false }
+                );
+                cured && !stays
             }
         }
     }

@@ -23,7 +23,7 @@ const PRESETS: [Preset; 11] = [
     Preset {
         name: "ainori",
         summary: "As spumone, but a preempted vCPU is fetched by another core when one of its guest spins or sends it an \
-                  interrupt; the default.",
+                  interrupt, or when it has waited for a while; the default.",
         placement: Placement::SpinTriggered,
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
@@ -138,14 +138,16 @@ impl Policy {
     #[must_use]
     pub fn preset(name: &str, quantum: Time, timebase_hz: u64) -> Option<Self> {
         let preset = PRESETS.iter().find(|preset| preset.name == name)?;
-        let fixed = preset.fixed_quantum_ms.map(|ms| u64::from(ms) * timebase_hz / 1000);
+        let ticks = |us: u64| us * timebase_hz / 1_000_000;
+        let quantum = preset.fixed_quantum_ms.map_or(quantum, |ms| ticks(u64::from(ms) * 1000));
         Some(Self {
             placement: preset.placement,
             preemption: preset.preemption,
             admission: preset.admission,
-            quantum: fixed.unwrap_or(quantum),
-            grace: Self::GRACE_US * timebase_hz / 1_000_000,
-            patience: Self::PATIENCE_US * timebase_hz / 1_000_000,
+            quantum,
+            grace: ticks(Self::GRACE_US),
+            patience: ticks(Self::PATIENCE_US),
+            help: ticks(Self::HELP_US).clamp(1, quantum.max(1)),
         })
     }
 }

@@ -73,6 +73,12 @@ impl RunQueue {
         (first, self.previous[end % self.next.len()] != first)
     }
 
+    /// The first of a list; of one that has no members, its end.
+    #[inline]
+    pub(crate) const fn first_of(&self, list: List) -> Place {
+        self.next[list.0 as usize]
+    }
+
     /// The first list that has members.
     #[inline]
     pub(crate) const fn first_list(&self) -> List {

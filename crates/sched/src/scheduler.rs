@@ -187,6 +187,18 @@ impl Scheduler {
         }
     }
 
+    /// The running vCPU can't go on before an equal has done something: that goes first, but not for longer than
+    /// [`Policy::help`]. Otherwise as [`yield_now`](Self::yield_now).
+    #[inline]
+    pub fn step_aside(&mut self) {
+        if let Some(v) = self.running() {
+            self.yield_now();
+            if let Some(next) = vcpu(self.queue.first_of(self.lists[v.index()])).filter(|next| *next != v) {
+                self.left[next.index()] = self.policy.help;
+            }
+        }
+    }
+
     /// Does a vCPU of a higher level than the running one want the core?
     #[inline]
     #[must_use]
@@ -201,18 +213,12 @@ impl Scheduler {
         self.lists[first.index()].is_before(self.lists[second.index()])
     }
 
-    /// Is there nobody who goes before `v`, whether or not that sleeps?
-    #[inline]
-    #[must_use]
-    pub const fn is_next(&self, v: VcpuId) -> bool {
-        !self.queue.first_list().is_before(self.lists[v.index()])
-    }
-
     /// Could `v`, of this core, run now but for an equal that goes first?
     #[inline]
     #[must_use]
     pub fn waits_for_equal(&self, v: VcpuId) -> bool {
-        self.is_queued(v) && self.is_next(v) && self.queue.first().0 != v.0
+        let first = self.queue.first_of(self.lists[v.index()]);
+        self.is_queued(v) && self.queue.first().0 == first && first != v.0
     }
 
     /// Would `v`, which sleeps here, get the core at once if it woke, whoever has it or is next?
@@ -220,6 +226,15 @@ impl Scheduler {
     #[must_use]
     pub const fn would_preempt(&self, v: VcpuId) -> bool {
         self.lists[v.index()].is_before(self.queue.first_list())
+    }
+
+    /// Whom [`schedule`](Self::schedule) would pick now.
+    #[inline]
+    pub fn next(&mut self, now: Time) -> Option<VcpuId> {
+        if let Some(v) = self.running().filter(|_| now >= self.quantum_end) {
+            self.end_quantum(v, now);
+        }
+        vcpu(self.queue.first().0)
     }
 
     /// The scheduling point: picks who has the core from `now` on.

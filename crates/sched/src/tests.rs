@@ -145,6 +145,40 @@ fn to_yield_is_to_go_behind_the_equals() {
 }
 
 #[test]
+fn to_step_aside_is_to_let_an_equal_go_first_for_a_moment() {
+    let mut core = core_with("spumone", &[LINUX_A, LINUX_B]);
+    // At 1000 ticks a second, a help of 50 us is the least that there is.
+    let help = core.policy().help;
+    assert_eq!(help, 1);
+    core.step_aside();
+    let decision = core.schedule(10);
+    assert_eq!((decision.run, decision.alarm), (Some(LINUX_B), Some(10 + help)));
+    let decision = core.schedule(10 + help);
+    assert_eq!(
+        (decision.run, decision.alarm),
+        (Some(LINUX_A), Some(10 + help + QUANTUM)),
+        "a turn of its own"
+    );
+    let decision = core.schedule(10 + help + QUANTUM);
+    assert_eq!(
+        (decision.run, decision.alarm),
+        (Some(LINUX_B), Some(10 + help + 2 * QUANTUM)),
+        "the other's too"
+    );
+}
+
+#[test]
+fn to_step_aside_does_not_shorten_the_turn_of_a_higher_one() {
+    let mut core = core_with("spumone", &[LINUX_A, LINUX_B]);
+    core.adopt(LINUX_C, RTOS);
+    core.wake(RT);
+    core.wake(LINUX_C);
+    core.step_aside();
+    let decision = core.schedule(10);
+    assert_eq!((decision.run, decision.alarm), (Some(RT), Some(10 + QUANTUM)));
+}
+
+#[test]
 fn to_yield_alone_changes_nothing() {
     let mut core = core_with("spumone", &[RT]);
     core.wake(LINUX_A);

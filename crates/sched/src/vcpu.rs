@@ -97,6 +97,15 @@ impl VcpuSet {
     }
 }
 
+impl core::ops::BitOr for VcpuSet {
+    type Output = Self;
+
+    #[inline]
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
 impl IntoIterator for VcpuSet {
     type Item = VcpuId;
     type IntoIter = VcpuIter;

@@ -33,11 +33,11 @@ impl Cpu {
                 }
                 continue;
             }
-            if !self.lent.is_empty() {
-                self.reclaim();
-            }
             if !self.unsettled.is_empty() {
                 self.settle();
+            }
+            if !self.lent.is_empty() {
+                self.reclaim_next(now);
             }
             let decision = self.scheduler.schedule(now);
             let Some(id) = decision.run else {
@@ -118,7 +118,7 @@ impl Cpu {
         }
         let shield = self.resident(id).shield;
         self.publish_shield(shield);
-        if !self.lendable.is_empty() {
+        if !self.movable.is_empty() {
             self.lend_others(id, now);
         }
         if !self.watched.is_empty() {

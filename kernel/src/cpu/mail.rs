@@ -91,7 +91,10 @@ impl Cpu {
                 self.movable.insert(id);
             }
             if vcpu.lies() && vcpu.may_run_on(self.id) && self.accepts(id, self.id) {
-                self.take(id);
+                // If it was lent here, it comes back when its turn comes.
+                if !self.lent.contains(id) {
+                    self.take(id);
+                }
             } else if owner != self.id && !vcpu.lies() {
                 self.post(owner, u32::from(id.0));
             } else if vcpu.lies() && vcpu.has_requests() {

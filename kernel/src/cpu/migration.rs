@@ -1,14 +1,15 @@
 //! Moving vCPUs between cores (SPUMONE thesis, 4.3).
 //!
-//! A migration is pulled. When a vCPU of a higher level takes this core, the movable ones of lower levels are *lent*: laid
-//! down in their *berths*, with their registers in memory, where whichever core takes one first has it. That is all that
-//! the core of the RTOS does; who takes a vCPU and when, the policy decides on other cores, on occasions that
-//! they see themselves. When the higher vCPU sleeps, the core takes its own back, or asks for them.
+//! A migration is pulled. A movable vCPU that could run but must wait, because one of a higher level or an equal has this core, is
+//! *lent*: laid down in its *berth*, with its registers in memory, where whichever core takes it first has it. That is all
+//! that its core does; who takes it and when, the policy decides on other cores, on occasions that they see themselves. So the core
+//! of the RTOS has little to do, and a core that takes a vCPU asks nobody. When its turn comes, the core takes its own
+//! back, or finds it gone.
 //!
 //! | a vCPU is | it is found |
 //! |---|---|
-//! | running, suspended or asleep on a core | in that core's table of residents and in its scheduler |
-//! | lent | in its berth (`Vcpu::take`), and still in the scheduler of the core that has lent it |
+//! | running or asleep on a core | in that core's table of residents and in its scheduler |
+//! | lent: it waits, or it sleeps on a core that a higher one has | in its berth (`Vcpu::take`), and still in the scheduler of the core that has lent it |
 //! | laid down, on its way to another core | in its berth, in no scheduler |
 use core::sync::atomic::Ordering;
 
@@ -23,19 +24,27 @@ use crate::guest::vcpu::Requests;
 pub const IDLE: u8 = u8::MAX;
 
 impl Cpu {
-    /// `running`, of a higher level, has just got the core: the movable ones are put where others can take them.
+    /// `running` has just got the core: the movable ones that now wait for it are put where others can take them. If it is of a higher
+    /// level, also those that sleep, as nobody watches their timers here.
     ///
-    /// They keep their place in this core's scheduler, since mostly nobody does ([`Self::reclaim`]). This is on the RTOS's
+    /// They keep their place in this core's scheduler, since mostly nobody takes them ([`Self::reclaim`]). This is on the RTOS's
     /// path, so what seldom happens is elsewhere.
     #[inline(never)]
     pub(super) fn lend_others(&mut self, running: VcpuId, now: u64) {
-        for id in self.lendable {
-            if !self.scheduler.precedes(running, id) {
+        for id in self.lendable | self.lent {
+            let preempted = self.scheduler.precedes(running, id);
+            if !preempted && (id == running || self.scheduler.is_asleep(id)) {
                 continue;
             }
-            let in_kernel = world::is_in_kernel(self.context(id));
-            self.lent.insert(id);
-            let asked_for = self.lay_down(id, self.id);
+            let (in_kernel, asked_for) = if self.has(id) {
+                (world::is_in_kernel(self.context(id)), self.lend(id))
+            } else {
+                // It waited for an equal. Where it stopped can't be read any more.
+                (true, self.machine.vcpu(id).has_requests())
+            };
+            if !preempted {
+                continue;
+            }
             if asked_for || self.invites {
                 self.invite_lent(id, in_kernel, asked_for);
             }
@@ -46,27 +55,42 @@ impl Cpu {
         }
     }
 
+    /// Puts a vCPU that waits here where others can take it. Is anything wanted of it?
+    #[inline(always)]
+    fn lend(&mut self, id: VcpuId) -> bool {
+        self.lent.insert(id);
+        self.lay_down(id, self.id)
+    }
+
     /// Has a vCPU taken that was lent just now, if this is an occasion. `asked_for`: who has asked for it just before has found this
     /// core busy, and kept quiet.
     #[inline(never)]
     fn invite_lent(&mut self, id: VcpuId, in_kernel: bool, asked_for: bool) {
         let policy = self.scheduler.policy();
-        if policy.fetches(Occasion::Preempted { in_kernel })
-            || asked_for && policy.fetches(Occasion::Interrupt)
-        {
+        let occasion = policy.fetches(Occasion::Preempted { in_kernel })
+            || asked_for && policy.fetches(Occasion::Interrupt);
+        if occasion && self.lies_here(id) {
             self.invite(id);
         }
     }
 
-    /// Before the scheduler picks one of the vCPUs that this core has lent, they come back: with all that they had here, or if somebody
-    /// has taken them, not at all.
+    /// If the next one to run is lent, it comes back with all that it had here; or if somebody has taken it, not at all, and the one
+    /// after it is the next.
     #[inline(never)]
-    pub(super) fn reclaim(&mut self) {
-        for id in self.lent {
-            if self.scheduler.is_next(id) && !self.take(id) {
-                self.lent.remove(id);
-                self.scheduler.release(id);
+    pub(super) fn reclaim_next(&mut self, now: u64) {
+        while let Some(id) = self.scheduler.next(now).filter(|id| self.lent.contains(*id)) {
+            // If it lies, but for another core, it has been away, and this core has no claim to it any more.
+            if self.machine.vcpu(id).owner() != self.id || !self.take(id) {
+                self.forget(id);
             }
+        }
+    }
+
+    /// Gives up the place of a vCPU that was lent and has not come back.
+    fn forget(&mut self, id: VcpuId) {
+        if self.lent.contains(id) {
+            self.lent.remove(id);
+            self.scheduler.release(id);
         }
     }
 
@@ -126,8 +150,10 @@ impl Cpu {
 
     /// Has a vCPU that lies taken by a core that suits it.
     pub(super) fn invite(&mut self, id: VcpuId) {
-        // If all its cores are busy with more urgent ones, it lies until one isn't.
-        if let Some(core) = self.suitable_core(id) {
+        // Where it will get its turn anyhow, only a core that idles is better. If all its cores are busy with more urgent ones, it
+        // lies until one isn't.
+        let waits_for_equal = self.accepts(id, self.machine.vcpu(id).owner());
+        if let Some(core) = self.suitable_core(id).filter(|core| !waits_for_equal || self.is_idle(*core)) {
             self.fetch(id, core);
         }
     }
@@ -135,18 +161,21 @@ impl Cpu {
     /// The core where a vCPU had best go: one that idles, or else this one, or the next one after its home.
     fn suitable_core(&self, id: VcpuId) -> Option<u32> {
         let vcpu = self.machine.vcpu(id);
-        let cores = self.machine.harts.len() as u32;
+        let level = self.scheduler.policy().level(vcpu.class);
+        let shields = &self.machine.shields;
         let mut busy = None;
-        let mut core = vcpu.home;
-        for _ in 0..cores {
-            core = if core + 1 == cores { 0 } else { core + 1 };
-            if vcpu.may_run_on(core) {
-                if self.is_idle(core) {
-                    return Some(core);
-                }
-                if self.accepts(id, core) && (busy.is_none() || core == self.id) {
-                    busy = Some(core);
-                }
+        let mut core = vcpu.home as usize;
+        for _ in 0..shields.len() {
+            core = if core + 1 == shields.len() { 0 } else { core + 1 };
+            if !vcpu.may_run_on(core as u32) {
+                continue;
+            }
+            let shield = shields[core].level();
+            if shield == IDLE {
+                return Some(core as u32);
+            }
+            if shield <= level && (busy.is_none() || core as u32 == self.id) {
+                busy = Some(core as u32);
             }
         }
         busy
@@ -176,7 +205,7 @@ impl Cpu {
         {
             self.fetch(id, core);
         }
-        self.yield_now();
+        self.scheduler.step_aside();
     }
 
     /// Another core would run a vCPU of this one: it may have it, if it only waits here.
@@ -220,13 +249,16 @@ impl Cpu {
             if self.has(id) || !self.accepts(id, self.id) {
                 continue;
             }
-            if vcpu.home == self.id {
-                if !self.take(id) {
+            let lies_here = self.lies_here(id);
+            if lies_here && self.lent.contains(id) && !self.scheduler.is_asleep(id) {
+                // It comes back when its turn comes.
+                continue;
+            }
+            if !((vcpu.home == self.id || lies_here) && self.take(id)) {
+                self.forget(id);
+                if vcpu.home == self.id {
                     self.ask(id, Requests::HOME);
                 }
-            } else if vcpu.owner() == self.id {
-                // A visitor that was laid down here, and that nobody has fetched.
-                self.take(id);
             }
         }
     }
@@ -250,20 +282,21 @@ impl Cpu {
         self.machine.shields[core as usize].level() == IDLE
     }
 
-    /// vCPUs that were laid down here have been left alone for long enough: those that sleep need someone who watches their
-    /// timers; those that could run are worth the move only if a core idles.
+    /// vCPUs that this core has lent have been left alone for long enough.
     pub(super) fn attend(&mut self) {
         self.unattended_due = u64::MAX;
         for id in self.movable {
-            let vcpu = self.machine.vcpu(id);
-            if self.has(id) || vcpu.owner() != self.id || !vcpu.lies() {
-                continue;
-            }
-            let some_core_idles = self.suitable_core(id).is_some_and(|core| self.is_idle(core));
-            if vcpu.waiting_since().is_none() || some_core_idles {
+            let asleep = self.machine.vcpu(id).waiting_since().is_none();
+            if self.lies_here(id) && self.scheduler.policy().fetches(Occasion::Unattended { asleep }) {
                 self.invite(id);
             }
         }
+    }
+
+    /// Does the vCPU lie where this core has laid it down, or was sent it?
+    fn lies_here(&self, id: VcpuId) -> bool {
+        let vcpu = self.machine.vcpu(id);
+        vcpu.owner() == self.id && vcpu.lies()
     }
 
     /// This core has nothing to do: it fetches the vCPU that has waited longest for a core, if that may run here and has waited
@@ -309,6 +342,11 @@ impl Cpu {
                 && self.is_idle(core)
             {
                 self.move_away(id, core);
+            } else if self.loaded != Some(id)
+                && self.lendable.contains(id)
+                && self.scheduler.waits_for_equal(id)
+            {
+                self.lend(id);
             }
         }
     }

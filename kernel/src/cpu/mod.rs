@@ -211,7 +211,7 @@ impl Cpu {
             confines: scheduler.policy().confines(),
             defers: scheduler.policy().defers(),
             invites: scheduler.policy().fetches(Occasion::Preempted { in_kernel: true }),
-            attends: scheduler.policy().fetches(Occasion::Unattended),
+            attends: scheduler.policy().fetches(Occasion::Unattended { asleep: true }),
             delegating: true,
             grace_end: u64::MAX,
             watched: spin::watched(machine, scheduler.policy()),

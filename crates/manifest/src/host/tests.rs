@@ -112,7 +112,7 @@ fn defaults_are_what_a_user_expects() {
         .replace("[trace]\nmask = [\"default\"]\nrecords = 4096\n", "");
     let manifest = parse(&text).unwrap();
     assert_eq!(manifest.system.name, "fallback");
-    assert_eq!(manifest.system.policy, Policy { preset: "ainori".into(), quantum_us: 10_000, grace_us: 100 });
+    assert_eq!(manifest.system.policy, Policy { preset: "ainori".into(), quantum_us: 500, grace_us: 100 });
     assert_eq!(manifest.system.console_input, Some(0), "the first Linux guest");
     assert_eq!(manifest.system.guests[0].priority, 1);
     assert_eq!(manifest.system.guests[0].vcpus[3], Vcpu { home: 3, harts: 0b1111 });

@@ -89,6 +89,17 @@ impl Model {
         }
     }
 
+    fn step_aside(&mut self) {
+        if let Some(v) = self.running {
+            self.yield_now();
+            let help = self.policy.help;
+            let next = self.level(v).front_mut().expect("the running vCPU is queued");
+            if next.v != v {
+                next.left = help;
+            }
+        }
+    }
+
     fn schedule(&mut self, now: Time) -> Decision {
         let (previous, had) = (self.picked, self.running);
         if let Some(v) = had {
@@ -127,6 +138,8 @@ enum Step {
     Wake(VcpuId),
     Sleep(VcpuId),
     Yield,
+    Aside,
+    Next { after: Time },
     Schedule { after: Time },
 }
 
@@ -147,6 +160,8 @@ fn step() -> impl Strategy<Value = Step> {
         6 => vcpu().prop_map(Step::Wake),
         2 => vcpu().prop_map(Step::Sleep),
         1 => Just(Step::Yield),
+        1 => Just(Step::Aside),
+        1 => (0..QUANTUM * 3 / 2).prop_map(|after| Step::Next { after }),
         6 => (0..QUANTUM * 3 / 2).prop_map(|after| Step::Schedule { after }),
     ]
 }
@@ -184,6 +199,17 @@ proptest! {
                     core.yield_now();
                     model.yield_now();
                 }
+                Step::Aside => {
+                    core.step_aside();
+                    model.step_aside();
+                }
+                Step::Next { after } => {
+                    now += after;
+                    let next = core.next(now);
+                    let decision = core.schedule(now);
+                    prop_assert_eq!(next, decision.run);
+                    prop_assert_eq!(decision, model.schedule(now));
+                }
                 Step::Schedule { after } => {
                     now += after;
                     prop_assert_eq!(core.schedule(now), model.schedule(now));
@@ -198,7 +224,6 @@ proptest! {
                 let level = policy.level(class);
                 let highest = model.levels.iter().rposition(|queue| !queue.is_empty());
                 prop_assert_eq!(core.would_preempt(v), highest.is_none_or(|highest| usize::from(level) > highest));
-                prop_assert_eq!(core.is_next(v), highest.is_none_or(|highest| usize::from(level) >= highest));
                 let waits = highest == Some(usize::from(level)) && core.state(v) != State::Sleeping;
                 prop_assert_eq!(core.waits_for_equal(v), waits && model.levels[usize::from(level)][0].v != v);
                 for &(other, others) in &model.owned {
@@ -225,6 +250,11 @@ proptest! {
                 Step::Wake(v) => core.wake(v),
                 Step::Sleep(v) => core.sleep(v),
                 Step::Yield => core.yield_now(),
+                Step::Aside => core.step_aside(),
+                Step::Next { after } => {
+                    now += after;
+                    core.next(now);
+                }
                 Step::Schedule { after } => now += after,
             }
             let decision = core.schedule(now);

@@ -10,8 +10,9 @@ use std::ops::RangeInclusive;
 
 /// Policy of a manifest that names none.
 const DEFAULT_PRESET: &str = "ainori";
-/// Quantum of a manifest that names none: long beside a world switch, short beside a person's patience.
-const DEFAULT_QUANTUM_US: u32 = 10_000;
+/// Quantum of a manifest that names none: long beside a world switch, short enough that tasks on one vCPU of an SMP guest seldom
+/// wait for a task on another one that has no core (docs/decisions.md).
+const DEFAULT_QUANTUM_US: u32 = 500;
 /// Longest quantum. A longer one is hardly meant, and starves equals.
 const MAX_QUANTUM_US: u32 = 10_000_000;
 /// Grace of a manifest that names none.
