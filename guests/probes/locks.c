@@ -27,7 +27,7 @@ static struct worker workers[MAX_HARTS];
 static atomic_uint finished;
 static uint64_t section, rest; /* instructions */
 static uint64_t cut_ticks, end;
-static bool marks, has_zawrs;
+static bool marks, says;
 
 /* The lock, with a cache line of its own, and what it guards. */
 static struct {
@@ -57,7 +57,8 @@ static void mark(long function)
         sbi_call(AINORI_EID, function, 0, 0, 0);
 }
 
-/* Spins until the lock looks free, as Linux does: with WRS.NTO where there is Zawrs, by which a hypervisor can see that this hart spins. */
+/* Spins until the lock looks free, as Linux does: with WRS.NTO where there is Zawrs, by which a hypervisor can see that this hart spins; or in a plain
+ * loop, as Linux's bit spin locks. */
 static void await_free(void)
 {
     for (;;) {
@@ -65,7 +66,7 @@ static void await_free(void)
         __asm__ volatile("lr.w %0, %1" : "=r"(taken) : "A"(lock.taken) : "memory");
         if (!taken)
             return;
-        if (has_zawrs)
+        if (says)
             __asm__ volatile(".word 0x00d00073" ::: "memory"); /* wrs.nto */
         else
             pause_hint();
@@ -121,10 +122,10 @@ bool guest_main(void)
     section = arg_number("section", 5000, 2, 1000000000);
     rest = arg_number("rest", 50000, 0, 1000000000);
     uint64_t cut_us = arg_number("cut_us", 100, 1, 1000000);
+    says = arg_number("says", 1, 0, 1) && machine_has("zawrs");
     marks = arg_number("marks", 1, 0, 1) && sbi_probe(AINORI_EID);
     args_finish();
     cut_ticks = us_to_ticks(cut_us);
-    has_zawrs = machine_has("zawrs");
     print("%u harts, one lock for %lu instructions each %lu, %s\n", machine.hart_count, section, rest, marks ? "marked" : "not marked");
 
     end = read_time() + us_to_ticks(ms * 1000);

@@ -1,5 +1,6 @@
-//! Harts without Zawrs: a Linux that spins for a vCPU whose core was taken from it is found by its registers, and only looked at
-//! where that can happen and can be helped.
+//! A vCPU that spins without a word. On harts without Zawrs, a Linux that spins for a vCPU whose core was taken from it is found by its
+//! registers, and only looked at where that can happen and can be helped. Where there is Zawrs, loops that don't use it are
+//! seen by nobody, so nobody may have to wait in one for long.
 use ainori_tests::{Clock, Guest, Run, System};
 
 const WITHOUT_ZAWRS: &str = "rv64,zawrs=off";
@@ -64,4 +65,23 @@ fn nobody_is_looked_at_who_cannot_be_helped() {
         exits(&run, "sample") == 0,
         "under spumone no vCPU can be fetched, and none has an equal to yield to",
     );
+}
+
+/// The RTOS has hart 1 for 45 ms of each 50 ms, and takes it from a vCPU that often holds a lock. The other one waits in a plain loop,
+/// as for Linux's bit spin locks.
+#[test]
+fn nobody_waits_for_the_rtos_in_a_plain_loop() {
+    const PIECE_NS: u64 = 45_000_000;
+    let longest_wait = |policy| {
+        let locks = Guest::probe("locks", "ms=1000 section=25000 rest=75000 says=0").vcpus(2).harts([0, 1]);
+        let run = System::on(2).policy(policy).with(locks).with(busy_rtos()).run(Clock::Lockstep { q: 250 });
+        run.good();
+        let longest = run.result("locks").get("wait_ns").and_then(|wait| wait["max"].as_u64());
+        longest.unwrap_or_else(|| run.fail("the probe told no times"))
+    };
+    let [alone, fetched] = [longest_wait("spumone"), longest_wait("ainori")];
+    println!("longest wait under spumone {alone} ns, under ainori {fetched} ns");
+    assert!(alone > PIECE_NS / 2, "the RTOS never took the hart from a lock's holder, so this shows nothing");
+    // On the other hart they take turns of 0.5 ms; the lock isn't a fair one, so it may take a few.
+    assert!(fetched < PIECE_NS / 4, "the holder of the lock was left alone: {fetched} ns");
 }
