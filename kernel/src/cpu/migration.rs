@@ -27,7 +27,7 @@ impl Cpu {
     /// `running` has just got the core: the movable ones that now wait for it are put where others can take them. If it is of a higher
     /// level, also those that sleep, as nobody watches their timers here.
     ///
-    /// They keep their place in this core's scheduler, since mostly nobody takes them ([`Self::reclaim`]). This is on the RTOS's
+    /// They keep their place in this core's scheduler, since mostly nobody takes them ([`Self::reclaim_next`]). This is on the RTOS's
     /// path, so what seldom happens is elsewhere.
     #[inline(never)]
     pub(super) fn lend_others(&mut self, running: VcpuId, now: u64) {

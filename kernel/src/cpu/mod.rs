@@ -130,7 +130,7 @@ pub struct Cpu {
     lent: VcpuSet,
     /// Those that may have to go to another core before the next decision of the scheduler.
     unsettled: VcpuSet,
-    /// When the vCPUs that were laid down here will need someone who watches their timers.
+    /// When the vCPUs that a higher one has kept waiting here will have been left alone for long enough.
     unattended_due: u64,
     /// What others know of it (see [`Machine::shields`]).
     shield: u8,
