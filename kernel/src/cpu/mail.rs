@@ -11,7 +11,7 @@ use ainori_trace::{Event, Line};
 
 use super::Cpu;
 use crate::arch::csr::virtual_interrupt;
-use crate::arch::{fence, world};
+use crate::arch::{fence, hart, world};
 use crate::guest::vcpu::{Hold, Requests, hsm};
 
 /// The item that stands for the machine rather than for a vCPU: the console, or the end of the run.
@@ -64,6 +64,9 @@ impl Cpu {
     /// Reads all mail that is there.
     #[inline(never)]
     pub(super) fn read_mail(&mut self) {
+        // Who has rung for this mail need not be answered once more: that would be a trap just after the guest is entered. First, as a
+        // ring always comes after its mail.
+        hart::clear_software_interrupt();
         let machine = self.machine;
         machine.mail.take(self.id as usize, |from, item| {
             self.counters.messages += 1;
