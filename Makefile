@@ -17,7 +17,8 @@ help:
 run: guests build
 	./ainori run $(SYSTEM)
 
-test: setup
+test:
+	@tools/setup --tests
 	tools/test $(STEPS)
 
 setup:

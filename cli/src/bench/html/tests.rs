@@ -27,8 +27,8 @@ fn the_report_is_one_file_with_all_figures() {
     }
 }
 
-/// What the page is after the browser has read it. `None` if there is no browser.
-fn opened(page: &std::path::Path, profile: &std::path::Path) -> Option<String> {
+/// What the page is after the browser has read it.
+fn opened(page: &std::path::Path, profile: &std::path::Path) -> String {
     for browser in ["chromium", "chromium-browser", "google-chrome"] {
         let output = Command::new("timeout")
             .args(["60", browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
@@ -36,14 +36,14 @@ fn opened(page: &std::path::Path, profile: &std::path::Path) -> Option<String> {
             .arg(format!("file://{}", page.display()))
             .output();
         match output {
-            Ok(output) if output.status.success() => return Some(String::from_utf8(output.stdout).unwrap()),
+            Ok(output) if output.status.success() => return String::from_utf8(output.stdout).unwrap(),
             Ok(output) if output.status.code() == Some(127) => {} // not installed, says `timeout`
             Ok(output) => panic!("{browser}: {}", String::from_utf8_lossy(&output.stderr)),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => panic!("{browser}: {error}"),
         }
     }
-    None
+    panic!("there is no Chromium or Chrome, which `tools/setup --tests` brings");
 }
 
 #[test]
@@ -63,10 +63,7 @@ fn a_browser_opens_the_report_without_a_server() {
     let probe = "<script>document.title = [...document.querySelectorAll('svg, table')].map(part => \
                  `${part.tagName}:${part.getBoundingClientRect().height > 50}`).join(' ')</script></body>";
     fs::write(&page, report(&results, &charts).replace("</body>", probe)).unwrap();
-    let Some(seen) = opened(&page, &fixture.folder.path().join("profile")) else {
-        eprintln!("skipped: no Chromium or Chrome is installed");
-        return;
-    };
+    let seen = opened(&page, &fixture.folder.path().join("profile"));
     let wanted = "<title>TABLE:true svg:true svg:true TABLE:true TABLE:true</title>";
     assert!(seen.contains(wanted), "{}", &seen[..seen.find("</title>").unwrap_or(0)]);
 }
