@@ -15,6 +15,8 @@ pub extern "C" fn handle_trap(cpu: &mut Cpu) -> *mut Context {
     // The timer is how an RTOS is woken: its path comes first, and all others stay out of its way.
     let exit = if trap::is_timer() {
         cpu.take_alarm()
+    } else if trap::is_software() && cpu.answer_late_ring(vcpu) {
+        return &raw mut cpu.resident(vcpu).context;
     } else if cpu.put_off_trap() {
         Exit::PutOff
     } else {

@@ -78,6 +78,22 @@ impl Cpu {
         Exit::Ipi
     }
 
+    /// If the mail that another core has rung for has been read already, when this core was in the hypervisor anyhow, the interrupted
+    /// vCPU, perhaps an RTOS that has just got the core, goes on at once.
+    #[inline(never)]
+    pub(super) fn answer_late_ring(&mut self, vcpu: VcpuId) -> bool {
+        // First, as a ring always comes after its mail.
+        hart::clear_software_interrupt();
+        let mail = &self.machine.mail;
+        let late = !mail.has_mail(self.id as usize) && mail.leave(self.id as usize);
+        if late {
+            self.counters.interrupts[0] += 1;
+            self.resident(vcpu).counters.exits[Exit::Ipi as usize] += 1;
+            self.trace_trap(vcpu, Exit::Ipi);
+        }
+        late
+    }
+
     /// A device of the board.
     #[inline(never)]
     pub(super) fn take_external(&mut self) -> Exit {
