@@ -119,7 +119,8 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
     let Some(preset) = Policy::preset(&system.policy.preset, quantum, board.timebase_hz) else {
         refuse(format_args!("there is no policy `{}`", system.policy.preset))
     };
-    let policy = Policy { grace: ticks(system.policy.grace_us), ..preset };
+    let policy =
+        Policy { grace: ticks(system.policy.grace_us), advance: ticks(system.policy.advance_us), ..preset };
 
     let mut guests = Vec::new();
     let mut vcpus = Vec::new();
@@ -204,8 +205,13 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
             let cpu = &mut cpus[homes[usize::from(id.0)]];
             let confined = policy.confines() && shares_home_with_higher(machine, id, &policy);
             let alone = is_alone(machine, id, &policy);
+            let ahead = if takes_cores(machine, id, &policy) {
+                (policy.advance, policy.advance + cpu.guard())
+            } else {
+                (0, 0)
+            };
             let resident =
-                Resident::new(machine.vcpu(id), hgatp, &policy, confined, alone, &machine.features);
+                Resident::new(machine.vcpu(id), hgatp, &policy, confined, alone, ahead, &machine.features);
             cpu.adopt(id, resident);
             if machine.vcpu(id).index == 0 {
                 machine.vcpu(id).hsm.store(hsm::START_PENDING, Ordering::Relaxed);
@@ -222,6 +228,14 @@ fn is_alone(machine: &Machine, id: VcpuId, policy: &Policy) -> bool {
     let own = cores(machine.vcpu(id));
     let others = machine.vcpus.iter().enumerate().filter(|(index, _)| *index != usize::from(id.0));
     own.is_power_of_two() && others.map(|(_, other)| cores(other)).all(|set| set & own == 0)
+}
+
+/// Can a vCPU take its core from one of a lower level?
+fn takes_cores(machine: &Machine, id: VcpuId, policy: &Policy) -> bool {
+    let own = machine.vcpu(id);
+    let comes_here =
+        |other: &&Vcpu| other.home == own.home || policy.moves() && other.cores >> own.home & 1 != 0;
+    machine.vcpus.iter().filter(comes_here).any(|other| policy.level(other.class) < policy.level(own.class))
 }
 
 /// Has a vCPU its home where one of a higher level has it too, and another core to go to?

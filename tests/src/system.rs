@@ -122,8 +122,7 @@ pub struct System {
     harts: u32,
     cpu: Option<String>,
     policy: &'static str,
-    quantum: Option<&'static str>,
-    grace: Option<&'static str>,
+    times: Vec<(&'static str, &'static str)>,
     guests: Vec<Guest>,
     time_limit: Duration,
     qemu_args: Vec<String>,
@@ -137,8 +136,7 @@ impl System {
             harts,
             cpu: None,
             policy: "spumone",
-            quantum: None,
-            grace: None,
+            times: Vec::new(),
             guests: Vec::new(),
             time_limit: TIME_LIMIT,
             qemu_args: Vec::new(),
@@ -163,13 +161,21 @@ impl System {
     }
 
     /// Another round-robin quantum, e.g. `"1ms"`.
-    pub fn quantum(self, quantum: &'static str) -> Self {
-        Self { quantum: Some(quantum), ..self }
+    pub fn quantum(mut self, quantum: &'static str) -> Self {
+        self.times.push(("quantum", quantum));
+        self
     }
 
     /// Another bound of preemptions that the policy puts off, e.g. `"20us"`.
-    pub fn grace(self, grace: &'static str) -> Self {
-        Self { grace: Some(grace), ..self }
+    pub fn grace(mut self, grace: &'static str) -> Self {
+        self.times.push(("grace", grace));
+        self
+    }
+
+    /// Another time that a vCPU gets its core ahead of its timer, e.g. `"0us"`.
+    pub fn advance(mut self, advance: &'static str) -> Self {
+        self.times.push(("advance", advance));
+        self
     }
 
     /// Another limit of host time.
@@ -219,8 +225,8 @@ impl Display for System {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "name = \"test\"")?;
         write!(f, "policy = {{ preset = {:?}", self.policy)?;
-        for (key, time) in [("quantum", self.quantum), ("grace", self.grace)] {
-            time.map_or(Ok(()), |time| write!(f, ", {key} = {time:?}"))?;
+        for (key, time) in &self.times {
+            write!(f, ", {key} = {time:?}")?;
         }
         writeln!(f, " }}")?;
         writeln!(f, "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"2GiB\"", self.harts)?;

@@ -14,8 +14,8 @@
 //!
 //! Guests that load the same file share one copy of it, so a payload must be copied out, never run in place.
 use crate::config::{
-    GUEST_MEMORY_ALIGN, Guest, MAX_GRACE_US, MAX_GUEST_VCPUS, MAX_GUESTS, MAX_VCPUS, MIN_QUANTUM_US,
-    PRIORITIES, Payload, System,
+    GUEST_MEMORY_ALIGN, Guest, MAX_ADVANCE_US, MAX_GRACE_US, MAX_GUEST_VCPUS, MAX_GUESTS, MAX_VCPUS,
+    MIN_QUANTUM_US, PRIORITIES, Payload, System,
 };
 use core::fmt;
 
@@ -145,6 +145,7 @@ fn check_limits(system: &System) -> Result<(), Error> {
     require(vcpus <= MAX_VCPUS, "number of vCPUs")?;
     require(system.policy.quantum_us >= MIN_QUANTUM_US, "quantum too short")?;
     require((1..=MAX_GRACE_US).contains(&system.policy.grace_us), "grace out of range")?;
+    require(system.policy.advance_us <= MAX_ADVANCE_US, "advance out of range")?;
     let input = system.console_input.map_or(Some(0), |index| usize::try_from(index).ok());
     require(input.is_some_and(|index| index < system.guests.len()), "console input goes to no guest")?;
     let records = system.trace.records;

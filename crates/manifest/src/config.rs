@@ -21,6 +21,8 @@ pub const GUEST_MEMORY_ALIGN: u64 = 2 << 20;
 pub const MIN_QUANTUM_US: u32 = 100;
 /// Longest grace in microseconds. A longer one is hardly meant: an RTOS would be shut out for so long.
 pub const MAX_GRACE_US: u32 = 100_000;
+/// Longest advance in microseconds. The core does nothing in what is left of it after the switch.
+pub const MAX_ADVANCE_US: u32 = 100;
 
 /// One system: everything that runs on a board together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,6 +48,8 @@ pub struct Policy {
     pub quantum_us: u32,
     /// For how long a preemption may be put off, in microseconds, 1 to [`MAX_GRACE_US`]. Only some presets do that.
     pub grace_us: u32,
+    /// How long before its timer a vCPU gets the core that it takes from others, in microseconds, 0 to [`MAX_ADVANCE_US`].
+    pub advance_us: u32,
 }
 
 /// Tracing of a run.

@@ -21,6 +21,8 @@ pub struct Policy {
     pub grace: Time,
     /// For how long a vCPU whose core was taken from it may be left alone ([`Self::PATIENCE_US`]).
     pub patience: Time,
+    /// How long before its timer a vCPU is given the core that it takes from others ([`Self::ADVANCE_US`]).
+    pub advance: Time,
     /// For how long a spinning vCPU lets an equal go first ([`Self::HELP_US`]). Not 0, and not above the quantum.
     pub help: Time,
 }
@@ -132,6 +134,10 @@ impl Policy {
     /// in a loop that the hypervisor doesn't notice.
     pub const PATIENCE_US: u64 = 25;
 
+    /// How long before its timer a vCPU is given the core that it takes from others, in microseconds: what the switch takes, with some
+    /// messages to read. The core waits for the rest of that time, and the vCPU's timer interrupts it as if it had always been there.
+    pub const ADVANCE_US: u64 = 5;
+
     /// For how long a spinning vCPU lets an equal go first, in microseconds: longer than most locks are held. A full quantum
     /// would make it a victim in its turn, which often holds a place in the queue for the same lock.
     pub const HELP_US: u64 = 50;
@@ -187,6 +193,13 @@ impl Policy {
             Preemption::SafeUnsafe => condition.in_kernel,
         };
         if unsafe_now { Some(self.grace) } else { None }
+    }
+
+    /// Does a vCPU ever take the core from a less urgent one?
+    #[inline]
+    #[must_use]
+    pub const fn takes_cores(&self) -> bool {
+        self.shares_cores() && !matches!(self.preemption, Preemption::AtQuantum)
     }
 
     /// May a preemption be put off at all?

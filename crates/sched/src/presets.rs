@@ -147,6 +147,7 @@ impl Policy {
             quantum,
             grace: ticks(Self::GRACE_US),
             patience: ticks(Self::PATIENCE_US),
+            advance: ticks(Self::ADVANCE_US),
             help: ticks(Self::HELP_US).clamp(1, quantum.max(1)),
         })
     }

@@ -57,6 +57,7 @@ pub const HIE: u16 = 0x604;
 pub const HCOUNTEREN: u16 = 0x606;
 pub const HENVCFG: u16 = 0x60a;
 pub const HTVAL: u16 = 0x643;
+pub const HIP: u16 = 0x644;
 pub const HVIP: u16 = 0x645;
 pub const HTINST: u16 = 0x64a;
 pub const HGATP: u16 = 0x680;

@@ -1,6 +1,9 @@
 //! What a trap was: `scause` as types (privileged specification, table "Supervisor cause register values").
 use super::csr;
 
+const SOFTWARE_INTERRUPT: u64 = 1 << 63 | 1;
+const TIMER_INTERRUPT: u64 = 1 << 63 | 5;
+
 /// Why the hypervisor was entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trap {
@@ -60,10 +63,10 @@ impl Trap {
     /// The trap that has just entered the hypervisor.
     #[inline]
     pub fn current() -> Self {
-        let cause = csr::read!(csr::SCAUSE);
+        let cause = cause();
         match cause {
-            0x8000_0000_0000_0001 => Self::Interrupt(Interrupt::Software),
-            0x8000_0000_0000_0005 => Self::Interrupt(Interrupt::Timer),
+            SOFTWARE_INTERRUPT => Self::Interrupt(Interrupt::Software),
+            TIMER_INTERRUPT => Self::Interrupt(Interrupt::Timer),
             0x8000_0000_0000_0009 => Self::Interrupt(Interrupt::External),
             2 => Self::Exception(Exception::IllegalInstruction),
             10 => Self::Exception(Exception::EnvironmentCall),
@@ -84,19 +87,17 @@ impl Trap {
 /// Was it the core's own timer?
 #[inline]
 pub fn is_timer() -> bool {
-    is_interrupt(5)
+    cause() == TIMER_INTERRUPT
 }
 
 /// Was it another core that rang?
 #[inline]
 pub fn is_software() -> bool {
-    is_interrupt(1)
+    cause() == SOFTWARE_INTERRUPT
 }
 
-/// Was the present trap the interrupt of that number in `scause`?
-#[inline]
-fn is_interrupt(number: u64) -> bool {
-    csr::read!(csr::SCAUSE) == 1 << 63 | number
+fn cause() -> u64 {
+    csr::read!(csr::SCAUSE)
 }
 
 /// Guest-physical address of the present guest-page fault.

@@ -228,6 +228,12 @@ pub fn loaded_wakeful_interrupts() -> u64 {
     (csr::read!(csr::HVIP) | timer) & csr::read!(csr::HIE)
 }
 
+/// The hart would interrupt the loaded vCPU if it was entered, or wake it.
+#[inline]
+pub fn is_interrupted() -> bool {
+    csr::read!(csr::HIP) & csr::read!(csr::HIE) != 0
+}
+
 /// True if the loaded vCPU takes an interrupt that it has enabled as soon as it is entered.
 #[inline]
 pub fn takes_interrupts(context: &Context) -> bool {

@@ -70,9 +70,12 @@ impl Cpu {
                 continue;
             }
             if mail.leave(me) {
-                let resident = self.resident(id);
-                if resident.due != 0 {
-                    resident.note_delivery();
+                let due = self.resident(id).due;
+                if due != 0 {
+                    if !world::is_interrupted() && !self.await_interrupt(due) {
+                        continue;
+                    }
+                    self.resident(id).note_delivery();
                 }
                 self.trace_taken(id);
                 return &raw mut self.resident(id).context;
@@ -222,7 +225,7 @@ impl Cpu {
 
     /// Sets the alarm to the earliest of: end of the quantum, deadlines of sleeping vCPUs that may take the core,
     /// the console's.
-    #[inline]
+    #[inline(always)]
     fn set_alarm(&mut self, quantum: Option<u64>) {
         if self.deadlines_changed {
             self.deadlines_changed = false;
@@ -236,13 +239,14 @@ impl Cpu {
         }
     }
 
+    #[inline(always)]
     fn earliest_deadline(&mut self) -> u64 {
         let mut earliest = u64::MAX;
         for id in self.scheduler.asleep() {
             if self.scheduler.admits(id) {
                 let resident = self.resident(id);
                 if resident.hold == Hold::None
-                    && let Some(at) = resident.world.deadline()
+                    && let Some(at) = resident.wake_at()
                 {
                     earliest = earliest.min(at);
                 }
@@ -282,7 +286,7 @@ impl Cpu {
     pub fn rest(&mut self, id: VcpuId) {
         self.scheduler.sleep(id);
         self.next_deadline =
-            self.resident(id).world.deadline().map_or(self.next_deadline, |at| at.min(self.next_deadline));
+            self.resident(id).wake_at().map_or(self.next_deadline, |at| at.min(self.next_deadline));
         self.trace(Event::Sleep { vcpu: id.0 });
         self.deadlines_changed = true;
     }

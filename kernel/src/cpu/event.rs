@@ -3,7 +3,7 @@ use ainori_sched::VcpuId;
 
 use super::Cpu;
 use crate::arch::guest_access::fetch_instruction;
-use crate::arch::{Context, Exception, Interrupt, Trap, csr, trap, world};
+use crate::arch::{Context, Exception, Interrupt, Trap, csr, hart, trap, world};
 use crate::guest::{fault, mmio, sbi};
 use crate::stats::Exit;
 
@@ -15,24 +15,58 @@ pub extern "C" fn handle_trap(cpu: &mut Cpu) -> *mut Context {
     // The timer is how an RTOS is woken: its path comes first, and all others stay out of its way.
     let exit = if trap::is_timer() {
         cpu.take_alarm()
-    } else if trap::is_software() && cpu.answer_late_ring(vcpu) {
-        return &raw mut cpu.resident(vcpu).context;
+    } else if trap::is_software() && cpu.answer_late_ring() {
+        return cpu.go_on(vcpu, Exit::Ipi);
     } else if cpu.put_off_trap() {
         Exit::PutOff
     } else {
-        cpu.take_trap(vcpu)
+        let exit = cpu.take_trap(vcpu);
+        if exit == Exit::Spin && cpu.is_unaffected(vcpu) {
+            return cpu.go_on(vcpu, exit);
+        }
+        exit
     };
-    cpu.resident(vcpu).counters.exits[exit as usize] += 1;
-    cpu.trace_trap(vcpu, exit);
+    cpu.note_exit(vcpu, exit);
     let context = cpu.dispatch();
-    let stretch = csr::time() - cpu.entered;
-    cpu.counters.stretch_total[exit as usize] += stretch;
-    let longest = &mut cpu.counters.stretch_max[exit as usize];
-    *longest = stretch.max(*longest);
+    cpu.note_stretch(exit);
     context
 }
 
+const WFI: u32 = 0x1050_0073;
+const WRS_NTO: u32 = 0x00d0_0073;
+const SRET: u32 = 0x1020_0073;
+
 impl Cpu {
+    #[inline(always)]
+    fn note_exit(&mut self, vcpu: VcpuId, exit: Exit) {
+        self.resident(vcpu).counters.exits[exit as usize] += 1;
+        self.trace_trap(vcpu, exit);
+    }
+
+    #[inline(always)]
+    fn note_stretch(&mut self, exit: Exit) {
+        let stretch = csr::time() - self.entered;
+        self.counters.stretch_total[exit as usize] += stretch;
+        let longest = &mut self.counters.stretch_max[exit as usize];
+        *longest = stretch.max(*longest);
+    }
+
+    /// Has the trap left everything as it was? Then there is nothing to decide, and the core may leave at once.
+    #[inline(never)]
+    fn is_unaffected(&self, vcpu: VcpuId) -> bool {
+        self.scheduler.running() == Some(vcpu)
+            && hart::pending_interrupts() == 0
+            && self.machine.mail.leave(self.id as usize)
+    }
+
+    /// The end of a trap that has changed nothing.
+    #[inline(never)]
+    fn go_on(&mut self, vcpu: VcpuId, exit: Exit) -> *mut Context {
+        self.note_exit(vcpu, exit);
+        self.note_stretch(exit);
+        self.context(vcpu)
+    }
+
     /// Any trap but the timer's.
     #[inline(never)]
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
@@ -57,9 +91,6 @@ impl Cpu {
     /// WFI and WRS.NTO, which the hypervisor lets trap; any other such instruction is one for hypervisors, of which the
     /// guest has none, so it gets an illegal-instruction exception.
     fn virtual_instruction(&mut self, vcpu: VcpuId) -> Exit {
-        const WFI: u32 = 0x1050_0073;
-        const WRS_NTO: u32 = 0x00d0_0073;
-        const SRET: u32 = 0x1020_0073;
         let in_kernel = world::is_in_kernel(self.context(vcpu));
         match self.trapped_instruction(vcpu) {
             WFI if in_kernel => {

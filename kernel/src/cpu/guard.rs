@@ -5,45 +5,57 @@
 //! deadline stands in the sleeping vCPU's `vstimecmp`. So a trap that comes within the guard is not handled. The core waits for
 //! the deadline and runs the more urgent vCPU; the interrupted guest goes on later at the instruction that trapped, which
 //! then traps again. A switch to somebody less urgent is not begun within the guard either.
-use super::{Cpu, SLOTS};
-use crate::arch::{csr, trap};
-use crate::guest::vcpu::Hold;
+use super::Cpu;
+use crate::arch::csr::{self, interrupt};
+use crate::arch::{hart, world};
 
 /// Length of the guard, in microseconds: what the hypervisor does between two guests seldom takes longer, and of a period of a
 /// millisecond it is half a percent of one core, if a trap falls into it at all.
 pub const GUARD_US: u64 = 5;
+/// How long after its deadline a hart's timer may need to be seen in `hip`, in microseconds. On a chip next to nothing; on the emulator
+/// in lockstep time, a slice.
+pub const SETTLING_US: u64 = 1;
 
 impl Cpu {
-    /// Puts the present trap off if a deadline is too near, and waits for that. A message from another core is read nevertheless:
-    /// its interrupt would be there again at once.
+    /// Puts the present trap off if a deadline is too near, and waits for that.
     #[inline]
     pub(super) fn put_off_trap(&mut self) -> bool {
-        self.next_deadline <= self.entered + self.guard && !trap::is_software() && self.meet_deadline()
+        self.next_deadline <= self.entered + self.guard && self.meet_deadline()
     }
 
-    /// The next deadline is over or within the guard. If it is over, or a vCPU waits for it that is more urgent than all that could run
-    /// now: waits until it is over, and wakes who is due. Otherwise there is nothing to be done yet.
+    /// For a piece of work that could as well be done later, or is one of many: if a deadline is too near to begin it, waits for that.
+    #[inline]
+    pub(super) fn gives_way(&mut self) -> bool {
+        self.next_deadline <= csr::time() + self.guard && self.meet_deadline()
+    }
+
+    /// The next deadline is over or within the guard: wakes who is to be woken. Is anybody?
     #[inline(never)]
     pub(super) fn meet_deadline(&mut self) -> bool {
-        let now = csr::time();
-        let met = self.next_deadline <= now || self.await_urgent(now + self.guard);
-        if met {
-            self.wake_expired(csr::time());
-        }
-        met
+        self.wake_expired(csr::time())
     }
 
-    /// If a vCPU that is more urgent than all that could run now is due by `horizon`, waits until it is.
-    fn await_urgent(&self, horizon: u64) -> bool {
-        let urgent = self.scheduler.asleep().into_iter().filter_map(|id| {
-            let resident = self.residents[usize::from(id.0) % SLOTS].as_ref()?;
-            let due = resident.world.deadline().filter(|at| *at <= horizon)?;
-            (resident.hold == Hold::None && self.scheduler.would_preempt(id)).then_some(due)
-        });
-        let Some(due) = urgent.min() else { return false };
-        while csr::time() < due {
-            core::hint::spin_loop();
+    /// The core could enter the loaded vCPU, which has been woken for an interrupt that isn't there yet, as its timer is due only then: waits
+    /// for it. False if this core has something else to do first.
+    #[inline(never)]
+    pub(super) fn await_interrupt(&mut self, due: u64) -> bool {
+        let (me, mail) = (self.id as usize, &self.machine.mail);
+        mail.enter(me);
+        let began = csr::time();
+        let end = due + self.settling;
+        let mut now = began;
+        let mut is_free = true;
+        // A device of the board interrupts the guest, if it may.
+        while is_free
+            && now < end
+            && !world::is_interrupted()
+            && hart::pending_interrupts() & interrupt::EXTERNAL == 0
+        {
+            now = csr::time();
+            is_free = !mail.has_mail(me) && now < self.next_deadline;
         }
-        true
+        // Nothing that came in meanwhile was kept waiting.
+        self.entered += now - began;
+        is_free && mail.leave(me)
     }
 }

@@ -44,31 +44,33 @@ impl Cpu {
         exit
     }
 
-    /// Wakes the sleeping vCPUs whose timers are due.
+    /// Wakes the sleeping vCPUs whose timers are due, or soon will be. Are there any?
     #[inline(always)]
-    pub(super) fn wake_expired(&mut self, now: u64) {
-        if self.next_deadline > now {
-            return;
+    pub(super) fn wake_expired(&mut self, now: u64) -> bool {
+        let mut any = false;
+        if self.next_deadline > now + self.guard {
+            return any;
         }
         self.next_deadline = u64::MAX;
         self.deadlines_changed = true;
         for id in self.scheduler.asleep() {
             // Others watch for those that this core has lent.
             let Some(resident) = &mut self.residents[usize::from(id.0) % SLOTS] else { continue };
-            let Some(at) = resident.world.deadline().filter(|at| *at <= now) else { continue };
+            let Some(at) = resident.world.deadline().filter(|at| *at <= now + resident.reach) else {
+                continue;
+            };
             if resident.hold == Hold::None {
                 resident.due = at;
-                if resident.shield > self.shield {
-                    // It will have the core in a moment: who is about to ring for somebody less urgent had better know now.
-                    self.shield = resident.shield;
-                    self.published_shield.raise(resident.shield);
-                }
+                let shield = resident.shield;
                 resident.shared.publish_waiting(now);
+                self.raise_shield(shield);
                 self.scheduler.wake(id);
                 self.woken = true;
+                any = true;
                 self.trace(Event::Raised { vcpu: id.0, line: Line::Timer });
             }
         }
+        any
     }
 
     /// Another core rang. What it wants is in the mail, which is read before the next guest is entered.
@@ -78,20 +80,16 @@ impl Cpu {
         Exit::Ipi
     }
 
-    /// If the mail that another core has rung for has been read already, when this core was in the hypervisor anyhow, the interrupted
+    /// Has the mail that another core rang for been read already, when this core was in the hypervisor anyhow? Then the interrupted
     /// vCPU, perhaps an RTOS that has just got the core, goes on at once.
     #[inline(never)]
-    pub(super) fn answer_late_ring(&mut self, vcpu: VcpuId) -> bool {
+    pub(super) fn answer_late_ring(&mut self) -> bool {
         // First, as a ring always comes after its mail.
         hart::clear_software_interrupt();
         let mail = &self.machine.mail;
-        let late = !mail.has_mail(self.id as usize) && mail.leave(self.id as usize);
-        if late {
-            self.counters.interrupts[0] += 1;
-            self.resident(vcpu).counters.exits[Exit::Ipi as usize] += 1;
-            self.trace_trap(vcpu, Exit::Ipi);
-        }
-        late
+        let is_late = !mail.has_mail(self.id as usize) && mail.leave(self.id as usize);
+        self.counters.interrupts[0] += u64::from(is_late);
+        is_late
     }
 
     /// A device of the board.

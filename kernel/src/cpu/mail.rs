@@ -10,7 +10,7 @@ use ainori_sched::{Occasion, VcpuId};
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
-use crate::arch::csr::virtual_interrupt;
+use crate::arch::csr::{self, virtual_interrupt};
 use crate::arch::{fence, hart, world};
 use crate::guest::vcpu::{Hold, Requests, hsm};
 
@@ -71,6 +71,7 @@ impl Cpu {
         machine.mail.take(self.id as usize, |from, item| {
             self.counters.messages += 1;
             self.trace(Event::Received { from: from as u8, item });
+            self.gives_way();
             if item == MACHINE {
                 self.look_at_machine();
             } else {
@@ -79,29 +80,38 @@ impl Cpu {
         });
     }
 
-    /// Does what is wanted of a vCPU that lives here. If it lies, this core has been invited to take it; if it has moved, its
-    /// new owner is told.
+    /// Something is wanted of a vCPU that lives here or lies. This core is about to do something more urgent or does so already, so
+    /// it is not done now: but who waits for it is answered.
+    fn put_off_request(&mut self, id: VcpuId) {
+        self.answer_fences(id);
+        if !self.has(id) {
+            // It lies, and nobody has taken it yet.
+            self.movable.insert(id);
+            self.attend_later(csr::time());
+        }
+    }
+
+    /// Does what is wanted of a vCPU that lives here, unless this core is busy with something more urgent. If the vCPU lies, this core
+    /// has been invited to take it; if it has moved, its new owner is told.
     pub(super) fn look_at(&mut self, id: VcpuId) {
         let vcpu = self.machine.vcpu(id);
-        if !self.has(id) {
+        let (lives_here, lies) = (self.has(id), vcpu.lies());
+        if !lives_here && !lies {
             let owner = vcpu.owner();
-            if vcpu.lies() {
-                // It doesn't run, and will see what is recorded before it does.
-                self.answer_fences(id);
-            }
-            if owner == self.id {
-                // It was sent here, perhaps for the first time: this core answers for it, at the latest when it is less busy.
-                self.movable.insert(id);
-            }
-            if vcpu.lies() && vcpu.may_run_on(self.id) && self.accepts(id, self.id) {
-                // If it was lent here, it comes back when its turn comes.
-                if !self.lent.contains(id) {
-                    self.take(id);
-                }
-            } else if owner != self.id && !vcpu.lies() {
+            if owner != self.id {
                 self.post(owner, u32::from(id.0));
-            } else if vcpu.lies() && vcpu.has_requests() {
-                self.serve_lying(id, Requests::empty());
+            }
+            return;
+        }
+        if !self.accepts(id, self.id) {
+            return self.put_off_request(id);
+        }
+        if lies {
+            // It doesn't run, and will see what is recorded before it does.
+            self.answer_fences(id);
+            // If it was lent here, it comes back when its turn comes.
+            if vcpu.may_run_on(self.id) && !self.lent.contains(id) {
+                self.take(id);
             }
             return;
         }

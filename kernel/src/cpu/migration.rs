@@ -36,41 +36,37 @@ impl Cpu {
             if !preempted && (id == running || self.scheduler.is_asleep(id)) {
                 continue;
             }
-            let (in_kernel, asked_for) = if self.has(id) {
-                (world::is_in_kernel(self.context(id)), self.lend(id))
-            } else {
-                // It waited for an equal. Where it stopped can't be read any more.
-                (true, self.machine.vcpu(id).has_requests())
-            };
-            if !preempted {
-                continue;
+            // If it waited for an equal, where it stopped can't be read any more.
+            let mut in_kernel = true;
+            if self.has(id) {
+                in_kernel = world::is_in_kernel(self.context(id));
+                self.lend(id);
             }
-            if asked_for || self.invites {
-                self.invite_lent(id, in_kernel, asked_for);
-            }
-            if self.attends {
-                self.unattended_due = now + self.scheduler.policy().patience;
-                self.attention_due = self.unattended_due;
+            if preempted {
+                self.attend_later(now);
+                if self.invites
+                    && self.scheduler.policy().fetches(Occasion::Preempted { in_kernel })
+                    && self.lies_here(id)
+                {
+                    self.invite(id);
+                }
             }
         }
     }
 
-    /// Puts a vCPU that waits here where others can take it. Is anything wanted of it?
+    /// Puts a vCPU that waits here where others can take it.
     #[inline(always)]
-    fn lend(&mut self, id: VcpuId) -> bool {
+    fn lend(&mut self, id: VcpuId) {
         self.lent.insert(id);
-        self.lay_down(id, self.id)
+        self.lay_down(id, self.id);
     }
 
-    /// Has a vCPU taken that was lent just now, if this is an occasion. `asked_for`: who has asked for it just before has found this
-    /// core busy, and kept quiet.
-    #[inline(never)]
-    fn invite_lent(&mut self, id: VcpuId, in_kernel: bool, asked_for: bool) {
-        let policy = self.scheduler.policy();
-        let occasion = policy.fetches(Occasion::Preempted { in_kernel })
-            || asked_for && policy.fetches(Occasion::Interrupt);
-        if occasion && self.lies_here(id) {
-            self.invite(id);
+    /// From now on a vCPU lies where it gets no turn. If nobody has taken it after a while, this core will have that done.
+    #[inline]
+    pub(super) fn attend_later(&mut self, now: u64) {
+        if self.attends {
+            self.unattended_due = self.unattended_due.min(now + self.scheduler.policy().patience);
+            self.attention_due = self.attention_due.min(self.unattended_due);
         }
     }
 
@@ -94,21 +90,19 @@ impl Cpu {
         }
     }
 
-    /// Puts a resident vCPU, which isn't running and whose other registers are in memory, into its berth. Is anything
-    /// wanted of it?
+    /// Puts a resident vCPU, which isn't running and whose other registers are in memory, into its berth. An asker who hasn't found it
+    /// lying, and kept quiet as this core is busy, is seen when somebody takes it, or looks after it ([`Self::attend`]).
     #[inline(always)]
-    fn lay_down(&mut self, id: VcpuId, owner: u32) -> bool {
+    fn lay_down(&mut self, id: VcpuId, owner: u32) {
         if self.extensions == Some(id) {
             self.put_away_extensions();
         }
         self.lendable.remove(id);
         let suspended = !self.scheduler.is_asleep(id);
-        let Some(mut resident) = self.residents[usize::from(id.0) % SLOTS].take() else { return false };
+        let Some(mut resident) = self.residents[usize::from(id.0) % SLOTS].take() else { return };
         resident.suspended = suspended;
         resident.last_core = self.id;
-        let vcpu = resident.shared;
-        vcpu.lay_down(resident, owner);
-        vcpu.has_requests()
+        resident.shared.lay_down(resident, owner);
     }
 
     /// Takes a vCPU that lies. False if it didn't.
@@ -187,6 +181,15 @@ impl Cpu {
         shield == IDLE || shield <= self.scheduler.policy().level(self.machine.vcpu(id).class)
     }
 
+    /// Of a vCPU's guest, the one that could run but has waited longest for a core.
+    #[inline]
+    pub(super) fn someone_waits(&self, id: VcpuId) -> Option<VcpuId> {
+        let machine = self.machine;
+        let all = machine.guest_of(id).vcpus().map(VcpuId);
+        let waiting = all.filter_map(|id| Some((machine.vcpu(id).waiting_since()?, id))).min();
+        waiting.map(|(_, id)| id)
+    }
+
     /// The running vCPU spins. If one of its guest could run but has no core, it probably waits for that: the one that has waited
     /// longest is fetched. If that waits for this very core, the spinner lets it go first.
     ///
@@ -194,11 +197,8 @@ impl Cpu {
     /// Biemueller, "How to Deal with Lock Holder Preemption", yield after a threshold of failed attempts). To wait
     /// for more such traps is of no use: see docs/policies.md.
     pub(super) fn note_spin(&mut self, spinner: VcpuId) {
-        let machine = self.machine;
-        let others = machine.guest_of(spinner).vcpus().map(VcpuId);
-        let waiting = others.filter_map(|id| Some((machine.vcpu(id).waiting_since()?, id))).min();
-        // If all of them run or sleep, so does the one that it waits for.
-        let Some((_, id)) = waiting else { return };
+        // If all of its guest run or sleep, so does the one that it waits for.
+        let Some(id) = self.someone_waits(spinner) else { return };
         if !self.has(id)
             && self.scheduler.policy().fetches(Occasion::Spin)
             && let Some(core) = self.suitable_core(id)
@@ -234,6 +234,15 @@ impl Cpu {
         }
     }
 
+    /// A vCPU with this shield will have the core in a moment: who is about to ring for somebody less urgent had better know now.
+    #[inline]
+    pub(super) fn raise_shield(&mut self, shield: u8) {
+        if self.shield == IDLE || shield > self.shield {
+            self.shield = shield;
+            self.published_shield.raise(shield);
+        }
+    }
+
     #[inline(never)]
     fn catch_up(&mut self) {
         self.unattended_due = u64::MAX;
@@ -241,6 +250,7 @@ impl Cpu {
         self.attention_due = u64::MAX;
         for id in self.scheduler.owned() {
             if self.machine.vcpu(id).has_requests() {
+                self.gives_way();
                 self.look_at(id);
             }
         }
@@ -248,6 +258,10 @@ impl Cpu {
             let vcpu = self.machine.vcpu(id);
             if self.has(id) || !self.accepts(id, self.id) {
                 continue;
+            }
+            if self.gives_way() {
+                // All this comes again when that one is done.
+                return self.attend_later(csr::time());
             }
             let lies_here = self.lies_here(id);
             if lies_here && self.lent.contains(id) && !self.scheduler.is_asleep(id) {
@@ -282,12 +296,16 @@ impl Cpu {
         self.machine.shields[core as usize].level() == IDLE
     }
 
-    /// vCPUs that this core has lent have been left alone for long enough.
+    /// vCPUs that lie where they get no turn have been left alone for long enough.
     pub(super) fn attend(&mut self) {
         self.unattended_due = u64::MAX;
         for id in self.movable {
-            let asleep = self.machine.vcpu(id).waiting_since().is_none();
-            if self.lies_here(id) && self.scheduler.policy().fetches(Occasion::Unattended { asleep }) {
+            let vcpu = self.machine.vcpu(id);
+            let asleep = vcpu.waiting_since().is_none();
+            let policy = self.scheduler.policy();
+            let occasion = policy.fetches(Occasion::Unattended { asleep })
+                || vcpu.has_requests() && policy.fetches(Occasion::Interrupt);
+            if occasion && vcpu.lies() && !self.accepts(id, vcpu.owner()) {
                 self.invite(id);
             }
         }
@@ -327,7 +345,11 @@ impl Cpu {
     /// idles, if there is one.
     #[inline(never)]
     pub(super) fn settle(&mut self) {
-        for id in core::mem::take(&mut self.unsettled) {
+        for id in self.unsettled {
+            if self.gives_way() {
+                return;
+            }
+            self.unsettled.remove(id);
             if !self.has(id) {
                 continue;
             }

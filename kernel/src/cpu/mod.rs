@@ -120,6 +120,8 @@ pub struct Cpu {
     deadlines_changed: bool,
     /// How long before a more urgent deadline nothing else is begun, in ticks.
     guard: u64,
+    /// How long a timer may be late, in ticks.
+    settling: u64,
     /// When the hypervisor was entered, or came back from waiting.
     entered: u64,
     /// vCPUs that live here, or have their home here, and may run elsewhere.
@@ -200,6 +202,7 @@ impl Cpu {
             next_deadline: u64::MAX,
             deadlines_changed: false,
             guard: guard::GUARD_US * machine.board.timebase_hz / 1_000_000,
+            settling: guard::SETTLING_US * machine.board.timebase_hz / 1_000_000,
             movable: VcpuSet::EMPTY,
             lendable: VcpuSet::EMPTY,
             lent: VcpuSet::EMPTY,
@@ -229,6 +232,11 @@ impl Cpu {
             residents: [const { None }; SLOTS],
             spin_detector: SpinDetector::new(machine.board.timebase_hz),
         }
+    }
+
+    /// How long before a more urgent deadline nothing else is begun, in ticks.
+    pub fn guard(&self) -> u64 {
+        self.guard
     }
 
     /// Gives the core a vCPU, asleep.

@@ -201,6 +201,10 @@ pub struct Resident {
     pub context: Context,
     /// Everything else of it that a hart holds.
     pub world: World,
+    /// How long before its timer it is woken for that, in ticks of `time`.
+    pub advance: u64,
+    /// The same if its core is in the hypervisor anyhow: before that begins something else.
+    pub reach: u64,
     /// Why it must not run, if so.
     pub hold: Hold,
     /// Where it has its home, it runs in user mode only.
@@ -237,6 +241,7 @@ impl Resident {
         policy: &Policy,
         confined: bool,
         alone: bool,
+        (advance, reach): (u64, u64),
         features: &Features,
     ) -> Box<Self> {
         let (hstatus, sstatus) = initial_status(alone);
@@ -246,6 +251,8 @@ impl Resident {
             shield: policy.shield(shared.class),
             context: Context { x: [0; 32], pc: 0, sstatus, hstatus, cpu: core::ptr::null_mut() },
             world: World::new(hgatp, features),
+            advance,
+            reach,
             hold: Hold::Stopped,
             confined,
             alone,
@@ -258,6 +265,12 @@ impl Resident {
             delivered: None,
             counters: VcpuCounters::default(),
         })
+    }
+
+    /// When to wake it for its timer, while it sleeps.
+    #[inline]
+    pub fn wake_at(&self) -> Option<u64> {
+        Some(self.world.deadline()?.saturating_sub(self.advance))
     }
 
     /// It is about to be entered with an interrupt due: if it has interrupts enabled, its handler starts now.

@@ -25,7 +25,7 @@ fn system(guests: usize, args: String) -> System {
     };
     System {
         name: "test".into(),
-        policy: Policy { preset: "spumone".into(), quantum_us: 10_000, grace_us: 100 },
+        policy: Policy { preset: "spumone".into(), quantum_us: 10_000, grace_us: 100, advance_us: 5 },
         guests: (0..guests).map(guest).collect(),
         console_input: Some(0),
         trace: Trace { mask: 0, records: 0 },
@@ -133,6 +133,10 @@ fn each_error_is_told_apart() {
             Err(Error::Limit("grace out of range"))
         );
     }
+    assert_eq!(
+        broken(&|system| system.policy.advance_us = MAX_ADVANCE_US + 1),
+        Err(Error::Limit("advance out of range"))
+    );
     assert_eq!(
         broken(&|system| system.console_input = Some(1)),
         Err(Error::Limit("console input goes to no guest"))

@@ -25,6 +25,7 @@ pub struct PolicyDraft {
     pub preset: Option<At<String>>,
     pub quantum: Option<At<Micros>>,
     pub grace: Option<At<Micros>>,
+    pub advance: Option<At<Micros>>,
 }
 
 /// `[board]`.
@@ -151,7 +152,7 @@ fn read_run(root: &Table<'_>, findings: &mut Vec<Finding>) -> RunDraft {
 fn read_policy(root: &Table<'_>, findings: &mut Vec<Finding>) -> PolicyDraft {
     match root.get("policy") {
         Some(value) if value.get_ref().is_table() => {
-            let keys = ["preset", "quantum", "grace"];
+            let keys = ["preset", "quantum", "grace", "advance"];
             let Some(table) = Table::open_value(value, "policy", &keys, findings) else {
                 return PolicyDraft::default();
             };
@@ -159,6 +160,7 @@ fn read_policy(root: &Table<'_>, findings: &mut Vec<Finding>) -> PolicyDraft {
                 preset: table.optional("preset", findings),
                 quantum: table.optional("quantum", findings),
                 grace: table.optional("grace", findings),
+                advance: table.optional("advance", findings),
             }
         }
         _ => PolicyDraft { preset: root.optional("policy", findings), ..PolicyDraft::default() },

@@ -90,7 +90,10 @@ fn broken_at(line: usize, from: &str, to: &str, message: &str, help: &str) {
 fn a_good_manifest_passes() {
     let manifest = parse(GOOD).unwrap();
     let system = &manifest.system;
-    assert_eq!(system.policy, Policy { preset: "spumone".into(), quantum_us: 5_000, grace_us: 100 });
+    assert_eq!(
+        system.policy,
+        Policy { preset: "spumone".into(), quantum_us: 5_000, grace_us: 100, advance_us: 5 }
+    );
     assert_eq!(system.console_input, Some(0));
     assert_eq!(system.trace.records, 4096);
     let [linux, freertos] = &system.guests[..] else { panic!("two guests") };
@@ -112,7 +115,10 @@ fn defaults_are_what_a_user_expects() {
         .replace("[trace]\nmask = [\"default\"]\nrecords = 4096\n", "");
     let manifest = parse(&text).unwrap();
     assert_eq!(manifest.system.name, "fallback");
-    assert_eq!(manifest.system.policy, Policy { preset: "ainori".into(), quantum_us: 500, grace_us: 100 });
+    assert_eq!(
+        manifest.system.policy,
+        Policy { preset: "ainori".into(), quantum_us: 500, grace_us: 100, advance_us: 5 }
+    );
     assert_eq!(manifest.system.console_input, Some(0), "the first Linux guest");
     assert_eq!(manifest.system.guests[0].priority, 1);
     assert_eq!(manifest.system.guests[0].vcpus[3], Vcpu { home: 3, harts: 0b1111 });
@@ -190,16 +196,26 @@ fn the_board_must_exist() {
 fn the_policy_must_exist() {
     broken("\"spumone\"", "\"spumne\"", "no policy \"spumne\"", "did you mean `spumone`?");
     broken("5ms", "5 minutes", "not a duration", "10ms");
-    broken("5ms", "99us", "a quantum of 99 us is out of range", "from 100 us");
+    broken("5ms", "99us", "quantum: 99 us is out of range", "from 100 us");
     broken("spumone", "round-robin", "a quantum of its own, 10 ms", "remove");
     broken("5ms", "11s", "out of range", "10 s");
     broken("quantum = \"5ms\"", "grace = \"50us\"", "spumone puts no preemption off", "remove");
     let delayed = "preset = \"delayed\", grace = ";
     let policy = "preset = \"spumone\", quantum = \"5ms\"";
-    broken(policy, &format!("{delayed}\"0us\""), "a grace of 0 us is out of range", "from 1 us to 100 ms");
-    broken(policy, &format!("{delayed}\"101ms\""), "a grace of 101000 us is out of range", "to 100 ms");
+    broken(policy, &format!("{delayed}\"0us\""), "grace: 0 us is out of range", "from 1 us to 100 ms");
+    broken(policy, &format!("{delayed}\"101ms\""), "grace: 101000 us is out of range", "to 100 ms");
     let manifest = parse(&GOOD.replace(policy, &format!("{delayed}\"20us\""))).unwrap();
     assert_eq!(manifest.system.policy.grace_us, 20);
+    broken(
+        "quantum = \"5ms\"",
+        "advance = \"101us\"",
+        "advance: 101 us is out of range",
+        "from 0 us to 100 us",
+    );
+    let turns = "preset = \"round-robin\", advance = \"5us\"";
+    broken(policy, turns, "no vCPU takes the core of another", "remove");
+    let manifest = parse(&GOOD.replace(policy, "advance = \"0us\"")).unwrap();
+    assert_eq!(manifest.system.policy.advance_us, 0);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::super::{
     reader::{At, Micros, suggest},
     schema::PolicyDraft,
 };
-use crate::config::{self, MAX_GRACE_US, MIN_QUANTUM_US};
+use crate::config::{self, MAX_ADVANCE_US, MAX_GRACE_US, MIN_QUANTUM_US};
 use ainori_sched::{Policy, Preset, presets};
 use std::ops::RangeInclusive;
 
@@ -17,6 +17,8 @@ const DEFAULT_QUANTUM_US: u32 = 500;
 const MAX_QUANTUM_US: u32 = 10_000_000;
 /// Grace of a manifest that names none.
 const DEFAULT_GRACE_US: u32 = Policy::GRACE_US as u32;
+/// Advance of a manifest that names none.
+const DEFAULT_ADVANCE_US: u32 = Policy::ADVANCE_US as u32;
 
 /// The preset must be one of the scheduler's.
 pub fn check_preset(preset: Option<&At<String>>, findings: &mut Vec<Finding>) -> Option<&'static Preset> {
@@ -42,14 +44,22 @@ pub fn check_times(
         None => Ok((DEFAULT_QUANTUM_US, MIN_QUANTUM_US..=MAX_QUANTUM_US)),
     };
     let grace = match preset {
-        Some(preset) if !defers(preset) => {
+        Some(preset) if !decides(preset, Policy::defers) => {
             Err((DEFAULT_GRACE_US, format!("the policy {} puts no preemption off", preset.name)))
         }
         _ => Ok((DEFAULT_GRACE_US, 1..=MAX_GRACE_US)),
     };
+    let advance = match preset {
+        Some(preset) if !decides(preset, Policy::takes_cores) => {
+            let why = format!("under the policy {} no vCPU takes the core of another", preset.name);
+            Err((DEFAULT_ADVANCE_US, why))
+        }
+        _ => Ok((DEFAULT_ADVANCE_US, 0..=MAX_ADVANCE_US)),
+    };
     let quantum_us = check_time("quantum", draft.quantum.as_ref(), quantum, findings);
     let grace_us = check_time("grace", draft.grace.as_ref(), grace, findings);
-    Some(config::Policy { preset: preset?.name.to_owned(), quantum_us, grace_us })
+    let advance_us = check_time("advance", draft.advance.as_ref(), advance, findings);
+    Some(config::Policy { preset: preset?.name.to_owned(), quantum_us, grace_us, advance_us })
 }
 
 /// A time in microseconds. `allowed`: its default and its range; or what it is, and why it can't be given.
@@ -66,7 +76,7 @@ fn check_time(
             Ok(us) if range.contains(&us) => return us,
             _ => {
                 let help = format!("from {} to {}", shown(*range.start()), shown(*range.end()));
-                (own, format!("a {name} of {} us is out of range", given.value.0), help)
+                (own, format!("{name}: {} us is out of range", given.value.0), help)
             }
         },
     };
@@ -77,13 +87,14 @@ fn check_time(
 /// `10 s`, `100 ms` or `1 us`.
 fn shown(us: u32) -> String {
     match us {
+        0 => "0 us".into(),
         _ if us % 1_000_000 == 0 => format!("{} s", us / 1_000_000),
         _ if us % 1_000 == 0 => format!("{} ms", us / 1_000),
         _ => format!("{us} us"),
     }
 }
 
-/// Does this preset put preemptions off? Neither the quantum nor the clock matters for that.
-fn defers(preset: &Preset) -> bool {
-    Policy::preset(preset.name, 1, 1_000).is_some_and(|policy| policy.defers())
+/// What this preset's policy decides. Neither the quantum nor the clock matters for that.
+fn decides(preset: &Preset, what: fn(&Policy) -> bool) -> bool {
+    Policy::preset(preset.name, 1, 1_000).is_some_and(|policy| what(&policy))
 }
