@@ -1,10 +1,12 @@
-//! The guard before a more urgent deadline: for a few microseconds the core begins nothing that could outlast it.
+//! The real-time path ahead of time.
 //!
-//! The hypervisor runs to completion with interrupts off, so a trap of Linux just before the RTOS's timer would delay
-//! the RTOS by the length of its handling, and a switch to Linux by the length of the switch. But that timer is no surprise: its
-//! deadline stands in the sleeping vCPU's `vstimecmp`. So a trap that comes within the guard is not handled. The core waits for
-//! the deadline and runs the more urgent vCPU; the interrupted guest goes on later at the instruction that trapped, which
-//! then traps again. A switch to somebody less urgent is not begun within the guard either.
+//! The way from a timer to the RTOS's handler takes the hypervisor some 600 instructions, and it runs to completion with interrupts off, so that
+//! whatever it has begun before comes on top. But the RTOS's timer is no surprise: its deadline stands in the sleeping vCPU's `vstimecmp`.
+//!
+//! - The vCPU is woken [`Resident::advance`](crate::guest::vcpu::Resident::advance) before that. The core switches to it, waits until its timer
+//!   interrupts it, and enters it then ([`Cpu::await_interrupt`]). KVM does so too (`lapic_timer_advance_ns`).
+//! - For a few microseconds before that, the *guard*, nothing is begun that could outlast it: a trap is not handled, but the vCPU is woken at
+//!   once. The interrupted guest goes on later at the instruction that trapped, which then traps again. Nor is a switch to somebody less urgent begun.
 use super::Cpu;
 use crate::arch::csr::{self, interrupt};
 use crate::arch::{hart, world};
@@ -17,13 +19,13 @@ pub const GUARD_US: u64 = 5;
 pub const SETTLING_US: u64 = 1;
 
 impl Cpu {
-    /// Puts the present trap off if a deadline is too near, and waits for that.
+    /// If a deadline is too near to handle the present trap, wakes who waits for it instead.
     #[inline]
     pub(super) fn put_off_trap(&mut self) -> bool {
         self.next_deadline <= self.entered + self.guard && self.meet_deadline()
     }
 
-    /// For a piece of work that could as well be done later, or is one of many: if a deadline is too near to begin it, waits for that.
+    /// The same for a piece of work that can be done later, or that is one of many.
     #[inline]
     pub(super) fn gives_way(&mut self) -> bool {
         self.next_deadline <= csr::time() + self.guard && self.meet_deadline()

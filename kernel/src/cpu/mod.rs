@@ -120,7 +120,7 @@ pub struct Cpu {
     deadlines_changed: bool,
     /// How long before a more urgent deadline nothing else is begun, in ticks.
     guard: u64,
-    /// How long a timer may be late, in ticks.
+    /// How long after its deadline a timer may be seen, in ticks.
     settling: u64,
     /// When the hypervisor was entered, or came back from waiting.
     entered: u64,
