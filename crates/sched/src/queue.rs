@@ -78,13 +78,6 @@ impl RunQueue {
     pub(crate) const fn first_of(&self, list: List) -> Place {
         self.next[list.0 as usize]
     }
-
-    /// The first list that has members.
-    #[inline]
-    pub(crate) const fn first_list(&self) -> List {
-        List(FIRST_LIST.0 + self.occupied.trailing_zeros() as u8)
-    }
-
     /// Makes `v`, not a member, the last of `list`.
     #[inline]
     pub(crate) const fn push(&mut self, v: VcpuId, list: List) {

@@ -221,13 +221,6 @@ impl Scheduler {
         self.is_queued(v) && self.queue.first().0 == first && first != v.0
     }
 
-    /// Would `v`, which sleeps here, get the core at once if it woke, whoever has it or is next?
-    #[inline]
-    #[must_use]
-    pub const fn would_preempt(&self, v: VcpuId) -> bool {
-        self.lists[v.index()].is_before(self.queue.first_list())
-    }
-
     /// Whom [`schedule`](Self::schedule) would pick now.
     #[inline]
     pub fn next(&mut self, now: Time) -> Option<VcpuId> {

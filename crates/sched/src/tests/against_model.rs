@@ -223,7 +223,6 @@ proptest! {
             for &(v, class) in &model.owned {
                 let level = policy.level(class);
                 let highest = model.levels.iter().rposition(|queue| !queue.is_empty());
-                prop_assert_eq!(core.would_preempt(v), highest.is_none_or(|highest| usize::from(level) > highest));
                 let waits = highest == Some(usize::from(level)) && core.state(v) != State::Sleeping;
                 prop_assert_eq!(core.waits_for_equal(v), waits && model.levels[usize::from(level)][0].v != v);
                 for &(other, others) in &model.owned {
