@@ -78,6 +78,7 @@ impl RunQueue {
     pub(crate) const fn first_of(&self, list: List) -> Place {
         self.next[list.0 as usize]
     }
+
     /// Makes `v`, not a member, the last of `list`.
     #[inline]
     pub(crate) const fn push(&mut self, v: VcpuId, list: List) {
