@@ -58,6 +58,8 @@ impl Cpu {
         }
         // Nothing that came in meanwhile was kept waiting.
         self.entered += now - began;
+        // Who has rung for mail that was read before it came need not be answered once more: that would be a trap just after the guest is entered.
+        hart::clear_software_interrupt();
         is_free && mail.leave(me)
     }
 }
