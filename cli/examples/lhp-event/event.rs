@@ -10,8 +10,6 @@ const BUSY: u64 = 1_000_000;
 const KERNEL: u64 = 0xffff_ffc0_0000_0000;
 /// Spin traps further apart than this, in nanoseconds, are not of one spin.
 const PAUSE: u64 = 50_000;
-/// A fetch that comes later after a spin trap, in nanoseconds, has another reason.
-const PROMPT: u64 = 20_000;
 
 /// FreeRTOS was busy from one time to another, in nanoseconds.
 pub struct Event {
@@ -122,10 +120,9 @@ impl Event {
         if self.spinners.len() < 3 { 0 } else { lengths.min().unwrap_or(0) }
     }
 
-    /// Whether the victim was in its kernel, and was fetched because another one spun.
+    /// Whether the victim was in its kernel, and was fetched.
     pub fn is_cured(&self) -> bool {
-        let fetched = self.fetch.as_ref().and_then(|fetch| Some(fetch.taken - fetch.spin.as_ref()?.0));
-        self.in_kernel() && fetched.is_some_and(|delay| delay <= PROMPT)
+        self.in_kernel() && self.fetch.is_some()
     }
 }
 

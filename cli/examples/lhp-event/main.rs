@@ -43,8 +43,8 @@ fn main() -> Result<()> {
     let told = pairs.clone().filter(|(one, other)| one.in_kernel() && other.is_cured());
     let (one, other) = told.clone().max_by_key(|(one, _)| one.all_spin()).ok_or_else(|| {
         miette!(
-            "in none of the {} periods that both traces show does a vCPU in its kernel lose its hart, and is fetched for a \
-             spinner under ainori",
+            "in none of the {} periods that both traces show does a vCPU in its kernel lose its hart, and is fetched under \
+             ainori",
             pairs.count()
         )
     })?;
