@@ -158,18 +158,18 @@ impl Cpu {
         let level = self.scheduler.policy().level(vcpu.class);
         let shields = &self.machine.shields;
         let mut busy = None;
-        let mut core = vcpu.home as usize;
-        for _ in 0..shields.len() {
-            core = if core + 1 == shields.len() { 0 } else { core + 1 };
-            if !vcpu.may_run_on(core as u32) {
-                continue;
-            }
-            let shield = shields[core].level();
+        // The cores that it may run on, a bit each, the one after its home first.
+        let first = vcpu.home + 1;
+        let mut rest = vcpu.cores.rotate_right(first);
+        while rest != 0 {
+            let core = (rest.trailing_zeros() + first) % u64::BITS;
+            rest &= rest - 1;
+            let shield = shields[core as usize].level();
             if shield == IDLE {
-                return Some(core as u32);
+                return Some(core);
             }
-            if shield <= level && (busy.is_none() || core as u32 == self.id) {
-                busy = Some(core as u32);
+            if shield <= level && (busy.is_none() || core == self.id) {
+                busy = Some(core);
             }
         }
         busy
