@@ -19,14 +19,15 @@ fn beside_locks(system: System) -> Run {
         sections > 1000,
         format_args!("both vCPUs take the lock all the time, but only {sections} times"),
     );
-    println!("{sections} sections, {} cut; task {} ns late", run.number("locks", "cut"), task_max(&run));
+    println!("{sections} sections, {} cut; task {} ns late", run.number("locks", "cut"), task_late(&run));
     run
 }
 
-/// How late FreeRTOS's task began at most, in ns.
-fn task_max(run: &Run) -> u64 {
-    let max = run.result("freertos").get("delay_ns").and_then(|delay| delay["max"].as_u64());
-    max.unwrap_or_else(|| run.fail("FreeRTOS told no delay"))
+/// How late FreeRTOS's task began in all but 1 % of its periods, in ns. In the others it may have waited for itself: a tick that is due while
+/// it writes to its console comes when that call is over.
+fn task_late(run: &Run) -> u64 {
+    let late = run.result("freertos").get("delay_ns").and_then(|delay| delay["p99"].as_u64());
+    late.unwrap_or_else(|| run.fail("FreeRTOS told no delay"))
 }
 
 #[test]
@@ -38,7 +39,7 @@ fn a_lock_holder_keeps_its_hart_until_the_lock_is_free_or_the_grace_is_over() {
     let enough = beside_locks(System::on(2).policy("delayed").grace("200us"));
     let cut = enough.number("locks", "cut");
     enough.check(cut == 0, format_args!("{cut} sections were cut, though they are shorter than the grace"));
-    let waited = task_max(&enough).saturating_sub(task_max(&at_once));
+    let waited = task_late(&enough).saturating_sub(task_late(&at_once));
     enough.check(
         (SECTION_NS / 2..SECTION_NS + MARGIN_NS).contains(&waited),
         format_args!(
@@ -49,7 +50,7 @@ fn a_lock_holder_keeps_its_hart_until_the_lock_is_free_or_the_grace_is_over() {
     let short = beside_locks(System::on(2).policy("delayed").grace("20us"));
     let cut = short.number("locks", "cut");
     short.check(cut > 0, "a section that is longer than the grace is cut");
-    let waited = task_max(&short).saturating_sub(task_max(&at_once));
+    let waited = task_late(&short).saturating_sub(task_late(&at_once));
     short.check(
         (15_000..20_000 + MARGIN_NS).contains(&waited),
         format_args!("FreeRTOS waits for the grace of 20 us, but it waited for {waited} ns"),
