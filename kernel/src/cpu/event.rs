@@ -55,6 +55,7 @@ impl Cpu {
     #[inline(never)]
     fn is_unaffected(&self, vcpu: VcpuId) -> bool {
         self.scheduler.running() == Some(vcpu)
+            && !self.deadlines_changed
             && hart::pending_interrupts() == 0
             && self.machine.mail.leave(self.id as usize)
     }

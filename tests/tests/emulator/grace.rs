@@ -23,8 +23,7 @@ fn beside_locks(system: System) -> Run {
     run
 }
 
-/// How late FreeRTOS's task began in all but 1 % of its periods, in ns. In the others it may have waited for itself: a tick that is due while
-/// it writes to its console comes when that call is over.
+/// How late FreeRTOS's task began in all but 1 % of its periods, in ns. A single tick may be late for another reason.
 fn task_late(run: &Run) -> u64 {
     let late = run.result("freertos").get("delay_ns").and_then(|delay| delay["p99"].as_u64());
     late.unwrap_or_else(|| run.fail("FreeRTOS told no delay"))
