@@ -94,10 +94,12 @@ impl Run {
         }
     }
 
-    /// A number in the first result of a guest.
+    /// A number in the first result of a guest: `key`, or `key/part` where that has parts.
     #[track_caller]
     pub fn number(&self, name: &str, key: &str) -> u64 {
-        let value = self.result(name).get(key).and_then(|value| value.as_u64());
+        let mut path = key.split('/');
+        let first = path.next().and_then(|key| self.result(name).get(key));
+        let value = path.fold(first, |value, part| value?.get(part)).and_then(|value| value.as_u64());
         value.unwrap_or_else(|| self.fail(format_args!("the result of {name} has no number {key}")))
     }
 

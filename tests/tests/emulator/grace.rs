@@ -25,8 +25,7 @@ fn beside_locks(system: System) -> Run {
 
 /// How late FreeRTOS's task began in all but 1 % of its periods, in ns. A single tick may be late for another reason.
 fn task_late(run: &Run) -> u64 {
-    let late = run.result("freertos").get("delay_ns").and_then(|delay| delay["p99"].as_u64());
-    late.unwrap_or_else(|| run.fail("FreeRTOS told no delay"))
+    run.number("freertos", "delay_ns/p99")
 }
 
 #[test]
