@@ -166,7 +166,9 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
     };
     let console_core = (0..harts.len()).min_by_key(|&core| urgency(core)).unwrap_or(0) as u32;
 
+    let ids = (0..vcpus.len() as u8).map(VcpuId);
     let machine: &'static Machine = Box::leak(Box::new(Machine {
+        urgent: ids.filter(|id| policy.takes_cores() && takes_cores(&vcpus, *id, &policy)).collect(),
         features,
         guests: guests.into_boxed_slice(),
         vcpus: vcpus.into_boxed_slice(),
@@ -203,9 +205,9 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
             // VMIDs start at 1: 0 is for nobody, so that a stray access finds nothing.
             let hgatp = guest.table.hgatp((u16::from(id.0) + 1) & machine.features.vmid_mask);
             let cpu = &mut cpus[homes[usize::from(id.0)]];
-            let confined = policy.confines() && shares_home_with_higher(machine, id, &policy);
-            let alone = is_alone(machine, id, &policy);
-            let ahead = if takes_cores(machine, id, &policy) {
+            let confined = policy.confines() && shares_home_with_higher(&machine.vcpus, id, &policy);
+            let alone = is_alone(&machine.vcpus, id, &policy);
+            let ahead = if machine.urgent.contains(id) {
                 (policy.advance, policy.advance + cpu.guard())
             } else {
                 (0, 0)
@@ -223,25 +225,25 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
 }
 
 /// Can no other vCPU ever come to the core of this one, and this one to no other?
-fn is_alone(machine: &Machine, id: VcpuId, policy: &Policy) -> bool {
+fn is_alone(vcpus: &[Vcpu], id: VcpuId, policy: &Policy) -> bool {
     let cores = |vcpu: &Vcpu| if policy.moves() { vcpu.cores } else { 1 << vcpu.home };
-    let own = cores(machine.vcpu(id));
-    let others = machine.vcpus.iter().enumerate().filter(|(index, _)| *index != usize::from(id.0));
+    let own = cores(&vcpus[usize::from(id.0)]);
+    let others = vcpus.iter().enumerate().filter(|(index, _)| *index != usize::from(id.0));
     own.is_power_of_two() && others.map(|(_, other)| cores(other)).all(|set| set & own == 0)
 }
 
 /// Can a vCPU take its core from one of a lower level?
-fn takes_cores(machine: &Machine, id: VcpuId, policy: &Policy) -> bool {
-    let own = machine.vcpu(id);
+fn takes_cores(vcpus: &[Vcpu], id: VcpuId, policy: &Policy) -> bool {
+    let own = &vcpus[usize::from(id.0)];
     let comes_here =
         |other: &&Vcpu| other.home == own.home || policy.moves() && other.cores >> own.home & 1 != 0;
-    machine.vcpus.iter().filter(comes_here).any(|other| policy.level(other.class) < policy.level(own.class))
+    vcpus.iter().filter(comes_here).any(|other| policy.level(other.class) < policy.level(own.class))
 }
 
 /// Has a vCPU its home where one of a higher level has it too, and another core to go to?
-fn shares_home_with_higher(machine: &Machine, id: VcpuId, policy: &Policy) -> bool {
-    let own = machine.vcpu(id);
-    let mut others = machine.vcpus.iter().filter(|other| other.home == own.home);
+fn shares_home_with_higher(vcpus: &[Vcpu], id: VcpuId, policy: &Policy) -> bool {
+    let own = &vcpus[usize::from(id.0)];
+    let mut others = vcpus.iter().filter(|other| other.home == own.home);
     own.cores & !(1 << own.home) != 0
         && others.any(|other| policy.level(other.class) > policy.level(own.class))
 }

@@ -105,6 +105,20 @@ impl Fences {
         };
         VcpuSet::from_bits(bits)
     }
+
+    /// The same for a core that has not the vCPU: none if it is in its guest, or may be.
+    ///
+    /// In that case they may have been missing for a moment, in which the vCPU's owner has looked for them: it must be told once more.
+    pub fn take_waiting_if_absent(&self) -> Option<VcpuSet> {
+        // Acquire: what they have recorded comes before the look at `present`.
+        let bits = self.waiting.swap(0, Ordering::Acquire);
+        fence(Ordering::SeqCst);
+        if self.present.load(Ordering::Acquire) {
+            self.waiting.fetch_or(bits, Ordering::Release);
+            return None;
+        }
+        Some(VcpuSet::from_bits(bits))
+    }
 }
 
 impl Default for Fences {

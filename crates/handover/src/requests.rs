@@ -27,6 +27,13 @@ impl RequestWord {
         self.0.load(Ordering::Relaxed) != 0
     }
 
+    /// All that is wanted at this moment: for the asker, who must decide whom to tell.
+    #[inline]
+    #[must_use]
+    pub fn wanted(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// Takes all that is wanted. Only who has the vCPU calls this.
     #[inline]
     pub fn take(&self) -> u32 {

@@ -133,16 +133,15 @@ impl<const N: usize> Mailboxes<N> {
         self.inboxes[me].0.load(Ordering::Relaxed) & !AWAY != 0
     }
 
-    /// Takes the mail that is there now and visits each item, by sender, then by number.
+    /// Takes the mail that is there now and visits each sender: with its number, and the set of the items that it has posted, a bit
+    /// each.
     ///
-    /// At most `N * ITEMS` visits: what comes in meanwhile waits for the next call. Like
-    /// [`enter`](Self::enter), it ends an absence.
+    /// At most `N` visits: what comes in meanwhile waits for the next call. Like [`enter`](Self::enter), it ends an absence.
     #[inline]
-    pub fn take(&self, me: usize, mut visit: impl FnMut(usize, u32)) {
+    pub fn take(&self, me: usize, mut visit: impl FnMut(usize, u64)) {
         let senders = self.inboxes[me].0.swap(0, Ordering::Acquire) & !AWAY;
         for from in ones(senders) {
-            let items = self.slots[me][from as usize].0.swap(0, Ordering::Acquire);
-            ones(items).for_each(|item| visit(from as usize, item));
+            visit(from as usize, self.slots[me][from as usize].0.swap(0, Ordering::Acquire));
         }
     }
 

@@ -57,6 +57,8 @@ exits! {
     Return = "sret",
     /// A trap just before a more urgent deadline: it comes again after that.
     PutOff = "put-off",
+    /// No exit of its own: work that was cut into parts, up to a point where no interrupt was waiting.
+    Backlog = "backlog",
     /// What ended the guest.
     Fault = "fault",
 }

@@ -153,6 +153,27 @@ impl Scheduler {
         vcpu(self.running)
     }
 
+    /// Whom the last [`schedule`](Self::schedule) picked, if this core still owns it: until the next one it has the core, though
+    /// meanwhile it may sleep, or have slept and woken.
+    #[inline]
+    #[must_use]
+    pub fn picked(&self) -> Option<VcpuId> {
+        vcpu(self.picked)
+    }
+
+    /// The one that was [picked](Self::picked) has left the core ahead of the next decision, which won't name it as the one before.
+    #[inline]
+    pub fn unpick(&mut self) {
+        self.picked = IDLE;
+    }
+
+    /// Who goes first of all that could run.
+    #[inline]
+    #[must_use]
+    pub fn first(&self) -> Option<VcpuId> {
+        vcpu(self.queue.first().0)
+    }
+
     /// `v` has something to do: if it sleeps here, it joins the tail of its level. Otherwise nothing
     /// happens.
     #[inline]

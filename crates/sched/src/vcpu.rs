@@ -82,6 +82,17 @@ impl VcpuSet {
         self.0 &= !v.bit();
     }
 
+    /// Takes out the member with the lowest number.
+    #[inline]
+    pub const fn pop(&mut self) -> Option<VcpuId> {
+        if self.0 == 0 {
+            return None;
+        }
+        let lowest = self.0.trailing_zeros();
+        self.0 &= self.0 - 1;
+        Some(VcpuId(lowest as u8))
+    }
+
     /// Has it no members?
     #[inline]
     #[must_use]
@@ -106,13 +117,39 @@ impl core::ops::BitOr for VcpuSet {
     }
 }
 
+impl core::ops::BitOrAssign for VcpuSet {
+    #[inline]
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+impl core::ops::BitAnd for VcpuSet {
+    type Output = Self;
+
+    #[inline]
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+/// The members of the first that aren't members of the second.
+impl core::ops::Sub for VcpuSet {
+    type Output = Self;
+
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
 impl IntoIterator for VcpuSet {
     type Item = VcpuId;
     type IntoIter = VcpuIter;
 
     #[inline]
     fn into_iter(self) -> VcpuIter {
-        VcpuIter(self.0)
+        VcpuIter(self)
     }
 }
 
@@ -126,18 +163,13 @@ impl FromIterator<VcpuId> for VcpuSet {
 
 /// The members of a [`VcpuSet`], lowest number first.
 #[derive(Clone, Debug)]
-pub struct VcpuIter(u64);
+pub struct VcpuIter(VcpuSet);
 
 impl Iterator for VcpuIter {
     type Item = VcpuId;
 
     #[inline]
     fn next(&mut self) -> Option<VcpuId> {
-        if self.0 == 0 {
-            return None;
-        }
-        let lowest = self.0.trailing_zeros();
-        self.0 &= self.0 - 1;
-        Some(VcpuId(lowest as u8))
+        self.0.pop()
     }
 }

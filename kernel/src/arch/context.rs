@@ -84,8 +84,9 @@ trap_entry:
     sd      t3, {HSTATUS}(a0)
     ld      a0, {CPU}(a0)
     ld      sp, {STACK}(a0)
-    call    {handler}
-    // The handler returns the context to go on with.
+    tail    {handler}
+
+    // The way back, with the context to go on with in a0.
     .global resume_guest
 resume_guest:
     ld      t1, {PC}(a0)

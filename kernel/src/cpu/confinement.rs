@@ -50,6 +50,13 @@ impl Cpu {
         others.clone().find(|core| self.accepts(id, *core)).or_else(|| others.next())
     }
 
+    /// Tells other cores whether a vCPU that lives here, and may go elsewhere, must not go home, since it is in its kernel.
+    pub(super) fn publish_kernel_visit(&mut self, id: VcpuId) {
+        let resident = self.resident(id);
+        let must_stay_away = resident.confined && world::is_in_kernel(&resident.context);
+        resident.shared.publish_kernel_visit(must_stay_away);
+    }
+
     /// A trap of a confined vCPU in user mode: its guest's handler gets it, but not on this core.
     pub(super) fn confined_trap(&mut self, vcpu: VcpuId, cause: u64) -> Exit {
         if !self.resident(vcpu).confined {

@@ -13,73 +13,105 @@ impl Cpu {
     /// While there is none to run, the core waits here.
     #[inline(always)]
     pub fn dispatch(&mut self) -> *mut Context {
+        // BOUND: mostly one attempt. Between two the core looks for interrupts, so that nobody waits for however many there are.
+        loop {
+            if let Some(context) = self.attempt() {
+                return context;
+            }
+            self.prepare_next_attempt();
+        }
+    }
+
+    /// Decides, and prepares the hart for the vCPU to run, unless there is something else to do first.
+    #[inline(always)]
+    fn attempt(&mut self) -> Option<*mut Context> {
         let me = self.id as usize;
         let mail = &self.machine.mail;
-        loop {
-            if mail.has_mail(me) {
-                self.read_mail();
+        if mail.has_mail(me) {
+            self.work_off();
+        }
+        let mut now = csr::time();
+        // What was done meanwhile took its time: whoever is due by now should not wait for one more switch.
+        if self.next_deadline <= now + self.guard && self.meet_deadline() {
+            now = csr::time();
+        }
+        self.woken = false;
+        if self.defers
+            && let Some(id) = self.put_off(now)
+        {
+            return (!self.backlog.due && mail.leave(me)).then(|| &raw mut self.resident(id).context);
+        }
+        if !self.unsettled.is_empty() {
+            self.settle();
+        }
+        if !self.lent.is_empty() && !self.reclaim_next(now) {
+            return None;
+        }
+        let decision = self.scheduler.schedule(now);
+        let Some(id) = decision.run else {
+            self.leave_vcpu(decision.previous, false, now);
+            self.publish_shield(IDLE);
+            let look_again = self.find_work(now);
+            if !self.woken && !self.backlog.due {
+                self.idle(decision.previous, now, look_again);
             }
-            let mut now = csr::time();
-            // What was done meanwhile took its time: whoever is due by now should not wait for one more switch.
-            if self.next_deadline <= now + self.guard && self.meet_deadline() {
-                now = csr::time();
+            return None;
+        };
+        if self.confines && self.relocate(id, decision.previous, now) {
+            return None;
+        }
+        if decision.previous != Some(id) || self.loaded != Some(id) {
+            self.switch(&decision, id, now);
+        } else {
+            // It may have been raised for one that, after all, doesn't get the core.
+            let shield = self.resident(id).shield;
+            self.publish_shield(shield);
+        }
+        if self.backlog.due {
+            // Something more urgent than what was chosen may come of it.
+            return None;
+        }
+        self.set_alarm(decision.alarm);
+        self.carry_out_fences(id);
+        if csr::time() >= self.next_deadline {
+            // The switch itself took its time: it is quicker to switch again than to leave and be interrupted at once.
+            return None;
+        }
+        if !mail.leave(me) {
+            return None;
+        }
+        let due = self.resident(id).due;
+        if due != 0 {
+            if !world::is_interrupted() && !self.await_interrupt(due) {
+                return None;
             }
-            self.woken = false;
-            if self.defers
-                && let Some(id) = self.put_off(now)
-            {
-                if mail.leave(me) {
-                    return &raw mut self.resident(id).context;
-                }
-                continue;
-            }
-            if !self.unsettled.is_empty() {
-                self.settle();
-            }
-            if !self.lent.is_empty() {
-                self.reclaim_next(now);
-            }
-            let decision = self.scheduler.schedule(now);
-            let Some(id) = decision.run else {
-                self.leave_vcpu(decision.previous, false, now);
-                self.publish_shield(IDLE);
-                let look_again = self.find_work(now);
-                if !self.woken {
-                    self.idle(decision.previous, now, look_again);
-                }
-                continue;
-            };
-            if self.confines && self.relocate(id, decision.previous, now) {
-                continue;
-            }
-            if decision.previous != Some(id) || self.loaded != Some(id) {
-                self.switch(&decision, id, now);
-            } else {
-                // It may have been raised for one that, after all, doesn't get the core.
-                let shield = self.resident(id).shield;
-                self.publish_shield(shield);
-            }
-            if self.woken {
-                // What was caught up with may be more urgent than what was chosen.
-                continue;
-            }
-            self.set_alarm(decision.alarm);
-            self.carry_out_fences(id);
-            if csr::time() >= self.next_deadline {
-                // The switch itself took its time: it is quicker to switch again than to leave and be interrupted at once.
-                continue;
-            }
-            if mail.leave(me) {
-                let due = self.resident(id).due;
-                if due != 0 {
-                    if !world::is_interrupted() && !self.await_interrupt(due) {
-                        continue;
-                    }
-                    self.resident(id).note_delivery();
-                }
-                self.trace_taken(id);
-                return &raw mut self.resident(id).context;
-            }
+            self.resident(id).note_delivery();
+        }
+        self.trace_taken(id);
+        Some(&raw mut self.resident(id).context)
+    }
+
+    /// Nobody was entered. However often that happens in a row, interrupts are seen to, and what is due is done.
+    #[inline(never)]
+    fn prepare_next_attempt(&mut self) {
+        let pending = hart::pending_interrupts();
+        if pending & interrupt::SOFTWARE != 0 {
+            self.take_ring();
+        }
+        if pending & interrupt::TIMER != 0 {
+            self.take_alarm();
+        }
+        if pending & interrupt::EXTERNAL != 0 {
+            self.take_external();
+        }
+        if pending == 0 {
+            self.end_stretch(csr::time());
+        }
+        if self.deadlines_changed {
+            self.next_deadline = self.earliest_deadline();
+        }
+        if self.backlog.due {
+            self.work_off();
         }
     }
 
@@ -122,7 +154,7 @@ impl Cpu {
         let shield = self.resident(id).shield;
         self.publish_shield(shield);
         if !self.movable.is_empty() {
-            self.lend_others(id, now);
+            self.lend_others(id, decision.previous, now);
         }
         if !self.watched.is_empty() {
             if self.watched.contains(id) {
@@ -173,7 +205,6 @@ impl Cpu {
             {
                 resident.due = at;
             }
-            let threshold = resident.threshold;
             // SAFETY: the world that was in the hart has just been saved.
             unsafe { resident.world.load() };
             if others_extensions {
@@ -184,8 +215,9 @@ impl Cpu {
                     self.reload_extensions(id);
                 }
             }
-            self.set_threshold(threshold);
         }
+        let threshold = self.resident(id).threshold;
+        self.set_threshold(threshold);
         let resident = self.resident(id);
         resident.shared.fences.arrive();
         resident.shared.publish_waiting(0);
@@ -240,7 +272,7 @@ impl Cpu {
     }
 
     #[inline(always)]
-    fn earliest_deadline(&mut self) -> u64 {
+    pub(super) fn earliest_deadline(&mut self) -> u64 {
         let mut earliest = u64::MAX;
         for id in self.scheduler.asleep() {
             if self.scheduler.admits(id) {
@@ -255,7 +287,7 @@ impl Cpu {
         earliest
     }
 
-    /// Waits for an interrupt of the core and takes it. At `look_again` at the latest there may be something to do.
+    /// Waits for an interrupt of the core, which the next attempt takes. At `look_again` at the latest there may be something to do.
     #[inline(never)]
     fn idle(&mut self, previous: Option<VcpuId>, began: u64, look_again: Option<u64>) {
         if let Some(VcpuId(from)) = previous {
@@ -267,16 +299,6 @@ impl Cpu {
         if self.machine.mail.leave(me) {
             hart::wait();
             self.machine.mail.enter(me);
-        }
-        let pending = hart::pending_interrupts();
-        if pending & interrupt::SOFTWARE != 0 {
-            self.take_ring();
-        }
-        if pending & interrupt::TIMER != 0 {
-            self.take_alarm();
-        }
-        if pending & interrupt::EXTERNAL != 0 {
-            self.take_external();
         }
         self.entered = csr::time();
         self.counters.idle += self.entered - began;

@@ -2,13 +2,24 @@
 use ainori_sched::VcpuId;
 
 use super::Cpu;
+use crate::arch::context::resume_guest;
 use crate::arch::guest_access::fetch_instruction;
 use crate::arch::{Context, Exception, Interrupt, Trap, csr, hart, trap, world};
 use crate::guest::{fault, mmio, sbi};
 use crate::stats::Exit;
 
 /// Called by the trap entry, on the core's empty stack, with the guest's registers saved.
-pub extern "C" fn handle_trap(cpu: &mut Cpu) -> *mut Context {
+///
+/// It doesn't return: so the compiler has no reason to keep registers for a caller, which has none in use.
+pub extern "C" fn handle_trap(cpu: &mut Cpu) -> ! {
+    let context = serve_trap(cpu);
+    // SAFETY: `serve_trap` has loaded the world of the vCPU that the context belongs to.
+    unsafe { resume_guest(context) }
+}
+
+/// Returns the registers to go on with.
+#[inline(always)]
+fn serve_trap(cpu: &mut Cpu) -> *mut Context {
     cpu.entered = csr::time();
     cpu.machine.mail.enter(cpu.id as usize);
     let vcpu = cpu.running();
@@ -56,6 +67,7 @@ impl Cpu {
     fn is_unaffected(&self, vcpu: VcpuId) -> bool {
         self.scheduler.running() == Some(vcpu)
             && !self.deadlines_changed
+            && !self.backlog.due
             && hart::pending_interrupts() == 0
             && self.machine.mail.leave(self.id as usize)
     }

@@ -13,9 +13,7 @@ use crate::report;
 impl Cpu {
     /// Stops all vCPUs of a guest, wherever they are.
     pub fn stop_guest(&mut self, guest: &'static Guest) {
-        for index in guest.vcpus() {
-            self.ask(VcpuId(index), Requests::STOP);
-        }
+        self.ask_all(guest.vcpu_set(u64::MAX), Requests::STOP);
     }
 
     /// A vCPU of a stopped guest comes to rest here. The last one ends the guest, and the last guest ends the run.

@@ -25,12 +25,6 @@ impl Cpu {
         self.next_deadline <= self.entered + self.guard && self.meet_deadline()
     }
 
-    /// The same for a piece of work that can be done later, or that is one of many.
-    #[inline]
-    pub(super) fn gives_way(&mut self) -> bool {
-        self.next_deadline <= csr::time() + self.guard && self.meet_deadline()
-    }
-
     /// The next deadline is over or within the guard: wakes who is to be woken. Is anybody?
     #[inline(never)]
     pub(super) fn meet_deadline(&mut self) -> bool {
@@ -48,13 +42,23 @@ impl Cpu {
         let mut now = began;
         let mut is_free = true;
         // A device of the board interrupts the guest, if it may.
+        // BOUND: until the deadline, which is what this core is here for.
         while is_free
             && now < end
             && !world::is_interrupted()
             && hart::pending_interrupts() & interrupt::EXTERNAL == 0
         {
             now = csr::time();
-            is_free = !mail.has_mail(me) && now < self.next_deadline;
+            is_free = now < self.next_deadline;
+            if mail.has_mail(me) {
+                // Nothing that could not wait a little longer.
+                self.read_mail();
+                self.look_again_at(now + self.scheduler.policy().patience);
+            }
+        }
+        if self.attention_due < self.alarm {
+            self.alarm = self.attention_due;
+            hart::set_alarm(self.alarm);
         }
         // Nothing that came in meanwhile was kept waiting.
         self.entered += now - began;

@@ -38,6 +38,7 @@ impl Cpu {
     fn pay_attention(&mut self, now: u64) -> Exit {
         if self.unattended_due <= now {
             self.attend();
+            self.resume_backlog();
         }
         let exit = if self.sample_due <= now { self.take_sample(now) } else { Exit::Timer };
         self.attention_due = self.unattended_due.min(self.sample_due);
@@ -53,22 +54,24 @@ impl Cpu {
         }
         self.next_deadline = u64::MAX;
         self.deadlines_changed = true;
+        // BOUND: the vCPUs of this core, some 15 instructions each, and those once more that are due.
         for id in self.scheduler.asleep() {
             // Others watch for those that this core has lent.
             let Some(resident) = &mut self.residents[usize::from(id.0) % SLOTS] else { continue };
-            let Some(at) = resident.world.deadline().filter(|at| *at <= now + resident.reach) else {
+            let Some(at) = resident.world.deadline() else { continue };
+            if resident.hold != Hold::None {
                 continue;
-            };
-            if resident.hold == Hold::None {
-                resident.due = at;
-                let shield = resident.shield;
-                resident.shared.publish_waiting(now);
-                self.raise_shield(shield);
-                self.scheduler.wake(id);
-                self.woken = true;
-                any = true;
-                self.trace(Event::Raised { vcpu: id.0, line: Line::Timer });
             }
+            if at > now + resident.reach {
+                self.next_deadline = self.next_deadline.min(at.saturating_sub(resident.advance));
+                continue;
+            }
+            resident.due = at;
+            let shield = resident.shield;
+            self.raise_shield(shield);
+            self.enqueue(id, now);
+            any = true;
+            self.trace(Event::Raised { vcpu: id.0, line: Line::Timer });
         }
         any
     }
@@ -138,14 +141,10 @@ impl Cpu {
     }
 
     /// The external interrupts of these contexts (vCPUs) of a guest may have changed.
-    pub fn look_at_contexts(&mut self, guest: u8, mut contexts: u64) {
-        let guest = &self.machine.guests[usize::from(guest)];
-        while contexts != 0 {
-            let context = contexts.trailing_zeros();
-            contexts &= contexts - 1;
-            if let Some(vcpu) = guest.vcpu(u64::from(context)) {
-                self.ask(vcpu, Requests::EXTERNAL);
-            }
+    pub fn look_at_contexts(&mut self, guest: u8, contexts: u64) {
+        if contexts != 0 {
+            let vcpus = self.machine.guests[usize::from(guest)].vcpu_set(contexts);
+            self.ask_all(vcpus, Requests::EXTERNAL);
         }
     }
 
@@ -185,11 +184,21 @@ impl Cpu {
     pub(super) fn wake(&mut self, id: VcpuId) {
         if self.resident(id).hold == Hold::None && self.scheduler.asleep().contains(id) {
             self.trace(Event::Wake { vcpu: id.0 });
-            self.scheduler.wake(id);
-            self.resident(id).shared.publish_waiting(csr::time());
-            self.woken = true;
+            self.enqueue(id, csr::time());
             self.unsettle(id);
             self.deadlines_changed = true;
+        }
+    }
+
+    /// A sleeping vCPU joins the run queue.
+    #[inline(always)]
+    fn enqueue(&mut self, id: VcpuId, now: u64) {
+        self.scheduler.wake(id);
+        self.woken = true;
+        // If it has slept and woken since the last decision, it has had the core all the time, and may go on without having waited. If
+        // it doesn't, `leave_vcpu` says since when it waits.
+        if self.scheduler.picked() != Some(id) {
+            self.machine.vcpu(id).publish_waiting(now);
         }
     }
 

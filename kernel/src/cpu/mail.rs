@@ -6,12 +6,12 @@ use core::sync::atomic::Ordering;
 
 use ainori_handover::Fence;
 use ainori_mailbox::Delivery;
-use ainori_sched::{Occasion, VcpuId};
+use ainori_sched::{Occasion, VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
-use crate::arch::csr::{self, virtual_interrupt};
-use crate::arch::{fence, hart, world};
+use crate::arch::csr::virtual_interrupt;
+use crate::arch::{fence, world};
 use crate::guest::vcpu::{Hold, Requests, hsm};
 
 /// The item that stands for the machine rather than for a vCPU: the console, or the end of the run.
@@ -20,20 +20,65 @@ pub const MACHINE: u32 = 63;
 impl Cpu {
     /// Asks the owner of a vCPU for something, itself if that is this core.
     pub fn ask(&mut self, id: VcpuId, what: Requests) {
-        let vcpu = self.machine.vcpu(id);
-        vcpu.request(what);
-        let owner = vcpu.owner();
+        self.request(id, what);
+        self.tell(id);
+    }
+
+    /// Asks something of several vCPUs. Each of them is told in its turn ([`backlog`](super::backlog)): how many there are is up to a guest.
+    pub fn ask_all(&mut self, ids: VcpuSet, what: Requests) {
+        // BOUND: the vCPUs of one guest, some 25 instructions each.
+        for id in ids {
+            self.request(id, what);
+        }
+        self.tell_later(ids);
+    }
+
+    fn request(&mut self, id: VcpuId, what: Requests) {
+        self.machine.vcpu(id).request(what);
         if what.contains(Requests::SOFTWARE) {
             self.trace(Event::Raised { vcpu: id.0, line: Line::Software });
         }
+    }
+
+    /// Has the owners of vCPUs told what was requested of them. One of them at once: that takes no longer than to put it off.
+    pub fn tell_later(&mut self, ids: VcpuSet) {
+        match (ids.into_iter().next(), ids.len()) {
+            (Some(id), 1) => self.tell(id),
+            _ => {
+                self.backlog.untold |= ids;
+                self.resume_backlog();
+            }
+        }
+    }
+
+    /// Tells the owner of a vCPU that something is wanted of it.
+    pub(super) fn tell(&mut self, id: VcpuId) {
+        let vcpu = self.machine.vcpu(id);
+        let what = vcpu.wanted();
+        let owner = vcpu.owner();
         if owner == self.id {
             self.look_at(id);
         } else if vcpu.lies() {
             self.serve_lying(id, what);
-        } else if self.accepts(id, owner) || what.contains(Requests::FENCE) {
+        } else if self.accepts(id, owner) || what.contains(Requests::FENCE) && !self.answer_for_absent(id) {
             self.post(owner, u32::from(id.0));
         }
         // Otherwise the owner is busy with something more urgent. It will look when it has done with that.
+    }
+
+    /// The core that has a vCPU is busy with something more urgent, and best not disturbed. If the vCPU doesn't run at this moment, then
+    /// anybody can answer those who wait for its fences. False if it may be running still.
+    fn answer_for_absent(&mut self, id: VcpuId) -> bool {
+        let vcpu = self.machine.vcpu(id);
+        match vcpu.fences.take_waiting_if_absent() {
+            Some(waiting) => self.answer(waiting),
+            None => {
+                // Its owner may have looked for those who wait just while they were taken out.
+                vcpu.request(Requests::FENCE);
+                return false;
+            }
+        }
+        true
     }
 
     /// Something is wanted of a vCPU that lies. Whoever takes it will see what; the question is only whether it is taken now.
@@ -41,9 +86,12 @@ impl Cpu {
         if what.contains(Requests::FENCE) {
             // It doesn't run, and will see what is recorded before it does.
             self.answer_fences(id);
-        } else if what.contains(Requests::STOP) {
+        }
+        if what.contains(Requests::STOP) {
             self.take(id);
-        } else if self.scheduler.policy().fetches(Occasion::Interrupt) {
+        } else if what.contains(Requests::START)
+            || !what.difference(Requests::FENCE).is_empty() && self.scheduler.policy().fetches(Occasion::Interrupt)
+        {
             self.invite(id);
         }
     }
@@ -61,33 +109,14 @@ impl Cpu {
         }
     }
 
-    /// Reads all mail that is there.
-    #[inline(never)]
-    pub(super) fn read_mail(&mut self) {
-        // Who has rung for this mail need not be answered once more: that would be a trap just after the guest is entered. First, as a
-        // ring always comes after its mail.
-        hart::clear_software_interrupt();
-        let machine = self.machine;
-        machine.mail.take(self.id as usize, |from, item| {
-            self.counters.messages += 1;
-            self.trace(Event::Received { from: from as u8, item });
-            self.gives_way();
-            if item == MACHINE {
-                self.look_at_machine();
-            } else {
-                self.look_at(VcpuId(item as u8));
-            }
-        });
-    }
-
-    /// Something is wanted of a vCPU that lives here or lies. This core is about to do something more urgent or does so already, so
-    /// it is not done now: but who waits for it is answered.
+    /// Something is wanted of a vCPU that lives here or lies. This core does something more urgent, so it is not done now: but who waits
+    /// for it is answered.
     fn put_off_request(&mut self, id: VcpuId) {
         self.answer_fences(id);
         if !self.has(id) {
             // It lies, and nobody has taken it yet.
             self.movable.insert(id);
-            self.attend_later(csr::time());
+            self.attend_later(crate::arch::csr::time());
         }
     }
 
@@ -144,7 +173,7 @@ impl Cpu {
         }
     }
 
-    fn look_at_machine(&mut self) {
+    pub(super) fn look_at_machine(&mut self) {
         if self.machine.finishing.load(Ordering::Acquire) {
             self.finish();
         }
@@ -166,6 +195,10 @@ impl Cpu {
         self.resident(id).start(index, address, opaque);
         vcpu.hsm.store(hsm::STARTED, Ordering::Release);
         self.wake(id);
+        if !vcpu.may_run_on(self.id) {
+            // It was brought here only to be stopped.
+            self.move_away(id, vcpu.home);
+        }
     }
 
     /// Carries out what was recorded for the vCPU that is about to be entered.
@@ -187,11 +220,27 @@ impl Cpu {
     /// Answers those who wait for fences of a vCPU. That it doesn't run at this moment is all they need to know: what is
     /// recorded is carried out before it does ([`Self::carry_out_fences`]).
     fn answer_fences(&mut self, id: VcpuId) {
-        for waiter in self.machine.vcpu(id).fences.take_waiting() {
+        self.answer(self.machine.vcpu(id).fences.take_waiting());
+    }
+
+    /// Answers vCPUs that wait for a fence.
+    fn answer(&mut self, waiting: VcpuSet) {
+        if waiting.is_empty() {
+            return;
+        }
+        let mut done = VcpuSet::EMPTY;
+        // BOUND: the vCPUs of one guest, some 20 instructions each.
+        for waiter in waiting {
             if self.machine.vcpu(waiter).fences_awaited.answer() {
-                self.ask(waiter, Requests::FENCED);
+                done.insert(waiter);
             }
         }
+        // Not told at once even if it is only one: that one may have fences to answer itself, and so on.
+        for waiter in done {
+            self.machine.vcpu(waiter).request(Requests::FENCED);
+        }
+        self.backlog.untold |= done;
+        self.resume_backlog();
     }
 
     /// Forgets what the hart holds of the loaded vCPU.

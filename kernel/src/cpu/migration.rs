@@ -13,7 +13,7 @@
 //! | laid down, on its way to another core | in its berth, in no scheduler |
 use core::sync::atomic::Ordering;
 
-use ainori_sched::{Occasion, State, VcpuId};
+use ainori_sched::{Occasion, State, VcpuId, VcpuSet};
 use ainori_trace::Event;
 
 use super::{Cpu, SLOTS};
@@ -28,29 +28,30 @@ impl Cpu {
     /// level, also those that sleep, as nobody watches their timers here.
     ///
     /// They keep their place in this core's scheduler, since mostly nobody takes them ([`Self::reclaim_next`]). This is on the RTOS's
-    /// path, so what seldom happens is elsewhere.
+    /// path, so it is done at once only for `previous`, which had the core until now; for others ([`Self::attend_to`]) when the RTOS has
+    /// begun its work.
     #[inline(never)]
-    pub(super) fn lend_others(&mut self, running: VcpuId, now: u64) {
-        for id in self.lendable | self.lent {
-            let preempted = self.scheduler.precedes(running, id);
-            if !preempted && (id == running || self.scheduler.is_asleep(id)) {
-                continue;
+    pub(super) fn lend_others(&mut self, running: VcpuId, previous: Option<VcpuId>, now: u64) {
+        let stays = self.scheduler.asleep() | VcpuSet::from_iter([running]);
+        let mut waiting = self.lendable - stays;
+        if let Some(id) = previous.filter(|id| waiting.contains(*id)) {
+            waiting.remove(id);
+            let in_kernel = world::is_in_kernel(self.context(id));
+            self.lend(id);
+            if self.invites
+                && self.scheduler.precedes(running, id)
+                && self.scheduler.policy().fetches(Occasion::Preempted { in_kernel })
+            {
+                self.invite(id);
             }
-            // If it waited for an equal, where it stopped can't be read any more.
-            let mut in_kernel = true;
-            if self.has(id) {
-                in_kernel = world::is_in_kernel(self.context(id));
-                self.lend(id);
-            }
-            if preempted {
+        }
+        if self.urgent.contains(running) {
+            if !(self.lendable | self.lent).is_empty() {
                 self.attend_later(now);
-                if self.invites
-                    && self.scheduler.policy().fetches(Occasion::Preempted { in_kernel })
-                    && self.lies_here(id)
-                {
-                    self.invite(id);
-                }
             }
+        } else if !waiting.is_empty() {
+            self.backlog.unattended |= waiting;
+            self.resume_backlog();
         }
     }
 
@@ -65,21 +66,28 @@ impl Cpu {
     #[inline]
     pub(super) fn attend_later(&mut self, now: u64) {
         if self.attends {
-            self.unattended_due = self.unattended_due.min(now + self.scheduler.policy().patience);
-            self.attention_due = self.attention_due.min(self.unattended_due);
+            self.look_again_at(now + self.scheduler.policy().patience);
         }
     }
 
+    /// Has this core look at `at`, whatever it does then, for what it has put off and whom it has left alone.
+    #[inline]
+    pub(super) fn look_again_at(&mut self, at: u64) {
+        self.unattended_due = self.unattended_due.min(at);
+        self.attention_due = self.attention_due.min(at);
+    }
+
     /// If the next one to run is lent, it comes back with all that it had here; or if somebody has taken it, not at all, and the one
-    /// after it is the next.
+    /// after it is the next. False if there is something else to do before that one is found.
     #[inline(never)]
-    pub(super) fn reclaim_next(&mut self, now: u64) {
-        while let Some(id) = self.scheduler.next(now).filter(|id| self.lent.contains(*id)) {
-            // If it lies, but for another core, it has been away, and this core has no claim to it any more.
-            if self.machine.vcpu(id).owner() != self.id || !self.take(id) {
-                self.forget(id);
-            }
+    pub(super) fn reclaim_next(&mut self, now: u64) -> bool {
+        let Some(id) = self.scheduler.next(now).filter(|id| self.lent.contains(*id)) else { return true };
+        // If it lies, but for another core, it has been away, and this core has no claim to it any more.
+        if self.machine.vcpu(id).owner() == self.id && self.take(id) {
+            return true;
         }
+        self.forget(id);
+        false
     }
 
     /// Gives up the place of a vCPU that was lent and has not come back.
@@ -90,12 +98,24 @@ impl Cpu {
         }
     }
 
-    /// Puts a resident vCPU, which isn't running and whose other registers are in memory, into its berth. An asker who hasn't found it
-    /// lying, and kept quiet as this core is busy, is seen when somebody takes it, or looks after it ([`Self::attend`]).
+    /// Puts a resident vCPU into its berth, wherever its registers are now. An asker who hasn't found it lying, and kept quiet as this
+    /// core is busy, is seen when somebody takes it, or looks after it ([`Self::attend`]).
     #[inline(always)]
     fn lay_down(&mut self, id: VcpuId, owner: u32) {
+        if self.scheduler.picked() == Some(id) {
+            // Since the last decision it has slept and woken here, or is about to be moved.
+            self.leave_vcpu(Some(id), false, csr::time());
+            self.scheduler.unpick();
+        }
+        if self.loaded == Some(id) {
+            self.resident(id).world.save();
+            self.loaded = None;
+        }
         if self.extensions == Some(id) {
             self.put_away_extensions();
+        }
+        if self.confines {
+            self.publish_kernel_visit(id);
         }
         self.lendable.remove(id);
         let suspended = !self.scheduler.is_asleep(id);
@@ -160,7 +180,7 @@ impl Cpu {
         let mut busy = None;
         // The cores that it may run on, a bit each, the one after its home first.
         let first = vcpu.home + 1;
-        let mut rest = vcpu.cores.rotate_right(first);
+        let mut rest = vcpu.cores_now().rotate_right(first);
         while rest != 0 {
             let core = (rest.trailing_zeros() + first) % u64::BITS;
             rest &= rest - 1;
@@ -248,44 +268,45 @@ impl Cpu {
         self.unattended_due = u64::MAX;
         // Nor is anybody looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
         self.attention_due = u64::MAX;
+        // BOUND: the vCPUs of this core, some 10 instructions each.
         for id in self.scheduler.owned() {
             if self.machine.vcpu(id).has_requests() {
-                self.gives_way();
-                self.look_at(id);
+                self.backlog.unread.insert(id);
             }
         }
+        // BOUND: the vCPUs that may be on this core, some 25 instructions each.
         for id in self.movable {
-            let vcpu = self.machine.vcpu(id);
-            if self.has(id) || !self.accepts(id, self.id) {
-                continue;
+            if self.is_stray(id) {
+                self.backlog.strays.insert(id);
             }
-            if self.gives_way() {
-                // All this comes again when that one is done.
-                return self.attend_later(csr::time());
-            }
-            let lies_here = self.lies_here(id);
-            if lies_here && self.lent.contains(id) && !self.scheduler.is_asleep(id) {
-                // It comes back when its turn comes.
-                continue;
-            }
-            if !((vcpu.home == self.id || lies_here) && self.take(id)) {
-                self.forget(id);
-                if vcpu.home == self.id {
-                    self.ask(id, Requests::HOME);
-                }
+        }
+        self.resume_backlog();
+    }
+
+    /// Does a vCPU, which this core has room for, lie where it doesn't come back from by itself, or is it elsewhere?
+    fn is_stray(&self, id: VcpuId) -> bool {
+        // One that was lent here comes back when its turn comes.
+        let waits_here = || self.lent.contains(id) && self.lies_here(id) && !self.scheduler.is_asleep(id);
+        !self.has(id) && self.accepts(id, self.id) && !waits_here()
+    }
+
+    /// Takes a [stray](Self::is_stray) back, or has it sent home.
+    pub(super) fn collect(&mut self, id: VcpuId) {
+        if !self.is_stray(id) {
+            return;
+        }
+        let vcpu = self.machine.vcpu(id);
+        let may_take = (vcpu.home == self.id || self.lies_here(id)) && vcpu.may_run_on(self.id);
+        if !(may_take && self.take(id)) {
+            self.forget(id);
+            if vcpu.home == self.id {
+                self.ask(id, Requests::HOME);
             }
         }
     }
 
     /// Sends a vCPU that lives here, running or not, to another core.
     pub(super) fn move_away(&mut self, id: VcpuId, core: u32) {
-        if self.scheduler.running() == Some(id) {
-            self.leave_vcpu(Some(id), false, csr::time());
-        }
-        if self.loaded == Some(id) {
-            self.resident(id).world.save();
-            self.loaded = None;
-        }
         self.lay_down(id, core);
         self.scheduler.release(id);
         self.deadlines_changed = true;
@@ -296,18 +317,33 @@ impl Cpu {
         self.machine.shields[core as usize].level() == IDLE
     }
 
-    /// vCPUs that lie where they get no turn have been left alone for long enough.
+    /// vCPUs that lie, or wait here, where they get no turn have been left alone for long enough.
     pub(super) fn attend(&mut self) {
         self.unattended_due = u64::MAX;
-        for id in self.movable {
-            let vcpu = self.machine.vcpu(id);
-            let asleep = vcpu.waiting_since().is_none();
-            let policy = self.scheduler.policy();
-            let occasion = policy.fetches(Occasion::Unattended { asleep })
-                || vcpu.has_requests() && policy.fetches(Occasion::Interrupt);
-            if occasion && vcpu.lies() && !self.accepts(id, vcpu.owner()) {
-                self.invite(id);
+        self.backlog.unattended |= self.movable;
+    }
+
+    /// Looks after a vCPU that may be waiting where it gets no turn.
+    pub(super) fn attend_to(&mut self, id: VcpuId) {
+        let mut preempted_in_kernel = None;
+        if let Some(running) = self.scheduler.running()
+            && self.lendable.contains(id)
+            && id != running
+        {
+            let preempted = self.scheduler.precedes(running, id);
+            if preempted || !self.scheduler.is_asleep(id) {
+                preempted_in_kernel = preempted.then(|| world::is_in_kernel(self.context(id)));
+                self.lend(id);
             }
+        }
+        let vcpu = self.machine.vcpu(id);
+        let asleep = vcpu.waiting_since().is_none();
+        let policy = self.scheduler.policy();
+        let occasion = policy.fetches(Occasion::Unattended { asleep })
+            || vcpu.has_requests() && policy.fetches(Occasion::Interrupt)
+            || preempted_in_kernel.is_some_and(|in_kernel| policy.fetches(Occasion::Preempted { in_kernel }));
+        if occasion && vcpu.lies() && !self.accepts(id, vcpu.owner()) {
+            self.invite(id);
         }
     }
 
@@ -345,13 +381,15 @@ impl Cpu {
     /// idles, if there is one.
     #[inline(never)]
     pub(super) fn settle(&mut self) {
-        for id in self.unsettled {
-            if self.gives_way() {
-                return;
-            }
-            self.unsettled.remove(id);
+        // BOUND: one of those that have woken a round, and between two is a preemption point.
+        while !self.is_wanted()
+            && let Some(id) = self.unsettled.pop()
+        {
             if !self.has(id) {
                 continue;
+            }
+            if self.confines {
+                self.publish_kernel_visit(id);
             }
             let resident = self.resident(id);
             let called_home = core::mem::take(&mut resident.called_home);
@@ -369,6 +407,9 @@ impl Cpu {
                 && self.scheduler.waits_for_equal(id)
             {
                 self.lend(id);
+            }
+            if self.preemption_point() {
+                return;
             }
         }
     }

@@ -1,5 +1,6 @@
 //! One core and its kernel. Each core has its own scheduler, its own stack and the vCPUs that live here; no other
 //! core ever touches any of that. What concerns another core goes there as a message ([`mail`]).
+mod backlog;
 mod confinement;
 pub mod dispatch;
 pub mod event;
@@ -21,6 +22,7 @@ use ainori_manifest::config::MAX_HARTS;
 use ainori_sched::{Occasion, Scheduler, SpinDetector, VcpuId, VcpuSet};
 use ainori_trace::Ring;
 
+use self::backlog::Backlog;
 use crate::arch::Context;
 use crate::arch::hart::Features;
 use crate::chip::board::Board;
@@ -43,6 +45,8 @@ pub struct Machine {
     pub vcpus: Box<[Vcpu]>,
     /// Hart ids by core.
     pub harts: Box<[u64]>,
+    /// vCPUs that take cores from others.
+    pub urgent: VcpuSet,
     /// How cores ring each other.
     pub bell: Bell,
     /// Messages between cores.
@@ -139,6 +143,10 @@ pub struct Cpu {
     published_shield: &'static Shield,
     /// Some vCPU woke since the last decision of the scheduler.
     woken: bool,
+    /// vCPUs that take cores from others: what concerns them can't wait.
+    urgent: VcpuSet,
+    /// What this core has put off.
+    backlog: Backlog,
     /// The policy confines vCPUs, or puts preemptions off: then some of its checks are due on the way to each guest.
     confines: bool,
     defers: bool,
@@ -211,6 +219,8 @@ impl Cpu {
             shield: migration::IDLE,
             published_shield: &machine.shields[id as usize],
             woken: false,
+            urgent: machine.urgent,
+            backlog: Backlog::EMPTY,
             confines: scheduler.policy().confines(),
             defers: scheduler.policy().defers(),
             invites: scheduler.policy().fetches(Occasion::Preempted { in_kernel: true }),

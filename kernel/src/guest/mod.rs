@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use ainori_devices::{plic::Plic, uart::Uart};
 use ainori_manifest::config::{self, GUEST_MEMORY_BASE};
-use ainori_sched::VcpuId;
+use ainori_sched::{VcpuId, VcpuSet};
 use spin::Mutex;
 
 use crate::arch::gstage::GuestTable;
@@ -84,6 +84,12 @@ impl Guest {
     /// Its vCPUs in the numbering of the system.
     pub fn vcpus(&self) -> Range<u8> {
         self.first_vcpu..self.first_vcpu + self.config.vcpus.len() as u8
+    }
+
+    /// Those of its vCPUs whose hart ids in the guest's eyes are in `harts`, a bit each. Others are left out.
+    pub fn vcpu_set(&self, harts: u64) -> VcpuSet {
+        let all = (1 << self.config.vcpus.len()) - 1;
+        VcpuSet::from_bits((harts & all) << self.first_vcpu)
     }
 
     /// The vCPU with this hart id of the guest.

@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use ainori_handover::{Fence, Recorded};
-use ainori_sched::VcpuId;
+use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
 use super::vcpu::{Hold, Requests, hsm};
@@ -101,39 +101,42 @@ fn set_timer(call: &Call) -> Result {
     Ok(0)
 }
 
-/// Calls `each` for every vCPU that a hart mask names.
-fn for_harts(call: &Call, mut each: impl FnMut(VcpuId)) -> core::result::Result<(), Error> {
+/// The vCPUs that a hart mask (`a0`, `a1`) names; [`Error::InvalidParameter`] if one of them isn't there (chapter 3.1 of the
+/// specification).
+fn hart_mask(call: &Call) -> core::result::Result<VcpuSet, Error> {
     const ALL: u64 = u64::MAX;
     let (mask, base) = (call.a[0], call.a[1]);
     if base == ALL {
-        call.guest.vcpus().for_each(|index| each(VcpuId(index)));
-        return Ok(());
+        return Ok(call.guest.vcpu_set(u64::MAX));
     }
     let harts = call.guest.config.vcpus.len() as u64;
     let highest = u64::from(63 - (mask | 1).leading_zeros());
-    if mask != 0 && base.checked_add(highest).is_none_or(|last| last >= harts) {
+    if mask == 0 {
+        return Ok(VcpuSet::EMPTY);
+    }
+    if base.checked_add(highest).is_none_or(|last| last >= harts) {
         return Err(Error::InvalidParameter);
     }
-    let mut rest = mask;
-    while rest != 0 {
-        let hart = base + u64::from(rest.trailing_zeros());
-        rest &= rest - 1;
-        each(call.guest.vcpu(hart).ok_or(Error::InvalidParameter)?);
-    }
-    Ok(())
+    Ok(call.guest.vcpu_set(mask << base))
+}
+
+/// A set of one.
+fn only(vcpu: VcpuId) -> VcpuSet {
+    VcpuSet::from_iter([vcpu])
 }
 
 fn send_ipi(cpu: &mut Cpu, call: &Call) -> Result {
     if call.function != 0 {
         return Err(Error::NotSupported);
     }
-    for_harts(call, |target| {
-        if target == call.vcpu {
-            world::set_lines(virtual_interrupt::SOFTWARE, 0);
-        } else {
-            cpu.ask(target, Requests::SOFTWARE);
-        }
-    })?;
+    let targets = hart_mask(call)?;
+    if targets.contains(call.vcpu) {
+        world::set_lines(virtual_interrupt::SOFTWARE, 0);
+    }
+    let others = targets - only(call.vcpu);
+    if !others.is_empty() {
+        cpu.ask_all(others, Requests::SOFTWARE);
+    }
     Ok(0)
 }
 
@@ -147,20 +150,24 @@ fn remote_fence(cpu: &mut Cpu, call: &Call) -> Result {
     };
     let machine = cpu.machine;
     let awaited = &machine.vcpu(call.vcpu).fences_awaited;
+    let targets = hart_mask(call)?;
+    if targets.contains(call.vcpu) {
+        match what {
+            Fence::INSTRUCTIONS => fence::instructions(),
+            _ => translations(call),
+        }
+    }
     awaited.begin();
-    for_harts(call, |target| {
-        if target == call.vcpu {
-            match what {
-                Fence::INSTRUCTIONS => fence::instructions(),
-                _ => translations(call),
-            }
-            return;
+    let mut present = VcpuSet::EMPTY;
+    // BOUND: the vCPUs of one guest, some 25 instructions each.
+    for target in targets - only(call.vcpu) {
+        if machine.vcpu(target).fences.record(what, call.vcpu, awaited) == Recorded::Awaited {
+            present.insert(target);
         }
-        match machine.vcpu(target).fences.record(what, call.vcpu, awaited) {
-            Recorded::ForLater => {}
-            Recorded::Awaited => cpu.ask(target, Requests::FENCE),
-        }
-    })?;
+    }
+    if !present.is_empty() {
+        cpu.ask_all(present, Requests::FENCE);
+    }
     if !awaited.answer() {
         cpu.resident(call.vcpu).hold = Hold::Fences;
         cpu.rest(call.vcpu);

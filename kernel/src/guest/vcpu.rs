@@ -1,6 +1,6 @@
 //! A vCPU: the part that anyone may touch, and the part that belongs to the core where it lives.
 use alloc::boxed::Box;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use ainori_handover::{Answers, Berth, Fences, RequestWord};
 use ainori_sched::{Class, Policy};
@@ -76,6 +76,8 @@ pub struct Vcpu {
     pub fences_awaited: Answers,
     /// Since when it could run but doesn't, in ticks of `time`; 0 if it runs or sleeps.
     waiting_since: AtomicU64,
+    /// It is confined and in its kernel: its home is not for it now.
+    on_kernel_visit: AtomicBool,
     /// The core that wants to run it ([`Requests::WANTED`]).
     pub wanted_by: AtomicU32,
     /// The core where it belongs.
@@ -100,6 +102,7 @@ impl Vcpu {
             fences: Fences::new(),
             fences_awaited: Answers::new(),
             waiting_since: AtomicU64::new(0),
+            on_kernel_visit: AtomicBool::new(false),
             wanted_by: AtomicU32::new(0),
             home,
             cores,
@@ -124,10 +127,22 @@ impl Vcpu {
         Some(self.waiting_since.load(Ordering::Relaxed)).filter(|since| *since != 0)
     }
 
-    /// May it run on this core?
+    /// May it run on this core, as things are now?
     #[inline]
     pub fn may_run_on(&self, core: u32) -> bool {
-        self.cores >> core & 1 != 0
+        self.cores_now() >> core & 1 != 0
+    }
+
+    /// The cores where it may run, as things are now.
+    #[inline]
+    pub fn cores_now(&self) -> u64 {
+        if self.on_kernel_visit.load(Ordering::Relaxed) { self.cores & !(1 << self.home) } else { self.cores }
+    }
+
+    /// Tells others whether it is in its kernel, which must not run at its home (a confined vCPU). They hear of it by the berth.
+    #[inline]
+    pub fn publish_kernel_visit(&self, visit: bool) {
+        self.on_kernel_visit.store(visit, Ordering::Relaxed);
     }
 
     /// Lays it down for others to take; `owner` is the core to ask for it. It is not running. The caller then looks at its
@@ -169,6 +184,12 @@ impl Vcpu {
     #[inline]
     pub fn has_requests(&self) -> bool {
         self.requests.any()
+    }
+
+    /// What is wanted at this moment.
+    #[inline]
+    pub fn wanted(&self) -> Requests {
+        Requests::from_bits_truncate(self.requests.wanted())
     }
 
     /// Takes what is wanted.
