@@ -5,6 +5,7 @@
 //! - What others want of it stands in its [`RequestWord`], and moves with it.
 //! - A [`Shield`] per core says what that core must not be disturbed for.
 //! - [`Fences`] are the remote fences that others want of it, and [`Answers`] those that it waits for itself.
+//! - [`tell`] and [`look_at`] are the rules by which cores use all these.
 //!
 //! # The rule
 //! Whoever wants something of a vCPU looks where it is, in order to tell the right core, or none if that would be a
@@ -38,6 +39,7 @@ mod berth;
 mod fences;
 #[cfg(all(test, loom))]
 mod model;
+mod protocol;
 mod requests;
 mod shield;
 #[cfg(all(test, not(loom)))]
@@ -45,5 +47,6 @@ mod tests;
 
 pub use berth::Berth;
 pub use fences::{Answers, Fence, Fences, Recorded};
+pub use protocol::{Core, Requests, look_at, tell};
 pub use requests::RequestWord;
 pub use shield::Shield;

@@ -2,8 +2,8 @@
 use ainori_sched::{Condition, Decision, VcpuId};
 use ainori_trace::Event;
 
-use super::Cpu;
 use super::migration::IDLE;
+use super::{Cpu, SLOTS};
 use crate::arch::csr::{self, interrupt, status};
 use crate::arch::{Context, hart, world};
 use crate::guest::vcpu::Hold;
@@ -274,14 +274,15 @@ impl Cpu {
     #[inline(always)]
     pub(super) fn earliest_deadline(&mut self) -> u64 {
         let mut earliest = u64::MAX;
+        // BOUND: the vCPUs of this core, some 20 instructions each.
         for id in self.scheduler.asleep() {
-            if self.scheduler.admits(id) {
-                let resident = self.resident(id);
-                if resident.hold == Hold::None
-                    && let Some(at) = resident.wake_at()
-                {
-                    earliest = earliest.min(at);
-                }
+            // Others watch for those that this core has lent.
+            if self.scheduler.admits(id)
+                && let Some(resident) = &self.residents[usize::from(id.0) % SLOTS]
+                && resident.hold == Hold::None
+                && let Some(at) = resident.wake_at()
+            {
+                earliest = earliest.min(at);
             }
         }
         earliest

@@ -1,13 +1,14 @@
 //! The end of guests, and of the run.
 use core::sync::atomic::Ordering;
 
+use ainori_handover::Requests;
 use ainori_sched::VcpuId;
 
 use super::Cpu;
 use super::mail::MACHINE;
 use crate::arch::{csr, firmware};
 use crate::guest::Guest;
-use crate::guest::vcpu::{Hold, Requests, hsm};
+use crate::guest::vcpu::{Hold, hsm};
 use crate::report;
 
 impl Cpu {

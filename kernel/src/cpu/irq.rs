@@ -1,6 +1,7 @@
 //! Interrupts of the core itself.
 use core::sync::atomic::Ordering;
 
+use ainori_handover::Requests;
 use ainori_sched::VcpuId;
 use ainori_trace::{Event, Line};
 
@@ -8,7 +9,7 @@ use super::{Cpu, SLOTS};
 use crate::arch::csr::{self, virtual_interrupt};
 use crate::arch::{hart, world};
 use crate::console::{Channel, Console, Rest};
-use crate::guest::vcpu::{Hold, Requests};
+use crate::guest::vcpu::Hold;
 use crate::guest::{Guest, mmio};
 use crate::panic::write_directly;
 use crate::stats::Exit;

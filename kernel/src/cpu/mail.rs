@@ -4,15 +4,15 @@
 //! twice without harm, and it follows the vCPU: a core that finds it gone passes the message on to its new owner.
 use core::sync::atomic::Ordering;
 
-use ainori_handover::Fence;
+use ainori_handover::{Berth, Core, Fence, Fences, RequestWord, Requests};
 use ainori_mailbox::Delivery;
 use ainori_sched::{Occasion, VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
-use crate::arch::csr::virtual_interrupt;
+use crate::arch::csr::{time, virtual_interrupt};
 use crate::arch::{fence, world};
-use crate::guest::vcpu::{Hold, Requests, hsm};
+use crate::guest::vcpu::{Hold, Resident, hsm};
 
 /// The item that stands for the machine rather than for a vCPU: the console, or the end of the run.
 pub const MACHINE: u32 = 63;
@@ -53,47 +53,12 @@ impl Cpu {
 
     /// Tells the owner of a vCPU that something is wanted of it.
     pub(super) fn tell(&mut self, id: VcpuId) {
-        let vcpu = self.machine.vcpu(id);
-        let what = vcpu.wanted();
-        let owner = vcpu.owner();
-        if owner == self.id {
-            self.look_at(id);
-        } else if vcpu.lies() {
-            self.serve_lying(id, what);
-        } else if self.accepts(id, owner) || what.contains(Requests::FENCE) && !self.answer_for_absent(id) {
-            self.post(owner, u32::from(id.0));
-        }
-        // Otherwise the owner is busy with something more urgent. It will look when it has done with that.
+        ainori_handover::tell(self, id);
     }
 
-    /// The core that has a vCPU is busy with something more urgent, and best not disturbed. If the vCPU doesn't run at this moment, then
-    /// anybody can answer those who wait for its fences. False if it may be running still.
-    fn answer_for_absent(&mut self, id: VcpuId) -> bool {
-        let vcpu = self.machine.vcpu(id);
-        match vcpu.fences.take_waiting_if_absent() {
-            Some(waiting) => self.answer(waiting),
-            None => {
-                // Its owner may have looked for those who wait just while they were taken out.
-                vcpu.request(Requests::FENCE);
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Something is wanted of a vCPU that lies. Whoever takes it will see what; the question is only whether it is taken now.
-    fn serve_lying(&mut self, id: VcpuId, what: Requests) {
-        if what.contains(Requests::FENCE) {
-            // It doesn't run, and will see what is recorded before it does.
-            self.answer_fences(id);
-        }
-        if what.contains(Requests::STOP) {
-            self.take(id);
-        } else if what.contains(Requests::START)
-            || !what.difference(Requests::FENCE).is_empty() && self.scheduler.policy().fetches(Occasion::Interrupt)
-        {
-            self.invite(id);
-        }
+    /// Looks whether something is wanted of a vCPU that this core can do.
+    pub(super) fn look_at(&mut self, id: VcpuId) {
+        ainori_handover::look_at(self, id);
     }
 
     /// Posts an item to another core, and rings if that core would not look by itself.
@@ -106,70 +71,6 @@ impl Cpu {
                 self.trace(Event::IpiSent { to: to as u8 });
                 self.machine.bell.ring(to);
             }
-        }
-    }
-
-    /// Something is wanted of a vCPU that lives here or lies. This core does something more urgent, so it is not done now: but who waits
-    /// for it is answered.
-    fn put_off_request(&mut self, id: VcpuId) {
-        self.answer_fences(id);
-        if !self.has(id) {
-            // It lies, and nobody has taken it yet.
-            self.movable.insert(id);
-            self.attend_later(crate::arch::csr::time());
-        }
-    }
-
-    /// Does what is wanted of a vCPU that lives here, unless this core is busy with something more urgent. If the vCPU lies, this core
-    /// has been invited to take it; if it has moved, its new owner is told.
-    pub(super) fn look_at(&mut self, id: VcpuId) {
-        let vcpu = self.machine.vcpu(id);
-        let (lives_here, lies) = (self.has(id), vcpu.lies());
-        if !lives_here && !lies {
-            let owner = vcpu.owner();
-            if owner != self.id {
-                self.post(owner, u32::from(id.0));
-            }
-            return;
-        }
-        if !self.accepts(id, self.id) {
-            return self.put_off_request(id);
-        }
-        if lies {
-            // It doesn't run, and will see what is recorded before it does.
-            self.answer_fences(id);
-            // If it was lent here, it comes back when its turn comes.
-            if vcpu.may_run_on(self.id) && !self.lent.contains(id) {
-                self.take(id);
-            }
-            return;
-        }
-        let requests = vcpu.take_requests();
-        if requests.contains(Requests::FENCE) {
-            self.answer_fences(id);
-        }
-        if requests.contains(Requests::START) {
-            let (address, opaque) =
-                (vcpu.start_address.load(Ordering::Relaxed), vcpu.start_opaque.load(Ordering::Relaxed));
-            self.start(id, address, opaque);
-        }
-        if requests.contains(Requests::FENCED) && self.resident(id).hold == Hold::Fences {
-            self.resident(id).hold = Hold::None;
-            self.wake(id);
-        }
-        if requests.contains(Requests::SOFTWARE) {
-            self.raise(id, virtual_interrupt::SOFTWARE, Line::Software);
-        }
-        if requests.contains(Requests::EXTERNAL) {
-            self.update_external(id);
-        }
-        if requests.contains(Requests::STOP) {
-            self.bring_to_rest(id);
-        } else if requests.contains(Requests::HOME) {
-            self.resident(id).called_home = true;
-            self.unsettle(id);
-        } else if requests.contains(Requests::WANTED) {
-            self.give_away(id);
         }
     }
 
@@ -195,10 +96,6 @@ impl Cpu {
         self.resident(id).start(index, address, opaque);
         vcpu.hsm.store(hsm::STARTED, Ordering::Release);
         self.wake(id);
-        if !vcpu.may_run_on(self.id) {
-            // It was brought here only to be stopped.
-            self.move_away(id, vcpu.home);
-        }
     }
 
     /// Carries out what was recorded for the vCPU that is about to be entered.
@@ -217,17 +114,110 @@ impl Cpu {
         }
     }
 
-    /// Answers those who wait for fences of a vCPU. That it doesn't run at this moment is all they need to know: what is
-    /// recorded is carried out before it does ([`Self::carry_out_fences`]).
-    fn answer_fences(&mut self, id: VcpuId) {
-        self.answer(self.machine.vcpu(id).fences.take_waiting());
+    /// Forgets what the hart holds of the loaded vCPU.
+    fn unload(&mut self) {
+        if let Some(id) = self.loaded.take() {
+            if self.extensions == Some(id) {
+                self.extensions = None;
+            }
+            world::set_lines(0, virtual_interrupt::ALL);
+        }
+    }
+}
+
+/// What the rules of [`ainori_handover`] need of a core.
+impl Core for Cpu {
+    type Resident = Resident;
+
+    #[inline]
+    fn number(&self) -> u32 {
+        self.id
     }
 
-    /// Answers vCPUs that wait for a fence.
-    fn answer(&mut self, waiting: VcpuSet) {
-        if waiting.is_empty() {
-            return;
+    #[inline]
+    fn berth(&self, id: VcpuId) -> &Berth<Resident> {
+        &self.machine.vcpu(id).berth
+    }
+
+    #[inline]
+    fn requests(&self, id: VcpuId) -> &RequestWord {
+        &self.machine.vcpu(id).requests
+    }
+
+    #[inline]
+    fn fences(&self, id: VcpuId) -> &Fences {
+        &self.machine.vcpu(id).fences
+    }
+
+    #[inline]
+    fn has(&self, id: VcpuId) -> bool {
+        Cpu::has(self, id)
+    }
+
+    #[inline]
+    fn accepts(&self, id: VcpuId, core: u32) -> bool {
+        Cpu::accepts(self, id, core)
+    }
+
+    fn wants(&self, id: VcpuId) -> bool {
+        // If it was lent here, it comes back when its turn comes.
+        self.machine.vcpu(id).may_run_on(self.id) && !self.lent.contains(id)
+    }
+
+    fn fetches_for_interrupts(&self) -> bool {
+        self.scheduler.policy().fetches(Occasion::Interrupt)
+    }
+
+    #[inline]
+    fn post(&mut self, to: u32, id: VcpuId) {
+        Cpu::post(self, to, u32::from(id.0));
+    }
+
+    fn take(&mut self, id: VcpuId) -> bool {
+        Cpu::take(self, id)
+    }
+
+    fn invite(&mut self, id: VcpuId) {
+        Cpu::invite(self, id);
+    }
+
+    fn attend_later(&mut self, id: VcpuId) {
+        self.movable.insert(id);
+        Cpu::attend_later(self, time());
+    }
+
+    #[inline]
+    fn serve(&mut self, id: VcpuId, what: Requests) {
+        let vcpu = self.machine.vcpu(id);
+        if what.contains(Requests::START) {
+            let (address, opaque) =
+                (vcpu.start_address.load(Ordering::Relaxed), vcpu.start_opaque.load(Ordering::Relaxed));
+            self.start(id, address, opaque);
         }
+        if what.contains(Requests::FENCED) && self.resident(id).hold == Hold::Fences {
+            self.resident(id).hold = Hold::None;
+            self.wake(id);
+        }
+        if what.contains(Requests::SOFTWARE) {
+            self.raise(id, virtual_interrupt::SOFTWARE, Line::Software);
+        }
+        if what.contains(Requests::EXTERNAL) {
+            self.update_external(id);
+        }
+        if what.contains(Requests::STOP) {
+            self.bring_to_rest(id);
+        } else if what.contains(Requests::HOME) {
+            self.resident(id).called_home = true;
+            self.unsettle(id);
+        } else if what.contains(Requests::WANTED) {
+            self.give_away(id);
+        } else if what.contains(Requests::START) && !vcpu.may_run_on(self.id) {
+            // It was brought here only to be stopped.
+            self.move_away(id, vcpu.home);
+        }
+    }
+
+    fn answer(&mut self, waiting: VcpuSet) {
         let mut done = VcpuSet::EMPTY;
         // BOUND: the vCPUs of one guest, some 20 instructions each.
         for waiter in waiting {
@@ -241,15 +231,5 @@ impl Cpu {
         }
         self.backlog.untold |= done;
         self.resume_backlog();
-    }
-
-    /// Forgets what the hart holds of the loaded vCPU.
-    fn unload(&mut self) {
-        if let Some(id) = self.loaded.take() {
-            if self.extensions == Some(id) {
-                self.extensions = None;
-            }
-            world::set_lines(0, virtual_interrupt::ALL);
-        }
     }
 }

@@ -13,12 +13,12 @@
 //! | laid down, on its way to another core | in its berth, in no scheduler |
 use core::sync::atomic::Ordering;
 
+use ainori_handover::Requests;
 use ainori_sched::{Occasion, State, VcpuId, VcpuSet};
 use ainori_trace::Event;
 
 use super::{Cpu, SLOTS};
 use crate::arch::{csr, world};
-use crate::guest::vcpu::Requests;
 
 /// Published by a core that runs nothing.
 pub const IDLE: u8 = u8::MAX;

@@ -2,11 +2,11 @@
 //! BASE, TIME, IPI, RFENCE, HSM, SRST and DBCN, and one of the hypervisor's own that no guest has to use.
 use core::sync::atomic::Ordering;
 
-use ainori_handover::{Fence, Recorded};
+use ainori_handover::{Fence, Recorded, Requests};
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
-use super::vcpu::{Hold, Requests, hsm};
+use super::vcpu::{Hold, hsm};
 use super::{Guest, mmio};
 use crate::arch::context::reg::{A0, A1};
 use crate::arch::csr::{time, virtual_interrupt};

@@ -2,9 +2,8 @@
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use ainori_handover::{Answers, Berth, Fences, RequestWord};
+use ainori_handover::{Answers, Berth, Fences, RequestWord, Requests};
 use ainori_sched::{Class, Policy};
-use bitflags::bitflags;
 
 use crate::arch::Context;
 use crate::arch::context::reg;
@@ -13,29 +12,6 @@ use crate::arch::hart::{Features, initial_status};
 use crate::arch::world::{self, World};
 use crate::chip::plic::level;
 use crate::stats::VcpuCounters;
-
-bitflags! {
-    /// What the owner of a vCPU is asked to do with it.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct Requests: u32 {
-        /// Raise its software interrupt.
-        const SOFTWARE = 1 << 0;
-        /// Look at its interrupt controller again.
-        const EXTERNAL = 1 << 1;
-        /// Start it at its start address.
-        const START = 1 << 2;
-        /// Bring it to rest: its guest has stopped.
-        const STOP = 1 << 3;
-        /// All fences that it asked for are done.
-        const FENCED = 1 << 4;
-        /// Carry out the fences in [`Vcpu::fences`], and tell those who wait.
-        const FENCE = 1 << 5;
-        /// Its home core has room for it again.
-        const HOME = 1 << 6;
-        /// Another core would run it now ([`Vcpu::wanted_by`]).
-        const WANTED = 1 << 7;
-    }
-}
 
 /// States of SBI HSM, with the numbers that the specification gives them.
 pub mod hsm {
@@ -59,9 +35,9 @@ pub struct Vcpu {
     /// What a policy may know of it.
     pub class: Class,
     /// Where it lies, not running, for whichever core takes it first; and who owns it.
-    berth: Berth<Resident>,
+    pub berth: Berth<Resident>,
     /// Bits of [`Requests`].
-    requests: RequestWord,
+    pub requests: RequestWord,
     /// When an interrupt was last asked for, in ticks of `time`.
     asked_at: AtomicU64,
     /// Its state in SBI HSM.
@@ -184,18 +160,6 @@ impl Vcpu {
     #[inline]
     pub fn has_requests(&self) -> bool {
         self.requests.any()
-    }
-
-    /// What is wanted at this moment.
-    #[inline]
-    pub fn wanted(&self) -> Requests {
-        Requests::from_bits_truncate(self.requests.wanted())
-    }
-
-    /// Takes what is wanted.
-    #[inline]
-    pub fn take_requests(&self) -> Requests {
-        Requests::from_bits_truncate(self.requests.take())
     }
 }
 

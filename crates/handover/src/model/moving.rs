@@ -1,20 +1,26 @@
-//! A vCPU that moves while others want something of it.
+//! A vCPU that moves while others want something of it. The rules are the hypervisor's own ([`tell`], [`look_at`]); what a core is here
+//! does only what they need.
 
+use ainori_sched::{VcpuId, VcpuSet};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use super::{Plain, model_with_switches};
-use crate::{Berth, RequestWord};
+use crate::{Berth, Core, Fences, RequestWord, Requests, look_at, tell};
+
+/// The only vCPU.
+const VCPU: VcpuId = VcpuId(0);
 
 /// What cores share: one vCPU, and the messages "look at it".
 struct Machine {
     berth: Berth<Plain>,
     requests: RequestWord,
-    /// Per kind of request: what goes with it (an address, a time).
-    arguments: [AtomicU32; 2],
+    fences: Fences,
+    /// What goes with a request, by its bit (an address, a time).
+    arguments: [AtomicU32; 4],
     /// Per core: is there a message?
-    mail: [AtomicU32; 2],
+    mail: [AtomicU32; 4],
 }
 
 impl Machine {
@@ -23,43 +29,36 @@ impl Machine {
         let machine = Self {
             berth: Berth::new(0),
             requests: RequestWord::new(),
-            arguments: [AtomicU32::new(0), AtomicU32::new(0)],
-            mail: [AtomicU32::new(0), AtomicU32::new(0)],
+            fences: Fences::new(),
+            arguments: std::array::from_fn(|_| AtomicU32::new(0)),
+            mail: std::array::from_fn(|_| AtomicU32::new(0)),
         };
         Arc::new(machine)
-    }
-
-    fn post(&self, to: u32) {
-        self.mail[to as usize].fetch_or(1, Ordering::Release);
-    }
-
-    fn ask(&self, kind: usize) {
-        self.arguments[kind].store(1, Ordering::Relaxed);
-        self.requests.request(1 << kind);
-        let owner = self.berth.owner();
-        if !self.berth.lies() {
-            self.post(owner);
-        }
-        // Otherwise whoever takes it will see.
     }
 }
 
 /// A core, and what it has done.
-struct Core {
+struct TestCore {
     id: u32,
     machine: Arc<Machine>,
     vcpu: Option<Box<Plain>>,
-    /// The requests that it has taken.
-    served: u32,
+    /// The requests that it has served.
+    served: Requests,
 }
 
-impl Core {
+impl TestCore {
     fn new(id: u32, machine: &Arc<Machine>) -> Self {
-        Self { id, machine: machine.clone(), vcpu: None, served: 0 }
+        Self { id, machine: machine.clone(), vcpu: None, served: Requests::empty() }
     }
 
     fn with_vcpu(id: u32, machine: &Arc<Machine>) -> Self {
         Self { vcpu: Some(Box::new(Plain::new())), ..Self::new(id, machine) }
+    }
+
+    fn ask(&mut self, what: Requests) {
+        self.machine.arguments[what.bits().trailing_zeros() as usize].store(1, Ordering::Relaxed);
+        self.machine.requests.request(what.bits());
+        tell(self, VCPU);
     }
 
     fn lay_down(&mut self) {
@@ -69,83 +68,120 @@ impl Core {
         }
     }
 
-    fn take(&mut self) {
-        if let Some(vcpu) = self.machine.berth.take(self.id) {
-            vcpu.write();
-            self.vcpu = Some(vcpu);
-            self.serve();
-        }
-    }
-
-    fn serve(&mut self) {
-        let taken = self.machine.requests.take();
-        assert_eq!(self.served & taken, 0, "served twice");
-        for (kind, argument) in self.machine.arguments.iter().enumerate() {
-            if taken >> kind & 1 != 0 {
-                assert_eq!(argument.load(Ordering::Relaxed), 1, "a request without its argument");
-            }
-        }
-        self.served |= taken;
-    }
-
     fn read_mail(&mut self) {
         if self.machine.mail[self.id as usize].swap(0, Ordering::Acquire) != 0 {
-            self.look_at_vcpu();
+            look_at(self, VCPU);
         }
-    }
-
-    fn look_at_vcpu(&mut self) {
-        let berth = &self.machine.berth;
-        let owner = berth.owner();
-        if self.vcpu.is_some() {
-            self.serve();
-        } else if berth.lies() {
-            self.take();
-        } else if owner != self.id {
-            self.machine.post(owner);
-        }
-        // Otherwise somebody is just about to have it, and looks himself.
     }
 }
 
-/// The cores go on until no message is left. Then all kinds of request in `asked` must have been served, each once; if
-/// the vCPU lies, by whoever takes it next.
-fn all_served(mut cores: [Core; 2], asked: u32) {
+impl Core for TestCore {
+    type Resident = Plain;
+
+    fn number(&self) -> u32 {
+        self.id
+    }
+
+    fn berth(&self, _: VcpuId) -> &Berth<Plain> {
+        &self.machine.berth
+    }
+
+    fn requests(&self, _: VcpuId) -> &RequestWord {
+        &self.machine.requests
+    }
+
+    fn fences(&self, _: VcpuId) -> &Fences {
+        &self.machine.fences
+    }
+
+    fn has(&self, _: VcpuId) -> bool {
+        self.vcpu.is_some()
+    }
+
+    fn accepts(&self, _: VcpuId, _: u32) -> bool {
+        true
+    }
+
+    fn wants(&self, _: VcpuId) -> bool {
+        true
+    }
+
+    fn fetches_for_interrupts(&self) -> bool {
+        false
+    }
+
+    fn post(&mut self, to: u32, _: VcpuId) {
+        self.machine.mail[to as usize].fetch_or(1, Ordering::Release);
+    }
+
+    fn take(&mut self, _: VcpuId) -> bool {
+        let Some(vcpu) = self.machine.berth.take(self.id) else { return false };
+        vcpu.write();
+        self.vcpu = Some(vcpu);
+        look_at(self, VCPU);
+        true
+    }
+
+    fn invite(&mut self, vcpu: VcpuId) {
+        self.post(0, vcpu);
+    }
+
+    fn attend_later(&mut self, _: VcpuId) {}
+
+    fn serve(&mut self, _: VcpuId, what: Requests) {
+        assert!(!self.served.intersects(what), "served twice");
+        for bit in what.iter() {
+            let argument = &self.machine.arguments[bit.bits().trailing_zeros() as usize];
+            assert_eq!(argument.load(Ordering::Relaxed), 1, "a request without its argument");
+        }
+        self.served |= what;
+    }
+
+    fn answer(&mut self, _: VcpuSet) {}
+}
+
+/// The cores go on until no message is left. Then all that was `asked` must have been served, each once; if the vCPU lies, by whoever
+/// takes it next.
+fn all_served(mut cores: Vec<TestCore>, asked: Requests) {
     let machine = cores[0].machine.clone();
     while machine.mail.iter().any(|mail| mail.load(Ordering::Acquire) != 0) {
-        cores.iter_mut().for_each(Core::read_mail);
+        cores.iter_mut().for_each(TestCore::read_mail);
     }
-    cores[0].take();
-    let [first, second] = cores.map(|core| core.served);
-    assert_eq!(first & second, 0, "served twice");
-    assert_eq!(first | second, asked, "lost");
+    cores[0].take(VCPU);
+    let mut served = Requests::empty();
+    for core in cores {
+        assert!(!served.intersects(core.served), "served twice");
+        served |= core.served;
+    }
+    assert_eq!(served, asked, "lost");
 }
 
 /// Core 0 lays its vCPU down and takes it back, core 1 takes it in between, or neither does.
-fn ask_while_moving(askers: &[usize]) {
+fn ask_while_moving(asked: &[Requests]) {
     let machine = Machine::new();
-    let mut home = Core::with_vcpu(0, &machine);
-    let asking: Vec<_> = askers
-        .iter()
-        .map(|&kind| {
-            let machine = machine.clone();
-            thread::spawn(move || machine.ask(kind))
+    let mut home = TestCore::with_vcpu(0, &machine);
+    let asking: Vec<_> = (2..)
+        .zip(asked)
+        .map(|(id, &what)| {
+            let mut core = TestCore::new(id, &machine);
+            thread::spawn(move || {
+                core.ask(what);
+                core
+            })
         })
         .collect();
-    let mut other = Core::new(1, &machine);
+    let mut other = TestCore::new(1, &machine);
     let other = thread::spawn(move || {
-        other.take();
+        other.take(VCPU);
         other.read_mail();
         other
     });
     home.lay_down();
     home.read_mail();
-    home.take();
-    let other = other.join().unwrap();
-    for asker in asking {
-        asker.join().unwrap();
-    }
-    all_served([home, other], askers.iter().map(|kind| 1 << kind).sum());
+    home.take(VCPU);
+    let mut cores = vec![home, other.join().unwrap()];
+    cores.extend(asking.into_iter().map(|asker| asker.join().unwrap()));
+    all_served(cores, asked.iter().copied().collect());
 }
 
 /// Fails for each of these changes:
@@ -155,12 +191,36 @@ fn ask_while_moving(askers: &[usize]) {
 /// - either order of `RequestWord` relaxed: a request without its argument.
 #[test]
 fn a_request_is_served_once_wherever_the_vcpu_goes() {
-    loom::model(|| ask_while_moving(&[0]));
+    loom::model(|| ask_while_moving(&[Requests::SOFTWARE]));
 }
 
 #[test]
 fn requests_of_two_are_served_once_each() {
-    model_with_switches(3, || ask_while_moving(&[0, 1]));
+    model_with_switches(3, || ask_while_moving(&[Requests::SOFTWARE, Requests::EXTERNAL]));
+}
+
+/// Unlike an interrupt, a stop and a start are served at once even if the vCPU lies: by the core that asks, or by one that it invites.
+/// Fails if `serve_lying` leaves either to whoever comes next (then nobody has to come).
+#[test]
+fn a_stop_and_a_start_are_served_though_the_vcpu_lies() {
+    for what in [Requests::STOP, Requests::START] {
+        loom::model(move || {
+            let machine = Machine::new();
+            let mut home = TestCore::with_vcpu(0, &machine);
+            let mut asker = TestCore::new(2, &machine);
+            let asking = thread::spawn(move || {
+                asker.ask(what);
+                asker
+            });
+            home.lay_down();
+            let mut cores = [home, asking.join().unwrap()];
+            while machine.mail.iter().any(|mail| mail.load(Ordering::Acquire) != 0) {
+                cores.iter_mut().for_each(TestCore::read_mail);
+            }
+            let [home, asker] = cores.map(|core| core.served);
+            assert_eq!(home | asker, what, "lost");
+        });
+    }
 }
 
 /// Fails if `take` reads and then clears instead of swapping: both have it.
@@ -168,11 +228,11 @@ fn requests_of_two_are_served_once_each() {
 fn one_of_two_takers_gets_it() {
     loom::model(|| {
         let machine = Machine::new();
-        Core::with_vcpu(0, &machine).lay_down();
+        TestCore::with_vcpu(0, &machine).lay_down();
         let takers = [0, 1].map(|id| {
-            let mut core = Core::new(id, &machine);
+            let mut core = TestCore::new(id, &machine);
             thread::spawn(move || {
-                core.take();
+                core.take(VCPU);
                 core
             })
         });
@@ -189,16 +249,16 @@ fn one_of_two_takers_gets_it() {
 fn the_taker_sees_all_that_the_former_owner_did() {
     loom::model(|| {
         let machine = Machine::new();
-        let mut home = Core::with_vcpu(0, &machine);
-        let mut other = Core::new(1, &machine);
+        let mut home = TestCore::with_vcpu(0, &machine);
+        let mut other = TestCore::new(1, &machine);
         let other = thread::spawn(move || {
-            other.take();
+            other.take(VCPU);
             other.lay_down();
         });
         home.lay_down();
-        home.take();
+        home.take(VCPU);
         other.join().unwrap();
-        home.take();
+        home.take(VCPU);
         assert!(home.vcpu.is_some());
     });
 }

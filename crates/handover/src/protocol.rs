@@ -1,0 +1,150 @@
+//! Who tells whom: the rules by which cores ask something of a vCPU that may be anywhere, and may be on its way.
+//!
+//! They are written over what a core can do ([`Core`]), so that the code that runs in the hypervisor is the code that `loom` tries in every
+//! order (`src/model/moving.rs`, `src/model/fences.rs`).
+use ainori_sched::{VcpuId, VcpuSet};
+use bitflags::bitflags;
+
+use crate::{Berth, Fences, RequestWord};
+
+bitflags! {
+    /// What the owner of a vCPU is asked to do with it: the bits of its [`RequestWord`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Requests: u32 {
+        /// Raise its software interrupt.
+        const SOFTWARE = 1 << 0;
+        /// Look at its interrupt controller again.
+        const EXTERNAL = 1 << 1;
+        /// Start it at its start address.
+        const START = 1 << 2;
+        /// Bring it to rest: its guest has stopped.
+        const STOP = 1 << 3;
+        /// All fences that it asked for are done.
+        const FENCED = 1 << 4;
+        /// Carry out the fences that are recorded for it, and tell those who wait.
+        const FENCE = 1 << 5;
+        /// Its home core has room for it again.
+        const HOME = 1 << 6;
+        /// Another core would run it now.
+        const WANTED = 1 << 7;
+    }
+}
+
+/// What the rules need of a core. vCPUs are named by their numbers, cores too.
+pub trait Core {
+    /// The part of a vCPU that only its owner touches.
+    type Resident: Send;
+
+    /// The core's own number.
+    fn number(&self) -> u32;
+    /// A vCPU's berth.
+    fn berth(&self, vcpu: VcpuId) -> &Berth<Self::Resident>;
+    /// What is wanted of a vCPU.
+    fn requests(&self, vcpu: VcpuId) -> &RequestWord;
+    /// The remote fences of a vCPU.
+    fn fences(&self, vcpu: VcpuId) -> &Fences;
+    /// Does the vCPU live here?
+    fn has(&self, vcpu: VcpuId) -> bool;
+    /// Would the vCPU get its turns on `core`, as things look now? If not, that core is best not disturbed for it.
+    fn accepts(&self, vcpu: VcpuId, core: u32) -> bool;
+    /// Should this core, which has been told of a vCPU that lies, take it?
+    fn wants(&self, vcpu: VcpuId) -> bool;
+    /// Does the policy have a vCPU fetched because something is wanted of it?
+    fn fetches_for_interrupts(&self) -> bool;
+
+    /// Sends "look at this vCPU" to another core.
+    fn post(&mut self, to: u32, vcpu: VcpuId);
+    /// [Takes](Berth::take) a vCPU that lies, and serves what is wanted of it. False if it lies no more.
+    fn take(&mut self, vcpu: VcpuId) -> bool;
+    /// Has a vCPU that lies taken by a core that suits it, if there is one.
+    fn invite(&mut self, vcpu: VcpuId);
+    /// Looks after a vCPU that lies in a while, unless somebody has taken it by then.
+    fn attend_later(&mut self, vcpu: VcpuId);
+    /// Does what is wanted of a vCPU that lives here.
+    fn serve(&mut self, vcpu: VcpuId, what: Requests);
+    /// Tells vCPUs that a fence, which they wait for, is as good as done ([`Answers::answer`](crate::Answers::answer)).
+    fn answer(&mut self, waiting: VcpuSet);
+}
+
+/// Tells the owner of a vCPU, of which the caller has [requested](RequestWord::request) something; itself if that is this core.
+pub fn tell<C: Core>(core: &mut C, vcpu: VcpuId) {
+    let what = Requests::from_bits_truncate(core.requests(vcpu).wanted());
+    let owner = core.berth(vcpu).owner();
+    if owner == core.number() {
+        look_at(core, vcpu);
+    } else if core.berth(vcpu).lies() {
+        serve_lying(core, vcpu, what);
+    } else if core.accepts(vcpu, owner) || what.contains(Requests::FENCE) && !answer_for_absent(core, vcpu) {
+        core.post(owner, vcpu);
+    }
+    // Otherwise the owner is busy with something more urgent. It will look when it has done with that.
+}
+
+/// Something is wanted of a vCPU that lies. Whoever takes it will see what; the question is only whether it is taken now.
+fn serve_lying<C: Core>(core: &mut C, vcpu: VcpuId, what: Requests) {
+    if what.contains(Requests::FENCE) {
+        // It doesn't run, and will see what is recorded before it does.
+        answer_fences(core, vcpu);
+    }
+    if what.contains(Requests::STOP) {
+        core.take(vcpu);
+    } else if what.contains(Requests::START)
+        || !what.difference(Requests::FENCE).is_empty() && core.fetches_for_interrupts()
+    {
+        core.invite(vcpu);
+    }
+}
+
+/// The core that has a vCPU is busy with something more urgent, and best not disturbed. If the vCPU doesn't run at this moment, anybody
+/// can answer those who wait for its fences. False if it may be running still.
+fn answer_for_absent<C: Core>(core: &mut C, vcpu: VcpuId) -> bool {
+    match core.fences(vcpu).take_waiting_if_absent() {
+        Some(waiting) => core.answer(waiting),
+        None => {
+            // Its owner may have looked for those who wait just while they were taken out.
+            core.requests(vcpu).request(Requests::FENCE.bits());
+            return false;
+        }
+    }
+    true
+}
+
+/// Does what is wanted of a vCPU that lives here, unless this core is busy with something more urgent. If the vCPU lies, this core has
+/// been invited to take it; if it has moved, its new owner is told.
+pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
+    let (lives_here, lies) = (core.has(vcpu), core.berth(vcpu).lies());
+    if !lives_here && !lies {
+        let owner = core.berth(vcpu).owner();
+        if owner != core.number() {
+            core.post(owner, vcpu);
+        }
+        // Otherwise somebody is just about to have it, and looks himself.
+    } else if !core.accepts(vcpu, core.number()) {
+        // Not now; but who waits for it is answered.
+        answer_fences(core, vcpu);
+        if !lives_here {
+            core.attend_later(vcpu);
+        }
+    } else if lies {
+        // It doesn't run, and will see what is recorded before it does.
+        answer_fences(core, vcpu);
+        if core.wants(vcpu) {
+            core.take(vcpu);
+        }
+    } else {
+        let what = Requests::from_bits_truncate(core.requests(vcpu).take());
+        if what.contains(Requests::FENCE) {
+            answer_fences(core, vcpu);
+        }
+        core.serve(vcpu, what);
+    }
+}
+
+/// Answers those who wait for fences of a vCPU that doesn't run at this moment, which is all that they need to know: what is recorded is
+/// carried out before it does.
+fn answer_fences<C: Core>(core: &mut C, vcpu: VcpuId) {
+    let waiting = core.fences(vcpu).take_waiting();
+    if !waiting.is_empty() {
+        core.answer(waiting);
+    }
+}
