@@ -9,6 +9,7 @@
  * round is cut short where the next timer comes due, perhaps to less than what a hart is ahead by; that one has no slice
  * in it. When all harts are halted the clock jumps to the next event.
  */
+#include "end.h"
 #include "lockstep.h"
 
 #include <inttypes.h>
@@ -88,19 +89,9 @@ static int next_in_round(void)
 
 void schedule_finish(void) { finished = true; }
 
-/*
- * A guest that asks for shutdown runs on until the main thread stops it, which takes a host-dependent time. So that
- * the books don't depend on it, they end with the slice before the one that asked: whoever is about to close a slice
- * or to open one looks here first. With the lock held, because the main thread takes the request away and stops the
- * machine without letting go of the lock: one of the two is always seen.
- */
 static bool run_has_ended(void)
 {
-    if (finished) return true;
-    bool locked_before = bql_locked();
-    if (!locked_before) bql_lock_impl(__FILE__, __LINE__);
-    if (qemu_shutdown_requested_get() != 0 || !runstate_is_running()) schedule_finish();
-    if (!locked_before) bql_unlock();
+    if (!finished && end_was_asked()) schedule_finish();
     return finished;
 }
 
@@ -277,6 +268,7 @@ static bool writes_timer(uint32_t insn)
 void schedule_translate(struct qemu_plugin_tb *tb)
 {
     size_t n = qemu_plugin_tb_n_insns(tb);
+    end_watch(tb, schedule_finish);
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         void *chunk = (void *)(n - i < CHUNK ? n - i : CHUNK);
