@@ -40,6 +40,7 @@ static bool round_open;      /* if not, the next slice opens one */
 static int64_t round_length; /* instructions */
 static int64_t round_max;    /* the farthest that a hart came in this round, instructions */
 static bool timer_written;   /* the last block may have set a timer */
+static bool asleep;          /* atomic: the TCG thread found all harts idle and is going to wait, or waits */
 static bool finished;        /* the run is over: nothing moves any more */
 
 void schedule_add_hart(int index)
@@ -89,6 +90,12 @@ static int next_in_round(void)
 
 void schedule_finish(void) { finished = true; }
 
+bool schedule_asleep(void) { return __atomic_load_n(&asleep, __ATOMIC_RELAXED); }
+
+static void set_asleep(bool value) { __atomic_store_n(&asleep, value, __ATOMIC_RELAXED); }
+
+/* The books end with the last complete slice before the one that asked for the end. schedule_finish() is called after the
+   store with which the guest asks; all else that ends a run is seen here, by whoever is about to close a slice or open one. */
 static bool run_has_ended(void)
 {
     if (!finished && end_was_asked()) schedule_finish();
@@ -185,6 +192,7 @@ static void open_slice(void)
     }
     /* QEMU will come to it, and to an interrupt of this hart that has come due. */
     if (time_passed || hart != next_in_round()) leave();
+    set_asleep(false);
     turn = hart;
     slice_open = true;
     if (harts[hart].halted) { /* another hart woke it in this round: it must not run in that one's past */
@@ -301,6 +309,7 @@ bool schedule_idle_hook(CPUState *cpu)
         counts.jumps++;
         if (!move_to(event)) break;
     }
+    set_asleep(all_idle());
     for (int i = 0; i < n_harts; i++)
         if (harts[i].cpu == cpu) return is_idle(i);
     return true;
