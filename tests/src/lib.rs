@@ -21,7 +21,7 @@ pub mod terminal;
 
 pub use ainori::run::ClockChoice as Clock;
 pub use outcome::Run;
-pub use system::{Guest, System};
+pub use system::{Guest, System, TIME_LIMIT};
 
 use std::path::PathBuf;
 

@@ -1,15 +1,14 @@
 //! The tool itself, as a user starts it: on a terminal, with somebody who reads and types.
-use crate::checkout;
+use crate::{TIME_LIMIT, checkout};
 use std::{
     io::{Read, Write},
     path::Path,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{
         Once,
-        mpsc::{Receiver, RecvTimeoutError, channel},
+        mpsc::{Receiver, RecvError, channel},
     },
     thread,
-    time::{Duration, Instant},
 };
 use tempfile::TempDir;
 
@@ -26,9 +25,10 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Starts a manifest, which stands in `folder`. The tool ends the run itself after `seconds`.
-    pub fn run(folder: TempDir, manifest: &Path, seconds: u64) -> Self {
+    /// Starts a manifest, which stands in `folder`. The tool ends the run itself at [`TIME_LIMIT`].
+    pub fn run(folder: TempDir, manifest: &Path) -> Self {
         build_tool();
+        let seconds = TIME_LIMIT.as_secs();
         // script(1) makes the terminal; its own record goes nowhere.
         let tool = checkout("ainori");
         let command = format!("'{}' run --timeout {seconds} '{}'", tool.display(), manifest.display());
@@ -52,22 +52,17 @@ impl Terminal {
         Self { child, keys, output, seen: String::new(), position: 0, _folder: folder }
     }
 
-    /// Waits until `text` appears, behind what was waited for before.
+    /// Waits until `text` appears, behind what was waited for before; at most until the tool ends.
     #[track_caller]
-    pub fn wait_for(&mut self, text: &str, limit: Duration) {
-        let deadline = Instant::now() + limit;
+    pub fn wait_for(&mut self, text: &str) {
         loop {
             if let Some(at) = self.seen[self.position..].find(text) {
                 self.position += at + text.len();
                 return;
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.output.recv_timeout(left) {
+            match self.output.recv() {
                 Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
-                Err(RecvTimeoutError::Timeout) => {
-                    panic!("{text:?} did not appear in {limit:?}:\n{}", self.seen)
-                }
-                Err(RecvTimeoutError::Disconnected) => panic!("{text:?} never appeared:\n{}", self.seen),
+                Err(RecvError) => panic!("{text:?} never appeared:\n{}", self.seen),
             }
         }
     }

@@ -3,7 +3,7 @@ use ainori::{
     report::Outcome,
     run::{ClockChoice, Options, Tracing, run},
 };
-use ainori_tests::{Guest, System, hypervisor};
+use ainori_tests::{Guest, System, TIME_LIMIT, hypervisor};
 use ainori_trace::{
     Mask,
     host::{
@@ -61,7 +61,7 @@ fn a_trace_agrees_with_the_counters() {
     let report = run(&Options {
         kernel: Some(hypervisor()),
         clock: ClockChoice::Lockstep { q: 250 },
-        timeout: Some(std::time::Duration::from_secs(400)),
+        timeout: Some(TIME_LIMIT),
         trace: Some(tracing),
         ..Options::new(manifest)
     })

@@ -4,7 +4,9 @@
 
 uint64_t timers_run;
 static int64_t now_ns; /* atomic: the main thread reads it when it looks for due timers */
-static bool plain;     /* timers are looked at: they belong to the common clock, not to the hart that is ahead of it */
+/* This thread looks at timers: they belong to the common clock, not to the hart that is ahead of it. Of the thread, since
+   the main thread may look while a hart reads its time. */
+static __thread bool plain;
 
 int64_t clock_time(void) { return __atomic_load_n(&now_ns, __ATOMIC_RELAXED); }
 

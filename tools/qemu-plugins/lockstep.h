@@ -45,6 +45,7 @@ int schedule_harts(void);
 int64_t schedule_ahead_ns(void); /* how far the running hart is past the round's start; 0 outside a slice */
 void schedule_translate(struct qemu_plugin_tb *);
 bool schedule_idle_hook(CPUState *); /* for accel_ops.thread_is_idle */
+bool schedule_asleep(void);          /* the TCG thread waits for a hart to wake up; may be asked from other threads */
 void schedule_finish(void);          /* closes the books; later calls change nothing */
 
 /* watchdog.c */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "end.h"
 #include "qemu_internals.h"
 #include "qemu_plugin_api.h"
 
@@ -23,6 +24,8 @@ static const uint64_t RAM_BASE = 0x80000000; /* of QEMU's virt machine */
 
 static bool single_hart;
 static uint64_t executed[MAX_HARTS];
+static bool ended;     /* nothing counts any more, though a few instructions may still be executed */
+static uint64_t total; /* over all harts, once the run has ended */
 static pthread_mutex_t paths_lock = PTHREAD_MUTEX_INITIALIZER; /* for `paths`, with a host thread per hart */
 
 /* QEMU's own index only serves with one hart (see qemu_internals.h). */
@@ -42,6 +45,13 @@ static void on_instruction(unsigned vcpu, void *data)
 {
     (void)vcpu, (void)data;
     executed[this_hart()]++;
+}
+
+static void end_count(void)
+{
+    if (ended) return;
+    ended = true;
+    for (int hart = 0; hart < MAX_HARTS; hart++) total += executed[hart];
 }
 
 static void reach_to(struct path *path, unsigned hart)
@@ -68,6 +78,7 @@ static void reach_from(struct path *path, unsigned hart)
 static void on_place(unsigned vcpu, void *place)
 {
     (void)vcpu;
+    if (ended) return;
     unsigned hart = this_hart();
     pthread_mutex_lock(&paths_lock);
     for (struct path *path = paths; path < paths + n_paths; path++) {
@@ -94,6 +105,7 @@ static void on_translate(plugin_id id, struct qemu_plugin_tb *tb)
 {
     (void)id;
     size_t n = qemu_plugin_tb_n_insns(tb);
+    end_watch(tb, end_count);
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         uint64_t virtual = qemu_plugin_insn_vaddr(insn), physical = physical_address(insn);
@@ -125,14 +137,13 @@ static void write_path(FILE *out, struct path *path)
 static void on_exit_of_qemu(plugin_id id, void *data)
 {
     (void)id, (void)data;
+    end_count();
     FILE *out = out_file ? fopen(out_file, "w") : stderr;
     if (!out) {
         fprintf(stderr, "paths: can't write the counts to out=%s: ", out_file);
         perror(NULL);
         return;
     }
-    uint64_t total = 0;
-    for (int hart = 0; hart < MAX_HARTS; hart++) total += executed[hart];
     fprintf(out, "{\"paths\":[");
     for (int i = 0; i < n_paths; i++) {
         fprintf(out, "%s\n", i ? "," : "");
@@ -152,6 +163,11 @@ PLUGIN_EXPORT int qemu_plugin_install(plugin_id id, const struct qemu_info *info
     if (!single_hart && !qemu_get_cpu) {
         fprintf(stderr, "paths: refused: this QEMU doesn't export qemu_get_cpu, so harts can't be told apart; use one "
                         "hart, or QEMU 10.0 as Debian builds it\n");
+        return -1;
+    }
+    if (end_missing_symbol()) {
+        fprintf(stderr, "paths: refused: this QEMU doesn't export %s, so it can't be told where a run ends; use QEMU "
+                        "10.0 as Debian builds it\n", end_missing_symbol());
         return -1;
     }
     for (int i = 0; i < argc; i++)

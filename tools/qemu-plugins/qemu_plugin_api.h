@@ -39,10 +39,14 @@ struct qemu_info {
    second one QEMU_PLUGIN_CB_R_REGS.) */
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS = 0, QEMU_PLUGIN_CB_READS_REGS = 1 };
 
+/* Which memory accesses a callback is for; an atomic instruction does both. */
+enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_READS = 1, QEMU_PLUGIN_MEM_WRITES = 2 };
+
 typedef void vcpu_callback(plugin_id, unsigned vcpu);
 typedef void translate_callback(plugin_id, struct qemu_plugin_tb *);
 typedef void exit_callback(plugin_id, void *data);
 typedef void exec_callback(unsigned vcpu, void *data);
+typedef void memory_callback(unsigned vcpu, uint32_t access, uint64_t address, void *data);
 
 void qemu_plugin_register_vcpu_init_cb(plugin_id, vcpu_callback *);
 void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, translate_callback *);
@@ -51,6 +55,9 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, exec_callback
                                           void *data);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *, exec_callback *, enum qemu_plugin_cb_flags,
                                             void *data);
+/* After the instruction's accesses; a device has seen them by then. */
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *, memory_callback *, enum qemu_plugin_cb_flags,
+                                      enum qemu_plugin_mem_rw, void *data);
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t index);

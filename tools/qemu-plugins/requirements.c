@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Refuses every QEMU, and every way to start it, that lockstep time wasn't checked with: a wrong figure is worse than
    none. */
+#include "end.h"
 #include "lockstep.h"
 
 #include <inttypes.h>
@@ -28,13 +29,13 @@ static const char *missing_symbol(void)
         SYMBOL(cpu_loop_exit_noexc), SYMBOL(cpu_loop_exit_restore), SYMBOL(async_run_on_cpu), SYMBOL(qemu_clock_get_ns),
         SYMBOL(qemu_clock_deadline_ns_all), SYMBOL(qemu_clock_run_timers), SYMBOL(timer_init_full), SYMBOL(timer_mod),
         SYMBOL(bql_lock_impl), SYMBOL(bql_unlock), SYMBOL(bql_locked), SYMBOL(qemu_system_shutdown_request),
-        SYMBOL(qemu_shutdown_requested_get), SYMBOL(runstate_is_running), SYMBOL(cpus_get_accel), SYMBOL(use_icount),
+        SYMBOL(runstate_is_running), SYMBOL(cpus_get_accel), SYMBOL(use_icount),
         SYMBOL(rr_kick_vcpu_thread), SYMBOL(rr_start_vcpu_thread), SYMBOL(tcg_handle_interrupt),
 #undef SYMBOL
     };
     for (size_t i = 0; i < sizeof used / sizeof *used; i++)
         if (!used[i].address) return used[i].name;
-    return NULL;
+    return end_missing_symbol();
 }
 
 static bool version_is_known(void)

@@ -9,6 +9,7 @@
  * round is cut short where the next timer comes due, perhaps to less than what a hart is ahead by; that one has no slice
  * in it. When all harts are halted the clock jumps to the next event.
  */
+#include "end.h"
 #include "lockstep.h"
 
 #include <inttypes.h>
@@ -39,6 +40,7 @@ static bool round_open;      /* if not, the next slice opens one */
 static int64_t round_length; /* instructions */
 static int64_t round_max;    /* the farthest that a hart came in this round, instructions */
 static bool timer_written;   /* the last block may have set a timer */
+static bool asleep;          /* atomic: the TCG thread found all harts idle and is going to wait, or waits */
 static bool finished;        /* the run is over: nothing moves any more */
 
 void schedule_add_hart(int index)
@@ -88,19 +90,15 @@ static int next_in_round(void)
 
 void schedule_finish(void) { finished = true; }
 
-/*
- * A guest that asks for shutdown runs on until the main thread stops it, which takes a host-dependent time. So that
- * the books don't depend on it, they end with the slice before the one that asked: whoever is about to close a slice
- * or to open one looks here first. With the lock held, because the main thread takes the request away and stops the
- * machine without letting go of the lock: one of the two is always seen.
- */
+bool schedule_asleep(void) { return __atomic_load_n(&asleep, __ATOMIC_RELAXED); }
+
+static void set_asleep(bool value) { __atomic_store_n(&asleep, value, __ATOMIC_RELAXED); }
+
+/* The books end with the last complete slice before the one that asked for the end. schedule_finish() is called after the
+   store with which the guest asks; all else that ends a run is seen here, by whoever is about to close a slice or open one. */
 static bool run_has_ended(void)
 {
-    if (finished) return true;
-    bool locked_before = bql_locked();
-    if (!locked_before) bql_lock_impl(__FILE__, __LINE__);
-    if (qemu_shutdown_requested_get() != 0 || !runstate_is_running()) schedule_finish();
-    if (!locked_before) bql_unlock();
+    if (!finished && end_was_asked()) schedule_finish();
     return finished;
 }
 
@@ -194,6 +192,7 @@ static void open_slice(void)
     }
     /* QEMU will come to it, and to an interrupt of this hart that has come due. */
     if (time_passed || hart != next_in_round()) leave();
+    set_asleep(false);
     turn = hart;
     slice_open = true;
     if (harts[hart].halted) { /* another hart woke it in this round: it must not run in that one's past */
@@ -277,6 +276,7 @@ static bool writes_timer(uint32_t insn)
 void schedule_translate(struct qemu_plugin_tb *tb)
 {
     size_t n = qemu_plugin_tb_n_insns(tb);
+    end_watch(tb, schedule_finish);
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         void *chunk = (void *)(n - i < CHUNK ? n - i : CHUNK);
@@ -309,6 +309,7 @@ bool schedule_idle_hook(CPUState *cpu)
         counts.jumps++;
         if (!move_to(event)) break;
     }
+    set_asleep(all_idle());
     for (int i = 0; i < n_harts; i++)
         if (harts[i].cpu == cpu) return is_idle(i);
     return true;

@@ -16,9 +16,8 @@ static void look(void *data)
 {
     static int64_t seen = -1;
     (void)data;
-    bool all_idle = true;
-    for (int i = 0; i < schedule_harts(); i++) all_idle &= cpu_thread_is_idle(qemu_get_cpu(i));
-    if (all_idle && runstate_is_running() && seen == clock_time() && clock_next_event() >= 0) {
+    /* Not whether all harts are idle: they are so, too, while the host doesn't let the TCG thread look at them. */
+    if (schedule_asleep() && runstate_is_running() && seen == clock_time() && clock_next_event() >= 0) {
         times_stuck++;
         async_run_on_cpu(qemu_get_cpu(0), nothing, 0); /* makes QEMU's loop ask schedule_idle_hook() again */
     }

@@ -1,6 +1,5 @@
 //! Many consoles on one line: no line is mixed with another's, what has no end yet is shown, what is typed arrives.
 use ainori_tests::{Clock, Guest, System, terminal::Terminal};
-use std::time::Duration;
 
 /// Guests that print at the same time, two of them from several vCPUs, harts in parallel.
 #[test]
@@ -31,25 +30,21 @@ fn lines_of_guests_are_never_mixed() {
     );
 }
 
-/// How long to wait for what comes at once on an idle host.
-const PATIENCE: Duration = Duration::from_secs(240);
-
 /// A terminal with `ainori run` of a system.
-fn terminal(system: &System, limit: Duration) -> Terminal {
+fn terminal(system: &System) -> Terminal {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let manifest = folder.path().join("system.toml");
     std::fs::write(&manifest, system.to_string()).expect("the temporary folder can be written");
-    Terminal::run(folder, &manifest, limit.as_secs())
+    Terminal::run(folder, &manifest)
 }
 
 #[test]
 fn what_is_typed_reaches_linux() {
-    let limit = PATIENCE;
-    let mut terminal = terminal(&System::on(2).with(Guest::linux("shell").vcpus(2)), limit);
-    terminal.wait_for("Leave with exit.", limit);
-    terminal.wait_for("# ", limit); // the prompt: a line without an end
+    let mut terminal = terminal(&System::on(2).with(Guest::linux("shell").vcpus(2)));
+    terminal.wait_for("Leave with exit.");
+    terminal.wait_for("# "); // the prompt: a line without an end
     terminal.type_in("echo hello-$((6*7))\r");
-    terminal.wait_for("hello-42", limit);
+    terminal.wait_for("hello-42");
     terminal.type_in("poweroff -f\r");
     let (status, seen) = terminal.end();
     assert!(status.success(), "{status}:\n{seen}");
@@ -58,9 +53,8 @@ fn what_is_typed_reaches_linux() {
 
 #[test]
 fn control_c_ends_a_run() {
-    let limit = PATIENCE;
-    let mut terminal = terminal(&System::on(1).with(Guest::freertos("end=forever")), limit);
-    terminal.wait_for("FreeRTOS V", limit);
+    let mut terminal = terminal(&System::on(1).with(Guest::freertos("end=forever")));
+    terminal.wait_for("FreeRTOS V");
     terminal.type_in("\x03");
     let (status, seen) = terminal.end();
     assert_eq!(status.code(), Some(130), "{seen}");

@@ -17,5 +17,6 @@ void other_hart(long hart)
 void first_hart(long hart)
 {
     start_others(hart);
+    print("asleep\n");
     sleep();
 }
