@@ -2,7 +2,7 @@
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use ainori_handover::Shield;
+use ainori_handover::{Housework, Shield};
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::blob;
 use ainori_manifest::config::{self, GUEST_MEMORY_BASE, MAX_GUESTS, MAX_HARTS, System};
@@ -155,16 +155,18 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
         guests.push(guest);
     }
 
-    // The serial port is served by the core with the least urgent work.
-    let urgency = |core: usize| {
-        vcpus
-            .iter()
-            .zip(&homes)
-            .filter(|(_, home)| **home == core)
-            .map(|(vcpu, _)| vcpu.class.priority + 1)
-            .max()
+    // The hypervisor's own work is for the core with the least urgent guests; of several whose most urgent guest is of the same
+    // priority, for the one that has the least urgent one beside it.
+    let priorities = |core: usize| {
+        let at_home = vcpus.iter().zip(&homes).filter(move |(_, home)| **home == core);
+        at_home.map(|(vcpu, _): (&Vcpu, _)| vcpu.class.priority)
     };
-    let console_core = (0..harts.len()).min_by_key(|&core| urgency(core)).unwrap_or(0) as u32;
+    let console_core =
+        (0..harts.len()).min_by_key(|&core| (priorities(core).max(), priorities(core).min())).unwrap_or(0);
+    // Where nobody has a home, there are only visitors.
+    let least = priorities(console_core).min().or(vcpus.iter().map(|vcpu| vcpu.class.priority).min());
+    let housework_shield = least.map_or(0, |priority| policy.shield(Class { priority, guest: 0 }));
+    let console_core = console_core as u32;
 
     let ids = (0..vcpus.len() as u8).map(VcpuId);
     let machine: &'static Machine = Box::leak(Box::new(Machine {
@@ -177,6 +179,8 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
         mail: Box::new(Mailboxes::new()),
         log: Log::new(),
         console_core,
+        housework: Housework::new(),
+        housework_shield,
         console_input: system.console_input,
         input_waits: AtomicBool::new(false),
         // SAFETY: the board says that a PLIC is there; the firmware doesn't use its supervisor contexts.

@@ -2,10 +2,12 @@
 //! core ever touches any of that. What concerns another core goes there as a message ([`mail`]).
 mod backlog;
 mod confinement;
+mod console;
 pub mod dispatch;
 pub mod event;
 pub mod finish;
 mod guard;
+pub mod housekeeping;
 pub mod irq;
 pub mod mail;
 pub mod migration;
@@ -16,7 +18,7 @@ use alloc::boxed::Box;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
-use ainori_handover::Shield;
+use ainori_handover::{Housework, Shield};
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::config::MAX_HARTS;
 use ainori_sched::{Occasion, Scheduler, SpinDetector, VcpuId, VcpuSet};
@@ -32,6 +34,7 @@ use crate::console::{Console, Log};
 use crate::guest::Guest;
 use crate::guest::vcpu::{Resident, Vcpu};
 use crate::stats::CoreCounters;
+use housekeeping::Housekeeper;
 
 /// What all cores share. Made at boot; afterwards only its atomics change.
 pub struct Machine {
@@ -53,8 +56,12 @@ pub struct Machine {
     pub mail: Box<Mailboxes<MAX_HARTS>>,
     /// The hypervisor's own lines.
     pub log: Log,
-    /// The core that drives the serial port.
+    /// The core that drives the serial port, and does all other [housekeeping].
     pub console_core: u32,
+    /// What it is asked to do.
+    pub housework: Housework,
+    /// The level of its least urgent guest: housework doesn't disturb those above (see [`Machine::shields`]).
+    pub housework_shield: u8,
     /// Guest that gets what is typed.
     pub console_input: Option<u32>,
     /// Something typed waits for room in that guest's port.
@@ -168,9 +175,14 @@ pub struct Cpu {
     /// PLIC context and the threshold that it has now.
     plic_context: Option<u32>,
     threshold: u32,
-    /// Serial port (console core only), and when to look at it again.
+    /// Serial port (console core only).
     console: Option<Console>,
-    console_due: u64,
+    /// What it knows of its housework (console core only); when the next piece is due; and the same while a vCPU hides housework, which
+    /// are those from a level on.
+    housekeeper: Option<Housekeeper>,
+    housework_due: u64,
+    housework_latest: u64,
+    hides_housework_from: u8,
     trace: Ring<'static>,
     counters: Box<CoreCounters>,
     // The large ones come last, so that an instruction's offset reaches all others.
@@ -234,8 +246,11 @@ impl Cpu {
             since: 0,
             plic_context,
             threshold: 0,
+            housekeeper: console.is_some().then(|| Housekeeper::new(machine.board.timebase_hz)),
             console,
-            console_due: u64::MAX,
+            housework_due: u64::MAX,
+            housework_latest: u64::MAX,
+            hides_housework_from: machine.housework_shield + 1,
             trace,
             counters: Box::default(),
             scheduler,
