@@ -25,12 +25,14 @@ const PATIENCE_US: u64 = 10_300;
 /// A kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chore {
+    /// Reports on guests that have stopped.
+    Reports,
     /// What is typed, and the guests' output.
     Console,
 }
 
 impl Chore {
-    const ALL: [Self; 1] = [Self::Console];
+    const ALL: [Self; 2] = [Self::Reports, Self::Console];
 
     const fn bit(self) -> u32 {
         1 << self as u32
@@ -164,6 +166,7 @@ impl Cpu {
 
     fn do_piece(&mut self, chore: Chore) -> Next {
         match chore {
+            Chore::Reports => self.write_reports(),
             Chore::Console => self.serve_console(),
         }
     }
