@@ -135,10 +135,10 @@ impl Cpu {
     /// Does one piece of what is due.
     #[inline(never)]
     pub(super) fn keep_house(&mut self, now: u64) {
-        if self.must_hurry(now) {
-            if let Some(housekeeper) = &self.housekeeper {
-                self.housework_latest = now + housekeeper.pause;
-            }
+        if let Some(later) = self.must_hurry(now) {
+            // One of the two is the alarm.
+            self.housework_latest = later;
+            self.housework_due = later;
             return;
         }
         let Some(housekeeper) = &mut self.housekeeper else { return };
@@ -172,10 +172,15 @@ impl Cpu {
     }
 
     /// Is somebody about to get the core, or the running vCPU, if it is one that hides housework, about to be interrupted by its timer?
-    fn must_hurry(&mut self, now: u64) -> bool {
-        let own_timer = self.shield != IDLE
-            && self.shield >= self.hides_housework_from
-            && world::loaded_deadline().is_some_and(|at| now < at && at <= now + self.guard);
-        own_timer || self.woken || self.gives_way()
+    /// Then says until when housework waits at least.
+    fn must_hurry(&self, now: u64) -> Option<u64> {
+        // A piece, and then the way to a guest, take no longer.
+        let soon = now + 2 * self.guard;
+        let hides = self.shield != IDLE && self.shield >= self.hides_housework_from;
+        let own_timer = || world::loaded_deadline().filter(|at| hides && now < *at && *at <= soon);
+        if self.woken || self.is_wanted() {
+            return Some(soon);
+        }
+        Some(self.next_deadline).filter(|at| *at <= soon).or_else(own_timer).map(|at| at + self.guard)
     }
 }
