@@ -25,6 +25,7 @@ pub struct Guest {
     harts: Option<Vec<u32>>,
     priority: u32,
     background: bool,
+    device: Option<&'static str>,
 }
 
 impl Guest {
@@ -42,6 +43,7 @@ impl Guest {
             harts: None,
             priority: 1,
             background: false,
+            device: None,
         }
     }
 
@@ -67,6 +69,7 @@ impl Guest {
             harts: Some(vec![0]),
             priority: 1,
             background: false,
+            device: None,
         }
     }
 
@@ -95,6 +98,11 @@ impl Guest {
         Self { priority, ..self }
     }
 
+    /// A device of the board that it drives itself, by its path in the board's device tree.
+    pub fn device(self, path: &'static str) -> Self {
+        Self { device: Some(path), ..self }
+    }
+
     /// The run doesn't wait for its end.
     pub fn background(self) -> Self {
         Self { background: true, ..self }
@@ -113,6 +121,9 @@ impl Display for Guest {
         if let Some(harts) = &self.harts {
             writeln!(f, "harts = {harts:?}")?;
         }
+        if let Some(device) = self.device {
+            writeln!(f, "devices = [{device:?}]")?;
+        }
         writeln!(f, "background = {}", self.background)
     }
 }
@@ -127,6 +138,7 @@ pub struct System {
     guests: Vec<Guest>,
     qemu_args: Vec<String>,
     traced: Option<&'static str>,
+    input: Option<String>,
 }
 
 impl System {
@@ -140,6 +152,7 @@ impl System {
             guests: Vec::new(),
             qemu_args: Vec::new(),
             traced: None,
+            input: None,
         }
     }
 
@@ -181,6 +194,11 @@ impl System {
     pub fn qemu_args(mut self, args: impl IntoIterator<Item = String>) -> Self {
         self.qemu_args.extend(args);
         self
+    }
+
+    /// Who gets what is typed, by its name.
+    pub fn input(self, guest: &str) -> Self {
+        Self { input: Some(guest.into()), ..self }
     }
 
     /// Takes a trace of one kind of events, by its name in a manifest. The file itself is thrown away.
@@ -226,6 +244,9 @@ impl Display for System {
         writeln!(f, "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"2GiB\"", self.harts)?;
         if let Some(cpu) = &self.cpu {
             writeln!(f, "cpu = {cpu:?}")?;
+        }
+        if let Some(guest) = &self.input {
+            writeln!(f, "[console]\ninput = {guest:?}")?;
         }
         self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))
     }

@@ -1,11 +1,11 @@
 //! A guest did what it may not do: it is stopped and reported with its registers, the others go on.
 use ainori_sched::VcpuId;
 
+use super::stop;
 use crate::arch::csr::status;
 use crate::arch::guest_access::fetch_instruction;
 use crate::arch::{trap, world};
 use crate::cpu::Cpu;
-use crate::report;
 use crate::stats::Exit;
 
 /// What a guest did.
@@ -26,7 +26,8 @@ pub enum What {
 }
 
 impl What {
-    const fn text(self) -> &'static str {
+    /// In words.
+    pub const fn text(self) -> &'static str {
         match self {
             Self::Fetch => "instruction fetch from an address that is not the guest's",
             Self::Load => "load from an address that is not the guest's",
@@ -38,26 +39,43 @@ impl What {
     }
 }
 
+/// The circumstances of a fault, and the guest's registers at that moment.
+pub struct Fault {
+    /// What the guest did.
+    pub what: What,
+    /// Guest-virtual address of the instruction.
+    pub pc: u64,
+    /// `scause`.
+    pub cause: u64,
+    /// Guest-physical address, or `stval`.
+    pub address: u64,
+    /// The instruction, or 0.
+    pub instruction: u32,
+    /// `VS` or `VU`.
+    pub mode: &'static str,
+    /// General registers.
+    pub x: [u64; 32],
+    /// Supervisor registers.
+    pub csr: [(&'static str, u64); 6],
+}
+
 /// Stops the guest of the running vCPU for a fault that this vCPU has just made.
 pub fn stop(cpu: &mut Cpu, vcpu: VcpuId, what: What, cause: u64) -> Exit {
-    let machine = cpu.machine;
-    let guest = machine.guest_of(vcpu);
-    if guest.stop() {
+    stop::stop(cpu, vcpu, "fault", |cpu| {
         let context = cpu.context(vcpu);
         let by_address = matches!(what, What::Fetch | What::Load | What::Store | What::Access);
-        let fault = report::Fault {
-            what: what.text(),
+        let mut x = context.x;
+        x[0] = 0;
+        Some(Fault {
+            what,
             pc: context.pc,
             cause,
             address: if by_address { trap::fault_address() } else { trap::value() },
             instruction: if what == What::Fetch { 0 } else { fetch_instruction(context.pc).unwrap_or(0) },
             mode: if context.sstatus & status::SPP != 0 { "VS" } else { "VU" },
-            x: &context.x,
+            x,
             csr: world::report_registers(),
-        };
-        report::stopped(machine, vcpu, "fault", crate::arch::csr::time(), Some(&fault));
-        cpu.wake_console();
-        cpu.stop_guest(guest);
-    }
+        })
+    });
     Exit::Fault
 }
