@@ -42,10 +42,12 @@ records = 4096
 
 fn guest_files() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let write = |name: &str, bytes: &[u8]| fs::write(directory.path().join(name), bytes).unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(directory.path().join(name), bytes).unwrap();
     write("Image", &linux_image(0x20_0000, 0x140_0000));
     write("initrd", &[0; 1000]);
     write("freertos.elf", &elf_file(GUEST_MEMORY_BASE, &[(GUEST_MEMORY_BASE, 0x10_0000)]));
+    let pipe = std::process::Command::new("mkfifo").arg(directory.path().join("pipe")).status();
+    assert!(pipe.unwrap().success());
     directory
 }
 
@@ -276,7 +278,9 @@ fn memory_must_fit() {
 #[test]
 fn images_must_be_what_they_should_be() {
     broken("freertos.elf", "missing.elf", "it doesn't exist", "relative to the manifest");
-    broken("image = \"freertos.elf\"", "image = \".\"", "it is not a file", "relative");
+    broken("image = \"freertos.elf\"", "image = \".\"", "it is a folder, not a file", "relative");
+    broken("image = \"freertos.elf\"", "image = \"/dev/zero\"", "it is a device, not a file", "relative");
+    broken("initrd = \"initrd\"", "initrd = \"pipe\"", "the initrd", "relative");
     broken("image = \"freertos.elf\"", "image = \"Image\"", "is not an ELF file", "kind = \"linux\"");
     broken("image = \"Image\"", "image = \"freertos.elf\"", "but an ELF file", "kind = \"elf\"");
     broken("initrd = \"initrd\"", "initrd = \"none\"", "the initrd", "relative");
@@ -371,6 +375,22 @@ fn columns_count_characters() {
     assert_eq!(found.position(found.iter().next().unwrap()), (2, 1));
     let found = parse(&GOOD.replace("harts = [1]", "harts = [1, 9]")).unwrap_err();
     assert_eq!(found.position(found.iter().next().unwrap()), (24, 13));
+}
+
+#[test]
+fn a_manifest_that_is_no_text_is_told() {
+    let directory = guest_files();
+    let told = |path: &Path| {
+        let findings = Manifest::load(path).unwrap_err();
+        findings.iter().next().unwrap().message.clone()
+    };
+    let path = directory.path().join("x.toml");
+    std::fs::write(&path, b"name = \"x\"\n# \xff\n").unwrap();
+    assert!(told(&path).contains("can't be read: line 2 is not UTF-8"), "{}", told(&path));
+    assert!(told(&directory.path().join("pipe")).contains("it is a pipe, not a file"));
+    assert!(told(directory.path()).contains("it is a folder, not a file"));
+    std::fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    assert!(told(&path).contains("more than the 1048576 that it may have"), "{}", told(&path));
 }
 
 /// Every finding's places lie in the text, on character boundaries.
