@@ -1,7 +1,7 @@
 //! Collects what the serial line tells.
 use crate::{
     report::{FIRMWARE, GuestOutcome, GuestReport, Outcome, RunReport},
-    serial::{self, Lines, Meaning, Source},
+    serial::{self, Lines, Meaning, Part, Source},
 };
 use ainori_manifest::config::System;
 use ainori_report::{Board, CoreStats, End, MARK, Record, StopReason};
@@ -13,6 +13,10 @@ const TAIL: usize = 20;
 /// Everything that has been told so far.
 pub struct Monitor {
     lines: Lines,
+    /// Who the line is from that came last.
+    speaking: Source,
+    /// Who gets what is typed.
+    listener: Source,
     names: Vec<String>,
     guests: Vec<GuestReport>,
     board: Option<Board>,
@@ -28,6 +32,8 @@ impl Monitor {
     pub fn new(system: &System) -> Self {
         Self {
             lines: Lines::default(),
+            speaking: Source::Unmarked,
+            listener: system.console_input.map_or(Source::Unmarked, |guest| Source::Guest(guest as usize)),
             names: system.guests.iter().map(|guest| guest.name.clone()).collect(),
             guests: system.guests.iter().map(GuestReport::new).collect(),
             board: None,
@@ -39,16 +45,34 @@ impl Monitor {
         }
     }
 
-    /// Takes bytes of the serial line; `show` gets each whole line as source, text, and meaning.
-    pub fn feed(&mut self, bytes: &[u8], mut show: impl FnMut(Source, &[u8], &Meaning)) {
+    /// Takes bytes of the serial line; `show` gets each whole line as source, text, and meaning. Returns what the guest that has the
+    /// console's input said last in these bytes, and whether that is a whole line.
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+        mut show: impl FnMut(Source, &[u8], &Meaning),
+    ) -> Option<(Vec<u8>, bool)> {
+        let mut heard = None;
         let mut lines = std::mem::take(&mut self.lines);
-        lines.feed(bytes, |line| {
-            let (source, text) = serial::split(line, &self.names);
-            let meaning = serial::meaning(source, text);
+        lines.feed(bytes, |line, part| {
+            let (source, text) = match part {
+                Part::Line => serial::split(line, &self.names),
+                Part::More => (self.speaking, line),
+            };
+            self.speaking = source;
+            let meaning = serial::meaning(source, part, text);
             show(source, text, &meaning);
+            if source == self.listener {
+                heard = Some((text.to_owned(), true));
+            }
             self.take(source, text, meaning);
         });
+        let (source, text) = serial::split(lines.partial(), &self.names);
+        if source == self.listener && !text.is_empty() && !bytes.ends_with(b"\n") {
+            heard = Some((text.to_owned(), false));
+        }
         self.lines = lines;
+        heard
     }
 
     /// The beginning of a line that is not complete.

@@ -10,14 +10,14 @@ fn names() -> Vec<String> {
 fn lines_of<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Vec<u8>>, Vec<u8>) {
     let (mut lines, mut found) = (Lines::default(), Vec::new());
     for chunk in chunks {
-        lines.feed(chunk, |line| found.push(line.to_owned()));
+        lines.feed(chunk, |line, _| found.push(line.to_owned()));
     }
     (found, lines.partial().to_owned())
 }
 
 fn of(line: &str) -> (Source, Meaning) {
     let (source, text) = split(line.as_bytes(), &names());
-    (source, meaning(source, text))
+    (source, meaning(source, Part::Line, text))
 }
 
 #[test]
@@ -83,7 +83,7 @@ proptest! {
         let mut bytes = prefix.into_bytes();
         bytes.extend(line);
         let (source, text) = split(&bytes, &names());
-        let _ = meaning(source, text);
+        let _ = meaning(source, Part::Line, text);
         may_be_hidden(source, text);
     }
 }
