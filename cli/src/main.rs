@@ -116,6 +116,7 @@ fn run_system(how: &How, trace: Option<Tracing>) -> Result<u8> {
             _ => Console::Guests,
         },
         stop: stop_on_signals()?,
+        ends_with_reader: json.is_none() && trace.is_none() && how.record_dir.is_none(),
         trace,
     };
     let report = run::run_manifest(&options, &manifest)?;
@@ -141,11 +142,20 @@ fn clock(how: &How, manifest: &Manifest) -> ClockChoice {
 fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+    let ignored = if is_ignored(SIGHUP) { Some(SIGHUP) } else { None };
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|signal| Some(*signal) != ignored) {
         signal_hook::flag::register(signal, stop.clone())
             .map_err(|error| miette!("signals can't be caught: {error}"))?;
     }
     Ok(stop)
+}
+
+/// Was this program started so that the signal does nothing? `nohup` does that with SIGHUP. If the system can't tell: no.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 != 0
 }
 
 fn prepare(file: Option<&Path>) -> Result<Option<Output>> {

@@ -69,6 +69,8 @@ pub struct Options {
     pub input: Option<Input>,
     /// Set it to end the run early.
     pub stop: Arc<AtomicBool>,
+    /// Nobody wants the run any more once nobody reads what it shows (`| head`).
+    pub ends_with_reader: bool,
     /// A trace to be taken.
     pub trace: Option<Tracing>,
 }
@@ -90,6 +92,7 @@ impl Options {
             console: Console::Quiet,
             input: None,
             stop: Arc::default(),
+            ends_with_reader: false,
             trace: None,
         }
     }
@@ -193,7 +196,7 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
         end: None,
         console: Default::default(),
         trace: None,
-        host: Host { seconds: started.elapsed().as_secs_f64() },
+        host: Host { seconds: started.elapsed().as_secs_f64(), ..Host::default() },
     };
     monitor.into_report(&mut report);
     conclude(&mut report, &watched, &machine);
@@ -257,14 +260,14 @@ fn watch(
             }
             continue;
         }
-        if let Some(input) = &mut input {
+        if let Some(input) = input.as_mut().filter(|_| !monitor.is_over()) {
             input.go_on();
         }
         if monitor.is_over() && last_words.is_none() {
             last_words = Some(Instant::now());
         }
         if cause.is_none() {
-            if options.stop.load(Ordering::Relaxed) {
+            if options.stop.load(Ordering::Relaxed) || options.ends_with_reader && screen.is_gone() {
                 cause = Some(Cause::Interrupted);
             } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 cause = Some(Cause::TimeLimit);

@@ -58,7 +58,7 @@ pub fn run(options: &mut Options, run: &Run, version: &str) -> Result<RunReport>
         end: None,
         console: Default::default(),
         trace: None,
-        host: Host { seconds: 0.0 },
+        host: Host::default(),
     };
     report.outcome = watch(options, &mut machine, &mut report)?;
     report.host.seconds = started.elapsed().as_secs_f64();

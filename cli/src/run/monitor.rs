@@ -5,10 +5,18 @@ use crate::{
 };
 use ainori_manifest::config::System;
 use ainori_report::{Board, CoreStats, End, MARK, Record, StopReason};
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Instant,
+};
 
 /// Lines of each console that are kept for the report of a run that went wrong.
 const TAIL: usize = 20;
+
+/// Problems that are kept: a guest can make any number.
+const PROBLEMS: usize = 100;
+/// Bytes of results that are kept for each guest.
+const RESULTS: usize = 16 << 20;
 
 /// Everything that has been told so far.
 pub struct Monitor {
@@ -24,6 +32,11 @@ pub struct Monitor {
     end: Option<End>,
     panic: Option<String>,
     problems: Vec<String>,
+    /// Problems that were not kept.
+    more_problems: usize,
+    /// When each guest's last line came, and the bytes of its results.
+    heard: Vec<Option<Instant>>,
+    result_bytes: Vec<usize>,
     tails: BTreeMap<String, VecDeque<String>>,
 }
 
@@ -41,6 +54,9 @@ impl Monitor {
             end: None,
             panic: None,
             problems: Vec::new(),
+            more_problems: 0,
+            heard: vec![None; system.guests.len()],
+            result_bytes: vec![0; system.guests.len()],
             tails: BTreeMap::new(),
         }
     }
@@ -85,12 +101,33 @@ impl Monitor {
         self.end.is_some() || self.panic.is_some()
     }
 
+    fn problem(&mut self, text: String) {
+        if self.problems.len() < PROBLEMS {
+            self.problems.push(text);
+        } else {
+            self.more_problems += 1;
+        }
+    }
+
     fn take(&mut self, source: Source, text: &[u8], meaning: Meaning) {
+        if let Source::Guest(index) = source {
+            self.heard[index] = Some(Instant::now());
+        }
         match (meaning, source) {
             (Meaning::Record(record), _) => self.take_record(*record),
-            (Meaning::Result(result), Source::Guest(index)) => self.guests[index].results.push(result),
+            (Meaning::Result(result), Source::Guest(index)) => {
+                self.result_bytes[index] += text.len();
+                if self.result_bytes[index] <= RESULTS {
+                    self.guests[index].results.push(result);
+                } else {
+                    let name = &self.names[index];
+                    self.problem(format!(
+                        "{name} printed more than {RESULTS} bytes of results: one was left out"
+                    ));
+                }
+            }
             (Meaning::Damaged(why), _) => {
-                self.problems.push(format!("a line of {} can't be read: {why}", self.mark(source)));
+                self.problem(format!("a line of {} can't be read: {why}", self.mark(source)));
                 self.keep(source, text);
             }
             (Meaning::Panic(why), _) => {
@@ -155,6 +192,13 @@ impl Monitor {
             let text = text.to_owned();
             self.keep(source, &text);
         }
+        if self.more_problems != 0 {
+            self.problems.push(format!("and {} more problems", self.more_problems));
+        }
+        let silent = self.guests.iter().zip(&self.heard).filter(|(guest, _)| guest.stopped.is_none());
+        let silent = silent
+            .filter_map(|(guest, heard)| Some((guest.name.clone(), heard.as_ref()?.elapsed().as_secs_f64())));
+        report.host.silent = silent.collect();
         for guest in &mut self.guests {
             guest.judge();
             guest.vcpus.sort_by_key(|stats| stats.vcpu);

@@ -13,7 +13,7 @@ use std::{
 /// How long a text must stand to be a prompt.
 const REST: Duration = Duration::from_millis(150);
 /// How long a guest without a prompt is waited for at first: a Linux that boots with `quiet` says nothing for some time.
-const FIRST_PATIENCE: Duration = Duration::from_secs(30);
+const FIRST_PATIENCE: Duration = Duration::from_secs(60);
 /// The same for each later line.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Bytes that are typed at once: a serial port holds 16, and the hypervisor 1024 for a guest that is slow.
@@ -178,12 +178,12 @@ mod tests {
     #[test]
     fn patience_with_a_guest_that_has_no_prompt_ends() {
         let (mut typist, start) = typist("a\nb\nc\n");
-        assert!(typist.next(start + 29_000 * MS).is_empty());
-        typist.hear(b"booted", true, start + 29_000 * MS);
-        assert!(typist.next(start + 58_000 * MS).is_empty());
-        assert_eq!(typist.next(start + 59_000 * MS), b"a\r");
-        assert!(typist.next(start + 60_900 * MS).is_empty());
-        assert_eq!(typist.next(start + 61_000 * MS), b"b\r");
+        assert!(typist.next(start + 59_000 * MS).is_empty());
+        typist.hear(b"booted", true, start + 59_000 * MS);
+        assert!(typist.next(start + 118_000 * MS).is_empty());
+        assert_eq!(typist.next(start + 119_000 * MS), b"a\r");
+        assert!(typist.next(start + 120_900 * MS).is_empty());
+        assert_eq!(typist.next(start + 121_000 * MS), b"b\r");
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub fn version(limit: Duration, stop: &AtomicBool) -> Result<String> {
             Err(miette!(help = help, "{PROGRAM} has version {version}, but {MIN_MAJOR}.0 or later is needed"))
         }
         _ => {
-            let start: String = text.chars().take(80).collect();
+            let start: String = text.lines().next().unwrap_or_default().chars().take(60).collect();
             Err(miette!(help = help, "{PROGRAM} --version said something unexpected: {start:?}"))
         }
     }

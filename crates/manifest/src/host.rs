@@ -75,9 +75,18 @@ pub struct Board {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GuestPaths {
     /// The guest's program.
+    #[serde(serialize_with = "files::serialize_path")]
     pub image: PathBuf,
     /// Initial RAM disk.
+    #[serde(serialize_with = "serialize_path_or_none")]
     pub initrd: Option<PathBuf>,
+}
+
+fn serialize_path_or_none<S: serde::Serializer>(
+    path: &Option<PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(|path| path.display().to_string()).serialize(serializer)
 }
 
 impl Manifest {

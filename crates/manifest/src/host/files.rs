@@ -64,6 +64,11 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     File::open(path)?.read_all(most)
 }
 
+/// Writes a path as text. JSON has no way to write bytes that are no UTF-8; they are shown as in messages.
+pub fn serialize_path<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
 fn not_a_file(kind: FileType) -> io::Error {
     let found = match () {
         () if kind.is_dir() => "a folder",
