@@ -61,7 +61,7 @@ fn cannot(path: &Path, error: &io::Error) -> miette::Report {
 }
 
 fn way(path: &Path) -> io::Result<Way> {
-    let wait_for_nobody = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let wait_for_nobody = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
     let file = match OpenOptions::new().write(true).custom_flags(wait_for_nobody).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -141,7 +141,7 @@ impl Folder {
 
 /// Opens a folder and locks it, if nobody else has done so.
 fn lock(folder: &Path) -> Option<File> {
-    let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
+    let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits() as i32;
     let file = File::options().read(true).custom_flags(flags).open(folder).ok()?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
     Some(file)

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// The bits of a PLIC register that can be written, if it is one that only stores.
 fn writable(offset: u64) -> Option<u32> {
     let (sources, contexts) = (SOURCES as u64, MAX_CONTEXTS as u64);
-    let in_page = |start: u64| (offset - start) % 4 == 0;
+    let in_page = |start: u64| (offset - start) & 3 == 0;
     match offset {
         0..0x1000 => (in_page(0) && (1..sources).contains(&(offset / 4))).then_some(7),
         0x1000..0x2000 => None,

@@ -22,7 +22,7 @@ impl File {
     /// Opens a regular file. The error of anything else says what it is instead.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-        let wait_for_nobody = flags.bits().cast_signed();
+        let wait_for_nobody = flags.bits() as i32;
         let file = match OpenOptions::new().read(true).custom_flags(wait_for_nobody).open(path) {
             Ok(file) => file,
             // Opening a socket fails; what it is says more than "no such device or address".
