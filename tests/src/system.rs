@@ -222,7 +222,7 @@ impl System {
             kernel: Some(crate::hypervisor()),
             clock,
             timeout: Some(TIME_LIMIT),
-            qemu_args: self.qemu_args.clone(),
+            qemu_args: self.qemu_args.iter().map(Into::into).collect(),
             record_dir: Some(folder.path().to_owned()),
             ..Options::new(manifest)
         };

@@ -10,6 +10,8 @@ use elf::{
 
 /// Length of the boot header of a Linux `Image`.
 pub const LINUX_HEADER_LEN: usize = 64;
+/// Longest ELF file in bytes that is read though its guest has less memory: most of one can be symbols for a debugger.
+pub const MAX_ELF: u64 = 256 << 20;
 
 /// Why a file is not a usable image, and what to do.
 #[derive(Debug, PartialEq, Eq)]

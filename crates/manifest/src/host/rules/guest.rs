@@ -5,6 +5,7 @@ use crate::config::{
 };
 use crate::host::{
     GuestPaths,
+    files::File,
     findings::Finding,
     images,
     reader::{At, Size, suggest},
@@ -13,8 +14,7 @@ use crate::host::{
 };
 use crate::layout::Layout;
 use std::{
-    fs::File,
-    io::{self, Read},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -45,7 +45,7 @@ pub fn check(
     let initrd = draft.initrd.as_ref().and_then(|initrd| open(initrd, "initrd", directory, findings));
     check_image(draft, image.as_ref(), initrd.as_ref(), memory, findings);
 
-    let payload = |file: &Opened| Payload { offset: 0, len: file.len };
+    let payload = |file: &Opened| Payload { offset: 0, len: file.file.len };
     let image = image?;
     let guest = Guest {
         name: draft.name.as_ref()?.value.clone(),
@@ -183,18 +183,13 @@ fn assignable(kind: &crate::host::boards::BoardKind) -> String {
 /// A file that exists and can be read.
 struct Opened {
     path: PathBuf,
-    len: u64,
     file: File,
 }
 
 fn open(entry: &At<String>, key: &str, directory: &Path, findings: &mut Vec<Finding>) -> Option<Opened> {
     let path = directory.join(&entry.value);
-    let opened = File::open(&path).and_then(|file| {
-        let about = file.metadata()?;
-        if about.is_file() { Ok((file, about.len())) } else { Err(io::Error::other("it is not a file")) }
-    });
-    match opened {
-        Ok((file, len)) => Some(Opened { path, len, file }),
+    match File::open(&path) {
+        Ok(file) => Some(Opened { path, file }),
         Err(error) => {
             let what = if error.kind() == io::ErrorKind::NotFound {
                 "it doesn't exist".into()
@@ -230,8 +225,8 @@ fn check_image(
     }
     let (Some(entry), Some(image), Some(memory)) = (&draft.image, image, memory) else { return };
     let end = match kind.value {
-        Kind::Elf => read_all(image).and_then(|file| images::elf_end(&file, memory)),
-        Kind::Linux => read_start(image).and_then(|start| images::linux_end(&start, image.len)),
+        Kind::Elf => read_all(image, memory).and_then(|file| images::elf_end(&file, memory)),
+        Kind::Linux => read_start(image).and_then(|start| images::linux_end(&start, image.file.len)),
     };
     if let Err(problem) = end.and_then(|end| check_room(end, initrd, memory)) {
         let message = format!("{} {}", image.path.display(), problem.what);
@@ -241,7 +236,7 @@ fn check_image(
 
 /// Image, RAM disk and device tree must fit the guest's memory.
 fn check_room(image_end: u64, initrd: Option<&Opened>, memory: u64) -> Result<(), images::Problem> {
-    let layout = Layout::behind(image_end, initrd.map(|initrd| initrd.len));
+    let layout = Layout::behind(image_end, initrd.map(|initrd| initrd.file.len));
     let needed = layout.map_or(u64::MAX, |layout| layout.tree.end - GUEST_MEMORY_BASE);
     if needed <= memory {
         return Ok(());
@@ -255,18 +250,17 @@ fn check_room(image_end: u64, initrd: Option<&Opened>, memory: u64) -> Result<()
 }
 
 fn unreadable(error: &io::Error) -> images::Problem {
-    images::Problem { what: format!("can't be read: {error}"), help: "look at its permissions".into() }
+    images::Problem {
+        what: format!("can't be read: {error}"),
+        help: "give a file that can be read as a whole, and fits the guest's memory".into(),
+    }
 }
 
-fn read_all(file: &Opened) -> Result<Vec<u8>, images::Problem> {
-    let mut bytes = Vec::new();
-    (&file.file).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
-    Ok(bytes)
+/// A whole image. One that is longer than the guest's memory isn't read: it doesn't fit.
+fn read_all(image: &Opened, memory: u64) -> Result<Vec<u8>, images::Problem> {
+    image.file.read_all(memory.max(images::MAX_ELF)).map_err(|error| unreadable(&error))
 }
 
-fn read_start(file: &Opened) -> Result<Vec<u8>, images::Problem> {
-    let mut bytes = Vec::new();
-    let limit = images::LINUX_HEADER_LEN as u64;
-    (&file.file).take(limit).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
-    Ok(bytes)
+fn read_start(image: &Opened) -> Result<Vec<u8>, images::Problem> {
+    image.file.read_start(images::LINUX_HEADER_LEN as u64).map_err(|error| unreadable(&error))
 }
