@@ -139,11 +139,11 @@ fn what_is_typed_reaches_a_guest_on_a_busy_hart() {
         .with(Guest::probe("busyloop", "").background())
         .with(Guest::freertos("burn_percent=20 end=forever report_ms=0").background())
         .input("echo");
-    let mut terminal = terminal(&system, PATIENCE);
-    terminal.wait_for("type a line", PATIENCE);
+    let mut terminal = terminal(&system);
+    terminal.wait_for("type a line");
     let text = "the quick brown fox jumps over the lazy dog, and more than a FIFO holds";
     terminal.type_in(&format!("{text}\r"));
-    terminal.wait_for(&format!("heard: {text}"), PATIENCE);
+    terminal.wait_for(&format!("heard: {text}"));
     let (status, seen) = terminal.end();
     assert!(status.success(), "{status}:\n{seen}");
 }
