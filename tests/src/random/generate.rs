@@ -124,7 +124,7 @@ fn guests(rng: &mut Rng, harts: u32, share: bool) -> Vec<Guest> {
         let has: u32 = guests.iter().map(|guest| guest.vcpus).sum();
         let linux = guests.iter().filter(|guest: &&Guest| guest.job.is_linux()).count();
         let mut guest = guest(rng, harts, harts_of, linux < 2, &mut free);
-        guest.vcpus = guest.vcpus.min(MOST_VCPUS - has);
+        guest.vcpus = guest.vcpus.min(MOST_VCPUS.saturating_sub(has)).max(1);
         let talkers = guests.iter().filter(|guest| guest.job.text().is_some()).count();
         if let (Job::Talk(talk), LONG_TALKERS..) = (&mut guest.job, talkers) {
             talk.bytes = SHORT_TEXT;
@@ -259,4 +259,55 @@ fn type_a_line(rng: &mut Rng, system: &mut Description) {
         _ => {}
     }
     system.typing = Some(Typing { text, at_ms });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ainori_manifest::Manifest;
+    use std::{collections::BTreeSet, path::Path};
+
+    #[test]
+    fn every_system_is_valid() {
+        for seed in 0..300 {
+            let text = system(seed).to_string();
+            if let Err(findings) = Manifest::parse("system.toml", &text, Path::new("/"), "random") {
+                panic!("{:?}\n{text}", miette::Report::new(*findings));
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_system() {
+        assert!((0..100).all(|seed| system(seed) == system(seed)));
+    }
+
+    /// Nothing that the generator knows is so rare that a few hundred systems don't have it.
+    #[test]
+    fn all_kinds_come_up() {
+        let systems: Vec<Description> = (0..400).map(system).collect();
+        let presets: BTreeSet<&str> = systems.iter().map(|system| system.preset).collect();
+        assert_eq!(presets.len(), ainori_sched::presets().len());
+        let has = |what: &dyn Fn(&Guest) -> bool| systems.iter().any(|system| system.guests.iter().any(what));
+        let kinds: [(&str, &dyn Fn(&Guest) -> bool); 10] = [
+            ("an owner of the clock", &|guest| guest.devices().contains(&"/soc/rtc@101000")),
+            ("an owner of the flash", &|guest| guest.devices().contains(&"/flash@20000000")),
+            ("one who hears", &|guest| guest.job.hears()),
+            ("a Linux who hears", &|guest| guest.job.is_linux() && guest.job.hears()),
+            ("a busy one", &|guest| guest.job == Job::Busy),
+            ("a storm", &|guest| guest.job == Job::Linux(LinuxJob::Storm)),
+            ("16 vCPUs", &|guest| guest.vcpus == 16),
+            ("all harts", &|guest| guest.harts.is_empty()),
+            ("some harts", &|guest| guest.harts.len() > 1),
+            ("one in the background", &|guest| guest.background && guest.job.ends()),
+        ];
+        for (name, kind) in kinds {
+            assert!(has(kind), "there is never {name}");
+        }
+        let punctual =
+            |system: &&Description| system.guests.iter().any(|guest| oracle::promise(system, guest).punctual);
+        let share = systems.iter().filter(punctual).count();
+        assert!(share > 80, "only {share} of 400 systems have an RTOS that must be punctual");
+        assert!(systems.iter().map(|system| system.guests.len()).max() == Some(6));
+    }
 }
