@@ -13,7 +13,7 @@ use std::{
 };
 
 /// The host's: only against an emulator that hangs.
-const HOST_LIMIT: Duration = Duration::from_secs(300);
+const HOST_LIMIT: Duration = Duration::from_secs(240);
 
 /// What became of a system.
 #[derive(Debug)]
