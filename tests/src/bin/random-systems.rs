@@ -90,7 +90,8 @@ fn main() -> Result<ExitCode> {
     std::fs::create_dir_all(&args.out).into_diagnostic().wrap_err_with(|| args.out.display().to_string())?;
     let kernel = args.kernel.clone().unwrap_or_else(ainori_tests::hypervisor);
     let stop = Arc::new(AtomicBool::new(false));
-    let runner = Runner { kernel: Some(kernel.clone()), stop: stop.clone(), twice: args.twice };
+    let runner =
+        Runner { kernel: Some(kernel.clone()), stop: stop.clone(), twice: args.twice, ..Runner::default() };
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, stop.clone()).into_diagnostic()?;
     }
@@ -168,10 +169,16 @@ impl Args {
                 write(&self.out.join(format!("{seed}.serial.log")), &run.serial.join("\n"))?;
             }
             if !self.no_shrink {
-                let Some(smallest) = smaller(&system, first, runner) else { return Ok(None) };
-                let text = manifest(&smallest, &runner.judge(&smallest).violations);
-                write(&self.out.join(format!("{seed}.shrunk.toml")), &text)?;
-                shrunk = Some(text);
+                // Whatever takes much longer than the failure did only hangs.
+                let host_limit = begin.elapsed() * 3 + Duration::from_secs(10);
+                let runner = Runner { host_limit, ..runner.clone() };
+                // Written each time, so that what was found is there even if nobody waits for the end.
+                let file = self.out.join(format!("{seed}.shrunk.toml"));
+                let keep = |smaller: &str| write(&file, smaller);
+                shrunk = match smaller(&system, first, &runner, keep)? {
+                    Shrunk::Interrupted => return Ok(None),
+                    Shrunk::To(text) => text,
+                };
             }
         }
         let violations = judgement
@@ -191,15 +198,38 @@ impl Args {
     }
 }
 
-/// The smallest system found that breaks the same rule; `None` if the search was interrupted.
-fn smaller(system: &Description, first: &Violation, runner: &Runner) -> Option<Description> {
-    let mut interrupted = false;
-    let smallest = shrink::shrink(system, SHRINK_TRIES, |candidate| {
-        let judgement = if interrupted { return false } else { runner.judge(candidate) };
+/// What came of shrinking.
+enum Shrunk {
+    /// Somebody ended it.
+    Interrupted,
+    /// The smallest system that was found, as a manifest; `None` if there is nothing to leave out.
+    To(Option<String>),
+}
+
+/// Looks for a smaller system that breaks the same rule. `keep` gets each that is smaller than all before.
+fn smaller(
+    system: &Description,
+    first: &Violation,
+    runner: &Runner,
+    keep: impl Fn(&str) -> Result<()>,
+) -> Result<Shrunk> {
+    let (mut interrupted, mut kept, mut smallest) = (false, Ok(()), None);
+    shrink::shrink(system, SHRINK_TRIES, |candidate| {
+        if interrupted {
+            return false;
+        }
+        let judgement = runner.judge(candidate);
         interrupted |= judgement.interrupted;
-        judgement.violations.first().is_some_and(|violation| violation.rule == first.rule)
+        let fails = judgement.violations.first().is_some_and(|violation| violation.rule == first.rule);
+        if fails && !interrupted {
+            let text = manifest(candidate, &judgement.violations);
+            kept = keep(&text);
+            smallest = Some(text);
+        }
+        fails
     });
-    (!interrupted).then_some(smallest)
+    kept?;
+    Ok(if interrupted { Shrunk::Interrupted } else { Shrunk::To(smallest) })
 }
 
 /// A manifest that says what is wrong with it and how to run it again.

@@ -289,20 +289,20 @@ mod tests {
         let presets: BTreeSet<&str> = systems.iter().map(|system| system.preset).collect();
         assert_eq!(presets.len(), ainori_sched::presets().len());
         let has = |what: &dyn Fn(&Guest) -> bool| systems.iter().any(|system| system.guests.iter().any(what));
-        let kinds: [(&str, &dyn Fn(&Guest) -> bool); 10] = [
-            ("an owner of the clock", &|guest| guest.devices().contains(&"/soc/rtc@101000")),
-            ("an owner of the flash", &|guest| guest.devices().contains(&"/flash@20000000")),
-            ("one who hears", &|guest| guest.job.hears()),
-            ("a Linux who hears", &|guest| guest.job.is_linux() && guest.job.hears()),
-            ("a busy one", &|guest| guest.job == Job::Busy),
-            ("a storm", &|guest| guest.job == Job::Linux(LinuxJob::Storm)),
-            ("16 vCPUs", &|guest| guest.vcpus == 16),
-            ("all harts", &|guest| guest.harts.is_empty()),
-            ("some harts", &|guest| guest.harts.len() > 1),
-            ("one in the background", &|guest| guest.background && guest.job.ends()),
+        let kinds: [(&str, fn(&Guest) -> bool); 10] = [
+            ("an owner of the clock", |guest| guest.devices().contains(&"/soc/rtc@101000")),
+            ("an owner of the flash", |guest| guest.devices().contains(&"/flash@20000000")),
+            ("one who hears", |guest| guest.job.hears()),
+            ("a Linux who hears", |guest| guest.job.is_linux() && guest.job.hears()),
+            ("a busy one", |guest| guest.job == Job::Busy),
+            ("a storm", |guest| guest.job == Job::Linux(LinuxJob::Storm)),
+            ("16 vCPUs", |guest| guest.vcpus == 16),
+            ("all harts", |guest| guest.harts.is_empty()),
+            ("some harts", |guest| guest.harts.len() > 1),
+            ("one in the background", |guest| guest.background && guest.job.ends()),
         ];
         for (name, kind) in kinds {
-            assert!(has(kind), "there is never {name}");
+            assert!(has(&kind), "there is never {name}");
         }
         let punctual =
             |system: &&Description| system.guests.iter().any(|guest| oracle::promise(system, guest).punctual);

@@ -138,7 +138,7 @@ pub fn all_can_finish(system: &Description) -> bool {
 /// The machine's time, in milliseconds, after which a system that has not come to its end hangs: twice what its guests' jobs take one
 /// after the other, and more where others compute for ever.
 pub fn machine_limit_ms(system: &Description) -> u64 {
-    let jobs: u64 = system.guests.iter().map(|guest| work_ms(guest)).sum();
+    let jobs: u64 = system.guests.iter().map(work_ms).sum();
     let endless = system.guests.iter().filter(|guest| !guest.job.ends()).count() as u64;
     1_000 + system.typing.as_ref().map_or(0, |typing| typing.at_ms) + (2 + endless) * jobs
 }

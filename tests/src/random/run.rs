@@ -12,9 +12,6 @@ use std::{
     time::Duration,
 };
 
-/// The host's: only against an emulator that hangs.
-const HOST_LIMIT: Duration = Duration::from_secs(240);
-
 /// What became of a system.
 #[derive(Debug)]
 pub struct Judgement {
@@ -27,7 +24,7 @@ pub struct Judgement {
 }
 
 /// How to run systems.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Runner {
     /// Another hypervisor than the checkout's.
     pub kernel: Option<PathBuf>,
@@ -35,6 +32,14 @@ pub struct Runner {
     pub stop: Arc<AtomicBool>,
     /// Each system runs twice, and both runs must be the same.
     pub twice: bool,
+    /// Most host time of a run: only against an emulator that hangs, as the machine's time is limited too ([`oracle::machine_limit_ms`]).
+    pub host_limit: Duration,
+}
+
+impl Default for Runner {
+    fn default() -> Self {
+        Self { kernel: None, stop: Arc::default(), twice: false, host_limit: Duration::from_secs(240) }
+    }
 }
 
 impl Runner {
@@ -78,7 +83,7 @@ impl Runner {
         let options = Options {
             kernel: Some(self.kernel.clone().unwrap_or_else(crate::hypervisor)),
             clock: Clock::Lockstep { q: system.slice },
-            timeout: Some(HOST_LIMIT),
+            timeout: Some(self.host_limit),
             qemu_args: vec!["-plugin".into(), operator(system)],
             record_dir: Some(folder.path().to_owned()),
             stop: self.stop.clone(),
