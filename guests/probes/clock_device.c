@@ -8,6 +8,7 @@
 #define ALARM_LOW       0x08
 #define ALARM_HIGH      0x0c
 #define IRQ_ENABLED     0x10
+#define ALARM_STATUS    0x18
 #define CLEAR_INTERRUPT 0x1c
 
 static volatile uint32_t *reg(const struct clock *clock, uint64_t offset) { return (volatile uint32_t *)(uintptr_t)(clock->base + offset); }
@@ -36,3 +37,5 @@ void clock_set_alarm(const struct clock *clock, uint64_t us)
 }
 
 void clock_acknowledge(const struct clock *clock) { *reg(clock, CLEAR_INTERRUPT) = 1; }
+
+bool clock_is_set(const struct clock *clock) { return *reg(clock, ALARM_STATUS) != 0; }

@@ -80,13 +80,7 @@ fn check_guest(system: &Description, guest: &Guest, report: &GuestReport, run: &
         let fault = report.stopped.as_ref().and_then(|stopped| stopped.fault.as_ref());
         format!("{name}: {}", fault.map_or("?".into(), |fault| format!("{} at {:#x}", fault.what, fault.pc)))
     });
-    if promise.good && reason.is_some() {
-        found.expect(report.outcome == GuestOutcome::Done, "each guest does its job", || {
-            let last = run.lines(name).last().unwrap_or_default();
-            format!("{name} stopped for {reason:?}; its last line: {last:?}")
-        });
-    }
-    if reason == Some(StopReason::Shutdown) && guest.job.text().is_some() {
+    if matches!(reason, Some(StopReason::Shutdown | StopReason::Failure)) && guest.job.text().is_some() {
         check_text(guest, run, found);
         check_talk(system, guest, report, found);
     }
@@ -95,6 +89,13 @@ fn check_guest(system: &Description, guest: &Guest, report: &GuestReport, run: &
         if *report_ms > 0 {
             check_progress(name, run, found);
         }
+    }
+    // Last: what is above says why.
+    if promise.good && reason.is_some() {
+        found.expect(report.outcome == GuestOutcome::Done, "each guest does its job", || {
+            let last = run.lines(name).last().unwrap_or_default();
+            format!("{name} stopped for {reason:?}; its last line: {last:?}")
+        });
     }
 }
 
@@ -132,9 +133,11 @@ fn check_talk(system: &Description, guest: &Guest, report: &GuestReport, found: 
         });
     }
     if let Job::Talk(talk) = &guest.job {
-        let alarms = field("alarms").and_then(Value::as_u64);
-        found.expect(alarms == Some(u64::from(talk.alarms)), "each alarm interrupts its owner once", || {
-            format!("{}: {alarms:?} interrupts for {} alarms", guest.name, talk.alarms)
+        let number = |key| field(key).and_then(Value::as_u64);
+        let (alarms, spurious) = (number("alarms"), number("spurious"));
+        let once = alarms == Some(u64::from(talk.alarms)) && spurious == Some(0);
+        found.expect(once, "each alarm interrupts its owner once", || {
+            format!("{}: {alarms:?} interrupts for {} alarms, {spurious:?} for none", guest.name, talk.alarms)
         });
     }
 }

@@ -289,7 +289,8 @@ mod tests {
         let presets: BTreeSet<&str> = systems.iter().map(|system| system.preset).collect();
         assert_eq!(presets.len(), ainori_sched::presets().len());
         let has = |what: &dyn Fn(&Guest) -> bool| systems.iter().any(|system| system.guests.iter().any(what));
-        let kinds: [(&str, fn(&Guest) -> bool); 10] = [
+        type Kind = (&'static str, fn(&Guest) -> bool);
+        let kinds: [Kind; 10] = [
             ("an owner of the clock", |guest| guest.devices().contains(&"/soc/rtc@101000")),
             ("an owner of the flash", |guest| guest.devices().contains(&"/flash@20000000")),
             ("one who hears", |guest| guest.job.hears()),

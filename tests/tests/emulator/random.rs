@@ -1,6 +1,10 @@
 //! Some of the random systems (any number: `tools/soak systems`). Each is made from its seed; what must hold for it is derived from its
 //! description (`ainori_tests::random::oracle`).
-use ainori_tests::random::{generate, run::Runner};
+use ainori_tests::random::{
+    description::{Description, Guest, Job, Talk},
+    generate,
+    run::Runner,
+};
 use std::fmt::Write;
 
 /// Ends the test unless the systems of these seeds keep all their promises; all of them are run.
@@ -34,4 +38,42 @@ fn random_systems_hold_3() {
 #[test]
 fn random_systems_hold_and_are_the_same_twice() {
     hold(10..=12, true);
+}
+
+/// The first that they found: each interrupt of a device that a guest owns came twice.
+#[test]
+fn each_alarm_interrupts_once() {
+    let talk = Talk {
+        seed: 1,
+        bytes: 1_000,
+        by_uart: false,
+        gap_us: 0,
+        ears: None,
+        alarms: 6,
+        alarm_us: 2_000,
+        flash: true,
+    };
+    let guest = Guest {
+        name: "talk".into(),
+        job: Job::Talk(talk),
+        vcpus: 1,
+        harts: Vec::new(),
+        priority: 1,
+        background: false,
+    };
+    let system = Description {
+        seed: 0,
+        harts: 1,
+        cpu: "rv64".into(),
+        preset: "ainori",
+        quantum_us: None,
+        grace_us: None,
+        advance_us: None,
+        guests: vec![guest],
+        input: 0,
+        typing: None,
+        slice: 250,
+    };
+    let violations = Runner::default().judge(&system).violations;
+    assert!(violations.is_empty(), "{violations:?}");
 }
