@@ -8,6 +8,7 @@
 //! | [`symbols`] | addresses in ELF files by name |
 //! | [`budgets`] | how many instructions a path may have |
 //! | [`paths`] | exact instruction counts of paths through hypervisor and guests |
+//! | [`random`] | random systems, and what must hold for each |
 //! | [`terminal`] | the tool itself on a terminal, with somebody who types |
 //!
 //! The hypervisor, the guests and QEMU's plugins must have been built: `make test` does it; `tools/test kernel guests` too.
@@ -15,6 +16,7 @@
 pub mod budgets;
 pub mod outcome;
 pub mod paths;
+pub mod random;
 pub mod symbols;
 pub mod system;
 pub mod terminal;

@@ -99,7 +99,10 @@ impl Cpu {
             match self.machine.source_owner.get(source as usize).copied().flatten() {
                 // The guest completes it: until then the controller keeps it quiet.
                 Some(owner) => {
-                    let contexts = self.machine.guests[usize::from(owner.guest)].plic.raise(source);
+                    // One request has come, so one is passed on. Were the virtual line still high when the guest completes
+                    // it, that would be the next one; if the board's line is, the controller asks again by itself.
+                    let virtual_plic = &self.machine.guests[usize::from(owner.guest)].plic;
+                    let contexts = virtual_plic.raise(source) | virtual_plic.lower(source);
                     self.look_at_contexts(owner.guest, contexts);
                 }
                 None => {
@@ -112,14 +115,12 @@ impl Cpu {
     }
 
     /// A guest has finished with an interrupt source of its controller; if that is one of the board's, it may interrupt
-    /// again. Its line was taken as an edge: the virtual one goes down with it.
+    /// again.
     pub fn complete_source(&mut self, guest: &'static Guest, source: u32) {
         if let (Some(plic), Some(owner)) =
             (self.machine.plic, self.machine.source_owner.get(source as usize).copied().flatten())
             && owner.guest == guest.index
         {
-            let contexts = guest.plic.lower(source);
-            self.look_at_contexts(guest.index, contexts);
             plic.complete(owner.context, source);
         }
     }

@@ -9,6 +9,7 @@ mod kernel_image;
 mod latency;
 mod migration;
 mod platform;
+mod random;
 mod sharing;
 mod spinning;
 mod stress;
