@@ -82,7 +82,7 @@ void code_add(struct vcpu *v, uint32_t bits)
 /* Length of the tried-out instruction at `offset`. */
 static unsigned length_at(const struct vcpu *v, uint64_t offset) { return (v->code[offset] & 3) == 3 ? 4 : 2; }
 
-void code_run(struct vcpu *v, struct setting setting)
+static void run(struct vcpu *v, struct setting setting)
 {
     uint64_t base = (uintptr_t)v->code - (setting.user ? USER_OFFSET : 0);
     uint64_t end = v->length;
@@ -125,6 +125,14 @@ void code_run(struct vcpu *v, struct setting setting)
             return;
         v->pc += length_at(v, offset);
     }
+}
+
+void code_run(struct vcpu *v, struct setting setting)
+{
+    run(v, setting);
+    /* Later code that jumps beyond its end must not find this, which was made for other registers or for U-mode. */
+    for (unsigned at = 0; at < v->length; at += 4)
+        *(uint32_t *)(v->code + at) = EBREAK;
 }
 
 void registers_fill(struct vcpu *v)

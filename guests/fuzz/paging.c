@@ -8,6 +8,7 @@
 
 #define PIECE 6
 #define CHANGES 6
+#define MEGAPAGE 0x200000ul
 #define USED 8 /* entries of each table that are likely to be used; 2 is the fence's in the roots */
 
 /* Pages of v->tables: the roots of the three modes, then tables for the levels below. */
@@ -20,6 +21,9 @@ static uint64_t leaf_flags(struct vcpu *v)
         flags |= any(v) & 0x3ff; /* RSW */
     if ((r & 0x38000) == 0)
         flags |= any(v) & 0xffc0000000000000; /* reserved, PBMT, N */
+    /* Without R, W and X it would be a table, and what it points to no tables: their entries lead beyond memory. */
+    if (!(flags & (PTE_R | PTE_W | PTE_X)) && !(kind_mask & 1u << KIND_WILD))
+        flags &= ~PTE_V;
     return flags;
 }
 
@@ -27,21 +31,24 @@ static uint64_t leaf_flags(struct vcpu *v)
 static uint64_t entry_for_scratch(struct vcpu *v)
 {
     uint64_t flags = leaf_flags(v);
-    if (!(flags & PTE_U))
-        flags &= ~PTE_X;
+    if (!(flags & PTE_U) && flags & PTE_X)
+        flags ^= PTE_X | PTE_R;
     return pte((uintptr_t)scratch + below(v, SCRATCH_PAGES) * PAGE, 0) | flags;
 }
 
-static uint64_t entry_for_code(struct vcpu *v) { return pte((uintptr_t)v->code, 0) | (leaf_flags(v) & ~PTE_W); }
+static uint64_t entry_for_code(struct vcpu *v) { return pte((uintptr_t)v->code, 0) | (leaf_flags(v) & ~PTE_W) | PTE_X; }
 
 /* A leaf that covers more than scratch: read only, and executed by U-mode only. */
 static uint64_t entry_for_memory(struct vcpu *v)
 {
-    uint64_t flags = leaf_flags(v) & ~PTE_W;
+    uint64_t flags = (leaf_flags(v) & ~PTE_W) | PTE_R;
     if (!(flags & PTE_U))
         flags &= ~PTE_X;
-    return pte(machine.memory_base + below(v, machine.memory_size) / (once_in(v, 2) ? 1 : 0x200000) * (once_in(v, 2) ? 1 : 0x200000), 0)
-        % (1ul << 54) | flags;
+    uint64_t offset = below(v, machine.memory_size);
+    if (once_in(v, 2))
+        offset &= ~(MEGAPAGE - 1);
+    /* Where it stands for a gigabyte it is misaligned; where for a megapage, it is that one or misaligned. */
+    return pte(machine.memory_base + offset, 0) | flags;
 }
 
 static uint64_t any_entry(struct vcpu *v)
@@ -64,7 +71,7 @@ static uint64_t any_entry(struct vcpu *v)
     case 9:
         if (kind_mask & 1u << KIND_WILD)
             return r & 0x100 ? pte(edge_address(v) & ~0x200000ul, 0) | (leaf_flags(v) & ~(PTE_W | PTE_X)) : any(v) & ~(PTE_W | PTE_X);
-        return any(v) & ~PTE_V;
+        return any(v) & ~(uint64_t)PTE_V;
     default:
         return entry_for_scratch(v);
     }
