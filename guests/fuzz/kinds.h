@@ -19,4 +19,4 @@ uint32_t any_access(struct vcpu *v, unsigned base, bool simple);
 
 /* Where a vCPU begins after hart_start. */
 uint64_t start_address(void);
-void start_all(struct vcpu *v);
+void start_all(void);

@@ -13,10 +13,10 @@ uint64_t start_address(void) { return (uintptr_t)secondary_start; }
 static long start(struct vcpu *target) { return sbi_hart_start(target->id, start_address(), (uintptr_t)&target->start); }
 
 /* Has all vCPUs go on that have stopped and have something left to do. */
-void start_all(struct vcpu *v)
+void start_all(void)
 {
     for (unsigned i = 0; i < vcpu_count; i++) {
-        if (vcpus[i] != v && !vcpus[i]->finished)
+        if (!vcpus[i]->finished)
             start(vcpus[i]);
     }
 }
@@ -42,8 +42,8 @@ unsigned try_lifecycle(struct vcpu *v)
             sbi_hart_stop();
         return 1;
     case 3:
-        start_all(v);
-        return vcpu_count - 1;
+        start_all();
+        return vcpu_count;
     case 4:
         sbi_hart_start(edge_number(v) | 64, start_address(), 0);
         return 1;

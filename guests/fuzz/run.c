@@ -66,7 +66,7 @@ static void work(struct vcpu *v)
     for (unsigned turns = 0; has_more(v); turns++) {
         turn(v);
         if (v->index == 0 && turns % KEEP_GOING == 0)
-            start_all(v);
+            start_all();
     }
 }
 
@@ -104,13 +104,13 @@ static bool all_finished(void)
 bool boot_vcpu_run(uint64_t patience)
 {
     struct vcpu *v = vcpus[0];
-    start_all(v);
+    start_all();
     work(v);
     v->finished = true;
     uint64_t seen = 0, since = read_time();
     csr_write(sie, 0);
     while (!all_finished()) {
-        start_all(v);
+        start_all();
         sleep_us(LOOK_US);
         uint64_t now = progress();
         if (now != seen) {

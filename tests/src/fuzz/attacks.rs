@@ -75,14 +75,19 @@ pub fn all() -> Vec<Trial> {
         list.push(flood(preset));
         list.push(newlines(preset));
     }
-    list.push(crowd("spumone-trap-based-strict"));
+    for kinds in [3, 0x1f, 0x35f] {
+        list.push(crowd("spumone-trap-based-strict", kinds));
+    }
+    for seed in 1..=4 {
+        list.push(pair("delayed", seed));
+    }
     list
 }
 
 /// One guest writes without a newline; the other's result must get through, and the run must end.
 fn flood(preset: &'static str) -> Trial {
     trial(format!("flood-{preset}"), preset, 2)
-        .hostile(attacker("flood").vcpus(2).harts(0..2).background(), Expected::Nothing)
+        .hostile(Guest::fuzz("attack=flood ms=10000000").vcpus(2).harts(0..2).background(), Expected::Nothing)
         .neighbour(Guest::probe("fpkeep", "ms=100").harts([0]))
 }
 
@@ -96,11 +101,20 @@ fn newlines(preset: &'static str) -> Trial {
 }
 
 /// Thirteen vCPUs of one level.
-fn crowd(preset: &'static str) -> Trial {
-    trial(format!("crowd-{preset}"), preset, 2)
-        .hostile(
-            Guest::fuzz(&format!("seed=4 inputs=1000000000 ms={MS} kinds=3")).vcpus(12).harts(0..2),
-            Expected::Done,
-        )
+fn crowd(preset: &'static str, kinds: u32) -> Trial {
+    let args = format!("seed=4 inputs=1000000000 ms={MS} kinds={kinds}");
+    trial(format!("crowd-{kinds}-{preset}"), preset, 2)
+        .hostile(Guest::fuzz(&args).vcpus(12).harts(0..2), Expected::Done)
         .neighbour(Guest::probe("fpkeep", &format!("ms={MS}")).harts([1]))
+}
+
+/// Two random guests of three vCPUs on three harts.
+fn pair(preset: &'static str, seed: u64) -> Trial {
+    ["one", "other"].into_iter().enumerate().fold(
+        trial(format!("pair-{seed}-{preset}"), preset, 3),
+        |trial, (nth, name)| {
+            let args = format!("seed={} inputs=1000000000 ms={MS}", 2 * seed + nth as u64);
+            trial.hostile(Guest::fuzz(&args).vcpus(3).harts(0..3).named(name), Expected::Done)
+        },
+    )
 }
