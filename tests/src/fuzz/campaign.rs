@@ -21,6 +21,8 @@ pub struct Outcome {
     pub trial: String,
     /// The preset.
     pub preset: String,
+    /// Instructions of a slice in lockstep time.
+    pub q: u32,
     /// Inputs that the fuzzing guest tried, or turns of an attack.
     pub inputs: u64,
     /// By kind.
@@ -124,6 +126,7 @@ fn attempt(trial: &Trial, q: u32) -> (Outcome, Vec<String>) {
     let mut outcome = Outcome {
         trial: trial.name.clone(),
         preset: trial.preset.into(),
+        q,
         inputs: 0,
         kinds: BTreeMap::new(),
         task_ns: 0,
