@@ -33,6 +33,7 @@ guests: setup
 	guests/linux/build
 	guests/freertos/build
 	guests/probes/build
+	guests/fuzz/build
 
 build: setup
 	tools/build-kernel

@@ -57,6 +57,11 @@ impl Guest {
         Self::elf(name, &format!("probes/{name}.elf"), args)
     }
 
+    /// The fuzzing guest (guests/fuzz) on hart 0.
+    pub fn fuzz(args: &str) -> Self {
+        Self::elf("fuzz", "fuzz/fuzz.elf", args)
+    }
+
     fn elf(name: &str, file: &str, args: &str) -> Self {
         Self {
             name: name.into(),

@@ -5,6 +5,7 @@ mod budgets;
 mod console;
 mod faults;
 mod grace;
+mod hostile;
 mod kernel_image;
 mod latency;
 mod migration;
