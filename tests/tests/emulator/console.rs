@@ -99,7 +99,7 @@ fn a_flood_without_line_ends_silences_nobody() {
         .run(Clock::Lockstep { q: 250 });
     run.good().lost_no_tick("freertos", 300);
     let reports = run.lines("freertos").filter(|line| line.contains("worst delay")).count();
-    run.check(reports == 15, format_args!("{reports} of 15 lines of FreeRTOS"));
+    run.check(reports == 14, format_args!("{reports} of 14 lines of FreeRTOS before its result"));
     let first = run.serial.iter().position(|line| line.starts_with("freertos| 20 periods"));
     let broken = run.serial.iter().rposition(|line| line.starts_with("flood| ") && line.ends_with('\\'));
     run.check(
@@ -139,11 +139,11 @@ fn what_is_typed_reaches_a_guest_on_a_busy_hart() {
         .with(Guest::probe("busyloop", "").background())
         .with(Guest::freertos("burn_percent=20 end=forever report_ms=0").background())
         .input("echo");
-    let mut terminal = terminal(&system, PATIENCE);
-    terminal.wait_for("type a line", PATIENCE);
+    let mut terminal = terminal(&system);
+    terminal.wait_for("type a line");
     let text = "the quick brown fox jumps over the lazy dog, and more than a FIFO holds";
     terminal.type_in(&format!("{text}\r"));
-    terminal.wait_for(&format!("heard: {text}"), PATIENCE);
+    terminal.wait_for(&format!("heard: {text}"));
     let (status, seen) = terminal.end();
     assert!(status.success(), "{status}:\n{seen}");
 }
