@@ -60,38 +60,45 @@ pub fn board(machine: &Machine, hypervisor_bytes: u64) {
 
 /// One part of the report on a guest that has stopped: `part` counts from 0. Each has one number at most, so that none takes long. False if it
 /// was the last.
-pub fn stopped(guest: &str, record: &Record, part: usize, f: &mut impl Write) -> Result<bool, fmt::Error> {
+pub fn stopped(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Result<bool, fmt::Error> {
     const X: usize = 9;
-    let end = "}\n";
-    let Some(fault) = record.fault.as_ref().filter(|_| part > 2) else {
-        match part {
-            0 => write!(f, r#"{PREFIX}{{"record":"stopped","guest":{}"#, Quoted(guest))?,
-            1 => write!(f, r#","reason":"{}","vcpu":{}"#, record.reason, record.vcpu)?,
-            2 => write!(f, r#","time":{},"fault":"#, record.time)?,
-            _ => write!(f, "null{end}")?,
+    const CSR: usize = X + 32;
+    let (text, more, number) = match (part, &record.fault) {
+        (0, _) => {
+            write!(f, r#"{PREFIX}{{"record":"stopped","guest":{},"reason":""#, Quoted(guest))?;
+            (record.reason, "\"", None)
         }
-        return Ok(part <= 2);
-    };
-    match part {
-        3 => write!(f, r#"{{"what":"{}""#, fault.what.text())?,
-        4 => write!(f, r#","pc":{}"#, fault.pc)?,
-        5 => write!(f, r#","cause":{}"#, fault.cause)?,
-        6 => write!(f, r#","address":{}"#, fault.address)?,
-        7 => write!(f, r#","instruction":{}"#, fault.instruction)?,
-        8 => write!(f, r#","mode":"{}","x":["#, fault.mode)?,
-        _ => match (fault.x.get(part - X), fault.csr.get(part.wrapping_sub(X + fault.x.len()))) {
-            (Some(value), _) => write!(f, "{}{value}", if part == X { "" } else { "," })?,
-            (None, Some((name, value))) => {
-                let before = if part == X + fault.x.len() { "],\"csr\":{" } else { "," };
-                write!(f, r#"{before}"{name}":{value}"#)?;
+        (1, _) => (",\"vcpu\":", "", Some(u64::from(record.vcpu))),
+        (2, _) => (",\"time\":", "", Some(record.time)),
+        (3, None) => (",\"fault\":null}\n", "", None),
+        (3, Some(fault)) => {
+            f.write_str(",\"fault\":{\"what\":\"")?;
+            (fault.what.text(), "\"", None)
+        }
+        (4, Some(fault)) => (",\"pc\":", "", Some(fault.pc)),
+        (5, Some(fault)) => (",\"cause\":", "", Some(fault.cause)),
+        (6, Some(fault)) => (",\"address\":", "", Some(fault.address)),
+        (7, Some(fault)) => (",\"instruction\":", "", Some(u64::from(fault.instruction))),
+        (8, Some(fault)) => {
+            f.write_str(",\"mode\":\"")?;
+            (fault.mode, "\",\"x\":[", None)
+        }
+        (X..CSR, Some(fault)) => (if part == X { "" } else { "," }, "", fault.x.get(part - X).copied()),
+        (_, Some(fault)) => match fault.csr.get(part - CSR) {
+            Some((name, value)) => {
+                f.write_str(if part == CSR { "],\"csr\":{\"" } else { ",\"" })?;
+                (*name, "\":", Some(*value))
             }
-            (None, None) => {
-                write!(f, "}}}}{end}")?;
-                return Ok(false);
-            }
+            None => ("}}}\n", "", None),
         },
+        (_, None) => return Err(fmt::Error),
+    };
+    f.write_str(text)?;
+    f.write_str(more)?;
+    if let Some(number) = number {
+        write!(f, "{number}")?;
     }
-    Ok(true)
+    Ok(!text.ends_with('\n'))
 }
 
 /// Counters of a vCPU, at the end.

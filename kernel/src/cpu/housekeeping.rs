@@ -59,19 +59,12 @@ pub struct Housekeeper {
     /// The kind whose piece was the last: those that are due have their turns one after the other.
     last: usize,
     pause: u64,
-    patience: u64,
 }
 
 impl Housekeeper {
-    /// Nothing is due. `timebase_hz`: ticks of `time` per second.
-    pub fn new(timebase_hz: u64) -> Self {
-        let ticks = |us| us * timebase_hz / 1_000_000;
-        Self {
-            due: [u64::MAX; Chore::ALL.len()],
-            last: 0,
-            pause: ticks(PAUSE_US),
-            patience: ticks(PATIENCE_US),
-        }
+    /// Nothing is due.
+    pub fn new(machine: &Machine) -> Self {
+        Self { due: [u64::MAX; Chore::ALL.len()], last: 0, pause: machine.ticks(PAUSE_US) }
     }
 
     fn earliest(&self) -> u64 {
@@ -109,6 +102,16 @@ impl Cpu {
         }
     }
 
+    /// What was hidden isn't any more, at the last switch. This is on the way from the RTOS to others, on all cores.
+    #[inline(always)]
+    pub(super) fn show_housework(&mut self) {
+        self.housework_latest = self.since.saturating_add(self.housework_patience);
+        if self.machine.housework.asked() != 0 && self.housework_patience != u64::MAX {
+            // An alarm at once, which looks what it is.
+            self.housework_due = self.since;
+        }
+    }
+
     /// Something may have been asked for. Called when somebody has rung, and when what was hidden isn't any more.
     #[inline(never)]
     pub(super) fn look_for_housework(&mut self) {
@@ -122,8 +125,12 @@ impl Cpu {
                 *due = now;
             }
         }
-        self.housework_latest = now + housekeeper.patience;
         self.housework_due = housekeeper.earliest();
+    }
+
+    /// How long hidden housework waits on a core, in ticks: for ever, where there is none.
+    pub(super) fn patience(machine: &Machine, keeps_house: bool) -> u64 {
+        if keeps_house { machine.ticks(PATIENCE_US) } else { u64::MAX }
     }
 
     /// When to interrupt the vCPU that is about to be entered for housework. Never, on cores that do none.
@@ -143,6 +150,8 @@ impl Cpu {
             self.housework_due = later;
             return;
         }
+        self.look_for_housework();
+        let now = csr::time();
         let Some(housekeeper) = &mut self.housekeeper else { return };
         // If nothing is due, it was the patience that ended: what is typed may wait, since its interrupt is hidden, too.
         let chore = housekeeper.choose(now).unwrap_or(Chore::Console);
@@ -162,7 +171,7 @@ impl Cpu {
             Next::At(time) => time,
             Next::WhenAsked => u64::MAX,
         };
-        self.housework_latest = now + housekeeper.patience;
+        self.housework_latest = now + self.housework_patience;
         self.housework_due = housekeeper.earliest();
     }
 

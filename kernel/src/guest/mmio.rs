@@ -42,7 +42,10 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, cause: Exception) -> Exit {
         Kind::Store { rs2, width } => {
             let value = if rs2 == 0 { 0 } else { cpu.context(vcpu).x[usize::from(rs2)] };
             let done = match device {
-                Exit::Plic => Some(plic_write(cpu, guest, address - PLIC_BASE, width, value)),
+                Exit::Plic => {
+                    plic_write(cpu, guest, address - PLIC_BASE, width, value);
+                    Some(())
+                }
                 _ => serial::write(cpu, guest, address - UART_BASE, value as u8),
             };
             if done.is_none() {
