@@ -21,7 +21,8 @@ static struct {
     size_t length;
     int64_t at_ns, pace_ns; /* first character, and between two */
     int64_t stop_ns;        /* 0: never */
-} options = {.pace_ns = 1000000};
+    char port[32];          /* id of the serial port's character device */
+} options = {.pace_ns = 1000000, .port = "serial0"};
 
 static uint64_t typing[32], stopping[32]; /* room for a QEMUTimer each */
 
@@ -30,9 +31,9 @@ static void type(void *data)
 {
     static size_t typed;
     (void)data;
-    struct Chardev *port = qemu_chr_find("serial0");
+    struct Chardev *port = qemu_chr_find(options.port);
     if (!port) {
-        fprintf(stderr, "operator: there is no serial0 to type on\n");
+        fprintf(stderr, "operator: there is no character device %s to type on\n", options.port);
         exit(EXIT_FAILURE);
     }
     if (qemu_chr_be_can_write(port) > 0) qemu_chr_be_write(port, (uint8_t *)&options.text[typed++], 1);
@@ -86,6 +87,8 @@ static bool parse_option(const char *option)
     if (!strncmp(option, "type=", 5)) return parse_hex(option + 5);
     if (!strncmp(option, "at_ns=", 6)) return parse_number(option + 6, &options.at_ns);
     if (!strncmp(option, "pace_ns=", 8)) return parse_number(option + 8, &options.pace_ns);
+    if (!strncmp(option, "port=", 5))
+        return snprintf(options.port, sizeof options.port, "%s", option + 5) < (int)sizeof options.port;
     if (!strncmp(option, "stop_ns=", 8)) return parse_number(option + 8, &options.stop_ns);
     return false;
 }
@@ -102,7 +105,7 @@ PLUGIN_EXPORT int qemu_plugin_install(plugin_id id, const struct qemu_info *info
         if (parse_option(argv[i])) continue;
         fprintf(stderr,
                 "operator: bad option '%s'; known: type=HEX (bytes to type, at most %d), at_ns=N (of the first), "
-                "pace_ns=N (between two), stop_ns=N (0 for never)\n",
+                "pace_ns=N (between two), port=ID (of the character device), stop_ns=N (0 for never)\n",
                 argv[i], MOST_TYPED);
         return -1;
     }

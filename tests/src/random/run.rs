@@ -103,7 +103,7 @@ pub fn operator(system: &Description) -> String {
         format!("{},stop_ns={}", plugin.display(), oracle::machine_limit_ms(system) * 1_000_000);
     if let Some(typing) = &system.typing {
         let hex: String = typing.text.bytes().chain([b'\r']).map(|byte| format!("{byte:02x}")).collect();
-        argument += &format!(",type={hex},at_ns={}", typing.at_ms * 1_000_000);
+        argument += &format!(",port=serial,type={hex},at_ns={}", typing.at_ms * 1_000_000);
     }
     argument
 }
