@@ -147,7 +147,7 @@ pub fn number(guest: &GuestReport, key: &str) -> Option<u64> {
 
 /// The hypervisor's line about its panic.
 fn last_words(report: &RunReport) -> String {
-    let lines = report.console.values().flatten();
-    let panic = lines.filter(|line| line.contains("panic")).next_back();
+    let mut lines = report.console.values().flatten();
+    let panic = lines.rfind(|line| line.contains("panic"));
     panic.cloned().unwrap_or_else(|| "the hypervisor panicked".into())
 }
