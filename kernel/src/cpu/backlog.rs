@@ -11,10 +11,10 @@
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
-use super::Cpu;
 use super::mail::MACHINE;
+use super::{Cpu, SLOTS};
 use crate::arch::csr::{self, interrupt};
-use crate::arch::hart;
+use crate::arch::{hart, world};
 use crate::stats::Exit;
 
 /// What is still to be done, by vCPU.
@@ -52,19 +52,15 @@ impl Backlog {
         (self.untold | self.unread | self.unattended | self.strays).is_empty()
     }
 
-    /// Takes out the next part: what concerns `urgent` vCPUs first.
-    fn next(&mut self, urgent: VcpuSet) -> Option<Part> {
-        if let Some(id) = (self.unread & urgent).pop() {
-            self.unread.remove(id);
-            return Some(Part::Look(id));
-        }
-        let parts: [(&mut VcpuSet, fn(VcpuId) -> Part); 4] = [
-            (&mut self.untold, Part::Tell),
-            (&mut self.unread, Part::Look),
-            (&mut self.unattended, Part::Attend),
-            (&mut self.strays, Part::Collect),
-        ];
-        parts.into_iter().find_map(|(set, part)| set.pop().map(part))
+    /// Takes out the next part.
+    fn next(&mut self) -> Option<Part> {
+        let (untold, unread) = (&mut self.untold, &mut self.unread);
+        untold
+            .pop()
+            .map(Part::Tell)
+            .or_else(|| unread.pop().map(Part::Look))
+            .or_else(|| self.unattended.pop().map(Part::Attend))
+            .or_else(|| self.strays.pop().map(Part::Collect))
     }
 }
 
@@ -79,9 +75,16 @@ impl Cpu {
         if self.deadlines_changed {
             self.next_deadline = self.earliest_deadline();
         }
+        // BOUND: the vCPUs that take cores from others. What is wanted of one of them is what this core is here for.
+        while let Some(id) = (self.backlog.unread & self.urgent).pop() {
+            self.backlog.unread.remove(id);
+            self.look_at(id);
+        }
+        let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
+        let mut stops = self.is_wanted() || beside_urgent && !self.backlog.due;
         // BOUND: a part a round; the sets grow only by mail, and between two parts is a preemption point.
-        while !self.is_wanted() {
-            match self.backlog.next(self.urgent) {
+        while !stops {
+            match self.backlog.next() {
                 None => {
                     self.backlog.due = false;
                     return;
@@ -92,15 +95,19 @@ impl Cpu {
                 Some(Part::Attend(id)) => self.attend_to(id),
                 Some(Part::Collect(id)) => self.collect(id),
             }
-            if self.preemption_point() {
-                break;
-            }
+            // Beside a more urgent vCPU one part at a time has to do.
+            stops = self.is_preempted() || beside_urgent;
         }
-        self.put_off_backlog();
+        if self.is_wanted() || beside_urgent {
+            self.put_off_backlog();
+        } else {
+            // An interrupt is pending, and the backlog goes on when that has been served.
+            self.resume_backlog();
+        }
     }
 
-    /// Must the present work give way to something more urgent? If not, nothing has been kept waiting by what was done so far.
-    pub(super) fn preemption_point(&mut self) -> bool {
+    /// A preemption point: must the present work give way to something more urgent, or to an interrupt?
+    pub(super) fn is_preempted(&mut self) -> bool {
         let now = csr::time();
         if self.next_deadline <= now + self.guard {
             self.meet_deadline();
@@ -115,7 +122,7 @@ impl Cpu {
         false
     }
 
-    /// At this moment no interrupt is pending: what was done so far has kept nobody waiting for longer than it took.
+    /// At this moment interrupts are looked for: what was done so far has kept nobody waiting for longer than it took.
     pub(super) fn end_stretch(&mut self, now: u64) {
         const CAUSE: usize = Exit::Backlog as usize;
         let stretch = now - self.entered;
@@ -124,21 +131,27 @@ impl Cpu {
         self.entered = now;
     }
 
-    /// Is a vCPU that takes cores from others ready to take this one?
+    /// Has a vCPU that takes cores from others something to do here that can't wait? So it is from the moment that it is woken until it has
+    /// been entered with its interrupt, and again shortly before its own timer.
     #[inline]
     pub(super) fn is_wanted(&self) -> bool {
-        let first = self.scheduler.first().filter(|id| self.urgent.contains(*id));
-        first.is_some() && first != self.scheduler.running()
+        let Some(first) = self.scheduler.first().filter(|id| self.urgent.contains(*id)) else { return false };
+        if self.scheduler.running() != Some(first) {
+            return true;
+        }
+        let is_due =
+            self.residents[usize::from(first.0) % SLOTS].as_ref().is_some_and(|resident| resident.due != 0);
+        let now = csr::time();
+        is_due
+            || self.loaded == Some(first)
+                && world::loaded_deadline().is_some_and(|at| now < at && at <= now + 2 * self.guard)
     }
 
-    /// What is left of the backlog waits: until the more urgent vCPU leaves, or for a while; if it gives way to an interrupt, just until
-    /// that is served.
+    /// What is left of the backlog waits until the more urgent vCPU leaves, or for a while.
     fn put_off_backlog(&mut self) {
         self.backlog.due = false;
         if !self.backlog.is_empty() {
-            let now = csr::time();
-            let pause = if self.is_wanted() { self.scheduler.policy().patience } else { 0 };
-            self.look_again_at(now + pause);
+            self.look_again_at(csr::time() + self.scheduler.policy().patience);
         }
     }
 

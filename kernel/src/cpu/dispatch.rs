@@ -77,12 +77,12 @@ impl Cpu {
             // The switch itself took its time: it is quicker to switch again than to leave and be interrupted at once.
             return None;
         }
-        if !mail.leave(me) {
+        if !mail.leave(me) && !self.may_leave_mail(id) {
             return None;
         }
         let due = self.resident(id).due;
         if due != 0 {
-            if !world::is_interrupted() && !self.await_interrupt(due) {
+            if !world::is_interrupted() && !self.await_interrupt(id, due) {
                 return None;
             }
             self.resident(id).note_delivery();
@@ -94,6 +94,7 @@ impl Cpu {
     /// Nobody was entered. However often that happens in a row, interrupts are seen to, and what is due is done.
     #[inline(never)]
     fn prepare_next_attempt(&mut self) {
+        self.end_stretch(csr::time());
         let pending = hart::pending_interrupts();
         if pending & interrupt::SOFTWARE != 0 {
             self.take_ring();
@@ -103,9 +104,6 @@ impl Cpu {
         }
         if pending & interrupt::EXTERNAL != 0 {
             self.take_external();
-        }
-        if pending == 0 {
-            self.end_stretch(csr::time());
         }
         if self.deadlines_changed {
             self.next_deadline = self.earliest_deadline();
@@ -325,6 +323,7 @@ impl Cpu {
     /// First entry of this core into a guest, or into its wait for one.
     pub fn run(&mut self) -> ! {
         self.since = csr::time();
+        self.entered = self.since;
         let context = self.dispatch();
         // SAFETY: `dispatch` has loaded the world of the vCPU that the context belongs to.
         unsafe { crate::arch::context::resume_guest(context) }

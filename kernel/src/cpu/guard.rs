@@ -7,6 +7,8 @@
 //!   interrupts it, and enters it then ([`Cpu::await_interrupt`]). KVM does so too (`lapic_timer_advance_ns`).
 //! - For a few microseconds before that, the *guard*, nothing is begun that could outlast it: a trap is not handled, but the vCPU is woken at
 //!   once. The interrupted guest goes on later at the instruction that trapped, which then traps again. Nor is a switch to somebody less urgent begun.
+use ainori_sched::VcpuId;
+
 use super::Cpu;
 use crate::arch::csr::{self, interrupt};
 use crate::arch::{hart, world};
@@ -31,10 +33,37 @@ impl Cpu {
         self.wake_expired(csr::time())
     }
 
+    /// Mail came in just when this core was about to enter a vCPU. If that takes cores from others and the mail isn't for such a one, it can
+    /// wait: may the vCPU be entered all the same?
+    #[inline(never)]
+    pub(super) fn may_leave_mail(&mut self, id: VcpuId) -> bool {
+        if !self.urgent.contains(id) {
+            return false;
+        }
+        let (me, mail) = (self.id as usize, &self.machine.mail);
+        self.read_mail();
+        if !(self.backlog.unread & self.urgent).is_empty() {
+            return false;
+        }
+        // If more has come in already, the core stays one that looks by itself: who sends doesn't ring, and the alarm has it looked at.
+        let _ = mail.leave(me);
+        self.look_again_soon();
+        true
+    }
+
+    /// What has come in is looked at a while after the next vCPU has been entered.
+    fn look_again_soon(&mut self) {
+        self.look_again_at(csr::time() + self.scheduler.policy().patience);
+        if self.attention_due < self.alarm {
+            self.alarm = self.attention_due;
+            hart::set_alarm(self.alarm);
+        }
+    }
+
     /// The core could enter the loaded vCPU, which has been woken for an interrupt that isn't there yet, as its timer is due only then: waits
     /// for it. False if this core has something else to do first.
     #[inline(never)]
-    pub(super) fn await_interrupt(&mut self, due: u64) -> bool {
+    pub(super) fn await_interrupt(&mut self, id: VcpuId, due: u64) -> bool {
         let (me, mail) = (self.id as usize, &self.machine.mail);
         mail.enter(me);
         let began = csr::time();
@@ -53,17 +82,13 @@ impl Cpu {
             if mail.has_mail(me) {
                 // Nothing that could not wait a little longer.
                 self.read_mail();
-                self.look_again_at(now + self.scheduler.policy().patience);
+                self.look_again_soon();
             }
-        }
-        if self.attention_due < self.alarm {
-            self.alarm = self.attention_due;
-            hart::set_alarm(self.alarm);
         }
         // Nothing that came in meanwhile was kept waiting.
         self.entered += now - began;
         // Who has rung for mail that was read before it came need not be answered once more: that would be a trap just after the guest is entered.
         hart::clear_software_interrupt();
-        is_free && mail.leave(me)
+        is_free && (mail.leave(me) || self.may_leave_mail(id))
     }
 }

@@ -81,13 +81,15 @@ impl Cpu {
     /// after it is the next. False if there is something else to do before that one is found.
     #[inline(never)]
     pub(super) fn reclaim_next(&mut self, now: u64) -> bool {
-        let Some(id) = self.scheduler.next(now).filter(|id| self.lent.contains(*id)) else { return true };
-        // If it lies, but for another core, it has been away, and this core has no claim to it any more.
-        if self.machine.vcpu(id).owner() == self.id && self.take(id) {
-            return true;
+        // BOUND: mostly one round. What is wanted of the one that has come back may be that it stops or goes, and then another is the next.
+        while let Some(id) = self.scheduler.next(now).filter(|id| self.lent.contains(*id)) {
+            // If it lies, but for another core, it has been away, and this core has no claim to it any more.
+            if self.machine.vcpu(id).owner() != self.id || !self.take(id) {
+                self.forget(id);
+                return false;
+            }
         }
-        self.forget(id);
-        false
+        true
     }
 
     /// Gives up the place of a vCPU that was lent and has not come back.
@@ -409,7 +411,7 @@ impl Cpu {
             {
                 self.lend(id);
             }
-            if self.preemption_point() {
+            if self.is_preempted() {
                 return;
             }
         }
