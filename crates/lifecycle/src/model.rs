@@ -10,7 +10,10 @@
 //! - `note_reset` or the load in `all_reset` made `Relaxed`: a vCPU is started with what its reset has not written yet;
 //! - the store in `start` or the load in `is_running` made `Relaxed`: a vCPU runs in memory that is still being loaded;
 //! - `stop` with a load and a store in place of the exchange: two reasons count, and twice as many vCPUs are asked to come to rest;
+//! - the store of the phase in `note_rest` made `Relaxed`: the core that loads sees the counter from before it was set again;
 //! - the counter not set again in `note_rest`, or in `start`: the core that loads never goes on, or a life ends with vCPUs still running.
+//!
+//! What they can't show is what the `Acquire` in `stop` is for, the words of the limit: here a vCPU looks first whether its guest runs.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -48,10 +51,10 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(restart: Restart) -> Arc<Self> {
+    fn new(restart: Restart, vcpus: usize) -> Arc<Self> {
         let rules = Rules { restart, limit: 1, interval: 100 };
         Arc::new(Self {
-            guest: Lifecycle::new(CORES as u32, rules),
+            guest: Lifecycle::new(vcpus as u32, rules),
             stop: std::array::from_fn(|_| AtomicBool::new(false)),
             reset: std::array::from_fn(|_| AtomicBool::new(false)),
             pages: std::array::from_fn(|_| Plain::new()),
@@ -115,7 +118,7 @@ fn model(test: impl Fn() + Send + Sync + 'static) {
 #[test]
 fn nothing_of_a_life_reaches_the_next() {
     model(|| {
-        let machine = Machine::new(Restart::OnFailure);
+        let machine = Machine::new(Restart::OnFailure, CORES);
         let other = thread::spawn({
             let machine = machine.clone();
             move || {
@@ -141,7 +144,7 @@ fn nothing_of_a_life_reaches_the_next() {
 #[test]
 fn one_vcpu_is_the_last() {
     model(|| {
-        let machine = Machine::new(Restart::Never);
+        let machine = Machine::new(Restart::Never, CORES);
         let live = |me: usize| {
             let machine = machine.clone();
             move || {
@@ -156,5 +159,22 @@ fn one_vcpu_is_the_last() {
         let other = thread::spawn(live(1));
         let mine = live(0)();
         assert!(mine ^ other.join().unwrap());
+    });
+}
+
+/// The core that loads looks whether it can begin, all the time.
+#[test]
+fn nobody_loads_too_early() {
+    model(|| {
+        let machine = Machine::new(Restart::OnFailure, 1);
+        let other = thread::spawn({
+            let machine = machine.clone();
+            move || {
+                let (_, last) = machine.live(1);
+                machine.be_reset(1, last);
+            }
+        });
+        machine.load();
+        other.join().unwrap();
     });
 }
