@@ -84,7 +84,8 @@ impl Cpu {
         let Some(id) = self.scheduler.next(now).filter(|id| self.lent.contains(*id)) else { return true };
         // If it lies, but for another core, it has been away, and this core has no claim to it any more.
         if self.machine.vcpu(id).owner() == self.id && self.take(id) {
-            return true;
+            // What was wanted of it may have put it to rest, and then the next one may be lent as well.
+            return self.scheduler.next(now) == Some(id);
         }
         self.forget(id);
         false
