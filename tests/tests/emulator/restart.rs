@@ -67,8 +67,9 @@ fn lives_end_while_vcpus_migrate() {
 #[test]
 fn neighbours_do_not_notice() {
     for (end, vcpus, harts) in [("fault", 1, 1), ("reboot", 4, 2)] {
+        // Without a storm before: what that does to a neighbour, others test.
         let run = System::on(harts)
-            .with(lives(end, 700).vcpus(vcpus).harts(0..harts))
+            .with(lives(&format!("{end} ms=0"), 700).vcpus(vcpus).harts(0..harts))
             .with(Guest::freertos("periods=600 burn_percent=10 burn_period_us=10000 report_ms=0"))
             .run(Clock::Lockstep { q: 250 });
         run.good().lost_no_tick("freertos", 600);
