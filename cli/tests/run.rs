@@ -234,18 +234,25 @@ fn played_after(lines: &[String], change: &str) -> (Option<i32>, String, String,
 #[test]
 fn the_last_life_decides() {
     let lines = [lived_before(1, "failure", "restart"), lived_before(2, "reboot", "restart")];
-    let (code, out, err, report) = played_after(&lines, "s/\"guest\":\"linux\",\"vcpu\":0,\"life\":1/\"guest\":\"linux\",\"vcpu\":0,\"life\":3/");
+    let (code, out, err, report) = played_after(
+        &lines,
+        "s/\"guest\":\"linux\",\"vcpu\":0,\"life\":1/\"guest\":\"linux\",\"vcpu\":0,\"life\":3/",
+    );
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(out.contains("done in life 3"), "{out}");
     let linux = &report["guests"][0];
     assert_eq!((&linux["outcome"], &linux["stopped"]["life"]), (&"done".into(), &3.into()));
     let former = linux["former_lives"].as_array().unwrap();
-    let told: Vec<_> = former.iter().map(|life| (&life["stopped"]["reason"], &life["results"][0]["seconds"])).collect();
+    let told: Vec<_> =
+        former.iter().map(|life| (&life["stopped"]["reason"], &life["results"][0]["seconds"])).collect();
     assert_eq!(told, [(&"failure".into(), &9.75.into()), (&"reboot".into(), &9.75.into())]);
     assert_eq!((&former[0]["started"], &former[1]["started"]), (&0.into(), &2_000_000.into()));
     assert!(linux["results"][0]["seconds"] != 9.75, "results are the last life's");
     let lives: Vec<_> = out.lines().filter(|line| line.trim_start().starts_with("linux ")).collect();
-    assert!(lives.iter().any(|line| line.contains(" 2 ") && line.contains("200 ms") && line.contains("reboot")), "{out}");
+    assert!(
+        lives.iter().any(|line| line.contains(" 2 ") && line.contains("200 ms") && line.contains("reboot")),
+        "{out}"
+    );
     assert!(report["guests"][1]["former_lives"].as_array().unwrap().is_empty());
 }
 

@@ -119,7 +119,10 @@ fn plain(text: &str) -> String {
 
 /// Each life of the guests that were started again.
 fn lives(report: &RunReport) -> comfy_table::Table {
-    let mut rows = table(&["guest", "life", "started at", "stopped at", "why", "results"], &["started at", "stopped at"]);
+    let mut rows = table(
+        &["guest", "life", "started at", "stopped at", "why", "results"],
+        &["started at", "stopped at"],
+    );
     for guest in report.guests.iter().filter(|guest| !guest.former_lives.is_empty()) {
         let former = guest.former_lives.iter().map(|life| (life.started, &life.stopped, &life.results));
         let all = former.chain([(guest.started, &guest.stopped, &guest.results)]);

@@ -1,7 +1,7 @@
 //! The system description as the kernel reads it: [`System`] is made from a checked manifest by `ainori build` and
 //! decoded once at boot.
-use alloc::{string::String, vec::Vec};
 pub use ainori_lifecycle::{MAX_LIMIT as MAX_RESTART_LIMIT, Restart};
+use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 /// Most vCPUs in one system: a set of them fits one machine word, with a bit to spare for the machine as a whole.

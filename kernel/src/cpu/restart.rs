@@ -25,8 +25,8 @@ use super::migration::IDLE;
 use crate::arch::{csr, hart};
 use crate::chip;
 use crate::guest::program::CHUNK;
-use crate::guest::vcpu::hsm;
 use crate::guest::stop::{self, Happened, Record};
+use crate::guest::vcpu::hsm;
 use crate::guest::{Guest, UART_SOURCE};
 
 /// How often a core looks whether what it waits for has come, in microseconds.

@@ -34,9 +34,13 @@ fn lived_well(run: &Run, name: &str, reason: StopReason) -> usize {
 #[test]
 fn each_life_is_like_the_first() {
     use StopReason::{AllHartsStopped, Failure, Fault, Reboot};
-    for (end, reason) in
-        [("reboot", Reboot), ("warm", Reboot), ("failure", Failure), ("fault", Fault), ("stop", AllHartsStopped)]
-    {
+    for (end, reason) in [
+        ("reboot", Reboot),
+        ("warm", Reboot),
+        ("failure", Failure),
+        ("fault", Fault),
+        ("stop", AllHartsStopped),
+    ] {
         let run = System::on(2).with(lives(end, 200).vcpus(2).harts([0, 1])).run(Clock::Lockstep { q: 250 });
         run.good().stopped("lives", StopReason::Shutdown);
         let lives = lived_well(&run, "lives", reason);
@@ -54,7 +58,9 @@ fn lives_end_while_vcpus_migrate() {
             let run = System::on(3)
                 .policy(policy)
                 .with(lives("reboot", 220).vcpus(vcpus).harts([0, 1, 2]))
-                .with(Guest::freertos("periods=150 burn_percent=40 burn_period_us=3000 report_ms=0").harts([1]))
+                .with(
+                    Guest::freertos("periods=150 burn_percent=40 burn_period_us=3000 report_ms=0").harts([1]),
+                )
                 .run(Clock::Lockstep { q: 250 });
             run.good().lost_no_tick("freertos", 150);
             let lives = lived_well(&run, "lives", StopReason::Reboot);
@@ -105,9 +111,7 @@ fn a_guest_that_always_fails_is_given_up() {
 /// With `never`, a reboot is the end; with `always`, even a shutdown isn't, and the guest in the background holds nobody up.
 #[test]
 fn the_manifest_decides() {
-    let run = System::on(1)
-        .with(Guest::probe("lives", "end=reboot until_ms=1000"))
-        .run(Clock::Icount);
+    let run = System::on(1).with(Guest::probe("lives", "end=reboot until_ms=1000")).run(Clock::Icount);
     run.ended(Outcome::GuestFailed).stopped("lives", StopReason::Reboot);
     run.check(run.guest("lives").former_lives.is_empty(), "it isn't started again");
 

@@ -3,9 +3,7 @@ use super::{
     images::tests::{elf_file, linux_image},
     *,
 };
-use crate::config::{
-    GUEST_MEMORY_BASE, Kind, MAX_GUEST_VCPUS, MAX_VCPUS, Policy, Restart, Restarts, Vcpu,
-};
+use crate::config::{GUEST_MEMORY_BASE, Kind, MAX_GUEST_VCPUS, MAX_VCPUS, Policy, Restart, Restarts, Vcpu};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

@@ -15,12 +15,16 @@ pub fn check(draft: &GuestDraft, findings: &mut Vec<Finding>) -> Option<Restarts
         for span in spans.into_iter().flatten() {
             let message = "this guest is never started again, so there is nothing to limit";
             findings.push(
-                Finding::at(span, message).help("add restart = \"on-failure\" (or \"always\"), or remove the key"),
+                Finding::at(span, message)
+                    .help("add restart = \"on-failure\" (or \"always\"), or remove the key"),
             );
         }
     }
     let limit = in_range(
-        draft.restart_limit.as_ref().map(|At { value, span }| At { value: u64::from(*value), span: span.clone() }),
+        draft
+            .restart_limit
+            .as_ref()
+            .map(|At { value, span }| At { value: u64::from(*value), span: span.clone() }),
         1..=MAX_RESTART_LIMIT as u64,
         u64::from(default.limit),
         ("restart_limit", format!("from 1 to {MAX_RESTART_LIMIT}")),
