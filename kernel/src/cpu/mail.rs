@@ -159,8 +159,9 @@ impl Core for Cpu {
     }
 
     fn wants(&self, id: VcpuId) -> bool {
-        // If it was lent here, it comes back when its turn comes.
-        self.machine.vcpu(id).may_run_on(self.id) && !self.lent.contains(id)
+        let vcpu = self.machine.vcpu(id);
+        // If it was lent here, it comes back when its turn comes; unless it has been away since, and this core has no claim to it.
+        vcpu.may_run_on(self.id) && !(self.lent.contains(id) && vcpu.owner() == self.id)
     }
 
     fn fetches_for_interrupts(&self) -> bool {
