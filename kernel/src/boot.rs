@@ -112,6 +112,7 @@ fn find_blob(tree: &Fdt<'_>) -> &'static [u8] {
 }
 
 /// Makes everything that the cores share, and the cores.
+#[expect(clippy::mut_from_ref, reason = "the cores are new, no part of the blob")]
 fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &'static mut [Cpu] {
     let features = Features::probe(&board.isa);
     let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();

@@ -21,6 +21,7 @@ pub struct Record {
 }
 
 /// What is told.
+#[expect(clippy::large_enum_variant, reason = "there is one for each guest, where it stays")]
 pub enum Happened {
     /// The life ends.
     Stopped(Stopped),
