@@ -1,7 +1,7 @@
 //! What is known after a run, and whether the run was good.
 use crate::serial::GuestResult;
 use ainori_manifest::config::Kind;
-use ainori_report::{Board, CoreStats, End, StopReason, Stopped, VcpuStats};
+use ainori_report::{Board, CoreStats, End, Next, StopReason, Stopped, VcpuStats};
 use serde::Serialize;
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -156,21 +156,36 @@ pub struct GuestReport {
     pub background: bool,
     /// What became of it.
     pub outcome: GuestOutcome,
-    /// Its end, if it came to one.
+    /// Its lives before the last one, in order: each ended, and it was started again.
+    pub former_lives: Vec<Life>,
+    /// When its last life began, in ticks since boot; 0 for the first one.
+    pub started: u64,
+    /// The end of its last life, if it came to one.
     pub stopped: Option<Stopped>,
-    /// The objects that it printed, in order.
+    /// The objects that it printed in its last life, in order.
     pub results: Vec<GuestResult>,
-    /// Its vCPUs, by index.
+    /// Its vCPUs, by index, with what all of its lives did.
     pub vcpus: Vec<VcpuStats>,
 }
 
-/// What became of a guest.
+/// A life of a guest that was started again.
+#[derive(Debug, Clone, Serialize)]
+pub struct Life {
+    /// When it began, in ticks since boot; 0 for the first one.
+    pub started: u64,
+    /// Its end. `None` only if the line that told it was lost.
+    pub stopped: Option<Stopped>,
+    /// The objects that the guest printed in it, in order.
+    pub results: Vec<GuestResult>,
+}
+
+/// What became of a guest: its last life decides. What it was started again for is forgiven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuestOutcome {
     /// Shut itself down, and no result says otherwise.
     Done,
-    /// Said itself that it failed, stopped all its vCPUs, or asked for a reboot, which it does not get.
+    /// Said itself that it failed, stopped all its vCPUs, asked for a reboot that it doesn't get, or was started again too often.
     Failed,
     /// Did what it may not do.
     Faulted,
@@ -186,24 +201,49 @@ impl GuestReport {
             kind: guest.kind,
             background: guest.background,
             outcome: GuestOutcome::Running,
+            former_lives: Vec::new(),
+            started: 0,
             stopped: None,
             results: Vec::new(),
             vcpus: Vec::new(),
         }
     }
 
+    /// It is started again: what comes from now on is its next life's.
+    pub fn restart(&mut self, time: u64) {
+        let started = std::mem::replace(&mut self.started, time);
+        let (stopped, results) = (self.stopped.take(), std::mem::take(&mut self.results));
+        self.former_lives.push(Life { started, stopped, results });
+    }
+
+    /// The ends of all its lives, in order.
+    pub fn ends(&self) -> impl Iterator<Item = &Stopped> {
+        self.former_lives.iter().map(|life| &life.stopped).chain([&self.stopped]).flatten()
+    }
+
     /// Decides the outcome from what is known.
     pub fn judge(&mut self) {
         let says_bad = self.results.iter().any(|result| result.get("ok").is_some_and(|ok| ok == false));
         self.outcome = match self.stopped.as_ref().map(|stopped| stopped.reason) {
+            _ if self.is_between_lives() => GuestOutcome::Running,
             Some(StopReason::Fault) => GuestOutcome::Faulted,
             Some(StopReason::Failure | StopReason::AllHartsStopped | StopReason::Reboot) => {
                 GuestOutcome::Failed
             }
-            _ if says_bad => GuestOutcome::Failed,
+            _ if says_bad || self.is_given_up() => GuestOutcome::Failed,
             Some(StopReason::Shutdown) => GuestOutcome::Done,
             None => GuestOutcome::Running,
         };
+    }
+
+    /// Was it about to be started again when the run ended?
+    pub fn is_between_lives(&self) -> bool {
+        self.stopped.as_ref().is_some_and(|stopped| stopped.next == Next::Restart)
+    }
+
+    /// Was it started again as often as it may be?
+    pub fn is_given_up(&self) -> bool {
+        self.stopped.as_ref().is_some_and(|stopped| stopped.next == Next::GiveUp)
     }
 
     /// Did it do what the run waits for? A guest in the background can't spoil a run.

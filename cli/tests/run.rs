@@ -99,11 +99,11 @@ fn more_and_less_can_be_shown() {
 
 #[test]
 fn a_reboot_is_not_a_job_done() {
-    let script = "sed 's/\"linux\",\"vcpu\":0,\"reason\":\"shutdown\"/\"linux\",\"vcpu\":0,\"reason\":\"reboot\"/' $recorded/good.txt";
+    let script = "sed 's/\"linux\",\"vcpu\":0,\"life\":1,\"reason\":\"shutdown\"/\"linux\",\"vcpu\":0,\"life\":1,\"reason\":\"reboot\"/' $recorded/good.txt";
     let (code, out, _, report) = played(script, &[]);
     assert_eq!(code, Some(1));
     assert!(out.contains("failed: wanted a reboot"), "{out}");
-    assert!(out.contains("Problem: linux asked for a reboot, which Ainori does not do yet"), "{out}");
+    assert!(out.contains("it gets one if the manifest says restart = \"on-failure\""), "{out}");
     assert_eq!(report["guests"][0]["outcome"], "failed");
     assert!(out.contains("Last lines of linux:"), "{out}");
 }
@@ -206,6 +206,72 @@ fn a_result_that_is_not_ok_fails_the_run() {
     let (code, _, _, report) = played("sed 's/\"ok\":true/\"ok\":false/' $recorded/good.txt", &[]);
     assert_eq!(code, Some(1));
     assert_eq!(report["guests"][1]["outcome"], "failed");
+}
+
+/// A line for `sed` to put before the first that linux prints: it lived before, and ended like this.
+fn lived_before(life: u32, reason: &str, next: &str) -> String {
+    let stopped = format!(
+        r#"ainori| @record {{"record":"stopped","guest":"linux","vcpu":1,"life":{life},"reason":"{reason}","next":"{next}","time":1000,"fault":null}}"#
+    );
+    let result = r#"linux| @result {"job":"hackbench","seconds":9.75,"ok":false}"#;
+    let restarted = format!(
+        r#"ainori| @record {{"record":"restarted","guest":"linux","life":{},"time":2000000}}"#,
+        life + 1
+    );
+    format!("{result}\n{stopped}\n{restarted}")
+}
+
+/// Plays the good run with lines in front of all that guests print, its own lines changed by a command of `sed`.
+fn played_after(lines: &[String], change: &str) -> (Option<i32>, String, String, Value) {
+    let checkout = Checkout::new(2);
+    std::fs::write(checkout.path("before.txt"), lines.join("\n") + "\n").unwrap();
+    let before = checkout.path("before.txt");
+    let script = format!("sed -e '/record.*board/r {}' -e '{change}' $recorded/good.txt", before.display());
+    checkout.fake_qemu(VERSION, &script);
+    run(&checkout, &[])
+}
+
+#[test]
+fn the_last_life_decides() {
+    let lines = [lived_before(1, "failure", "restart"), lived_before(2, "reboot", "restart")];
+    let (code, out, err, report) = played_after(
+        &lines,
+        "s/\"guest\":\"linux\",\"vcpu\":0,\"life\":1/\"guest\":\"linux\",\"vcpu\":0,\"life\":3/",
+    );
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.contains("done in life 3"), "{out}");
+    let linux = &report["guests"][0];
+    assert_eq!((&linux["outcome"], &linux["stopped"]["life"]), (&"done".into(), &3.into()));
+    let former = linux["former_lives"].as_array().unwrap();
+    let told: Vec<_> =
+        former.iter().map(|life| (&life["stopped"]["reason"], &life["results"][0]["seconds"])).collect();
+    assert_eq!(told, [(&"failure".into(), &9.75.into()), (&"reboot".into(), &9.75.into())]);
+    assert_eq!((&former[0]["started"], &former[1]["started"]), (&0.into(), &2_000_000.into()));
+    assert!(linux["results"][0]["seconds"] != 9.75, "results are the last life's");
+    let lives: Vec<_> = out.lines().filter(|line| line.trim_start().starts_with("linux ")).collect();
+    assert!(
+        lives.iter().any(|line| line.contains(" 2 ") && line.contains("200 ms") && line.contains("reboot")),
+        "{out}"
+    );
+    assert!(report["guests"][1]["former_lives"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_guest_that_was_given_up_fails_the_run() {
+    let change = "s/\"guest\":\"linux\",\"vcpu\":0,\"life\":1,\"reason\":\"shutdown\",\"next\":\"end\"/\"guest\":\"linux\",\"vcpu\":0,\"life\":2,\"reason\":\"shutdown\",\"next\":\"give-up\"/";
+    let (code, out, _, report) = played_after(&[lived_before(1, "shutdown", "restart")], change);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.contains("failed: given up in life 2") && out.contains("shutdown; given up"), "{out}");
+    assert!(out.contains("linux was started 2 times, then it was given up"), "{out}");
+    assert_eq!(report["guests"][0]["outcome"], "failed");
+}
+
+#[test]
+fn a_guest_between_two_lives_has_not_done_its_job() {
+    let change = "s/\"guest\":\"linux\",\"vcpu\":0,\"life\":1,\"reason\":\"shutdown\",\"next\":\"end\"/\"guest\":\"linux\",\"vcpu\":0,\"life\":1,\"reason\":\"shutdown\",\"next\":\"restart\"/";
+    let (code, out, _, report) = played_after(&[], change);
+    assert_eq!(code, Some(1), "{out}");
+    assert_eq!(report["guests"][0]["outcome"], "running");
 }
 
 #[test]

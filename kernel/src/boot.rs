@@ -24,6 +24,7 @@ use crate::chip::uart::Uart;
 use crate::cpu::console::Console;
 use crate::cpu::migration::IDLE;
 use crate::cpu::{Cpu, Machine, SourceOwner};
+use crate::guest::program::Program;
 use crate::guest::vcpu::{Resident, Vcpu, hsm};
 use crate::guest::{self, Guest, device_tree, loader};
 use crate::memory::{self, GuestPhysical, HostPhysical, Range};
@@ -111,7 +112,8 @@ fn find_blob(tree: &Fdt<'_>) -> &'static [u8] {
 }
 
 /// Makes everything that the cores share, and the cores.
-fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static mut [Cpu] {
+#[expect(clippy::mut_from_ref, reason = "the cores are new, no part of the blob")]
+fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &'static mut [Cpu] {
     let features = Features::probe(&board.isa);
     let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();
     let core_of = |hart: u32| harts.iter().position(|&id| id == u64::from(hart));
@@ -147,7 +149,8 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
             homes.push(home);
         }
         let context = board.harts[homes[usize::from(first)]].plic_context.unwrap_or(0);
-        let guest = place(tree, guest_index, config, first);
+        let mut guest = place(tree, guest_index, config, first, board.timebase_hz);
+        guest.program = load(&guest, &board, &features, blob);
         for source in guest.devices.iter().flat_map(|device| &device.interrupts) {
             if let Some(owner) = source_owner.get_mut(*source as usize) {
                 *owner = Some(SourceOwner { guest: guest_index, context });
@@ -181,7 +184,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
         harts: harts.into_boxed_slice(),
         mail: Box::new(Mailboxes::new()),
         log: Source::new(ainori_report::MARK, guest::OUTPUT),
-        stopped_guests: AtomicU32::new(0),
+        news: AtomicU32::new(0),
         console_core,
         housework: Housework::new(),
         housework_shield,
@@ -211,7 +214,6 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
         .collect::<Vec<_>>()
         .leak();
     for guest in &machine.guests {
-        let entry = load(guest, machine, blob);
         for id in guest.vcpus().map(VcpuId) {
             // VMIDs start at 1: 0 is for nobody, so that a stray access finds nothing.
             let hgatp = guest.table.hgatp((u16::from(id.0) + 1) & machine.features.vmid_mask);
@@ -227,7 +229,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
             cpu.adopt(id, resident);
             if machine.vcpu(id).index == 0 {
                 machine.vcpu(id).hsm.store(hsm::START_PENDING, Ordering::Relaxed);
-                cpu.start(id, entry.address, entry.tree);
+                cpu.start(id, guest.program.entry, guest.program.tree);
             }
         }
     }
@@ -275,7 +277,7 @@ fn port(board: &Board) -> Option<Uart> {
 }
 
 /// Takes memory for a guest and builds its translation.
-fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8) -> Guest {
+fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, timebase_hz: u64) -> Guest {
     let name = &config.name;
     let Some(memory) = memory::take_for_guest(config.memory, LARGE_PAGE) else {
         refuse(format_args!(
@@ -291,7 +293,7 @@ fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8) -> G
         let size = range.end.next_multiple_of(4096) - start;
         table.map(GuestPhysical(start), HostPhysical(start), size, Rights::Device);
     }
-    Guest::new(index, config.clone(), first_vcpu, memory, table, devices)
+    Guest::new(index, config.clone(), first_vcpu, memory, table, devices, timebase_hz)
 }
 
 fn device(tree: &Fdt<'_>, guest: &str, path: &str) -> Device {
@@ -300,21 +302,18 @@ fn device(tree: &Fdt<'_>, guest: &str, path: &str) -> Device {
     })
 }
 
-struct Entry {
-    address: u64,
-    tree: u64,
-}
-
-fn load(guest: &Guest, machine: &Machine, blob: &[u8]) -> Entry {
+fn load(guest: &Guest, board: &Board, features: &Features, blob: &'static [u8]) -> Program {
     let fail = |why: String| -> ! { refuse(format_args!("guest `{}`: {why}", guest.config.name)) };
-    let loaded = loader::load(guest, blob).unwrap_or_else(|error| fail(format!("{error}")));
-    let tree = device_tree::make(guest, &loaded.layout, &machine.board, &machine.features)
+    let loader::Loaded { entry, layout, mut parts } =
+        loader::load(guest, blob).unwrap_or_else(|error| fail(format!("{error}")));
+    let tree = device_tree::make(guest, &layout, board, features)
         .unwrap_or_else(|error| fail(format!("no device tree can be made for it: {error}")));
     if tree.len() as u64 > TREE_SIZE {
         fail(format!("its device tree is larger than {} bytes", TREE_SIZE));
     }
-    loader::write(guest, loaded.layout.tree.start, &tree).unwrap_or_else(|error| fail(format!("{error}")));
-    Entry { address: loaded.entry, tree: loaded.layout.tree.start }
+    let tree = loader::write(guest, layout.tree.start, tree.leak());
+    parts.push(tree.unwrap_or_else(|error| fail(format!("{error}"))));
+    Program { entry, tree: layout.tree.start, parts }
 }
 
 /// Starts all cores. From here on nothing is allocated.

@@ -2,13 +2,14 @@
 //! `ainori-report`; here they are written without allocating.
 use core::fmt::{self, Display, Write};
 
+use ainori_lifecycle::Next;
 use ainori_report::histogram::Histogram;
 use ainori_report::{MARK, PREFIX, SEPARATOR};
 use ainori_sched::VcpuId;
 use ainori_trace::Ring;
 
 use crate::cpu::Machine;
-use crate::guest::stop::Record;
+use crate::guest::stop::{Happened, Record};
 use crate::panic::write_directly;
 use crate::stats::{CoreCounters, Exit, VcpuCounters};
 
@@ -58,40 +59,56 @@ pub fn board(machine: &Machine, hypervisor_bytes: u64) {
     ));
 }
 
-/// One part of the report on a guest that has stopped: `part` counts from 0. Each has one number at most, so that none takes long. False if it
-/// was the last.
-pub fn stopped(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Result<bool, fmt::Error> {
-    const X: usize = 9;
+/// One part of the report on the end of a guest's life, or on the beginning of the next: `part` counts from 0. Each has one number at most, so
+/// that none takes long. False if it was the last.
+pub fn life(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Result<bool, fmt::Error> {
+    const X: usize = 12;
     const CSR: usize = X + 32;
-    let (text, more, number) = match (part, &record.fault) {
-        (0, _) => {
-            write!(f, r#"{PREFIX}{{"record":"stopped","guest":{},"reason":""#, Quoted(guest))?;
-            (record.reason, "\"", None)
+    let (name, stopped) = match &record.happened {
+        Happened::Restarted => ("restarted", None),
+        Happened::Stopped(stopped) => ("stopped", Some(stopped)),
+    };
+    let fault = stopped.and_then(|stopped| stopped.fault.as_ref());
+    let (text, more, number) = match (part, stopped, fault) {
+        (0, ..) => {
+            write!(f, r#"{PREFIX}{{"record":"{name}","guest":{}"#, Quoted(guest))?;
+            ("", "", None)
         }
-        (1, _) => (",\"vcpu\":", "", Some(u64::from(record.vcpu))),
-        (2, _) => (",\"time\":", "", Some(record.time)),
-        (3, None) => (",\"fault\":null}\n", "", None),
-        (3, Some(fault)) => {
+        (1, ..) => (",\"life\":", "", Some(u64::from(record.life))),
+        (2, ..) => (",\"time\":", "", Some(record.time)),
+        (3, None, _) => ("}\n", "", None),
+        (3, Some(stopped), _) => {
+            f.write_str(",\"reason\":\"")?;
+            (stopped.reason, "\"", None)
+        }
+        (4, Some(stopped), _) => match stopped.next {
+            Next::End => (",\"next\":\"end\"", "", None),
+            Next::Restart => (",\"next\":\"restart\"", "", None),
+            Next::GiveUp => (",\"next\":\"give-up\"", "", None),
+        },
+        (5, Some(stopped), _) => (",\"vcpu\":", "", Some(u64::from(stopped.vcpu))),
+        (6, _, None) => (",\"fault\":null}\n", "", None),
+        (6, _, Some(fault)) => {
             f.write_str(",\"fault\":{\"what\":\"")?;
             (fault.what.text(), "\"", None)
         }
-        (4, Some(fault)) => (",\"pc\":", "", Some(fault.pc)),
-        (5, Some(fault)) => (",\"cause\":", "", Some(fault.cause)),
-        (6, Some(fault)) => (",\"address\":", "", Some(fault.address)),
-        (7, Some(fault)) => (",\"instruction\":", "", Some(u64::from(fault.instruction))),
-        (8, Some(fault)) => {
+        (7, _, Some(fault)) => (",\"pc\":", "", Some(fault.pc)),
+        (8, _, Some(fault)) => (",\"cause\":", "", Some(fault.cause)),
+        (9, _, Some(fault)) => (",\"address\":", "", Some(fault.address)),
+        (10, _, Some(fault)) => (",\"instruction\":", "", Some(u64::from(fault.instruction))),
+        (11, _, Some(fault)) => {
             f.write_str(",\"mode\":\"")?;
             (fault.mode, "\",\"x\":[", None)
         }
-        (X..CSR, Some(fault)) => (if part == X { "" } else { "," }, "", fault.x.get(part - X).copied()),
-        (_, Some(fault)) => match fault.csr.get(part - CSR) {
+        (X..CSR, _, Some(fault)) => (if part == X { "" } else { "," }, "", fault.x.get(part - X).copied()),
+        (_, _, Some(fault)) => match fault.csr.get(part - CSR) {
             Some((name, value)) => {
                 f.write_str(if part == CSR { "],\"csr\":{\"" } else { ",\"" })?;
                 (*name, "\":", Some(*value))
             }
             None => ("}}}\n", "", None),
         },
-        (_, None) => return Err(fmt::Error),
+        (_, _, None) => return Err(fmt::Error),
     };
     f.write_str(text)?;
     f.write_str(more)?;

@@ -25,6 +25,7 @@ pub struct Guest {
     harts: Option<Vec<u32>>,
     priority: u32,
     background: bool,
+    restart: Option<(&'static str, u32, &'static str)>,
     device: Option<&'static str>,
 }
 
@@ -43,6 +44,7 @@ impl Guest {
             harts: None,
             priority: 1,
             background: false,
+            restart: None,
             device: None,
         }
     }
@@ -74,6 +76,7 @@ impl Guest {
             harts: Some(vec![0]),
             priority: 1,
             background: false,
+            restart: None,
             device: None,
         }
     }
@@ -112,6 +115,11 @@ impl Guest {
     pub fn background(self) -> Self {
         Self { background: true, ..self }
     }
+
+    /// It is started again after such ends, at most so many times within an interval.
+    pub fn restart(self, when: &'static str, limit: u32, interval: &'static str) -> Self {
+        Self { restart: Some((when, limit, interval)), ..self }
+    }
 }
 
 impl Display for Guest {
@@ -128,6 +136,9 @@ impl Display for Guest {
         }
         if let Some(device) = self.device {
             writeln!(f, "devices = [{device:?}]")?;
+        }
+        if let Some((when, limit, interval)) = self.restart {
+            writeln!(f, "restart = {when:?}\nrestart_limit = {limit}\nrestart_interval = {interval:?}")?;
         }
         writeln!(f, "background = {}", self.background)
     }

@@ -4,7 +4,7 @@ use crate::{
     serial::{self, Lines, Meaning, Part, Source},
 };
 use ainori_manifest::config::System;
-use ainori_report::{Board, CoreStats, End, MARK, Record, StopReason};
+use ainori_report::{Board, CoreStats, End, MARK, Next, Record, StopReason};
 use std::{
     collections::{BTreeMap, VecDeque},
     time::Instant,
@@ -147,6 +147,12 @@ impl Monitor {
                     self.problems.push(format!("a record speaks of an unknown guest {:?}", stopped.guest))
                 }
             },
+            Record::Restarted(restarted) => match self.guest(&restarted.guest) {
+                Some(guest) => guest.restart(restarted.time),
+                None => {
+                    self.problems.push(format!("a record speaks of an unknown guest {:?}", restarted.guest))
+                }
+            },
             Record::Vcpu(stats) => match self.guest(&stats.guest) {
                 Some(guest) => guest.vcpus.push(stats),
                 None => self.problems.push(format!("a record speaks of an unknown guest {:?}", stats.guest)),
@@ -202,11 +208,18 @@ impl Monitor {
         for guest in &mut self.guests {
             guest.judge();
             guest.vcpus.sort_by_key(|stats| stats.vcpu);
-            if guest.stopped.as_ref().is_some_and(|stopped| stopped.reason == StopReason::Reboot) {
-                self.problems.push(format!(
-                    "{} asked for a reboot, which Ainori does not do yet (a Linux that panics asks for one)",
+            match guest.stopped.as_ref().map(|stopped| (stopped.next, stopped.reason)) {
+                Some((Next::End, StopReason::Reboot)) => self.problems.push(format!(
+                    "{} asked for a reboot (so does a Linux that panics); it gets one if the manifest says \
+                     restart = \"on-failure\"",
                     guest.name
-                ));
+                )),
+                Some((Next::GiveUp, _)) => self.problems.push(format!(
+                    "{} was started {} times, then it was given up: more would be above its restart_limit",
+                    guest.name,
+                    guest.former_lives.len() + 1
+                )),
+                _ => {}
             }
             if guest.outcome == GuestOutcome::Running && !guest.background && self.end.is_some() {
                 self.problems.push(format!("{} had not stopped when the hypervisor ended", guest.name));

@@ -6,12 +6,13 @@ use std::fmt::Write;
 
 /// The faults of all guests; empty if there are none.
 pub fn faults(report: &RunReport) -> String {
-    let stops = report.guests.iter().filter_map(|guest| guest.stopped.as_ref());
+    let stops = report.guests.iter().flat_map(|guest| guest.ends());
     stops.filter_map(|stopped| Some(fault(report, stopped, stopped.fault.as_ref()?))).collect()
 }
 
 fn fault(report: &RunReport, stopped: &Stopped, fault: &Fault) -> String {
-    let mut text = format!("Fault of {}/{}: {}\n", stopped.guest, stopped.vcpu, fault.what);
+    let life = if stopped.life > 1 { format!(" in life {}", stopped.life) } else { String::new() };
+    let mut text = format!("Fault of {}/{}{life}: {}\n", stopped.guest, stopped.vcpu, fault.what);
     let address = format!("{:#018x}", fault.address);
     let instruction = match fault.instruction {
         0 => "unknown".into(),

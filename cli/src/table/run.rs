@@ -3,8 +3,11 @@ use super::{
     counters, fault, table,
     units::{named, ticks},
 };
-use crate::report::{Clock, GuestOutcome, GuestReport, RunReport};
-use ainori_report::StopReason;
+use crate::{
+    report::{Clock, GuestOutcome, GuestReport, RunReport},
+    serial::GuestResult,
+};
+use ainori_report::{Next, StopReason, Stopped};
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -27,6 +30,9 @@ pub fn run(report: &RunReport, detail: Detail) -> String {
         }
     }
     let _ = writeln!(text, "{}\n\n{}", time(report), guests(report));
+    if report.guests.iter().any(|guest| !guest.former_lives.is_empty()) {
+        let _ = writeln!(text, "{}", lives(report));
+    }
     text += &counters::summary(report);
     if report.end.is_none() {
         let _ = writeln!(
@@ -76,7 +82,7 @@ fn guests(report: &RunReport) -> comfy_table::Table {
     for guest in &report.guests {
         let stopped =
             guest.stopped.as_ref().map_or_else(|| "-".into(), |stopped| ticks(report, stopped.time));
-        rows.add_row([guest.name.clone(), outcome(guest, report), stopped, plain(&results(guest))]);
+        rows.add_row([guest.name.clone(), outcome(guest, report), stopped, plain(&shown(&guest.results))]);
     }
     rows
 }
@@ -84,11 +90,16 @@ fn guests(report: &RunReport) -> comfy_table::Table {
 fn outcome(guest: &GuestReport, report: &RunReport) -> String {
     let words = match (guest.outcome, guest.stopped.as_ref().map(|stopped| stopped.reason)) {
         (GuestOutcome::Done, _) => "done",
+        (GuestOutcome::Failed, _) if guest.is_given_up() => "failed: given up",
         (GuestOutcome::Failed, Some(StopReason::AllHartsStopped)) => "failed: stopped all its vCPUs",
         (GuestOutcome::Failed, Some(StopReason::Reboot)) => "failed: wanted a reboot",
         (GuestOutcome::Failed, _) => "failed",
         (GuestOutcome::Faulted, _) => "faulted",
         (GuestOutcome::Running, _) => "running",
+    };
+    let life = match guest.former_lives.len() {
+        0 => String::new(),
+        former => format!(" in life {}", former + 1),
     };
     let background = if guest.background { " (background)" } else { "" };
     let silent = match report.host.silent.get(&guest.name) {
@@ -97,7 +108,7 @@ fn outcome(guest: &GuestReport, report: &RunReport) -> String {
         Some(seconds) => format!(", silent for {seconds:.1} s"),
         None => ", said nothing".into(),
     };
-    format!("{words}{background}{silent}")
+    format!("{words}{life}{background}{silent}")
 }
 
 /// A guest's text without what would move a terminal's cursor or change its colours: tables are for reading.
@@ -106,9 +117,47 @@ fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
 }
 
+/// Each life of the guests that were started again.
+fn lives(report: &RunReport) -> comfy_table::Table {
+    let mut rows = table(
+        &["guest", "life", "started at", "stopped at", "why", "results"],
+        &["started at", "stopped at"],
+    );
+    for guest in report.guests.iter().filter(|guest| !guest.former_lives.is_empty()) {
+        let former = guest.former_lives.iter().map(|life| (life.started, &life.stopped, &life.results));
+        let all = former.chain([(guest.started, &guest.stopped, &guest.results)]);
+        for (number, (started, stopped, results)) in (1..).zip(all) {
+            rows.add_row([
+                guest.name.clone(),
+                number.to_string(),
+                ticks(report, started),
+                stopped.as_ref().map_or_else(|| "-".into(), |stopped| ticks(report, stopped.time)),
+                stopped.as_ref().map_or("", why).to_owned(),
+                plain(&shown(results)),
+            ]);
+        }
+    }
+    rows
+}
+
+fn why(stopped: &Stopped) -> &'static str {
+    match (stopped.reason, stopped.next) {
+        (StopReason::Shutdown, Next::GiveUp) => "shutdown; given up",
+        (StopReason::Shutdown, _) => "shutdown",
+        (StopReason::Reboot, Next::GiveUp) => "reboot; given up",
+        (StopReason::Reboot, _) => "reboot",
+        (StopReason::Failure, Next::GiveUp) => "failure; given up",
+        (StopReason::Failure, _) => "failure",
+        (StopReason::Fault, Next::GiveUp) => "fault; given up",
+        (StopReason::Fault, _) => "fault",
+        (StopReason::AllHartsStopped, Next::GiveUp) => "stopped all its vCPUs; given up",
+        (StopReason::AllHartsStopped, _) => "stopped all its vCPUs",
+    }
+}
+
 /// A guest's results, a line each. Histograms are left to the JSON.
-fn results(guest: &GuestReport) -> String {
-    let summaries = guest.results.iter().filter(|result| !result.contains_key("hist"));
+fn shown(results: &[GuestResult]) -> String {
+    let summaries = results.iter().filter(|result| !result.contains_key("hist"));
     let fields = summaries.flatten().filter(|(_, value)| !value.is_null() && **value != Value::Bool(true));
     let lines: Vec<_> = fields.map(|(name, value)| named(name, value)).collect();
     lines.join("\n")

@@ -88,6 +88,20 @@ impl Source {
         self.bytes.len() - (self.head.load(Ordering::Relaxed) - self.tail.load(Ordering::Relaxed))
     }
 
+    /// Has everything been taken by the reader? What it has taken, it sends before anything that is written later.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waiting() == 0
+    }
+
+    /// Ends the line that has been begun, if one has: the next one is somebody else's. True if the reader has to be told.
+    ///
+    /// A writer, as [`Self::push`].
+    pub fn end_line(&self) -> bool {
+        let head = self.head.load(Ordering::Relaxed);
+        head != 0 && self.cell(head - 1).load(Ordering::Relaxed) != b'\n' && self.push(b'\n')
+    }
+
     /// Bytes lost so far.
     #[must_use]
     pub fn lost(&self) -> u64 {

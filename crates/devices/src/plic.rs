@@ -145,6 +145,32 @@ impl Plic {
         }
     }
 
+    /// Words of 32 sources: [`Self::reset_sources`] takes one at a time.
+    pub const SOURCE_WORDS: usize = WORDS;
+
+    /// Puts 32 sources back to reset: low, without a request, disabled, with priority 0. Sources that don't exist are ignored.
+    ///
+    /// Nobody claims or completes meanwhile; lines may be driven, and keep what they are driven to from then on.
+    pub fn reset_sources(&self, word: usize) {
+        if word >= WORDS {
+            return;
+        }
+        for number in word * 32..(word + 1) * 32 {
+            self.listeners[number].store(0, Ordering::Relaxed);
+            self.priority[number].store(0, Ordering::Relaxed);
+        }
+        // The level last: a line that rises from now on is a new edge, and makes a request.
+        self.claimed[word].store(0, Ordering::Relaxed);
+        self.pending[word].store(0, Ordering::Relaxed);
+        self.level[word].store(0, Ordering::Release);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Puts the thresholds back to reset.
+    pub fn reset_thresholds(&self) {
+        self.threshold.iter().for_each(|threshold| threshold.store(0, Ordering::Relaxed));
+    }
+
     /// A guest's load of `width` bytes at `offset` in the window: the value, and what the load changed.
     ///
     /// Only a load of a claim register changes anything. Registers that don't exist and accesses that are not aligned

@@ -150,6 +150,12 @@ impl Answers {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Are there none that it waits for, and doesn't it ask?
+    #[must_use]
+    pub fn all_given(&self) -> bool {
+        self.0.load(Ordering::Acquire) == 0
+    }
+
     /// One answer. True if it was the last: then all fences are done, and whoever has found out lets the vCPU go on.
     #[must_use]
     pub fn answer(&self) -> bool {

@@ -27,6 +27,8 @@ bitflags! {
         const HOME = 1 << 6;
         /// Another core would run it now.
         const WANTED = 1 << 7;
+        /// Put it back to its reset state, and forget whatever else is wanted of it: its guest is started again.
+        const RESET = 1 << 8;
     }
 }
 
@@ -86,7 +88,7 @@ fn serve_lying<C: Core>(core: &mut C, vcpu: VcpuId, what: Requests) {
         // It doesn't run, and will see what is recorded before it does.
         answer_fences(core, vcpu);
     }
-    if what.contains(Requests::STOP) {
+    if what.intersects(Requests::STOP.union(Requests::RESET)) {
         core.take(vcpu);
     } else if what.contains(Requests::START)
         || !what.difference(Requests::FENCE).is_empty() && core.fetches_for_interrupts()

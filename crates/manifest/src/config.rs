@@ -1,5 +1,6 @@
 //! The system description as the kernel reads it: [`System`] is made from a checked manifest by `ainori build` and
 //! decoded once at boot.
+pub use ainori_lifecycle::{MAX_LIMIT as MAX_RESTART_LIMIT, Restart};
 use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,9 @@ pub const MIN_QUANTUM_US: u32 = 100;
 pub const MAX_GRACE_US: u32 = 100_000;
 /// Longest advance in microseconds. The core does nothing in what is left of it after the switch.
 pub const MAX_ADVANCE_US: u32 = 100;
+
+/// Longest interval in which a guest's restarts are counted, in microseconds: a day.
+pub const MAX_RESTART_INTERVAL_US: u64 = 24 * 3600 * 1_000_000;
 
 /// One system: everything that runs on a board together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,6 +106,26 @@ pub struct Guest {
     pub devices: Vec<String>,
     /// The run does not wait for this guest to finish.
     pub background: bool,
+    /// Whether it is started again when it has stopped.
+    pub restart: Restarts,
+}
+
+/// Whether a guest that has stopped is started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restarts {
+    /// After which ends.
+    pub when: Restart,
+    /// At most so many times within [`Self::interval_us`], then it is given up; 1 to [`MAX_RESTART_LIMIT`].
+    pub limit: u32,
+    /// In microseconds, 1 to [`MAX_RESTART_INTERVAL_US`].
+    pub interval_us: u64,
+}
+
+impl Default for Restarts {
+    /// Never; and if a manifest says otherwise, as often as systemd does.
+    fn default() -> Self {
+        Self { when: Restart::Never, limit: 5, interval_us: 10_000_000 }
+    }
 }
 
 /// One vCPU: where it may run.

@@ -31,6 +31,8 @@ pub enum Record {
     Board(Board),
     /// A guest stopped; written when it happens.
     Stopped(Stopped),
+    /// A guest is started again: what it prints from here on is its next life's. Written just before that.
+    Restarted(Restarted),
     /// Counters of one vCPU; written at the end.
     Vcpu(VcpuStats),
     /// Counters of one core; written at the end.
@@ -60,8 +62,7 @@ pub struct Board {
 pub enum StopReason {
     /// SBI system reset, type shutdown, reason none.
     Shutdown,
-    /// SBI system reset, type reboot, reason none. The hypervisor doesn't start a guest again, so what the guest wanted was not
-    /// done. (A Linux that panics ends so, if it is not told to stay.)
+    /// SBI system reset, type reboot, reason none. (A Linux that panics ends so, if it is not told to stay.)
     Reboot,
     /// SBI system reset with reason "system failure", or a reason of the guest's own.
     Failure,
@@ -78,12 +79,39 @@ pub struct Stopped {
     pub guest: String,
     /// Index of the vCPU that caused the stop.
     pub vcpu: u32,
+    /// Which of its lives ended, from 1.
+    pub life: u32,
     /// Why.
     pub reason: StopReason,
+    /// What comes after it.
+    pub next: Next,
     /// `time` when it happened, ticks since boot.
     pub time: u64,
     /// Set for [`StopReason::Fault`].
     pub fault: Option<Fault>,
+}
+
+/// What comes after a guest's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Next {
+    /// Nothing: the manifest doesn't have the guest started again after such an end.
+    End,
+    /// It is started again.
+    Restart,
+    /// It would be started again, but that has been done too often already (`restart_limit`).
+    GiveUp,
+}
+
+/// The beginning of a guest's life after its first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restarted {
+    /// The guest's name.
+    pub guest: String,
+    /// Number of the life that begins, from 2.
+    pub life: u32,
+    /// `time` when it begins, ticks since boot.
+    pub time: u64,
 }
 
 /// What a guest did wrong, with its registers at that moment.

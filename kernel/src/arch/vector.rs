@@ -21,6 +21,12 @@ impl VectorRegisters {
         Self { v: vec![0; 32 * vlenb].into_boxed_slice(), vlenb, vstart: 0, vcsr: 0, vl: 0, vtype: 0 }
     }
 
+    /// All zero again.
+    pub fn reset(&mut self) {
+        self.v.fill(0);
+        (self.vstart, self.vcsr, self.vl, self.vtype) = (0, 0, 0, 0);
+    }
+
     /// Bytes of one vector register of this hart.
     ///
     /// # Safety

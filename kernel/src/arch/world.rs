@@ -66,11 +66,19 @@ impl World {
         self.vsstatus = status::UXL_64;
         self.hie = 0;
         self.vstvec = 0;
+        self.vsscratch = 0;
+        self.vsepc = 0;
+        self.vscause = 0;
+        self.vstval = 0;
         self.vsatp = 0;
         self.vstimecmp = u64::MAX;
         self.hvip = 0;
         self.scounteren = COUNTERS;
         self.senvcfg = 0;
+        self.float = FloatRegisters::default();
+        if let Some(vector) = &mut self.vector {
+            vector.reset();
+        }
         self.uses_float = false;
         self.uses_vector = false;
     }

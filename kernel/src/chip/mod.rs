@@ -2,6 +2,7 @@
 pub mod board;
 pub mod ipi;
 pub mod plic;
+pub mod quiet;
 pub mod uart;
 
 pub use board::Board;

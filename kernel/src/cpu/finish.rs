@@ -2,9 +2,11 @@
 use core::sync::atomic::Ordering;
 
 use ainori_handover::Requests;
+use ainori_lifecycle::Next;
 use ainori_sched::VcpuId;
 
 use super::Cpu;
+use super::housekeeping::Chore;
 use super::mail::MACHINE;
 use crate::arch::{csr, firmware};
 use crate::guest::Guest;
@@ -17,17 +19,33 @@ impl Cpu {
         self.ask_all(guest.vcpu_set(u64::MAX), Requests::STOP);
     }
 
-    /// A vCPU of a stopped guest comes to rest here. The last one ends the guest, and the last guest ends the run.
+    /// A vCPU of a stopped guest comes to rest here. That counts only after the present event, which may be one of its own.
     pub(super) fn bring_to_rest(&mut self, id: VcpuId) {
-        let machine = self.machine;
-        let guest = machine.guest_of(id);
-        machine.vcpu(id).hsm.store(hsm::STOPPED, Ordering::Release);
+        self.machine.vcpu(id).hsm.store(hsm::STOPPED, Ordering::Release);
         self.resident(id).hold = Hold::Stopped;
         self.rest(id);
-        if guest.unrested.fetch_sub(1, Ordering::AcqRel) == 1
-            && !guest.config.background
-            && machine.awaited_guests.fetch_sub(1, Ordering::AcqRel) == 1
-        {
+        self.resting.insert(id);
+        self.backlog.unread.insert(VcpuId(MACHINE as u8));
+        self.resume_backlog();
+    }
+
+    /// Between two events: vCPUs that were brought to rest here are there now.
+    pub(super) fn note_rest(&mut self) {
+        // BOUND: the vCPUs of this core, some 20 instructions each but for the last one of a guest.
+        while let Some(id) = self.resting.pop() {
+            let guest = self.machine.guest_of(id);
+            match guest.lifecycle.note_rest() {
+                None => {}
+                Some(Next::Restart) => self.ask_housekeeper(Chore::Restarts),
+                Some(Next::End | Next::GiveUp) => self.end(guest),
+            }
+        }
+    }
+
+    /// A guest has ended for good. The last one that is waited for ends the run.
+    fn end(&mut self, guest: &Guest) {
+        let machine = self.machine;
+        if !guest.config.background && machine.awaited_guests.fetch_sub(1, Ordering::AcqRel) == 1 {
             machine.finishing.store(true, Ordering::Release);
             for core in 0..machine.harts.len() as u32 {
                 if core != self.id {

@@ -31,10 +31,12 @@ pub enum Chore {
     Reports,
     /// What is typed, and the guests' output.
     Console,
+    /// Guests that are started again.
+    Restarts,
 }
 
 impl Chore {
-    const ALL: [Self; 2] = [Self::Reports, Self::Console];
+    const ALL: [Self; 3] = [Self::Reports, Self::Console, Self::Restarts];
 
     const fn bit(self) -> u32 {
         1 << self as u32
@@ -179,6 +181,7 @@ impl Cpu {
         match chore {
             Chore::Reports => self.write_reports(),
             Chore::Console => self.serve_console(),
+            Chore::Restarts => self.restart_guests(),
         }
     }
 

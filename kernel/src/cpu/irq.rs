@@ -99,11 +99,14 @@ impl Cpu {
             match self.machine.source_owner.get(source as usize).copied().flatten() {
                 // The guest completes it: until then the controller keeps it quiet.
                 Some(owner) => {
-                    // One request has come, so one is passed on. Were the virtual line still high when the guest completes
-                    // it, that would be the next one; if the board's line is, the controller asks again by itself.
-                    let virtual_plic = &self.machine.guests[usize::from(owner.guest)].plic;
-                    let contexts = virtual_plic.raise(source) | virtual_plic.lower(source);
-                    self.look_at_contexts(owner.guest, contexts);
+                    let guest = &self.machine.guests[usize::from(owner.guest)];
+                    // If the guest has stopped, whoever starts it again completes it.
+                    if guest.lifecycle.is_running() {
+                        // One request has come, so one is passed on. Were the virtual line still high when the guest completes
+                        // it, that would be the next one; if the board's line is, the controller asks again by itself.
+                        let contexts = guest.plic.raise(source) | guest.plic.lower(source);
+                        self.look_at_contexts(owner.guest, contexts);
+                    }
                 }
                 None => {
                     self.take_serial_interrupt();

@@ -78,19 +78,18 @@ impl Cpu {
         if self.machine.finishing.load(Ordering::Acquire) {
             self.finish();
         }
+        self.note_rest();
         self.look_for_housework();
     }
 
     /// Starts a stopped vCPU (SBI HSM).
     pub fn start(&mut self, id: VcpuId, address: u64, opaque: u64) {
         let vcpu = self.machine.vcpu(id);
-        if self.machine.guest_of(id).is_stopped() {
+        if !self.machine.guest_of(id).lifecycle.is_running() {
             return;
         }
-        if self.loaded == Some(id) {
-            // What the hart still holds of its former life must not be saved over the new one.
-            self.unload();
-        }
+        // What the hart still holds of its former life must not be saved over the new one.
+        self.unload(id);
         let index = u64::from(vcpu.index);
         self.resident(id).start(index, address, opaque);
         vcpu.hsm.store(hsm::STARTED, Ordering::Release);
@@ -113,12 +112,13 @@ impl Cpu {
         }
     }
 
-    /// Forgets what the hart holds of the loaded vCPU.
-    fn unload(&mut self) {
-        if let Some(id) = self.loaded.take() {
-            if self.extensions == Some(id) {
-                self.extensions = None;
-            }
+    /// Forgets what the hart holds of a vCPU.
+    fn unload(&mut self, id: VcpuId) {
+        if self.extensions == Some(id) {
+            self.extensions = None;
+        }
+        if self.loaded == Some(id) {
+            self.loaded = None;
             world::set_lines(0, virtual_interrupt::ALL);
         }
     }
@@ -159,8 +159,9 @@ impl Core for Cpu {
     }
 
     fn wants(&self, id: VcpuId) -> bool {
-        // If it was lent here, it comes back when its turn comes.
-        self.machine.vcpu(id).may_run_on(self.id) && !self.lent.contains(id)
+        let vcpu = self.machine.vcpu(id);
+        // If it was lent here, it comes back when its turn comes; unless it has been away since, and this core has no claim to it.
+        vcpu.may_run_on(self.id) && !(self.lent.contains(id) && vcpu.owner() == self.id)
     }
 
     fn fetches_for_interrupts(&self) -> bool {
@@ -188,12 +189,19 @@ impl Core for Cpu {
     #[inline]
     fn serve(&mut self, id: VcpuId, what: Requests) {
         let vcpu = self.machine.vcpu(id);
+        if what.contains(Requests::RESET) {
+            return self.reset(id);
+        }
         if what.contains(Requests::START) {
             let (address, opaque) =
                 (vcpu.start_address.load(Ordering::Relaxed), vcpu.start_opaque.load(Ordering::Relaxed));
             self.start(id, address, opaque);
         }
-        if what.contains(Requests::FENCED) && self.resident(id).hold == Hold::Fences {
+        // The request may be about fences of a former life.
+        if what.contains(Requests::FENCED)
+            && self.resident(id).hold == Hold::Fences
+            && vcpu.fences_awaited.all_given()
+        {
             self.resident(id).hold = Hold::None;
             self.wake(id);
         }

@@ -12,6 +12,7 @@ pub mod irq;
 pub mod mail;
 pub mod migration;
 mod reports;
+mod restart;
 mod spin;
 mod trace;
 
@@ -38,6 +39,7 @@ use crate::stats::CoreCounters;
 use console::Console;
 use housekeeping::Housekeeper;
 use reports::ReportWriter;
+use restart::Restarter;
 
 /// What all cores share. Made at boot; afterwards only its atomics change.
 pub struct Machine {
@@ -59,8 +61,8 @@ pub struct Machine {
     pub mail: Box<Mailboxes<MAX_HARTS>>,
     /// The hypervisor's own lines. Only the housekeeping core writes them while guests run.
     pub log: Source,
-    /// Guests that have stopped and are still to be reported, a bit each.
-    pub stopped_guests: AtomicU32,
+    /// Guests of which something is still to be told, a bit each ([`stop::Record`](crate::guest::stop::Record)).
+    pub news: AtomicU32,
     /// The core that drives the serial port, and does all other [housekeeping].
     pub console_core: u32,
     /// What it is asked to do.
@@ -200,10 +202,14 @@ pub struct Cpu {
     housework_latest: u64,
     housework_patience: u64,
     hides_housework_from: u8,
+    /// vCPUs of stopped guests that come to rest here with the present event.
+    resting: VcpuSet,
     trace: Ring<'static>,
     counters: Box<CoreCounters>,
     // The large ones come last, so that an instruction's offset reaches all others.
     scheduler: Scheduler,
+    /// The guests that it starts again (console core only).
+    restarter: Restarter,
     /// The vCPUs that live here.
     residents: [Option<Box<Resident>>; SLOTS],
     /// Judges whether the running vCPU spins. Seldom needed, so it is no matter that it is far.
@@ -270,9 +276,11 @@ impl Cpu {
             housework_latest: u64::MAX,
             housework_patience: Self::patience(machine, id == machine.console_core),
             hides_housework_from: machine.housework_shield + 1,
+            resting: VcpuSet::EMPTY,
             trace,
             counters: Box::default(),
             scheduler,
+            restarter: Restarter::new(),
             residents: [const { None }; SLOTS],
             spin_detector: SpinDetector::new(machine.board.timebase_hz),
         }
@@ -296,6 +304,7 @@ impl Cpu {
 
     /// A vCPU that lives here.
     #[inline]
+    #[track_caller]
     pub fn resident(&mut self, id: VcpuId) -> &mut Resident {
         self.residents[usize::from(id.0) % SLOTS].as_mut().expect("a vCPU is asked of the core that owns it")
     }

@@ -1,5 +1,5 @@
-//! Reports on guests that have stopped: a kind of housework. The core that has stopped a guest leaves a record of it; here it is written
-//! to the log, part by part.
+//! Reports on guests that have stopped, or are started again: a kind of housework. The core that does it leaves a record of it; here it is
+//! written to the log, part by part.
 use core::fmt::{self, Write};
 use core::sync::atomic::Ordering;
 
@@ -38,7 +38,7 @@ impl Cpu {
     /// Writes the next part of a report.
     pub(super) fn write_reports(&mut self) -> Next {
         let machine = self.machine;
-        let waiting = machine.stopped_guests.load(Ordering::Acquire);
+        let waiting = machine.news.load(Ordering::Acquire);
         let Some(guest) = machine.guests.get(waiting.trailing_zeros() as usize) else {
             return Next::WhenAsked;
         };
@@ -53,7 +53,7 @@ impl Cpu {
         let written = record
             .as_ref()
             .and_then(|record| record.as_ref())
-            .and_then(|record| report::stopped(&guest.config.name, record, number, &mut part).ok());
+            .and_then(|record| report::life(&guest.config.name, record, number, &mut part).ok());
         if machine.log.write(&part.text[..part.length]) {
             self.wake_console();
         }
@@ -61,7 +61,7 @@ impl Cpu {
             self.reports.part += 1;
         } else {
             self.reports.part = 0;
-            machine.stopped_guests.fetch_and(!(1 << guest.index), Ordering::AcqRel);
+            machine.news.fetch_and(!(1 << guest.index), Ordering::AcqRel);
         }
         Next::Soon
     }

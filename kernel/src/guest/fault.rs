@@ -1,4 +1,5 @@
 //! A guest did what it may not do: it is stopped and reported with its registers, the others go on.
+use ainori_lifecycle::Cause;
 use ainori_sched::VcpuId;
 
 use super::stop;
@@ -61,7 +62,7 @@ pub struct Fault {
 
 /// Stops the guest of the running vCPU for a fault that this vCPU has just made.
 pub fn stop(cpu: &mut Cpu, vcpu: VcpuId, what: What, cause: u64) -> Exit {
-    stop::stop(cpu, vcpu, "fault", |cpu| {
+    stop::stop(cpu, vcpu, "fault", Cause::Failure, |cpu| {
         let context = cpu.context(vcpu);
         let by_address = matches!(what, What::Fetch | What::Load | What::Store | What::Access);
         let mut x = context.x;

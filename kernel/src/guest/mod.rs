@@ -3,6 +3,7 @@ pub mod device_tree;
 pub mod fault;
 pub mod loader;
 pub mod mmio;
+pub mod program;
 pub mod sbi;
 pub mod serial;
 pub mod stop;
@@ -10,10 +11,10 @@ pub mod vcpu;
 
 use alloc::vec::Vec;
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use ainori_console::Source;
 use ainori_devices::{plic::Plic, uart::Uart};
+use ainori_lifecycle::{Lifecycle, Rules};
 use ainori_manifest::config::{self, GUEST_MEMORY_BASE};
 use ainori_sched::{VcpuId, VcpuSet};
 use spin::Mutex;
@@ -21,6 +22,7 @@ use spin::Mutex;
 use crate::arch::gstage::GuestTable;
 use crate::chip::board::Device;
 use crate::memory::{GuestPhysical, HostPhysical};
+use program::Program;
 
 /// Where a guest sees its interrupt controller; the place and size are those of QEMU's virt machine.
 pub const PLIC_BASE: u64 = 0x0c00_0000;
@@ -57,10 +59,10 @@ pub struct Guest {
     /// How it stopped, for the report. Nobody waits for this lock: first the core that stops the guest has it, then the
     /// housekeeping core.
     pub record: Mutex<Option<stop::Record>>,
-    /// Set once it has stopped, for whatever reason.
-    stopped: AtomicBool,
-    /// vCPUs that have not come to rest since.
-    pub unrested: AtomicU32,
+    /// Where it is in its life.
+    pub lifecycle: Lifecycle,
+    /// What its memory holds when a life begins.
+    pub program: Program,
     first_vcpu: u8,
 }
 
@@ -73,7 +75,13 @@ impl Guest {
         memory: HostPhysical,
         table: GuestTable,
         devices: Vec<Device>,
+        timebase_hz: u64,
     ) -> Self {
+        let restart = &config.restart;
+        // In two parts, as the product of a day and a fast clock doesn't fit.
+        let (seconds, us) = (restart.interval_us / 1_000_000, restart.interval_us % 1_000_000);
+        let interval = seconds.saturating_mul(timebase_hz).saturating_add(us * timebase_hz / 1_000_000);
+        let rules = Rules { restart: restart.when, limit: restart.limit, interval };
         Self {
             index,
             memory,
@@ -83,8 +91,8 @@ impl Guest {
             port: Mutex::new(Uart::new()),
             output: Source::new(&config.name, OUTPUT),
             record: Mutex::new(None),
-            stopped: AtomicBool::new(false),
-            unrested: AtomicU32::new(config.vcpus.len() as u32),
+            lifecycle: Lifecycle::new(config.vcpus.len() as u32, rules),
+            program: Program::default(),
             first_vcpu,
             config,
         }
@@ -104,16 +112,6 @@ impl Guest {
     /// The vCPU with this hart id of the guest.
     pub fn vcpu(&self, hart: u64) -> Option<VcpuId> {
         (hart < self.config.vcpus.len() as u64).then(|| VcpuId(self.first_vcpu + hart as u8))
-    }
-
-    /// Stops it: true for the first caller.
-    pub fn stop(&self) -> bool {
-        !self.stopped.swap(true, Ordering::AcqRel)
-    }
-
-    /// True once [`Self::stop`] was called.
-    pub fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
     }
 
     /// Where a range of its memory is on the board. None unless all of it is its main memory.

@@ -1,8 +1,9 @@
 //! The firmware that a guest sees: SBI 2.0 (<https://github.com/riscv-non-isa/riscv-sbi-doc>) with the extensions
 //! BASE, TIME, IPI, RFENCE, HSM, SRST and DBCN, and one of the hypervisor's own that no guest has to use.
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{Ordering, fence as order};
 
 use ainori_handover::{Fence, Recorded, Requests};
+use ainori_lifecycle::Cause;
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
@@ -219,9 +220,11 @@ fn hart_state(cpu: &mut Cpu, call: &Call) -> Result {
             cpu.resident(call.vcpu).hold = Hold::Stopped;
             cpu.rest(call.vcpu);
             machine.vcpu(call.vcpu).hsm.store(hsm::STOPPED, Ordering::Release);
+            // Of two that stop at once, at least one sees that both have.
+            order(Ordering::SeqCst);
             let stopped = |index| machine.vcpu(VcpuId(index)).hsm.load(Ordering::Acquire) == hsm::STOPPED;
             if call.guest.vcpus().all(stopped) {
-                stop::stop(cpu, call.vcpu, "all-harts-stopped", |_| None);
+                stop::stop(cpu, call.vcpu, "all-harts-stopped", Cause::Failure, |_| None);
             }
             Ok(0)
         }
@@ -245,13 +248,13 @@ fn system_reset(cpu: &mut Cpu, call: &Call) -> Result {
     if call.function != 0 {
         return Err(Error::NotSupported);
     }
-    let told = match (kind, reason) {
-        (0, 0) => "shutdown",
-        (1 | 2, 0) => "reboot",
-        (0..=2, SYSTEM_FAILURE | VENDOR..) => "failure",
+    let (told, cause) = match (kind, reason) {
+        (0, 0) => ("shutdown", Cause::Shutdown),
+        (1 | 2, 0) => ("reboot", Cause::Reboot),
+        (0..=2, SYSTEM_FAILURE | VENDOR..) => ("failure", Cause::Failure),
         _ => return Err(Error::InvalidParameter),
     };
-    stop::stop(cpu, call.vcpu, told, |_| None);
+    stop::stop(cpu, call.vcpu, told, cause, |_| None);
     Ok(0)
 }
 

@@ -1,21 +1,42 @@
-//! The end of a guest: what is kept of it for the report, which the housekeeping core writes later.
+//! The end of a guest's life, and the beginning of the next: what is kept of it for the report, which the housekeeping core writes later.
 use core::sync::atomic::Ordering;
 
+use ainori_lifecycle::{Cause, Next};
 use ainori_sched::VcpuId;
 
+use super::Guest;
 use super::fault::Fault;
 use crate::arch::csr::time;
 use crate::cpu::Cpu;
 use crate::cpu::housekeeping::Chore;
 
-/// How a guest stopped.
+/// Something that is told of a guest.
 pub struct Record {
+    /// Number of the life that ends or begins.
+    pub life: u32,
+    /// When, in ticks of `time`.
+    pub time: u64,
+    /// What.
+    pub happened: Happened,
+}
+
+/// What is told.
+#[expect(clippy::large_enum_variant, reason = "there is one for each guest, where it stays")]
+pub enum Happened {
+    /// The life ends.
+    Stopped(Stopped),
+    /// The life begins; not told of the first.
+    Restarted,
+}
+
+/// How a life ended.
+pub struct Stopped {
     /// Index of the vCPU that caused it, within the guest.
     pub vcpu: u32,
     /// Why, as reports call it.
     pub reason: &'static str,
-    /// When, in ticks of `time`.
-    pub time: u64,
+    /// What comes after it.
+    pub next: Next,
     /// What it did that it may not do, if that is why.
     pub fault: Option<Fault>,
 }
@@ -25,19 +46,25 @@ pub fn stop(
     cpu: &mut Cpu,
     vcpu: VcpuId,
     reason: &'static str,
+    cause: Cause,
     fault: impl FnOnce(&mut Cpu) -> Option<Fault>,
 ) {
     let machine = cpu.machine;
     let guest = machine.guest_of(vcpu);
-    if !guest.stop() {
-        return;
-    }
-    let fault = fault(cpu);
-    // It is free: only who stops the guest comes here, and no report has been asked for before.
-    if let Some(mut record) = guest.record.try_lock() {
-        *record = Some(Record { vcpu: machine.vcpu(vcpu).index, reason, time: time(), fault });
-    }
-    machine.stopped_guests.fetch_or(1 << guest.index, Ordering::Release);
-    cpu.ask_housekeeper(Chore::Reports);
+    let time = time();
+    let Some(next) = guest.lifecycle.stop(cause, time) else { return };
+    let stopped = Stopped { vcpu: machine.vcpu(vcpu).index, reason, next, fault: fault(cpu) };
+    let life = guest.lifecycle.life();
+    tell(cpu, guest, Record { life, time, happened: Happened::Stopped(stopped) });
     cpu.stop_guest(guest);
+}
+
+/// Has something told of a guest. What was told before has been written.
+pub fn tell(cpu: &mut Cpu, guest: &Guest, news: Record) {
+    // It is free: only who stops the guest, or starts it again, comes here.
+    if let Some(mut record) = guest.record.try_lock() {
+        *record = Some(news);
+    }
+    cpu.machine.news.fetch_or(1 << guest.index, Ordering::Release);
+    cpu.ask_housekeeper(Chore::Reports);
 }

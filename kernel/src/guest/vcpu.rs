@@ -292,6 +292,10 @@ impl Resident {
         self.context.sstatus = sstatus;
         self.world.reset();
         self.hold = Hold::None;
+        self.called_home = false;
+        self.returns_home = false;
+        self.holds_lock = false;
         self.due = 0;
+        self.delivered = None;
     }
 }

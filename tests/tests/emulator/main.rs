@@ -11,6 +11,7 @@ mod latency;
 mod migration;
 mod platform;
 mod random;
+mod restart;
 mod sharing;
 mod spinning;
 mod stress;

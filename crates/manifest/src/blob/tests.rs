@@ -1,6 +1,6 @@
 //! Any system survives the way through a blob; any other bytes are refused without a panic.
 use super::*;
-use crate::config::{Kind, Policy, Trace, Vcpu};
+use crate::config::{Kind, Policy, Restarts, Trace, Vcpu};
 use alloc::{string::String, vec, vec::Vec};
 use proptest::prelude::*;
 
@@ -22,6 +22,7 @@ fn system(guests: usize, args: String) -> System {
         priority: 1,
         devices: vec![],
         background: false,
+        restart: Restarts::default(),
     };
     System {
         name: "test".into(),

@@ -2,6 +2,7 @@
 mod guest;
 pub mod memory;
 mod policy;
+mod restarts;
 mod sharing;
 
 use super::{

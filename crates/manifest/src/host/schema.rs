@@ -4,7 +4,7 @@ use super::{
     findings::{Finding, Span},
     reader::{At, FromToml, Micros, Size, Table, suggest},
 };
-use crate::config::Kind;
+use crate::config::{Kind, Restart};
 use toml::de::{DeTable, DeValue};
 
 /// A manifest with whatever of it could be read.
@@ -53,6 +53,9 @@ pub struct GuestDraft {
     pub priority: Option<At<u32>>,
     pub devices: Vec<At<String>>,
     pub background: Option<At<bool>>,
+    pub restart: Option<At<Restart>>,
+    pub restart_limit: Option<At<u32>>,
+    pub restart_interval: Option<At<Micros>>,
 }
 
 /// `[trace]`.
@@ -97,6 +100,25 @@ impl FromToml for Kind {
             other => {
                 let message = format!("there is no guest kind {other:?}");
                 findings.push(Finding::at(span, message).help(suggest(other, &["linux", "elf"])));
+                None
+            }
+        }
+    }
+}
+
+impl FromToml for Restart {
+    const EXPECTED: &'static str = "\"never\", \"on-failure\" or \"always\"";
+
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        match value.as_str()? {
+            "never" => Some(Self::Never),
+            "on-failure" => Some(Self::OnFailure),
+            "always" => Some(Self::Always),
+            other => {
+                let message = format!("a guest can't be restarted {other:?}");
+                findings.push(
+                    Finding::at(span, message).help(suggest(other, &["never", "on-failure", "always"])),
+                );
                 None
             }
         }
@@ -209,6 +231,9 @@ fn read_guests(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<GuestDraft>
         "priority",
         "devices",
         "background",
+        "restart",
+        "restart_limit",
+        "restart_interval",
     ];
     if items.is_empty() {
         findings.push(Finding::at(value.span(), "the manifest has no guest").help("add a [[guest]]"));
@@ -229,6 +254,9 @@ fn read_guests(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<GuestDraft>
             priority: table.optional("priority", findings),
             devices: table.optional("devices", findings).map_or_else(Vec::new, |list: At<_>| list.value),
             background: table.optional("background", findings),
+            restart: table.optional("restart", findings),
+            restart_limit: table.optional("restart_limit", findings),
+            restart_interval: table.optional("restart_interval", findings),
         });
     }
     guests

@@ -3,7 +3,7 @@ use super::{
     images::tests::{elf_file, linux_image},
     *,
 };
-use crate::config::{GUEST_MEMORY_BASE, Kind, MAX_GUEST_VCPUS, MAX_VCPUS, Policy, Vcpu};
+use crate::config::{GUEST_MEMORY_BASE, Kind, MAX_GUEST_VCPUS, MAX_VCPUS, Policy, Restart, Restarts, Vcpu};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -103,6 +103,7 @@ fn a_good_manifest_passes() {
     assert_eq!(linux.vcpus[2], Vcpu { home: 2, harts: 0b1111 });
     assert_eq!(freertos.vcpus, [Vcpu { home: 1, harts: 0b10 }]);
     assert!(freertos.background && !linux.background);
+    assert_eq!(linux.restart, Restarts { when: Restart::Never, limit: 5, interval_us: 10_000_000 });
     assert!(manifest.files[0].initrd.as_ref().unwrap().ends_with("initrd"));
     assert_eq!(manifest.board.cpu, "rv64");
 }
@@ -260,6 +261,37 @@ fn vcpus_harts_and_priorities_are_in_range() {
         .collect();
     let found = errors(&format!("[board]\nmachine='qemu-virt'\nharts=4\nmemory='2GiB'\n{many}"));
     assert_eq!(found, ["85: 17 guests are too many / at most 16"]);
+}
+
+#[test]
+fn restarts_have_a_limit() {
+    let restart = |keys: &str| format!("background = true\n{keys}\n");
+    let good = GOOD.replace(
+        "background = true\n",
+        &restart("restart = \"on-failure\"\nrestart_limit = 32\nrestart_interval = \"2ms\""),
+    );
+    let expected = Restarts { when: Restart::OnFailure, limit: 32, interval_us: 2_000 };
+    assert_eq!(parse(&good).unwrap().system.guests[1].restart, expected);
+    let always = GOOD.replace("background = true\n", &restart("restart = \"always\""));
+    let expected = Restarts { when: Restart::Always, ..Restarts::default() };
+    assert_eq!(parse(&always).unwrap().system.guests[1].restart, expected);
+
+    let wrong = |keys: &str, message: &str, help: &str| {
+        broken_at(28, "background = true\n", &restart(keys), message, help);
+    };
+    wrong("restart = \"allways\"", "can't be restarted \"allways\"", "did you mean `always`?");
+    wrong("restart = true", "`restart` must be \"never\", \"on-failure\" or \"always\"", "no help");
+    wrong("restart_limit = 5", "nothing to limit", "on-failure");
+    wrong("restart_interval = \"5s\"", "nothing to limit", "on-failure");
+    let after = |keys: &str, message: &str, help: &str| {
+        let keys = format!("restart = \"always\"\n{keys}");
+        broken_at(29, "background = true\n", &restart(&keys), message, help);
+    };
+    after("restart_limit = 0", "restart_limit: 0 is out of range", "from 1 to 32");
+    after("restart_limit = 33", "restart_limit: 33 is out of range", "from 1 to 32");
+    after("restart_interval = \"0s\"", "restart_interval: 0 is out of range", "from 1 us");
+    after("restart_interval = \"86401s\"", "out of range", "to 86400 s");
+    after("restart_interval = \"10 minutes\"", "not a duration", "10ms");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Rules that concern one guest alone.
-use super::BoardView;
+use super::{BoardView, restarts};
 use crate::config::{
     GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, Guest, Kind, MAX_GUEST_VCPUS, PRIORITIES, Payload, Vcpu,
 };
@@ -40,6 +40,7 @@ pub fn check(
     let priority = draft.priority.as_ref().map_or(Some(1), |priority| check_priority(priority, findings));
     let vcpus = check_vcpus(draft, board, findings);
     check_devices(draft, board, findings);
+    let restart = restarts::check(draft, findings);
 
     let image = draft.image.as_ref().and_then(|image| open(image, "image", directory, findings));
     let initrd = draft.initrd.as_ref().and_then(|initrd| open(initrd, "initrd", directory, findings));
@@ -58,6 +59,7 @@ pub fn check(
         priority: priority?,
         devices: draft.devices.iter().map(|device| device.value.clone()).collect(),
         background: draft.background.as_ref().is_some_and(|background| background.value),
+        restart: restart?,
     };
     Some((guest, GuestPaths { image: image.path, initrd: initrd.map(|initrd| initrd.path) }))
 }

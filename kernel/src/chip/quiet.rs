@@ -1,0 +1,32 @@
+//! Devices of the board that a guest owns, when that guest is started again: each is put to a state in which it does nothing by itself.
+//! (A board has no line that resets one of them.)
+use core::ptr::write_volatile;
+
+use super::board::Device;
+use crate::arch::fence;
+
+/// Registers to write, in order: offset and value.
+type Writes = &'static [(u64, u32)];
+
+/// By `compatible`.
+const DEVICES: &[(&[u8], Writes)] = &[
+    // Goldfish RTC (<https://android.googlesource.com/platform/external/qemu/+/master/docs/GOLDFISH-VIRTUAL-HARDWARE.TXT>): IRQ_ENABLED,
+    // CLEAR_ALARM, CLEAR_INTERRUPT.
+    (b"google,goldfish-rtc", &[(0x10, 0), (0x14, 1), (0x1c, 1)]),
+    // Flash of the common interface (JEDEC JESD68): read array, for the Intel command set (two chips of 16 bits).
+    (b"cfi-flash", &[(0, 0x00ff_00ff)]),
+];
+
+/// Silences a device. One that isn't known here keeps its state.
+pub fn silence(device: &Device) {
+    // `compatible` is a list of strings, each with its end.
+    let is = |name: &[u8]| device.compatible.split(|byte| *byte == 0).any(|known| known == name);
+    let Some((_, writes)) = DEVICES.iter().find(|(name, _)| is(name)) else { return };
+    for range in &device.registers {
+        for (offset, value) in *writes {
+            // SAFETY: the board says that the device is there; the guest that owns it doesn't run, and nobody else uses it.
+            unsafe { write_volatile((range.start + offset) as *mut u32, *value) };
+        }
+    }
+    fence::before_device();
+}

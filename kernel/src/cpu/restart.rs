@@ -1,0 +1,204 @@
+//! Guests that are started again: a kind of housework.
+//!
+//! When the last vCPU of a guest has come to rest, and its manifest has it started again, the housekeeping core puts everything of the guest
+//! back to what it was when the machine booted, a piece at a time. The vCPUs themselves are put back by the cores that have them. Nothing
+//! that was under way for the former life reaches the next:
+//!
+//! | of the former life | why it doesn't |
+//! |---|---|
+//! | requests of its vCPUs to each other | all of them rest, so there are no new ones; each core that has one throws away what is left ([`Requests::RESET`]) |
+//! | fences and their answers | a life begins only after all answers have been given |
+//! | interrupts of its devices | the virtual controller is cleared, the board's is told that they are completed, devices that the guest owns are silenced |
+//! | what harts have cached of its memory | recorded as fences that each vCPU carries out before it runs |
+//! | what it has printed | a life begins only after all of that, and the record of the new life, are on the serial line |
+use core::sync::atomic::Ordering;
+
+use ainori_devices::plic::Plic;
+use ainori_devices::uart::Uart;
+use ainori_handover::{Core, Requests};
+use ainori_manifest::config::MAX_GUESTS;
+use ainori_sched::VcpuId;
+
+use super::Cpu;
+use super::housekeeping::{Chore, Next};
+use super::migration::IDLE;
+use crate::arch::{csr, hart};
+use crate::chip;
+use crate::guest::program::CHUNK;
+use crate::guest::stop::{self, Happened, Record};
+use crate::guest::vcpu::hsm;
+use crate::guest::{Guest, UART_SOURCE};
+
+/// How often a core looks whether what it waits for has come, in microseconds.
+const POLL_US: u64 = 50;
+/// How long the pieces that an idle core does in a row may take, in microseconds. Between two of them it looks whether it is wanted.
+const ROW_US: u64 = 20;
+
+/// How far a guest that is started again has come. Each is a piece, or several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Has its vCPUs put back.
+    Vcpus,
+    /// Clears its serial port, and silences the devices that it owns: before the interrupt controller, which would see them.
+    Devices,
+    /// Clears its interrupt controller: from this word of sources on.
+    Sources(usize),
+    /// Clears its memory and loads its program: from this offset on.
+    Memory(u64),
+    /// Waits until its vCPUs are put back and its output is sent, then announces its next life.
+    Announce,
+    /// Waits until that is sent, then starts it.
+    Start,
+}
+
+/// What the housekeeping core knows of the guests that it starts again.
+pub(super) struct Restarter {
+    steps: [Step; MAX_GUESTS],
+    /// Whose piece was the last: they have their turns one after the other.
+    last: usize,
+}
+
+impl Restarter {
+    /// No guest is being started again.
+    pub(super) const fn new() -> Self {
+        Self { steps: [Step::Vcpus; MAX_GUESTS], last: 0 }
+    }
+}
+
+impl Cpu {
+    /// A piece of the work on guests that are started again.
+    pub(super) fn restart_guests(&mut self) -> Next {
+        let guests = &self.machine.guests;
+        let mut next = Next::WhenAsked;
+        // BOUND: the guests, some 20 instructions for each that waits or runs.
+        for turn in 1..=guests.len() {
+            let index = (self.restarter.last + turn) % guests.len();
+            let guest = &guests[index];
+            if !guest.lifecycle.is_resetting() {
+                continue;
+            }
+            match self.take_step(guest, self.restarter.steps[index]) {
+                Some(step) => {
+                    self.restarter.steps[index] = step;
+                    self.restarter.last = index;
+                    return Next::Soon;
+                }
+                None => next = Next::At(csr::time() + self.machine.ticks(POLL_US)),
+            }
+        }
+        next
+    }
+
+    /// Does a piece of work on a guest. What comes next; `None` if there is something to wait for.
+    fn take_step(&mut self, guest: &'static Guest, step: Step) -> Option<Step> {
+        let machine = self.machine;
+        Some(match step {
+            Step::Vcpus => {
+                self.ask_all(guest.vcpu_set(u64::MAX), Requests::RESET);
+                Step::Devices
+            }
+            Step::Devices => {
+                self.reset_devices(guest)?;
+                Step::Sources(0)
+            }
+            Step::Sources(word) if word < Plic::SOURCE_WORDS => {
+                guest.plic.reset_sources(word);
+                Step::Sources(word + 1)
+            }
+            Step::Sources(_) => {
+                guest.plic.reset_thresholds();
+                Step::Memory(0)
+            }
+            Step::Memory(offset) if offset < guest.config.memory => {
+                Step::Memory(self.load_memory(guest, offset))
+            }
+            Step::Memory(_) => {
+                guest.output.end_line();
+                self.wake_console();
+                Step::Announce
+            }
+            Step::Announce => {
+                let answered = |index| machine.vcpu(VcpuId(index)).fences_awaited.all_given();
+                let is_reset = guest.lifecycle.all_reset() && guest.vcpus().all(answered);
+                if !(is_reset && guest.output.is_empty() && self.is_told(guest)) {
+                    return None;
+                }
+                let life = guest.lifecycle.life() + 1;
+                stop::tell(self, guest, Record { life, time: csr::time(), happened: Happened::Restarted });
+                Step::Start
+            }
+            Step::Start => {
+                if !(self.is_told(guest) && machine.log.is_empty()) {
+                    return None;
+                }
+                let vcpu = VcpuId(guest.vcpus().start);
+                let first = machine.vcpu(vcpu);
+                first.hsm.store(hsm::START_PENDING, Ordering::Relaxed);
+                first.start_address.store(guest.program.entry, Ordering::Relaxed);
+                first.start_opaque.store(guest.program.tree, Ordering::Relaxed);
+                guest.lifecycle.start();
+                self.ask(vcpu, Requests::START);
+                Step::Vcpus
+            }
+        })
+    }
+
+    /// Has everything been written to the log that is to be told of the guest?
+    fn is_told(&self, guest: &Guest) -> bool {
+        self.machine.news.load(Ordering::Acquire) & 1 << guest.index == 0
+    }
+
+    /// Puts the guest's serial port back, and the devices of the board that it owns. `None` if the port is taken: it has to be tried again.
+    fn reset_devices(&mut self, guest: &'static Guest) -> Option<()> {
+        {
+            let mut port = guest.port.try_lock()?;
+            *port = Uart::new();
+            guest.plic.lower(UART_SOURCE);
+        }
+        for device in &guest.devices {
+            chip::quiet::silence(device);
+            for &source in &device.interrupts {
+                // If the former life had not completed it: until then it doesn't interrupt.
+                let owner = self.machine.source_owner.get(source as usize).copied().flatten();
+                if let (Some(plic), Some(owner)) = (self.machine.plic, owner) {
+                    plic.complete(owner.context, source);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Loads a part of the guest's memory, from `offset` on: one chunk, or if the core idles, as many as it can until it is wanted. Returns
+    /// where it has stopped.
+    fn load_memory(&mut self, guest: &Guest, mut offset: u64) -> u64 {
+        let row = self.machine.ticks(ROW_US);
+        let began = csr::time();
+        // BOUND: `ROW_US`, and after each chunk it looks whether the core must give way.
+        loop {
+            // SAFETY: all vCPUs of the guest rest (`Lifecycle::is_resetting`), and only this core loads.
+            unsafe { guest.program.load_chunk(guest.memory, offset) };
+            offset += CHUNK;
+            let now = csr::time();
+            let is_wanted = self.shield != IDLE
+                || self.next_deadline <= now + self.guard()
+                || self.machine.mail.has_mail(self.id as usize)
+                || hart::pending_interrupts() != 0;
+            if is_wanted || now - began >= row || offset >= guest.config.memory {
+                return offset;
+            }
+        }
+    }
+
+    /// Puts a vCPU that this core has back to its reset state. The rest is done when it is started.
+    pub(super) fn reset(&mut self, id: VcpuId) {
+        let vcpu = self.machine.vcpu(id);
+        let waiting = vcpu.fences.take_waiting();
+        self.answer(waiting);
+        vcpu.hsm.store(hsm::STOPPED, Ordering::Release);
+        // The program is loaded again, so that nothing of what any hart has cached holds.
+        vcpu.fences.distrust_caches();
+        if self.machine.guest_of(id).lifecycle.note_reset() {
+            self.ask_housekeeper(Chore::Restarts);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Guests that are started again: nothing is left of a former life, neighbours don't notice, and somebody gives up in the end.
+use ainori::report::{GuestOutcome, Life, Outcome};
+use ainori_report::{Next, StopReason};
+use ainori_tests::{Clock, Guest, Run, System};
+
+/// The probe that looks for what former lives have left, and leaves all that it can. It ends in this way until so many milliseconds have gone by since
+/// the machine was switched on, then it is content.
+fn lives(end: &str, until_ms: u32) -> Guest {
+    Guest::probe("lives", &format!("end={end} until_ms={until_ms}")).restart("on-failure", 32, "10s")
+}
+
+/// Each life but the last ended for this reason, and each has printed one result, which says that nothing was left to it. Returns how many
+/// there were.
+fn lived_well(run: &Run, name: &str, reason: StopReason) -> usize {
+    let guest = run.guest(name);
+    for (life, number) in guest.former_lives.iter().zip(1..) {
+        let Life { started, stopped, results } = life;
+        let Some(stopped) = stopped else { run.fail(format_args!("the end of life {number} isn't told")) };
+        run.check(
+            (stopped.reason, stopped.next, stopped.life) == (reason, Next::Restart, number),
+            format_args!("life {number} should have ended with {reason:?}, not {stopped:?}"),
+        );
+        run.check(*started < stopped.time, format_args!("life {number} ends before it begins"));
+        run.check(
+            results.len() == 1 && results[0]["ok"] == true,
+            format_args!("results of life {number}: {results:?}"),
+        );
+    }
+    run.check(guest.results.len() == 1, format_args!("the last life's results: {:?}", guest.results));
+    guest.former_lives.len() + 1
+}
+
+/// However a life ends: a line that it had begun is a line, and the next life finds the machine as the first one did.
+#[test]
+fn each_life_is_like_the_first() {
+    use StopReason::{AllHartsStopped, Failure, Fault, Reboot};
+    for (end, reason) in [
+        ("reboot", Reboot),
+        ("warm", Reboot),
+        ("failure", Failure),
+        ("fault", Fault),
+        ("stop", AllHartsStopped),
+    ] {
+        let run = System::on(2).with(lives(end, 200).vcpus(2).harts([0, 1])).run(Clock::Lockstep { q: 250 });
+        run.good().stopped("lives", StopReason::Shutdown);
+        let lives = lived_well(&run, "lives", reason);
+        run.check(lives >= 4, format_args!("{lives} lives are too few to show anything"));
+        let begun = run.lines("lives").filter(|line| *line == "a line that is begun").count();
+        run.check(begun == lives - 1, format_args!("{begun} begun lines of {lives} lives"));
+    }
+}
+
+/// vCPUs that wait for each other's fences, lie, run or are on their way somewhere else when the life ends.
+#[test]
+fn lives_end_while_vcpus_migrate() {
+    for policy in ["ainori", "spumone-on-demand", "spumone-trap-based", "delayed", "spumone"] {
+        for vcpus in [4, 16] {
+            let run = System::on(3)
+                .policy(policy)
+                .with(lives("reboot", 220).vcpus(vcpus).harts([0, 1, 2]))
+                .with(
+                    Guest::freertos("periods=150 burn_percent=40 burn_period_us=3000 report_ms=0").harts([1]),
+                )
+                .run(Clock::Lockstep { q: 250 });
+            run.good().lost_no_tick("freertos", 150);
+            let lives = lived_well(&run, "lives", StopReason::Reboot);
+            run.check(lives >= 4, format_args!("{policy}, {vcpus} vCPUs: only {lives} lives"));
+        }
+    }
+}
+
+/// On the same hart, the guest faults, is cleared, loaded and started, again and again; a task is as punctual as ever.
+#[test]
+fn neighbours_do_not_notice() {
+    for (end, vcpus, harts) in [("fault", 1, 1), ("reboot", 4, 2)] {
+        // Without a storm before: what that does to a neighbour, others test.
+        let run = System::on(harts)
+            .with(lives(&format!("{end} ms=0"), 700).vcpus(vcpus).harts(0..harts))
+            .with(Guest::freertos("periods=600 burn_percent=10 burn_period_us=10000 report_ms=0"))
+            .run(Clock::Lockstep { q: 250 });
+        run.good().lost_no_tick("freertos", 600);
+        let reason = if end == "fault" { StopReason::Fault } else { StopReason::Reboot };
+        let lives = lived_well(&run, "lives", reason);
+        let [task, handler] =
+            ["delay_ns/max", "handler_delay_ns/max"].map(|part| run.number("freertos", part));
+        println!("{lives} lives that end with {end}: task {task} ns, handler {handler} ns");
+        run.check(lives > 10, format_args!("{lives} lives are too few to show anything"));
+        run.check(task <= 2500, format_args!("a task is {task} ns late"));
+        run.check(handler <= 1200, format_args!("a tick's handler is {handler} ns late"));
+    }
+}
+
+/// A guest that fails at once, each time: after so many restarts it stays where it is, and the others go on.
+#[test]
+fn a_guest_that_always_fails_is_given_up() {
+    let run = System::on(1)
+        .with(Guest::probe("wild-illegal", "").restart("on-failure", 6, "10s"))
+        .with(Guest::freertos("periods=300 burn_percent=10 burn_period_us=10000 report_ms=0"))
+        .run(Clock::Icount);
+    run.ended(Outcome::GuestFailed).lost_no_tick("freertos", 300);
+    let guest = run.guest("wild-illegal");
+    run.check(guest.former_lives.len() == 6, format_args!("{} former lives", guest.former_lives.len()));
+    run.check(guest.is_given_up(), format_args!("it wasn't given up: {:?}", guest.stopped));
+    let faults: Vec<_> = guest.ends().filter_map(|end| Some(end.fault.as_ref()?.pc)).collect();
+    run.check(
+        faults.len() == 7 && faults.iter().all(|pc| *pc == faults[0]),
+        format_args!("each life's fault is reported: {faults:x?}"),
+    );
+}
+
+/// With `never`, a reboot is the end; with `always`, even a shutdown isn't, and the guest in the background holds nobody up.
+#[test]
+fn the_manifest_decides() {
+    let run = System::on(1).with(Guest::probe("lives", "end=reboot until_ms=1000")).run(Clock::Icount);
+    run.ended(Outcome::GuestFailed).stopped("lives", StopReason::Reboot);
+    run.check(run.guest("lives").former_lives.is_empty(), "it isn't started again");
+
+    let run = System::on(1)
+        .with(Guest::probe("selfshutdown", "ms=10").restart("always", 32, "10s").background())
+        .with(Guest::freertos("periods=300 burn_percent=10 burn_period_us=10000 report_ms=0"))
+        .run(Clock::Icount);
+    run.good();
+    let guest = run.guest("selfshutdown");
+    run.check(guest.former_lives.len() > 3, format_args!("{} former lives", guest.former_lives.len()));
+    run.check(guest.outcome != GuestOutcome::Faulted, "a shutdown is no fault");
+}
+
+/// Linux reboots, and does its job in its second life. What tells it that there was a first one is the flash memory, which it leaves in
+/// a state that the second life must not find.
+#[test]
+fn linux_reboots() {
+    let run = System::on(2)
+        .with(Guest::linux("reboot").vcpus(2).device("/flash@20000000").restart("on-failure", 5, "100s"))
+        .run(Clock::Lockstep { q: 250 });
+    run.good();
+    let linux = run.guest("linux");
+    let ends: Vec<_> = linux.ends().map(|end| end.reason).collect();
+    run.check(
+        ends == [StopReason::Reboot, StopReason::Shutdown],
+        format_args!("its lives ended with {ends:?}"),
+    );
+    assert_eq!((run.number("linux", "cpus"), run.number("linux", "lives")), (2, 2));
+}
