@@ -11,6 +11,7 @@ use ainori_sched::{Class, Policy, Scheduler, VcpuId};
 use ainori_trace::{Mask, Ring};
 use fdt::Fdt;
 
+use crate::arch::clear::Clearer;
 use crate::arch::firmware;
 use crate::arch::gstage::{GuestTable, LARGE_PAGE, Rights};
 use crate::arch::hart::{self, Features};
@@ -297,14 +298,14 @@ struct Entry {
 
 fn load(guest: &Guest, machine: &Machine, blob: &[u8]) -> Entry {
     let fail = |why: String| -> ! { refuse(format_args!("guest `{}`: {why}", guest.config.name)) };
-    let loaded = loader::load(guest, blob).unwrap_or_else(|error| fail(format!("{error}")));
-    let tree = device_tree::make(guest, &loaded.layout, &machine.board, &machine.features)
+    let layout = loader::load(guest, blob, &Clearer::new(machine.board.zeroing_block()))
+        .unwrap_or_else(|| fail("its memory is too small for its image, RAM disk and device tree".into()));
+    let tree = device_tree::make(guest, &layout, &machine.board, &machine.features)
         .unwrap_or_else(|error| fail(format!("no device tree can be made for it: {error}")));
-    if tree.len() as u64 > TREE_SIZE {
-        fail(format!("its device tree is larger than {} bytes", TREE_SIZE));
+    if tree.len() as u64 > TREE_SIZE || loader::write(guest, layout.tree.start, &tree).is_none() {
+        fail(format!("its device tree is larger than {TREE_SIZE} bytes"));
     }
-    loader::write(guest, loaded.layout.tree.start, &tree).unwrap_or_else(|error| fail(format!("{error}")));
-    Entry { address: loaded.entry, tree: loaded.layout.tree.start }
+    Entry { address: guest.config.image.entry, tree: layout.tree.start }
 }
 
 /// Starts all cores. From here on nothing is allocated.

@@ -8,6 +8,7 @@ mod schema;
 mod units;
 
 pub use findings::{Finding, Findings, Place, Span};
+pub use images::{Places, Problem, Program};
 pub use rules::{DEFAULT_TRACE_RECORDS, MAX_TRACE_RECORDS};
 pub use units::show_size;
 
@@ -75,9 +76,17 @@ pub struct GuestPaths {
     pub image: PathBuf,
     /// Initial RAM disk.
     pub initrd: Option<PathBuf>,
+    /// Where the program goes, as far as the manifest says so.
+    pub places: Places,
 }
 
 impl Manifest {
+    /// A guest's program, from the bytes of its image's file.
+    pub fn program<'a>(&self, guest: usize, file: &'a [u8]) -> Result<Program<'a>, Problem> {
+        let config = &self.system.guests[guest];
+        images::read(config.kind, file, config.memory, self.files[guest].places)
+    }
+
     /// Traces other than the manifest says. The error tells in words why that is not possible.
     pub fn set_trace(&mut self, trace: Trace) -> Result<(), String> {
         if !rules::is_ring_size(trace.records) {

@@ -207,6 +207,13 @@ impl Board {
         })
     }
 
+    /// Bytes that the harts clear with one `cbo.zero`, if they can.
+    pub fn zeroing_block(&self) -> Option<u32> {
+        let mut sizes = self.cache_blocks.iter();
+        let size = sizes.find(|(name, _)| name == "riscv,cboz-block-size").map(|(_, size)| *size);
+        size.filter(|_| self.isa.has("zicboz"))
+    }
+
     /// Total main memory in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.memory.iter().map(|range| range.size()).sum()

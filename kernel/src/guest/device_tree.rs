@@ -12,6 +12,7 @@ use crate::chip::Board;
 const PLIC_PHANDLE: u32 = 1;
 const FIRST_CPU_PHANDLE: u32 = 2;
 const SUPERVISOR_EXTERNAL: u32 = 9;
+const MACHINE_EXTERNAL: u32 = 11;
 /// Sources of a guest's interrupt controller; the board's own numbers are kept for passed-through devices.
 const SOURCES: u32 = 95;
 /// Frequency of the virtual serial port's clock: 115,200 baud with divisor 2, as on QEMU's virt machine.
@@ -111,9 +112,8 @@ fn plic(fdt: &mut FdtWriter, guest: &Guest) -> Result<(), Error> {
     fdt.property_u32("#interrupt-cells", 1)?;
     fdt.property_u32("#address-cells", 0)?;
     fdt.property_null("interrupt-controller")?;
-    // One context per vCPU: the guest has no machine mode.
     let contexts: Vec<u32> = (0..guest.config.vcpus.len() as u32)
-        .flat_map(|i| [FIRST_CPU_PHANDLE + i, SUPERVISOR_EXTERNAL])
+        .flat_map(|i| [FIRST_CPU_PHANDLE + i, MACHINE_EXTERNAL, FIRST_CPU_PHANDLE + i, SUPERVISOR_EXTERNAL])
         .collect();
     fdt.property_array_u32("interrupts-extended", &contexts)?;
     fdt.property_phandle(PLIC_PHANDLE)?;

@@ -1,6 +1,6 @@
 //! Any system survives the way through a blob; any other bytes are refused without a panic.
 use super::*;
-use crate::config::{Kind, Policy, Trace, Vcpu};
+use crate::config::{Image, Kind, OnWildAccess, Policy, Segment, Trace, Vcpu};
 use alloc::{string::String, vec, vec::Vec};
 use proptest::prelude::*;
 
@@ -14,7 +14,10 @@ fn system(guests: usize, args: String) -> System {
     let guest = |index| Guest {
         name: alloc::format!("guest-{index}"),
         kind: Kind::Elf,
-        image: nowhere,
+        image: Image {
+            entry: GUEST_MEMORY_BASE,
+            segments: vec![Segment { address: GUEST_MEMORY_BASE, data: nowhere, memory: GUEST_MEMORY_ALIGN }],
+        },
         initrd: None,
         args: args.clone(),
         memory: 2 * GUEST_MEMORY_ALIGN,
@@ -22,6 +25,7 @@ fn system(guests: usize, args: String) -> System {
         priority: 1,
         devices: vec![],
         background: false,
+        on_wild_access: OnWildAccess::Trap,
     };
     System {
         name: "test".into(),
@@ -33,8 +37,10 @@ fn system(guests: usize, args: String) -> System {
 }
 
 fn blob_of(files: &[(Vec<u8>, Option<Vec<u8>>)], args: String) -> Vec<u8> {
-    let guest_files: Vec<_> =
-        files.iter().map(|(image, initrd)| GuestFiles { image, initrd: initrd.as_deref() }).collect();
+    let guest_files: Vec<_> = files
+        .iter()
+        .map(|(image, initrd)| GuestFiles { segments: vec![image], initrd: initrd.as_deref() })
+        .collect();
     encode(system(files.len(), args), &guest_files)
 }
 
@@ -49,12 +55,12 @@ proptest! {
         blob.resize(blob.len() + behind, 0xff);
         let found = decode(&blob).unwrap();
         for (guest, (image, initrd)) in found.guests.iter().zip(&files) {
-            prop_assert_eq!(payload(&blob, guest.image), image);
+            prop_assert_eq!(payload(&blob, guest.image.segments[0].data), image);
             prop_assert_eq!(guest.initrd.map(|initrd| payload(&blob, initrd)), initrd.as_deref());
         }
         let mut expected = system(files.len(), args);
         for (guest, found) in expected.guests.iter_mut().zip(&found.guests) {
-            (guest.image, guest.initrd) = (found.image, found.initrd);
+            (guest.image, guest.initrd) = (found.image.clone(), found.initrd);
         }
         prop_assert_eq!(found, expected);
     }
@@ -80,8 +86,10 @@ proptest! {
         blob.truncate(keep.index(blob.len() * 2).min(blob.len()));
         if let Ok(system) = decode(&blob) {
             for guest in &system.guests {
-                let _ = payload(&blob, guest.image);
-                let _ = guest.initrd.map(|initrd| payload(&blob, initrd));
+                for found in payloads_of(guest) {
+                    let _ = payload(&blob, found);
+                }
+                assert!(guest.image.end() <= GUEST_MEMORY_BASE + guest.memory);
             }
         }
     }
@@ -113,8 +121,26 @@ fn each_error_is_told_apart() {
     let broken = |change: &dyn Fn(&mut System)| {
         let mut system = system(1, String::new());
         change(&mut system);
-        decode(&encode(system, &[GuestFiles { image: &[], initrd: None }]))
+        let segments = system.guests[0].image.segments.iter().map(|_| &[7u8; 9][..]).collect();
+        decode(&encode(system, &[GuestFiles { segments, initrd: None }]))
     };
+    let misplaced = Err(Error::Limit("an image that doesn't fit its guest's memory"));
+    let moved = |address: u64, memory: u64| {
+        broken(&|system| {
+            let segments = &mut system.guests[0].image.segments;
+            segments.push(Segment { address, memory, ..segments[0] });
+        })
+    };
+    let (first_end, memory_end) =
+        (GUEST_MEMORY_BASE + GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE + 2 * GUEST_MEMORY_ALIGN);
+    assert!(moved(first_end, GUEST_MEMORY_ALIGN).is_ok());
+    assert_eq!(moved(first_end - 1, 9), misplaced, "overlaps");
+    assert_eq!(moved(memory_end, 9), misplaced, "behind the memory");
+    assert_eq!(moved(first_end, GUEST_MEMORY_ALIGN + 1), misplaced, "too long");
+    assert_eq!(moved(u64::MAX, u64::MAX), misplaced, "wraps around");
+    assert_eq!(moved(first_end, 8), misplaced, "more bytes than room");
+    assert_eq!(broken(&|system| system.guests[0].image.entry = memory_end), misplaced);
+    assert_eq!(broken(&|system| system.guests[0].image.entry += 1), misplaced);
     assert_eq!(
         broken(&|system| system.guests[0].priority = PRIORITIES),
         Err(Error::Limit("priority out of range"))

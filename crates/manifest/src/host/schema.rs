@@ -2,9 +2,9 @@
 use super::{
     Clock,
     findings::{Finding, Span},
-    reader::{At, FromToml, Micros, Size, Table, suggest},
+    reader::{Address, At, FromToml, Micros, Size, Table, suggest},
 };
-use crate::config::Kind;
+use crate::config::{Kind, OnWildAccess};
 use toml::de::{DeTable, DeValue};
 
 /// A manifest with whatever of it could be read.
@@ -45,6 +45,8 @@ pub struct GuestDraft {
     pub name: Option<At<String>>,
     pub kind: Option<At<Kind>>,
     pub image: Option<At<String>>,
+    pub load_address: Option<At<Address>>,
+    pub entry: Option<At<Address>>,
     pub initrd: Option<At<String>>,
     pub args: Option<At<String>>,
     pub memory: Option<At<Size>>,
@@ -53,6 +55,7 @@ pub struct GuestDraft {
     pub priority: Option<At<u32>>,
     pub devices: Vec<At<String>>,
     pub background: Option<At<bool>>,
+    pub on_wild_access: Option<At<OnWildAccess>>,
 }
 
 /// `[trace]`.
@@ -69,37 +72,48 @@ pub struct RunDraft {
     pub time_limit: Option<At<Micros>>,
 }
 
+/// Reads a value that is one of some names; `what` they name is for messages.
+fn choose<T: Copy>(
+    value: &DeValue<'_>,
+    span: Span,
+    what: &str,
+    names: &[(&str, T)],
+    findings: &mut Vec<Finding>,
+) -> Option<T> {
+    let found = value.as_str()?;
+    let known = names.iter().find(|(name, _)| *name == found);
+    if known.is_none() {
+        let names: Vec<_> = names.iter().map(|(name, _)| *name).collect();
+        findings
+            .push(Finding::at(span, format!("there is no {what} {found:?}")).help(suggest(found, &names)));
+    }
+    known.map(|(_, value)| *value)
+}
+
 impl FromToml for Clock {
     const EXPECTED: &'static str = "\"host\", \"icount\" or \"lockstep\"";
 
     fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
-        match value.as_str()? {
-            "host" => Some(Self::Host),
-            "icount" => Some(Self::Icount),
-            "lockstep" => Some(Self::Lockstep),
-            other => {
-                let message = format!("there is no clock {other:?}");
-                findings
-                    .push(Finding::at(span, message).help(suggest(other, &["host", "icount", "lockstep"])));
-                None
-            }
-        }
+        let names = [("host", Self::Host), ("icount", Self::Icount), ("lockstep", Self::Lockstep)];
+        choose(value, span, "clock", &names, findings)
     }
 }
 
 impl FromToml for Kind {
-    const EXPECTED: &'static str = "\"linux\" or \"elf\"";
+    const EXPECTED: &'static str = "\"linux\", \"elf\" or \"raw\"";
 
     fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
-        match value.as_str()? {
-            "linux" => Some(Self::Linux),
-            "elf" => Some(Self::Elf),
-            other => {
-                let message = format!("there is no guest kind {other:?}");
-                findings.push(Finding::at(span, message).help(suggest(other, &["linux", "elf"])));
-                None
-            }
-        }
+        let names = [("linux", Self::Linux), ("elf", Self::Elf), ("raw", Self::Raw)];
+        choose(value, span, "guest kind", &names, findings)
+    }
+}
+
+impl FromToml for OnWildAccess {
+    const EXPECTED: &'static str = "\"trap\" or \"stop\"";
+
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        let names = [("trap", Self::Trap), ("stop", Self::Stop)];
+        choose(value, span, "answer to wild accesses", &names, findings)
     }
 }
 
@@ -201,6 +215,8 @@ fn read_guests(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<GuestDraft>
         "name",
         "kind",
         "image",
+        "load_address",
+        "entry",
         "initrd",
         "args",
         "memory",
@@ -209,6 +225,7 @@ fn read_guests(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<GuestDraft>
         "priority",
         "devices",
         "background",
+        "on_wild_access",
     ];
     if items.is_empty() {
         findings.push(Finding::at(value.span(), "the manifest has no guest").help("add a [[guest]]"));
@@ -219,8 +236,10 @@ fn read_guests(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<GuestDraft>
         guests.push(GuestDraft {
             span: table.span.clone(),
             name: table.required("name", "\"linux\"", findings),
-            kind: table.required("kind", "\"linux\" or \"elf\"", findings),
+            kind: table.required("kind", Kind::EXPECTED, findings),
             image: table.required("image", "\"path/to/Image\"", findings),
+            load_address: table.optional("load_address", findings),
+            entry: table.optional("entry", findings),
             initrd: table.optional("initrd", findings),
             args: table.optional("args", findings),
             memory: table.required("memory", "\"512MiB\"", findings),
@@ -229,6 +248,7 @@ fn read_guests(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<GuestDraft>
             priority: table.optional("priority", findings),
             devices: table.optional("devices", findings).map_or_else(Vec::new, |list: At<_>| list.value),
             background: table.optional("background", findings),
+            on_wild_access: table.optional("on_wild_access", findings),
         });
     }
     guests
