@@ -25,6 +25,8 @@ pub struct Guest {
     harts: Option<Vec<u32>>,
     priority: u32,
     background: bool,
+    on_wild_access: Option<&'static str>,
+    raw: Option<u64>,
 }
 
 impl Guest {
@@ -42,6 +44,8 @@ impl Guest {
             harts: None,
             priority: 1,
             background: false,
+            on_wild_access: None,
+            raw: None,
         }
     }
 
@@ -67,7 +71,24 @@ impl Guest {
             harts: Some(vec![0]),
             priority: 1,
             background: false,
+            on_wild_access: None,
+            raw: None,
         }
+    }
+
+    /// A probe as a flat binary, for an address that it isn't told of in any file format.
+    pub fn raw_probe(name: &str, load_address: u64) -> Self {
+        Self { kind: "raw", raw: Some(load_address), ..Self::elf(name, &format!("probes/{name}.bin"), "") }
+    }
+
+    /// An access outside its memory stops it, rather than being its own affair.
+    pub fn strict(self) -> Self {
+        Self { on_wild_access: Some("stop"), ..self }
+    }
+
+    /// More memory or less.
+    pub fn memory_mib(self, memory_mib: u32) -> Self {
+        Self { memory_mib, ..self }
     }
 
     /// Another name than that of its kind.
@@ -112,6 +133,12 @@ impl Display for Guest {
         writeln!(f, "vcpus = {}\npriority = {}", self.vcpus, self.priority)?;
         if let Some(harts) = &self.harts {
             writeln!(f, "harts = {harts:?}")?;
+        }
+        if let Some(answer) = self.on_wild_access {
+            writeln!(f, "on_wild_access = {answer:?}")?;
+        }
+        if let Some(address) = self.raw {
+            writeln!(f, "load_address = {address:#x}")?;
         }
         writeln!(f, "background = {}", self.background)
     }

@@ -269,6 +269,11 @@ pub fn deliver(context: &mut Context, cause: u64, value: u64) -> bool {
     true
 }
 
+/// Is the loaded vCPU at the first instruction of its trap handler?
+pub fn is_at_trap_vector(context: &Context) -> bool {
+    context.pc == csr::read!(csr::VSTVEC) & !0b11
+}
+
 /// Carries out the SRET at which the loaded guest has trapped. True if it returns to user mode.
 pub fn carry_out_return(context: &mut Context) -> bool {
     let mut guest = csr::read!(csr::VSSTATUS);

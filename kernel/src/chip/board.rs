@@ -162,13 +162,17 @@ impl Board {
                     .iter()
                     .position(|&target| phandle.is_some_and(|phandle| target == (phandle, interrupt)))
             };
-            harts.push(BoardHart {
-                id: u64::from(id),
-                plic_context: index(&contexts, SUPERVISOR_EXTERNAL).map(|index| index as u32),
-                sswi_index: index(&bells, SUPERVISOR_SOFTWARE).map(|index| index as u64),
-            });
+            let id = u64::from(id);
+            let place = harts.iter().position(|hart: &BoardHart| hart.id > id).unwrap_or(harts.len());
+            harts.insert(
+                place,
+                BoardHart {
+                    id,
+                    plic_context: index(&contexts, SUPERVISOR_EXTERNAL).map(|index| index as u32),
+                    sswi_index: index(&bells, SUPERVISOR_SOFTWARE).map(|index| index as u64),
+                },
+            );
         }
-        harts.sort_unstable_by_key(|hart| hart.id);
 
         let serial = tree.chosen().stdout().or_else(|| tree.find_compatible(&["ns16550a", "ns16550"]));
         let uart = serial.and_then(|node| {

@@ -20,17 +20,6 @@ use crate::chip::board::Device;
 use crate::console::Channel;
 use crate::memory::{GuestPhysical, HostPhysical};
 
-/// Where a guest sees its interrupt controller; the place and size are those of QEMU's virt machine.
-pub const PLIC_BASE: u64 = 0x0c00_0000;
-/// Size of the interrupt controller's registers.
-pub const PLIC_SIZE: u64 = 0x60_0000;
-/// Where a guest sees its serial port.
-pub const UART_BASE: u64 = 0x1000_0000;
-/// Size of the serial port's registers.
-pub const UART_SIZE: u64 = 0x100;
-/// The serial port's source of the guest's interrupt controller.
-pub const UART_SOURCE: u32 = 10;
-
 /// A guest: everything that its vCPUs share.
 pub struct Guest {
     /// Index in the system; the number that the scheduler knows.

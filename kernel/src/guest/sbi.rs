@@ -248,12 +248,18 @@ fn system_reset(cpu: &mut Cpu, call: &Call) -> Result {
         (0..=2, SYSTEM_FAILURE | VENDOR..) => "failure",
         _ => return Err(Error::InvalidParameter),
     };
-    if call.guest.stop() {
-        report::stopped(cpu.machine, call.vcpu, told, time(), None);
-        cpu.wake_console();
-        cpu.stop_guest(call.guest);
-    }
+    reset(cpu, call.vcpu, told);
     Ok(0)
+}
+
+/// Ends the guest of a vCPU that has asked for it; `told` is the reason in the report.
+pub fn reset(cpu: &mut Cpu, vcpu: VcpuId, told: &str) {
+    let guest = cpu.machine.guest_of(vcpu);
+    if guest.stop() {
+        report::stopped(cpu.machine, vcpu, told, time(), None);
+        cpu.wake_console();
+        cpu.stop_guest(guest);
+    }
 }
 
 /// Bytes that one call moves at most, so that none takes long: the specification lets a call do less than was asked for.
