@@ -2,6 +2,7 @@
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use ainori_devices::bus;
 use ainori_handover::Shield;
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::blob;
@@ -85,6 +86,11 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     if !board.isa.has("sstc") {
         refuse(format_args!(
             "the harts of this board lack the Sstc extension (stimecmp), which Ainori needs"
+        ));
+    }
+    if let Some(what) = board.isa.refused() {
+        refuse(format_args!(
+            "the harts of this board have registers that can't be kept apart between guests ({what})"
         ));
     }
     if firmware::version() < SBI_2_0 {
@@ -203,8 +209,8 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
     for guest in &machine.guests {
         let entry = load(guest, machine, blob);
         for id in guest.vcpus().map(VcpuId) {
-            // VMIDs start at 1: 0 is for nobody, so that a stray access finds nothing.
-            let hgatp = guest.table.hgatp((u16::from(id.0) + 1) & machine.features.vmid_mask);
+            let vmid = hart::vmid(id.0, machine.vcpus.len(), machine.features.vmid_mask);
+            let hgatp = (guest.table.hgatp(vmid.unwrap_or(0)), vmid.is_none());
             let cpu = &mut cpus[homes[usize::from(id.0)]];
             let confined = policy.confines() && shares_home_with_higher(&machine.vcpus, id, &policy);
             let alone = is_alone(&machine.vcpus, id, &policy);
@@ -277,10 +283,22 @@ fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8) -> G
     let mut table = GuestTable::new();
     table.map(GuestPhysical(GUEST_MEMORY_BASE), memory, config.memory, Rights::Memory);
     let devices: Vec<Device> = config.devices.iter().map(|path| device(tree, name, path)).collect();
-    for range in devices.iter().flat_map(|device| &device.registers) {
-        let start = range.start & !4095;
-        let size = range.end.next_multiple_of(4096) - start;
-        table.map(GuestPhysical(start), HostPhysical(start), size, Rights::Device);
+    for (device, path) in devices.iter().zip(&config.devices) {
+        for range in &device.registers {
+            let pages = Range { start: range.start & !4095, end: range.end.next_multiple_of(4096) };
+            let guests_own = Range { start: GUEST_MEMORY_BASE, end: GUEST_MEMORY_BASE + config.memory };
+            if bus::is_used(pages.start, pages.end) || pages.overlaps(guests_own) {
+                refuse(format_args!(
+                    "guest `{name}` can't own device `{path}`: it sees something else at that address"
+                ))
+            }
+            if let Some(other) = Board::neighbour(tree, path, pages) {
+                refuse(format_args!(
+                    "guest `{name}` can't own device `{path}`: `{other}` has registers in the same page of 4 KiB"
+                ))
+            }
+            table.map(GuestPhysical(pages.start), HostPhysical(pages.start), pages.size(), Rights::Device);
+        }
     }
     Guest::new(index, config.clone(), first_vcpu, memory, table, devices)
 }

@@ -15,6 +15,10 @@ const OFFERED: &str = "\
     zbkb zbkc zbkx zknd zkne zknh zksed zksh zkt zvbb zvbc zvfh zvfhmin zvkb zve32f zve32x zve64d zve64f \
     zve64x ssccptr sscounterenw sstc sstvala sstvecd ssu64xl svinval svnapot svvptc";
 
+fn is_offered(name: &str) -> bool {
+    OFFERED.split(' ').any(|offered| offered == name)
+}
+
 impl Isa {
     /// From `riscv,isa-extensions` (names, each ended by a zero byte) or from `riscv,isa` (`rv64imafdch_zicbom_...`).
     pub fn parse(extensions: Option<&[u8]>, string: Option<&str>) -> Self {
@@ -35,19 +39,40 @@ impl Isa {
         self.0.iter().any(|have| have == name)
     }
 
+    /// Are there vector registers? With V, or with one of its parts for small harts, all of which have the registers and the instructions
+    /// that save them (V specification, "Zve*").
+    pub fn has_vectors(&self) -> bool {
+        self.0.iter().any(|name| name == "v" || name.starts_with("zve"))
+    }
+
+    /// Why guests can't be kept apart on such harts, if there is a register of theirs that is neither switched nor hidden.
+    pub fn refused(&self) -> Option<&'static str> {
+        let hides = self.has("smstateen") || self.has("ssstateen");
+        match () {
+            () if self.has("q") => Some("Q: 128-bit floating-point registers"),
+            () if self.has("zfinx") => Some("Zfinx: fcsr without a state in sstatus"),
+            () if self.has("zcmt") && !hides => Some("Zcmt without Smstateen: jvt"),
+            () if self.has("ssctr") && !hides => {
+                Some("Ssctr without Smstateen: records of control transfers")
+            }
+            () => None,
+        }
+    }
+
     /// The extensions that both have.
     pub fn common(&self, other: &Self) -> Self {
         Self(self.0.iter().filter(|name| other.has(name)).cloned().collect())
     }
 
-    /// What guests are told: extensions that work in VS-mode with this `henvcfg`.
-    pub fn for_guests(&self, henvcfg: u64) -> Self {
+    /// What guests are told: extensions that work in VS-mode with this `henvcfg`; `vectors`: the vector unit can be switched on.
+    pub fn for_guests(&self, henvcfg: u64, vectors: bool) -> Self {
         let works = |name: &str| match name {
             "zicbom" => henvcfg & envcfg::CBCFE != 0,
             "zicboz" => henvcfg & envcfg::CBZE != 0,
             "svpbmt" => henvcfg & envcfg::PBMTE != 0,
             "svadu" => henvcfg & envcfg::ADUE != 0,
-            _ => OFFERED.split(' ').any(|offered| offered == name),
+            _ if name.starts_with('v') || name.starts_with("zv") => vectors && is_offered(name),
+            _ => is_offered(name),
         };
         Self(self.0.iter().filter(|name| works(name)).cloned().collect())
     }

@@ -91,6 +91,7 @@ fn range(region: MemoryRegion) -> Option<Range> {
     Some(Range { start, end: start + region.size? as u64 })
 }
 
+#[inline(never)]
 fn registers(node: &FdtNode<'_, '_>) -> Vec<Range> {
     node.reg().into_iter().flatten().filter_map(range).collect()
 }
@@ -209,6 +210,17 @@ impl Board {
             registers: registers(&node),
             interrupts: node.property("interrupts").map(|p| cells(p.value).collect()).unwrap_or_default(),
         })
+    }
+
+    /// What else than the device at `path` has registers or memory in these pages.
+    pub fn neighbour<'a>(tree: &Fdt<'a>, path: &str, pages: Range) -> Option<&'a str> {
+        for node in tree.all_nodes() {
+            let is_other = !path.ends_with(node.name);
+            if is_other && registers(&node).iter().any(|range| range.size() != 0 && range.overlaps(pages)) {
+                return Some(node.name);
+            }
+        }
+        None
     }
 
     /// Bytes that the harts clear with one `cbo.zero`, if they can.

@@ -109,6 +109,35 @@ fn vector_registers_are_kept_apart() {
     registers_are_kept("rv64,v=true,vlen=256");
 }
 
+/// FreeRTOS is not among them: it was built for double precision.
+#[test]
+fn registers_of_single_precision_are_kept_apart() {
+    let probe = |name, seed| Guest::probe("fpkeep", &format!("seed={seed} ms=500")).named(name);
+    let run = System::on(1)
+        .cpu("rv64,d=false")
+        .with(probe("keep-a", 1))
+        .with(probe("keep-b", 2))
+        .quantum("1ms")
+        .run(Clock::Icount);
+    run.good();
+}
+
+/// QEMU's harts with only a part of V can't switch it on. Guests aren't told of it.
+#[test]
+fn vectors_that_do_not_work_are_not_offered() {
+    registers_are_kept("rv64,zve64d=true");
+}
+
+/// There is nothing to switch.
+#[test]
+fn harts_without_floating_point_will_do() {
+    let run = System::on(1)
+        .cpu("rv64,f=false,d=false,zfa=off")
+        .with(Guest::probe("timer", "n=100"))
+        .run(Clock::Icount);
+    run.good();
+}
+
 #[test]
 fn a_shutdown_is_the_end_of_a_guest() {
     let run = System::on(1).with(Guest::probe("selfshutdown", "ms=10")).run(Clock::Icount);

@@ -1,0 +1,108 @@
+//! What keeps guests apart that share a hart: each register that a guest can reach, by number.
+use ainori::report::Outcome;
+use ainori_tests::{Clock, Guest, Run, System};
+
+/// What keeps one guest's value of a CSR from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeper {
+    /// The world switch.
+    Switch,
+    /// The exchange of floating-point or vector registers, before which the unit is off.
+    Units,
+    /// Nobody: it can't be written, and says nothing of other guests' doing but how time passes.
+    Constant,
+}
+
+/// All CSRs that a guest can reach on some hart. What isn't here must trap: it is hidden by `hcounteren`, `henvcfg` or `hstateen0`, needs
+/// a higher mode, or doesn't exist. (Hart extensions that would add more are refused at boot: `Isa::refused`.)
+const REACHABLE: &[(u64, u64, Keeper, &str)] = &[
+    (0x001, 0x003, Keeper::Units, "fflags, frm, fcsr"),
+    (0x008, 0x00a, Keeper::Units, "vstart, vxsat, vxrm"),
+    (0x00f, 0x00f, Keeper::Units, "vcsr"),
+    (0x100, 0x100, Keeper::Switch, "sstatus"),
+    (0x104, 0x106, Keeper::Switch, "sie, stvec, scounteren"),
+    (0x10a, 0x10a, Keeper::Switch, "senvcfg"),
+    (0x140, 0x144, Keeper::Switch, "sscratch, sepc, scause, stval, sip"),
+    (0x14d, 0x14d, Keeper::Switch, "stimecmp"),
+    (0x150, 0x150, Keeper::Switch, "siselect, where it can't be hidden"),
+    (0x180, 0x180, Keeper::Switch, "satp"),
+    (0xc00, 0xc02, Keeper::Constant, "cycle, time, instret"),
+    (0xc20, 0xc21, Keeper::Units, "vl, vtype"),
+    (0xc22, 0xc22, Keeper::Constant, "vlenb"),
+    (0xdb0, 0xdb0, Keeper::Constant, "stopi: what is pending of sip"),
+];
+
+fn numbers(run: &Run, guest: &str, list: &str) -> Vec<u64> {
+    let results = run.guest(guest).results.iter().filter_map(|result| result.get(list)?.as_array().cloned());
+    results.flatten().filter_map(|number| number.as_u64()).collect()
+}
+
+/// Two guests that write different patterns to all CSRs, by turns on one hart, with FreeRTOS between them. Returns what they could read.
+fn all_csrs_are_kept_apart(cpu: &str) -> Vec<u64> {
+    let probe = |name, seed| Guest::probe("csrs", &format!("seed={seed} ms=200")).named(name);
+    let run = System::on(1)
+        .cpu(cpu)
+        .with(probe("one", 1))
+        .with(probe("two", 0x2222_2222))
+        .with(Guest::freertos("periods=400 burn_percent=10 burn_period_us=5000"))
+        .quantum("1ms")
+        .run(Clock::Icount);
+    run.good();
+    for name in ["one", "two"] {
+        let dispatches = run.guest(name).vcpus[0].dispatches;
+        run.check(
+            dispatches > 100,
+            format_args!("{name} had only {dispatches} turns: too few to show anything"),
+        );
+        for number in numbers(&run, name, "readable") {
+            let known = REACHABLE.iter().find(|(first, last, _, _)| (*first..=*last).contains(&number));
+            run.check(
+                known.is_some(),
+                format_args!("{name} reaches CSR {number:#x}, of which nobody says what keeps it apart"),
+            );
+        }
+        for number in numbers(&run, name, "written") {
+            let constant = REACHABLE.iter().any(|(first, last, keeper, _)| {
+                (*first..=*last).contains(&number) && *keeper == Keeper::Constant
+            });
+            run.check(!constant, format_args!("{name} can write CSR {number:#x}, which nobody switches"));
+        }
+    }
+    numbers(&run, "one", "readable")
+}
+
+#[test]
+fn all_csrs_are_kept_apart_with_vectors() {
+    let found = all_csrs_are_kept_apart("rv64,v=true");
+    for expected in [0x003, 0x00f, 0x106, 0x10a, 0x14d, 0xc22] {
+        assert!(found.contains(&expected), "{expected:#x} should be there");
+    }
+}
+
+/// Interrupt extensions add registers behind `siselect`, which the world switch then keeps.
+#[test]
+fn all_csrs_are_kept_apart_with_indirect_registers() {
+    assert!(all_csrs_are_kept_apart("rv64,smaia=on,ssaia=on").contains(&0x150));
+}
+
+/// Where the hart can hide them, it does; `senvcfg`, which Linux uses, stays.
+#[test]
+fn what_the_hart_adds_is_hidden_where_it_can_be() {
+    let found = all_csrs_are_kept_apart("rv64,smaia=on,ssaia=on,smcsrind=on,sscsrind=on,smstateen=on");
+    assert!(!found.contains(&0x150), "siselect should be hidden");
+    assert!(!found.contains(&0x10c), "sstateen0 should be hidden");
+    assert!(found.contains(&0x10a), "senvcfg should be there");
+}
+
+#[test]
+fn harts_whose_registers_cannot_be_kept_apart_are_refused() {
+    for (cpu, what) in
+        [("rv64,zcmt=on,zcd=off,d=off", "Zcmt"), ("rv64,f=off,d=off,zfa=off,zfinx=on", "Zfinx")]
+    {
+        let run =
+            System::on(1).cpu(cpu).with(Guest::probe("selfshutdown", "")).time_limit(30).run(Clock::Host);
+        run.ended(Outcome::QemuDied);
+        let message = run.lines("ainori").any(|line| line.starts_with("error: ") && line.contains(what));
+        run.check(message, format_args!("the hypervisor should say that {what} is the reason"));
+    }
+}
