@@ -87,6 +87,19 @@ static void check_numbers(uint64_t tree)
           "the device tree is at the last multiple of 2 MiB");
 }
 
+/* Nobody has written to the memory between this program and the device tree, which is mostly all of it. */
+static void check_zeros(uint64_t tree)
+{
+    extern uint64_t __stack_top[];
+    for (const uint64_t *word = __stack_top; word < (const uint64_t *)(uintptr_t)tree; word++) {
+        if (*word == 0)
+            continue;
+        check(false, "the memory behind the program is zeros");
+        print("  at 0x%lx is 0x%lx\n", (uint64_t)(uintptr_t)word, *word);
+        break;
+    }
+}
+
 bool guest_main(void)
 {
     static const char *const ends[] = { "poweroff", "failure", "reboot", NULL };
@@ -94,9 +107,13 @@ bool guest_main(void)
     bool strict = arg_number("strict", 0, 0, 1); /* devices of QEMU take atomic instructions */
     unsigned end = arg_choice("end", ends);
     uint64_t beyond = arg_number("beyond", machine.memory_base + machine.memory_size, 0, UINT64_MAX);
+    bool zeros = arg_number("zeros", 0, 0, 1);
     args_finish();
     /* Right behind the tree's header are its structures: both begin in its first page. */
-    check_numbers((uint64_t)(uintptr_t)machine.fdt.structure & ~0xffful);
+    uint64_t tree = (uint64_t)(uintptr_t)machine.fdt.structure & ~0xffful;
+    check_numbers(tree);
+    if (zeros)
+        check_zeros(tree);
     check_nowhere(beyond);
     check_devices(strict);
     print("@result {\"job\":\"virt\",\"failures\":%u,\"ok\":%s}\n", failures, failures == 0 ? "true" : "false");

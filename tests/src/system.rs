@@ -27,6 +27,7 @@ pub struct Guest {
     background: bool,
     on_wild_access: Option<&'static str>,
     raw: Option<u64>,
+    devices: Vec<&'static str>,
 }
 
 impl Guest {
@@ -46,6 +47,7 @@ impl Guest {
             background: false,
             on_wild_access: None,
             raw: None,
+            devices: Vec::new(),
         }
     }
 
@@ -73,6 +75,7 @@ impl Guest {
             background: false,
             on_wild_access: None,
             raw: None,
+            devices: Vec::new(),
         }
     }
 
@@ -84,6 +87,12 @@ impl Guest {
     /// An access outside its memory stops it, rather than being its own affair.
     pub fn strict(self) -> Self {
         Self { on_wild_access: Some("stop"), ..self }
+    }
+
+    /// A device of the board that is its own, by its path in the device tree.
+    pub fn device(mut self, path: &'static str) -> Self {
+        self.devices.push(path);
+        self
     }
 
     /// More memory or less.
@@ -136,6 +145,9 @@ impl Display for Guest {
         }
         if let Some(answer) = self.on_wild_access {
             writeln!(f, "on_wild_access = {answer:?}")?;
+        }
+        if !self.devices.is_empty() {
+            writeln!(f, "devices = {:?}", self.devices)?;
         }
         if let Some(address) = self.raw {
             writeln!(f, "load_address = {address:#x}")?;

@@ -1,6 +1,7 @@
 //! What keeps guests apart that share a hart: each register that a guest can reach, by number.
 use ainori::report::Outcome;
 use ainori_tests::{Clock, Guest, Run, System};
+use std::{fs, process::Command};
 
 /// What keeps one guest's value of a CSR from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,15 +95,69 @@ fn what_the_hart_adds_is_hidden_where_it_can_be() {
     assert!(found.contains(&0x10a), "senvcfg should be there");
 }
 
+/// The manifest's checks refuse these by name. What they can't know, because a model has it by itself, the boot refuses.
 #[test]
 fn harts_whose_registers_cannot_be_kept_apart_are_refused() {
-    for (cpu, what) in
+    for (arguments, what) in
         [("rv64,zcmt=on,zcd=off,d=off", "Zcmt"), ("rv64,f=off,d=off,zfa=off,zfinx=on", "Zfinx")]
     {
-        let run =
-            System::on(1).cpu(cpu).with(Guest::probe("selfshutdown", "")).time_limit(30).run(Clock::Host);
+        let run = System::on(1)
+            .qemu_args(["-cpu".into(), arguments.into()])
+            .with(Guest::probe("selfshutdown", ""))
+            .run(Clock::Host);
         run.ended(Outcome::QemuDied);
         let message = run.lines("ainori").any(|line| line.starts_with("error: ") && line.contains(what));
         run.check(message, format_args!("the hypervisor should say that {what} is the reason"));
     }
+}
+
+/// A board's memory holds what was in it before: here a pattern from below where the firmware's device tree lies, which is where guests are
+/// placed. They find zeros.
+#[test]
+fn a_guest_finds_nothing_in_its_memory() {
+    const FIRMWARES_TREE: u64 = 0xffe0_0000;
+    const FILLED: usize = 48 << 20;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("pattern");
+    fs::write(&file, vec![0xa5; FILLED]).expect("the temporary folder can be written");
+    let at = FIRMWARES_TREE - FILLED as u64;
+    for cpu in ["rv64", "rv64,zicboz=off"] {
+        let run = System::on(1)
+            .cpu(cpu)
+            .qemu_args([
+                "-device".into(),
+                format!("loader,file={},addr={at:#x},force-raw=on", file.display()),
+            ])
+            .with(Guest::probe("virt", "zeros=1 strict=1"))
+            .with(Guest::probe("virt", "zeros=1 strict=1").named("second"))
+            .run(Clock::Icount);
+        run.good();
+    }
+}
+
+/// On this board, as its device tree says, other registers lie in the page of the clock: who gets the clock would get these too.
+#[test]
+fn a_device_that_shares_its_page_is_nobodys() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tree = folder.path().join("board.dtb");
+    let dump = format!("virt,aclint=on,dumpdtb={}", tree.display());
+    let status = Command::new("qemu-system-riscv64")
+        .args(["-M", &dump, "-cpu", "rv64", "-smp", "1", "-m", "2048M", "-display", "none"])
+        .status();
+    assert!(status.expect("QEMU is there").success());
+    let mut bytes = fs::read(&tree).expect("QEMU has written it");
+    let cells = |cells: [u32; 4]| cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<u8>>();
+    let (from, to) = (cells([0, 0x1010_0000, 0, 0x18]), cells([0, 0x0010_1800, 0, 0x18]));
+    let at = bytes.windows(16).position(|window| window == from).expect("fw-cfg has these registers");
+    bytes[at..at + 16].copy_from_slice(&to);
+    fs::write(&tree, bytes).expect("the temporary folder can be written");
+
+    let system = || System::on(1).with(Guest::probe("selfshutdown", "").device("/soc/rtc@101000"));
+    system().run(Clock::Host).good();
+    let run = system().qemu_args(["-dtb".into(), tree.display().to_string()]).run(Clock::Host);
+    run.ended(Outcome::QemuDied);
+    let says = |line: &str| {
+        line.starts_with("error: ") && line.contains("`fw-cfg@10100000` has registers in the same page")
+    };
+    run.check(run.lines("ainori").any(says), "the hypervisor should say what lies beside the clock");
 }

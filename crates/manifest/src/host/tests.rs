@@ -193,6 +193,22 @@ fn the_board_must_exist() {
 }
 
 #[test]
+fn extensions_that_cannot_be_kept_apart_are_refused() {
+    let cpu = |properties: &str| format!("cpu = \"rv64,{properties}\"\nharts = 4");
+    broken_at(
+        5,
+        "harts = 4",
+        &cpu("d=off,zcmt=on"),
+        "on harts with zcmt, guests can't be kept apart",
+        "smstateen=on",
+    );
+    broken_at(5, "harts = 4", &cpu("zfinx=true"), "on harts with zfinx", "leave it out");
+    for good in ["zcmt=on,zcd=off,d=off,smstateen=on", "zcmt=off", "d=false,v=false", "ssaia=on,smaia=on"] {
+        assert!(parse(&GOOD.replacen("harts = 4", &cpu(good), 1)).is_ok(), "{good}");
+    }
+}
+
+#[test]
 fn the_policy_must_exist() {
     broken("\"spumone\"", "\"spumne\"", "no policy \"spumne\"", "did you mean `spumone`?");
     broken("5ms", "5 minutes", "not a duration", "10ms");
