@@ -35,6 +35,8 @@ pub struct World {
     extra: Extra,
     /// Only if [`Extra::INDIRECT`].
     vsiselect: u64,
+    /// See [`give_up_reservation`].
+    nowhere: u64,
     float: FloatRegisters,
     vector: Option<VectorRegisters>,
     uses_float: bool,
@@ -65,6 +67,7 @@ impl World {
         Self {
             extra,
             vsiselect: 0,
+            nowhere: 0,
             hgatp,
             vsstatus: status::UXL_64,
             hie: 0,
@@ -104,7 +107,8 @@ impl World {
     #[inline]
     pub fn save(&mut self) {
         self.vsstatus = csr::read!(csr::VSSTATUS);
-        self.hie = csr::read!(csr::HIE) & virtual_interrupt::ALL;
+        // No other bits than those of `hideleg` can be set.
+        self.hie = csr::read!(csr::HIE);
         self.vstvec = csr::read!(csr::VSTVEC);
         self.vsscratch = csr::read!(csr::VSSCRATCH);
         self.vsepc = csr::read!(csr::VSEPC);
@@ -125,7 +129,7 @@ impl World {
     /// # Safety
     /// No other vCPU's world is in the hart unsaved.
     #[inline]
-    pub unsafe fn load(&self) {
+    pub unsafe fn load(&mut self) {
         // SAFETY: these registers concern only guests, none of which runs now.
         unsafe {
             csr::write!(csr::HGATP, self.hgatp);
@@ -141,7 +145,7 @@ impl World {
             csr::write!(csr::HVIP, self.hvip);
             csr::write!(csr::SCOUNTEREN, self.scounteren);
             csr::write!(csr::SENVCFG, self.senvcfg);
-            give_up_reservation();
+            give_up_reservation(&mut self.nowhere);
             if !self.extra.is_empty() {
                 self.load_extra();
             }
@@ -243,10 +247,9 @@ impl World {
 
 /// A store-conditional gives up the hart's reservation, whether or not it stores: else one guest's LR could let another's SC succeed.
 #[inline(always)]
-fn give_up_reservation() {
-    let mut nowhere = 0u64;
-    // SAFETY: stores to `nowhere`, if at all.
-    unsafe { asm!("sc.d zero, zero, ({})", in(reg) &raw mut nowhere, options(nostack)) };
+fn give_up_reservation(nowhere: &mut u64) {
+    // SAFETY: stores a zero to `nowhere`, if at all.
+    unsafe { asm!("sc.d zero, zero, ({})", in(reg) nowhere, options(nostack)) };
 }
 
 /// Registers of the loaded guest for a report, by name.
