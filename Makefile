@@ -2,12 +2,14 @@
 # What they do is in the scripts that are called here.
 
 SYSTEM ?= systems/demo.toml
+MINUTES ?= 60
 
-.PHONY: help run test setup guests build clean
+.PHONY: help run test soak setup guests build clean
 
 help:
 	@echo "make run [SYSTEM=systems/x.toml]  boot a system on QEMU (default: $(SYSTEM))"
 	@echo "make test [STEPS=\"...\"]           check formatting and lints, run all tests (see tools/test)"
+	@echo "make soak [MINUTES=60]            random systems and other long tests (see tools/soak)"
 	@echo "make setup                        install what is missing on Debian 12 or 13 (root or sudo)"
 	@echo "make guests                       fetch Linux, build FreeRTOS and the probes"
 	@echo "make build                        build the hypervisor, the clocks for QEMU and the command-line tool"
@@ -21,6 +23,9 @@ test:
 	@tools/setup --tests
 	tools/test $(STEPS)
 
+soak: guests build
+	tools/soak --minutes $(MINUTES)
+
 setup:
 	@tools/setup
 
@@ -28,6 +33,7 @@ guests: setup
 	guests/linux/build
 	guests/freertos/build
 	guests/probes/build
+	guests/fuzz/build
 
 build: setup
 	tools/build-kernel

@@ -3,7 +3,7 @@ use ainori::bench::args::Bench;
 use ainori_manifest::Clock;
 use ainori_trace::Mask;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::{path::PathBuf, time::Duration};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 /// Ainori, a real-time hypervisor for multicore RISC-V: Linux and real-time OSes on the same cores.
 ///
@@ -80,7 +80,8 @@ pub struct Build {
 Examples:
   ainori run systems/demo.toml
   ainori run systems/shell.toml
-  ainori run systems/demo.toml --timeout 120 --json report.json
+  ainori run systems/demo.toml --timeout 2min --json report.json
+  printf 'uname -a\nexit\n' | ainori run systems/shell.toml
   ainori run systems/demo.toml --clock lockstep --q 251
   ainori run systems/one-linux.toml --clock icount --record-dir /tmp/run
   ainori run systems/demo.toml --trace demo.perfetto-trace --trace-mask default,decision
@@ -153,15 +154,19 @@ pub struct How {
     /// Instructions of a slice in lockstep; vary it (240 to 260) to learn the error bar [default: 250]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub q: Option<u32>,
-    /// End the run after so many seconds of the host [default: as the manifest says in [run], or never]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub timeout: Option<u64>,
+    /// End the run after so much time of the host, e.g. 40s; a number alone is in seconds [default: as the manifest says in
+    /// [run], or never]
+    #[arg(long, value_name = "TIME", value_parser = time_limit)]
+    pub timeout: Option<Duration>,
+    /// Type the lines of FILE, each when the guest waits at a prompt (what is piped to standard input is typed without it)
+    #[arg(long = "type", value_name = "FILE")]
+    pub type_file: Option<PathBuf>,
     /// The hypervisor's ELF file [default: .cache/kernel/ainori.elf of the checkout]
     #[arg(long, value_name = "ELF", env = "AINORI_KERNEL")]
     pub kernel: Option<PathBuf>,
     /// One more argument for QEMU; can be given several times
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
-    pub qemu_arg: Vec<String>,
+    pub qemu_arg: Vec<OsString>,
     /// Keep the image, the serial log and QEMU's command line in DIR
     #[arg(long, value_name = "DIR")]
     pub record_dir: Option<PathBuf>,
@@ -171,6 +176,15 @@ pub struct How {
     /// Show no consoles, only the tables at the end
     #[arg(long)]
     pub quiet: bool,
+}
+
+/// Reads a duration with its unit, as in a manifest, or a number of seconds.
+fn time_limit(text: &str) -> Result<Duration, String> {
+    let time = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => humantime::parse_duration(text).map_err(|error| format!("{error}, e.g. 40s"))?,
+    };
+    if time.is_zero() { Err("a run can't have a time limit of zero".into()) } else { Ok(time) }
 }
 
 /// Reads kinds of trace records.

@@ -1,4 +1,5 @@
 //! Finds what the checkout's scripts have built, from wherever the tool is started.
+use ainori_manifest::files;
 use miette::{Result, miette};
 use std::{
     env,
@@ -21,10 +22,5 @@ pub fn find(relative: &str, what: &str, remedy: &str) -> Result<PathBuf> {
 
 /// Reads a file, or says which one can't be read.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|error| miette!("{} can't be read: {error}", path.display()))
-}
-
-/// Writes a file, or says which one can't be written.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    std::fs::write(path, bytes).map_err(|error| miette!("{} can't be written: {error}", path.display()))
+    files::read(path, u64::MAX).map_err(|error| miette!("{} can't be read: {error}", path.display()))
 }

@@ -5,6 +5,7 @@
 //! | [`bench`](mod@bench) | experiments: runs to figures, with their error bars |
 //! | [`check`] | a manifest, checked, as a table or as JSON |
 //! | [`image`] | one bootable image of hypervisor, system and guests |
+//! | [`output`] | files that are written at the end, and prepared at the beginning |
 //! | [`run`](mod@run) | a run on QEMU, from image to [`report::RunReport`] |
 //! | [`serial`] | the machine's serial line, split into what each line means |
 //! | [`report`] | what is known after a run, and whether it was good |
@@ -14,6 +15,7 @@ pub mod bench;
 pub mod check;
 mod checkout;
 pub mod image;
+pub mod output;
 pub mod report;
 pub mod run;
 pub mod serial;

@@ -4,18 +4,18 @@ mod args;
 use ainori::{
     check::CheckReport,
     image::{self, Kernel},
-    run::{self, ClockChoice, Console, Options, Tracing},
+    output::Output,
+    run::{self, ClockChoice, Console, Input, Options, Tracing},
     table::{self, Detail},
 };
 use ainori_manifest::{Findings, Manifest};
 use ainori_trace::host::Window;
-use anstream::{eprint, print};
 use args::{Build, Check, Cli, ClockMode, Command, How, Run, Trace};
 use clap::{CommandFactory, Parser, error::ErrorKind};
 use miette::{Report, Result, miette};
 use serde::Serialize;
 use std::{
-    io::{self, IsTerminal},
+    io::{self, Write},
     path::Path,
     process::ExitCode,
     sync::{Arc, atomic::AtomicBool},
@@ -43,32 +43,29 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(report) => {
             let code = if report.downcast_ref::<Findings>().is_some() { WRONG_MANIFEST } else { NOT_STARTED };
-            eprint!("{report:?}");
+            // Where nobody reads the message, the exit code still tells.
+            let _ = write!(anstream::stderr(), "{report:?}");
             ExitCode::from(code)
         }
     }
 }
 
 fn check(arguments: &Check) -> Result<u8> {
+    let json = prepare(arguments.json.as_deref())?;
     let checked = Manifest::load(&arguments.system);
-    if let Some(file) = &arguments.json {
-        write_json(file, &CheckReport::new(checked.as_ref().map_err(|findings| &**findings)))?;
-    }
+    write_json(json, &CheckReport::new(checked.as_ref().map_err(|findings| &**findings)))?;
     let manifest = checked.map_err(|findings| Report::new(*findings))?;
-    print!("{}", table::system(&manifest));
+    show(&table::system(&manifest))?;
     Ok(0)
 }
 
 fn build(arguments: &Build) -> Result<u8> {
+    let (output, json) = (Output::prepare(&arguments.output)?, prepare(arguments.json.as_deref())?);
     let manifest = Manifest::load(&arguments.system).map_err(|findings| Report::new(*findings))?;
     let image = image::build(&manifest, Kernel::load(arguments.kernel.as_deref())?)?;
-    let output = &arguments.output;
-    std::fs::write(output, &image.bytes)
-        .map_err(|error| miette!("{} can't be written: {error}", output.display()))?;
-    if let Some(file) = &arguments.json {
-        write_json(file, &image.sizes)?;
-    }
-    print!("{}", table::sizes(&image.sizes));
+    output.write(&image.bytes)?;
+    write_json(json, &image.sizes)?;
+    show(&table::sizes(&image.sizes))?;
     Ok(0)
 }
 
@@ -98,6 +95,7 @@ fn window(from: Duration, to: Duration) -> Window {
 }
 
 fn run_system(how: &How, trace: Option<Tracing>) -> Result<u8> {
+    let json = prepare(how.json.as_deref())?;
     let manifest = Manifest::load(&how.system).map_err(|findings| Report::new(*findings))?;
     let clock = clock(how, &manifest);
     let options = Options {
@@ -105,24 +103,27 @@ fn run_system(how: &How, trace: Option<Tracing>) -> Result<u8> {
         kernel: how.kernel.clone(),
         clock,
         seed: Options::DEFAULT_SEED,
-        timeout: how.timeout.map(Duration::from_secs).or(manifest.run.time_limit),
+        timeout: how.timeout.or(manifest.run.time_limit),
         qemu_args: how.qemu_arg.clone(),
+        input: match &how.type_file {
+            Some(file) => Some(Input::File(file.clone())),
+            None => Input::of_stdin().filter(|_| clock == ClockChoice::Host),
+        },
         record_dir: how.record_dir.clone(),
         console: match how {
             How { quiet: true, .. } => Console::Quiet,
             How { verbose: true, .. } => Console::Everything,
             _ => Console::Guests,
         },
-        interactive: clock == ClockChoice::Host && io::stdin().is_terminal(),
         stop: stop_on_signals()?,
+        ends_with_reader: json.is_none() && trace.is_none() && how.record_dir.is_none(),
         trace,
     };
     let report = run::run_manifest(&options, &manifest)?;
     let detail = if how.verbose { Detail::Everything } else { Detail::Summary };
-    print!("\n{}", table::run(&report, detail));
-    if let Some(file) = &how.json {
-        write_json(file, &report)?;
-    }
+    // The file first: should nobody be there to read the table, or the disk under it be full, the file is there.
+    write_json(json, &report)?;
+    show(&format!("\n{}", table::run(&report, detail)))?;
     Ok(report.outcome.exit_code())
 }
 
@@ -141,15 +142,40 @@ fn clock(how: &How, manifest: &Manifest) -> ClockChoice {
 fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+    let ignored = if is_ignored(SIGHUP) { Some(SIGHUP) } else { None };
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|signal| Some(*signal) != ignored) {
         signal_hook::flag::register(signal, stop.clone())
             .map_err(|error| miette!("signals can't be caught: {error}"))?;
     }
     Ok(stop)
 }
 
-fn write_json(file: &Path, value: &impl Serialize) -> Result<()> {
+/// Was this program started so that the signal does nothing? `nohup` does that with SIGHUP. If the system can't tell: no.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 != 0
+}
+
+fn prepare(file: Option<&Path>) -> Result<Option<Output>> {
+    file.map(Output::prepare).transpose()
+}
+
+fn write_json(output: Option<Output>, value: &impl Serialize) -> Result<()> {
+    let Some(output) = output else { return Ok(()) };
     let json = serde_json::to_string_pretty(value)
         .map_err(|error| miette!("the report has no JSON form: {error}"))?;
-    std::fs::write(file, json + "\n").map_err(|error| miette!("{} can't be written: {error}", file.display()))
+    output.write((json + "\n").as_bytes())
+}
+
+/// Prints to standard output. A reader who has seen enough (`| head`) is no error.
+fn show(text: &str) -> Result<()> {
+    let mut out = anstream::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(miette!("standard output can't be written: {error}"))
+        }
+        _ => Ok(()),
+    }
 }

@@ -124,16 +124,20 @@ pub enum Clock {
 }
 
 /// What depends on the computer that QEMU ran on.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Host {
     /// Length of the run in seconds.
     pub seconds: f64,
+    /// Seconds from a guest's last line to the end of the run, by the names of the guests that had not stopped. One that is not
+    /// here said nothing.
+    pub silent: BTreeMap<String, f64>,
 }
 
 /// A trace that was taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TraceReport {
     /// The file, for the Perfetto UI.
+    #[serde(serialize_with = "ainori_manifest::files::serialize_path")]
     pub file: PathBuf,
     /// Records in it.
     pub records: u64,

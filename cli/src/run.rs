@@ -1,31 +1,40 @@
 //! `ainori run`: builds a system's image, runs it on QEMU, and watches it until its end.
+mod command;
+pub(crate) mod files;
+mod input;
 mod keyboard;
 mod monitor;
 pub(crate) mod qemu;
+mod refusal;
 mod screen;
 pub(crate) mod streams;
 mod trace;
+mod typist;
+pub(crate) mod version;
 
+pub use input::Input;
 pub use screen::Console;
 pub use trace::Tracing;
 
 use crate::{
-    checkout,
     image::{self, Kernel},
     report::{Clock, Host, Outcome, RunReport},
 };
 use ainori_manifest::Manifest;
+use files::Files;
 use indicatif::ProgressBar;
+use input::{Attached, Prepared};
 use miette::{Report, Result, miette};
 use monitor::Monitor;
 use qemu::Qemu;
 use screen::Screen;
 use std::{
-    path::{Path, PathBuf},
+    ffi::OsString,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc::{self, RecvTimeoutError},
+        mpsc::RecvTimeoutError,
     },
     time::{Duration, Instant},
 };
@@ -50,15 +59,18 @@ pub struct Options {
     /// Most host time that the run may take.
     pub timeout: Option<Duration>,
     /// More arguments for QEMU.
-    pub qemu_args: Vec<String>,
+    pub qemu_args: Vec<OsString>,
     /// Where the image, the serial log and QEMU's messages are kept; `None`: nowhere.
     pub record_dir: Option<PathBuf>,
     /// What is shown while it runs.
     pub console: Console,
-    /// Keys typed on the terminal go to the machine. Only with [`ClockChoice::Host`].
-    pub interactive: bool,
+    /// What is typed, for the guest that has the console's input. Only with [`ClockChoice::Host`]: when a key arrives would depend
+    /// on the host.
+    pub input: Option<Input>,
     /// Set it to end the run early.
     pub stop: Arc<AtomicBool>,
+    /// Nobody wants the run any more once nobody reads what it shows (`| head`).
+    pub ends_with_reader: bool,
     /// A trace to be taken.
     pub trace: Option<Tracing>,
 }
@@ -78,8 +90,9 @@ impl Options {
             qemu_args: Vec::new(),
             record_dir: None,
             console: Console::Quiet,
-            interactive: false,
+            input: None,
             stop: Arc::default(),
+            ends_with_reader: false,
             trace: None,
         }
     }
@@ -130,48 +143,46 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
             options.system.display()
         ));
     }
-    let version = qemu::version()?;
+    if options.clock != ClockChoice::Host && options.input.is_some() {
+        return Err(miette!(
+            help = "use --clock host; a command that Linux shall run by itself can be an argument in the manifest",
+            "typing needs the host's clock: in virtual time, when a key arrives would be different in each run"
+        ));
+    }
+    let deadline = options.timeout.map(|limit| Instant::now() + limit);
+    let input = options.input.as_ref().map(Input::prepare).transpose()?;
+    let files = Files::new(options.record_dir.as_deref())?;
+    let patience = options.timeout.unwrap_or(version::TIME).min(version::TIME);
+    let version = version::version(patience, &options.stop)?;
     let mut manifest = manifest.clone();
     let mut options = options.clone();
     let mut recording =
         options.trace.as_ref().map(|wanted| trace::Recording::prepare(wanted, &mut manifest)).transpose()?;
 
-    let scratch;
-    let folder: &Path = match &options.record_dir {
-        Some(folder) => {
-            std::fs::create_dir_all(folder).map_err(|error| miette!("{}: {error}", folder.display()))?;
-            folder
-        }
-        None => {
-            scratch = tempfile::Builder::new()
-                .prefix("ainori-run-")
-                .tempdir()
-                .map_err(|error| miette!("no temporary folder can be made: {error}"))?;
-            scratch.path()
-        }
-    };
     let progress = match options.console {
         Console::Quiet => ProgressBar::hidden(),
         Console::Guests | Console::Everything => ProgressBar::new_spinner(),
     };
     progress.enable_steady_tick(Duration::from_millis(100));
     progress.set_message(format!("building the image of {}", manifest.system.name));
-    let image = folder.join("image.bin");
     let bytes = image::build(&manifest, Kernel::load(options.kernel.as_deref())?)?.bytes;
-    checkout::write(&image, &bytes)?;
+    let image = files.write("image.bin", &bytes)?;
     progress.finish_and_clear();
     if let Some(recording) = &mut recording {
         recording.image(bytes.len());
-        options.qemu_args.extend(recording.qemu_args(manifest.board.memory));
+        options.qemu_args.extend(recording.qemu_args(manifest.board.memory).map(Into::into));
     }
 
     let started = Instant::now();
-    let mut machine = Qemu::start(&options, &manifest.board, &image, folder)?;
+    let mut machine = Qemu::start(&options, &manifest.board, &image.path, files)?;
     let mut monitor = Monitor::new(&manifest.system);
     let names: Vec<String> = manifest.system.guests.iter().map(|guest| guest.name.clone()).collect();
     let mut screen = Screen::new(options.console, names);
-    let cause = watch(&options, &mut machine, &mut monitor, &mut screen)?;
+    let watched = watch(&options, deadline, input, &mut machine, &mut monitor, &mut screen)?;
     screen.finish();
+    if watched.cause == Cause::Ended && !machine.has_spoken {
+        return Err(refusal::refusal(machine.messages.first(), &machine.status(), &manifest.board));
+    }
 
     let mut report = RunReport {
         system: manifest.system.name.clone(),
@@ -185,10 +196,10 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
         end: None,
         console: Default::default(),
         trace: None,
-        host: Host { seconds: started.elapsed().as_secs_f64() },
+        host: Host { seconds: started.elapsed().as_secs_f64(), ..Host::default() },
     };
     monitor.into_report(&mut report);
-    conclude(&mut report, cause, &machine);
+    conclude(&mut report, &watched, &machine);
     if let Some(recording) = recording {
         recording.save(&mut report);
     }
@@ -205,46 +216,77 @@ enum Cause {
     Interrupted,
 }
 
-/// Feeds everything that the machine says to the monitor and the screen until the machine has ended.
-fn watch(options: &Options, machine: &mut Qemu, monitor: &mut Monitor, screen: &mut Screen) -> Result<Cause> {
-    let (sender, events) = mpsc::channel();
+/// How the watching ended.
+struct Watched {
+    cause: Cause,
+    /// Lines of the input that nobody was there to take.
+    not_typed: usize,
+}
+
+/// Feeds everything that the machine says to the monitor and the screen until the machine has ended. Nothing that QEMU does, or
+/// leaves undone, holds it up: when it is to end, it gets the time to do so, and then it is ended.
+fn watch(
+    options: &Options,
+    deadline: Option<Instant>,
+    input: Option<Prepared>,
+    machine: &mut Qemu,
+    monitor: &mut Monitor,
+    screen: &mut Screen,
+) -> Result<Watched> {
+    let (sender, events) = streams::channel();
     machine.listen(sender)?;
-    let _keyboard = machine.keys.take().map(keyboard::Keyboard::attach);
-    let deadline = options.timeout.map(|limit| Instant::now() + limit);
+    let mut input = input.zip(machine.keys.take()).map(|(input, keys)| Attached::new(input, keys));
     let mut last_words: Option<Instant> = None;
-    let mut cause = Cause::Ended;
+    let mut ended: Option<Instant> = None;
+    let mut cause = None;
     loop {
         match events.recv_timeout(TICK) {
             Ok(Event::Serial(bytes)) => {
-                machine.record(&bytes)?;
-                monitor.feed(&bytes, |source, text, meaning| screen.line(source, text, meaning));
+                machine.record(&bytes);
+                let heard = monitor.feed(&bytes, |source, text, meaning| screen.line(source, text, meaning));
                 screen.partial(monitor.partial());
+                if let (Some(input), Some((text, whole))) = (&mut input, heard) {
+                    input.hear(&text, whole);
+                }
             }
             Ok(Event::Message(line)) => machine.messages.push(line),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
         if machine.poll() {
-            continue; // what is left in the pipes still comes
+            // What is left in the pipes still comes. But who knows who else has them.
+            if ended.get_or_insert_with(Instant::now).elapsed() >= GRACE {
+                break;
+            }
+            continue;
+        }
+        if let Some(input) = input.as_mut().filter(|_| !monitor.is_over()) {
+            input.go_on();
         }
         if monitor.is_over() && last_words.is_none() {
             last_words = Some(Instant::now());
         }
-        if options.stop.load(Ordering::Relaxed) {
-            cause = Cause::Interrupted;
-        } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            cause = Cause::TimeLimit;
-        } else if last_words.is_none_or(|since| since.elapsed() < GRACE) {
-            continue;
+        if cause.is_none() {
+            if options.stop.load(Ordering::Relaxed) || options.ends_with_reader && screen.is_gone() {
+                cause = Some(Cause::Interrupted);
+            } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                cause = Some(Cause::TimeLimit);
+            } else if last_words.is_some_and(|since| since.elapsed() >= GRACE) {
+                cause = Some(Cause::Ended);
+            }
         }
-        machine.stop();
+        if cause.is_some() {
+            machine.ask_to_end();
+        }
     }
     machine.finish();
-    Ok(cause)
+    let not_typed = input.map_or(0, |input| input.lines_left());
+    Ok(Watched { cause: cause.unwrap_or(Cause::Ended), not_typed })
 }
 
 /// Decides the outcome of the whole run.
-fn conclude(report: &mut RunReport, cause: Cause, machine: &Qemu) {
+fn conclude(report: &mut RunReport, watched: &Watched, machine: &Qemu) {
+    let cause = watched.cause;
     let problems = &mut report.problems;
     let panicked = report.outcome == Outcome::Panic;
     let mut clock_valid = true;
@@ -257,6 +299,11 @@ fn conclude(report: &mut RunReport, cause: Cause, machine: &Qemu) {
                 None => "the lockstep plugin did not print its last line".into(),
             });
         }
+    }
+    problems.extend(machine.log_problem.clone());
+    if watched.not_typed != 0 {
+        problems
+            .push(format!("{} lines of the input were not typed: the run ended first", watched.not_typed));
     }
     report.outcome = match cause {
         Cause::Interrupted => Outcome::Interrupted,

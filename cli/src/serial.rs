@@ -5,27 +5,54 @@ use serde_json::{Map, Value};
 /// A JSON object that a guest printed for the report.
 pub type GuestResult = Map<String, Value>;
 
+/// Longest line that is kept as one, in bytes: many times the longest record. A guest may write any number of bytes without a
+/// line's end.
+pub const LONGEST: usize = 1 << 20;
+
+/// What a piece of the stream is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A line, or the first [`LONGEST`] bytes of one: its mark is at its beginning.
+    Line,
+    /// More of the line before, which was too long. It has no mark, whatever its beginning looks like.
+    More,
+}
+
 /// Cuts a stream of bytes into lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     rest: Vec<u8>,
+    /// What is in `rest` belongs to a line whose beginning has been handed on.
+    is_more: bool,
 }
 
 impl Lines {
-    /// Adds bytes, and hands each line that is now complete to `each`, without its end (`\n` or `\r\n`).
-    pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(&[u8])) {
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.rest.extend_from_slice(piece);
-            if let Some(line) = self.rest.strip_suffix(b"\n") {
-                each(line.strip_suffix(b"\r").unwrap_or(line));
+    /// Adds bytes, and hands each line that is now complete, or too long, to `each`, without its end (`\n` or `\r\n`).
+    pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(&[u8], Part)) {
+        for mut piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            while !piece.is_empty() {
+                let room = LONGEST - self.rest.len();
+                let (now, later) = piece.split_at(piece.len().min(room));
+                self.rest.extend_from_slice(now);
+                piece = later;
+                let part = if self.is_more { Part::More } else { Part::Line };
+                if let Some(line) = self.rest.strip_suffix(b"\n") {
+                    each(line.strip_suffix(b"\r").unwrap_or(line), part);
+                    self.is_more = false;
+                } else if self.rest.len() == LONGEST {
+                    each(&self.rest, part);
+                    self.is_more = true;
+                } else {
+                    continue;
+                }
                 self.rest.clear();
             }
         }
     }
 
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of a line whose end has not come yet; empty if that is not its beginning any more.
     pub fn partial(&self) -> &[u8] {
-        &self.rest
+        if self.is_more { &[] } else { &self.rest }
     }
 }
 
@@ -65,8 +92,11 @@ pub fn split<'a>(line: &'a [u8], guests: &[String]) -> (Source, &'a [u8]) {
     guest.unwrap_or((Source::Unmarked, line))
 }
 
-/// What a whole line means.
-pub fn meaning(source: Source, text: &[u8]) -> Meaning {
+/// What a whole line means. More of a line that was too long is only text.
+pub fn meaning(source: Source, part: Part, text: &[u8]) -> Meaning {
+    if part == Part::More {
+        return Meaning::Text;
+    }
     let text = String::from_utf8_lossy(text);
     let damaged = |error: serde_json::Error| Meaning::Damaged(format!("{error} in {text:?}"));
     match source {

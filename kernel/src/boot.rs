@@ -2,8 +2,9 @@
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use ainori_console::{InputWaits, Source};
 use ainori_devices::bus;
-use ainori_handover::Shield;
+use ainori_handover::{Housework, Shield};
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::blob;
 use ainori_manifest::config::{self, GUEST_MEMORY_BASE, MAX_GUESTS, MAX_HARTS, System};
@@ -20,13 +21,13 @@ use crate::arch::start::start_secondary;
 use crate::chip::Board;
 use crate::chip::board::{Device, Error};
 use crate::chip::ipi::Bell;
-use crate::chip::plic::{HOUSEKEEPING_LEVEL, Plic, level};
+use crate::chip::plic::{Levels, Plic};
 use crate::chip::uart::Uart;
-use crate::console::{Console, Log};
+use crate::cpu::console::Console;
 use crate::cpu::migration::IDLE;
 use crate::cpu::{Cpu, Machine, SourceOwner};
 use crate::guest::vcpu::{Resident, Vcpu, hsm};
-use crate::guest::{Guest, device_tree, loader};
+use crate::guest::{self, Guest, device_tree, loader};
 use crate::memory::{self, GuestPhysical, HostPhysical, Range};
 use crate::panic::{refuse, use_port};
 use crate::report;
@@ -162,16 +163,20 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
         guests.push(guest);
     }
 
-    // The serial port is served by the core with the least urgent work.
-    let urgency = |core: usize| {
-        vcpus
-            .iter()
-            .zip(&homes)
-            .filter(|(_, home)| **home == core)
-            .map(|(vcpu, _)| vcpu.class.priority + 1)
-            .max()
+    // The hypervisor's own work is for the core with the least urgent guests; of several whose most urgent guest is of the same
+    // priority, for the one that has the least urgent one beside it.
+    let priorities = |core: usize| {
+        let at_home = vcpus.iter().zip(&homes).filter(move |(_, home)| **home == core);
+        at_home.map(|(vcpu, _): (&Vcpu, _)| vcpu.class.priority)
     };
-    let console_core = (0..harts.len()).min_by_key(|&core| urgency(core)).unwrap_or(0) as u32;
+    let console_core =
+        (0..harts.len()).min_by_key(|&core| (priorities(core).max(), priorities(core).min())).unwrap_or(0);
+    // Where nobody has a home, there are only visitors.
+    let all = || vcpus.iter().map(|vcpu| vcpu.class.priority);
+    let housework_priority = priorities(console_core).min().or(all().min()).unwrap_or(0);
+    let housework_shield = policy.shield(Class { priority: housework_priority, guest: 0 });
+    let levels = Levels::of(all());
+    let console_core = console_core as u32;
 
     let ids = (0..vcpus.len() as u8).map(VcpuId);
     let machine: &'static Machine = Box::leak(Box::new(Machine {
@@ -182,10 +187,15 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
         bell: Bell::new(&board, &harts),
         harts: harts.into_boxed_slice(),
         mail: Box::new(Mailboxes::new()),
-        log: Log::new(),
+        log: Source::new(ainori_report::MARK, guest::OUTPUT),
+        stopped_guests: AtomicU32::new(0),
         console_core,
+        housework: Housework::new(),
+        housework_shield,
+        housework_priority,
+        levels,
         console_input: system.console_input,
-        input_waits: AtomicBool::new(false),
+        input_waits: InputWaits::new(),
         // SAFETY: the board says that a PLIC is there; the firmware doesn't use its supervisor contexts.
         plic: board.plic.map(|(base, sources)| unsafe { Plic::new(base, sources) }),
         source_owner: source_owner.into_boxed_slice(),
@@ -199,7 +209,8 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
 
     let cpus: &'static mut [Cpu] = (0..machine.harts.len() as u32)
         .map(|id| {
-            let console = (id == console_core).then(|| Console::new(port(&machine.board)));
+            let console =
+                (id == console_core).then(|| Console::new(port(&machine.board), machine.guests.len()));
             let context = machine.board.harts[id as usize].plic_context;
             let trace = trace_ring(machine, id, &system.trace);
             Cpu::new(id, machine, Scheduler::new(policy), context, console, trace)
@@ -219,8 +230,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &[u8]) -> &'static 
             } else {
                 (0, 0)
             };
-            let resident =
-                Resident::new(machine.vcpu(id), hgatp, &policy, confined, alone, ahead, &machine.features);
+            let resident = Resident::new(machine.vcpu(id), hgatp, &policy, confined, alone, ahead, machine);
             cpu.adopt(id, resident);
             if machine.vcpu(id).index == 0 {
                 machine.vcpu(id).hsm.store(hsm::START_PENDING, Ordering::Relaxed);
@@ -329,7 +339,6 @@ fn load(guest: &Guest, machine: &Machine, blob: &[u8]) -> Entry {
 /// Starts all cores. From here on nothing is allocated.
 fn start(cpus: &'static mut [Cpu], boot_hart: u64, heap: u64) -> ! {
     let machine = cpus[0].machine;
-    route_interrupts(machine);
     let Some(own) = cpus.iter().position(|cpu| cpu.hart == boot_hart) else {
         let harts = machine.board.hart_names();
         refuse(format_args!("the boot hart {boot_hart} is not among the harts of the board: {harts}"))
@@ -347,25 +356,31 @@ fn start(cpus: &'static mut [Cpu], boot_hart: u64, heap: u64) -> ! {
     secondary(&mut cpus[own])
 }
 
-fn route_interrupts(machine: &Machine) {
+/// Has a core's own part of the board's interrupts come to it. By the core itself and after its start: starting a hart, the firmware
+/// (OpenSBI) sets its context of the controller anew.
+fn route_interrupts(cpu: &Cpu) {
+    let machine = cpu.machine;
+    let hart = |core: u32| machine.board.harts.get(core as usize);
     let (Some(plic), Some((_, sources))) = (machine.plic, machine.board.plic) else { return };
-    for context in machine.board.harts.iter().filter_map(|hart| hart.plic_context) {
-        plic.reset_context(context, sources);
-    }
+    let Some(context) = hart(cpu.id).and_then(|hart| hart.plic_context) else { return };
+    plic.reset_context(context, sources);
     for (source, owner) in machine.source_owner.iter().enumerate() {
-        if let Some(owner) = owner {
+        if let Some(owner) = owner.filter(|owner| owner.context == context) {
             let priority = machine.guests[usize::from(owner.guest)].config.priority;
-            plic.route(source as u32, owner.context, level(priority));
+            plic.route(source as u32, context, machine.levels.level(priority));
         }
     }
-    let console_context = machine.board.harts[machine.console_core as usize].plic_context;
-    if let (Some((_, _, source)), Some(context)) = (machine.board.uart, console_context) {
-        plic.route(source, context, HOUSEKEEPING_LEVEL);
+    // The serial port interrupts the least urgent guest of its core, and nobody else.
+    if let Some((_, _, source)) = machine.board.uart
+        && cpu.id == machine.console_core
+    {
+        plic.route(source, context, machine.levels.level(machine.housework_priority));
     }
 }
 
 /// Every hart ends here: as the core that it was made.
 pub extern "C" fn secondary(cpu: &'static mut Cpu) -> ! {
     hart::setup(&cpu.machine.features);
+    route_interrupts(cpu);
     cpu.run()
 }

@@ -10,7 +10,6 @@ extern crate alloc;
 mod arch;
 mod boot;
 mod chip;
-mod console;
 mod cpu;
 mod guest;
 mod memory;

@@ -8,6 +8,7 @@ use ainori_sched::VcpuId;
 use ainori_trace::Ring;
 
 use crate::cpu::Machine;
+use crate::guest::stop::Record;
 use crate::panic::write_directly;
 use crate::stats::{CoreCounters, Exit, VcpuCounters};
 
@@ -57,60 +58,40 @@ pub fn board(machine: &Machine, hypervisor_bytes: u64) {
     ));
 }
 
-/// The registers and circumstances of a fault.
-pub struct Fault<'a> {
-    /// In words.
-    pub what: &'a str,
-    /// Where.
-    pub pc: u64,
-    /// `scause`.
-    pub cause: u64,
-    /// Guest-physical address, or `stval`.
-    pub address: u64,
-    /// The instruction, or 0.
-    pub instruction: u32,
-    /// `VS` or `VU`.
-    pub mode: &'a str,
-    /// General registers.
-    pub x: &'a [u64; 32],
-    /// Supervisor registers.
-    pub csr: [(&'static str, u64); 6],
-}
-
-impl Display for Fault<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            r#"{{"what":{},"pc":{},"cause":{},"address":{},"instruction":{},"mode":"{}","x":["#,
-            Quoted(self.what),
-            self.pc,
-            self.cause,
-            self.address,
-            self.instruction,
-            self.mode
-        )?;
-        for (index, value) in self.x.iter().enumerate() {
-            write!(f, "{}{}", if index == 0 { "" } else { "," }, if index == 0 { 0 } else { *value })?;
+/// One part of the report on a guest that has stopped: `part` counts from 0. Each has one number at most, so that none takes long. False if it
+/// was the last.
+pub fn stopped(guest: &str, record: &Record, part: usize, f: &mut impl Write) -> Result<bool, fmt::Error> {
+    const X: usize = 9;
+    let end = "}\n";
+    let Some(fault) = record.fault.as_ref().filter(|_| part > 2) else {
+        match part {
+            0 => write!(f, r#"{PREFIX}{{"record":"stopped","guest":{}"#, Quoted(guest))?,
+            1 => write!(f, r#","reason":"{}","vcpu":{}"#, record.reason, record.vcpu)?,
+            2 => write!(f, r#","time":{},"fault":"#, record.time)?,
+            _ => write!(f, "null{end}")?,
         }
-        f.write_str(r#"],"csr":{"#)?;
-        for (index, (name, value)) in self.csr.iter().enumerate() {
-            write!(f, r#"{}"{name}":{value}"#, if index == 0 { "" } else { "," })?;
-        }
-        f.write_str("}}")
+        return Ok(part <= 2);
+    };
+    match part {
+        3 => write!(f, r#"{{"what":"{}""#, fault.what.text())?,
+        4 => write!(f, r#","pc":{}"#, fault.pc)?,
+        5 => write!(f, r#","cause":{}"#, fault.cause)?,
+        6 => write!(f, r#","address":{}"#, fault.address)?,
+        7 => write!(f, r#","instruction":{}"#, fault.instruction)?,
+        8 => write!(f, r#","mode":"{}","x":["#, fault.mode)?,
+        _ => match (fault.x.get(part - X), fault.csr.get(part.wrapping_sub(X + fault.x.len()))) {
+            (Some(value), _) => write!(f, "{}{value}", if part == X { "" } else { "," })?,
+            (None, Some((name, value))) => {
+                let before = if part == X + fault.x.len() { "],\"csr\":{" } else { "," };
+                write!(f, r#"{before}"{name}":{value}"#)?;
+            }
+            (None, None) => {
+                write!(f, "}}}}{end}")?;
+                return Ok(false);
+            }
+        },
     }
-}
-
-/// A guest has stopped. Written through the log, as others still run.
-pub fn stopped(machine: &Machine, vcpu: VcpuId, reason: &str, time: u64, fault: Option<&Fault<'_>>) {
-    let guest = Quoted(&machine.guest_of(vcpu).config.name);
-    let index = machine.vcpu(vcpu).index;
-    let head = format_args!(
-        r#"{PREFIX}{{"record":"stopped","guest":{guest},"vcpu":{index},"reason":"{reason}","time":{time}"#
-    );
-    match fault {
-        Some(fault) => machine.log.line(format_args!(r#"{head},"fault":{fault}}}"#)),
-        None => machine.log.line(format_args!(r#"{head},"fault":null}}"#)),
-    }
+    Ok(true)
 }
 
 /// Counters of a vCPU, at the end.
@@ -176,7 +157,6 @@ impl Display for Trace<'_> {
 
 /// The last line.
 pub fn end(machine: &Machine, time: u64) {
-    let lost: u64 =
-        machine.guests.iter().map(|guest| guest.output.lost()).sum::<u64>() + machine.log.channel().lost();
+    let lost: u64 = machine.guests.iter().map(|guest| guest.output.lost()).sum::<u64>() + machine.log.lost();
     record(format_args!(r#""record":"end","time":{time},"console_bytes_lost":{lost}"#));
 }

@@ -6,15 +6,21 @@
 //! | [`system`] | a system made by a test: which guests, where, on what board |
 //! | [`outcome`] | a run that has ended, and what tests ask of it |
 //! | [`symbols`] | addresses in ELF files by name |
+//! | [`bounds`] | what must hold of every run, whatever guests do |
+//! | [`fuzz`] | hostile guests: random ones, and dedicated attacks |
 //! | [`budgets`] | how many instructions a path may have |
 //! | [`paths`] | exact instruction counts of paths through hypervisor and guests |
+//! | [`random`] | random systems, and what must hold for each |
 //! | [`terminal`] | the tool itself on a terminal, with somebody who types |
 //!
 //! The hypervisor, the guests and QEMU's plugins must have been built: `make test` does it; `tools/test kernel guests` too.
 
+pub mod bounds;
 pub mod budgets;
+pub mod fuzz;
 pub mod outcome;
 pub mod paths;
+pub mod random;
 pub mod symbols;
 pub mod system;
 pub mod terminal;
@@ -31,7 +37,7 @@ pub fn checkout(relative: &str) -> PathBuf {
     top.parent().expect("this crate is a folder of the checkout").join(relative)
 }
 
-/// The hypervisor, as `tools/build-kernel` leaves it.
+/// The hypervisor, as `tools/build-kernel` leaves it, or another one that `AINORI_KERNEL` names.
 pub fn hypervisor() -> PathBuf {
-    checkout(".cache/kernel/ainori.elf")
+    std::env::var_os("AINORI_KERNEL").map_or_else(|| checkout(".cache/kernel/ainori.elf"), PathBuf::from)
 }

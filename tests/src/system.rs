@@ -61,6 +61,11 @@ impl Guest {
         Self::elf(name, &format!("probes/{name}.elf"), args)
     }
 
+    /// The fuzzing guest (guests/fuzz) on hart 0.
+    pub fn fuzz(args: &str) -> Self {
+        Self::elf("fuzz", "fuzz/fuzz.elf", args)
+    }
+
     fn elf(name: &str, file: &str, args: &str) -> Self {
         Self {
             name: name.into(),
@@ -166,6 +171,7 @@ pub struct System {
     guests: Vec<Guest>,
     qemu_args: Vec<String>,
     traced: Option<&'static str>,
+    input: Option<String>,
 }
 
 impl System {
@@ -179,6 +185,7 @@ impl System {
             guests: Vec::new(),
             qemu_args: Vec::new(),
             traced: None,
+            input: None,
         }
     }
 
@@ -222,6 +229,11 @@ impl System {
         self
     }
 
+    /// Who gets what is typed, by its name.
+    pub fn input(self, guest: &str) -> Self {
+        Self { input: Some(guest.into()), ..self }
+    }
+
     /// Takes a trace of one kind of events, by its name in a manifest. The file itself is thrown away.
     pub fn traced(self, kind: &'static str) -> Self {
         Self { traced: Some(kind), ..self }
@@ -243,7 +255,7 @@ impl System {
             kernel: Some(crate::hypervisor()),
             clock,
             timeout: Some(TIME_LIMIT),
-            qemu_args: self.qemu_args.clone(),
+            qemu_args: self.qemu_args.iter().map(Into::into).collect(),
             record_dir: Some(folder.path().to_owned()),
             ..Options::new(manifest)
         };
@@ -265,6 +277,9 @@ impl Display for System {
         writeln!(f, "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"2GiB\"", self.harts)?;
         if let Some(cpu) = &self.cpu {
             writeln!(f, "cpu = {cpu:?}")?;
+        }
+        if let Some(guest) = &self.input {
+            writeln!(f, "[console]\ninput = {guest:?}")?;
         }
         self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))
     }

@@ -47,6 +47,12 @@ WEAK bool qemu_clock_run_timers(int clock);
 WEAK void timer_init_full(void *timer, void *group, int clock, int scale, int attributes, void (*)(void *), void *);
 WEAK void timer_mod(void *timer, int64_t expire);
 
+/* A character device by its label; and typing on it: how many bytes it has room for now, and the bytes. */
+struct Chardev;
+WEAK struct Chardev *qemu_chr_find(const char *label);
+WEAK int qemu_chr_be_can_write(struct Chardev *);
+WEAK void qemu_chr_be_write(struct Chardev *, const uint8_t *bytes, int length);
+
 /* The big QEMU lock. The TCG thread doesn't hold it while it executes guest code. */
 WEAK void bql_lock_impl(const char *file, int line);
 WEAK void bql_unlock(void);

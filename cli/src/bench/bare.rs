@@ -7,47 +7,45 @@ use crate::{
     report::{Clock, GuestOutcome, GuestReport, Host, Outcome, RunReport},
     run::{
         Options,
+        files::{Files, Folder, joined, option},
         qemu::{self, Qemu},
-        streams::Event,
+        streams::{self, Event},
     },
     serial::{self, Lines, Meaning, Source},
 };
 use ainori_manifest::Board;
 use miette::{Result, miette};
 use std::{
-    path::Path,
+    ffi::OsStr,
     process::Command,
-    sync::{
-        atomic::Ordering,
-        mpsc::{self, RecvTimeoutError},
-    },
+    sync::{atomic::Ordering, mpsc::RecvTimeoutError},
     time::{Duration, Instant},
 };
 
 /// How often the time limit and the wish to stop are looked at.
 const TICK: Duration = Duration::from_millis(40);
 
-/// Runs the only guest of a manifest. Files go to `folder`. The report has what can be known without a hypervisor.
-pub fn run(options: &mut Options, run: &Run, version: &str, folder: &Path) -> Result<RunReport> {
+/// Runs the only guest of a manifest. The report has what can be known without a hypervisor.
+pub fn run(options: &mut Options, run: &Run, version: &str) -> Result<RunReport> {
     let manifest = &run.manifest;
     let (guest, files) = match (&manifest.system.guests[..], &manifest.files[..]) {
         ([guest], [files]) => (guest, files),
         (guests, _) => return Err(miette!("the bare machine runs one guest, not {}", guests.len())),
     };
     let board = run.board();
-    let tree = folder.join("board.dtb");
-    checkout::write(&tree, &device_tree::without_foreign_devices(dump_tree(run, &board, folder)?)?)?;
-    let path = |path: &Path| path.display().to_string();
-    options.qemu_args.extend(["-nic".into(), "none".into(), "-dtb".into(), path(&tree)]);
+    let not_kept = Files::new(None)?;
+    let tree = device_tree::without_foreign_devices(dump_tree(run, &board)?)?;
+    let tree = not_kept.write("board.dtb", &tree)?;
+    options.qemu_args.extend(["-nic".into(), "none".into(), "-dtb".into(), tree.path.clone().into()]);
     if let Some(initrd) = &files.initrd {
-        options.qemu_args.extend(["-initrd".into(), path(initrd)]);
+        options.qemu_args.extend(["-initrd".into(), initrd.into()]);
     }
     if !guest.args.is_empty() {
-        options.qemu_args.extend(["-append".into(), guest.args.clone()]);
+        options.qemu_args.extend(["-append".into(), guest.args.clone().into()]);
     }
 
     let started = Instant::now();
-    let mut machine = Qemu::start(options, &board, &files.image, folder)?;
+    let mut machine = Qemu::start(options, &board, &files.image, not_kept)?;
     let mut report = RunReport {
         system: manifest.system.name.clone(),
         outcome: Outcome::Good,
@@ -60,7 +58,7 @@ pub fn run(options: &mut Options, run: &Run, version: &str, folder: &Path) -> Re
         end: None,
         console: Default::default(),
         trace: None,
-        host: Host { seconds: 0.0 },
+        host: Host::default(),
     };
     report.outcome = watch(options, &mut machine, &mut report)?;
     report.host.seconds = started.elapsed().as_secs_f64();
@@ -77,10 +75,14 @@ pub fn run(options: &mut Options, run: &Run, version: &str, folder: &Path) -> Re
 }
 
 /// The device tree that QEMU would give to this machine.
-fn dump_tree(run: &Run, board: &Board, folder: &Path) -> Result<Vec<u8>> {
-    let dump = folder.join("qemu.dtb");
+fn dump_tree(run: &Run, board: &Board) -> Result<Vec<u8>> {
+    // QEMU makes a file beside this one and renames it, so it must have a name.
+    let folder = Folder::new()?;
+    let dump = folder.path().join("qemu.dtb");
     let status = Command::new(qemu::PROGRAM)
-        .args(["-M", &format!("virt,dumpdtb={}", dump.display()), "-cpu", &board.cpu])
+        .arg("-M")
+        .arg(joined(&[OsStr::new("virt,"), &option("dumpdtb", &dump)]))
+        .args(["-cpu", &board.cpu])
         .args(["-smp", &board.harts.to_string(), "-m", &format!("{}M", board.memory >> 20)])
         .args(["-nic", "none", "-display", "none", "-seed", &run.seed().to_string()])
         .output()
@@ -96,7 +98,7 @@ fn dump_tree(run: &Run, board: &Board, folder: &Path) -> Result<Vec<u8>> {
 fn watch(options: &Options, machine: &mut Qemu, report: &mut RunReport) -> Result<Outcome> {
     let guest = &mut report.guests[0];
     let problems = &mut report.problems;
-    let (sender, events) = mpsc::channel();
+    let (sender, events) = streams::channel();
     machine.listen(sender)?;
     let deadline = options.timeout.map(|limit| Instant::now() + limit);
     let mut lines = Lines::default();
@@ -105,7 +107,8 @@ fn watch(options: &Options, machine: &mut Qemu, report: &mut RunReport) -> Resul
         match events.recv_timeout(TICK) {
             // Every line is the guest's: there is nobody else who writes marks.
             Ok(Event::Serial(bytes)) => {
-                lines.feed(&bytes, |line| match serial::meaning(Source::Guest(0), line) {
+                machine.record(&bytes);
+                lines.feed(&bytes, |line, part| match serial::meaning(Source::Guest(0), part, line) {
                     Meaning::Result(result) => guest.results.push(result),
                     Meaning::Damaged(why) => {
                         problems.push(format!("a line of {} can't be read: {why}", guest.name))
@@ -127,8 +130,9 @@ fn watch(options: &Options, machine: &mut Qemu, report: &mut RunReport) -> Resul
         } else {
             continue;
         }
-        machine.stop();
+        machine.ask_to_end();
     }
+    machine.finish();
     guest.judge();
     // Without a hypervisor nobody tells of a shutdown; QEMU's end is one.
     if guest.outcome == GuestOutcome::Running && !guest.results.is_empty() && early.is_none() {

@@ -13,7 +13,7 @@ use super::{
     store::Store,
     table, versions,
 };
-use crate::{checkout, run::qemu};
+use crate::{checkout, output, run::version};
 use anstream::{eprintln, print, println};
 use indicatif::{ProgressBar, ProgressStyle};
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
@@ -57,7 +57,7 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
         .iter()
         .map(|file| Plan::new(Experiment::load(file)?, form, &arguments.only))
         .collect::<Result<_>>()?;
-    let tools = tools(arguments, &plans)?;
+    let tools = tools(arguments, &plans, stop)?;
     let store = Store::open(root.join(".cache/bench"))?;
     let mut hashes = Hashes::default();
     let mut code = 0;
@@ -92,7 +92,7 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
         let folder = root.join(if arguments.save { "docs/results" } else { "target/bench" });
         write_report(&folder, &report_name(plan, arguments), plan, &results)?;
         if let Some(file) = &arguments.json {
-            checkout::write(file, results.json().as_bytes())?;
+            output::write(file, results.json().as_bytes())?;
         }
         let bars_hold = results.bars.iter().all(|bar| bar.holds != Some(false));
         if !evaluate::problems(&results.cases).is_empty() || arguments.check && !bars_hold {
@@ -134,7 +134,7 @@ fn experiment_files(names: &[String], root: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Finds the programs that the runs need.
-fn tools(arguments: &Bench, plans: &[Plan]) -> Result<Tools> {
+fn tools(arguments: &Bench, plans: &[Plan], stop: &AtomicBool) -> Result<Tools> {
     let remedy = "run `make build`";
     let needs_kernel = plans.iter().flat_map(Plan::runs).any(|run| run.machine == Machine::Ainori);
     let kernel = match &arguments.kernel {
@@ -145,7 +145,7 @@ fn tools(arguments: &Bench, plans: &[Plan]) -> Result<Tools> {
         None => checkout::find(".cache/kernel/ainori.elf", "the hypervisor", remedy)?,
     };
     Ok(Tools {
-        qemu: qemu::version()?,
+        qemu: version::version(version::TIME, stop)?,
         kernel,
         lockstep: checkout::find(".cache/plugins/lockstep.so", "the lockstep clock", remedy)?,
         paths: checkout::find(".cache/plugins/paths.so", "the plugin that counts instructions", remedy)?,
@@ -195,13 +195,13 @@ fn write_report(folder: &Path, name: &str, plan: &Plan, results: &Results) -> Re
     let mut charts = Vec::new();
     for (index, chart) in plan.experiment.charts.iter().enumerate() {
         if let Some(svg) = chart::svg(chart, plan, &results.cases)? {
-            checkout::write(&folder.join(format!("{name}-{}.svg", index + 1)), svg.as_bytes())?;
+            output::write(&folder.join(format!("{name}-{}.svg", index + 1)), svg.as_bytes())?;
             charts.push(svg);
         }
     }
-    checkout::write(&folder.join(format!("{name}.json")), results.json().as_bytes())?;
+    output::write(&folder.join(format!("{name}.json")), results.json().as_bytes())?;
     let page = folder.join(format!("{name}.html"));
-    checkout::write(&page, html::report(results, &charts).as_bytes())?;
+    output::write(&page, html::report(results, &charts).as_bytes())?;
     println!("Report: {}", page.display());
     Ok(())
 }

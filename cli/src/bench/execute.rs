@@ -2,7 +2,7 @@
 use super::{bare, document::document, experiment::Machine, key::Tools, paths, plan::Run};
 use crate::{
     report::Outcome,
-    run::{self, Options},
+    run::{self, Options, files::Files},
 };
 use miette::{Result, miette};
 use serde_json::Value;
@@ -10,11 +10,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 /// Does one run. `None` if `stop` was set; an error if the run can't be used.
 pub fn execute(run: &Run, tools: &Tools, stop: &Arc<AtomicBool>) -> Result<Option<Value>> {
-    let folder = tempfile::Builder::new()
-        .prefix("ainori-bench-")
-        .tempdir()
-        .map_err(|error| miette!("no temporary folder can be made: {error}"))?;
-    let counts = folder.path().join("counts.json");
+    let counts = Files::new(None)?.create("counts.json")?;
     let mut options = Options {
         kernel: Some(tools.kernel.clone()),
         clock: run.clock,
@@ -24,11 +20,11 @@ pub fn execute(run: &Run, tools: &Tools, stop: &Arc<AtomicBool>) -> Result<Optio
         ..Options::new(&run.label)
     };
     if !run.marks.is_empty() {
-        options.qemu_args.extend(["-plugin".into(), paths::plugin(&tools.paths, &run.marks, &counts)]);
+        options.qemu_args.extend(["-plugin".into(), paths::plugin(&tools.paths, &run.marks, &counts.path)]);
     }
     let report = match run.machine {
         Machine::Ainori => run::run_manifest(&options, &run.manifest)?,
-        Machine::Bare => bare::run(&mut options, run, &tools.qemu, folder.path())?,
+        Machine::Bare => bare::run(&mut options, run, &tools.qemu)?,
     };
     match report.outcome {
         Outcome::Good => {}
@@ -41,7 +37,7 @@ pub fn execute(run: &Run, tools: &Tools, stop: &Arc<AtomicBool>) -> Result<Optio
     }
     let mut document = document(&report);
     if !run.marks.is_empty() {
-        (document["paths"], document["instructions"]) = paths::read(&counts)?;
+        (document["paths"], document["instructions"]) = paths::read(&counts.path)?;
     }
     Ok(Some(document))
 }

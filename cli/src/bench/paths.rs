@@ -2,13 +2,21 @@
 //!
 //! An address in an experiment is hexadecimal (`p` before it: physical), or the place of a program: `FILE` means the entry of
 //! an ELF file, `FILE#SYMBOL` a symbol of it. `ARCHIVE!FILE` is a file in an initramfs.
-use crate::checkout;
+use crate::{
+    checkout,
+    run::files::{joined, option},
+};
 use elf::{ElfBytes, endian::LittleEndian};
 use flate2::read::GzDecoder;
 use miette::{Result, WrapErr, miette};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::{fmt, io::Read, path::Path};
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    io::Read,
+    path::Path,
+};
 
 /// An address as the plugin takes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -84,13 +92,12 @@ fn in_initramfs(archive: &[u8], name: &str) -> Result<Vec<u8>> {
 }
 
 /// The plugin's option for the paths, with its own result in `out`.
-pub fn plugin(plugin: &Path, marks: &[(String, Address, Address)], out: &Path) -> String {
-    let escaped = |path: &Path| path.display().to_string().replace(',', ",,");
-    let mut option = escaped(plugin);
+pub fn plugin(plugin: &Path, marks: &[(String, Address, Address)], out: &Path) -> OsString {
+    let mut text = option("file", plugin);
     for (name, from, to) in marks {
-        option += &format!(",mark={name}:{from}:{to}");
+        text.push(format!(",mark={name}:{from}:{to}"));
     }
-    option + &format!(",out={}", escaped(out))
+    joined(&[&text, OsStr::new(","), &option("out", out)])
 }
 
 /// What the plugin counted, by the names of the paths, and the sum over all instructions.
@@ -149,6 +156,7 @@ mod tests {
         assert_eq!(instructions, 9);
         let option =
             plugin(Path::new("/a,b.so"), &[("boot".into(), Address("1".into()), Address("2".into()))], &out);
-        assert!(option.starts_with("/a,,b.so,mark=boot:1:2,out="), "{option}");
+        let option = option.to_str().unwrap();
+        assert!(option.starts_with("file=/a,,b.so,mark=boot:1:2,out="), "{option}");
     }
 }

@@ -1,5 +1,5 @@
 //! Finished runs by key, one JSON file each.
-use crate::checkout;
+use crate::output;
 use miette::{Result, miette};
 use serde_json::Value;
 use std::{fs, io, path::PathBuf};
@@ -38,7 +38,7 @@ impl Store {
     pub fn put(&self, key: &str, document: &Value) -> Result<()> {
         let file = self.file(key);
         let unfinished = file.with_extension("new");
-        checkout::write(&unfinished, format!("{document:#}\n").as_bytes())?;
+        output::write(&unfinished, format!("{document:#}\n").as_bytes())?;
         fs::rename(&unfinished, &file)
             .map_err(|error| miette!("{} can't be written: {error}", file.display()))
     }

@@ -49,7 +49,8 @@ impl Drop for Keyboard {
             let _ = thread.join();
         }
         if let Some(before) = &self.before {
-            let _ = tcsetattr(stdin(), OptionalActions::Drain, before);
+            // At once: a terminal that doesn't take its output would never be done with it.
+            let _ = tcsetattr(stdin(), OptionalActions::Now, before);
         }
     }
 }
@@ -67,7 +68,7 @@ fn single_keys() -> Option<Termios> {
     keys.special_codes[SpecialCodeIndex::VSUSP] = 0;
     keys.special_codes[SpecialCodeIndex::VMIN] = 1;
     keys.special_codes[SpecialCodeIndex::VTIME] = 0;
-    tcsetattr(stdin(), OptionalActions::Drain, &keys).ok()?;
+    tcsetattr(stdin(), OptionalActions::Now, &keys).ok()?;
     Some(before)
 }
 

@@ -1,18 +1,30 @@
 //! Collects what the serial line tells.
 use crate::{
     report::{FIRMWARE, GuestOutcome, GuestReport, Outcome, RunReport},
-    serial::{self, Lines, Meaning, Source},
+    serial::{self, Lines, Meaning, Part, Source},
 };
 use ainori_manifest::config::System;
 use ainori_report::{Board, CoreStats, End, MARK, Record, StopReason};
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Instant,
+};
 
 /// Lines of each console that are kept for the report of a run that went wrong.
 const TAIL: usize = 20;
 
+/// Problems that are kept: a guest can make any number.
+const PROBLEMS: usize = 100;
+/// Bytes of results that are kept for each guest.
+const RESULTS: usize = 16 << 20;
+
 /// Everything that has been told so far.
 pub struct Monitor {
     lines: Lines,
+    /// Who the line is from that came last.
+    speaking: Source,
+    /// Who gets what is typed.
+    listener: Source,
     names: Vec<String>,
     guests: Vec<GuestReport>,
     board: Option<Board>,
@@ -20,6 +32,11 @@ pub struct Monitor {
     end: Option<End>,
     panic: Option<String>,
     problems: Vec<String>,
+    /// Problems that were not kept.
+    more_problems: usize,
+    /// When each guest's last line came, and the bytes of its results.
+    heard: Vec<Option<Instant>>,
+    result_bytes: Vec<usize>,
     tails: BTreeMap<String, VecDeque<String>>,
 }
 
@@ -28,6 +45,8 @@ impl Monitor {
     pub fn new(system: &System) -> Self {
         Self {
             lines: Lines::default(),
+            speaking: Source::Unmarked,
+            listener: system.console_input.map_or(Source::Unmarked, |guest| Source::Guest(guest as usize)),
             names: system.guests.iter().map(|guest| guest.name.clone()).collect(),
             guests: system.guests.iter().map(GuestReport::new).collect(),
             board: None,
@@ -35,20 +54,41 @@ impl Monitor {
             end: None,
             panic: None,
             problems: Vec::new(),
+            more_problems: 0,
+            heard: vec![None; system.guests.len()],
+            result_bytes: vec![0; system.guests.len()],
             tails: BTreeMap::new(),
         }
     }
 
-    /// Takes bytes of the serial line; `show` gets each whole line as source, text, and meaning.
-    pub fn feed(&mut self, bytes: &[u8], mut show: impl FnMut(Source, &[u8], &Meaning)) {
+    /// Takes bytes of the serial line; `show` gets each whole line as source, text, and meaning. Returns what the guest that has the
+    /// console's input said last in these bytes, and whether that is a whole line.
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+        mut show: impl FnMut(Source, &[u8], &Meaning),
+    ) -> Option<(Vec<u8>, bool)> {
+        let mut heard = None;
         let mut lines = std::mem::take(&mut self.lines);
-        lines.feed(bytes, |line| {
-            let (source, text) = serial::split(line, &self.names);
-            let meaning = serial::meaning(source, text);
+        lines.feed(bytes, |line, part| {
+            let (source, text) = match part {
+                Part::Line => serial::split(line, &self.names),
+                Part::More => (self.speaking, line),
+            };
+            self.speaking = source;
+            let meaning = serial::meaning(source, part, text);
             show(source, text, &meaning);
+            if source == self.listener {
+                heard = Some((text.to_owned(), true));
+            }
             self.take(source, text, meaning);
         });
+        let (source, text) = serial::split(lines.partial(), &self.names);
+        if source == self.listener && !text.is_empty() && !bytes.ends_with(b"\n") {
+            heard = Some((text.to_owned(), false));
+        }
         self.lines = lines;
+        heard
     }
 
     /// The beginning of a line that is not complete.
@@ -61,12 +101,33 @@ impl Monitor {
         self.end.is_some() || self.panic.is_some()
     }
 
+    fn problem(&mut self, text: String) {
+        if self.problems.len() < PROBLEMS {
+            self.problems.push(text);
+        } else {
+            self.more_problems += 1;
+        }
+    }
+
     fn take(&mut self, source: Source, text: &[u8], meaning: Meaning) {
+        if let Source::Guest(index) = source {
+            self.heard[index] = Some(Instant::now());
+        }
         match (meaning, source) {
             (Meaning::Record(record), _) => self.take_record(*record),
-            (Meaning::Result(result), Source::Guest(index)) => self.guests[index].results.push(result),
+            (Meaning::Result(result), Source::Guest(index)) => {
+                self.result_bytes[index] += text.len();
+                if self.result_bytes[index] <= RESULTS {
+                    self.guests[index].results.push(result);
+                } else {
+                    let name = &self.names[index];
+                    self.problem(format!(
+                        "{name} printed more than {RESULTS} bytes of results: one was left out"
+                    ));
+                }
+            }
             (Meaning::Damaged(why), _) => {
-                self.problems.push(format!("a line of {} can't be read: {why}", self.mark(source)));
+                self.problem(format!("a line of {} can't be read: {why}", self.mark(source)));
                 self.keep(source, text);
             }
             (Meaning::Panic(why), _) => {
@@ -131,6 +192,13 @@ impl Monitor {
             let text = text.to_owned();
             self.keep(source, &text);
         }
+        if self.more_problems != 0 {
+            self.problems.push(format!("and {} more problems", self.more_problems));
+        }
+        let silent = self.guests.iter().zip(&self.heard).filter(|(guest, _)| guest.stopped.is_none());
+        let silent = silent
+            .filter_map(|(guest, heard)| Some((guest.name.clone(), heard.as_ref()?.elapsed().as_secs_f64())));
+        report.host.silent = silent.collect();
         for guest in &mut self.guests {
             guest.judge();
             guest.vcpus.sort_by_key(|stats| stats.vcpu);

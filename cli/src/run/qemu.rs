@@ -1,112 +1,140 @@
-//! QEMU: its command line, its process, and how it ends.
+//! QEMU: its process, and how it ends. Its command line is in [`super::command`].
 use super::{
     ClockChoice, Options,
+    command::command,
+    files::{Files, RunFile},
     streams::{self, Event},
 };
-use crate::checkout;
 use ainori_manifest::Board;
 use miette::{Result, miette};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::{
-    fs::File,
-    io::{self, Write},
+    collections::VecDeque,
+    io,
     os::unix::process::{CommandExt, ExitStatusExt},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc::Sender,
+        mpsc::SyncSender,
     },
     time::{Duration, Instant},
 };
 
 /// QEMU for 64-bit RISC-V.
 pub const PROGRAM: &str = "qemu-system-riscv64";
-/// Oldest QEMU that the project is tested with.
-const MIN_MAJOR: u32 = 10;
 /// How long QEMU may take to end when it is asked to.
 const STOP_TIME: Duration = Duration::from_secs(5);
+/// Lines of QEMU's messages that are kept: the first ones tell why it did not start, the last ones why it ended.
+const FIRST_MESSAGES: usize = 20;
+const LAST_MESSAGES: usize = 100;
 
 /// A running QEMU. It never outlives this value, nor the program.
 pub struct Qemu {
     child: Child,
     status: Option<ExitStatus>,
+    /// When it was asked to end.
+    asked: Option<Instant>,
     /// Set when QEMU has ended, for those who follow its serial file.
     ended: Arc<AtomicBool>,
-    serial: SerialPort,
-    /// Where keys go, in interactive runs.
+    /// Where QEMU writes the serial port's output with virtual clocks: a pipe that is full for a moment would let the host's speed
+    /// into the run.
+    serial: Option<RunFile>,
+    /// The serial port's output as it is kept.
+    log: Option<RunFile>,
+    /// Why the log is not whole.
+    pub log_problem: Option<String>,
+    /// Where keys go, in runs with input.
     pub keys: Option<ChildStdin>,
     /// What QEMU and its plugins printed to stderr.
-    pub messages: Vec<String>,
+    pub messages: Messages,
+    /// The machine has printed something.
+    pub has_spoken: bool,
 }
 
-/// Where the serial port's output goes.
-enum SerialPort {
-    /// To QEMU's stdout, and from here to a log if there is one.
-    Pipe(Option<File>),
-    /// To a file. Used with virtual clocks: a pipe that is full for a moment would let the host's speed into the run.
-    File(PathBuf),
+/// The first and the last lines of what may be very many.
+#[derive(Debug, Default)]
+pub struct Messages {
+    first: Vec<String>,
+    last: VecDeque<String>,
 }
 
-/// The version of the installed QEMU, e.g. `10.0.2 (Debian 1:10.0.2+ds-2)`.
-pub fn version() -> Result<String> {
-    let help = "install Debian's qemu-system-misc (qemu-system-riscv in Debian 13); `make setup` does it";
-    let output = Command::new(PROGRAM)
-        .arg("--version")
-        .output()
-        .map_err(|error| miette!(help = help, "{PROGRAM} can't be started: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let version =
-        text.lines().next().and_then(|line| line.split_once("version ")).map(|(_, version)| version.trim());
-    let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    match (version, major) {
-        (Some(version), Some(major)) if major >= MIN_MAJOR => Ok(version.to_owned()),
-        (Some(version), Some(_)) => {
-            Err(miette!(help = help, "{PROGRAM} has version {version}, but {MIN_MAJOR}.0 or later is needed"))
+impl Messages {
+    /// Adds a line.
+    pub fn push(&mut self, line: String) {
+        if self.first.len() < FIRST_MESSAGES {
+            self.first.push(line);
+            return;
         }
-        _ => Err(miette!(help = help, "{PROGRAM} --version said something unexpected: {text:?}")),
+        if self.last.len() == LAST_MESSAGES {
+            self.last.pop_front();
+        }
+        self.last.push_back(line);
+    }
+
+    /// The first lines.
+    pub fn first(&self) -> &[String] {
+        &self.first
+    }
+
+    /// The lines that are kept, the last one first.
+    pub fn backwards(&self) -> impl Iterator<Item = &String> {
+        self.last.iter().rev().chain(self.first.iter().rev())
     }
 }
 
 impl Qemu {
-    /// Starts QEMU with an image. Files that it writes go to `folder`.
-    pub fn start(options: &Options, board: &Board, image: &Path, folder: &Path) -> Result<Self> {
-        let log = folder.join("serial.log");
+    /// Starts QEMU with an image.
+    pub fn start(options: &Options, board: &Board, image: &Path, files: Files<'_>) -> Result<Self> {
         let serial = match options.clock {
-            ClockChoice::Host if options.record_dir.is_some() => SerialPort::Pipe(Some(create(&log)?)),
-            ClockChoice::Host => SerialPort::Pipe(None),
+            ClockChoice::Host => None,
+            // Never the log itself: QEMU would not tell that the disk is full.
             ClockChoice::Icount | ClockChoice::Lockstep { .. } => {
-                create(&log)?; // empty, so that it can be followed from now on
-                SerialPort::File(log)
+                Some(Files::new(None)?.create("serial.out")?)
             }
         };
-        let keys = options.interactive && options.clock == ClockChoice::Host;
-        let mut command = command(options, board, image, folder, &serial)?;
-        if options.record_dir.is_some() {
-            checkout::write(&folder.join("command.txt"), format!("{command:?}\n").as_bytes())?;
+        let log = if files.are_kept() { Some(files.create("serial.log")?) } else { None };
+        let path = serial.as_ref().map(|file| &*file.path);
+        let mut command = command(options, board, image, path, files)?;
+        if files.are_kept() {
+            files.write("command.txt", format!("{command:?}\n").as_bytes())?;
         }
+        let keys = options.input.is_some() && options.clock == ClockChoice::Host;
         command
             .stdin(if keys { Stdio::piped() } else { Stdio::null() })
-            .stdout(if matches!(serial, SerialPort::Pipe(_)) { Stdio::piped() } else { Stdio::null() })
+            .stdout(if serial.is_none() { Stdio::piped() } else { Stdio::null() })
             .stderr(Stdio::piped())
             // A group of its own: the terminal's Ctrl-C reaches only this program, which then ends QEMU in order.
             .process_group(0);
         die_with_parent(&mut command);
         let mut child = command.spawn().map_err(|error| miette!("{PROGRAM} can't be started: {error}"))?;
         let keys = child.stdin.take();
-        Ok(Self { child, status: None, ended: Arc::default(), serial, keys, messages: Vec::new() })
+        Ok(Self {
+            child,
+            status: None,
+            asked: None,
+            ended: Arc::default(),
+            serial,
+            log,
+            log_problem: None,
+            keys,
+            messages: Messages::default(),
+            has_spoken: false,
+        })
     }
 
     /// Starts to send what QEMU says. The channel closes when QEMU has ended and all has been sent.
-    pub fn listen(&mut self, sender: Sender<Event>) -> Result<()> {
+    pub fn listen(&mut self, sender: SyncSender<Event>) -> Result<()> {
         match &self.serial {
-            SerialPort::Pipe(_) => {
+            None => {
                 let stdout = self.child.stdout.take().expect("piped, and taken only here");
                 streams::read_serial(stdout, sender.clone());
             }
-            SerialPort::File(path) => {
-                let file = File::open(path).map_err(|error| miette!("{}: {error}", path.display()))?;
-                streams::follow_serial(file, self.ended.clone(), sender.clone());
+            Some(serial) => {
+                let failed = |error| miette!("the serial port's output can't be read: {error}");
+                let file = serial.file.try_clone().map_err(failed)?;
+                streams::follow_serial(file, false, self.ended.clone(), sender.clone());
             }
         }
         let stderr = self.child.stderr.take().expect("piped, and taken only here");
@@ -114,61 +142,72 @@ impl Qemu {
         Ok(())
     }
 
-    /// Writes serial output to the log if there is one that QEMU doesn't write itself.
-    pub fn record(&mut self, bytes: &[u8]) -> Result<()> {
-        match &mut self.serial {
-            SerialPort::Pipe(Some(log)) => {
-                log.write_all(bytes).map_err(|error| miette!("the serial log can't be written: {error}"))
-            }
-            SerialPort::Pipe(None) | SerialPort::File(_) => Ok(()),
+    /// Writes serial output to the log if one is kept. A log that can't be written does not end the run.
+    pub fn record(&mut self, bytes: &[u8]) {
+        self.has_spoken = true;
+        if let Some(Err(why)) = self.log.as_mut().map(|log| log.append(bytes)) {
+            self.log_problem = Some(why.to_string());
+            self.log = None;
         }
     }
 
     /// True if QEMU has ended.
     pub fn poll(&mut self) -> bool {
         if self.status.is_none() {
+            let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            if let Ok(None) = waitid(WaitId::Pid(Pid::from_child(&self.child)), look) {
+                return false;
+            }
+            // It is not waited for yet, so its number is still its group's: whatever it started ends with it.
+            kill_group(&self.child);
             // An error would mean that somebody else has waited for it: it has ended as well.
-            self.status = self.child.try_wait().unwrap_or_else(|_| Some(ExitStatus::from_raw(0)));
-            self.ended.store(self.status.is_some(), Ordering::Release);
+            self.status = Some(self.child.wait().unwrap_or_else(|_| ExitStatus::from_raw(0)));
+            self.ended.store(true, Ordering::Release);
         }
-        self.status.is_some()
+        true
+    }
+
+    /// Asks QEMU to end, and forces it once it has had the time. To be called again and again until [`Self::poll`] says so.
+    pub fn ask_to_end(&mut self) {
+        match self.asked {
+            None => {
+                self.asked = Some(Instant::now());
+                // It fails only if QEMU has just ended, which is what is wanted.
+                let _ = kill_process_group(Pid::from_child(&self.child), Signal::TERM);
+            }
+            Some(asked) if asked.elapsed() >= STOP_TIME => kill_group(&self.child),
+            Some(_) => {}
+        }
     }
 
     /// Waits until QEMU has ended; for when it has said all it had to say. Should it not end, it is stopped.
     pub fn finish(&mut self) {
-        if !self.ends_within(STOP_TIME) {
-            self.stop();
-        }
-    }
-
-    fn ends_within(&mut self, time: Duration) -> bool {
-        let deadline = Instant::now() + time;
+        let deadline = Instant::now() + STOP_TIME;
         while !self.poll() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
-        self.poll()
+        self.stop();
     }
 
     /// Ends QEMU, in order if it does so in time. Returns when it has ended.
     pub fn stop(&mut self) {
-        if self.poll() {
-            return;
+        while !self.poll() {
+            self.ask_to_end();
+            std::thread::sleep(Duration::from_millis(5));
         }
-        let group = rustix::process::Pid::from_child(&self.child);
-        // It fails only if QEMU has just ended, which is what is wanted.
-        let _ = rustix::process::kill_process(group, rustix::process::Signal::TERM);
-        if !self.ends_within(STOP_TIME) {
-            let _ = self.child.kill();
-            self.status = self.child.wait().ok();
-            self.ended.store(true, Ordering::Release);
-        }
+    }
+
+    /// How QEMU ended.
+    pub fn status(&self) -> String {
+        self.status.map_or_else(|| "running".into(), |status| status.to_string())
     }
 
     /// Why QEMU ended, for a run that should have ended otherwise.
     pub fn last_words(&self) -> String {
-        let status = self.status.map_or_else(|| "running".into(), |status| status.to_string());
-        let messages = self.messages[self.messages.len().saturating_sub(5)..].join("; ");
-        let messages = if messages.is_empty() { "it printed nothing".into() } else { messages };
+        let mut messages: Vec<&str> = self.messages.backwards().take(5).map(String::as_str).collect();
+        messages.reverse();
+        let messages = if messages.is_empty() { "it printed nothing".into() } else { messages.join("; ") };
+        let status = self.status();
         format!("QEMU ended ({status}) before the hypervisor had reported its end: {messages}")
     }
 }
@@ -179,62 +218,14 @@ impl Drop for Qemu {
     }
 }
 
-fn create(path: &Path) -> Result<File> {
-    File::create(path).map_err(|error| miette!("{} can't be written: {error}", path.display()))
-}
-
-/// QEMU's command line.
-fn command(
-    options: &Options,
-    board: &Board,
-    image: &Path,
-    folder: &Path,
-    serial: &SerialPort,
-) -> Result<Command> {
-    let mut command = Command::new(PROGRAM);
-    let machine = match board.machine.as_str() {
-        // With ACLINT, harts can ring each other from supervisor mode, without the firmware.
-        "qemu-virt" => "virt,aclint=on",
-        other => {
-            return Err(miette!("ainori run can't run on the board {other:?}: copy the image there instead"));
-        }
-    };
-    command.args(["-M", machine, "-cpu", &board.cpu]);
-    command.args(["-smp", &board.harts.to_string(), "-m", &format!("{}M", board.memory >> 20)]);
-    command.args(["-display", "none", "-monitor", "none", "-no-reboot", "-bios", "default"]);
-    command.arg("-kernel").arg(image);
-    match serial {
-        SerialPort::Pipe(_) => command.args(["-serial", "stdio"]),
-        SerialPort::File(path) => command.arg("-serial").arg(format!("file:{}", escaped(path))),
-    };
-    let virtual_time = ["-seed", &options.seed.to_string(), "-rtc", "base=2025-01-01,clock=vm"];
-    match options.clock {
-        ClockChoice::Host => {}
-        ClockChoice::Icount => {
-            let journal = escaped(&folder.join("replay.bin"));
-            // shift=2: 4 ns per instruction. Without rr=record a guest that sleeps is not quite repeatable.
-            command
-                .args(["-icount", &format!("shift=2,sleep=off,rr=record,rrfile={journal}")])
-                .args(virtual_time);
-        }
-        ClockChoice::Lockstep { q } => {
-            let plugin =
-                checkout::find(".cache/plugins/lockstep.so", "the lockstep clock", "run `make build`")?;
-            let plugin = format!("{},q={q},ns={}", escaped(&plugin), ClockChoice::NS);
-            command.args(["-accel", "tcg,thread=single", "-plugin", &plugin]).args(virtual_time);
-        }
-    }
-    command.args(&options.qemu_args);
-    Ok(command)
-}
-
-/// A path as a value in QEMU's option lists, where a comma is written twice.
-fn escaped(path: &Path) -> String {
-    path.display().to_string().replace(',', ",,")
+/// Kills a child and what it has started, if it has a group of its own and was not waited for yet.
+pub fn kill_group(child: &Child) {
+    // It fails only if all of them have ended, which is what is wanted.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
 /// Lets the system end QEMU should this program be killed, so that no emulator is left behind.
-fn die_with_parent(command: &mut Command) {
+pub fn die_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
     let ask = move || -> io::Result<()> {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
@@ -247,7 +238,7 @@ fn die_with_parent(command: &mut Command) {
 }
 
 /// What the lockstep plugin says in its last line: times stuck, and the hash of the schedule.
-pub fn lockstep_summary(messages: &[String]) -> (Option<u64>, Option<String>) {
+pub fn lockstep_summary(messages: &Messages) -> (Option<u64>, Option<String>) {
     let fields = |line: &str| -> Option<(u64, String)> {
         let field = |name: &str| {
             line.split_whitespace().filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name)
@@ -255,26 +246,31 @@ pub fn lockstep_summary(messages: &[String]) -> (Option<u64>, Option<String>) {
         line.strip_prefix("lockstep: ")?;
         Some((field("stuck")?.1.parse().ok()?, field("hash")?.1.to_owned()))
     };
-    messages.iter().rev().find_map(|line| fields(line)).unzip()
+    messages.backwards().find_map(|line| fields(line)).unzip()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_last_line_of_the_lockstep_plugin_counts() {
-        let lines = [
-            "lockstep: T=5 hash=00aa".to_owned(),
-            "lockstep: T=1 q=250 ns=4 harts=4 slices=9 rounds=3 jumps=0 timers=1 stuck=0 hash=00000000deadbeef".into(),
-            "something else".into(),
-        ];
-        assert_eq!(lockstep_summary(&lines), (Some(0), Some("00000000deadbeef".into())));
-        assert_eq!(lockstep_summary(&lines[..1]), (None, None));
+    fn messages<'a>(lines: impl IntoIterator<Item = &'a str>) -> Messages {
+        let mut messages = Messages::default();
+        lines.into_iter().for_each(|line| messages.push(line.to_owned()));
+        messages
     }
 
     #[test]
-    fn commas_in_paths_are_escaped() {
-        assert_eq!(escaped(Path::new("/a,b")), "/a,,b");
+    fn the_last_line_of_the_lockstep_plugin_counts() {
+        let lines = [
+            "lockstep: T=5 hash=00aa",
+            "lockstep: T=1 q=250 ns=4 harts=4 slices=9 rounds=3 jumps=0 timers=1 stuck=0 hash=00000000deadbeef",
+            "something else",
+        ];
+        assert_eq!(lockstep_summary(&messages(lines)), (Some(0), Some("00000000deadbeef".into())));
+        assert_eq!(lockstep_summary(&messages([lines[0]])), (None, None));
+        let many = std::iter::repeat_n("rubbish", 10_000);
+        let all = messages(many.clone().chain(lines));
+        assert_eq!(lockstep_summary(&all).0, Some(0));
+        assert_eq!(all.backwards().count(), FIRST_MESSAGES + LAST_MESSAGES, "no more are kept");
     }
 }

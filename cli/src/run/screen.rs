@@ -30,6 +30,8 @@ pub struct Screen {
     /// How much of the text of the line that is not complete has been shown already; `None`: not even its mark.
     shown: Option<usize>,
     interactive: bool,
+    /// Nobody reads any more.
+    gone: bool,
 }
 
 impl Screen {
@@ -45,7 +47,13 @@ impl Screen {
             started: false,
             shown: None,
             interactive,
+            gone: false,
         }
+    }
+
+    /// True if nobody will read what is shown: the pipe that it went to is closed.
+    pub fn is_gone(&self) -> bool {
+        self.gone
     }
 
     /// Shows a whole line, or the rest of it.
@@ -102,15 +110,20 @@ impl Screen {
             let _ = write!(self.out, "{style}{mark:>width$}{SEPARATOR}{style:#}");
         }
         let style = if loud { AnsiColor::Red.on_default().bold() } else { Style::new() };
-        let _ = write!(self.out, "{style}");
-        let _ = self.out.write_all(text);
-        let _ = write!(self.out, "{style:#}");
-        let _ = self.out.flush();
+        let written = write!(self.out, "{style}")
+            .and_then(|()| self.out.write_all(text))
+            .and_then(|()| write!(self.out, "{style:#}"))
+            .and_then(|()| self.out.flush());
+        self.note(written);
     }
 
     fn end_line(&mut self) {
-        let _ = writeln!(self.out);
-        let _ = self.out.flush();
+        let written = writeln!(self.out).and_then(|()| self.out.flush());
+        self.note(written);
         self.shown = None;
+    }
+
+    fn note(&mut self, written: io::Result<()>) {
+        self.gone |= written.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
     }
 }

@@ -1,9 +1,10 @@
 //! Traces: the rings of all cores, taken out of the machine's memory after a run, as a file for the Perfetto UI.
 //!
 //! QEMU's memory is a file that exists only as long as this program has it open, so nothing is left behind however the run ends.
+use super::files::path_of;
 use crate::{
-    checkout,
     image::Kernel,
+    output::Output,
     report::{Outcome, RunReport, TraceReport},
 };
 use ainori_manifest::{
@@ -18,10 +19,7 @@ use ainori_trace::{
 use miette::{Result, miette};
 use std::{
     fs::File,
-    os::{
-        fd::AsRawFd,
-        unix::fs::{FileExt, MetadataExt},
-    },
+    os::unix::fs::{FileExt, MetadataExt},
     path::PathBuf,
 };
 
@@ -44,7 +42,7 @@ pub struct Tracing {
 
 /// A trace that is being taken.
 pub struct Recording {
-    file: PathBuf,
+    output: Output,
     window: Option<Window>,
     /// The machine's memory.
     memory: File,
@@ -69,7 +67,7 @@ impl Recording {
         let memory = rustix::fs::memfd_create("ainori-memory", rustix::fs::MemfdFlags::CLOEXEC)
             .map_err(|error| miette!("no memory for a machine that is traced: {error}"))?;
         Ok(Self {
-            file: wanted.file.clone(),
+            output: Output::prepare(&wanted.file)?,
             window: wanted.window,
             memory: memory.into(),
             image_len: 0,
@@ -79,10 +77,8 @@ impl Recording {
 
     /// What QEMU must be told: its memory of so many bytes is the file.
     pub fn qemu_args(&self, memory: u64) -> [String; 4] {
-        let (this, fd) = (std::process::id(), self.memory.as_raw_fd());
-        let size = memory >> 20;
-        let backend =
-            format!("memory-backend-file,id=ram,share=on,size={size}M,mem-path=/proc/{this}/fd/{fd}");
+        let (size, path) = (memory >> 20, path_of(&self.memory));
+        let backend = format!("memory-backend-file,id=ram,share=on,size={size}M,mem-path={}", path.display());
         ["-object".into(), backend, "-machine".into(), "memory-backend=ram".into()]
     }
 
@@ -93,7 +89,11 @@ impl Recording {
 
     /// Writes the trace of a run that has ended, and notes it in the report; or why there is none.
     pub fn save(self, report: &mut RunReport) {
-        match self.write(report) {
+        match self.encode(report).and_then(|(bytes, records, lost)| {
+            let file = self.output.name().to_owned();
+            self.output.write(&bytes)?;
+            Ok(TraceReport { file, records, lost })
+        }) {
             Ok(trace) => report.trace = Some(trace),
             Err(why) => {
                 report.problems.push(format!("there is no trace: {why}"));
@@ -104,7 +104,8 @@ impl Recording {
         }
     }
 
-    fn write(&self, report: &RunReport) -> Result<TraceReport> {
+    /// The trace as a file, its records, and how many older ones were lost.
+    fn encode(&self, report: &RunReport) -> Result<(Vec<u8>, u64, u64)> {
         let pieces = self
             .places(report)?
             .into_iter()
@@ -113,7 +114,7 @@ impl Recording {
         let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
         let trace = read(&pieces).map_err(|error| miette!("{error}"))?;
         let kept = trace.cores.iter().map(|core| core.written - core.lost).sum();
-        let (bytes, records, lost) = match self.window {
+        Ok(match self.window {
             None => (perfetto::encode(&trace, &self.names), kept, trace.lost()),
             Some(window) => {
                 let failed = |error| miette!("{error}");
@@ -121,9 +122,7 @@ impl Recording {
                 // Where it shows anything, nothing was lost.
                 (perfetto::encode_window(&trace, &self.names, window).map_err(failed)?, records, 0)
             }
-        };
-        checkout::write(&self.file, &bytes)?;
-        Ok(TraceReport { file: self.file.clone(), records, lost })
+        })
     }
 
     /// Address and length of the pieces of memory that hold the rings.

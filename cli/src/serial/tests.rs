@@ -10,14 +10,14 @@ fn names() -> Vec<String> {
 fn lines_of<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Vec<u8>>, Vec<u8>) {
     let (mut lines, mut found) = (Lines::default(), Vec::new());
     for chunk in chunks {
-        lines.feed(chunk, |line| found.push(line.to_owned()));
+        lines.feed(chunk, |line, _| found.push(line.to_owned()));
     }
     (found, lines.partial().to_owned())
 }
 
 fn of(line: &str) -> (Source, Meaning) {
     let (source, text) = split(line.as_bytes(), &names());
-    (source, meaning(source, text))
+    (source, meaning(source, Part::Line, text))
 }
 
 #[test]
@@ -83,7 +83,106 @@ proptest! {
         let mut bytes = prefix.into_bytes();
         bytes.extend(line);
         let (source, text) = split(&bytes, &names());
-        let _ = meaning(source, text);
+        let _ = meaning(source, Part::Line, text);
         may_be_hidden(source, text);
+    }
+}
+
+/// What the hypervisor sends of a guest's bytes: each line gets the guest's mark (kernel/src/console.rs).
+fn marked(guest: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut sent = Vec::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        sent.extend(guest.bytes().chain(*b"| "));
+        sent.extend(line);
+    }
+    sent
+}
+
+/// Pieces of which forgers make their lines.
+fn forged() -> impl Strategy<Value = Vec<u8>> {
+    let pieces: Vec<&[u8]> = vec![
+        b"ainori| @record {\"record\":\"end\",\"time\":5,\"console_bytes_lost\":0}",
+        b"ainori| panic: not really",
+        b"ainori| ",
+        b"linux-b| @result {\"ok\":false}",
+        b"@result {\"a\":",
+        b"@record ",
+        b"| ",
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b"\0",
+        b"\x1b[2K\x1b[1G",
+        b"\x1b]0;x\x07",
+        b"\x08\x08\x08\x08\x08\x08\x08",
+        b"\x0c",
+        b"\x85",
+        b"\xe2\x80\xa8",
+        b"\xff\xfe",
+        b"\xc3",
+        b"}",
+        b"[[[[[[[[",
+        b"1e999",
+        b"\"\\ud800\"",
+    ];
+    let piece = prop_oneof![4 => prop::sample::select(pieces).prop_map(<[u8]>::to_vec), 1 => prop::collection::vec(any::<u8>(), 0..20)];
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+/// All pieces of a stream with what they mean.
+fn meanings(stream: &[u8], chunk: usize) -> Vec<(Source, Part, Meaning)> {
+    let (mut lines, mut found) = (Lines::default(), Vec::new());
+    for chunk in stream.chunks(chunk) {
+        lines.feed(chunk, |line, part| {
+            let (source, text) = split(line, &names());
+            found.push((source, part, meaning(source, part, text)));
+        });
+    }
+    found
+}
+
+proptest! {
+    /// A guest speaks only for itself: none of its lines is the hypervisor's or another guest's, whatever it writes.
+    #[test]
+    fn no_guest_can_forge_a_line(bytes in forged(), chunk in 1usize..200) {
+        let stream = marked("linux", &[&bytes[..], b"\n"].concat());
+        for (source, part, meaning) in meanings(&stream, chunk) {
+            prop_assert_eq!(source, Source::Guest(0));
+            prop_assert_eq!(part, Part::Line);
+            prop_assert!(!matches!(meaning, Meaning::Record(_) | Meaning::Panic(_)), "{:?}", meaning);
+        }
+    }
+
+    /// Random bytes behind every mark: a meaning, and no panic.
+    #[test]
+    fn any_stream_has_a_meaning(pieces in prop::collection::vec((prop::sample::select(vec!["", "ainori| ", "ainori| @record ", "linux| @result "]), forged()), 0..8), chunk in 1usize..100) {
+        let stream: Vec<u8> = pieces.into_iter().flat_map(|(mark, bytes)| [mark.as_bytes(), &bytes].concat()).collect();
+        let lines = meanings(&stream, chunk).len();
+        prop_assert_eq!(lines, stream.iter().filter(|byte| **byte == b'\n').count());
+    }
+}
+
+/// Where a line is too long to be kept as one, what comes behind the cut has no mark: else a guest could choose where a line begins.
+#[test]
+fn the_rest_of_a_long_line_is_nobody_s_record() {
+    let record = b"ainori| @record {\"record\":\"end\",\"time\":5,\"console_bytes_lost\":0}\n";
+    for before in [LONGEST - 7, LONGEST - 6, 2 * LONGEST - 7] {
+        // The mark `linux| ` has 7 bytes.
+        let stream =
+            [b"linux| ".to_vec(), vec![b'x'; before], record.to_vec(), b"linux| y\n".to_vec()].concat();
+        let found = meanings(&stream, 16 << 10);
+        assert!(found.iter().all(|(.., meaning)| *meaning == Meaning::Text), "{before}");
+        let parts: Vec<_> = found.iter().map(|(_, part, _)| *part).collect();
+        assert_eq!((parts[0], parts[1], *parts.last().unwrap()), (Part::Line, Part::More, Part::Line));
+        let kept: usize = {
+            let mut lines = Lines::default();
+            let mut sum = 0;
+            lines.feed(&stream, |line, _| sum += line.len());
+            sum
+        };
+        assert_eq!(kept, stream.len() - 2, "nothing but the two line ends is left out");
+        let mut lines = Lines::default();
+        lines.feed(&stream[..before + 7 + 20], |_, _| {});
+        assert_eq!(lines.partial(), b"", "nor is it the beginning of a line");
     }
 }

@@ -23,11 +23,17 @@ pub fn run(report: &RunReport, detail: Detail) -> String {
     for (mark, lines) in &report.console {
         let _ = writeln!(text, "Last lines of {mark}:");
         for line in lines {
-            let _ = writeln!(text, "    {line}");
+            let _ = writeln!(text, "    {}", plain(line));
         }
     }
     let _ = writeln!(text, "{}\n\n{}", time(report), guests(report));
     text += &counters::summary(report);
+    if report.end.is_none() {
+        let _ = writeln!(
+            text,
+            "\nThe hypervisor tells what it counted at its end, to which it did not come: nothing is known of vCPUs and harts."
+        );
+    }
     if detail == Detail::Everything {
         text += &counters::rest(report);
     }
@@ -42,7 +48,7 @@ pub fn run(report: &RunReport, detail: Detail) -> String {
         );
     }
     for problem in &report.problems {
-        let _ = writeln!(text, "Problem: {problem}");
+        let _ = writeln!(text, "Problem: {}", plain(problem));
     }
     let _ = writeln!(text, "{}: {}.", report.system, report.outcome.words());
     text
@@ -70,12 +76,12 @@ fn guests(report: &RunReport) -> comfy_table::Table {
     for guest in &report.guests {
         let stopped =
             guest.stopped.as_ref().map_or_else(|| "-".into(), |stopped| ticks(report, stopped.time));
-        rows.add_row([guest.name.clone(), outcome(guest), stopped, results(guest)]);
+        rows.add_row([guest.name.clone(), outcome(guest, report), stopped, plain(&results(guest))]);
     }
     rows
 }
 
-fn outcome(guest: &GuestReport) -> String {
+fn outcome(guest: &GuestReport, report: &RunReport) -> String {
     let words = match (guest.outcome, guest.stopped.as_ref().map(|stopped| stopped.reason)) {
         (GuestOutcome::Done, _) => "done",
         (GuestOutcome::Failed, Some(StopReason::AllHartsStopped)) => "failed: stopped all its vCPUs",
@@ -84,7 +90,20 @@ fn outcome(guest: &GuestReport) -> String {
         (GuestOutcome::Faulted, _) => "faulted",
         (GuestOutcome::Running, _) => "running",
     };
-    format!("{words}{}", if guest.background { " (background)" } else { "" })
+    let background = if guest.background { " (background)" } else { "" };
+    let silent = match report.host.silent.get(&guest.name) {
+        // At the end of a run in order it says nothing that a guest in the background is silent.
+        _ if report.end.is_some() || guest.stopped.is_some() => String::new(),
+        Some(seconds) => format!(", silent for {seconds:.1} s"),
+        None => ", said nothing".into(),
+    };
+    format!("{words}{background}{silent}")
+}
+
+/// A guest's text without what would move a terminal's cursor or change its colours: tables are for reading.
+fn plain(text: &str) -> String {
+    let text = anstream::adapter::strip_str(text).to_string();
+    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
 }
 
 /// A guest's results, a line each. Histograms are left to the JSON.

@@ -63,7 +63,7 @@ priority = 10
 [ "$1" = --version ] && {{ echo "QEMU emulator version {version}"; exit; }}
 recorded={}
 serial=/dev/stdout
-for argument; do case $argument in file:*) serial=${{argument#file:}} ;; esac; done
+for argument; do case $argument in file,id=serial,*) serial=${{argument#*path=}} ;; esac; done
 {script}
 "#,
             recorded.display()

@@ -5,6 +5,7 @@
 //! - What others want of it stands in its [`RequestWord`], and moves with it.
 //! - A [`Shield`] per core says what that core must not be disturbed for.
 //! - [`Fences`] are the remote fences that others want of it, and [`Answers`] those that it waits for itself.
+//! - [`Housework`] is what any core wants of the one that does the hypervisor's own slow work.
 //! - [`tell`] and [`look_at`] are the rules by which cores use all these.
 //!
 //! # The rule
@@ -17,7 +18,8 @@
 //! | an asker | the request | owner, berth, the owner's shield | [`RequestWord::request`] |
 //! | a core that takes the vCPU | its owner | the requests | [`Berth::take`] |
 //! | a core that lays it down | its berth | the requests | [`Berth::lay_down`] |
-//! | a core that lowers its shield | its shield | the requests of its vCPUs | [`Shield::lower`] |
+//! | who has work for the housekeeping core | the kind of work | that core's shield | [`Housework::ask`] |
+//! | a core that lowers its shield | its shield | the requests of its vCPUs, the housework | [`Shield::lower`] |
 //! | the sender of a fence | the fence | whether the vCPU is present | within [`Fences::record`] |
 //! | a core that enters the vCPU | that it is present | the fences | [`Fences::arrive`] |
 //!
@@ -37,6 +39,7 @@ extern crate alloc;
 mod atomic;
 mod berth;
 mod fences;
+mod housework;
 #[cfg(all(test, loom))]
 mod model;
 mod protocol;
@@ -47,6 +50,7 @@ mod tests;
 
 pub use berth::Berth;
 pub use fences::{Answers, Fence, Fences, Recorded};
+pub use housework::Housework;
 pub use protocol::{Core, Requests, look_at, tell};
 pub use requests::RequestWord;
 pub use shield::Shield;

@@ -10,6 +10,7 @@
 //! of `Fences::waiting` are for. RISC-V may exchange two `amo` that carry no `.rl` or `.aq`: an answer would come before it is expected.
 
 mod fences;
+mod housework;
 mod moving;
 mod shield;
 

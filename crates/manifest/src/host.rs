@@ -1,5 +1,6 @@
 //! Manifests on the host: read, checked, ready to be built into an image.
 mod boards;
+pub mod files;
 mod findings;
 mod images;
 mod reader;
@@ -16,10 +17,12 @@ use crate::config::{System, Trace};
 use schema::Draft;
 use serde::Serialize;
 use std::{
-    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
+
+/// Longest manifest in bytes: many times what the largest possible system needs.
+const MAX_TEXT: u64 = 1 << 20;
 
 /// A manifest that keeps all rules.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -73,11 +76,20 @@ pub struct Board {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GuestPaths {
     /// The guest's program.
+    #[serde(serialize_with = "files::serialize_path")]
     pub image: PathBuf,
     /// Initial RAM disk.
+    #[serde(serialize_with = "serialize_path_or_none")]
     pub initrd: Option<PathBuf>,
     /// Where the program goes, as far as the manifest says so.
     pub places: Places,
+}
+
+fn serialize_path_or_none<S: serde::Serializer>(
+    path: &Option<PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(|path| path.display().to_string()).serialize(serializer)
 }
 
 impl Manifest {
@@ -111,10 +123,16 @@ impl Manifest {
     /// Reads and checks a manifest and the guest images that it names. All errors are found at once.
     pub fn load(path: &Path) -> Result<Self, Box<Findings>> {
         let file = path.display().to_string();
-        let text = fs::read_to_string(path).map_err(|error| {
-            let finding = Finding::of_file(format!("the manifest {file} can't be read: {error}"))
+        let unreadable = |why: String| {
+            let finding = Finding::of_file(format!("the manifest {file} can't be read: {why}"))
                 .help("give the path of a TOML file; this project's own are in systems/");
             Box::new(Findings::new(&file, "", vec![finding]))
+        };
+        let bytes = files::read(path, MAX_TEXT).map_err(|error| unreadable(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let good = error.utf8_error().valid_up_to();
+            let line = error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
+            unreadable(format!("line {line} is not UTF-8"))
         })?;
         let name = path.file_stem().map_or_else(|| "system".into(), |stem| stem.to_string_lossy());
         Self::parse(&file, &text, path.parent().unwrap_or(Path::new(".")), &name)

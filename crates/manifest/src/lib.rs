@@ -18,5 +18,5 @@ pub mod layout;
 #[cfg(feature = "host")]
 pub use host::{
     Board, Clock, DEFAULT_TRACE_RECORDS, Finding, Findings, GuestPaths, MAX_TRACE_RECORDS, Manifest, Place,
-    RunSettings, Span, show_size,
+    RunSettings, Span, files, show_size,
 };

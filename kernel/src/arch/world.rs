@@ -264,6 +264,12 @@ pub fn report_registers() -> [(&'static str, u64); 6] {
     ]
 }
 
+/// When the timer of the loaded vCPU is due, if it may interrupt it.
+#[inline]
+pub fn loaded_deadline() -> Option<u64> {
+    (csr::read!(csr::HIE) & virtual_interrupt::TIMER != 0).then(|| csr::read!(csr::VSTIMECMP))
+}
+
 /// Raises or lowers interrupt lines (bits of `hvip`) of the loaded vCPU.
 #[inline]
 pub fn set_lines(raise: u64, lower: u64) {

@@ -4,6 +4,8 @@
 //! source has the level of its owner, and while a vCPU runs, its core's threshold keeps the sources of lesser owners away.
 use core::ptr::{read_volatile, write_volatile};
 
+use ainori_sched::PRIORITIES;
+
 /// A PLIC at a physical address.
 #[derive(Debug, Clone, Copy)]
 pub struct Plic {
@@ -15,14 +17,26 @@ const CONTEXT: usize = 0x20_0000;
 /// The levels that every PLIC of the boards we know has: 1 to 7; 0 is never.
 pub const TOP_LEVEL: u32 = 7;
 
-/// Level of the hypervisor's own sources: below those of every guest.
-pub const HOUSEKEEPING_LEVEL: u32 = 1;
+/// Interrupt levels of vCPUs: the priorities that really occur, by their rank. The most urgent one has [`TOP_LEVEL`], and where there are
+/// more priorities than levels, the least urgent ones have level 1 in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Levels {
+    /// A bit for each priority that occurs.
+    occur: u32,
+}
 
-/// Interrupt level of a vCPU's devices: spreads the priorities of vCPUs over what a PLIC has, above the hypervisor's own.
-pub const fn level(priority: u8) -> u32 {
-    let steps = TOP_LEVEL - HOUSEKEEPING_LEVEL;
-    let level = HOUSEKEEPING_LEVEL + 1 + priority as u32;
-    if level > HOUSEKEEPING_LEVEL + steps { TOP_LEVEL } else { level }
+impl Levels {
+    /// The levels of a system with these priorities.
+    pub fn of(priorities: impl Iterator<Item = u8>) -> Self {
+        const { assert!(PRIORITIES as u32 <= u32::BITS) };
+        Self { occur: priorities.fold(0, |occur, priority| occur | 1 << (priority % PRIORITIES)) }
+    }
+
+    /// The level of the devices of a vCPU with this priority, 1 to [`TOP_LEVEL`]. While it runs, sources of lower levels are kept away.
+    pub fn level(self, priority: u8) -> u32 {
+        let higher = (self.occur >> (priority % PRIORITIES) >> 1).count_ones();
+        TOP_LEVEL.saturating_sub(higher).max(1)
+    }
 }
 
 impl Plic {
@@ -56,7 +70,8 @@ impl Plic {
         self.set_threshold(context, 0);
     }
 
-    /// Sends a source to a context, with a level of 1 to [`TOP_LEVEL`].
+    /// Sends a source to a context, with a level of 1 to [`TOP_LEVEL`]. The words that this changes are the source's and the context's own:
+    /// harts may do so at the same time, each for its own context.
     pub fn route(&self, source: u32, context: u32, level: u32) {
         self.write(4 * source as usize, level);
         let word = ENABLE + 0x80 * context as usize + 4 * (source as usize / 32);

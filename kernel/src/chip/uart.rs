@@ -29,7 +29,7 @@ impl Uart {
     pub unsafe fn new(base: u64, shift: usize) -> Self {
         let uart = Self { base: base as usize, shift };
         uart.write(FIFO_CONTROL, 1);
-        uart.listen(false);
+        uart.listen(true, false);
         uart
     }
 
@@ -58,9 +58,13 @@ impl Uart {
         (self.read(LINE_STATUS) & DATA_READY != 0).then(|| self.read(DATA))
     }
 
-    /// Interrupts on received bytes, and with `transmitter` also when the transmitter is empty.
-    pub fn listen(&self, transmitter: bool) {
-        self.write(INTERRUPT_ENABLE, ENABLE_RECEIVED | if transmitter { ENABLE_TRANSMITTED } else { 0 });
+    /// Interrupts when a byte was received, and when the transmitter is empty.
+    pub fn listen(&self, received: bool, transmitter: bool) {
+        let enable = |bit, on| if on { bit } else { 0 };
+        self.write(
+            INTERRUPT_ENABLE,
+            enable(ENABLE_RECEIVED, received) | enable(ENABLE_TRANSMITTED, transmitter),
+        );
     }
 
     /// Ends a transmitter interrupt.

@@ -255,15 +255,18 @@ impl Cpu {
     }
 
     /// Sets the alarm to the earliest of: end of the quantum, deadlines of sleeping vCPUs that may take the core,
-    /// the console's.
+    /// housework.
     #[inline(always)]
     fn set_alarm(&mut self, quantum: Option<u64>) {
         if self.deadlines_changed {
             self.deadlines_changed = false;
             self.next_deadline = self.earliest_deadline();
         }
-        let alarm =
-            self.next_deadline.min(quantum.unwrap_or(u64::MAX)).min(self.console_due).min(self.attention_due);
+        let alarm = self
+            .next_deadline
+            .min(quantum.unwrap_or(u64::MAX))
+            .min(self.housework_alarm())
+            .min(self.attention_due);
         if alarm != self.alarm {
             self.alarm = alarm;
             hart::set_alarm(alarm);

@@ -1,6 +1,4 @@
 //! Interrupts of the core itself.
-use core::sync::atomic::Ordering;
-
 use ainori_devices::plic::{interrupted_harts, supervisor_context};
 use ainori_handover::Requests;
 use ainori_sched::VcpuId;
@@ -9,17 +7,12 @@ use ainori_trace::{Event, Line};
 use super::{Cpu, SLOTS};
 use crate::arch::csr::{self, virtual_interrupt};
 use crate::arch::{hart, world};
-use crate::console::{Channel, Console, Rest};
+use crate::guest::Guest;
 use crate::guest::vcpu::Hold;
-use crate::guest::{Guest, mmio};
-use crate::panic::write_directly;
 use crate::stats::Exit;
 
-/// How long an incomplete line waits for its end before it is shown, in milliseconds.
-const PATIENCE_MS: u64 = 20;
-
 impl Cpu {
-    /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or the console wants attention.
+    /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or there is housework.
     #[inline(always)]
     pub(super) fn take_alarm(&mut self) -> Exit {
         self.counters.interrupts[1] += 1;
@@ -29,8 +22,8 @@ impl Cpu {
         hart::set_alarm(u64::MAX);
         self.wake_expired(now);
         let exit = if self.attention_due <= now { self.pay_attention(now) } else { Exit::Timer };
-        if self.console_due <= now {
-            self.drain_console();
+        if self.housework_alarm() <= now {
+            self.keep_house(now);
         }
         exit
     }
@@ -107,11 +100,14 @@ impl Cpu {
             match self.machine.source_owner.get(source as usize).copied().flatten() {
                 // The guest completes it: until then the controller keeps it quiet.
                 Some(owner) => {
-                    let contexts = self.machine.guests[usize::from(owner.guest)].plic.raise(source);
+                    // One request has come, so one is passed on. Were the virtual line still high when the guest completes
+                    // it, that would be the next one; if the board's line is, the controller asks again by itself.
+                    let virtual_plic = &self.machine.guests[usize::from(owner.guest)].plic;
+                    let contexts = virtual_plic.raise(source) | virtual_plic.lower(source);
                     self.look_at_contexts(owner.guest, contexts);
                 }
                 None => {
-                    self.serve_console();
+                    self.take_serial_interrupt();
                     plic.complete(context, source);
                 }
             }
@@ -120,25 +116,13 @@ impl Cpu {
     }
 
     /// A guest has finished with an interrupt source of its controller; if that is one of the board's, it may interrupt
-    /// again. Its line was taken as an edge: the virtual one goes down with it.
+    /// again.
     pub fn complete_source(&mut self, guest: &'static Guest, source: u32) {
         if let (Some(plic), Some(owner)) =
             (self.machine.plic, self.machine.source_owner.get(source as usize).copied().flatten())
             && owner.guest == guest.index
         {
-            let contexts = guest.plic.lower(source);
-            self.look_at_contexts(guest.index, contexts);
             plic.complete(owner.context, source);
-        }
-    }
-
-    /// Tells the console core that there is something to send, or room for what was typed.
-    pub fn wake_console(&mut self) {
-        if self.console.is_some() {
-            self.feed_input();
-            self.drain_console();
-        } else {
-            self.post(self.machine.console_core, super::mail::MACHINE);
         }
     }
 
@@ -204,65 +188,5 @@ impl Cpu {
         if self.scheduler.picked() != Some(id) {
             self.machine.vcpu(id).publish_waiting(now);
         }
-    }
-
-    fn serve_console(&mut self) {
-        if let Some(console) = &mut self.console {
-            console.collect_input();
-        }
-        self.feed_input();
-        if let Some(uart) = self.console.as_ref().and_then(|console| console.uart()) {
-            uart.acknowledge();
-        }
-        self.drain_console();
-    }
-
-    /// Passes what was typed on to the guest that gets it, as much as its port takes. Only the console core has any.
-    pub(super) fn feed_input(&mut self) {
-        let machine = self.machine;
-        // Taken out for a moment, since the guest's port is reached through the core.
-        let Some(mut console) = self.console.take() else { return };
-        if let Some(input) = machine.console_input {
-            let waits = &machine.input_waits;
-            mmio::with_uart(self, &machine.guests[input as usize], |uart| {
-                // Said before the last try: a guest that reads after that sees it, and asks for more.
-                waits.store(true, Ordering::SeqCst);
-                if !console.pass_input_on(|byte| uart.receive(byte)) {
-                    waits.store(false, Ordering::SeqCst);
-                }
-            });
-        }
-        self.console = Some(console);
-    }
-
-    /// Sends all output that is left, at the end of the run.
-    pub(super) fn flush_console(&mut self) {
-        while self.send_console(0) == Rest::Now {}
-        if self.console.as_ref().is_some_and(Console::is_mid_line) {
-            write_directly(format_args!("\n"));
-        }
-    }
-
-    /// Sends the next piece of output. Only the console core has any to send.
-    #[inline(never)]
-    pub(super) fn drain_console(&mut self) {
-        let patience = self.machine.board.timebase_hz * PATIENCE_MS / 1000;
-        let rest = self.send_console(patience);
-        if let Some(uart) = self.console.as_ref().and_then(|console| console.uart()) {
-            uart.listen(rest == Rest::Now);
-        }
-        self.console_due = if let Rest::Later(at) = rest { at } else { u64::MAX };
-    }
-
-    fn send_console(&mut self, patience: u64) -> Rest {
-        let machine = self.machine;
-        let Some(console) = &mut self.console else { return Rest::Nothing };
-        let channels = |index: usize| -> Option<&'static Channel> {
-            match machine.guests.get(index) {
-                Some(guest) => Some(&guest.output),
-                None => (index == machine.guests.len()).then(|| machine.log.channel()),
-            }
-        };
-        console.send_piece(&channels, csr::time(), patience)
     }
 }

@@ -14,7 +14,7 @@ use crate::arch::csr::{time, virtual_interrupt};
 use crate::arch::{fence, world};
 use crate::guest::vcpu::{Hold, Resident, hsm};
 
-/// The item that stands for the machine rather than for a vCPU: the console, or the end of the run.
+/// The item that stands for the machine rather than for a vCPU: housework, or the end of the run.
 pub const MACHINE: u32 = 63;
 
 impl Cpu {
@@ -78,8 +78,7 @@ impl Cpu {
         if self.machine.finishing.load(Ordering::Acquire) {
             self.finish();
         }
-        self.feed_input();
-        self.drain_console();
+        self.look_for_housework();
     }
 
     /// Starts a stopped vCPU (SBI HSM).

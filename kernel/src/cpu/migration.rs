@@ -265,6 +265,7 @@ impl Cpu {
 
     #[inline(never)]
     fn catch_up(&mut self) {
+        self.look_for_housework();
         self.unattended_due = u64::MAX;
         // Nor is anybody looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
         self.attention_due = u64::MAX;

@@ -2,13 +2,16 @@
 //! core ever touches any of that. What concerns another core goes there as a message ([`mail`]).
 mod backlog;
 mod confinement;
+pub mod console;
 pub mod dispatch;
 pub mod event;
 pub mod finish;
 mod guard;
+pub mod housekeeping;
 pub mod irq;
 pub mod mail;
 pub mod migration;
+mod reports;
 mod spin;
 mod trace;
 
@@ -16,7 +19,8 @@ use alloc::boxed::Box;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
-use ainori_handover::Shield;
+use ainori_console::{InputWaits, Source};
+use ainori_handover::{Housework, Shield};
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::config::MAX_HARTS;
 use ainori_sched::{Occasion, Scheduler, SpinDetector, VcpuId, VcpuSet};
@@ -27,11 +31,13 @@ use crate::arch::Context;
 use crate::arch::hart::Features;
 use crate::chip::board::Board;
 use crate::chip::ipi::Bell;
-use crate::chip::plic::Plic;
-use crate::console::{Console, Log};
+use crate::chip::plic::{Levels, Plic};
 use crate::guest::Guest;
 use crate::guest::vcpu::{Resident, Vcpu};
 use crate::stats::CoreCounters;
+use console::Console;
+use housekeeping::Housekeeper;
+use reports::ReportWriter;
 
 /// What all cores share. Made at boot; afterwards only its atomics change.
 pub struct Machine {
@@ -51,14 +57,24 @@ pub struct Machine {
     pub bell: Bell,
     /// Messages between cores.
     pub mail: Box<Mailboxes<MAX_HARTS>>,
-    /// The hypervisor's own lines.
-    pub log: Log,
-    /// The core that drives the serial port.
+    /// The hypervisor's own lines. Only the housekeeping core writes them while guests run.
+    pub log: Source,
+    /// Guests that have stopped and are still to be reported, a bit each.
+    pub stopped_guests: AtomicU32,
+    /// The core that drives the serial port, and does all other [housekeeping].
     pub console_core: u32,
+    /// What it is asked to do.
+    pub housework: Housework,
+    /// The level of its least urgent guest: housework doesn't disturb those above (see [`Machine::shields`]).
+    pub housework_shield: u8,
+    /// The priority of that guest.
+    pub housework_priority: u8,
+    /// The board's interrupt levels of guests.
+    pub levels: Levels,
     /// Guest that gets what is typed.
     pub console_input: Option<u32>,
     /// Something typed waits for room in that guest's port.
-    pub input_waits: AtomicBool,
+    pub input_waits: InputWaits,
     /// The board's interrupt controller.
     pub plic: Option<Plic>,
     /// Owners of the board's interrupt sources, by source.
@@ -85,6 +101,12 @@ pub struct SourceOwner {
 }
 
 impl Machine {
+    /// So many microseconds in ticks of `time`.
+    #[inline]
+    pub fn ticks(&self, us: u64) -> u64 {
+        us * self.board.timebase_hz / 1_000_000
+    }
+
     /// A vCPU's shared part.
     #[inline]
     pub fn vcpu(&self, id: VcpuId) -> &Vcpu {
@@ -168,9 +190,15 @@ pub struct Cpu {
     /// PLIC context and the threshold that it has now.
     plic_context: Option<u32>,
     threshold: u32,
-    /// Serial port (console core only), and when to look at it again.
-    console: Option<Console>,
-    console_due: u64,
+    /// Serial port (console core only).
+    console: Option<Box<Console>>,
+    /// What it knows of its housework (console core only); when the next piece is due; and the same while a vCPU hides housework, which
+    /// are those from a level on.
+    reports: ReportWriter,
+    housekeeper: Option<Housekeeper>,
+    housework_due: u64,
+    housework_latest: u64,
+    hides_housework_from: u8,
     trace: Ring<'static>,
     counters: Box<CoreCounters>,
     // The large ones come last, so that an instruction's offset reaches all others.
@@ -193,7 +221,7 @@ impl Cpu {
         machine: &'static Machine,
         scheduler: Scheduler,
         plic_context: Option<u32>,
-        console: Option<Console>,
+        console: Option<Box<Console>>,
         trace: Ring<'static>,
     ) -> Self {
         #[repr(align(16))]
@@ -234,8 +262,12 @@ impl Cpu {
             since: 0,
             plic_context,
             threshold: 0,
+            housekeeper: console.is_some().then(|| Housekeeper::new(machine.board.timebase_hz)),
             console,
-            console_due: u64::MAX,
+            reports: ReportWriter::default(),
+            housework_due: u64::MAX,
+            housework_latest: u64::MAX,
+            hides_housework_from: machine.housework_shield + 1,
             trace,
             counters: Box::default(),
             scheduler,

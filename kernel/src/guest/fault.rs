@@ -2,12 +2,12 @@
 use ainori_manifest::config::OnWildAccess;
 use ainori_sched::VcpuId;
 
+use super::stop;
 use crate::arch::csr::status;
 use crate::arch::guest_access::fetch_instruction;
 use crate::arch::trap::GuestPageFault;
 use crate::arch::{Exception, world};
 use crate::cpu::Cpu;
-use crate::report;
 use crate::stats::Exit;
 
 /// What a guest did.
@@ -28,7 +28,8 @@ pub enum What {
 }
 
 impl What {
-    const fn text(self) -> &'static str {
+    /// In words.
+    pub const fn text(self) -> &'static str {
         match self {
             Self::Fetch => "instruction fetch from an address that is not the guest's",
             Self::Load => "load from an address that is not the guest's",
@@ -38,6 +39,26 @@ impl What {
             Self::Unknown => "trap with a cause that the hypervisor does not know",
         }
     }
+}
+
+/// The circumstances of a fault, and the guest's registers at that moment.
+pub struct Fault {
+    /// What the guest did.
+    pub what: What,
+    /// Guest-virtual address of the instruction.
+    pub pc: u64,
+    /// `scause`.
+    pub cause: u64,
+    /// Guest-physical address, or `stval`.
+    pub address: u64,
+    /// The instruction, or 0.
+    pub instruction: u32,
+    /// `VS` or `VU`.
+    pub mode: &'static str,
+    /// General registers.
+    pub x: [u64; 32],
+    /// Supervisor registers.
+    pub csr: [(&'static str, u64); 6],
 }
 
 /// The running vCPU has accessed what it doesn't have: it gets the access fault that it would have got from a machine of its own, or,
@@ -55,23 +76,20 @@ pub fn wild(cpu: &mut Cpu, vcpu: VcpuId, what: What, cause: Exception, fault: &G
 /// Stops the guest of the running vCPU for a fault that this vCPU has just made. `address`: guest-physical where the fault has one, else
 /// `stval`.
 pub fn stop(cpu: &mut Cpu, vcpu: VcpuId, what: What, cause: u64, address: u64) -> Exit {
-    let machine = cpu.machine;
-    let guest = machine.guest_of(vcpu);
-    if guest.stop() {
+    stop::stop(cpu, vcpu, "fault", |cpu| {
         let context = cpu.context(vcpu);
-        let fault = report::Fault {
-            what: what.text(),
+        let mut x = context.x;
+        x[0] = 0;
+        Some(Fault {
+            what,
             pc: context.pc,
             cause,
             address,
             instruction: if what == What::Fetch { 0 } else { fetch_instruction(context.pc).unwrap_or(0) },
             mode: if context.sstatus & status::SPP != 0 { "VS" } else { "VU" },
-            x: &context.x,
+            x,
             csr: world::report_registers(),
-        };
-        report::stopped(machine, vcpu, "fault", crate::arch::csr::time(), Some(&fault));
-        cpu.wake_console();
-        cpu.stop_guest(guest);
-    }
+        })
+    });
     Exit::Fault
 }

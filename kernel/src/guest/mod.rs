@@ -4,12 +4,15 @@ pub mod fault;
 pub mod loader;
 pub mod mmio;
 pub mod sbi;
+pub mod serial;
+pub mod stop;
 pub mod vcpu;
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use ainori_console::Source;
 use ainori_devices::{plic::Plic, uart::Uart};
 use ainori_manifest::config::{self, GUEST_MEMORY_BASE};
 use ainori_sched::{VcpuId, VcpuSet};
@@ -17,8 +20,10 @@ use spin::Mutex;
 
 use crate::arch::gstage::GuestTable;
 use crate::chip::board::Device;
-use crate::console::Channel;
 use crate::memory::{GuestPhysical, HostPhysical};
+
+/// Bytes of output that a guest can be ahead of the board's serial port.
+pub const OUTPUT: usize = 64 * 1024;
 
 /// A guest: everything that its vCPUs share.
 pub struct Guest {
@@ -34,10 +39,13 @@ pub struct Guest {
     pub devices: Vec<Device>,
     /// Its interrupt controller.
     pub plic: Plic,
-    /// Its serial port. Only its own vCPUs and the console core take this lock, each for a bounded while.
-    pub uart: Mutex<Uart>,
+    /// Its serial port. Only its own vCPUs and the console core take this lock, and nobody waits for it (see [`serial`]).
+    pub port: Mutex<Uart>,
     /// Its console output on the way to the board's serial port.
-    pub output: Channel,
+    pub output: Source,
+    /// How it stopped, for the report. Nobody waits for this lock: first the core that stops the guest has it, then the
+    /// housekeeping core.
+    pub record: Mutex<Option<stop::Record>>,
     /// Set once it has stopped, for whatever reason.
     stopped: AtomicBool,
     /// vCPUs that have not come to rest since.
@@ -61,8 +69,9 @@ impl Guest {
             table,
             devices,
             plic: Plic::new(),
-            uart: Mutex::new(Uart::new()),
-            output: Channel::new(String::as_str(&config.name)),
+            port: Mutex::new(Uart::new()),
+            output: Source::new(&config.name, OUTPUT),
+            record: Mutex::new(None),
             stopped: AtomicBool::new(false),
             unrested: AtomicU32::new(config.vcpus.len() as u32),
             first_vcpu,

@@ -7,13 +7,12 @@ use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
 use super::vcpu::{Hold, hsm};
-use super::{Guest, mmio};
+use super::{Guest, serial, stop};
 use crate::arch::context::reg::{A0, A1};
-use crate::arch::csr::{time, virtual_interrupt};
+use crate::arch::csr::virtual_interrupt;
 use crate::arch::{fence, world};
 use crate::cpu::Cpu;
 use crate::memory::GuestPhysical;
-use crate::report;
 use crate::stats::Exit;
 
 const BASE: u64 = 0x10;
@@ -66,7 +65,13 @@ pub fn call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
         RFENCE => (Exit::SbiRfence, remote_fence(cpu, &call)),
         HSM => (Exit::SbiHsm, hart_state(cpu, &call)),
         SRST => (Exit::SbiReset, system_reset(cpu, &call)),
-        DBCN => (Exit::SbiConsole, console(cpu, &call)),
+        DBCN => {
+            let Some(result) = console(cpu, &call) else {
+                cpu.context(vcpu).pc -= 4;
+                return Exit::SbiConsole;
+            };
+            (Exit::SbiConsole, result)
+        }
         AINORI => (Exit::SbiVendor, own(cpu, &call)),
         BASE => (Exit::SbiOther, base(&call)),
         _ => (Exit::SbiOther, Err(Error::NotSupported)),
@@ -215,10 +220,8 @@ fn hart_state(cpu: &mut Cpu, call: &Call) -> Result {
             cpu.rest(call.vcpu);
             machine.vcpu(call.vcpu).hsm.store(hsm::STOPPED, Ordering::Release);
             let stopped = |index| machine.vcpu(VcpuId(index)).hsm.load(Ordering::Acquire) == hsm::STOPPED;
-            if call.guest.vcpus().all(stopped) && call.guest.stop() {
-                report::stopped(machine, call.vcpu, "all-harts-stopped", time(), None);
-                cpu.wake_console();
-                cpu.stop_guest(call.guest);
+            if call.guest.vcpus().all(stopped) {
+                stop::stop(cpu, call.vcpu, "all-harts-stopped", |_| None);
             }
             Ok(0)
         }
@@ -248,77 +251,40 @@ fn system_reset(cpu: &mut Cpu, call: &Call) -> Result {
         (0..=2, SYSTEM_FAILURE | VENDOR..) => "failure",
         _ => return Err(Error::InvalidParameter),
     };
-    reset(cpu, call.vcpu, told);
+    stop::stop(cpu, call.vcpu, told, |_| None);
     Ok(0)
-}
-
-/// Ends the guest of a vCPU that has asked for it; `told` is the reason in the report.
-pub fn reset(cpu: &mut Cpu, vcpu: VcpuId, told: &str) {
-    let guest = cpu.machine.guest_of(vcpu);
-    if guest.stop() {
-        report::stopped(cpu.machine, vcpu, told, time(), None);
-        cpu.wake_console();
-        cpu.stop_guest(guest);
-    }
 }
 
 /// Bytes that one call moves at most, so that none takes long: the specification lets a call do less than was asked for.
 const CONSOLE_PIECE: u64 = 16;
 
-fn console(cpu: &mut Cpu, call: &Call) -> Result {
+/// None if the call has to be tried again.
+fn console(cpu: &mut Cpu, call: &Call) -> Option<Result> {
     let memory = || {
         let size = call.a[0].min(CONSOLE_PIECE);
         let whole =
             (call.a[2] == 0).then(|| call.guest.locate(GuestPhysical(call.a[1]), call.a[0])).flatten();
-        whole.map(|at| (at.0 as *mut u8, size as usize)).ok_or(Error::InvalidParameter)
+        whole.map(|at| (at.0 as *mut u8, size as usize))
     };
-    match call.function {
-        0 => {
-            let (from, size) = memory()?;
-            let mut written = 0;
-            let mut tell = false;
-            // The lock makes this vCPU the only producer.
-            let lock = call.guest.uart.lock();
-            while written < size && call.guest.output.has_room() {
-                // SAFETY: the range lies in the guest's memory, which no Rust object shares; the guest may change it at
-                // any time, so it is read byte by byte, as volatile.
-                tell |= call.guest.output.push(unsafe { from.add(written).read_volatile() });
-                written += 1;
-            }
-            drop(lock);
-            if tell {
-                cpu.wake_console();
-            }
-            Ok(written as u64)
+    let done = match (call.function, memory()) {
+        (0, Some((from, size))) => {
+            // SAFETY: the range lies in the guest's memory, which no Rust object shares; the guest may change it at
+            // any time, so it is read byte by byte, as volatile.
+            serial::print(cpu, call.guest, (0..size).map(|index| unsafe { from.add(index).read_volatile() }))?
         }
-        1 => {
-            const DATA: u8 = 0;
-            const LINE_STATUS: u8 = 5;
-            let (to, size) = memory()?;
-            let mut read = 0;
-            mmio::with_uart(cpu, call.guest, |uart| {
-                while read < size && uart.read(LINE_STATUS) & 1 != 0 {
-                    // SAFETY: as above, for writing.
-                    unsafe { to.add(read).write_volatile(uart.read(DATA)) };
-                    read += 1;
-                }
-            });
-            if read != 0 && cpu.machine.input_waits.load(Ordering::SeqCst) {
-                cpu.wake_console();
-            }
-            Ok(read as u64)
-        }
-        2 => {
-            let lock = call.guest.uart.lock();
-            let tell = call.guest.output.push(call.a[0] as u8);
-            drop(lock);
-            if tell {
-                cpu.wake_console();
-            }
-            Ok(0)
-        }
-        _ => Err(Error::NotSupported),
-    }
+        (1, Some((to, size))) => serial::scan(cpu, call.guest, size, |index, byte| {
+            // SAFETY: as above, for writing; `index` is below `size`.
+            unsafe { to.add(index).write_volatile(byte) }
+        })?,
+        (0 | 1, None) => return Some(Err(Error::InvalidParameter)),
+        // This one blocks until there is room.
+        (2, _) => match serial::print(cpu, call.guest, core::iter::once(call.a[0] as u8))? {
+            0 => return None,
+            _ => 0,
+        },
+        _ => return Some(Err(Error::NotSupported)),
+    };
+    Some(Ok(done))
 }
 
 /// The hypervisor's own extension. Function 0: give the core to an equal. Function 1: leave the mark a0 in the trace.

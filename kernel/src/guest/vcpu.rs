@@ -8,9 +8,9 @@ use ainori_sched::{Class, Policy};
 use crate::arch::Context;
 use crate::arch::context::reg;
 use crate::arch::csr::time;
-use crate::arch::hart::{Features, initial_status};
+use crate::arch::hart::initial_status;
 use crate::arch::world::{self, World};
-use crate::chip::plic::level;
+use crate::cpu::Machine;
 use crate::stats::VcpuCounters;
 
 /// States of SBI HSM, with the numbers that the specification gives them.
@@ -227,15 +227,19 @@ impl Resident {
         confined: bool,
         alone: bool,
         (advance, reach): (u64, u64),
-        features: &Features,
+        machine: &Machine,
     ) -> Box<Self> {
         let (hstatus, sstatus) = initial_status(alone);
         Box::new(Self {
             shared,
-            threshold: if policy.splits_levels() { level(shared.class.priority) - 1 } else { 0 },
+            threshold: if policy.splits_levels() {
+                machine.levels.level(shared.class.priority) - 1
+            } else {
+                0
+            },
             shield: policy.shield(shared.class),
             context: Context { x: [0; 32], pc: 0, sstatus, hstatus, cpu: core::ptr::null_mut() },
-            world: World::new(hgatp, shares_vmid, features),
+            world: World::new(hgatp, shares_vmid, &machine.features),
             advance,
             reach,
             hold: Hold::Stopped,

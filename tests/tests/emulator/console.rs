@@ -1,4 +1,5 @@
 //! Many consoles on one line: no line is mixed with another's, what has no end yet is shown, what is typed arrives.
+use ainori::report::Outcome;
 use ainori_tests::{Clock, Guest, System, terminal::Terminal};
 
 /// Guests that print at the same time, two of them from several vCPUs, harts in parallel.
@@ -59,4 +60,102 @@ fn control_c_ends_a_run() {
     let (status, seen) = terminal.end();
     assert_eq!(status.code(), Some(130), "{seen}");
     assert!(seen.contains("interrupted"), "{seen}");
+}
+
+/// A guest that has its only hart to itself, so that nobody but its own traps and interrupts can empty its ring, passes more than that holds.
+/// (The serial port's interrupts came through only when the hart idled: it waited for ever after 18.8 KB.)
+#[test]
+fn a_guest_alone_on_the_board_is_heard_to_the_end() {
+    for way in ["uart", "dbcn"] {
+        let args = format!("bytes=100000 line=100 way={way}");
+        let run = System::on(1).with(Guest::probe("flood", &args)).run(Clock::Lockstep { q: 250 });
+        run.good();
+        let lines = run.lines("flood").filter(|line| line.len() == 99).count();
+        run.check(lines == 1000, format_args!("{way}: {lines} lines of 1000"));
+    }
+}
+
+/// Whichever core drives the port, and wherever the guest is. (The firmware starts each hart with its interrupts reset: what had been set up
+/// for it before was lost, and output froze unless the console's core was the one that booted.)
+#[test]
+fn output_flows_from_any_hart_through_any_core() {
+    for hart in 0..3 {
+        let run = System::on(3)
+            .with(Guest::probe("flood", "bytes=100000 line=100 way=uart").harts([hart]))
+            .with(Guest::probe("busyloop", "").harts([(hart + 1) % 3]).background())
+            .run(Clock::Lockstep { q: 250 });
+        run.good();
+        let lines = run.lines("flood").filter(|line| line.len() == 99).count();
+        run.check(lines == 1000, format_args!("on hart {hart}: {lines} lines of 1000"));
+    }
+}
+
+/// A line without an end, from two vCPUs: FreeRTOS's lines come out whole all the while, and the run ends. (It never did.)
+#[test]
+fn a_flood_without_line_ends_silences_nobody() {
+    let run = System::on(2)
+        .with(Guest::probe("flood", "line=0 way=uart").vcpus(2).harts([0, 1]).background())
+        .with(Guest::freertos("periods=300 burn_percent=20 report_ms=20"))
+        .run(Clock::Lockstep { q: 250 });
+    run.good().lost_no_tick("freertos", 300);
+    let reports = run.lines("freertos").filter(|line| line.contains("worst delay")).count();
+    run.check(reports == 15, format_args!("{reports} of 15 lines of FreeRTOS"));
+    let first = run.serial.iter().position(|line| line.starts_with("freertos| 20 periods"));
+    let broken = run.serial.iter().rposition(|line| line.starts_with("flood| ") && line.ends_with('\\'));
+    run.check(
+        first.zip(broken).is_some_and(|(first, broken)| first < broken),
+        "they should not wait for the end",
+    );
+}
+
+/// Two FreeRTOSes on both harts of a guest that stores newlines with both vCPUs: nobody waits for the port that these contend for, and nobody
+/// rings an RTOS's core for a line. (A task was 160 ms late, and 221 ticks were lost.)
+#[test]
+fn a_storm_of_newlines_delays_no_task() {
+    let args = "periods=400 burn_percent=50 burn_period_us=50000 report_ms=0";
+    for policy in ["ainori", "spumone"] {
+        let run = System::on(2)
+            .policy(policy)
+            .with(Guest::freertos(args).named("a").harts([0]))
+            .with(Guest::freertos(args).named("b").harts([1]))
+            .with(Guest::probe("flood", "line=1 way=store").vcpus(2).harts([0, 1]).background())
+            .run(Clock::Lockstep { q: 250 });
+        // The flood doesn't look whether there is room, so it loses bytes: its own.
+        run.ended(Outcome::Good);
+        for name in ["a", "b"] {
+            run.lost_no_tick(name, 400);
+            let [task, handler] = ["delay_ns/max", "handler_delay_ns/max"].map(|key| run.number(name, key));
+            println!("{policy}: {name}: task {task} ns, handler {handler} ns");
+            run.check(task <= 2500 && handler <= 1200, format_args!("{name}: {task} ns, {handler} ns"));
+        }
+    }
+}
+
+/// The hart has somebody to run at every moment, and an RTOS above: keys arrive all the same.
+#[test]
+fn what_is_typed_reaches_a_guest_on_a_busy_hart() {
+    let system = System::on(1)
+        .with(Guest::probe("echo", "pause_us=500"))
+        .with(Guest::probe("busyloop", "").background())
+        .with(Guest::freertos("burn_percent=20 end=forever report_ms=0").background())
+        .input("echo");
+    let mut terminal = terminal(&system);
+    terminal.wait_for("type a line");
+    let text = "the quick brown fox jumps over the lazy dog, and more than a FIFO holds";
+    terminal.type_in(&format!("{text}\r"));
+    terminal.wait_for(&format!("heard: {text}"));
+    let (status, seen) = terminal.end();
+    assert!(status.success(), "{status}:\n{seen}");
+}
+
+/// A device of the board interrupts its owner, whichever hart that is at home on. (6 of 6 interrupts were lost but on the hart that booted.)
+#[test]
+fn a_device_interrupts_its_owner_on_any_hart() {
+    for hart in 0..3 {
+        let run = System::on(3)
+            .with(Guest::probe("rtc", "n=6").harts([hart]).device("/soc/rtc@101000"))
+            .run(Clock::Host);
+        run.good();
+        run.check(run.number("rtc", "interrupts") == 6, format_args!("on hart {hart}"));
+    }
 }

@@ -95,6 +95,182 @@ proptest! {
     }
 }
 
+/// Numbers at the edges of what is allowed, and of what their type holds.
+fn edge(limits: &'static [u64]) -> impl Strategy<Value = u64> {
+    let near =
+        prop::sample::select(limits).prop_flat_map(|limit| limit.saturating_sub(1)..=limit.saturating_add(1));
+    prop_oneof![8 => near, 1 => any::<u64>(), 1 => Just(u64::MAX)]
+}
+
+const PAGES: &[u64] = &[0, PAGE as u64, 2 * PAGE as u64, 3 * PAGE as u64];
+
+prop_compose! {
+    fn any_payload()(offset in edge(PAGES), len in edge(PAGES)) -> Payload {
+        Payload { offset, len }
+    }
+}
+
+/// Addresses in and around a guest's memory.
+const PLACES: &[u64] =
+    &[GUEST_MEMORY_BASE, GUEST_MEMORY_BASE + GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE + 2 * GUEST_MEMORY_ALIGN];
+
+prop_compose! {
+    fn any_segment()(address in edge(PLACES), data in any_payload(), memory in edge(&[0, PAGE as u64, GUEST_MEMORY_ALIGN])) -> Segment {
+        Segment { address, data, memory }
+    }
+}
+
+/// What a field of a description may be set to.
+#[derive(Debug, Clone)]
+enum Change {
+    Entry(u64),
+    Segment(Segment),
+    Initrd(Option<Payload>),
+    Memory(u64),
+    Vcpus(Vec<(u64, u64)>),
+    Priority(u64),
+    Quantum(u64),
+    Grace(u64),
+    Advance(u64),
+    Input(Option<u64>),
+    Records(u64),
+    Guests(usize),
+}
+
+fn any_change() -> impl Strategy<Value = Change> {
+    let vcpus = || {
+        proptest::collection::vec((edge(&[1, 15, 63]), edge(&[1, 0xffff, u64::MAX])), 0..=MAX_GUEST_VCPUS + 1)
+    };
+    prop_oneof![
+        edge(PLACES).prop_map(Change::Entry),
+        any_segment().prop_map(Change::Segment),
+        proptest::option::of(any_payload()).prop_map(Change::Initrd),
+        edge(&[0, GUEST_MEMORY_ALIGN, 8 * GUEST_MEMORY_ALIGN]).prop_map(Change::Memory),
+        vcpus().prop_map(Change::Vcpus),
+        edge(&[0, PRIORITIES as u64]).prop_map(Change::Priority),
+        edge(&[0, MIN_QUANTUM_US as u64]).prop_map(Change::Quantum),
+        edge(&[0, MAX_GRACE_US as u64]).prop_map(Change::Grace),
+        edge(&[MAX_ADVANCE_US as u64]).prop_map(Change::Advance),
+        proptest::option::of(edge(&[0, 1, MAX_GUESTS as u64])).prop_map(Change::Input),
+        edge(&[0, 1, 4096]).prop_map(Change::Records),
+        (0..=MAX_GUESTS + 1).prop_map(Change::Guests),
+    ]
+}
+
+/// A good system with some fields changed.
+fn changed(changes: Vec<Change>) -> System {
+    let mut made = system(1, String::new());
+    for change in changes {
+        let some_guest = &mut made.guests[0];
+        match change {
+            Change::Entry(address) => some_guest.image.entry = address,
+            Change::Segment(segment) => some_guest.image.segments.push(segment),
+            Change::Initrd(payload) => some_guest.initrd = payload,
+            Change::Memory(bytes) => some_guest.memory = bytes,
+            Change::Vcpus(list) => {
+                let vcpu = |(home, harts)| Vcpu { home: home as u32, harts };
+                some_guest.vcpus = list.into_iter().map(vcpu).collect();
+            }
+            Change::Priority(value) => some_guest.priority = value as u8,
+            Change::Quantum(value) => made.policy.quantum_us = value as u32,
+            Change::Grace(value) => made.policy.grace_us = value as u32,
+            Change::Advance(value) => made.policy.advance_us = value as u32,
+            Change::Input(value) => made.console_input = value.map(|value| value as u32),
+            Change::Records(value) => made.trace.records = value as u32,
+            Change::Guests(0) => return System { guests: vec![], ..made },
+            Change::Guests(number) => made.guests = vec![made.guests[0].clone(); number],
+        }
+    }
+    made
+}
+
+/// Each segment of its program lies in its memory, behind the one before.
+fn is_in_memory(guest: &Guest) -> bool {
+    let base = u128::from(GUEST_MEMORY_BASE);
+    let end = base + u128::from(guest.memory);
+    let bounds = |segment: &Segment| {
+        let start = u128::from(segment.address);
+        start..start + u128::from(segment.memory)
+    };
+    let segments = &guest.image.segments;
+    guest.image.entry % 2 == 0
+        && (base..end).contains(&u128::from(guest.image.entry))
+        && segments.iter().map(bounds).all(|range| base <= range.start && range.end <= end)
+        && segments.windows(2).all(|pair| bounds(&pair[0]).end <= bounds(&pair[1]).start)
+        && segments.iter().all(|segment| segment.data.len <= segment.memory)
+}
+
+/// All that the kernel relies on, said once more.
+fn can_be_relied_on(system: &System, blob_len: u64) -> bool {
+    let guests = system.guests.len();
+    let in_blob = |payload: &Payload| {
+        let end = u128::from(payload.offset) + u128::from(payload.len);
+        end <= u128::from(blob_len) && payload.offset % 4096 == 0
+    };
+    let policy = &system.policy;
+    (1..=16).contains(&guests)
+        && system.guests.iter().map(|guest| guest.vcpus.len()).sum::<usize>() <= 63
+        && policy.quantum_us >= 100
+        && (1..=100_000).contains(&policy.grace_us)
+        && policy.advance_us <= 100
+        && system.console_input.is_none_or(|input| (input as usize) < guests)
+        && system.trace.records.count_ones() <= 1
+        && system.guests.iter().all(|guest| {
+            (1..=16).contains(&guest.vcpus.len())
+                && guest.priority < 32
+                && guest.memory != 0
+                && guest.memory % (2 << 20) == 0
+                && guest.vcpus.iter().all(|vcpu| vcpu.home < 64 && vcpu.harts >> vcpu.home & 1 != 0)
+                && is_in_memory(guest)
+                && guest.image.segments.iter().all(|segment| in_blob(&segment.data))
+                && guest.initrd.as_ref().is_none_or(in_blob)
+        })
+}
+
+/// A blob with a header that fits, around a description that says anything.
+fn framed(description: &[u8], len: usize) -> Vec<u8> {
+    let mut blob = Vec::from(MAGIC);
+    blob.extend(VERSION.to_le_bytes());
+    blob.extend((description.len() as u32).to_le_bytes());
+    let total = len.max(HEADER_LEN + description.len());
+    blob.extend((total as u64).to_le_bytes());
+    blob.extend(description);
+    blob.resize(total, 0x5a);
+    blob
+}
+
+proptest! {
+    /// What a description may say is exactly what can be relied on.
+    #[test]
+    fn a_description_is_accepted_if_all_holds_and_only_then(changes in proptest::collection::vec(any_change(), 0..4), pages in 0usize..4) {
+        let system = changed(changes);
+        let blob = framed(&postcard::to_allocvec(&system).unwrap(), pages * PAGE);
+        let holds = can_be_relied_on(&system, blob.len() as u64);
+        let found = decode(&blob);
+        prop_assert_eq!(found.is_ok(), holds, "{:?}", found);
+        for guest in found.iter().flat_map(|found| &found.guests) {
+            for found in payloads_of(guest) {
+                prop_assert_eq!(payload(&blob, found).len() as u64, found.len);
+            }
+        }
+    }
+
+    /// Bytes of a description taken out, put in and changed, with lengths that fit again.
+    #[test]
+    fn a_changed_description_is_safe(changes in proptest::collection::vec((any::<prop::sample::Index>(), 0usize..4, proptest::collection::vec(prop_oneof![any::<u8>(), Just(0xff), Just(0x80), Just(0)], 0..12)), 1..4), pages in 0usize..4) {
+        let mut description = postcard::to_allocvec(&system(3, "console=ttyS0".into())).unwrap();
+        for (at, taken, new) in changes {
+            let start = at.index(description.len() + 1);
+            let end = (start + taken).min(description.len());
+            description.splice(start..end, new);
+        }
+        let blob = framed(&description, pages * PAGE);
+        if let Ok(found) = decode(&blob) {
+            prop_assert!(can_be_relied_on(&found, blob.len() as u64), "{:?}", found);
+        }
+    }
+}
+
 #[test]
 fn equal_files_are_stored_once() {
     let image = vec![7u8; 100_000];

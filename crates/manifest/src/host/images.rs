@@ -42,6 +42,8 @@ pub struct Segment<'a> {
     /// Its length in memory, at least that of `bytes`: the rest is zeros.
     pub memory: u64,
 }
+/// Longest image in bytes that is read though its guest has less memory: most of an ELF file can be symbols for a debugger.
+pub const MAX_FILE: u64 = 256 << 20;
 
 /// Why a file is not a usable image, and what to do.
 #[derive(Debug, PartialEq, Eq)]

@@ -42,10 +42,12 @@ records = 4096
 
 fn guest_files() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let write = |name: &str, bytes: &[u8]| fs::write(directory.path().join(name), bytes).unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(directory.path().join(name), bytes).unwrap();
     write("Image", &linux_image(0x20_0000, 0x140_0000));
     write("initrd", &[0; 1000]);
     write("freertos.elf", &elf_file(GUEST_MEMORY_BASE, &[(GUEST_MEMORY_BASE, 0x1f_8000)]));
+    let pipe = std::process::Command::new("mkfifo").arg(directory.path().join("pipe")).status();
+    assert!(pipe.unwrap().success());
     directory
 }
 
@@ -292,7 +294,9 @@ fn memory_must_fit() {
 #[test]
 fn images_must_be_what_they_should_be() {
     broken("freertos.elf", "missing.elf", "it doesn't exist", "relative to the manifest");
-    broken("image = \"freertos.elf\"", "image = \".\"", "it is not a file", "relative");
+    broken("image = \"freertos.elf\"", "image = \".\"", "it is a folder, not a file", "relative");
+    broken("image = \"freertos.elf\"", "image = \"/dev/zero\"", "it is a device, not a file", "relative");
+    broken("initrd = \"initrd\"", "initrd = \"pipe\"", "the initrd", "relative");
     broken("image = \"freertos.elf\"", "image = \"Image\"", "is not an ELF file", "kind = \"linux\"");
     broken("image = \"Image\"", "image = \"freertos.elf\"", "but an ELF file", "kind = \"elf\"");
     broken("initrd = \"initrd\"", "initrd = \"none\"", "the initrd", "relative");
@@ -438,6 +442,134 @@ fn columns_count_characters() {
     assert_eq!(found.position(found.iter().next().unwrap()), (24, 13));
 }
 
+#[test]
+fn a_manifest_that_is_no_text_is_told() {
+    let directory = guest_files();
+    let told = |path: &Path| {
+        let findings = Manifest::load(path).unwrap_err();
+        findings.iter().next().unwrap().message.clone()
+    };
+    let path = directory.path().join("x.toml");
+    std::fs::write(&path, b"name = \"x\"\n# \xff\n").unwrap();
+    assert!(told(&path).contains("can't be read: line 2 is not UTF-8"), "{}", told(&path));
+    assert!(told(&directory.path().join("pipe")).contains("it is a pipe, not a file"));
+    assert!(told(directory.path()).contains("it is a folder, not a file"));
+    std::fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    assert!(told(&path).contains("more than the 1048576 that it may have"), "{}", told(&path));
+}
+
+/// Values at the edges, of right and wrong types, and pieces of syntax.
+const TOKENS: &[&str] = &[
+    "0",
+    "1",
+    "-1",
+    "16",
+    "17",
+    "63",
+    "64",
+    "65",
+    "255",
+    "256",
+    "4294967295",
+    "4294967296",
+    "18446744073709551615",
+    "0x10",
+    "0b1",
+    "1e3",
+    "nan",
+    "inf",
+    "true",
+    "1979-05-27",
+    "\"\"",
+    "\"0MiB\"",
+    "\"1B\"",
+    "\"2MiB\"",
+    "\"17179869184GiB\"",
+    "\"16777216GiB\"",
+    "\"18446744073709551615us\"",
+    "\"0us\"",
+    "\"100us\"",
+    "\"\u{202e}\u{1f600}\"",
+    "\"\\u0000\"",
+    "'a'",
+    "[]",
+    "[[]]",
+    "{}",
+    "{ a = 1 }",
+    "[",
+    "]",
+    "[[",
+    "]]",
+    "{",
+    "}",
+    "=",
+    ".",
+    ",",
+    "#",
+    "\n",
+    "\"",
+    "[[guest]]\n",
+    "[board]\n",
+    "guest",
+    "name",
+    "linux",
+    "\"linux\"",
+    "\"partition\"",
+    "\"round-robin\"",
+    "\"delayed\"",
+    "\"rv64,\"",
+    "\"/\"",
+    "\"..\"",
+    "\"initrd\"",
+    "\"pipe\"",
+    "\"all\"",
+];
+
+/// Words, strings and single characters of a text.
+fn tokens(text: &str) -> Vec<String> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        let len = match first {
+            '"' => rest[1..].find('"').map_or(rest.len(), |end| end + 2),
+            _ if word(first) => rest.find(|c| !word(c)).unwrap_or(rest.len()),
+            _ => first.len_utf8(),
+        };
+        let (token, later) = rest.split_at(len);
+        tokens.push(token.to_owned());
+        rest = later;
+    }
+    tokens
+}
+
+/// A text gives findings that lie in it and can be shown, or a manifest that the kernel accepts. Files are in `folder`.
+fn is_sound(text: &str, folder: &Path) -> Result<(), TestCaseError> {
+    match Manifest::parse("x", text, folder, "x") {
+        Err(findings) => {
+            prop_assert!(findings.iter().count() > 0);
+            prop_assert!(places_are_in(text, &findings));
+            let lines = text.matches('\n').count() + 1;
+            for finding in findings.iter() {
+                let (line, _) = findings.position(finding);
+                prop_assert!((1..=lines).contains(&line) && !finding.message.is_empty());
+            }
+            let shown = format!("{:?}", miette::Report::new(*findings));
+            prop_assert!(!shown.is_empty());
+        }
+        Ok(manifest) => {
+            let empty = |guest: &crate::config::Guest| crate::blob::GuestFiles {
+                segments: guest.image.segments.iter().map(|_| &[][..]).collect(),
+                initrd: None,
+            };
+            let files: Vec<_> = manifest.system.guests.iter().map(empty).collect();
+            let found = crate::blob::decode(&crate::blob::encode(manifest.system, &files));
+            prop_assert!(found.is_ok(), "{:?} of {}", found, text);
+        }
+    }
+    Ok(())
+}
+
 /// Every finding's places lie in the text, on character boundaries.
 fn places_are_in(text: &str, findings: &Findings) -> bool {
     findings.iter().flat_map(|finding| &finding.places).all(|place| text.get(place.span.clone()).is_some())
@@ -462,6 +594,39 @@ proptest! {
         if let Err(findings) = Manifest::parse("x", &text, Path::new("/nowhere"), "x") {
             prop_assert!(findings.iter().count() > 0);
             prop_assert!(places_are_in(&text, &findings));
+        }
+    }
+
+    /// Tokens of a manifest taken out, doubled, exchanged, or replaced by others: nearer to what is right than letters.
+    #[test]
+    fn any_change_of_tokens_is_safe(texts in proptest::collection::vec(proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0u8..4, prop::sample::select(TOKENS)), 1..5), 8)) {
+        let folder = guest_files();
+        for changes in texts {
+            let mut tokens = tokens(GOOD);
+            for (at, other, kind, new) in changes {
+                let (at, other) = (at.index(tokens.len()), other.index(tokens.len()));
+                match kind {
+                    0 => drop(tokens.remove(at)),
+                    1 => tokens.insert(at, tokens[other].clone()),
+                    2 => tokens.swap(at, other),
+                    _ => tokens[at] = new.to_owned(),
+                }
+            }
+            is_sound(&tokens.concat(), folder.path())?;
+        }
+    }
+
+    /// Bytes, and whatever UTF-8 makes of them.
+    #[test]
+    fn any_change_of_bytes_is_safe(texts in proptest::collection::vec(proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8), 8)) {
+        let folder = guest_files();
+        for changes in texts {
+            let mut bytes = GOOD.as_bytes().to_vec();
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            is_sound(&String::from_utf8_lossy(&bytes), folder.path())?;
         }
     }
 

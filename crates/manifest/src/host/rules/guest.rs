@@ -5,6 +5,7 @@ use crate::config::{
 };
 use crate::host::{
     GuestPaths,
+    files::File,
     findings::Finding,
     images,
     reader::{Address, At, Size, suggest},
@@ -13,8 +14,7 @@ use crate::host::{
 };
 use crate::layout::Layout;
 use std::{
-    fs::File,
-    io::{self, Read},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -46,7 +46,7 @@ pub fn check(
     let places = check_places(draft, findings);
     let program = check_image(draft, image.as_ref(), initrd.as_ref(), memory, places, findings);
 
-    let payload = |file: &Opened| Payload { offset: 0, len: file.len };
+    let payload = |file: &Opened| Payload { offset: 0, len: file.file.len };
     let guest = Guest {
         name: draft.name.as_ref()?.value.clone(),
         kind: draft.kind.as_ref()?.value,
@@ -184,18 +184,13 @@ fn assignable(kind: &crate::host::boards::BoardKind) -> String {
 /// A file that exists and can be read.
 struct Opened {
     path: PathBuf,
-    len: u64,
     file: File,
 }
 
 fn open(entry: &At<String>, key: &str, directory: &Path, findings: &mut Vec<Finding>) -> Option<Opened> {
     let path = directory.join(&entry.value);
-    let opened = File::open(&path).and_then(|file| {
-        let about = file.metadata()?;
-        if about.is_file() { Ok((file, about.len())) } else { Err(io::Error::other("it is not a file")) }
-    });
-    match opened {
-        Ok((file, len)) => Some(Opened { path, len, file }),
+    match File::open(&path) {
+        Ok(file) => Some(Opened { path, file }),
         Err(error) => {
             let what = if error.kind() == io::ErrorKind::NotFound {
                 "it doesn't exist".into()
@@ -240,7 +235,7 @@ fn check_image(
     findings: &mut Vec<Finding>,
 ) -> Option<Image> {
     let (kind, entry, image, memory) = (draft.kind.as_ref()?.value, draft.image.as_ref()?, image?, memory?);
-    let described = read_all(image).and_then(|file| {
+    let described = read_all(image, memory).and_then(|file| {
         let program = images::read(kind, &file, memory, places)?;
         check_room(program.end(), initrd, memory)?;
         Ok(program.describe())
@@ -255,7 +250,7 @@ fn check_image(
 
 /// Image, RAM disk and device tree must fit the guest's memory.
 fn check_room(image_end: u64, initrd: Option<&Opened>, memory: u64) -> Result<(), images::Problem> {
-    let initrd_len = initrd.map(|initrd| initrd.len);
+    let initrd_len = initrd.map(|initrd| initrd.file.len);
     if Layout::of(memory, image_end, initrd_len).is_some() {
         return Ok(());
     }
@@ -269,11 +264,13 @@ fn check_room(image_end: u64, initrd: Option<&Opened>, memory: u64) -> Result<()
 }
 
 fn unreadable(error: &io::Error) -> images::Problem {
-    images::Problem { what: format!("can't be read: {error}"), help: "look at its permissions".into() }
+    images::Problem {
+        what: format!("can't be read: {error}"),
+        help: "give a file that can be read as a whole, and fits the guest's memory".into(),
+    }
 }
 
-fn read_all(file: &Opened) -> Result<Vec<u8>, images::Problem> {
-    let mut bytes = Vec::new();
-    (&file.file).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
-    Ok(bytes)
+/// A whole image. One that is longer than the guest's memory isn't read: it doesn't fit.
+fn read_all(image: &Opened, memory: u64) -> Result<Vec<u8>, images::Problem> {
+    image.file.read_all(memory.max(images::MAX_FILE)).map_err(|error| unreadable(&error))
 }

@@ -1,0 +1,60 @@
+//! QEMU's command line.
+use super::{
+    ClockChoice, Options,
+    files::{Files, joined, option},
+    qemu::PROGRAM,
+};
+use crate::checkout;
+use ainori_manifest::Board;
+use miette::{Result, miette};
+use std::{ffi::OsStr, path::Path, process::Command};
+
+/// The command that boots `image` on `board`. With a virtual clock the serial port's output goes to `serial`, otherwise to stdout.
+pub fn command(
+    options: &Options,
+    board: &Board,
+    image: &Path,
+    serial: Option<&Path>,
+    files: Files<'_>,
+) -> Result<Command> {
+    let mut command = Command::new(PROGRAM);
+    let machine = match board.machine.as_str() {
+        // With ACLINT, harts can ring each other from supervisor mode, without the firmware.
+        "qemu-virt" => "virt,aclint=on",
+        other => {
+            return Err(miette!("ainori run can't run on the board {other:?}: copy the image there instead"));
+        }
+    };
+    command.args(["-M", machine, "-cpu", &board.cpu]);
+    command.args(["-smp", &board.harts.to_string(), "-m", &format!("{}M", board.memory >> 20)]);
+    command.args(["-display", "none", "-monitor", "none", "-no-reboot", "-bios", "default"]);
+    // The value of -kernel is the name of a file and nothing else, commas included.
+    command.arg("-kernel").arg(image);
+    match serial {
+        None => command.args(["-serial", "stdio"]),
+        // Not `-serial file:`, which knows no way to write a comma.
+        Some(path) => command
+            .arg("-chardev")
+            .arg(joined(&[OsStr::new("file,id=serial,"), &option("path", path)]))
+            .args(["-serial", "chardev:serial"]),
+    };
+    let virtual_time = ["-seed", &options.seed.to_string(), "-rtc", "base=2025-01-01,clock=vm"];
+    match options.clock {
+        ClockChoice::Host => {}
+        ClockChoice::Icount => {
+            // shift=2: 4 ns per instruction. Without rr=record a guest that sleeps is not quite repeatable.
+            let journal = option("rrfile", &files.only_if_kept("replay.bin"));
+            let icount = joined(&[OsStr::new("shift=2,sleep=off,rr=record,"), &journal]);
+            command.arg("-icount").arg(icount).args(virtual_time);
+        }
+        ClockChoice::Lockstep { q } => {
+            let plugin =
+                checkout::find(".cache/plugins/lockstep.so", "the lockstep clock", "run `make build`")?;
+            let settings = format!(",q={q},ns={}", ClockChoice::NS);
+            let plugin = joined(&[&option("file", &plugin), OsStr::new(&settings)]);
+            command.args(["-accel", "tcg,thread=single", "-plugin"]).arg(plugin).args(virtual_time);
+        }
+    }
+    command.args(&options.qemu_args);
+    Ok(command)
+}

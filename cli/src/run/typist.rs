@@ -1,0 +1,201 @@
+//! Types lines that were written down beforehand: what is piped to this program, or a file.
+//!
+//! A guest loses what comes before its driver listens, and an interrupt's worth of typing ahead is little. So the typist does what
+//! a person does: it waits for a prompt, types a line, and waits for the next. A prompt is a text without a line's end, or one with
+//! a blank at its end (another guest's line may have cut it off), after which nothing more comes. Where no prompt comes, patience
+//! ends some time after the guest's last words.
+use std::{
+    collections::VecDeque,
+    io::Read,
+    time::{Duration, Instant},
+};
+
+/// How long a text must stand to be a prompt.
+const REST: Duration = Duration::from_millis(150);
+/// How long a guest without a prompt is waited for at first: a Linux that boots with `quiet` says nothing for some time.
+const FIRST_PATIENCE: Duration = Duration::from_secs(60);
+/// The same for each later line.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes that are typed at once: a serial port holds 16, and the hypervisor 1024 for a guest that is slow.
+const PIECE: usize = 64;
+/// Longest line that is taken as one.
+const LINE: usize = 4096;
+
+/// Where the lines come from.
+pub trait Source {
+    /// Reads into `buffer` without waiting: `None` if there is nothing for now, 0 at the end.
+    fn read(&mut self, buffer: &mut [u8]) -> Option<usize>;
+}
+
+/// A file that has been read, or anything else that has all its bytes.
+impl Source for std::io::Cursor<Vec<u8>> {
+    fn read(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        Read::read(self, buffer).ok()
+    }
+}
+
+impl Source for Box<dyn Source> {
+    fn read(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        (**self).read(buffer)
+    }
+}
+
+/// See the module.
+pub struct Typist<S> {
+    source: S,
+    /// Read, and not typed yet.
+    ahead: VecDeque<u8>,
+    /// Of these, so many are being typed.
+    under_way: usize,
+    ended: bool,
+    typed_something: bool,
+    /// When the guest last said something, or something was typed.
+    since: Instant,
+    /// The guest has said something since the last line was typed.
+    heard: bool,
+    /// What the guest said last looks like a prompt.
+    prompt: bool,
+}
+
+impl<S: Source> Typist<S> {
+    /// A typist who has heard nothing yet.
+    pub fn new(source: S, now: Instant) -> Self {
+        let (ended, typed_something, heard, prompt) = (false, false, false, false);
+        Self {
+            source,
+            ahead: VecDeque::new(),
+            under_way: 0,
+            ended,
+            typed_something,
+            since: now,
+            heard,
+            prompt,
+        }
+    }
+
+    /// The guest has said `text`: a whole line, or the part of one that has come so far.
+    pub fn hear(&mut self, text: &[u8], whole: bool, now: Instant) {
+        self.prompt = !text.is_empty() && (!whole || text.ends_with(b" "));
+        self.heard = true;
+        self.since = now;
+    }
+
+    /// What is to be typed now; empty if nothing is.
+    pub fn next(&mut self, now: Instant) -> Vec<u8> {
+        self.read_ahead();
+        if self.under_way == 0 && self.may_begin(now) {
+            self.under_way = self.line();
+            (self.heard, self.prompt) = (false, false);
+        }
+        let len = self.under_way.min(PIECE);
+        if len == 0 {
+            return Vec::new();
+        }
+        self.under_way -= len;
+        (self.typed_something, self.since) = (true, now);
+        // The Enter key sends a carriage return.
+        self.ahead.drain(..len).map(|byte| if byte == b'\n' { b'\r' } else { byte }).collect()
+    }
+
+    /// Lines of text that wait to be typed.
+    pub fn lines_left(&self) -> usize {
+        let unended = usize::from(self.ahead.back().is_some_and(|byte| *byte != b'\n'));
+        self.ahead.iter().filter(|byte| **byte == b'\n').count() + unended
+    }
+
+    fn may_begin(&self, now: Instant) -> bool {
+        let quiet = now.saturating_duration_since(self.since);
+        let patience = if self.typed_something { PATIENCE } else { FIRST_PATIENCE };
+        self.heard && self.prompt && quiet >= REST || quiet >= patience
+    }
+
+    /// Length of the next line with its end; 0 if none is complete.
+    fn line(&self) -> usize {
+        let end = self.ahead.iter().take(LINE).position(|byte| *byte == b'\n');
+        match end {
+            Some(end) => end + 1,
+            None if self.ended || self.ahead.len() >= LINE => self.ahead.len().min(LINE),
+            None => 0,
+        }
+    }
+
+    fn read_ahead(&mut self) {
+        let mut buffer = [0; LINE];
+        while !self.ended && self.ahead.len() < LINE {
+            match self.source.read(&mut buffer) {
+                Some(0) => self.ended = true,
+                Some(len) => self.ahead.extend(&buffer[..len]),
+                None => return,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn typist(text: &str) -> (Typist<Cursor<Vec<u8>>>, Instant) {
+        let now = Instant::now();
+        (Typist::new(Cursor::new(text.as_bytes().to_vec()), now), now)
+    }
+
+    /// A source that has nothing for now.
+    struct Silent;
+
+    impl Source for Silent {
+        fn read(&mut self, _: &mut [u8]) -> Option<usize> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_line_is_typed_at_each_prompt_that_rests() {
+        let (mut typist, start) = typist("uname -a\npoweroff -f");
+        typist.hear(b"Linux version 6.12", true, start + 1000 * MS);
+        assert!(typist.next(start + 9000 * MS).is_empty(), "no prompt yet");
+        typist.hear(b"~ # ", false, start + 10_000 * MS);
+        assert!(typist.next(start + 10_100 * MS).is_empty(), "perhaps more of the line comes");
+        assert_eq!(typist.next(start + 10_200 * MS), b"uname -a\r");
+        assert!(typist.next(start + 10_900 * MS).is_empty(), "it is the old prompt that still stands there");
+        assert_eq!(typist.lines_left(), 1);
+        typist.hear(b"~ # uname -a", true, start + 11_000 * MS);
+        typist.hear(b"Linux", true, start + 11_000 * MS);
+        assert!(typist.next(start + 11_500 * MS).is_empty());
+        // Another guest's line has ended the prompt's.
+        typist.hear(b"~ # ", true, start + 11_600 * MS);
+        assert_eq!(
+            typist.next(start + 11_800 * MS),
+            b"poweroff -f",
+            "the end of input ends a line, but adds no Enter"
+        );
+        assert_eq!((typist.lines_left(), typist.next(start + 99_000 * MS).len()), (0, 0));
+    }
+
+    #[test]
+    fn patience_with_a_guest_that_has_no_prompt_ends() {
+        let (mut typist, start) = typist("a\nb\nc\n");
+        assert!(typist.next(start + 59_000 * MS).is_empty());
+        typist.hear(b"booted", true, start + 59_000 * MS);
+        assert!(typist.next(start + 118_000 * MS).is_empty());
+        assert_eq!(typist.next(start + 119_000 * MS), b"a\r");
+        assert!(typist.next(start + 120_900 * MS).is_empty());
+        assert_eq!(typist.next(start + 121_000 * MS), b"b\r");
+    }
+
+    #[test]
+    fn long_lines_go_in_pieces_and_an_unended_line_waits() {
+        let (mut typist, start) = typist(&format!("{}\n", "x".repeat(100)));
+        typist.hear(b"> ", false, start);
+        assert_eq!(typist.next(start + 200 * MS).len(), PIECE);
+        assert_eq!(typist.next(start + 201 * MS).len(), 101 - PIECE, "without another prompt");
+
+        let mut silent = Typist::new(Silent, start);
+        silent.ahead.extend(b"begun");
+        silent.hear(b"> ", false, start);
+        assert!(silent.next(start + 99_000 * MS).is_empty(), "its end may come");
+    }
+}

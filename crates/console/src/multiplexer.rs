@@ -1,0 +1,187 @@
+//! Whose bytes are sent next.
+use ainori_report::SEPARATOR;
+
+use crate::Source;
+
+/// Bytes of a line after which it must make room for those of others.
+pub const LONGEST: usize = if cfg!(loom) { 8 } else { 4096 };
+
+/// Shows that a line was broken although it hadn't come to its end.
+const BREAK: &[u8; 2] = b"\\\n";
+
+/// What is left to do after a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// Nothing, until a source says that there is more.
+    Nothing,
+    /// Perhaps more, at once.
+    Now,
+    /// An incomplete line, which will be shown at this time.
+    Later(u64),
+}
+
+/// Makes one stream of the lines of at most `N` sources.
+pub struct Multiplexer<const N: usize> {
+    /// How many of the `N` there are.
+    count: usize,
+    /// The source whose line is under way, or was the last.
+    current: usize,
+    /// That line is under way.
+    is_open: bool,
+    /// Bytes of its mark and separator that have been sent.
+    marked: usize,
+    /// Bytes of its text that have been sent in this turn.
+    sent: usize,
+    sources: [State; N],
+}
+
+/// What is known of a source.
+#[derive(Clone, Copy)]
+struct State {
+    /// Line ends that have been sent.
+    lines: usize,
+    /// What was sent last is not the end of a line.
+    mid_line: bool,
+    /// Since when it is seen to have nothing but an incomplete line.
+    incomplete_since: Option<u64>,
+}
+
+/// Has a source something that may be sent?
+enum Readiness {
+    No,
+    Yes,
+    At(u64),
+}
+
+impl<const N: usize> Multiplexer<N> {
+    /// For `count` sources, which are `0..count`. Nothing has been sent. Panics if they are none, or more than `N`.
+    #[must_use]
+    pub const fn new(count: usize) -> Self {
+        assert!(0 < count && count <= N, "a multiplexer of more sources than it has room for");
+        Self {
+            count,
+            current: 0,
+            is_open: false,
+            marked: 0,
+            sent: 0,
+            sources: [State { lines: 0, mid_line: false, incomplete_since: None }; N],
+        }
+    }
+
+    /// Is what was sent last not the end of a line?
+    #[must_use]
+    pub fn is_mid_line(&self) -> bool {
+        self.is_open
+    }
+
+    /// Fills `piece` (two bytes at least) with what is to be sent next; returns how much, and what is left to do. `source` says who the sources are.
+    ///
+    /// An incomplete line is sent when it is `patience` old, in the unit of `now`. None: everything is sent, as nobody
+    /// writes any more.
+    ///
+    /// Takes time for one look at all sources, and for the bytes.
+    pub fn fill<'a>(
+        &mut self,
+        source: impl Fn(usize) -> &'a Source,
+        now: u64,
+        patience: Option<u64>,
+        piece: &mut [u8],
+    ) -> (usize, Rest) {
+        let open = self.is_open.then(|| source(self.current));
+        let must_break = match open {
+            Some(open) if self.sent < LONGEST && open.waiting() > 0 => {
+                return (self.go_on(open, piece), Rest::Now);
+            }
+            Some(open) => Some(open.waiting() > 0),
+            None => None,
+        };
+        match (self.choose(&source, now, patience), must_break) {
+            // Its line goes on behind those of others.
+            (Ok(_), Some(is_long)) => {
+                self.is_open = false;
+                let end = if is_long { &BREAK[..] } else { &BREAK[1..] };
+                piece[..end.len()].copy_from_slice(end);
+                (end.len(), Rest::Now)
+            }
+            (Ok((index, chosen)), None) => {
+                self.current = index;
+                self.is_open = true;
+                self.marked = 0;
+                self.sent = 0;
+                self.sources[index].incomplete_since = None;
+                (self.go_on(chosen, piece), Rest::Now)
+            }
+            (Err(_), Some(true)) => match open {
+                Some(open) => (self.go_on(open, piece), Rest::Now),
+                None => (0, Rest::Nothing),
+            },
+            (Err(rest), _) => (0, rest),
+        }
+    }
+
+    /// Goes on with the line of the current source.
+    fn go_on(&mut self, source: &Source, piece: &mut [u8]) -> usize {
+        let mut length = 0;
+        for &byte in source.mark().as_bytes().iter().chain(SEPARATOR.as_bytes()).skip(self.marked) {
+            if length == piece.len() {
+                return length;
+            }
+            piece[length] = byte;
+            length += 1;
+            self.marked += 1;
+        }
+        let (taken, line_ended) = source.take(&mut piece[length..]);
+        let state = &mut self.sources[self.current];
+        self.sent += taken;
+        state.lines += usize::from(line_ended);
+        state.mid_line = !line_ended;
+        self.is_open = !line_ended;
+        length + taken
+    }
+
+    /// The source whose turn it is: the first that has something, behind the current one. If only that has something, its line goes
+    /// on, so it isn't chosen while that is open. If there is none: what is left to do.
+    fn choose<'a>(
+        &mut self,
+        source: &impl Fn(usize) -> &'a Source,
+        now: u64,
+        patience: Option<u64>,
+    ) -> Result<(usize, &'a Source), Rest> {
+        let mut rest = Rest::Nothing;
+        let mut index = self.current;
+        let candidates = self.count - usize::from(self.is_open);
+        for _ in 0..candidates {
+            index = if index + 1 < self.count { index + 1 } else { 0 };
+            let (candidate, state) = (source(index), &mut self.sources[index]);
+            match state.readiness(candidate, now, patience) {
+                Readiness::Yes => return Ok((index, candidate)),
+                Readiness::No => {}
+                Readiness::At(time) => {
+                    rest = Rest::Later(if let Rest::Later(other) = rest { time.min(other) } else { time });
+                }
+            }
+        }
+        Err(rest)
+    }
+}
+
+impl State {
+    fn readiness(&mut self, source: &Source, now: u64, patience: Option<u64>) -> Readiness {
+        // First, as a line's end is counted when it is there.
+        let has_line = source.lines() != self.lines;
+        let waiting = source.waiting();
+        if waiting == 0 {
+            self.incomplete_since = None;
+            return Readiness::No;
+        }
+        let Some(patience) = patience else { return Readiness::Yes };
+        if has_line || waiting >= LONGEST {
+            return Readiness::Yes;
+        }
+        if !self.mid_line && source.first() == b'@' {
+            return Readiness::No;
+        }
+        let due = *self.incomplete_since.get_or_insert(now) + patience;
+        if due <= now { Readiness::Yes } else { Readiness::At(due) }
+    }
+}

@@ -1,0 +1,133 @@
+//! Output of one source on its way to the serial line: a ring with one writer and one reader.
+use alloc::{boxed::Box, string::String};
+
+use crate::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
+use crate::multiplexer::LONGEST;
+
+/// A ring of bytes and the mark of its lines. One writer at a time ([`push`](Self::push)), and one reader, the multiplexer.
+pub struct Source {
+    mark: String,
+    /// Their number is a power of two.
+    bytes: Box<[AtomicU8]>,
+    /// Bytes ever written. Only the writer changes it.
+    head: AtomicUsize,
+    /// Bytes ever taken. Only the reader changes it.
+    tail: AtomicUsize,
+    /// Line ends ever written.
+    lines: AtomicUsize,
+    /// Bytes that found no room.
+    lost: AtomicU64,
+}
+
+impl Source {
+    /// An empty ring for `capacity` bytes, rounded up to a power of two. Allocates.
+    #[must_use]
+    pub fn new(mark: &str, capacity: usize) -> Self {
+        Self {
+            mark: String::from(mark),
+            bytes: (0..capacity.next_power_of_two()).map(|_| AtomicU8::new(0)).collect(),
+            head: AtomicUsize::new(0),
+            tail: AtomicUsize::new(0),
+            lines: AtomicUsize::new(0),
+            lost: AtomicU64::new(0),
+        }
+    }
+
+    /// Stands before each of its lines.
+    #[must_use]
+    pub fn mark(&self) -> &str {
+        &self.mark
+    }
+
+    /// Adds a byte, if there is room. True if the reader has to be told, which doesn't look by itself.
+    ///
+    /// Callers see to it that there is one at a time.
+    pub fn push(&self, byte: u8) -> bool {
+        let head = self.head.load(Ordering::Relaxed);
+        if head - self.tail.load(Ordering::Acquire) == self.bytes.len() {
+            self.lost.store(self.lost.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            return true;
+        }
+        self.cell(head).store(byte, Ordering::Relaxed);
+        self.head.store(head + 1, Ordering::Release);
+        if byte == b'\n' {
+            // After `head`, so that who sees the line's end counted finds it.
+            self.lines.store(self.lines.load(Ordering::Relaxed) + 1, Ordering::Release);
+            return true;
+        }
+        // Dekker's rule, with the fence in `take`: either the reader that has taken all but this byte finds it, or it is seen here
+        // that all but this has been taken.
+        fence(Ordering::SeqCst);
+        let before = head - self.tail.load(Ordering::Relaxed);
+        before == 0 || before + 1 == LONGEST
+    }
+
+    /// Adds a piece of text, if there is room for all of it. True if the reader has to be told. For what no program reads before its line
+    /// is whole: nobody is told of a line's beginning.
+    ///
+    /// Callers see to it that there is one at a time.
+    pub fn write(&self, text: &[u8]) -> bool {
+        let head = self.head.load(Ordering::Relaxed);
+        if self.bytes.len() - (head - self.tail.load(Ordering::Acquire)) < text.len() {
+            self.lost.store(self.lost() + text.len() as u64, Ordering::Relaxed);
+            return true;
+        }
+        let mut lines = 0;
+        for (number, byte) in (head..).zip(text) {
+            self.cell(number).store(*byte, Ordering::Relaxed);
+            lines += usize::from(*byte == b'\n');
+        }
+        self.head.store(head + text.len(), Ordering::Release);
+        self.lines.store(self.lines.load(Ordering::Relaxed) + lines, Ordering::Release);
+        lines != 0
+    }
+
+    /// Bytes that find room.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.bytes.len() - (self.head.load(Ordering::Relaxed) - self.tail.load(Ordering::Relaxed))
+    }
+
+    /// Bytes lost so far.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Reader: line ends ever written.
+    pub(crate) fn lines(&self) -> usize {
+        self.lines.load(Ordering::Acquire)
+    }
+
+    /// Reader: bytes to be taken.
+    pub(crate) fn waiting(&self) -> usize {
+        self.head.load(Ordering::Acquire) - self.tail.load(Ordering::Relaxed)
+    }
+
+    /// Reader: the next byte, if one is waiting.
+    pub(crate) fn first(&self) -> u8 {
+        self.cell(self.tail.load(Ordering::Relaxed)).load(Ordering::Relaxed)
+    }
+
+    /// Reader: takes bytes of one line as far as `into` has room. Returns how many, and whether the last was the line's end.
+    pub(crate) fn take(&self, into: &mut [u8]) -> (usize, bool) {
+        let tail = self.tail.load(Ordering::Relaxed);
+        let most = into.len().min(self.waiting());
+        let mut taken = 0;
+        let mut line_ended = false;
+        while taken < most && !line_ended {
+            let byte = self.cell(tail + taken).load(Ordering::Relaxed);
+            into[taken] = byte;
+            taken += 1;
+            line_ended = byte == b'\n';
+        }
+        self.tail.store(tail + taken, Ordering::Release);
+        fence(Ordering::SeqCst);
+        (taken, line_ended)
+    }
+
+    /// The cell of the byte with this number.
+    fn cell(&self, number: usize) -> &AtomicU8 {
+        &self.bytes[number & (self.bytes.len() - 1)]
+    }
+}

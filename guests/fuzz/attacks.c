@@ -1,0 +1,115 @@
+#include "attacks.h"
+#include "csr.h"
+#include "kinds.h"
+#include "machine.h"
+#include "memory.h"
+#include "random.h"
+#include "run.h"
+#include "sbi.h"
+
+const char *const attack_names[] = { "none", "restarts", "ipis", "fences", "page-fences", "plic", "flood", "newlines", "wakes", "fault", NULL };
+enum { NONE, RESTARTS, IPIS, FENCES, PAGE_FENCES, PLIC, FLOOD, NEWLINES, WAKES, FAULT };
+
+#define PLIC_CONTEXTS 16
+
+static void nothing(struct vcpu *v, uint64_t turn)
+{
+    (void)v, (void)turn;
+}
+
+/* The first one starts the others, which stop at once. */
+static void restarts(struct vcpu *v, uint64_t turn)
+{
+    if (v->index == 0)
+        sbi_hart_start(vcpus[turn % vcpu_count]->id, start_address(), (uintptr_t)&vcpus[turn % vcpu_count]->start);
+    else
+        sbi_hart_stop();
+}
+
+static void ipis(struct vcpu *v, uint64_t turn)
+{
+    (void)v, (void)turn;
+    sbi_send_ipi(0, UINT64_MAX);
+    csr_clear(sip, 1ul << IRQ_SOFTWARE);
+}
+
+static void fences(struct vcpu *v, uint64_t turn)
+{
+    (void)v;
+    if (turn & 1)
+        sbi_remote_fence_i(0, UINT64_MAX);
+    else
+        sbi_remote_sfence_vma(0, UINT64_MAX, 0, UINT64_MAX);
+}
+
+/* Sixteen pages: as many as a hypervisor may take one by one. */
+static void page_fences(struct vcpu *v, uint64_t turn)
+{
+    (void)turn;
+    sbi_call5(SBI_RFENCE, SBI_RFENCE_VMA_ASID, 0, UINT64_MAX, any(v), 16 * PAGE, any(v) & 0xffff);
+}
+
+/* Switches a source on and off in all contexts at once, and all of them with it: by its priority. */
+static void plic(struct vcpu *v, uint64_t turn)
+{
+    volatile uint32_t *registers = (volatile uint32_t *)PLIC_BASE;
+    volatile uint8_t *uart = (volatile uint8_t *)UART_BASE;
+    if (turn == 0) {
+        for (unsigned context = 0; context < PLIC_CONTEXTS; context++) {
+            registers[(0x2000 + context * 0x80) / 4] = 1u << 10;
+            registers[(0x200000 + context * 0x1000) / 4] = 0;
+        }
+        uart[1] = 2; /* transmitter empty */
+    }
+    registers[10] = turn & 7;
+    if (v->index < PLIC_CONTEXTS)
+        registers[(0x200000 + v->index * 0x1000) / 4] = turn >> 3 & 7;
+}
+
+static void flood(struct vcpu *v, uint64_t turn)
+{
+    static const char text[] = "0123456789abcdef";
+    (void)v, (void)turn;
+    sbi_call(SBI_DBCN, SBI_DBCN_WRITE, sizeof text - 1, (uintptr_t)text, 0);
+}
+
+static void newlines(struct vcpu *v, uint64_t turn)
+{
+    (void)v, (void)turn;
+    *(volatile uint8_t *)UART_BASE = '\n';
+}
+
+/* Sleeps for so short that it may be woken before its hart has found something else to do. */
+static void wakes(struct vcpu *v, uint64_t turn)
+{
+    csr_write(CSR_STIMECMP, read_time() + 1 + (turn & 31));
+    csr_write(sie, 1ul << IRQ_TIMER | 1ul << IRQ_SOFTWARE);
+    if (vcpu_count > 1 && turn & 1)
+        sbi_send_ipi(1, vcpus[(v->index + turn / 2) % vcpu_count]->id);
+    wait_for_interrupt();
+    csr_clear(sip, 1ul << IRQ_SOFTWARE);
+}
+
+typedef void step(struct vcpu *v, uint64_t turn);
+static step *const steps[] = { nothing, restarts, ipis, fences, page_fences, plic, flood, newlines, wakes, nothing };
+
+/* `fault`: a store that is nobody's, when `time` is `phase_us` behind a whole millisecond of the machine's. */
+static void fault_at(uint64_t end)
+{
+    uint64_t period = us_to_ticks(1000), at = end / period * period + plan.phase;
+    while (read_time() < at)
+        ;
+    *(volatile uint64_t *)(machine.memory_base + machine.memory_size) = 0;
+}
+
+void attack(struct vcpu *v, unsigned which, uint64_t end)
+{
+    if (which == FAULT) {
+        if (v->index == 0)
+            fault_at(end);
+        return;
+    }
+    /* Whoever is started again goes on where it was. */
+    while (read_time() < end)
+        steps[which](v, v->done++);
+}

@@ -1,0 +1,118 @@
+/* SBI calls: every extension and function, with edge arguments. */
+#include "ainori_sbi.h"
+#include "code.h"
+#include "csr.h"
+#include "kinds.h"
+#include "machine.h"
+#include "memory.h"
+#include "random.h"
+#include "sbi.h"
+
+#define ECALL 0x00000073u
+#define A0 10
+#define LEAST_ERROR -14 /* SBI 3.0 */
+
+/* Not among them: HSM, which has a kind of its own. The legacy ones, and all that SBI 3.0 knows. */
+static const uint64_t extensions[] = {
+    SBI_BASE, SBI_TIME, SBI_IPI, SBI_IPI, SBI_RFENCE, SBI_RFENCE, SBI_RFENCE, SBI_SRST, SBI_DBCN, SBI_DBCN, AINORI_EID,
+    0, 1, 2, 3, 4, 5, 6, 7, 9, 0xf, 0x504d55 /* PMU */, 0x43505043 /* CPPC */, 0x4e41434c /* NACL */, 0x535441 /* STA */,
+    0x535345 /* SSE */, 0x46574654 /* FWFT */, 0x44425452 /* DBTR */, 0x4d505859 /* MPXY */, 0x08000000, 0x09000000, 0x0a000000,
+};
+
+/* Hart masks: all, none, some, and those that name harts that aren't there. */
+static void fill_mask(struct vcpu *v, uint64_t *mask, uint64_t *base)
+{
+    uint64_t r = any(v), all = vcpu_count >= 64 ? UINT64_MAX : (1ul << vcpu_count) - 1;
+    switch (r & 7) {
+    case 0:
+        *mask = any(v), *base = UINT64_MAX;
+        break;
+    case 1:
+        *mask = edge_number(v), *base = edge_number(v);
+        break;
+    case 2:
+        *mask = 1, *base = (r >> 8) % vcpu_count;
+        break;
+    case 3:
+        *mask = all, *base = 0;
+        break;
+    default:
+        *mask = any(v) & all, *base = 0;
+    }
+}
+
+/* Registers a0 to a7. */
+static void fill_call(struct vcpu *v, uint64_t *a)
+{
+    uint64_t extension = once_in(v, 16) ? edge_number(v) : one_of(v, extensions);
+    a[7] = extension;
+    a[6] = once_in(v, 8) ? edge_number(v) : any(v) & 7;
+    for (int i = 0; i < 6; i++)
+        a[i] = any(v) & 1 ? edge_number(v) : edge_address(v);
+    switch (extension) {
+    case 8: /* legacy shutdown: should it be there, it would do its work */
+    case SBI_HSM:
+        a[7] = SBI_BASE;
+        break;
+    case SBI_IPI:
+    case SBI_RFENCE:
+        fill_mask(v, &a[0], &a[1]);
+        a[2] = any(v) & 1 ? edge_number(v) : scratch_address(v);
+        a[3] = any(v) & 1 ? edge_number(v) : below(v, 20 * PAGE);
+        break;
+    case SBI_SRST: /* reserved types, or reserved reasons: neither may end the guest */
+        if (any(v) & 1)
+            a[0] = 3 + below(v, 0xeffffffc);
+        else
+            a[1] = 2 + below(v, 0xdffffffd);
+        break;
+    case SBI_DBCN:
+        if (a[6] == SBI_DBCN_READ) {
+            a[0] = below(v, 64);
+            a[1] = scratch_address(v) & ~63ul; /* it may write there */
+            a[2] = 0;
+        } else if (any(v) & 1) {
+            a[0] = below(v, 32);
+            a[1] = scratch_address(v);
+            a[2] = 0;
+        }
+        break;
+    }
+}
+
+static void check_error(const uint64_t *a, long error)
+{
+    if (error > 0 || error < LEAST_ERROR)
+        broken("SBI call 0x%lx, function 0x%lx, of 0x%lx, 0x%lx: error %ld", a[7], a[6], a[0], a[1], error);
+}
+
+/* Through a snippet with all registers filled: none but a0 and a1 may change. */
+static void call_and_compare(struct vcpu *v)
+{
+    uint64_t before[32];
+    registers_fill(v);
+    fill_call(v, v->x + A0);
+    for (int i = 1; i < 32; i++)
+        before[i] = v->x[i];
+    code_start(v);
+    code_add_exactly(v, ECALL);
+    code_run(v, (struct setting){ .interrupts = false, .satp = fence_satp(v, false), .limit_us = 100 });
+    for (int i = 1; i < 32; i++) {
+        if (i != A0 && i != A0 + 1 && v->x[i] != before[i])
+            broken("SBI call 0x%lx, function 0x%lx: x%d was 0x%lx, is 0x%lx", before[17], before[16], i, before[i], v->x[i]);
+    }
+    check_error(before + A0, v->x[A0]);
+}
+
+unsigned try_calls(struct vcpu *v)
+{
+    if (once_in(v, 8)) {
+        call_and_compare(v);
+    } else {
+        uint64_t a[8];
+        fill_call(v, a);
+        struct sbi_result result = sbi_call5(a[7], a[6], a[0], a[1], a[2], a[3], a[4]);
+        check_error(a, result.error);
+    }
+    return 1;
+}

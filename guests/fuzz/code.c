@@ -1,0 +1,149 @@
+#include "code.h"
+#include "csr.h"
+#include "gate.h"
+#include "machine.h"
+#include "memory.h"
+#include "random.h"
+#include "sbi.h"
+#include "ainori_sbi.h"
+#include "timer.h"
+
+#define EBREAK 0x00100073u
+#define C_NOP  0x0001u
+#define SYSTEM 0x73u
+#define JAL    0x6fu
+#define JALR   0x67u
+#define BRANCH 0x63u
+
+#define SSTATUS_SUM (1ul << 18)
+#define SSTATUS_MXR (1ul << 19)
+
+/* A snippet of N instructions traps at most so often, if nothing interrupts it; one that loops is ended. */
+#define MOST_TRAPS 200
+
+void code_start(struct vcpu *v) { v->length = 0; }
+
+static void put16(struct vcpu *v, uint16_t bits)
+{
+    *(uint16_t *)(v->code + v->length) = bits;
+    v->length += 2;
+}
+
+void code_add_exactly(struct vcpu *v, uint32_t bits)
+{
+    put16(v, bits);
+    if ((bits & 3) == 3)
+        put16(v, bits >> 16);
+}
+
+static bool is_vital(unsigned csr)
+{
+    switch (csr) {
+    case 0x100: /* sstatus */
+    case 0x104: /* sie */
+    case 0x105: /* stvec */
+    case 0x140: /* sscratch */
+    case CSR_STIMECMP:
+    case 0x180: /* satp */
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Each instruction begins a word, or stands in the second half of one: then jumps by multiples of four reach beginnings only. */
+void code_add(struct vcpu *v, uint32_t bits)
+{
+    if ((bits & 3) != 3) {
+        unsigned operation = (bits & 3) << 3 | (bits >> 13 & 7);
+        put16(v, C_NOP);
+        /* c.j, c.beqz, c.bnez: bit 3 is bit 1 of the offset. */
+        put16(v, operation >= (1 << 3 | 5) && operation <= (1 << 3 | 7) ? bits | 1u << 3 : bits);
+        return;
+    }
+    switch (bits & 0x7f) {
+    case SYSTEM:
+        if ((bits >> 12 & 3) && is_vital(bits >> 20))
+            bits = (bits & ~(7u << 12 | 31u << 15)) | 2u << 12; /* csrrs rd, csr, x0 only reads */
+        break;
+    case JAL:
+        bits &= ~(1u << 21);
+        break;
+    case JALR:
+        bits &= ~(3u << 20);
+        break;
+    case BRANCH:
+        bits &= ~(1u << 8);
+        break;
+    }
+    code_add_exactly(v, bits);
+}
+
+/* Length of the tried-out instruction at `offset`. */
+static unsigned length_at(const struct vcpu *v, uint64_t offset) { return (v->code[offset] & 3) == 3 ? 4 : 2; }
+
+static void run(struct vcpu *v, struct setting setting)
+{
+    uint64_t base = (uintptr_t)v->code - (setting.user ? USER_OFFSET : 0);
+    uint64_t end = v->length;
+    code_add_exactly(v, EBREAK);
+    code_add_exactly(v, EBREAK); /* for an instruction before it that was cut short */
+    uint64_t status = (any(v) & (SSTATUS_SUM | SSTATUS_MXR | SSTATUS_FS | SSTATUS_VS)) | (setting.user ? 0 : SSTATUS_SPP)
+        | (setting.interrupts ? SSTATUS_SPIE : 0);
+    uint64_t limit = read_time() + us_to_ticks(setting.limit_us);
+    csr_write(CSR_STIMECMP, limit);
+    v->satp = setting.satp;
+    v->sie = 1ul << IRQ_TIMER | (any(v) & (1ul << IRQ_SOFTWARE | 1ul << IRQ_EXTERNAL));
+    v->pc = base;
+    for (unsigned traps = 0; traps < MOST_TRAPS; traps++) {
+        v->status = status;
+        run_code(v);
+        v->traps++;
+        if (v->cause & SCAUSE_INTERRUPT) {
+            switch (v->cause & 63) {
+            case IRQ_SOFTWARE:
+                csr_clear(sip, 1ul << IRQ_SOFTWARE);
+                v->ipis++;
+                break;
+            case IRQ_EXTERNAL:
+                v->sie &= ~(1ul << IRQ_EXTERNAL);
+                break;
+            default:
+                if (read_time() >= limit) {
+                    v->watchdogs++;
+                    return;
+                }
+                csr_write(CSR_STIMECMP, limit);
+            }
+            /* Where it was interrupted it may be in U-mode by an sret of its own; then it can't go on as if it were not. */
+            if (!setting.user && !(v->status & SSTATUS_SPP))
+                return;
+            continue;
+        }
+        uint64_t offset = v->pc - base;
+        if (offset >= end)
+            return;
+        v->pc += length_at(v, offset);
+    }
+}
+
+void code_run(struct vcpu *v, struct setting setting)
+{
+    run(v, setting);
+    /* Later code that jumps beyond its end must not find this, which was made for other registers or for U-mode. */
+    for (unsigned at = 0; at < v->length; at += 4)
+        *(uint32_t *)(v->code + at) = EBREAK;
+}
+
+void registers_fill(struct vcpu *v)
+{
+    /* None with which a random call could stop a vCPU or the guest: those have a kind of their own. */
+    static const uint64_t extensions[] = { SBI_BASE, SBI_TIME, SBI_IPI, SBI_RFENCE, SBI_DBCN, AINORI_EID, 0, 1, 9 };
+    for (int i = 1; i < 32; i++) {
+        uint64_t r = any(v);
+        v->x[i] = r & 1 ? scratch_address(v) - (r & 2 ? 0 : 0x800) + (r >> 8 & 0xfff & -(r >> 2 & 1))
+            : r & 4 ? edge_number(v) : any(v);
+    }
+    v->x[16] = any(v) & 7;
+    v->x[17] = one_of(v, extensions);
+}

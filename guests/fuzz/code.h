@@ -1,0 +1,26 @@
+/* The code that is tried out: a few instructions in the vCPU's own page. */
+#pragma once
+#include "vcpu.h"
+
+/* How it runs. */
+struct setting {
+    bool user;       /* in U-mode, else in S-mode */
+    bool interrupts; /* on: needed wherever the code may loop, as the watchdog is one */
+    uint64_t satp;
+    uint64_t limit_us; /* of the watchdog */
+};
+
+void code_start(struct vcpu *v);
+
+/* Adds an instruction to code for S-mode, changed where it would end the fuzzer's hold on the hart: a write to a CSR that the way back
+ * needs, or a jump into the middle of another instruction. */
+void code_add(struct vcpu *v, uint32_t bits);
+
+/* Adds it as it is. */
+void code_add_exactly(struct vcpu *v, uint32_t bits);
+
+/* Runs it from v->x's registers. An instruction that traps is left out and the next one is run. */
+void code_run(struct vcpu *v, struct setting setting);
+
+/* Random registers: addresses of the scratch area, edge numbers, anything. */
+void registers_fill(struct vcpu *v);

@@ -1,0 +1,97 @@
+/* Loads and stores to devices and beyond. */
+#include "code.h"
+#include "csr.h"
+#include "kinds.h"
+#include "machine.h"
+#include "memory.h"
+#include "random.h"
+
+#define PIECE 8
+#define BASES 8 /* registers x8 to x15 */
+#define UART_REGISTERS 0x100
+#define WIDEST 8
+#define GIGABYTE (1ul << 30)
+#define MEGAPAGE (1ul << 21)
+
+/* PLIC: where registers are, rather than the gaps. Offsets of the platform-level interrupt controller specification. */
+static uint64_t plic_address(struct vcpu *v)
+{
+    uint64_t r = any(v), offset;
+    switch (r & 7) {
+    case 0:
+        offset = r >> 8 & 0x1ff; /* priorities */
+        break;
+    case 1:
+        offset = 0x1000 + (r >> 8 & 0x7f); /* pending */
+        break;
+    case 2:
+    case 3:
+        offset = 0x2000 + (r >> 8 & 0x7f) * 0x80 + (r >> 16 & 0xf); /* enables */
+        break;
+    case 4:
+    case 5:
+    case 6:
+        offset = 0x200000 + (r >> 8 & 0x7f) * 0x1000 + (r >> 16 & 0xf); /* threshold, claim and completion */
+        break;
+    default:
+        offset = (r >> 8) % (PLIC_SIZE - WIDEST);
+    }
+    return PLIC_BASE + (r & 0x700000 ? offset & ~3ul : offset);
+}
+
+static uint64_t device_address(struct vcpu *v)
+{
+    return any(v) & 3 ? plic_address(v) : UART_BASE + (any(v) & 3 ? any(v) & 7 : any(v) % (UART_REGISTERS - WIDEST));
+}
+
+unsigned try_devices(struct vcpu *v)
+{
+    code_start(v);
+    registers_fill(v);
+    for (int i = 0; i < BASES; i++)
+        v->x[8 + i] = device_address(v);
+    /* A register that was loaded is no address any more. */
+    unsigned loaded = 0;
+    for (int i = 0; i < PIECE; i++) {
+        unsigned base = 8 + below(v, BASES);
+        uint32_t bits = any_access(v, base, true);
+        if (loaded & 1u << (base - 8))
+            continue;
+        if ((bits & 0x7f) == 0x03 && (bits >> 10 & 3) == 1)
+            bits ^= 16u << 7; /* x24 to x31 instead of x8 to x15 */
+        else if ((bits & 3) == 0)
+            loaded |= 1u << (bits >> 2 & 7); /* if it loads; if not, no harm is done */
+        code_add(v, bits);
+    }
+    code_run(v, (struct setting){ .interrupts = true, .satp = 0, .limit_us = 50 });
+    return PIECE;
+}
+
+/* One to one, but for what belongs to the fuzzer: that is as in the fences. */
+static uint64_t wild_root[512] __attribute__((aligned(4096)));
+static uint64_t wild_gigabyte[512] __attribute__((aligned(4096)));
+
+void wild_prepare(void)
+{
+    const uint64_t leaf = PTE_V | PTE_R | PTE_W | PTE_X | PTE_A | PTE_D;
+    const uint64_t *fence = (const uint64_t *)((fence_entry() >> 10) * PAGE);
+    uint64_t end = machine.memory_base + machine.memory_size;
+    for (uint64_t i = 0; i < 512; i++) {
+        wild_root[i] = pte(i < 256 ? i * GIGABYTE : (i - 255) << 38, leaf);
+        wild_gigabyte[i] = fence[i] ? fence[i] : machine.memory_base + i * MEGAPAGE >= end ? pte(machine.memory_base + i * MEGAPAGE, leaf) : 0;
+    }
+    wild_root[2] = pte((uintptr_t)wild_gigabyte, PTE_V);
+}
+
+unsigned try_wild(struct vcpu *v)
+{
+    code_start(v);
+    registers_fill(v);
+    for (int i = 1; i < 32; i++)
+        v->x[i] = edge_address(v);
+    v->x[17] = 0;
+    for (int i = 0; i < PIECE; i++)
+        code_add(v, once_in(v, 16) ? 0x00000067 | (8 + below(v, BASES)) << 15 : any_access(v, 8 + below(v, BASES), false));
+    code_run(v, (struct setting){ .interrupts = true, .satp = satp_of(8, wild_root), .limit_us = 20 });
+    return PIECE;
+}

@@ -1,0 +1,77 @@
+/* One vCPU of the fuzzer: what it remembers, and the registers of the code that it tries out. For C and for gate.S. */
+#pragma once
+
+#define VCPU_X(n)    ((n) * 8)  /* x0's place holds the program counter */
+#define VCPU_STATUS  (32 * 8)   /* sstatus to run with, and as it was at the trap */
+#define VCPU_SIE     (33 * 8)
+#define VCPU_SATP    (34 * 8)
+#define VCPU_CAUSE   (35 * 8)
+#define VCPU_VALUE   (36 * 8)
+#define VCPU_INSIDE  (37 * 8)
+#define VCPU_HOME(n) ((38 + (n)) * 8) /* ra, sp, gp, tp, s0 to s11 */
+
+#ifndef __ASSEMBLER__
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "start.h"
+
+/* Kinds of inputs. A bit of the parameter `kinds` stands for each. */
+enum kind {
+    KIND_INSTRUCTIONS, /* any instruction, in S-mode */
+    KIND_USER,         /* the same in U-mode */
+    KIND_CSRS,         /* each CSR number with each CSR instruction */
+    KIND_CALLS,        /* SBI: every extension, edge arguments */
+    KIND_DEVICES,      /* loads and stores that virtual devices take */
+    KIND_WILD,         /* accesses that no device and no memory takes: the guest must survive these to try them */
+    KIND_PAGING,       /* random page tables, and accesses through them */
+    KIND_LIFECYCLE,    /* vCPUs that stop, start and suspend each other */
+    KIND_PENDING,      /* IPIs, timers, WFI, interrupt enables */
+    KIND_KEEP,         /* do f, v and CSRs keep what is in them? */
+    KIND_OUTPUT,       /* the console, by DBCN and by the UART */
+    KINDS,
+};
+
+/* One page each, which the tried-out code may read and nobody but its owner writes. */
+struct vcpu {
+    union {
+        uint64_t x[32];
+        uint64_t pc;
+    };
+    uint64_t status, sie, satp, cause, value;
+    uint64_t inside; /* the tried-out code runs: a trap is its trap */
+    uint64_t home[16];
+
+    struct secondary start;
+    uint64_t id;
+    unsigned index;
+    uint64_t random;
+    uint8_t *code;        /* its page */
+    unsigned length;      /* bytes of code in it */
+    uint64_t (*tables)[512]; /* TABLES pages for random translations */
+    unsigned next_csr;    /* number of the next one that is tried */
+    uint64_t inputs;      /* to do */
+    volatile uint64_t done; /* so far; the others watch it */
+    volatile bool finished;
+    uint64_t counts[KINDS];
+    uint64_t traps, watchdogs, lives;
+    uint64_t ipis;
+};
+
+extern struct vcpu *vcpus[];
+extern unsigned vcpu_count;
+extern unsigned kind_mask;
+
+static inline struct vcpu *self(void)
+{
+    struct vcpu *v;
+    __asm__ volatile("mv %0, tp" : "=r"(v));
+    return v;
+}
+
+/* Runs from v->pc with v's registers until the next trap, which it leaves in `pc`, `x`, `status`, `cause` and `value`. */
+void run_code(struct vcpu *v);
+
+/* Something that must not be: says so, once for all vCPUs, and ends the guest. */
+__attribute__((noreturn, format(printf, 1, 2))) void broken(const char *format, ...);
+#endif

@@ -1,0 +1,36 @@
+/* Is what is typed heard? Waits for a line on the 16550, looking at it again and again or sleeping in between, and gives it back. */
+#include "args.h"
+#include "console.h"
+#include "plic_device.h"
+#include "start.h"
+#include "timer.h"
+
+#define UART_RBR 0
+#define UART_FCR 2
+#define UART_LSR 5
+#define FCR_ENABLE 1
+#define LSR_DATA_READY 1
+
+bool guest_main(void)
+{
+    static char line[512];
+    unsigned length = 0;
+    uint64_t pause_us = arg_number("pause_us", 0, 0, 1000000);
+    args_finish();
+    volatile uint8_t *uart = (volatile uint8_t *)(uintptr_t)uart_find().base;
+    uart[UART_FCR] = FCR_ENABLE;
+    print("type a line\n");
+    while (length < sizeof line - 1) {
+        if (uart[UART_LSR] & LSR_DATA_READY) {
+            char c = uart[UART_RBR];
+            if (c == '\r' || c == '\n')
+                break;
+            line[length++] = c;
+        } else if (pause_us != 0) {
+            sleep_us(pause_us);
+        }
+    }
+    print("heard: %s\n", line);
+    print("@result {\"job\":\"echo\",\"bytes\":%u,\"ok\":true}\n", length);
+    return true;
+}

@@ -1,0 +1,76 @@
+/* Do the interrupts of a device of the board arrive? The device is the Goldfish RTC of QEMU's `virt`, whose alarm is set again and again.
+ * (Registers: QEMU, docs of the Android emulator "GOLDFISH-VIRTUAL-HARDWARE", V. Goldfish timer.) */
+#include "args.h"
+#include "console.h"
+#include "csr.h"
+#include "machine.h"
+#include "plic_device.h"
+#include "start.h"
+#include "timer.h"
+#include "trap.h"
+
+#define TIME_LOW        0x00 /* reading it latches TIME_HIGH */
+#define TIME_HIGH       0x04
+#define ALARM_LOW       0x08 /* writing it sets the alarm */
+#define ALARM_HIGH      0x0c
+#define IRQ_ENABLED     0x10
+#define CLEAR_INTERRUPT 0x1c
+
+#define ARRIVES_MS 5000
+
+static struct plic plic;
+static uint64_t base, size;
+static uint32_t source;
+static volatile uint64_t interrupts;
+
+static volatile uint32_t *rtc(unsigned offset) { return (volatile uint32_t *)(uintptr_t)(base + offset); }
+
+static void find(void)
+{
+    for (struct fdt_node node = { 0 }; fdt_next(&machine.fdt, &node);) {
+        if (!fdt_list_has(&machine.fdt, &node, "compatible", "google,goldfish-rtc"))
+            continue;
+        if (!fdt_reg(&machine.fdt, &node, &base, &size) || !fdt_cell(&machine.fdt, &node, "interrupts", 0, &source))
+            fail("the device tree's node %s has no reg or no interrupts", node.name);
+        return;
+    }
+    fail("the device tree has no Goldfish RTC");
+}
+
+static void external(void)
+{
+    uint32_t claimed = plic_claim(&plic);
+    *rtc(CLEAR_INTERRUPT) = 1;
+    plic_complete(&plic, claimed);
+    interrupts += claimed == source;
+}
+
+static void set_alarm(uint64_t ns)
+{
+    uint64_t now = *rtc(TIME_LOW);
+    now |= (uint64_t)*rtc(TIME_HIGH) << 32;
+    uint64_t at = now + ns;
+    *rtc(ALARM_HIGH) = at >> 32;
+    *rtc(ALARM_LOW) = (uint32_t)at;
+}
+
+bool guest_main(void)
+{
+    uint64_t n = arg_number("n", 6, 1, 1000);
+    args_finish();
+    find();
+    plic = plic_find();
+    on_interrupt(IRQ_EXTERNAL, external);
+    csr_write(sie, 1ul << IRQ_EXTERNAL);
+    plic_set_priority(&plic, source, 1);
+    plic_set_threshold(&plic, 0);
+    plic_set_enabled(&plic, source, true);
+    *rtc(IRQ_ENABLED) = 1;
+    bool ok = true;
+    for (uint64_t i = 0; ok && i < n; i++) {
+        set_alarm(10 * 1000 * 1000);
+        ok = wait_for_count(&interrupts, i + 1, ARRIVES_MS);
+    }
+    print("@result {\"job\":\"rtc\",\"wanted\":%lu,\"interrupts\":%lu,\"ok\":%s}\n", n, interrupts, ok ? "true" : "false");
+    return ok;
+}

@@ -1,0 +1,146 @@
+//! The serial port: a kind of housework. What is sent next, and where what is typed waits, says `ainori_console`.
+use alloc::boxed::Box;
+
+use ainori_console::{Input, Multiplexer, Rest, Source};
+use ainori_manifest::config::MAX_GUESTS;
+
+use super::housekeeping::{Chore, Next};
+use super::{Cpu, Machine};
+use crate::arch::csr;
+use crate::chip::uart::{FIFO, Uart};
+use crate::guest::serial;
+use crate::panic::write_directly;
+
+/// How long an incomplete line waits for its end before it is shown, in milliseconds.
+const PATIENCE_MS: u64 = 20;
+/// When to look again whether a guest's port is free, which a vCPU of the guest has for some hundred instructions, in microseconds.
+const RETRY_US: u64 = 5;
+/// Bytes that can be typed ahead of the guest. What doesn't fit stays in the port.
+const INPUT: usize = 1024;
+
+/// The serial port and its two streams: only the console core has it.
+pub struct Console {
+    uart: Option<Uart>,
+    output: Multiplexer<{ MAX_GUESTS + 1 }>,
+    input: Input<INPUT>,
+}
+
+impl Console {
+    /// The end that drives `uart`, for so many guests. Allocates: only at boot.
+    pub fn new(uart: Option<Uart>, guests: usize) -> Box<Self> {
+        Box::new(Self { uart, output: Multiplexer::new(guests + 1), input: Input::new() })
+    }
+
+    /// Sends the next piece. None of it if the port isn't ready.
+    fn send(&mut self, machine: &'static Machine, patience: Option<u64>) -> Rest {
+        let Some(uart) = self.uart else { return Rest::Nothing };
+        if !uart.can_send() {
+            return Rest::Now;
+        }
+        let mut piece = [0; FIFO];
+        let sources = |index| machine.source(index);
+        let (length, rest) = self.output.fill(sources, csr::time(), patience, &mut piece);
+        piece[..length].iter().for_each(|byte| uart.send(*byte));
+        rest
+    }
+
+    /// Takes what was typed from the port, as much as its FIFO holds, if there is room for it.
+    fn collect(&mut self) {
+        let Some(uart) = self.uart else { return };
+        for _ in 0..FIFO.min(self.input.room()) {
+            let Some(byte) = uart.receive() else { return };
+            self.input.push(byte);
+        }
+    }
+}
+
+impl Machine {
+    /// Who writes to the serial line: the guests, and the hypervisor's own log.
+    fn source(&self, index: usize) -> &Source {
+        self.guests.get(index).map_or(&self.log, |guest| &guest.output)
+    }
+}
+
+impl Cpu {
+    /// Tells the console core that there is something to send, or room for what was typed.
+    pub fn wake_console(&mut self) {
+        self.ask_housekeeper(Chore::Console);
+    }
+
+    /// A guest has found its ring full. If this core is the one that empties it, it has to: the guest may leave it no other time.
+    pub fn relieve_console(&mut self) {
+        self.wake_console();
+        let (machine, patience) = (self.machine, self.console_patience());
+        if let Some(console) = &mut self.console {
+            console.send(machine, Some(patience));
+        }
+    }
+
+    /// The serial port interrupts: it keeps quiet until its housework is done.
+    pub(super) fn take_serial_interrupt(&mut self) {
+        if let Some(uart) = self.console.as_ref().and_then(|console| console.uart) {
+            uart.acknowledge();
+            uart.listen(false, false);
+        }
+        self.wake_console();
+    }
+
+    /// A piece of the console's work.
+    pub(super) fn serve_console(&mut self) -> Next {
+        let is_fed = self.feed_input();
+        let (machine, patience) = (self.machine, self.console_patience());
+        let now = csr::time();
+        let Some(console) = &mut self.console else { return Next::WhenAsked };
+        let rest = console.send(machine, Some(patience));
+        let Some(uart) = console.uart else { return Next::WhenAsked };
+        // A port that keeps up is served with pauses, a slow one when it has room.
+        let is_slow = rest == Rest::Now && !uart.can_send();
+        uart.listen(console.input.room() > 0, is_slow);
+        let retry = if is_fed { u64::MAX } else { now + machine.ticks(RETRY_US) };
+        match rest {
+            Rest::Now if !is_slow => Next::Soon,
+            Rest::Later(time) => Next::At(time.min(retry)),
+            Rest::Now | Rest::Nothing if is_fed => Next::WhenAsked,
+            Rest::Now | Rest::Nothing => Next::At(retry),
+        }
+    }
+
+    fn console_patience(&self) -> u64 {
+        self.machine.ticks(1000 * PATIENCE_MS)
+    }
+
+    /// Passes what was typed on to the guest that gets it, as much as its port takes. False if the port was busy.
+    fn feed_input(&mut self) -> bool {
+        let machine = self.machine;
+        // Taken out for a moment, since the guest's port is reached through the core.
+        let Some(mut console) = self.console.take() else { return true };
+        console.collect();
+        let mut is_fed = true;
+        if let Some(input) = machine.console_input
+            && !console.input.is_empty()
+        {
+            let fed = serial::with_port(self, &machine.guests[input as usize], |port| {
+                console.input.pass_on(&machine.input_waits, |byte| port.receive(byte));
+            });
+            is_fed = fed.is_some();
+        }
+        self.console = Some(console);
+        is_fed
+    }
+
+    /// Writes all reports and sends all output that is left, at the end of the run, when nobody writes any more.
+    pub(super) fn flush_console(&mut self) {
+        let machine = self.machine;
+        loop {
+            let reports = self.write_reports();
+            let Some(console) = &mut self.console else { return };
+            if console.send(machine, None) == Rest::Nothing && reports != Next::Soon {
+                break;
+            }
+        }
+        let Some(console) = &self.console else { return };
+        if console.output.is_mid_line() {
+            write_directly(format_args!("\n"));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Housekeeping: what the hypervisor itself has to do that is slow, and that no guest waits for within microseconds.
+//!
+//! One core does it all, the one with the least urgent guests, a *piece* at a time. Any core may ask for work ([`Cpu::ask_housekeeper`]), which takes
+//! it a few instructions; the housekeeping core then calls the work's function again and again, until that says that there is no more.
+//!
+//! A piece is at most some 500 instructions (2 us), and lies between two instructions of a guest, like an interrupt:
+//! - While the core runs somebody more urgent than its own least urgent guest, housework is *hidden*: nobody rings the core for it, no alarm is set
+//!   for it. The core looks when it lowers its shield. So an RTOS that shares the core isn't disturbed; should it never sleep,
+//!   there is a piece every [`PATIENCE_US`], so that nobody on another core waits for ever.
+//! - Just before the deadline of a more urgent vCPU no piece is begun.
+//! - Between two pieces the guests of this core go on for [`PAUSE_US`] at least.
+//!
+//! To add a kind of work: a variant of [`Chore`], and its function in [`Cpu::do_piece`].
+use super::mail::MACHINE;
+use super::migration::IDLE;
+use super::{Cpu, Machine};
+use crate::arch::{csr, world};
+
+/// How long the guests of the housekeeping core go on between two pieces, in microseconds: housework has a seventh of a busy core at most.
+const PAUSE_US: u64 = 12;
+/// How long hidden housework waits for a core that is never free for it, in microseconds. Not a multiple of an RTOS's usual
+/// period, near whose end it began to wait.
+const PATIENCE_US: u64 = 10_300;
+/// How far hidden housework keeps behind the deadline that it gave way to, in microseconds.
+const DISTANCE_US: u64 = 300;
+
+/// A kind of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chore {
+    /// Reports on guests that have stopped.
+    Reports,
+    /// What is typed, and the guests' output.
+    Console,
+}
+
+impl Chore {
+    const ALL: [Self; 2] = [Self::Reports, Self::Console];
+
+    const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+/// When a kind of work is to be gone on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// As soon as the guests have had their pause.
+    Soon,
+    /// At this time, or when somebody asks.
+    At(u64),
+    /// When somebody asks.
+    WhenAsked,
+}
+
+/// What the housekeeping core knows of its work.
+pub struct Housekeeper {
+    /// When each kind of work is due. By [`Chore`].
+    due: [u64; Chore::ALL.len()],
+    /// The kind whose piece was the last: those that are due have their turns one after the other.
+    last: usize,
+    pause: u64,
+    patience: u64,
+}
+
+impl Housekeeper {
+    /// Nothing is due. `timebase_hz`: ticks of `time` per second.
+    pub fn new(timebase_hz: u64) -> Self {
+        let ticks = |us| us * timebase_hz / 1_000_000;
+        Self {
+            due: [u64::MAX; Chore::ALL.len()],
+            last: 0,
+            pause: ticks(PAUSE_US),
+            patience: ticks(PATIENCE_US),
+        }
+    }
+
+    fn earliest(&self) -> u64 {
+        self.due.iter().fold(u64::MAX, |earliest, due| earliest.min(*due))
+    }
+
+    fn choose(&self, now: u64) -> Option<Chore> {
+        let count = Chore::ALL.len();
+        (1..=count)
+            .map(|step| (self.last + step) % count)
+            .find(|&i| self.due[i] <= now)
+            .map(|i| Chore::ALL[i])
+    }
+}
+
+impl Machine {
+    /// Does the housekeeping core run somebody more urgent at this moment?
+    fn hides_housework(&self) -> bool {
+        let shield = self.shields[self.console_core as usize].level();
+        shield != IDLE && shield > self.housework_shield
+    }
+}
+
+impl Cpu {
+    /// Any core: there is work of this kind. What it is has been written before.
+    pub fn ask_housekeeper(&mut self, chore: Chore) {
+        let machine = self.machine;
+        if !machine.housework.ask(chore.bit()) {
+            return;
+        }
+        if machine.console_core == self.id {
+            self.look_for_housework();
+        } else if !machine.hides_housework() {
+            self.post(machine.console_core, MACHINE);
+        }
+    }
+
+    /// Something may have been asked for. Called when somebody has rung, and when what was hidden isn't any more.
+    #[inline(never)]
+    pub(super) fn look_for_housework(&mut self) {
+        let Some(housekeeper) = &mut self.housekeeper else { return };
+        let now = csr::time();
+        let asked = self.machine.housework.asked();
+        for chore in Chore::ALL {
+            let due = &mut housekeeper.due[chore as usize];
+            // What is under way keeps its pauses.
+            if asked & chore.bit() != 0 && *due > now + housekeeper.pause {
+                *due = now;
+            }
+        }
+        self.housework_latest = now + housekeeper.patience;
+        self.housework_due = housekeeper.earliest();
+    }
+
+    /// When to interrupt the vCPU that is about to be entered for housework. Never, on cores that do none.
+    #[inline(always)]
+    pub(super) fn housework_alarm(&self) -> u64 {
+        // An idle core hides nothing: its shield plus one is 0.
+        let is_hidden = self.shield.wrapping_add(1) > self.hides_housework_from;
+        if is_hidden { self.housework_latest } else { self.housework_due }
+    }
+
+    /// Does one piece of what is due.
+    #[inline(never)]
+    pub(super) fn keep_house(&mut self, now: u64) {
+        if let Some(later) = self.must_hurry(now) {
+            // If that one hides housework, what it does at its deadline isn't to be disturbed either.
+            self.housework_latest = later + self.machine.ticks(DISTANCE_US);
+            self.housework_due = later;
+            return;
+        }
+        let Some(housekeeper) = &mut self.housekeeper else { return };
+        // If nothing is due, it was the patience that ended: what is typed may wait, since its interrupt is hidden, too.
+        let chore = housekeeper.choose(now).unwrap_or(Chore::Console);
+        housekeeper.last = chore as usize;
+        let housework = &self.machine.housework;
+        housework.take(chore.bit());
+        let next = self.do_piece(chore);
+        let now = csr::time();
+        let is_idle = self.shield == IDLE;
+        let Some(housekeeper) = &mut self.housekeeper else { return };
+        housekeeper.due[chore as usize] = match next {
+            Next::Soon => {
+                // Nobody need ask for what is under way.
+                let _ = housework.ask(chore.bit());
+                if is_idle { now } else { now + housekeeper.pause }
+            }
+            Next::At(time) => time,
+            Next::WhenAsked => u64::MAX,
+        };
+        self.housework_latest = now + housekeeper.patience;
+        self.housework_due = housekeeper.earliest();
+    }
+
+    fn do_piece(&mut self, chore: Chore) -> Next {
+        match chore {
+            Chore::Reports => self.write_reports(),
+            Chore::Console => self.serve_console(),
+        }
+    }
+
+    /// Is somebody about to get the core, or the running vCPU, if it is one that hides housework, about to be interrupted by its timer?
+    /// Then says until when housework waits at least.
+    fn must_hurry(&self, now: u64) -> Option<u64> {
+        // A piece, and then the way to a guest, take no longer.
+        let soon = now + 2 * self.guard;
+        let hides = self.shield != IDLE && self.shield >= self.hides_housework_from;
+        let own_timer = || world::loaded_deadline().filter(|at| hides && now < *at && *at <= soon);
+        if self.woken || self.is_wanted() {
+            return Some(soon);
+        }
+        Some(self.next_deadline).filter(|at| *at <= soon).or_else(own_timer).map(|at| at + self.guard)
+    }
+}

@@ -1,0 +1,98 @@
+//! A guest's serial port: the registers of its 16550A, and the SBI's debug console, which are one stream.
+//!
+//! The port, and the writing end of the guest's output, are taken by the guest's vCPUs and by the console core, each for some hundred instructions.
+//! Nobody waits for it: who finds it taken has the guest's instruction executed once more, which then traps again.
+use ainori_devices::bus::UART_SOURCE;
+use ainori_devices::uart::Uart;
+
+use super::Guest;
+use crate::cpu::Cpu;
+
+/// RBR: where a guest reads what was typed.
+const DATA: u64 = 0;
+/// LSR: its offset, and its bits that say that the transmitter takes bytes, and that one was received.
+const LINE_STATUS: u64 = 5;
+const TRANSMITTER_READY: u64 = 0x60;
+const DATA_READY: u8 = 1;
+/// Room that a guest finds which looks before it writes: more than a whole FIFO of its port.
+const ROOM: usize = 32;
+
+/// Does something with a guest's port, and passes its interrupt on. None if the port is taken at this moment.
+pub fn with_port<R>(cpu: &mut Cpu, guest: &'static Guest, act: impl FnOnce(&mut Uart) -> R) -> Option<R> {
+    let (result, contexts) = {
+        let mut port = guest.port.try_lock()?;
+        let result = act(&mut port);
+        // Under the lock, so that the line's changes reach the interrupt controller in their order.
+        let is_up = port.interrupt();
+        (result, if is_up { guest.plic.raise(UART_SOURCE) } else { guest.plic.lower(UART_SOURCE) })
+    };
+    cpu.look_at_contexts(guest.index, contexts);
+    Some(result)
+}
+
+/// A load from a register. None if it has to be tried again.
+pub fn read(cpu: &mut Cpu, guest: &'static Guest, offset: u64) -> Option<u64> {
+    let value = u64::from(with_port(cpu, guest, |port| port.read(offset as u8))?);
+    if offset == DATA && cpu.machine.input_waits.is_set() {
+        cpu.wake_console();
+    }
+    // A guest that polls before it writes waits, rather than loses bytes, while its ring is full.
+    if offset == LINE_STATUS && guest.output.room() < ROOM {
+        cpu.relieve_console();
+        return Some(value & !TRANSMITTER_READY);
+    }
+    Some(value)
+}
+
+/// A store to a register. None if it has to be tried again.
+pub fn write(cpu: &mut Cpu, guest: &'static Guest, offset: u64, value: u8) -> Option<()> {
+    let tell = with_port(cpu, guest, |port| {
+        port.write(offset as u8, value).is_some_and(|byte| guest.output.push(byte))
+    })?;
+    if tell {
+        cpu.wake_console();
+    }
+    Some(())
+}
+
+/// Writes what `bytes` gives (at most the length of a short line) to the debug console, as far as there is room. Returns how
+/// much that was, or None if it has to be tried again.
+pub fn print(cpu: &mut Cpu, guest: &'static Guest, bytes: impl Iterator<Item = u8>) -> Option<u64> {
+    let mut written = 0;
+    let mut tell = false;
+    {
+        let _the_only_writer = guest.port.try_lock()?;
+        for byte in bytes.take(guest.output.room().saturating_sub(ROOM)) {
+            tell |= guest.output.push(byte);
+            written += 1;
+        }
+    }
+    if written == 0 {
+        cpu.relieve_console();
+    } else if tell {
+        cpu.wake_console();
+    }
+    Some(written)
+}
+
+/// Takes what was typed from the debug console, at most `most` bytes. Returns how much that was, or None if it has to be tried
+/// again.
+pub fn scan(
+    cpu: &mut Cpu,
+    guest: &'static Guest,
+    most: usize,
+    mut take: impl FnMut(usize, u8),
+) -> Option<u64> {
+    let read = with_port(cpu, guest, |port| {
+        let mut read = 0;
+        while read < most && port.read(LINE_STATUS as u8) & DATA_READY != 0 {
+            take(read, port.read(DATA as u8));
+            read += 1;
+        }
+        read
+    })?;
+    if read != 0 && cpu.machine.input_waits.is_set() {
+        cpu.wake_console();
+    }
+    Some(read as u64)
+}

@@ -1,0 +1,190 @@
+//! Runs hostile guests beside an RTOS and a guest that looks at its registers, under every preset; tells what didn't hold.
+//! See guests/fuzz/README.md.
+use ainori_tests::{
+    bounds::Kind,
+    fuzz::{
+        attacks,
+        campaign::{self, Outcome, Store},
+        case::Range,
+    },
+};
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    process::ExitCode,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
+
+/// Hostile guests on the hypervisor, in lockstep virtual time.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Seed of the campaign.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Inputs to try, over all runs.
+    #[arg(long, default_value_t = 100_000)]
+    count: u64,
+    /// Presets, by turns; all if none is given.
+    #[arg(long, value_delimiter = ',')]
+    preset: Vec<String>,
+    /// vCPUs of the fuzzing guest: a number or a range.
+    #[arg(long, default_value = "1-16", value_parser = range)]
+    vcpus: (u32, u32),
+    /// Kinds of inputs, as a mask (decimal); those that a guest isn't stopped for if it isn't given.
+    #[arg(long)]
+    kinds: Option<u32>,
+    /// Virtual milliseconds of each run.
+    #[arg(long, default_value_t = 200)]
+    ms: u64,
+    /// Runs beside each other.
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// Seconds of the host after which no further run is begun.
+    #[arg(long)]
+    time: Option<u64>,
+    /// The attacks whose names contain this (`-`: all of them) instead of random inputs.
+    #[arg(long)]
+    attack: Option<String>,
+    /// Folder for the outcomes; the same call with the same folder goes on there. Failed manifests and consoles go into `failed/`.
+    #[arg(long, default_value = ".cache/fuzz")]
+    out: PathBuf,
+}
+
+/// "4" or "1-16".
+fn range(text: &str) -> Result<(u32, u32), String> {
+    let (least, most) = text.split_once('-').unwrap_or((text, text));
+    let number = |text: &str| text.parse::<u32>().map_err(|error| format!("{text:?}: {error}"));
+    match (number(least)?, number(most)?) {
+        (least, most) if (1..=most).contains(&least) && most <= 60 => Ok((least, most)),
+        _ => Err("from 1 to 60, the smaller one first".into()),
+    }
+}
+
+fn presets(wanted: &[String]) -> Result<Vec<&'static str>, String> {
+    let all: Vec<&'static str> = ainori_sched::presets().iter().map(|preset| preset.name).collect();
+    if wanted.is_empty() {
+        return Ok(all);
+    }
+    let find = |name: &String| all.iter().copied().find(|known| known == name);
+    wanted
+        .iter()
+        .map(|name| {
+            find(name).ok_or_else(|| format!("there is no preset {name}; there are {}", all.join(", ")))
+        })
+        .collect()
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match campaign(&args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(why) => {
+            eprintln!("fuzz: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Returns whether all held.
+fn campaign(args: &Args) -> Result<bool, String> {
+    let presets = presets(&args.preset)?;
+    let store = Store::open(&args.out).map_err(|error| format!("{}: {error}", args.out.display()))?;
+    let cases = Range {
+        seed: args.seed,
+        presets: presets.clone(),
+        vcpus: args.vcpus,
+        ms: args.ms,
+        kinds: args.kinds,
+    };
+    let mut list = args.attack.as_ref().map(|part| {
+        let wanted =
+            |name: &str, preset| (part == "-" || name.contains(part.as_str())) && presets.contains(&preset);
+        let trials = attacks::all().into_iter().filter(|trial| wanted(&trial.name, trial.preset));
+        trials.collect::<Vec<_>>().into_iter()
+    });
+    let steps = list.as_ref().map_or(args.count, |list| list.len() as u64);
+    if steps == 0 {
+        return Err("no attack has such a name; see tests/src/fuzz/attacks.rs".into());
+    }
+    let bar = ProgressBar::new(steps).with_style(
+        ProgressStyle::with_template("{bar:30} {human_pos}/{human_len} {elapsed} {eta} left {msg}")
+            .expect("a valid template"),
+    );
+    let end = args.time.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let (stop, inputs) = (AtomicBool::new(false), AtomicU64::new(0));
+    let is_over =
+        || end.is_some_and(|end| Instant::now() >= end) || inputs.load(Ordering::Relaxed) >= args.count;
+    let mut index = 0;
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    let next = || match &mut list {
+        Some(list) => {
+            list.next().filter(|_| end.is_none_or(|end| Instant::now() < end)).map(|trial| (trial, 250))
+        }
+        None if is_over() => None,
+        None => {
+            let case = cases.case(index);
+            index += 1;
+            Some((case.trial(), case.q))
+        }
+    };
+    let told = |outcome: &Outcome| {
+        inputs.fetch_add(outcome.inputs, Ordering::Relaxed);
+        bar.inc(if args.attack.is_some() { 1 } else { outcome.inputs });
+        for finding in &outcome.findings {
+            bar.suspend(|| println!("{}: {:?}: {}", outcome.trial, finding.kind, finding.text));
+        }
+        outcomes.push(outcome.clone());
+    };
+    let began = Instant::now();
+    campaign::run(&store, args.jobs.max(1), &stop, next, told)
+        .map_err(|error| format!("{}: {error}", args.out.display()))?;
+    bar.finish_and_clear();
+    summary(&outcomes, began.elapsed());
+    let json = serde_json::to_vec_pretty(&outcomes).map_err(|error| error.to_string())?;
+    let path = args.out.join("summary.json");
+    std::fs::write(&path, json).map_err(|error| format!("{}: {error}", path.display()))?;
+    let failed = outcomes.iter().filter(|outcome| !outcome.findings.is_empty()).count();
+    if failed > 0 {
+        println!(
+            "{failed} of {} runs failed; manifests and consoles are in {}",
+            outcomes.len(),
+            args.out.join("failed").display()
+        );
+    }
+    Ok(failed == 0)
+}
+
+/// A line for each preset.
+fn summary(outcomes: &[Outcome], took: Duration) {
+    let mut by_preset: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
+    for outcome in outcomes {
+        by_preset.entry(&outcome.preset).or_default().push(outcome);
+    }
+    println!(
+        "{:<28}{:>6}{:>11}{:>9}{:>10}{:>10}{:>9}{:>9}",
+        "preset", "runs", "inputs", "host s", "task us", "handler", "stretch", "failed"
+    );
+    for (preset, runs) in &by_preset {
+        let most = |of: fn(&Outcome) -> u64| runs.iter().map(|run| of(run)).max().unwrap_or(0) as f64;
+        println!(
+            "{preset:<28}{:>6}{:>11}{:>9.0}{:>10.1}{:>10.1}{:>9.1}{:>9}",
+            runs.len(),
+            runs.iter().map(|run| run.inputs).sum::<u64>(),
+            runs.iter().map(|run| run.seconds).sum::<f64>(),
+            most(|run| run.task_ns) / 1e3,
+            most(|run| run.handler_ns) / 1e3,
+            most(|run| run.stretch) / 10.0,
+            runs.iter().filter(|run| !run.findings.is_empty()).count(),
+        );
+    }
+    let mut kinds: BTreeMap<Kind, u64> = BTreeMap::new();
+    for finding in outcomes.iter().flat_map(|outcome| &outcome.findings) {
+        *kinds.entry(finding.kind).or_default() += 1;
+    }
+    let inputs: u64 = outcomes.iter().map(|outcome| outcome.inputs).sum();
+    println!("{inputs} inputs in {:.0} s; findings: {kinds:?}", took.as_secs_f64());
+}

@@ -1,0 +1,315 @@
+//! Runs random systems, each made from a seed, and tells which of them break a rule. See `docs/measuring.md` and
+//! `ainori_tests::random`.
+use ainori_tests::random::{check::Violation, description::Description, generate, run::Runner, shrink};
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+use miette::{IntoDiagnostic, Result, WrapErr};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// Most runs that go into making one failing system smaller.
+const SHRINK_TRIES: u32 = 60;
+
+/// Runs systems that are made from seeds, and checks what must hold for every system.
+#[derive(Debug, Parser)]
+#[command(name = "random-systems")]
+struct Args {
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many systems, with seeds that follow each other
+    #[arg(long, default_value_t = 20)]
+    count: u64,
+    /// Begins no further system after so many minutes
+    #[arg(long, value_name = "MINUTES")]
+    minutes: Option<u64>,
+    /// Runs beside each other; each keeps one core of the host busy
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// Folder for results, failing systems and their logs; a system that is in it already, of the same hypervisor, is not run again
+    #[arg(long, value_name = "DIR", default_value = ".cache/random-systems")]
+    out: PathBuf,
+    /// Another hypervisor than the checkout's
+    #[arg(long, value_name = "ELF")]
+    kernel: Option<PathBuf>,
+    /// Runs each system twice: both runs must be the same, byte for byte
+    #[arg(long)]
+    twice: bool,
+    /// Leaves failing systems as they are
+    #[arg(long)]
+    no_shrink: bool,
+    /// Only shows the systems as manifests, and what the tool would type
+    #[arg(long)]
+    show: bool,
+}
+
+/// What is kept of one system.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    seed: u64,
+    /// Of the hypervisor and of the system: a result counts only for these.
+    version: String,
+    /// What is in it, in a line.
+    summary: String,
+    host_seconds: f64,
+    violations: Vec<Broken>,
+    /// The smallest system that was found to break the first of these rules, as a manifest.
+    shrunk: Option<String>,
+}
+
+/// A [`Violation`] that can be read back.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Broken {
+    rule: String,
+    what: String,
+}
+
+fn main() -> Result<ExitCode> {
+    let args = Args::parse();
+    if args.show {
+        for seed in args.seeds() {
+            let system = generate::system(seed);
+            println!(
+                "# {}\n# -plugin {}\n{system}",
+                summary(&system),
+                ainori_tests::random::run::operator(&system)
+            );
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    std::fs::create_dir_all(&args.out).into_diagnostic().wrap_err_with(|| args.out.display().to_string())?;
+    let kernel = args.kernel.clone().unwrap_or_else(ainori_tests::hypervisor);
+    let stop = Arc::new(AtomicBool::new(false));
+    let runner =
+        Runner { kernel: Some(kernel.clone()), stop: stop.clone(), twice: args.twice, ..Runner::default() };
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, stop.clone()).into_diagnostic()?;
+    }
+    let kernel = std::fs::read(&kernel).into_diagnostic().wrap_err_with(|| kernel.display().to_string())?;
+    let records = args.run(&runner, &kernel, &stop)?;
+    let ok = report(&args, &records)?;
+    Ok(match (stop.load(Ordering::Relaxed), ok) {
+        (true, _) => ExitCode::from(130),
+        (false, true) => ExitCode::SUCCESS,
+        (false, false) => ExitCode::FAILURE,
+    })
+}
+
+impl Args {
+    fn seeds(&self) -> std::ops::Range<u64> {
+        self.seed..self.seed.saturating_add(self.count)
+    }
+
+    /// Runs what is not in the folder yet.
+    fn run(&self, runner: &Runner, kernel: &[u8], stop: &AtomicBool) -> Result<Vec<Record>> {
+        let bar = ProgressBar::new(self.count);
+        let style = "{elapsed_precise} {bar:40} {pos}/{len} {msg}, {eta} left";
+        bar.set_style(ProgressStyle::with_template(style).into_diagnostic()?);
+        bar.enable_steady_tick(Duration::from_millis(200));
+        let next = AtomicU64::new(self.seed);
+        let records = Mutex::new(Vec::new());
+        let until = self.minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
+        let work = || -> Result<()> {
+            loop {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                let is_late = until.is_some_and(|until| Instant::now() >= until);
+                if !self.seeds().contains(&seed) || is_late || stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                let Some(record) = self.one(seed, runner, kernel, &bar)? else { return Ok(()) };
+                let mut records = records.lock().expect("nobody panics with it");
+                records.push(record);
+                let failing = records.iter().filter(|record: &&Record| !record.violations.is_empty()).count();
+                bar.set_message(format!("{failing} failing"));
+                bar.inc(1);
+            }
+        };
+        let results: Vec<Result<()>> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.jobs.max(1)).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().map(|worker| worker.join().expect("workers don't panic")).collect()
+        });
+        bar.finish_and_clear();
+        results.into_iter().collect::<Result<()>>()?;
+        let mut records = records.into_inner().expect("nobody panics with it");
+        records.sort_by_key(|record| record.seed);
+        Ok(records)
+    }
+
+    /// One system: from the folder, or run, and shrunk if it fails. `None` if it was interrupted.
+    fn one(&self, seed: u64, runner: &Runner, kernel: &[u8], bar: &ProgressBar) -> Result<Option<Record>> {
+        let system = generate::system(seed);
+        let version = version(kernel, &system);
+        let file = self.out.join(format!("{seed}.json"));
+        let known: Option<Record> =
+            std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        if let Some(known) = known.filter(|known| known.version == version) {
+            return Ok(Some(known));
+        }
+        let begin = Instant::now();
+        let judgement = runner.judge(&system);
+        if judgement.interrupted {
+            return Ok(None);
+        }
+        let host_seconds = begin.elapsed().as_secs_f64();
+        let mut shrunk = None;
+        if let Some(first) = judgement.violations.first() {
+            bar.println(format!("seed {seed}: {}: {}", first.rule, first.what));
+            write(&self.out.join(format!("{seed}.toml")), &manifest(&system, &judgement.violations))?;
+            if let Some(run) = &judgement.run {
+                write(&self.out.join(format!("{seed}.serial.log")), &run.serial.join("\n"))?;
+            }
+            if !self.no_shrink {
+                // Whatever takes much longer than the failure did only hangs.
+                let host_limit = begin.elapsed() * 3 + Duration::from_secs(10);
+                let runner = Runner { host_limit, ..runner.clone() };
+                // Written each time, so that what was found is there even if nobody waits for the end.
+                let file = self.out.join(format!("{seed}.shrunk.toml"));
+                let keep = |smaller: &str| write(&file, smaller);
+                shrunk = match smaller(&system, first, &runner, keep)? {
+                    Shrunk::Interrupted => return Ok(None),
+                    Shrunk::To(text) => text,
+                };
+            }
+        }
+        let violations = judgement
+            .violations
+            .iter()
+            .map(|violation| Broken { rule: violation.rule.into(), what: violation.what.clone() });
+        let record = Record {
+            seed,
+            version,
+            summary: summary(&system),
+            host_seconds,
+            violations: violations.collect(),
+            shrunk,
+        };
+        write(&file, &serde_json::to_string_pretty(&record).into_diagnostic()?)?;
+        Ok(Some(record))
+    }
+}
+
+/// What came of shrinking.
+enum Shrunk {
+    /// Somebody ended it.
+    Interrupted,
+    /// The smallest system that was found, as a manifest; `None` if there is nothing to leave out.
+    To(Option<String>),
+}
+
+/// Looks for a smaller system that breaks the same rule. `keep` gets each that is smaller than all before.
+fn smaller(
+    system: &Description,
+    first: &Violation,
+    runner: &Runner,
+    keep: impl Fn(&str) -> Result<()>,
+) -> Result<Shrunk> {
+    let (mut interrupted, mut kept, mut smallest) = (false, Ok(()), None);
+    shrink::shrink(system, SHRINK_TRIES, |candidate| {
+        if interrupted {
+            return false;
+        }
+        let judgement = runner.judge(candidate);
+        interrupted |= judgement.interrupted;
+        let fails = judgement.violations.first().is_some_and(|violation| violation.rule == first.rule);
+        if fails && !interrupted {
+            let text = manifest(candidate, &judgement.violations);
+            kept = keep(&text);
+            smallest = Some(text);
+        }
+        fails
+    });
+    kept?;
+    Ok(if interrupted { Shrunk::Interrupted } else { Shrunk::To(smallest) })
+}
+
+/// A manifest that says what is wrong with it and how to run it again.
+fn manifest(system: &Description, violations: &[Violation]) -> String {
+    let mut text = String::new();
+    for violation in violations {
+        let _ = writeln!(text, "# {}: {}", violation.rule, violation.what.replace('\n', " "));
+    }
+    let operator = ainori_tests::random::run::operator(system);
+    let _ = writeln!(
+        text,
+        "# ainori run FILE --clock lockstep --q {} --qemu-arg=-plugin --qemu-arg={operator}\n{system}",
+        system.slice
+    );
+    text
+}
+
+/// What is in a system, in a line.
+fn summary(system: &Description) -> String {
+    let guests: Vec<String> =
+        system.guests.iter().map(|guest| format!("{}x{}", guest.name, guest.vcpus)).collect();
+    format!("{} harts, {}: {}", system.harts, system.preset, guests.join(" "))
+}
+
+/// Changes when the hypervisor or the system does.
+fn version(kernel: &[u8], system: &Description) -> String {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    (kernel, system.to_string(), format!("{:?}", system.typing), system.slice).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// Writes a file, whole or not at all.
+fn write(path: &Path, text: &str) -> Result<()> {
+    let new = path.with_extension("new");
+    std::fs::write(&new, text)
+        .and_then(|()| std::fs::rename(&new, path))
+        .into_diagnostic()
+        .wrap_err_with(|| path.display().to_string())
+}
+
+/// Shows what failed, and writes the summary. True if nothing did.
+fn report(args: &Args, records: &[Record]) -> Result<bool> {
+    let mut rules: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for record in records {
+        for violation in &record.violations {
+            let seeds = rules.entry(&violation.rule).or_default();
+            if seeds.last() != Some(&record.seed) {
+                seeds.push(record.seed);
+            }
+        }
+    }
+    for (rule, seeds) in &rules {
+        println!("{:5} systems break: {rule}: seeds {}", seeds.len(), list(seeds));
+    }
+    for record in records.iter().filter(|record| !record.violations.is_empty()) {
+        println!("\nseed {} ({})", record.seed, record.summary);
+        for violation in &record.violations {
+            println!("  {}: {}", violation.rule, violation.what);
+        }
+        if let Some(shrunk) = &record.shrunk {
+            println!("shrunk:\n{shrunk}");
+        }
+    }
+    let failing = records.iter().filter(|record| !record.violations.is_empty()).count();
+    let seconds: f64 = records.iter().map(|record| record.host_seconds).sum();
+    let mean = seconds / records.len().max(1) as f64;
+    println!(
+        "{} systems from seed {}: {failing} failing; {mean:.1} s of host time each. Results: {}",
+        records.len(),
+        args.seed,
+        args.out.display()
+    );
+    let summary = serde_json::json!({ "systems": records.len(), "failing": failing, "rules": rules, "host_seconds": seconds });
+    write(&args.out.join("summary.json"), &format!("{summary:#}\n"))?;
+    Ok(failing == 0)
+}
+
+fn list(seeds: &[u64]) -> String {
+    let shown: Vec<String> = seeds.iter().take(20).map(u64::to_string).collect();
+    let more = if seeds.len() > shown.len() { " ..." } else { "" };
+    shown.join(" ") + more
+}

@@ -1,0 +1,153 @@
+//! What must hold of every run, whatever guests do: no panic, no end before the end, no RTOS late, no core long with its interrupts
+//! off. Unlike the methods of [`Run`](crate::Run), these don't end a test: they list what doesn't hold.
+use ainori::report::{GuestOutcome, GuestReport, Outcome, RunReport};
+use serde::{Deserialize, Serialize};
+
+/// Most nanoseconds from a period's deadline to the first statement of an RTOS's task, where the policy lets it take its core at once.
+pub const TASK_NS: u64 = 2_500;
+/// The same to the first statement of its tick handler.
+pub const HANDLER_NS: u64 = 1_200;
+/// Most nanoseconds that a core which an RTOS may want is in the hypervisor with interrupts off.
+pub const STRETCH_BESIDE_RTOS_NS: u64 = 5_000;
+/// The same for any core.
+pub const STRETCH_NS: u64 = 50_000;
+
+/// Something that doesn't hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What kind of thing.
+    pub kind: Kind,
+    /// What was found, in words.
+    pub text: String,
+}
+
+/// Kinds of findings, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The hypervisor panicked.
+    Panic,
+    /// The run didn't come to its end.
+    Hang,
+    /// The emulator ended early, or its clock can't be relied on: nothing is known of the hypervisor.
+    Emulator,
+    /// A guest that has done nothing wrong failed, e.g. found its registers changed.
+    Neighbour,
+    /// A guest did something else than it was expected to.
+    Hostile,
+    /// An RTOS lost a tick or missed a deadline.
+    Tick,
+    /// An RTOS was later than [`TASK_NS`] or [`HANDLER_NS`].
+    Delay,
+    /// A core was longer in the hypervisor than it may be.
+    Stretch,
+}
+
+/// What a preset promises to an RTOS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promise {
+    /// [`TASK_NS`] and [`HANDLER_NS`], and no tick lost.
+    Bound,
+    /// No tick lost.
+    Ticks,
+    /// Nothing: everybody takes turns.
+    Nothing,
+}
+
+/// What a preset (docs/policies.md) promises to an RTOS with a period of 1 ms.
+pub fn promise(preset: &str) -> Promise {
+    match preset {
+        "ainori" | "spumone" | "spumone-on-demand" => Promise::Bound,
+        "round-robin" => Promise::Nothing,
+        _ => Promise::Ticks,
+    }
+}
+
+/// An RTOS of a run: its name and its hart.
+pub type Rtos<'a> = (&'a str, u32);
+
+/// What doesn't hold of a run in virtual time. The guests other than the RTOSes are for the caller to judge.
+pub fn findings(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut add = |kind, text: String| found.push(Finding { kind, text });
+    let unfinished = || {
+        let running = report.guests.iter().filter(|guest| guest.outcome == GuestOutcome::Running);
+        running.map(|guest| guest.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    match report.outcome {
+        Outcome::Panic => add(Kind::Panic, last_words(report)),
+        Outcome::TimeLimit => add(Kind::Hang, format!("still running at the time limit: {}", unfinished())),
+        Outcome::QemuDied | Outcome::ClockInvalid | Outcome::NoTrace | Outcome::Interrupted => {
+            add(Kind::Emulator, report.outcome.words().into());
+        }
+        Outcome::Good | Outcome::GuestFailed => {}
+    }
+    for (name, _) in rtoses {
+        let Some(guest) = report.guests.iter().find(|guest| guest.name == *name) else { continue };
+        rtos(guest, promise(preset), &mut add);
+    }
+    let Some(board) = &report.board else { return found };
+    for core in &report.cores {
+        let ns = core.longest_stretch * (1_000_000_000 / board.timebase_hz);
+        let beside =
+            rtoses.iter().any(|(_, hart)| u64::from(*hart) == core.hart) && promise(preset) == Promise::Bound;
+        let most = if beside { STRETCH_BESIDE_RTOS_NS } else { STRETCH_NS };
+        if ns > most {
+            let us = ns as f64 / 1e3;
+            let place = if beside { "beside an RTOS" } else { "without an RTOS" };
+            add(
+                Kind::Stretch,
+                format!(
+                    "hart {} {place}: {us:.1} us in the hypervisor ({})",
+                    core.hart, core.longest_stretch_cause
+                ),
+            );
+        }
+    }
+    found
+}
+
+fn rtos(guest: &GuestReport, promise: Promise, add: &mut impl FnMut(Kind, String)) {
+    if promise == Promise::Nothing {
+        return;
+    }
+    let name = &guest.name;
+    if guest.outcome == GuestOutcome::Running {
+        return; // the run hung, which has been said
+    }
+    let number = |key| number(guest, key);
+    let (Some(missed), Some(lost)) = (number("missed"), number("ticks_lost")) else {
+        return add(Kind::Neighbour, format!("{name} ended without a result: {:?}", guest.outcome));
+    };
+    if missed > 0 || lost > 0 {
+        add(Kind::Tick, format!("{name} missed {missed} deadlines and lost {lost} ticks"));
+    }
+    if promise != Promise::Bound {
+        return;
+    }
+    for (what, key, most) in
+        [("task", "delay_ns/max", TASK_NS), ("tick handler", "handler_delay_ns/max", HANDLER_NS)]
+    {
+        match number(key) {
+            Some(ns) if ns <= most => {}
+            Some(ns) => {
+                add(Kind::Delay, format!("the {what} of {name} was {:.1} us late", ns as f64 / 1e3));
+            }
+            None => add(Kind::Neighbour, format!("the result of {name} has no {key}")),
+        }
+    }
+}
+
+/// A number in the first result of a guest: `key`, or `key/part`.
+pub fn number(guest: &GuestReport, key: &str) -> Option<u64> {
+    let mut path = key.split('/');
+    let first = guest.results.first()?.get(path.next()?)?;
+    path.try_fold(first, |value, part| value.get(part))?.as_u64()
+}
+
+/// The hypervisor's line about its panic.
+fn last_words(report: &RunReport) -> String {
+    let lines = report.console.values().flatten();
+    let panic = lines.filter(|line| line.contains("panic")).next_back();
+    panic.cloned().unwrap_or_else(|| "the hypervisor panicked".into())
+}

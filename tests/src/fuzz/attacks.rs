@@ -1,0 +1,120 @@
+//! Runs in which a guest does, on all of its vCPUs, one thing that has hurt its neighbours before.
+use super::{Expected, Trial};
+use crate::{Guest, System};
+
+/// Virtual milliseconds of an attack.
+const MS: u64 = 200;
+/// Memory behind a guest's own: nobody's.
+const FAULTS_AT_START: [u32; 3] = [1, 6, 14];
+
+/// The RTOS that must not notice: a tick each millisecond, and a burner that has its hart now and then.
+fn freertos(hart: u32, periods: u64) -> Guest {
+    let args = format!("period_us=1000 periods={periods} burn_percent=20 burn_period_us=10000 report_ms=0");
+    Guest::freertos(&args).harts([hart])
+}
+
+fn trial(name: String, preset: &'static str, harts: u32) -> Trial {
+    let system = System::on(harts).policy(preset).with(freertos(harts - 1, MS));
+    let rtoses = vec![("freertos".into(), harts - 1)];
+    Trial { name, preset, system, hostile: Vec::new(), rtoses, neighbours: Vec::new() }
+}
+
+impl Trial {
+    fn hostile(mut self, guest: Guest, expected: Expected) -> Self {
+        self.hostile.push((guest.name().into(), expected));
+        self.system = self.system.with(guest);
+        self
+    }
+
+    fn neighbour(mut self, guest: Guest) -> Self {
+        self.neighbours.push(guest.name().into());
+        self.system = self.system.with(guest);
+        self
+    }
+}
+
+/// A guest that does `attack` all the time.
+fn attacker(attack: &str) -> Guest {
+    Guest::fuzz(&format!("attack={attack} ms={MS}"))
+}
+
+/// One loop of one thing, by 4, 8 or 16 vCPUs.
+fn storm(attack: &str, preset: &'static str, vcpus: u32, harts: u32) -> Trial {
+    trial(format!("{attack}-{vcpus}-{preset}"), preset, harts)
+        .hostile(attacker(attack).vcpus(vcpus).harts(0..harts), Expected::Done)
+}
+
+/// `count` guests on the RTOS's hart that fault: all at their start, or each at its own phase of the RTOS's period.
+fn faults(count: u32, spread: bool, preset: &'static str) -> Trial {
+    let when = if spread { "phases" } else { "start" };
+    (0..count).fold(trial(format!("faults-{count}-{when}-{preset}"), preset, 2), |trial, index| {
+        let guest = if spread {
+            // From 20 us before the tick to 20 us after it, one each 10 ms.
+            let phase = (980 + 40 * index / count) % 1000;
+            Guest::fuzz(&format!("attack=fault ms={} phase_us={phase}", 10 + 10 * index)).harts([1])
+        } else {
+            Guest::probe("wild-store", "").harts([1])
+        };
+        trial.hostile(guest.named(&format!("fault-{index}")), Expected::Fault)
+    })
+}
+
+/// The attacks of a list, for one preset that the RTOS's bound holds for, and those that belong to another one.
+pub fn all() -> Vec<Trial> {
+    let mut list = Vec::new();
+    for preset in ["ainori", "spumone", "spumone-on-demand"] {
+        for attack in ["restarts", "ipis", "fences", "page-fences", "plic", "wakes"] {
+            list.push(storm(attack, preset, 4, 2));
+            list.push(storm(attack, preset, 16, 4));
+        }
+        list.push(storm("restarts", preset, 8, 2));
+        for count in FAULTS_AT_START {
+            list.push(faults(count, false, preset));
+        }
+        list.push(faults(14, true, preset));
+        list.push(flood(preset));
+        list.push(newlines(preset));
+    }
+    for kinds in [3, 0x1f, 0x35f] {
+        list.push(crowd("spumone-trap-based-strict", kinds));
+    }
+    for seed in 1..=4 {
+        list.push(pair("delayed", seed));
+    }
+    list
+}
+
+/// One guest writes without a newline; the other's result must get through, and the run must end.
+fn flood(preset: &'static str) -> Trial {
+    trial(format!("flood-{preset}"), preset, 2)
+        .hostile(Guest::fuzz("attack=flood ms=10000000").vcpus(2).harts(0..2).background(), Expected::Nothing)
+        .neighbour(Guest::probe("fpkeep", "ms=100").harts([0]))
+}
+
+/// Two vCPUs store newlines, with an RTOS on each of the harts.
+fn newlines(preset: &'static str) -> Trial {
+    let mut trial = trial(format!("newlines-{preset}"), preset, 2)
+        .hostile(attacker("newlines").vcpus(2).harts(0..2), Expected::Done);
+    trial.system = trial.system.with(freertos(0, MS).named("freertos-0"));
+    trial.rtoses.push(("freertos-0".into(), 0));
+    trial
+}
+
+/// Thirteen vCPUs of one level.
+fn crowd(preset: &'static str, kinds: u32) -> Trial {
+    let args = format!("seed=4 inputs=1000000000 ms={MS} kinds={kinds}");
+    trial(format!("crowd-{kinds}-{preset}"), preset, 2)
+        .hostile(Guest::fuzz(&args).vcpus(12).harts(0..2), Expected::Done)
+        .neighbour(Guest::probe("fpkeep", &format!("ms={MS}")).harts([1]))
+}
+
+/// Two random guests of three vCPUs on three harts.
+fn pair(preset: &'static str, seed: u64) -> Trial {
+    ["one", "other"].into_iter().enumerate().fold(
+        trial(format!("pair-{seed}-{preset}"), preset, 3),
+        |trial, (nth, name)| {
+            let args = format!("seed={} inputs=1000000000 ms={MS}", 2 * seed + nth as u64);
+            trial.hostile(Guest::fuzz(&args).vcpus(3).harts(0..3).named(name), Expected::Done)
+        },
+    )
+}

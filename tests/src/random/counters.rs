@@ -1,0 +1,172 @@
+//! The counters of a run must agree with each other, and with where vCPUs may have been.
+use super::{
+    check::Violations,
+    description::{Description, Guest, Job},
+    oracle,
+};
+use crate::Run;
+use ainori::report::GuestReport;
+use ainori_report::{CoreStats, VcpuStats};
+use ainori_sched::Placement;
+
+/// How much the times of two cores may differ, in ticks: they begin and end one after the other. (50 ms.)
+const SKEW: u64 = 500_000;
+
+/// Checks all of them.
+pub fn check(system: &Description, run: &Run, found: &mut Violations) {
+    check_completeness(system, run, found);
+    let vcpus = || run.report.guests.iter().flat_map(|guest| &guest.vcpus);
+    for (guest, report) in system.guests.iter().zip(&run.report.guests) {
+        for vcpu in &report.vcpus {
+            check_vcpu(system, guest, vcpu, found);
+        }
+        check_nobody_starved(guest, report, found);
+    }
+    check_times(system, run, found);
+    check_interrupts(run, found);
+
+    let dispatches: u64 = vcpus().map(|vcpu| vcpu.dispatches).sum();
+    let switches: u64 = run.report.cores.iter().map(|core| core.switches).sum();
+    found.expect(switches <= dispatches, "each world switch is a dispatch", || {
+        format!("{switches} switches, {dispatches} dispatches")
+    });
+    let posted: u64 = run.report.cores.iter().map(|core| core.ipis_sent + core.ipis_saved).sum();
+    let taken: u64 = run.report.cores.iter().map(|core| core.messages).sum();
+    found.expect(taken <= posted, "no message is taken that was not posted", || {
+        format!("{taken} taken, {posted} posted")
+    });
+    check_fair_turns(system, run, found);
+}
+
+/// There is one record for each core and each vCPU.
+fn check_completeness(system: &Description, run: &Run, found: &mut Violations) {
+    let harts: Vec<u64> = run.report.cores.iter().map(|core| core.hart).collect();
+    let mut sorted = harts.clone();
+    sorted.sort_unstable();
+    let all = (0..u64::from(system.harts)).eq(sorted);
+    found.expect(all, "no record is lost", || format!("records of the harts {harts:?}"));
+    for (guest, report) in system.guests.iter().zip(&run.report.guests) {
+        let has: Vec<u32> = report.vcpus.iter().map(|vcpu| vcpu.vcpu).collect();
+        found.expect((0..guest.vcpus).eq(has.iter().copied()), "no record is lost", || {
+            format!("{}: records of the vCPUs {has:?}", guest.name)
+        });
+    }
+}
+
+fn check_vcpu(system: &Description, guest: &Guest, vcpu: &VcpuStats, found: &mut Violations) {
+    let name = || format!("{}/{}", guest.name, vcpu.vcpu);
+    let home = guest.homes(system.harts)[vcpu.vcpu as usize];
+    let pinned = oracle::policy(system).placement == Placement::Pinned;
+    // Cores are numbered by rising hart ids, and the boards here have all of 0 to n.
+    let stays = !pinned || (vcpu.core == home && vcpu.migrations == 0);
+    found.expect(stays, "a pinned vCPU stays at home", || {
+        format!("{}: home {home}, core {}, {} migrations", name(), vcpu.core, vcpu.migrations)
+    });
+    found.expect(guest.allowed(system.harts).contains(&vcpu.core), "a vCPU runs where it may", || {
+        format!("{}: core {}", name(), vcpu.core)
+    });
+    found.expect(vcpu.preemptions <= vcpu.dispatches, "who is preempted was dispatched", || {
+        format!("{}: {} preemptions, {} dispatches", name(), vcpu.preemptions, vcpu.dispatches)
+    });
+    found.expect((vcpu.running > 0) <= (vcpu.dispatches > 0), "who ran was dispatched", name);
+    let exits: u64 = vcpu.exits.values().sum();
+    found.expect((exits > 0) <= (vcpu.dispatches > 0), "who trapped was dispatched", name);
+    let latency = &vcpu.latency;
+    let in_buckets: u64 = latency.buckets.iter().map(|(_, count)| u64::from(*count)).sum();
+    let adds_up = latency.count == in_buckets
+        && latency.count * latency.min <= latency.sum
+        && latency.sum <= latency.count * latency.max;
+    found.expect(adds_up, "a histogram adds up", || format!("{}: {latency:?}", name()));
+}
+
+/// Each vCPU of a guest that uses all of them had its core.
+fn check_nobody_starved(guest: &Guest, report: &GuestReport, found: &mut Violations) {
+    let uses_all = matches!(guest.job, Job::Talk(_) | Job::Smp { .. } | Job::Locks { .. });
+    if guest.background || !(uses_all || guest.vcpus == 1) {
+        return;
+    }
+    for vcpu in &report.vcpus {
+        found.expect(vcpu.running > 0, "no vCPU is starved", || format!("{}/{}", guest.name, vcpu.vcpu));
+    }
+}
+
+/// Of each core's time, all is some vCPU's or idle.
+fn check_times(system: &Description, run: &Run, found: &mut Violations) {
+    let Some(end) = &run.report.end else { return };
+    let vcpus = || run.report.guests.iter().flat_map(|guest| &guest.vcpus);
+    let cores = &run.report.cores;
+    let accounted: u64 =
+        vcpus().map(|vcpu| vcpu.running).sum::<u64>() + cores.iter().map(|core| core.idle).sum::<u64>();
+    found.expect(accounted <= end.time * cores.len() as u64, "time is counted once", || {
+        format!("{accounted} ticks on {} cores in {}", cores.len(), end.time)
+    });
+    if oracle::policy(system).placement == Placement::Pinned {
+        let of = |core: &CoreStats| {
+            core.idle + vcpus().filter(|vcpu| vcpu.core == core.core).map(|vcpu| vcpu.running).sum::<u64>()
+        };
+        let times: Vec<u64> = cores.iter().map(of).collect();
+        let (least, most) = (times.iter().min().unwrap_or(&0), times.iter().max().unwrap_or(&0));
+        found.expect(most - least <= SKEW, "all time of a core is some vCPU's or idle", || {
+            format!("{times:?} ticks")
+        });
+    }
+    for core in cores {
+        let in_hypervisor: u64 = core.stretch_total.values().sum();
+        found.expect(in_hypervisor <= end.time, "time is counted once", || {
+            format!("hart {}: {in_hypervisor} ticks in the hypervisor of {}", core.hart, end.time)
+        });
+        let longest = core.stretch_max.values().max().copied().unwrap_or(0);
+        let known = core
+            .stretch_max
+            .iter()
+            .all(|(cause, max)| core.stretch_total.get(cause).is_some_and(|total| max <= total));
+        found.expect(longest == core.longest_stretch && known, "stretches add up", || {
+            format!("hart {}: {:?}, {:?}", core.hart, core.stretch_max, core.stretch_total)
+        });
+    }
+}
+
+/// An exit for an interrupt is an interrupt of its core. (Cores take interrupts while they idle as well.)
+fn check_interrupts(run: &Run, found: &mut Violations) {
+    for (exit, interrupt) in [("timer", "timer"), ("ipi", "software"), ("external", "external")] {
+        let exits: u64 = run
+            .report
+            .guests
+            .iter()
+            .flat_map(|guest| &guest.vcpus)
+            .filter_map(|vcpu| vcpu.exits.get(exit))
+            .sum();
+        let interrupts: u64 = run.report.cores.iter().filter_map(|core| core.interrupts.get(interrupt)).sum();
+        found.expect(exits <= interrupts, "each exit for an interrupt is one", || {
+            format!("{exits} exits for {exit}, {interrupts} interrupts")
+        });
+    }
+}
+
+/// Two guests that compute for ever, equals on one hart: both have had the same, but for a turn and the rest of one.
+fn check_fair_turns(system: &Description, run: &Run, found: &mut Violations) {
+    let Some(board) = &run.report.board else { return };
+    if oracle::policy(system).placement != Placement::Pinned {
+        return;
+    }
+    let quantum_us = match system.preset {
+        "round-robin" => 10_000,
+        _ => u64::from(system.quantum_us.unwrap_or(500)),
+    };
+    let turn = quantum_us * board.timebase_hz / 1_000_000;
+    let busy: Vec<(&Guest, &GuestReport)> =
+        system.guests.iter().zip(&run.report.guests).filter(|(guest, _)| guest.job == Job::Busy).collect();
+    for (index, (a, of_a)) in busy.iter().enumerate() {
+        for (b, of_b) in &busy[index + 1..] {
+            let equal = a.homes(system.harts) == b.homes(system.harts)
+                && (a.priority == b.priority || !oracle::priorities_count(system));
+            let ran = |report: &GuestReport| report.vcpus.iter().map(|vcpu| vcpu.running).sum::<u64>();
+            let (a_ran, b_ran) = (ran(of_a), ran(of_b));
+            found.expect(
+                !equal || a_ran.abs_diff(b_ran) <= 2 * turn + a_ran / 10,
+                "equals have equal shares",
+                || format!("{}: {a_ran} ticks, {}: {b_ran}", a.name, b.name),
+            );
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! A system as the generator made it: what runs where, and what each guest is told to do. [`Display`] shows it as a manifest.
+use crate::checkout;
+use std::fmt::{self, Display, Formatter};
+
+/// A system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// What it was made from.
+    pub seed: u64,
+    /// Harts of the board.
+    pub harts: u32,
+    /// Their model, as QEMU names it.
+    pub cpu: String,
+    /// The policy: name of its preset.
+    pub preset: &'static str,
+    /// Round-robin quantum in microseconds, if the manifest gives one.
+    pub quantum_us: Option<u32>,
+    /// Grace in microseconds, if the manifest gives one.
+    pub grace_us: Option<u32>,
+    /// Advance in microseconds, if the manifest gives one.
+    pub advance_us: Option<u32>,
+    /// The guests.
+    pub guests: Vec<Guest>,
+    /// Index of the guest that gets what is typed.
+    pub input: usize,
+    /// What is typed.
+    pub typing: Option<Typing>,
+    /// Instructions of a slice of the lockstep clock.
+    pub slice: u32,
+}
+
+/// A line that somebody types.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Typing {
+    /// The line, without its end.
+    pub text: String,
+    /// When its first character comes, in milliseconds of the machine's time.
+    pub at_ms: u64,
+}
+
+/// A guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guest {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub job: Job,
+    /// Its vCPUs.
+    pub vcpus: u32,
+    /// Harts where they may run, in the order in which they are dealt out; empty: all, by number.
+    pub harts: Vec<u32>,
+    /// The higher goes first.
+    pub priority: u32,
+    /// The run doesn't wait for it.
+    pub background: bool,
+}
+
+/// What a guest does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Job {
+    /// FreeRTOS with a task of this period beside one that burns a share of its hart.
+    FreeRtos {
+        /// Period in microseconds.
+        period_us: u32,
+        /// Periods that are measured.
+        periods: u32,
+        /// Share of the hart that the lowest task takes.
+        burn_percent: u32,
+        /// In pieces of so many microseconds.
+        burn_period_us: u32,
+        /// A line each so often; 0: none.
+        report_ms: u32,
+    },
+    /// Timer interrupts without an operating system.
+    Timer {
+        /// Period in microseconds.
+        period_us: u32,
+        /// How many.
+        ticks: u32,
+    },
+    /// Prints a text, takes alarms, hears a line.
+    Talk(Talk),
+    /// Harts that work together.
+    Smp {
+        /// Pings between each two.
+        rounds: u32,
+    },
+    /// Questions to interrupt controller and serial port, then so many interrupts.
+    Plic {
+        /// How many.
+        repeats: u32,
+    },
+    /// Questions to the SBI.
+    Sbi,
+    /// Patterns in floating-point and vector registers.
+    FpKeep {
+        /// Of the patterns.
+        seed: u32,
+        /// For how long.
+        ms: u32,
+    },
+    /// Harts that take a spin lock again and again.
+    Locks {
+        /// For how long.
+        ms: u32,
+    },
+    /// Computes for ever.
+    Busy,
+    /// Linux with one of its jobs.
+    Linux(LinuxJob),
+}
+
+/// What a talking guest does (guests/probes/talk.c).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Talk {
+    /// Of the text.
+    pub seed: u32,
+    /// Length of the text.
+    pub bytes: u32,
+    /// It prints by the serial port's registers, not through the SBI.
+    pub by_uart: bool,
+    /// Pause between two lines.
+    pub gap_us: u32,
+    /// How it listens, if it waits for a line: a word of the probe's parameter `ears`.
+    pub ears: Option<&'static str>,
+    /// Alarms of the clock that it owns; 0: it owns none.
+    pub alarms: u32,
+    /// Between two alarms.
+    pub alarm_us: u32,
+    /// It owns the flash and asks it who it is.
+    pub flash: bool,
+}
+
+/// Jobs of Linux (guests/linux/jobs).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinuxJob {
+    /// Nothing but the boot.
+    Boot,
+    /// hackbench once, with so many loops.
+    Hackbench(u32),
+    /// A text, and a line if it hears.
+    Talk {
+        /// Of the text.
+        seed: u32,
+        /// Length of the text.
+        bytes: u32,
+        /// It waits for a line.
+        hears: bool,
+    },
+    /// Interrupts for ever.
+    Storm,
+}
+
+impl Job {
+    /// Does it end by itself?
+    pub fn ends(&self) -> bool {
+        !matches!(self, Self::Busy | Self::Linux(LinuxJob::Storm))
+    }
+
+    /// Is it Linux?
+    pub fn is_linux(&self) -> bool {
+        matches!(self, Self::Linux(_))
+    }
+
+    /// Seed and length of the text that it prints.
+    pub fn text(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Talk(Talk { seed, bytes, .. }) | Self::Linux(LinuxJob::Talk { seed, bytes, .. }) => {
+                Some((u64::from(*seed), u64::from(*bytes)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Does it wait for a typed line?
+    pub fn hears(&self) -> bool {
+        matches!(
+            self,
+            Self::Talk(Talk { ears: Some(_), .. }) | Self::Linux(LinuxJob::Talk { hears: true, .. })
+        )
+    }
+
+    /// The program's file below `.cache/guests`.
+    fn file(&self) -> &'static str {
+        match self {
+            Self::FreeRtos { .. } => "freertos/freertos.elf",
+            Self::Timer { .. } => "probes/timer.elf",
+            Self::Talk(_) => "probes/talk.elf",
+            Self::Smp { .. } => "probes/smp.elf",
+            Self::Plic { .. } => "probes/plic.elf",
+            Self::Sbi => "probes/sbi.elf",
+            Self::FpKeep { .. } => "probes/fpkeep.elf",
+            Self::Locks { .. } => "probes/locks.elf",
+            Self::Busy => "probes/busyloop.elf",
+            Self::Linux(_) => "linux/Image",
+        }
+    }
+
+    fn args(&self) -> String {
+        match self {
+            Self::FreeRtos { period_us, periods, burn_percent, burn_period_us, report_ms } => format!(
+                "period_us={period_us} periods={periods} burn_percent={burn_percent} burn_period_us={burn_period_us} report_ms={report_ms}"
+            ),
+            Self::Timer { period_us, ticks } => format!("period_us={period_us} n={ticks}"),
+            Self::Talk(talk) => {
+                let Talk { seed, bytes, by_uart, gap_us, ears, alarms, alarm_us, flash } = talk;
+                let way = if *by_uart { "uart" } else { "dbcn" };
+                let hear = ears.map_or(String::new(), |ears| format!(" hear=1 ears={ears}"));
+                let flash = u32::from(*flash);
+                format!(
+                    "seed={seed} bytes={bytes} way={way} gap_us={gap_us}{hear} alarms={alarms} alarm_us={alarm_us} flash={flash}"
+                )
+            }
+            Self::Smp { rounds } => format!("rounds={rounds} patience_ms=100000"),
+            Self::Plic { repeats } => format!("strict=1 repeats={repeats}"),
+            Self::Sbi => "strict=1".into(),
+            Self::FpKeep { seed, ms } => format!("seed={seed} ms={ms}"),
+            Self::Locks { ms } => format!("ms={ms}"),
+            Self::Busy => String::new(),
+            Self::Linux(job) => {
+                let job = match job {
+                    LinuxJob::Boot => "boot".into(),
+                    LinuxJob::Hackbench(loops) => format!("hackbench ainori.loops={loops}"),
+                    LinuxJob::Talk { seed, bytes, hears } => {
+                        format!(
+                            "talk ainori.seed={seed} ainori.bytes={bytes} ainori.hear={}",
+                            u32::from(*hears)
+                        )
+                    }
+                    LinuxJob::Storm => "storm".into(),
+                };
+                format!("console=ttyS0 quiet cryptomgr.notests ainori.run={job}")
+            }
+        }
+    }
+}
+
+impl Guest {
+    /// The harts of its vCPUs' homes, each vCPU's by its index.
+    pub fn homes(&self, harts: u32) -> Vec<u32> {
+        let all = self.allowed(harts);
+        all.iter().copied().cycle().take(self.vcpus as usize).collect()
+    }
+
+    /// The harts where its vCPUs may run.
+    pub fn allowed(&self, harts: u32) -> Vec<u32> {
+        if self.harts.is_empty() { (0..harts).collect() } else { self.harts.clone() }
+    }
+
+    /// The devices that it owns, as a manifest names them.
+    pub fn devices(&self) -> Vec<&'static str> {
+        let Job::Talk(talk) = &self.job else { return Vec::new() };
+        let owned = [(talk.alarms > 0, "/soc/rtc@101000"), (talk.flash, "/flash@20000000")];
+        owned.into_iter().filter_map(|(owns, device)| owns.then_some(device)).collect()
+    }
+
+    fn memory_mib(&self) -> u32 {
+        if self.job.is_linux() { 256 } else { 16 }
+    }
+}
+
+impl Display for Guest {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let file = |name: &str| checkout(".cache/guests").join(name);
+        let kind = if self.job.is_linux() { "linux" } else { "elf" };
+        writeln!(
+            f,
+            "\n[[guest]]\nname = {:?}\nkind = {kind:?}\nimage = {:?}",
+            self.name,
+            file(self.job.file())
+        )?;
+        if self.job.is_linux() {
+            writeln!(f, "initrd = {:?}", file("linux/initramfs.cpio.gz"))?;
+        }
+        writeln!(f, "args = {:?}\nmemory = \"{}MiB\"", self.job.args(), self.memory_mib())?;
+        writeln!(f, "vcpus = {}\npriority = {}", self.vcpus, self.priority)?;
+        if !self.harts.is_empty() {
+            writeln!(f, "harts = {:?}", self.harts)?;
+        }
+        if !self.devices().is_empty() {
+            writeln!(f, "devices = {:?}", self.devices())?;
+        }
+        if self.background {
+            writeln!(f, "background = true")?;
+        }
+        Ok(())
+    }
+}
+
+/// Board memory beside that of the guests: firmware, hypervisor, programs.
+const OTHER_MEMORY_MIB: u32 = 64;
+/// The same for the files of each Linux.
+const LINUX_FILES_MIB: u32 = 64;
+
+impl Display for Description {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "name = \"random-{}\"", self.seed)?;
+        write!(f, "policy = {{ preset = {:?}", self.preset)?;
+        for (key, time) in
+            [("quantum", self.quantum_us), ("grace", self.grace_us), ("advance", self.advance_us)]
+        {
+            if let Some(us) = time {
+                write!(f, ", {key} = \"{us}us\"")?;
+            }
+        }
+        let linux = self.guests.iter().filter(|guest| guest.job.is_linux()).count() as u32;
+        let memory = self.guests.iter().map(Guest::memory_mib).sum::<u32>()
+            + OTHER_MEMORY_MIB
+            + linux * LINUX_FILES_MIB;
+        writeln!(f, " }}\n\n[board]\nmachine = \"qemu-virt\"\nharts = {}", self.harts)?;
+        writeln!(f, "memory = \"{}MiB\"\ncpu = {:?}", memory.next_multiple_of(64), self.cpu)?;
+        self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))?;
+        writeln!(f, "\n[console]\ninput = {:?}", self.guests[self.input].name)
+    }
+}

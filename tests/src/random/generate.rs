@@ -1,0 +1,314 @@
+//! Makes a valid system from a seed.
+//!
+//! What is proposed is valid by construction (`ainori check` accepts it); whether each of its guests can be expected to come to its
+//! end at all, e.g. beside one that computes for ever, is the [`oracle`]'s to say, and what it refuses is proposed anew.
+use super::{
+    description::{Description, Guest, Job, LinuxJob, Talk, Typing},
+    oracle,
+    rng::Rng,
+};
+use ainori_sched::{Policy, Preset, presets};
+
+/// Most vCPUs of all guests: each costs the host time, and Ainori has 63.
+const MOST_VCPUS: u32 = 24;
+
+/// So many guests of a system print 100 KB; what further ones print is [`SHORT_TEXT`].
+const LONG_TALKERS: usize = 2;
+/// Bytes of a text that is not meant to fill a console's ring.
+const SHORT_TEXT: u32 = 10_000;
+/// Longest measurement of a FreeRTOS, in microseconds.
+const LONGEST_MEASUREMENT_US: u32 = 800_000;
+
+/// The system of this seed.
+pub fn system(seed: u64) -> Description {
+    let mut rng = Rng::new(seed);
+    loop {
+        let proposal = propose(seed, &mut rng);
+        if oracle::all_can_finish(&proposal) {
+            return proposal;
+        }
+    }
+}
+
+fn propose(seed: u64, rng: &mut Rng) -> Description {
+    let harts = rng.pick(&[1, 1, 1, 2, 2, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8]);
+    let weighted: Vec<_> = presets().iter().map(|preset| (weight(preset), preset)).collect();
+    let preset = rng.weighted(&weighted);
+    let policy = Policy::preset(preset.name, 1, 1_000).expect("it is one of the presets");
+    let grace_us = (policy.defers() && rng.percent(50)).then(|| rng.pick(&[1, 20, 100, 200]));
+    let quantum_us = (preset.fixed_quantum_ms.is_none() && rng.percent(40))
+        .then(|| rng.pick(&[100, 200, 1_000, 5_000, 10_000]));
+    let advance_us = (policy.takes_cores() && rng.percent(20)).then(|| rng.pick(&[0, 2, 5, 8, 20]));
+    let guests = guests(rng, harts, policy.shares_cores());
+    let input = rng.below(guests.len() as u64) as usize;
+    let mut system = Description {
+        seed,
+        harts,
+        cpu: cpu(rng),
+        preset: preset.name,
+        quantum_us,
+        grace_us,
+        advance_us,
+        guests,
+        input,
+        typing: None,
+        slice: rng.between(200, 300) as u32,
+    };
+    if rng.percent(70) {
+        type_a_line(rng, &mut system);
+    }
+    system
+}
+
+/// The presets that make promises come more often than those that are there for comparison.
+fn weight(preset: &Preset) -> u64 {
+    match preset.name {
+        "ainori" => 6,
+        "spumone" | "spumone-on-demand" => 3,
+        _ => 1,
+    }
+}
+
+/// QEMU's `rv64` with some extensions more or less: only such as the hypervisor accepts, and as all guests can do without.
+fn cpu(rng: &mut Rng) -> String {
+    let mut model = String::from("rv64");
+    if rng.percent(40) {
+        return model;
+    }
+    let vectors =
+        [",v=true", ",v=true,vlen=256", ",v=true,vlen=512", ",v=true,vlen=1024", ",v=true,zvbb=true"];
+    if rng.percent(50) {
+        model += rng.pick(&vectors);
+    }
+    let others = [
+        ",zawrs=off",
+        ",zicboz=off",
+        ",zicbom=off",
+        ",sv57=off",
+        ",sv57=off,sv48=off",
+        ",zba=off,zbb=off,zbc=off,zbs=off",
+        ",svnapot=true",
+        ",svinval=true",
+        ",svpbmt=true",
+        ",svadu=off",
+        ",zfh=true",
+        ",zacas=true",
+        ",zicond=true",
+        ",smaia=true,ssaia=true",
+    ];
+    for other in others {
+        if rng.percent(15) {
+            model += other;
+        }
+    }
+    model
+}
+
+fn guests(rng: &mut Rng, harts: u32, share: bool) -> Vec<Guest> {
+    let most = if share { 6 } else { 6.min(u64::from(harts)) };
+    let count = rng.between(1, most);
+    // Where no hart may be shared, they are dealt out first.
+    let mut own: Vec<Vec<u32>> = vec![Vec::new(); count as usize];
+    if !share {
+        let mut all: Vec<u32> = (0..harts).collect();
+        rng.shuffle(&mut all);
+        for (index, hart) in all.into_iter().enumerate() {
+            let to = if index < count as usize { index } else { rng.below(count) as usize };
+            own[to].push(hart);
+        }
+    }
+    let mut guests: Vec<Guest> = Vec::new();
+    let mut free = Devices { clock: true, flash: true };
+    for own in own {
+        let harts_of = if share { None } else { Some(own) };
+        let has: u32 = guests.iter().map(|guest| guest.vcpus).sum();
+        let linux = guests.iter().filter(|guest: &&Guest| guest.job.is_linux()).count();
+        let mut guest = guest(rng, harts, harts_of, linux < 2, &mut free);
+        guest.vcpus = guest.vcpus.min(MOST_VCPUS.saturating_sub(has)).max(1);
+        let talkers = guests.iter().filter(|guest| guest.job.text().is_some()).count();
+        if let (Job::Talk(talk), LONG_TALKERS..) = (&mut guest.job, talkers) {
+            talk.bytes = SHORT_TEXT;
+        }
+        let number = guests.len();
+        guest.name = format!("{}-{number}", guest.name);
+        guests.push(guest);
+    }
+    // Somebody has to end.
+    if guests.iter().all(|guest| guest.background) {
+        guests[0].job = talk(rng, &mut free);
+        guests[0].name = "talk-0".into();
+        guests[0].background = false;
+    }
+    guests
+}
+
+/// Devices of the board that no guest owns yet.
+struct Devices {
+    clock: bool,
+    flash: bool,
+}
+
+/// One guest, its name without a number.
+fn guest(rng: &mut Rng, harts: u32, own: Option<Vec<u32>>, may_be_linux: bool, free: &mut Devices) -> Guest {
+    let kinds = [
+        (30, "freertos"),
+        (30, "talk"),
+        (8, "smp"),
+        (6, "timer"),
+        (5, "plic"),
+        (6, "fpkeep"),
+        (3, "sbi"),
+        (4, "locks"),
+        (4, "busy"),
+        (if may_be_linux { 4 } else { 0 }, "linux"),
+    ];
+    let kind = rng.weighted(&kinds);
+    let job = match kind {
+        "freertos" => free_rtos(rng),
+        "talk" => talk(rng, free),
+        "smp" => Job::Smp { rounds: rng.pick(&[1, 3, 10]) },
+        "timer" => {
+            Job::Timer { period_us: rng.pick(&[500, 1_000, 2_000]), ticks: rng.between(100, 400) as u32 }
+        }
+        "plic" => Job::Plic { repeats: rng.pick(&[0, 100, 2_000]) },
+        "fpkeep" => Job::FpKeep { seed: rng.between(1, 1_000_000) as u32, ms: rng.between(50, 300) as u32 },
+        "sbi" => Job::Sbi,
+        "locks" => Job::Locks { ms: rng.between(20, 200) as u32 },
+        "busy" => Job::Busy,
+        _ => linux(rng),
+    };
+    let is_rtos = matches!(job, Job::FreeRtos { .. });
+    let smp = matches!(job, Job::Talk(_) | Job::Smp { .. } | Job::Locks { .. });
+    let vcpus = if job.is_linux() {
+        rng.pick(&[1, 2, 4])
+    } else if smp {
+        rng.weighted(&[(6, 1), (6, 2), (4, 3), (4, 4), (2, 6), (2, 8), (1, 12), (1, 16)])
+    } else {
+        1
+    };
+    let harts = own.unwrap_or_else(|| some_harts(rng, harts, is_rtos));
+    let priority = if rng.percent(10) {
+        rng.below(32) as u32
+    } else if is_rtos {
+        rng.between(6, 12) as u32
+    } else {
+        rng.pick(&[0, 1, 1, 1, 2, 5])
+    };
+    let background = !job.ends() || rng.percent(8);
+    Guest { name: kind.into(), job, vcpus, harts, priority, background }
+}
+
+/// A list of harts, in any order; empty stands for all. An RTOS mostly has one.
+fn some_harts(rng: &mut Rng, harts: u32, is_rtos: bool) -> Vec<u32> {
+    if !is_rtos && rng.percent(35) {
+        return Vec::new();
+    }
+    let mut all: Vec<u32> = (0..harts).collect();
+    rng.shuffle(&mut all);
+    all.truncate(if is_rtos && rng.percent(80) { 1 } else { rng.between(1, u64::from(harts)) as usize });
+    all
+}
+
+fn free_rtos(rng: &mut Rng) -> Job {
+    let period_us = rng.pick(&[500, 1_000, 1_000, 1_000, 2_000, 5_000]);
+    Job::FreeRtos {
+        period_us,
+        periods: rng.between(50, u64::from(LONGEST_MEASUREMENT_US / period_us)) as u32,
+        burn_percent: rng.pick(&[0, 0, 10, 30, 50]),
+        burn_period_us: rng.pick(&[5_000, 10_000, 50_000, 100_000]),
+        report_ms: rng.pick(&[0, 1, 5, 10, 100]),
+    }
+}
+
+fn talk(rng: &mut Rng, free: &mut Devices) -> Job {
+    let clock = rng.percent(40) && std::mem::take(&mut free.clock);
+    Job::Talk(Talk {
+        seed: rng.between(1, 1_000_000) as u32,
+        bytes: rng.pick(&[100_000, 100_000, 100_000, 120_000, SHORT_TEXT]),
+        by_uart: rng.percent(50),
+        gap_us: rng.pick(&[0, 0, 0, 50, 500]),
+        ears: None,
+        alarms: if clock { rng.between(3, 30) as u32 } else { 0 },
+        alarm_us: rng.between(500, 20_000) as u32,
+        flash: rng.percent(30) && std::mem::take(&mut free.flash),
+    })
+}
+
+fn linux(rng: &mut Rng) -> Job {
+    let seed = rng.between(1, 1_000_000) as u32;
+    Job::Linux(match rng.below(5) {
+        0 => LinuxJob::Boot,
+        1 => LinuxJob::Hackbench(rng.pick(&[10, 30])),
+        2 => LinuxJob::Storm,
+        _ => LinuxJob::Talk { seed, bytes: 100_000, hears: false },
+    })
+}
+
+/// Somebody types: where the guest with the input can hear, it is told to wait for the line.
+fn type_a_line(rng: &mut Rng, system: &mut Description) {
+    let length = rng.between(1, 40);
+    let letters = b"abcdefghijklmnopqrstuvwxyz0123456789-";
+    let text: String = (0..length).map(|_| rng.pick(letters) as char).collect();
+    let mut at_ms = rng.between(100, 800);
+    match &mut system.guests[system.input].job {
+        Job::Talk(talk) => talk.ears = Some(rng.pick(&["interrupt", "polling", "dbcn"])),
+        Job::Linux(LinuxJob::Talk { hears, .. }) => {
+            *hears = true;
+            at_ms = 12_000; // what comes before the job has begun is thrown away, as by any Linux
+        }
+        _ => {}
+    }
+    system.typing = Some(Typing { text, at_ms });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ainori_manifest::Manifest;
+    use std::{collections::BTreeSet, path::Path};
+
+    #[test]
+    fn every_system_is_valid() {
+        for seed in 0..300 {
+            let text = system(seed).to_string();
+            if let Err(findings) = Manifest::parse("system.toml", &text, Path::new("/"), "random") {
+                panic!("{:?}\n{text}", miette::Report::new(*findings));
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_system() {
+        assert!((0..100).all(|seed| system(seed) == system(seed)));
+    }
+
+    /// Nothing that the generator knows is so rare that a few hundred systems don't have it.
+    #[test]
+    fn all_kinds_come_up() {
+        let systems: Vec<Description> = (0..400).map(system).collect();
+        let presets: BTreeSet<&str> = systems.iter().map(|system| system.preset).collect();
+        assert_eq!(presets.len(), ainori_sched::presets().len());
+        let has = |what: &dyn Fn(&Guest) -> bool| systems.iter().any(|system| system.guests.iter().any(what));
+        type Kind = (&'static str, fn(&Guest) -> bool);
+        let kinds: [Kind; 10] = [
+            ("an owner of the clock", |guest| guest.devices().contains(&"/soc/rtc@101000")),
+            ("an owner of the flash", |guest| guest.devices().contains(&"/flash@20000000")),
+            ("one who hears", |guest| guest.job.hears()),
+            ("a Linux who hears", |guest| guest.job.is_linux() && guest.job.hears()),
+            ("a busy one", |guest| guest.job == Job::Busy),
+            ("a storm", |guest| guest.job == Job::Linux(LinuxJob::Storm)),
+            ("16 vCPUs", |guest| guest.vcpus == 16),
+            ("all harts", |guest| guest.harts.is_empty()),
+            ("some harts", |guest| guest.harts.len() > 1),
+            ("one in the background", |guest| guest.background && guest.job.ends()),
+        ];
+        for (name, kind) in kinds {
+            assert!(has(&kind), "there is never {name}");
+        }
+        let punctual =
+            |system: &&Description| system.guests.iter().any(|guest| oracle::promise(system, guest).punctual);
+        let share = systems.iter().filter(punctual).count();
+        assert!(share > 80, "only {share} of 400 systems have an RTOS that must be punctual");
+        assert!(systems.iter().map(|system| system.guests.len()).max() == Some(6));
+    }
+}

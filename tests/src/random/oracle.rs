@@ -1,0 +1,244 @@
+//! What a system promises: plain rules, from its description alone.
+//!
+//! | promise | whose |
+//! |---|---|
+//! | it comes to its end | every guest whose job ends ([`all_can_finish`] refuses systems where one may wait for ever) |
+//! | it says that all was well | each of them; but one that judges how soon it is served only if it is entitled to that ([`Promise::good`]) |
+//! | no deadline missed, no tick lost | one that keeps time and is [`alone_on_top`], where priorities count |
+//! | delay of its task, of its tick's handler | the same under `ainori`, `spumone`, `spumone-on-demand`, `partition`, with a long enough advance |
+//! | longest time in the hypervisor with interrupts off | each core: [`longest_stretch_ns`] |
+//!
+//! *May run on*: under a policy that moves vCPUs each hart of the guest's list, otherwise the homes of its vCPUs.
+use super::description::{Description, Guest, Job, LinuxJob};
+use ainori_sched::{Placement, Policy};
+
+/// Longest delay of a task with such a promise, in nanoseconds.
+pub const TASK_DELAY_NS: u64 = 2_500;
+/// Longest delay of its tick's handler.
+pub const HANDLER_DELAY_NS: u64 = 1_200;
+/// Shortest advance with which these hold: a switch takes nearly as long.
+const LEAST_ADVANCE_US: u32 = 5;
+/// Presets that promise them.
+const PUNCTUAL: [&str; 4] = ["ainori", "spumone", "spumone-on-demand", "partition"];
+/// Longest stretch on a core that is an RTOS's home.
+const STRETCH_BESIDE_RTOS_NS: u64 = 5_000;
+/// Longest stretch on any core.
+const STRETCH_NS: u64 = 50_000;
+/// Most of a hart that RTOSes may burn together, in percent, where others are to come to their end.
+const MOST_BURNT: u32 = 70;
+
+/// What one guest is promised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Promise {
+    /// It comes to its end before the run does.
+    pub ends: bool,
+    /// It finds nothing wrong.
+    pub good: bool,
+    /// Its task and its tick's handler are punctual: [`TASK_DELAY_NS`], [`HANDLER_DELAY_NS`].
+    pub punctual: bool,
+}
+
+/// The policy of a system, for its choices only: its times are not those of the system.
+pub fn policy(system: &Description) -> Policy {
+    Policy::preset(system.preset, 1, 1_000).expect("a description names one of the presets")
+}
+
+/// Do priorities decide who has a hart? If not, all take turns.
+pub fn priorities_count(system: &Description) -> bool {
+    policy(system).takes_cores()
+}
+
+/// Harts where vCPUs of the guest may be met.
+pub fn may_run_on(system: &Description, guest: &Guest) -> Vec<u32> {
+    if policy(system).placement == Placement::Pinned {
+        guest.homes(system.harts)
+    } else {
+        guest.allowed(system.harts)
+    }
+}
+
+/// The other guests that may be met on a home of this one.
+pub fn neighbours<'a>(system: &'a Description, guest: &'a Guest) -> impl Iterator<Item = &'a Guest> {
+    let homes = guest.homes(system.harts);
+    system
+        .guests
+        .iter()
+        .filter(move |other| !std::ptr::eq(*other, guest))
+        .filter(move |other| may_run_on(system, other).iter().any(|hart| homes.contains(hart)))
+}
+
+/// No neighbour is as urgent.
+pub fn alone_on_top(system: &Description, guest: &Guest) -> bool {
+    neighbours(system, guest).all(|other| other.priority < guest.priority)
+}
+
+/// Is it an RTOS, or a probe that keeps time as one does?
+pub fn keeps_time(job: &Job) -> bool {
+    matches!(job, Job::FreeRtos { .. } | Job::Timer { .. })
+}
+
+/// Does it ask for an answer within a second? It gets it only if nobody more urgent has its hart for long.
+fn is_impatient(job: &Job) -> bool {
+    matches!(job, Job::Plic { .. } | Job::Sbi)
+}
+
+/// What a guest is promised.
+pub fn promise(system: &Description, guest: &Guest) -> Promise {
+    let alone = neighbours(system, guest).next().is_none();
+    let on_top = alone || priorities_count(system) && alone_on_top(system, guest);
+    let nobody_above = alone
+        || !priorities_count(system)
+        || neighbours(system, guest).all(|other| other.priority <= guest.priority);
+    let enough_advance = alone || system.advance_us.is_none_or(|us| us >= LEAST_ADVANCE_US);
+    let good = match &guest.job {
+        job if keeps_time(job) => on_top,
+        job if is_impatient(job) => nobody_above,
+        _ => true,
+    };
+    Promise {
+        ends: guest.job.ends() && !guest.background,
+        good,
+        punctual: matches!(guest.job, Job::FreeRtos { .. })
+            && on_top
+            && enough_advance
+            && PUNCTUAL.contains(&system.preset),
+    }
+}
+
+/// The longest time that the hypervisor may have interrupts off on a hart, in nanoseconds. Where an RTOS is served ahead of time, its core
+/// waits for its deadline in the hypervisor: that is the RTOS's own time, and no longer than the advance.
+pub fn longest_stretch_ns(system: &Description, hart: u32) -> u64 {
+    let has_rtos = |guest: &Guest| {
+        matches!(guest.job, Job::FreeRtos { .. }) && guest.homes(system.harts).contains(&hart)
+    };
+    let advance_ns = u64::from(system.advance_us.unwrap_or(LEAST_ADVANCE_US)) * 1_000;
+    if system.guests.iter().any(has_rtos) {
+        STRETCH_BESIDE_RTOS_NS.max(advance_ns + 1_000)
+    } else {
+        STRETCH_NS
+    }
+}
+
+/// Can each guest come to its end? Not beside a more urgent one that never does, nor where RTOSes burn nearly all of a hart.
+pub fn all_can_finish(system: &Description) -> bool {
+    let foreground = system.guests.iter().filter(|guest| !guest.background);
+    foreground.clone().count() > 0
+        && foreground.into_iter().all(|guest| {
+            let above: Vec<&Guest> = neighbours(system, guest)
+                .filter(|other| !priorities_count(system) || other.priority >= guest.priority)
+                .collect();
+            let starves = |other: &&&Guest| {
+                priorities_count(system) && other.priority > guest.priority && !rests(&other.job)
+            };
+            let burnt: u32 = above.iter().map(|other| burns(&other.job)).sum::<u32>() + burns(&guest.job);
+            !above.iter().any(|other| starves(&other)) && burnt <= MOST_BURNT
+        })
+}
+
+/// The machine's time, in milliseconds, after which a system that has not come to its end hangs: twice what its guests' jobs take one
+/// after the other, and more where others compute for ever.
+pub fn machine_limit_ms(system: &Description) -> u64 {
+    let jobs: u64 = system.guests.iter().map(work_ms).sum();
+    let endless = system.guests.iter().filter(|guest| !guest.job.ends()).count() as u64;
+    1_000 + system.typing.as_ref().map_or(0, |typing| typing.at_ms) + (2 + endless) * jobs
+}
+
+/// What a guest's job takes alone on a hart, roughly, in milliseconds.
+fn work_ms(guest: &Guest) -> u64 {
+    let text = |bytes: u32| u64::from(bytes) / 200;
+    match &guest.job {
+        Job::FreeRtos { period_us, periods, .. } => u64::from(*period_us) * u64::from(*periods) / 1_000,
+        Job::Timer { period_us, ticks } => u64::from(*period_us) * u64::from(*ticks) / 1_000,
+        Job::Talk(talk) => {
+            let gaps = super::text::lines(talk.bytes.into()) * u64::from(talk.gap_us) / 1_000;
+            text(talk.bytes) + gaps + u64::from(talk.alarms) * u64::from(talk.alarm_us) / 1_000
+        }
+        Job::Smp { rounds } => 200 + u64::from(guest.vcpus * guest.vcpus) * u64::from(10 + rounds),
+        Job::Plic { repeats } => 300 + u64::from(*repeats) / 10,
+        Job::Sbi => 100,
+        Job::FpKeep { ms, .. } => u64::from(*ms),
+        Job::Locks { ms } => u64::from(*ms),
+        Job::Busy => 0,
+        Job::Linux(LinuxJob::Talk { bytes, .. }) => 2_000 + 2 * text(*bytes),
+        Job::Linux(_) => 3_000,
+    }
+}
+
+/// Does it leave its harts to others in the end, for good or again and again?
+fn rests(job: &Job) -> bool {
+    !matches!(job, Job::Busy | Job::Linux(LinuxJob::Storm))
+}
+
+/// Percent of a hart that it takes for as long as it runs.
+fn burns(job: &Job) -> u32 {
+    match job {
+        Job::FreeRtos { burn_percent, .. } => *burn_percent,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::generate;
+
+    fn guest(name: &str, job: Job, priority: u32, harts: &[u32]) -> Guest {
+        Guest { name: name.into(), job, vcpus: 1, harts: harts.to_vec(), priority, background: false }
+    }
+
+    fn rtos() -> Job {
+        Job::FreeRtos {
+            period_us: 1_000,
+            periods: 100,
+            burn_percent: 30,
+            burn_period_us: 10_000,
+            report_ms: 0,
+        }
+    }
+
+    fn system(preset: &'static str, guests: Vec<Guest>) -> Description {
+        let mut system = generate::system(1);
+        (system.harts, system.preset, system.advance_us, system.guests) = (2, preset, None, guests);
+        system.input = 0;
+        system
+    }
+
+    fn promised(preset: &'static str, guests: Vec<Guest>) -> Promise {
+        let system = system(preset, guests);
+        promise(&system, &system.guests[0])
+    }
+
+    #[test]
+    fn an_rtos_on_top_is_punctual() {
+        let guests = vec![guest("a", rtos(), 10, &[1]), guest("b", Job::Busy, 1, &[1])];
+        assert_eq!(promised("ainori", guests.clone()), Promise { ends: true, good: true, punctual: true });
+        assert_eq!(promised("delayed", guests.clone()), Promise { ends: true, good: true, punctual: false });
+        assert!(!promised("round-robin", guests).good);
+    }
+
+    #[test]
+    fn an_rtos_beside_an_equal_is_promised_nothing_but_its_end() {
+        let guests = vec![guest("a", rtos(), 10, &[1]), guest("b", rtos(), 10, &[1])];
+        assert_eq!(promised("ainori", guests), Promise { ends: true, good: false, punctual: false });
+    }
+
+    #[test]
+    fn an_equal_that_stays_elsewhere_does_not_matter() {
+        let guests = vec![guest("a", rtos(), 10, &[1]), guest("b", rtos(), 10, &[0, 1])];
+        assert!(promised("spumone", guests.clone()).punctual, "its home is hart 0, and it stays there");
+        assert!(!promised("ainori", guests).punctual, "it may be met on hart 1");
+    }
+
+    #[test]
+    fn nobody_can_finish_below_one_that_never_rests() {
+        let guests = |priority| vec![guest("a", Job::Sbi, 1, &[0]), guest("b", Job::Busy, priority, &[0])];
+        let finish = |preset, priority| {
+            let mut system = system(preset, guests(priority));
+            system.guests[1].background = true;
+            all_can_finish(&system)
+        };
+        assert!(!finish("spumone", 2));
+        assert!(finish("spumone", 1));
+        assert!(finish("round-robin", 2));
+    }
+}

@@ -1,0 +1,109 @@
+//! Runs a described system in the emulator, in lockstep time, and judges it.
+use super::{
+    check::{self, Violation},
+    description::Description,
+    oracle,
+};
+use crate::{Clock, Run, checkout};
+use ainori::run::Options;
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+/// What became of a system.
+#[derive(Debug)]
+pub struct Judgement {
+    /// Everything that is wrong.
+    pub violations: Vec<Violation>,
+    /// The run, unless the system could not even be started.
+    pub run: Option<Run>,
+    /// Someone asked for the end.
+    pub interrupted: bool,
+}
+
+/// How to run systems.
+#[derive(Debug, Clone)]
+pub struct Runner {
+    /// Another hypervisor than the checkout's.
+    pub kernel: Option<PathBuf>,
+    /// Set it to end a run early.
+    pub stop: Arc<AtomicBool>,
+    /// Each system runs twice, and both runs must be the same.
+    pub twice: bool,
+    /// Most host time of a run: only against an emulator that hangs, as the machine's time is limited too ([`oracle::machine_limit_ms`]).
+    pub host_limit: Duration,
+}
+
+impl Default for Runner {
+    fn default() -> Self {
+        Self { kernel: None, stop: Arc::default(), twice: false, host_limit: Duration::from_secs(240) }
+    }
+}
+
+impl Runner {
+    /// Runs the system and judges it.
+    pub fn judge(&self, system: &Description) -> Judgement {
+        let run = match self.run(system) {
+            Ok(run) => run,
+            Err(what) => {
+                let violations = vec![Violation { rule: "a generated system is valid and starts", what }];
+                return Judgement { violations, run: None, interrupted: false };
+            }
+        };
+        let mut violations = check::violations(system, &run);
+        let mut interrupted = run.report.outcome == ainori::report::Outcome::Interrupted;
+        if self.twice && !interrupted && run.report.end.is_some() {
+            match self.run(system) {
+                Ok(again) => {
+                    interrupted = again.report.outcome == ainori::report::Outcome::Interrupted;
+                    let same = again.serial == run.serial && again.report.clock == run.report.clock;
+                    if !same && !interrupted {
+                        let first = again.serial.iter().zip(&run.serial).find(|(a, b)| a != b);
+                        let what = format!("{:?}, {:?}, {first:?}", run.report.clock, again.report.clock);
+                        violations
+                            .push(Violation { rule: "the same system gives the same bytes twice", what });
+                    }
+                }
+                Err(what) => {
+                    violations.push(Violation { rule: "the same system gives the same bytes twice", what })
+                }
+            }
+        }
+        Judgement { violations, run: Some(run), interrupted }
+    }
+
+    fn run(&self, system: &Description) -> Result<Run, String> {
+        let text = system.to_string();
+        let folder =
+            tempfile::Builder::new().prefix("ainori-random-").tempdir().map_err(|error| error.to_string())?;
+        let manifest = folder.path().join("system.toml");
+        std::fs::write(&manifest, &text).map_err(|error| error.to_string())?;
+        let options = Options {
+            kernel: Some(self.kernel.clone().unwrap_or_else(crate::hypervisor)),
+            clock: Clock::Lockstep { q: system.slice },
+            timeout: Some(self.host_limit),
+            qemu_args: vec!["-plugin".into(), operator(system)],
+            record_dir: Some(folder.path().to_owned()),
+            stop: self.stop.clone(),
+            ..Options::new(manifest)
+        };
+        match ainori::run::run(&options) {
+            Ok(report) => Ok(Run::new(report, text, folder)),
+            Err(error) => Err(format!("{error:?}")),
+        }
+    }
+}
+
+/// The plugin that types and that ends runs, with its options.
+pub fn operator(system: &Description) -> String {
+    let plugin = checkout(".cache/plugins/operator.so");
+    let mut argument =
+        format!("{},stop_ns={}", plugin.display(), oracle::machine_limit_ms(system) * 1_000_000);
+    if let Some(typing) = &system.typing {
+        let hex: String = typing.text.bytes().chain([b'\r']).map(|byte| format!("{byte:02x}")).collect();
+        argument += &format!(",type={hex},at_ns={}", typing.at_ms * 1_000_000);
+    }
+    argument
+}
