@@ -84,7 +84,7 @@ impl Runner {
             kernel: Some(self.kernel.clone().unwrap_or_else(crate::hypervisor)),
             clock: Clock::Lockstep { q: system.slice },
             timeout: Some(self.host_limit),
-            qemu_args: vec!["-plugin".into(), operator(system)],
+            qemu_args: vec!["-plugin".into(), operator(system).into()],
             record_dir: Some(folder.path().to_owned()),
             stop: self.stop.clone(),
             ..Options::new(manifest)
