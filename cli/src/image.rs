@@ -9,7 +9,7 @@ use ainori_manifest::{
     Manifest,
     blob::{self, GuestFiles},
 };
-use miette::Result;
+use miette::{Result, miette};
 use serde::Serialize;
 
 /// Byte offset of the field `image_size` in the header of a RISC-V `Image`.
@@ -43,9 +43,26 @@ pub fn build(manifest: &Manifest, kernel: Kernel) -> Result<Image> {
         let initrd = files.initrd.as_deref().map(checkout::read).transpose()?;
         contents.push((checkout::read(&files.image)?, initrd));
     }
-    let files: Vec<_> =
-        contents.iter().map(|(image, initrd)| GuestFiles { image, initrd: initrd.as_deref() }).collect();
-    let payload = blob::encode(manifest.system.clone(), &files);
+    let mut system = manifest.system.clone();
+    let mut programs = Vec::new();
+    for (index, (image, _)) in contents.iter().enumerate() {
+        let program = manifest.program(index, image).map_err(|problem| {
+            // It was good when the manifest was checked, a moment ago.
+            let path = manifest.files[index].image.display();
+            miette!(help = problem.help, "{path} has changed: it {}", problem.what)
+        })?;
+        system.guests[index].image = program.describe();
+        programs.push(program);
+    }
+    let files: Vec<_> = programs
+        .iter()
+        .zip(&contents)
+        .map(|(program, (_, initrd))| GuestFiles {
+            segments: program.segments.iter().map(|segment| &*segment.bytes).collect(),
+            initrd: initrd.as_deref(),
+        })
+        .collect();
+    let payload = blob::encode(system, &files);
 
     let mut bytes = kernel.bytes;
     bytes.extend_from_slice(&payload);

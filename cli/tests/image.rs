@@ -31,7 +31,12 @@ fn an_image_is_hypervisor_and_blob_and_says_how_long_it_is() {
     let system = blob::decode(blob).unwrap();
     assert_eq!(system.name, "demo");
     let freertos = std::fs::read(checkout.path("freertos.elf")).unwrap();
-    assert_eq!(blob::payload(blob, system.guests[1].image), freertos);
+    let program = manifest.program(1, &freertos).unwrap();
+    assert_eq!(system.guests[1].image.entry, program.entry);
+    for (found, segment) in system.guests[1].image.segments.iter().zip(&program.segments) {
+        assert_eq!((found.address, found.memory), (segment.address, segment.memory));
+        assert_eq!(blob::payload(blob, found.data), &*segment.bytes);
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ struct vector_state {
 
 void fp_load(const uint64_t f[REGISTERS], uint64_t fcsr);
 uint64_t fp_store(uint64_t f[REGISTERS]);
+void fp_load_single(const uint64_t f[REGISTERS], uint64_t fcsr);
+uint64_t fp_store_single(uint64_t f[REGISTERS]);
 void vector_load(const uint8_t *v, uint64_t elements, uint64_t vcsr);
 void vector_store(uint8_t *v, struct vector_state *state);
 uint64_t vector_bytes(void);
@@ -84,7 +86,8 @@ bool guest_main(void)
     args_finish();
 
     csr_set(sstatus, SSTATUS_FS_INITIAL);
-    bool has_vectors = machine_has("v");
+    bool is_double = machine_has("d");
+    bool has_vectors = machine_has("v") || machine_has("zve32x");
     uint64_t size = 0;
     if (has_vectors) {
         csr_set(sstatus, SSTATUS_VS_INITIAL);
@@ -100,20 +103,20 @@ bool guest_main(void)
     uint64_t round = 0;
     for (uint64_t end = read_time() + us_to_ticks(ms * 1000); read_time() < end; round++) {
         for (int i = 0; i < REGISTERS; i++)
-            f_wanted[i] = next_random();
+            f_wanted[i] = next_random() & (is_double ? UINT64_MAX : UINT32_MAX);
         uint64_t fcsr = round % 5 << 5 | (next_random() & 0x1f); /* the five rounding modes that there are, and any flags */
         for (uint64_t i = 0; i < REGISTERS * size; i += 8)
             *(uint64_t *)(v_wanted + i) = next_random();
         uint64_t vl = size / 2, vcsr = next_random() & 7;
 
-        fp_load(f_wanted, fcsr);
+        (is_double ? fp_load : fp_load_single)(f_wanted, fcsr);
         if (has_vectors)
             vector_load(v_wanted, vl, vcsr);
         let_time_pass(round % 2 != 0);
         struct vector_state state = { 0 };
         if (has_vectors)
             vector_store(v_found, &state);
-        uint64_t fcsr_found = fp_store(f_found);
+        uint64_t fcsr_found = (is_double ? fp_store : fp_store_single)(f_found);
 
         check_registers("f", round, (const uint8_t *)f_found, (const uint8_t *)f_wanted, 8);
         check_value("fcsr", round, fcsr_found, fcsr);

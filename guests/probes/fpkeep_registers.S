@@ -4,23 +4,31 @@
 
 .section .text, "ax"
 
-/* void fp_load(const uint64_t f[32], uint64_t fcsr) */
-.global fp_load
-fp_load:
+.macro FP_LOAD name, load /* void NAME(const uint64_t f[32], uint64_t fcsr) */
+.global \name
+\name:
     .irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
-    fld f\n, (\n * 8)(a0)
+    \load f\n, (\n * 8)(a0)
     .endr
     fscsr a1
     ret
+.endm
 
-/* uint64_t fp_store(uint64_t f[32]): returns fcsr */
-.global fp_store
-fp_store:
+.macro FP_STORE name, store /* uint64_t NAME(uint64_t f[32]): returns fcsr */
+.global \name
+\name:
     .irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
-    fsd f\n, (\n * 8)(a0)
+    \store f\n, (\n * 8)(a0)
     .endr
     frcsr a0
     ret
+.endm
+
+FP_LOAD  fp_load, fld
+FP_STORE fp_store, fsd
+/* For harts whose registers have 32 bits. */
+FP_LOAD  fp_load_single, flw
+FP_STORE fp_store_single, fsw
 
 /* void vector_load(const uint8_t *v, uint64_t elements, uint64_t vcsr): all 32 registers, then vl, vtype and vcsr */
 .global vector_load

@@ -3,6 +3,7 @@ use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use ainori_console::{InputWaits, Source};
+use ainori_devices::bus;
 use ainori_handover::{Housework, Shield};
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::blob;
@@ -12,6 +13,7 @@ use ainori_sched::{Class, Policy, Scheduler, VcpuId};
 use ainori_trace::{Mask, Ring};
 use fdt::Fdt;
 
+use crate::arch::clear::Clearer;
 use crate::arch::firmware;
 use crate::arch::gstage::{GuestTable, LARGE_PAGE, Rights};
 use crate::arch::hart::{self, Features};
@@ -86,6 +88,11 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     if !board.isa.has("sstc") {
         refuse(format_args!(
             "the harts of this board lack the Sstc extension (stimecmp), which Ainori needs"
+        ));
+    }
+    if let Some(what) = board.isa.refused() {
+        refuse(format_args!(
+            "the harts of this board have registers that can't be kept apart between guests ({what})"
         ));
     }
     if firmware::version() < SBI_2_0 {
@@ -215,8 +222,8 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
         .leak();
     for guest in &machine.guests {
         for id in guest.vcpus().map(VcpuId) {
-            // VMIDs start at 1: 0 is for nobody, so that a stray access finds nothing.
-            let hgatp = guest.table.hgatp((u16::from(id.0) + 1) & machine.features.vmid_mask);
+            let vmid = hart::vmid(id.0, machine.vcpus.len(), machine.features.vmid_mask);
+            let hgatp = (guest.table.hgatp(vmid.unwrap_or(0)), vmid.is_none());
             let cpu = &mut cpus[homes[usize::from(id.0)]];
             let confined = policy.confines() && shares_home_with_higher(&machine.vcpus, id, &policy);
             let alone = is_alone(&machine.vcpus, id, &policy);
@@ -288,10 +295,22 @@ fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, time
     let mut table = GuestTable::new();
     table.map(GuestPhysical(GUEST_MEMORY_BASE), memory, config.memory, Rights::Memory);
     let devices: Vec<Device> = config.devices.iter().map(|path| device(tree, name, path)).collect();
-    for range in devices.iter().flat_map(|device| &device.registers) {
-        let start = range.start & !4095;
-        let size = range.end.next_multiple_of(4096) - start;
-        table.map(GuestPhysical(start), HostPhysical(start), size, Rights::Device);
+    for (device, path) in devices.iter().zip(&config.devices) {
+        for range in &device.registers {
+            let pages = Range { start: range.start & !4095, end: range.end.next_multiple_of(4096) };
+            let guests_own = Range { start: GUEST_MEMORY_BASE, end: GUEST_MEMORY_BASE + config.memory };
+            if bus::is_used(pages.start, pages.end) || pages.overlaps(guests_own) {
+                refuse(format_args!(
+                    "guest `{name}` can't own device `{path}`: it sees something else at that address"
+                ))
+            }
+            if let Some(other) = Board::neighbour(tree, path, pages) {
+                refuse(format_args!(
+                    "guest `{name}` can't own device `{path}`: `{other}` has registers in the same page of 4 KiB"
+                ))
+            }
+            table.map(GuestPhysical(pages.start), HostPhysical(pages.start), pages.size(), Rights::Device);
+        }
     }
     Guest::new(index, config.clone(), first_vcpu, memory, table, devices, timebase_hz)
 }
@@ -304,16 +323,14 @@ fn device(tree: &Fdt<'_>, guest: &str, path: &str) -> Device {
 
 fn load(guest: &Guest, board: &Board, features: &Features, blob: &'static [u8]) -> Program {
     let fail = |why: String| -> ! { refuse(format_args!("guest `{}`: {why}", guest.config.name)) };
-    let loader::Loaded { entry, layout, mut parts } =
-        loader::load(guest, blob).unwrap_or_else(|error| fail(format!("{error}")));
+    let (layout, mut parts) = loader::load(guest, blob, &Clearer::new(board.zeroing_block()))
+        .unwrap_or_else(|| fail("its memory is too small for its image, RAM disk and device tree".into()));
     let tree = device_tree::make(guest, &layout, board, features)
         .unwrap_or_else(|error| fail(format!("no device tree can be made for it: {error}")));
-    if tree.len() as u64 > TREE_SIZE {
-        fail(format!("its device tree is larger than {} bytes", TREE_SIZE));
-    }
-    let tree = loader::write(guest, layout.tree.start, tree.leak());
-    parts.push(tree.unwrap_or_else(|error| fail(format!("{error}"))));
-    Program { entry, tree: layout.tree.start, parts }
+    let tree = Some(tree).filter(|tree| tree.len() as u64 <= TREE_SIZE);
+    let tree = tree.and_then(|tree| loader::write(guest, layout.tree.start, tree.leak()));
+    parts.push(tree.unwrap_or_else(|| fail(format!("its device tree is larger than {TREE_SIZE} bytes"))));
+    Program { entry: guest.config.image.entry, tree: layout.tree.start, parts }
 }
 
 /// Starts all cores. From here on nothing is allocated.

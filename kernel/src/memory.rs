@@ -24,6 +24,11 @@ impl Range {
     pub fn size(self) -> u64 {
         self.end - self.start
     }
+
+    /// Have they an address in common?
+    pub fn overlaps(self, other: Self) -> bool {
+        self.start < other.end && other.start < self.end
+    }
 }
 
 /// The largest part of `memory` that none of `reserved` touches.

@@ -26,7 +26,9 @@ pub struct Guest {
     priority: u32,
     background: bool,
     restart: Option<(&'static str, u32, &'static str)>,
-    device: Option<&'static str>,
+    on_wild_access: Option<&'static str>,
+    raw: Option<u64>,
+    devices: Vec<&'static str>,
 }
 
 impl Guest {
@@ -45,7 +47,9 @@ impl Guest {
             priority: 1,
             background: false,
             restart: None,
-            device: None,
+            on_wild_access: None,
+            raw: None,
+            devices: Vec::new(),
         }
     }
 
@@ -77,8 +81,31 @@ impl Guest {
             priority: 1,
             background: false,
             restart: None,
-            device: None,
+            on_wild_access: None,
+            raw: None,
+            devices: Vec::new(),
         }
+    }
+
+    /// A probe as a flat binary, for an address that it isn't told of in any file format.
+    pub fn raw_probe(name: &str, load_address: u64) -> Self {
+        Self { kind: "raw", raw: Some(load_address), ..Self::elf(name, &format!("probes/{name}.bin"), "") }
+    }
+
+    /// An access outside its memory stops it, rather than being its own affair.
+    pub fn strict(self) -> Self {
+        Self { on_wild_access: Some("stop"), ..self }
+    }
+
+    /// A device of the board that is its own, by its path in the device tree.
+    pub fn device(mut self, path: &'static str) -> Self {
+        self.devices.push(path);
+        self
+    }
+
+    /// More memory or less.
+    pub fn memory_mib(self, memory_mib: u32) -> Self {
+        Self { memory_mib, ..self }
     }
 
     /// Another name than that of its kind.
@@ -106,11 +133,6 @@ impl Guest {
         Self { priority, ..self }
     }
 
-    /// A device of the board that it drives itself, by its path in the board's device tree.
-    pub fn device(self, path: &'static str) -> Self {
-        Self { device: Some(path), ..self }
-    }
-
     /// The run doesn't wait for its end.
     pub fn background(self) -> Self {
         Self { background: true, ..self }
@@ -134,8 +156,14 @@ impl Display for Guest {
         if let Some(harts) = &self.harts {
             writeln!(f, "harts = {harts:?}")?;
         }
-        if let Some(device) = self.device {
-            writeln!(f, "devices = [{device:?}]")?;
+        if let Some(answer) = self.on_wild_access {
+            writeln!(f, "on_wild_access = {answer:?}")?;
+        }
+        if !self.devices.is_empty() {
+            writeln!(f, "devices = {:?}", self.devices)?;
+        }
+        if let Some(address) = self.raw {
+            writeln!(f, "load_address = {address:#x}")?;
         }
         if let Some((when, limit, interval)) = self.restart {
             writeln!(f, "restart = {when:?}\nrestart_limit = {limit}\nrestart_interval = {interval:?}")?;

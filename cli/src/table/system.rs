@@ -36,6 +36,7 @@ pub fn system(manifest: &Manifest) -> String {
             match guest.kind {
                 Kind::Linux => "linux",
                 Kind::Elf => "elf",
+                Kind::Raw => "raw",
             }
             .into(),
             guest.priority.to_string(),
@@ -43,7 +44,7 @@ pub fn system(manifest: &Manifest) -> String {
             homes(guest),
             reach(guest),
             if guest.devices.is_empty() { "-".into() } else { guest.devices.join(", ") },
-            format!("{image}, {}", size(guest.image.len + guest.initrd.map_or(0, |initrd| initrd.len))),
+            format!("{image}, {}", size(guest.image.stored() + guest.initrd.map_or(0, |initrd| initrd.len))),
         ]);
     }
     let _ = writeln!(text, "{guests}");

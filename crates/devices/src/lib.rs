@@ -8,6 +8,9 @@
 //! |---|---|---|
 //! | [`plic`] | RISC-V platform-level interrupt controller | yes, without locks |
 //! | [`uart`] | 16550A serial port | no: `&mut self`, the caller serialises |
+//! | [`finisher`] | `sifive,test`: power off, reboot | no state |
+//! | [`virtio`] | empty slots for virtio devices | no state |
+//! | [`bus`] | which device answers at which address | no state |
 //! | [`mmio`] | decoder of load and store instructions | no state |
 //!
 //! Every operation does a bounded amount of work, whatever the guest writes.
@@ -16,6 +19,9 @@
 
 #[macro_use]
 mod atomic;
+pub mod bus;
+pub mod finisher;
 pub mod mmio;
 pub mod plic;
 pub mod uart;
+pub mod virtio;

@@ -1,8 +1,9 @@
 //! A virtual platform-level interrupt controller, shared by the vCPUs of one guest without locks.
 //!
 //! Source: *RISC-V Platform-Level Interrupt Controller Specification*, version 1.0.0. Sources are level-triggered.
-//! There are only supervisor contexts: context *n* is vCPU *n* of the guest. Priorities and thresholds have three
-//! bits, as on QEMU's `virt`.
+//! Contexts are numbered as on QEMU's `virt`, which programs rely on: vCPU *n* of the guest has the machine context 2*n* and the
+//! supervisor context 2*n* + 1 ([`supervisor_context`]). All have their registers; as a guest has no machine mode, nobody is interrupted
+//! through a machine context. Priorities and thresholds have three bits, as there.
 //!
 //! # How it works without locks
 //!
@@ -26,8 +27,24 @@ use crate::atomic::{AtomicU32, Ordering, fence, zeros};
 /// Interrupt sources, the non-existent source 0 included. QEMU's `virt` uses the first 96.
 pub const SOURCES: usize = if cfg!(loom) { 32 } else { 128 };
 
-/// Contexts, thus vCPUs of one guest.
-pub const MAX_CONTEXTS: usize = if cfg!(loom) { 2 } else { 16 };
+/// Contexts: two for each vCPU of one guest.
+pub const MAX_CONTEXTS: usize = if cfg!(loom) { 2 } else { 32 };
+
+/// The context through which a vCPU (its hart id in the guest) is interrupted.
+pub const fn supervisor_context(vcpu: usize) -> usize {
+    2 * vcpu + 1
+}
+
+/// The vCPUs (bit *n*: hart id *n* of the guest) that are interrupted through a set of contexts (bit *n*: context *n*).
+pub const fn interrupted_harts(contexts: u64) -> u64 {
+    // Every second bit, moved together: pairs, then fours, and so on.
+    let mut harts = contexts >> 1 & 0x5555_5555_5555_5555;
+    harts = (harts | harts >> 1) & 0x3333_3333_3333_3333;
+    harts = (harts | harts >> 2) & 0x0f0f_0f0f_0f0f_0f0f;
+    harts = (harts | harts >> 4) & 0x00ff_00ff_00ff_00ff;
+    harts = (harts | harts >> 8) & 0x0000_ffff_0000_ffff;
+    (harts | harts >> 16) & 0xffff_ffff
+}
 
 /// Size in bytes of the register window: room for every context that the specification allows, plus one page that
 /// rounds it up to 64 MiB. Boards may map less (QEMU's `virt`: 0x60_0000).

@@ -2,7 +2,9 @@
 //! Not with loom's atomics, which work only inside of a loom model: see `plic_races.rs`.
 #![cfg(not(loom))]
 
-use ainori_devices::plic::{Effects, MAX_CONTEXTS, Plic, SOURCES, WINDOW};
+use ainori_devices::plic::{
+    Effects, MAX_CONTEXTS, Plic, SOURCES, WINDOW, interrupted_harts, supervisor_context,
+};
 use proptest::prelude::*;
 
 const PENDING: u64 = 0x1000;
@@ -282,4 +284,15 @@ fn a_claim_names_all_contexts_whose_line_it_takes_back() {
     assert_eq!(plic.raise(1), 0b11);
     assert_eq!(plic.read(claim_complete(0), 4), (1, Effects { contexts: 0b11, completed: None }));
     assert_eq!(plic.read(claim_complete(1), 4), (0, Effects::NONE));
+}
+
+#[test]
+fn contexts_are_numbered_as_on_virt() {
+    for hart in 0..MAX_CONTEXTS / 2 {
+        assert_eq!(supervisor_context(hart), 2 * hart + 1);
+        assert_eq!(interrupted_harts(1 << supervisor_context(hart)), 1 << hart);
+        assert_eq!(interrupted_harts(1 << (2 * hart)), 0, "a machine context interrupts nobody");
+    }
+    assert_eq!(interrupted_harts(0b1011_0111), 0b1101);
+    assert_eq!(interrupted_harts(u64::MAX), 0xffff_ffff);
 }

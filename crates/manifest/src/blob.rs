@@ -9,13 +9,13 @@
 //! 12                4       length of the system description, little-endian
 //! 16                8       length of the whole blob, little-endian; a multiple of the page size
 //! 24                ...     the system description: a `System` in postcard's encoding
-//! page-aligned      ...     payload files, each on a page boundary, zeros between
+//! page-aligned      ...     payloads (parts of programs, RAM disks), each on a page boundary, zeros between
 //! ```
 //!
-//! Guests that load the same file share one copy of it, so a payload must be copied out, never run in place.
+//! Equal payloads are there once, so a payload must be copied out, never run in place.
 use crate::config::{
-    GUEST_MEMORY_ALIGN, Guest, MAX_ADVANCE_US, MAX_GRACE_US, MAX_GUEST_VCPUS, MAX_GUESTS, MAX_VCPUS,
-    MIN_QUANTUM_US, PRIORITIES, Payload, System,
+    GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, Guest, MAX_ADVANCE_US, MAX_GRACE_US, MAX_GUEST_VCPUS, MAX_GUESTS,
+    MAX_VCPUS, MIN_QUANTUM_US, PRIORITIES, Payload, System,
 };
 use core::fmt;
 
@@ -85,13 +85,17 @@ pub fn decode(blob: &[u8]) -> Result<System, Error> {
     let system: System = postcard::from_bytes(description).map_err(|_| Error::Description)?;
     check_limits(&system)?;
     for (index, guest) in system.guests.iter().enumerate() {
-        for payload in [Some(guest.image), guest.initrd].into_iter().flatten() {
+        for payload in payloads_of(guest) {
             if payload.offset % PAGE as u64 != 0 || range(blob, payload).is_none() {
                 return Err(Error::Payload(index));
             }
         }
     }
     Ok(system)
+}
+
+fn payloads_of(guest: &Guest) -> impl Iterator<Item = Payload> {
+    guest.image.segments.iter().map(|segment| segment.data).chain(guest.initrd)
 }
 
 /// The bytes of a payload of the [`System`] that was decoded from this very `blob`.
@@ -156,6 +160,7 @@ fn check_limits(system: &System) -> Result<(), Error> {
         require(guest.priority < PRIORITIES, "priority out of range")?;
         let aligned = guest.memory != 0 && guest.memory % GUEST_MEMORY_ALIGN == 0;
         require(aligned, "guest memory not a multiple of 2 MiB")?;
+        require(is_placed(guest), "an image that doesn't fit its guest's memory")?;
         let at_home = |home: u32, harts: u64| 1u64.checked_shl(home).is_some_and(|bit| harts & bit != 0);
         require(
             guest.vcpus.iter().all(|vcpu| at_home(vcpu.home, vcpu.harts)),
@@ -164,27 +169,43 @@ fn check_limits(system: &System) -> Result<(), Error> {
     })
 }
 
-/// The files of one guest, to be put into a blob.
+/// The segments lie one behind the other in the guest's memory, none with more bytes than room, and the guest starts in it.
+fn is_placed(guest: &Guest) -> bool {
+    let Some(memory_end) = GUEST_MEMORY_BASE.checked_add(guest.memory) else { return false };
+    let mut end = GUEST_MEMORY_BASE;
+    let in_order = guest.image.segments.iter().all(|segment| {
+        let follows = segment.address >= end && segment.data.len <= segment.memory;
+        let segment_end = segment.address.checked_add(segment.memory);
+        end = segment_end.unwrap_or(u64::MAX);
+        follows && end <= memory_end
+    });
+    in_order && (GUEST_MEMORY_BASE..memory_end).contains(&guest.image.entry) && guest.image.entry % 2 == 0
+}
+
+/// The bytes of one guest, to be put into a blob.
 #[cfg(feature = "host")]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Default)]
 pub struct GuestFiles<'a> {
-    /// The guest's program.
-    pub image: &'a [u8],
+    /// Those of its program's segments, in their order.
+    pub segments: alloc::vec::Vec<&'a [u8]>,
     /// Initial RAM disk.
     pub initrd: Option<&'a [u8]>,
 }
 
-/// Makes a blob of a system and its guests' files, one [`GuestFiles`] per guest in the same order. The payload
+/// Makes a blob of a system and its guests' bytes, one [`GuestFiles`] per guest in the same order. The payload
 /// fields of `system` are filled in.
 ///
 /// # Panics
-/// If `files` has another length than `system.guests`.
+/// If `files` has another length than `system.guests`, or one of them not as many segments as its guest.
 #[cfg(feature = "host")]
 pub fn encode(mut system: System, files: &[GuestFiles<'_>]) -> alloc::vec::Vec<u8> {
     assert_eq!(system.guests.len(), files.len(), "one entry of files per guest");
     let mut payloads = Payloads::default();
     for (guest, files) in system.guests.iter_mut().zip(files) {
-        guest.image = payloads.add(files.image);
+        assert_eq!(guest.image.segments.len(), files.segments.len(), "one entry for each segment");
+        for (segment, bytes) in guest.image.segments.iter_mut().zip(&files.segments) {
+            segment.data = payloads.add(bytes);
+        }
         guest.initrd = files.initrd.map(|initrd| payloads.add(initrd));
     }
 
@@ -194,10 +215,8 @@ pub fn encode(mut system: System, files: &[GuestFiles<'_>]) -> alloc::vec::Vec<u
     let description = loop {
         let mut placed = system.clone();
         for guest in &mut placed.guests {
-            guest.image.offset += start as u64;
-            if let Some(initrd) = &mut guest.initrd {
-                initrd.offset += start as u64;
-            }
+            let segments = guest.image.segments.iter_mut().map(|segment| &mut segment.data);
+            segments.chain(&mut guest.initrd).for_each(|payload| payload.offset += start as u64);
         }
         let bytes = postcard::to_allocvec(&placed).expect("a System has only types that postcard knows");
         let needed = (HEADER_LEN + bytes.len()).next_multiple_of(PAGE);
@@ -222,7 +241,7 @@ pub fn encode(mut system: System, files: &[GuestFiles<'_>]) -> alloc::vec::Vec<u
     blob
 }
 
-/// Files to be placed one behind the other; offsets count from the first. Equal files are placed once.
+/// Payloads to be placed one behind the other; offsets count from the first. Equal ones are placed once.
 #[cfg(feature = "host")]
 #[derive(Default)]
 struct Payloads<'a> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Most vCPUs in one system: a set of them fits one machine word, with a bit to spare for the machine as a whole.
 pub const MAX_VCPUS: usize = 63;
-/// Most vCPUs of one guest: its virtual interrupt controller has as many contexts.
+/// Most vCPUs of one guest: its virtual interrupt controller has two contexts for each.
 pub const MAX_GUEST_VCPUS: usize = 16;
 /// Most harts that the hypervisor runs on.
 pub const MAX_HARTS: usize = 16;
@@ -65,13 +65,57 @@ pub struct Trace {
     pub records: u32,
 }
 
-/// How a guest is loaded and entered.
+/// What the file of a guest's program is. The hypervisor doesn't care: it gets an [`Image`] of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// A RISC-V Linux `Image` (it starts with the boot header of the kernel's `Documentation/arch/riscv/boot-image-header.rst`).
     Linux,
-    /// A statically linked ELF for S-mode, linked inside the guest's memory.
+    /// A statically linked ELF for S-mode.
     Elf,
+    /// A flat binary.
+    Raw,
+}
+
+/// What becomes of a load, store or fetch where a guest has neither memory nor a device, or with which a device can do nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnWildAccess {
+    /// The guest gets an access fault, as on a machine of its own.
+    Trap,
+    /// The guest is stopped and reported.
+    Stop,
+}
+
+/// A guest's program as it lies in memory before it starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Guest-physical address of its first instruction; even.
+    pub entry: u64,
+    /// Its parts, by address. They lie in the guest's memory and don't overlap; what is between them is zeros.
+    pub segments: Vec<Segment>,
+}
+
+/// A part of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segment {
+    /// Guest-physical address.
+    pub address: u64,
+    /// What it holds at the start.
+    pub data: Payload,
+    /// Its length in memory in bytes, at least that of `data`; the rest is zeros.
+    pub memory: u64,
+}
+
+impl Image {
+    /// One past its last byte as a guest-physical address.
+    pub fn end(&self) -> u64 {
+        self.segments.last().map_or(GUEST_MEMORY_BASE, |last| last.address.saturating_add(last.memory))
+    }
+
+    /// Bytes that it takes in a bootable image.
+    pub fn stored(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.data.len).fold(0, u64::saturating_add)
+    }
 }
 
 /// Bytes of a file in the bootable image.
@@ -88,11 +132,11 @@ pub struct Payload {
 pub struct Guest {
     /// Name for people; marks its console lines. `[a-z0-9-]+`, at most 16 characters.
     pub name: String,
-    /// What `image` is.
+    /// What the file of its program is.
     pub kind: Kind,
-    /// The guest's program.
-    pub image: Payload,
-    /// Initial RAM disk (Linux).
+    /// Its program.
+    pub image: Image,
+    /// Initial RAM disk.
     pub initrd: Option<Payload>,
     /// Kernel command line, given as `/chosen/bootargs`.
     pub args: String,
@@ -108,6 +152,8 @@ pub struct Guest {
     pub background: bool,
     /// Whether it is started again when it has stopped.
     pub restart: Restarts,
+    /// What becomes of accesses outside its memory.
+    pub on_wild_access: OnWildAccess,
 }
 
 /// Whether a guest that has stopped is started again.

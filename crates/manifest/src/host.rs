@@ -9,6 +9,7 @@ mod schema;
 mod units;
 
 pub use findings::{Finding, Findings, Place, Span};
+pub use images::{Places, Problem, Program};
 pub use rules::{DEFAULT_TRACE_RECORDS, MAX_TRACE_RECORDS};
 pub use units::show_size;
 
@@ -80,6 +81,8 @@ pub struct GuestPaths {
     /// Initial RAM disk.
     #[serde(serialize_with = "serialize_path_or_none")]
     pub initrd: Option<PathBuf>,
+    /// Where the program goes, as far as the manifest says so.
+    pub places: Places,
 }
 
 fn serialize_path_or_none<S: serde::Serializer>(
@@ -90,6 +93,12 @@ fn serialize_path_or_none<S: serde::Serializer>(
 }
 
 impl Manifest {
+    /// A guest's program, from the bytes of its image's file.
+    pub fn program<'a>(&self, guest: usize, file: &'a [u8]) -> Result<Program<'a>, Problem> {
+        let config = &self.system.guests[guest];
+        images::read(config.kind, file, config.memory, self.files[guest].places)
+    }
+
     /// Traces other than the manifest says. The error tells in words why that is not possible.
     pub fn set_trace(&mut self, trace: Trace) -> Result<(), String> {
         if !rules::is_ring_size(trace.records) {

@@ -1,34 +1,52 @@
 //! What lies where in a guest's memory when it starts: the checks on the host and the loader in the hypervisor must agree.
+//!
+//! As on QEMU's `virt` (`riscv_compute_fdt_addr` in its hw/riscv/boot.c), the device tree lies at the top of memory: programs
+//! that were made for that machine let their early heap grow right behind their image. The RAM disk lies right below the tree, for the same reason.
+use crate::config::GUEST_MEMORY_BASE;
 use core::ops::Range;
 
-/// What follows the image starts at a multiple of this: Linux keeps its image to itself up to the end of its last large page.
-pub const IMAGE_ALIGN: u64 = 2 << 20;
-/// The device tree starts at a multiple of this.
-pub const TREE_ALIGN: u64 = 4096;
+/// The parts start at a multiple of this if there is room: Linux maps its tree with large pages.
+pub const ALIGN: u64 = 2 << 20;
+/// In a guest too small for that, at a multiple of this.
+pub const SMALL_ALIGN: u64 = 4096;
 /// Room for the guest's device tree in bytes.
 pub const TREE_SIZE: u64 = 64 << 10;
 
-/// The parts behind a guest's image, as guest-physical addresses.
+/// The parts above a guest's image, as guest-physical addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// The initial RAM disk.
     pub initrd: Option<Range<u64>>,
-    /// The device tree; what comes behind it is free.
+    /// The device tree.
     pub tree: Range<u64>,
 }
 
 impl Layout {
-    /// Places a RAM disk of so many bytes and the device tree behind an image that ends, its bss included, at
-    /// `image_end`. `None` if the addresses would overflow.
-    pub fn behind(image_end: u64, initrd_len: Option<u64>) -> Option<Self> {
-        let start = image_end.checked_next_multiple_of(IMAGE_ALIGN)?;
-        let initrd = match initrd_len {
-            Some(len) => Some(start..start.checked_add(len)?),
-            None => None,
-        };
-        let free = initrd.as_ref().map_or(start, |initrd| initrd.end);
-        let tree = free.checked_next_multiple_of(TREE_ALIGN)?;
-        Some(Self { initrd, tree: tree..tree.checked_add(TREE_SIZE)? })
+    /// Places the device tree, and below it a RAM disk of so many bytes, at the top of a guest's `memory` bytes. The image ends, its
+    /// bss included, at `image_end`. `None` if there is no room.
+    pub fn of(memory: u64, image_end: u64, initrd_len: Option<u64>) -> Option<Self> {
+        let memory_end = GUEST_MEMORY_BASE.checked_add(memory)?;
+        // First with as much room for the image as `virt` leaves, then as little as it takes.
+        [ALIGN, SMALL_ALIGN].into_iter().find_map(|align| {
+            let below = |end: u64, len: u64| {
+                let start = end.checked_sub(len)? / align * align;
+                (start >= image_end).then(|| start..start + len)
+            };
+            let tree = below(memory_end, TREE_SIZE)?;
+            let initrd = match initrd_len {
+                Some(len) => Some(below(tree.start, len)?),
+                None => None,
+            };
+            Some(Self { initrd, tree })
+        })
+    }
+
+    /// Least memory, in bytes and before any rounding, that image, RAM disk and device tree take; `u64::MAX` if there is none.
+    pub fn least_memory(image_end: u64, initrd_len: Option<u64>) -> u64 {
+        let parts = [image_end.saturating_sub(GUEST_MEMORY_BASE), initrd_len.unwrap_or(0), TREE_SIZE];
+        parts.into_iter().fold(0, |sum: u64, part| {
+            sum.saturating_add(part.checked_next_multiple_of(SMALL_ALIGN).unwrap_or(u64::MAX))
+        })
     }
 }
 
@@ -36,13 +54,45 @@ impl Layout {
 mod tests {
     use super::*;
 
+    const BASE: u64 = GUEST_MEMORY_BASE;
+    const MIB: u64 = 1 << 20;
+
     #[test]
-    fn parts_follow_each_other() {
-        let layout = Layout::behind(0x8020_0001, Some(5000)).unwrap();
-        assert_eq!(layout.initrd, Some(0x8040_0000..0x8040_1388));
-        assert_eq!(layout.tree, 0x8040_2000..0x8041_2000);
-        assert_eq!(Layout::behind(0x8040_0000, None).unwrap().tree.start, 0x8040_0000);
-        assert_eq!(Layout::behind(u64::MAX, None), None);
-        assert_eq!(Layout::behind(0, Some(u64::MAX)), None);
+    fn the_tree_lies_where_virt_has_it() {
+        // QEMU 10.0: -m 512M puts it at 0x9fe0_0000, -m 4G at 0x1_7fe0_0000.
+        assert_eq!(Layout::of(512 * MIB, BASE, None).unwrap().tree.start, 0x9fe0_0000);
+        assert_eq!(Layout::of(4096 * MIB, BASE, None).unwrap().tree.start, 0x1_7fe0_0000);
+    }
+
+    #[test]
+    fn the_initrd_lies_below_the_tree() {
+        let layout = Layout::of(64 * MIB, BASE + 20 * MIB, Some(5 * MIB + 1)).unwrap();
+        assert_eq!(layout.tree.start, BASE + 62 * MIB);
+        assert_eq!(layout.initrd, Some(BASE + 56 * MIB..BASE + 61 * MIB + 1));
+    }
+
+    #[test]
+    fn a_small_guest_has_them_closer_together() {
+        let layout = Layout::of(2 * MIB, BASE + MIB, Some(5000)).unwrap();
+        assert_eq!(layout.tree, BASE + 2 * MIB - TREE_SIZE..BASE + 2 * MIB);
+        assert_eq!(layout.initrd, Some(layout.tree.start - 8192..layout.tree.start - 8192 + 5000));
+        assert_eq!(Layout::of(2 * MIB, BASE + 2 * MIB - TREE_SIZE + 1, None), None);
+    }
+
+    #[test]
+    fn the_least_memory_is_enough_and_nothing_less_is() {
+        for (image, initrd) in [(1, None), (MIB, Some(1)), (3 * MIB + 7, Some(4096)), (0, Some(0))] {
+            let least = Layout::least_memory(BASE + image, initrd);
+            assert!(Layout::of(least, BASE + image, initrd).is_some());
+            assert_eq!(Layout::of(least - 1, BASE + image, initrd), None);
+        }
+    }
+
+    #[test]
+    fn numbers_that_make_no_sense_have_no_place() {
+        assert_eq!(Layout::of(u64::MAX, BASE, None), None);
+        assert_eq!(Layout::of(64 * MIB, u64::MAX, None), None);
+        assert_eq!(Layout::of(64 * MIB, BASE, Some(u64::MAX)), None);
+        assert_eq!(Layout::least_memory(BASE, Some(u64::MAX)), u64::MAX);
     }
 }

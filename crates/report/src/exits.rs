@@ -47,10 +47,14 @@ exits! {
     Plic = "mmio-plic",
     /// A register of the virtual serial port.
     Uart = "mmio-uart",
+    /// A register of another virtual device.
+    Device = "mmio-other",
     /// Use of floating point or vectors while another vCPU's were in the hart.
     Extensions = "extensions",
     /// An illegal instruction, handed to the guest.
     Illegal = "illegal",
+    /// An access where the guest has nothing, handed to it as an access fault.
+    Wild = "access-fault",
     /// A trap from user mode that the guest handles itself, but elsewhere.
     Confined = "confined",
     /// SRET, where the return to user mode has to be noticed.

@@ -56,6 +56,7 @@ pub const HIDELEG: u16 = 0x603;
 pub const HIE: u16 = 0x604;
 pub const HCOUNTEREN: u16 = 0x606;
 pub const HENVCFG: u16 = 0x60a;
+pub const HSTATEEN0: u16 = 0x60c;
 pub const HTVAL: u16 = 0x643;
 pub const HIP: u16 = 0x644;
 pub const HVIP: u16 = 0x645;
@@ -70,8 +71,12 @@ pub const VSEPC: u16 = 0x241;
 pub const VSCAUSE: u16 = 0x242;
 pub const VSTVAL: u16 = 0x243;
 pub const VSTIMECMP: u16 = 0x24d;
+pub const VSISELECT: u16 = 0x250;
 pub const VSATP: u16 = 0x280;
 // Unprivileged.
+pub const FCSR: u16 = 0x003;
+pub const VSTART: u16 = 0x008;
+pub const VCSR: u16 = 0x00f;
 pub const TIME: u16 = 0xc01;
 pub const VLENB: u16 = 0xc22;
 
@@ -149,6 +154,12 @@ pub mod envcfg {
     pub const PBMTE: u64 = 1 << 62;
     /// `stimecmp` of the guest.
     pub const STCE: u64 = 1 << 63;
+}
+
+/// Fields of `hstateen0` (Smstateen): which registers guests may reach. None is set but this, so that what else a hart adds is hidden.
+pub mod stateen {
+    /// `senvcfg`.
+    pub const ENVCFG: u64 = 1 << 62;
 }
 
 /// Now, in ticks of `time`.

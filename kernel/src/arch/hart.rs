@@ -1,6 +1,6 @@
 //! One hart: what it can do, and setting it up for guests.
 use super::context::trap_entry;
-use super::csr::{self, envcfg, hstatus, interrupt, status, virtual_interrupt};
+use super::csr::{self, envcfg, hstatus, interrupt, stateen, status, virtual_interrupt};
 use super::fence;
 use super::isa::Isa;
 use super::vector::VectorRegisters;
@@ -13,10 +13,22 @@ pub struct Features {
     pub isa: Isa,
     /// `henvcfg` for every guest.
     pub henvcfg: u64,
-    /// Bytes of a vector register, where the V extension is there.
+    /// Bytes of a vector register, where there are any.
     pub vlenb: Option<usize>,
+    /// Its floating-point registers are 64 bits wide.
+    pub double: bool,
+    /// It can hide from guests the registers that extensions add (Smstateen).
+    pub hides: bool,
+    /// It has registers that are reached through `siselect`, and can't hide it: it is switched.
+    pub indirect: bool,
     /// VMIDs that the hart tells apart, less one.
     pub vmid_mask: u16,
+}
+
+/// The VMID of a vCPU by its number, among `count`. They start at 1: 0 is for nobody, so that a stray access finds nothing. `None` where
+/// the hart doesn't tell so many apart (it may have none at all): then they share VMID 0, and their translations are forgotten at each switch.
+pub fn vmid(vcpu: u8, count: usize, mask: u16) -> Option<u16> {
+    (count <= usize::from(mask)).then_some(u16::from(vcpu) + 1)
 }
 
 /// Exceptions that go straight to the guest: those that an OS handles itself and that tell the hypervisor nothing.
@@ -73,13 +85,21 @@ impl Features {
             let vmid_mask = (csr::read!(csr::HGATP) >> 44) as u16 & (u16::MAX >> 2);
             csr::write!(csr::HGATP, 0);
 
-            let vlenb = board.has("v").then(|| {
-                csr::set!(csr::SSTATUS, status::VS);
-                let length = VectorRegisters::hart_vlenb();
-                csr::clear!(csr::SSTATUS, status::VS);
-                length
-            });
-            Self { isa: board.for_guests(henvcfg), henvcfg, vlenb, vmid_mask }
+            let hides = board.has("smstateen") || board.has("ssstateen");
+            // QEMU has no unit to switch on for the parts of V (Zve*) by themselves: their instructions are illegal there.
+            csr::set!(csr::SSTATUS, status::VS);
+            let is_on = csr::read!(csr::SSTATUS) & status::VS != 0;
+            let vlenb = (board.has_vectors() && is_on).then(|| VectorRegisters::hart_vlenb());
+            csr::clear!(csr::SSTATUS, status::VS);
+            Self {
+                isa: board.for_guests(henvcfg, vlenb.is_some()),
+                henvcfg,
+                vlenb,
+                double: board.has("d"),
+                hides,
+                indirect: !hides && ["ssaia", "sscsrind"].iter().any(|name| board.has(name)),
+                vmid_mask,
+            }
         }
     }
 }
@@ -100,6 +120,9 @@ pub fn setup(features: &Features) {
         csr::write!(csr::HCOUNTEREN, CYCLE_TIME_INSTRET);
         csr::write!(csr::HENVCFG, features.henvcfg);
         csr::write!(csr::HTIMEDELTA, 0);
+        if features.hides {
+            csr::write!(csr::HSTATEEN0, stateen::ENVCFG);
+        }
         csr::write!(csr::STIMECMP, u64::MAX);
         csr::write!(csr::SIE, interrupt::SOFTWARE | interrupt::TIMER | interrupt::EXTERNAL);
     }

@@ -9,72 +9,15 @@ pub struct Isa(Vec<String>);
 
 /// Extensions that a guest may use freely: they add only unprivileged instructions and registers which the world
 /// switch keeps, or supervisor features that need no help.
-const OFFERED: &[&str] = &[
-    "i",
-    "m",
-    "a",
-    "f",
-    "d",
-    "c",
-    "v",
-    "zic64b",
-    "zicbop",
-    "ziccamoa",
-    "ziccif",
-    "zicclsm",
-    "ziccrse",
-    "zicntr",
-    "zicond",
-    "zicsr",
-    "zifencei",
-    "zihintntl",
-    "zihintpause",
-    "zmmul",
-    "za64rs",
-    "zaamo",
-    "zacas",
-    "zabha",
-    "zalrsc",
-    "zawrs",
-    "zfa",
-    "zfh",
-    "zfhmin",
-    "zca",
-    "zcb",
-    "zcd",
-    "zba",
-    "zbb",
-    "zbc",
-    "zbs",
-    "zbkb",
-    "zbkc",
-    "zbkx",
-    "zknd",
-    "zkne",
-    "zknh",
-    "zksed",
-    "zksh",
-    "zkt",
-    "zvbb",
-    "zvbc",
-    "zvfh",
-    "zvfhmin",
-    "zvkb",
-    "zve32f",
-    "zve32x",
-    "zve64d",
-    "zve64f",
-    "zve64x",
-    "ssccptr",
-    "sscounterenw",
-    "sstc",
-    "sstvala",
-    "sstvecd",
-    "ssu64xl",
-    "svinval",
-    "svnapot",
-    "svvptc",
-];
+const OFFERED: &str = "\
+    i m a f d c v zic64b zicbop ziccamoa ziccif zicclsm ziccrse zicntr zicond zicsr zifencei zihintntl \
+    zihintpause zmmul za64rs zaamo zacas zabha zalrsc zawrs zfa zfh zfhmin zca zcb zcd zba zbb zbc zbs \
+    zbkb zbkc zbkx zknd zkne zknh zksed zksh zkt zvbb zvbc zvfh zvfhmin zvkb zve32f zve32x zve64d zve64f \
+    zve64x ssccptr sscounterenw sstc sstvala sstvecd ssu64xl svinval svnapot svvptc";
+
+fn is_offered(name: &str) -> bool {
+    OFFERED.split(' ').any(|offered| offered == name)
+}
 
 impl Isa {
     /// From `riscv,isa-extensions` (names, each ended by a zero byte) or from `riscv,isa` (`rv64imafdch_zicbom_...`).
@@ -85,7 +28,8 @@ impl Isa {
         }
         let lower = string.unwrap_or_default().to_ascii_lowercase();
         let mut parts = lower.split('_');
-        let letters = parts.next().unwrap_or_default().trim_start_matches("rv64").trim_start_matches("rv32");
+        let letters = parts.next().unwrap_or_default();
+        let letters = letters.strip_prefix("rv64").unwrap_or(letters);
         let single = letters.chars().map(String::from);
         Self(single.chain(parts.map(String::from)).collect())
     }
@@ -95,19 +39,40 @@ impl Isa {
         self.0.iter().any(|have| have == name)
     }
 
+    /// Are there vector registers? With V, or with one of its parts for small harts, all of which have the registers and the instructions
+    /// that save them (V specification, "Zve*").
+    pub fn has_vectors(&self) -> bool {
+        self.0.iter().any(|name| name == "v" || name.starts_with("zve"))
+    }
+
+    /// Why guests can't be kept apart on such harts, if there is a register of theirs that is neither switched nor hidden.
+    pub fn refused(&self) -> Option<&'static str> {
+        let hides = self.has("smstateen") || self.has("ssstateen");
+        match () {
+            () if self.has("q") => Some("Q: 128-bit floating-point registers"),
+            () if self.has("zfinx") => Some("Zfinx: fcsr without a state in sstatus"),
+            () if self.has("zcmt") && !hides => Some("Zcmt without Smstateen: jvt"),
+            () if self.has("ssctr") && !hides => {
+                Some("Ssctr without Smstateen: records of control transfers")
+            }
+            () => None,
+        }
+    }
+
     /// The extensions that both have.
     pub fn common(&self, other: &Self) -> Self {
         Self(self.0.iter().filter(|name| other.has(name)).cloned().collect())
     }
 
-    /// What guests are told: extensions that work in VS-mode with this `henvcfg`.
-    pub fn for_guests(&self, henvcfg: u64) -> Self {
+    /// What guests are told: extensions that work in VS-mode with this `henvcfg`; `vectors`: the vector unit can be switched on.
+    pub fn for_guests(&self, henvcfg: u64, vectors: bool) -> Self {
         let works = |name: &str| match name {
             "zicbom" => henvcfg & envcfg::CBCFE != 0,
             "zicboz" => henvcfg & envcfg::CBZE != 0,
             "svpbmt" => henvcfg & envcfg::PBMTE != 0,
             "svadu" => henvcfg & envcfg::ADUE != 0,
-            _ => OFFERED.contains(&name),
+            _ if name.starts_with('v') || name.starts_with("zv") => vectors && is_offered(name),
+            _ => is_offered(name),
         };
         Self(self.0.iter().filter(|name| works(name)).cloned().collect())
     }

@@ -2,6 +2,7 @@
 //!
 //! This back end needs the H extension (guest kernels run in VS-mode). One without it would be a sibling folder
 //! that defines the same names.
+pub mod clear;
 pub mod context;
 pub mod csr;
 pub mod fence;

@@ -57,6 +57,16 @@ impl Exception {
             Self::StoreFault => 23,
         }
     }
+
+    /// The number of the access fault that a guest gets in its place of a guest-page fault, as on a machine that has
+    /// nothing at the address.
+    pub const fn access_fault(self) -> u64 {
+        match self {
+            Self::FetchFault => 1,
+            Self::LoadFault => 5,
+            _ => 7,
+        }
+    }
 }
 
 impl Trap {
@@ -100,15 +110,27 @@ fn cause() -> u64 {
     csr::read!(csr::SCAUSE)
 }
 
-/// Guest-physical address of the present guest-page fault.
-pub fn fault_address() -> u64 {
-    // htval holds the address without its lowest two bits, which stval gives (virtual, but within the same page).
-    csr::read!(csr::HTVAL) << 2 | csr::read!(csr::STVAL) & 0b11
+/// A guest-page fault as the hart reports it. It must be read before the guest's instruction is: a fetch that fails is a trap of its own,
+/// which overwrites all of this.
+#[derive(Debug, Clone, Copy)]
+pub struct GuestPageFault {
+    /// Guest-physical address.
+    pub address: u64,
+    /// The guest's own (virtual) address, as its `stval` would have it.
+    pub value: u64,
+    /// The hart's description of the load or store (`htinst`), or 0.
+    pub instruction: u32,
 }
 
-/// The hart's own description of the faulting load or store (`htinst`), or 0.
-pub fn transformed_instruction() -> u32 {
-    csr::read!(csr::HTINST) as u32
+impl GuestPageFault {
+    /// The present one.
+    #[inline]
+    pub fn current() -> Self {
+        let value = csr::read!(csr::STVAL);
+        // htval holds the address without its lowest two bits, which stval gives (virtual, but within the same page).
+        let address = csr::read!(csr::HTVAL) << 2 | value & 0b11;
+        Self { address, value, instruction: csr::read!(csr::HTINST) as u32 }
+    }
 }
 
 /// `stval` of the present trap.

@@ -60,6 +60,15 @@ impl VectorRegisters {
         }
     }
 
+    /// Copies only the CSRs to memory that a guest may have written without a trace in `sstatus`, as QEMU has it (as for `fcsr`).
+    ///
+    /// # Safety
+    /// `sstatus.VS` is not off.
+    pub unsafe fn save_control(&mut self) {
+        self.vstart = csr::read!(csr::VSTART);
+        self.vcsr = csr::read!(csr::VCSR);
+    }
+
     /// Copies memory to the hart's registers.
     ///
     /// # Safety

@@ -1,9 +1,12 @@
 //! The world switch: what the hart holds of a vCPU besides its general registers.
 use super::Context;
 use super::csr::{self, hstatus, status, virtual_interrupt};
+use super::fence;
 use super::float::FloatRegisters;
 use super::hart::Features;
 use super::vector::VectorRegisters;
+use bitflags::bitflags;
+use core::arch::asm;
 
 /// The registers of a vCPU that stay in the hart while it is the loaded one, whoever runs.
 ///
@@ -28,10 +31,27 @@ pub struct World {
     // These two have no VS copy: the hart has one that counts for U-mode and VU-mode alike.
     scounteren: u64,
     senvcfg: u64,
+    /// What is seldom needed of a switch.
+    extra: Extra,
+    /// Only if [`Extra::INDIRECT`].
+    vsiselect: u64,
+    /// See [`give_up_reservation`].
+    nowhere: u64,
     float: FloatRegisters,
     vector: Option<VectorRegisters>,
     uses_float: bool,
     uses_vector: bool,
+}
+
+bitflags! {
+    /// What some harts want of a world switch beside the usual.
+    #[derive(Debug, Clone, Copy)]
+    struct Extra: u8 {
+        /// `siselect` is switched.
+        const INDIRECT = 1 << 0;
+        /// There is no VMID that is this vCPU's alone: what the hart remembers of other guests' translations is forgotten.
+        const FLUSH = 1 << 1;
+    }
 }
 
 /// `scounteren` at the start: guests rely on a firmware that lets U-mode read cycle, time and instret (OpenSBI does).
@@ -39,8 +59,15 @@ const COUNTERS: u64 = 0b111;
 
 impl World {
     /// A vCPU after reset: translation off, interrupts off, timer never.
-    pub fn new(hgatp: u64, features: &Features) -> Self {
+    /// `shares_vmid`: others have the VMID in `hgatp` too.
+    pub fn new(hgatp: u64, shares_vmid: bool, features: &Features) -> Self {
+        let mut extra = Extra::empty();
+        extra.set(Extra::INDIRECT, features.indirect);
+        extra.set(Extra::FLUSH, shares_vmid);
         Self {
+            extra,
+            vsiselect: 0,
+            nowhere: 0,
             hgatp,
             vsstatus: status::UXL_64,
             hie: 0,
@@ -54,7 +81,7 @@ impl World {
             hvip: 0,
             scounteren: COUNTERS,
             senvcfg: 0,
-            float: FloatRegisters::default(),
+            float: FloatRegisters::new(features.double),
             vector: features.vlenb.map(VectorRegisters::new),
             uses_float: false,
             uses_vector: false,
@@ -75,10 +102,11 @@ impl World {
         self.hvip = 0;
         self.scounteren = COUNTERS;
         self.senvcfg = 0;
-        self.float = FloatRegisters::default();
+        self.float.reset();
         if let Some(vector) = &mut self.vector {
             vector.reset();
         }
+        self.vsiselect = 0;
         self.uses_float = false;
         self.uses_vector = false;
     }
@@ -87,7 +115,8 @@ impl World {
     #[inline]
     pub fn save(&mut self) {
         self.vsstatus = csr::read!(csr::VSSTATUS);
-        self.hie = csr::read!(csr::HIE) & virtual_interrupt::ALL;
+        // No other bits than those of `hideleg` can be set.
+        self.hie = csr::read!(csr::HIE);
         self.vstvec = csr::read!(csr::VSTVEC);
         self.vsscratch = csr::read!(csr::VSSCRATCH);
         self.vsepc = csr::read!(csr::VSEPC);
@@ -98,6 +127,9 @@ impl World {
         self.hvip = csr::read!(csr::HVIP);
         self.scounteren = csr::read!(csr::SCOUNTEREN);
         self.senvcfg = csr::read!(csr::SENVCFG);
+        if self.extra.contains(Extra::INDIRECT) {
+            self.vsiselect = csr::read!(csr::VSISELECT);
+        }
     }
 
     /// Loads the registers into the hart. The extension registers are for [`Self::load_extensions`].
@@ -105,7 +137,7 @@ impl World {
     /// # Safety
     /// No other vCPU's world is in the hart unsaved.
     #[inline]
-    pub unsafe fn load(&self) {
+    pub unsafe fn load(&mut self) {
         // SAFETY: these registers concern only guests, none of which runs now.
         unsafe {
             csr::write!(csr::HGATP, self.hgatp);
@@ -121,6 +153,26 @@ impl World {
             csr::write!(csr::HVIP, self.hvip);
             csr::write!(csr::SCOUNTEREN, self.scounteren);
             csr::write!(csr::SENVCFG, self.senvcfg);
+            give_up_reservation(&mut self.nowhere);
+            if !self.extra.is_empty() {
+                self.load_extra();
+            }
+        }
+    }
+
+    /// The rest of [`Self::load`] on harts that want more.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(never)]
+    unsafe fn load_extra(&self) {
+        if self.extra.contains(Extra::INDIRECT) {
+            // SAFETY: as in `load`; the hart has this register.
+            unsafe { csr::write!(csr::VSISELECT, self.vsiselect) };
+        }
+        if self.extra.contains(Extra::FLUSH) {
+            fence::guest_physical_all();
+            fence::guest_all();
         }
     }
 
@@ -133,27 +185,28 @@ impl World {
             || (self.uses_vector && self.vsstatus & status::VS >= status::VS_CLEAN)
     }
 
-    /// Writes the extension registers to memory if they changed there since [`Self::load_extensions`].
+    /// Writes the extension registers to memory, as far as they may have changed in the hart since [`Self::load_extensions`].
     /// `context` is this vCPU's.
     ///
     /// # Safety
     /// The extension registers in the hart are this vCPU's.
     pub unsafe fn save_extensions(&mut self, context: &mut Context) {
-        if context.sstatus & status::FS == status::FS_DIRTY {
+        let (float, vector) = (context.sstatus & status::FS, context.sstatus & status::VS);
+        if float != 0 {
             // SAFETY: the unit is switched on for the copy.
             unsafe {
                 csr::set!(csr::SSTATUS, status::FS);
-                self.float.save();
+                if float == status::FS_DIRTY { self.float.save() } else { self.float.save_control() }
             }
             context.sstatus = context.sstatus & !status::FS | status::FS_CLEAN;
         }
-        if let Some(vector) = &mut self.vector
-            && context.sstatus & status::VS == status::VS_DIRTY
+        if let Some(registers) = &mut self.vector
+            && vector != 0
         {
             // SAFETY: as above; the registers' length is the hart's, all harts having the same.
             unsafe {
                 csr::set!(csr::SSTATUS, status::VS);
-                vector.save();
+                if vector == status::VS_DIRTY { registers.save() } else { registers.save_control() }
             }
             context.sstatus = context.sstatus & !status::VS | status::VS_CLEAN;
         }
@@ -198,6 +251,13 @@ impl World {
     pub fn deadline(&self) -> Option<u64> {
         (self.hie & virtual_interrupt::TIMER != 0 && self.vstimecmp != u64::MAX).then_some(self.vstimecmp)
     }
+}
+
+/// A store-conditional gives up the hart's reservation, whether or not it stores: else one guest's LR could let another's SC succeed.
+#[inline(always)]
+fn give_up_reservation(nowhere: &mut u64) {
+    // SAFETY: stores a zero to `nowhere`, if at all.
+    unsafe { asm!("sc.d zero, zero, ({})", in(reg) nowhere, options(nostack)) };
 }
 
 /// Registers of the loaded guest for a report, by name.
@@ -281,6 +341,11 @@ pub fn deliver(context: &mut Context, cause: u64, value: u64) -> bool {
     context.sstatus |= status::SPP;
     context.hstatus |= hstatus::SPVP;
     true
+}
+
+/// Is the loaded vCPU at the first instruction of its trap handler?
+pub fn is_at_trap_vector(context: &Context) -> bool {
+    context.pc == csr::read!(csr::VSTVEC) & !0b11
 }
 
 /// Carries out the SRET at which the loaded guest has trapped. True if it returns to user mode.

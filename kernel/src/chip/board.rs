@@ -91,6 +91,7 @@ fn range(region: MemoryRegion) -> Option<Range> {
     Some(Range { start, end: start + region.size? as u64 })
 }
 
+#[inline(never)]
 fn registers(node: &FdtNode<'_, '_>) -> Vec<Range> {
     node.reg().into_iter().flatten().filter_map(range).collect()
 }
@@ -162,13 +163,17 @@ impl Board {
                     .iter()
                     .position(|&target| phandle.is_some_and(|phandle| target == (phandle, interrupt)))
             };
-            harts.push(BoardHart {
-                id: u64::from(id),
-                plic_context: index(&contexts, SUPERVISOR_EXTERNAL).map(|index| index as u32),
-                sswi_index: index(&bells, SUPERVISOR_SOFTWARE).map(|index| index as u64),
-            });
+            let id = u64::from(id);
+            let place = harts.iter().position(|hart: &BoardHart| hart.id > id).unwrap_or(harts.len());
+            harts.insert(
+                place,
+                BoardHart {
+                    id,
+                    plic_context: index(&contexts, SUPERVISOR_EXTERNAL).map(|index| index as u32),
+                    sswi_index: index(&bells, SUPERVISOR_SOFTWARE).map(|index| index as u64),
+                },
+            );
         }
-        harts.sort_unstable_by_key(|hart| hart.id);
 
         let serial = tree.chosen().stdout().or_else(|| tree.find_compatible(&["ns16550a", "ns16550"]));
         let uart = serial.and_then(|node| {
@@ -205,6 +210,24 @@ impl Board {
             registers: registers(&node),
             interrupts: node.property("interrupts").map(|p| cells(p.value).collect()).unwrap_or_default(),
         })
+    }
+
+    /// What else than the device at `path` has registers or memory in these pages.
+    pub fn neighbour<'a>(tree: &Fdt<'a>, path: &str, pages: Range) -> Option<&'a str> {
+        for node in tree.all_nodes() {
+            let is_other = !path.ends_with(node.name);
+            if is_other && registers(&node).iter().any(|range| range.size() != 0 && range.overlaps(pages)) {
+                return Some(node.name);
+            }
+        }
+        None
+    }
+
+    /// Bytes that the harts clear with one `cbo.zero`, if they can.
+    pub fn zeroing_block(&self) -> Option<u32> {
+        let mut sizes = self.cache_blocks.iter();
+        let size = sizes.find(|(name, _)| name == "riscv,cboz-block-size").map(|(_, size)| *size);
+        size.filter(|_| self.isa.has("zicboz"))
     }
 
     /// Total main memory in bytes.

@@ -60,7 +60,7 @@ impl Cpu {
     /// A trap of a confined vCPU in user mode: its guest's handler gets it, but not on this core.
     pub(super) fn confined_trap(&mut self, vcpu: VcpuId, cause: u64) -> Exit {
         if !self.resident(vcpu).confined {
-            return fault::stop(self, vcpu, fault::What::Unknown, cause);
+            return fault::stop(self, vcpu, fault::What::Unknown, cause, trap::value());
         }
         world::deliver(self.context(vcpu), cause, trap::value());
         Exit::Confined

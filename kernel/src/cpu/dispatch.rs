@@ -149,8 +149,6 @@ impl Cpu {
         if self.confines || self.defers {
             self.set_confinement(id);
         }
-        let shield = self.resident(id).shield;
-        self.publish_shield(shield);
         if !self.movable.is_empty() {
             self.lend_others(id, decision.previous, now);
         }
@@ -214,12 +212,13 @@ impl Cpu {
                 }
             }
         }
-        let threshold = self.resident(id).threshold;
-        self.set_threshold(threshold);
         let resident = self.resident(id);
         resident.shared.fences.arrive();
         resident.shared.publish_waiting(0);
         resident.counters.dispatches += 1;
+        let (threshold, shield) = (resident.threshold, resident.shield);
+        self.set_threshold(threshold);
+        self.publish_shield(shield);
     }
 
     /// Puts the extension registers of the loaded vCPU into the hart.

@@ -4,6 +4,7 @@ use ainori_sched::VcpuId;
 use super::Cpu;
 use crate::arch::context::resume_guest;
 use crate::arch::guest_access::fetch_instruction;
+use crate::arch::trap::GuestPageFault;
 use crate::arch::{Context, Exception, Interrupt, Trap, csr, hart, trap, world};
 use crate::guest::{fault, mmio, sbi};
 use crate::stats::Exit;
@@ -93,11 +94,11 @@ impl Cpu {
                 mmio::access(self, vcpu, cause)
             }
             Trap::Exception(cause @ Exception::FetchFault) => {
-                fault::stop(self, vcpu, fault::What::Fetch, cause.code())
+                fault::wild(self, vcpu, fault::What::Fetch, cause, &GuestPageFault::current())
             }
             Trap::Exception(Exception::IllegalInstruction) => self.illegal_instruction(vcpu),
             Trap::Confined(cause) => self.confined_trap(vcpu, cause),
-            Trap::Unknown(cause) => fault::stop(self, vcpu, fault::What::Unknown, cause),
+            Trap::Unknown(cause) => fault::stop(self, vcpu, fault::What::Unknown, cause, trap::value()),
         }
     }
 
@@ -148,7 +149,7 @@ impl Cpu {
         if world::deliver(&mut self.resident(vcpu).context, ILLEGAL_INSTRUCTION, u64::from(bits)) {
             Exit::Illegal
         } else {
-            fault::stop(self, vcpu, fault::What::IllegalInstruction, ILLEGAL_INSTRUCTION)
+            fault::stop(self, vcpu, fault::What::IllegalInstruction, ILLEGAL_INSTRUCTION, u64::from(bits))
         }
     }
 

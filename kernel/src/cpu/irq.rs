@@ -1,4 +1,5 @@
 //! Interrupts of the core itself.
+use ainori_devices::plic::{interrupted_harts, supervisor_context};
 use ainori_handover::Requests;
 use ainori_sched::VcpuId;
 use ainori_trace::{Event, Line};
@@ -128,10 +129,11 @@ impl Cpu {
         }
     }
 
-    /// The external interrupts of these contexts (vCPUs) of a guest may have changed.
+    /// The external interrupts of these contexts of a guest may have changed.
     pub fn look_at_contexts(&mut self, guest: u8, contexts: u64) {
-        if contexts != 0 {
-            let vcpus = self.machine.guests[usize::from(guest)].vcpu_set(contexts);
+        let harts = interrupted_harts(contexts);
+        if harts != 0 {
+            let vcpus = self.machine.guests[usize::from(guest)].vcpu_set(harts);
             self.ask_all(vcpus, Requests::EXTERNAL);
         }
     }
@@ -139,7 +141,8 @@ impl Cpu {
     /// Sets the external-interrupt line of a resident vCPU to what its interrupt controller says.
     pub(super) fn update_external(&mut self, id: VcpuId) {
         let machine = self.machine;
-        let pending = machine.guest_of(id).plic.external_pending(machine.vcpu(id).index as usize);
+        let pending =
+            machine.guest_of(id).plic.external_pending(supervisor_context(machine.vcpu(id).index as usize));
         if pending {
             self.raise(id, virtual_interrupt::EXTERNAL, Line::External(0));
         } else {

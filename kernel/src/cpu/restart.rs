@@ -13,6 +13,7 @@
 //! | what it has printed | a life begins only after all of that, and the record of the new life, are on the serial line |
 use core::sync::atomic::Ordering;
 
+use ainori_devices::bus::UART_SOURCE;
 use ainori_devices::plic::Plic;
 use ainori_devices::uart::Uart;
 use ainori_handover::{Core, Requests};
@@ -24,10 +25,10 @@ use super::housekeeping::{Chore, Next};
 use super::migration::IDLE;
 use crate::arch::{csr, hart};
 use crate::chip;
+use crate::guest::Guest;
 use crate::guest::program::CHUNK;
 use crate::guest::stop::{self, Happened, Record};
 use crate::guest::vcpu::hsm;
-use crate::guest::{Guest, UART_SOURCE};
 
 /// How often a core looks whether what it waits for has come, in microseconds.
 const POLL_US: u64 = 50;

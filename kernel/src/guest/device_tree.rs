@@ -1,17 +1,21 @@
 //! The device tree that a guest finds: its vCPUs, its memory, its virtual devices, and devices of the board that it owns.
 use alloc::{format, string::String, vec::Vec};
 
+use ainori_devices::bus::{FINISHER, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE, VIRTIO_SLOTS};
+use ainori_devices::finisher;
 use ainori_manifest::config::GUEST_MEMORY_BASE;
 use ainori_manifest::layout::Layout;
 use vm_fdt::{Error, FdtWriter};
 
-use super::{Guest, PLIC_BASE, PLIC_SIZE, UART_BASE, UART_SIZE, UART_SOURCE};
+use super::Guest;
 use crate::arch::hart::Features;
 use crate::chip::Board;
 
 const PLIC_PHANDLE: u32 = 1;
-const FIRST_CPU_PHANDLE: u32 = 2;
+const FINISHER_PHANDLE: u32 = 2;
+const FIRST_CPU_PHANDLE: u32 = 3;
 const SUPERVISOR_EXTERNAL: u32 = 9;
+const MACHINE_EXTERNAL: u32 = 11;
 /// Sources of a guest's interrupt controller; the board's own numbers are kept for passed-through devices.
 const SOURCES: u32 = 95;
 /// Frequency of the virtual serial port's clock: 115,200 baud with divisor 2, as on QEMU's virt machine.
@@ -31,7 +35,7 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
 
     let chosen = fdt.begin_node("chosen")?;
     fdt.property_string("bootargs", &guest.config.args)?;
-    fdt.property_string("stdout-path", &format!("/soc/serial@{UART_BASE:x}"))?;
+    fdt.property_string("stdout-path", &format!("/soc/serial@{:x}", UART.base))?;
     fdt.property("rng-seed", &seed(board, guest.index))?;
     if let Some(initrd) = &layout.initrd {
         fdt.property_u64("linux,initrd-start", initrd.start)?;
@@ -53,6 +57,8 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     fdt.property_null("ranges")?;
     plic(&mut fdt, guest)?;
     serial(&mut fdt)?;
+    virtio_slots(&mut fdt)?;
+    finisher(&mut fdt)?;
     for device in &guest.devices {
         let node = fdt.begin_node(&device.name)?;
         fdt.property("compatible", &device.compatible)?;
@@ -65,6 +71,8 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
         fdt.end_node(node)?;
     }
     fdt.end_node(soc)?;
+    ending(&mut fdt, "poweroff", "syscon-poweroff", finisher::POWER_OFF)?;
+    ending(&mut fdt, "reboot", "syscon-reboot", finisher::REBOOT)?;
     fdt.end_node(root)?;
     fdt.finish()
 }
@@ -96,7 +104,7 @@ fn cpus(fdt: &mut FdtWriter, guest: &Guest, board: &Board, features: &Features) 
         fdt.property_u32("#interrupt-cells", 1)?;
         fdt.property_null("interrupt-controller")?;
         fdt.property_string("compatible", "riscv,cpu-intc")?;
-        fdt.property_phandle(FIRST_CPU_PHANDLE + index)?;
+        fdt.property_u32("phandle", FIRST_CPU_PHANDLE + index)?;
         fdt.end_node(controller)?;
         fdt.end_node(cpu)?;
     }
@@ -104,29 +112,59 @@ fn cpus(fdt: &mut FdtWriter, guest: &Guest, board: &Board, features: &Features) 
 }
 
 fn plic(fdt: &mut FdtWriter, guest: &Guest) -> Result<(), Error> {
-    let node = fdt.begin_node(&format!("plic@{PLIC_BASE:x}"))?;
-    fdt.property_string_list("compatible", ["sifive,plic-1.0.0", "riscv,plic0"].map(String::from).to_vec())?;
-    fdt.property_array_u64("reg", &[PLIC_BASE, PLIC_SIZE])?;
+    let node = fdt.begin_node(&format!("plic@{:x}", PLIC.base))?;
+    fdt.property("compatible", b"sifive,plic-1.0.0\0riscv,plic0\0")?;
+    fdt.property_array_u64("reg", &[PLIC.base, PLIC.size])?;
     fdt.property_u32("riscv,ndev", SOURCES)?;
     fdt.property_u32("#interrupt-cells", 1)?;
     fdt.property_u32("#address-cells", 0)?;
     fdt.property_null("interrupt-controller")?;
-    // One context per vCPU: the guest has no machine mode.
     let contexts: Vec<u32> = (0..guest.config.vcpus.len() as u32)
-        .flat_map(|i| [FIRST_CPU_PHANDLE + i, SUPERVISOR_EXTERNAL])
+        .flat_map(|i| [FIRST_CPU_PHANDLE + i, MACHINE_EXTERNAL, FIRST_CPU_PHANDLE + i, SUPERVISOR_EXTERNAL])
         .collect();
     fdt.property_array_u32("interrupts-extended", &contexts)?;
-    fdt.property_phandle(PLIC_PHANDLE)?;
+    fdt.property_u32("phandle", PLIC_PHANDLE)?;
     fdt.end_node(node)
 }
 
 fn serial(fdt: &mut FdtWriter) -> Result<(), Error> {
-    let node = fdt.begin_node(&format!("serial@{UART_BASE:x}"))?;
+    let node = fdt.begin_node(&format!("serial@{:x}", UART.base))?;
     fdt.property_string("compatible", "ns16550a")?;
-    fdt.property_array_u64("reg", &[UART_BASE, UART_SIZE])?;
+    fdt.property_array_u64("reg", &[UART.base, UART.size])?;
     fdt.property_u32("clock-frequency", UART_CLOCK_HZ)?;
     fdt.property_u32("interrupt-parent", PLIC_PHANDLE)?;
     fdt.property_u32("interrupts", UART_SOURCE)?;
+    fdt.end_node(node)
+}
+
+fn virtio_slots(fdt: &mut FdtWriter) -> Result<(), Error> {
+    for slot in 0..VIRTIO_SLOTS {
+        let base = VIRTIO.base + u64::from(slot) * VIRTIO_SLOT_SIZE;
+        let node = fdt.begin_node(&format!("virtio_mmio@{base:x}"))?;
+        fdt.property_string("compatible", "virtio,mmio")?;
+        fdt.property_array_u64("reg", &[base, VIRTIO_SLOT_SIZE])?;
+        fdt.property_u32("interrupt-parent", PLIC_PHANDLE)?;
+        fdt.property_u32("interrupts", slot + 1)?;
+        fdt.end_node(node)?;
+    }
+    Ok(())
+}
+
+fn finisher(fdt: &mut FdtWriter) -> Result<(), Error> {
+    let node = fdt.begin_node(&format!("test@{:x}", FINISHER.base))?;
+    fdt.property("compatible", b"sifive,test1\0sifive,test0\0syscon\0")?;
+    fdt.property_array_u64("reg", &[FINISHER.base, FINISHER.size])?;
+    fdt.property_u32("phandle", FINISHER_PHANDLE)?;
+    fdt.end_node(node)
+}
+
+/// How the finisher is told to end the guest.
+fn ending(fdt: &mut FdtWriter, name: &str, compatible: &str, value: u32) -> Result<(), Error> {
+    let node = fdt.begin_node(name)?;
+    fdt.property_string("compatible", compatible)?;
+    fdt.property_u32("regmap", FINISHER_PHANDLE)?;
+    fdt.property_u32("offset", 0)?;
+    fdt.property_u32("value", value)?;
     fdt.end_node(node)
 }
 

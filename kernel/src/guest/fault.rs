@@ -1,11 +1,13 @@
 //! A guest did what it may not do: it is stopped and reported with its registers, the others go on.
 use ainori_lifecycle::Cause;
+use ainori_manifest::config::OnWildAccess;
 use ainori_sched::VcpuId;
 
 use super::stop;
 use crate::arch::csr::status;
 use crate::arch::guest_access::fetch_instruction;
-use crate::arch::{trap, world};
+use crate::arch::trap::GuestPageFault;
+use crate::arch::{Exception, world};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
 
@@ -60,18 +62,30 @@ pub struct Fault {
     pub csr: [(&'static str, u64); 6],
 }
 
-/// Stops the guest of the running vCPU for a fault that this vCPU has just made.
-pub fn stop(cpu: &mut Cpu, vcpu: VcpuId, what: What, cause: u64) -> Exit {
+/// The running vCPU has accessed what it doesn't have: it gets the access fault that it would have got from a machine of its own, or,
+/// if the manifest wants that or it has no trap handler that it could reach, its guest is stopped.
+pub fn wild(cpu: &mut Cpu, vcpu: VcpuId, what: What, cause: Exception, fault: &GuestPageFault) -> Exit {
+    let traps = cpu.machine.guest_of(vcpu).config.on_wild_access == OnWildAccess::Trap;
+    let context = cpu.context(vcpu);
+    let handler_is_wild = what == What::Fetch && world::is_at_trap_vector(context);
+    if traps && !handler_is_wild && world::deliver(context, cause.access_fault(), fault.value) {
+        return Exit::Wild;
+    }
+    stop(cpu, vcpu, what, cause.code(), fault.address)
+}
+
+/// Stops the guest of the running vCPU for a fault that this vCPU has just made. `address`: guest-physical where the fault has one, else
+/// `stval`.
+pub fn stop(cpu: &mut Cpu, vcpu: VcpuId, what: What, cause: u64, address: u64) -> Exit {
     stop::stop(cpu, vcpu, "fault", Cause::Failure, |cpu| {
         let context = cpu.context(vcpu);
-        let by_address = matches!(what, What::Fetch | What::Load | What::Store | What::Access);
         let mut x = context.x;
         x[0] = 0;
         Some(Fault {
             what,
             pc: context.pc,
             cause,
-            address: if by_address { trap::fault_address() } else { trap::value() },
+            address,
             instruction: if what == What::Fetch { 0 } else { fetch_instruction(context.pc).unwrap_or(0) },
             mode: if context.sstatus & status::SPP != 0 { "VS" } else { "VU" },
             x,

@@ -1,40 +1,52 @@
 //! Loads and stores of guests outside their memory: their virtual devices.
+use ainori_devices::bus::{self, Device};
+use ainori_devices::finisher::{self, End};
 use ainori_devices::mmio::{self, Kind};
+use ainori_devices::virtio;
+use ainori_lifecycle::Cause;
 use ainori_sched::VcpuId;
 
 use super::fault::{self, What};
-use super::{Guest, PLIC_BASE, PLIC_SIZE, UART_BASE, UART_SIZE, serial};
+use super::{Guest, serial, stop};
+use crate::arch::Exception;
 use crate::arch::guest_access::fetch_instruction;
-use crate::arch::{Exception, trap};
+use crate::arch::trap::GuestPageFault;
 use crate::cpu::Cpu;
 use crate::stats::Exit;
 
 /// Carries out the load or store that has just trapped.
 pub fn access(cpu: &mut Cpu, vcpu: VcpuId, cause: Exception) -> Exit {
-    let guest = cpu.machine.guest_of(vcpu);
-    let address = trap::fault_address();
-    let wild = if cause == Exception::LoadFault { What::Load } else { What::Store };
-    let device = match address {
-        PLIC_BASE.. if address - PLIC_BASE < PLIC_SIZE => Exit::Plic,
-        UART_BASE.. if address - UART_BASE < UART_SIZE => Exit::Uart,
-        _ => return fault::stop(cpu, vcpu, wild, cause.code()),
+    let fault = GuestPageFault::current();
+    let Some((device, offset)) = bus::find(fault.address) else {
+        let what = if cause == Exception::LoadFault { What::Load } else { What::Store };
+        return fault::wild(cpu, vcpu, what, cause, &fault);
     };
-    // The hart describes simple loads and stores itself; where it doesn't, the instruction is fetched.
-    let described = match trap::transformed_instruction() {
+    let exit = match device {
+        Device::Plic => Exit::Plic,
+        Device::Uart => Exit::Uart,
+        Device::Finisher | Device::VirtioSlot => Exit::Device,
+    };
+    // The hart describes simple loads and stores itself; where it doesn't, the instruction is fetched. If the guest has just
+    // taken that page away, it gets its own fault when it comes back to it.
+    let described = match fault.instruction {
         0 => fetch_instruction(cpu.context(vcpu).pc),
         bits => Some(bits),
     };
-    let Some(access) = described.and_then(mmio::decode) else {
-        return fault::stop(cpu, vcpu, What::Access, cause.code());
+    let Some(bits) = described else { return exit };
+    let Some(access) = mmio::decode(bits) else {
+        return fault::wild(cpu, vcpu, What::Access, cause, &fault);
     };
+    let guest = cpu.machine.guest_of(vcpu);
     match access.kind {
         Kind::Load { rd, width, signed } => {
             let value = match device {
-                Exit::Plic => Some(plic_read(cpu, guest, address - PLIC_BASE, width)),
-                _ => serial::read(cpu, guest, address - UART_BASE),
+                Device::Plic => Some(plic_read(cpu, guest, offset, width)),
+                Device::Uart => serial::read(cpu, guest, offset),
+                Device::VirtioSlot => Some(u64::from(virtio::read_empty(offset, width))),
+                Device::Finisher => Some(0),
             };
             // A device that is taken by somebody else at this moment: the instruction is executed, and traps, once more.
-            let Some(value) = value else { return device };
+            let Some(value) = value else { return exit };
             if rd != 0 {
                 cpu.context(vcpu).x[usize::from(rd)] = mmio::extend(value, width, signed);
             }
@@ -42,19 +54,35 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, cause: Exception) -> Exit {
         Kind::Store { rs2, width } => {
             let value = if rs2 == 0 { 0 } else { cpu.context(vcpu).x[usize::from(rs2)] };
             let done = match device {
-                Exit::Plic => {
-                    plic_write(cpu, guest, address - PLIC_BASE, width, value);
+                Device::Plic => {
+                    plic_write(cpu, guest, offset, width, value);
                     Some(())
                 }
-                _ => serial::write(cpu, guest, address - UART_BASE, value as u8),
+                Device::Uart => serial::write(cpu, guest, offset, value as u8),
+                Device::VirtioSlot => Some(()),
+                Device::Finisher => {
+                    finish(cpu, vcpu, finisher::write(offset, width, value));
+                    Some(())
+                }
             };
             if done.is_none() {
-                return device;
+                return exit;
             }
         }
     }
     cpu.context(vcpu).pc += u64::from(access.length);
-    device
+    exit
+}
+
+/// Ends the guest if it asks for that, as the SBI's system reset does.
+fn finish(cpu: &mut Cpu, vcpu: VcpuId, end: Option<End>) {
+    let (told, cause) = match end {
+        None => return,
+        Some(End::PowerOff) => ("shutdown", Cause::Shutdown),
+        Some(End::Failure) => ("failure", Cause::Failure),
+        Some(End::Reboot) => ("reboot", Cause::Reboot),
+    };
+    stop::stop(cpu, vcpu, told, cause, |_| None);
 }
 
 fn plic_read(cpu: &mut Cpu, guest: &'static Guest, offset: u64, width: u8) -> u64 {

@@ -24,17 +24,6 @@ use crate::chip::board::Device;
 use crate::memory::{GuestPhysical, HostPhysical};
 use program::Program;
 
-/// Where a guest sees its interrupt controller; the place and size are those of QEMU's virt machine.
-pub const PLIC_BASE: u64 = 0x0c00_0000;
-/// Size of the interrupt controller's registers.
-pub const PLIC_SIZE: u64 = 0x60_0000;
-/// Where a guest sees its serial port.
-pub const UART_BASE: u64 = 0x1000_0000;
-/// Size of the serial port's registers.
-pub const UART_SIZE: u64 = 0x100;
-/// The serial port's source of the guest's interrupt controller.
-pub const UART_SOURCE: u32 = 10;
-
 /// Bytes of output that a guest can be ahead of the board's serial port.
 pub const OUTPUT: usize = 64 * 1024;
 

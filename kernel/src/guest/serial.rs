@@ -2,9 +2,10 @@
 //!
 //! The port, and the writing end of the guest's output, are taken by the guest's vCPUs and by the console core, each for some hundred instructions.
 //! Nobody waits for it: who finds it taken has the guest's instruction executed once more, which then traps again.
+use ainori_devices::bus::UART_SOURCE;
 use ainori_devices::uart::Uart;
 
-use super::{Guest, UART_SOURCE};
+use super::Guest;
 use crate::cpu::Cpu;
 
 /// RBR: where a guest reads what was typed.

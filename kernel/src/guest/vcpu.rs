@@ -222,7 +222,7 @@ impl Resident {
     /// A stopped vCPU. Allocates: only at boot.
     pub fn new(
         shared: &'static Vcpu,
-        hgatp: u64,
+        (hgatp, shares_vmid): (u64, bool),
         policy: &Policy,
         confined: bool,
         alone: bool,
@@ -239,7 +239,7 @@ impl Resident {
             },
             shield: policy.shield(shared.class),
             context: Context { x: [0; 32], pc: 0, sstatus, hstatus, cpu: core::ptr::null_mut() },
-            world: World::new(hgatp, &machine.features),
+            world: World::new(hgatp, shares_vmid, &machine.features),
             advance,
             reach,
             hold: Hold::Stopped,

@@ -1,5 +1,6 @@
 //! Real guests on the real hypervisor, in the emulator. One program, so that its tests can run beside each other: most of
 //! them keep one core of the host busy.
+mod apart;
 mod boot;
 mod budgets;
 mod console;

@@ -17,6 +17,28 @@ fn the_interrupt_controller_and_the_serial_port_are_those_of_the_board() {
     probe_alone("plic", "strict=1");
 }
 
+/// Where programs made for `virt` don't ask: the tree at the top of memory, PLIC contexts, virtio slots, the finisher.
+#[test]
+fn the_machine_is_that_of_qemus_virt() {
+    for (end, outcome, reason) in [
+        ("poweroff", Outcome::Good, StopReason::Shutdown),
+        ("failure", Outcome::GuestFailed, StopReason::Failure),
+        ("reboot", Outcome::GuestFailed, StopReason::Reboot),
+    ] {
+        let guest = Guest::probe("virt", &format!("end={end} strict=1"));
+        let run = System::on(1).with(guest.memory_mib(128)).run(Clock::Icount);
+        run.ended(outcome).stopped("virt", reason);
+        assert_eq!(run.number("virt", "failures"), 0);
+    }
+}
+
+/// Linked for this address, but told so only in the manifest.
+#[test]
+fn a_flat_binary_starts_where_the_manifest_says() {
+    let run = System::on(1).with(Guest::raw_probe("selfshutdown", 0x8040_0000)).run(Clock::Icount);
+    run.good().stopped("selfshutdown", StopReason::Shutdown);
+}
+
 #[test]
 fn timer_interrupts_come_in_time() {
     probe_alone("timer", "period_us=100 n=10000");
@@ -85,6 +107,35 @@ fn floating_point_registers_are_kept_apart() {
 #[test]
 fn vector_registers_are_kept_apart() {
     registers_are_kept("rv64,v=true,vlen=256");
+}
+
+/// FreeRTOS is not among them: it was built for double precision.
+#[test]
+fn registers_of_single_precision_are_kept_apart() {
+    let probe = |name, seed| Guest::probe("fpkeep", &format!("seed={seed} ms=500")).named(name);
+    let run = System::on(1)
+        .cpu("rv64,d=false")
+        .with(probe("keep-a", 1))
+        .with(probe("keep-b", 2))
+        .quantum("1ms")
+        .run(Clock::Icount);
+    run.good();
+}
+
+/// QEMU's harts with only a part of V can't switch it on. Guests aren't told of it.
+#[test]
+fn vectors_that_do_not_work_are_not_offered() {
+    registers_are_kept("rv64,zve64d=true");
+}
+
+/// There is nothing to switch.
+#[test]
+fn harts_without_floating_point_will_do() {
+    let run = System::on(1)
+        .cpu("rv64,f=false,d=false,zfa=off")
+        .with(Guest::probe("timer", "n=100"))
+        .run(Clock::Icount);
+    run.good();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Any system survives the way through a blob; any other bytes are refused without a panic.
 use super::*;
-use crate::config::{Kind, Policy, Restarts, Trace, Vcpu};
+use crate::config::{Image, Kind, OnWildAccess, Policy, Restarts, Segment, Trace, Vcpu};
 use alloc::{string::String, vec, vec::Vec};
 use proptest::prelude::*;
 
@@ -14,7 +14,10 @@ fn system(guests: usize, args: String) -> System {
     let guest = |index| Guest {
         name: alloc::format!("guest-{index}"),
         kind: Kind::Elf,
-        image: nowhere,
+        image: Image {
+            entry: GUEST_MEMORY_BASE,
+            segments: vec![Segment { address: GUEST_MEMORY_BASE, data: nowhere, memory: GUEST_MEMORY_ALIGN }],
+        },
         initrd: None,
         args: args.clone(),
         memory: 2 * GUEST_MEMORY_ALIGN,
@@ -23,6 +26,7 @@ fn system(guests: usize, args: String) -> System {
         devices: vec![],
         background: false,
         restart: Restarts::default(),
+        on_wild_access: OnWildAccess::Trap,
     };
     System {
         name: "test".into(),
@@ -34,8 +38,10 @@ fn system(guests: usize, args: String) -> System {
 }
 
 fn blob_of(files: &[(Vec<u8>, Option<Vec<u8>>)], args: String) -> Vec<u8> {
-    let guest_files: Vec<_> =
-        files.iter().map(|(image, initrd)| GuestFiles { image, initrd: initrd.as_deref() }).collect();
+    let guest_files: Vec<_> = files
+        .iter()
+        .map(|(image, initrd)| GuestFiles { segments: vec![image], initrd: initrd.as_deref() })
+        .collect();
     encode(system(files.len(), args), &guest_files)
 }
 
@@ -50,12 +56,12 @@ proptest! {
         blob.resize(blob.len() + behind, 0xff);
         let found = decode(&blob).unwrap();
         for (guest, (image, initrd)) in found.guests.iter().zip(&files) {
-            prop_assert_eq!(payload(&blob, guest.image), image);
+            prop_assert_eq!(payload(&blob, guest.image.segments[0].data), image);
             prop_assert_eq!(guest.initrd.map(|initrd| payload(&blob, initrd)), initrd.as_deref());
         }
         let mut expected = system(files.len(), args);
         for (guest, found) in expected.guests.iter_mut().zip(&found.guests) {
-            (guest.image, guest.initrd) = (found.image, found.initrd);
+            (guest.image, guest.initrd) = (found.image.clone(), found.initrd);
         }
         prop_assert_eq!(found, expected);
     }
@@ -81,8 +87,10 @@ proptest! {
         blob.truncate(keep.index(blob.len() * 2).min(blob.len()));
         if let Ok(system) = decode(&blob) {
             for guest in &system.guests {
-                let _ = payload(&blob, guest.image);
-                let _ = guest.initrd.map(|initrd| payload(&blob, initrd));
+                for found in payloads_of(guest) {
+                    let _ = payload(&blob, found);
+                }
+                assert!(guest.image.end() <= GUEST_MEMORY_BASE + guest.memory);
             }
         }
     }
@@ -103,10 +111,21 @@ prop_compose! {
     }
 }
 
+/// Addresses in and around a guest's memory.
+const PLACES: &[u64] =
+    &[GUEST_MEMORY_BASE, GUEST_MEMORY_BASE + GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE + 2 * GUEST_MEMORY_ALIGN];
+
+prop_compose! {
+    fn any_segment()(address in edge(PLACES), data in any_payload(), memory in edge(&[0, PAGE as u64, GUEST_MEMORY_ALIGN])) -> Segment {
+        Segment { address, data, memory }
+    }
+}
+
 /// What a field of a description may be set to.
 #[derive(Debug, Clone)]
 enum Change {
-    Image(Payload),
+    Entry(u64),
+    Segment(Segment),
     Initrd(Option<Payload>),
     Memory(u64),
     Vcpus(Vec<(u64, u64)>),
@@ -124,7 +143,8 @@ fn any_change() -> impl Strategy<Value = Change> {
         proptest::collection::vec((edge(&[1, 15, 63]), edge(&[1, 0xffff, u64::MAX])), 0..=MAX_GUEST_VCPUS + 1)
     };
     prop_oneof![
-        any_payload().prop_map(Change::Image),
+        edge(PLACES).prop_map(Change::Entry),
+        any_segment().prop_map(Change::Segment),
         proptest::option::of(any_payload()).prop_map(Change::Initrd),
         edge(&[0, GUEST_MEMORY_ALIGN, 8 * GUEST_MEMORY_ALIGN]).prop_map(Change::Memory),
         vcpus().prop_map(Change::Vcpus),
@@ -144,7 +164,8 @@ fn changed(changes: Vec<Change>) -> System {
     for change in changes {
         let some_guest = &mut made.guests[0];
         match change {
-            Change::Image(payload) => some_guest.image = payload,
+            Change::Entry(address) => some_guest.image.entry = address,
+            Change::Segment(segment) => some_guest.image.segments.push(segment),
             Change::Initrd(payload) => some_guest.initrd = payload,
             Change::Memory(bytes) => some_guest.memory = bytes,
             Change::Vcpus(list) => {
@@ -162,6 +183,22 @@ fn changed(changes: Vec<Change>) -> System {
         }
     }
     made
+}
+
+/// Each segment of its program lies in its memory, behind the one before.
+fn is_in_memory(guest: &Guest) -> bool {
+    let base = u128::from(GUEST_MEMORY_BASE);
+    let end = base + u128::from(guest.memory);
+    let bounds = |segment: &Segment| {
+        let start = u128::from(segment.address);
+        start..start + u128::from(segment.memory)
+    };
+    let segments = &guest.image.segments;
+    guest.image.entry % 2 == 0
+        && (base..end).contains(&u128::from(guest.image.entry))
+        && segments.iter().map(bounds).all(|range| base <= range.start && range.end <= end)
+        && segments.windows(2).all(|pair| bounds(&pair[0]).end <= bounds(&pair[1]).start)
+        && segments.iter().all(|segment| segment.data.len <= segment.memory)
 }
 
 /// All that the kernel relies on, said once more.
@@ -185,7 +222,8 @@ fn can_be_relied_on(system: &System, blob_len: u64) -> bool {
                 && guest.memory != 0
                 && guest.memory % (2 << 20) == 0
                 && guest.vcpus.iter().all(|vcpu| vcpu.home < 64 && vcpu.harts >> vcpu.home & 1 != 0)
-                && in_blob(&guest.image)
+                && is_in_memory(guest)
+                && guest.image.segments.iter().all(|segment| in_blob(&segment.data))
                 && guest.initrd.as_ref().is_none_or(in_blob)
         })
 }
@@ -212,7 +250,9 @@ proptest! {
         let found = decode(&blob);
         prop_assert_eq!(found.is_ok(), holds, "{:?}", found);
         for guest in found.iter().flat_map(|found| &found.guests) {
-            prop_assert_eq!(payload(&blob, guest.image).len() as u64, guest.image.len);
+            for found in payloads_of(guest) {
+                prop_assert_eq!(payload(&blob, found).len() as u64, found.len);
+            }
         }
     }
 
@@ -258,8 +298,26 @@ fn each_error_is_told_apart() {
     let broken = |change: &dyn Fn(&mut System)| {
         let mut system = system(1, String::new());
         change(&mut system);
-        decode(&encode(system, &[GuestFiles { image: &[], initrd: None }]))
+        let segments = system.guests[0].image.segments.iter().map(|_| &[7u8; 9][..]).collect();
+        decode(&encode(system, &[GuestFiles { segments, initrd: None }]))
     };
+    let misplaced = Err(Error::Limit("an image that doesn't fit its guest's memory"));
+    let moved = |address: u64, memory: u64| {
+        broken(&|system| {
+            let segments = &mut system.guests[0].image.segments;
+            segments.push(Segment { address, memory, ..segments[0] });
+        })
+    };
+    let (first_end, memory_end) =
+        (GUEST_MEMORY_BASE + GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE + 2 * GUEST_MEMORY_ALIGN);
+    assert!(moved(first_end, GUEST_MEMORY_ALIGN).is_ok());
+    assert_eq!(moved(first_end - 1, 9), misplaced, "overlaps");
+    assert_eq!(moved(memory_end, 9), misplaced, "behind the memory");
+    assert_eq!(moved(first_end, GUEST_MEMORY_ALIGN + 1), misplaced, "too long");
+    assert_eq!(moved(u64::MAX, u64::MAX), misplaced, "wraps around");
+    assert_eq!(moved(first_end, 8), misplaced, "more bytes than room");
+    assert_eq!(broken(&|system| system.guests[0].image.entry = memory_end), misplaced);
+    assert_eq!(broken(&|system| system.guests[0].image.entry += 1), misplaced);
     assert_eq!(
         broken(&|system| system.guests[0].priority = PRIORITIES),
         Err(Error::Limit("priority out of range"))

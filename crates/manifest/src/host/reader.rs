@@ -50,6 +50,19 @@ impl FromToml for u32 {
     }
 }
 
+/// An address.
+#[derive(Debug, Clone, Copy)]
+pub struct Address(pub u64);
+
+impl FromToml for Address {
+    const EXPECTED: &'static str = "an address such as 0x80200000";
+
+    fn read(value: &DeValue<'_>, _: Span, _: &mut Vec<Finding>) -> Option<Self> {
+        let integer = value.as_integer()?;
+        u64::from_str_radix(integer.as_str(), integer.radix()).ok().map(Self)
+    }
+}
+
 impl<T: FromToml> FromToml for Vec<At<T>> {
     const EXPECTED: &'static str = "a list";
 

@@ -9,7 +9,7 @@ use super::{
     Board, Clock, GuestPaths, Manifest, RunSettings,
     boards::{BOARDS, BoardKind},
     findings::Finding,
-    reader::suggest,
+    reader::{At, suggest},
     schema::{BoardDraft, Draft, RunDraft, TraceDraft},
 };
 use crate::config::{Guest, Kind, System, Trace};
@@ -88,6 +88,7 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
             let help = "a 64-bit model of QEMU and its properties, e.g. \"rv64,v=true\"";
             findings.push(Finding::at(cpu.span.clone(), message).help(help));
         }
+        check_extensions(cpu, findings);
     }
     let memory = draft.memory.as_ref().map(|memory| memory.value.0);
     let board = || {
@@ -96,6 +97,28 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
         Some(Board { machine: kind.machine.to_owned(), cpu, harts: harts?, memory: memory? })
     };
     (BoardView { kind, harts, memory }, board())
+}
+
+/// Extensions with registers that nothing keeps apart between guests: the hypervisor would refuse to boot on such harts.
+fn check_extensions(cpu: &At<String>, findings: &mut Vec<Finding>) {
+    let is_on = |name: &str| {
+        cpu.value.split(',').skip(1).any(|property| {
+            property.split_once('=').is_some_and(|(key, value)| key == name && matches!(value, "on" | "true"))
+        })
+    };
+    let hides = is_on("smstateen") || is_on("ssstateen");
+    for (name, is_refused) in [("zfinx", true), ("zcmt", !hides), ("ssctr", !hides)] {
+        if is_refused && is_on(name) {
+            let message = format!(
+                "on harts with {name}, guests can't be kept apart: it has a register that is neither switched nor hidden"
+            );
+            let help = match name {
+                "zfinx" => "leave it out",
+                _ => "leave it out, or add smstateen=on, with which it is hidden",
+            };
+            findings.push(Finding::at(cpu.span.clone(), message).help(help));
+        }
+    }
 }
 
 fn check_console(draft: &Draft, findings: &mut Vec<Finding>) -> Option<usize> {

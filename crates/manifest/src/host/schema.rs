@@ -2,9 +2,9 @@
 use super::{
     Clock,
     findings::{Finding, Span},
-    reader::{At, FromToml, Micros, Size, Table, suggest},
+    reader::{Address, At, FromToml, Micros, Size, Table, suggest},
 };
-use crate::config::{Kind, Restart};
+use crate::config::{Kind, OnWildAccess, Restart};
 use toml::de::{DeTable, DeValue};
 
 /// A manifest with whatever of it could be read.
@@ -45,6 +45,8 @@ pub struct GuestDraft {
     pub name: Option<At<String>>,
     pub kind: Option<At<Kind>>,
     pub image: Option<At<String>>,
+    pub load_address: Option<At<Address>>,
+    pub entry: Option<At<Address>>,
     pub initrd: Option<At<String>>,
     pub args: Option<At<String>>,
     pub memory: Option<At<Size>>,
@@ -56,6 +58,7 @@ pub struct GuestDraft {
     pub restart: Option<At<Restart>>,
     pub restart_limit: Option<At<u32>>,
     pub restart_interval: Option<At<Micros>>,
+    pub on_wild_access: Option<At<OnWildAccess>>,
 }
 
 /// `[trace]`.
@@ -72,37 +75,48 @@ pub struct RunDraft {
     pub time_limit: Option<At<Micros>>,
 }
 
+/// Reads a value that is one of some names; `what` they name is for messages.
+fn choose<T: Copy>(
+    value: &DeValue<'_>,
+    span: Span,
+    what: &str,
+    names: &[(&str, T)],
+    findings: &mut Vec<Finding>,
+) -> Option<T> {
+    let found = value.as_str()?;
+    let known = names.iter().find(|(name, _)| *name == found);
+    if known.is_none() {
+        let names: Vec<_> = names.iter().map(|(name, _)| *name).collect();
+        findings
+            .push(Finding::at(span, format!("there is no {what} {found:?}")).help(suggest(found, &names)));
+    }
+    known.map(|(_, value)| *value)
+}
+
 impl FromToml for Clock {
     const EXPECTED: &'static str = "\"host\", \"icount\" or \"lockstep\"";
 
     fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
-        match value.as_str()? {
-            "host" => Some(Self::Host),
-            "icount" => Some(Self::Icount),
-            "lockstep" => Some(Self::Lockstep),
-            other => {
-                let message = format!("there is no clock {other:?}");
-                findings
-                    .push(Finding::at(span, message).help(suggest(other, &["host", "icount", "lockstep"])));
-                None
-            }
-        }
+        let names = [("host", Self::Host), ("icount", Self::Icount), ("lockstep", Self::Lockstep)];
+        choose(value, span, "clock", &names, findings)
     }
 }
 
 impl FromToml for Kind {
-    const EXPECTED: &'static str = "\"linux\" or \"elf\"";
+    const EXPECTED: &'static str = "\"linux\", \"elf\" or \"raw\"";
 
     fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
-        match value.as_str()? {
-            "linux" => Some(Self::Linux),
-            "elf" => Some(Self::Elf),
-            other => {
-                let message = format!("there is no guest kind {other:?}");
-                findings.push(Finding::at(span, message).help(suggest(other, &["linux", "elf"])));
-                None
-            }
-        }
+        let names = [("linux", Self::Linux), ("elf", Self::Elf), ("raw", Self::Raw)];
+        choose(value, span, "guest kind", &names, findings)
+    }
+}
+
+impl FromToml for OnWildAccess {
+    const EXPECTED: &'static str = "\"trap\" or \"stop\"";
+
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        let names = [("trap", Self::Trap), ("stop", Self::Stop)];
+        choose(value, span, "answer to wild accesses", &names, findings)
     }
 }
 
@@ -223,6 +237,8 @@ fn read_guests(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<GuestDraft>
         "name",
         "kind",
         "image",
+        "load_address",
+        "entry",
         "initrd",
         "args",
         "memory",
@@ -234,6 +250,7 @@ fn read_guests(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<GuestDraft>
         "restart",
         "restart_limit",
         "restart_interval",
+        "on_wild_access",
     ];
     if items.is_empty() {
         findings.push(Finding::at(value.span(), "the manifest has no guest").help("add a [[guest]]"));
@@ -244,8 +261,10 @@ fn read_guests(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<GuestDraft>
         guests.push(GuestDraft {
             span: table.span.clone(),
             name: table.required("name", "\"linux\"", findings),
-            kind: table.required("kind", "\"linux\" or \"elf\"", findings),
+            kind: table.required("kind", Kind::EXPECTED, findings),
             image: table.required("image", "\"path/to/Image\"", findings),
+            load_address: table.optional("load_address", findings),
+            entry: table.optional("entry", findings),
             initrd: table.optional("initrd", findings),
             args: table.optional("args", findings),
             memory: table.required("memory", "\"512MiB\"", findings),
@@ -257,6 +276,7 @@ fn read_guests(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<GuestDraft>
             restart: table.optional("restart", findings),
             restart_limit: table.optional("restart_limit", findings),
             restart_interval: table.optional("restart_interval", findings),
+            on_wild_access: table.optional("on_wild_access", findings),
         });
     }
     guests

@@ -3,7 +3,9 @@ use super::{
     images::tests::{elf_file, linux_image},
     *,
 };
-use crate::config::{GUEST_MEMORY_BASE, Kind, MAX_GUEST_VCPUS, MAX_VCPUS, Policy, Restart, Restarts, Vcpu};
+use crate::config::{
+    GUEST_MEMORY_BASE, Kind, MAX_GUEST_VCPUS, MAX_VCPUS, OnWildAccess, Policy, Restart, Restarts, Vcpu,
+};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -45,7 +47,7 @@ fn guest_files() -> TempDir {
     let write = |name: &str, bytes: &[u8]| std::fs::write(directory.path().join(name), bytes).unwrap();
     write("Image", &linux_image(0x20_0000, 0x140_0000));
     write("initrd", &[0; 1000]);
-    write("freertos.elf", &elf_file(GUEST_MEMORY_BASE, &[(GUEST_MEMORY_BASE, 0x10_0000)]));
+    write("freertos.elf", &elf_file(GUEST_MEMORY_BASE, &[(GUEST_MEMORY_BASE, 0x1f_8000)]));
     let pipe = std::process::Command::new("mkfifo").arg(directory.path().join("pipe")).status();
     assert!(pipe.unwrap().success());
     directory
@@ -196,6 +198,22 @@ fn the_board_must_exist() {
 }
 
 #[test]
+fn extensions_that_cannot_be_kept_apart_are_refused() {
+    let cpu = |properties: &str| format!("cpu = \"rv64,{properties}\"\nharts = 4");
+    broken_at(
+        5,
+        "harts = 4",
+        &cpu("d=off,zcmt=on"),
+        "on harts with zcmt, guests can't be kept apart",
+        "smstateen=on",
+    );
+    broken_at(5, "harts = 4", &cpu("zfinx=true"), "on harts with zfinx", "leave it out");
+    for good in ["zcmt=on,zcd=off,d=off,smstateen=on", "zcmt=off", "d=false,v=false", "ssaia=on,smaia=on"] {
+        assert!(parse(&GOOD.replacen("harts = 4", &cpu(good), 1)).is_ok(), "{good}");
+    }
+}
+
+#[test]
 fn the_policy_must_exist() {
     broken("\"spumone\"", "\"spumne\"", "no policy \"spumne\"", "did you mean `spumone`?");
     broken("5ms", "5 minutes", "not a duration", "10ms");
@@ -324,11 +342,60 @@ fn images_must_be_what_they_should_be() {
         "at least 24MiB",
     );
     broken_at(22, "16MiB", "2MiB", "elf with its device tree doesn't fit", "at least 4MiB");
+}
+
+#[test]
+fn a_program_can_be_placed() {
+    let system = |to: &str| parse(&GOOD.replacen("image = \"freertos.elf\"", to, 1)).unwrap().system;
+    let with_initrd = system("image = \"freertos.elf\"\ninitrd = \"initrd\"");
+    assert_eq!(with_initrd.guests[1].initrd.map(|initrd| initrd.len), Some(1000));
+    let entered = system("image = \"freertos.elf\"\nentry = 0x80000004");
+    assert_eq!(entered.guests[1].image.entry, 0x8000_0004);
+
+    let raw = |more: &str| {
+        GOOD.replace("kind = \"elf\"", &format!("kind = \"raw\"\n{more}")).replace("freertos.elf", "initrd")
+    };
+    let image = |more: &str| parse(&raw(more)).unwrap().system.guests[1].image.clone();
+    assert_eq!((image("").entry, image("").end()), (0x8020_0000, 0x8020_03e8));
+    let placed = image("load_address = 0x80400000\nentry = 0x80400010");
+    assert_eq!((placed.entry, placed.segments[0].address), (0x8040_0010, 0x8040_0000));
+
+    broken("initrd = \"initrd\"", "entry = 0x80200000", "a Linux Image has no entry to choose", "remove");
+    broken("initrd = \"initrd\"", "load_address = 1", "has no load_address to choose", "remove");
     broken(
-        "image = \"freertos.elf\"",
-        "initrd = \"initrd\"\nimage = \"freertos.elf\"",
-        "only Linux guests",
-        "remove",
+        "harts = [1]",
+        "entry = \"0x80200000\"",
+        "`entry` must be an address such as 0x80200000",
+        "no help",
+    );
+    broken("harts = [1]", "entry = -1", "must be an address", "no help");
+    broken_at(
+        22,
+        "harts = [1]",
+        "load_address = 0x80200000",
+        "linked at a fixed address",
+        "remove `load_address`",
+    );
+    broken_at(
+        22,
+        "harts = [1]",
+        "entry = 0x80200000",
+        "starts at 0x80200000, where it has no code",
+        "`entry`",
+    );
+}
+
+#[test]
+fn wild_accesses_trap_unless_the_manifest_says_otherwise() {
+    let answer = |to: &str| parse(&GOOD.replace("harts = [1]", to)).unwrap().system.guests[1].on_wild_access;
+    assert_eq!(answer("harts = [1]"), OnWildAccess::Trap);
+    assert_eq!(answer("on_wild_access = \"trap\""), OnWildAccess::Trap);
+    assert_eq!(answer("on_wild_access = \"stop\""), OnWildAccess::Stop);
+    broken(
+        "harts = [1]",
+        "on_wild_access = \"stob\"",
+        "no answer to wild accesses \"stob\"",
+        "did you mean `stop`?",
     );
 }
 
@@ -525,8 +592,11 @@ fn is_sound(text: &str, folder: &Path) -> Result<(), TestCaseError> {
             prop_assert!(!shown.is_empty());
         }
         Ok(manifest) => {
-            let none = crate::blob::GuestFiles { image: &[], initrd: None };
-            let files = vec![none; manifest.system.guests.len()];
+            let empty = |guest: &crate::config::Guest| crate::blob::GuestFiles {
+                segments: guest.image.segments.iter().map(|_| &[][..]).collect(),
+                initrd: None,
+            };
+            let files: Vec<_> = manifest.system.guests.iter().map(empty).collect();
             let found = crate::blob::decode(&crate::blob::encode(manifest.system, &files));
             prop_assert!(found.is_ok(), "{:?} of {}", found, text);
         }
@@ -612,8 +682,15 @@ proptest! {
             .replace("priority = 10", &format!("priority = {priority}"))
             .replace("5ms", &format!("{quantum}us"));
         let system = parse(&text).unwrap().system;
-        let none = crate::blob::GuestFiles { image: &[], initrd: None };
-        let blob = crate::blob::encode(system.clone(), &[none, none]);
+        let files: Vec<_> = system
+            .guests
+            .iter()
+            .map(|guest| crate::blob::GuestFiles {
+                segments: guest.image.segments.iter().map(|_| &[][..]).collect(),
+                initrd: None,
+            })
+            .collect();
+        let blob = crate::blob::encode(system.clone(), &files);
         // What the manifest's checks let through, the kernel's checks accept.
         prop_assert_eq!(crate::blob::decode(&blob).unwrap().policy, system.policy);
     }

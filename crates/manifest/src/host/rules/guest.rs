@@ -1,14 +1,14 @@
 //! Rules that concern one guest alone.
 use super::{BoardView, restarts};
 use crate::config::{
-    GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, Guest, Kind, MAX_GUEST_VCPUS, PRIORITIES, Payload, Vcpu,
+    GUEST_MEMORY_ALIGN, Guest, Image, Kind, MAX_GUEST_VCPUS, OnWildAccess, PRIORITIES, Payload, Vcpu,
 };
 use crate::host::{
     GuestPaths,
     files::File,
     findings::Finding,
     images,
-    reader::{At, Size, suggest},
+    reader::{Address, At, Size, suggest},
     schema::GuestDraft,
     units::show_size,
 };
@@ -44,14 +44,14 @@ pub fn check(
 
     let image = draft.image.as_ref().and_then(|image| open(image, "image", directory, findings));
     let initrd = draft.initrd.as_ref().and_then(|initrd| open(initrd, "initrd", directory, findings));
-    check_image(draft, image.as_ref(), initrd.as_ref(), memory, findings);
+    let places = check_places(draft, findings);
+    let program = check_image(draft, image.as_ref(), initrd.as_ref(), memory, places, findings);
 
     let payload = |file: &Opened| Payload { offset: 0, len: file.file.len };
-    let image = image?;
     let guest = Guest {
         name: draft.name.as_ref()?.value.clone(),
         kind: draft.kind.as_ref()?.value,
-        image: payload(&image),
+        image: program?,
         initrd: initrd.as_ref().map(payload),
         args: args.to_owned(),
         memory: memory?,
@@ -60,8 +60,9 @@ pub fn check(
         devices: draft.devices.iter().map(|device| device.value.clone()).collect(),
         background: draft.background.as_ref().is_some_and(|background| background.value),
         restart: restart?,
+        on_wild_access: draft.on_wild_access.as_ref().map_or(OnWildAccess::Trap, |answer| answer.value),
     };
-    Some((guest, GuestPaths { image: image.path, initrd: initrd.map(|initrd| initrd.path) }))
+    Some((guest, GuestPaths { image: image?.path, initrd: initrd.map(|initrd| initrd.path), places }))
 }
 
 fn check_name(name: &At<String>, findings: &mut Vec<Finding>) {
@@ -210,39 +211,52 @@ fn open(entry: &At<String>, key: &str, directory: &Path, findings: &mut Vec<Find
     }
 }
 
-/// Is the image of the kind that it should be, and does it fit with its RAM disk?
+/// What the manifest says of where the program goes. A Linux Image says all of that itself.
+fn check_places(draft: &GuestDraft, findings: &mut Vec<Finding>) -> images::Places {
+    let kind = draft.kind.as_ref().map(|kind| kind.value);
+    let mut place = |key: &str, address: Option<&At<Address>>| {
+        if let (Some(Kind::Linux), Some(address)) = (kind, address) {
+            let message = format!("a Linux Image has no {key} to choose: its header gives it");
+            findings.push(Finding::at(address.span.clone(), message).help("remove it"));
+        }
+        address.map(|address| address.value.0)
+    };
+    images::Places {
+        load: place("load_address", draft.load_address.as_ref()),
+        entry: place("entry", draft.entry.as_ref()),
+    }
+}
+
+/// Is the image of the kind that it should be, and does it fit with its RAM disk? Returns where its parts go.
 fn check_image(
     draft: &GuestDraft,
     image: Option<&Opened>,
     initrd: Option<&Opened>,
     memory: Option<u64>,
+    places: images::Places,
     findings: &mut Vec<Finding>,
-) {
-    let Some(kind) = &draft.kind else { return };
-    if let (Kind::Elf, Some(initrd)) = (kind.value, &draft.initrd) {
-        let message = "only Linux guests have an initrd";
-        findings.push(
-            Finding::at(initrd.span.clone(), message).and(kind.span.clone(), "not Linux").help("remove it"),
-        );
-    }
-    let (Some(entry), Some(image), Some(memory)) = (&draft.image, image, memory) else { return };
-    let end = match kind.value {
-        Kind::Elf => read_all(image, memory).and_then(|file| images::elf_end(&file, memory)),
-        Kind::Linux => read_start(image).and_then(|start| images::linux_end(&start, image.file.len)),
-    };
-    if let Err(problem) = end.and_then(|end| check_room(end, initrd, memory)) {
-        let message = format!("{} {}", image.path.display(), problem.what);
-        findings.push(Finding::at(entry.span.clone(), message).help(problem.help));
-    }
+) -> Option<Image> {
+    let (kind, entry, image, memory) = (draft.kind.as_ref()?.value, draft.image.as_ref()?, image?, memory?);
+    let described = read_all(image, memory).and_then(|file| {
+        let program = images::read(kind, &file, memory, places)?;
+        check_room(program.end(), initrd, memory)?;
+        Ok(program.describe())
+    });
+    described
+        .map_err(|problem| {
+            let message = format!("{} {}", image.path.display(), problem.what);
+            findings.push(Finding::at(entry.span.clone(), message).help(problem.help));
+        })
+        .ok()
 }
 
 /// Image, RAM disk and device tree must fit the guest's memory.
 fn check_room(image_end: u64, initrd: Option<&Opened>, memory: u64) -> Result<(), images::Problem> {
-    let layout = Layout::behind(image_end, initrd.map(|initrd| initrd.file.len));
-    let needed = layout.map_or(u64::MAX, |layout| layout.tree.end - GUEST_MEMORY_BASE);
-    if needed <= memory {
+    let initrd_len = initrd.map(|initrd| initrd.file.len);
+    if Layout::of(memory, image_end, initrd_len).is_some() {
         return Ok(());
     }
+    let needed = Layout::least_memory(image_end, initrd_len);
     let parts = if initrd.is_some() { "initrd and device tree" } else { "device tree" };
     let needed = show_size(needed.div_ceil(GUEST_MEMORY_ALIGN).saturating_mul(GUEST_MEMORY_ALIGN));
     Err(images::Problem {
@@ -260,9 +274,5 @@ fn unreadable(error: &io::Error) -> images::Problem {
 
 /// A whole image. One that is longer than the guest's memory isn't read: it doesn't fit.
 fn read_all(image: &Opened, memory: u64) -> Result<Vec<u8>, images::Problem> {
-    image.file.read_all(memory.max(images::MAX_ELF)).map_err(|error| unreadable(&error))
-}
-
-fn read_start(image: &Opened) -> Result<Vec<u8>, images::Problem> {
-    image.file.read_start(images::LINUX_HEADER_LEN as u64).map_err(|error| unreadable(&error))
+    image.file.read_all(memory.max(images::MAX_FILE)).map_err(|error| unreadable(&error))
 }

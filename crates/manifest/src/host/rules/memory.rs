@@ -21,7 +21,7 @@ fn of_hypervisor(harts: u32, trace: &Trace) -> u64 {
 
 /// Bytes that a guest needs: its memory, and the files in the image that it is loaded from.
 fn of_guest(guest: &Guest) -> u64 {
-    let files = guest.image.len.saturating_add(guest.initrd.map_or(0, |initrd| initrd.len));
+    let files = guest.image.stored().saturating_add(guest.initrd.map_or(0, |initrd| initrd.len));
     guest.memory.saturating_add(files)
 }
 

@@ -1,0 +1,103 @@
+//! Which virtual device answers at which guest-physical address: the memory map of QEMU's `virt` (its hw/riscv/virt.c), as far as a guest
+//! has it. A device more is a line more in [`MAP`].
+
+/// A range of a guest's physical addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Its first address.
+    pub base: u64,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+/// A virtual device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Device {
+    /// Ends the guest ([`crate::finisher`]).
+    Finisher,
+    /// Interrupt controller ([`crate::plic`]).
+    Plic,
+    /// Serial port ([`crate::uart`]).
+    Uart,
+    /// Place for a virtio device, of which there is none ([`crate::virtio`]).
+    VirtioSlot,
+}
+
+/// The finisher's registers.
+pub const FINISHER: Window = Window { base: 0x10_0000, size: 0x1000 };
+/// The interrupt controller's.
+pub const PLIC: Window = Window { base: 0xc00_0000, size: 0x60_0000 };
+/// The serial port's.
+pub const UART: Window = Window { base: 0x1000_0000, size: 0x100 };
+/// The serial port's source of the interrupt controller.
+pub const UART_SOURCE: u32 = 10;
+/// The slots for virtio devices, one behind the other.
+pub const VIRTIO: Window = Window { base: 0x1000_1000, size: VIRTIO_SLOTS as u64 * VIRTIO_SLOT_SIZE };
+/// Number of slots. Slot *n* has the source *n* + 1 of the interrupt controller.
+pub const VIRTIO_SLOTS: u32 = 8;
+/// Bytes of each slot.
+pub const VIRTIO_SLOT_SIZE: u64 = 0x1000;
+
+/// What answers where: window, its device, and the bytes after which the device's registers repeat (for one of several alike).
+const MAP: [(Window, Device, u64); 4] = [
+    (PLIC, Device::Plic, PLIC.size),
+    (UART, Device::Uart, UART.size),
+    (FINISHER, Device::Finisher, FINISHER.size),
+    (VIRTIO, Device::VirtioSlot, VIRTIO_SLOT_SIZE),
+];
+
+/// The device at an address, and the offset in its registers.
+#[inline]
+pub fn find(address: u64) -> Option<(Device, u64)> {
+    MAP.iter().find_map(|(window, device, repeat)| {
+        let offset = address.checked_sub(window.base).filter(|offset| *offset < window.size)?;
+        Some((*device, offset % repeat))
+    })
+}
+
+/// Does any virtual device answer in `start..end`?
+pub fn is_used(start: u64, end: u64) -> bool {
+    MAP.iter().any(|(window, _, _)| start < window.base + window.size && window.base < end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_address_is_that_of_virt() {
+        let cases = [
+            (0x10_0000, Some((Device::Finisher, 0))),
+            (0x10_0fff, Some((Device::Finisher, 0xfff))),
+            (0x10_1000, None), // the clock of `virt`, which a guest has only if it owns it
+            (0x0bff_ffff, None),
+            (0x0c20_1004, Some((Device::Plic, 0x20_1004))),
+            (0x0c60_0000, None),
+            (0x1000_0005, Some((Device::Uart, 5))),
+            (0x1000_0100, None),
+            (0x1000_1000, Some((Device::VirtioSlot, 0))),
+            (0x1000_8008, Some((Device::VirtioSlot, 8))),
+            (0x1000_9000, None),
+            (0x8000_0000, None),
+            (0, None),
+            (u64::MAX, None),
+        ];
+        for (address, expected) in cases {
+            assert_eq!(find(address), expected, "{address:#x}");
+        }
+    }
+
+    #[test]
+    fn windows_do_not_overlap_and_are_found_from_outside() {
+        for (index, (window, _, _)) in MAP.iter().enumerate() {
+            let others = MAP.iter().enumerate().filter(|(other, _)| *other != index);
+            for (_, (other, _, _)) in others {
+                assert!(window.base + window.size <= other.base || other.base + other.size <= window.base);
+            }
+            assert!(is_used(window.base, window.base + 1));
+            assert!(is_used(window.base - 1, window.base + window.size + 1));
+        }
+        assert!(!is_used(0x10_1000, 0x10_2000));
+        assert!(!is_used(0x8000_0000, u64::MAX));
+    }
+}

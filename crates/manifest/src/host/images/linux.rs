@@ -1,0 +1,61 @@
+//! The `Image` of a RISC-V Linux (Documentation/arch/riscv/boot-image-header.rst in the kernel's source).
+use super::{Problem, Program, Segment};
+use crate::config::GUEST_MEMORY_BASE;
+
+/// Length of the boot header.
+const HEADER_LEN: usize = 64;
+
+/// Is this one?
+pub fn is_image(file: &[u8]) -> bool {
+    file.get(56..60) == Some(b"RSC\x05")
+}
+
+/// It asks to be loaded `text_offset` behind the start of memory, and `image_size` includes its bss.
+pub fn read(file: &[u8]) -> Result<Program<'_>, Problem> {
+    let not_image =
+        |found: &str, help: &str| Err(Problem::new(format!("is not a Linux Image but {found}"), help));
+    let uncompress = "the kernel is started without a decompressor: give the file `Image` of the kernel package, \
+                      or unpack this one";
+    match file {
+        [0x1f, 0x8b, ..] => return not_image("gzip-compressed data", uncompress),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => return not_image("zstd-compressed data", uncompress),
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => return not_image("xz-compressed data", uncompress),
+        [0x7f, b'E', b'L', b'F', ..] => {
+            return not_image(
+                "an ELF file",
+                "give arch/riscv/boot/Image instead of vmlinux, or set kind = \"elf\"",
+            );
+        }
+        _ => {}
+    }
+    let Some(header) = file.first_chunk::<HEADER_LEN>() else {
+        return not_image(
+            "a file too short for its header",
+            "give arch/riscv/boot/Image of a riscv64 kernel",
+        );
+    };
+    if !is_image(file) {
+        let found = if header[56..60] == *b"ARM\x64" { "one for arm64" } else { "something else" };
+        return not_image(
+            found,
+            "give arch/riscv/boot/Image of a riscv64 kernel (it has \"RSC\\x05\" at byte 56), or set kind = \"raw\"",
+        );
+    }
+    let word = |at: usize| u64::from_le_bytes(*header[at..].first_chunk().expect("inside the header"));
+    let (text_offset, image_size, flags) = (word(8), word(16), word(24));
+    if flags & 1 != 0 {
+        return not_image("one for a big-endian CPU", "build the kernel for little-endian riscv64");
+    }
+    let start = GUEST_MEMORY_BASE.checked_add(text_offset);
+    let memory = image_size.max(file.len() as u64);
+    match start {
+        Some(start) if image_size != 0 && start.checked_add(memory).is_some() => Ok(Program {
+            entry: start,
+            segments: vec![Segment { address: start, bytes: file.into(), memory }],
+        }),
+        _ => Err(Problem::new(
+            "has a damaged boot header (its image size makes no sense)",
+            "fetch or build it again",
+        )),
+    }
+}

@@ -1,0 +1,123 @@
+/* Is the machine that of QEMU's `virt`, where programs made for it don't ask the device tree? And does an access outside of it end in an
+ * access fault, as there? Last, it ends through the finisher (`sifive,test`). */
+#include "args.h"
+#include "console.h"
+#include "csr.h"
+#include "machine.h"
+#include "plic_device.h"
+#include "start.h"
+
+#define FINISHER 0x100000ul
+#define UART     0x10000000ul
+#define VIRTIO   0x10001000ul
+#define PLIC_ENABLE(context) (0xc002000ul + 0x80ul * (context))
+
+#define FETCH_ACCESS_FAULT 1
+#define LOAD_ACCESS_FAULT  5
+#define STORE_ACCESS_FAULT 7
+
+static unsigned failures;
+
+static void check(bool holds, const char *what)
+{
+    if (!holds) {
+        print("failed: %s\n", what);
+        failures++;
+    }
+}
+
+struct trap {
+    bool came;
+    uint64_t cause, value, result;
+};
+
+/* Executes one instruction (`%[a]`: the address, `%[r]`: register a0) whose trap, if it makes one, goes to the instruction behind it. */
+#define TRY(instruction, address) ({                                                                                  \
+    register uint64_t result_ __asm__("a0") = 0x5a5a;                                                                 \
+    uint64_t old_, pc_, at_;                                                                                          \
+    __asm__ volatile("la %[at], 2f\n csrrw %[old], stvec, %[at]\n csrw sepc, zero\n la ra, 2f\n"                        \
+                     ".balign 4\n .option push\n .option norvc\n " instruction "\n .option pop\n"                      \
+                     "2: csrw stvec, %[old]\n csrr %[pc], sepc\n"                                                      \
+                     : [r] "+r"(result_), [old] "=&r"(old_), [pc] "=&r"(pc_), [at] "=&r"(at_)                         \
+                     : [a] "r"((uint64_t)(address))                                                                   \
+                     : "ra", "memory");                                                                               \
+    (struct trap){ pc_ != 0, csr_read(scause), csr_read(stval), result_ };                                            \
+})
+
+static void faults(struct trap trap, uint64_t cause, uint64_t value, const char *what)
+{
+    bool as_expected = trap.came && trap.cause == cause && trap.value == value;
+    check(as_expected, what);
+    if (!as_expected)
+        print("  trap %u, scause %lu, stval 0x%lx instead of scause %lu, stval 0x%lx\n", trap.came, trap.cause, trap.value, cause, value);
+}
+
+static void check_nowhere(uint64_t address)
+{
+    faults(TRY("ld %[r], 0(%[a])", address), LOAD_ACCESS_FAULT, address, "a load from nowhere is a load access fault");
+    faults(TRY("lbu %[r], 3(%[a])", address), LOAD_ACCESS_FAULT, address + 3, "so is one of a byte, at its own address");
+    faults(TRY("sd %[r], 0(%[a])", address), STORE_ACCESS_FAULT, address, "a store to nowhere is a store access fault");
+    faults(TRY("jr %[a]", address), FETCH_ACCESS_FAULT, address, "a jump to nowhere is an instruction access fault");
+}
+
+static void check_devices(bool strict)
+{
+    if (strict) {
+        faults(TRY("amoadd.w %[r], %[r], (%[a])", UART), STORE_ACCESS_FAULT, UART, "an atomic instruction on a device is a store access fault");
+        faults(TRY("lr.w %[r], (%[a])", UART), LOAD_ACCESS_FAULT, UART, "a reservation on a device is a load access fault");
+    }
+    faults(TRY("jr %[a]", UART), FETCH_ACCESS_FAULT, UART, "a jump to a device is an instruction access fault");
+    for (unsigned slot = 0; slot < 8; slot++) {
+        volatile uint32_t *device = (volatile uint32_t *)(VIRTIO + 0x1000 * slot);
+        check(device[0] == 0x74726976 && device[1] != 0 && device[2] == 0, "a virtio slot is there, and empty");
+        device[0x70 / 4] = 0; /* a driver's reset */
+    }
+    check(!TRY("lw %[r], 0(%[a])", FINISHER).came, "the finisher is there");
+}
+
+static void check_numbers(uint64_t tree)
+{
+    struct plic plic = plic_find();
+    check(plic.context == 2 * machine.boot_hart + 1, "the PLIC's supervisor context of hart n is 2n + 1");
+    volatile uint32_t *enable = (volatile uint32_t *)PLIC_ENABLE(2 * machine.boot_hart);
+    *enable = 1u << 10;
+    check(*enable == 1u << 10, "its machine context has registers");
+    *enable = 0;
+    check(tree % (2 << 20) == 0 && machine.memory_base + machine.memory_size - tree <= (2 << 20),
+          "the device tree is at the last multiple of 2 MiB");
+}
+
+/* Nobody has written to the memory between this program and the device tree, which is mostly all of it. */
+static void check_zeros(uint64_t tree)
+{
+    extern uint64_t __stack_top[];
+    for (const uint64_t *word = __stack_top; word < (const uint64_t *)(uintptr_t)tree; word++) {
+        if (*word == 0)
+            continue;
+        check(false, "the memory behind the program is zeros");
+        print("  at 0x%lx is 0x%lx\n", (uint64_t)(uintptr_t)word, *word);
+        break;
+    }
+}
+
+bool guest_main(void)
+{
+    static const char *const ends[] = { "poweroff", "failure", "reboot", NULL };
+    static const uint32_t values[] = { 0x5555, 0x3333, 0x7777 };
+    bool strict = arg_number("strict", 0, 0, 1); /* devices of QEMU take atomic instructions */
+    unsigned end = arg_choice("end", ends);
+    uint64_t beyond = arg_number("beyond", machine.memory_base + machine.memory_size, 0, UINT64_MAX);
+    bool zeros = arg_number("zeros", 0, 0, 1);
+    args_finish();
+    /* Right behind the tree's header are its structures: both begin in its first page. */
+    uint64_t tree = (uint64_t)(uintptr_t)machine.fdt.structure & ~0xffful;
+    check_numbers(tree);
+    if (zeros)
+        check_zeros(tree);
+    check_nowhere(beyond);
+    check_devices(strict);
+    print("@result {\"job\":\"virt\",\"failures\":%u,\"ok\":%s}\n", failures, failures == 0 ? "true" : "false");
+    *(volatile uint32_t *)FINISHER = values[end];
+    print("the finisher did nothing\n");
+    return false;
+}

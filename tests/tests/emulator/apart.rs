@@ -1,0 +1,163 @@
+//! What keeps guests apart that share a hart: each register that a guest can reach, by number.
+use ainori::report::Outcome;
+use ainori_tests::{Clock, Guest, Run, System};
+use std::{fs, process::Command};
+
+/// What keeps one guest's value of a CSR from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeper {
+    /// The world switch.
+    Switch,
+    /// The exchange of floating-point or vector registers, before which the unit is off.
+    Units,
+    /// Nobody: it can't be written, and says nothing of other guests' doing but how time passes.
+    Constant,
+}
+
+/// All CSRs that a guest can reach on some hart. What isn't here must trap: it is hidden by `hcounteren`, `henvcfg` or `hstateen0`, needs
+/// a higher mode, or doesn't exist. (Hart extensions that would add more are refused at boot: `Isa::refused`.)
+const REACHABLE: &[(u64, u64, Keeper, &str)] = &[
+    (0x001, 0x003, Keeper::Units, "fflags, frm, fcsr"),
+    (0x008, 0x00a, Keeper::Units, "vstart, vxsat, vxrm"),
+    (0x00f, 0x00f, Keeper::Units, "vcsr"),
+    (0x100, 0x100, Keeper::Switch, "sstatus"),
+    (0x104, 0x106, Keeper::Switch, "sie, stvec, scounteren"),
+    (0x10a, 0x10a, Keeper::Switch, "senvcfg"),
+    (0x140, 0x144, Keeper::Switch, "sscratch, sepc, scause, stval, sip"),
+    (0x14d, 0x14d, Keeper::Switch, "stimecmp"),
+    (0x150, 0x150, Keeper::Switch, "siselect, where it can't be hidden"),
+    (0x180, 0x180, Keeper::Switch, "satp"),
+    (0xc00, 0xc02, Keeper::Constant, "cycle, time, instret"),
+    (0xc20, 0xc21, Keeper::Units, "vl, vtype"),
+    (0xc22, 0xc22, Keeper::Constant, "vlenb"),
+    (0xdb0, 0xdb0, Keeper::Constant, "stopi: what is pending of sip"),
+];
+
+fn numbers(run: &Run, guest: &str, list: &str) -> Vec<u64> {
+    let results = run.guest(guest).results.iter().filter_map(|result| result.get(list)?.as_array().cloned());
+    results.flatten().filter_map(|number| number.as_u64()).collect()
+}
+
+/// Two guests that write different patterns to all CSRs, by turns on one hart, with FreeRTOS between them. Returns what they could read.
+fn all_csrs_are_kept_apart(cpu: &str) -> Vec<u64> {
+    let probe = |name, seed| Guest::probe("csrs", &format!("seed={seed} ms=200")).named(name);
+    let run = System::on(1)
+        .cpu(cpu)
+        .with(probe("one", 1))
+        .with(probe("two", 0x2222_2222))
+        .with(Guest::freertos("periods=400 burn_percent=10 burn_period_us=5000"))
+        .quantum("1ms")
+        .run(Clock::Icount);
+    run.good();
+    for name in ["one", "two"] {
+        let dispatches = run.guest(name).vcpus[0].dispatches;
+        run.check(
+            dispatches > 100,
+            format_args!("{name} had only {dispatches} turns: too few to show anything"),
+        );
+        for number in numbers(&run, name, "readable") {
+            let known = REACHABLE.iter().find(|(first, last, _, _)| (*first..=*last).contains(&number));
+            run.check(
+                known.is_some(),
+                format_args!("{name} reaches CSR {number:#x}, of which nobody says what keeps it apart"),
+            );
+        }
+        for number in numbers(&run, name, "written") {
+            let constant = REACHABLE.iter().any(|(first, last, keeper, _)| {
+                (*first..=*last).contains(&number) && *keeper == Keeper::Constant
+            });
+            run.check(!constant, format_args!("{name} can write CSR {number:#x}, which nobody switches"));
+        }
+    }
+    numbers(&run, "one", "readable")
+}
+
+#[test]
+fn all_csrs_are_kept_apart_with_vectors() {
+    let found = all_csrs_are_kept_apart("rv64,v=true");
+    for expected in [0x003, 0x00f, 0x106, 0x10a, 0x14d, 0xc22] {
+        assert!(found.contains(&expected), "{expected:#x} should be there");
+    }
+}
+
+/// Interrupt extensions add registers behind `siselect`, which the world switch then keeps.
+#[test]
+fn all_csrs_are_kept_apart_with_indirect_registers() {
+    assert!(all_csrs_are_kept_apart("rv64,smaia=on,ssaia=on").contains(&0x150));
+}
+
+/// Where the hart can hide them, it does; `senvcfg`, which Linux uses, stays.
+#[test]
+fn what_the_hart_adds_is_hidden_where_it_can_be() {
+    let found = all_csrs_are_kept_apart("rv64,smaia=on,ssaia=on,smcsrind=on,sscsrind=on,smstateen=on");
+    assert!(!found.contains(&0x150), "siselect should be hidden");
+    assert!(!found.contains(&0x10c), "sstateen0 should be hidden");
+    assert!(found.contains(&0x10a), "senvcfg should be there");
+}
+
+/// The manifest's checks refuse these by name. What they can't know, because a model has it by itself, the boot refuses.
+#[test]
+fn harts_whose_registers_cannot_be_kept_apart_are_refused() {
+    for (arguments, what) in
+        [("rv64,zcmt=on,zcd=off,d=off", "Zcmt"), ("rv64,f=off,d=off,zfa=off,zfinx=on", "Zfinx")]
+    {
+        let run = System::on(1)
+            .qemu_args(["-cpu".into(), arguments.into()])
+            .with(Guest::probe("selfshutdown", ""))
+            .run(Clock::Host);
+        run.ended(Outcome::QemuDied);
+        let message = run.lines("ainori").any(|line| line.starts_with("error: ") && line.contains(what));
+        run.check(message, format_args!("the hypervisor should say that {what} is the reason"));
+    }
+}
+
+/// A board's memory holds what was in it before: here a pattern from below where the firmware's device tree lies, which is where guests are
+/// placed. They find zeros.
+#[test]
+fn a_guest_finds_nothing_in_its_memory() {
+    const FIRMWARES_TREE: u64 = 0xffe0_0000;
+    const FILLED: usize = 48 << 20;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("pattern");
+    fs::write(&file, vec![0xa5; FILLED]).expect("the temporary folder can be written");
+    let at = FIRMWARES_TREE - FILLED as u64;
+    for cpu in ["rv64", "rv64,zicboz=off"] {
+        let run = System::on(1)
+            .cpu(cpu)
+            .qemu_args([
+                "-device".into(),
+                format!("loader,file={},addr={at:#x},force-raw=on", file.display()),
+            ])
+            .with(Guest::probe("virt", "zeros=1 strict=1"))
+            .with(Guest::probe("virt", "zeros=1 strict=1").named("second"))
+            .run(Clock::Icount);
+        run.good();
+    }
+}
+
+/// On this board, as its device tree says, other registers lie in the page of the clock: who gets the clock would get these too.
+#[test]
+fn a_device_that_shares_its_page_is_nobodys() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tree = folder.path().join("board.dtb");
+    let dump = format!("virt,aclint=on,dumpdtb={}", tree.display());
+    let status = Command::new("qemu-system-riscv64")
+        .args(["-M", &dump, "-cpu", "rv64", "-smp", "1", "-m", "2048M", "-display", "none"])
+        .status();
+    assert!(status.expect("QEMU is there").success());
+    let mut bytes = fs::read(&tree).expect("QEMU has written it");
+    let cells = |cells: [u32; 4]| cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<u8>>();
+    let (from, to) = (cells([0, 0x1010_0000, 0, 0x18]), cells([0, 0x0010_1800, 0, 0x18]));
+    let at = bytes.windows(16).position(|window| window == from).expect("fw-cfg has these registers");
+    bytes[at..at + 16].copy_from_slice(&to);
+    fs::write(&tree, bytes).expect("the temporary folder can be written");
+
+    let system = || System::on(1).with(Guest::probe("selfshutdown", "").device("/soc/rtc@101000"));
+    system().run(Clock::Host).good();
+    let run = system().qemu_args(["-dtb".into(), tree.display().to_string()]).run(Clock::Host);
+    run.ended(Outcome::QemuDied);
+    let says = |line: &str| {
+        line.starts_with("error: ") && line.contains("`fw-cfg@10100000` has registers in the same page")
+    };
+    run.check(run.lines("ainori").any(says), "the hypervisor should say what lies beside the clock");
+}
