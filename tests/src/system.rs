@@ -280,7 +280,11 @@ impl Display for System {
             write!(f, ", {key} = {time:?}")?;
         }
         writeln!(f, " }}")?;
-        writeln!(f, "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"{}GiB\"", self.harts, self.memory_gib)?;
+        writeln!(
+            f,
+            "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"{}GiB\"",
+            self.harts, self.memory_gib
+        )?;
         if let Some(cpu) = &self.cpu {
             writeln!(f, "cpu = {cpu:?}")?;
         }
