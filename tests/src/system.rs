@@ -53,6 +53,23 @@ impl Guest {
         }
     }
 
+    /// Debian's newest kernel instead of the stable one; for `guests/linux/build sid`.
+    pub fn sid(self) -> Self {
+        Self { image: checkout(".cache/guests/linux/Image-sid"), ..self }
+    }
+
+    /// The large initramfs, with the jobs of guests/linux/userland; for `guests/linux/build userland`.
+    pub fn userland(self) -> Self {
+        let initrd = Some(checkout(".cache/guests/linux/userland.cpio.gz"));
+        Self { initrd, memory_mib: 512, ..self }
+    }
+
+    /// U-Boot on hart 0, with Linux's kernel and initramfs in its memory (guests/u-boot). Linux will do `job`.
+    pub fn u_boot(job: &str) -> Self {
+        let args = format!("console=ttyS0 quiet cryptomgr.notests ainori.run={job}");
+        Self { memory_mib: 512, ..Self::elf("u-boot", "u-boot/u-boot-linux.elf", &args) }
+    }
+
     /// FreeRTOS on hart 0, more urgent than all other guests unless they say otherwise. See guests/freertos for `args`.
     pub fn freertos(args: &str) -> Self {
         Self { priority: 10, ..Self::elf("freertos", "freertos/freertos.elf", args) }
@@ -118,6 +135,16 @@ impl Guest {
         &self.name
     }
 
+    /// More words of its command line.
+    pub fn args(self, words: &str) -> Self {
+        Self { args: format!("{} {words}", self.args), ..self }
+    }
+
+    /// Its memory, in MiB.
+    pub fn memory_mib(self, memory_mib: u32) -> Self {
+        Self { memory_mib, ..self }
+    }
+
     /// Its number of vCPUs.
     pub fn vcpus(self, vcpus: u32) -> Self {
         Self { vcpus, ..self }
@@ -176,6 +203,7 @@ impl Display for Guest {
 #[derive(Debug, Clone)]
 pub struct System {
     harts: u32,
+    memory_gib: u32,
     cpu: Option<String>,
     policy: &'static str,
     times: Vec<(&'static str, &'static str)>,
@@ -190,6 +218,7 @@ impl System {
     pub fn on(harts: u32) -> Self {
         Self {
             harts,
+            memory_gib: 2,
             cpu: None,
             policy: "spumone",
             times: Vec::new(),
@@ -209,6 +238,11 @@ impl System {
     /// Another model of the harts, as QEMU names it.
     pub fn cpu(self, cpu: &str) -> Self {
         Self { cpu: Some(cpu.into()), ..self }
+    }
+
+    /// Another size of the board's memory than 2 GiB.
+    pub fn memory_gib(self, memory_gib: u32) -> Self {
+        Self { memory_gib, ..self }
     }
 
     /// Another policy than `spumone`, by the name of its preset.
@@ -285,7 +319,11 @@ impl Display for System {
             write!(f, ", {key} = {time:?}")?;
         }
         writeln!(f, " }}")?;
-        writeln!(f, "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"2GiB\"", self.harts)?;
+        writeln!(
+            f,
+            "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"{}GiB\"",
+            self.harts, self.memory_gib
+        )?;
         if let Some(cpu) = &self.cpu {
             writeln!(f, "cpu = {cpu:?}")?;
         }

@@ -1,8 +1,7 @@
 //! The tool itself, as a user starts it: on a terminal, with somebody who reads and types.
-use crate::{TIME_LIMIT, checkout};
+use crate::{System, TIME_LIMIT, checkout};
 use std::{
     io::{Read, Write},
-    path::Path,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{
         Once,
@@ -25,9 +24,12 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Starts a manifest, which stands in `folder`. The tool ends the run itself at [`TIME_LIMIT`].
-    pub fn run(folder: TempDir, manifest: &Path) -> Self {
+    /// Starts a system. The tool ends the run itself at [`TIME_LIMIT`].
+    pub fn run(system: &System) -> Self {
         build_tool();
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let manifest = folder.path().join("system.toml");
+        std::fs::write(&manifest, system.to_string()).expect("the temporary folder can be written");
         let seconds = TIME_LIMIT.as_secs();
         // script(1) makes the terminal; its own record goes nowhere.
         let tool = checkout("ainori");

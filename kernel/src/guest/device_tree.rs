@@ -16,6 +16,8 @@ const FINISHER_PHANDLE: u32 = 2;
 const FIRST_CPU_PHANDLE: u32 = 3;
 const SUPERVISOR_EXTERNAL: u32 = 9;
 const MACHINE_EXTERNAL: u32 = 11;
+/// Bytes that are left free in the tree.
+const ROOM: usize = 4096;
 /// Sources of a guest's interrupt controller; the board's own numbers are kept for passed-through devices.
 const SOURCES: u32 = 95;
 /// Frequency of the virtual serial port's clock: 115,200 baud with divisor 2, as on QEMU's virt machine.
@@ -74,7 +76,16 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     ending(&mut fdt, "poweroff", "syscon-poweroff", finisher::POWER_OFF)?;
     ending(&mut fdt, "reboot", "syscon-reboot", finisher::REBOOT)?;
     fdt.end_node(root)?;
-    fdt.finish()
+    Ok(with_room(fdt.finish()?))
+}
+
+/// Boot loaders add to the tree in place (U-Boot: arguments and the RAM disk), and rely on room behind its contents, as OpenSBI leaves
+/// some. The size that its header tells (big-endian, at byte 4; devicetree specification 0.4, 5.2) includes that.
+fn with_room(mut tree: Vec<u8>) -> Vec<u8> {
+    tree.resize(tree.len() + ROOM, 0);
+    let size = (tree.len() as u32).to_be_bytes();
+    tree[4..8].copy_from_slice(&size);
+    tree
 }
 
 fn cpus(fdt: &mut FdtWriter, guest: &Guest, board: &Board, features: &Features) -> Result<(), Error> {

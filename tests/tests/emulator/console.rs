@@ -31,17 +31,9 @@ fn lines_of_guests_are_never_mixed() {
     );
 }
 
-/// A terminal with `ainori run` of a system.
-fn terminal(system: &System) -> Terminal {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let manifest = folder.path().join("system.toml");
-    std::fs::write(&manifest, system.to_string()).expect("the temporary folder can be written");
-    Terminal::run(folder, &manifest)
-}
-
 #[test]
 fn what_is_typed_reaches_linux() {
-    let mut terminal = terminal(&System::on(2).with(Guest::linux("shell").vcpus(2)));
+    let mut terminal = Terminal::run(&System::on(2).with(Guest::linux("shell").vcpus(2)));
     terminal.wait_for("Leave with exit.");
     terminal.wait_for("# "); // the prompt: a line without an end
     terminal.type_in("echo hello-$((6*7))\r");
@@ -54,7 +46,7 @@ fn what_is_typed_reaches_linux() {
 
 #[test]
 fn control_c_ends_a_run() {
-    let mut terminal = terminal(&System::on(1).with(Guest::freertos("end=forever")));
+    let mut terminal = Terminal::run(&System::on(1).with(Guest::freertos("end=forever")));
     terminal.wait_for("FreeRTOS V");
     terminal.type_in("\x03");
     let (status, seen) = terminal.end();
@@ -139,7 +131,7 @@ fn what_is_typed_reaches_a_guest_on_a_busy_hart() {
         .with(Guest::probe("busyloop", "").background())
         .with(Guest::freertos("burn_percent=20 end=forever report_ms=0").background())
         .input("echo");
-    let mut terminal = terminal(&system);
+    let mut terminal = Terminal::run(&system);
     terminal.wait_for("type a line");
     let text = "the quick brown fox jumps over the lazy dog, and more than a FIFO holds";
     terminal.type_in(&format!("{text}\r"));

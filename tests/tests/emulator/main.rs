@@ -5,6 +5,7 @@ mod boot;
 mod budgets;
 mod console;
 mod faults;
+mod foreign;
 mod grace;
 mod hostile;
 mod kernel_image;
