@@ -52,30 +52,22 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
         Err(error) => refuse(format_args!("{}", Error::Tree(error))),
     };
     let blob = find_blob(&tree);
-    let mut reserved = [Range { start: 0, end: 0 }; 32];
-    let fixed = [
-        Range { start: image().start, end: blob.as_ptr() as u64 + blob.len() as u64 },
-        Range { start: tree_at as u64, end: tree_at as u64 + tree.total_size() as u64 },
-    ];
-    let mut count = 0;
-    for range in Board::reserved_of(&tree).chain(fixed) {
-        let Some(slot) = reserved.get_mut(count) else {
-            refuse(format_args!(
-                "the firmware's device tree reserves more than {} ranges of memory",
-                reserved.len()
-            ))
-        };
-        *slot = range;
-        count += 1;
+    let give_up = |error: Error| -> ! { refuse(format_args!("{error}")) };
+    let mut reserved = Board::reserved_of(&tree).unwrap_or_else(|error| give_up(error));
+    let own = Range { start: image().start, end: blob.as_ptr() as u64 + blob.len() as u64 };
+    let trees = Range { start: tree_at as u64, end: tree_at as u64 + tree.total_size() as u64 };
+    if !reserved.add(own) || !reserved.add(trees) {
+        give_up(Error::TooManyRanges)
     }
-    let Some(free) = memory::largest_free(Board::memory_of(&tree), &reserved[..count]) else {
+    let memory = Board::memory_of(&tree).unwrap_or_else(|error| give_up(error));
+    let Some(free) = memory::largest_free(memory.as_slice(), reserved.as_slice()) else {
         refuse(format_args!("the firmware's device tree shows no free memory"))
     };
     let free = Range { start: free.start.next_multiple_of(4096), ..free };
     // SAFETY: the range is main memory that neither the firmware, nor this image, nor the tree uses.
     unsafe { memory::provide(free) };
 
-    let board = Board::read(&tree).unwrap_or_else(|error| refuse(format_args!("{error}")));
+    let board = Board::read(&tree).unwrap_or_else(|error| give_up(error));
     if let Some((base, shift, _)) = board.uart {
         use_port(base, shift);
     }
@@ -107,7 +99,9 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
 /// The blob lies right after the image; how long it may be, only its header says, so all memory behind it is offered.
 fn find_blob(tree: &Fdt<'_>) -> &'static [u8] {
     let start = image().end;
-    let end = Board::memory_of(tree).find(|m| m.start <= start && start < m.end).map_or(start, |m| m.end);
+    let memory = Board::memory_of(tree).unwrap_or_else(|error| refuse(format_args!("{error}")));
+    let mut ranges = memory.as_slice().iter();
+    let end = ranges.find(|m| m.start <= start && start < m.end).map_or(start, |m| m.end);
     // SAFETY: this is main memory that the boot loader filled with the image file and that nobody writes to.
     let rest = unsafe { core::slice::from_raw_parts(start as *const u8, (end - start) as usize) };
     match blob::length(rest) {

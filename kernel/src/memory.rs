@@ -31,10 +31,43 @@ impl Range {
     }
 }
 
+/// A list of ranges for when nothing can be allocated yet.
+pub struct Ranges {
+    ranges: [Range; Self::MOST],
+    count: usize,
+}
+
+impl Ranges {
+    /// So many it can hold.
+    pub const MOST: usize = 32;
+
+    /// An empty list.
+    pub const fn new() -> Self {
+        Self { ranges: [Range { start: 0, end: 0 }; Self::MOST], count: 0 }
+    }
+
+    /// Adds a range. False if there is no room.
+    #[must_use]
+    pub fn add(&mut self, range: Range) -> bool {
+        let slot = self.ranges.get_mut(self.count);
+        let has_room = slot.is_some();
+        if let Some(slot) = slot {
+            *slot = range;
+            self.count += 1;
+        }
+        has_room
+    }
+
+    /// The ranges, in the order in which they were added.
+    pub fn as_slice(&self) -> &[Range] {
+        self.ranges.get(..self.count).unwrap_or_default()
+    }
+}
+
 /// The largest part of `memory` that none of `reserved` touches.
-pub fn largest_free(memory: impl Iterator<Item = Range>, reserved: &[Range]) -> Option<Range> {
+pub fn largest_free(memory: &[Range], reserved: &[Range]) -> Option<Range> {
     let mut best: Option<Range> = None;
-    for region in memory {
+    for &region in memory {
         // The free parts of a region start at its beginning or at the end of something reserved.
         for start in reserved.iter().map(|r| r.end).chain([region.start]) {
             if start < region.start

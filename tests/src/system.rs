@@ -140,11 +140,6 @@ impl Guest {
         Self { args: format!("{} {words}", self.args), ..self }
     }
 
-    /// Its memory, in MiB.
-    pub fn memory_mib(self, memory_mib: u32) -> Self {
-        Self { memory_mib, ..self }
-    }
-
     /// Its number of vCPUs.
     pub fn vcpus(self, vcpus: u32) -> Self {
         Self { vcpus, ..self }

@@ -126,11 +126,26 @@ impl<const N: usize> Mailboxes<N> {
         }
     }
 
-    /// Is there mail for `me`? One load.
+    /// The mailbox of core `me`, for that core alone.
+    #[must_use]
+    pub fn of(&self, me: usize) -> Mailbox<'_, N> {
+        Mailbox { inbox: &self.inboxes[me], slots: &self.slots[me] }
+    }
+}
+
+/// The mailbox of one core, as that core itself uses it.
+#[derive(Clone, Copy)]
+pub struct Mailbox<'a, const N: usize> {
+    inbox: &'a Inbox,
+    slots: &'a [Slot; N],
+}
+
+impl<const N: usize> Mailbox<'_, N> {
+    /// Is there mail? One load.
     #[inline]
     #[must_use]
-    pub fn has_mail(&self, me: usize) -> bool {
-        self.inboxes[me].0.load(Ordering::Relaxed) & !AWAY != 0
+    pub fn has_mail(self) -> bool {
+        self.inbox.0.load(Ordering::Relaxed) & !AWAY != 0
     }
 
     /// Takes the mail that is there now and visits each sender: with its number, and the set of the items that it has posted, a bit
@@ -138,10 +153,10 @@ impl<const N: usize> Mailboxes<N> {
     ///
     /// At most `N` visits: what comes in meanwhile waits for the next call. Like [`enter`](Self::enter), it ends an absence.
     #[inline]
-    pub fn take(&self, me: usize, mut visit: impl FnMut(usize, u64)) {
-        let senders = self.inboxes[me].0.swap(0, Ordering::Acquire) & !AWAY;
+    pub fn take(self, mut visit: impl FnMut(usize, u64)) {
+        let senders = self.inbox.0.swap(0, Ordering::Acquire) & !AWAY;
         for from in ones(senders) {
-            visit(from as usize, self.slots[me][from as usize].0.swap(0, Ordering::Acquire));
+            visit(from as usize, self.slots[from as usize].0.swap(0, Ordering::Acquire));
         }
     }
 
@@ -151,8 +166,8 @@ impl<const N: usize> Mailboxes<N> {
     /// clears its pending IPI *before* it asks, or it would clear the one that ends this absence.
     #[inline]
     #[must_use]
-    pub fn leave(&self, me: usize) -> bool {
-        let inbox = &self.inboxes[me].0;
+    pub fn leave(self) -> bool {
+        let inbox = &self.inbox.0;
         let mail = inbox.fetch_or(AWAY, Ordering::Relaxed) & !AWAY != 0;
         if mail {
             // A sender that looks between the two finds Rung, and relies on the `take` that follows.
@@ -168,8 +183,8 @@ impl<const N: usize> Mailboxes<N> {
     /// and [`leave`](Self::leave): the core has been away all the time, and whoever posted meanwhile has
     /// rung.
     #[inline]
-    pub fn enter(&self, me: usize) -> bool {
-        self.inboxes[me].0.fetch_and(!AWAY, Ordering::Relaxed) & !AWAY != 0
+    pub fn enter(self) -> bool {
+        self.inbox.0.fetch_and(!AWAY, Ordering::Relaxed) & !AWAY != 0
     }
 }
 

@@ -65,12 +65,12 @@ impl<const N: usize> Machine<N> {
     fn receive(&self, requests: [u32; N]) {
         let mut seen = [0; N];
         loop {
-            self.boxes.enter(RECEIVER);
-            self.boxes.take(RECEIVER, |from, _| seen[from] = self.words[from].0.load(Relaxed));
+            self.boxes.of(RECEIVER).enter();
+            self.boxes.of(RECEIVER).take(|from, _| seen[from] = self.words[from].0.load(Relaxed));
             if seen == requests {
                 return;
             }
-            if self.boxes.leave(RECEIVER) {
+            if self.boxes.of(RECEIVER).leave() {
                 self.ipi.wait();
             }
         }
@@ -124,7 +124,7 @@ fn no_wake_up_is_lost_between_three_cores() {
 fn an_absence_is_ended_by_one_ring() {
     loom::model(|| {
         let machine = Machine::<3>::new();
-        assert!(machine.boxes.leave(RECEIVER));
+        assert!(machine.boxes.of(RECEIVER).leave());
         let senders = [1, 2].map(|from| {
             let machine = machine.clone();
             thread::spawn(move || machine.send(from, &[5, 6]))
@@ -149,11 +149,11 @@ fn two_cores_wake_each_other() {
                 }
                 let mut answered = false;
                 while !answered {
-                    if boxes.leave(me) {
+                    if boxes.of(me).leave() {
                         ipis[me].wait();
-                        boxes.enter(me);
+                        boxes.of(me).enter();
                     }
-                    boxes.take(me, |from, _| answered |= from == you);
+                    boxes.of(me).take(|from, _| answered |= from == you);
                 }
             }
         };

@@ -9,7 +9,7 @@ use super::*;
 /// All that `me` finds in its mail.
 fn mail<const N: usize>(boxes: &Mailboxes<N>, me: usize) -> Vec<(usize, u32)> {
     let mut found = Vec::new();
-    boxes.take(me, |from, items| found.extend(ones(items).map(|item| (from, item))));
+    boxes.of(me).take(|from, items| found.extend(ones(items).map(|item| (from, item))));
     found
 }
 
@@ -17,25 +17,25 @@ fn mail<const N: usize>(boxes: &Mailboxes<N>, me: usize) -> Vec<(usize, u32)> {
 fn a_core_that_looks_is_not_rung() {
     let boxes = Mailboxes::<4>::new();
     assert_eq!(boxes.post(1, 0, 7), Delivery::WillLook);
-    assert!(boxes.has_mail(0));
+    assert!(boxes.of(0).has_mail());
     assert_eq!(mail(&boxes, 0), [(1, 7)]);
-    assert!(!boxes.has_mail(0));
+    assert!(!boxes.of(0).has_mail());
 }
 
 #[test]
 fn an_absence_is_ended_by_one_ring() {
     let boxes = Mailboxes::<4>::new();
-    assert!(boxes.leave(0));
-    assert!(!boxes.has_mail(0), "being away is not mail");
+    assert!(boxes.of(0).leave());
+    assert!(!boxes.of(0).has_mail(), "being away is not mail");
     assert_eq!(boxes.post(1, 0, 7), Delivery::Ring);
     assert_eq!(boxes.post(1, 0, 8), Delivery::WillLook, "same slot");
     assert_eq!(boxes.post(2, 0, 7), Delivery::WillLook, "another slot");
 
-    assert!(boxes.enter(0), "mail is there");
+    assert!(boxes.of(0).enter(), "mail is there");
     assert_eq!(boxes.post(3, 0, 63), Delivery::WillLook);
     assert_eq!(mail(&boxes, 0), [(1, 7), (1, 8), (2, 7), (3, 63)]);
 
-    assert!(boxes.leave(0));
+    assert!(boxes.of(0).leave());
     assert_eq!(boxes.post(2, 0, 7), Delivery::Ring, "the next absence has a ring of its own");
 }
 
@@ -43,26 +43,26 @@ fn an_absence_is_ended_by_one_ring() {
 fn nobody_leaves_with_mail() {
     let boxes = Mailboxes::<2>::new();
     assert_eq!(boxes.post(1, 0, 0), Delivery::WillLook);
-    assert!(!boxes.leave(0));
+    assert!(!boxes.of(0).leave());
     assert_eq!(boxes.post(1, 0, 1), Delivery::WillLook, "it stayed, so it looks");
     assert_eq!(mail(&boxes, 0), [(1, 0), (1, 1)]);
-    assert!(boxes.leave(0));
+    assert!(boxes.of(0).leave());
 }
 
 #[test]
 fn a_short_trap_needs_neither_enter_nor_leave() {
     let boxes = Mailboxes::<2>::new();
-    assert!(boxes.leave(0));
+    assert!(boxes.of(0).leave());
     // The trap is handled here, without a word to the others: they ring as before.
     assert_eq!(boxes.post(1, 0, 5), Delivery::Ring);
-    assert!(!boxes.leave(0), "if the core does ask, it learns of the mail");
+    assert!(!boxes.of(0).leave(), "if the core does ask, it learns of the mail");
     assert_eq!(mail(&boxes, 0), [(1, 5)]);
 }
 
 #[test]
 fn each_receiver_has_an_absence_of_its_own() {
     let boxes = Mailboxes::<3>::new();
-    assert!(boxes.leave(0));
+    assert!(boxes.of(0).leave());
     assert_eq!(boxes.post(2, 1, 4), Delivery::WillLook);
     assert_eq!(boxes.post(2, 0, 4), Delivery::Ring);
     assert_eq!(mail(&boxes, 1), [(2, 4)]);
@@ -81,12 +81,12 @@ fn a_message_sent_while_visiting_waits_for_the_next_look() {
     let boxes = Mailboxes::<1>::new();
     assert_eq!(boxes.post(0, 0, 1), Delivery::WillLook);
     let mut visits = 0;
-    boxes.take(0, |_, items| {
+    boxes.of(0).take(|_, items| {
         visits += 1;
         assert_eq!(boxes.post(0, 0, items.trailing_zeros()), Delivery::WillLook);
     });
     assert_eq!(visits, 1);
-    assert!(!boxes.leave(0));
+    assert!(!boxes.of(0).leave());
 }
 
 /// Cores of the table in the property test.
@@ -133,15 +133,15 @@ proptest! {
                 }
                 Step::Leave(me) => {
                     away[me] = sets[me].is_empty();
-                    prop_assert_eq!(boxes.leave(me), away[me]);
+                    prop_assert_eq!(boxes.of(me).leave(), away[me]);
                 }
                 Step::Enter(me) => {
-                    prop_assert_eq!(boxes.enter(me), !sets[me].is_empty());
+                    prop_assert_eq!(boxes.of(me).enter(), !sets[me].is_empty());
                     away[me] = false;
                 }
             }
             for (me, set) in sets.iter().enumerate() {
-                prop_assert_eq!(boxes.has_mail(me), !set.is_empty());
+                prop_assert_eq!(boxes.of(me).has_mail(), !set.is_empty());
             }
         }
     }

@@ -3,7 +3,7 @@ use alloc::{format, string::String, vec::Vec};
 use fdt::{Fdt, node::FdtNode, standard_nodes::MemoryRegion};
 
 use crate::arch::isa::Isa;
-use crate::memory::Range;
+use crate::memory::{Range, Ranges};
 
 /// One hart that can run the hypervisor.
 #[derive(Debug, Clone)]
@@ -63,6 +63,8 @@ pub enum Error {
     Tree(fdt::FdtError),
     /// Something is missing in it.
     Missing(&'static str),
+    /// It has more ranges of memory, or of reserved memory, than [`Ranges::MOST`].
+    TooManyRanges,
 }
 
 impl core::fmt::Display for Error {
@@ -70,6 +72,11 @@ impl core::fmt::Display for Error {
         match self {
             Self::Tree(error) => write!(f, "the firmware's device tree can't be read ({error:?})"),
             Self::Missing(what) => write!(f, "the firmware's device tree has no {what}"),
+            Self::TooManyRanges => write!(
+                f,
+                "the firmware's device tree has more than {} ranges of memory, or reserves more than so many",
+                Ranges::MOST
+            ),
         }
     }
 }
@@ -92,6 +99,16 @@ fn range(region: MemoryRegion) -> Option<Range> {
 }
 
 #[inline(never)]
+fn add(range: Range, to: &mut Ranges) -> Result<(), Error> {
+    if to.add(range) { Ok(()) } else { Err(Error::TooManyRanges) }
+}
+
+#[inline(never)]
+fn add_registers(node: &FdtNode<'_, '_>, to: &mut Ranges) -> Result<(), Error> {
+    node.reg().into_iter().flatten().filter_map(range).try_for_each(|range| add(range, to))
+}
+
+#[inline(never)]
 fn registers(node: &FdtNode<'_, '_>) -> Vec<Range> {
     node.reg().into_iter().flatten().filter_map(range).collect()
 }
@@ -108,20 +125,35 @@ fn targets(node: &FdtNode<'_, '_>) -> Vec<(u32, u32)> {
 
 impl Board {
     /// Memory and reserved memory only: what the allocator needs before anything can be allocated.
-    pub fn memory_of<'a>(tree: &'a Fdt<'a>) -> impl Iterator<Item = Range> + 'a {
-        let nodes = tree.all_nodes().filter(|node| text(node, "device_type") == Some("memory"));
-        nodes.flat_map(|node| node.reg().into_iter().flatten()).filter_map(range)
+    ///
+    /// # Errors
+    /// [`Error::TooManyRanges`].
+    pub fn memory_of(tree: &Fdt<'_>) -> Result<Ranges, Error> {
+        let mut ranges = Ranges::new();
+        for node in tree.all_nodes() {
+            if text(&node, "device_type") == Some("memory") {
+                add_registers(&node, &mut ranges)?;
+            }
+        }
+        Ok(ranges)
     }
 
     /// Memory that the tree says is not free: `/reserved-memory` and the memory reservation block.
-    pub fn reserved_of<'a>(tree: &'a Fdt<'a>) -> impl Iterator<Item = Range> + 'a {
-        let nodes = tree.find_node("/reserved-memory").into_iter().flat_map(|node| node.children());
-        let named = nodes.flat_map(|node| node.reg().into_iter().flatten().filter_map(range));
-        let block = tree.memory_reservations().map(|r| {
-            let start = r.address() as u64;
-            Range { start, end: start + r.size() as u64 }
-        });
-        named.chain(block)
+    ///
+    /// # Errors
+    /// [`Error::TooManyRanges`].
+    pub fn reserved_of(tree: &Fdt<'_>) -> Result<Ranges, Error> {
+        let mut ranges = Ranges::new();
+        if let Some(reserved) = tree.find_node("/reserved-memory") {
+            for node in reserved.children() {
+                add_registers(&node, &mut ranges)?;
+            }
+        }
+        for block in tree.memory_reservations() {
+            let start = block.address() as u64;
+            add(Range { start, end: start + block.size() as u64 }, &mut ranges)?;
+        }
+        Ok(ranges)
     }
 
     /// Reads the whole tree.
@@ -184,7 +216,7 @@ impl Board {
             model: String::from(
                 text(&tree.find_node("/").ok_or(Error::Missing("root"))?, "model").unwrap_or("unknown"),
             ),
-            memory: Self::memory_of(tree).collect(),
+            memory: Self::memory_of(tree)?.as_slice().to_vec(),
             harts,
             isa: isa.ok_or(Error::Missing("cpu that is switched on"))?,
             mmu,

@@ -115,7 +115,7 @@ impl Cpu {
         if self.is_wanted() || hart::pending_interrupts() & !interrupt::SOFTWARE != 0 {
             return true;
         }
-        if self.machine.mail.has_mail(self.id as usize) {
+        if self.mailbox.has_mail() {
             self.read_mail();
         }
         self.end_stretch(now);
@@ -163,8 +163,7 @@ impl Cpu {
 
     /// Takes the mail and puts it to what is to be looked at.
     pub(super) fn read_mail(&mut self) {
-        let machine = self.machine;
-        machine.mail.take(self.id as usize, |from, items| {
+        self.mailbox.take(|from, items| {
             let items = VcpuSet::from_bits(items);
             self.counters.messages += items.len() as u64;
             self.backlog.unread |= items;

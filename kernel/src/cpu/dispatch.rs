@@ -2,6 +2,7 @@
 use ainori_sched::{Condition, Decision, VcpuId};
 use ainori_trace::Event;
 
+use super::event::handle_trap;
 use super::migration::IDLE;
 use super::{Cpu, SLOTS};
 use crate::arch::csr::{self, interrupt, status};
@@ -25,9 +26,7 @@ impl Cpu {
     /// Decides, and prepares the hart for the vCPU to run, unless there is something else to do first.
     #[inline(always)]
     fn attempt(&mut self) -> Option<*mut Context> {
-        let me = self.id as usize;
-        let mail = &self.machine.mail;
-        if mail.has_mail(me) {
+        if self.mailbox.has_mail() {
             self.work_off();
         }
         let mut now = csr::time();
@@ -39,7 +38,7 @@ impl Cpu {
         if self.defers
             && let Some(id) = self.put_off(now)
         {
-            return (!self.backlog.due && mail.leave(me)).then(|| &raw mut self.resident(id).context);
+            return (!self.backlog.due && self.mailbox.leave()).then(|| &raw mut self.resident(id).context);
         }
         if !self.unsettled.is_empty() {
             self.settle();
@@ -77,7 +76,7 @@ impl Cpu {
             // The switch itself took its time: it is quicker to switch again than to leave and be interrupted at once.
             return None;
         }
-        if !mail.leave(me) && !self.may_leave_mail(id) {
+        if !self.mailbox.leave() && !self.may_leave_mail(id) {
             return None;
         }
         let due = self.resident(id).due;
@@ -294,12 +293,11 @@ impl Cpu {
         if let Some(VcpuId(from)) = previous {
             self.trace(Event::Switch { from: Some(from), to: None });
         }
-        let me = self.id as usize;
         self.set_threshold(0);
         self.set_alarm(look_again);
-        if self.machine.mail.leave(me) {
+        if self.mailbox.leave() {
             hart::wait();
-            self.machine.mail.enter(me);
+            self.mailbox.enter();
         }
         self.entered = csr::time();
         self.counters.idle += self.entered - began;
@@ -322,9 +320,6 @@ impl Cpu {
     /// First entry of this core into a guest, or into its wait for one.
     pub fn run(&mut self) -> ! {
         self.since = csr::time();
-        self.entered = self.since;
-        let context = self.dispatch();
-        // SAFETY: `dispatch` has loaded the world of the vCPU that the context belongs to.
-        unsafe { crate::arch::context::resume_guest(context) }
+        handle_trap(self)
     }
 }

@@ -11,37 +11,47 @@ use crate::stats::Exit;
 
 /// Called by the trap entry, on the core's empty stack, with the guest's registers saved.
 ///
-/// It doesn't return: so the compiler has no reason to keep registers for a caller, which has none in use.
+/// It doesn't return: so the compiler has no reason to keep registers for a caller, which has none in use. A core begins here as well,
+/// as if a guest had been interrupted: so there is one way into guests.
 pub extern "C" fn handle_trap(cpu: &mut Cpu) -> ! {
-    let context = serve_trap(cpu);
-    // SAFETY: `serve_trap` has loaded the world of the vCPU that the context belongs to.
+    cpu.entered = csr::time();
+    cpu.mailbox.enter();
+    let served = match cpu.scheduler.running() {
+        Some(vcpu) => serve_trap(cpu, vcpu),
+        None => Err(Exit::Backlog),
+    };
+    let context = match served {
+        Ok(context) => context,
+        Err(exit) => {
+            let context = cpu.dispatch();
+            cpu.note_stretch(exit);
+            context
+        }
+    };
+    // SAFETY: the world of the vCPU that the context belongs to has been loaded, or was left where it is.
     unsafe { resume_guest(context) }
 }
 
-/// Returns the registers to go on with.
+/// Serves a trap of the running vCPU. Returns its registers if it goes on at once, else what kind of trap it was: then there is
+/// something to decide.
 #[inline(always)]
-fn serve_trap(cpu: &mut Cpu) -> *mut Context {
-    cpu.entered = csr::time();
-    cpu.machine.mail.enter(cpu.id as usize);
-    let vcpu = cpu.running();
+fn serve_trap(cpu: &mut Cpu, vcpu: VcpuId) -> Result<*mut Context, Exit> {
     // The timer is how an RTOS is woken: its path comes first, and all others stay out of its way.
     let exit = if trap::is_timer() {
         cpu.take_alarm()
     } else if trap::is_software() && cpu.answer_late_ring() {
-        return cpu.go_on(vcpu, Exit::Ipi);
+        return Ok(cpu.go_on(vcpu, Exit::Ipi));
     } else if cpu.put_off_trap() {
         Exit::PutOff
     } else {
         let exit = cpu.take_trap(vcpu);
         if exit == Exit::Spin && cpu.is_unaffected(vcpu) {
-            return cpu.go_on(vcpu, exit);
+            return Ok(cpu.go_on(vcpu, exit));
         }
         exit
     };
     cpu.note_exit(vcpu, exit);
-    let context = cpu.dispatch();
-    cpu.note_stretch(exit);
-    context
+    Err(exit)
 }
 
 const WFI: u32 = 0x1050_0073;
@@ -70,7 +80,7 @@ impl Cpu {
             && !self.deadlines_changed
             && !self.backlog.due
             && hart::pending_interrupts() == 0
-            && self.machine.mail.leave(self.id as usize)
+            && self.mailbox.leave()
     }
 
     /// The end of a trap that has changed nothing.

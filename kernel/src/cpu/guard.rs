@@ -40,13 +40,12 @@ impl Cpu {
         if !self.urgent.contains(id) {
             return false;
         }
-        let (me, mail) = (self.id as usize, &self.machine.mail);
         self.read_mail();
         if !(self.backlog.unread & self.urgent).is_empty() {
             return false;
         }
         // If more has come in already, the core stays one that looks by itself: who sends doesn't ring, and the alarm has it looked at.
-        let _ = mail.leave(me);
+        let _ = self.mailbox.leave();
         self.look_again_soon();
         true
     }
@@ -64,8 +63,7 @@ impl Cpu {
     /// for it. False if this core has something else to do first.
     #[inline(never)]
     pub(super) fn await_interrupt(&mut self, id: VcpuId, due: u64) -> bool {
-        let (me, mail) = (self.id as usize, &self.machine.mail);
-        mail.enter(me);
+        self.mailbox.enter();
         let began = csr::time();
         let end = due + self.settling;
         let mut now = began;
@@ -79,7 +77,7 @@ impl Cpu {
         {
             now = csr::time();
             is_free = now < self.next_deadline;
-            if mail.has_mail(me) {
+            if self.mailbox.has_mail() {
                 // Nothing that could not wait a little longer.
                 self.read_mail();
                 self.look_again_soon();
@@ -89,6 +87,6 @@ impl Cpu {
         self.entered += now - began;
         // Who has rung for mail that was read before it came need not be answered once more: that would be a trap just after the guest is entered.
         hart::clear_software_interrupt();
-        is_free && (mail.leave(me) || self.may_leave_mail(id))
+        is_free && (self.mailbox.leave() || self.may_leave_mail(id))
     }
 }

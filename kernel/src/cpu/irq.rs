@@ -84,8 +84,7 @@ impl Cpu {
     pub(super) fn answer_late_ring(&mut self) -> bool {
         // First, as a ring always comes after its mail.
         hart::clear_software_interrupt();
-        let mail = &self.machine.mail;
-        let is_late = !mail.has_mail(self.id as usize) && mail.leave(self.id as usize);
+        let is_late = !self.mailbox.has_mail() && self.mailbox.leave();
         self.counters.interrupts[0] += u64::from(is_late);
         is_late
     }

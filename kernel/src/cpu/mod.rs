@@ -22,7 +22,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use ainori_console::{InputWaits, Source};
 use ainori_handover::{Housework, Shield};
-use ainori_mailbox::Mailboxes;
+use ainori_mailbox::{Mailbox, Mailboxes};
 use ainori_manifest::config::MAX_HARTS;
 use ainori_sched::{Occasion, Scheduler, SpinDetector, VcpuId, VcpuSet};
 use ainori_trace::Ring;
@@ -136,6 +136,8 @@ pub struct Cpu {
     pub hart: u64,
     /// What all cores share.
     pub machine: &'static Machine,
+    /// Where others put messages for this core.
+    mailbox: Mailbox<'static, MAX_HARTS>,
     /// The vCPU whose world is in the hart, running or not.
     loaded: Option<VcpuId>,
     /// The vCPU whose extension registers are in the hart.
@@ -239,6 +241,7 @@ impl Cpu {
             id,
             hart: machine.harts[id as usize],
             machine,
+            mailbox: machine.mail.of(id as usize),
             loaded: None,
             extensions: None,
             alarm: u64::MAX,
@@ -319,11 +322,5 @@ impl Cpu {
     #[inline]
     pub fn context(&mut self, id: VcpuId) -> &mut Context {
         &mut self.resident(id).context
-    }
-
-    /// The vCPU that a trap has just interrupted.
-    #[inline]
-    fn running(&self) -> VcpuId {
-        self.scheduler.running().expect("a trap from a guest interrupts the vCPU that runs")
     }
 }

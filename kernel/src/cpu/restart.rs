@@ -182,7 +182,7 @@ impl Cpu {
             let now = csr::time();
             let is_wanted = self.shield != IDLE
                 || self.next_deadline <= now + self.guard()
-                || self.machine.mail.has_mail(self.id as usize)
+                || self.mailbox.has_mail()
                 || hart::pending_interrupts() != 0;
             if is_wanted || now - began >= row || offset >= guest.config.memory {
                 return offset;

@@ -5,7 +5,7 @@ use ainori_devices::bus::{FINISHER, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT
 use ainori_devices::finisher;
 use ainori_manifest::config::GUEST_MEMORY_BASE;
 use ainori_manifest::layout::Layout;
-use vm_fdt::{Error, FdtWriter};
+use vm_fdt::{Error, FdtWriter, FdtWriterNode};
 
 use super::Guest;
 use crate::arch::hart::Features;
@@ -23,60 +23,141 @@ const SOURCES: u32 = 95;
 /// Frequency of the virtual serial port's clock: 115,200 baud with divisor 2, as on QEMU's virt machine.
 const UART_CLOCK_HZ: u32 = 3_686_400;
 
+/// A tree that is being written. The first error ends it, and is told at the end: so a property is one call, not one and a branch.
+struct Tree {
+    fdt: FdtWriter,
+    open: Vec<FdtWriterNode>,
+    failed: Option<Error>,
+}
+
+impl Tree {
+    fn new() -> Result<Self, Error> {
+        Ok(Self { fdt: FdtWriter::new()?, open: Vec::new(), failed: None })
+    }
+
+    #[inline(never)]
+    fn begin(&mut self, name: &str) {
+        match self.fdt.begin_node(name) {
+            Ok(node) => self.open.push(node),
+            Err(error) => self.failed = Some(error),
+        }
+    }
+
+    #[inline(never)]
+    fn end(&mut self) {
+        if let Some(node) = self.open.pop()
+            && let Err(error) = self.fdt.end_node(node)
+        {
+            self.failed = Some(error);
+        }
+    }
+
+    #[inline(never)]
+    fn property(&mut self, name: &str, value: &[u8]) {
+        if let Err(error) = self.fdt.property(name, value) {
+            self.failed = Some(error);
+        }
+    }
+
+    fn flag(&mut self, name: &str) {
+        self.property(name, &[]);
+    }
+
+    fn number(&mut self, name: &str, value: u32) {
+        self.property(name, &value.to_be_bytes());
+    }
+
+    #[inline(never)]
+    fn cells(&mut self, name: &str, values: &[u32]) {
+        let mut bytes = Vec::new();
+        for value in values {
+            bytes.extend_from_slice(&value.to_be_bytes());
+        }
+        self.property(name, &bytes);
+    }
+
+    fn address(&mut self, name: &str, value: u64) {
+        self.property(name, &value.to_be_bytes());
+    }
+
+    #[inline(never)]
+    fn addresses(&mut self, name: &str, values: &[u64]) {
+        let mut bytes = Vec::new();
+        for value in values {
+            bytes.extend_from_slice(&value.to_be_bytes());
+        }
+        self.property(name, &bytes);
+    }
+
+    #[inline(never)]
+    fn text(&mut self, name: &str, value: &str) {
+        let mut bytes = Vec::from(value.as_bytes());
+        bytes.push(0);
+        self.property(name, &bytes);
+    }
+
+    fn finish(self) -> Result<Vec<u8>, Error> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.fdt.finish(),
+        }
+    }
+}
+
 /// Makes the tree. Allocates: only at boot.
 ///
 /// # Errors
 /// None that a checked manifest can cause (the writer refuses e.g. names with zero bytes).
 pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) -> Result<Vec<u8>, Error> {
-    let mut fdt = FdtWriter::new()?;
-    let root = fdt.begin_node("")?;
-    fdt.property_u32("#address-cells", 2)?;
-    fdt.property_u32("#size-cells", 2)?;
-    fdt.property_string("compatible", "riscv-virtio")?;
-    fdt.property_string("model", "ainori,guest")?;
+    let mut tree = Tree::new()?;
+    tree.begin("");
+    tree.number("#address-cells", 2);
+    tree.number("#size-cells", 2);
+    tree.text("compatible", "riscv-virtio");
+    tree.text("model", "ainori,guest");
 
-    let chosen = fdt.begin_node("chosen")?;
-    fdt.property_string("bootargs", &guest.config.args)?;
-    fdt.property_string("stdout-path", &format!("/soc/serial@{:x}", UART.base))?;
-    fdt.property("rng-seed", &seed(board, guest.index))?;
+    tree.begin("chosen");
+    tree.text("bootargs", &guest.config.args);
+    tree.text("stdout-path", &format!("/soc/serial@{:x}", UART.base));
+    tree.property("rng-seed", &seed(board, guest.index));
     if let Some(initrd) = &layout.initrd {
-        fdt.property_u64("linux,initrd-start", initrd.start)?;
-        fdt.property_u64("linux,initrd-end", initrd.end)?;
+        tree.address("linux,initrd-start", initrd.start);
+        tree.address("linux,initrd-end", initrd.end);
     }
-    fdt.end_node(chosen)?;
+    tree.end();
 
-    let memory = fdt.begin_node(&format!("memory@{GUEST_MEMORY_BASE:x}"))?;
-    fdt.property_string("device_type", "memory")?;
-    fdt.property_array_u64("reg", &[GUEST_MEMORY_BASE, guest.config.memory])?;
-    fdt.end_node(memory)?;
+    tree.begin(&format!("memory@{GUEST_MEMORY_BASE:x}"));
+    tree.text("device_type", "memory");
+    tree.addresses("reg", &[GUEST_MEMORY_BASE, guest.config.memory]);
+    tree.end();
 
-    cpus(&mut fdt, guest, board, features)?;
+    cpus(&mut tree, guest, board, features);
 
-    let soc = fdt.begin_node("soc")?;
-    fdt.property_u32("#address-cells", 2)?;
-    fdt.property_u32("#size-cells", 2)?;
-    fdt.property_string("compatible", "simple-bus")?;
-    fdt.property_null("ranges")?;
-    plic(&mut fdt, guest)?;
-    serial(&mut fdt)?;
-    virtio_slots(&mut fdt)?;
-    finisher(&mut fdt)?;
+    tree.begin("soc");
+    tree.number("#address-cells", 2);
+    tree.number("#size-cells", 2);
+    tree.text("compatible", "simple-bus");
+    tree.flag("ranges");
+    plic(&mut tree, guest);
+    serial(&mut tree);
+    virtio_slots(&mut tree);
+    finisher(&mut tree);
     for device in &guest.devices {
-        let node = fdt.begin_node(&device.name)?;
-        fdt.property("compatible", &device.compatible)?;
+        tree.begin(&device.name);
+        tree.property("compatible", &device.compatible);
         let registers: Vec<u64> = device.registers.iter().flat_map(|r| [r.start, r.size()]).collect();
-        fdt.property_array_u64("reg", &registers)?;
+        tree.addresses("reg", &registers);
         if !device.interrupts.is_empty() {
-            fdt.property_u32("interrupt-parent", PLIC_PHANDLE)?;
-            fdt.property_array_u32("interrupts", &device.interrupts)?;
+            tree.number("interrupt-parent", PLIC_PHANDLE);
+            tree.cells("interrupts", &device.interrupts);
         }
-        fdt.end_node(node)?;
+        tree.end();
     }
-    fdt.end_node(soc)?;
-    ending(&mut fdt, "poweroff", "syscon-poweroff", finisher::POWER_OFF)?;
-    ending(&mut fdt, "reboot", "syscon-reboot", finisher::REBOOT)?;
-    fdt.end_node(root)?;
-    Ok(with_room(fdt.finish()?))
+    tree.end();
+    ending(&mut tree, "poweroff", "syscon-poweroff", finisher::POWER_OFF);
+    ending(&mut tree, "reboot", "syscon-reboot", finisher::REBOOT);
+    tree.end();
+    Ok(with_room(tree.finish()?))
 }
 
 /// Boot loaders add to the tree in place (U-Boot: arguments and the RAM disk), and rely on room behind its contents, as OpenSBI leaves
@@ -88,95 +169,94 @@ fn with_room(mut tree: Vec<u8>) -> Vec<u8> {
     tree
 }
 
-fn cpus(fdt: &mut FdtWriter, guest: &Guest, board: &Board, features: &Features) -> Result<(), Error> {
+fn cpus(tree: &mut Tree, guest: &Guest, board: &Board, features: &Features) {
     let mut extensions = String::new();
     for name in features.isa.names() {
         extensions.push_str(name);
         extensions.push('\0');
     }
-    let cpus = fdt.begin_node("cpus")?;
-    fdt.property_u32("#address-cells", 1)?;
-    fdt.property_u32("#size-cells", 0)?;
-    fdt.property_u32("timebase-frequency", board.timebase_hz as u32)?;
+    tree.begin("cpus");
+    tree.number("#address-cells", 1);
+    tree.number("#size-cells", 0);
+    tree.number("timebase-frequency", board.timebase_hz as u32);
     for index in 0..guest.config.vcpus.len() as u32 {
-        let cpu = fdt.begin_node(&format!("cpu@{index:x}"))?;
-        fdt.property_string("device_type", "cpu")?;
-        fdt.property_u32("reg", index)?;
-        fdt.property_string("status", "okay")?;
-        fdt.property_string("compatible", "riscv")?;
-        fdt.property_string("riscv,isa-base", "rv64i")?;
-        fdt.property("riscv,isa-extensions", extensions.as_bytes())?;
-        fdt.property_string("riscv,isa", &features.isa.string())?;
-        fdt.property_string("mmu-type", &board.mmu)?;
+        tree.begin(&format!("cpu@{index:x}"));
+        tree.text("device_type", "cpu");
+        tree.number("reg", index);
+        tree.text("status", "okay");
+        tree.text("compatible", "riscv");
+        tree.text("riscv,isa-base", "rv64i");
+        tree.property("riscv,isa-extensions", extensions.as_bytes());
+        tree.text("riscv,isa", &features.isa.string());
+        tree.text("mmu-type", &board.mmu);
         for (name, size) in &board.cache_blocks {
-            fdt.property_u32(name, *size)?;
+            tree.number(name, *size);
         }
-        let controller = fdt.begin_node("interrupt-controller")?;
-        fdt.property_u32("#interrupt-cells", 1)?;
-        fdt.property_null("interrupt-controller")?;
-        fdt.property_string("compatible", "riscv,cpu-intc")?;
-        fdt.property_u32("phandle", FIRST_CPU_PHANDLE + index)?;
-        fdt.end_node(controller)?;
-        fdt.end_node(cpu)?;
+        tree.begin("interrupt-controller");
+        tree.number("#interrupt-cells", 1);
+        tree.flag("interrupt-controller");
+        tree.text("compatible", "riscv,cpu-intc");
+        tree.number("phandle", FIRST_CPU_PHANDLE + index);
+        tree.end();
+        tree.end();
     }
-    fdt.end_node(cpus)
+    tree.end();
 }
 
-fn plic(fdt: &mut FdtWriter, guest: &Guest) -> Result<(), Error> {
-    let node = fdt.begin_node(&format!("plic@{:x}", PLIC.base))?;
-    fdt.property("compatible", b"sifive,plic-1.0.0\0riscv,plic0\0")?;
-    fdt.property_array_u64("reg", &[PLIC.base, PLIC.size])?;
-    fdt.property_u32("riscv,ndev", SOURCES)?;
-    fdt.property_u32("#interrupt-cells", 1)?;
-    fdt.property_u32("#address-cells", 0)?;
-    fdt.property_null("interrupt-controller")?;
+fn plic(tree: &mut Tree, guest: &Guest) {
+    tree.begin(&format!("plic@{:x}", PLIC.base));
+    tree.property("compatible", b"sifive,plic-1.0.0\0riscv,plic0\0");
+    tree.addresses("reg", &[PLIC.base, PLIC.size]);
+    tree.number("riscv,ndev", SOURCES);
+    tree.number("#interrupt-cells", 1);
+    tree.number("#address-cells", 0);
+    tree.flag("interrupt-controller");
     let contexts: Vec<u32> = (0..guest.config.vcpus.len() as u32)
         .flat_map(|i| [FIRST_CPU_PHANDLE + i, MACHINE_EXTERNAL, FIRST_CPU_PHANDLE + i, SUPERVISOR_EXTERNAL])
         .collect();
-    fdt.property_array_u32("interrupts-extended", &contexts)?;
-    fdt.property_u32("phandle", PLIC_PHANDLE)?;
-    fdt.end_node(node)
+    tree.cells("interrupts-extended", &contexts);
+    tree.number("phandle", PLIC_PHANDLE);
+    tree.end();
 }
 
-fn serial(fdt: &mut FdtWriter) -> Result<(), Error> {
-    let node = fdt.begin_node(&format!("serial@{:x}", UART.base))?;
-    fdt.property_string("compatible", "ns16550a")?;
-    fdt.property_array_u64("reg", &[UART.base, UART.size])?;
-    fdt.property_u32("clock-frequency", UART_CLOCK_HZ)?;
-    fdt.property_u32("interrupt-parent", PLIC_PHANDLE)?;
-    fdt.property_u32("interrupts", UART_SOURCE)?;
-    fdt.end_node(node)
+fn serial(tree: &mut Tree) {
+    tree.begin(&format!("serial@{:x}", UART.base));
+    tree.text("compatible", "ns16550a");
+    tree.addresses("reg", &[UART.base, UART.size]);
+    tree.number("clock-frequency", UART_CLOCK_HZ);
+    tree.number("interrupt-parent", PLIC_PHANDLE);
+    tree.number("interrupts", UART_SOURCE);
+    tree.end();
 }
 
-fn virtio_slots(fdt: &mut FdtWriter) -> Result<(), Error> {
+fn virtio_slots(tree: &mut Tree) {
     for slot in 0..VIRTIO_SLOTS {
         let base = VIRTIO.base + u64::from(slot) * VIRTIO_SLOT_SIZE;
-        let node = fdt.begin_node(&format!("virtio_mmio@{base:x}"))?;
-        fdt.property_string("compatible", "virtio,mmio")?;
-        fdt.property_array_u64("reg", &[base, VIRTIO_SLOT_SIZE])?;
-        fdt.property_u32("interrupt-parent", PLIC_PHANDLE)?;
-        fdt.property_u32("interrupts", slot + 1)?;
-        fdt.end_node(node)?;
+        tree.begin(&format!("virtio_mmio@{base:x}"));
+        tree.text("compatible", "virtio,mmio");
+        tree.addresses("reg", &[base, VIRTIO_SLOT_SIZE]);
+        tree.number("interrupt-parent", PLIC_PHANDLE);
+        tree.number("interrupts", slot + 1);
+        tree.end();
     }
-    Ok(())
 }
 
-fn finisher(fdt: &mut FdtWriter) -> Result<(), Error> {
-    let node = fdt.begin_node(&format!("test@{:x}", FINISHER.base))?;
-    fdt.property("compatible", b"sifive,test1\0sifive,test0\0syscon\0")?;
-    fdt.property_array_u64("reg", &[FINISHER.base, FINISHER.size])?;
-    fdt.property_u32("phandle", FINISHER_PHANDLE)?;
-    fdt.end_node(node)
+fn finisher(tree: &mut Tree) {
+    tree.begin(&format!("test@{:x}", FINISHER.base));
+    tree.property("compatible", b"sifive,test1\0sifive,test0\0syscon\0");
+    tree.addresses("reg", &[FINISHER.base, FINISHER.size]);
+    tree.number("phandle", FINISHER_PHANDLE);
+    tree.end();
 }
 
 /// How the finisher is told to end the guest.
-fn ending(fdt: &mut FdtWriter, name: &str, compatible: &str, value: u32) -> Result<(), Error> {
-    let node = fdt.begin_node(name)?;
-    fdt.property_string("compatible", compatible)?;
-    fdt.property_u32("regmap", FINISHER_PHANDLE)?;
-    fdt.property_u32("offset", 0)?;
-    fdt.property_u32("value", value)?;
-    fdt.end_node(node)
+fn ending(tree: &mut Tree, name: &str, compatible: &str, value: u32) {
+    tree.begin(name);
+    tree.text("compatible", compatible);
+    tree.number("regmap", FINISHER_PHANDLE);
+    tree.number("offset", 0);
+    tree.number("value", value);
+    tree.end();
 }
 
 /// 64 bytes for the guest's random number generator: without them Linux waits for entropy long and often.
