@@ -82,6 +82,7 @@ impl Cpu {
         }
         let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
         let mut stops = self.is_wanted() || beside_urgent && !self.backlog.due;
+        let began = csr::time();
         // BOUND: a part a round; the sets grow only by mail, and between two parts is a preemption point.
         while !stops {
             match self.backlog.next() {
@@ -95,8 +96,8 @@ impl Cpu {
                 Some(Part::Attend(id)) => self.attend_to(id),
                 Some(Part::Collect(id)) => self.collect(id),
             }
-            // Beside a more urgent vCPU one part at a time has to do.
-            stops = self.is_preempted() || beside_urgent;
+            // Beside a more urgent vCPU little at a time has to do.
+            stops = self.is_preempted() || beside_urgent && csr::time() - began >= self.guard / 5;
         }
         if self.is_wanted() || beside_urgent {
             self.put_off_backlog();

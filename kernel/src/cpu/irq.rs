@@ -32,7 +32,10 @@ impl Cpu {
     #[inline(never)]
     fn pay_attention(&mut self, now: u64) -> Exit {
         if self.unattended_due <= now {
-            self.attend();
+            self.unattended_due = u64::MAX;
+            if core::mem::take(&mut self.has_unattended) {
+                self.attend();
+            }
             self.resume_backlog();
         }
         let exit = if self.sample_due <= now { self.take_sample(now) } else { Exit::Timer };

@@ -66,15 +66,27 @@ impl Cpu {
     #[inline]
     pub(super) fn attend_later(&mut self, now: u64) {
         if self.attends {
+            self.has_unattended = true;
             self.look_again_at(now + self.scheduler.policy().patience);
         }
     }
 
     /// Has this core look at `at`, whatever it does then, for what it has put off and whom it has left alone.
+    ///
+    /// That interrupts whoever runs then. If it is one that takes cores from others, not just when its own timer is due.
     #[inline]
     pub(super) fn look_again_at(&mut self, at: u64) {
+        let at = self.clear_of_own_timer(at);
         self.unattended_due = self.unattended_due.min(at);
         self.attention_due = self.attention_due.min(at);
+    }
+
+    fn clear_of_own_timer(&self, at: u64) -> u64 {
+        let runs =
+            self.scheduler.running().filter(|id| self.urgent.contains(*id) && self.loaded == Some(*id));
+        let own = runs.and_then(|_| world::loaded_deadline());
+        let collides = |own: &u64| *own <= at + self.guard && at <= *own + self.guard;
+        own.filter(collides).map_or(at, |own| own + self.scheduler.policy().patience)
     }
 
     /// If the next one to run is lent, it comes back with all that it had here; or if somebody has taken it, not at all, and the one
@@ -269,6 +281,7 @@ impl Cpu {
     fn catch_up(&mut self) {
         self.show_housework();
         self.unattended_due = u64::MAX;
+        self.has_unattended = false;
         // Nor is anybody looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
         self.attention_due = u64::MAX;
         // BOUND: the vCPUs of this core, some 10 instructions each.
@@ -322,8 +335,14 @@ impl Cpu {
 
     /// vCPUs that lie, or wait here, where they get no turn have been left alone for long enough.
     pub(super) fn attend(&mut self) {
-        self.unattended_due = u64::MAX;
-        self.backlog.unattended |= self.movable;
+        // BOUND: the vCPUs that may be on this core, some 20 instructions each.
+        for id in self.movable {
+            let vcpu = self.machine.vcpu(id);
+            let waits_here = self.lendable.contains(id) && self.scheduler.running() != Some(id);
+            if waits_here || vcpu.lies() && !self.accepts(id, vcpu.owner()) {
+                self.backlog.unattended.insert(id);
+            }
+        }
     }
 
     /// Looks after a vCPU that may be waiting where it gets no turn.

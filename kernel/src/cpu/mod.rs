@@ -162,8 +162,10 @@ pub struct Cpu {
     lent: VcpuSet,
     /// Those that may have to go to another core before the next decision of the scheduler.
     unsettled: VcpuSet,
-    /// When the vCPUs that a higher one has kept waiting here will have been left alone for long enough.
+    /// When to look again at what was put off, and at the vCPUs that a higher one keeps waiting here.
     unattended_due: u64,
+    /// There are such vCPUs: by then they will have been left alone for long enough.
+    has_unattended: bool,
     /// What others know of it (see [`Machine::shields`]).
     shield: u8,
     published_shield: &'static Shield,
@@ -254,6 +256,7 @@ impl Cpu {
             lent: VcpuSet::EMPTY,
             unsettled: VcpuSet::EMPTY,
             unattended_due: u64::MAX,
+            has_unattended: false,
             shield: migration::IDLE,
             published_shield: &machine.shields[id as usize],
             woken: false,
