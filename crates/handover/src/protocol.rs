@@ -76,10 +76,16 @@ pub fn tell<C: Core>(core: &mut C, vcpu: VcpuId) {
         look_at(core, vcpu);
     } else if core.berth(vcpu).lies() {
         serve_lying(core, vcpu, what);
-    } else if core.accepts(vcpu, owner) || what.contains(Requests::FENCE) && !answer_for_absent(core, vcpu) {
+    } else {
+        tell_other(core, vcpu, owner, what);
+    }
+}
+
+/// Tells another core, which has the vCPU, unless that is busy with something more urgent: then it will look when it has done with that.
+fn tell_other<C: Core>(core: &mut C, vcpu: VcpuId, owner: u32, what: Requests) {
+    if core.accepts(vcpu, owner) || what.contains(Requests::FENCE) && !answer_for_absent(core, vcpu) {
         core.post(owner, vcpu);
     }
-    // Otherwise the owner is busy with something more urgent. It will look when it has done with that.
 }
 
 /// Something is wanted of a vCPU that lies. Whoever takes it will see what; the question is only whether it is taken now.
@@ -118,7 +124,9 @@ pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
     if !lives_here && !lies {
         let owner = core.berth(vcpu).owner();
         if owner != core.number() {
-            core.post(owner, vcpu);
+            // The asker's fence came before its message, so this core may keep as quiet as the asker could have.
+            let what = Requests::from_bits_truncate(core.requests(vcpu).wanted());
+            tell_other(core, vcpu, owner, what);
         }
         // Otherwise somebody is just about to have it, and looks himself.
     } else if !core.accepts(vcpu, core.number()) {
