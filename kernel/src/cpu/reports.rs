@@ -13,9 +13,12 @@ const LONGEST_PART: usize = 160;
 /// When to look again whether the log has room, in microseconds.
 const RETRY_US: u64 = 100;
 
-/// The part to be written next.
+/// The report that is being written. Another guest's waits until its end.
 #[derive(Default)]
 pub struct ReportWriter {
+    /// Index of the guest, if one has been begun.
+    guest: Option<usize>,
+    /// The part to be written next.
     part: usize,
 }
 
@@ -38,10 +41,9 @@ impl Cpu {
     /// Writes the next part of a report.
     pub(super) fn write_reports(&mut self) -> Next {
         let machine = self.machine;
-        let waiting = machine.news.load(Ordering::Acquire);
-        let Some(guest) = machine.guests.get(waiting.trailing_zeros() as usize) else {
-            return Next::WhenAsked;
-        };
+        let waiting = machine.news.load(Ordering::Acquire).trailing_zeros() as usize;
+        let index = self.reports.guest.unwrap_or(waiting);
+        let Some(guest) = machine.guests.get(index) else { return Next::WhenAsked };
         if machine.log.room() < LONGEST_PART {
             self.wake_console();
             return Next::At(csr::time() + machine.ticks(RETRY_US));
@@ -58,9 +60,9 @@ impl Cpu {
             self.wake_console();
         }
         if written == Some(true) {
-            self.reports.part += 1;
+            self.reports = ReportWriter { guest: Some(index), part: number + 1 };
         } else {
-            self.reports.part = 0;
+            self.reports = ReportWriter::default();
             machine.news.fetch_and(!(1 << guest.index), Ordering::AcqRel);
         }
         Next::Soon
