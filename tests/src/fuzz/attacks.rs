@@ -51,9 +51,9 @@ fn faults(count: u32, spread: bool, preset: &'static str) -> Trial {
         let guest = if spread {
             // From 20 us before the tick to 20 us after it, one each 10 ms.
             let phase = (980 + 40 * index / count) % 1000;
-            Guest::fuzz(&format!("attack=fault ms={} phase_us={phase}", 10 + 10 * index)).harts([1])
+            Guest::fuzz(&format!("attack=fault ms={} phase_us={phase}", 10 + 10 * index)).strict().harts([1])
         } else {
-            Guest::probe("wild-store", "").harts([1])
+            Guest::probe("wild-store", "").strict().harts([1])
         };
         trial.hostile(guest.named(&format!("fault-{index}")), Expected::Fault)
     })
