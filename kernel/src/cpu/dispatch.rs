@@ -26,7 +26,7 @@ impl Cpu {
     /// Decides, and prepares the hart for the vCPU to run, unless there is something else to do first.
     #[inline(always)]
     fn attempt(&mut self) -> Option<*mut Context> {
-        if self.mailbox.has_mail() {
+        if self.mailbox.has_mail() || self.backlog.due {
             self.work_off();
         }
         let mut now = csr::time();

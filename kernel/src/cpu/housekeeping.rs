@@ -127,12 +127,19 @@ impl Cpu {
                 *due = now;
             }
         }
-        self.housework_due = housekeeper.earliest();
+        let due = housekeeper.earliest();
+        self.housework_due = self.clear_of_deadline(due);
     }
 
     /// How long hidden housework waits on a core, in ticks: for ever, where there is none.
     pub(super) fn patience(machine: &Machine, keeps_house: bool) -> u64 {
         if keeps_house { machine.ticks(PATIENCE_US) } else { u64::MAX }
+    }
+
+    /// Just before a more urgent deadline no piece is begun, so an alarm for it would only cost the way to it a trap.
+    fn clear_of_deadline(&self, due: u64) -> u64 {
+        let collides = due < self.next_deadline && self.next_deadline <= due.saturating_add(2 * self.guard);
+        if collides { self.next_deadline + self.guard } else { due }
     }
 
     /// When to interrupt the vCPU that is about to be entered for housework. Never, on cores that do none.
@@ -174,7 +181,8 @@ impl Cpu {
             Next::WhenAsked => u64::MAX,
         };
         self.housework_latest = now + self.housework_patience;
-        self.housework_due = housekeeper.earliest();
+        let due = housekeeper.earliest();
+        self.housework_due = self.clear_of_deadline(due);
     }
 
     fn do_piece(&mut self, chore: Chore) -> Next {
