@@ -1,4 +1,5 @@
 /* vCPUs stop, start and suspend each other (SBI HSM). */
+#include "csr.h"
 #include "kinds.h"
 #include "machine.h"
 #include "memory.h"
@@ -52,6 +53,9 @@ unsigned try_lifecycle(struct vcpu *v)
             broken("hart %lu was started where there is no memory", target->id);
         return 1;
     case 6:
+        /* The default suspension ends with an interrupt that is enabled: without one it would be for ever. */
+        csr_write(CSR_STIMECMP, read_time() + (any(v) & 0xff));
+        csr_set(sie, 1ul << IRQ_TIMER);
         sbi_call(SBI_HSM, HSM_SUSPEND, any(v) & 1 ? 0 : (any(v) & 1) << 31 | (any(v) & 0x1fffffff), start_address(), (uintptr_t)&v->start);
         return 1;
     case 7:
