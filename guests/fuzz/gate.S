@@ -76,10 +76,14 @@ trap_entry:
     sd t0, VCPU_VALUE(t6)
     ld t0, VCPU_INSIDE(t6)
     beqz t0, 1f
-    sd zero, VCPU_INSIDE(t6)
+3:  sd zero, VCPU_INSIDE(t6)
     EACH_HOME ld t6
     ret
-1:  la t0, unexpected /* in the fuzzer's own code, on its own stack */
+1:  ld t0, VCPU_CAUSE(t6)
+    addi t0, t0, -12
+    li t1, 4
+    bltu t0, t1, 3b   /* a page fault: tried code has jumped to the last lines above, and went on in the fuzzer's own code, under its tables */
+    la t0, unexpected /* in the fuzzer's own code, on its own stack */
     mv a0, t6
     jr t0
 2:  li a0, 0          /* before there was a vCPU: shut down with reason failure */
