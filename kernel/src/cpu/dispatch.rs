@@ -148,6 +148,9 @@ impl Cpu {
         if self.confines || self.defers {
             self.set_confinement(id);
         }
+        if self.unattended_due != u64::MAX {
+            self.hold_off_attention(id, now);
+        }
         if !self.movable.is_empty() {
             self.lend_others(id, decision.previous, now);
         }

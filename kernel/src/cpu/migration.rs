@@ -81,6 +81,16 @@ impl Cpu {
         self.attention_due = self.attention_due.min(at);
     }
 
+    /// What was put off for a vCPU that has run before waits for one that takes cores from others, too, if that gets the core now.
+    #[inline(never)]
+    pub(super) fn hold_off_attention(&mut self, id: VcpuId, now: u64) {
+        if self.urgent.contains(id) {
+            let begins = self.resident(id).due.max(now);
+            self.unattended_due = self.unattended_due.max(begins + self.scheduler.policy().patience);
+            self.attention_due = self.unattended_due;
+        }
+    }
+
     fn clear_of_own_timer(&self, at: u64) -> u64 {
         let runs =
             self.scheduler.running().filter(|id| self.urgent.contains(*id) && self.loaded == Some(*id));
