@@ -39,7 +39,7 @@ fn serve_trap(cpu: &mut Cpu, vcpu: VcpuId) -> Result<*mut Context, Exit> {
     // The timer is how an RTOS is woken: its path comes first, and all others stay out of its way.
     let exit = if trap::is_timer() {
         cpu.take_alarm()
-    } else if trap::is_software() && cpu.answer_late_ring() {
+    } else if trap::is_software() && cpu.answers_ring_at_once(vcpu) {
         return Ok(cpu.go_on(vcpu, Exit::Ipi));
     } else if cpu.put_off_trap() {
         Exit::PutOff

@@ -81,15 +81,15 @@ impl Cpu {
         Exit::Ipi
     }
 
-    /// Has the mail that another core rang for been read already, when this core was in the hypervisor anyhow? Then the interrupted
-    /// vCPU, perhaps an RTOS that has just got the core, goes on at once.
+    /// Has the mail that another core rang for been read already, when this core was in the hypervisor anyhow, or can it wait as the
+    /// interrupted vCPU is one that takes cores from others? Then that one, perhaps just begun with its work, goes on at once.
     #[inline(never)]
-    pub(super) fn answer_late_ring(&mut self) -> bool {
+    pub(super) fn answers_ring_at_once(&mut self, interrupted: VcpuId) -> bool {
         // First, as a ring always comes after its mail.
         hart::clear_software_interrupt();
-        let is_late = !self.mailbox.has_mail() && self.mailbox.leave();
-        self.counters.interrupts[0] += u64::from(is_late);
-        is_late
+        let goes_on = !self.mailbox.has_mail() && self.mailbox.leave() || self.may_leave_mail(interrupted);
+        self.counters.interrupts[0] += u64::from(goes_on);
+        goes_on
     }
 
     /// A device of the board.
