@@ -71,6 +71,7 @@ impl Cpu {
         // Who has rung for this mail need not be answered once more: that would be a trap just after the guest is entered. First, as a
         // ring always comes after its mail.
         hart::clear_software_interrupt();
+        let was_due = self.backlog.due;
         self.read_mail();
         if self.deadlines_changed {
             self.next_deadline = self.earliest_deadline();
@@ -85,7 +86,7 @@ impl Cpu {
             self.meet_deadline();
         }
         let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
-        let mut stops = self.is_wanted() || beside_urgent && !self.backlog.due;
+        let mut stops = self.is_wanted() || beside_urgent && !was_due;
         let began = csr::time();
         // BOUND: a part a round; the sets grow only by mail, and between two parts is a preemption point.
         while !stops {
@@ -166,12 +167,14 @@ impl Cpu {
         self.backlog.due = !self.backlog.is_empty();
     }
 
-    /// Takes the mail and puts it to what is to be looked at.
+    /// Takes the mail and puts it to what is to be looked at before the next guest is entered, unless the caller
+    /// sets an alarm for it instead: who has sent it doesn't say it again.
     pub(super) fn read_mail(&mut self) {
         self.mailbox.take(|from, items| {
             let items = VcpuSet::from_bits(items);
             self.counters.messages += items.len() as u64;
             self.backlog.unread |= items;
+            self.backlog.due = true;
             if self.trace.wants(ainori_trace::Kind::Received) {
                 for VcpuId(item) in items {
                     self.trace(Event::Received { from: from as u8, item: u32::from(item) });

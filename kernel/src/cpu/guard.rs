@@ -52,6 +52,7 @@ impl Cpu {
 
     /// What has come in is looked at a while after the next vCPU has been entered.
     fn look_again_soon(&mut self) {
+        self.backlog.due = false;
         self.look_again_at(csr::time() + self.scheduler.policy().patience);
         if self.attention_due < self.alarm {
             self.alarm = self.attention_due;

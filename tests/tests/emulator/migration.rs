@@ -83,7 +83,13 @@ fn nothing_is_lost_under_spumone_trap_based_uncured() {
 
 #[test]
 fn nothing_is_lost_with_harts_in_parallel() {
-    for policy in ["ainori", "spumone-on-demand", "spumone-trap-based", "spumone-trap-based-uncured"] {
+    for policy in [
+        "ainori",
+        "spumone-on-demand",
+        "spumone-trap-based",
+        "spumone-trap-based-strict",
+        "spumone-trap-based-uncured",
+    ] {
         let run = beside_bursts(policy, 4, smp(4), &[1]).run(Clock::Host);
         println!("{policy}: smp moved {} times", run.migrations("smp"));
         is_complete(&run, "smp", &[1], false);
