@@ -11,9 +11,11 @@ $(error $(CC) is not there: apt-get install gcc-riscv64-unknown-elf picolibc-ris
 endif
 
 # -misa-spec=2.2: the base set includes the CSR and fence.i instructions, so that gcc 12 finds its rv64gc libraries.
+# Names of files (`__FILE__`) are relative to the checkout, wherever that is: the same sources are the same bytes.
 # The C code does no floating point; lp64d is the ABI of those libraries.
 CFLAGS  := -march=rv64gc -misa-spec=2.2 -mabi=lp64d -mcmodel=medany --specs=picolibc.specs -std=gnu11 -ffreestanding \
-           -O2 -g -Wall -Wextra -Wmissing-prototypes -ffunction-sections -fdata-sections -fno-pic -I$(COMMON)
+           -O2 -g -Wall -Wextra -Wmissing-prototypes -ffunction-sections -fdata-sections -fno-pic -I$(COMMON) \
+           -ffile-prefix-map=$(abspath $(COMMON)/../..)/=
 LDFLAGS := -nostartfiles -static -T$(COMMON)/link.ld -Wl,--gc-sections -Wl,--build-id=none
 
 COMMON_OBJECTS := $(addprefix $(OUT)/obj/common/,entry.o start.o trap_entry.o trap.o console.o fdt.o machine.o args.o histogram.o timer.o)

@@ -1,5 +1,5 @@
 //! Addresses in ELF files by name.
-use elf::{ElfBytes, abi::STT_FUNC, endian::LittleEndian};
+use elf::{ElfBytes, abi::{PT_LOAD, STT_FUNC}, endian::LittleEndian};
 use std::{
     ops::Range,
     path::{Path, PathBuf},
@@ -57,6 +57,16 @@ impl Program {
             at += if word & 0b11 == 0b11 { 4 } else { 2 };
         }
         found
+    }
+
+    /// Is this in what the file loads into memory? What it says for debuggers doesn't count.
+    pub fn loads(&self, what: &[u8]) -> bool {
+        let file = self.file();
+        let segments = file.segments().into_iter().flatten().filter(|segment| segment.p_type == PT_LOAD);
+        let contents = segments.map(|segment| file.segment_data(&segment).expect("the segment is in the file"));
+        let mut contents = contents.peekable();
+        assert!(contents.peek().is_some(), "{} loads nothing", self.path.display());
+        contents.any(|bytes| bytes.windows(what.len()).any(|window| window == what))
     }
 
     fn file(&self) -> ElfBytes<'_, LittleEndian> {

@@ -1,6 +1,6 @@
 //! The hypervisor itself: how much of the machine it takes.
 use ainori::image::Kernel;
-use ainori_tests::{Clock, Guest, System, hypervisor};
+use ainori_tests::{Clock, Guest, System, checkout, hypervisor, symbols::Program};
 
 #[test]
 fn code_and_constants_fit_into_128_kib() {
@@ -8,6 +8,20 @@ fn code_and_constants_fit_into_128_kib() {
     let size = sections.text + sections.rodata;
     println!("{} bytes of code, {} of constants", sections.text, sections.rodata);
     assert!(size <= 128 << 10, "text + rodata are {size} bytes, more than 128 KiB");
+}
+
+/// A path in a message moves the code and data after it, and with them the time that things take.
+#[test]
+fn images_are_the_same_bytes_in_any_folder() {
+    let guests = ["freertos/freertos.elf", "probes/smp.elf", "fuzz/fuzz.elf"];
+    let guests = guests.map(|guest| checkout(&format!(".cache/guests/{guest}")));
+    let here = checkout("").display().to_string();
+    for image in guests.iter().chain([&hypervisor()]) {
+        let image_loads = |what: &str| Program::open(image).loads(what.as_bytes());
+        assert!(!image_loads(here.trim_end_matches('/')), "{} contains the path {here}", image.display());
+    }
+    // It would be seen: FreeRTOS's assertions name their files.
+    assert!(Program::open(&guests[0]).loads(b"tasks.c"));
 }
 
 /// That nothing is allocated after boot, the hypervisor sees to itself: it panics otherwise, and no test would pass.
