@@ -52,7 +52,7 @@ impl Cpu {
             self.publish_shield(IDLE);
             let look_again = self.find_work(now);
             if !self.woken && !self.backlog.due {
-                self.idle(decision.previous, now, look_again);
+                self.idle(decision.previous, look_again);
             }
             return None;
         };
@@ -165,11 +165,15 @@ impl Cpu {
         self.trace(Event::Switch { from, to: Some(id.0) });
     }
 
-    /// The vCPU that ran until now doesn't any more.
+    /// The vCPU that ran until now doesn't any more, or the core was without any until now. All of a core's time is the one or the other.
     #[inline(always)]
     pub(super) fn leave_vcpu(&mut self, previous: Option<VcpuId>, preempted: bool, now: u64) {
-        let Some(id) = previous else { return };
         let ran = now - self.since;
+        self.since = now;
+        let Some(id) = previous else {
+            self.counters.idle += ran;
+            return;
+        };
         let waiting = if self.scheduler.is_asleep(id) { 0 } else { now };
         let resident = self.resident(id);
         resident.shared.publish_waiting(waiting);
@@ -178,7 +182,6 @@ impl Cpu {
         resident.counters.running += ran;
         resident.counters.preemptions += u64::from(preempted);
         resident.count_latency();
-        self.since = now;
         self.deadlines_changed = true;
     }
 
@@ -186,7 +189,6 @@ impl Cpu {
     #[inline(always)]
     fn enter_vcpu(&mut self, id: VcpuId, now: u64) {
         let me = core::ptr::from_mut(self).cast();
-        self.since = now;
         self.deadlines_changed = true;
         if self.loaded != Some(id) {
             if let Some(old) = self.loaded {
@@ -292,7 +294,7 @@ impl Cpu {
 
     /// Waits for an interrupt of the core, which the next attempt takes. At `look_again` at the latest there may be something to do.
     #[inline(never)]
-    fn idle(&mut self, previous: Option<VcpuId>, began: u64, look_again: Option<u64>) {
+    fn idle(&mut self, previous: Option<VcpuId>, look_again: Option<u64>) {
         if let Some(VcpuId(from)) = previous {
             self.trace(Event::Switch { from: Some(from), to: None });
         }
@@ -303,7 +305,6 @@ impl Cpu {
             self.mailbox.enter();
         }
         self.entered = csr::time();
-        self.counters.idle += self.entered - began;
     }
 
     /// The running vCPU doesn't go on until something wakes it.

@@ -1,6 +1,9 @@
 //! Runs random systems, each made from a seed, and tells which of them break a rule. See `docs/measuring.md` and
 //! `ainori_tests::random`.
-use ainori_tests::random::{check::Violation, description::Description, generate, run::Runner, shrink};
+use ainori_tests::{
+    Run,
+    random::{check::Violation, description::Description, generate, run::Runner, shrink},
+};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use miette::{IntoDiagnostic, Result, WrapErr};
@@ -62,6 +65,9 @@ struct Record {
     /// What is in it, in a line.
     summary: String,
     host_seconds: f64,
+    /// The machine's time, in milliseconds.
+    #[serde(default)]
+    machine_ms: u64,
     violations: Vec<Broken>,
     /// The smallest system that was found to break the first of these rules, as a manifest.
     shrunk: Option<String>,
@@ -190,6 +196,7 @@ impl Args {
             version,
             summary: summary(&system),
             host_seconds,
+            machine_ms: judgement.run.as_ref().map_or(0, machine_ms),
             violations: violations.collect(),
             shrunk,
         };
@@ -252,6 +259,12 @@ fn summary(system: &Description) -> String {
     let guests: Vec<String> =
         system.guests.iter().map(|guest| format!("{}x{}", guest.name, guest.vcpus)).collect();
     format!("{} harts, {}: {}", system.harts, system.preset, guests.join(" "))
+}
+
+/// How long the machine ran, in its own time. 0 if it didn't come to its end.
+fn machine_ms(run: &Run) -> u64 {
+    let (Some(end), Some(board)) = (&run.report.end, &run.report.board) else { return 0 };
+    end.time * 1_000 / board.timebase_hz
 }
 
 /// Changes when the hypervisor or the system does.

@@ -9,8 +9,8 @@ use ainori::report::GuestReport;
 use ainori_report::{CoreStats, VcpuStats};
 use ainori_sched::Placement;
 
-/// How much the times of two cores may differ, in ticks: they begin and end one after the other. (50 ms.)
-const SKEW: u64 = 500_000;
+/// How much the times of two cores may differ, in ticks: they begin and end one after the other. (1 ms.)
+const SKEW: u64 = 10_000;
 
 /// Checks all of them.
 pub fn check(system: &Description, run: &Run, found: &mut Violations) {

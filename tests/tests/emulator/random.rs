@@ -35,40 +35,45 @@ fn random_systems_hold_and_are_the_same_twice() {
     hold([23, 96], true);
 }
 
-/// The first that they found: each interrupt of a device that a guest owns came twice.
-#[test]
-fn each_alarm_interrupts_once() {
-    let talk = Talk {
-        seed: 1,
-        bytes: 1_000,
-        by_uart: false,
-        gap_us: 0,
-        ears: None,
-        alarms: 6,
-        alarm_us: 2_000,
-        flash: true,
-    };
-    let guest = Guest {
-        name: "talk".into(),
-        job: Job::Talk(talk),
-        vcpus: 1,
-        harts: Vec::new(),
-        priority: 1,
-        background: false,
-    };
+/// A guest that prints a text.
+fn talker(bytes: u32) -> Talk {
+    Talk { seed: 1, bytes, by_uart: false, gap_us: 0, ears: None, alarms: 0, alarm_us: 2_000, flash: false }
+}
+
+/// A guest of this job with a vCPU on each hart.
+fn guest(name: &str, job: Job, vcpus: u32) -> Guest {
+    Guest { name: name.into(), job, vcpus, harts: Vec::new(), priority: 1, background: false }
+}
+
+/// Ends the test unless a system of these guests keeps all its promises.
+fn hold_described(preset: &'static str, harts: u32, guests: Vec<Guest>) {
     let system = Description {
         seed: 0,
-        harts: 1,
+        harts,
         cpu: "rv64".into(),
-        preset: "ainori",
+        preset,
         quantum_us: None,
         grace_us: None,
         advance_us: None,
-        guests: vec![guest],
+        guests,
         input: 0,
         typing: None,
         slice: 250,
     };
     let violations = Runner::default().judge(&system).violations;
     assert!(violations.is_empty(), "{violations:?}");
+}
+
+/// The first that they found: each interrupt of a device that a guest owns came twice.
+#[test]
+fn each_alarm_interrupts_once() {
+    let talk = Talk { alarms: 6, flash: true, ..talker(1_000) };
+    hold_described("ainori", 1, vec![guest("talk", Job::Talk(talk), 1)]);
+}
+
+/// What a core does while it has no vCPU to run, housework above all, was neither any vCPU's time nor idle.
+#[test]
+fn all_time_is_a_vcpus_or_idle() {
+    let talk = Talk { gap_us: 50, ..talker(60_000) };
+    hold_described("spumone", 3, vec![guest("talk", Job::Talk(talk), 2)]);
 }
