@@ -42,7 +42,6 @@ static bool is_vital(unsigned csr)
     case 0x100: /* sstatus */
     case 0x104: /* sie */
     case 0x105: /* stvec */
-    case 0x140: /* sscratch */
     case CSR_STIMECMP:
     case 0x180: /* satp */
         return true;

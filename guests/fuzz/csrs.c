@@ -26,8 +26,7 @@ unsigned try_csrs(struct vcpu *v)
     code_start(v);
     registers_fill(v);
     /* What the way back needs is put in order again before anything can trap: interrupts are off. */
-    v->x[20] = (uintptr_t)trap_entry;
-    v->x[21] = (uintptr_t)v;
+    v->x[20] = gate_trap(v);
     v->x[22] = 0;
     v->x[23] = 1ul << IRQ_TIMER;
     v->x[24] = read_time() + us_to_ticks(100);
@@ -46,7 +45,6 @@ unsigned try_csrs(struct vcpu *v)
             code_add_exactly(v, (uint32_t)number << 20 | rs1 << 15 | operation << 12 | rd << 7 | 0x73);
         if (!user) {
             code_add_exactly(v, CSRW(0x105, 20));
-            code_add_exactly(v, CSRW(0x140, 21));
             code_add_exactly(v, CSRW(SATP, 22));
             code_add_exactly(v, CSRW(0x104, 23));
             code_add_exactly(v, CSRW(CSR_STIMECMP, 24));

@@ -86,6 +86,7 @@ unsigned try_keep(struct vcpu *v)
     csr_write(sepc, wanted & ~1ul);
     csr_write(scause, wanted & 63);
     csr_write(stval, wanted);
+    csr_write(sscratch, wanted);
     csr_write(scounteren, wanted & 7);
     csr_write(SENVCFG, wanted & 1);
 
@@ -94,7 +95,7 @@ unsigned try_keep(struct vcpu *v)
     compare("sepc", 0, csr_read(sepc), wanted & ~1ul);
     compare("scause", 0, csr_read(scause), wanted & 63);
     compare("stval", 0, csr_read(stval), wanted);
-    compare("sscratch", 0, csr_read(sscratch), (uintptr_t)v);
+    compare("sscratch", 0, csr_read(sscratch), wanted);
     compare("scounteren", 0, csr_read(scounteren), wanted & 7);
     compare("senvcfg", 0, csr_read(SENVCFG), wanted & 1);
     csr_write(scounteren, 7);

@@ -2,7 +2,7 @@
 #include "args.h"
 #include "attacks.h"
 #include "console.h"
-#include "csr.h"
+#include "gate.h"
 #include "kinds.h"
 #include "machine.h"
 #include "memory.h"
@@ -93,7 +93,7 @@ bool guest_main(void)
     }
     struct vcpu *v = vcpus[0];
     __asm__ volatile("mv tp, %0" :: "r"(v));
-    csr_write(sscratch, v);
+    gate_use(v);
     wild_prepare();
     keep_prepare();
     make_plan(ms);

@@ -1,5 +1,6 @@
 #include "memory.h"
 #include <string.h>
+#include "gate.h"
 #include "machine.h"
 #include "random.h"
 #include "trap.h"
@@ -12,13 +13,10 @@
 #define ARENA_OFFSET 0x800000ul
 #define ARENA_END    0xe00000ul
 
-extern const uint8_t gate[];
-
 struct vcpu *vcpus[MAX_HARTS];
 uint8_t *scratch;
 
 static uintptr_t next_page;
-static uint64_t text_table[ENTRIES] __attribute__((aligned(4096)));
 static uint64_t arena_table[ENTRIES] __attribute__((aligned(4096)));
 static uint64_t arena_user_table[ENTRIES] __attribute__((aligned(4096)));
 static uint64_t uart_table[ENTRIES] __attribute__((aligned(4096)));
@@ -51,8 +49,6 @@ uint64_t user_entry(void) { return pte((uintptr_t)user_gigabyte, PTE_V); }
 static void make_fences(void)
 {
     uint64_t base = machine.memory_base;
-    text_table[slot(gate)] = pte((uintptr_t)gate, LEAF | PTE_R | PTE_X);
-    gigabyte[(uintptr_t)gate / MEGAPAGE % ENTRIES] = pte((uintptr_t)text_table, PTE_V);
     gigabyte[(base + ARENA_OFFSET) / MEGAPAGE % ENTRIES] = pte((uintptr_t)arena_table, PTE_V);
     user_gigabyte[(base + ARENA_OFFSET) / MEGAPAGE % ENTRIES] = pte((uintptr_t)arena_user_table, PTE_V);
     for (uint64_t at = PLIC_BASE; at < PLIC_BASE + PLIC_SIZE; at += MEGAPAGE)
@@ -80,9 +76,11 @@ void memory_prepare(const uint64_t *ids, unsigned count)
         map(scratch + i * PAGE, PTE_R | PTE_W, PTE_R | PTE_W | PTE_X);
     /* First what is mapped, so that all of it is in one table. */
     for (unsigned i = 0; i < count; i++) {
-        vcpus[i] = take_pages(1);
+        vcpus[i] = (struct vcpu *)((uint8_t *)take_pages(GATE_SIZE / PAGE + 1) + GATE_SIZE);
         memset(vcpus[i], 0, PAGE);
         map(vcpus[i], PTE_R, 0);
+        gate_prepare(vcpus[i]);
+        map((uint8_t *)vcpus[i] - PAGE, PTE_R | PTE_X, 0);
         vcpus[i]->code = take_pages(1);
         map(vcpus[i]->code, PTE_R | PTE_X, PTE_R | PTE_X);
         vcpus[i]->id = ids[i];

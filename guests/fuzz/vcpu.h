@@ -9,6 +9,9 @@
 #define VCPU_VALUE   (36 * 8)
 #define VCPU_INSIDE  (37 * 8)
 #define VCPU_HOME(n) ((38 + (n)) * 8) /* ra, sp, gp, tp, s0 to s11 */
+#define VCPU_BACK    (54 * 8)
+#define VCPU_STACK   (55 * 8)
+#define GATE_TRAP    (4096 + 16) /* where the trap entry is in the gate */
 
 #ifndef __ASSEMBLER__
 #include <stdbool.h>
@@ -41,6 +44,7 @@ struct vcpu {
     uint64_t status, sie, satp, cause, value;
     uint64_t inside; /* the tried-out code runs: a trap is its trap */
     uint64_t home[16];
+    void (*back)(void); /* where the gate goes on after a trap */
 
     struct secondary start;
     uint64_t id;
@@ -69,8 +73,8 @@ static inline struct vcpu *self(void)
     return v;
 }
 
-/* Runs from v->pc with v's registers until the next trap, which it leaves in `pc`, `x`, `status`, `cause` and `value`. */
-void run_code(struct vcpu *v);
+_Static_assert(offsetof(struct vcpu, inside) == VCPU_INSIDE && offsetof(struct vcpu, home) == VCPU_HOME(0) &&
+    offsetof(struct vcpu, back) == VCPU_BACK && offsetof(struct vcpu, start.stack_top) == VCPU_STACK, "gate.S knows these");
 
 /* Something that must not be: says so, once for all vCPUs, and ends the guest. */
 __attribute__((noreturn, format(printf, 1, 2))) void broken(const char *format, ...);

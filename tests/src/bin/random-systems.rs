@@ -2,7 +2,13 @@
 //! `ainori_tests::random`.
 use ainori_tests::{
     Run,
-    random::{check::Violation, description::Description, generate, run::Runner, shrink},
+    random::{
+        check::Violation,
+        description::Description,
+        generate,
+        run::{Runner, SAME_TWICE},
+        shrink,
+    },
 };
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -22,6 +28,8 @@ use std::{
 
 /// Most runs that go into making one failing system smaller.
 const SHRINK_TRIES: u32 = 60;
+/// One system in so many is run twice in any case.
+const TWICE_EVERY: u64 = 16;
 
 /// Runs systems that are made from seeds, and checks what must hold for every system.
 #[derive(Debug, Parser)]
@@ -45,7 +53,7 @@ struct Args {
     /// Another hypervisor than the checkout's
     #[arg(long, value_name = "ELF")]
     kernel: Option<PathBuf>,
-    /// Runs each system twice: both runs must be the same, byte for byte
+    /// Runs each system twice, not just one in 16: both runs must be the same, byte for byte
     #[arg(long)]
     twice: bool,
     /// Leaves failing systems as they are
@@ -96,8 +104,7 @@ fn main() -> Result<ExitCode> {
     std::fs::create_dir_all(&args.out).into_diagnostic().wrap_err_with(|| args.out.display().to_string())?;
     let kernel = args.kernel.clone().unwrap_or_else(ainori_tests::hypervisor);
     let stop = Arc::new(AtomicBool::new(false));
-    let runner =
-        Runner { kernel: Some(kernel.clone()), stop: stop.clone(), twice: args.twice, ..Runner::default() };
+    let runner = Runner { kernel: Some(kernel.clone()), stop: stop.clone(), ..Runner::default() };
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, stop.clone()).into_diagnostic()?;
     }
@@ -162,7 +169,8 @@ impl Args {
             return Ok(Some(known));
         }
         let begin = Instant::now();
-        let judgement = runner.judge(&system);
+        let twice = self.twice || seed.is_multiple_of(TWICE_EVERY);
+        let judgement = Runner { twice, ..runner.clone() }.judge(&system);
         if judgement.interrupted {
             return Ok(None);
         }
@@ -177,7 +185,8 @@ impl Args {
             if !self.no_shrink {
                 // Whatever takes much longer than the failure did only hangs.
                 let host_limit = begin.elapsed() * 3 + Duration::from_secs(10);
-                let runner = Runner { host_limit, ..runner.clone() };
+                let twice = first.rule == SAME_TWICE;
+                let runner = Runner { host_limit, twice, ..runner.clone() };
                 // Written each time, so that what was found is there even if nobody waits for the end.
                 let file = self.out.join(format!("{seed}.shrunk.toml"));
                 let keep = |smaller: &str| write(&file, smaller);

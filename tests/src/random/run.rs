@@ -12,6 +12,9 @@ use std::{
     time::Duration,
 };
 
+/// The rule that [`Runner::twice`] checks.
+pub const SAME_TWICE: &str = "the same system gives the same bytes twice";
+
 /// What became of a system.
 #[derive(Debug)]
 pub struct Judgement {
@@ -62,13 +65,10 @@ impl Runner {
                     if !same && !interrupted {
                         let first = again.serial.iter().zip(&run.serial).find(|(a, b)| a != b);
                         let what = format!("{:?}, {:?}, {first:?}", run.report.clock, again.report.clock);
-                        violations
-                            .push(Violation { rule: "the same system gives the same bytes twice", what });
+                        violations.push(Violation { rule: SAME_TWICE, what });
                     }
                 }
-                Err(what) => {
-                    violations.push(Violation { rule: "the same system gives the same bytes twice", what })
-                }
+                Err(what) => violations.push(Violation { rule: SAME_TWICE, what }),
             }
         }
         Judgement { violations, run: Some(run), interrupted }
