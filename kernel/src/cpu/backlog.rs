@@ -29,6 +29,8 @@ pub(super) struct Backlog {
     pub(super) unattended: VcpuSet,
     /// They belong here, or were lent here, and this core has room for them again.
     pub(super) strays: VcpuSet,
+    /// Others may have wanted something of them, and have kept quiet as this core was busy with something more urgent.
+    pub(super) neglected: VcpuSet,
 }
 
 /// One part.
@@ -37,6 +39,7 @@ enum Part {
     Look(VcpuId),
     Attend(VcpuId),
     Collect(VcpuId),
+    MakeUpFor(VcpuId),
 }
 
 impl Backlog {
@@ -46,10 +49,11 @@ impl Backlog {
         unread: VcpuSet::EMPTY,
         unattended: VcpuSet::EMPTY,
         strays: VcpuSet::EMPTY,
+        neglected: VcpuSet::EMPTY,
     };
 
     fn is_empty(&self) -> bool {
-        (self.untold | self.unread | self.unattended | self.strays).is_empty()
+        (self.untold | self.unread | self.unattended | self.strays | self.neglected).is_empty()
     }
 
     /// Takes out the next part.
@@ -61,6 +65,7 @@ impl Backlog {
             .or_else(|| unread.pop().map(Part::Look))
             .or_else(|| self.unattended.pop().map(Part::Attend))
             .or_else(|| self.strays.pop().map(Part::Collect))
+            .or_else(|| self.neglected.pop().map(Part::MakeUpFor))
     }
 }
 
@@ -100,6 +105,7 @@ impl Cpu {
                 Some(Part::Tell(id)) => self.tell(id),
                 Some(Part::Attend(id)) => self.attend_to(id),
                 Some(Part::Collect(id)) => self.collect(id),
+                Some(Part::MakeUpFor(id)) => self.make_up_for(id),
             }
             // Beside a more urgent vCPU little at a time has to do.
             stops = self.is_preempted() || beside_urgent && csr::time() - began >= self.guard / 5;

@@ -27,6 +27,9 @@ impl Cpu {
     #[inline(always)]
     fn attempt(&mut self) -> Option<*mut Context> {
         if self.mailbox.has_mail() || self.backlog.due {
+            if self.gives_way() {
+                return None;
+            }
             self.work_off();
         }
         let mut now = csr::time();
@@ -44,6 +47,9 @@ impl Cpu {
             self.settle();
         }
         if !self.lent.is_empty() && !self.reclaim_next(now) {
+            return None;
+        }
+        if self.gives_way() {
             return None;
         }
         let decision = self.scheduler.schedule(now);
@@ -90,6 +96,19 @@ impl Cpu {
         Some(&raw mut self.resident(id).context)
     }
 
+    /// A preemption point, if the event has taken a while so far. Does an interrupt come first?
+    #[inline(always)]
+    fn gives_way(&mut self) -> bool {
+        let now = csr::time();
+        now - self.entered >= self.guard / 4 && self.is_interrupted(now)
+    }
+
+    #[inline(never)]
+    fn is_interrupted(&mut self, now: u64) -> bool {
+        self.end_stretch(now);
+        hart::pending_interrupts() != 0
+    }
+
     /// Nobody was entered. However often that happens in a row, interrupts are seen to, and what is due is done.
     #[inline(never)]
     fn prepare_next_attempt(&mut self) {
@@ -103,12 +122,6 @@ impl Cpu {
         }
         if pending & interrupt::EXTERNAL != 0 {
             self.take_external();
-        }
-        if self.deadlines_changed {
-            self.next_deadline = self.earliest_deadline();
-        }
-        if self.backlog.due {
-            self.work_off();
         }
     }
 

@@ -294,19 +294,18 @@ impl Cpu {
         self.has_unattended = false;
         // Nor is anybody looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
         self.attention_due = u64::MAX;
-        // BOUND: the vCPUs of this core, some 10 instructions each.
-        for id in self.scheduler.owned() {
-            if self.machine.vcpu(id).has_requests() {
-                self.backlog.unread.insert(id);
-            }
-        }
-        // BOUND: the vCPUs that may be on this core, some 25 instructions each.
-        for id in self.movable {
-            if self.is_stray(id) {
-                self.backlog.strays.insert(id);
-            }
-        }
+        self.backlog.neglected |= self.scheduler.owned() | self.movable;
         self.resume_backlog();
+    }
+
+    /// Looks for what was wanted of a vCPU while this core had something more urgent to do.
+    pub(super) fn make_up_for(&mut self, id: VcpuId) {
+        if self.scheduler.owns(id) && self.machine.vcpu(id).has_requests() {
+            self.backlog.unread.insert(id);
+        }
+        if self.movable.contains(id) && self.is_stray(id) {
+            self.backlog.strays.insert(id);
+        }
     }
 
     /// Does a vCPU, which this core has room for, lie where it doesn't come back from by itself, or is it elsewhere?
