@@ -8,6 +8,7 @@ use super::{Cpu, SLOTS};
 use crate::arch::csr::{self, interrupt, status};
 use crate::arch::{Context, hart, world};
 use crate::guest::vcpu::Hold;
+use crate::stats::Exit;
 
 impl Cpu {
     /// The end of every event: reads the mail, decides, and prepares the hart for the vCPU to run. Returns its context.
@@ -27,9 +28,6 @@ impl Cpu {
     #[inline(always)]
     fn attempt(&mut self) -> Option<*mut Context> {
         if self.mailbox.has_mail() || self.backlog.due {
-            if self.gives_way() {
-                return None;
-            }
             self.work_off();
         }
         let mut now = csr::time();
@@ -45,11 +43,11 @@ impl Cpu {
         }
         if !self.unsettled.is_empty() {
             self.settle();
+            if self.gives_way() {
+                return None;
+            }
         }
         if !self.lent.is_empty() && !self.reclaim_next(now) {
-            return None;
-        }
-        if self.gives_way() {
             return None;
         }
         let decision = self.scheduler.schedule(now);
@@ -96,23 +94,20 @@ impl Cpu {
         Some(&raw mut self.resident(id).context)
     }
 
-    /// A preemption point, if the event has taken a while so far. Does an interrupt come first?
-    #[inline(always)]
+    /// A preemption point: has an interrupt come in meanwhile?
     fn gives_way(&mut self) -> bool {
-        let now = csr::time();
-        now - self.entered >= self.guard / 4 && self.is_interrupted(now)
-    }
-
-    #[inline(never)]
-    fn is_interrupted(&mut self, now: u64) -> bool {
-        self.end_stretch(now);
+        self.end_stretch(Exit::Backlog, csr::time());
         hart::pending_interrupts() != 0
     }
 
     /// Nobody was entered. However often that happens in a row, interrupts are seen to, and what is due is done.
     #[inline(never)]
     fn prepare_next_attempt(&mut self) {
-        self.end_stretch(csr::time());
+        self.end_stretch(Exit::Backlog, csr::time());
+        self.take_pending_interrupts();
+    }
+
+    pub(super) fn take_pending_interrupts(&mut self) {
         let pending = hart::pending_interrupts();
         if pending & interrupt::SOFTWARE != 0 {
             self.take_ring();

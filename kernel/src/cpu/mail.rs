@@ -159,9 +159,7 @@ impl Core for Cpu {
     }
 
     fn wants(&self, id: VcpuId) -> bool {
-        let vcpu = self.machine.vcpu(id);
-        // If it was lent here, it comes back when its turn comes; unless it has been away since, and this core has no claim to it.
-        vcpu.may_run_on(self.id) && !(self.lent.contains(id) && vcpu.owner() == self.id)
+        self.machine.vcpu(id).may_run_on(self.id) && !self.waits_for_its_turn(id)
     }
 
     fn fetches_for_interrupts(&self) -> bool {
