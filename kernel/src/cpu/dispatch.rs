@@ -8,6 +8,7 @@ use super::{Cpu, SLOTS};
 use crate::arch::csr::{self, interrupt, status};
 use crate::arch::{Context, hart, world};
 use crate::guest::vcpu::Hold;
+use crate::stats::Exit;
 
 impl Cpu {
     /// The end of every event: reads the mail, decides, and prepares the hart for the vCPU to run. Returns its context.
@@ -42,6 +43,9 @@ impl Cpu {
         }
         if !self.unsettled.is_empty() {
             self.settle();
+            if self.gives_way() {
+                return None;
+            }
         }
         if !self.lent.is_empty() && !self.reclaim_next(now) {
             return None;
@@ -90,10 +94,20 @@ impl Cpu {
         Some(&raw mut self.resident(id).context)
     }
 
+    /// A preemption point: has an interrupt come in meanwhile?
+    fn gives_way(&mut self) -> bool {
+        self.end_stretch(Exit::Backlog, csr::time());
+        hart::pending_interrupts() != 0
+    }
+
     /// Nobody was entered. However often that happens in a row, interrupts are seen to, and what is due is done.
     #[inline(never)]
     fn prepare_next_attempt(&mut self) {
-        self.end_stretch(csr::time());
+        self.end_stretch(Exit::Backlog, csr::time());
+        self.take_pending_interrupts();
+    }
+
+    pub(super) fn take_pending_interrupts(&mut self) {
         let pending = hart::pending_interrupts();
         if pending & interrupt::SOFTWARE != 0 {
             self.take_ring();
@@ -103,12 +117,6 @@ impl Cpu {
         }
         if pending & interrupt::EXTERNAL != 0 {
             self.take_external();
-        }
-        if self.deadlines_changed {
-            self.next_deadline = self.earliest_deadline();
-        }
-        if self.backlog.due {
-            self.work_off();
         }
     }
 

@@ -24,7 +24,7 @@ pub extern "C" fn handle_trap(cpu: &mut Cpu) -> ! {
         Ok(context) => context,
         Err(exit) => {
             let context = cpu.dispatch();
-            cpu.note_stretch(exit);
+            cpu.end_stretch(exit, csr::time());
             context
         }
     };
@@ -48,6 +48,7 @@ fn serve_trap(cpu: &mut Cpu, vcpu: VcpuId) -> Result<*mut Context, Exit> {
         if exit == Exit::Spin && cpu.is_unaffected(vcpu) {
             return Ok(cpu.go_on(vcpu, exit));
         }
+        cpu.pause_if_long(exit);
         exit
     };
     cpu.note_exit(vcpu, exit);
@@ -65,12 +66,14 @@ impl Cpu {
         self.trace_trap(vcpu, exit);
     }
 
-    #[inline(always)]
-    fn note_stretch(&mut self, exit: Exit) {
-        let stretch = csr::time() - self.entered;
-        self.counters.stretch_total[exit as usize] += stretch;
-        let longest = &mut self.counters.stretch_max[exit as usize];
-        *longest = stretch.max(*longest);
+    /// A preemption point between a trap that took a while and what follows from it.
+    #[inline]
+    fn pause_if_long(&mut self, exit: Exit) {
+        let now = csr::time();
+        if now - self.entered >= self.guard / 4 {
+            self.end_stretch(exit, now);
+            self.take_pending_interrupts();
+        }
     }
 
     /// Has the trap left everything as it was? Then there is nothing to decide, and the core may leave at once.
@@ -87,7 +90,7 @@ impl Cpu {
     #[inline(never)]
     fn go_on(&mut self, vcpu: VcpuId, exit: Exit) -> *mut Context {
         self.note_exit(vcpu, exit);
-        self.note_stretch(exit);
+        self.end_stretch(exit, csr::time());
         self.context(vcpu)
     }
 

@@ -20,6 +20,9 @@ use ainori_trace::Event;
 use super::{Cpu, SLOTS};
 use crate::arch::{csr, world};
 
+/// So many vCPUs are looked at in one go when a core has room for them again.
+const MADE_UP_FOR: usize = 5;
+
 /// Published by a core that runs nothing.
 pub const IDLE: u8 = u8::MAX;
 
@@ -294,26 +297,51 @@ impl Cpu {
         self.has_unattended = false;
         // Nor is anybody looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
         self.attention_due = u64::MAX;
-        // BOUND: the vCPUs of this core, some 10 instructions each.
-        for id in self.scheduler.owned() {
+        let neglected = self.scheduler.owned() | self.movable;
+        self.make_up_for(neglected);
+        self.resume_backlog();
+    }
+
+    /// Looks for what was wanted of vCPUs while this core had something more urgent to do: of some now, of the others in their turns.
+    #[inline(always)]
+    pub(super) fn make_up_for(&mut self, neglected: VcpuSet) {
+        let are_few = self.machine.vcpus.len() <= MADE_UP_FOR;
+        let some = if are_few { neglected } else { neglected.lowest::<MADE_UP_FOR>() };
+        self.backlog.neglected = neglected - some;
+        // BOUND: a few vCPUs, some 30 instructions each.
+        for id in some & self.scheduler.owned() {
             if self.machine.vcpu(id).has_requests() {
                 self.backlog.unread.insert(id);
             }
         }
-        // BOUND: the vCPUs that may be on this core, some 25 instructions each.
-        for id in self.movable {
+        let elsewhere = (some & self.movable) - self.lendable;
+        if !elsewhere.is_empty() {
+            self.look_for_strays(elsewhere);
+        }
+    }
+
+    #[inline(never)]
+    fn look_for_strays(&mut self, elsewhere: VcpuSet) {
+        // BOUND: a few vCPUs, some 50 instructions each.
+        for id in elsewhere {
             if self.is_stray(id) {
                 self.backlog.strays.insert(id);
             }
         }
-        self.resume_backlog();
     }
 
     /// Does a vCPU, which this core has room for, lie where it doesn't come back from by itself, or is it elsewhere?
     fn is_stray(&self, id: VcpuId) -> bool {
-        // One that was lent here comes back when its turn comes.
-        let waits_here = || self.lent.contains(id) && self.lies_here(id) && !self.scheduler.is_asleep(id);
-        !self.has(id) && self.accepts(id, self.id) && !waits_here()
+        !self.has(id)
+            && self.accepts(id, self.id)
+            && !(self.waits_for_its_turn(id) && self.machine.vcpu(id).lies())
+    }
+
+    /// Does this core hold a place for a vCPU that it has lent, so that it comes back when its turn comes? Not if it sleeps, when it gets
+    /// none, nor if it has been away since and lies for another core, when this one has no claim to it any more.
+    #[inline]
+    pub(super) fn waits_for_its_turn(&self, id: VcpuId) -> bool {
+        self.lent.contains(id) && self.machine.vcpu(id).owner() == self.id && !self.scheduler.is_asleep(id)
     }
 
     /// Takes a [stray](Self::is_stray) back, or has it sent home.
