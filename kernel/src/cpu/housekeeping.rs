@@ -193,13 +193,13 @@ impl Cpu {
         }
     }
 
-    /// Is somebody about to get the core, or the running vCPU, if it is one that hides housework, about to be interrupted by its timer?
-    /// Then says until when housework waits at least.
+    /// Is somebody about to get the core, or the running vCPU about to be interrupted by its timer? Then says until when housework waits at
+    /// least. Even the least urgent guest of this core may be an RTOS.
     fn must_hurry(&self, now: u64) -> Option<u64> {
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
-        let hides = self.shield != IDLE && self.shield >= self.hides_housework_from;
-        let own_timer = || world::loaded_deadline().filter(|at| hides && now < *at && *at <= soon);
+        let runs = self.shield != IDLE;
+        let own_timer = || world::loaded_deadline().filter(|at| runs && now < *at && *at <= soon);
         if self.woken || self.is_wanted() {
             return Some(soon);
         }

@@ -272,7 +272,8 @@ fn type_a_line(rng: &mut Rng, system: &mut Description) {
     let length = rng.between(1, 40);
     let letters = b"abcdefghijklmnopqrstuvwxyz0123456789-";
     let text: String = (0..length).map(|_| rng.pick(letters) as char).collect();
-    let mut at_ms = rng.between(20, 150);
+    // Not before guests have begun, which is when firmware and hypervisor have booted: a port whose FIFO is switched on forgets what it has.
+    let mut at_ms = 150 + 20 * u64::from(system.harts) + rng.below(150);
     match &mut system.guests[system.input].job {
         Job::Talk(talk) => talk.ears = Some(rng.pick(&["interrupt", "polling", "dbcn"])),
         Job::Linux(LinuxJob::Talk { hears, .. }) => {
