@@ -135,13 +135,18 @@ impl Cpu {
     }
 
     /// At this moment interrupts are looked for: what was done so far has kept nobody waiting for longer than it took.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn end_stretch(&mut self, cause: Exit, now: u64) {
+        self.note_stretch(cause, now);
+        self.entered = now;
+    }
+
+    #[inline(always)]
+    pub(super) fn note_stretch(&mut self, cause: Exit, now: u64) {
         let stretch = now - self.entered;
         self.counters.stretch_total[cause as usize] += stretch;
         let longest = &mut self.counters.stretch_max[cause as usize];
         *longest = stretch.max(*longest);
-        self.entered = now;
     }
 
     /// Has a vCPU that takes cores from others something to do here that can't wait? So it is from the moment that it is woken until it has

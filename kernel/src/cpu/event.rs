@@ -24,7 +24,7 @@ pub extern "C" fn handle_trap(cpu: &mut Cpu) -> ! {
         Ok(context) => context,
         Err(exit) => {
             let context = cpu.dispatch();
-            cpu.end_stretch(exit, csr::time());
+            cpu.note_stretch(exit, csr::time());
             context
         }
     };
@@ -48,7 +48,10 @@ fn serve_trap(cpu: &mut Cpu, vcpu: VcpuId) -> Result<*mut Context, Exit> {
         if exit == Exit::Spin && cpu.is_unaffected(vcpu) {
             return Ok(cpu.go_on(vcpu, exit));
         }
-        cpu.pause_if_long(exit);
+        // WFI does little itself, and is on the way from the RTOS to others.
+        if exit != Exit::Wfi {
+            cpu.pause_if_long(exit);
+        }
         exit
     };
     cpu.note_exit(vcpu, exit);
@@ -67,12 +70,12 @@ impl Cpu {
     }
 
     /// A preemption point between a trap that took a while and what follows from it.
-    #[inline]
+    #[inline(always)]
     fn pause_if_long(&mut self, exit: Exit) {
         let now = csr::time();
         if now - self.entered >= self.guard / 4 {
             self.end_stretch(exit, now);
-            self.take_pending_interrupts();
+            self.look_for_interrupts();
         }
     }
 
@@ -90,7 +93,7 @@ impl Cpu {
     #[inline(never)]
     fn go_on(&mut self, vcpu: VcpuId, exit: Exit) -> *mut Context {
         self.note_exit(vcpu, exit);
-        self.end_stretch(exit, csr::time());
+        self.note_stretch(exit, csr::time());
         self.context(vcpu)
     }
 
@@ -98,7 +101,7 @@ impl Cpu {
     #[inline(never)]
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
         match Trap::current() {
-            Trap::Interrupt(Interrupt::Timer) => self.take_alarm(),
+            Trap::Interrupt(Interrupt::Timer) => self.take_alarm_late(),
             Trap::Interrupt(Interrupt::Software) => self.take_ring(),
             Trap::Interrupt(Interrupt::External) => self.take_external(),
             Trap::Exception(Exception::EnvironmentCall) => sbi::call(self, vcpu),

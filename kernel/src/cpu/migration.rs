@@ -18,7 +18,8 @@ use ainori_sched::{Occasion, State, VcpuId, VcpuSet};
 use ainori_trace::Event;
 
 use super::{Cpu, SLOTS};
-use crate::arch::{csr, world};
+use crate::arch::{csr, hart, world};
+use crate::stats::Exit;
 
 /// So many vCPUs are looked at in one go when a core has room for them again.
 const MADE_UP_FOR: usize = 5;
@@ -111,6 +112,9 @@ impl Cpu {
             // If it lies, but for another core, it has been away, and this core has no claim to it any more.
             if self.machine.vcpu(id).owner() != self.id || !self.take(id) {
                 self.forget(id);
+                return false;
+            }
+            if self.gives_way() {
                 return false;
             }
         }
@@ -419,9 +423,20 @@ impl Cpu {
         if !self.scheduler.policy().fetches(Occasion::Idle) {
             return None;
         }
-        let vcpus = self.machine.vcpus.iter().enumerate().filter(|(_, vcpu)| vcpu.may_run_on(self.id));
-        let waiting = vcpus.filter_map(|(index, vcpu)| Some((vcpu.waiting_since()?, VcpuId(index as u8))));
-        let (since, id) = waiting.min()?;
+        let mut longest: Option<(u64, VcpuId)> = None;
+        // BOUND: the machine's vCPUs, some 20 instructions each. An interrupt goes first: then this core looks again behind it.
+        for (index, vcpu) in self.machine.vcpus.iter().enumerate() {
+            if hart::pending_interrupts() != 0 {
+                return None;
+            }
+            if let Some(since) = vcpu.waiting_since().filter(|_| vcpu.may_run_on(self.id))
+                && longest.is_none_or(|(earliest, _)| since < earliest)
+            {
+                longest = Some((since, VcpuId(index as u8)));
+            }
+        }
+        self.end_stretch(Exit::Backlog, csr::time());
+        let (since, id) = longest?;
         let due = since + self.scheduler.policy().patience;
         if due > now {
             return Some(due);
