@@ -153,7 +153,9 @@ impl Cpu {
     /// Does one piece of what is due.
     #[inline(never)]
     pub(super) fn keep_house(&mut self, now: u64) {
-        if let Some(later) = self.must_hurry(now) {
+        let has_given_way = core::mem::take(&mut self.housework_gave_way);
+        if let Some(later) = self.must_hurry(now, has_given_way) {
+            self.housework_gave_way = true;
             // If that one hides housework, what it does at its deadline isn't to be disturbed either.
             self.housework_latest = later + self.machine.ticks(DISTANCE_US);
             self.housework_due = later;
@@ -194,12 +196,15 @@ impl Cpu {
     }
 
     /// Is somebody about to get the core, or the running vCPU about to be interrupted by its timer? Then says until when housework waits at
-    /// least. Even the least urgent guest of this core may be an RTOS.
-    fn must_hurry(&self, now: u64) -> Option<u64> {
+    /// least. The least urgent guest of this core may be an RTOS as well; but as it may also be one that sets its timer again and again,
+    /// housework gives way to that only once a piece.
+    fn must_hurry(&self, now: u64, has_given_way: bool) -> Option<u64> {
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
-        let runs = self.shield != IDLE;
-        let own_timer = || world::loaded_deadline().filter(|at| runs && now < *at && *at <= soon);
+        let hides = self.shield >= self.hides_housework_from;
+        let may_wait = self.shield != IDLE && (hides || !has_given_way);
+        let is_near = |at: &u64| *at <= soon && (now < *at || world::is_interrupted());
+        let own_timer = || world::loaded_deadline().filter(|at| may_wait && is_near(at));
         if self.woken || self.is_wanted() {
             return Some(soon);
         }

@@ -5,7 +5,7 @@
 //! | it comes to its end | every guest whose job ends ([`all_can_finish`] refuses systems where one may wait for ever) |
 //! | it says that all was well | each of them; but one that judges how soon it is served only if it is entitled to that ([`Promise::good`]) |
 //! | no deadline missed, no tick lost | one that keeps time and is [`alone_on_top`], where priorities count |
-//! | delay of its task, of its tick's handler | the same under `ainori`, `spumone`, `spumone-on-demand`, `partition`, with a long enough advance |
+//! | delay of its task, of its tick's handler | the same under `ainori`, `spumone`, `spumone-on-demand`, `partition`, with a long enough advance, unless the hypervisor keeps house beside it |
 //! | longest time in the hypervisor with interrupts off | each core: [`longest_stretch_ns`] |
 //!
 //! *May run on*: under a policy that moves vCPUs each hart of the guest's list, otherwise the homes of its vCPUs.
@@ -82,6 +82,24 @@ pub fn keeps_time(job: &Job) -> bool {
     matches!(job, Job::FreeRtos { .. } | Job::Timer { .. })
 }
 
+/// The hart that keeps house: where the most urgent guest is the least urgent, as the hypervisor chooses it.
+fn housekeeping_hart(system: &Description) -> u32 {
+    let priorities = |hart: &u32| {
+        let at_home = system.guests.iter().filter(|guest| guest.homes(system.harts).contains(hart));
+        let priorities: Vec<u32> = at_home.map(|guest| guest.priority).collect();
+        (priorities.iter().max().copied(), priorities.iter().min().copied())
+    };
+    (0..system.harts).min_by_key(priorities).unwrap_or(0)
+}
+
+/// Does the hypervisor's housework lie beside this guest, as there is none less urgent at home on the hart that keeps house? Then it may be
+/// interrupted at any time, but shortly before its own timer.
+fn has_housework_beside_it(system: &Description, guest: &Guest) -> bool {
+    let hart = housekeeping_hart(system);
+    let at_home = |other: &&Guest| other.homes(system.harts).contains(&hart);
+    at_home(&guest) && system.guests.iter().filter(at_home).all(|other| other.priority >= guest.priority)
+}
+
 /// Does it ask for an answer within a second? It gets it only if nobody more urgent has its hart for long.
 fn is_impatient(job: &Job) -> bool {
     matches!(job, Job::Plic { .. } | Job::Sbi)
@@ -106,6 +124,7 @@ pub fn promise(system: &Description, guest: &Guest) -> Promise {
         punctual: matches!(guest.job, Job::FreeRtos { .. })
             && on_top
             && enough_advance
+            && !has_housework_beside_it(system, guest)
             && PUNCTUAL.contains(&system.preset),
     }
 }
@@ -225,6 +244,17 @@ mod tests {
     fn an_rtos_beside_an_equal_is_promised_nothing_but_its_end() {
         let guests = vec![guest("a", rtos(), 10, &[1]), guest("b", rtos(), 10, &[1])];
         assert_eq!(promised("ainori", guests), Promise { ends: true, good: false, punctual: false });
+    }
+
+    #[test]
+    fn an_rtos_with_housework_beside_it_is_not_punctual() {
+        let guests =
+            vec![guest("a", rtos(), 6, &[1]), guest("b", rtos(), 10, &[0]), guest("c", Job::Sbi, 1, &[0])];
+        assert_eq!(promised("ainori", guests.clone()), Promise { ends: true, good: true, punctual: false });
+        let mut system = system("ainori", guests);
+        assert!(promise(&system, &system.guests[1]).punctual, "the house is kept on the other hart");
+        system.harts = 3;
+        assert!(promise(&system, &system.guests[0]).punctual, "the house is kept where nobody is");
     }
 
     #[test]
