@@ -62,7 +62,7 @@ pub fn board(machine: &Machine, hypervisor_bytes: u64) {
 /// One part of the report on the end of a guest's life, or on the beginning of the next: `part` counts from 0. Each has one number at most, so
 /// that none takes long. False if it was the last.
 pub fn life(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Result<bool, fmt::Error> {
-    const X: usize = 13;
+    const X: usize = 14;
     const CSR: usize = X + 32;
     let (name, stopped) = match &record.happened {
         Happened::Restarted => ("restarted", None),
@@ -91,15 +91,13 @@ pub fn life(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Res
         },
         (6, Some(stopped), _) => (",\"vcpu\":", "", Some(u64::from(stopped.vcpu))),
         (7, _, None) => (",\"fault\":null}\n", "", None),
-        (7, _, Some(fault)) => {
-            f.write_str(",\"fault\":{\"what\":\"")?;
-            (fault.what.text(), "\"", None)
-        }
-        (8, _, Some(fault)) => (",\"pc\":", "", Some(fault.pc)),
-        (9, _, Some(fault)) => (",\"cause\":", "", Some(fault.cause)),
-        (10, _, Some(fault)) => (",\"address\":", "", Some(fault.address)),
-        (11, _, Some(fault)) => (",\"instruction\":", "", Some(u64::from(fault.instruction))),
-        (12, _, Some(fault)) => {
+        (7, _, Some(_)) => (",\"fault\":{\"what\":\"", "", None),
+        (8, _, Some(fault)) => (fault.what.text(), "\"", None),
+        (9, _, Some(fault)) => (",\"pc\":", "", Some(fault.pc)),
+        (10, _, Some(fault)) => (",\"cause\":", "", Some(fault.cause)),
+        (11, _, Some(fault)) => (",\"address\":", "", Some(fault.address)),
+        (12, _, Some(fault)) => (",\"instruction\":", "", Some(u64::from(fault.instruction))),
+        (13, _, Some(fault)) => {
             f.write_str(",\"mode\":\"")?;
             (fault.mode, "\",\"x\":[", None)
         }

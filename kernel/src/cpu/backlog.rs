@@ -86,12 +86,9 @@ impl Cpu {
             self.backlog.unread.remove(id);
             self.look_at(id);
         }
-        // What made this work has taken its time already.
-        if self.next_deadline <= csr::time() + self.guard {
-            self.meet_deadline();
-        }
         let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
-        let mut stops = self.is_wanted() || beside_urgent && !was_due;
+        // What made this work has taken its time already.
+        let mut stops = self.is_preempted() || beside_urgent && !was_due;
         let began = csr::time();
         // BOUND: a part a round; the sets grow only by mail, and between two parts is a preemption point.
         while !stops {

@@ -36,15 +36,18 @@ impl Cpu {
     /// The alarm was for work of the hypervisor's own.
     #[inline(never)]
     fn see_to_own_work(&mut self, now: u64) -> Exit {
-        let exit = if self.attention_due <= now { self.pay_attention(now) } else { Exit::Timer };
-        if self.housework_alarm() > now {
-            return exit;
+        let mut exit = Exit::Timer;
+        if self.attention_due <= now {
+            exit = self.pay_attention(now);
         }
-        self.keep_house(now);
+        if self.housework_alarm() <= now {
+            exit = Exit::Housekeeping;
+            self.keep_house(now);
+        }
         if hart::pending_interrupts() == 0 {
-            self.end_stretch(Exit::Housekeeping, csr::time());
+            self.end_stretch(exit, csr::time());
         }
-        Exit::Housekeeping
+        exit
     }
 
     /// Something that is only now and then worth a look.
