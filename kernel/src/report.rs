@@ -73,10 +73,13 @@ pub fn life(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Res
         (0, ..) => {
             f.write_str(PREFIX)?;
             f.write_str("{\"record\":\"")?;
-            (name, "\",\"guest\":\"", None)
+            (name, "\"", None)
         }
-        // The letters of a guest's name need no escapes.
-        (1, ..) => (guest, "\"", None),
+        (1, ..) => {
+            f.write_str(",\"guest\":\"")?;
+            // Its letters need no escapes.
+            (guest, "\"", None)
+        }
         (2, ..) => (",\"life\":", "", Some(u64::from(record.life))),
         (3, ..) => (",\"time\":", "", Some(record.time)),
         (4, None, _) => ("}\n", "", None),

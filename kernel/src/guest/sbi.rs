@@ -185,7 +185,7 @@ fn remote_fence(cpu: &mut Cpu, call: &Call) -> Result {
 fn translations(call: &Call) {
     const PAGE: u64 = 4096;
     /// More pages than this are not worth a fence each.
-    const MOST_PAGES: u64 = 16;
+    const MOST_PAGES: u64 = 8;
     let (start, size, asid) = (call.a[2], call.a[3], (call.function == 2).then_some(call.a[4]));
     let everything = size == u64::MAX || (start == 0 && size == 0) || size > MOST_PAGES * PAGE;
     if everything {
