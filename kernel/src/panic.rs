@@ -18,7 +18,9 @@ pub fn use_port(base: u64, shift: usize) {
 struct Direct(Uart);
 impl Write for Direct {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        // BOUND: the text. Only before the first guest runs, and after the last one.
         for byte in text.bytes() {
+            // BOUND: the serial port. Only before the first guest runs, and after the last one.
             while !self.0.can_send() {}
             self.0.send(byte);
         }

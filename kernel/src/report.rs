@@ -18,6 +18,7 @@ struct Quoted<'a>(&'a str);
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('"')?;
+        // BOUND: a guest's name has 16 bytes at most.
         for c in self.0.chars() {
             match c {
                 '"' | '\\' => write!(f, "\\{c}")?,
@@ -32,6 +33,7 @@ impl Display for Quoted<'_> {
 /// Named counters as a JSON object, without the zeros.
 struct Counters<'a>(&'a [&'static str], &'a [u64]);
 impl Display for Counters<'_> {
+    /// Only at the end of the run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('{')?;
         let mut separator = "";
@@ -118,7 +120,7 @@ pub fn life(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Res
     Ok(!text.ends_with('\n'))
 }
 
-/// Counters of a vCPU, at the end.
+/// Counters of a vCPU. Only at the end of the run.
 pub fn vcpu(machine: &Machine, core: u32, id: VcpuId, counters: &VcpuCounters) {
     record(format_args!(
         r#""record":"vcpu","guest":{},"vcpu":{},"core":{core},"exits":{},"dispatches":{},"preemptions":{},"migrations":{},"running":{},"latency":{}"#,
@@ -135,6 +137,7 @@ pub fn vcpu(machine: &Machine, core: u32, id: VcpuId, counters: &VcpuCounters) {
 
 struct Latency<'a>(&'a Histogram);
 impl Display for Latency<'_> {
+    /// Only at the end of the run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Histogram { count, sum, min, max, .. } = self.0;
         let min = if *count == 0 { 0 } else { *min };
@@ -148,7 +151,7 @@ impl Display for Latency<'_> {
     }
 }
 
-/// Counters of a core, at the end.
+/// Counters of a core. Only at the end of the run.
 pub fn core(core: u32, hart: u64, counters: &CoreCounters, trace: &Ring<'_>) {
     let (cause, longest) =
         counters.stretch_max.iter().enumerate().max_by_key(|(_, ticks)| **ticks).unwrap_or((0, &0));
@@ -179,7 +182,7 @@ impl Display for Trace<'_> {
     }
 }
 
-/// The last line.
+/// The last line. Only at the end of the run.
 pub fn end(machine: &Machine, time: u64) {
     let lost: u64 = machine.guests.iter().map(|guest| guest.output.lost()).sum::<u64>() + machine.log.lost();
     record(format_args!(r#""record":"end","time":{time},"console_bytes_lost":{lost}"#));

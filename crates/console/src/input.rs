@@ -61,6 +61,7 @@ impl<const N: usize> Input<N> {
     /// The caller has the guest's port to itself, and so has a vCPU that reads from it. So a vCPU that makes room after this sees what is said
     /// in `waits` before, and asks for more.
     pub fn pass_on(&mut self, waits: &InputWaits, mut accept: impl FnMut(u8) -> bool) {
+        // BOUND: until the guest's port is full, after 16 bytes.
         while !self.is_empty() && accept(self.bytes[self.passed_on % N]) {
             self.passed_on += 1;
         }

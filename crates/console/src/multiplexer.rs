@@ -100,6 +100,7 @@ impl<const N: usize> Multiplexer<N> {
             (Ok(_), Some(is_long)) => {
                 self.is_open = false;
                 let end = if is_long { &BREAK[..] } else { &BREAK[1..] };
+                // BOUND: 2 bytes.
                 piece[..end.len()].copy_from_slice(end);
                 (end.len(), Rest::Now)
             }
@@ -122,6 +123,7 @@ impl<const N: usize> Multiplexer<N> {
     /// Goes on with the line of the current source.
     fn go_on(&mut self, source: &Source, piece: &mut [u8]) -> usize {
         let mut length = 0;
+        // BOUND: a mark and the separator, of 18 bytes at most, and the piece ends it, too.
         for &byte in source.mark().as_bytes().iter().chain(SEPARATOR.as_bytes()).skip(self.marked) {
             if length == piece.len() {
                 return length;
@@ -150,6 +152,7 @@ impl<const N: usize> Multiplexer<N> {
         let mut rest = Rest::Nothing;
         let mut index = self.current;
         let candidates = self.count - usize::from(self.is_open);
+        // BOUND: the sources, some 25 instructions each.
         for _ in 0..candidates {
             index = if index + 1 < self.count { index + 1 } else { 0 };
             let (candidate, state) = (source(index), &mut self.sources[index]);

@@ -20,7 +20,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// An empty ring for `capacity` bytes, rounded up to a power of two. Allocates.
+    /// An empty ring for `capacity` bytes, rounded up to a power of two. Allocates: only at boot.
     #[must_use]
     pub fn new(mark: &str, capacity: usize) -> Self {
         Self {
@@ -73,6 +73,7 @@ impl Source {
             return true;
         }
         let mut lines = 0;
+        // BOUND: the text, some 8 instructions for each byte.
         for (number, byte) in (head..).zip(text) {
             self.cell(number).store(*byte, Ordering::Relaxed);
             lines += usize::from(*byte == b'\n');
@@ -129,6 +130,7 @@ impl Source {
         let most = into.len().min(self.waiting());
         let mut taken = 0;
         let mut line_ended = false;
+        // BOUND: the room in `into`, some 10 instructions for each byte.
         while taken < most && !line_ended {
             let byte = self.cell(tail + taken).load(Ordering::Relaxed);
             into[taken] = byte;

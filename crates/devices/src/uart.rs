@@ -297,6 +297,7 @@ impl Uart {
         if !self.loopback() {
             return msr::DCD | msr::DSR | msr::CTS;
         }
+        // BOUND: 4.
         [(mcr::DTR, msr::DSR), (mcr::RTS, msr::CTS), (mcr::OUT1, msr::RI), (mcr::OUT2, msr::DCD)]
             .into_iter()
             .filter(|(output, _)| self.mcr & output != 0)

@@ -155,6 +155,7 @@ impl<const N: usize> Mailbox<'_, N> {
     #[inline]
     pub fn take(self, mut visit: impl FnMut(usize, u64)) {
         let senders = self.inbox.0.swap(0, Ordering::Acquire) & !AWAY;
+        // BOUND: the other cores, some 15 instructions each and what the caller does.
         for from in ones(senders) {
             visit(from as usize, self.slots[from as usize].0.swap(0, Ordering::Acquire));
         }

@@ -52,7 +52,7 @@ pub(crate) struct RunQueue {
 }
 
 impl RunQueue {
-    /// A queue without any vCPU but the idle one.
+    /// A queue without any vCPU but the idle one. Only at boot.
     pub(crate) const fn new() -> Self {
         let mut alone: Links = [0; Place::MAX as usize + 1];
         let mut place = 0;

@@ -77,6 +77,7 @@ impl SpinDetector {
     #[must_use]
     pub fn sample(&mut self, pc: u64, state: u64) -> bool {
         let stays = self.entry.is_some_and(|entry| entry.abs_diff(pc) < WINDOW);
+        // BOUND: 8 states.
         if stays && self.states[..self.met.min(STATES)].contains(&state) {
             self.restart(true);
             return true;

@@ -156,6 +156,7 @@ impl IntoIterator for VcpuSet {
 impl FromIterator<VcpuId> for VcpuSet {
     fn from_iter<I: IntoIterator<Item = VcpuId>>(members: I) -> Self {
         let mut set = Self::EMPTY;
+        // BOUND: what the caller gives; after boot, that is one.
         members.into_iter().for_each(|v| set.insert(v));
         set
     }

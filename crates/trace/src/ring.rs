@@ -60,6 +60,7 @@ impl Header {
         let mut sum = self.magic;
         let words = [self.core, self.hart, self.capacity, self.timebase_hz];
         let mut index = 0;
+        // BOUND: only at boot: 4 words.
         while index < words.len() {
             // FNV-1a with words for bytes.
             sum = (sum ^ words[index]).wrapping_mul(0x100_0000_01b3);

@@ -16,7 +16,7 @@ pub enum Bell {
 }
 
 impl Bell {
-    /// The best way that the board has, for its harts in the order of the cores.
+    /// The best way that the board has, for its harts in the order of the cores. Only at boot.
     pub fn new(board: &Board, harts: &[u64]) -> Self {
         let register = |hart: &u64| {
             let hart = board.harts.iter().find(|h| h.id == *hart)?;

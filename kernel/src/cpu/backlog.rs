@@ -176,6 +176,7 @@ impl Cpu {
             self.backlog.unread |= items;
             self.backlog.due = true;
             if self.trace.wants(ainori_trace::Kind::Received) {
+                // BOUND: one item mostly, and only if it is traced.
                 for VcpuId(item) in items {
                     self.trace(Event::Received { from: from as u8, item: u32::from(item) });
                 }

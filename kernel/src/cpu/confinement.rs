@@ -47,6 +47,7 @@ impl Cpu {
         let cores = self.machine.harts.len() as u32;
         let mut others =
             (1..cores).map(|step| (vcpu.home + step) % cores).filter(|core| vcpu.may_run_on(*core));
+        // BOUND: the cores, twice, some 15 instructions each.
         others.clone().find(|core| self.accepts(id, *core)).or_else(|| others.next())
     }
 

@@ -40,6 +40,7 @@ impl Console {
         let mut piece = [0; FIFO];
         let sources = |index| machine.source(index);
         let (length, rest) = self.output.fill(sources, csr::time(), patience, &mut piece);
+        // BOUND: a FIFO of 16 bytes.
         piece[..length].iter().for_each(|byte| uart.send(*byte));
         rest
     }
@@ -47,6 +48,7 @@ impl Console {
     /// Takes what was typed from the port, as much as its FIFO holds, if there is room for it.
     fn collect(&mut self) {
         let Some(uart) = self.uart else { return };
+        // BOUND: a FIFO of 16 bytes, some 15 instructions each.
         for _ in 0..FIFO.min(self.input.room()) {
             let Some(byte) = uart.receive() else { return };
             self.input.push(byte);
@@ -114,6 +116,7 @@ impl Cpu {
         let machine = self.machine;
         // Taken out for a moment, since the guest's port is reached through the core.
         let Some(mut console) = self.console.take() else { return true };
+        // BOUND: a FIFO of 16 bytes.
         console.collect();
         let mut is_fed = true;
         if let Some(input) = machine.console_input
@@ -128,7 +131,7 @@ impl Cpu {
         is_fed
     }
 
-    /// Writes all reports and sends all output that is left, at the end of the run, when nobody writes any more.
+    /// Writes all reports and sends all output that is left. Only at the end of the run, when nobody writes any more.
     pub(super) fn flush_console(&mut self) {
         let machine = self.machine;
         loop {

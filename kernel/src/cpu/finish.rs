@@ -49,6 +49,7 @@ impl Cpu {
         let machine = self.machine;
         if !guest.config.background && machine.awaited_guests.fetch_sub(1, Ordering::AcqRel) == 1 {
             machine.finishing.store(true, Ordering::Release);
+            // BOUND: the cores, some 40 instructions each, and nobody is waited for any more.
             for core in 0..machine.harts.len() as u32 {
                 if core != self.id {
                     self.post(core, MACHINE);
@@ -58,7 +59,7 @@ impl Cpu {
         }
     }
 
-    /// The run is over. Core by core, each reports what it knows; the last one switches the machine off.
+    /// Only at the end of the run. Core by core, each reports what it knows; the last one switches the machine off.
     pub(super) fn finish(&mut self) -> ! {
         let machine = self.machine;
         let cores = machine.harts.len() as u32;

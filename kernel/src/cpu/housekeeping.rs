@@ -70,11 +70,13 @@ impl Housekeeper {
     }
 
     fn earliest(&self) -> u64 {
+        // BOUND: the kinds of work: 3.
         self.due.iter().fold(u64::MAX, |earliest, due| earliest.min(*due))
     }
 
     fn choose(&self, now: u64) -> Option<Chore> {
         let count = Chore::ALL.len();
+        // BOUND: the kinds of work: 3.
         (1..=count)
             .map(|step| (self.last + step) % count)
             .find(|&i| self.due[i] <= now)
@@ -120,6 +122,7 @@ impl Cpu {
         let Some(housekeeper) = &mut self.housekeeper else { return };
         let now = csr::time();
         let asked = self.machine.housework.asked();
+        // BOUND: the kinds of work: 3.
         for chore in Chore::ALL {
             let due = &mut housekeeper.due[chore as usize];
             // What is under way keeps its pauses.

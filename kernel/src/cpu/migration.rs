@@ -205,6 +205,7 @@ impl Cpu {
         // The cores that it may run on, a bit each, the one after its home first.
         let first = vcpu.home + 1;
         let mut rest = vcpu.cores_now().rotate_right(first);
+        // BOUND: the cores, some 25 instructions each.
         while rest != 0 {
             let core = (rest.trailing_zeros() + first) % u64::BITS;
             rest &= rest - 1;
@@ -230,6 +231,7 @@ impl Cpu {
     pub(super) fn someone_waits(&self, id: VcpuId) -> Option<VcpuId> {
         let machine = self.machine;
         let all = machine.guest_of(id).vcpus().map(VcpuId);
+        // BOUND: the vCPUs of one guest, some 12 instructions each.
         let waiting = all.filter_map(|id| Some((machine.vcpu(id).waiting_since()?, id))).min();
         waiting.map(|(_, id)| id)
     }
@@ -393,6 +395,7 @@ impl Cpu {
         }
         let vcpus = self.machine.vcpus.iter().enumerate().filter(|(_, vcpu)| vcpu.may_run_on(self.id));
         let waiting = vcpus.filter_map(|(index, vcpu)| Some((vcpu.waiting_since()?, VcpuId(index as u8))));
+        // BOUND: all vCPUs of the machine, some 15 instructions each.
         let (since, id) = waiting.min()?;
         let due = since + self.scheduler.policy().patience;
         if due > now {

@@ -120,6 +120,7 @@ impl Cpu {
             }
             Step::Announce => {
                 let answered = |index| machine.vcpu(VcpuId(index)).fences_awaited.all_given();
+                // BOUND: the vCPUs of one guest, some 8 instructions each.
                 let is_reset = guest.lifecycle.all_reset() && guest.vcpus().all(answered);
                 if !(is_reset && guest.output.is_empty() && self.is_told(guest)) {
                     return None;
@@ -156,8 +157,10 @@ impl Cpu {
             *port = Uart::new();
             guest.plic.lower(UART_SOURCE);
         }
+        // BOUND: the devices of the board that the guest owns, some 200 instructions each.
         for device in &guest.devices {
             chip::quiet::silence(device);
+            // BOUND: the interrupts of a device, mostly one.
             for &source in &device.interrupts {
                 // If the former life had not completed it: until then it doesn't interrupt.
                 let owner = self.machine.source_owner.get(source as usize).copied().flatten();

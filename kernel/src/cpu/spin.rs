@@ -35,6 +35,7 @@ impl Cpu {
             return Exit::Timer;
         }
         let mut siblings = machine.guest_of(id).vcpus().map(VcpuId);
+        // BOUND: the vCPUs of one guest, some 12 instructions each.
         if !siblings.any(|sibling| machine.vcpu(sibling).waiting_since().is_some()) {
             self.sample_due = now + self.spin_detector.rest();
             return Exit::Sample;
@@ -60,11 +61,12 @@ impl Cpu {
 fn state_of(context: &Context) -> u64 {
     /// Odd, so that no step loses anything; its bits are those of the golden ratio.
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+    // BOUND: 31 registers, 5 instructions each.
     context.x.iter().fold(context.pc, |state, register| (state ^ register).wrapping_mul(MIX))
 }
 
 /// The vCPUs that are looked at while they run: whose guest doesn't say itself that it spins, that can be waiting for another one
-/// whose core was taken from it, and for whom something can be done about that.
+/// whose core was taken from it, and for whom something can be done about that. Only at boot.
 pub fn watched(machine: &Machine, policy: &Policy) -> VcpuSet {
     if machine.features.isa.has("zawrs") {
         return VcpuSet::EMPTY;

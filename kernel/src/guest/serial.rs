@@ -62,6 +62,7 @@ pub fn print(cpu: &mut Cpu, guest: &'static Guest, bytes: impl Iterator<Item = u
     let mut tell = false;
     {
         let _the_only_writer = guest.port.try_lock()?;
+        // BOUND: what the caller gives: `CONSOLE_PIECE` bytes, some 35 instructions each.
         for byte in bytes.take(guest.output.room().saturating_sub(ROOM)) {
             tell |= guest.output.push(byte);
             written += 1;
@@ -85,6 +86,7 @@ pub fn scan(
 ) -> Option<u64> {
     let read = with_port(cpu, guest, |port| {
         let mut read = 0;
+        // BOUND: `most`, which is `CONSOLE_PIECE` bytes at most, and the port's FIFO has no more; some 60 instructions each.
         while read < most && port.read(LINE_STATUS as u8) & DATA_READY != 0 {
             take(read, port.read(DATA as u8));
             read += 1;
