@@ -344,7 +344,8 @@ fn start(cpus: &'static mut [Cpu], boot_hart: u64, heap: u64) -> ! {
             refuse(format_args!("hart {hart} does not start: SBI error {}", error.0));
         }
     }
-    secondary(&mut cpus[own])
+    // SAFETY: this is the hart; it doesn't come back.
+    unsafe { start_secondary(boot_hart, (&raw mut cpus[own]).cast()) }
 }
 
 /// Has a core's own part of the board's interrupts come to it. By the core itself and after its start: starting a hart, the firmware

@@ -152,11 +152,11 @@ impl Display for Latency<'_> {
 }
 
 /// Counters of a core. Only at the end of the run.
-pub fn core(core: u32, hart: u64, counters: &CoreCounters, trace: &Ring<'_>) {
+pub fn core(core: u32, hart: u64, counters: &CoreCounters, stack: u64, trace: &Ring<'_>) {
     let (cause, longest) =
         counters.stretch_max.iter().enumerate().max_by_key(|(_, ticks)| **ticks).unwrap_or((0, &0));
     record(format_args!(
-        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_stretch":{longest},"longest_stretch_cause":{},"stretch_max":{},"stretch_total":{},"trace":{}"#,
+        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_stretch":{longest},"longest_stretch_cause":{},"stretch_max":{},"stretch_total":{},"stack":{stack},"trace":{}"#,
         Counters(&["software", "timer", "external"], &counters.interrupts),
         counters.switches,
         counters.messages,

@@ -61,6 +61,8 @@ impl Cpu {
 
     /// Only at the end of the run. Core by core, each reports what it knows; the last one switches the machine off.
     pub(super) fn finish(&mut self) -> ! {
+        // Before the report is written, which takes more of it than all that came before.
+        let stack = self.stack_used();
         let machine = self.machine;
         let cores = machine.harts.len() as u32;
         let now = csr::time();
@@ -84,7 +86,7 @@ impl Cpu {
                 report::vcpu(machine, self.id, id, &resident.counters);
             }
         }
-        report::core(self.id, self.hart, &self.counters, &self.trace);
+        report::core(self.id, self.hart, &self.counters, stack, &self.trace);
         if me + 1 == cores {
             report::end(machine, now);
             firmware::shutdown(false);

@@ -16,7 +16,7 @@ mod restart;
 mod spin;
 mod trace;
 
-use alloc::boxed::Box;
+use alloc::{boxed::Box, vec};
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
@@ -24,6 +24,7 @@ use ainori_console::{InputWaits, Source};
 use ainori_handover::{Housework, Shield};
 use ainori_mailbox::{Mailbox, Mailboxes};
 use ainori_manifest::config::MAX_HARTS;
+use ainori_report::STACK_SIZE;
 use ainori_sched::{Occasion, Scheduler, SpinDetector, VcpuId, VcpuSet};
 use ainori_trace::Ring;
 
@@ -125,6 +126,14 @@ impl Machine {
 /// Room for vCPUs by their number: a power of two, so that an access needs no check.
 const SLOTS: usize = 64;
 
+/// A piece of a stack.
+#[derive(Clone)]
+#[repr(align(16))]
+struct Stack(#[expect(dead_code, reason = "only its address counts")] [u64; 2]);
+
+/// What words of a stack hold until they are used.
+const NEVER_USED: u64 = 0x5afe_57ac_5afe_57ac;
+
 /// A core: its number, its stack, and all that belongs to it alone.
 #[repr(C)]
 pub struct Cpu {
@@ -223,8 +232,6 @@ pub struct Cpu {
 impl Cpu {
     /// Where the trap entry finds the stack.
     pub const STACK_OFFSET: usize = offset_of!(Cpu, stack_top);
-    /// Bytes of a core's stack.
-    pub const STACK_SIZE: usize = 32 * 1024;
 
     /// A core with no vCPU yet. Allocates its stack: only at boot.
     pub fn new(
@@ -235,11 +242,9 @@ impl Cpu {
         console: Option<Box<Console>>,
         trace: Ring<'static>,
     ) -> Self {
-        #[repr(align(16))]
-        struct Stack(#[expect(dead_code, reason = "only its address counts")] [u8; Cpu::STACK_SIZE]);
-        let stack = Box::leak(Box::<Stack>::new_uninit());
+        let stack = vec![Stack([NEVER_USED; 2]); STACK_SIZE / size_of::<Stack>()].leak();
         Self {
-            stack_top: stack.as_mut_ptr() as u64 + Self::STACK_SIZE as u64,
+            stack_top: stack.as_mut_ptr_range().end as u64,
             id,
             hart: machine.harts[id as usize],
             machine,
@@ -290,6 +295,15 @@ impl Cpu {
             residents: [const { None }; SLOTS],
             spin_detector: SpinDetector::new(machine.board.timebase_hz),
         }
+    }
+
+    /// Most bytes of its stack that were ever in use: the rest is as it was made. Only at the end of the run.
+    fn stack_used(&self) -> u64 {
+        let bottom = self.stack_top - STACK_SIZE as u64;
+        // SAFETY: the words of the stack, which `new` has leaked.
+        let is_unused = |at: &u64| unsafe { (*at as *const u64).read_volatile() == NEVER_USED };
+        let used = (bottom..self.stack_top).step_by(8).find(|at| !is_unused(at));
+        used.map_or(0, |at| self.stack_top - at)
     }
 
     /// How long before a more urgent deadline nothing else is begun, in ticks.
