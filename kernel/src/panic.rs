@@ -48,6 +48,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
 }
 
 /// A trap of the hypervisor itself.
+#[expect(clippy::panic, reason = "a bug, and nothing can go on")]
 pub extern "C" fn unexpected_trap() -> ! {
     panic!(
         "unexpected trap in the hypervisor: scause {:#x}, sepc {:#x}, stval {:#x}",

@@ -163,7 +163,7 @@ pub fn core(core: u32, hart: u64, counters: &CoreCounters, stack: u64, trace: &R
         counters.ipis_sent,
         counters.ipis_saved,
         counters.idle,
-        Quoted(if *longest == 0 { "" } else { Exit::NAMES[cause] }),
+        Quoted(if *longest == 0 { "" } else { Exit::NAMES.get(cause).unwrap_or(&"") }),
         Counters(Exit::NAMES, &counters.stretch_max),
         Counters(Exit::NAMES, &counters.stretch_total),
         Trace(trace),

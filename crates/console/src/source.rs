@@ -127,15 +127,17 @@ impl Source {
     /// Reader: takes bytes of one line as far as `into` has room. Returns how many, and whether the last was the line's end.
     pub(crate) fn take(&self, into: &mut [u8]) -> (usize, bool) {
         let tail = self.tail.load(Ordering::Relaxed);
-        let most = into.len().min(self.waiting());
+        let waiting = self.waiting();
         let mut taken = 0;
         let mut line_ended = false;
         // BOUND: the room in `into`, some 10 instructions for each byte.
-        while taken < most && !line_ended {
-            let byte = self.cell(tail + taken).load(Ordering::Relaxed);
-            into[taken] = byte;
+        for place in into.iter_mut().take(waiting) {
+            *place = self.cell(tail + taken).load(Ordering::Relaxed);
             taken += 1;
-            line_ended = byte == b'\n';
+            line_ended = *place == b'\n';
+            if line_ended {
+                break;
+            }
         }
         self.tail.store(tail + taken, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -143,6 +145,10 @@ impl Source {
     }
 
     /// The cell of the byte with this number.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "there are 2^n cells, so a number without its higher bits names one"
+    )]
     fn cell(&self, number: usize) -> &AtomicU8 {
         &self.bytes[number & (self.bytes.len() - 1)]
     }

@@ -56,6 +56,7 @@ impl Header {
     }
 
     /// What [`Self::check`] must be: a mix of the words that never change.
+    #[expect(clippy::indexing_slicing, reason = "the loop ends at the array's length")]
     pub const fn checksum(&self) -> u64 {
         let mut sum = self.magic;
         let words = [self.core, self.hart, self.capacity, self.timebase_hz];

@@ -11,8 +11,8 @@
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
+use super::Cpu;
 use super::mail::MACHINE;
-use super::{Cpu, SLOTS};
 use crate::arch::csr::{self, interrupt};
 use crate::arch::{hart, world};
 use crate::stats::Exit;
@@ -145,8 +145,7 @@ impl Cpu {
         if self.scheduler.running() != Some(first) {
             return true;
         }
-        let is_due =
-            self.residents[usize::from(first.0) % SLOTS].as_ref().is_some_and(|resident| resident.due != 0);
+        let is_due = self.residents[first].as_ref().is_some_and(|resident| resident.due != 0);
         let now = csr::time();
         is_due
             || self.loaded == Some(first)

@@ -41,7 +41,7 @@ impl Console {
         let sources = |index| machine.source(index);
         let (length, rest) = self.output.fill(sources, csr::time(), patience, &mut piece);
         // BOUND: a FIFO of 16 bytes.
-        piece[..length].iter().for_each(|byte| uart.send(*byte));
+        piece.iter().take(length).for_each(|byte| uart.send(*byte));
         rest
     }
 
@@ -120,9 +120,10 @@ impl Cpu {
         console.collect();
         let mut is_fed = true;
         if let Some(input) = machine.console_input
+            && let Some(guest) = machine.guests.get(input as usize)
             && !console.input.is_empty()
         {
-            let fed = serial::with_port(self, &machine.guests[input as usize], |port| {
+            let fed = serial::with_port(self, guest, |port| {
                 console.input.pass_on(&machine.input_waits, |byte| port.receive(byte));
             });
             is_fed = fed.is_some();

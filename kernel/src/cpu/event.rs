@@ -60,12 +60,14 @@ const SRET: u32 = 0x1020_0073;
 
 impl Cpu {
     #[inline(always)]
+    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Exit`")]
     fn note_exit(&mut self, vcpu: VcpuId, exit: Exit) {
         self.resident(vcpu).counters.exits[exit as usize] += 1;
         self.trace_trap(vcpu, exit);
     }
 
     #[inline(always)]
+    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Exit`")]
     fn note_stretch(&mut self, exit: Exit) {
         let stretch = csr::time() - self.entered;
         self.counters.stretch_total[exit as usize] += stretch;

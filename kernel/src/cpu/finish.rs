@@ -78,11 +78,9 @@ impl Cpu {
             core::hint::spin_loop();
         }
         self.flush_console();
-        for id in (0..machine.vcpus.len() as u8).map(VcpuId) {
+        for id in (0..machine.vcpus().len() as u8).map(VcpuId) {
             // Those that nobody has are reported by whoever comes first.
-            if let Some(resident) =
-                self.residents[usize::from(id.0)].take().or_else(|| machine.vcpu(id).take(self.id))
-            {
+            if let Some(resident) = self.residents[id].take().or_else(|| machine.vcpu(id).take(self.id)) {
                 report::vcpu(machine, self.id, id, &resident.counters);
             }
         }

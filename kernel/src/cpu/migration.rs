@@ -17,7 +17,7 @@ use ainori_handover::Requests;
 use ainori_sched::{Occasion, State, VcpuId, VcpuSet};
 use ainori_trace::Event;
 
-use super::{Cpu, SLOTS};
+use super::Cpu;
 use crate::arch::{csr, world};
 
 /// Published by a core that runs nothing.
@@ -143,7 +143,7 @@ impl Cpu {
         }
         self.lendable.remove(id);
         let suspended = !self.scheduler.is_asleep(id);
-        let Some(mut resident) = self.residents[usize::from(id.0) % SLOTS].take() else { return };
+        let Some(mut resident) = self.residents[id].take() else { return };
         resident.suspended = suspended;
         resident.last_core = self.id;
         resident.shared.lay_down(resident, owner);
@@ -157,7 +157,7 @@ impl Cpu {
             self.lent.remove(id);
             if resident.last_core == self.id {
                 // It has been nowhere else meanwhile, so what this core's scheduler knows of it still holds.
-                self.residents[usize::from(id.0) % SLOTS] = Some(resident);
+                self.residents[id] = Some(resident);
                 self.lendable.insert(id);
                 self.deadlines_changed = true;
                 if vcpu.has_requests() {
@@ -209,7 +209,7 @@ impl Cpu {
         while rest != 0 {
             let core = (rest.trailing_zeros() + first) % u64::BITS;
             rest &= rest - 1;
-            let shield = shields[core as usize].level();
+            let shield = shields[core].level();
             if shield == IDLE {
                 return Some(core);
             }
@@ -222,7 +222,7 @@ impl Cpu {
 
     /// Would a vCPU get its turns on this core?
     pub(super) fn accepts(&self, id: VcpuId, core: u32) -> bool {
-        let shield = self.machine.shields[core as usize].level();
+        let shield = self.machine.shields[core].level();
         shield == IDLE || shield <= self.scheduler.policy().level(self.machine.vcpu(id).class)
     }
 
@@ -342,7 +342,7 @@ impl Cpu {
     }
 
     fn is_idle(&self, core: u32) -> bool {
-        self.machine.shields[core as usize].level() == IDLE
+        self.machine.shields[core].level() == IDLE
     }
 
     /// vCPUs that lie, or wait here, where they get no turn have been left alone for long enough.
@@ -393,7 +393,7 @@ impl Cpu {
         if !self.scheduler.policy().fetches(Occasion::Idle) {
             return None;
         }
-        let vcpus = self.machine.vcpus.iter().enumerate().filter(|(_, vcpu)| vcpu.may_run_on(self.id));
+        let vcpus = self.machine.vcpus().iter().enumerate().filter(|(_, vcpu)| vcpu.may_run_on(self.id));
         let waiting = vcpus.filter_map(|(index, vcpu)| Some((vcpu.waiting_since()?, VcpuId(index as u8))));
         // BOUND: all vCPUs of the machine, some 15 instructions each.
         let (since, id) = waiting.min()?;

@@ -57,7 +57,7 @@ impl Cpu {
             .as_ref()
             .and_then(|record| record.as_ref())
             .and_then(|record| report::life(&guest.config.name, record, number, &mut part).ok());
-        if machine.log.write(&part.text[..part.length]) {
+        if machine.log.write(part.text.get(..part.length).unwrap_or_default()) {
             self.wake_console();
         }
         if written == Some(true) {

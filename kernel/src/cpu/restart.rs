@@ -74,13 +74,18 @@ impl Cpu {
         // BOUND: the guests, some 20 instructions for each that waits or runs.
         for turn in 1..=guests.len() {
             let index = (self.restarter.last + turn) % guests.len();
-            let guest = &guests[index];
+            let (Some(guest), Some(step)) = (guests.get(index), self.restarter.steps.get(index).copied())
+            else {
+                break;
+            };
             if !guest.lifecycle.is_resetting() {
                 continue;
             }
-            match self.take_step(guest, self.restarter.steps[index]) {
+            match self.take_step(guest, step) {
                 Some(step) => {
-                    self.restarter.steps[index] = step;
+                    if let Some(place) = self.restarter.steps.get_mut(index) {
+                        *place = step;
+                    }
                     self.restarter.last = index;
                     return Next::Soon;
                 }

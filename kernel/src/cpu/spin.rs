@@ -8,7 +8,7 @@
 //! anybody: the other cores find out by themselves within a millisecond.
 use ainori_sched::{Occasion, Policy, VcpuId, VcpuSet};
 
-use super::{Cpu, Machine, SLOTS};
+use super::{Cpu, Machine};
 use crate::arch::{Context, world};
 use crate::stats::Exit;
 
@@ -40,7 +40,8 @@ impl Cpu {
             self.sample_due = now + self.spin_detector.rest();
             return Exit::Sample;
         }
-        let context = &self.residents[usize::from(id.0) % SLOTS].as_ref().expect("it runs here").context;
+        let Some(resident) = &self.residents[id] else { return Exit::Timer };
+        let context = &resident.context;
         let spins = if world::is_in_kernel(context) {
             self.spin_detector.sample(context.pc, state_of(context))
         } else {
@@ -72,7 +73,7 @@ pub fn watched(machine: &Machine, policy: &Policy) -> VcpuSet {
         return VcpuSet::EMPTY;
     }
     let level = |id: VcpuId| policy.level(machine.vcpu(id).class);
-    let all = || (0..machine.vcpus.len() as u8).map(VcpuId);
+    let all = || (0..machine.vcpus().len() as u8).map(VcpuId);
     let share_core = |one: VcpuId, other: VcpuId| {
         let (home, visitor) = (machine.vcpu(one).home, machine.vcpu(other));
         let visits = policy.moves() && visitor.guest != machine.vcpu(one).guest && visitor.may_run_on(home);

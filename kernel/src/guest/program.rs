@@ -68,8 +68,10 @@ impl Program {
         // BOUND: the same, some 15 instructions for each that isn't in the chunk.
         for part in &self.parts {
             let (from, to) = (part.offset.max(offset), (part.offset + part.bytes.len() as u64).min(end));
-            if from < to {
-                let bytes = &part.bytes[(from - part.offset) as usize..(to - part.offset) as usize];
+            if from < to
+                && let Some(bytes) =
+                    part.bytes.get((from - part.offset) as usize..(to - part.offset) as usize)
+            {
                 // SAFETY: `from..to` lies in the chunk. The part lies elsewhere: nothing of the hypervisor's is in a guest's memory.
                 unsafe {
                     // BOUND: a chunk at most.
