@@ -48,7 +48,7 @@ impl Source {
             self.lost.store(self.lost.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             return true;
         }
-        self.cell(head).store(byte, Ordering::Relaxed);
+        self.put(head, byte);
         self.head.store(head + 1, Ordering::Release);
         if byte == b'\n' {
             // After `head`, so that who sees the line's end counted finds it.
@@ -75,7 +75,7 @@ impl Source {
         let mut lines = 0;
         // BOUND: the text, some 8 instructions for each byte.
         for (number, byte) in (head..).zip(text) {
-            self.cell(number).store(*byte, Ordering::Relaxed);
+            self.put(number, *byte);
             lines += usize::from(*byte == b'\n');
         }
         self.head.store(head + text.len(), Ordering::Release);
@@ -100,7 +100,7 @@ impl Source {
     /// A writer, as [`Self::push`].
     pub fn end_line(&self) -> bool {
         let head = self.head.load(Ordering::Relaxed);
-        head != 0 && self.cell(head - 1).load(Ordering::Relaxed) != b'\n' && self.push(b'\n')
+        head != 0 && self.get(head - 1) != b'\n' && self.push(b'\n')
     }
 
     /// Bytes lost so far.
@@ -121,7 +121,7 @@ impl Source {
 
     /// Reader: the next byte, if one is waiting.
     pub(crate) fn first(&self) -> u8 {
-        self.cell(self.tail.load(Ordering::Relaxed)).load(Ordering::Relaxed)
+        self.get(self.tail.load(Ordering::Relaxed))
     }
 
     /// Reader: takes bytes of one line as far as `into` has room. Returns how many, and whether the last was the line's end.
@@ -132,7 +132,7 @@ impl Source {
         let mut line_ended = false;
         // BOUND: the room in `into`, some 10 instructions for each byte.
         for place in into.iter_mut().take(waiting) {
-            *place = self.cell(tail + taken).load(Ordering::Relaxed);
+            *place = self.get(tail + taken);
             taken += 1;
             line_ended = *place == b'\n';
             if line_ended {
@@ -144,12 +144,19 @@ impl Source {
         (taken, line_ended)
     }
 
-    /// The cell of the byte with this number.
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "there are 2^n cells, so a number without its higher bits names one"
-    )]
-    fn cell(&self, number: usize) -> &AtomicU8 {
-        &self.bytes[number & (self.bytes.len() - 1)]
+    /// The byte with this number.
+    fn get(&self, number: usize) -> u8 {
+        self.cell(number).map_or(0, |cell| cell.load(Ordering::Relaxed))
+    }
+
+    fn put(&self, number: usize, byte: u8) {
+        if let Some(cell) = self.cell(number) {
+            cell.store(byte, Ordering::Relaxed);
+        }
+    }
+
+    /// The cell of the byte with this number. There always is one, as their number is a power of two.
+    fn cell(&self, number: usize) -> Option<&AtomicU8> {
+        self.bytes.get(number & (self.bytes.len() - 1))
     }
 }

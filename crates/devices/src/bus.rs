@@ -52,7 +52,7 @@ pub fn find(address: u64) -> Option<(Device, u64)> {
     // BOUND: 4.
     MAP.iter().find_map(|(window, device, repeat)| {
         let offset = address.checked_sub(window.base).filter(|offset| *offset < window.size)?;
-        Some((*device, offset % repeat))
+        Some((*device, offset.checked_rem(*repeat)?))
     })
 }
 

@@ -73,7 +73,8 @@ impl Cpu {
         while machine.ended.load(Ordering::Acquire) != cores {
             core::hint::spin_loop();
         }
-        let me = (self.id + cores - machine.console_core) % cores;
+        let first = machine.console_core;
+        let me = if self.id < first { self.id + cores - first } else { self.id - first };
         while machine.turn.load(Ordering::Acquire) != me {
             core::hint::spin_loop();
         }
