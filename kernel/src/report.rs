@@ -64,7 +64,7 @@ pub fn board(machine: &Machine, hypervisor_bytes: u64) {
 /// One part of the report on the end of a guest's life, or on the beginning of the next: `part` counts from 0. Each has one number at most, so
 /// that none takes long. False if it was the last.
 pub fn life(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Result<bool, fmt::Error> {
-    const X: usize = 12;
+    const X: usize = 13;
     const CSR: usize = X + 32;
     let (name, stopped) = match &record.happened {
         Happened::Restarted => ("restarted", None),
@@ -73,32 +73,35 @@ pub fn life(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Res
     let fault = stopped.and_then(|stopped| stopped.fault.as_ref());
     let (text, more, number) = match (part, stopped, fault) {
         (0, ..) => {
-            write!(f, r#"{PREFIX}{{"record":"{name}","guest":{}"#, Quoted(guest))?;
-            ("", "", None)
+            f.write_str(PREFIX)?;
+            f.write_str("{\"record\":\"")?;
+            (name, "\",\"guest\":\"", None)
         }
-        (1, ..) => (",\"life\":", "", Some(u64::from(record.life))),
-        (2, ..) => (",\"time\":", "", Some(record.time)),
-        (3, None, _) => ("}\n", "", None),
-        (3, Some(stopped), _) => {
+        // The letters of a guest's name need no escapes.
+        (1, ..) => (guest, "\"", None),
+        (2, ..) => (",\"life\":", "", Some(u64::from(record.life))),
+        (3, ..) => (",\"time\":", "", Some(record.time)),
+        (4, None, _) => ("}\n", "", None),
+        (4, Some(stopped), _) => {
             f.write_str(",\"reason\":\"")?;
             (stopped.reason, "\"", None)
         }
-        (4, Some(stopped), _) => match stopped.next {
+        (5, Some(stopped), _) => match stopped.next {
             Next::End => (",\"next\":\"end\"", "", None),
             Next::Restart => (",\"next\":\"restart\"", "", None),
             Next::GiveUp => (",\"next\":\"give-up\"", "", None),
         },
-        (5, Some(stopped), _) => (",\"vcpu\":", "", Some(u64::from(stopped.vcpu))),
-        (6, _, None) => (",\"fault\":null}\n", "", None),
-        (6, _, Some(fault)) => {
+        (6, Some(stopped), _) => (",\"vcpu\":", "", Some(u64::from(stopped.vcpu))),
+        (7, _, None) => (",\"fault\":null}\n", "", None),
+        (7, _, Some(fault)) => {
             f.write_str(",\"fault\":{\"what\":\"")?;
             (fault.what.text(), "\"", None)
         }
-        (7, _, Some(fault)) => (",\"pc\":", "", Some(fault.pc)),
-        (8, _, Some(fault)) => (",\"cause\":", "", Some(fault.cause)),
-        (9, _, Some(fault)) => (",\"address\":", "", Some(fault.address)),
-        (10, _, Some(fault)) => (",\"instruction\":", "", Some(u64::from(fault.instruction))),
-        (11, _, Some(fault)) => {
+        (8, _, Some(fault)) => (",\"pc\":", "", Some(fault.pc)),
+        (9, _, Some(fault)) => (",\"cause\":", "", Some(fault.cause)),
+        (10, _, Some(fault)) => (",\"address\":", "", Some(fault.address)),
+        (11, _, Some(fault)) => (",\"instruction\":", "", Some(u64::from(fault.instruction))),
+        (12, _, Some(fault)) => {
             f.write_str(",\"mode\":\"")?;
             (fault.mode, "\",\"x\":[", None)
         }
@@ -123,8 +126,8 @@ pub fn life(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Res
 /// Counters of a vCPU. Only at the end of the run.
 pub fn vcpu(machine: &Machine, core: u32, id: VcpuId, counters: &VcpuCounters) {
     record(format_args!(
-        r#""record":"vcpu","guest":{},"vcpu":{},"core":{core},"exits":{},"dispatches":{},"preemptions":{},"migrations":{},"running":{},"latency":{}"#,
-        Quoted(&machine.guest_of(id).config.name),
+        r#""record":"vcpu","guest":"{}","vcpu":{},"core":{core},"exits":{},"dispatches":{},"preemptions":{},"migrations":{},"running":{},"latency":{}"#,
+        machine.guest_of(id).config.name,
         machine.vcpu(id).index,
         Counters(Exit::NAMES, &counters.exits),
         counters.dispatches,
@@ -156,14 +159,14 @@ pub fn core(core: u32, hart: u64, counters: &CoreCounters, stack: u64, trace: &R
     let (cause, longest) =
         counters.stretch_max.iter().enumerate().max_by_key(|(_, ticks)| **ticks).unwrap_or((0, &0));
     record(format_args!(
-        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_stretch":{longest},"longest_stretch_cause":{},"stretch_max":{},"stretch_total":{},"stack":{stack},"trace":{}"#,
+        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_stretch":{longest},"longest_stretch_cause":"{}","stretch_max":{},"stretch_total":{},"stack":{stack},"trace":{}"#,
         Counters(&["software", "timer", "external"], &counters.interrupts),
         counters.switches,
         counters.messages,
         counters.ipis_sent,
         counters.ipis_saved,
         counters.idle,
-        Quoted(if *longest == 0 { "" } else { Exit::NAMES.get(cause).unwrap_or(&"") }),
+        if *longest == 0 { "" } else { Exit::NAMES.get(cause).unwrap_or(&"") },
         Counters(Exit::NAMES, &counters.stretch_max),
         Counters(Exit::NAMES, &counters.stretch_total),
         Trace(trace),

@@ -43,23 +43,40 @@ impl Source {
     ///
     /// Callers see to it that there is one at a time.
     pub fn push(&self, byte: u8) -> bool {
-        let head = self.head.load(Ordering::Relaxed);
-        if head - self.tail.load(Ordering::Acquire) == self.bytes.len() {
+        if self.room() == 0 {
             self.lost.store(self.lost.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             return true;
         }
-        self.put(head, byte);
-        self.head.store(head + 1, Ordering::Release);
-        if byte == b'\n' {
-            // After `head`, so that who sees the line's end counted finds it.
-            self.lines.store(self.lines.load(Ordering::Relaxed) + 1, Ordering::Release);
-            return true;
+        self.append(core::iter::once(byte)).1
+    }
+
+    /// Adds bytes as long as there are some and room for them. Returns how many, and whether the reader has to be told, which doesn't look
+    /// by itself.
+    ///
+    /// A writer, as [`Self::push`].
+    #[inline]
+    pub fn append(&self, bytes: impl Iterator<Item = u8>) -> (usize, bool) {
+        let head = self.head.load(Ordering::Relaxed);
+        let room = self.bytes.len() - (head - self.tail.load(Ordering::Acquire));
+        let mut added = 0;
+        let mut lines = 0;
+        // BOUND: the bytes, some 10 instructions each.
+        for byte in bytes.take(room) {
+            self.put(head + added, byte);
+            added += 1;
+            lines += usize::from(byte == b'\n');
         }
-        // Dekker's rule, with the fence in `take`: either the reader that has taken all but this byte finds it, or it is seen here
-        // that all but this has been taken.
+        self.head.store(head + added, Ordering::Release);
+        if lines != 0 {
+            // After `head`, so that who sees the line's end counted finds it.
+            self.lines.store(self.lines.load(Ordering::Relaxed) + lines, Ordering::Release);
+            return (added, true);
+        }
+        // Dekker's rule, with the fence in `take`: either the reader that has taken all but these bytes finds them, or it is seen here
+        // that all but these have been taken.
         fence(Ordering::SeqCst);
         let before = head - self.tail.load(Ordering::Relaxed);
-        before == 0 || before + 1 == LONGEST
+        (added, before == 0 || before < LONGEST && before + added >= LONGEST)
     }
 
     /// Adds a piece of text, if there is room for all of it. True if the reader has to be told. For what no program reads before its line

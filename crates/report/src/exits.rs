@@ -17,6 +17,8 @@ macro_rules! exits {
 exits! {
     /// The core's alarm: another vCPU's timer, or the end of the quantum.
     Timer = "timer",
+    /// The core's alarm, and then a piece of the hypervisor's own work.
+    Housekeeping = "housekeeping",
     /// Another core rang.
     Ipi = "ipi",
     /// A device of the board.

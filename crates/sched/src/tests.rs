@@ -293,4 +293,10 @@ fn a_set_of_vcpus() {
     assert_eq!((set.len(), set.contains(VcpuId(5)), set.contains(VcpuId(63))), (2, false, true));
     assert_eq!(VcpuSet::from_bits(set.bits()), set);
     assert!(VcpuSet::EMPTY.is_empty());
+
+    let many = VcpuSet::from_bits(1 << 63 | 0b1011_0100);
+    assert_eq!(many.lowest::<0>(), VcpuSet::EMPTY);
+    assert_eq!(many.lowest::<3>(), VcpuSet::from_bits(0b0011_0100));
+    assert_eq!(many.lowest::<5>(), many);
+    assert_eq!(many.lowest::<9>(), many);
 }

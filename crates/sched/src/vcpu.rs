@@ -93,6 +93,20 @@ impl VcpuSet {
         Some(VcpuId(lowest as u8))
     }
 
+    /// Its `N` members with the lowest numbers, or all, if it has no more.
+    #[inline]
+    #[must_use]
+    pub const fn lowest<const N: usize>(self) -> Self {
+        let mut others = self.0;
+        let mut left = N;
+        // BOUND: `N`, 3 instructions each.
+        while left > 0 {
+            others &= others.wrapping_sub(1);
+            left -= 1;
+        }
+        Self(self.0 & !others)
+    }
+
     /// Has it no members?
     #[inline]
     #[must_use]

@@ -29,6 +29,8 @@ pub(super) struct Backlog {
     pub(super) unattended: VcpuSet,
     /// They belong here, or were lent here, and this core has room for them again.
     pub(super) strays: VcpuSet,
+    /// Others may have wanted something of them, and have kept quiet as this core was busy with something more urgent.
+    pub(super) neglected: VcpuSet,
 }
 
 /// One part.
@@ -37,6 +39,7 @@ enum Part {
     Look(VcpuId),
     Attend(VcpuId),
     Collect(VcpuId),
+    MakeUpFor(VcpuSet),
 }
 
 impl Backlog {
@@ -46,10 +49,11 @@ impl Backlog {
         unread: VcpuSet::EMPTY,
         unattended: VcpuSet::EMPTY,
         strays: VcpuSet::EMPTY,
+        neglected: VcpuSet::EMPTY,
     };
 
     fn is_empty(&self) -> bool {
-        (self.untold | self.unread | self.unattended | self.strays).is_empty()
+        (self.untold | self.unread | self.unattended | self.strays | self.neglected).is_empty()
     }
 
     /// Takes out the next part.
@@ -61,6 +65,7 @@ impl Backlog {
             .or_else(|| unread.pop().map(Part::Look))
             .or_else(|| self.unattended.pop().map(Part::Attend))
             .or_else(|| self.strays.pop().map(Part::Collect))
+            .or_else(|| (!self.neglected.is_empty()).then_some(Part::MakeUpFor(self.neglected)))
     }
 }
 
@@ -100,6 +105,7 @@ impl Cpu {
                 Some(Part::Tell(id)) => self.tell(id),
                 Some(Part::Attend(id)) => self.attend_to(id),
                 Some(Part::Collect(id)) => self.collect(id),
+                Some(Part::MakeUpFor(neglected)) => self.make_up_for(neglected),
             }
             // Beside a more urgent vCPU little at a time has to do.
             stops = self.is_preempted() || beside_urgent && csr::time() - began >= self.guard / 5;
@@ -124,17 +130,24 @@ impl Cpu {
         if self.mailbox.has_mail() {
             self.read_mail();
         }
-        self.end_stretch(now);
+        self.end_stretch(Exit::Backlog, now);
         false
     }
 
     /// At this moment interrupts are looked for: what was done so far has kept nobody waiting for longer than it took.
-    pub(super) fn end_stretch(&mut self, now: u64) {
-        const CAUSE: usize = Exit::Backlog as usize;
-        let stretch = now - self.entered;
-        self.counters.stretch_total[CAUSE] += stretch;
-        self.counters.stretch_max[CAUSE] = stretch.max(self.counters.stretch_max[CAUSE]);
+    #[inline(never)]
+    pub(super) fn end_stretch(&mut self, cause: Exit, now: u64) {
+        self.note_stretch(cause, now);
         self.entered = now;
+    }
+
+    #[inline(always)]
+    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Exit`")]
+    pub(super) fn note_stretch(&mut self, cause: Exit, now: u64) {
+        let stretch = now - self.entered;
+        self.counters.stretch_total[cause as usize] += stretch;
+        let longest = &mut self.counters.stretch_max[cause as usize];
+        *longest = stretch.max(*longest);
     }
 
     /// Has a vCPU that takes cores from others something to do here that can't wait? So it is from the moment that it is woken until it has

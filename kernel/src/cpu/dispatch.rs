@@ -8,18 +8,20 @@ use super::migration::IDLE;
 use crate::arch::csr::{self, interrupt, status};
 use crate::arch::{Context, hart, world};
 use crate::guest::vcpu::Hold;
+use crate::stats::Exit;
 
 impl Cpu {
     /// The end of every event: reads the mail, decides, and prepares the hart for the vCPU to run. Returns its context.
     /// While there is none to run, the core waits here.
     #[inline(always)]
     pub fn dispatch(&mut self) -> *mut Context {
-        // BOUND: mostly one attempt. Between two the core looks for interrupts, so that nobody waits for however many there are.
+        // BOUND: mostly one attempt, and nobody waits for however many there are.
         loop {
             if let Some(context) = self.attempt() {
                 return context;
             }
-            self.prepare_next_attempt();
+            // Nobody was entered. However often that happens in a row, interrupts are seen to, and what is due is done.
+            self.look_for_interrupts();
         }
     }
 
@@ -28,6 +30,9 @@ impl Cpu {
     fn attempt(&mut self) -> Option<*mut Context> {
         if self.mailbox.has_mail() || self.backlog.due {
             self.work_off();
+            if self.gives_way() {
+                return None;
+            }
         }
         let mut now = csr::time();
         // What was done meanwhile took its time: whoever is due by now should not wait for one more switch.
@@ -42,6 +47,9 @@ impl Cpu {
         }
         if !self.unsettled.is_empty() {
             self.settle();
+            if self.gives_way() {
+                return None;
+            }
         }
         if !self.lent.is_empty() && !self.reclaim_next(now) {
             return None;
@@ -90,25 +98,30 @@ impl Cpu {
         Some(&raw mut self.resident(id).context)
     }
 
-    /// Nobody was entered. However often that happens in a row, interrupts are seen to, and what is due is done.
+    /// A preemption point: has an interrupt come in meanwhile?
     #[inline(never)]
-    fn prepare_next_attempt(&mut self) {
-        self.end_stretch(csr::time());
-        let pending = hart::pending_interrupts();
-        if pending & interrupt::SOFTWARE != 0 {
-            self.take_ring();
-        }
-        if pending & interrupt::TIMER != 0 {
-            self.take_alarm();
-        }
-        if pending & interrupt::EXTERNAL != 0 {
-            self.take_external();
-        }
-        if self.deadlines_changed {
-            self.next_deadline = self.earliest_deadline();
-        }
-        if self.backlog.due {
-            self.work_off();
+    pub(super) fn gives_way(&mut self) -> bool {
+        self.end_stretch(Exit::Backlog, csr::time());
+        hart::pending_interrupts() != 0
+    }
+
+    /// Serves the interrupts that have come in meanwhile, until there are no more: a preemption point.
+    #[inline(never)]
+    pub(super) fn look_for_interrupts(&mut self) {
+        // BOUND: mostly a round or two. The alarm is off until the next entry, a core that looks at its mail isn't rung for, and each source of
+        // the interrupt controller comes once.
+        loop {
+            self.end_stretch(Exit::Backlog, csr::time());
+            let pending = hart::pending_interrupts();
+            if pending & interrupt::TIMER != 0 {
+                self.take_alarm_late();
+            } else if pending & interrupt::SOFTWARE != 0 {
+                self.take_ring();
+            } else if pending & interrupt::EXTERNAL != 0 {
+                self.take_external();
+            } else {
+                return;
+            }
         }
     }
 

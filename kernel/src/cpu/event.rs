@@ -24,7 +24,7 @@ pub extern "C" fn handle_trap(cpu: &mut Cpu) -> ! {
         Ok(context) => context,
         Err(exit) => {
             let context = cpu.dispatch();
-            cpu.note_stretch(exit);
+            cpu.note_stretch(exit, csr::time());
             context
         }
     };
@@ -48,6 +48,10 @@ fn serve_trap(cpu: &mut Cpu, vcpu: VcpuId) -> Result<*mut Context, Exit> {
         if exit == Exit::Spin && cpu.is_unaffected(vcpu) {
             return Ok(cpu.go_on(vcpu, exit));
         }
+        // WFI does little itself, and is on the way from the RTOS to others.
+        if exit != Exit::Wfi {
+            cpu.pause_if_long(exit);
+        }
         exit
     };
     cpu.note_exit(vcpu, exit);
@@ -66,13 +70,14 @@ impl Cpu {
         self.trace_trap(vcpu, exit);
     }
 
+    /// A preemption point between a trap that took a while and what follows from it.
     #[inline(always)]
-    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Exit`")]
-    fn note_stretch(&mut self, exit: Exit) {
-        let stretch = csr::time() - self.entered;
-        self.counters.stretch_total[exit as usize] += stretch;
-        let longest = &mut self.counters.stretch_max[exit as usize];
-        *longest = stretch.max(*longest);
+    fn pause_if_long(&mut self, exit: Exit) {
+        let now = csr::time();
+        if now - self.entered >= self.guard / 4 {
+            self.end_stretch(exit, now);
+            self.look_for_interrupts();
+        }
     }
 
     /// Has the trap left everything as it was? Then there is nothing to decide, and the core may leave at once.
@@ -89,7 +94,7 @@ impl Cpu {
     #[inline(never)]
     fn go_on(&mut self, vcpu: VcpuId, exit: Exit) -> *mut Context {
         self.note_exit(vcpu, exit);
-        self.note_stretch(exit);
+        self.note_stretch(exit, csr::time());
         self.context(vcpu)
     }
 
@@ -97,7 +102,7 @@ impl Cpu {
     #[inline(never)]
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
         match Trap::current() {
-            Trap::Interrupt(Interrupt::Timer) => self.take_alarm(),
+            Trap::Interrupt(Interrupt::Timer) => self.take_alarm_late(),
             Trap::Interrupt(Interrupt::Software) => self.take_ring(),
             Trap::Interrupt(Interrupt::External) => self.take_external(),
             Trap::Exception(Exception::EnvironmentCall) => sbi::call(self, vcpu),

@@ -16,7 +16,7 @@ use crate::report;
 impl Cpu {
     /// Stops all vCPUs of a guest, wherever they are.
     pub fn stop_guest(&mut self, guest: &'static Guest) {
-        self.ask_all(guest.vcpu_set(u64::MAX), Requests::STOP);
+        self.ask_later(guest.vcpu_set(u64::MAX), Requests::STOP);
     }
 
     /// A vCPU of a stopped guest comes to rest here. That counts only after the present event, which may be one of its own.

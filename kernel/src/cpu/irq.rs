@@ -21,15 +21,33 @@ impl Cpu {
         self.alarm = u64::MAX;
         hart::set_alarm(u64::MAX);
         self.wake_expired(now);
-        let exit = if self.attention_due <= now { self.pay_attention(now) } else { Exit::Timer };
-        if self.housework_alarm() <= now {
-            self.keep_house(now);
+        if self.attention_due > now && self.housework_alarm() > now {
+            return Exit::Timer;
         }
-        exit
+        self.see_to_own_work(now)
+    }
+
+    /// The same where it is not what interrupted a guest.
+    #[inline(never)]
+    pub(super) fn take_alarm_late(&mut self) -> Exit {
+        self.take_alarm()
+    }
+
+    /// The alarm was for work of the hypervisor's own.
+    #[inline(never)]
+    fn see_to_own_work(&mut self, now: u64) -> Exit {
+        let exit = if self.attention_due <= now { self.pay_attention(now) } else { Exit::Timer };
+        if self.housework_alarm() > now {
+            return exit;
+        }
+        self.keep_house(now);
+        if hart::pending_interrupts() == 0 {
+            self.end_stretch(Exit::Housekeeping, csr::time());
+        }
+        Exit::Housekeeping
     }
 
     /// Something that is only now and then worth a look.
-    #[inline(never)]
     fn pay_attention(&mut self, now: u64) -> Exit {
         if self.unattended_due <= now {
             self.unattended_due = u64::MAX;

@@ -24,30 +24,29 @@ impl Cpu {
         self.tell(id);
     }
 
-    /// Asks something of several vCPUs. Each of them is told in its turn ([`backlog`](super::backlog)): how many there are is up to a guest.
+    /// Asks something of several vCPUs: how many there are is up to a guest. One of them is told at once, which takes no longer than to put it
+    /// off.
     pub fn ask_all(&mut self, ids: VcpuSet, what: Requests) {
+        match (ids.into_iter().next(), ids.len()) {
+            (Some(id), 1) => self.ask(id, what),
+            _ => self.ask_later(ids, what),
+        }
+    }
+
+    /// Asks something of vCPUs whose owners are told in their turns, behind the present event ([`backlog`](super::backlog)).
+    pub fn ask_later(&mut self, ids: VcpuSet, what: Requests) {
         // BOUND: the vCPUs of one guest, some 25 instructions each.
         for id in ids {
             self.request(id, what);
         }
-        self.tell_later(ids);
+        self.backlog.untold |= ids;
+        self.resume_backlog();
     }
 
     fn request(&mut self, id: VcpuId, what: Requests) {
         self.machine.vcpu(id).request(what);
         if what.contains(Requests::SOFTWARE) {
             self.trace(Event::Raised { vcpu: id.0, line: Line::Software });
-        }
-    }
-
-    /// Has the owners of vCPUs told what was requested of them. One of them at once: that takes no longer than to put it off.
-    pub fn tell_later(&mut self, ids: VcpuSet) {
-        match (ids.into_iter().next(), ids.len()) {
-            (Some(id), 1) => self.tell(id),
-            _ => {
-                self.backlog.untold |= ids;
-                self.resume_backlog();
-            }
         }
     }
 
@@ -159,9 +158,7 @@ impl Core for Cpu {
     }
 
     fn wants(&self, id: VcpuId) -> bool {
-        let vcpu = self.machine.vcpu(id);
-        // If it was lent here, it comes back when its turn comes; unless it has been away since, and this core has no claim to it.
-        vcpu.may_run_on(self.id) && !(self.lent.contains(id) && vcpu.owner() == self.id)
+        self.machine.vcpu(id).may_run_on(self.id) && !self.waits_for_its_turn(id)
     }
 
     fn fetches_for_interrupts(&self) -> bool {

@@ -58,22 +58,16 @@ pub fn write(cpu: &mut Cpu, guest: &'static Guest, offset: u64, value: u8) -> Op
 /// Writes what `bytes` gives (at most the length of a short line) to the debug console, as far as there is room. Returns how
 /// much that was, or None if it has to be tried again.
 pub fn print(cpu: &mut Cpu, guest: &'static Guest, bytes: impl Iterator<Item = u8>) -> Option<u64> {
-    let mut written = 0;
-    let mut tell = false;
-    {
+    let (written, tell) = {
         let _the_only_writer = guest.port.try_lock()?;
-        // BOUND: what the caller gives: `CONSOLE_PIECE` bytes, some 35 instructions each.
-        for byte in bytes.take(guest.output.room().saturating_sub(ROOM)) {
-            tell |= guest.output.push(byte);
-            written += 1;
-        }
-    }
+        guest.output.append(bytes.take(guest.output.room().saturating_sub(ROOM)))
+    };
     if written == 0 {
         cpu.relieve_console();
     } else if tell {
         cpu.wake_console();
     }
-    Some(written)
+    Some(written as u64)
 }
 
 /// Takes what was typed from the debug console, at most `most` bytes. Returns how much that was, or None if it has to be tried
