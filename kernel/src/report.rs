@@ -18,6 +18,7 @@ struct Quoted<'a>(&'a str);
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('"')?;
+        // BOUND: a guest's name has 16 bytes at most.
         for c in self.0.chars() {
             match c {
                 '"' | '\\' => write!(f, "\\{c}")?,
@@ -32,6 +33,7 @@ impl Display for Quoted<'_> {
 /// Named counters as a JSON object, without the zeros.
 struct Counters<'a>(&'a [&'static str], &'a [u64]);
 impl Display for Counters<'_> {
+    /// Only at the end of the run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('{')?;
         let mut separator = "";
@@ -122,7 +124,7 @@ pub fn life(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Res
     Ok(!text.ends_with('\n'))
 }
 
-/// Counters of a vCPU, at the end.
+/// Counters of a vCPU. Only at the end of the run.
 pub fn vcpu(machine: &Machine, core: u32, id: VcpuId, counters: &VcpuCounters) {
     record(format_args!(
         r#""record":"vcpu","guest":"{}","vcpu":{},"core":{core},"exits":{},"dispatches":{},"preemptions":{},"migrations":{},"running":{},"latency":{}"#,
@@ -139,6 +141,7 @@ pub fn vcpu(machine: &Machine, core: u32, id: VcpuId, counters: &VcpuCounters) {
 
 struct Latency<'a>(&'a Histogram);
 impl Display for Latency<'_> {
+    /// Only at the end of the run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Histogram { count, sum, min, max, .. } = self.0;
         let min = if *count == 0 { 0 } else { *min };
@@ -152,19 +155,19 @@ impl Display for Latency<'_> {
     }
 }
 
-/// Counters of a core, at the end.
-pub fn core(core: u32, hart: u64, counters: &CoreCounters, trace: &Ring<'_>) {
+/// Counters of a core. Only at the end of the run.
+pub fn core(core: u32, hart: u64, counters: &CoreCounters, stack: u64, trace: &Ring<'_>) {
     let (cause, longest) =
         counters.stretch_max.iter().enumerate().max_by_key(|(_, ticks)| **ticks).unwrap_or((0, &0));
     record(format_args!(
-        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_stretch":{longest},"longest_stretch_cause":"{}","stretch_max":{},"stretch_total":{},"trace":{}"#,
+        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_stretch":{longest},"longest_stretch_cause":"{}","stretch_max":{},"stretch_total":{},"stack":{stack},"trace":{}"#,
         Counters(&["software", "timer", "external"], &counters.interrupts),
         counters.switches,
         counters.messages,
         counters.ipis_sent,
         counters.ipis_saved,
         counters.idle,
-        if *longest == 0 { "" } else { Exit::NAMES[cause] },
+        if *longest == 0 { "" } else { Exit::NAMES.get(cause).unwrap_or(&"") },
         Counters(Exit::NAMES, &counters.stretch_max),
         Counters(Exit::NAMES, &counters.stretch_total),
         Trace(trace),
@@ -183,7 +186,7 @@ impl Display for Trace<'_> {
     }
 }
 
-/// The last line.
+/// The last line. Only at the end of the run.
 pub fn end(machine: &Machine, time: u64) {
     let lost: u64 = machine.guests.iter().map(|guest| guest.output.lost()).sum::<u64>() + machine.log.lost();
     record(format_args!(r#""record":"end","time":{time},"console_bytes_lost":{lost}"#));

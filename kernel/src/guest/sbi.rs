@@ -192,6 +192,7 @@ fn translations(call: &Call) {
         return asid.map_or_else(fence::guest_all, fence::guest_asid);
     }
     let mut page = start & !(PAGE - 1);
+    // BOUND: `MOST_PAGES` and one, some 8 instructions each.
     while page < start.saturating_add(size) {
         match asid {
             None => fence::guest_page(page),
@@ -223,6 +224,7 @@ fn hart_state(cpu: &mut Cpu, call: &Call) -> Result {
             // Of two that stop at once, at least one sees that both have.
             order(Ordering::SeqCst);
             let stopped = |index| machine.vcpu(VcpuId(index)).hsm.load(Ordering::Acquire) == hsm::STOPPED;
+            // BOUND: the vCPUs of one guest, some 8 instructions each.
             if call.guest.vcpus().all(stopped) {
                 stop::stop(cpu, call.vcpu, "all-harts-stopped", Cause::Failure, |_| None);
             }
