@@ -91,6 +91,8 @@ fn more_and_less_can_be_shown() {
         [wfi.to_string(), format!("{mean:.1}")],
         "mean cost of an exit: {out}"
     );
+    let stack = report["cores"][0]["stack"].as_f64().unwrap() / 327.68;
+    assert!(out.contains(&format!(" {stack:.1} % ")), "of 32 KiB: {out}");
 
     let (_, out, ..) = played("cat $recorded/good.txt", &["--quiet"]);
     assert!(!out.contains("linux| ") && out.contains("periods: 5000"), "{out}");

@@ -1,5 +1,7 @@
 //! From the firmware to the first guest: learns the board, places the guests, starts the other harts.
+#![expect(clippy::indexing_slicing, reason = "before the first guest")]
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
+use core::array::from_fn;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use ainori_console::{InputWaits, Source};
@@ -9,7 +11,7 @@ use ainori_mailbox::Mailboxes;
 use ainori_manifest::blob;
 use ainori_manifest::config::{self, GUEST_MEMORY_BASE, MAX_GUESTS, MAX_HARTS, System};
 use ainori_manifest::layout::TREE_SIZE;
-use ainori_sched::{Class, Policy, Scheduler, VcpuId};
+use ainori_sched::{Class, MAX_VCPUS, Policy, Scheduler, VcpuId};
 use ainori_trace::{Mask, Ring};
 use fdt::Fdt;
 
@@ -25,7 +27,7 @@ use crate::chip::plic::{Levels, Plic};
 use crate::chip::uart::Uart;
 use crate::cpu::console::Console;
 use crate::cpu::migration::IDLE;
-use crate::cpu::{Cpu, Machine, SourceOwner};
+use crate::cpu::{ByCore, ByVcpu, Cpu, Machine, SourceOwner};
 use crate::guest::program::Program;
 use crate::guest::vcpu::{Resident, Vcpu, hsm};
 use crate::guest::{self, Guest, device_tree, loader};
@@ -175,12 +177,17 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
     let levels = Levels::of(all());
     let console_core = console_core as u32;
 
+    let guests: &'static [Guest] = guests.leak();
     let ids = (0..vcpus.len() as u8).map(VcpuId);
     let machine: &'static Machine = Box::leak(Box::new(Machine {
         urgent: ids.filter(|id| policy.takes_cores() && takes_cores(&vcpus, *id, &policy)).collect(),
         features,
-        guests: guests.into_boxed_slice(),
-        vcpus: vcpus.into_boxed_slice(),
+        guests,
+        vcpu_count: vcpus.len(),
+        guests_of: ByVcpu(from_fn(|index| {
+            &guests[vcpus.get(index).map_or(0, |vcpu| usize::from(vcpu.guest))]
+        })),
+        vcpu_places: by_vcpu(vcpus),
         bell: Bell::new(&board, &harts),
         harts: harts.into_boxed_slice(),
         mail: Box::new(Mailboxes::new()),
@@ -198,7 +205,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
         source_owner: source_owner.into_boxed_slice(),
         awaited_guests: AtomicU32::new(system.guests.iter().filter(|guest| !guest.background).count() as u32),
         finishing: AtomicBool::new(false),
-        shields: (0..MAX_HARTS).map(|_| Shield::new(IDLE)).collect(),
+        shields: ByCore(from_fn(|_| Shield::new(IDLE))),
         ended: AtomicU32::new(0),
         turn: AtomicU32::new(0),
         board,
@@ -214,13 +221,13 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
         })
         .collect::<Vec<_>>()
         .leak();
-    for guest in &machine.guests {
+    for guest in machine.guests {
         for id in guest.vcpus().map(VcpuId) {
-            let vmid = hart::vmid(id.0, machine.vcpus.len(), machine.features.vmid_mask);
+            let vmid = hart::vmid(id.0, machine.vcpu_count, machine.features.vmid_mask);
             let hgatp = (guest.table.hgatp(vmid.unwrap_or(0)), vmid.is_none());
             let cpu = &mut cpus[homes[usize::from(id.0)]];
-            let confined = policy.confines() && shares_home_with_higher(&machine.vcpus, id, &policy);
-            let alone = is_alone(&machine.vcpus, id, &policy);
+            let confined = policy.confines() && shares_home_with_higher(machine.vcpus(), id, &policy);
+            let alone = is_alone(machine.vcpus(), id, &policy);
             let ahead = if machine.urgent.contains(id) {
                 (policy.advance, policy.advance + cpu.guard())
             } else {
@@ -235,6 +242,15 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
         }
     }
     cpus
+}
+
+/// The vCPUs, and behind them ones that run nowhere.
+fn by_vcpu(mut vcpus: Vec<Vcpu>) -> Box<ByVcpu<Vcpu>> {
+    vcpus.resize_with(MAX_VCPUS, || Vcpu::new(0, 0, Class::default(), 0, 0));
+    let Ok(places) = Box::try_from(vcpus) else {
+        refuse(format_args!("there are more than {MAX_VCPUS} vCPUs"))
+    };
+    Box::new(ByVcpu(*places))
 }
 
 /// Can no other vCPU ever come to the core of this one, and this one to no other?
@@ -344,7 +360,8 @@ fn start(cpus: &'static mut [Cpu], boot_hart: u64, heap: u64) -> ! {
             refuse(format_args!("hart {hart} does not start: SBI error {}", error.0));
         }
     }
-    secondary(&mut cpus[own])
+    // SAFETY: this is the hart; it doesn't come back.
+    unsafe { start_secondary(boot_hart, (&raw mut cpus[own]).cast()) }
 }
 
 /// Has a core's own part of the board's interrupts come to it. By the core itself and after its start: starting a hart, the firmware

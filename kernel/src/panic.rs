@@ -18,7 +18,9 @@ pub fn use_port(base: u64, shift: usize) {
 struct Direct(Uart);
 impl Write for Direct {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        // BOUND: the text. Only before the first guest runs, and after the last one.
         for byte in text.bytes() {
+            // BOUND: the serial port. Only before the first guest runs, and after the last one.
             while !self.0.can_send() {}
             self.0.send(byte);
         }
@@ -46,6 +48,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
 }
 
 /// A trap of the hypervisor itself.
+#[expect(clippy::panic, reason = "a bug, and nothing can go on")]
 pub extern "C" fn unexpected_trap() -> ! {
     panic!(
         "unexpected trap in the hypervisor: scause {:#x}, sepc {:#x}, stval {:#x}",

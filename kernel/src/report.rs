@@ -18,6 +18,7 @@ struct Quoted<'a>(&'a str);
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('"')?;
+        // BOUND: a guest's name has 16 bytes at most.
         for c in self.0.chars() {
             match c {
                 '"' | '\\' => write!(f, "\\{c}")?,
@@ -32,6 +33,7 @@ impl Display for Quoted<'_> {
 /// Named counters as a JSON object, without the zeros.
 struct Counters<'a>(&'a [&'static str], &'a [u64]);
 impl Display for Counters<'_> {
+    /// Only at the end of the run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('{')?;
         let mut separator = "";
@@ -62,7 +64,7 @@ pub fn board(machine: &Machine, hypervisor_bytes: u64) {
 /// One part of the report on the end of a guest's life, or on the beginning of the next: `part` counts from 0. Each has one number at most, so
 /// that none takes long. False if it was the last.
 pub fn life(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Result<bool, fmt::Error> {
-    const X: usize = 13;
+    const X: usize = 14;
     const CSR: usize = X + 32;
     let (name, stopped) = match &record.happened {
         Happened::Restarted => ("restarted", None),
@@ -73,10 +75,13 @@ pub fn life(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Res
         (0, ..) => {
             f.write_str(PREFIX)?;
             f.write_str("{\"record\":\"")?;
-            (name, "\",\"guest\":\"", None)
+            (name, "\"", None)
         }
-        // The letters of a guest's name need no escapes.
-        (1, ..) => (guest, "\"", None),
+        (1, ..) => {
+            f.write_str(",\"guest\":\"")?;
+            // Its letters need no escapes.
+            (guest, "\"", None)
+        }
         (2, ..) => (",\"life\":", "", Some(u64::from(record.life))),
         (3, ..) => (",\"time\":", "", Some(record.time)),
         (4, None, _) => ("}\n", "", None),
@@ -91,15 +96,13 @@ pub fn life(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Res
         },
         (6, Some(stopped), _) => (",\"vcpu\":", "", Some(u64::from(stopped.vcpu))),
         (7, _, None) => (",\"fault\":null}\n", "", None),
-        (7, _, Some(fault)) => {
-            f.write_str(",\"fault\":{\"what\":\"")?;
-            (fault.what.text(), "\"", None)
-        }
-        (8, _, Some(fault)) => (",\"pc\":", "", Some(fault.pc)),
-        (9, _, Some(fault)) => (",\"cause\":", "", Some(fault.cause)),
-        (10, _, Some(fault)) => (",\"address\":", "", Some(fault.address)),
-        (11, _, Some(fault)) => (",\"instruction\":", "", Some(u64::from(fault.instruction))),
-        (12, _, Some(fault)) => {
+        (7, _, Some(_)) => (",\"fault\":{\"what\":\"", "", None),
+        (8, _, Some(fault)) => (fault.what.text(), "\"", None),
+        (9, _, Some(fault)) => (",\"pc\":", "", Some(fault.pc)),
+        (10, _, Some(fault)) => (",\"cause\":", "", Some(fault.cause)),
+        (11, _, Some(fault)) => (",\"address\":", "", Some(fault.address)),
+        (12, _, Some(fault)) => (",\"instruction\":", "", Some(u64::from(fault.instruction))),
+        (13, _, Some(fault)) => {
             f.write_str(",\"mode\":\"")?;
             (fault.mode, "\",\"x\":[", None)
         }
@@ -121,7 +124,7 @@ pub fn life(guest: &str, record: &Record, part: usize, f: &mut dyn Write) -> Res
     Ok(!text.ends_with('\n'))
 }
 
-/// Counters of a vCPU, at the end.
+/// Counters of a vCPU. Only at the end of the run.
 pub fn vcpu(machine: &Machine, core: u32, id: VcpuId, counters: &VcpuCounters) {
     record(format_args!(
         r#""record":"vcpu","guest":"{}","vcpu":{},"core":{core},"exits":{},"dispatches":{},"preemptions":{},"migrations":{},"running":{},"latency":{}"#,
@@ -138,6 +141,7 @@ pub fn vcpu(machine: &Machine, core: u32, id: VcpuId, counters: &VcpuCounters) {
 
 struct Latency<'a>(&'a Histogram);
 impl Display for Latency<'_> {
+    /// Only at the end of the run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Histogram { count, sum, min, max, .. } = self.0;
         let min = if *count == 0 { 0 } else { *min };
@@ -151,19 +155,19 @@ impl Display for Latency<'_> {
     }
 }
 
-/// Counters of a core, at the end.
-pub fn core(core: u32, hart: u64, counters: &CoreCounters, trace: &Ring<'_>) {
+/// Counters of a core. Only at the end of the run.
+pub fn core(core: u32, hart: u64, counters: &CoreCounters, stack: u64, trace: &Ring<'_>) {
     let (cause, longest) =
         counters.stretch_max.iter().enumerate().max_by_key(|(_, ticks)| **ticks).unwrap_or((0, &0));
     record(format_args!(
-        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_stretch":{longest},"longest_stretch_cause":"{}","stretch_max":{},"stretch_total":{},"trace":{}"#,
+        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_stretch":{longest},"longest_stretch_cause":"{}","stretch_max":{},"stretch_total":{},"stack":{stack},"trace":{}"#,
         Counters(&["software", "timer", "external"], &counters.interrupts),
         counters.switches,
         counters.messages,
         counters.ipis_sent,
         counters.ipis_saved,
         counters.idle,
-        if *longest == 0 { "" } else { Exit::NAMES[cause] },
+        if *longest == 0 { "" } else { Exit::NAMES.get(cause).unwrap_or(&"") },
         Counters(Exit::NAMES, &counters.stretch_max),
         Counters(Exit::NAMES, &counters.stretch_total),
         Trace(trace),
@@ -182,7 +186,7 @@ impl Display for Trace<'_> {
     }
 }
 
-/// The last line.
+/// The last line. Only at the end of the run.
 pub fn end(machine: &Machine, time: u64) {
     let lost: u64 = machine.guests.iter().map(|guest| guest.output.lost()).sum::<u64>() + machine.log.lost();
     record(format_args!(r#""record":"end","time":{time},"console_bytes_lost":{lost}"#));

@@ -1,6 +1,7 @@
 //! What must hold of every run, whatever guests do: no panic, no end before the end, no RTOS late, no core long with its interrupts
 //! off. Unlike the methods of [`Run`](crate::Run), these don't end a test: they list what doesn't hold.
 use ainori::report::{GuestOutcome, GuestReport, Outcome, RunReport};
+use ainori_report::STACK_SIZE;
 use serde::{Deserialize, Serialize};
 
 /// Most nanoseconds from a period's deadline to the first statement of an RTOS's task, where the policy lets it take its core at once.
@@ -11,6 +12,10 @@ pub const HANDLER_NS: u64 = 1_200;
 pub const STRETCH_BESIDE_RTOS_NS: u64 = 5_000;
 /// The same for any core.
 pub const STRETCH_NS: u64 = 50_000;
+
+/// Most bytes of a core's stack: more than twice of what is seen. There is no page behind it that would trap, so one that is too small changes
+/// other data.
+pub const STACK: u64 = STACK_SIZE as u64 / 8;
 
 /// Something that doesn't hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +46,8 @@ pub enum Kind {
     Delay,
     /// A core was longer in the hypervisor than it may be.
     Stretch,
+    /// A core used more than [`STACK`] of its stack, or it wasn't measured.
+    Stack,
 }
 
 /// What a preset promises to an RTOS.
@@ -89,6 +96,11 @@ pub fn findings(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>]) -> Vec<Fi
     let Some(board) = &report.board else { return found };
     for core in &report.cores {
         let ns = core.longest_stretch * (1_000_000_000 / board.timebase_hz);
+        if !(1..=STACK).contains(&core.stack) {
+            let text =
+                format!("hart {}: {} bytes of {STACK_SIZE} of its stack were in use", core.hart, core.stack);
+            add(Kind::Stack, text);
+        }
         let beside =
             rtoses.iter().any(|(_, hart)| u64::from(*hart) == core.hart) && promise(preset) == Promise::Bound;
         let most = if beside { STRETCH_BESIDE_RTOS_NS } else { STRETCH_NS };

@@ -5,6 +5,7 @@ use elf::{
     endian::LittleEndian,
 };
 use std::{
+    collections::{BTreeMap, BTreeSet},
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -44,18 +45,76 @@ impl Program {
         nearest.filter(|(range, _)| range.is_empty() || range.contains(&address)).map(|(_, name)| name)
     }
 
-    /// Addresses of all 4-byte instructions that equal `bits` under `mask`.
-    pub fn instructions(&self, mask: u32, bits: u32) -> Vec<u64> {
+    /// Calls from function to function: the names of both. Those through pointers aren't among them.
+    pub fn calls(&self) -> BTreeSet<(String, String)> {
+        let (code, begin) = self.code();
+        let functions = self.functions();
+        let function_at = |address: u64| {
+            let (_, (range, name)) = functions.range(..=address).next_back()?;
+            range.contains(&address).then_some((range.start, name))
+        };
+        let mut found = BTreeSet::new();
+        let mut upper = None;
+        let mut at = 0;
+        while let Some(word) = code.get(at..at + 4) {
+            let word = u32::from_le_bytes(word.try_into().expect("4 bytes"));
+            let address = begin + at as u64;
+            let (register, source) = (word >> 7 & 31, word >> 15 & 31);
+            let mut target = None;
+            match word & 0x7f {
+                // AUIPC
+                0x17 => upper = Some((register, address.wrapping_add((word & !0xfff) as i32 as u64))),
+                // JALR, the second half of a call
+                0x67 => {
+                    let base = upper.take().filter(|(register, _)| *register == source);
+                    target = base.map(|(_, base)| base.wrapping_add((word as i32 >> 20) as u64));
+                }
+                _ => upper = None,
+            }
+            if let Some(target) = target
+                && let Some((start, callee)) = function_at(target)
+                && start == target
+                && let Some((_, caller)) = function_at(address)
+            {
+                found.insert((caller.clone(), callee.clone()));
+            }
+            at += if word & 0b11 == 0b11 { 4 } else { 2 };
+        }
+        found
+    }
+
+    /// The functions that have a size, by their addresses.
+    fn functions(&self) -> BTreeMap<u64, (Range<u64>, String)> {
+        let file = self.file();
+        let (symbols, names) = file.symbol_table().expect("a readable table").expect("a symbol table");
+        let functions = symbols.iter().filter(|symbol| symbol.st_symtype() == STT_FUNC && symbol.st_size > 0);
+        functions
+            .filter_map(|symbol| {
+                let range = symbol.st_value..symbol.st_value + symbol.st_size;
+                let name = names.get(symbol.st_name as usize).ok()?;
+                Some((range.start, (range, name.to_owned())))
+            })
+            .collect()
+    }
+
+    /// The bytes of the section `.text`, and its address.
+    fn code(&self) -> (&[u8], u64) {
         let file = self.file();
         let header = file.section_header_by_name(".text").expect("readable section names");
         let header = header.unwrap_or_else(|| panic!("{} has no .text", self.path.display()));
         let (code, _) = file.section_data(&header).expect("the section is in the file");
+        (code, header.sh_addr)
+    }
+
+    /// Addresses of all 4-byte instructions that equal `bits` under `mask`.
+    pub fn instructions(&self, mask: u32, bits: u32) -> Vec<u64> {
+        let (code, begin) = self.code();
         let mut found = Vec::new();
         let mut at = 0;
         while let Some(word) = code.get(at..at + 4) {
             let word = u32::from_le_bytes(word.try_into().expect("4 bytes"));
             if word & mask == bits {
-                found.push(header.sh_addr + at as u64);
+                found.push(begin + at as u64);
             }
             // The lowest two bits say whether an instruction has four bytes or, compressed, two.
             at += if word & 0b11 == 0b11 { 4 } else { 2 };

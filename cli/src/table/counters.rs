@@ -4,7 +4,7 @@ use super::{
     units::{micros, percent, ticks},
 };
 use crate::report::RunReport;
-use ainori_report::VcpuStats;
+use ainori_report::{STACK_SIZE, VcpuStats};
 use comfy_table::Table;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -102,8 +102,8 @@ fn hart_summary(report: &RunReport) -> Table {
 }
 
 fn hart_rest(report: &RunReport) -> Table {
-    let header = ["hart", "messages", "IPIs saved", "interrupts", "longest stretch in us by cause"];
-    let mut rows = table(&header, &header[..3]);
+    let header = ["hart", "messages", "IPIs saved", "stack", "interrupts", "longest stretch in us by cause"];
+    let mut rows = table(&header, &header[..4]);
     for core in &report.cores {
         let mut longest: Vec<_> = core.stretch_max.iter().collect();
         longest.sort_by_key(|(_, ticks)| std::cmp::Reverse(**ticks));
@@ -113,6 +113,7 @@ fn hart_rest(report: &RunReport) -> Table {
             core.hart.to_string(),
             core.messages.to_string(),
             core.ipis_saved.to_string(),
+            percent(core.stack, STACK_SIZE as u64),
             counts(&core.interrupts),
             longest.collect::<Vec<_>>().join(", "),
         ]);

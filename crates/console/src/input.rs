@@ -50,7 +50,9 @@ impl<const N: usize> Input<N> {
     pub fn push(&mut self, byte: u8) -> bool {
         let has_room = self.room() > 0;
         if has_room {
-            self.bytes[self.typed % N] = byte;
+            if let Some(place) = self.bytes.get_mut(self.typed % N) {
+                *place = byte;
+            }
             self.typed += 1;
         }
         has_room
@@ -61,7 +63,8 @@ impl<const N: usize> Input<N> {
     /// The caller has the guest's port to itself, and so has a vCPU that reads from it. So a vCPU that makes room after this sees what is said
     /// in `waits` before, and asks for more.
     pub fn pass_on(&mut self, waits: &InputWaits, mut accept: impl FnMut(u8) -> bool) {
-        while !self.is_empty() && accept(self.bytes[self.passed_on % N]) {
+        // BOUND: until the guest's port is full, after 16 bytes.
+        while !self.is_empty() && self.bytes.get(self.passed_on % N).is_some_and(|byte| accept(*byte)) {
             self.passed_on += 1;
         }
         waits.0.store(!self.is_empty(), Ordering::Relaxed);

@@ -100,7 +100,8 @@ impl<const N: usize> Multiplexer<N> {
             (Ok(_), Some(is_long)) => {
                 self.is_open = false;
                 let end = if is_long { &BREAK[..] } else { &BREAK[1..] };
-                piece[..end.len()].copy_from_slice(end);
+                // BOUND: 2 bytes.
+                piece.iter_mut().zip(end).for_each(|(place, byte)| *place = *byte);
                 (end.len(), Rest::Now)
             }
             (Ok((index, chosen)), None) => {
@@ -108,7 +109,9 @@ impl<const N: usize> Multiplexer<N> {
                 self.is_open = true;
                 self.marked = 0;
                 self.sent = 0;
-                self.sources[index].incomplete_since = None;
+                if let Some(state) = self.sources.get_mut(index) {
+                    state.incomplete_since = None;
+                }
                 (self.go_on(chosen, piece), Rest::Now)
             }
             (Err(_), Some(true)) => match open {
@@ -122,19 +125,19 @@ impl<const N: usize> Multiplexer<N> {
     /// Goes on with the line of the current source.
     fn go_on(&mut self, source: &Source, piece: &mut [u8]) -> usize {
         let mut length = 0;
+        // BOUND: a mark and the separator, of 18 bytes at most, and the piece ends it, too.
         for &byte in source.mark().as_bytes().iter().chain(SEPARATOR.as_bytes()).skip(self.marked) {
-            if length == piece.len() {
-                return length;
-            }
-            piece[length] = byte;
+            let Some(place) = piece.get_mut(length) else { return length };
+            *place = byte;
             length += 1;
             self.marked += 1;
         }
-        let (taken, line_ended) = source.take(&mut piece[length..]);
-        let state = &mut self.sources[self.current];
+        let (taken, line_ended) = source.take(piece.get_mut(length..).unwrap_or_default());
         self.sent += taken;
-        state.lines += usize::from(line_ended);
-        state.mid_line = !line_ended;
+        if let Some(state) = self.sources.get_mut(self.current) {
+            state.lines += usize::from(line_ended);
+            state.mid_line = !line_ended;
+        }
         self.is_open = !line_ended;
         length + taken
     }
@@ -150,9 +153,11 @@ impl<const N: usize> Multiplexer<N> {
         let mut rest = Rest::Nothing;
         let mut index = self.current;
         let candidates = self.count - usize::from(self.is_open);
+        // BOUND: the sources, some 25 instructions each.
         for _ in 0..candidates {
             index = if index + 1 < self.count { index + 1 } else { 0 };
-            let (candidate, state) = (source(index), &mut self.sources[index]);
+            let Some(state) = self.sources.get_mut(index) else { break };
+            let candidate = source(index);
             match state.readiness(candidate, now, patience) {
                 Readiness::Yes => return Ok((index, candidate)),
                 Readiness::No => {}

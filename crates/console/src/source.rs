@@ -20,7 +20,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// An empty ring for `capacity` bytes, rounded up to a power of two. Allocates.
+    /// An empty ring for `capacity` bytes, rounded up to a power of two. Allocates: only at boot.
     #[must_use]
     pub fn new(mark: &str, capacity: usize) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Source {
         let mut lines = 0;
         // BOUND: the bytes, some 10 instructions each.
         for byte in bytes.take(room) {
-            self.cell(head + added).store(byte, Ordering::Relaxed);
+            self.put(head + added, byte);
             added += 1;
             lines += usize::from(byte == b'\n');
         }
@@ -90,8 +90,9 @@ impl Source {
             return true;
         }
         let mut lines = 0;
+        // BOUND: the text, some 8 instructions for each byte.
         for (number, byte) in (head..).zip(text) {
-            self.cell(number).store(*byte, Ordering::Relaxed);
+            self.put(number, *byte);
             lines += usize::from(*byte == b'\n');
         }
         self.head.store(head + text.len(), Ordering::Release);
@@ -116,7 +117,7 @@ impl Source {
     /// A writer, as [`Self::push`].
     pub fn end_line(&self) -> bool {
         let head = self.head.load(Ordering::Relaxed);
-        head != 0 && self.cell(head - 1).load(Ordering::Relaxed) != b'\n' && self.push(b'\n')
+        head != 0 && self.get(head - 1) != b'\n' && self.push(b'\n')
     }
 
     /// Bytes lost so far.
@@ -137,28 +138,42 @@ impl Source {
 
     /// Reader: the next byte, if one is waiting.
     pub(crate) fn first(&self) -> u8 {
-        self.cell(self.tail.load(Ordering::Relaxed)).load(Ordering::Relaxed)
+        self.get(self.tail.load(Ordering::Relaxed))
     }
 
     /// Reader: takes bytes of one line as far as `into` has room. Returns how many, and whether the last was the line's end.
     pub(crate) fn take(&self, into: &mut [u8]) -> (usize, bool) {
         let tail = self.tail.load(Ordering::Relaxed);
-        let most = into.len().min(self.waiting());
+        let waiting = self.waiting();
         let mut taken = 0;
         let mut line_ended = false;
-        while taken < most && !line_ended {
-            let byte = self.cell(tail + taken).load(Ordering::Relaxed);
-            into[taken] = byte;
+        // BOUND: the room in `into`, some 10 instructions for each byte.
+        for place in into.iter_mut().take(waiting) {
+            *place = self.get(tail + taken);
             taken += 1;
-            line_ended = byte == b'\n';
+            line_ended = *place == b'\n';
+            if line_ended {
+                break;
+            }
         }
         self.tail.store(tail + taken, Ordering::Release);
         fence(Ordering::SeqCst);
         (taken, line_ended)
     }
 
-    /// The cell of the byte with this number.
-    fn cell(&self, number: usize) -> &AtomicU8 {
-        &self.bytes[number & (self.bytes.len() - 1)]
+    /// The byte with this number.
+    fn get(&self, number: usize) -> u8 {
+        self.cell(number).map_or(0, |cell| cell.load(Ordering::Relaxed))
+    }
+
+    fn put(&self, number: usize, byte: u8) {
+        if let Some(cell) = self.cell(number) {
+            cell.store(byte, Ordering::Relaxed);
+        }
+    }
+
+    /// The cell of the byte with this number. There always is one, as their number is a power of two.
+    fn cell(&self, number: usize) -> Option<&AtomicU8> {
+        self.bytes.get(number & (self.bytes.len() - 1))
     }
 }

@@ -49,14 +49,16 @@ const MAP: [(Window, Device, u64); 4] = [
 /// The device at an address, and the offset in its registers.
 #[inline]
 pub fn find(address: u64) -> Option<(Device, u64)> {
+    // BOUND: 4.
     MAP.iter().find_map(|(window, device, repeat)| {
         let offset = address.checked_sub(window.base).filter(|offset| *offset < window.size)?;
-        Some((*device, offset % repeat))
+        Some((*device, offset.checked_rem(*repeat)?))
     })
 }
 
 /// Does any virtual device answer in `start..end`?
 pub fn is_used(start: u64, end: u64) -> bool {
+    // BOUND: 4.
     MAP.iter().any(|(window, _, _)| start < window.base + window.size && window.base < end)
 }
 

@@ -131,6 +131,14 @@ impl Source {
     }
 }
 
+/// A word of a table whose length is a power of two. All indices are below it, and the compiler need not check that.
+#[inline(always)]
+#[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
+fn at<const N: usize>(table: &[AtomicU32; N], index: usize) -> &AtomicU32 {
+    debug_assert!(index < N);
+    &table[index % N]
+}
+
 /// A virtual PLIC. All methods take `&self` and may run on several cores at once.
 pub struct Plic {
     /// The devices' lines, 32 sources a word.
@@ -172,19 +180,21 @@ impl Plic {
         if word >= WORDS {
             return;
         }
+        // BOUND: 32, some 5 instructions each.
         for number in word * 32..(word + 1) * 32 {
-            self.listeners[number].store(0, Ordering::Relaxed);
-            self.priority[number].store(0, Ordering::Relaxed);
+            at(&self.listeners, number).store(0, Ordering::Relaxed);
+            at(&self.priority, number).store(0, Ordering::Relaxed);
         }
         // The level last: a line that rises from now on is a new edge, and makes a request.
-        self.claimed[word].store(0, Ordering::Relaxed);
-        self.pending[word].store(0, Ordering::Relaxed);
-        self.level[word].store(0, Ordering::Release);
+        at(&self.claimed, word).store(0, Ordering::Relaxed);
+        at(&self.pending, word).store(0, Ordering::Relaxed);
+        at(&self.level, word).store(0, Ordering::Release);
         fence(Ordering::SeqCst);
     }
 
     /// Puts the thresholds back to reset.
     pub fn reset_thresholds(&self) {
+        // BOUND: 32 contexts.
         self.threshold.iter().for_each(|threshold| threshold.store(0, Ordering::Relaxed));
     }
 
@@ -197,10 +207,10 @@ impl Plic {
             return (0, Effects::NONE);
         };
         let value = match register {
-            Register::Priority { source } => self.priority[source].load(Ordering::Relaxed),
+            Register::Priority { source } => at(&self.priority, source).load(Ordering::Relaxed),
             Register::Pending { word } => self.requests(word),
             Register::Enable { context, word } => self.enabled(context, word),
-            Register::Threshold { context } => self.threshold[context].load(Ordering::Relaxed),
+            Register::Threshold { context } => at(&self.threshold, context).load(Ordering::Relaxed),
             Register::ClaimComplete { context } => return self.claim(context),
         };
         (value, Effects::NONE)
@@ -215,7 +225,7 @@ impl Plic {
         };
         match register {
             Register::Priority { source } => {
-                self.priority[source].store(value & PRIORITY_MASK, Ordering::Relaxed);
+                at(&self.priority, source).store(value & PRIORITY_MASK, Ordering::Relaxed);
                 self.after_write(self.listeners(source))
             }
             Register::Pending { .. } => Effects::NONE,
@@ -224,7 +234,7 @@ impl Plic {
                 self.after_write(1 << context)
             }
             Register::Threshold { context } => {
-                self.threshold[context].store(value & PRIORITY_MASK, Ordering::Relaxed);
+                at(&self.threshold, context).store(value & PRIORITY_MASK, Ordering::Relaxed);
                 self.after_write(1 << context)
             }
             Register::ClaimComplete { context } => self.complete(context, value),
@@ -237,12 +247,12 @@ impl Plic {
     /// sources and all other operations may run at once.
     pub fn raise(&self, source: u32) -> u64 {
         let Some(source) = Source::new(source) else { return 0 };
-        let before = self.level[source.word].fetch_or(source.bit, Ordering::AcqRel);
+        let before = at(&self.level, source.word).fetch_or(source.bit, Ordering::AcqRel);
         if before & source.bit != 0 {
             return 0; // The edge has been forwarded, or its handler's completion will see the level.
         }
         fence(Ordering::SeqCst); // Against `release`: the level before the claim.
-        if self.claimed[source.word].load(Ordering::Relaxed) & source.bit != 0 {
+        if at(&self.claimed, source.word).load(Ordering::Relaxed) & source.bit != 0 {
             return 0;
         }
         self.request(source)
@@ -254,7 +264,7 @@ impl Plic {
     /// Sources that don't exist are ignored.
     pub fn lower(&self, source: u32) -> u64 {
         if let Some(source) = Source::new(source) {
-            self.level[source.word].fetch_and(!source.bit, Ordering::AcqRel);
+            at(&self.level, source.word).fetch_and(!source.bit, Ordering::AcqRel);
         }
         0
     }
@@ -269,12 +279,12 @@ impl Plic {
     /// Requests of 32 sources that no handler has taken: the pending register.
     fn requests(&self, word: usize) -> u32 {
         // Acquire: a request that is seen must not be masked by a claim that was given back before it was made.
-        self.pending[word].load(Ordering::Acquire) & !self.claimed[word].load(Ordering::Acquire)
+        at(&self.pending, word).load(Ordering::Acquire) & !at(&self.claimed, word).load(Ordering::Acquire)
     }
 
     /// The contexts that enable a source.
     fn listeners(&self, source: usize) -> u64 {
-        self.listeners[source].load(Ordering::Relaxed).into()
+        at(&self.listeners, source).load(Ordering::Relaxed).into()
     }
 
     /// Ends a write to a configuration register: makes it visible before the caller looks at the pending bits.
@@ -285,7 +295,7 @@ impl Plic {
 
     /// Forwards a request to the PLIC core. Returns the contexts that may take it.
     fn request(&self, source: Source) -> u64 {
-        self.pending[source.word].fetch_or(source.bit, Ordering::AcqRel);
+        at(&self.pending, source.word).fetch_or(source.bit, Ordering::AcqRel);
         fence(Ordering::SeqCst); // Against `after_write` and `release`: the pending bit before their words.
         self.listeners(source.number)
     }
@@ -295,13 +305,15 @@ impl Plic {
     fn best(&self, context: usize, threshold: u32) -> Option<Source> {
         let mut best = None;
         let mut best_priority = threshold;
+        // BOUND: 4 words.
         for word in 0..WORDS {
             let mut requests = self.requests(word);
+            // BOUND: the sources of the word that make a request, some 15 instructions each: only lines that a device drives can.
             while requests != 0 {
                 let number = word * 32 + requests.trailing_zeros() as usize;
                 let bit = requests & requests.wrapping_neg();
                 requests ^= bit;
-                let priority = self.priority[number].load(Ordering::Relaxed);
+                let priority = at(&self.priority, number).load(Ordering::Relaxed);
                 if priority > best_priority && self.listeners(number) >> context & 1 != 0 {
                     best = Some(Source { number, word, bit });
                     best_priority = priority;
@@ -316,13 +328,14 @@ impl Plic {
         let mut contexts = 0;
         // Each round that fails means that another vCPU has got a source, so few rounds do. Should they not, zero is
         // a correct answer too: the external interrupt stays on, and the guest will claim again.
+        // BOUND: one round mostly; each more is one that another vCPU has won.
         for _ in 0..MAX_CONTEXTS {
             let Some(source) = self.best(context, 0) else { break };
-            let before = self.claimed[source.word].fetch_or(source.bit, Ordering::AcqRel);
+            let before = at(&self.claimed, source.word).fetch_or(source.bit, Ordering::AcqRel);
             if before & source.bit != 0 {
                 continue;
             }
-            let before = self.pending[source.word].fetch_and(!source.bit, Ordering::AcqRel);
+            let before = at(&self.pending, source.word).fetch_and(!source.bit, Ordering::AcqRel);
             if before & source.bit != 0 {
                 contexts |= self.listeners(source.number);
                 return (source.number as u32, Effects::on(contexts));
@@ -337,7 +350,7 @@ impl Plic {
     fn complete(&self, context: usize, number: u32) -> Effects {
         let Some(source) = Source::new(number) else { return Effects::NONE };
         let enabled = self.listeners(source.number) >> context & 1 != 0;
-        let claimed = self.claimed[source.word].load(Ordering::Relaxed) & source.bit != 0;
+        let claimed = at(&self.claimed, source.word).load(Ordering::Relaxed) & source.bit != 0;
         if !enabled || !claimed {
             return Effects::NONE;
         }
@@ -346,9 +359,9 @@ impl Plic {
 
     /// Ends the service of a source and forwards the next request if its line is high. Returns the contexts to look at.
     fn release(&self, source: Source) -> u64 {
-        self.claimed[source.word].fetch_and(!source.bit, Ordering::AcqRel);
+        at(&self.claimed, source.word).fetch_and(!source.bit, Ordering::AcqRel);
         fence(Ordering::SeqCst); // Against `raise` and `request`: the claim before the level and the pending bit.
-        if self.level[source.word].load(Ordering::Relaxed) & source.bit != 0 {
+        if at(&self.level, source.word).load(Ordering::Relaxed) & source.bit != 0 {
             return self.request(source);
         }
         // A request that was forwarded while the claim still hid it counts from now on.
@@ -357,7 +370,8 @@ impl Plic {
 
     /// The enable register `word` of `context`.
     fn enabled(&self, context: usize, word: usize) -> u32 {
-        let listeners = &self.listeners[word * 32..][..32];
+        let listeners = self.listeners.get(word * 32..(word + 1) * 32).unwrap_or_default();
+        // BOUND: 32, some 6 instructions each.
         listeners.iter().rev().fold(0, |bits, set| bits << 1 | (set.load(Ordering::Relaxed) >> context & 1))
     }
 
@@ -365,7 +379,9 @@ impl Plic {
     fn enable(&self, context: usize, word: usize, value: u32) {
         let context = 1 << context;
         let value = if word == 0 { value & !1 } else { value }; // Source 0 doesn't exist.
-        for (bit, listeners) in self.listeners[word * 32..][..32].iter().enumerate() {
+        let all = self.listeners.get(word * 32..(word + 1) * 32).unwrap_or_default();
+        // BOUND: 32, some 12 instructions each.
+        for (bit, listeners) in all.iter().enumerate() {
             let was = listeners.load(Ordering::Relaxed) & context != 0;
             match (was, value >> bit & 1 != 0) {
                 (false, true) => listeners.fetch_or(context, Ordering::AcqRel),

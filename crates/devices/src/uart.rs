@@ -99,17 +99,20 @@ impl Fifo {
     }
 
     fn push(&mut self, byte: u8) {
-        self.bytes[(self.first + self.length) % Self::SIZE] = byte;
+        if let Some(place) = self.bytes.get_mut((self.first + self.length) % Self::SIZE) {
+            *place = byte;
+        }
         self.length += 1;
     }
 
     fn pop(&mut self) -> Option<u8> {
-        (self.length > 0).then(|| {
-            let byte = self.bytes[self.first];
-            self.first = (self.first + 1) % Self::SIZE;
-            self.length -= 1;
-            byte
-        })
+        if self.length == 0 {
+            return None;
+        }
+        let byte = self.bytes.get(self.first % Self::SIZE).copied();
+        self.first = (self.first + 1) % Self::SIZE;
+        self.length -= 1;
+        byte
     }
 
     fn clear(&mut self) {
@@ -279,7 +282,12 @@ impl Uart {
             self.received.clear();
         }
         self.fifos_enabled = enable;
-        self.trigger = if enable { [1, 4, 8, 14][usize::from(value >> 6)] } else { 1 };
+        self.trigger = match value >> 6 {
+            1 if enable => 4,
+            2 if enable => 8,
+            3 if enable => 14,
+            _ => 1,
+        };
     }
 
     fn write_mcr(&mut self, value: u8) {
@@ -297,6 +305,7 @@ impl Uart {
         if !self.loopback() {
             return msr::DCD | msr::DSR | msr::CTS;
         }
+        // BOUND: 4.
         [(mcr::DTR, msr::DSR), (mcr::RTS, msr::CTS), (mcr::OUT1, msr::RI), (mcr::OUT2, msr::DCD)]
             .into_iter()
             .filter(|(output, _)| self.mcr & output != 0)

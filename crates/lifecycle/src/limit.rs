@@ -17,7 +17,7 @@ impl Limiter {
         // A limit that no checked manifest has is the nearest one that can be.
         let limit = (rules.limit as usize).clamp(1, MAX_LIMIT);
         // Life n ends with restart n, which takes the place of restart n - limit.
-        let slot = &self.0[life as usize % limit];
+        let Some(slot) = self.0.get(life as usize % limit) else { return false };
         let is_full = life as usize > limit;
         let admitted = !is_full || now.saturating_sub(slot.load(Ordering::Relaxed)) >= rules.interval;
         if admitted {

@@ -37,6 +37,17 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p ainori-mailbox --release`
 #![cfg_attr(not(any(test, loom)), no_std)]
+#![cfg_attr(
+    not(any(test, loom)),
+    deny(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
 #![forbid(unsafe_code)]
 
 #[cfg(all(test, loom))]
@@ -60,11 +71,11 @@ const AWAY: u64 = 1 << MAX_CORES;
 
 /// The slots between `N` cores, which are `0..N`.
 ///
-/// Each method may be called by one core only: the one whose index is `from` or `me`. All are wait-free,
-/// and panic if an index of a core is not below `N`.
+/// Each method may be called by one core only: the one whose index is `from` or `me`. All are wait-free.
+/// Indices of cores are below `N`.
 pub struct Mailboxes<const N: usize> {
     /// `slots[to][from]`
-    slots: [[Slot; N]; N],
+    slots: [Slots<N>; N],
     inboxes: [Inbox; N],
 }
 
@@ -72,6 +83,18 @@ pub struct Mailboxes<const N: usize> {
 /// each other.
 #[repr(align(64))]
 struct Slot(AtomicU64);
+
+/// The slots of one receiver, by sender.
+struct Slots<const N: usize>([Slot; N]);
+
+impl<const N: usize> Slots<N> {
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
+    fn of(&self, from: usize) -> &Slot {
+        debug_assert!(from < N);
+        &self.0[from % N]
+    }
+}
 
 /// Who has posted to a receiver, and whether it looks (see the crate's documentation).
 #[repr(align(64))]
@@ -95,7 +118,7 @@ impl<const N: usize> Mailboxes<N> {
     pub const fn new() -> Self {
         const { assert!(N <= MAX_CORES, "a mailbox has room for 63 cores") };
         Self {
-            slots: [const { [const { Slot(AtomicU64::new(0)) }; N] }; N],
+            slots: [const { Slots([const { Slot(AtomicU64::new(0)) }; N]) }; N],
             inboxes: [const { Inbox(AtomicU64::new(0)) }; N],
         }
     }
@@ -106,9 +129,23 @@ impl<const N: usize> Mailboxes<N> {
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Self {
-            slots: std::array::from_fn(|_| std::array::from_fn(|_| Slot(AtomicU64::new(0)))),
+            slots: std::array::from_fn(|_| Slots(std::array::from_fn(|_| Slot(AtomicU64::new(0))))),
             inboxes: std::array::from_fn(|_| Inbox(AtomicU64::new(0))),
         }
+    }
+
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
+    fn slots(&self, to: usize) -> &Slots<N> {
+        debug_assert!(to < N);
+        &self.slots[to % N]
+    }
+
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
+    fn inbox(&self, of: usize) -> &Inbox {
+        debug_assert!(of < N);
+        &self.inboxes[of % N]
     }
 
     /// Core `from` tells core `to` to look at `item` (below [`ITEMS`]).
@@ -117,10 +154,10 @@ impl<const N: usize> Mailboxes<N> {
     #[inline]
     pub fn post(&self, from: usize, to: usize, item: u32) -> Delivery {
         debug_assert!(item < ITEMS, "item {item} has no bit in a slot");
-        if self.slots[to][from].0.fetch_or(1 << (item % ITEMS), Ordering::Release) != 0 {
+        if self.slots(to).of(from).0.fetch_or(1 << (item % ITEMS), Ordering::Release) != 0 {
             return Delivery::WillLook;
         }
-        match self.inboxes[to].0.fetch_or(1 << from, Ordering::Release) {
+        match self.inbox(to).0.fetch_or(1 << from, Ordering::Release) {
             AWAY => Delivery::Ring,
             _ => Delivery::WillLook,
         }
@@ -129,7 +166,7 @@ impl<const N: usize> Mailboxes<N> {
     /// The mailbox of core `me`, for that core alone.
     #[must_use]
     pub fn of(&self, me: usize) -> Mailbox<'_, N> {
-        Mailbox { inbox: &self.inboxes[me], slots: &self.slots[me] }
+        Mailbox { inbox: self.inbox(me), slots: self.slots(me) }
     }
 }
 
@@ -137,7 +174,7 @@ impl<const N: usize> Mailboxes<N> {
 #[derive(Clone, Copy)]
 pub struct Mailbox<'a, const N: usize> {
     inbox: &'a Inbox,
-    slots: &'a [Slot; N],
+    slots: &'a Slots<N>,
 }
 
 impl<const N: usize> Mailbox<'_, N> {
@@ -155,8 +192,9 @@ impl<const N: usize> Mailbox<'_, N> {
     #[inline]
     pub fn take(self, mut visit: impl FnMut(usize, u64)) {
         let senders = self.inbox.0.swap(0, Ordering::Acquire) & !AWAY;
+        // BOUND: the other cores, some 15 instructions each and what the caller does.
         for from in ones(senders) {
-            visit(from as usize, self.slots[from as usize].0.swap(0, Ordering::Acquire));
+            visit(from as usize, self.slots.of(from as usize).0.swap(0, Ordering::Acquire));
         }
     }
 

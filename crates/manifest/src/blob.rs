@@ -102,6 +102,7 @@ fn payloads_of(guest: &Guest) -> impl Iterator<Item = Payload> {
 ///
 /// # Panics
 /// If the payload lies outside `blob`, which [`decode`] has excluded.
+#[expect(clippy::expect_used, reason = "only at boot, with payloads that were checked")]
 pub fn payload(blob: &[u8], payload: Payload) -> &[u8] {
     range(blob, payload).expect("a payload of another blob")
 }
@@ -120,6 +121,7 @@ struct Header {
 }
 
 impl Header {
+    #[expect(clippy::expect_used, reason = "the parts are as long as the whole")]
     fn read(bytes: &[u8]) -> Result<Self, Error> {
         let bytes: &[u8; HEADER_LEN] = bytes.first_chunk().ok_or(Error::Truncated)?;
         let (magic, rest) = bytes.split_first_chunk().expect("a part of HEADER_LEN");

@@ -57,7 +57,9 @@ impl Histogram {
     /// Counts a value.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.counts[bucket(value)] += 1;
+        if let Some(count) = self.counts.get_mut(bucket(value)) {
+            *count += 1;
+        }
         self.count += 1;
         self.sum += value;
         self.min = self.min.min(value);

@@ -5,6 +5,17 @@
 //! that is how `ainori run` learns what happened, and how a log of a real board can be read afterwards.
 //! A guest that wants its own result in the report prints a line that starts with [`GUEST_PREFIX`], then a JSON object.
 #![cfg_attr(not(test), no_std)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
 extern crate alloc;
 
 pub mod exits;
@@ -15,6 +26,8 @@ use serde::{Deserialize, Serialize};
 
 /// Mark of the hypervisor's own lines. No guest may have this name.
 pub const MARK: &str = "ainori";
+/// Bytes of a core's stack.
+pub const STACK_SIZE: usize = 32 * 1024;
 /// Separates the mark of a line from its text.
 pub const SEPARATOR: &str = "| ";
 /// Starts the text of a hypervisor line that holds a [`Record`].
@@ -220,6 +233,8 @@ pub struct CoreStats {
     pub stretch_max: BTreeMap<Cow<'static, str>, u64>,
     /// All such times for each cause added up, in ticks of `time`; divided by the number of exits it is their mean cost.
     pub stretch_total: BTreeMap<Cow<'static, str>, u64>,
+    /// Most bytes of its stack ([`STACK_SIZE`]) that were ever in use.
+    pub stack: u64,
     /// The core's trace ring, if the run was traced.
     pub trace: Option<TraceRing>,
 }

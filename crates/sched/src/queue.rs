@@ -4,6 +4,10 @@
 //! itself, after its last and before its first member. So insertion and removal know no special cases, and
 //! no branches. A word says which lists have members. As in SPUMONE, an idle vCPU is always in the queue,
 //! below all levels: a search always finds someone.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a place is a byte, and there are 256 links: no index can be too large"
+)]
 
 use crate::{MAX_VCPUS, PRIORITIES, VcpuId};
 
@@ -52,7 +56,7 @@ pub(crate) struct RunQueue {
 }
 
 impl RunQueue {
-    /// A queue without any vCPU but the idle one.
+    /// A queue without any vCPU but the idle one. Only at boot.
     pub(crate) const fn new() -> Self {
         let mut alone: Links = [0; Place::MAX as usize + 1];
         let mut place = 0;

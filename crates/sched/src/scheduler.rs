@@ -1,4 +1,8 @@
 //! The scheduler of one core.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "`VcpuId::index` is below `MAX_VCPUS`, the length of each table"
+)]
 
 use crate::queue::{IDLE, List, Place, RunQueue};
 use crate::{Class, MAX_VCPUS, PRIORITIES, Policy, State, Time, VcpuId, VcpuSet};

@@ -77,7 +77,9 @@ impl SpinDetector {
     #[must_use]
     pub fn sample(&mut self, pc: u64, state: u64) -> bool {
         let stays = self.entry.is_some_and(|entry| entry.abs_diff(pc) < WINDOW);
-        if stays && self.states[..self.met.min(STATES)].contains(&state) {
+        let met = self.states.get(..self.met.min(STATES)).unwrap_or_default();
+        // BOUND: 8 states.
+        if stays && met.contains(&state) {
             self.restart(true);
             return true;
         }
@@ -90,7 +92,9 @@ impl SpinDetector {
             // A long loop that works, such as one that clears a large page.
             self.lengthen_pause();
         }
-        self.states[self.met % STATES] = state;
+        if let Some(place) = self.states.get_mut(self.met % STATES) {
+            *place = state;
+        }
         self.met += 1;
         false
     }

@@ -99,6 +99,7 @@ impl VcpuSet {
     pub const fn lowest<const N: usize>(self) -> Self {
         let mut others = self.0;
         let mut left = N;
+        // BOUND: `N`, 3 instructions each.
         while left > 0 {
             others &= others.wrapping_sub(1);
             left -= 1;
@@ -169,6 +170,7 @@ impl IntoIterator for VcpuSet {
 impl FromIterator<VcpuId> for VcpuSet {
     fn from_iter<I: IntoIterator<Item = VcpuId>>(members: I) -> Self {
         let mut set = Self::EMPTY;
+        // BOUND: what the caller gives; after boot, that is one.
         members.into_iter().for_each(|v| set.insert(v));
         set
     }

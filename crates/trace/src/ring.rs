@@ -56,10 +56,12 @@ impl Header {
     }
 
     /// What [`Self::check`] must be: a mix of the words that never change.
+    #[expect(clippy::indexing_slicing, reason = "the loop ends at the array's length")]
     pub const fn checksum(&self) -> u64 {
         let mut sum = self.magic;
         let words = [self.core, self.hart, self.capacity, self.timebase_hz];
         let mut index = 0;
+        // BOUND: only at boot: 4 words.
         while index < words.len() {
             // FNV-1a with words for bytes.
             sum = (sum ^ words[index]).wrapping_mul(0x100_0000_01b3);

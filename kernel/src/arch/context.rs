@@ -26,6 +26,15 @@ pub struct Context {
     pub cpu: *mut c_void,
 }
 
+impl Context {
+    /// A general register, by its number of five bits.
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
+    pub fn register(&mut self, number: u8) -> &mut u64 {
+        &mut self.x[usize::from(number) % 32]
+    }
+}
+
 /// Register numbers of the calling convention.
 pub mod reg {
     pub const A0: usize = 10;

@@ -42,6 +42,7 @@ pub fn send_ipi(hart: u64) {
 /// Switches the machine off. `failure` is told to whoever watches it.
 pub fn shutdown(failure: bool) -> ! {
     let _ = call(EID_SRST, 0, [0, u64::from(failure), 0]);
+    // BOUND: none: the machine is lost, or off in a moment.
     loop {
         // SAFETY: only waits.
         unsafe { asm!("wfi", options(nomem, nostack)) }

@@ -59,7 +59,7 @@ const DELEGATED: u64 = {
 };
 
 impl Features {
-    /// Tries out what a hart with this ISA string really does.
+    /// Tries out what a hart with this ISA string really does. Only at boot.
     pub fn probe(board: &Isa) -> Self {
         // SAFETY: no guest runs yet; every register is written again by `setup`.
         unsafe {

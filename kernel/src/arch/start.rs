@@ -1,5 +1,6 @@
 //! The first instructions of every hart.
 use core::arch::global_asm;
+use core::ffi::c_void;
 
 // The image starts with the header of a RISC-V Linux `Image`, so that every boot loader can start it; `ainori build`
 // fills in the size. The firmware enters with the hart id in a0 and the device tree in a1.
@@ -34,7 +35,7 @@ boot_hart:
 2:  la      sp, __boot_stack_top
     call    {boot}
 
-    // Every other hart: its id in a0, its Cpu in a1.
+    // Every hart as a core: its id in a0, its Cpu in a1.
     .global start_secondary
 start_secondary:
     csrw    sie, zero
@@ -51,6 +52,9 @@ start_secondary:
 );
 
 unsafe extern "C" {
-    /// Where the firmware enters a secondary hart, with its `Cpu` as the opaque argument.
-    pub fn start_secondary();
+    /// Where the firmware enters a secondary hart, with its `Cpu` as the opaque argument; and the boot hart goes on, on its core's stack.
+    ///
+    /// # Safety
+    /// The hart is the core's, and runs nothing else.
+    pub fn start_secondary(hart: u64, cpu: *mut c_void) -> !;
 }

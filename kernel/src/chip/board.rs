@@ -1,4 +1,5 @@
 //! What the board is, learnt from the device tree that the firmware hands over.
+#![expect(clippy::indexing_slicing, reason = "only at boot")]
 use alloc::{format, string::String, vec::Vec};
 use fdt::{Fdt, node::FdtNode, standard_nodes::MemoryRegion};
 

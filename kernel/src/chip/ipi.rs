@@ -16,7 +16,7 @@ pub enum Bell {
 }
 
 impl Bell {
-    /// The best way that the board has, for its harts in the order of the cores.
+    /// The best way that the board has, for its harts in the order of the cores. Only at boot.
     pub fn new(board: &Board, harts: &[u64]) -> Self {
         let register = |hart: &u64| {
             let hart = board.harts.iter().find(|h| h.id == *hart)?;
@@ -34,10 +34,16 @@ impl Bell {
         match self {
             Self::Device(registers) => {
                 fence::before_device();
-                // SAFETY: the board says that the register is there; writing 1 only raises the other hart's interrupt.
-                unsafe { write_volatile(registers[core as usize] as *mut u32, 1) }
+                if let Some(register) = registers.get(core as usize) {
+                    // SAFETY: the board says that the register is there; writing 1 only raises the other hart's interrupt.
+                    unsafe { write_volatile(*register as *mut u32, 1) }
+                }
             }
-            Self::Firmware(harts) => firmware::send_ipi(harts[core as usize]),
+            Self::Firmware(harts) => {
+                if let Some(hart) = harts.get(core as usize) {
+                    firmware::send_ipi(*hart);
+                }
+            }
         }
     }
 }

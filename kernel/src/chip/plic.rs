@@ -26,7 +26,7 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// The levels of a system with these priorities.
+    /// The levels of a system with these priorities. Only at boot.
     pub fn of(priorities: impl Iterator<Item = u8>) -> Self {
         const { assert!(PRIORITIES as u32 <= u32::BITS) };
         Self { occur: priorities.fold(0, |occur, priority| occur | 1 << (priority % PRIORITIES)) }
@@ -40,7 +40,7 @@ impl Levels {
 }
 
 impl Plic {
-    /// The controller at `base` with sources `1..=sources`, all switched off.
+    /// The controller at `base` with sources `1..=sources`, all switched off. Only at boot.
     ///
     /// # Safety
     /// A PLIC is there, and nothing else drives its supervisor contexts.
@@ -64,6 +64,7 @@ impl Plic {
 
     /// Switches all sources of a context off and opens its threshold.
     pub fn reset_context(&self, context: u32, sources: u32) {
+        // BOUND: only at the core's start.
         for word in 0..=sources as usize / 32 {
             self.write(ENABLE + 0x80 * context as usize + 4 * word, 0);
         }

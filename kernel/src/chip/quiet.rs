@@ -20,9 +20,13 @@ const DEVICES: &[(&[u8], Writes)] = &[
 /// Silences a device. One that isn't known here keeps its state.
 pub fn silence(device: &Device) {
     // `compatible` is a list of strings, each with its end.
+    // BOUND: the bytes of `compatible`, some 5 instructions each.
     let is = |name: &[u8]| device.compatible.split(|byte| *byte == 0).any(|known| known == name);
+    // BOUND: the devices that are known here.
     let Some((_, writes)) = DEVICES.iter().find(|(name, _)| is(name)) else { return };
+    // BOUND: the device's ranges of registers, mostly one.
     for range in &device.registers {
+        // BOUND: 3 at most.
         for (offset, value) in *writes {
             // SAFETY: the board says that the device is there; the guest that owns it doesn't run, and nobody else uses it.
             unsafe { write_volatile((range.start + offset) as *mut u32, *value) };

@@ -11,8 +11,8 @@
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
+use super::Cpu;
 use super::mail::MACHINE;
-use super::{Cpu, SLOTS};
 use crate::arch::csr::{self, interrupt};
 use crate::arch::{hart, world};
 use crate::stats::Exit;
@@ -86,12 +86,9 @@ impl Cpu {
             self.backlog.unread.remove(id);
             self.look_at(id);
         }
-        // What made this work has taken its time already.
-        if self.next_deadline <= csr::time() + self.guard {
-            self.meet_deadline();
-        }
         let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
-        let mut stops = self.is_wanted() || beside_urgent && !was_due;
+        // What made this work has taken its time already.
+        let mut stops = self.is_preempted() || beside_urgent && !was_due;
         let began = csr::time();
         // BOUND: a part a round; the sets grow only by mail, and between two parts is a preemption point.
         while !stops {
@@ -142,6 +139,7 @@ impl Cpu {
     }
 
     #[inline(always)]
+    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Exit`")]
     pub(super) fn note_stretch(&mut self, cause: Exit, now: u64) {
         let stretch = now - self.entered;
         self.counters.stretch_total[cause as usize] += stretch;
@@ -157,8 +155,7 @@ impl Cpu {
         if self.scheduler.running() != Some(first) {
             return true;
         }
-        let is_due =
-            self.residents[usize::from(first.0) % SLOTS].as_ref().is_some_and(|resident| resident.due != 0);
+        let is_due = self.residents[first].as_ref().is_some_and(|resident| resident.due != 0);
         let now = csr::time();
         is_due
             || self.loaded == Some(first)
@@ -188,6 +185,7 @@ impl Cpu {
             self.backlog.unread |= items;
             self.backlog.due = true;
             if self.trace.wants(ainori_trace::Kind::Received) {
+                // BOUND: one item mostly, and only if it is traced.
                 for VcpuId(item) in items {
                     self.trace(Event::Received { from: from as u8, item: u32::from(item) });
                 }

@@ -40,13 +40,15 @@ impl Console {
         let mut piece = [0; FIFO];
         let sources = |index| machine.source(index);
         let (length, rest) = self.output.fill(sources, csr::time(), patience, &mut piece);
-        piece[..length].iter().for_each(|byte| uart.send(*byte));
+        // BOUND: a FIFO of 16 bytes.
+        piece.iter().take(length).for_each(|byte| uart.send(*byte));
         rest
     }
 
     /// Takes what was typed from the port, as much as its FIFO holds, if there is room for it.
     fn collect(&mut self) {
         let Some(uart) = self.uart else { return };
+        // BOUND: a FIFO of 16 bytes, some 15 instructions each.
         for _ in 0..FIFO.min(self.input.room()) {
             let Some(byte) = uart.receive() else { return };
             self.input.push(byte);
@@ -114,12 +116,14 @@ impl Cpu {
         let machine = self.machine;
         // Taken out for a moment, since the guest's port is reached through the core.
         let Some(mut console) = self.console.take() else { return true };
+        // BOUND: a FIFO of 16 bytes.
         console.collect();
         let mut is_fed = true;
         if let Some(input) = machine.console_input
+            && let Some(guest) = machine.guests.get(input as usize)
             && !console.input.is_empty()
         {
-            let fed = serial::with_port(self, &machine.guests[input as usize], |port| {
+            let fed = serial::with_port(self, guest, |port| {
                 console.input.pass_on(&machine.input_waits, |byte| port.receive(byte));
             });
             is_fed = fed.is_some();
@@ -128,7 +132,7 @@ impl Cpu {
         is_fed
     }
 
-    /// Writes all reports and sends all output that is left, at the end of the run, when nobody writes any more.
+    /// Writes all reports and sends all output that is left. Only at the end of the run, when nobody writes any more.
     pub(super) fn flush_console(&mut self) {
         let machine = self.machine;
         loop {

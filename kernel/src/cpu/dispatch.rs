@@ -2,9 +2,9 @@
 use ainori_sched::{Condition, Decision, VcpuId};
 use ainori_trace::Event;
 
+use super::Cpu;
 use super::event::handle_trap;
 use super::migration::IDLE;
-use super::{Cpu, SLOTS};
 use crate::arch::csr::{self, interrupt, status};
 use crate::arch::{Context, hart, world};
 use crate::guest::vcpu::Hold;
@@ -295,7 +295,7 @@ impl Cpu {
         for id in self.scheduler.asleep() {
             // Others watch for those that this core has lent.
             if self.scheduler.admits(id)
-                && let Some(resident) = &self.residents[usize::from(id.0) % SLOTS]
+                && let Some(resident) = &self.residents[id]
                 && resident.hold == Hold::None
                 && let Some(at) = resident.wake_at()
             {

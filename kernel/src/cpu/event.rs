@@ -64,6 +64,7 @@ const SRET: u32 = 0x1020_0073;
 
 impl Cpu {
     #[inline(always)]
+    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Exit`")]
     fn note_exit(&mut self, vcpu: VcpuId, exit: Exit) {
         self.resident(vcpu).counters.exits[exit as usize] += 1;
         self.trace_trap(vcpu, exit);

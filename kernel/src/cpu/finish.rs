@@ -49,6 +49,7 @@ impl Cpu {
         let machine = self.machine;
         if !guest.config.background && machine.awaited_guests.fetch_sub(1, Ordering::AcqRel) == 1 {
             machine.finishing.store(true, Ordering::Release);
+            // BOUND: the cores, some 40 instructions each, and nobody is waited for any more.
             for core in 0..machine.harts.len() as u32 {
                 if core != self.id {
                     self.post(core, MACHINE);
@@ -58,8 +59,10 @@ impl Cpu {
         }
     }
 
-    /// The run is over. Core by core, each reports what it knows; the last one switches the machine off.
+    /// Only at the end of the run. Core by core, each reports what it knows; the last one switches the machine off.
     pub(super) fn finish(&mut self) -> ! {
+        // Before the report is written, which takes more of it than all that came before.
+        let stack = self.stack_used();
         let machine = self.machine;
         let cores = machine.harts.len() as u32;
         let now = csr::time();
@@ -70,20 +73,19 @@ impl Cpu {
         while machine.ended.load(Ordering::Acquire) != cores {
             core::hint::spin_loop();
         }
-        let me = (self.id + cores - machine.console_core) % cores;
+        let first = machine.console_core;
+        let me = if self.id < first { self.id + cores - first } else { self.id - first };
         while machine.turn.load(Ordering::Acquire) != me {
             core::hint::spin_loop();
         }
         self.flush_console();
-        for id in (0..machine.vcpus.len() as u8).map(VcpuId) {
+        for id in (0..machine.vcpus().len() as u8).map(VcpuId) {
             // Those that nobody has are reported by whoever comes first.
-            if let Some(resident) =
-                self.residents[usize::from(id.0)].take().or_else(|| machine.vcpu(id).take(self.id))
-            {
+            if let Some(resident) = self.residents[id].take().or_else(|| machine.vcpu(id).take(self.id)) {
                 report::vcpu(machine, self.id, id, &resident.counters);
             }
         }
-        report::core(self.id, self.hart, &self.counters, &self.trace);
+        report::core(self.id, self.hart, &self.counters, stack, &self.trace);
         if me + 1 == cores {
             report::end(machine, now);
             firmware::shutdown(false);

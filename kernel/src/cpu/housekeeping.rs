@@ -70,22 +70,24 @@ impl Housekeeper {
     }
 
     fn earliest(&self) -> u64 {
+        // BOUND: the kinds of work: 3.
         self.due.iter().fold(u64::MAX, |earliest, due| earliest.min(*due))
     }
 
     fn choose(&self, now: u64) -> Option<Chore> {
         let count = Chore::ALL.len();
+        // BOUND: the kinds of work: 3.
         (1..=count)
             .map(|step| (self.last + step) % count)
-            .find(|&i| self.due[i] <= now)
-            .map(|i| Chore::ALL[i])
+            .find(|&i| self.due.get(i).is_some_and(|due| *due <= now))
+            .and_then(|i| Chore::ALL.get(i).copied())
     }
 }
 
 impl Machine {
     /// Does the housekeeping core run somebody more urgent at this moment?
     fn hides_housework(&self) -> bool {
-        let shield = self.shields[self.console_core as usize].level();
+        let shield = self.shields[self.console_core].level();
         shield != IDLE && shield > self.housework_shield
     }
 }
@@ -116,10 +118,12 @@ impl Cpu {
 
     /// Something may have been asked for. Called when somebody has rung, and when what was hidden isn't any more.
     #[inline(never)]
+    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Chore`")]
     pub(super) fn look_for_housework(&mut self) {
         let Some(housekeeper) = &mut self.housekeeper else { return };
         let now = csr::time();
         let asked = self.machine.housework.asked();
+        // BOUND: the kinds of work: 3.
         for chore in Chore::ALL {
             let due = &mut housekeeper.due[chore as usize];
             // What is under way keeps its pauses.
@@ -152,6 +156,7 @@ impl Cpu {
 
     /// Does one piece of what is due.
     #[inline(never)]
+    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Chore`")]
     pub(super) fn keep_house(&mut self, now: u64) {
         let has_given_way = core::mem::take(&mut self.housework_gave_way);
         if let Some(later) = self.must_hurry(now, has_given_way) {

@@ -4,7 +4,7 @@ use ainori_handover::Requests;
 use ainori_sched::VcpuId;
 use ainori_trace::{Event, Line};
 
-use super::{Cpu, SLOTS};
+use super::Cpu;
 use crate::arch::csr::{self, virtual_interrupt};
 use crate::arch::{hart, world};
 use crate::guest::Guest;
@@ -36,15 +36,18 @@ impl Cpu {
     /// The alarm was for work of the hypervisor's own.
     #[inline(never)]
     fn see_to_own_work(&mut self, now: u64) -> Exit {
-        let exit = if self.attention_due <= now { self.pay_attention(now) } else { Exit::Timer };
-        if self.housework_alarm() > now {
-            return exit;
+        let mut exit = Exit::Timer;
+        if self.attention_due <= now {
+            exit = self.pay_attention(now);
         }
-        self.keep_house(now);
+        if self.housework_alarm() <= now {
+            exit = Exit::Housekeeping;
+            self.keep_house(now);
+        }
         if hart::pending_interrupts() == 0 {
-            self.end_stretch(Exit::Housekeeping, csr::time());
+            self.end_stretch(exit, csr::time());
         }
-        Exit::Housekeeping
+        exit
     }
 
     /// Something that is only now and then worth a look.
@@ -73,7 +76,7 @@ impl Cpu {
         // BOUND: the vCPUs of this core, some 15 instructions each, and those once more that are due.
         for id in self.scheduler.asleep() {
             // Others watch for those that this core has lent.
-            let Some(resident) = &mut self.residents[usize::from(id.0) % SLOTS] else { continue };
+            let Some(resident) = &mut self.residents[id] else { continue };
             let Some(at) = resident.world.deadline() else { continue };
             if resident.hold != Hold::None {
                 continue;
@@ -120,7 +123,9 @@ impl Cpu {
             match self.machine.source_owner.get(source as usize).copied().flatten() {
                 // The guest completes it: until then the controller keeps it quiet.
                 Some(owner) => {
-                    let guest = &self.machine.guests[usize::from(owner.guest)];
+                    let Some(guest) = self.machine.guests.get(usize::from(owner.guest)) else {
+                        return Exit::External;
+                    };
                     // If the guest has stopped, whoever starts it again completes it.
                     if guest.lifecycle.is_running() {
                         // One request has come, so one is passed on. Were the virtual line still high when the guest completes
@@ -152,9 +157,10 @@ impl Cpu {
     /// The external interrupts of these contexts of a guest may have changed.
     pub fn look_at_contexts(&mut self, guest: u8, contexts: u64) {
         let harts = interrupted_harts(contexts);
-        if harts != 0 {
-            let vcpus = self.machine.guests[usize::from(guest)].vcpu_set(harts);
-            self.ask_all(vcpus, Requests::EXTERNAL);
+        if harts != 0
+            && let Some(guest) = self.machine.guests.get(usize::from(guest))
+        {
+            self.ask_all(guest.vcpu_set(harts), Requests::EXTERNAL);
         }
     }
 

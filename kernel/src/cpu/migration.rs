@@ -17,7 +17,7 @@ use ainori_handover::Requests;
 use ainori_sched::{Occasion, State, VcpuId, VcpuSet};
 use ainori_trace::Event;
 
-use super::{Cpu, SLOTS};
+use super::Cpu;
 use crate::arch::{csr, hart, world};
 use crate::stats::Exit;
 
@@ -150,7 +150,7 @@ impl Cpu {
         }
         self.lendable.remove(id);
         let suspended = !self.scheduler.is_asleep(id);
-        let Some(mut resident) = self.residents[usize::from(id.0) % SLOTS].take() else { return };
+        let Some(mut resident) = self.residents[id].take() else { return };
         resident.suspended = suspended;
         resident.last_core = self.id;
         resident.shared.lay_down(resident, owner);
@@ -164,7 +164,7 @@ impl Cpu {
             self.lent.remove(id);
             if resident.last_core == self.id {
                 // It has been nowhere else meanwhile, so what this core's scheduler knows of it still holds.
-                self.residents[usize::from(id.0) % SLOTS] = Some(resident);
+                self.residents[id] = Some(resident);
                 self.lendable.insert(id);
                 self.deadlines_changed = true;
                 if vcpu.has_requests() {
@@ -212,10 +212,11 @@ impl Cpu {
         // The cores that it may run on, a bit each, the one after its home first.
         let first = vcpu.home + 1;
         let mut rest = vcpu.cores_now().rotate_right(first);
+        // BOUND: the cores, some 25 instructions each.
         while rest != 0 {
             let core = (rest.trailing_zeros() + first) % u64::BITS;
             rest &= rest - 1;
-            let shield = shields[core as usize].level();
+            let shield = shields[core].level();
             if shield == IDLE {
                 return Some(core);
             }
@@ -228,7 +229,7 @@ impl Cpu {
 
     /// Would a vCPU get its turns on this core?
     pub(super) fn accepts(&self, id: VcpuId, core: u32) -> bool {
-        let shield = self.machine.shields[core as usize].level();
+        let shield = self.machine.shields[core].level();
         shield == IDLE || shield <= self.scheduler.policy().level(self.machine.vcpu(id).class)
     }
 
@@ -237,6 +238,7 @@ impl Cpu {
     pub(super) fn someone_waits(&self, id: VcpuId) -> Option<VcpuId> {
         let machine = self.machine;
         let all = machine.guest_of(id).vcpus().map(VcpuId);
+        // BOUND: the vCPUs of one guest, some 12 instructions each.
         let waiting = all.filter_map(|id| Some((machine.vcpu(id).waiting_since()?, id))).min();
         waiting.map(|(_, id)| id)
     }
@@ -309,7 +311,7 @@ impl Cpu {
     /// Looks for what was wanted of vCPUs while this core had something more urgent to do: of some now, of the others in their turns.
     #[inline(always)]
     pub(super) fn make_up_for(&mut self, neglected: VcpuSet) {
-        let are_few = self.machine.vcpus.len() <= MADE_UP_FOR;
+        let are_few = self.machine.vcpus().len() <= MADE_UP_FOR;
         let some = if are_few { neglected } else { neglected.lowest::<MADE_UP_FOR>() };
         self.backlog.neglected = neglected - some;
         // BOUND: a few vCPUs, some 30 instructions each.
@@ -372,7 +374,7 @@ impl Cpu {
     }
 
     fn is_idle(&self, core: u32) -> bool {
-        self.machine.shields[core as usize].level() == IDLE
+        self.machine.shields[core].level() == IDLE
     }
 
     /// vCPUs that lie, or wait here, where they get no turn have been left alone for long enough.
@@ -425,7 +427,7 @@ impl Cpu {
         }
         let mut longest: Option<(u64, VcpuId)> = None;
         // BOUND: the machine's vCPUs, some 20 instructions each. An interrupt goes first: then this core looks again behind it.
-        for (index, vcpu) in self.machine.vcpus.iter().enumerate() {
+        for (index, vcpu) in self.machine.vcpus().iter().enumerate() {
             if hart::pending_interrupts() != 0 {
                 return None;
             }

@@ -1,6 +1,7 @@
 //! One core and its kernel. Each core has its own scheduler, its own stack and the vCPUs that live here; no other
 //! core ever touches any of that. What concerns another core goes there as a message ([`mail`]).
 mod backlog;
+mod by_number;
 mod confinement;
 pub mod console;
 pub mod dispatch;
@@ -16,7 +17,7 @@ mod restart;
 mod spin;
 mod trace;
 
-use alloc::boxed::Box;
+use alloc::{boxed::Box, vec};
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
@@ -24,10 +25,12 @@ use ainori_console::{InputWaits, Source};
 use ainori_handover::{Housework, Shield};
 use ainori_mailbox::{Mailbox, Mailboxes};
 use ainori_manifest::config::MAX_HARTS;
-use ainori_sched::{Occasion, Scheduler, SpinDetector, VcpuId, VcpuSet};
+use ainori_report::STACK_SIZE;
+use ainori_sched::{MAX_VCPUS, Occasion, Scheduler, SpinDetector, VcpuId, VcpuSet};
 use ainori_trace::Ring;
 
 use self::backlog::Backlog;
+pub use self::by_number::{ByCore, ByVcpu};
 use crate::arch::Context;
 use crate::arch::hart::Features;
 use crate::chip::board::Board;
@@ -48,9 +51,13 @@ pub struct Machine {
     /// What guests are offered.
     pub features: Features,
     /// The guests.
-    pub guests: Box<[Guest]>,
-    /// The vCPUs of all guests, by [`VcpuId`].
-    pub vcpus: Box<[Vcpu]>,
+    pub guests: &'static [Guest],
+    /// The vCPUs of all guests; and behind them places for as many as there can be.
+    pub vcpu_places: Box<ByVcpu<Vcpu>>,
+    /// How many there are.
+    pub vcpu_count: usize,
+    /// Their guests.
+    pub guests_of: ByVcpu<&'static Guest>,
     /// Hart ids by core.
     pub harts: Box<[u64]>,
     /// vCPUs that take cores from others.
@@ -86,7 +93,7 @@ pub struct Machine {
     /// The run is over: every core comes to an end.
     pub finishing: AtomicBool,
     /// Per core: the level below which messages must not disturb what it runs, or [`migration::IDLE`].
-    pub shields: Box<[Shield]>,
+    pub shields: ByCore<Shield>,
     /// Cores that have come to an end, and whose turn it is to report.
     pub ended: AtomicU32,
     /// Core whose turn it is to report.
@@ -112,18 +119,29 @@ impl Machine {
     /// A vCPU's shared part.
     #[inline]
     pub fn vcpu(&self, id: VcpuId) -> &Vcpu {
-        &self.vcpus[usize::from(id.0)]
+        &self.vcpu_places[id]
     }
 
     /// The guest of a vCPU.
     #[inline]
-    pub fn guest_of(&self, id: VcpuId) -> &Guest {
-        &self.guests[usize::from(self.vcpu(id).guest)]
+    pub fn guest_of(&self, id: VcpuId) -> &'static Guest {
+        self.guests_of[id]
+    }
+
+    /// The vCPUs of all guests, by [`VcpuId`].
+    #[inline]
+    pub fn vcpus(&self) -> &[Vcpu] {
+        self.vcpu_places.0.get(..self.vcpu_count).unwrap_or_default()
     }
 }
 
-/// Room for vCPUs by their number: a power of two, so that an access needs no check.
-const SLOTS: usize = 64;
+/// A piece of a stack.
+#[derive(Clone)]
+#[repr(align(16))]
+struct Stack(#[expect(dead_code, reason = "only its address counts")] [u64; 2]);
+
+/// What words of a stack hold until they are used.
+const NEVER_USED: u64 = 0x5afe_57ac_5afe_57ac;
 
 /// A core: its number, its stack, and all that belongs to it alone.
 #[repr(C)]
@@ -216,7 +234,7 @@ pub struct Cpu {
     /// The guests that it starts again (console core only).
     restarter: Restarter,
     /// The vCPUs that live here.
-    residents: [Option<Box<Resident>>; SLOTS],
+    residents: ByVcpu<Option<Box<Resident>>>,
     /// Judges whether the running vCPU spins. Seldom needed, so it is no matter that it is far.
     spin_detector: SpinDetector,
 }
@@ -224,8 +242,6 @@ pub struct Cpu {
 impl Cpu {
     /// Where the trap entry finds the stack.
     pub const STACK_OFFSET: usize = offset_of!(Cpu, stack_top);
-    /// Bytes of a core's stack.
-    pub const STACK_SIZE: usize = 32 * 1024;
 
     /// A core with no vCPU yet. Allocates its stack: only at boot.
     pub fn new(
@@ -236,13 +252,11 @@ impl Cpu {
         console: Option<Box<Console>>,
         trace: Ring<'static>,
     ) -> Self {
-        #[repr(align(16))]
-        struct Stack(#[expect(dead_code, reason = "only its address counts")] [u8; Cpu::STACK_SIZE]);
-        let stack = Box::leak(Box::<Stack>::new_uninit());
+        let stack = vec![Stack([NEVER_USED; 2]); STACK_SIZE / size_of::<Stack>()].leak();
         Self {
-            stack_top: stack.as_mut_ptr() as u64 + Self::STACK_SIZE as u64,
+            stack_top: stack.as_mut_ptr_range().end as u64,
             id,
-            hart: machine.harts[id as usize],
+            hart: machine.harts.get(id as usize).copied().unwrap_or_default(),
             machine,
             mailbox: machine.mail.of(id as usize),
             loaded: None,
@@ -259,7 +273,7 @@ impl Cpu {
             unattended_due: u64::MAX,
             has_unattended: false,
             shield: migration::IDLE,
-            published_shield: &machine.shields[id as usize],
+            published_shield: &machine.shields[id],
             woken: false,
             urgent: machine.urgent,
             backlog: Backlog::EMPTY,
@@ -289,9 +303,18 @@ impl Cpu {
             counters: Box::default(),
             scheduler,
             restarter: Restarter::new(),
-            residents: [const { None }; SLOTS],
+            residents: ByVcpu([const { None }; MAX_VCPUS]),
             spin_detector: SpinDetector::new(machine.board.timebase_hz),
         }
+    }
+
+    /// Most bytes of its stack that were ever in use: the rest is as it was made. Only at the end of the run.
+    fn stack_used(&self) -> u64 {
+        let bottom = self.stack_top - STACK_SIZE as u64;
+        // SAFETY: the words of the stack, which `new` has leaked.
+        let is_unused = |at: &u64| unsafe { (*at as *const u64).read_volatile() == NEVER_USED };
+        let used = (bottom..self.stack_top).step_by(8).find(|at| !is_unused(at));
+        used.map_or(0, |at| self.stack_top - at)
     }
 
     /// How long before a more urgent deadline nothing else is begun, in ticks.
@@ -307,20 +330,21 @@ impl Cpu {
             self.movable.insert(id);
             self.lendable.insert(id);
         }
-        self.residents[usize::from(id.0)] = Some(resident);
+        self.residents[id] = Some(resident);
     }
 
     /// A vCPU that lives here.
     #[inline]
     #[track_caller]
+    #[expect(clippy::expect_used, reason = "docs/trap.md, What can still panic")]
     pub fn resident(&mut self, id: VcpuId) -> &mut Resident {
-        self.residents[usize::from(id.0) % SLOTS].as_mut().expect("a vCPU is asked of the core that owns it")
+        self.residents[id].as_mut().expect("a vCPU is asked of the core that owns it")
     }
 
     /// Does the vCPU live here at this moment?
     #[inline]
     fn has(&self, id: VcpuId) -> bool {
-        self.residents[usize::from(id.0) % SLOTS].is_some()
+        self.residents[id].is_some()
     }
 
     /// The registers of a vCPU that lives here.

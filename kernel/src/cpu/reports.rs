@@ -31,6 +31,7 @@ struct Part {
 impl Write for Part {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = self.text.get_mut(self.length..self.length + text.len()).ok_or(fmt::Error)?;
+        // BOUND: the text, of `LONGEST_PART` bytes at most.
         room.copy_from_slice(text.as_bytes());
         self.length += text.len();
         Ok(())
@@ -56,7 +57,7 @@ impl Cpu {
             .as_ref()
             .and_then(|record| record.as_ref())
             .and_then(|record| report::life(&guest.config.name, record, number, &mut part).ok());
-        if machine.log.write(&part.text[..part.length]) {
+        if machine.log.write(part.text.get(..part.length).unwrap_or_default()) {
             self.wake_console();
         }
         if written == Some(true) {

@@ -24,7 +24,7 @@ use super::Cpu;
 use super::housekeeping::{Chore, Next};
 use super::migration::IDLE;
 use crate::arch::{csr, hart};
-use crate::chip;
+use crate::chip::{self, board::Device};
 use crate::guest::Guest;
 use crate::guest::program::CHUNK;
 use crate::guest::stop::{self, Happened, Record};
@@ -40,8 +40,10 @@ const ROW_US: u64 = 20;
 enum Step {
     /// Has its vCPUs put back.
     Vcpus,
-    /// Clears its serial port, and silences the devices that it owns: before the interrupt controller, which would see them.
-    Devices,
+    /// Clears its serial port. Before the interrupt controller, which would see that; and so is the next.
+    Port,
+    /// Silences the devices that it owns: from this one on.
+    Devices(usize),
     /// Clears its interrupt controller: from this word of sources on.
     Sources(usize),
     /// Clears its memory and loads its program: from this offset on.
@@ -73,14 +75,20 @@ impl Cpu {
         let mut next = Next::WhenAsked;
         // BOUND: the guests, some 20 instructions for each that waits or runs.
         for turn in 1..=guests.len() {
-            let index = (self.restarter.last + turn) % guests.len();
-            let guest = &guests[index];
+            let index = self.restarter.last + turn;
+            let index = if index < guests.len() { index } else { index - guests.len() };
+            let (Some(guest), Some(step)) = (guests.get(index), self.restarter.steps.get(index).copied())
+            else {
+                break;
+            };
             if !guest.lifecycle.is_resetting() {
                 continue;
             }
-            match self.take_step(guest, self.restarter.steps[index]) {
+            match self.take_step(guest, step) {
                 Some(step) => {
-                    self.restarter.steps[index] = step;
+                    if let Some(place) = self.restarter.steps.get_mut(index) {
+                        *place = step;
+                    }
                     self.restarter.last = index;
                     return Next::Soon;
                 }
@@ -96,12 +104,21 @@ impl Cpu {
         Some(match step {
             Step::Vcpus => {
                 self.ask_all(guest.vcpu_set(u64::MAX), Requests::RESET);
-                Step::Devices
+                Step::Port
             }
-            Step::Devices => {
-                self.reset_devices(guest)?;
-                Step::Sources(0)
+            Step::Port => {
+                let mut port = guest.port.try_lock()?;
+                *port = Uart::new();
+                guest.plic.lower(UART_SOURCE);
+                Step::Devices(0)
             }
+            Step::Devices(index) => match guest.devices.get(index) {
+                Some(device) => {
+                    self.reset_device(device);
+                    Step::Devices(index + 1)
+                }
+                None => Step::Sources(0),
+            },
             Step::Sources(word) if word < Plic::SOURCE_WORDS => {
                 guest.plic.reset_sources(word);
                 Step::Sources(word + 1)
@@ -120,6 +137,7 @@ impl Cpu {
             }
             Step::Announce => {
                 let answered = |index| machine.vcpu(VcpuId(index)).fences_awaited.all_given();
+                // BOUND: the vCPUs of one guest, some 8 instructions each.
                 let is_reset = guest.lifecycle.all_reset() && guest.vcpus().all(answered);
                 if !(is_reset && guest.output.is_empty() && self.is_told(guest)) {
                     return None;
@@ -149,24 +167,17 @@ impl Cpu {
         self.machine.news.load(Ordering::Acquire) & 1 << guest.index == 0
     }
 
-    /// Puts the guest's serial port back, and the devices of the board that it owns. `None` if the port is taken: it has to be tried again.
-    fn reset_devices(&mut self, guest: &'static Guest) -> Option<()> {
-        {
-            let mut port = guest.port.try_lock()?;
-            *port = Uart::new();
-            guest.plic.lower(UART_SOURCE);
-        }
-        for device in &guest.devices {
-            chip::quiet::silence(device);
-            for &source in &device.interrupts {
-                // If the former life had not completed it: until then it doesn't interrupt.
-                let owner = self.machine.source_owner.get(source as usize).copied().flatten();
-                if let (Some(plic), Some(owner)) = (self.machine.plic, owner) {
-                    plic.complete(owner.context, source);
-                }
+    /// Puts a device of the board that the guest owns back.
+    fn reset_device(&self, device: &Device) {
+        chip::quiet::silence(device);
+        // BOUND: the interrupts of a device, mostly one.
+        for &source in &device.interrupts {
+            // If the former life had not completed it: until then it doesn't interrupt.
+            let owner = self.machine.source_owner.get(source as usize).copied().flatten();
+            if let (Some(plic), Some(owner)) = (self.machine.plic, owner) {
+                plic.complete(owner.context, source);
             }
         }
-        Some(())
     }
 
     /// Loads a part of the guest's memory, from `offset` on: one chunk, or if the core idles, as many as it can until it is wanted. Returns

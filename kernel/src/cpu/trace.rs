@@ -40,6 +40,7 @@ impl Cpu {
     fn trace_taken_lines(&mut self, vcpu: VcpuId) {
         if world::takes_interrupts(&self.resident(vcpu).context) {
             let lines = world::loaded_wakeful_interrupts();
+            // BOUND: 3.
             for (bit, line) in [
                 (virtual_interrupt::EXTERNAL, Line::External(0)),
                 (virtual_interrupt::SOFTWARE, Line::Software),

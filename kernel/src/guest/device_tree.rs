@@ -1,4 +1,5 @@
 //! The device tree that a guest finds: its vCPUs, its memory, its virtual devices, and devices of the board that it owns.
+#![expect(clippy::indexing_slicing, reason = "only at boot")]
 use alloc::{format, string::String, vec::Vec};
 
 use ainori_devices::bus::{FINISHER, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE, VIRTIO_SLOTS};

@@ -48,11 +48,11 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, cause: Exception) -> Exit {
             // A device that is taken by somebody else at this moment: the instruction is executed, and traps, once more.
             let Some(value) = value else { return exit };
             if rd != 0 {
-                cpu.context(vcpu).x[usize::from(rd)] = mmio::extend(value, width, signed);
+                *cpu.context(vcpu).register(rd) = mmio::extend(value, width, signed);
             }
         }
         Kind::Store { rs2, width } => {
-            let value = if rs2 == 0 { 0 } else { cpu.context(vcpu).x[usize::from(rs2)] };
+            let value = if rs2 == 0 { 0 } else { *cpu.context(vcpu).register(rs2) };
             let done = match device {
                 Device::Plic => {
                     plic_write(cpu, guest, offset, width, value);

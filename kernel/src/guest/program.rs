@@ -33,6 +33,7 @@ pub struct Program {
 /// [`CHUNK`] bytes from `at` on, which is a multiple of 8, may be written.
 unsafe fn clear(at: *mut u64) {
     const ROW: usize = 8;
+    // BOUND: 16 rounds.
     for row in 0..CHUNK as usize / 8 / ROW {
         // SAFETY: by the condition of the loop, they lie in the chunk.
         unsafe {
@@ -59,16 +60,21 @@ impl Program {
         let end = offset + CHUNK;
         let chunk = (memory.0 + offset) as *mut u64;
         let covers = |part: &Part| part.offset <= offset && end <= part.offset + part.bytes.len() as u64;
+        // BOUND: the parts of the program, some 8 instructions each; there are about five.
         if !self.parts.iter().any(covers) {
             // SAFETY: the caller vouches for the chunk, which is aligned as guests' memory is.
             unsafe { clear(chunk) };
         }
+        // BOUND: the same, some 15 instructions for each that isn't in the chunk.
         for part in &self.parts {
             let (from, to) = (part.offset.max(offset), (part.offset + part.bytes.len() as u64).min(end));
-            if from < to {
-                let bytes = &part.bytes[(from - part.offset) as usize..(to - part.offset) as usize];
+            if from < to
+                && let Some(bytes) =
+                    part.bytes.get((from - part.offset) as usize..(to - part.offset) as usize)
+            {
                 // SAFETY: `from..to` lies in the chunk. The part lies elsewhere: nothing of the hypervisor's is in a guest's memory.
                 unsafe {
+                    // BOUND: a chunk at most.
                     core::ptr::copy_nonoverlapping(bytes.as_ptr(), (memory.0 + from) as *mut u8, bytes.len());
                 }
             }

@@ -185,13 +185,14 @@ fn remote_fence(cpu: &mut Cpu, call: &Call) -> Result {
 fn translations(call: &Call) {
     const PAGE: u64 = 4096;
     /// More pages than this are not worth a fence each.
-    const MOST_PAGES: u64 = 16;
+    const MOST_PAGES: u64 = 8;
     let (start, size, asid) = (call.a[2], call.a[3], (call.function == 2).then_some(call.a[4]));
     let everything = size == u64::MAX || (start == 0 && size == 0) || size > MOST_PAGES * PAGE;
     if everything {
         return asid.map_or_else(fence::guest_all, fence::guest_asid);
     }
     let mut page = start & !(PAGE - 1);
+    // BOUND: `MOST_PAGES` and one, some 8 instructions each.
     while page < start.saturating_add(size) {
         match asid {
             None => fence::guest_page(page),
@@ -223,6 +224,7 @@ fn hart_state(cpu: &mut Cpu, call: &Call) -> Result {
             // Of two that stop at once, at least one sees that both have.
             order(Ordering::SeqCst);
             let stopped = |index| machine.vcpu(VcpuId(index)).hsm.load(Ordering::Acquire) == hsm::STOPPED;
+            // BOUND: the vCPUs of one guest, some 8 instructions each.
             if call.guest.vcpus().all(stopped) {
                 stop::stop(cpu, call.vcpu, "all-harts-stopped", Cause::Failure, |_| None);
             }

@@ -80,6 +80,7 @@ pub fn scan(
 ) -> Option<u64> {
     let read = with_port(cpu, guest, |port| {
         let mut read = 0;
+        // BOUND: `most`, which is `CONSOLE_PIECE` bytes at most, and the port's FIFO has no more; some 60 instructions each.
         while read < most && port.read(LINE_STATUS as u8) & DATA_READY != 0 {
             take(read, port.read(DATA as u8));
             read += 1;

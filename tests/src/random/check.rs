@@ -6,6 +6,7 @@ use super::{
     text,
 };
 use crate::Run;
+use crate::bounds::STACK;
 use ainori::report::{Clock, GuestOutcome, GuestReport, Outcome};
 use ainori_report::StopReason;
 use serde::Serialize;
@@ -206,9 +207,13 @@ fn check_console(run: &Run, found: &mut Violations) {
     found.expect(others.is_empty(), "nothing else is wrong with the run", || format!("{others:?}"));
 }
 
+/// How long each core was in the hypervisor, and how deep.
 fn check_stretches(system: &Description, run: &Run, found: &mut Violations) {
     let Some(board) = &run.report.board else { return };
     for core in &run.report.cores {
+        found.expect(core.stack <= STACK, "no core uses more than an eighth of its stack", || {
+            format!("hart {}: {} bytes", core.hart, core.stack)
+        });
         let most = oracle::longest_stretch_ns(system, core.hart as u32);
         let longest = core.longest_stretch * 1_000_000_000 / board.timebase_hz;
         let rule = if most < 50_000 {
