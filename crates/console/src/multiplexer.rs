@@ -68,6 +68,12 @@ impl<const N: usize> Multiplexer<N> {
         }
     }
 
+    /// The source whose line is under way, or was the last.
+    #[must_use]
+    pub fn current(&self) -> usize {
+        self.current
+    }
+
     /// Is what was sent last not the end of a line?
     #[must_use]
     pub fn is_mid_line(&self) -> bool {

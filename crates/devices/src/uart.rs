@@ -255,6 +255,11 @@ impl Uart {
         lsr::TRANSMITTER_EMPTY | ready | overrun
     }
 
+    /// The transmitter, which was shown to the guest as busy, is empty again: raises its interrupt.
+    pub fn empty_transmitter(&mut self) {
+        self.transmitter_empty = true;
+    }
+
     fn transmit(&mut self, byte: u8) -> Option<u8> {
         self.transmitter_empty = true;
         if !self.loopback() {

@@ -94,10 +94,14 @@ impl Cpu {
         let now = csr::time();
         let Some(console) = &mut self.console else { return Next::WhenAsked };
         let rest = console.send(machine, Some(patience));
+        let sent = machine.guests.get(console.output.current());
         let Some(uart) = console.uart else { return Next::WhenAsked };
         // A port that keeps up is served with pauses, a slow one when it has room.
         let is_slow = rest == Rest::Now && !uart.can_send();
         uart.listen(console.input.room() > 0, is_slow);
+        if let Some(guest) = sent {
+            serial::note_room(self, guest);
+        }
         let retry = if is_fed { u64::MAX } else { now + machine.ticks(RETRY_US) };
         match rest {
             Rest::Now if !is_slow => Next::Soon,

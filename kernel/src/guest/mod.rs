@@ -11,6 +11,7 @@ pub mod vcpu;
 
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::sync::atomic::AtomicBool;
 
 use ainori_console::Source;
 use ainori_devices::{plic::Plic, uart::Uart};
@@ -45,6 +46,8 @@ pub struct Guest {
     pub port: Mutex<Uart>,
     /// Its console output on the way to the board's serial port.
     pub output: Source,
+    /// It was told that its port is busy, as there was no room for its output, and is to be interrupted when there is.
+    pub awaits_room: AtomicBool,
     /// How it stopped, for the report. Nobody waits for this lock: first the core that stops the guest has it, then the
     /// housekeeping core.
     pub record: Mutex<Option<stop::Record>>,
@@ -79,6 +82,7 @@ impl Guest {
             plic: Plic::new(),
             port: Mutex::new(Uart::new()),
             output: Source::new(&config.name, OUTPUT),
+            awaits_room: AtomicBool::new(false),
             record: Mutex::new(None),
             lifecycle: Lifecycle::new(config.vcpus.len() as u32, rules),
             program: Program::default(),

@@ -2,10 +2,12 @@
 //!
 //! The port, and the writing end of the guest's output, are taken by the guest's vCPUs and by the console core, each for some hundred instructions.
 //! Nobody waits for it: who finds it taken has the guest's instruction executed once more, which then traps again.
+use core::sync::atomic::{Ordering, fence};
+
 use ainori_devices::bus::UART_SOURCE;
 use ainori_devices::uart::Uart;
 
-use super::Guest;
+use super::{Guest, OUTPUT};
 use crate::cpu::Cpu;
 
 /// RBR: where a guest reads what was typed.
@@ -36,12 +38,29 @@ pub fn read(cpu: &mut Cpu, guest: &'static Guest, offset: u64) -> Option<u64> {
     if offset == DATA && cpu.machine.input_waits.is_set() {
         cpu.wake_console();
     }
-    // A guest that polls before it writes waits, rather than loses bytes, while its ring is full.
+    // A guest that looks before it writes waits, rather than loses bytes, while its ring is full.
     if offset == LINE_STATUS && guest.output.room() < ROOM {
-        cpu.relieve_console();
-        return Some(value & !TRANSMITTER_READY);
+        guest.awaits_room.store(true, Ordering::Relaxed);
+        // Dekker's rule: either it is seen here that there is room by now, or the console core sees that it is waited for.
+        fence(Ordering::SeqCst);
+        if guest.output.room() < ROOM {
+            cpu.relieve_console();
+            return Some(value & !TRANSMITTER_READY);
+        }
     }
     Some(value)
+}
+
+/// Output of the guest was sent. If it waits for room, and there is plenty, its port isn't busy any more: that is an interrupt, which a driver
+/// that was told so waits for.
+pub fn note_room(cpu: &mut Cpu, guest: &'static Guest) {
+    fence(Ordering::SeqCst);
+    if guest.awaits_room.load(Ordering::Relaxed)
+        && guest.output.room() >= OUTPUT / 2
+        && with_port(cpu, guest, Uart::empty_transmitter).is_some()
+    {
+        guest.awaits_room.store(false, Ordering::Relaxed);
+    }
 }
 
 /// A store to a register. None if it has to be tried again.

@@ -1,7 +1,7 @@
 //! Some of the random systems (any number: `tools/soak systems`). Each is made from its seed; what must hold for it is derived from its
 //! description (`ainori_tests::random::oracle`).
 use ainori_tests::random::{
-    description::{Description, Guest, Job, Talk},
+    description::{Description, Guest, Job, LinuxJob, Talk},
     generate,
     run::Runner,
 };
@@ -76,4 +76,14 @@ fn each_alarm_interrupts_once() {
 fn all_time_is_a_vcpus_or_idle() {
     let talk = Talk { gap_us: 50, ..talker(60_000) };
     hold_described("spumone", 3, vec![guest("talk", Job::Talk(talk), 2)]);
+}
+
+/// Linux waits for an interrupt when its port says that it is busy. That never came when there was room again, so Linux printed nothing more.
+#[test]
+fn a_full_console_goes_on() {
+    let talk = Job::Linux(LinuxJob::Talk { seed: 1, bytes: 100_000, hears: false });
+    // More urgent than another one, so that housework keeps out of its way.
+    let linux = Guest { priority: 2, ..guest("linux", talk, 1) };
+    let busy = Guest { background: true, ..guest("busy", Job::Busy, 1) };
+    hold_described("spumone", 1, vec![linux, busy]);
 }
