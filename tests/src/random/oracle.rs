@@ -82,6 +82,12 @@ pub fn keeps_time(job: &Job) -> bool {
     matches!(job, Job::FreeRtos { .. } | Job::Timer { .. })
 }
 
+/// Can it be met on one hart only? If not, and nobody else ever is on its home, the hypervisor neither leaves it to itself, so that its timer
+/// would cost nothing, nor serves it ahead of time, as it takes its hart from nobody.
+fn stays_at_home(system: &Description, guest: &Guest) -> bool {
+    may_run_on(system, guest).len() == 1
+}
+
 /// The hart that keeps house: where the most urgent guest is the least urgent, as the hypervisor chooses it.
 fn housekeeping_hart(system: &Description) -> u32 {
     let priorities = |hart: &u32| {
@@ -124,6 +130,7 @@ pub fn promise(system: &Description, guest: &Guest) -> Promise {
         punctual: matches!(guest.job, Job::FreeRtos { .. })
             && on_top
             && enough_advance
+            && (!alone || stays_at_home(system, guest))
             && !has_housework_beside_it(system, guest)
             && PUNCTUAL.contains(&system.preset),
     }
@@ -244,6 +251,14 @@ mod tests {
     fn an_rtos_beside_an_equal_is_promised_nothing_but_its_end() {
         let guests = vec![guest("a", rtos(), 10, &[1]), guest("b", rtos(), 10, &[1])];
         assert_eq!(promised("ainori", guests), Promise { ends: true, good: false, punctual: false });
+    }
+
+    #[test]
+    fn an_rtos_alone_that_may_go_elsewhere_is_not_punctual() {
+        let guests = |harts: &[u32]| vec![guest("a", rtos(), 6, harts), guest("b", Job::Sbi, 1, &[0])];
+        assert!(promised("ainori", guests(&[1])).punctual);
+        assert!(!promised("ainori", guests(&[1, 0])).punctual);
+        assert!(promised("spumone", guests(&[1, 0])).punctual);
     }
 
     #[test]
