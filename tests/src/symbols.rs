@@ -1,5 +1,9 @@
 //! Addresses in ELF files by name.
-use elf::{ElfBytes, abi::{PT_LOAD, STT_FUNC}, endian::LittleEndian};
+use elf::{
+    ElfBytes,
+    abi::{PT_LOAD, STT_FUNC},
+    endian::LittleEndian,
+};
 use std::{
     ops::Range,
     path::{Path, PathBuf},
@@ -63,7 +67,8 @@ impl Program {
     pub fn loads(&self, what: &[u8]) -> bool {
         let file = self.file();
         let segments = file.segments().into_iter().flatten().filter(|segment| segment.p_type == PT_LOAD);
-        let contents = segments.map(|segment| file.segment_data(&segment).expect("the segment is in the file"));
+        let contents =
+            segments.map(|segment| file.segment_data(&segment).expect("the segment is in the file"));
         let mut contents = contents.peekable();
         assert!(contents.peek().is_some(), "{} loads nothing", self.path.display());
         contents.any(|bytes| bytes.windows(what.len()).any(|window| window == what))
