@@ -87,7 +87,7 @@ Examples:
   ainori run systems/demo.toml --trace demo.perfetto-trace --trace-mask default,decision
 
 Exit code:
-  0    every guest that the run waits for did its job
+  0    every guest that the run waits for did its job, or shut itself down and printed no result
   1    a guest failed, faulted or did not finish; or the manifest has errors
   2    the run could not be started
   3    time limit, panic of the hypervisor, early end of QEMU, a clock that can't be relied on, or no trace

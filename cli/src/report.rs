@@ -44,7 +44,7 @@ impl RunReport {
         let booted = self.board.is_some();
         match self.outcome {
             Outcome::Good | Outcome::NoTrace => self.console.clear(),
-            Outcome::GuestFailed => {
+            Outcome::GuestFailed | Outcome::Unreported => {
                 self.console
                     .retain(|mark, _| guests.iter().any(|guest| guest.name == *mark && !guest.is_good()));
             }
@@ -62,6 +62,8 @@ pub enum Outcome {
     Good,
     /// A guest failed, faulted, or did not finish.
     GuestFailed,
+    /// Every guest shut itself down and none failed, but one reported nothing: nobody knows whether it did its job.
+    Unreported,
     /// The time limit passed.
     TimeLimit,
     /// The hypervisor panicked.
@@ -70,17 +72,29 @@ pub enum Outcome {
     QemuDied,
     /// The clock of the run can't be relied on, so neither can its figures.
     ClockInvalid,
-    /// Every guest did its job, but the trace that was asked for could not be written.
+    /// The guests ended in order, but the trace that was asked for could not be written.
     NoTrace,
     /// The user stopped it.
     Interrupted,
 }
 
 impl Outcome {
+    /// How a run went that came to its end, by what became of its guests.
+    pub fn of(guests: &[GuestReport]) -> Self {
+        if guests.iter().all(GuestReport::is_good) {
+            Self::Good
+        } else if guests.iter().all(GuestReport::is_in_order) {
+            Self::Unreported
+        } else {
+            Self::GuestFailed
+        }
+    }
+
     /// Exit code of `ainori run`.
     pub fn exit_code(self) -> u8 {
         match self {
-            Self::Good => 0,
+            // A guest that isn't made for this tool has no results to print, and ends in order all the same.
+            Self::Good | Self::Unreported => 0,
             Self::GuestFailed => 1,
             Self::TimeLimit | Self::Panic | Self::QemuDied | Self::ClockInvalid | Self::NoTrace => 3,
             Self::Interrupted => 130,
@@ -92,11 +106,14 @@ impl Outcome {
         match self {
             Self::Good => "every guest did its job",
             Self::GuestFailed => "not every guest did its job",
+            Self::Unreported => {
+                "every guest shut itself down, but not every one reported that it did its job"
+            }
             Self::TimeLimit => "stopped at the time limit",
             Self::Panic => "the hypervisor panicked",
             Self::QemuDied => "QEMU ended before the hypervisor did",
             Self::ClockInvalid => "the clock of this run can't be relied on: throw its figures away",
-            Self::NoTrace => "every guest did its job, but there is no trace",
+            Self::NoTrace => "the guests ended in order, but there is no trace",
             Self::Interrupted => "interrupted",
         }
     }
@@ -183,8 +200,10 @@ pub struct Life {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuestOutcome {
-    /// Shut itself down, and no result says otherwise.
+    /// Shut itself down after a result, and no result says otherwise.
     Done,
+    /// Shut itself down, but printed no result: somebody may have halted it before it did anything.
+    ShutDown,
     /// Said itself that it failed, stopped all its vCPUs, asked for a reboot that it doesn't get, or was started again too often.
     Failed,
     /// Did what it may not do.
@@ -231,6 +250,7 @@ impl GuestReport {
                 GuestOutcome::Failed
             }
             _ if says_bad || self.is_given_up() => GuestOutcome::Failed,
+            Some(StopReason::Shutdown) if self.results.is_empty() => GuestOutcome::ShutDown,
             Some(StopReason::Shutdown) => GuestOutcome::Done,
             None => GuestOutcome::Running,
         };
@@ -249,5 +269,10 @@ impl GuestReport {
     /// Did it do what the run waits for? A guest in the background can't spoil a run.
     pub fn is_good(&self) -> bool {
         self.background || self.outcome == GuestOutcome::Done
+    }
+
+    /// As [`Self::is_good`], or it shut itself down and nobody knows.
+    fn is_in_order(&self) -> bool {
+        self.is_good() || self.outcome == GuestOutcome::ShutDown
     }
 }

@@ -314,7 +314,6 @@ fn conclude(report: &mut RunReport, watched: &Watched, machine: &Qemu) {
             Outcome::QemuDied
         }
         Cause::Ended if !clock_valid => Outcome::ClockInvalid,
-        Cause::Ended if report.guests.iter().all(|guest| guest.is_good()) => Outcome::Good,
-        Cause::Ended => Outcome::GuestFailed,
+        Cause::Ended => Outcome::of(&report.guests),
     };
 }

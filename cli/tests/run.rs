@@ -210,6 +210,18 @@ fn a_result_that_is_not_ok_fails_the_run() {
     assert_eq!(report["guests"][1]["outcome"], "failed");
 }
 
+/// However orderly: a guest that was halted before it did anything ends so, too.
+#[test]
+fn a_shutdown_without_a_result_is_no_job_done() {
+    let (code, out, _, report) = played("sed '/^linux|.*@result/d' $recorded/good.txt", &[]);
+    assert_eq!(code, Some(0));
+    assert_eq!(report["outcome"], "unreported");
+    assert_eq!(report["guests"][0]["outcome"], "shut-down");
+    assert_eq!(report["guests"][1]["outcome"], "done");
+    assert!(out.contains("shut down, reported nothing"), "{out}");
+    assert!(out.contains("Last lines of linux:") && !out.contains("Last lines of freertos"), "{out}");
+}
+
 /// A line for `sed` to put before the first that linux prints: it lived before, and ended like this.
 fn lived_before(life: u32, reason: &str, next: &str) -> String {
     let stopped = format!(
@@ -287,7 +299,7 @@ fn a_guest_that_never_stopped_fails_the_run() {
 #[test]
 fn a_damaged_line_is_told_and_does_not_stop_the_run() {
     let (code, out, ..) = played("sed 's/\"boot_s\":[0-9.]*,/\"boot_s\":/' $recorded/good.txt", &[]);
-    assert_eq!(code, Some(0));
+    assert_eq!(code, Some(0), "it was the only result of that guest");
     assert!(out.contains("Problem: a line of linux can't be read"), "{out}");
 }
 

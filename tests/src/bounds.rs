@@ -87,7 +87,7 @@ pub fn findings(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>]) -> Vec<Fi
         Outcome::QemuDied | Outcome::ClockInvalid | Outcome::NoTrace | Outcome::Interrupted => {
             add(Kind::Emulator, report.outcome.words().into());
         }
-        Outcome::Good | Outcome::GuestFailed => {}
+        Outcome::Good | Outcome::Unreported | Outcome::GuestFailed => {}
     }
     for (name, _) in rtoses {
         let Some(guest) = report.guests.iter().find(|guest| guest.name == *name) else { continue };

@@ -27,7 +27,7 @@ pub struct Guest {
     background: bool,
     restart: Option<(&'static str, u32, &'static str)>,
     on_wild_access: Option<&'static str>,
-    raw: Option<u64>,
+    load_address: Option<u64>,
     devices: Vec<&'static str>,
 }
 
@@ -48,7 +48,7 @@ impl Guest {
             background: false,
             restart: None,
             on_wild_access: None,
-            raw: None,
+            load_address: None,
             devices: Vec::new(),
         }
     }
@@ -99,14 +99,20 @@ impl Guest {
             background: false,
             restart: None,
             on_wild_access: None,
-            raw: None,
+            load_address: None,
             devices: Vec::new(),
         }
     }
 
     /// A probe as a flat binary, for an address that it isn't told of in any file format.
     pub fn raw_probe(name: &str, load_address: u64) -> Self {
-        Self { kind: "raw", raw: Some(load_address), ..Self::elf(name, &format!("probes/{name}.bin"), "") }
+        let file = format!("probes/{name}.bin");
+        Self { kind: "raw", ..Self::elf(name, &file, "") }.load_address(load_address)
+    }
+
+    /// Where its program is loaded, if it doesn't say so itself.
+    pub fn load_address(self, address: u64) -> Self {
+        Self { load_address: Some(address), ..self }
     }
 
     /// An access outside its memory stops it, rather than being its own affair.
@@ -184,7 +190,7 @@ impl Display for Guest {
         if !self.devices.is_empty() {
             writeln!(f, "devices = {:?}", self.devices)?;
         }
-        if let Some(address) = self.raw {
+        if let Some(address) = self.load_address {
             writeln!(f, "load_address = {address:#x}")?;
         }
         if let Some((when, limit, interval)) = self.restart {

@@ -5,11 +5,15 @@ use std::{
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{
         Once,
-        mpsc::{Receiver, RecvError, channel},
+        mpsc::{Receiver, RecvError, RecvTimeoutError, channel},
     },
     thread,
+    time::Duration,
 };
 use tempfile::TempDir;
+
+/// Silence after which a key is typed again.
+const BETWEEN_KEYS: Duration = Duration::from_secs(1);
 
 /// `ainori run` on a terminal of its own.
 #[derive(Debug)]
@@ -72,6 +76,21 @@ impl Terminal {
     /// Types.
     pub fn type_in(&mut self, text: &str) {
         self.keys.write_all(text.as_bytes()).expect("the terminal takes keys");
+    }
+
+    /// Types a key again and again until `text` appears, behind what was waited for before.
+    ///
+    /// For a guest that can't say when it begins to listen.
+    #[track_caller]
+    pub fn type_until(&mut self, key: &str, text: &str) {
+        while !self.seen[self.position..].contains(text) {
+            match self.output.recv_timeout(BETWEEN_KEYS) {
+                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(RecvTimeoutError::Timeout) => self.type_in(key),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.wait_for(text);
     }
 
     /// Waits for the tool's end; gives all that the terminal showed.

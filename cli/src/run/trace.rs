@@ -97,7 +97,7 @@ impl Recording {
             Ok(trace) => report.trace = Some(trace),
             Err(why) => {
                 report.problems.push(format!("there is no trace: {why}"));
-                if report.outcome == Outcome::Good {
+                if matches!(report.outcome, Outcome::Good | Outcome::Unreported) {
                     report.outcome = Outcome::NoTrace;
                 }
             }

@@ -90,6 +90,7 @@ fn guests(report: &RunReport) -> comfy_table::Table {
 fn outcome(guest: &GuestReport, report: &RunReport) -> String {
     let words = match (guest.outcome, guest.stopped.as_ref().map(|stopped| stopped.reason)) {
         (GuestOutcome::Done, _) => "done",
+        (GuestOutcome::ShutDown, _) => "shut down, reported nothing",
         (GuestOutcome::Failed, _) if guest.is_given_up() => "failed: given up",
         (GuestOutcome::Failed, Some(StopReason::AllHartsStopped)) => "failed: stopped all its vCPUs",
         (GuestOutcome::Failed, Some(StopReason::Reboot)) => "failed: wanted a reboot",

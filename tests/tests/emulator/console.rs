@@ -38,10 +38,22 @@ fn what_is_typed_reaches_linux() {
     terminal.wait_for("# "); // the prompt: a line without an end
     terminal.type_in("echo hello-$((6*7))\r");
     terminal.wait_for("hello-42");
-    terminal.type_in("poweroff -f\r");
+    terminal.type_in("exit\r");
     let (status, seen) = terminal.end();
     assert!(status.success(), "{status}:\n{seen}");
     assert!(seen.contains("every guest did its job"), "{seen}");
+}
+
+/// For the hypervisor that is a shutdown like any other. Nobody may take it for a job that was done.
+#[test]
+fn a_linux_that_is_halted_has_not_done_its_job() {
+    let mut terminal = Terminal::run(&System::on(1).with(Guest::linux("shell")));
+    terminal.wait_for("# ");
+    terminal.type_in("halt -f\r");
+    let (status, seen) = terminal.end();
+    assert_eq!(status.code(), Some(0), "{seen}");
+    assert!(seen.contains("reboot: System halted"), "it was halted, not switched off: {seen}");
+    assert!(seen.contains("shut down, reported nothing"), "{seen}");
 }
 
 #[test]

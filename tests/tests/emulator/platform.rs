@@ -32,6 +32,20 @@ fn the_machine_is_that_of_qemus_virt() {
     }
 }
 
+/// A position-independent ELF, which doesn't relocate itself, where the manifest says or by default; with relocations of both kinds.
+#[test]
+fn a_position_independent_program_runs_wherever_it_is_loaded() {
+    for file in ["pie", "pie-relr"] {
+        for (load, at) in [(None, 0x8020_0000), (Some(0x80c3_5000), 0x80c3_5000)] {
+            let guest = Guest::probe(file, &format!("at={at:#x}"));
+            let guest = load.into_iter().fold(guest, Guest::load_address);
+            let run = System::on(1).with(guest).run(Clock::Icount);
+            run.good();
+            assert_eq!(run.number(file, "start"), at);
+        }
+    }
+}
+
 /// Linked for this address, but told so only in the manifest.
 #[test]
 fn a_flat_binary_starts_where_the_manifest_says() {

@@ -141,3 +141,39 @@ fn linux_reboots() {
     );
     assert_eq!((run.number("linux", "cpus"), run.number("linux", "lives")), (2, 2));
 }
+
+/// Linux panics, waits for a second, and reboots, which starts it again until its lives have ended so. Its neighbour on the same hart loses nothing.
+fn linux_panics(when: &'static str, ends: &[StopReason], outcome: Outcome) {
+    let linux = Guest::linux("reboot").args("panic=1 ainori.by=panic").device("/flash@20000000");
+    let run = System::on(1)
+        .with(linux.restart(when, ends.len() as u32 - 1, "1000s"))
+        .with(Guest::freertos("periods=2000 begin_ms=3000 burn_percent=10 burn_period_us=10000 report_ms=0"))
+        .run(Clock::Icount);
+    run.ended(outcome).lost_no_tick("freertos", 2000);
+    let linux = run.guest("linux");
+    let found: Vec<_> = linux.ends().map(|end| end.reason).collect();
+    run.check(found == ends, format_args!("its lives ended with {found:?}"));
+    run.check(linux.former_lives[0].results.is_empty(), "who panics reports nothing");
+    let panic = "Kernel panic - not syncing: sysrq triggered crash";
+    assert_eq!(run.lines("linux").filter(|line| line.contains(panic)).count(), 1);
+    assert_eq!(run.number("linux", "lives"), 2);
+    // All of it while FreeRTOS measured: from 3 to 5 s, at 10 MHz.
+    let stopped = linux.ends().next().map_or(0, |end| end.time);
+    run.check((32_000_000..48_000_000).contains(&stopped), format_args!("it stopped at {stopped}"));
+    let [task, handler] = ["delay_ns/max", "handler_delay_ns/max"].map(|key| run.number("freertos", key));
+    run.check(task <= 2500, format_args!("a task is {task} ns late"));
+    run.check(handler <= 1200, format_args!("a tick's handler is {handler} ns late"));
+}
+
+#[test]
+fn linux_starts_again_after_a_panic() {
+    linux_panics("on-failure", &[StopReason::Reboot, StopReason::Shutdown], Outcome::Good);
+}
+
+/// Also when all is well, until that has happened as often as it may: then it is given up.
+#[test]
+#[ignore = "soak: half a minute of host time"]
+fn linux_starts_again_after_a_panic_and_after_all_else() {
+    let ends = [StopReason::Reboot, StopReason::Shutdown, StopReason::Shutdown];
+    linux_panics("always", &ends, Outcome::GuestFailed);
+}

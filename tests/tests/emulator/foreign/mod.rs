@@ -5,6 +5,7 @@
 mod hotplug;
 mod shapes;
 mod sid;
+mod suspend;
 mod u_boot;
 mod userland;
 

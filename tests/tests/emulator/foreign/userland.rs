@@ -29,12 +29,13 @@ fn openssl_signs_and_verifies() {
     assert!(run.number("linux", "sha256_bytes_per_second") > 0);
 }
 
-/// In groups, so that each of them gets enough of the harts to be seen.
+/// In groups, so that each of them gets enough of the harts to be seen. Neither `mmap` nor `mremap` are among them: one operation takes
+/// longer than the three seconds, even of a CPU of its own, and on the bare machine as well.
 #[test]
 #[ignore = "soak: needs guests/linux/build userland"]
 fn stress_ng_finds_nothing_wrong() {
     for stressors in
-        ["cpu,vm,mprotect,mmap", "futex,sem,pipe,switch,mutex", "fork,timer,clock,signal,membarrier"]
+        ["cpu,vm,mprotect,brk", "futex,sem,pipe,switch,mutex", "fork,timer,clock,signal,membarrier"]
     {
         let args = format!("ainori.seconds=3 ainori.stressors={stressors}");
         let run = beside_freertos("stress-ng", &args, 5000);
