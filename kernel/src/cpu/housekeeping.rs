@@ -163,7 +163,7 @@ impl Cpu {
             self.housework_gave_way = true;
             // If that one hides housework, what it does at its deadline isn't to be disturbed either.
             self.housework_latest = later + self.machine.ticks(DISTANCE_US);
-            self.housework_due = later;
+            self.housework_due = self.clear_of_deadline(later);
             return;
         }
         self.look_for_housework();
