@@ -27,6 +27,8 @@ pub(super) struct Backlog {
     pub(super) unread: VcpuSet,
     /// They wait here, or lie, where they get no turn.
     pub(super) unattended: VcpuSet,
+    /// They have just lost this core, and the policy has another one fetch them at once.
+    pub(super) uninvited: VcpuSet,
     /// They belong here, or were lent here, and this core has room for them again.
     pub(super) strays: VcpuSet,
     /// Others may have wanted something of them, and have kept quiet as this core was busy with something more urgent.
@@ -37,6 +39,7 @@ pub(super) struct Backlog {
 enum Part {
     Tell(VcpuId),
     Look(VcpuId),
+    Invite(VcpuId),
     Attend(VcpuId),
     Collect(VcpuId),
     MakeUpFor(VcpuSet),
@@ -47,13 +50,14 @@ impl Backlog {
         due: false,
         untold: VcpuSet::EMPTY,
         unread: VcpuSet::EMPTY,
+        uninvited: VcpuSet::EMPTY,
         unattended: VcpuSet::EMPTY,
         strays: VcpuSet::EMPTY,
         neglected: VcpuSet::EMPTY,
     };
 
     fn is_empty(&self) -> bool {
-        (self.untold | self.unread | self.unattended | self.strays | self.neglected).is_empty()
+        (self.untold | self.unread | self.uninvited | self.unattended | self.strays | self.neglected).is_empty()
     }
 
     /// Takes out the next part.
@@ -63,6 +67,7 @@ impl Backlog {
             .pop()
             .map(Part::Tell)
             .or_else(|| unread.pop().map(Part::Look))
+            .or_else(|| self.uninvited.pop().map(Part::Invite))
             .or_else(|| self.unattended.pop().map(Part::Attend))
             .or_else(|| self.strays.pop().map(Part::Collect))
             .or_else(|| (!self.neglected.is_empty()).then_some(Part::MakeUpFor(self.neglected)))
@@ -100,6 +105,7 @@ impl Cpu {
                 Some(Part::Look(VcpuId(id))) if u32::from(id) == MACHINE => self.look_at_machine(),
                 Some(Part::Look(id)) => self.look_at(id),
                 Some(Part::Tell(id)) => self.tell(id),
+                Some(Part::Invite(id)) => self.invite_preempted(id),
                 Some(Part::Attend(id)) => self.attend_to(id),
                 Some(Part::Collect(id)) => self.collect(id),
                 Some(Part::MakeUpFor(neglected)) => self.make_up_for(neglected),
@@ -163,7 +169,7 @@ impl Cpu {
     }
 
     /// What is left of the backlog waits until the more urgent vCPU leaves, or for a while.
-    fn put_off_backlog(&mut self) {
+    pub(super) fn put_off_backlog(&mut self) {
         self.backlog.due = false;
         if !self.backlog.is_empty() {
             self.look_again_at(csr::time() + self.scheduler.policy().patience);

@@ -29,9 +29,14 @@ impl Cpu {
     #[inline(always)]
     fn attempt(&mut self) -> Option<*mut Context> {
         if self.mailbox.has_mail() || self.backlog.due {
-            self.work_off();
-            if self.gives_way() {
-                return None;
+            if self.is_wanted() && (self.backlog.unread & self.urgent).is_empty() {
+                // The mail isn't even read on its way.
+                self.put_off_backlog();
+            } else {
+                self.work_off();
+                if self.gives_way() {
+                    return None;
+                }
             }
         }
         let mut now = csr::time();

@@ -69,6 +69,12 @@ impl Cpu {
         let end = due + self.settling;
         let mut now = began;
         let mut is_free = true;
+        // There is time for what the policy wants done as soon as the core is taken. If not, it is done when what was put off is.
+        if now + self.guard / 2 <= due
+            && let Some(preempted) = self.backlog.uninvited.pop()
+        {
+            self.invite_preempted(preempted);
+        }
         // A device of the board interrupts the guest, if it may.
         // BOUND: until the deadline, which is what this core is here for.
         while is_free

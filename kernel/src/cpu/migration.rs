@@ -46,14 +46,18 @@ impl Cpu {
                 && self.scheduler.precedes(running, id)
                 && self.scheduler.policy().fetches(Occasion::Preempted { in_kernel })
             {
-                self.invite(id);
+                self.backlog.uninvited.insert(id);
             }
         }
         if self.urgent.contains(running) {
             if !(self.lendable | self.lent).is_empty() {
                 self.attend_later(now);
             }
-        } else if !waiting.is_empty() {
+            if !self.backlog.uninvited.is_empty() {
+                // While the core waits for the RTOS's timer, or else after a while.
+                self.look_again_at(now + self.scheduler.policy().patience);
+            }
+        } else {
             self.backlog.unattended |= waiting;
             self.resume_backlog();
         }
@@ -191,6 +195,14 @@ impl Cpu {
         }
         self.look_at(id);
         true
+    }
+
+    /// Has a vCPU taken that has just lost this core, if it lies still and gets no turn there.
+    pub(super) fn invite_preempted(&mut self, id: VcpuId) {
+        let vcpu = self.machine.vcpu(id);
+        if vcpu.lies() && !self.accepts(id, vcpu.owner()) {
+            self.invite(id);
+        }
     }
 
     /// Has a vCPU that lies taken by a core that suits it.
