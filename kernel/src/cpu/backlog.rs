@@ -57,7 +57,8 @@ impl Backlog {
     };
 
     fn is_empty(&self) -> bool {
-        (self.untold | self.unread | self.uninvited | self.unattended | self.strays | self.neglected).is_empty()
+        (self.untold | self.unread | self.uninvited | self.unattended | self.strays | self.neglected)
+            .is_empty()
     }
 
     /// Takes out the next part.
