@@ -48,13 +48,13 @@ fn serve_trap(cpu: &mut Cpu, vcpu: VcpuId) -> Result<*mut Context, Exit> {
         if exit == Exit::Spin && cpu.is_unaffected(vcpu) {
             return Ok(cpu.go_on(vcpu, exit));
         }
-        // WFI does little itself, and is on the way from the RTOS to others.
-        if exit != Exit::Wfi {
-            cpu.pause_if_long(exit);
-        }
         exit
     };
     cpu.note_exit(vcpu, exit);
+    // These two are on the RTOS's way, and take little themselves.
+    if !matches!(exit, Exit::Timer | Exit::Wfi) {
+        cpu.pause_if_long(exit);
+    }
     Err(exit)
 }
 
@@ -66,7 +66,9 @@ impl Cpu {
     #[inline(always)]
     #[expect(clippy::indexing_slicing, reason = "there is a place for each `Exit`")]
     fn note_exit(&mut self, vcpu: VcpuId, exit: Exit) {
-        self.resident(vcpu).counters.exits[exit as usize] += 1;
+        // If it was found spinning, it may have been given to another core by what came behind.
+        let Some(resident) = &mut self.residents[vcpu] else { return };
+        resident.counters.exits[exit as usize] += 1;
         self.trace_trap(vcpu, exit);
     }
 
