@@ -87,10 +87,21 @@ impl Cpu {
         if self.deadlines_changed {
             self.next_deadline = self.earliest_deadline();
         }
-        // BOUND: the vCPUs that take cores from others. What is wanted of one of them is what this core is here for.
-        while let Some(id) = (self.backlog.unread & self.urgent).pop() {
-            self.backlog.unread.remove(id);
-            self.look_at(id);
+        // BOUND: the vCPUs that take cores from others. What is wanted of one of them, or what one wants of its siblings, is what this core is
+        // here for.
+        loop {
+            if let Some(id) = (self.backlog.unread & self.urgent).pop() {
+                self.backlog.unread.remove(id);
+                self.look_at(id);
+            } else if let Some(id) = (self.backlog.untold & self.urgent).pop() {
+                self.backlog.untold.remove(id);
+                self.tell(id);
+            } else {
+                break;
+            }
+            if hart::pending_interrupts() & !interrupt::SOFTWARE == 0 {
+                self.end_stretch(Exit::Backlog, csr::time());
+            }
         }
         let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
         // What made this work has taken its time already.
@@ -120,6 +131,12 @@ impl Cpu {
             // An interrupt is pending, and the backlog goes on when that has been served.
             self.resume_backlog();
         }
+    }
+
+    /// Is there something to be done for vCPUs that take cores from others?
+    #[inline]
+    pub(super) fn has_urgent_work(&self) -> bool {
+        !((self.backlog.unread | self.backlog.untold) & self.urgent).is_empty()
     }
 
     /// A preemption point: must the present work give way to something more urgent, or to an interrupt?

@@ -29,8 +29,8 @@ impl Cpu {
     #[inline(always)]
     fn attempt(&mut self) -> Option<*mut Context> {
         if self.mailbox.has_mail() || self.backlog.due {
-            if self.is_wanted() && (self.backlog.unread & self.urgent).is_empty() {
-                // The mail isn't even read on its way.
+            if self.is_wanted() && !self.has_urgent_work() && !self.defers {
+                // The mail isn't even read on its way. A policy that defers may go on with somebody else.
                 self.put_off_backlog();
             } else {
                 self.work_off();

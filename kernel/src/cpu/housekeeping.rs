@@ -109,8 +109,14 @@ impl Cpu {
     /// What was hidden isn't any more, at the last switch. This is on the way from the RTOS to others, on all cores.
     #[inline(always)]
     pub(super) fn show_housework(&mut self) {
-        self.housework_latest = self.since.saturating_add(self.housework_patience);
-        if self.machine.housework.asked() != 0 && self.housework_patience != u64::MAX {
+        if self.housework_patience == u64::MAX {
+            return;
+        }
+        // If the one that comes next hides it as well, it is due when it was.
+        if self.shield.wrapping_add(1) <= self.hides_housework_from {
+            self.housework_latest = self.since + self.housework_patience;
+        }
+        if self.machine.housework.asked() != 0 {
             // An alarm at once, which looks what it is.
             self.housework_due = self.since;
         }
@@ -206,13 +212,17 @@ impl Cpu {
     fn must_hurry(&self, now: u64, has_given_way: bool) -> Option<u64> {
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
-        let hides = self.shield >= self.hides_housework_from;
-        let may_wait = self.shield != IDLE && (hides || !has_given_way);
-        let is_near = |at: &u64| *at <= soon && (now < *at || world::is_interrupted());
+        let may_wait = self.shield != IDLE && !has_given_way;
+        // One that is over counts for a while only: the vCPU may not take it for ever.
+        let is_near =
+            |at: &u64| *at <= soon && (now < *at || world::is_interrupted() && now < *at + 2 * self.guard);
         let own_timer = || world::loaded_deadline().filter(|at| may_wait && is_near(at));
         if self.woken || self.is_wanted() {
             return Some(soon);
         }
-        Some(self.next_deadline).filter(|at| *at <= soon).or_else(own_timer).map(|at| at + self.guard)
+        Some(self.next_deadline)
+            .filter(|at| *at <= soon)
+            .or_else(own_timer)
+            .map(|at| (at + self.guard).max(soon))
     }
 }

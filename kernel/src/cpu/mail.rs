@@ -210,14 +210,14 @@ impl Core for Cpu {
         }
         if what.contains(Requests::STOP) {
             self.bring_to_rest(id);
+        } else if what.contains(Requests::START) && !vcpu.may_run_on(self.id) {
+            // It was brought here only to be stopped.
+            self.move_away(id, vcpu.home);
         } else if what.contains(Requests::HOME) {
             self.resident(id).called_home = true;
             self.unsettle(id);
         } else if what.contains(Requests::WANTED) {
             self.give_away(id);
-        } else if what.contains(Requests::START) && !vcpu.may_run_on(self.id) {
-            // It was brought here only to be stopped.
-            self.move_away(id, vcpu.home);
         }
     }
 

@@ -277,7 +277,9 @@ impl Cpu {
     pub(super) fn give_away(&mut self, id: VcpuId) {
         let vcpu = self.machine.vcpu(id);
         let core = vcpu.wanted_by.load(Ordering::Relaxed);
-        if core != self.id && self.scheduler.state(id) == State::Suspended && vcpu.may_run_on(core) {
+        // Nor the one whose trap is being served, though it may have yielded in it.
+        let waits = self.scheduler.state(id) == State::Suspended && self.scheduler.picked() != Some(id);
+        if core != self.id && waits && vcpu.may_run_on(core) {
             self.move_away(id, core);
         }
     }

@@ -295,7 +295,8 @@ impl Cpu {
             reports: ReportWriter::default(),
             housework_due: u64::MAX,
             housework_gave_way: false,
-            housework_latest: u64::MAX,
+            housework_latest: crate::arch::csr::time()
+                .saturating_add(Self::patience(machine, id == machine.console_core)),
             housework_patience: Self::patience(machine, id == machine.console_core),
             hides_housework_from: machine.housework_shield + 1,
             resting: VcpuSet::EMPTY,
