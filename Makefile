@@ -11,7 +11,7 @@ help:
 	@echo "make test [STEPS=\"...\"]           check formatting and lints, run all tests (see tools/test)"
 	@echo "make soak [MINUTES=60]            random systems and other long tests (see tools/soak)"
 	@echo "make setup                        install what is missing on Debian 12 or 13 (root or sudo)"
-	@echo "make guests                       fetch Linux, build FreeRTOS and the probes"
+	@echo "make guests                       fetch Linux, build FreeRTOS, the probes and the fuzzing guest"
 	@echo "make build                        build the hypervisor, the clocks for QEMU and the command-line tool"
 	@echo "make clean                        remove what was built (what was fetched stays)"
 	@echo "./ainori --help                   the command-line tool"

@@ -48,7 +48,7 @@ fn image() -> Range {
 
 /// The first hart, from the firmware.
 pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
-    // SAFETY: the firmware passes a device tree in memory that it doesn't use any more.
+    // SAFETY: the firmware enters with `a1` pointing to a device tree (SBI, HSM), in memory that it doesn't use any more.
     let tree = match unsafe { Fdt::from_ptr(tree_at) } {
         Ok(tree) => tree,
         Err(error) => refuse(format_args!("{}", Error::Tree(error))),

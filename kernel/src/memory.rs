@@ -86,7 +86,7 @@ pub fn largest_free(memory: &[Range], reserved: &[Range]) -> Option<Range> {
 }
 
 /// The boot allocator: the hypervisor's own objects grow from the bottom of the free memory, guests' memory is taken
-/// from its top. Nothing is ever given back; after [`BootAllocator::seal`] nothing can be taken.
+/// from its top. Nothing is ever given back; after [`seal`] nothing can be taken.
 pub struct BootAllocator {
     bottom: AtomicUsize,
     top: AtomicUsize,

@@ -40,7 +40,9 @@ pub struct CoreCounters {
     pub ipis_saved: u64,
     /// Ticks without any vCPU to run.
     pub idle: u64,
-    /// Longest time in the hypervisor between two guests, by the cause that began it, in ticks.
+    /// Longest time in the hypervisor between two looks for interrupts (entering a guest, idling, or a preemption point), in ticks, by
+    /// cause: the trap that the core came in with, or `Backlog` if it ended at a preemption point behind that trap's service. The
+    /// time from the last look to idling isn't counted.
     pub stretch_max: [u64; EXITS],
     /// All such times added up, by cause.
     pub stretch_total: [u64; EXITS],

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub const TASK_NS: u64 = 2_500;
 /// The same to the first statement of its tick handler.
 pub const HANDLER_NS: u64 = 1_200;
-/// Most nanoseconds that a core which an RTOS may want is in the hypervisor with interrupts off.
+/// Most nanoseconds in the hypervisor between two looks for interrupts, on a core that an RTOS may want.
 pub const STRETCH_BESIDE_RTOS_NS: u64 = 5_000;
 /// The same for any core.
 pub const STRETCH_NS: u64 = 50_000;

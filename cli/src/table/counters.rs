@@ -24,7 +24,7 @@ pub fn summary(report: &RunReport) -> String {
     if !report.cores.is_empty() {
         let _ = writeln!(
             text,
-            "\nHarts. A stretch is a time in the hypervisor, interrupts off.\n{}",
+            "\nHarts. A stretch is a time in the hypervisor between two looks for interrupts.\n{}",
             hart_summary(report)
         );
     }

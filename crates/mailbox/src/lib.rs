@@ -14,9 +14,11 @@
 //!
 //! | `AWAY` | sender bits | the receiver | a sender that finds this |
 //! |---|---|---|---|
-//! | clear | any | Looking: looks before it leaves | need not ring |
+//! | clear | any | Looking: looks before it leaves, or when its timer says so | need not ring |
 //! | set | none | Away: does not look by itself | must ring |
 //! | set | some | Rung: the first of the senders has rung | need not ring |
+//!
+//! A core may go into a guest all the same if it has set itself a timer to look: nobody rings it until then.
 //!
 //! The usual shape (two words: the sender writes "mail" and reads "away", the receiver writes "away" and
 //! reads "mail") is Dekker's pattern: on a weakly ordered machine each side needs a full fence between its
@@ -200,7 +202,8 @@ impl<const N: usize> Mailbox<'_, N> {
 
     /// The core is about to enter a guest or to sleep: from now on, who posts must ring.
     ///
-    /// False if there is mail: the core stays, looking, and has to [`take`](Self::take) it first. A core
+    /// False if there is mail: the core stays, looking, and has to [`take`](Self::take) it first; or it goes into a guest all the same,
+    /// with a timer set to look, and nobody rings it until then. A core
     /// clears its pending IPI *before* it asks, or it would clear the one that ends this absence.
     #[inline]
     #[must_use]

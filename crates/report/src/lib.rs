@@ -130,7 +130,7 @@ pub struct Restarted {
 /// What a guest did wrong, with its registers at that moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
-    /// In words, e.g. "store to guest-physical address that is not the guest's".
+    /// In words, e.g. "store to an address that is not the guest's".
     pub what: Cow<'static, str>,
     /// Guest virtual address of the instruction.
     pub pc: u64,
@@ -225,13 +225,14 @@ pub struct CoreStats {
     pub ipis_saved: u64,
     /// Time without any vCPU to run, in ticks of `time`.
     pub idle: u64,
-    /// Longest time the core was inside the hypervisor with interrupts off, in ticks of `time`.
+    /// Longest time in the hypervisor between two looks for interrupts (entering a guest, idling, or a preemption point), in ticks of `time`. The
+    /// time from the last look to idling isn't counted.
     pub longest_stretch: u64,
-    /// Cause of the trap that began [`Self::longest_stretch`].
+    /// What took it: the trap that the core came in with, or `backlog` if it ended at a preemption point behind that trap's service.
     pub longest_stretch_cause: Cow<'static, str>,
     /// The longest such time for each cause, in ticks of `time`.
     pub stretch_max: BTreeMap<Cow<'static, str>, u64>,
-    /// All such times for each cause added up, in ticks of `time`; divided by the number of exits it is their mean cost.
+    /// All such times for each cause added up, in ticks of `time`.
     pub stretch_total: BTreeMap<Cow<'static, str>, u64>,
     /// Most bytes of its stack ([`STACK_SIZE`]) that were ever in use.
     pub stack: u64,

@@ -134,8 +134,8 @@ impl Policy {
     /// in a loop that the hypervisor doesn't notice.
     pub const PATIENCE_US: u64 = 25;
 
-    /// How long before its timer a vCPU is given the core that it takes from others, in microseconds: what the switch takes, with some
-    /// messages to read. The core waits for the rest of that time, and the vCPU's timer interrupts it as if it had always been there.
+    /// How long before its timer a vCPU is given the core that it takes from others, in microseconds: what the switch takes, and mostly
+    /// what the core was doing when its alarm came. The core waits for the rest of that time, and the vCPU's timer interrupts it as if it had always been there.
     pub const ADVANCE_US: u64 = 5;
 
     /// For how long a spinning vCPU lets an equal go first, in microseconds: longer than most locks are held. A full quantum

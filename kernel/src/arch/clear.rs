@@ -46,6 +46,10 @@ impl Clearer {
     }
 }
 
+/// Writes zeros by the word.
+///
+/// # Safety
+/// As for [`Clearer::clear`].
 unsafe fn fill(start: u64, end: u64) {
     // SAFETY: as the caller says.
     unsafe { core::ptr::write_bytes(start as *mut u8, 0, (end - start) as usize) };

@@ -2,8 +2,8 @@
 //!
 //! The hypervisor follows the interrupt model: there is one stack per core, it runs to completion with interrupts off,
 //! and it keeps nothing on that stack between two traps. So the entry saves the guest's registers in the vCPU's
-//! own [`Context`], starts on an empty stack, and the Rust side returns the context to go on with - the same or
-//! another vCPU's. No callee-saved register needs care.
+//! own [`Context`], starts on an empty stack, and the Rust side ends with [`resume_guest`], given the context to go on with - the
+//! same or another vCPU's. No callee-saved register needs care.
 use core::arch::global_asm;
 use core::ffi::c_void;
 use core::mem::offset_of;

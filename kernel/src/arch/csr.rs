@@ -5,7 +5,8 @@
 macro_rules! read {
     ($csr:expr) => {{
         let value: u64;
-        // SAFETY: the CSRs that this module names can be read in HS-mode without side effect.
+        // SAFETY: the CSRs that this module names can be read in HS-mode without side effect. Those of a unit (FCSR, VSTART, VCSR, VLENB)
+        // can't while it is switched off: who reads one has switched it on, as the `# Safety` of `float` and `vector` demands.
         #[allow(unused_unsafe, reason = "some callers are unsafe blocks")]
         unsafe {
             core::arch::asm!("csrr {0}, {1}", out(reg) value, const $csr, options(nomem, nostack));

@@ -3,7 +3,8 @@
 //!
 //! A guest has one table, shared by its vCPUs; each vCPU has a VMID of its own, so that two vCPUs of one guest never
 //! share cached translations on one core (SPUMONE's split ASIDs, 3.6.1). The tables are built at boot and never
-//! change, so no fence for them is ever needed later.
+//! change, so no fence for them is ever needed later. (Where the hart has fewer VMIDs than there are vCPUs, each world switch
+//! fences: `Extra::FLUSH` of [`world`](super::world).)
 #![expect(clippy::indexing_slicing, reason = "only at boot")]
 use alloc::{alloc::alloc_zeroed, boxed::Box};
 use core::alloc::Layout;

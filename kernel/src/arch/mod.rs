@@ -1,7 +1,7 @@
-//! Everything that knows RISC-V. The rest of the kernel sees only the names that are re-exported here.
+//! Everything that knows RISC-V. The rest of the kernel uses what is `pub` here, CSR names in `csr` included.
 //!
 //! This back end needs the H extension (guest kernels run in VS-mode). One without it would be a sibling folder
-//! that defines the same names.
+//! that defines the same modules and names.
 pub mod clear;
 pub mod context;
 pub mod csr;

@@ -58,7 +58,7 @@ impl Exception {
         }
     }
 
-    /// The number of the access fault that a guest gets in its place of a guest-page fault, as on a machine that has
+    /// The number of the access fault that a guest gets in place of a guest-page fault, as on a machine that has
     /// nothing at the address.
     pub const fn access_fault(self) -> u64 {
         match self {

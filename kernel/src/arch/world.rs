@@ -138,7 +138,8 @@ impl World {
     /// No other vCPU's world is in the hart unsaved.
     #[inline]
     pub unsafe fn load(&mut self) {
-        // SAFETY: these registers concern only guests, none of which runs now.
+        // SAFETY: these registers concern only guests, none of which runs now. (`scounteren` and `senvcfg` count for U-mode, which the
+        // hypervisor has none of.)
         unsafe {
             csr::write!(csr::HGATP, self.hgatp);
             csr::write!(csr::VSSTATUS, self.vsstatus);

@@ -28,7 +28,9 @@ pub fn silence(device: &Device) {
     for range in &device.registers {
         // BOUND: 3 at most.
         for (offset, value) in *writes {
-            // SAFETY: the board says that the device is there; the guest that owns it doesn't run, and nobody else uses it.
+            // SAFETY: the board's tree says that a device of this kind is there, so that its registers are as `DEVICES` has them, within
+            // the range; the hypervisor runs without translation, and no Rust object lies there. The guest that owns the device doesn't
+            // run, and nobody else uses it.
             unsafe { write_volatile((range.start + offset) as *mut u32, *value) };
         }
     }

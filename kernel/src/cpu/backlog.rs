@@ -7,7 +7,7 @@
 //!
 //! Nothing gets lost by that, since a member says only "look at vCPU n", and what is wanted of it stands in its own words. Nobody waits
 //! for ever either: what is left is taken up again when the more urgent one leaves, or [`Policy::patience`](ainori_sched::Policy::patience)
-//! later, beside it. Then only those are served that wait for a fence, which takes little.
+//! later, beside it, for a fifth of the guard at a time; of a less urgent vCPU only those are answered then who wait for its fences.
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
@@ -107,7 +107,7 @@ impl Cpu {
         // What made this work has taken its time already.
         let mut stops = self.is_preempted() || beside_urgent && !was_due;
         let began = csr::time();
-        // BOUND: a part a round; the sets grow only by mail, and between two parts is a preemption point.
+        // BOUND: a part a round; the sets grow by mail, answers and `MakeUpFor`, and between two parts is a preemption point.
         while !stops {
             match self.backlog.next() {
                 None => {

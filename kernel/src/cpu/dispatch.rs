@@ -275,7 +275,7 @@ impl Cpu {
     }
 
     /// Sets the alarm to the earliest of: end of the quantum, deadlines of sleeping vCPUs that may take the core,
-    /// housework.
+    /// housework, and the next look at what was put off or at a vCPU that is sampled (`attention_due`).
     #[inline(always)]
     fn set_alarm(&mut self, quantum: Option<u64>) {
         if self.deadlines_changed {

@@ -1,4 +1,4 @@
-//! The event loop of a core: a trap comes in, the context to go on with goes out.
+//! The event loop of a core: a trap comes in, and its service ends with [`resume_guest`], given the context to go on with.
 use ainori_sched::VcpuId;
 
 use super::Cpu;
@@ -121,7 +121,7 @@ impl Cpu {
         }
     }
 
-    /// WFI and WRS.NTO, which the hypervisor lets trap; any other such instruction is one for hypervisors, of which the
+    /// WFI, WRS.NTO and, where it is watched, SRET, which the hypervisor lets trap; any other such instruction is one for hypervisors, of which the
     /// guest has none, so it gets an illegal-instruction exception.
     fn virtual_instruction(&mut self, vcpu: VcpuId) -> Exit {
         let in_kernel = world::is_in_kernel(self.context(vcpu));

@@ -12,7 +12,8 @@ use crate::guest::vcpu::Hold;
 use crate::stats::Exit;
 
 impl Cpu {
-    /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or there is housework.
+    /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or there is housework, or something was put off or a vCPU is
+    /// to be sampled (`attention_due`).
     #[inline(always)]
     pub(super) fn take_alarm(&mut self) -> Exit {
         self.counters.interrupts[1] += 1;

@@ -94,7 +94,7 @@ pub struct Machine {
     pub finishing: AtomicBool,
     /// Per core: the level below which messages must not disturb what it runs, or [`migration::IDLE`].
     pub shields: ByCore<Shield>,
-    /// Cores that have come to an end, and whose turn it is to report.
+    /// How many cores have come to an end.
     pub ended: AtomicU32,
     /// Core whose turn it is to report.
     pub turn: AtomicU32,
@@ -138,7 +138,7 @@ impl Machine {
 /// A piece of a stack.
 #[derive(Clone)]
 #[repr(align(16))]
-struct Stack(#[expect(dead_code, reason = "only its address counts")] [u64; 2]);
+struct Stack(#[expect(dead_code, reason = "read through stack_top only")] [u64; 2]);
 
 /// What words of a stack hold until they are used.
 const NEVER_USED: u64 = 0x5afe_57ac_5afe_57ac;
@@ -170,9 +170,9 @@ pub struct Cpu {
     guard: u64,
     /// How long after its deadline a timer may be seen, in ticks.
     settling: u64,
-    /// When the hypervisor was entered, or came back from waiting.
+    /// When the hypervisor was entered, came back from waiting, or was last at a preemption point.
     entered: u64,
-    /// vCPUs that live here, or have their home here, and may run elsewhere.
+    /// vCPUs that may run elsewhere and have ever been here, or been offered to this core; never removed.
     movable: VcpuSet,
     /// Those of them that live here now.
     lendable: VcpuSet,

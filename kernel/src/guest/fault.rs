@@ -1,4 +1,4 @@
-//! A guest did what it may not do: it is stopped and reported with its registers, the others go on.
+//! A guest did what it may not do: it gets an access fault, or is stopped and reported with its registers. The others go on.
 use ainori_lifecycle::Cause;
 use ainori_manifest::config::OnWildAccess;
 use ainori_sched::VcpuId;

@@ -42,7 +42,7 @@ pub struct Vcpu {
     asked_at: AtomicU64,
     /// Its state in SBI HSM.
     pub hsm: AtomicU32,
-    /// Where it starts (HSM), and what it finds in a1.
+    /// Where it starts (HSM).
     pub start_address: AtomicU64,
     /// What it finds in a1 when it starts.
     pub start_opaque: AtomicU64,

@@ -6,7 +6,7 @@
 //! | it says that all was well | each of them; but one that judges how soon it is served only if it is entitled to that ([`Promise::good`]) |
 //! | no deadline missed, no tick lost | one that keeps time and is [`alone_on_top`], where priorities count |
 //! | delay of its task, of its tick's handler | the same under `ainori`, `spumone`, `spumone-on-demand`, `partition`, with a long enough advance, unless the hypervisor keeps house beside it |
-//! | longest time in the hypervisor with interrupts off | each core: [`longest_stretch_ns`] |
+//! | longest time in the hypervisor between two looks for interrupts | each core: [`longest_stretch_ns`] |
 //!
 //! *May run on*: under a policy that moves vCPUs each hart of the guest's list, otherwise the homes of its vCPUs.
 use super::description::{Description, Guest, Job, LinuxJob};
@@ -136,7 +136,7 @@ pub fn promise(system: &Description, guest: &Guest) -> Promise {
     }
 }
 
-/// The longest time that the hypervisor may have interrupts off on a hart, in nanoseconds. Where an RTOS is served ahead of time, its core
+/// The longest time that the hypervisor may take on a hart between two looks for interrupts, in nanoseconds. Where an RTOS is served ahead of time, its core
 /// waits for its deadline in the hypervisor: that is the RTOS's own time, and no longer than the advance.
 pub fn longest_stretch_ns(system: &Description, hart: u32) -> u64 {
     let has_rtos = |guest: &Guest| {
