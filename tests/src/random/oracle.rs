@@ -171,7 +171,21 @@ pub fn all_can_finish(system: &Description) -> bool {
 pub fn machine_limit_ms(system: &Description) -> u64 {
     let jobs: u64 = system.guests.iter().map(work_ms).sum();
     let endless = system.guests.iter().filter(|guest| !guest.job.ends()).count() as u64;
-    1_000 + system.typing.as_ref().map_or(0, |typing| typing.at_ms) + (2 + endless) * jobs
+    let typing = system.typing.as_ref().map_or(0, |typing| typing.at_ms);
+    // Where all take turns, who pauses waits for a turn of each that computes for ever.
+    let pauses: u64 = system.guests.iter().map(pauses).sum();
+    let turns = if priorities_count(system) { 0 } else { endless * pauses * TURN_MS };
+    1_000 + typing + (2 + endless) * jobs + turns
+}
+
+/// How often a guest sleeps in the middle of its job, roughly.
+fn pauses(guest: &Guest) -> u64 {
+    match &guest.job {
+        Job::Talk(talk) if talk.gap_us > 0 => super::text::lines(talk.bytes.into()),
+        Job::Timer { ticks, .. } => u64::from(*ticks),
+        Job::FreeRtos { periods, .. } => u64::from(*periods),
+        _ => 0,
+    }
 }
 
 /// What a guest's job takes alone on a hart, roughly, in milliseconds.
@@ -194,6 +208,9 @@ fn work_ms(guest: &Guest) -> u64 {
         Job::Linux(_) => 3_000,
     }
 }
+
+/// A turn under `round-robin`, in milliseconds.
+const TURN_MS: u64 = 10;
 
 /// Does it leave its harts to others in the end, for good or again and again?
 fn rests(job: &Job) -> bool {
