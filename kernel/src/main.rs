@@ -4,14 +4,6 @@
 //! guests see, [`arch`] all that knows RISC-V, [`chip`] the board.
 #![no_std]
 #![no_main]
-#![deny(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unreachable,
-    clippy::unwrap_used
-)]
 
 extern crate alloc;
 

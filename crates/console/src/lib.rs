@@ -16,17 +16,6 @@
 //!
 //! Nothing here is slower the more is written: a piece is a bounded amount of work.
 #![cfg_attr(not(any(test, loom)), no_std)]
-#![cfg_attr(
-    not(any(test, loom)),
-    deny(
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::panic,
-        clippy::string_slice,
-        clippy::unreachable,
-        clippy::unwrap_used
-    )
-)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;

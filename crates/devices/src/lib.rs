@@ -15,17 +15,6 @@
 //!
 //! Every operation does a bounded amount of work, whatever the guest writes.
 #![no_std]
-#![cfg_attr(
-    not(any(test, loom)),
-    deny(
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::panic,
-        clippy::string_slice,
-        clippy::unreachable,
-        clippy::unwrap_used
-    )
-)]
 #![forbid(unsafe_code)]
 
 #[macro_use]

@@ -32,17 +32,6 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p ainori-handover --release`
 #![cfg_attr(not(any(test, loom)), no_std)]
-#![cfg_attr(
-    not(any(test, loom)),
-    deny(
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::panic,
-        clippy::string_slice,
-        clippy::unreachable,
-        clippy::unwrap_used
-    )
-)]
 #![deny(unsafe_code)]
 
 extern crate alloc;

@@ -22,17 +22,6 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p ainori-lifecycle --release`
 #![cfg_attr(not(any(test, loom)), no_std)]
-#![cfg_attr(
-    not(any(test, loom)),
-    deny(
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::panic,
-        clippy::string_slice,
-        clippy::unreachable,
-        clippy::unwrap_used
-    )
-)]
 #![deny(unsafe_code)]
 
 mod atomic;

@@ -7,17 +7,6 @@
 //!
 //! Without the feature `host` (default) the crate is `no_std` and holds only what the hypervisor needs.
 #![cfg_attr(not(feature = "host"), no_std)]
-#![cfg_attr(
-    not(feature = "host"),
-    deny(
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::panic,
-        clippy::string_slice,
-        clippy::unreachable,
-        clippy::unwrap_used
-    )
-)]
 extern crate alloc;
 
 pub mod blob;

@@ -18,17 +18,6 @@
 //! Every operation takes constant time, and few instructions: they are on the way from a timer interrupt to
 //! the RTOS.
 #![cfg_attr(not(test), no_std)]
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::panic,
-        clippy::string_slice,
-        clippy::unreachable,
-        clippy::unwrap_used
-    )
-)]
 #![forbid(unsafe_code)]
 
 mod policy;

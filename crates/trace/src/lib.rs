@@ -13,17 +13,6 @@
 //! | [`Ring`] | the records of one core, newest last |
 //! | [`Mask`] | which kinds are recorded |
 #![no_std]
-#![cfg_attr(
-    not(feature = "host"),
-    deny(
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::panic,
-        clippy::string_slice,
-        clippy::unreachable,
-        clippy::unwrap_used
-    )
-)]
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "host")]
