@@ -215,7 +215,8 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
         .map(|id| {
             let console =
                 (id == console_core).then(|| Console::new(port(&machine.board), machine.guests.len()));
-            let context = machine.board.harts[id as usize].plic_context;
+            let number = machine.board.harts[id as usize].plic_context;
+            let context = machine.plic.zip(number).and_then(|(plic, number)| plic.context(number));
             let trace = trace_ring(machine, id, &system.trace);
             Cpu::new(id, machine, Scheduler::new(policy), context, console, trace)
         })
@@ -228,12 +229,8 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
             let cpu = &mut cpus[homes[usize::from(id.0)]];
             let confined = policy.confines() && shares_home_with_higher(machine.vcpus(), id, &policy);
             let alone = is_alone(machine.vcpus(), id, &policy);
-            let ahead = if machine.urgent.contains(id) {
-                (policy.advance, policy.advance + cpu.guard())
-            } else {
-                (0, 0)
-            };
-            let resident = Resident::new(machine.vcpu(id), hgatp, &policy, confined, alone, ahead, machine);
+            let advance = if machine.urgent.contains(id) { policy.advance } else { 0 };
+            let resident = Resident::new(machine.vcpu(id), hgatp, &policy, confined, alone, advance, machine);
             cpu.adopt(id, resident);
             if machine.vcpu(id).index == 0 {
                 machine.vcpu(id).hsm.store(hsm::START_PENDING, Ordering::Relaxed);

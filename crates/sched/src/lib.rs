@@ -15,16 +15,17 @@
 //! | [`State::Suspended`] | yes | [`schedule`](Scheduler::schedule), when it is picked; [`sleep`](Scheduler::sleep) |
 //! | [`State::Running`] | yes, at the head of its level | [`schedule`](Scheduler::schedule), when another is picked; [`sleep`](Scheduler::sleep); [`yield_now`](Scheduler::yield_now) |
 //!
-//! Every operation takes constant time, and few instructions: they are on the way from a timer interrupt to
-//! the RTOS.
+//! Every operation takes constant time but one ([`set_timer`](Scheduler::set_timer)), and few instructions: they are on the way from a timer
+//! interrupt to the RTOS.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+mod lists;
 mod policy;
 mod presets;
-mod queue;
 mod scheduler;
 mod spin;
+mod timers;
 mod vcpu;
 
 #[cfg(test)]

@@ -118,17 +118,6 @@ impl Policy {
         }
     }
 
-    /// May an interrupt for `candidate` disturb the core while `running` has it?
-    #[inline]
-    #[must_use]
-    pub const fn admits(&self, candidate: Class, running: Class) -> bool {
-        match self.admission {
-            Admission::ByPriority => self.level(candidate) >= self.level(running),
-            Admission::Exclusive => candidate.guest == running.guest,
-            Admission::Any => true,
-        }
-    }
-
     /// For how long a vCPU whose core was taken from it may be left alone, in microseconds. Many jobs of an RTOS are shorter, so
     /// that it need not be moved at all. After that somebody has to watch its timer if it sleeps, and others may be waiting for it
     /// in a loop that the hypervisor doesn't notice.
@@ -209,7 +198,7 @@ impl Policy {
         matches!(self.preemption, Preemption::Delayed | Preemption::SafeUnsafe)
     }
 
-    /// While a vCPU of this class runs, messages for vCPUs of a lower level than this wait until the core looks by itself.
+    /// While a vCPU of this class runs, timers and messages of vCPUs of a lower level than this wait until the core looks by itself.
     #[inline]
     #[must_use]
     pub const fn shield(&self, running: Class) -> u8 {

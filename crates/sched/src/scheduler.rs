@@ -4,7 +4,8 @@
     reason = "`VcpuId::index` is below `MAX_VCPUS`, the length of each table"
 )]
 
-use crate::queue::{IDLE, List, Place, RunQueue};
+use crate::lists::{IDLE, List, Lists, Place};
+use crate::timers::Timers;
 use crate::{Class, MAX_VCPUS, PRIORITIES, Policy, State, Time, VcpuId, VcpuSet};
 
 /// What is to happen at a scheduling point.
@@ -28,7 +29,9 @@ pub struct Decision {
 /// goes to the tail, and its next quantum is a full one.
 pub struct Scheduler {
     policy: Policy,
-    queue: RunQueue,
+    queue: Lists,
+    /// Of those that sleep.
+    timers: Timers,
     owned: VcpuSet,
     /// Those of `owned` that sleep. The others are in the queue.
     asleep: VcpuSet,
@@ -58,7 +61,8 @@ impl Scheduler {
         assert!(policy.quantum <= Time::MAX / 2, "the quantum of a policy must not be longer than all time");
         Self {
             policy,
-            queue: RunQueue::new(),
+            queue: Lists::run_queue(),
+            timers: Timers::new(),
             owned: VcpuSet::EMPTY,
             asleep: VcpuSet::EMPTY,
             classes: [Class { priority: 0, guest: 0 }; MAX_VCPUS],
@@ -102,6 +106,7 @@ impl Scheduler {
         self.sleep(v);
         self.owned.remove(v);
         self.asleep.remove(v);
+        self.clear_timer(v);
         if self.picked == v.0 {
             self.picked = IDLE;
         }
@@ -184,6 +189,7 @@ impl Scheduler {
     pub fn wake(&mut self, v: VcpuId) {
         if self.asleep.contains(v) {
             self.asleep.remove(v);
+            self.clear_timer(v);
             self.queue.push(v, self.lists[v.index()]);
         }
     }
@@ -199,6 +205,35 @@ impl Scheduler {
                 self.running = IDLE;
             }
         }
+    }
+
+    /// `v`, which sleeps here, is to be woken at `at`.
+    #[inline]
+    pub fn set_timer(&mut self, v: VcpuId, at: Time) {
+        debug_assert!(self.is_asleep(v));
+        self.timers.set(v, self.lists[v.index()], at);
+    }
+
+    /// The timer of `v`, which sleeps here, has run out: wakes it.
+    #[inline(always)] // Called in one place, on the path to the RTOS.
+    pub fn expire(&mut self, v: VcpuId) {
+        debug_assert!(self.is_asleep(v));
+        let list = self.lists[v.index()];
+        self.timers.expire(v, list);
+        self.asleep.remove(v);
+        self.queue.push(v, list);
+    }
+
+    /// `v` isn't to be woken by its timer any more. Waking and releasing it do so, too.
+    #[inline]
+    pub fn clear_timer(&mut self, v: VcpuId) {
+        self.timers.clear(v, self.lists[v.index()]);
+    }
+
+    /// The timers of sleeping vCPUs: the first one of each level, from the highest level down to `lowest`.
+    #[inline]
+    pub fn timers(&self, lowest: u8) -> impl Iterator<Item = (VcpuId, Time)> {
+        self.timers.firsts(lowest)
     }
 
     /// The running vCPU lets its equals go first: it is suspended, at the tail of its level. Nothing
@@ -294,16 +329,6 @@ impl Scheduler {
         if self.shared {
             self.queue.move_last(v, self.lists[v.index()]);
         }
-    }
-
-    /// May an interrupt for `candidate`, which this core owns, disturb the core while the running vCPU has
-    /// it? So also: must the core's alarm be set for the candidate's timer? Always, if none runs.
-    #[inline]
-    #[must_use]
-    pub fn admits(&self, candidate: VcpuId) -> bool {
-        debug_assert!(self.owns(candidate));
-        let class = |v: VcpuId| self.classes[v.index()];
-        self.running().is_none_or(|running| self.policy.admits(class(candidate), class(running)))
     }
 
     #[inline]

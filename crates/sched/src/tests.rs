@@ -237,26 +237,33 @@ fn a_priority_without_a_level_is_refused() {
 }
 
 #[test]
-fn by_priority_admits_who_would_get_a_turn() {
-    let core = core_with("spumone", &[LINUX_A]);
-    assert!(core.admits(RT), "takes the core");
-    assert!(core.admits(LINUX_B), "shares it");
-    let core = core_with("spumone", &[RT]);
-    assert!(core.admits(RT));
-    assert!(!core.admits(LINUX_A), "would only wait");
+fn the_first_timer_of_each_level_is_told_from_the_highest_down() {
+    let mut core = core("spumone");
+    core.set_timer(LINUX_A, 30);
+    core.set_timer(LINUX_B, 20);
+    core.set_timer(LINUX_C, 20);
+    core.set_timer(RT, 50);
+    let timers = |core: &Scheduler, lowest| core.timers(lowest).collect::<Vec<_>>();
+    assert_eq!(timers(&core, 0), [(RT, 50), (LINUX_B, 20)]);
+    assert_eq!(timers(&core, LINUX.priority), [(RT, 50), (LINUX_B, 20)]);
+    assert_eq!(timers(&core, LINUX.priority + 1), [(RT, 50)]);
+    core.wake(LINUX_B);
+    assert_eq!(timers(&core, 0), [(RT, 50), (LINUX_C, 20)]);
+    core.clear_timer(RT);
+    core.set_timer(LINUX_C, 40);
+    assert_eq!(timers(&core, 0), [(LINUX_A, 30)]);
+    assert_eq!(core.release(LINUX_A), State::Sleeping);
+    assert_eq!(timers(&core, 0), [(LINUX_C, 40)]);
+    core.sleep(LINUX_B);
+    assert_eq!(timers(&core, 0), [(LINUX_C, 40)], "who sleeps again has no timer yet");
 }
 
 #[test]
-fn an_idle_core_admits_all() {
-    let core = core("partition");
-    assert!(core.admits(RT) && core.admits(LINUX_A));
-}
-
-#[test]
-fn a_partition_admits_its_own_guest_only() {
-    let core = core_with("partition", &[LINUX_A]);
-    assert!(core.admits(LINUX_B));
-    assert!(!core.admits(RT), "whatever its priority");
+fn a_running_vcpu_is_shielded_from_lower_levels() {
+    assert_eq!(policy("spumone").shield(RTOS), RTOS.priority);
+    assert_eq!(policy("round-robin").shield(RTOS), 0, "there is one level");
+    assert_eq!(policy("spumone-without-split").shield(RTOS), 0, "whatever the levels");
+    assert_eq!(policy("partition").shield(RTOS), 0, "nobody else is there");
     assert!(!policy("partition").shares_cores());
     assert!(policy("spumone").shares_cores());
 }
@@ -268,10 +275,8 @@ fn round_robin_knows_no_priority() {
     core.wake(RT);
     let decision = core.schedule(3);
     assert_eq!((decision.run, decision.alarm), (Some(LINUX_A), Some(10)), "a wake-up never takes the core");
-    assert!(core.admits(RT));
     let decision = core.schedule(10);
     assert_eq!((decision.run, decision.alarm), (Some(RT), Some(20)));
-    assert!(core.admits(LINUX_A));
     assert_eq!(core.schedule(20).run, Some(LINUX_A), "nor does the RTOS keep it");
 }
 

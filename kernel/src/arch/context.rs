@@ -92,6 +92,14 @@ trap_entry:
     sd      t2, {SSTATUS}(a0)
     sd      t3, {HSTATUS}(a0)
     ld      a0, {CPU}(a0)
+    li      a1, 1
+    ld      sp, {STACK}(a0)
+    tail    {handler}
+
+    // To the handler without a trap, with the core in a0.
+    .global begin_again
+begin_again:
+    li      a1, 0
     ld      sp, {STACK}(a0)
     tail    {handler}
 
@@ -141,6 +149,11 @@ hypervisor_trap:
 unsafe extern "C" {
     /// Where `stvec` points.
     pub fn trap_entry();
+    /// Decides anew what runs on this core, on an empty stack: a loop that costs those nothing who come by only once.
+    ///
+    /// # Safety
+    /// `cpu` is this core's, and nobody needs any more what is on the stack.
+    pub fn begin_again(cpu: *mut c_void) -> !;
     /// Leaves the hypervisor for the guest.
     ///
     /// # Safety

@@ -2,6 +2,7 @@
 //!
 //! Its priorities and thresholds are how the hypervisor splits interrupt levels between guests (SPUMONE 3.4.1): a
 //! source has the level of its owner, and while a vCPU runs, its core's threshold keeps the sources of lesser owners away.
+use core::num::NonZeroUsize;
 use core::ptr::{read_volatile, write_volatile};
 
 use ainori_sched::PRIORITIES;
@@ -14,6 +15,8 @@ pub struct Plic {
 
 const ENABLE: usize = 0x2000;
 const CONTEXT: usize = 0x20_0000;
+/// Of a context.
+const CLAIM: usize = 4;
 /// The levels that every PLIC of the boards we know has: 1 to 7; 0 is never.
 pub const TOP_LEVEL: u32 = 7;
 
@@ -68,7 +71,9 @@ impl Plic {
         for word in 0..=sources as usize / 32 {
             self.write(ENABLE + 0x80 * context as usize + 4 * word, 0);
         }
-        self.set_threshold(context, 0);
+        if let Some(context) = self.context(context) {
+            context.set_threshold(0);
+        }
     }
 
     /// Sends a source to a context, with a level of 1 to [`TOP_LEVEL`]. The words that this changes are the source's and the context's own:
@@ -79,22 +84,44 @@ impl Plic {
         self.write(word, self.read(word) | 1 << (source % 32));
     }
 
+    /// The registers of a context.
+    #[inline]
+    pub fn context(&self, context: u32) -> Option<PlicContext> {
+        NonZeroUsize::new(self.base + CONTEXT + 0x1000 * context as usize).map(PlicContext)
+    }
+
+    /// A source that a context has taken may interrupt again.
+    pub fn complete(&self, context: u32, source: u32) {
+        if let Some(context) = self.context(context) {
+            context.complete(source);
+        }
+    }
+}
+
+/// The registers of a context, by which it is interrupted: their address. Made by [`Plic::context`] only.
+#[derive(Debug, Clone, Copy)]
+pub struct PlicContext(NonZeroUsize);
+
+impl PlicContext {
     /// Only sources above this level reach the context.
     #[inline]
-    pub fn set_threshold(&self, context: u32, level: u32) {
-        self.write(CONTEXT + 0x1000 * context as usize, level);
+    pub fn set_threshold(self, level: u32) {
+        // SAFETY: `Plic::new` was promised that the device is here; its registers are outside of all Rust objects.
+        unsafe { write_volatile(self.0.get() as *mut u32, level) }
     }
 
     /// Takes the most urgent source; it stays quiet until completed.
-    pub fn claim(&self, context: u32) -> Option<u32> {
-        match self.read(CONTEXT + 0x1000 * context as usize + 4) {
+    pub fn claim(self) -> Option<u32> {
+        // SAFETY: as in `set_threshold`.
+        match unsafe { read_volatile((self.0.get() + CLAIM) as *const u32) } {
             0 => None,
             source => Some(source),
         }
     }
 
-    /// The source may interrupt again.
-    pub fn complete(&self, context: u32, source: u32) {
-        self.write(CONTEXT + 0x1000 * context as usize + 4, source);
+    /// A source that it has taken may interrupt again.
+    pub fn complete(self, source: u32) {
+        // SAFETY: as in `set_threshold`.
+        unsafe { write_volatile((self.0.get() + CLAIM) as *mut u32, source) }
     }
 }

@@ -85,7 +85,7 @@ impl Cpu {
         let was_due = self.backlog.due;
         self.read_mail();
         if self.deadlines_changed {
-            self.next_deadline = self.earliest_deadline();
+            self.refresh_deadline(0);
         }
         // BOUND: the vCPUs that take cores from others. What is wanted of one of them, or what one wants of its siblings, is what this core is
         // here for.

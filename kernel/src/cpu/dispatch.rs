@@ -3,31 +3,17 @@ use ainori_sched::{Condition, Decision, VcpuId};
 use ainori_trace::Event;
 
 use super::Cpu;
-use super::event::handle_trap;
 use super::migration::IDLE;
+use crate::arch::context::begin_again;
 use crate::arch::csr::{self, interrupt, status};
 use crate::arch::{Context, hart, world};
-use crate::guest::vcpu::Hold;
 use crate::stats::Exit;
 
 impl Cpu {
-    /// The end of every event: reads the mail, decides, and prepares the hart for the vCPU to run. Returns its context.
-    /// While there is none to run, the core waits here.
+    /// The end of every event: reads the mail, decides, and prepares the hart for the vCPU to run. Returns its context; none, if there is
+    /// something else to do first, or there is none to run, for which the core has waited here.
     #[inline(always)]
-    pub fn dispatch(&mut self) -> *mut Context {
-        // BOUND: mostly one attempt, and nobody waits for however many there are.
-        loop {
-            if let Some(context) = self.attempt() {
-                return context;
-            }
-            // Nobody was entered. However often that happens in a row, interrupts are seen to, and what is due is done.
-            self.look_for_interrupts();
-        }
-    }
-
-    /// Decides, and prepares the hart for the vCPU to run, unless there is something else to do first.
-    #[inline(always)]
-    fn attempt(&mut self) -> Option<*mut Context> {
+    pub fn dispatch(&mut self) -> Option<*mut Context> {
         if self.mailbox.has_mail() || self.backlog.due {
             if self.is_wanted() && !self.has_urgent_work() && !self.defers {
                 // The mail isn't even read on its way. A policy that defers may go on with somebody else.
@@ -153,7 +139,7 @@ impl Cpu {
             return None;
         }
         self.set_confinement(id);
-        self.set_alarm(Some(self.grace_end));
+        self.set_alarm_late(Some(self.grace_end));
         self.carry_out_fences(id);
         Some(id)
     }
@@ -200,14 +186,12 @@ impl Cpu {
         resident.counters.running += ran;
         resident.counters.preemptions += u64::from(preempted);
         resident.count_latency();
-        self.deadlines_changed = true;
     }
 
     /// Makes the hart that of the vCPU.
     #[inline(always)]
     fn enter_vcpu(&mut self, id: VcpuId, now: u64) {
         let me = core::ptr::from_mut(self).cast();
-        self.deadlines_changed = true;
         if self.loaded != Some(id) {
             if let Some(old) = self.loaded {
                 self.resident(old).world.save();
@@ -265,12 +249,12 @@ impl Cpu {
     /// Only devices of guests that are at least as urgent may interrupt a vCPU: lower ones wait in the interrupt controller until
     /// the core is given to somebody less urgent.
     #[inline]
-    fn set_threshold(&mut self, threshold: u32) {
-        if threshold != self.threshold
-            && let (Some(plic), Some(context)) = (self.machine.plic, self.plic_context)
+    fn set_threshold(&mut self, level: u32) {
+        if level != self.threshold
+            && let Some(context) = &self.plic_context
         {
-            self.threshold = threshold;
-            plic.set_threshold(context, threshold);
+            self.threshold = level;
+            context.set_threshold(level);
         }
     }
 
@@ -279,35 +263,20 @@ impl Cpu {
     #[inline(always)]
     fn set_alarm(&mut self, quantum: Option<u64>) {
         if self.deadlines_changed {
-            self.deadlines_changed = false;
-            self.next_deadline = self.earliest_deadline();
+            self.update_deadline(0);
         }
-        let alarm = self
-            .next_deadline
-            .min(quantum.unwrap_or(u64::MAX))
-            .min(self.housework_alarm())
-            .min(self.attention_due);
+        self.own_work_due = self.housework_alarm().min(self.attention_due);
+        let alarm = self.next_deadline.min(quantum.unwrap_or(u64::MAX)).min(self.own_work_due);
         if alarm != self.alarm {
             self.alarm = alarm;
             hart::set_alarm(alarm);
         }
     }
 
-    #[inline(always)]
-    pub(super) fn earliest_deadline(&mut self) -> u64 {
-        let mut earliest = u64::MAX;
-        // BOUND: the vCPUs of this core, some 20 instructions each.
-        for id in self.scheduler.asleep() {
-            // Others watch for those that this core has lent.
-            if self.scheduler.admits(id)
-                && let Some(resident) = &self.residents[id]
-                && resident.hold == Hold::None
-                && let Some(at) = resident.wake_at()
-            {
-                earliest = earliest.min(at);
-            }
-        }
-        earliest
+    /// The same where few instructions more don't matter.
+    #[inline(never)]
+    fn set_alarm_late(&mut self, quantum: Option<u64>) {
+        self.set_alarm(quantum);
     }
 
     /// Waits for an interrupt of the core, which the next attempt takes. At `look_again` at the latest there may be something to do.
@@ -317,7 +286,7 @@ impl Cpu {
             self.trace(Event::Switch { from: Some(from), to: None });
         }
         self.set_threshold(0);
-        self.set_alarm(look_again);
+        self.set_alarm_late(look_again);
         if self.mailbox.leave() {
             hart::wait();
             self.mailbox.enter();
@@ -328,10 +297,22 @@ impl Cpu {
     /// The running vCPU doesn't go on until something wakes it.
     pub fn rest(&mut self, id: VcpuId) {
         self.scheduler.sleep(id);
-        self.next_deadline =
-            self.resident(id).wake_at().map_or(self.next_deadline, |at| at.min(self.next_deadline));
+        self.watch_timer(id);
         self.trace(Event::Sleep { vcpu: id.0 });
-        self.deadlines_changed = true;
+    }
+
+    /// From now on this core wakes a vCPU, which sleeps here, when its timer is due.
+    #[inline(always)]
+    pub(super) fn watch_timer(&mut self, id: VcpuId) {
+        match self.resident(id).wake_at() {
+            Some(at) => {
+                self.scheduler.set_timer(id, at);
+                if at < self.next_deadline {
+                    (self.next_sleeper, self.next_deadline) = (id, at);
+                }
+            }
+            None => self.scheduler.clear_timer(id),
+        }
     }
 
     /// The running vCPU lets its equals go first.
@@ -342,6 +323,9 @@ impl Cpu {
     /// First entry of this core into a guest, or into its wait for one.
     pub fn run(&mut self) -> ! {
         self.since = csr::time();
-        handle_trap(self)
+        self.entered = self.since;
+        self.mailbox.enter();
+        // SAFETY: nobody needs what led to here any more.
+        unsafe { begin_again(core::ptr::from_mut(self).cast()) }
     }
 }

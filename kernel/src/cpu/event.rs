@@ -2,33 +2,40 @@
 use ainori_sched::VcpuId;
 
 use super::Cpu;
-use crate::arch::context::resume_guest;
+use crate::arch::context::{begin_again, resume_guest};
 use crate::arch::guest_access::fetch_instruction;
 use crate::arch::trap::GuestPageFault;
 use crate::arch::{Context, Exception, Interrupt, Trap, csr, hart, trap, world};
 use crate::guest::{fault, mmio, sbi};
 use crate::stats::Exit;
 
-/// Called by the trap entry, on the core's empty stack, with the guest's registers saved.
+/// Called by the trap entry, on the core's empty stack, with the guest's registers saved; and without a trap when the core begins, or
+/// nobody was entered at the end of the last event ([`begin_again`]).
 ///
-/// It doesn't return: so the compiler has no reason to keep registers for a caller, which has none in use. A core begins here as well,
-/// as if a guest had been interrupted: so there is one way into guests.
-pub extern "C" fn handle_trap(cpu: &mut Cpu) -> ! {
-    cpu.entered = csr::time();
-    cpu.mailbox.enter();
-    let served = match cpu.scheduler.running() {
-        Some(vcpu) => serve_trap(cpu, vcpu),
-        None => Err(Exit::Backlog),
-    };
-    let context = match served {
-        Ok(context) => context,
-        Err(exit) => {
-            let context = cpu.dispatch();
-            cpu.note_stretch(exit, csr::time());
-            context
+/// It doesn't return: so the compiler has no reason to keep registers for a caller, which has none in use.
+pub extern "C" fn handle_trap(cpu: &mut Cpu, has_trapped: bool) -> ! {
+    let exit = match cpu.scheduler.running() {
+        Some(vcpu) if has_trapped => {
+            cpu.entered = csr::time();
+            cpu.mailbox.enter();
+            match serve_trap(cpu, vcpu) {
+                // SAFETY: the world of the vCPU that the context belongs to was left where it is.
+                Ok(context) => unsafe { resume_guest(context) },
+                Err(exit) => exit,
+            }
+        }
+        _ => {
+            // However often nobody is entered, interrupts are seen to, and what is due is done.
+            cpu.look_for_interrupts();
+            Exit::Backlog
         }
     };
-    // SAFETY: the world of the vCPU that the context belongs to has been loaded, or was left where it is.
+    let Some(context) = cpu.dispatch() else {
+        // SAFETY: this is the core's stack, which is left for good here.
+        unsafe { begin_again(core::ptr::from_mut(cpu).cast()) }
+    };
+    cpu.note_stretch(exit, csr::time());
+    // SAFETY: the world of the vCPU that the context belongs to has been loaded.
     unsafe { resume_guest(context) }
 }
 

@@ -60,6 +60,7 @@ impl Cpu {
         self.backlog.due = false;
         self.look_again_at(csr::time() + self.scheduler.policy().patience);
         if self.attention_due < self.alarm {
+            self.own_work_due = self.attention_due;
             self.alarm = self.attention_due;
             hart::set_alarm(self.alarm);
         }

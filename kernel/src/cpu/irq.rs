@@ -5,24 +5,24 @@ use ainori_sched::VcpuId;
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
+use super::migration::IDLE;
 use crate::arch::csr::{self, virtual_interrupt};
 use crate::arch::{hart, world};
 use crate::guest::Guest;
 use crate::guest::vcpu::Hold;
 use crate::stats::Exit;
 
+/// So many vCPUs whose timers are due are woken in one go.
+const WOKEN_AT_ONCE: usize = 4;
+
 impl Cpu {
     /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or there is housework, or something was put off or a vCPU is
     /// to be sampled (`attention_due`).
     #[inline(always)]
     pub(super) fn take_alarm(&mut self) -> Exit {
-        self.counters.interrupts[1] += 1;
-        let now = csr::time();
-        // Whatever happens next computes the alarm anew; until then it must not fire again.
-        self.alarm = u64::MAX;
-        hart::set_alarm(u64::MAX);
+        let now = self.silence_alarm();
         self.wake_expired(now);
-        if self.attention_due > now && self.housework_alarm() > now {
+        if self.own_work_due > now {
             return Exit::Timer;
         }
         self.see_to_own_work(now)
@@ -31,7 +31,18 @@ impl Cpu {
     /// The same where it is not what interrupted a guest.
     #[inline(never)]
     pub(super) fn take_alarm_late(&mut self) -> Exit {
-        self.take_alarm()
+        let now = self.silence_alarm();
+        self.meet_deadline();
+        self.see_to_own_work(now)
+    }
+
+    /// Whatever happens next computes the alarm anew; until then it must not fire again.
+    #[inline(always)]
+    fn silence_alarm(&mut self) -> u64 {
+        self.counters.interrupts[1] += 1;
+        self.alarm = u64::MAX;
+        hart::set_alarm(u64::MAX);
+        csr::time()
     }
 
     /// The alarm was for work of the hypervisor's own.
@@ -65,35 +76,78 @@ impl Cpu {
         exit
     }
 
-    /// Wakes the sleeping vCPUs whose timers are due, or soon will be. Are there any?
+    /// Wakes sleeping vCPUs whose timers are due, or soon will be. Are there any? If there are more, `next_deadline` says so: they have their
+    /// turns behind a preemption point.
     #[inline(always)]
     pub(super) fn wake_expired(&mut self, now: u64) -> bool {
-        let mut any = false;
         if self.next_deadline > now + self.guard {
-            return any;
+            return false;
         }
-        self.next_deadline = u64::MAX;
+        let woken = self.wake_next(now);
+        match woken {
+            Some(id) if !self.urgent.contains(id) => self.wake_others(now),
+            // Whoever else is due can wait until an urgent one has been entered.
+            _ => self.update_deadline(now),
+        }
+        woken.is_some()
+    }
+
+    #[inline(never)]
+    fn wake_others(&mut self, now: u64) {
+        // BOUND: a few vCPUs, some 80 instructions each.
+        for _ in 1..WOKEN_AT_ONCE {
+            match self.wake_next(now) {
+                Some(id) if !self.urgent.contains(id) => {}
+                _ => break,
+            }
+        }
+        self.refresh_deadline(now);
+    }
+
+    /// Wakes the next sleeper if it is due, or if it takes the core from others and soon will be: then the core waits for the rest of it.
+    #[inline(always)]
+    fn wake_next(&mut self, now: u64) -> Option<VcpuId> {
+        if self.deadlines_changed {
+            self.refresh_deadline(now);
+        }
+        let (id, at) = (self.next_sleeper, self.next_deadline);
+        let until = if self.urgent.contains(id) { now + self.guard } else { now };
+        if at > until {
+            return None;
+        }
+        let resident = self.resident(id);
+        resident.due = at + resident.advance;
+        let shield = resident.shield;
+        self.raise_shield(shield);
+        self.scheduler.expire(id);
+        self.note_wake(id, now);
         self.deadlines_changed = true;
-        // BOUND: the vCPUs of this core, some 15 instructions each, and those once more that are due.
-        for id in self.scheduler.asleep() {
-            // Others watch for those that this core has lent.
-            let Some(resident) = &mut self.residents[id] else { continue };
-            let Some(at) = resident.world.deadline() else { continue };
-            if resident.hold != Hold::None {
-                continue;
+        self.trace(Event::Raised { vcpu: id.0, line: Line::Timer });
+        Some(id)
+    }
+
+    /// Finds who of those sleepers that may disturb what this core runs is to be woken next: the most urgent one whose timer is due by
+    /// `now`, or else the one whose timer comes first.
+    #[inline(always)]
+    pub(super) fn update_deadline(&mut self, now: u64) {
+        self.deadlines_changed = false;
+        let lowest = if self.shield == IDLE { 0 } else { self.shield };
+        self.next_deadline = u64::MAX;
+        // BOUND: the levels that have sleepers, some 20 instructions each.
+        for (id, at) in self.scheduler.timers(lowest) {
+            if at < self.next_deadline {
+                (self.next_sleeper, self.next_deadline) = (id, at);
             }
-            if at > now + resident.reach {
-                self.next_deadline = self.next_deadline.min(at.saturating_sub(resident.advance));
-                continue;
+            if at <= now {
+                break;
             }
-            resident.due = at;
-            let shield = resident.shield;
-            self.raise_shield(shield);
-            self.enqueue(id, now);
-            any = true;
-            self.trace(Event::Raised { vcpu: id.0, line: Line::Timer });
         }
-        any
+    }
+
+    /// The same where few instructions more don't matter.
+    #[inline(never)]
+    pub(super) fn refresh_deadline(&mut self, now: u64) {
+        self.update_deadline(now);
     }
 
     /// Another core rang. What it wants is in the mail, which is read before the next guest is entered.
@@ -118,8 +172,8 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn take_external(&mut self) -> Exit {
         self.counters.interrupts[2] += 1;
-        if let (Some(plic), Some(context)) = (self.machine.plic, self.plic_context)
-            && let Some(source) = plic.claim(context)
+        if let Some(context) = self.plic_context
+            && let Some(source) = context.claim()
         {
             match self.machine.source_owner.get(source as usize).copied().flatten() {
                 // The guest completes it: until then the controller keeps it quiet.
@@ -137,7 +191,7 @@ impl Cpu {
                 }
                 None => {
                     self.take_serial_interrupt();
-                    plic.complete(context, source);
+                    context.complete(source);
                 }
             }
         }
@@ -202,16 +256,16 @@ impl Cpu {
     pub(super) fn wake(&mut self, id: VcpuId) {
         if self.resident(id).hold == Hold::None && self.scheduler.asleep().contains(id) {
             self.trace(Event::Wake { vcpu: id.0 });
-            self.enqueue(id, csr::time());
+            self.scheduler.wake(id);
+            self.note_wake(id, csr::time());
             self.unsettle(id);
             self.deadlines_changed = true;
         }
     }
 
-    /// A sleeping vCPU joins the run queue.
+    /// A vCPU has joined the run queue.
     #[inline(always)]
-    fn enqueue(&mut self, id: VcpuId, now: u64) {
-        self.scheduler.wake(id);
+    fn note_wake(&mut self, id: VcpuId, now: u64) {
         self.woken = true;
         // If it has slept and woken since the last decision, it has had the core all the time, and may go on without having waited. If
         // it doesn't, `leave_vcpu` says since when it waits.

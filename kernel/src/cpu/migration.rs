@@ -154,6 +154,8 @@ impl Cpu {
         }
         self.lendable.remove(id);
         let suspended = !self.scheduler.is_asleep(id);
+        // Who watches its timer from now on is up to where it goes.
+        self.scheduler.clear_timer(id);
         let Some(mut resident) = self.residents[id].take() else { return };
         resident.suspended = suspended;
         resident.last_core = self.id;
@@ -170,7 +172,7 @@ impl Cpu {
                 // It has been nowhere else meanwhile, so what this core's scheduler knows of it still holds.
                 self.residents[id] = Some(resident);
                 self.lendable.insert(id);
-                self.deadlines_changed = true;
+                self.note_arrival(id, !self.scheduler.is_asleep(id));
                 if vcpu.has_requests() {
                     self.look_at(id);
                 }
@@ -185,16 +187,23 @@ impl Cpu {
         }
         let suspended = resident.suspended;
         self.adopt(id, resident);
-        self.deadlines_changed = true;
-        if suspended {
-            self.wake(id);
-        }
+        self.note_arrival(id, suspended);
         if self.resident(id).confined && self.machine.vcpu(id).home != self.id {
             // It comes for a short visit to its kernel: the one that runs here lets it go first.
             self.yield_now();
         }
         self.look_at(id);
         true
+    }
+
+    /// A vCPU lives here from now on: it could run, or this core watches its timer.
+    #[inline(never)]
+    fn note_arrival(&mut self, id: VcpuId, suspended: bool) {
+        if suspended {
+            self.wake(id);
+        } else {
+            self.watch_timer(id);
+        }
     }
 
     /// Has a vCPU taken that has just lost this core, if it lies still and gets no turn there.
@@ -292,6 +301,7 @@ impl Cpu {
         if before == shield {
             return;
         }
+        self.deadlines_changed = true;
         // An idle core hides nothing, so as a number it is the lowest.
         if before != IDLE && (shield == IDLE || shield < before) {
             self.published_shield.lower(shield);
@@ -306,6 +316,7 @@ impl Cpu {
     pub(super) fn raise_shield(&mut self, shield: u8) {
         if self.shield == IDLE || shield > self.shield {
             self.shield = shield;
+            self.deadlines_changed = true;
             self.published_shield.raise(shield);
         }
     }
@@ -383,7 +394,6 @@ impl Cpu {
     pub(super) fn move_away(&mut self, id: VcpuId, core: u32) {
         self.lay_down(id, core);
         self.scheduler.release(id);
-        self.deadlines_changed = true;
         self.post(core, u32::from(id.0));
     }
 

@@ -35,7 +35,7 @@ use crate::arch::Context;
 use crate::arch::hart::Features;
 use crate::chip::board::Board;
 use crate::chip::ipi::Bell;
-use crate::chip::plic::{Levels, Plic};
+use crate::chip::plic::{Levels, Plic, PlicContext};
 use crate::guest::Guest;
 use crate::guest::vcpu::{Resident, Vcpu};
 use crate::stats::CoreCounters;
@@ -164,6 +164,8 @@ pub struct Cpu {
     alarm: u64,
     /// Earliest deadline of a sleeping vCPU that may disturb the running one.
     next_deadline: u64,
+    /// Whose that is.
+    next_sleeper: VcpuId,
     /// Whether `next_deadline` must be computed again.
     deadlines_changed: bool,
     /// How long before a more urgent deadline nothing else is begun, in ticks.
@@ -209,10 +211,12 @@ pub struct Cpu {
     sample_due: u64,
     /// The alarm for both: the earlier of `unattended_due` and of `sample_due` if the running vCPU is watched.
     attention_due: u64,
+    /// When the alarm is due for work of the hypervisor's own: `attention_due`, or housework.
+    own_work_due: u64,
     /// When the running vCPU was dispatched, or the idle time began.
     since: u64,
-    /// PLIC context and the threshold that it has now.
-    plic_context: Option<u32>,
+    /// Its context of the interrupt controller, and the threshold that that has now.
+    plic_context: Option<PlicContext>,
     threshold: u32,
     /// Serial port (console core only).
     console: Option<Box<Console>>,
@@ -248,7 +252,7 @@ impl Cpu {
         id: u32,
         machine: &'static Machine,
         scheduler: Scheduler,
-        plic_context: Option<u32>,
+        plic_context: Option<PlicContext>,
         console: Option<Box<Console>>,
         trace: Ring<'static>,
     ) -> Self {
@@ -263,6 +267,7 @@ impl Cpu {
             extensions: None,
             alarm: u64::MAX,
             next_deadline: u64::MAX,
+            next_sleeper: VcpuId(0),
             deadlines_changed: false,
             guard: guard::GUARD_US * machine.board.timebase_hz / 1_000_000,
             settling: guard::SETTLING_US * machine.board.timebase_hz / 1_000_000,
@@ -286,6 +291,7 @@ impl Cpu {
             watched: spin::watched(machine, scheduler.policy()),
             sample_due: u64::MAX,
             attention_due: u64::MAX,
+            own_work_due: u64::MAX,
             entered: 0,
             since: 0,
             plic_context,

@@ -186,10 +186,9 @@ pub struct Resident {
     pub context: Context,
     /// Everything else of it that a hart holds.
     pub world: World,
-    /// How long before its timer it is woken for that, in ticks of `time`.
+    /// How long before its timer it is woken for that, in ticks of `time`. If its core is in the hypervisor anyhow, before that begins
+    /// something else, still a [guard](crate::cpu::Cpu::guard) earlier.
     pub advance: u64,
-    /// The same if its core is in the hypervisor anyhow: before that begins something else.
-    pub reach: u64,
     /// Why it must not run, if so.
     pub hold: Hold,
     /// Where it has its home, it runs in user mode only.
@@ -226,7 +225,7 @@ impl Resident {
         policy: &Policy,
         confined: bool,
         alone: bool,
-        (advance, reach): (u64, u64),
+        advance: u64,
         machine: &Machine,
     ) -> Box<Self> {
         let (hstatus, sstatus) = initial_status(alone);
@@ -241,7 +240,6 @@ impl Resident {
             context: Context { x: [0; 32], pc: 0, sstatus, hstatus, cpu: core::ptr::null_mut() },
             world: World::new(hgatp, shares_vmid, &machine.features),
             advance,
-            reach,
             hold: Hold::Stopped,
             confined,
             alone,
@@ -256,9 +254,12 @@ impl Resident {
         })
     }
 
-    /// When to wake it for its timer, while it sleeps.
+    /// When to wake it for its timer, while it sleeps. Not at all, if it doesn't just sleep.
     #[inline]
     pub fn wake_at(&self) -> Option<u64> {
+        if self.hold != Hold::None {
+            return None;
+        }
         Some(self.world.deadline()?.saturating_sub(self.advance))
     }
 

@@ -25,6 +25,8 @@ struct Model {
     levels: Vec<VecDeque<Waiting>>,
     running: Option<VcpuId>,
     picked: Option<VcpuId>,
+    /// In the order in which they were set.
+    timers: Vec<(VcpuId, Time)>,
     /// When the last `schedule` was, and whether it announced an alarm.
     then: Time,
     alarm: bool,
@@ -33,7 +35,16 @@ struct Model {
 impl Model {
     fn new(policy: Policy) -> Self {
         let levels = vec![VecDeque::new(); PRIORITIES.into()];
-        Self { policy, owned: Vec::new(), levels, running: None, picked: None, then: 0, alarm: false }
+        Self {
+            policy,
+            owned: Vec::new(),
+            levels,
+            running: None,
+            picked: None,
+            timers: Vec::new(),
+            then: 0,
+            alarm: false,
+        }
     }
 
     fn class(&self, v: VcpuId) -> Option<Class> {
@@ -66,6 +77,7 @@ impl Model {
         let state = self.state(v);
         self.sleep(v);
         self.owned.retain(|owned| owned.0 != v);
+        self.clear_timer(v);
         self.picked = self.picked.filter(|&picked| picked != v);
         state
     }
@@ -74,7 +86,24 @@ impl Model {
         if self.class(v).is_some() && !self.is_queued(v) {
             let left = self.policy.quantum;
             self.level(v).push_back(Waiting { v, left });
+            self.clear_timer(v);
         }
+    }
+
+    fn clear_timer(&mut self, v: VcpuId) {
+        self.timers.retain(|timer| timer.0 != v);
+    }
+
+    fn set_timer(&mut self, v: VcpuId, at: Time) {
+        self.clear_timer(v);
+        self.timers.push((v, at));
+    }
+
+    /// The first of each level, the highest first, that isn't below `lowest`.
+    fn timers(&self, lowest: u8) -> Vec<(VcpuId, Time)> {
+        let level = |v| self.class(v).map(|class| self.policy.level(class));
+        let of_level = |wanted| self.timers.iter().filter(move |timer| level(timer.0) == Some(wanted));
+        (lowest..PRIORITIES).rev().filter_map(|wanted| of_level(wanted).min_by_key(|timer| timer.1)).copied().collect()
     }
 
     fn sleep(&mut self, v: VcpuId) {
@@ -137,6 +166,8 @@ enum Step {
     Release(VcpuId),
     Wake(VcpuId),
     Sleep(VcpuId),
+    SetTimer(VcpuId, Time),
+    ClearTimer(VcpuId),
     Yield,
     Aside,
     Next { after: Time },
@@ -159,6 +190,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => vcpu().prop_map(Step::Release),
         6 => vcpu().prop_map(Step::Wake),
         2 => vcpu().prop_map(Step::Sleep),
+        4 => (vcpu(), 0..5u64).prop_map(|(v, at)| Step::SetTimer(v, at)),
+        1 => vcpu().prop_map(Step::ClearTimer),
         1 => Just(Step::Yield),
         1 => Just(Step::Aside),
         1 => (0..QUANTUM * 3 / 2).prop_map(|after| Step::Next { after }),
@@ -195,6 +228,16 @@ proptest! {
                     core.sleep(v);
                     model.sleep(v);
                 }
+                Step::SetTimer(v, at) => {
+                    if core.is_asleep(v) {
+                        core.set_timer(v, at);
+                        model.set_timer(v, at);
+                    }
+                }
+                Step::ClearTimer(v) => {
+                    core.clear_timer(v);
+                    model.clear_timer(v);
+                }
                 Step::Yield => {
                     core.yield_now();
                     model.yield_now();
@@ -214,6 +257,9 @@ proptest! {
                     now += after;
                     prop_assert_eq!(core.schedule(now), model.schedule(now));
                 }
+            }
+            for lowest in [0, 7, PRIORITIES - 1] {
+                prop_assert_eq!(core.timers(lowest).collect::<Vec<_>>(), model.timers(lowest));
             }
             prop_assert_eq!(core.running(), model.running);
             prop_assert_eq!(core.owned(), model.owned.iter().map(|owned| owned.0).collect::<VcpuSet>());
@@ -248,6 +294,7 @@ proptest! {
                 Step::Release(v) => _ = core.release(v),
                 Step::Wake(v) => core.wake(v),
                 Step::Sleep(v) => core.sleep(v),
+                Step::SetTimer(..) | Step::ClearTimer(_) => {}
                 Step::Yield => core.yield_now(),
                 Step::Aside => core.step_aside(),
                 Step::Next { after } => {

@@ -1,8 +1,8 @@
-//! The run queue: for each level a FIFO of the vCPUs that could run.
+//! Lists of vCPUs, one for each level: the run queue, and the timers of those that sleep.
 //!
 //! The lists are circular and doubly linked, each through an *end*: a place that stands for the list
 //! itself, after its last and before its first member. So insertion and removal know no special cases, and
-//! no branches. A word says which lists have members. As in SPUMONE, an idle vCPU is always in the queue,
+//! no branches. A word says which lists have members. As in SPUMONE, an idle vCPU is always in the run queue,
 //! below all levels: a search always finds someone.
 #![expect(
     clippy::indexing_slicing,
@@ -38,6 +38,12 @@ impl List {
         self.0 < other.0
     }
 
+    /// The place that stands for the list itself.
+    #[inline]
+    pub(crate) const fn end(self) -> Place {
+        self.0
+    }
+
     #[inline]
     const fn bit(self) -> u64 {
         1 << (self.0 - FIRST_LIST.0)
@@ -47,7 +53,7 @@ impl List {
 /// Links from places, as many as a `Place` can name: no access needs a check.
 type Links = [Place; Place::MAX as usize + 1];
 
-pub(crate) struct RunQueue {
+pub(crate) struct Lists {
     next: Links,
     previous: Links,
     /// The [bits](List::bit) of the lists that have members. The first list is the lowest bit: on a hart
@@ -55,8 +61,8 @@ pub(crate) struct RunQueue {
     occupied: u64,
 }
 
-impl RunQueue {
-    /// A queue without any vCPU but the idle one. Only at boot.
+impl Lists {
+    /// No vCPU is in any list. Only at boot.
     pub(crate) const fn new() -> Self {
         let mut alone: Links = [0; Place::MAX as usize + 1];
         let mut place = 0;
@@ -64,8 +70,14 @@ impl RunQueue {
             alone[place] = place as Place;
             place += 1;
         }
-        let mut queue = Self { next: alone, previous: alone, occupied: IDLE_LIST.bit() };
-        queue.link_last(IDLE, IDLE_LIST);
+        Self { next: alone, previous: alone, occupied: 0 }
+    }
+
+    /// A run queue without any vCPU but the idle one. Only at boot.
+    pub(crate) const fn run_queue() -> Self {
+        let mut queue = Self::new();
+        queue.link_before(IDLE_LIST.0, IDLE);
+        queue.occupied = IDLE_LIST.bit();
         queue
     }
 
@@ -86,8 +98,32 @@ impl RunQueue {
     /// Makes `v`, not a member, the last of `list`.
     #[inline]
     pub(crate) const fn push(&mut self, v: VcpuId, list: List) {
-        self.link_last(v.0, list);
+        self.insert(v, list, list.0);
+    }
+
+    /// Makes `v`, not a member, one of `list`: the one before `place`, which is a member or the end.
+    #[inline]
+    pub(crate) const fn insert(&mut self, v: VcpuId, list: List, place: Place) {
+        self.link_before(place, v.0);
         self.occupied |= list.bit();
+    }
+
+    /// The one before `place`, a member of a list; the list's end, if it is the first.
+    #[inline]
+    pub(crate) const fn before(&self, place: Place) -> Place {
+        self.previous[place as usize]
+    }
+
+    /// The first members of the lists that have any, from the highest level down to `lowest`.
+    #[inline]
+    pub(crate) fn firsts(&self, lowest: u8) -> impl Iterator<Item = VcpuId> {
+        let mut lists = self.occupied & (List::of_level(lowest).bit() << 1).wrapping_sub(1);
+        core::iter::from_fn(move || {
+            let end = FIRST_LIST.0 as usize + lists.trailing_zeros() as usize;
+            lists = (lists != 0).then_some(lists)?;
+            lists &= lists - 1;
+            Some(VcpuId(self.next[end % self.next.len()]))
+        })
     }
 
     /// Takes `v`, a member, out of `list`, wherever in it it is.
@@ -103,16 +139,16 @@ impl RunQueue {
     #[inline]
     pub(crate) const fn move_last(&mut self, v: VcpuId, list: List) {
         self.unlink(v.0);
-        self.link_last(v.0, list);
+        self.link_before(list.0, v.0);
     }
 
     #[inline]
-    const fn link_last(&mut self, place: Place, list: List) {
-        let last = self.previous[list.0 as usize];
-        self.previous[place as usize] = last;
-        self.next[place as usize] = list.0;
-        self.next[last as usize] = place;
-        self.previous[list.0 as usize] = place;
+    const fn link_before(&mut self, next: Place, place: Place) {
+        let previous = self.previous[next as usize];
+        self.previous[place as usize] = previous;
+        self.next[place as usize] = next;
+        self.next[previous as usize] = place;
+        self.previous[next as usize] = place;
     }
 
     #[inline]

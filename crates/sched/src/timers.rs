@@ -1,0 +1,60 @@
+//! Timers of sleeping vCPUs: for each level a list, the earliest first.
+//!
+//! To find the next one, or to take it out, takes as long whether two vCPUs sleep or sixty. To put one in takes longer only if there are
+//! later ones: those of its level, some 6 instructions each.
+#![expect(clippy::indexing_slicing, reason = "`VcpuId::index` is below `MAX_VCPUS`, the length of the table")]
+
+use crate::lists::{List, Lists};
+use crate::{MAX_VCPUS, Time, VcpuId, VcpuSet};
+
+pub(crate) struct Timers {
+    lists: Lists,
+    set: VcpuSet,
+    at: [Time; MAX_VCPUS],
+}
+
+impl Timers {
+    /// None is set. Only at boot.
+    pub(crate) const fn new() -> Self {
+        Self { lists: Lists::new(), set: VcpuSet::EMPTY, at: [0; MAX_VCPUS] }
+    }
+
+    /// Sets the timer of `v`, which waits in `list`. Equal times keep the order in which they were set.
+    #[inline]
+    pub(crate) fn set(&mut self, v: VcpuId, list: List, at: Time) {
+        self.clear(v, list);
+        self.at[v.index()] = at;
+        self.set.insert(v);
+        let mut next = list.end();
+        // BOUND: the vCPUs of this core with a later timer, some 6 instructions each.
+        loop {
+            let place = self.lists.before(next);
+            if place == list.end() || self.at[VcpuId(place).index()] <= at {
+                break;
+            }
+            next = place;
+        }
+        self.lists.insert(v, list, next);
+    }
+
+    /// Takes out the timer of `v`, which waits in `list`, if it is set.
+    #[inline]
+    pub(crate) fn clear(&mut self, v: VcpuId, list: List) {
+        if self.set.contains(v) {
+            self.expire(v, list);
+        }
+    }
+
+    /// The same if it is known to be set.
+    #[inline]
+    pub(crate) fn expire(&mut self, v: VcpuId, list: List) {
+        self.set.remove(v);
+        self.lists.remove(v, list);
+    }
+
+    /// The first ones of each level, from the highest down to `lowest`.
+    #[inline]
+    pub(crate) fn firsts(&self, lowest: u8) -> impl Iterator<Item = (VcpuId, Time)> {
+        self.lists.firsts(lowest).map(|v| (v, self.at[v.index()]))
+    }
+}
