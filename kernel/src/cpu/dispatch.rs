@@ -311,8 +311,15 @@ impl Cpu {
                     (self.next_sleeper, self.next_deadline) = (id, at);
                 }
             }
-            None => self.scheduler.clear_timer(id),
+            None => self.ignore_timer(id),
         }
+    }
+
+    /// This core doesn't wake a vCPU by its timer any more.
+    #[inline(always)]
+    pub(super) fn ignore_timer(&mut self, id: VcpuId) {
+        self.scheduler.clear_timer(id);
+        self.deadlines_changed = true;
     }
 
     /// The running vCPU lets its equals go first.

@@ -154,8 +154,10 @@ impl Cpu {
         }
         self.lendable.remove(id);
         let suspended = !self.scheduler.is_asleep(id);
-        // Who watches its timer from now on is up to where it goes.
-        self.scheduler.clear_timer(id);
+        if !suspended {
+            // Who watches its timer from now on is up to where it goes.
+            self.ignore_timer(id);
+        }
         let Some(mut resident) = self.residents[id].take() else { return };
         resident.suspended = suspended;
         resident.last_core = self.id;
