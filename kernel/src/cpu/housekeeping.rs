@@ -21,6 +21,8 @@ const PAUSE_US: u64 = 12;
 /// How long hidden housework waits for a core that is never free for it, in microseconds. Not a multiple of an RTOS's usual
 /// period, near whose end it began to wait.
 const PATIENCE_US: u64 = 10_300;
+/// A time that no clock ever adds up to.
+const NEVER: u64 = u64::MAX / 2;
 /// How far hidden housework keeps behind the deadline that it gave way to, in microseconds.
 const DISTANCE_US: u64 = 300;
 
@@ -106,15 +108,20 @@ impl Cpu {
         }
     }
 
+    /// From now on housework may be hidden here, where `before` is what was published until now. If it was hidden already, it is due when it was.
+    #[inline(always)]
+    pub(super) fn hide_housework(&mut self, before: u8, now: u64) {
+        // An idle core hides nothing: its shield plus one is 0.
+        if before.wrapping_add(1) <= self.hides_housework_from {
+            self.housework_latest = now + self.housework_patience;
+        }
+    }
+
     /// What was hidden isn't any more, at the last switch. This is on the way from the RTOS to others, on all cores.
     #[inline(always)]
     pub(super) fn show_housework(&mut self) {
-        if self.housework_patience == u64::MAX {
+        if self.housework_patience == NEVER {
             return;
-        }
-        // If the one that comes next hides it as well, it is due when it was.
-        if self.shield.wrapping_add(1) <= self.hides_housework_from {
-            self.housework_latest = self.since + self.housework_patience;
         }
         if self.machine.housework.asked() != 0 {
             // An alarm at once, which looks what it is.
@@ -143,7 +150,7 @@ impl Cpu {
 
     /// How long hidden housework waits on a core, in ticks: for ever, where there is none.
     pub(super) fn patience(machine: &Machine, keeps_house: bool) -> u64 {
-        if keeps_house { machine.ticks(PATIENCE_US) } else { u64::MAX }
+        if keeps_house { machine.ticks(PATIENCE_US) } else { NEVER }
     }
 
     /// Just before a more urgent deadline no piece is begun, so an alarm for it would only cost the way to it a trap.

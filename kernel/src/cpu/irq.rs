@@ -66,6 +66,7 @@ impl Cpu {
     fn pay_attention(&mut self, now: u64) -> Exit {
         if self.unattended_due <= now {
             self.unattended_due = u64::MAX;
+            self.was_held_off = false;
             if core::mem::take(&mut self.has_unattended) {
                 self.attend();
             }
@@ -118,7 +119,7 @@ impl Cpu {
         let resident = self.resident(id);
         resident.due = at + resident.advance;
         let shield = resident.shield;
-        self.raise_shield(shield);
+        self.raise_shield(shield, now);
         self.scheduler.expire(id);
         self.note_wake(id, now);
         self.deadlines_changed = true;

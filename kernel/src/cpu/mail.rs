@@ -175,7 +175,7 @@ impl Core for Cpu {
     }
 
     fn invite(&mut self, id: VcpuId) {
-        Cpu::invite(self, id);
+        let _ = Cpu::invite(self, id);
     }
 
     fn attend_later(&mut self, id: VcpuId) {

@@ -24,6 +24,10 @@ use crate::stats::Exit;
 /// So many vCPUs are looked at in one go when a core has room for them again.
 const MADE_UP_FOR: usize = 5;
 
+/// After so many times [`Policy::patience`](ainori_sched::Policy::patience) a core tries again to have a sleeper watched, for which no core
+/// was free: a millisecond, since that interrupts the RTOS that the core runs.
+const RETRY: u64 = 40;
+
 /// Published by a core that runs nothing.
 pub const IDLE: u8 = u8::MAX;
 
@@ -53,6 +57,9 @@ impl Cpu {
             if !(self.lendable | self.lent).is_empty() {
                 self.attend_later(now);
             }
+            if self.invites && !waiting.is_empty() {
+                self.attend_again_at(now + self.scheduler.policy().patience);
+            }
             if !self.backlog.uninvited.is_empty() {
                 // While the core waits for the RTOS's timer, or else after a while.
                 self.look_again_at(now + self.scheduler.policy().patience);
@@ -74,9 +81,13 @@ impl Cpu {
     #[inline]
     pub(super) fn attend_later(&mut self, now: u64) {
         if self.attends {
-            self.has_unattended = true;
-            self.look_again_at(now + self.scheduler.policy().patience);
+            self.attend_again_at(now + self.scheduler.policy().patience);
         }
+    }
+
+    fn attend_again_at(&mut self, at: u64) {
+        self.has_unattended = true;
+        self.look_again_at(at);
     }
 
     /// Has this core look at `at`, whatever it does then, for what it has put off and whom it has left alone.
@@ -89,10 +100,12 @@ impl Cpu {
         self.attention_due = self.attention_due.min(at);
     }
 
-    /// What was put off for a vCPU that has run before waits for one that takes cores from others, too, if that gets the core now.
+    /// What was put off for a vCPU that has run before waits for one that takes cores from others, too, if that gets the core now. But
+    /// only once, should the core be taken again and again.
     #[inline(never)]
     pub(super) fn hold_off_attention(&mut self, id: VcpuId, now: u64) {
-        if self.urgent.contains(id) {
+        if self.urgent.contains(id) && !self.was_held_off {
+            self.was_held_off = true;
             let begins = self.resident(id).due.max(now);
             self.unattended_due = self.unattended_due.max(begins + self.scheduler.policy().patience);
             self.attention_due = self.unattended_due;
@@ -216,14 +229,16 @@ impl Cpu {
         }
     }
 
-    /// Has a vCPU that lies taken by a core that suits it.
-    pub(super) fn invite(&mut self, id: VcpuId) {
+    /// Has a vCPU that lies taken by a core that suits it. False if there is none.
+    pub(super) fn invite(&mut self, id: VcpuId) -> bool {
         // Where it will get its turn anyhow, only a core that idles is better. If all its cores are busy with more urgent ones, it
         // lies until one isn't.
         let waits_for_equal = self.accepts(id, self.machine.vcpu(id).owner());
-        if let Some(core) = self.suitable_core(id).filter(|core| !waits_for_equal || self.is_idle(*core)) {
+        let core = self.suitable_core(id).filter(|core| !waits_for_equal || self.is_idle(*core));
+        if let Some(core) = core {
             self.fetch(id, core);
         }
+        core.is_some()
     }
 
     /// The core where a vCPU had best go: one that idles, or else this one, or the next one after its home.
@@ -309,14 +324,16 @@ impl Cpu {
             self.published_shield.lower(shield);
             self.catch_up();
         } else {
+            self.hide_housework(before, csr::time());
             self.published_shield.raise(shield);
         }
     }
 
     /// A vCPU with this shield will have the core in a moment: who is about to ring for somebody less urgent had better know now.
     #[inline]
-    pub(super) fn raise_shield(&mut self, shield: u8) {
+    pub(super) fn raise_shield(&mut self, shield: u8, now: u64) {
         if self.shield == IDLE || shield > self.shield {
+            self.hide_housework(self.shield, now);
             self.shield = shield;
             self.deadlines_changed = true;
             self.published_shield.raise(shield);
@@ -328,6 +345,7 @@ impl Cpu {
         self.show_housework();
         self.unattended_due = u64::MAX;
         self.has_unattended = false;
+        self.was_held_off = false;
         // Nor is anybody looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
         self.attention_due = u64::MAX;
         let neglected = self.scheduler.owned() | self.movable;
@@ -434,8 +452,9 @@ impl Cpu {
         let occasion = policy.fetches(Occasion::Unattended { asleep })
             || vcpu.has_requests() && policy.fetches(Occasion::Interrupt)
             || preempted_in_kernel.is_some_and(|in_kernel| policy.fetches(Occasion::Preempted { in_kernel }));
-        if occasion && vcpu.lies() && !self.accepts(id, vcpu.owner()) {
-            self.invite(id);
+        if occasion && vcpu.lies() && !self.accepts(id, vcpu.owner()) && !self.invite(id) && asleep {
+            // A core that idles looks for those that could run, but nobody for a sleeper.
+            self.attend_again_at(csr::time() + RETRY * self.scheduler.policy().patience);
         }
     }
 
@@ -470,7 +489,8 @@ impl Cpu {
             return Some(due);
         }
         self.fetch(id, self.id);
-        None
+        // If another core was faster, or its own goes on with it, somebody else may be waiting.
+        Some(now + self.scheduler.policy().patience)
     }
 
     /// A vCPU may have to go to another core. Done before the next decision, as its own trap may still be served now.
@@ -502,6 +522,7 @@ impl Cpu {
                 self.move_away(id, home);
             } else if self.scheduler.waits_for_equal(id)
                 && let Some(core) = self.suitable_core(id)
+                && core != self.id
                 && self.is_idle(core)
             {
                 self.move_away(id, core);

@@ -186,6 +186,8 @@ pub struct Cpu {
     unattended_due: u64,
     /// There are such vCPUs: by then they will have been left alone for long enough.
     has_unattended: bool,
+    /// That was put off once more, for a vCPU that has begun since.
+    was_held_off: bool,
     /// What others know of it (see [`Machine::shields`]).
     shield: u8,
     published_shield: &'static Shield,
@@ -277,6 +279,7 @@ impl Cpu {
             unsettled: VcpuSet::EMPTY,
             unattended_due: u64::MAX,
             has_unattended: false,
+            was_held_off: false,
             shield: migration::IDLE,
             published_shield: &machine.shields[id],
             woken: false,
