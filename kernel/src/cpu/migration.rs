@@ -28,6 +28,9 @@ const MADE_UP_FOR: usize = 5;
 /// was free: a millisecond, since that interrupts the RTOS that the core runs.
 const RETRY: u64 = 40;
 
+/// So many vCPUs are looked at in one go whether they have been left alone.
+const ATTENDED_AT_ONCE: usize = 16;
+
 /// Published by a core that runs nothing.
 pub const IDLE: u8 = u8::MAX;
 
@@ -346,6 +349,7 @@ impl Cpu {
         self.unattended_due = u64::MAX;
         self.has_unattended = false;
         self.was_held_off = false;
+        self.unchecked = VcpuSet::EMPTY;
         // Nor is anybody looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
         self.attention_due = u64::MAX;
         let neglected = self.scheduler.owned() | self.movable;
@@ -423,8 +427,15 @@ impl Cpu {
 
     /// vCPUs that lie, or wait here, where they get no turn have been left alone for long enough.
     pub(super) fn attend(&mut self) {
-        // BOUND: the vCPUs that may be on this core, some 20 instructions each.
-        for id in self.movable {
+        let all = if self.unchecked.is_empty() { self.movable } else { self.unchecked };
+        let are_few = self.machine.vcpus().len() <= ATTENDED_AT_ONCE;
+        let some = if are_few { all } else { all.lowest::<ATTENDED_AT_ONCE>() };
+        self.unchecked = all - some;
+        if !self.unchecked.is_empty() {
+            self.attend_again_at(csr::time() + self.scheduler.policy().patience);
+        }
+        // BOUND: a few vCPUs, some 20 instructions each.
+        for id in some {
             let vcpu = self.machine.vcpu(id);
             let waits_here = self.lendable.contains(id) && self.scheduler.running() != Some(id);
             if waits_here || vcpu.lies() && !self.accepts(id, vcpu.owner()) {

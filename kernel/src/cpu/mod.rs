@@ -186,7 +186,9 @@ pub struct Cpu {
     unattended_due: u64,
     /// There are such vCPUs: by then they will have been left alone for long enough.
     has_unattended: bool,
-    /// That was put off once more, for a vCPU that has begun since.
+    /// vCPUs of which isn't known yet whether they are such.
+    unchecked: VcpuSet,
+    /// `unattended_due` was put off once already, for a vCPU that takes cores from others.
     was_held_off: bool,
     /// What others know of it (see [`Machine::shields`]).
     shield: u8,
@@ -279,6 +281,7 @@ impl Cpu {
             unsettled: VcpuSet::EMPTY,
             unattended_due: u64::MAX,
             has_unattended: false,
+            unchecked: VcpuSet::EMPTY,
             was_held_off: false,
             shield: migration::IDLE,
             published_shield: &machine.shields[id],
