@@ -214,7 +214,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
     let cpus: &'static mut [Cpu] = (0..machine.harts.len() as u32)
         .map(|id| {
             let console =
-                (id == console_core).then(|| Console::new(port(&machine.board), machine.guests.len()));
+                (id == console_core).then(|| Console::new(port(&machine.board), machine));
             let context = machine.board.harts[id as usize].plic_context;
             let trace = trace_ring(machine, id, &system.trace);
             Cpu::new(id, machine, Scheduler::new(policy), context, console, trace)

@@ -18,7 +18,7 @@ fn all_is_sent(before: &'static str, text: &'static str, expected: &'static str)
         let mut look = |source: &Source| {
             let mut piece = [0; 8];
             loop {
-                let (length, rest) = multiplexer.fill(|_| source, 1, Some(0), &mut piece);
+                let (length, rest) = multiplexer.fill(&[source], 1, Some(0), &mut piece);
                 sent.extend_from_slice(&piece[..length]);
                 if rest == Rest::Nothing {
                     return;

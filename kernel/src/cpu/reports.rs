@@ -3,6 +3,8 @@
 use core::fmt::{self, Write};
 use core::sync::atomic::Ordering;
 
+use ainori_console::Source;
+
 use super::Cpu;
 use super::housekeeping::Next;
 use crate::arch::csr;
@@ -22,18 +24,16 @@ pub struct ReportWriter {
     part: usize,
 }
 
-/// Text of a bounded length.
-struct Part {
-    text: [u8; LONGEST_PART],
-    length: usize,
+/// The log, which has room for a whole part.
+struct Part<'a> {
+    log: &'a Source,
+    /// A line has ended.
+    tell: bool,
 }
 
-impl Write for Part {
+impl Write for Part<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.text.get_mut(self.length..self.length + text.len()).ok_or(fmt::Error)?;
-        // BOUND: the text, of `LONGEST_PART` bytes at most.
-        room.copy_from_slice(text.as_bytes());
-        self.length += text.len();
+        self.tell |= self.log.write(text.as_bytes());
         Ok(())
     }
 }
@@ -49,7 +49,7 @@ impl Cpu {
             self.wake_console();
             return Next::At(csr::time() + machine.ticks(RETRY_US));
         }
-        let mut part = Part { text: [0; LONGEST_PART], length: 0 };
+        let mut part = Part { log: &machine.log, tell: false };
         // Who has stopped the guest has done with the record before it set the bit.
         let record = guest.record.try_lock();
         let number = self.reports.part;
@@ -57,7 +57,7 @@ impl Cpu {
             .as_ref()
             .and_then(|record| record.as_ref())
             .and_then(|record| report::life(&guest.config.name, record, number, &mut part).ok());
-        if machine.log.write(part.text.get(..part.length).unwrap_or_default()) {
+        if part.tell {
             self.wake_console();
         }
         if written == Some(true) {
