@@ -1,9 +1,6 @@
 //! Reports on guests that have stopped, or are started again: a kind of housework. The core that does it leaves a record of it; here it is
 //! written to the log, part by part.
-use core::fmt::{self, Write};
 use core::sync::atomic::Ordering;
-
-use ainori_console::Source;
 
 use super::Cpu;
 use super::housekeeping::Next;
@@ -24,20 +21,6 @@ pub struct ReportWriter {
     part: usize,
 }
 
-/// The log, which has room for a whole part.
-struct Part<'a> {
-    log: &'a Source,
-    /// A line has ended.
-    tell: bool,
-}
-
-impl Write for Part<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.tell |= self.log.write(text.as_bytes());
-        Ok(())
-    }
-}
-
 impl Cpu {
     /// Writes the next part of a report.
     pub(super) fn write_reports(&mut self) -> Next {
@@ -49,18 +32,17 @@ impl Cpu {
             self.wake_console();
             return Next::At(csr::time() + machine.ticks(RETRY_US));
         }
-        let mut part = Part { log: &machine.log, tell: false };
+        let mut line_ended = false;
         // Who has stopped the guest has done with the record before it set the bit.
         let record = guest.record.try_lock();
         let number = self.reports.part;
-        let written = record
-            .as_ref()
-            .and_then(|record| record.as_ref())
-            .and_then(|record| report::life(&guest.config.name, record, number, &mut part).ok());
-        if part.tell {
+        let is_more = record.as_ref().and_then(|record| record.as_ref()).is_some_and(|record| {
+            report::life(&guest.config.name, record, number, &mut |text| line_ended |= machine.log.write(text))
+        });
+        if line_ended {
             self.wake_console();
         }
-        if written == Some(true) {
+        if is_more {
             self.reports = ReportWriter { guest: Some(index), part: number + 1 };
         } else {
             self.reports = ReportWriter::default();
