@@ -160,7 +160,9 @@ impl<const N: usize> Multiplexer<N> {
         // BOUND: the sources, some 20 instructions for each that has nothing.
         for _ in 0..candidates {
             index = if index + 1 < sources.len() { index + 1 } else { 0 };
-            let (Some(candidate), Some(state)) = (sources.get(index), self.sources.get_mut(index)) else { break };
+            let (Some(candidate), Some(state)) = (sources.get(index), self.sources.get_mut(index)) else {
+                break;
+            };
             match state.readiness(candidate, now, patience) {
                 Readiness::Yes => return Ok((index, candidate)),
                 Readiness::No => {}

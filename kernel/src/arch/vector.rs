@@ -80,7 +80,11 @@ impl VectorRegisters {
     pub unsafe fn load(&self) {
         // SAFETY: as this function's.
         unsafe {
-            if self.are_zero { clear() } else { self.load_registers() }
+            if self.are_zero {
+                clear()
+            } else {
+                self.load_registers()
+            }
             self.load_control();
         }
     }

@@ -37,7 +37,9 @@ impl Cpu {
         let record = guest.record.try_lock();
         let number = self.reports.part;
         let is_more = record.as_ref().and_then(|record| record.as_ref()).is_some_and(|record| {
-            report::life(&guest.config.name, record, number, &mut |text| line_ended |= machine.log.write(text))
+            report::life(&guest.config.name, record, number, &mut |text| {
+                line_ended |= machine.log.write(text)
+            })
         });
         if line_ended {
             self.wake_console();
