@@ -175,6 +175,12 @@ impl<const N: usize> Multiplexer<N> {
     }
 }
 
+impl<const N: usize> Default for Multiplexer<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl State {
     fn readiness(&mut self, source: &Source, now: u64, patience: Option<u64>) -> Readiness {
         let waiting = source.waiting();
