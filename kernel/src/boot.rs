@@ -8,9 +8,9 @@ use ainori_console::{InputWaits, Source};
 use ainori_devices::bus;
 use ainori_handover::{Housework, Shield};
 use ainori_mailbox::Mailboxes;
-use ainori_manifest::blob;
 use ainori_manifest::config::{self, GUEST_MEMORY_BASE, MAX_GUESTS, MAX_HARTS, System};
 use ainori_manifest::layout::TREE_SIZE;
+use ainori_manifest::{blob, housekeeping_core};
 use ainori_sched::{Class, MAX_VCPUS, Policy, Scheduler, VcpuId};
 use ainori_trace::{Mask, Ring};
 use fdt::Fdt;
@@ -162,17 +162,12 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
         guests.push(guest);
     }
 
-    // The hypervisor's own work is for the core with the least urgent guests; of several whose most urgent guest is of the same
-    // priority, for the one that has the least urgent one beside it.
-    let priorities = |core: usize| {
-        let at_home = vcpus.iter().zip(&homes).filter(move |(_, home)| **home == core);
-        at_home.map(|(vcpu, _): (&Vcpu, _)| vcpu.class.priority)
-    };
-    let console_core =
-        (0..harts.len()).min_by_key(|&core| (priorities(core).max(), priorities(core).min())).unwrap_or(0);
+    let priority = |vcpu: &Vcpu| vcpu.class.priority;
+    let console_core = housekeeping_core(harts.len(), homes.iter().copied().zip(vcpus.iter().map(priority)));
+    let at_home = vcpus.iter().filter(|vcpu| vcpu.home == console_core as u32).map(priority);
     // Where nobody has a home, there are only visitors.
-    let all = || vcpus.iter().map(|vcpu| vcpu.class.priority);
-    let housework_priority = priorities(console_core).min().or(all().min()).unwrap_or(0);
+    let all = || vcpus.iter().map(priority);
+    let housework_priority = at_home.min().or(all().min()).unwrap_or(0);
     let housework_shield = policy.shield(Class { priority: housework_priority, guest: 0 });
     let levels = Levels::of(all());
     let console_core = console_core as u32;
@@ -213,8 +208,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
 
     let cpus: &'static mut [Cpu] = (0..machine.harts.len() as u32)
         .map(|id| {
-            let console =
-                (id == console_core).then(|| Console::new(port(&machine.board), machine.guests.len()));
+            let console = (id == console_core).then(|| Console::new(port(&machine.board), machine));
             let number = machine.board.harts[id as usize].plic_context;
             let context = machine.plic.zip(number).and_then(|(plic, number)| plic.context(number));
             let trace = trace_ring(machine, id, &system.trace);

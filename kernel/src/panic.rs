@@ -22,7 +22,7 @@ impl Write for Direct {
         for byte in text.bytes() {
             // BOUND: the serial port. Only before the first guest runs, and after the last one.
             while !self.0.can_send() {}
-            self.0.send(byte);
+            self.0.send(&[byte]);
         }
         Ok(())
     }

@@ -12,13 +12,13 @@ fn all_is_sent(before: &'static str, text: &'static str, expected: &'static str)
     loom::model(move || {
         let source = Arc::new(Source::new("a", 8));
         let told = Arc::new(AtomicBool::new(false));
-        let mut multiplexer = Multiplexer::<1>::new(1);
+        let mut multiplexer = Multiplexer::<1>::new();
         let mut sent = Vec::new();
         // Patience 0: what is there is sent.
         let mut look = |source: &Source| {
             let mut piece = [0; 8];
             loop {
-                let (length, rest) = multiplexer.fill(|_| source, 1, Some(0), &mut piece);
+                let (length, rest) = multiplexer.fill(&[source], 1, Some(0), &mut piece);
                 sent.extend_from_slice(&piece[..length]);
                 if rest == Rest::Nothing {
                     return;

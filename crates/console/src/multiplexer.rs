@@ -1,6 +1,4 @@
 //! Whose bytes are sent next.
-use ainori_report::SEPARATOR;
-
 use crate::Source;
 
 /// Bytes of a line after which it must make room for those of others.
@@ -22,13 +20,11 @@ pub enum Rest {
 
 /// Makes one stream of the lines of at most `N` sources.
 pub struct Multiplexer<const N: usize> {
-    /// How many of the `N` there are.
-    count: usize,
     /// The source whose line is under way, or was the last.
     current: usize,
     /// That line is under way.
     is_open: bool,
-    /// Bytes of its mark and separator that have been sent.
+    /// Bytes of the prefix (mark and separator) of that line that have been sent.
     marked: usize,
     /// Bytes of its text that have been sent in this turn.
     sent: usize,
@@ -54,12 +50,10 @@ enum Readiness {
 }
 
 impl<const N: usize> Multiplexer<N> {
-    /// For `count` sources, which are `0..count`. Nothing has been sent. Panics if they are none, or more than `N`.
+    /// Nothing has been sent.
     #[must_use]
-    pub const fn new(count: usize) -> Self {
-        assert!(0 < count && count <= N, "a multiplexer of more sources than it has room for");
+    pub const fn new() -> Self {
         Self {
-            count,
             current: 0,
             is_open: false,
             marked: 0,
@@ -80,20 +74,21 @@ impl<const N: usize> Multiplexer<N> {
         self.is_open
     }
 
-    /// Fills `piece` (two bytes at least) with what is to be sent next; returns how much, and what is left to do. `source` says who the sources are.
+    /// Fills `piece` (two bytes at least) with what is to be sent next; returns how much, and what is left to do. The sources are
+    /// always the same, `N` at most.
     ///
     /// An incomplete line is sent when it is `patience` old, in the unit of `now`. None: everything is sent, as nobody
     /// writes any more.
     ///
     /// Takes time for one look at all sources, and for the bytes.
-    pub fn fill<'a>(
+    pub fn fill(
         &mut self,
-        source: impl Fn(usize) -> &'a Source,
+        sources: &[&Source],
         now: u64,
         patience: Option<u64>,
         piece: &mut [u8],
     ) -> (usize, Rest) {
-        let open = self.is_open.then(|| source(self.current));
+        let open = sources.get(self.current).copied().filter(|_| self.is_open);
         let must_break = match open {
             Some(open) if self.sent < LONGEST && open.waiting() > 0 => {
                 return (self.go_on(open, piece), Rest::Now);
@@ -101,7 +96,7 @@ impl<const N: usize> Multiplexer<N> {
             Some(open) => Some(open.waiting() > 0),
             None => None,
         };
-        match (self.choose(&source, now, patience), must_break) {
+        match (self.choose(sources, now, patience), must_break) {
             // Its line goes on behind those of others.
             (Ok(_), Some(is_long)) => {
                 self.is_open = false;
@@ -118,7 +113,9 @@ impl<const N: usize> Multiplexer<N> {
                 if let Some(state) = self.sources.get_mut(index) {
                     state.incomplete_since = None;
                 }
-                (self.go_on(chosen, piece), Rest::Now)
+                // The look at all sources has taken time already: half as many bytes.
+                let half = piece.len().div_ceil(2);
+                (self.go_on(chosen, piece.get_mut(..half).unwrap_or_default()), Rest::Now)
             }
             (Err(_), Some(true)) => match open {
                 Some(open) => (self.go_on(open, piece), Rest::Now),
@@ -130,15 +127,16 @@ impl<const N: usize> Multiplexer<N> {
 
     /// Goes on with the line of the current source.
     fn go_on(&mut self, source: &Source, piece: &mut [u8]) -> usize {
-        let mut length = 0;
-        // BOUND: a mark and the separator, of 18 bytes at most, and the piece ends it, too.
-        for &byte in source.mark().as_bytes().iter().chain(SEPARATOR.as_bytes()).skip(self.marked) {
-            let Some(place) = piece.get_mut(length) else { return length };
-            *place = byte;
-            length += 1;
-            self.marked += 1;
+        let prefix = source.prefix().get(self.marked..).unwrap_or_default();
+        let length = prefix.len().min(piece.len());
+        let (mark, text) = piece.split_at_mut(length);
+        // BOUND: a mark and the separator, of 18 bytes at most.
+        mark.iter_mut().zip(prefix).for_each(|(place, byte)| *place = *byte);
+        self.marked += length;
+        if text.is_empty() {
+            return length;
         }
-        let (taken, line_ended) = source.take(piece.get_mut(length..).unwrap_or_default());
+        let (taken, line_ended) = source.take(text);
         self.sent += taken;
         if let Some(state) = self.sources.get_mut(self.current) {
             state.lines += usize::from(line_ended);
@@ -152,18 +150,19 @@ impl<const N: usize> Multiplexer<N> {
     /// on, so it isn't chosen while that is open. If there is none: what is left to do.
     fn choose<'a>(
         &mut self,
-        source: &impl Fn(usize) -> &'a Source,
+        sources: &[&'a Source],
         now: u64,
         patience: Option<u64>,
     ) -> Result<(usize, &'a Source), Rest> {
         let mut rest = Rest::Nothing;
         let mut index = self.current;
-        let candidates = self.count - usize::from(self.is_open);
-        // BOUND: the sources, some 25 instructions each.
+        let candidates = sources.len().saturating_sub(usize::from(self.is_open));
+        // BOUND: the sources, some 20 instructions for each that has nothing.
         for _ in 0..candidates {
-            index = if index + 1 < self.count { index + 1 } else { 0 };
-            let Some(state) = self.sources.get_mut(index) else { break };
-            let candidate = source(index);
+            index = if index + 1 < sources.len() { index + 1 } else { 0 };
+            let (Some(candidate), Some(state)) = (sources.get(index), self.sources.get_mut(index)) else {
+                break;
+            };
             match state.readiness(candidate, now, patience) {
                 Readiness::Yes => return Ok((index, candidate)),
                 Readiness::No => {}
@@ -176,15 +175,21 @@ impl<const N: usize> Multiplexer<N> {
     }
 }
 
+impl<const N: usize> Default for Multiplexer<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl State {
     fn readiness(&mut self, source: &Source, now: u64, patience: Option<u64>) -> Readiness {
-        // First, as a line's end is counted when it is there.
-        let has_line = source.lines() != self.lines;
         let waiting = source.waiting();
         if waiting == 0 {
             self.incomplete_since = None;
             return Readiness::No;
         }
+        // A line's end is counted when it is there: if it has come only now, so have the bytes before it.
+        let has_line = source.lines() != self.lines;
         let Some(patience) = patience else { return Readiness::Yes };
         if has_line || waiting >= LONGEST {
             return Readiness::Yes;

@@ -21,7 +21,7 @@ impl Line {
     fn new(capacity: usize) -> Self {
         Self {
             sources: MARKS.iter().map(|mark| Source::new(mark, capacity)).collect(),
-            multiplexer: Multiplexer::new(SOURCES),
+            multiplexer: Multiplexer::new(),
             now: 1000,
             sent: Vec::new(),
         }
@@ -34,8 +34,8 @@ impl Line {
     /// Sends a piece.
     fn piece(&mut self, patience: Option<u64>) -> Rest {
         let mut piece = [0; 16];
-        let sources = &self.sources;
-        let (length, rest) = self.multiplexer.fill(|i| &sources[i], self.now, patience, &mut piece);
+        let sources: Vec<&Source> = self.sources.iter().collect();
+        let (length, rest) = self.multiplexer.fill(&sources, self.now, patience, &mut piece);
         self.sent.extend_from_slice(&piece[..length]);
         rest
     }

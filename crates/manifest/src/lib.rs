@@ -13,7 +13,10 @@ pub mod blob;
 pub mod config;
 #[cfg(feature = "host")]
 mod host;
+mod housework;
 pub mod layout;
+
+pub use housework::housekeeping_core;
 
 #[cfg(feature = "host")]
 pub use host::{

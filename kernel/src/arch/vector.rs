@@ -13,18 +13,20 @@ pub struct VectorRegisters {
     vcsr: u64,
     vl: u64,
     vtype: u64,
+    /// All registers are zero, whatever `v` says. So a reset takes the same few instructions however long they are.
+    are_zero: bool,
 }
 
 impl VectorRegisters {
     /// Room for registers of `vlenb` bytes each. Allocates: only at boot.
     pub fn new(vlenb: usize) -> Self {
-        Self { v: vec![0; 32 * vlenb].into_boxed_slice(), vlenb, vstart: 0, vcsr: 0, vl: 0, vtype: 0 }
+        let v = vec![0; 32 * vlenb].into_boxed_slice();
+        Self { v, vlenb, vstart: 0, vcsr: 0, vl: 0, vtype: 0, are_zero: true }
     }
 
     /// All zero again.
     pub fn reset(&mut self) {
-        // BOUND: 32 registers, 3 instructions for 8 bytes: 192 where they have 128 bits each, 1,536 where they have 1,024.
-        self.v.fill(0);
+        self.are_zero = true;
         (self.vstart, self.vcsr, self.vl, self.vtype) = (0, 0, 0, 0);
     }
 
@@ -41,6 +43,7 @@ impl VectorRegisters {
     /// # Safety
     /// `sstatus.VS` is not off.
     pub unsafe fn save(&mut self) {
+        self.are_zero = false;
         let base = self.v.as_mut_ptr();
         // SAFETY: whole-register stores write 8 registers of `vlenb` bytes each, and `v` has room for 32;
         // `vstart` must be 0 for them, so it is saved first.
@@ -75,9 +78,22 @@ impl VectorRegisters {
     /// # Safety
     /// `sstatus.VS` is not off.
     pub unsafe fn load(&self) {
+        // SAFETY: as this function's.
+        unsafe {
+            if self.are_zero {
+                clear()
+            } else {
+                self.load_registers()
+            }
+            self.load_control();
+        }
+    }
+
+    /// # Safety
+    /// `sstatus.VS` is not off.
+    unsafe fn load_registers(&self) {
         let base = self.v.as_ptr();
-        // SAFETY: whole-register loads read what `save` wrote. `vsetvl` restores vl and vtype (an illegal vtype gives
-        // vill again), and the remaining CSRs come last since vector instructions reset vstart.
+        // SAFETY: whole-register loads read what `save` wrote.
         unsafe {
             asm!(
                 ".option push", ".option arch, +v",
@@ -86,13 +102,46 @@ impl VectorRegisters {
                 "vl8re8.v v8, ({p})", "add {p}, {p}, {n}",
                 "vl8re8.v v16, ({p})", "add {p}, {p}, {n}",
                 "vl8re8.v v24, ({p})",
-                "vsetvl zero, {vl}, {vtype}",
-                "csrw vcsr, {vcsr}", "csrw vstart, {vstart}",
                 ".option pop",
                 p = inout(reg) base => _, n = in(reg) 8 * self.vlenb,
-                vstart = in(reg) self.vstart, vcsr = in(reg) self.vcsr, vl = in(reg) self.vl, vtype = in(reg) self.vtype,
                 options(nostack, readonly),
             );
         }
+    }
+
+    /// # Safety
+    /// `sstatus.VS` is not off.
+    unsafe fn load_control(&self) {
+        // SAFETY: `vsetvl` restores vl and vtype (an illegal vtype gives vill again), and the remaining CSRs come last since vector
+        // instructions reset vstart.
+        unsafe {
+            asm!(
+                ".option push", ".option arch, +v",
+                "vsetvl zero, {vl}, {vtype}",
+                "csrw vcsr, {vcsr}", "csrw vstart, {vstart}",
+                ".option pop",
+                vstart = in(reg) self.vstart, vcsr = in(reg) self.vcsr, vl = in(reg) self.vl, vtype = in(reg) self.vtype,
+                options(nostack, nomem),
+            );
+        }
+    }
+}
+
+/// Clears the hart's registers. Leaves vl and vtype changed.
+///
+/// # Safety
+/// `sstatus.VS` is not off.
+unsafe fn clear() {
+    // SAFETY: touches nothing but vector registers.
+    unsafe {
+        asm!(
+            ".option push", ".option arch, +v",
+            "csrw vstart, zero",
+            "vsetvli {most}, zero, e8, m8, ta, ma",
+            "vmv.v.i v0, 0", "vmv.v.i v8, 0", "vmv.v.i v16, 0", "vmv.v.i v24, 0",
+            ".option pop",
+            most = out(reg) _,
+            options(nostack, nomem),
+        );
     }
 }

@@ -48,9 +48,10 @@ impl Uart {
         self.read(LINE_STATUS) & TRANSMITTER_EMPTY != 0
     }
 
-    /// Sends a byte; [`Self::can_send`] was true less than [`FIFO`] bytes ago.
-    pub fn send(&self, byte: u8) {
-        self.write(DATA, byte);
+    /// Sends at most [`FIFO`] bytes; [`Self::can_send`] was true.
+    pub fn send(&self, bytes: &[u8]) {
+        // BOUND: a FIFO of 16 bytes.
+        bytes.iter().for_each(|byte| self.write(DATA, *byte));
     }
 
     /// Takes a received byte.

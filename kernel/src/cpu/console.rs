@@ -21,27 +21,29 @@ const INPUT: usize = 1024;
 /// The serial port and its two streams: only the console core has it.
 pub struct Console {
     uart: Option<Uart>,
+    /// Who writes to the serial line: the guests, and behind them the hypervisor's own log.
+    sources: Box<[&'static Source]>,
     output: Multiplexer<{ MAX_GUESTS + 1 }>,
     input: Input<INPUT>,
 }
 
 impl Console {
-    /// The end that drives `uart`, for so many guests. Allocates: only at boot.
-    pub fn new(uart: Option<Uart>, guests: usize) -> Box<Self> {
-        Box::new(Self { uart, output: Multiplexer::new(guests + 1), input: Input::new() })
+    /// The end that drives `uart`, for all that `machine` has to say. Allocates: only at boot.
+    pub fn new(uart: Option<Uart>, machine: &'static Machine) -> Box<Self> {
+        let guests = machine.guests.iter().map(|guest| &guest.output);
+        let sources = guests.chain([&machine.log]).collect();
+        Box::new(Self { uart, sources, output: Multiplexer::new(), input: Input::new() })
     }
 
     /// Sends the next piece. None of it if the port isn't ready.
-    fn send(&mut self, machine: &'static Machine, patience: Option<u64>) -> Rest {
+    fn send(&mut self, patience: Option<u64>) -> Rest {
         let Some(uart) = self.uart else { return Rest::Nothing };
         if !uart.can_send() {
             return Rest::Now;
         }
         let mut piece = [0; FIFO];
-        let sources = |index| machine.source(index);
-        let (length, rest) = self.output.fill(sources, csr::time(), patience, &mut piece);
-        // BOUND: a FIFO of 16 bytes.
-        piece.iter().take(length).for_each(|byte| uart.send(*byte));
+        let (length, rest) = self.output.fill(&self.sources, csr::time(), patience, &mut piece);
+        uart.send(piece.get(..length).unwrap_or_default());
         rest
     }
 
@@ -56,13 +58,6 @@ impl Console {
     }
 }
 
-impl Machine {
-    /// Who writes to the serial line: the guests, and the hypervisor's own log.
-    fn source(&self, index: usize) -> &Source {
-        self.guests.get(index).map_or(&self.log, |guest| &guest.output)
-    }
-}
-
 impl Cpu {
     /// Tells the console core that there is something to send, or room for what was typed.
     pub fn wake_console(&mut self) {
@@ -72,9 +67,9 @@ impl Cpu {
     /// A guest has found its ring full. If this core is the one that empties it, it has to: the guest may leave it no other time.
     pub fn relieve_console(&mut self) {
         self.wake_console();
-        let (machine, patience) = (self.machine, self.console_patience());
+        let patience = self.console_patience();
         if let Some(console) = &mut self.console {
-            console.send(machine, Some(patience));
+            console.send(Some(patience));
         }
     }
 
@@ -93,7 +88,7 @@ impl Cpu {
         let (machine, patience) = (self.machine, self.console_patience());
         let now = csr::time();
         let Some(console) = &mut self.console else { return Next::WhenAsked };
-        let rest = console.send(machine, Some(patience));
+        let rest = console.send(Some(patience));
         let sent = machine.guests.get(console.output.current());
         let Some(uart) = console.uart else { return Next::WhenAsked };
         // A port that keeps up is served with pauses, a slow one when it has room.
@@ -138,11 +133,10 @@ impl Cpu {
 
     /// Writes all reports and sends all output that is left. Only at the end of the run, when nobody writes any more.
     pub(super) fn flush_console(&mut self) {
-        let machine = self.machine;
         loop {
             let reports = self.write_reports();
             let Some(console) = &mut self.console else { return };
-            if console.send(machine, None) == Rest::Nothing && reports != Next::Soon {
+            if console.send(None) == Rest::Nothing && reports != Next::Soon {
                 break;
             }
         }

@@ -1,6 +1,5 @@
 //! Reports on guests that have stopped, or are started again: a kind of housework. The core that does it leaves a record of it; here it is
 //! written to the log, part by part.
-use core::fmt::{self, Write};
 use core::sync::atomic::Ordering;
 
 use super::Cpu;
@@ -22,22 +21,6 @@ pub struct ReportWriter {
     part: usize,
 }
 
-/// Text of a bounded length.
-struct Part {
-    text: [u8; LONGEST_PART],
-    length: usize,
-}
-
-impl Write for Part {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.text.get_mut(self.length..self.length + text.len()).ok_or(fmt::Error)?;
-        // BOUND: the text, of `LONGEST_PART` bytes at most.
-        room.copy_from_slice(text.as_bytes());
-        self.length += text.len();
-        Ok(())
-    }
-}
-
 impl Cpu {
     /// Writes the next part of a report.
     pub(super) fn write_reports(&mut self) -> Next {
@@ -49,18 +32,19 @@ impl Cpu {
             self.wake_console();
             return Next::At(csr::time() + machine.ticks(RETRY_US));
         }
-        let mut part = Part { text: [0; LONGEST_PART], length: 0 };
+        let mut line_ended = false;
         // Who has stopped the guest has done with the record before it set the bit.
         let record = guest.record.try_lock();
         let number = self.reports.part;
-        let written = record
-            .as_ref()
-            .and_then(|record| record.as_ref())
-            .and_then(|record| report::life(&guest.config.name, record, number, &mut part).ok());
-        if machine.log.write(part.text.get(..part.length).unwrap_or_default()) {
+        let is_more = record.as_ref().and_then(|record| record.as_ref()).is_some_and(|record| {
+            report::life(&guest.config.name, record, number, &mut |text| {
+                line_ended |= machine.log.write(text)
+            })
+        });
+        if line_ended {
             self.wake_console();
         }
-        if written == Some(true) {
+        if is_more {
             self.reports = ReportWriter { guest: Some(index), part: number + 1 };
         } else {
             self.reports = ReportWriter::default();

@@ -1,6 +1,7 @@
 //! The machine that guests see, asked by probes that know the specifications.
 use ainori::report::Outcome;
 use ainori_report::StopReason;
+use ainori_tests::bounds::findings;
 use ainori_tests::{Clock, Guest, System};
 
 fn probe_alone(name: &str, args: &str) {
@@ -121,6 +122,24 @@ fn floating_point_registers_are_kept_apart() {
 #[test]
 fn vector_registers_are_kept_apart() {
     registers_are_kept("rv64,v=true,vlen=256");
+}
+
+/// A vCPU that is started again: its registers are zero, whoever has filled those of the hart meanwhile, and however long they are, this
+/// keeps an RTOS on the hart of both vCPUs waiting no longer than anything else.
+#[test]
+fn a_vcpu_that_is_started_again_finds_zeros() {
+    for cpu in ["rv64", "rv64,v=true,vlen=128", "rv64,v=true,vlen=1024"] {
+        let run = System::on(1)
+            .cpu(cpu)
+            .with(Guest::probe("reborn", "n=20").vcpus(2))
+            .with(Guest::probe("fpkeep", "seed=1 ms=100"))
+            .with(Guest::freertos("periods=100 burn_percent=20 burn_period_us=5000"))
+            .quantum("1ms")
+            .run(Clock::Icount);
+        run.good();
+        let findings = findings(&run.report, "ainori", &[("freertos", 0)]);
+        run.check(findings.is_empty(), format_args!("{cpu}: {findings:?}"));
+    }
 }
 
 /// FreeRTOS is not among them: it was built for double precision.
