@@ -43,7 +43,8 @@ impl RunReport {
         let guests = &self.guests;
         let booted = self.board.is_some();
         match self.outcome {
-            Outcome::Good | Outcome::NoTrace => self.console.clear(),
+            // A refusal is among the problems, and nobody else has said anything of interest.
+            Outcome::Good | Outcome::NoTrace | Outcome::Refused => self.console.clear(),
             Outcome::GuestFailed | Outcome::Unreported => {
                 self.console
                     .retain(|mark, _| guests.iter().any(|guest| guest.name == *mark && !guest.is_good()));
@@ -68,6 +69,8 @@ pub enum Outcome {
     TimeLimit,
     /// The hypervisor panicked.
     Panic,
+    /// The hypervisor doesn't start on this machine, and said why.
+    Refused,
     /// QEMU ended before the hypervisor did.
     QemuDied,
     /// The clock of the run can't be relied on, so neither can its figures.
@@ -96,7 +99,12 @@ impl Outcome {
             // A guest that isn't made for this tool has no results to print, and ends in order all the same.
             Self::Good | Self::Unreported => 0,
             Self::GuestFailed => 1,
-            Self::TimeLimit | Self::Panic | Self::QemuDied | Self::ClockInvalid | Self::NoTrace => 3,
+            Self::TimeLimit
+            | Self::Panic
+            | Self::Refused
+            | Self::QemuDied
+            | Self::ClockInvalid
+            | Self::NoTrace => 3,
             Self::Interrupted => 130,
         }
     }
@@ -111,6 +119,7 @@ impl Outcome {
             }
             Self::TimeLimit => "stopped at the time limit",
             Self::Panic => "the hypervisor panicked",
+            Self::Refused => "the hypervisor doesn't start on this machine",
             Self::QemuDied => "QEMU ended before the hypervisor did",
             Self::ClockInvalid => "the clock of this run can't be relied on: throw its figures away",
             Self::NoTrace => "the guests ended in order, but there is no trace",

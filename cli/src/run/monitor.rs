@@ -31,6 +31,7 @@ pub struct Monitor {
     cores: Vec<CoreStats>,
     end: Option<End>,
     panic: Option<String>,
+    refusal: Option<String>,
     problems: Vec<String>,
     /// Problems that were not kept.
     more_problems: usize,
@@ -53,6 +54,7 @@ impl Monitor {
             cores: Vec::new(),
             end: None,
             panic: None,
+            refusal: None,
             problems: Vec::new(),
             more_problems: 0,
             heard: vec![None; system.guests.len()],
@@ -98,7 +100,7 @@ impl Monitor {
 
     /// True if the hypervisor will say nothing more of interest.
     pub fn is_over(&self) -> bool {
-        self.end.is_some() || self.panic.is_some()
+        self.end.is_some() || self.panic.is_some() || self.refusal.is_some()
     }
 
     fn problem(&mut self, text: String) {
@@ -132,6 +134,10 @@ impl Monitor {
             }
             (Meaning::Panic(why), _) => {
                 self.panic.get_or_insert(why);
+                self.keep(source, text);
+            }
+            (Meaning::Refusal(why), _) => {
+                self.refusal.get_or_insert(why);
                 self.keep(source, text);
             }
             (Meaning::Text | Meaning::Result(_), _) => self.keep(source, text),
@@ -190,7 +196,7 @@ impl Monitor {
         tail.push_back(String::from_utf8_lossy(text).into_owned());
     }
 
-    /// Fills in a report. The outcome is set only if the hypervisor panicked; guests are judged.
+    /// Fills in a report. The outcome is set only if the hypervisor panicked or refused to start; guests are judged.
     pub fn into_report(mut self, report: &mut RunReport) {
         // A last line without an end: perhaps what was printed when the machine stopped.
         let (source, text) = serial::split(self.lines.partial(), &self.names);
@@ -229,6 +235,10 @@ impl Monitor {
         if let Some(why) = self.panic {
             report.outcome = Outcome::Panic;
             self.problems.push(format!("the hypervisor panicked: {why}"));
+        }
+        if let Some(why) = self.refusal.filter(|_| report.outcome != Outcome::Panic) {
+            report.outcome = Outcome::Refused;
+            self.problems.push(format!("the hypervisor doesn't start on this machine: {why}"));
         }
         report.board = self.board;
         report.guests = self.guests;

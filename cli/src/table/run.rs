@@ -4,7 +4,7 @@ use super::{
     units::{named, ticks},
 };
 use crate::{
-    report::{Clock, GuestOutcome, GuestReport, RunReport},
+    report::{Clock, GuestOutcome, GuestReport, Outcome, RunReport},
     serial::GuestResult,
 };
 use ainori_report::{Next, StopReason, Stopped};
@@ -34,7 +34,7 @@ pub fn run(report: &RunReport, detail: Detail) -> String {
         let _ = writeln!(text, "{}", lives(report));
     }
     text += &counters::summary(report);
-    if report.end.is_none() {
+    if report.end.is_none() && report.outcome != Outcome::Refused {
         let _ = writeln!(
             text,
             "\nThe hypervisor tells what it counted at its end, to which it did not come: nothing is known of vCPUs and harts."
@@ -96,6 +96,7 @@ fn outcome(guest: &GuestReport, report: &RunReport) -> String {
         (GuestOutcome::Failed, Some(StopReason::Reboot)) => "failed: wanted a reboot",
         (GuestOutcome::Failed, _) => "failed",
         (GuestOutcome::Faulted, _) => "faulted",
+        (GuestOutcome::Running, _) if report.outcome == Outcome::Refused => return "not started".into(),
         (GuestOutcome::Running, _) => "running",
     };
     let life = match guest.former_lives.len() {
