@@ -203,6 +203,22 @@ fn a_guest_in_the_background_spoils_nothing() {
     assert!(out.contains("faulted (background)") && out.contains("Fault of linux/0"), "{out}");
 }
 
+/// A table for so much would take hours.
+#[test]
+fn a_guest_that_prints_much_does_not_hold_the_tables_up() {
+    let change = r#"s/^linux| @result.*/&\n@MUCH@/"#
+        .replace("@MUCH@", &format!(r#"linux| @result {{"text":"{}","ok":true}}"#, "xy ".repeat(30_000)));
+    let checkout = Checkout::new(2);
+    std::fs::write(checkout.path("change.sed"), change).unwrap();
+    let lines = r#"awk '/^linux\| @result/ { for (i = 0; i < 100; i++) print } { print }'"#;
+    let script = format!("sed -f {} $recorded/good.txt | {lines}", checkout.path("change.sed").display());
+    checkout.fake_qemu(VERSION, &script);
+    let (code, out, _, report) = run(&checkout, &[]);
+    assert_eq!(code, Some(0));
+    assert_eq!(report["guests"][0]["results"].as_array().unwrap().len(), 202, "the JSON has all of them");
+    assert!(out.len() < 100_000 && out.contains("and ") && out.contains(" more"), "{} bytes", out.len());
+}
+
 #[test]
 fn a_result_that_is_not_ok_fails_the_run() {
     let (code, _, _, report) = played("sed 's/\"ok\":true/\"ok\":false/' $recorded/good.txt", &[]);

@@ -157,10 +157,29 @@ fn why(stopped: &Stopped) -> &'static str {
     }
 }
 
-/// A guest's results, a line each. Histograms are left to the JSON.
+/// Lines of a guest's results in a table, and characters of each: a guest can print any number, and a table that is laid out for a million of them
+/// never ends.
+const SHOWN_LINES: usize = 40;
+const SHOWN_LENGTH: usize = 400;
+
+/// A guest's results, a line each. Histograms are left to the JSON, and so is what is too much for a table.
 fn shown(results: &[GuestResult]) -> String {
     let summaries = results.iter().filter(|result| !result.contains_key("hist"));
     let fields = summaries.flatten().filter(|(_, value)| !value.is_null() && **value != Value::Bool(true));
-    let lines: Vec<_> = fields.map(|(name, value)| named(name, value)).collect();
+    let mut fields = fields.map(|(name, value)| named(name, value));
+    let mut lines: Vec<String> = fields.by_ref().take(SHOWN_LINES).map(cut).collect();
+    match fields.count() {
+        0 => {}
+        more => lines.push(format!("and {more} more")),
+    }
     lines.join("\n")
+}
+
+/// The beginning of a long line.
+fn cut(mut line: String) -> String {
+    if let Some((end, _)) = line.char_indices().nth(SHOWN_LENGTH) {
+        line.truncate(end);
+        line.push('…');
+    }
+    line
 }
