@@ -203,6 +203,8 @@ pub struct Life {
     pub stopped: Option<Stopped>,
     /// The objects that the guest printed in it, in order.
     pub results: Vec<GuestResult>,
+    /// What was wrong with what it printed, in words.
+    pub problems: Vec<String>,
 }
 
 /// What became of a guest: its last life decides. What it was started again for is forgiven.
@@ -237,11 +239,11 @@ impl GuestReport {
         }
     }
 
-    /// It is started again: what comes from now on is its next life's.
-    pub fn restart(&mut self, time: u64) {
+    /// It is started again: what comes from now on is its next life's. `problems`: what was wrong in the former one.
+    pub fn restart(&mut self, time: u64, problems: Vec<String>) {
         let started = std::mem::replace(&mut self.started, time);
         let (stopped, results) = (self.stopped.take(), std::mem::take(&mut self.results));
-        self.former_lives.push(Life { started, stopped, results });
+        self.former_lives.push(Life { started, stopped, results, problems });
     }
 
     /// The ends of all its lives, in order.

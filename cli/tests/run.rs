@@ -286,6 +286,37 @@ fn the_last_life_decides() {
     assert!(report["guests"][1]["former_lives"].as_array().unwrap().is_empty());
 }
 
+/// A life that was cut off in the middle of a result, or that printed too many, ended badly, and was forgiven for that: it spoils neither the run nor
+/// what the last life says.
+#[test]
+fn what_was_wrong_with_a_former_life_stays_with_it() {
+    let cut = r#"linux| @result {"job":"hackbench","seco"#;
+    let [_, stopped, restarted] = lived_before(1, "fault", "restart")
+        .split('\n')
+        .map(str::to_owned)
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap();
+    let many = format!(r#"linux| @result {{"text":"{}"}}"#, "x".repeat(1 << 19));
+    let lines: Vec<_> = std::iter::once(cut.to_owned())
+        .chain(std::iter::repeat_n(many, 40))
+        .chain([stopped, restarted])
+        .collect();
+    let change = "s/\"guest\":\"linux\",\"vcpu\":0,\"life\":1/\"guest\":\"linux\",\"vcpu\":0,\"life\":2/";
+    let (code, out, err, report) = played_after(&lines, change);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(!out.contains("Problem"), "{}", out.lines().last().unwrap());
+    assert_eq!(report["problems"], serde_json::json!([]));
+    let linux = &report["guests"][0];
+    assert_eq!((&linux["outcome"], linux["results"].as_array().unwrap().len()), (&"done".into(), 1));
+    let former = &linux["former_lives"][0];
+    assert_eq!(former["results"].as_array().unwrap().len(), 31, "those that were kept");
+    let problems: Vec<_> =
+        former["problems"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+    assert!(problems[0].starts_with("a line of linux can't be read"), "{problems:?}");
+    assert!(problems[1].starts_with("linux printed more than 16777216 bytes of results"), "{problems:?}");
+}
+
 #[test]
 fn a_guest_that_was_given_up_fails_the_run() {
     let change = "s/\"guest\":\"linux\",\"vcpu\":0,\"life\":1,\"reason\":\"shutdown\",\"next\":\"end\"/\"guest\":\"linux\",\"vcpu\":0,\"life\":2,\"reason\":\"shutdown\",\"next\":\"give-up\"/";
