@@ -151,6 +151,28 @@ fn all_errors_are_reported_at_once_in_order() {
 }
 
 #[test]
+fn what_is_there_twice_is_told_beside_all_else() {
+    let text = GOOD
+        .replace("harts = 4\n", "harts = 4\nharts = 2\n")
+        .replace("harts = [1]", "harts = [1, 1]")
+        .replace("[\"/soc/rtc@101000\"]", "[\"/soc/rtc@101000\", \"/soc/rtc@101000\"]")
+        .replace("priority = 10", "priority = 99");
+    let found = errors(&text);
+    let expected = [
+        "6: the key `harts` is here a second time / a table has each key once",
+        "25: hart 1 is in this list twice / name each hart once",
+        "26: there is no priority 99",
+        "27: the device /soc/rtc@101000 is in this list twice / name each device once",
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}");
+    }
+    // Where the text can't be understood, nothing else can be said of it.
+    assert_eq!(errors(&text.replace("priority = 99", "priority = ")).len(), 2);
+}
+
+#[test]
 fn the_text_must_be_toml_with_known_keys_and_types() {
     broken("harts = 4", "harts = ", "not TOML", "toml.io");
     broken(
@@ -252,6 +274,13 @@ fn names_are_unique_and_plain() {
 fn vcpus_harts_and_priorities_are_in_range() {
     broken("harts = [1]", "harts = [4]", "hart 4 is not on the board", "harts 0 to 3");
     broken("harts = [1]", "harts = []", "at least one hart", "all harts");
+    broken("harts = [1]", "harts = [1, 1]", "hart 1 is in this list twice", "name each hart once");
+    let found = errors(&GOOD.replace("[0, 1, 2, 3]", "[2, 0, 2, 9, 9, 2]"));
+    assert_eq!(found.len(), 5, "each repetition, and each hart that isn't there: {found:#?}");
+    let repeated = parse(&GOOD.replace("harts = [1]", "harts = [3, 1, 3]")).unwrap_err();
+    let finding = repeated.iter().next().unwrap();
+    let places: Vec<_> = finding.places.iter().map(|place| (&*place.text, place.span.start)).collect();
+    assert!(places[0].0 == "the second time" && places[1].0 == "the first" && places[0].1 > places[1].1);
     let most = format!("from 1 to {MAX_GUEST_VCPUS}");
     broken("vcpus = 4", "vcpus = 0", "can't have 0 vCPUs", &most);
     broken("vcpus = 4", "vcpus = 65", "can't have 65 vCPUs", &most);

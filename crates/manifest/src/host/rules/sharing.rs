@@ -74,14 +74,22 @@ fn check_names(drafts: &[GuestDraft], findings: &mut Vec<Finding>) {
 }
 
 fn check_devices(drafts: &[GuestDraft], findings: &mut Vec<Finding>) {
-    let mut owners: HashMap<&str, &Span> = HashMap::new();
-    for device in drafts.iter().flat_map(|draft| &draft.devices) {
-        if let Some(first) = owners.insert(&device.value, &device.span) {
+    let mut owners: HashMap<&str, (usize, &Span)> = HashMap::new();
+    let all = drafts.iter().enumerate();
+    for (guest, device) in all.flat_map(|(guest, draft)| draft.devices.iter().map(move |one| (guest, one))) {
+        if let Some((owner, first)) = owners.insert(&device.value, (guest, &device.span)) {
+            let path = &device.value;
+            let (message, help) = if owner == guest {
+                (format!("the device {path} is in this list twice"), "name each device once")
+            } else {
+                let help = "a device belongs to one guest: remove it from one of the lists";
+                (format!("the device {path} has two owners"), help)
+            };
             findings.push(
-                Finding::at(device.span.clone(), format!("the device {} has two owners", device.value))
+                Finding::at(device.span.clone(), message)
                     .saying("the second")
                     .and(first.clone(), "the first")
-                    .help("a device belongs to one guest: remove it from one of the lists"),
+                    .help(help),
             );
         }
     }
