@@ -1,6 +1,7 @@
 //! The rules that a manifest must keep, beyond each value's type. Every rule reports into the same list, and goes on.
 mod guest;
 pub mod memory;
+mod missing;
 mod policy;
 mod restarts;
 mod sharing;

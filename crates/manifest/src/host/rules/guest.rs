@@ -1,5 +1,5 @@
 //! Rules that concern one guest alone.
-use super::{BoardView, restarts};
+use super::{BoardView, missing, restarts};
 use crate::config::{
     GUEST_MEMORY_ALIGN, Guest, Image, Kind, MAX_GUEST_VCPUS, OnWildAccess, PRIORITIES, Payload, Vcpu,
 };
@@ -222,7 +222,7 @@ fn open(entry: &At<String>, key: &str, directory: &Path, findings: &mut Vec<Find
                     entry.span.clone(),
                     format!("the {key} {} can't be read: {what}", path.display()),
                 )
-                .help("paths are relative to the manifest; `make guests` builds this project's own guests"),
+                .help(missing::help(&path)),
             );
             None
         }
