@@ -1,5 +1,5 @@
 //! `ainori check`: a manifest's findings, or the system that it describes.
-use ainori_manifest::{Findings, Manifest};
+use ainori_manifest::{Finding, Findings, Manifest};
 use serde::Serialize;
 
 /// What a check found, for machines.
@@ -8,14 +8,16 @@ pub struct CheckReport<'a> {
     /// The manifest keeps all rules.
     pub ok: bool,
     /// What is wrong, in the order of lines.
-    pub errors: Vec<CheckError<'a>>,
+    pub errors: Vec<Found<'a>>,
+    /// What is right, but hardly meant so, in the order of lines.
+    pub warnings: Vec<Found<'a>>,
     /// The system, if all is right.
     pub system: Option<&'a Manifest>,
 }
 
-/// One thing that is wrong.
+/// One thing that is wrong, or may be.
 #[derive(Debug, Serialize)]
-pub struct CheckError<'a> {
+pub struct Found<'a> {
     /// The manifest.
     pub file: &'a str,
     /// From 1.
@@ -31,16 +33,24 @@ pub struct CheckError<'a> {
 impl<'a> CheckReport<'a> {
     /// The report of what [`Manifest::load`] returned.
     pub fn new(checked: Result<&'a Manifest, &'a Findings>) -> Self {
-        match checked {
-            Ok(manifest) => Self { ok: true, errors: Vec::new(), system: Some(manifest) },
-            Err(findings) => {
-                let error = |finding: &'a ainori_manifest::Finding| {
-                    let (line, column) = findings.position(finding);
-                    let (message, help) = (&*finding.message, finding.help.as_deref());
-                    CheckError { file: &findings.file, line, column, message, help }
-                };
-                Self { ok: false, errors: findings.iter().map(error).collect(), system: None }
-            }
-        }
+        let findings = match checked {
+            Ok(manifest) => manifest.warnings.as_deref(),
+            Err(findings) => Some(findings),
+        };
+        let list = |warnings: bool| {
+            let all =
+                findings.into_iter().flat_map(|findings| findings.iter().map(move |one| (findings, one)));
+            let wanted = all.filter(|(_, finding)| finding.is_warning == warnings);
+            wanted.map(|(findings, finding)| Found::new(findings, finding)).collect()
+        };
+        Self { ok: checked.is_ok(), errors: list(false), warnings: list(true), system: checked.ok() }
+    }
+}
+
+impl<'a> Found<'a> {
+    fn new(findings: &'a Findings, finding: &'a Finding) -> Self {
+        let (line, column) = findings.position(finding);
+        let (message, help) = (&*finding.message, finding.help.as_deref());
+        Self { file: &findings.file, line, column, message, help }
     }
 }

@@ -54,8 +54,12 @@ fn check(arguments: &Check) -> Result<u8> {
     let json = prepare(arguments.json.as_deref())?;
     let checked = Manifest::load(&arguments.system);
     write_json(json, &CheckReport::new(checked.as_ref().map_err(|findings| &**findings)))?;
-    let manifest = checked.map_err(|findings| Report::new(*findings))?;
+    let mut manifest = checked.map_err(|findings| Report::new(*findings))?;
     show(&table::system(&manifest))?;
+    if let Some(warnings) = manifest.warnings.take() {
+        // Where nobody reads them, the system is right all the same.
+        let _ = write!(anstream::stderr(), "{:?}", Report::new(*warnings));
+    }
     Ok(0)
 }
 

@@ -43,7 +43,8 @@ impl RunReport {
         let guests = &self.guests;
         let booted = self.board.is_some();
         match self.outcome {
-            Outcome::Good | Outcome::NoTrace => self.console.clear(),
+            // A refusal is among the problems, and nobody else has said anything of interest.
+            Outcome::Good | Outcome::NoTrace | Outcome::Refused => self.console.clear(),
             Outcome::GuestFailed | Outcome::Unreported => {
                 self.console
                     .retain(|mark, _| guests.iter().any(|guest| guest.name == *mark && !guest.is_good()));
@@ -68,6 +69,8 @@ pub enum Outcome {
     TimeLimit,
     /// The hypervisor panicked.
     Panic,
+    /// The hypervisor doesn't start on this machine, and said why.
+    Refused,
     /// QEMU ended before the hypervisor did.
     QemuDied,
     /// The clock of the run can't be relied on, so neither can its figures.
@@ -96,7 +99,12 @@ impl Outcome {
             // A guest that isn't made for this tool has no results to print, and ends in order all the same.
             Self::Good | Self::Unreported => 0,
             Self::GuestFailed => 1,
-            Self::TimeLimit | Self::Panic | Self::QemuDied | Self::ClockInvalid | Self::NoTrace => 3,
+            Self::TimeLimit
+            | Self::Panic
+            | Self::Refused
+            | Self::QemuDied
+            | Self::ClockInvalid
+            | Self::NoTrace => 3,
             Self::Interrupted => 130,
         }
     }
@@ -111,6 +119,7 @@ impl Outcome {
             }
             Self::TimeLimit => "stopped at the time limit",
             Self::Panic => "the hypervisor panicked",
+            Self::Refused => "the hypervisor doesn't start on this machine",
             Self::QemuDied => "QEMU ended before the hypervisor did",
             Self::ClockInvalid => "the clock of this run can't be relied on: throw its figures away",
             Self::NoTrace => "the guests ended in order, but there is no trace",
@@ -194,6 +203,8 @@ pub struct Life {
     pub stopped: Option<Stopped>,
     /// The objects that the guest printed in it, in order.
     pub results: Vec<GuestResult>,
+    /// What was wrong with what it printed, in words.
+    pub problems: Vec<String>,
 }
 
 /// What became of a guest: its last life decides. What it was started again for is forgiven.
@@ -228,11 +239,11 @@ impl GuestReport {
         }
     }
 
-    /// It is started again: what comes from now on is its next life's.
-    pub fn restart(&mut self, time: u64) {
+    /// It is started again: what comes from now on is its next life's. `problems`: what was wrong in the former one.
+    pub fn restart(&mut self, time: u64, problems: Vec<String>) {
         let started = std::mem::replace(&mut self.started, time);
         let (stopped, results) = (self.stopped.take(), std::mem::take(&mut self.results));
-        self.former_lives.push(Life { started, stopped, results });
+        self.former_lives.push(Life { started, stopped, results, problems });
     }
 
     /// The ends of all its lives, in order.

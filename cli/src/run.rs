@@ -288,7 +288,7 @@ fn watch(
 fn conclude(report: &mut RunReport, watched: &Watched, machine: &Qemu) {
     let cause = watched.cause;
     let problems = &mut report.problems;
-    let panicked = report.outcome == Outcome::Panic;
+    let told = report.outcome;
     let mut clock_valid = true;
     if let Clock::Lockstep { stuck, hash, .. } = &mut report.clock {
         (*stuck, *hash) = qemu::lockstep_summary(&machine.messages);
@@ -308,7 +308,7 @@ fn conclude(report: &mut RunReport, watched: &Watched, machine: &Qemu) {
     report.outcome = match cause {
         Cause::Interrupted => Outcome::Interrupted,
         Cause::TimeLimit => Outcome::TimeLimit,
-        Cause::Ended if panicked => Outcome::Panic,
+        Cause::Ended if told != Outcome::Good => told,
         Cause::Ended if report.end.is_none() => {
             problems.push(machine.last_words());
             Outcome::QemuDied

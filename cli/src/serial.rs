@@ -78,6 +78,8 @@ pub enum Meaning {
     Result(GuestResult),
     /// The hypervisor has given up; the text says why.
     Panic(String),
+    /// The hypervisor doesn't start on this machine; the text says why.
+    Refusal(String),
     /// Looks like a record or a result, but can't be read; the text says why.
     Damaged(String),
 }
@@ -100,11 +102,15 @@ pub fn meaning(source: Source, part: Part, text: &[u8]) -> Meaning {
     let text = String::from_utf8_lossy(text);
     let damaged = |error: serde_json::Error| Meaning::Damaged(format!("{error} in {text:?}"));
     match source {
-        Source::Hypervisor => match (text.strip_prefix(PREFIX), text.strip_prefix("panic: ")) {
-            (Some(json), _) => serde_json::from_str(json).map_or_else(damaged, Meaning::Record),
-            (_, Some(why)) => Meaning::Panic(why.to_owned()),
-            _ => Meaning::Text,
-        },
+        Source::Hypervisor => {
+            let last_words = |prefix| text.strip_prefix(prefix).map(str::to_owned);
+            match text.strip_prefix(PREFIX) {
+                Some(json) => serde_json::from_str(json).map_or_else(damaged, Meaning::Record),
+                None => (last_words("panic: ").map(Meaning::Panic))
+                    .or_else(|| last_words("error: ").map(Meaning::Refusal))
+                    .unwrap_or(Meaning::Text),
+            }
+        }
         Source::Guest(_) => match text.strip_prefix(GUEST_PREFIX) {
             Some(json) => serde_json::from_str(json).map_or_else(damaged, Meaning::Result),
             None => Meaning::Text,

@@ -48,6 +48,21 @@ fn errors_are_shown_with_their_lines() {
 }
 
 #[test]
+fn a_warning_is_shown_and_all_is_right() {
+    let checkout = Checkout::new(2);
+    let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
+    std::fs::write(checkout.path("demo.toml"), text.replace("priority = 10", "")).unwrap();
+    let (code, out, err) = call(&checkout, &["check", "demo.toml", "--json", "found.json"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("goes to linux"), "{out}");
+    assert!(err.contains("demo.toml has a warning") && !err.to_lowercase().contains("error"), "{err}");
+    assert!(err.contains("linux and freertos take turns on hart 0: both have priority 1"), "{err}");
+    let found = json(&checkout, "found.json");
+    assert_eq!((&found["ok"], &found["errors"]), (&Value::Bool(true), &Value::Array(vec![])));
+    assert_eq!(found["warnings"][0]["line"], 11);
+}
+
+#[test]
 fn an_image_is_built() {
     let checkout = Checkout::new(2);
     let (code, out, err) = call(&checkout, &["build", "demo.toml", "-o", "demo.bin", "--json", "sizes.json"]);

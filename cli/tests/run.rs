@@ -203,6 +203,22 @@ fn a_guest_in_the_background_spoils_nothing() {
     assert!(out.contains("faulted (background)") && out.contains("Fault of linux/0"), "{out}");
 }
 
+/// A table for so much would take hours.
+#[test]
+fn a_guest_that_prints_much_does_not_hold_the_tables_up() {
+    let change = r#"s/^linux| @result.*/&\n@MUCH@/"#
+        .replace("@MUCH@", &format!(r#"linux| @result {{"text":"{}","ok":true}}"#, "xy ".repeat(30_000)));
+    let checkout = Checkout::new(2);
+    std::fs::write(checkout.path("change.sed"), change).unwrap();
+    let lines = r#"awk '/^linux\| @result/ { for (i = 0; i < 100; i++) print } { print }'"#;
+    let script = format!("sed -f {} $recorded/good.txt | {lines}", checkout.path("change.sed").display());
+    checkout.fake_qemu(VERSION, &script);
+    let (code, out, _, report) = run(&checkout, &[]);
+    assert_eq!(code, Some(0));
+    assert_eq!(report["guests"][0]["results"].as_array().unwrap().len(), 202, "the JSON has all of them");
+    assert!(out.len() < 100_000 && out.contains("and ") && out.contains(" more"), "{} bytes", out.len());
+}
+
 #[test]
 fn a_result_that_is_not_ok_fails_the_run() {
     let (code, _, _, report) = played("sed 's/\"ok\":true/\"ok\":false/' $recorded/good.txt", &[]);
@@ -270,6 +286,37 @@ fn the_last_life_decides() {
     assert!(report["guests"][1]["former_lives"].as_array().unwrap().is_empty());
 }
 
+/// A life that was cut off in the middle of a result, or that printed too many, ended badly, and was forgiven for that: it spoils neither the run nor
+/// what the last life says.
+#[test]
+fn what_was_wrong_with_a_former_life_stays_with_it() {
+    let cut = r#"linux| @result {"job":"hackbench","seco"#;
+    let [_, stopped, restarted] = lived_before(1, "fault", "restart")
+        .split('\n')
+        .map(str::to_owned)
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap();
+    let many = format!(r#"linux| @result {{"text":"{}"}}"#, "x".repeat(1 << 19));
+    let lines: Vec<_> = std::iter::once(cut.to_owned())
+        .chain(std::iter::repeat_n(many, 40))
+        .chain([stopped, restarted])
+        .collect();
+    let change = "s/\"guest\":\"linux\",\"vcpu\":0,\"life\":1/\"guest\":\"linux\",\"vcpu\":0,\"life\":2/";
+    let (code, out, err, report) = played_after(&lines, change);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(!out.contains("Problem"), "{}", out.lines().last().unwrap());
+    assert_eq!(report["problems"], serde_json::json!([]));
+    let linux = &report["guests"][0];
+    assert_eq!((&linux["outcome"], linux["results"].as_array().unwrap().len()), (&"done".into(), 1));
+    let former = &linux["former_lives"][0];
+    assert_eq!(former["results"].as_array().unwrap().len(), 31, "those that were kept");
+    let problems: Vec<_> =
+        former["problems"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+    assert!(problems[0].starts_with("a line of linux can't be read"), "{problems:?}");
+    assert!(problems[1].starts_with("linux printed more than 16777216 bytes of results"), "{problems:?}");
+}
+
 #[test]
 fn a_guest_that_was_given_up_fails_the_run() {
     let change = "s/\"guest\":\"linux\",\"vcpu\":0,\"life\":1,\"reason\":\"shutdown\",\"next\":\"end\"/\"guest\":\"linux\",\"vcpu\":0,\"life\":2,\"reason\":\"shutdown\",\"next\":\"give-up\"/";
@@ -326,6 +373,21 @@ fn an_early_end_of_qemu_is_told_with_its_words() {
     assert!(out.contains("QEMU ended (exit status: 7)") && out.contains("no such machine"), "{out}");
     assert!(out.contains("Last lines of firmware:") && out.contains("OpenSBI v1.5"), "{out}");
     assert_eq!(report["outcome"], "qemu-died");
+}
+
+/// QEMU is fine, and has nothing to say: what counts is what the hypervisor said.
+#[test]
+fn a_refusal_of_the_hypervisor_is_the_reason() {
+    let refusal =
+        "ainori| error: the harts of this board lack the Sstc extension (stimecmp), which Ainori needs";
+    let (code, out, _, report) =
+        played(&format!("sed /Platform/q $recorded/good.txt; echo '{refusal}'"), &[]);
+    assert_eq!(code, Some(3));
+    assert_eq!(report["outcome"], "refused");
+    let reason = "the hypervisor doesn't start on this machine: the harts of this board lack the Sstc extension (stimecmp), which Ainori needs";
+    assert_eq!(report["problems"], serde_json::json!([reason]));
+    assert!(out.contains(&format!("Problem: {reason}\n")) && out.contains("not started"), "{out}");
+    assert!(!out.contains("QEMU ended") && !out.contains("Last lines"), "{out}");
 }
 
 #[test]

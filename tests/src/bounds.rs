@@ -84,7 +84,11 @@ pub fn findings(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>]) -> Vec<Fi
     match report.outcome {
         Outcome::Panic => add(Kind::Panic, last_words(report)),
         Outcome::TimeLimit => add(Kind::Hang, format!("still running at the time limit: {}", unfinished())),
-        Outcome::QemuDied | Outcome::ClockInvalid | Outcome::NoTrace | Outcome::Interrupted => {
+        Outcome::Refused
+        | Outcome::QemuDied
+        | Outcome::ClockInvalid
+        | Outcome::NoTrace
+        | Outcome::Interrupted => {
             add(Kind::Emulator, report.outcome.words().into());
         }
         Outcome::Good | Outcome::Unreported | Outcome::GuestFailed => {}

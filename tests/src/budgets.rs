@@ -36,6 +36,7 @@ pub struct Budget {
     judge: Judge,
     #[serde(default)]
     except: u64,
+    except_instructions: Option<u64>,
     times: u64,
     instructions: u64,
 }
@@ -142,6 +143,19 @@ impl Budget {
             Judge::Typical => count.typical(),
             Judge::Least => count.shortest(),
         };
+        let longest = count.longest_without(0);
+        match self.except_instructions {
+            None if self.except != 0 => {
+                return Some(format!("{}: `except` needs `except_instructions`", self.name));
+            }
+            Some(most) if longest > most => {
+                let name = &self.name;
+                return Some(format!(
+                    "{name}: {longest} instructions, more than the {most} of an exception\n{count}"
+                ));
+            }
+            _ => {}
+        }
         let limit = Limit { name: self.name.clone(), instructions: self.instructions };
         limit.verdict(found).map(|why| format!("{why}\n  ({})\n{count}", self.what))
     }
@@ -196,6 +210,7 @@ mod tests {
         budget.times = 100;
         budget.instructions = 600;
         budget.except = 1;
+        budget.except_instructions = Some(1_400);
         let count = |histogram: &[(u64, u64)]| {
             let one = Count { name: "part".into(), count: 0, histogram: histogram.to_vec() };
             Count::merge("all", [one].into_iter())
@@ -203,6 +218,8 @@ mod tests {
         assert_eq!(budget.verdict(&count(&[(580, 99), (1_300, 1)])), None);
         let grown = budget.verdict(&count(&[(580, 99), (1_300, 2)])).expect("too long");
         assert!(grown.starts_with("RTOS dispatch: 1300 instructions, 700 more"), "{grown}");
+        let endless = budget.verdict(&count(&[(580, 99), (1_401, 1)])).expect("too long for an exception");
+        assert!(endless.starts_with("RTOS dispatch: 1401 instructions, more than the 1400"), "{endless}");
         let lost = budget.verdict(&count(&[(580, 99)])).expect("too few");
         assert!(lost.contains("99 times"), "{lost}");
     }

@@ -77,6 +77,17 @@ impl Run {
         )
     }
 
+    /// The hypervisor didn't start, for a reason with these words, which is the one thing that the report has to say.
+    #[track_caller]
+    pub fn refused(&self, why: &str) -> &Self {
+        self.ended(Outcome::Refused);
+        let problems = &self.report.problems;
+        self.check(
+            problems.len() == 1 && problems[0].contains(why),
+            format_args!("the one problem should be {why:?}"),
+        )
+    }
+
     /// A guest by its name.
     #[track_caller]
     pub fn guest(&self, name: &str) -> &GuestReport {

@@ -13,10 +13,37 @@ use std::{
 /// Lines of each console that are kept for the report of a run that went wrong.
 const TAIL: usize = 20;
 
-/// Problems that are kept: a guest can make any number.
+/// Problems that are kept of each life of a guest: it can make any number.
 const PROBLEMS: usize = 100;
-/// Bytes of results that are kept for each guest.
+/// Bytes of results that are kept of each life.
 const RESULTS: usize = 16 << 20;
+
+/// What is known of a guest's present life, and ends with it. What was wrong with a former one is forgiven, so it stays with that one.
+#[derive(Default)]
+struct Present {
+    problems: Vec<String>,
+    /// Problems that were not kept.
+    more_problems: usize,
+    /// Bytes of results.
+    result_bytes: usize,
+}
+
+impl Present {
+    fn problem(&mut self, text: String) {
+        if self.problems.len() < PROBLEMS {
+            self.problems.push(text);
+        } else {
+            self.more_problems += 1;
+        }
+    }
+
+    fn into_problems(mut self) -> Vec<String> {
+        if self.more_problems != 0 {
+            self.problems.push(format!("and {} more problems", self.more_problems));
+        }
+        self.problems
+    }
+}
 
 /// Everything that has been told so far.
 pub struct Monitor {
@@ -31,12 +58,11 @@ pub struct Monitor {
     cores: Vec<CoreStats>,
     end: Option<End>,
     panic: Option<String>,
+    refusal: Option<String>,
     problems: Vec<String>,
-    /// Problems that were not kept.
-    more_problems: usize,
-    /// When each guest's last line came, and the bytes of its results.
+    /// When each guest's last line came.
     heard: Vec<Option<Instant>>,
-    result_bytes: Vec<usize>,
+    present: Vec<Present>,
     tails: BTreeMap<String, VecDeque<String>>,
 }
 
@@ -53,10 +79,10 @@ impl Monitor {
             cores: Vec::new(),
             end: None,
             panic: None,
+            refusal: None,
             problems: Vec::new(),
-            more_problems: 0,
             heard: vec![None; system.guests.len()],
-            result_bytes: vec![0; system.guests.len()],
+            present: system.guests.iter().map(|_| Present::default()).collect(),
             tails: BTreeMap::new(),
         }
     }
@@ -98,15 +124,7 @@ impl Monitor {
 
     /// True if the hypervisor will say nothing more of interest.
     pub fn is_over(&self) -> bool {
-        self.end.is_some() || self.panic.is_some()
-    }
-
-    fn problem(&mut self, text: String) {
-        if self.problems.len() < PROBLEMS {
-            self.problems.push(text);
-        } else {
-            self.more_problems += 1;
-        }
+        self.end.is_some() || self.panic.is_some() || self.refusal.is_some()
     }
 
     fn take(&mut self, source: Source, text: &[u8], meaning: Meaning) {
@@ -116,22 +134,31 @@ impl Monitor {
         match (meaning, source) {
             (Meaning::Record(record), _) => self.take_record(*record),
             (Meaning::Result(result), Source::Guest(index)) => {
-                self.result_bytes[index] += text.len();
-                if self.result_bytes[index] <= RESULTS {
+                let present = &mut self.present[index];
+                present.result_bytes += text.len();
+                if present.result_bytes <= RESULTS {
                     self.guests[index].results.push(result);
                 } else {
                     let name = &self.names[index];
-                    self.problem(format!(
+                    present.problem(format!(
                         "{name} printed more than {RESULTS} bytes of results: one was left out"
                     ));
                 }
             }
             (Meaning::Damaged(why), _) => {
-                self.problem(format!("a line of {} can't be read: {why}", self.mark(source)));
+                let problem = format!("a line of {} can't be read: {why}", self.mark(source));
+                match source {
+                    Source::Guest(index) => self.present[index].problem(problem),
+                    Source::Hypervisor | Source::Unmarked => self.problems.push(problem),
+                }
                 self.keep(source, text);
             }
             (Meaning::Panic(why), _) => {
                 self.panic.get_or_insert(why);
+                self.keep(source, text);
+            }
+            (Meaning::Refusal(why), _) => {
+                self.refusal.get_or_insert(why);
                 self.keep(source, text);
             }
             (Meaning::Text | Meaning::Result(_), _) => self.keep(source, text),
@@ -147,8 +174,11 @@ impl Monitor {
                     self.problems.push(format!("a record speaks of an unknown guest {:?}", stopped.guest))
                 }
             },
-            Record::Restarted(restarted) => match self.guest(&restarted.guest) {
-                Some(guest) => guest.restart(restarted.time),
+            Record::Restarted(restarted) => match self.index(&restarted.guest) {
+                Some(index) => {
+                    let former = std::mem::take(&mut self.present[index]);
+                    self.guests[index].restart(restarted.time, former.into_problems());
+                }
                 None => {
                     self.problems.push(format!("a record speaks of an unknown guest {:?}", restarted.guest))
                 }
@@ -173,6 +203,10 @@ impl Monitor {
         self.guests.iter_mut().find(|guest| guest.name == name)
     }
 
+    fn index(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|guest| guest == name)
+    }
+
     fn mark(&self, source: Source) -> &str {
         match source {
             Source::Unmarked => FIRMWARE,
@@ -190,7 +224,7 @@ impl Monitor {
         tail.push_back(String::from_utf8_lossy(text).into_owned());
     }
 
-    /// Fills in a report. The outcome is set only if the hypervisor panicked; guests are judged.
+    /// Fills in a report. The outcome is set only if the hypervisor panicked or refused to start; guests are judged.
     pub fn into_report(mut self, report: &mut RunReport) {
         // A last line without an end: perhaps what was printed when the machine stopped.
         let (source, text) = serial::split(self.lines.partial(), &self.names);
@@ -198,9 +232,8 @@ impl Monitor {
             let text = text.to_owned();
             self.keep(source, &text);
         }
-        if self.more_problems != 0 {
-            self.problems.push(format!("and {} more problems", self.more_problems));
-        }
+        let present = std::mem::take(&mut self.present);
+        self.problems.extend(present.into_iter().flat_map(Present::into_problems));
         let silent = self.guests.iter().zip(&self.heard).filter(|(guest, _)| guest.stopped.is_none());
         let silent = silent
             .filter_map(|(guest, heard)| Some((guest.name.clone(), heard.as_ref()?.elapsed().as_secs_f64())));
@@ -229,6 +262,10 @@ impl Monitor {
         if let Some(why) = self.panic {
             report.outcome = Outcome::Panic;
             self.problems.push(format!("the hypervisor panicked: {why}"));
+        }
+        if let Some(why) = self.refusal.filter(|_| report.outcome != Outcome::Panic) {
+            report.outcome = Outcome::Refused;
+            self.problems.push(format!("the hypervisor doesn't start on this machine: {why}"));
         }
         report.board = self.board;
         report.guests = self.guests;

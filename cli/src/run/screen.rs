@@ -69,7 +69,7 @@ impl Screen {
             Console::Guests | Console::Everything => {}
         }
         let rest = text.get(self.shown.unwrap_or(0)..).unwrap_or_default();
-        let loud = matches!(meaning, Meaning::Panic(_) | Meaning::Damaged(_));
+        let loud = matches!(meaning, Meaning::Panic(_) | Meaning::Refusal(_) | Meaning::Damaged(_));
         self.write(source, rest, loud);
         self.end_line();
     }

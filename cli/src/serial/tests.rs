@@ -39,7 +39,9 @@ fn each_kind_of_line_is_known() {
         (Source::Hypervisor, Meaning::Record(Box::new(Record::End(End { time: 5, console_bytes_lost: 0 }))))
     );
     assert_eq!(of("ainori| panic: no"), (Source::Hypervisor, Meaning::Panic("no".into())));
+    assert_eq!(of("ainori| error: not here"), (Source::Hypervisor, Meaning::Refusal("not here".into())));
     assert_eq!(of("linux| panic: not mine"), (Source::Guest(0), Meaning::Text));
+    assert_eq!(of("linux| error: not mine"), (Source::Guest(0), Meaning::Text));
     assert_eq!(of("Boot HART ID : 0"), (Source::Unmarked, Meaning::Text));
     let (_, Meaning::Result(result)) = of(r#"linux| @result {"seconds":0.3,"ok":true}"#) else {
         panic!("a result")

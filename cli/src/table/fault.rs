@@ -6,12 +6,19 @@ use std::fmt::Write;
 
 /// The faults of all guests; empty if there are none.
 pub fn faults(report: &RunReport) -> String {
-    let stops = report.guests.iter().flat_map(|guest| guest.ends());
-    stops.filter_map(|stopped| Some(fault(report, stopped, stopped.fault.as_ref()?))).collect()
+    let stops = report
+        .guests
+        .iter()
+        .flat_map(|guest| guest.ends().map(|stopped| (stopped, !guest.former_lives.is_empty())));
+    stops
+        .filter_map(|(stopped, is_one_of_many)| {
+            Some(fault(report, stopped, stopped.fault.as_ref()?, is_one_of_many))
+        })
+        .collect()
 }
 
-fn fault(report: &RunReport, stopped: &Stopped, fault: &Fault) -> String {
-    let life = if stopped.life > 1 { format!(" in life {}", stopped.life) } else { String::new() };
+fn fault(report: &RunReport, stopped: &Stopped, fault: &Fault, is_one_of_many: bool) -> String {
+    let life = if is_one_of_many { format!(" in life {}", stopped.life) } else { String::new() };
     let mut text = format!("Fault of {}/{}{life}: {}\n", stopped.guest, stopped.vcpu, fault.what);
     let address = format!("{:#018x}", fault.address);
     let instruction = match fault.instruction {

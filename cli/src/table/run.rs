@@ -4,7 +4,7 @@ use super::{
     units::{named, ticks},
 };
 use crate::{
-    report::{Clock, GuestOutcome, GuestReport, RunReport},
+    report::{Clock, GuestOutcome, GuestReport, Outcome, RunReport},
     serial::GuestResult,
 };
 use ainori_report::{Next, StopReason, Stopped};
@@ -34,7 +34,7 @@ pub fn run(report: &RunReport, detail: Detail) -> String {
         let _ = writeln!(text, "{}", lives(report));
     }
     text += &counters::summary(report);
-    if report.end.is_none() {
+    if report.end.is_none() && report.outcome != Outcome::Refused {
         let _ = writeln!(
             text,
             "\nThe hypervisor tells what it counted at its end, to which it did not come: nothing is known of vCPUs and harts."
@@ -96,6 +96,7 @@ fn outcome(guest: &GuestReport, report: &RunReport) -> String {
         (GuestOutcome::Failed, Some(StopReason::Reboot)) => "failed: wanted a reboot",
         (GuestOutcome::Failed, _) => "failed",
         (GuestOutcome::Faulted, _) => "faulted",
+        (GuestOutcome::Running, _) if report.outcome == Outcome::Refused => return "not started".into(),
         (GuestOutcome::Running, _) => "running",
     };
     let life = match guest.former_lives.len() {
@@ -156,10 +157,29 @@ fn why(stopped: &Stopped) -> &'static str {
     }
 }
 
-/// A guest's results, a line each. Histograms are left to the JSON.
+/// Lines of a guest's results in a table, and characters of each: a guest can print any number, and a table that is laid out for a million of them
+/// never ends.
+const SHOWN_LINES: usize = 40;
+const SHOWN_LENGTH: usize = 400;
+
+/// A guest's results, a line each. Histograms are left to the JSON, and so is what is too much for a table.
 fn shown(results: &[GuestResult]) -> String {
     let summaries = results.iter().filter(|result| !result.contains_key("hist"));
     let fields = summaries.flatten().filter(|(_, value)| !value.is_null() && **value != Value::Bool(true));
-    let lines: Vec<_> = fields.map(|(name, value)| named(name, value)).collect();
+    let mut fields = fields.map(|(name, value)| named(name, value));
+    let mut lines: Vec<String> = fields.by_ref().take(SHOWN_LINES).map(cut).collect();
+    match fields.count() {
+        0 => {}
+        more => lines.push(format!("and {more} more")),
+    }
     lines.join("\n")
+}
+
+/// The beginning of a long line.
+fn cut(mut line: String) -> String {
+    if let Some((end, _)) = line.char_indices().nth(SHOWN_LENGTH) {
+        line.truncate(end);
+        line.push('…');
+    }
+    line
 }

@@ -25,7 +25,7 @@ use std::{
 const MAX_TEXT: u64 = 1 << 20;
 
 /// A manifest that keeps all rules.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Manifest {
     /// The system. Its payloads have their lengths, but no offsets yet: [`crate::blob::encode`] places them.
     pub system: System,
@@ -35,6 +35,9 @@ pub struct Manifest {
     pub files: Vec<GuestPaths>,
     /// How `ainori run` runs it unless its arguments say otherwise.
     pub run: RunSettings,
+    /// What keeps all rules, and is hardly meant so.
+    #[serde(skip)]
+    pub warnings: Option<Box<Findings>>,
 }
 
 /// `[run]` of a manifest.
@@ -144,7 +147,12 @@ impl Manifest {
         let mut findings = Vec::new();
         let draft = Draft::read(text, &mut findings);
         match rules::check(&draft, directory, name, &mut findings) {
-            Some(manifest) if findings.is_empty() => Ok(manifest),
+            Some(mut manifest) if findings.iter().all(|finding| finding.is_warning) => {
+                if !findings.is_empty() {
+                    manifest.warnings = Some(Box::new(Findings::new(file, text, findings)));
+                }
+                Ok(manifest)
+            }
             _ => {
                 assert!(!findings.is_empty(), "a manifest without findings is complete");
                 Err(Box::new(Findings::new(file, text, findings)))

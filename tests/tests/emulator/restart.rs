@@ -14,12 +14,13 @@ fn lives(end: &str, until_ms: u32) -> Guest {
 fn lived_well(run: &Run, name: &str, reason: StopReason) -> usize {
     let guest = run.guest(name);
     for (life, number) in guest.former_lives.iter().zip(1..) {
-        let Life { started, stopped, results } = life;
+        let Life { started, stopped, results, problems } = life;
         let Some(stopped) = stopped else { run.fail(format_args!("the end of life {number} isn't told")) };
         run.check(
             (stopped.reason, stopped.next, stopped.life) == (reason, Next::Restart, number),
             format_args!("life {number} should have ended with {reason:?}, not {stopped:?}"),
         );
+        run.check(problems.is_empty(), format_args!("problems of life {number}: {problems:?}"));
         run.check(*started < stopped.time, format_args!("life {number} ends before it begins"));
         run.check(
             results.len() == 1 && results[0]["ok"] == true,

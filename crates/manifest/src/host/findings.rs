@@ -1,14 +1,16 @@
 //! What the checks find wrong, with the place in the manifest.
 use core::{fmt, ops::Range};
-use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
 use std::sync::Arc;
 
 /// Bytes of the manifest's text.
 pub type Span = Range<usize>;
 
-/// One thing that is wrong: what, where, and what would be right.
+/// One thing that is wrong, or may be: what, where, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
+    /// A warning: the system can be run, but hardly does what is wanted.
+    pub is_warning: bool,
     /// What is wrong, in one line.
     pub message: String,
     /// Where: the main place first, then others that matter (e.g. the other owner of a device).
@@ -29,12 +31,17 @@ pub struct Place {
 impl Finding {
     /// A finding at one place.
     pub fn at(span: Span, message: impl Into<String>) -> Self {
-        Self { message: message.into(), places: Vec::new(), help: None }.and(span, "here")
+        Self::of_file(message).and(span, "here")
     }
 
     /// A finding about the file as a whole.
     pub fn of_file(message: impl Into<String>) -> Self {
-        Self { message: message.into(), places: Vec::new(), help: None }
+        Self { is_warning: false, message: message.into(), places: Vec::new(), help: None }
+    }
+
+    /// Makes it a warning.
+    pub fn warning(self) -> Self {
+        Self { is_warning: true, ..self }
     }
 
     /// Adds another place.
@@ -67,6 +74,10 @@ impl fmt::Display for Finding {
 impl core::error::Error for Finding {}
 
 impl Diagnostic for Finding {
+    fn severity(&self) -> Option<Severity> {
+        Some(if self.is_warning { Severity::Warning } else { Severity::Error })
+    }
+
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
@@ -85,7 +96,7 @@ impl Diagnostic for Finding {
     }
 }
 
-/// Everything that is wrong with one manifest; never empty.
+/// Everything that is wrong with one manifest, or may be; never empty.
 #[derive(Debug, Clone)]
 pub struct Findings {
     /// Path of the manifest as the user gave it.
@@ -107,6 +118,10 @@ impl Findings {
         self.list.iter()
     }
 
+    fn count(&self, warnings: bool) -> usize {
+        self.iter().filter(|finding| finding.is_warning == warnings).count()
+    }
+
     /// Line and column, both from 1, of a finding's main place; 1, 1 for one about the whole file. The column counts
     /// characters.
     pub fn position(&self, finding: &Finding) -> (usize, usize) {
@@ -120,16 +135,25 @@ impl Findings {
 
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.list.len() {
-            1 => write!(f, "{} has an error", self.file),
-            count => write!(f, "{} has {count} errors", self.file),
-        }
+        let counted = |count, one: &str, many: &str| match count {
+            0 => None,
+            1 => Some(one.to_owned()),
+            _ => Some(format!("{count} {many}")),
+        };
+        let errors = counted(self.count(false), "an error", "errors");
+        let warnings = counted(self.count(true), "a warning", "warnings");
+        let all: Vec<_> = [errors, warnings].into_iter().flatten().collect();
+        write!(f, "{} has {}", self.file, all.join(" and "))
     }
 }
 
 impl core::error::Error for Findings {}
 
 impl Diagnostic for Findings {
+    fn severity(&self) -> Option<Severity> {
+        Some(if self.count(false) == 0 { Severity::Warning } else { Severity::Error })
+    }
+
     fn source_code(&self) -> Option<&dyn SourceCode> {
         Some(&self.source)
     }

@@ -1,6 +1,7 @@
 //! The rules that a manifest must keep, beyond each value's type. Every rule reports into the same list, and goes on.
 mod guest;
 pub mod memory;
+mod missing;
 mod policy;
 mod restarts;
 mod sharing;
@@ -30,7 +31,7 @@ struct BoardView {
 }
 
 /// Checks everything. `directory` is the manifest's, `fallback_name` the system's name if the manifest has none.
-/// Returns a manifest if nothing is missing; it counts only if there are no findings.
+/// Returns a manifest if nothing is missing; it counts only if all findings are warnings.
 pub fn check(
     draft: &Draft,
     directory: &Path,
@@ -59,7 +60,7 @@ pub fn check(
         console_input: u32::try_from(console.unwrap_or(default_input)).ok(),
         trace,
     };
-    Some(Manifest { system, board: board?, files, run })
+    Some(Manifest { system, board: board?, files, run, warnings: None })
 }
 
 fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, Option<Board>) {

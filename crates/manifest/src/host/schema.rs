@@ -143,13 +143,19 @@ impl Draft {
     /// Reads the text of a manifest; what is wrong with it goes to `findings`.
     pub fn read(text: &str, findings: &mut Vec<Finding>) -> Self {
         let (root, errors) = DeTable::parse_recoverable(text);
-        if !errors.is_empty() {
-            // What follows a syntax error may have been misread: checking it would only add noise.
-            findings.extend(errors.iter().map(|error| {
-                let span = error.span().unwrap_or(0..0);
-                Finding::at(span, format!("this is not TOML: {}", error.message()))
-                    .help("see https://toml.io")
-            }));
+        let is_repetition = |error: &toml::de::Error| error.message() == "duplicate key";
+        findings.extend(errors.iter().map(|error| {
+            let span = error.span().unwrap_or(0..0);
+            if is_repetition(error) {
+                let key = text.get(span.clone()).unwrap_or_default();
+                return Finding::at(span, format!("the key `{key}` is here a second time"))
+                    .saying("the second time")
+                    .help("a table has each key once: remove one of the two");
+            }
+            Finding::at(span, format!("this is not TOML: {}", error.message())).help("see https://toml.io")
+        }));
+        // What follows a syntax error may have been misread: checking it would only add noise. Of a key that is there twice the first counts meanwhile.
+        if !errors.iter().all(is_repetition) {
             return Self::default();
         }
         let keys = ["name", "policy", "board", "console", "guest", "trace", "run"];

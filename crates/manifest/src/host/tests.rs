@@ -151,6 +151,28 @@ fn all_errors_are_reported_at_once_in_order() {
 }
 
 #[test]
+fn what_is_there_twice_is_told_beside_all_else() {
+    let text = GOOD
+        .replace("harts = 4\n", "harts = 4\nharts = 2\n")
+        .replace("harts = [1]", "harts = [1, 1]")
+        .replace("[\"/soc/rtc@101000\"]", "[\"/soc/rtc@101000\", \"/soc/rtc@101000\"]")
+        .replace("priority = 10", "priority = 99");
+    let found = errors(&text);
+    let expected = [
+        "6: the key `harts` is here a second time / a table has each key once",
+        "25: hart 1 is in this list twice / name each hart once",
+        "26: there is no priority 99",
+        "27: the device /soc/rtc@101000 is in this list twice / name each device once",
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}");
+    }
+    // Where the text can't be understood, nothing else can be said of it.
+    assert_eq!(errors(&text.replace("priority = 99", "priority = ")).len(), 2);
+}
+
+#[test]
 fn the_text_must_be_toml_with_known_keys_and_types() {
     broken("harts = 4", "harts = ", "not TOML", "toml.io");
     broken(
@@ -252,16 +274,23 @@ fn names_are_unique_and_plain() {
 fn vcpus_harts_and_priorities_are_in_range() {
     broken("harts = [1]", "harts = [4]", "hart 4 is not on the board", "harts 0 to 3");
     broken("harts = [1]", "harts = []", "at least one hart", "all harts");
+    broken("harts = [1]", "harts = [1, 1]", "hart 1 is in this list twice", "name each hart once");
+    let found = errors(&GOOD.replace("[0, 1, 2, 3]", "[2, 0, 2, 9, 9, 2]"));
+    assert_eq!(found.len(), 5, "each repetition, and each hart that isn't there: {found:#?}");
+    let repeated = parse(&GOOD.replace("harts = [1]", "harts = [3, 1, 3]")).unwrap_err();
+    let finding = repeated.iter().next().unwrap();
+    let places: Vec<_> = finding.places.iter().map(|place| (&*place.text, place.span.start)).collect();
+    assert!(places[0].0 == "the second time" && places[1].0 == "the first" && places[0].1 > places[1].1);
     let most = format!("from 1 to {MAX_GUEST_VCPUS}");
     broken("vcpus = 4", "vcpus = 0", "can't have 0 vCPUs", &most);
     broken("vcpus = 4", "vcpus = 65", "can't have 65 vCPUs", &most);
     let guest = |index| {
         format!(
             "[[guest]]\nname = \"g{index}\"\nkind = \"elf\"\nimage = \"freertos.elf\"\nmemory = \"16MiB\"\n\
-             vcpus = {MAX_GUEST_VCPUS}\nharts = [2]\n"
+             vcpus = {MAX_GUEST_VCPUS}\nharts = [2]\npriority = {index}\n"
         )
     };
-    let crowd: String = (0..4).map(guest).collect();
+    let crowd: String = (2..6).map(guest).collect();
     let [only] = &errors(&format!("{GOOD}{crowd}"))[..] else { panic!("one finding") };
     assert!(
         only.contains("the system has 69 vCPUs") && only.contains(&format!("at most {MAX_VCPUS}")),
@@ -275,10 +304,13 @@ fn vcpus_harts_and_priorities_are_in_range() {
     assert_eq!(errors(&background).len(), 1);
     assert!(errors(&background)[0].contains("nothing to wait for"));
     let many: String = (0..17)
-        .map(|index| format!("[[guest]]\nname='g{index}'\nkind='elf'\nimage='freertos.elf'\nmemory='4MiB'\n"))
+        .map(|index| {
+            let program = "kind='elf'\nimage='freertos.elf'\nmemory='4MiB'";
+            format!("[[guest]]\nname='g{index}'\n{program}\npriority={index}\n")
+        })
         .collect();
     let found = errors(&format!("[board]\nmachine='qemu-virt'\nharts=4\nmemory='2GiB'\n{many}"));
-    assert_eq!(found, ["85: 17 guests are too many / at most 16"]);
+    assert_eq!(found, ["101: 17 guests are too many / at most 16"]);
 }
 
 #[test]
@@ -423,6 +455,40 @@ fn a_partition_shares_no_hart() {
     broken_at(24, "spumone", "partition", "two guests can't share hart 1", "harts of its own");
     parse(&GOOD.replace("spumone", "partition").replace("harts = [0, 1, 2, 3]", "harts = [0, 2, 3]"))
         .unwrap();
+}
+
+#[test]
+fn an_rtos_that_takes_turns_is_warned_of() {
+    let warnings = |text: &str| {
+        let warnings = parse(text).expect("a warning is no error").warnings;
+        let shown =
+            warnings.iter().flat_map(|all| all.iter().map(|one| (all.position(one).0, &*one.message)));
+        shown.map(|(line, message)| format!("{line}: {message}")).collect::<Vec<_>>()
+    };
+    let equal = GOOD.replace("priority = 10", "priority = 1");
+    let told = ["25: linux and freertos take turns on hart 1: both have priority 1"];
+    assert_eq!(warnings(GOOD), [""; 0]);
+    assert_eq!(warnings(&equal), told);
+    assert_eq!(parse(&equal).unwrap().warnings.unwrap().to_string(), "demo.toml has a warning");
+    assert_eq!(warnings(&GOOD.replace("priority = 10", "priority = 0")), [""; 0], "somebody wants it so");
+    let neither = equal.replace("priority = 1\n", "");
+    assert_eq!(warnings(&neither).len(), 1, "nor where nobody gave a priority");
+    // Linux, pinned, never meets it there; where vCPUs move, it may.
+    let elsewhere = equal.replace("vcpus = 4", "vcpus = 1");
+    assert_eq!(warnings(&elsewhere), [""; 0]);
+    assert_eq!(warnings(&elsewhere.replace("preset = \"spumone\"", "preset = \"ainori\"")), told);
+    assert_eq!(warnings(&equal.replace("harts = [0, 1, 2, 3]", "harts = [0, 2, 3]")), [""; 0]);
+    let round_robin = equal.replace("\"spumone\", quantum = \"5ms\"", "\"round-robin\"");
+    assert_eq!(warnings(&round_robin), [""; 0], "who chooses that knows it");
+    let second =
+        "[[guest]]\nname = \"linux-2\"\nkind = \"linux\"\nimage = \"Image\"\nmemory = \"512MiB\"\n[trace]";
+    assert_eq!(warnings(&GOOD.replace("[trace]", second)), [""; 0], "two Linuxes have no deadlines");
+}
+
+#[test]
+fn warnings_stand_beside_errors() {
+    let found = errors(&GOOD.replace("priority = 10", "priority = 1").replace("[\"default\"]", "[\"x\"]"));
+    assert!(found[0].contains("take turns") && found[1].contains("no kind of trace record"), "{found:?}");
 }
 
 #[test]

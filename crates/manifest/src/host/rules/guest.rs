@@ -1,5 +1,5 @@
 //! Rules that concern one guest alone.
-use super::{BoardView, restarts};
+use super::{BoardView, missing, restarts};
 use crate::config::{
     GUEST_MEMORY_ALIGN, Guest, Image, Kind, MAX_GUEST_VCPUS, OnWildAccess, PRIORITIES, Payload, Vcpu,
 };
@@ -140,6 +140,7 @@ fn check_vcpus(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>
                 findings
                     .push(Finding::at(list.span.clone(), message).help("leave the key out for all harts"));
             }
+            check_repeated_harts(list, findings);
             let has = board.harts?;
             for hart in list.value.iter().filter(|hart| hart.value >= has) {
                 let message = format!("hart {} is not on the board", hart.value);
@@ -155,6 +156,23 @@ fn check_vcpus(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>
     let set = harts.iter().fold(0, |set, hart| set | 1u64 << hart);
     let homes = harts.iter().cycle().take(if harts.is_empty() { 0 } else { count as usize });
     Some(homes.map(|home| Vcpu { home: *home, harts: set }).collect())
+}
+
+/// A hart that is there twice would be the home of more vCPUs than others, which nobody means who writes it twice.
+fn check_repeated_harts(list: &At<Vec<At<u32>>>, findings: &mut Vec<Finding>) {
+    for (index, hart) in list.value.iter().enumerate() {
+        if let Some(first) = list.value[..index].iter().find(|earlier| earlier.value == hart.value) {
+            findings.push(
+                Finding::at(hart.span.clone(), format!("hart {} is in this list twice", hart.value))
+                    .saying("the second time")
+                    .and(first.span.clone(), "the first")
+                    .help(
+                        "name each hart once: vCPUs are dealt out to the list in turn, so two of them share a hart where `vcpus` is larger than \
+                         the list is long",
+                    ),
+            );
+        }
+    }
 }
 
 fn check_devices(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) {
@@ -204,7 +222,7 @@ fn open(entry: &At<String>, key: &str, directory: &Path, findings: &mut Vec<Find
                     entry.span.clone(),
                     format!("the {key} {} can't be read: {what}", path.display()),
                 )
-                .help("paths are relative to the manifest; `make guests` builds this project's own guests"),
+                .help(missing::help(&path)),
             );
             None
         }

@@ -1,11 +1,11 @@
 //! Rules about what guests share: names, devices, harts, and the number of vCPUs.
-use crate::config::{Guest, MAX_GUESTS, MAX_VCPUS};
+use crate::config::{Guest, Kind, MAX_GUESTS, MAX_VCPUS};
 use crate::host::{
     GuestPaths,
     findings::{Finding, Span},
     schema::GuestDraft,
 };
-use ainori_sched::{Policy, Preset};
+use ainori_sched::{Placement, Policy, Preset};
 use std::collections::HashMap;
 
 /// Checks all guests together. `guests` has those that are complete by themselves.
@@ -21,6 +21,9 @@ pub fn check(
     check_devices(drafts, findings);
     if let Some(preset) = preset.filter(|preset| !shares_harts(preset)) {
         check_exclusive_harts(drafts, guests, preset, findings);
+    }
+    if let Some(policy) = preset.and_then(|preset| Policy::preset(preset.name, 1, 1_000)) {
+        check_equals(drafts, guests, &policy, findings);
     }
 }
 
@@ -71,14 +74,22 @@ fn check_names(drafts: &[GuestDraft], findings: &mut Vec<Finding>) {
 }
 
 fn check_devices(drafts: &[GuestDraft], findings: &mut Vec<Finding>) {
-    let mut owners: HashMap<&str, &Span> = HashMap::new();
-    for device in drafts.iter().flat_map(|draft| &draft.devices) {
-        if let Some(first) = owners.insert(&device.value, &device.span) {
+    let mut owners: HashMap<&str, (usize, &Span)> = HashMap::new();
+    let all = drafts.iter().enumerate();
+    for (guest, device) in all.flat_map(|(guest, draft)| draft.devices.iter().map(move |one| (guest, one))) {
+        if let Some((owner, first)) = owners.insert(&device.value, (guest, &device.span)) {
+            let path = &device.value;
+            let (message, help) = if owner == guest {
+                (format!("the device {path} is in this list twice"), "name each device once")
+            } else {
+                let help = "a device belongs to one guest: remove it from one of the lists";
+                (format!("the device {path} has two owners"), help)
+            };
             findings.push(
-                Finding::at(device.span.clone(), format!("the device {} has two owners", device.value))
+                Finding::at(device.span.clone(), message)
                     .saying("the second")
                     .and(first.clone(), "the first")
-                    .help("a device belongs to one guest: remove it from one of the lists"),
+                    .help(help),
             );
         }
     }
@@ -117,4 +128,52 @@ fn check_exclusive_harts(
             );
         }
     }
+}
+
+/// Guests of one priority take turns where they meet. Linux doesn't mind; what isn't Linux may be an RTOS, which loses its deadlines then. One warning for
+/// each guest is enough: it says what to do. Where priorities don't count, nobody is promised a time.
+fn check_equals(
+    drafts: &[GuestDraft],
+    guests: &[Option<(Guest, GuestPaths)>],
+    policy: &Policy,
+    findings: &mut Vec<Finding>,
+) {
+    if !policy.takes_cores() {
+        return;
+    }
+    let all: Vec<(&GuestDraft, &Guest)> =
+        drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, &guest.as_ref()?.0))).collect();
+    let place =
+        |draft: &GuestDraft| draft.priority.as_ref().map_or(&draft.span, |priority| &priority.span).clone();
+    for (index, (draft, guest)) in all.iter().enumerate() {
+        let shared = |other: &Guest| may_run_on(guest, policy) & may_run_on(other, policy);
+        let equal = all[..index].iter().find(|(_, other)| {
+            other.priority == guest.priority
+                && shared(other) != 0
+                && (guest.kind != Kind::Linux || other.kind != Kind::Linux)
+        });
+        if let Some((first, other)) = equal {
+            let (hart, priority) = (shared(other).trailing_zeros(), guest.priority);
+            let message = format!(
+                "{} and {} take turns on hart {hart}: both have priority {priority}",
+                other.name, guest.name
+            );
+            findings.push(
+                Finding::at(place(draft), message)
+                    .warning()
+                    .saying("the second")
+                    .and(place(first), "the first")
+                    .help("an RTOS misses deadlines so: if one of them is one, give it the higher priority, or a hart of its own"),
+            );
+        }
+    }
+}
+
+/// The set of harts where vCPUs of the guest may be met.
+fn may_run_on(guest: &Guest, policy: &Policy) -> u64 {
+    let harts = guest.vcpus.iter().map(|vcpu| match policy.placement {
+        Placement::Pinned => 1 << vcpu.home,
+        _ => vcpu.harts,
+    });
+    harts.fold(0, |set, harts| set | harts)
 }
