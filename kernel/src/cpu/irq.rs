@@ -66,9 +66,12 @@ impl Cpu {
     fn pay_attention(&mut self, now: u64) -> Exit {
         if self.unattended_due <= now {
             self.unattended_due = u64::MAX;
-            self.was_held_off = false;
-            if core::mem::take(&mut self.has_unattended) {
+            self.held_off_for = 0;
+            if core::mem::take(&mut self.has_unattended) || self.retry_due <= now {
+                self.retry_due = u64::MAX;
                 self.attend();
+            } else if self.retry_due != u64::MAX {
+                self.look_again_at(self.retry_due);
             }
             self.resume_backlog();
         }

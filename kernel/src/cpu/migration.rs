@@ -61,7 +61,7 @@ impl Cpu {
                 self.attend_later(now);
             }
             if self.invites && !waiting.is_empty() {
-                self.attend_again_at(now + self.scheduler.policy().patience);
+                self.attend_soon(now);
             }
             if !self.backlog.uninvited.is_empty() {
                 // While the core waits for the RTOS's timer, or else after a while.
@@ -84,18 +84,19 @@ impl Cpu {
     #[inline]
     pub(super) fn attend_later(&mut self, now: u64) {
         if self.attends {
-            self.attend_again_at(now + self.scheduler.policy().patience);
+            self.attend_soon(now);
         }
     }
 
-    fn attend_again_at(&mut self, at: u64) {
+    fn attend_soon(&mut self, now: u64) {
         self.has_unattended = true;
-        self.look_again_at(at);
+        self.look_again_at(now + self.scheduler.policy().patience);
     }
 
     /// Has this core look at `at`, whatever it does then, for what it has put off and whom it has left alone.
     ///
-    /// That interrupts whoever runs then. If it is one that takes cores from others, not just when its own timer is due.
+    /// That interrupts whoever runs then. If it is one that takes cores from others, not just when its own timer is due: as that may be set anew
+    /// whenever it is, a while after the next time is the best guess.
     #[inline]
     pub(super) fn look_again_at(&mut self, at: u64) {
         let at = self.clear_of_own_timer(at);
@@ -104,11 +105,12 @@ impl Cpu {
     }
 
     /// What was put off for a vCPU that has run before waits for one that takes cores from others, too, if that gets the core now. But
-    /// only once, should the core be taken again and again.
+    /// only for one of each priority in turn, should the core be taken again and again.
     #[inline(never)]
     pub(super) fn hold_off_attention(&mut self, id: VcpuId, now: u64) {
-        if self.urgent.contains(id) && !self.was_held_off {
-            self.was_held_off = true;
+        let rank = self.machine.vcpu(id).class.priority + 1;
+        if self.urgent.contains(id) && rank > self.held_off_for {
+            self.held_off_for = rank;
             let begins = self.resident(id).due.max(now);
             self.unattended_due = self.unattended_due.max(begins + self.scheduler.policy().patience);
             self.attention_due = self.unattended_due;
@@ -119,8 +121,9 @@ impl Cpu {
         let runs =
             self.scheduler.running().filter(|id| self.urgent.contains(*id) && self.loaded == Some(*id));
         let own = runs.and_then(|_| world::loaded_deadline());
-        let collides = |own: &u64| *own <= at + self.guard && at <= *own + self.guard;
-        own.filter(collides).map_or(at, |own| own + self.scheduler.policy().patience)
+        let now = csr::time();
+        let comes_first = |own: &u64| now < *own && *own <= at + self.guard;
+        own.filter(comes_first).map_or(at, |own| own + self.scheduler.policy().patience)
     }
 
     /// If the next one to run is lent, it comes back with all that it had here; or if somebody has taken it, not at all, and the one
@@ -348,7 +351,8 @@ impl Cpu {
         self.show_housework();
         self.unattended_due = u64::MAX;
         self.has_unattended = false;
-        self.was_held_off = false;
+        self.retry_due = u64::MAX;
+        self.held_off_for = 0;
         self.unchecked = VcpuSet::EMPTY;
         // Nor is anybody looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
         self.attention_due = u64::MAX;
@@ -432,7 +436,7 @@ impl Cpu {
         let some = if are_few { all } else { all.lowest::<ATTENDED_AT_ONCE>() };
         self.unchecked = all - some;
         if !self.unchecked.is_empty() {
-            self.attend_again_at(csr::time() + self.scheduler.policy().patience);
+            self.attend_soon(csr::time());
         }
         // BOUND: a few vCPUs, some 20 instructions each.
         for id in some {
@@ -465,7 +469,8 @@ impl Cpu {
             || preempted_in_kernel.is_some_and(|in_kernel| policy.fetches(Occasion::Preempted { in_kernel }));
         if occasion && vcpu.lies() && !self.accepts(id, vcpu.owner()) && !self.invite(id) && asleep {
             // A core that idles looks for those that could run, but nobody for a sleeper.
-            self.attend_again_at(csr::time() + RETRY * self.scheduler.policy().patience);
+            self.retry_due = csr::time() + RETRY * self.scheduler.policy().patience;
+            self.look_again_at(self.retry_due);
         }
     }
 

@@ -186,10 +186,12 @@ pub struct Cpu {
     unattended_due: u64,
     /// There are such vCPUs: by then they will have been left alone for long enough.
     has_unattended: bool,
+    /// When to look again at a sleeper that nobody watches, and for which no core was free.
+    retry_due: u64,
     /// vCPUs of which isn't known yet whether they are such.
     unchecked: VcpuSet,
-    /// `unattended_due` was put off once already, for a vCPU that takes cores from others.
-    was_held_off: bool,
+    /// `unattended_due` was put off for vCPUs that take cores from others, the last one of this priority; plus one, 0 if for none.
+    held_off_for: u8,
     /// What others know of it (see [`Machine::shields`]).
     shield: u8,
     published_shield: &'static Shield,
@@ -281,8 +283,9 @@ impl Cpu {
             unsettled: VcpuSet::EMPTY,
             unattended_due: u64::MAX,
             has_unattended: false,
+            retry_due: u64::MAX,
             unchecked: VcpuSet::EMPTY,
-            was_held_off: false,
+            held_off_for: 0,
             shield: migration::IDLE,
             published_shield: &machine.shields[id],
             woken: false,
