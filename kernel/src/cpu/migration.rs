@@ -213,7 +213,11 @@ impl Cpu {
             // It comes for a short visit to its kernel: the one that runs here lets it go first.
             self.yield_now();
         }
-        self.look_at(id);
+        if self.machine.vcpu(id).has_requests() {
+            // Behind a preemption point: to take it has taken its time, and a start does, too.
+            self.backlog.unread.insert(id);
+            self.resume_backlog();
+        }
         true
     }
 
