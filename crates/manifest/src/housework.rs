@@ -5,7 +5,7 @@
 /// Housework lies beside the least urgent guests of its core, and is hidden from all others there. So it is for the core
 /// whose least urgent guest is the least urgent of all, and an RTOS that has a core to itself is left alone as long as there is another core. Of
 /// several, it is for the one whose most urgent guest is less urgent, then for the one with fewer vCPUs. A core where nobody is at home goes
-/// before all.
+/// before all. Only at boot.
 pub fn housekeeping_core(cores: usize, residents: impl Iterator<Item = (usize, u8)> + Clone) -> usize {
     let rank = |core: &usize| {
         let priorities = residents.clone().filter(|(home, _)| home == core).map(|(_, priority)| priority);

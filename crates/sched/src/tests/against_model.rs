@@ -103,7 +103,11 @@ impl Model {
     fn timers(&self, lowest: u8) -> Vec<(VcpuId, Time)> {
         let level = |v| self.class(v).map(|class| self.policy.level(class));
         let of_level = |wanted| self.timers.iter().filter(move |timer| level(timer.0) == Some(wanted));
-        (lowest..PRIORITIES).rev().filter_map(|wanted| of_level(wanted).min_by_key(|timer| timer.1)).copied().collect()
+        (lowest..PRIORITIES)
+            .rev()
+            .filter_map(|wanted| of_level(wanted).min_by_key(|timer| timer.1))
+            .copied()
+            .collect()
     }
 
     fn sleep(&mut self, v: VcpuId) {
