@@ -175,6 +175,9 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
     let guests: &'static [Guest] = guests.leak();
     let ids = (0..vcpus.len() as u8).map(VcpuId);
     let machine: &'static Machine = Box::leak(Box::new(Machine {
+        from_priority: from_fn(|least| {
+            ids.clone().filter(|id| usize::from(vcpus[usize::from(id.0)].class.priority) >= least).collect()
+        }),
         urgent: ids.filter(|id| policy.takes_cores() && takes_cores(&vcpus, *id, &policy)).collect(),
         features,
         guests,

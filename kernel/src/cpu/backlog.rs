@@ -21,11 +21,15 @@ use crate::stats::Exit;
 pub(super) struct Backlog {
     /// Is to be looked at before the next guest is entered. If not, but there is something, an alarm is set for it.
     pub(super) due: bool,
+    /// It was put off for the running vCPU's own timer, and nothing of it has been done since.
+    gave_way: bool,
     /// This core has requested something of them, and not told their owners yet.
     pub(super) untold: VcpuSet,
     /// Others want them to be looked at.
     pub(super) unread: VcpuSet,
-    /// They wait here, or lie, where they get no turn.
+    /// It is time to look who waits here, or lies, where it gets no turn.
+    pub(super) attends: bool,
+    /// They do.
     pub(super) unattended: VcpuSet,
     /// They have just lost this core, and the policy has another one fetch them at once.
     pub(super) uninvited: VcpuSet,
@@ -40,6 +44,7 @@ enum Part {
     Tell(VcpuId),
     Look(VcpuId),
     Invite(VcpuId),
+    AttendAll,
     Attend(VcpuId),
     Collect(VcpuId),
     MakeUpFor(VcpuSet),
@@ -48,17 +53,20 @@ enum Part {
 impl Backlog {
     pub(super) const EMPTY: Self = Self {
         due: false,
+        gave_way: false,
         untold: VcpuSet::EMPTY,
         unread: VcpuSet::EMPTY,
         uninvited: VcpuSet::EMPTY,
+        attends: false,
         unattended: VcpuSet::EMPTY,
         strays: VcpuSet::EMPTY,
         neglected: VcpuSet::EMPTY,
     };
 
     fn is_empty(&self) -> bool {
-        (self.untold | self.unread | self.uninvited | self.unattended | self.strays | self.neglected)
-            .is_empty()
+        !self.attends
+            && (self.untold | self.unread | self.uninvited | self.unattended | self.strays | self.neglected)
+                .is_empty()
     }
 
     /// Takes out the next part.
@@ -69,6 +77,7 @@ impl Backlog {
             .map(Part::Tell)
             .or_else(|| unread.pop().map(Part::Look))
             .or_else(|| self.uninvited.pop().map(Part::Invite))
+            .or_else(|| core::mem::take(&mut self.attends).then_some(Part::AttendAll))
             .or_else(|| self.unattended.pop().map(Part::Attend))
             .or_else(|| self.strays.pop().map(Part::Collect))
             .or_else(|| (!self.neglected.is_empty()).then_some(Part::MakeUpFor(self.neglected)))
@@ -87,26 +96,34 @@ impl Cpu {
         if self.deadlines_changed {
             self.refresh_deadline(0);
         }
-        // BOUND: the vCPUs that take cores from others. What is wanted of one of them, or what one wants of its siblings, is what this core is
-        // here for.
+        // BOUND: those for whom this core is here now, and between two is a preemption point.
         loop {
-            if let Some(id) = (self.backlog.unread & self.urgent).pop() {
+            let urgent = self.urgent_now();
+            if let Some(id) = (self.backlog.unread & urgent).pop() {
                 self.backlog.unread.remove(id);
                 self.look_at(id);
-            } else if let Some(id) = (self.backlog.untold & self.urgent).pop() {
+            } else if let Some(id) = (self.backlog.untold & urgent).pop() {
                 self.backlog.untold.remove(id);
                 self.tell(id);
             } else {
                 break;
             }
-            if hart::pending_interrupts() & !interrupt::SOFTWARE == 0 {
-                self.end_stretch(Exit::Backlog, csr::time());
+            // Somebody more urgent may come: then nobody else is left here whom this core is here for.
+            let now = csr::time();
+            if self.next_deadline <= now + self.guard {
+                self.meet_deadline();
             }
+            if hart::pending_interrupts() & !interrupt::SOFTWARE != 0 {
+                self.resume_backlog();
+                return;
+            }
+            self.end_stretch(Exit::Backlog, now);
         }
         let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
         // What made this work has taken its time already.
         let mut stops = self.is_preempted() || beside_urgent && !was_due;
         let began = csr::time();
+        self.backlog.gave_way &= stops;
         // BOUND: a part a round; the sets grow by mail, answers and `MakeUpFor`, and between two parts is a preemption point.
         while !stops {
             match self.backlog.next() {
@@ -118,9 +135,10 @@ impl Cpu {
                 Some(Part::Look(id)) => self.look_at(id),
                 Some(Part::Tell(id)) => self.tell(id),
                 Some(Part::Invite(id)) => self.invite_preempted(id),
+                Some(Part::AttendAll) => self.attend(),
                 Some(Part::Attend(id)) => self.attend_to(id),
                 Some(Part::Collect(id)) => self.collect(id),
-                Some(Part::MakeUpFor(neglected)) => self.make_up_for(neglected),
+                Some(Part::MakeUpFor(neglected)) => self.make_up_later(neglected),
             }
             // Beside a more urgent vCPU little at a time has to do.
             stops = self.is_preempted() || beside_urgent && csr::time() - began >= self.guard / 5;
@@ -133,10 +151,16 @@ impl Cpu {
         }
     }
 
-    /// Is there something to be done for vCPUs that take cores from others?
+    /// Is there something to be done for vCPUs for whom this core is here now?
     #[inline]
     pub(super) fn has_urgent_work(&self) -> bool {
-        !((self.backlog.unread | self.backlog.untold) & self.urgent).is_empty()
+        !((self.backlog.unread | self.backlog.untold) & self.urgent_now()).is_empty()
+    }
+
+    /// The vCPUs that take cores from others, but for those that are less urgent than who goes first here.
+    fn urgent_now(&self) -> VcpuSet {
+        let first = self.scheduler.first().map_or(0, |id| self.machine.vcpu(id).class.priority);
+        self.urgent & self.machine.from_priority[usize::from(first) % self.machine.from_priority.len()]
     }
 
     /// A preemption point: must the present work give way to something more urgent, or to an interrupt?
@@ -181,14 +205,18 @@ impl Cpu {
         }
         let is_due = self.residents[first].as_ref().is_some_and(|resident| resident.due != 0);
         let now = csr::time();
+        // One that sets its timer again and again may not keep this core from its work for ever.
         is_due
-            || self.loaded == Some(first)
+            || !self.backlog.gave_way
+                && self.loaded == Some(first)
                 && world::loaded_deadline().is_some_and(|at| now < at && at <= now + 2 * self.guard)
     }
 
     /// What is left of the backlog waits until the more urgent vCPU leaves, or for a while.
     pub(super) fn put_off_backlog(&mut self) {
         self.backlog.due = false;
+        // To one that runs already, as its own timer is near.
+        self.backlog.gave_way = self.scheduler.running() == self.scheduler.first();
         if !self.backlog.is_empty() {
             self.look_again_at(csr::time() + self.scheduler.policy().patience);
         }

@@ -84,18 +84,26 @@ impl Cpu {
 
     /// A piece of the console's work.
     pub(super) fn serve_console(&mut self) -> Next {
+        let machine = self.machine;
+        let current = |console: &Console| machine.guests.get(console.output.current());
+        if let Some(guest) = self.console.as_deref().and_then(current)
+            && serial::has_awaited_room(guest)
+        {
+            // A piece of its own: the interrupt takes as long as the output.
+            serial::tell_of_room(self, guest);
+            return Next::Soon;
+        }
         let is_fed = self.feed_input();
-        let (machine, patience) = (self.machine, self.console_patience());
+        let patience = self.console_patience();
         let now = csr::time();
         let Some(console) = &mut self.console else { return Next::WhenAsked };
         let rest = console.send(Some(patience));
-        let sent = machine.guests.get(console.output.current());
         let Some(uart) = console.uart else { return Next::WhenAsked };
         // A port that keeps up is served with pauses, a slow one when it has room.
         let is_slow = rest == Rest::Now && !uart.can_send();
         uart.listen(console.input.room() > 0, is_slow);
-        if let Some(guest) = sent {
-            serial::note_room(self, guest);
+        if current(console).is_some_and(serial::has_awaited_room) {
+            return Next::Soon;
         }
         let retry = if is_fed { u64::MAX } else { now + machine.ticks(RETRY_US) };
         match rest {

@@ -80,7 +80,7 @@ impl Cpu {
         }
         let due = self.resident(id).due;
         if due != 0 {
-            if !world::is_interrupted() && !self.await_interrupt(id, due) {
+            if !world::is_interrupted() && !self.await_interrupt(id, due, decision.alarm) {
                 return None;
             }
             self.resident(id).note_delivery();
@@ -275,7 +275,7 @@ impl Cpu {
 
     /// The same where few instructions more don't matter.
     #[inline(never)]
-    fn set_alarm_late(&mut self, quantum: Option<u64>) {
+    pub(super) fn set_alarm_late(&mut self, quantum: Option<u64>) {
         self.set_alarm(quantum);
     }
 

@@ -69,8 +69,11 @@ impl Cpu {
     /// The core could enter the loaded vCPU, which has been woken for an interrupt that isn't there yet, as its timer is due only then: waits
     /// for it. False if this core has something else to do first.
     #[inline(never)]
-    pub(super) fn await_interrupt(&mut self, id: VcpuId, due: u64) -> bool {
+    pub(super) fn await_interrupt(&mut self, id: VcpuId, due: u64, quantum: Option<u64>) -> bool {
         self.mailbox.enter();
+        if self.hold_off_housework(due) {
+            self.set_alarm_late(quantum);
+        }
         let began = csr::time();
         let end = due + self.settling;
         let mut now = began;

@@ -21,6 +21,8 @@ const PAUSE_US: u64 = 12;
 /// How long hidden housework waits for a core that is never free for it, in microseconds. Not a multiple of an RTOS's usual
 /// period, near whose end it began to wait.
 const PATIENCE_US: u64 = 10_300;
+/// So often a piece gives way to vCPUs that have their own timers just then: to each of several RTOSes, but not for ever.
+const MOST_GIVEN_WAY: u8 = 8;
 /// A time that no clock ever adds up to.
 const NEVER: u64 = u64::MAX / 2;
 /// How far hidden housework keeps behind the deadline that it gave way to, in microseconds.
@@ -167,18 +169,29 @@ impl Cpu {
         if is_hidden { self.housework_latest } else { self.housework_due }
     }
 
+    /// Hidden housework isn't to interrupt what begins at `due`, but gives way only so often. True if the alarm has to be set anew.
+    pub(super) fn hold_off_housework(&mut self, due: u64) -> bool {
+        let collides = self.housework_alarm() < due + self.scheduler.policy().patience;
+        let gives_way = collides && self.housework_gave_way < MOST_GIVEN_WAY;
+        if gives_way {
+            self.housework_gave_way = self.housework_gave_way.saturating_add(1);
+            self.housework_latest = due + self.machine.ticks(DISTANCE_US);
+        }
+        gives_way
+    }
+
     /// Does one piece of what is due.
     #[inline(never)]
     #[expect(clippy::indexing_slicing, reason = "there is a place for each `Chore`")]
     pub(super) fn keep_house(&mut self, now: u64) {
-        let has_given_way = core::mem::take(&mut self.housework_gave_way);
-        if let Some(later) = self.must_hurry(now, has_given_way) {
-            self.housework_gave_way = true;
+        if let Some(later) = self.must_hurry(now) {
+            self.housework_gave_way = self.housework_gave_way.saturating_add(1);
             // If that one hides housework, what it does at its deadline isn't to be disturbed either.
             self.housework_latest = later + self.machine.ticks(DISTANCE_US);
             self.housework_due = self.clear_of_deadline(later);
             return;
         }
+        self.housework_gave_way = 0;
         self.look_for_housework();
         let now = csr::time();
         let Some(housekeeper) = &mut self.housekeeper else { return };
@@ -215,11 +228,11 @@ impl Cpu {
 
     /// Is somebody about to get the core, or the running vCPU about to be interrupted by its timer? Then says until when housework waits at
     /// least. The least urgent guest of this core may be an RTOS as well; but as it may also be one that sets its timer again and again,
-    /// housework gives way to that only once a piece.
-    fn must_hurry(&self, now: u64, has_given_way: bool) -> Option<u64> {
+    /// housework gives way to that only so often.
+    fn must_hurry(&self, now: u64) -> Option<u64> {
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
-        let may_wait = self.shield != IDLE && !has_given_way;
+        let may_wait = self.shield != IDLE && self.housework_gave_way < MOST_GIVEN_WAY;
         // One that is over counts for a while only: the vCPU may not take it for ever.
         let is_near =
             |at: &u64| *at <= soon && (now < *at || world::is_interrupted() && now < *at + 2 * self.guard);

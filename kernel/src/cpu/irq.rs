@@ -51,6 +51,10 @@ impl Cpu {
         let mut exit = Exit::Timer;
         if self.attention_due <= now {
             exit = self.pay_attention(now);
+            if hart::pending_interrupts() != 0 {
+                return exit;
+            }
+            self.end_stretch(exit, csr::time());
         }
         if self.housework_alarm() <= now {
             exit = Exit::Housekeeping;
@@ -69,7 +73,7 @@ impl Cpu {
             self.held_off_for = 0;
             if core::mem::take(&mut self.has_unattended) || self.retry_due <= now {
                 self.retry_due = u64::MAX;
-                self.attend();
+                self.backlog.attends = true;
             } else if self.retry_due != u64::MAX {
                 self.look_again_at(self.retry_due);
             }

@@ -60,7 +60,7 @@ impl Cpu {
             if !(self.lendable | self.lent).is_empty() {
                 self.attend_later(now);
             }
-            if self.invites && !waiting.is_empty() {
+            if self.invites && !(self.lendable - VcpuSet::from_iter([running])).is_empty() {
                 self.attend_soon(now);
             }
             if !self.backlog.uninvited.is_empty() {
@@ -78,6 +78,12 @@ impl Cpu {
     fn lend(&mut self, id: VcpuId) {
         self.lent.insert(id);
         self.lay_down(id, self.id);
+    }
+
+    /// The same where few instructions more don't matter.
+    #[inline(never)]
+    fn lend_late(&mut self, id: VcpuId) {
+        self.lend(id);
     }
 
     /// From now on a vCPU lies where it gets no turn. If nobody has taken it after a while, this core will have that done.
@@ -228,6 +234,8 @@ impl Cpu {
             self.wake(id);
         } else {
             self.watch_timer(id);
+            // Unlike one that has just run here, it may be less urgent than who does.
+            self.deadlines_changed = true;
         }
     }
 
@@ -353,22 +361,38 @@ impl Cpu {
     #[inline(never)]
     fn catch_up(&mut self) {
         self.show_housework();
-        self.unattended_due = u64::MAX;
-        self.has_unattended = false;
-        self.retry_due = u64::MAX;
-        self.held_off_for = 0;
-        self.unchecked = VcpuSet::EMPTY;
-        // Nor is anybody looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
+        // Nobody is looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
         self.attention_due = u64::MAX;
+        if self.unattended_due != u64::MAX {
+            self.review_unattended();
+        }
         let neglected = self.scheduler.owned() | self.movable;
         self.make_up_for(neglected);
         self.resume_backlog();
     }
 
+    /// Somebody less urgent has got this core than those before whom others waited here.
+    #[inline(never)]
+    fn review_unattended(&mut self) {
+        if self.scheduler.running().is_some_and(|id| self.urgent.contains(id)) {
+            // For those below nothing has changed. If they have been put off already, their turn is now, before the next time.
+            if self.held_off_for != 0 {
+                self.backlog.attends |= core::mem::take(&mut self.has_unattended);
+            }
+            self.attention_due = self.unattended_due;
+        } else {
+            self.unattended_due = u64::MAX;
+            self.has_unattended = false;
+            self.retry_due = u64::MAX;
+            self.held_off_for = 0;
+            self.unchecked = VcpuSet::EMPTY;
+        }
+    }
+
     /// Looks for what was wanted of vCPUs while this core had something more urgent to do: of some now, of the others in their turns.
     #[inline(always)]
-    pub(super) fn make_up_for(&mut self, neglected: VcpuSet) {
-        let are_few = self.machine.vcpus().len() <= MADE_UP_FOR;
+    fn make_up_for(&mut self, neglected: VcpuSet) {
+        let are_few = self.machine.vcpu_count <= MADE_UP_FOR;
         let some = if are_few { neglected } else { neglected.lowest::<MADE_UP_FOR>() };
         self.backlog.neglected = neglected - some;
         // BOUND: a few vCPUs, some 30 instructions each.
@@ -381,6 +405,12 @@ impl Cpu {
         if !elsewhere.is_empty() {
             self.look_for_strays(elsewhere);
         }
+    }
+
+    /// The same where few instructions more don't matter.
+    #[inline(never)]
+    pub(super) fn make_up_later(&mut self, neglected: VcpuSet) {
+        self.make_up_for(neglected);
     }
 
     #[inline(never)]
@@ -436,7 +466,7 @@ impl Cpu {
     /// vCPUs that lie, or wait here, where they get no turn have been left alone for long enough.
     pub(super) fn attend(&mut self) {
         let all = if self.unchecked.is_empty() { self.movable } else { self.unchecked };
-        let are_few = self.machine.vcpus().len() <= ATTENDED_AT_ONCE;
+        let are_few = self.machine.vcpu_count <= ATTENDED_AT_ONCE;
         let some = if are_few { all } else { all.lowest::<ATTENDED_AT_ONCE>() };
         self.unchecked = all - some;
         if !self.unchecked.is_empty() {
@@ -462,7 +492,7 @@ impl Cpu {
             let preempted = self.scheduler.precedes(running, id);
             if preempted || !self.scheduler.is_asleep(id) {
                 preempted_in_kernel = preempted.then(|| world::is_in_kernel(self.context(id)));
-                self.lend(id);
+                self.lend_late(id);
             }
         }
         let vcpu = self.machine.vcpu(id);
@@ -550,7 +580,7 @@ impl Cpu {
                 && self.lendable.contains(id)
                 && self.scheduler.waits_for_equal(id)
             {
-                self.lend(id);
+                self.lend_late(id);
             }
             if self.is_preempted() {
                 return;

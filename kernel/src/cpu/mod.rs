@@ -26,7 +26,7 @@ use ainori_handover::{Housework, Shield};
 use ainori_mailbox::{Mailbox, Mailboxes};
 use ainori_manifest::config::MAX_HARTS;
 use ainori_report::STACK_SIZE;
-use ainori_sched::{MAX_VCPUS, Occasion, Scheduler, SpinDetector, VcpuId, VcpuSet};
+use ainori_sched::{MAX_VCPUS, PRIORITIES, Occasion, Scheduler, SpinDetector, VcpuId, VcpuSet};
 use ainori_trace::Ring;
 
 use self::backlog::Backlog;
@@ -62,6 +62,8 @@ pub struct Machine {
     pub harts: Box<[u64]>,
     /// vCPUs that take cores from others.
     pub urgent: VcpuSet,
+    /// Those of each priority and above.
+    pub from_priority: [VcpuSet; PRIORITIES as usize],
     /// How cores ring each other.
     pub bell: Bell,
     /// Messages between cores.
@@ -231,7 +233,7 @@ pub struct Cpu {
     reports: ReportWriter,
     housekeeper: Option<Housekeeper>,
     housework_due: u64,
-    housework_gave_way: bool,
+    housework_gave_way: u8,
     housework_latest: u64,
     housework_patience: u64,
     hides_housework_from: u8,
@@ -309,7 +311,7 @@ impl Cpu {
             console,
             reports: ReportWriter::default(),
             housework_due: u64::MAX,
-            housework_gave_way: false,
+            housework_gave_way: 0,
             housework_latest: crate::arch::csr::time()
                 .saturating_add(Self::patience(machine, id == machine.console_core)),
             housework_patience: Self::patience(machine, id == machine.console_core),

@@ -29,6 +29,7 @@ use crate::guest::Guest;
 use crate::guest::program::CHUNK;
 use crate::guest::stop::{self, Happened, Record};
 use crate::guest::vcpu::hsm;
+use crate::stats::Exit;
 
 /// How often a core looks whether what it waits for has come, in microseconds.
 const POLL_US: u64 = 50;
@@ -198,6 +199,7 @@ impl Cpu {
             if is_wanted || now - began >= row || offset >= guest.config.memory {
                 return offset;
             }
+            self.end_stretch(Exit::Housekeeping, now);
         }
     }
 

@@ -51,14 +51,15 @@ pub fn read(cpu: &mut Cpu, guest: &'static Guest, offset: u64) -> Option<u64> {
     Some(value)
 }
 
-/// Output of the guest was sent. If it waits for room, and there is plenty, its port isn't busy any more: that is an interrupt, which a driver
-/// that was told so waits for.
-pub fn note_room(cpu: &mut Cpu, guest: &'static Guest) {
+/// Output of the guest was sent: does it wait for room, and is there plenty?
+pub fn has_awaited_room(guest: &Guest) -> bool {
     fence(Ordering::SeqCst);
-    if guest.awaits_room.load(Ordering::Relaxed)
-        && guest.output.room() >= OUTPUT / 2
-        && with_port(cpu, guest, Uart::empty_transmitter).is_some()
-    {
+    guest.awaits_room.load(Ordering::Relaxed) && guest.output.room() >= OUTPUT / 2
+}
+
+/// It [has](has_awaited_room): its port isn't busy any more. That is an interrupt, which a driver that was told so waits for.
+pub fn tell_of_room(cpu: &mut Cpu, guest: &'static Guest) {
+    if with_port(cpu, guest, Uart::empty_transmitter).is_some() {
         guest.awaits_room.store(false, Ordering::Relaxed);
     }
 }
