@@ -458,7 +458,7 @@ fn a_partition_shares_no_hart() {
 }
 
 #[test]
-fn an_rtos_that_takes_turns_is_warned_of() {
+fn an_rtos_that_is_not_above_others_is_warned_of() {
     let warnings = |text: &str| {
         let warnings = parse(text).expect("a warning is no error").warnings;
         let shown =
@@ -470,7 +470,14 @@ fn an_rtos_that_takes_turns_is_warned_of() {
     assert_eq!(warnings(GOOD), [""; 0]);
     assert_eq!(warnings(&equal), told);
     assert_eq!(parse(&equal).unwrap().warnings.unwrap().to_string(), "demo.toml has a warning");
-    assert_eq!(warnings(&GOOD.replace("priority = 10", "priority = 0")), [""; 0], "somebody wants it so");
+    let below = GOOD.replace("priority = 10", "priority = 0");
+    let waits = ["25: freertos waits for linux on hart 1: priority 0 is below 1"];
+    assert_eq!(warnings(&below), waits);
+    assert_eq!(warnings(&below.replace("vcpus = 4", "vcpus = 1")), [""; 0], "they never meet");
+    let first =
+        GOOD.replace("priority = 1\n", "priority = 20\n").replace("kind = \"linux\"", "kind = \"elf\"");
+    let first = first.replace("image = \"Image\"", "image = \"freertos.elf\"");
+    assert_eq!(warnings(&first), [""; 0], "one RTOS before another: somebody wants it so");
     let neither = equal.replace("priority = 1\n", "");
     assert_eq!(warnings(&neither).len(), 1, "nor where nobody gave a priority");
     // Linux, pinned, never meets it there; where vCPUs move, it may.
