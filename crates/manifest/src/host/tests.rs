@@ -182,7 +182,7 @@ fn the_text_must_be_toml_with_known_keys_and_types() {
         "did you mean `priority`?",
     );
     broken("name = \"demo\"", "nam = \"demo\"", "the manifest has no key `nam`", "did you mean `name`?");
-    broken("priority = 10", "ram = \"16MiB\"", "no key `ram`", "known: name, "); // two letters of three are no typing error
+    broken("background = true", "ram = \"16MiB\"", "no key `ram`", "known: name, "); // two letters of three are no typing error
     broken("input = \"linux\"", "zzz = \"linux\"", "[console] has no key `zzz`", "known: input");
     broken(
         "harts = 4",
