@@ -14,7 +14,7 @@ endif
 # Names of files (`__FILE__`) are relative to the checkout, wherever that is: the same sources are the same bytes.
 # The C code does no floating point; lp64d is the ABI of those libraries.
 CFLAGS  := -march=rv64gc -misa-spec=2.2 -mabi=lp64d -mcmodel=medany --specs=picolibc.specs -std=gnu11 -ffreestanding \
-           -O2 -g -Wall -Wextra -Wmissing-prototypes -ffunction-sections -fdata-sections -fno-pic -I$(COMMON) \
+           -O2 -g -Wall -Wextra -Wmissing-prototypes -Werror -ffunction-sections -fdata-sections -fno-pic -I$(COMMON) \
            -ffile-prefix-map=$(abspath $(COMMON)/../..)/=
 LDFLAGS := -nostartfiles -static -T$(COMMON)/link.ld -Wl,--gc-sections -Wl,--build-id=none
 

@@ -9,6 +9,7 @@
 #include "sbi.h"
 #include "start.h"
 #include "timer.h"
+#include "trap.h"
 
 #define REGISTERS 32
 #define MAX_VECTOR_BYTES 512 /* a VLEN of 4096 bits */

@@ -44,6 +44,17 @@ fn what_is_typed_reaches_linux() {
     assert!(seen.contains("every guest did its job"), "{seen}");
 }
 
+/// Process 1 of our Linux is no init of busybox's, which `poweroff` asks unless it is forced to.
+#[test]
+fn poweroff_typed_into_the_shell_shuts_linux_down() {
+    let mut terminal = Terminal::run(&System::on(1).with(Guest::linux("shell")));
+    terminal.wait_for("# ");
+    terminal.type_in("poweroff\r");
+    terminal.wait_for("reboot: Power down");
+    let (status, seen) = terminal.end();
+    assert_eq!(status.code(), Some(0), "{seen}");
+}
+
 /// For the hypervisor that is a shutdown like any other. Nobody may take it for a job that was done.
 #[test]
 fn a_linux_that_is_halted_has_not_done_its_job() {

@@ -197,7 +197,7 @@ impl<'a> Table<'a> {
 /// The nearest of some names if it is near enough for a typing error or an abbreviation, and in any case all names.
 pub fn suggest(found: &str, names: &[&str]) -> String {
     let near = |distance: usize, name: &str| {
-        distance <= name.len().div_ceil(3) || found.len() >= 3 && name.starts_with(found)
+        distance <= name.len().min(found.len()).div_ceil(3) || found.len() >= 3 && name.starts_with(found)
     };
     let nearest = names
         .iter()

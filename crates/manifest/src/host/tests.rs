@@ -182,6 +182,7 @@ fn the_text_must_be_toml_with_known_keys_and_types() {
         "did you mean `priority`?",
     );
     broken("name = \"demo\"", "nam = \"demo\"", "the manifest has no key `nam`", "did you mean `name`?");
+    broken("background = true", "ram = \"16MiB\"", "no key `ram`", "known: name, "); // two letters of three are no typing error
     broken("input = \"linux\"", "zzz = \"linux\"", "[console] has no key `zzz`", "known: input");
     broken(
         "harts = 4",
@@ -458,7 +459,7 @@ fn a_partition_shares_no_hart() {
 }
 
 #[test]
-fn an_rtos_that_takes_turns_is_warned_of() {
+fn an_rtos_that_is_not_above_others_is_warned_of() {
     let warnings = |text: &str| {
         let warnings = parse(text).expect("a warning is no error").warnings;
         let shown =
@@ -470,7 +471,14 @@ fn an_rtos_that_takes_turns_is_warned_of() {
     assert_eq!(warnings(GOOD), [""; 0]);
     assert_eq!(warnings(&equal), told);
     assert_eq!(parse(&equal).unwrap().warnings.unwrap().to_string(), "demo.toml has a warning");
-    assert_eq!(warnings(&GOOD.replace("priority = 10", "priority = 0")), [""; 0], "somebody wants it so");
+    let below = GOOD.replace("priority = 10", "priority = 0");
+    let waits = ["25: freertos waits for linux on hart 1: priority 0 is below 1"];
+    assert_eq!(warnings(&below), waits);
+    assert_eq!(warnings(&below.replace("vcpus = 4", "vcpus = 1")), [""; 0], "they never meet");
+    let first =
+        GOOD.replace("priority = 1\n", "priority = 20\n").replace("kind = \"linux\"", "kind = \"elf\"");
+    let first = first.replace("image = \"Image\"", "image = \"freertos.elf\"");
+    assert_eq!(warnings(&first), [""; 0], "one RTOS before another: somebody wants it so");
     let neither = equal.replace("priority = 1\n", "");
     assert_eq!(warnings(&neither).len(), 1, "nor where nobody gave a priority");
     // Linux, pinned, never meets it there; where vCPUs move, it may.

@@ -23,7 +23,7 @@ pub fn check(
         check_exclusive_harts(drafts, guests, preset, findings);
     }
     if let Some(policy) = preset.and_then(|preset| Policy::preset(preset.name, 1, 1_000)) {
-        check_equals(drafts, guests, &policy, findings);
+        check_priorities(drafts, guests, &policy, findings);
     }
 }
 
@@ -130,9 +130,10 @@ fn check_exclusive_harts(
     }
 }
 
-/// Guests of one priority take turns where they meet. Linux doesn't mind; what isn't Linux may be an RTOS, which loses its deadlines then. One warning for
-/// each guest is enough: it says what to do. Where priorities don't count, nobody is promised a time.
-fn check_equals(
+/// What isn't Linux may be an RTOS. It loses its deadlines where it takes turns with a guest of its own priority, or waits for a Linux of a higher one.
+/// (That one RTOS waits for another is what priorities are for, and Linux doesn't mind.) One warning for each guest is enough: it says what to do.
+/// Where priorities don't count, nobody is promised a time.
+fn check_priorities(
     drafts: &[GuestDraft],
     guests: &[Option<(Guest, GuestPaths)>],
     policy: &Policy,
@@ -146,23 +147,36 @@ fn check_equals(
     let place =
         |draft: &GuestDraft| draft.priority.as_ref().map_or(&draft.span, |priority| &priority.span).clone();
     for (index, (draft, guest)) in all.iter().enumerate() {
-        let shared = |other: &Guest| may_run_on(guest, policy) & may_run_on(other, policy);
-        let equal = all[..index].iter().find(|(_, other)| {
-            other.priority == guest.priority
-                && shared(other) != 0
-                && (guest.kind != Kind::Linux || other.kind != Kind::Linux)
+        let loss = all.iter().enumerate().find_map(|(place, (met, other))| {
+            let shared = may_run_on(guest, policy) & may_run_on(other, policy);
+            let is_linux = |guest: &Guest| guest.kind == Kind::Linux;
+            let hart = shared.trailing_zeros();
+            let (name, its, theirs) = (&guest.name, guest.priority, other.priority);
+            if shared == 0 || is_linux(guest) && is_linux(other) {
+                None
+            } else if its == theirs && place < index {
+                Some((
+                    met,
+                    format!("{} and {name} take turns on hart {hart}: both have priority {its}", other.name),
+                ))
+            } else if its < theirs && is_linux(other) {
+                Some((
+                    met,
+                    format!(
+                        "{name} waits for {} on hart {hart}: priority {its} is below {theirs}",
+                        other.name
+                    ),
+                ))
+            } else {
+                None
+            }
         });
-        if let Some((first, other)) = equal {
-            let (hart, priority) = (shared(other).trailing_zeros(), guest.priority);
-            let message = format!(
-                "{} and {} take turns on hart {hart}: both have priority {priority}",
-                other.name, guest.name
-            );
+        if let Some((met, message)) = loss {
             findings.push(
                 Finding::at(place(draft), message)
                     .warning()
-                    .saying("the second")
-                    .and(place(first), "the first")
+                    .saying("one of them")
+                    .and(place(met), "the other")
                     .help("an RTOS misses deadlines so: if one of them is one, give it the higher priority, or a hart of its own"),
             );
         }
