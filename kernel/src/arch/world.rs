@@ -62,8 +62,6 @@ const COUNTERS: u64 = 0b111;
 impl World {
     /// A vCPU after reset: translation off, interrupts off, timer never.
     /// `shares_vmid`: others have the VMID in `hgatp` too.
-    // Only at boot: the code is small rather than fast.
-    #[inline(never)]
     pub fn new(hgatp: u64, shares_vmid: bool, features: &Features) -> Self {
         let mut extra = Extra::empty();
         extra.set(Extra::INDIRECT, features.indirect);

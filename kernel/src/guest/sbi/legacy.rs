@@ -21,17 +21,21 @@ pub const EXTENSIONS: RangeInclusive<u64> = SET_TIMER..=SHUTDOWN;
 /// Makes a legacy call one of today.
 pub fn translate(call: &mut Call) -> core::result::Result<(), Error> {
     let legacy = call.extension;
+    (call.extension, call.function) = match legacy {
+        SET_TIMER => (TIME, 0),
+        PUTCHAR => (DBCN, 2),
+        SEND_IPI => (IPI, 0),
+        REMOTE_FENCE_I..=REMOTE_SFENCE_VMA_ASID => (RFENCE, legacy - REMOTE_FENCE_I),
+        SHUTDOWN => (SRST, 0),
+        _ => return Ok(()),
+    };
     let [address, start, size, asid, _] = call.a;
     match legacy {
-        SET_TIMER => (call.extension, call.function) = (TIME, 0),
-        PUTCHAR => (call.extension, call.function) = (DBCN, 2),
-        SHUTDOWN => (call.extension, call.function, call.a) = (SRST, 0, [0; 5]),
         SEND_IPI..=REMOTE_SFENCE_VMA_ASID => {
-            (call.extension, call.function) =
-                if legacy == SEND_IPI { (IPI, 0) } else { (RFENCE, legacy - REMOTE_FENCE_I) };
             let (mask, base) = hart_mask(call, address)?;
             call.a = [mask, base, start, size, asid];
         }
+        SHUTDOWN => call.a = [0; 5],
         _ => {}
     }
     Ok(())
