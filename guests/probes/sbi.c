@@ -193,7 +193,7 @@ static void check_legacy_translation(const uint64_t *mask, bool strict)
     root[alias] = root[of_memory];
     csr_write(satp, SATP_SV39 | (uintptr_t)root >> 12);
     __asm__ volatile("sfence.vma" ::: "memory");
-    check_legacy_ipi(mask + GIB / sizeof *mask, "a hart mask is read through the caller's translation");
+    check_legacy_ipi((const uint64_t *)((uintptr_t)mask + GIB), "a hart mask is read through the caller's translation");
     if (strict) {
         uint64_t before = software_interrupts;
         check(legacy(LEGACY_SEND_IPI, nothing * GIB, 11, 12, 13) == SBI_ERR_INVALID_ADDRESS, "a hart mask in no page is refused");

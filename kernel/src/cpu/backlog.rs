@@ -160,7 +160,7 @@ impl Cpu {
     /// The vCPUs that take cores from others, but for those that are less urgent than who goes first here.
     fn urgent_now(&self) -> VcpuSet {
         let first = self.scheduler.first().map_or(0, |id| self.machine.vcpu(id).class.priority);
-        self.urgent & self.machine.from_priority[usize::from(first) % self.machine.from_priority.len()]
+        self.urgent & self.machine.from_priority.get(usize::from(first)).copied().unwrap_or_default()
     }
 
     /// A preemption point: must the present work give way to something more urgent, or to an interrupt?

@@ -26,7 +26,7 @@ use ainori_handover::{Housework, Shield};
 use ainori_mailbox::{Mailbox, Mailboxes};
 use ainori_manifest::config::MAX_HARTS;
 use ainori_report::STACK_SIZE;
-use ainori_sched::{MAX_VCPUS, PRIORITIES, Occasion, Scheduler, SpinDetector, VcpuId, VcpuSet};
+use ainori_sched::{MAX_VCPUS, Occasion, PRIORITIES, Scheduler, SpinDetector, VcpuId, VcpuSet};
 use ainori_trace::Ring;
 
 use self::backlog::Backlog;

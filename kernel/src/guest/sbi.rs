@@ -63,7 +63,7 @@ pub fn call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
     let (extension, function) = (x[A0 + 7], x[A0 + 6]);
     let a = [x[A0], x[A0 + 1], x[A0 + 2], x[A0 + 3], x[A0 + 4]];
     let mut call = Call { vcpu, guest: cpu.machine.guest_of(vcpu), extension, function, a };
-    let is_legacy = legacy::EXTENSIONS.contains(&extension);
+    let is_legacy = legacy::is_legacy(extension);
     let translated = if is_legacy { legacy::translate(&mut call) } else { Ok(()) };
     let (exit, result) = match translated {
         Ok(()) => answer(cpu, &call),
@@ -113,7 +113,7 @@ fn base(call: &Call) -> Result {
         2 => Ok(0),
         3 => {
             let is_today = matches!(call.a[0], BASE | TIME | IPI | RFENCE | HSM | SRST | DBCN | AINORI);
-            Ok(u64::from(is_today || legacy::EXTENSIONS.contains(&call.a[0])))
+            Ok(u64::from(is_today || legacy::is_legacy(call.a[0])))
         }
         // Vendor, architecture and implementation of the hart: a guest has no business with them.
         4..=6 => Ok(0),

@@ -35,6 +35,12 @@ fn random_systems_hold_and_are_the_same_twice() {
     hold([23, 96], true);
 }
 
+/// Guests of three levels on one hart, where the one in the middle takes the core as well, and is taken it.
+#[test]
+fn random_systems_of_three_levels_hold() {
+    hold([7181, 8349, 8508, 90052], false);
+}
+
 /// A guest that prints a text.
 fn talker(bytes: u32) -> Talk {
     Talk { seed: 1, bytes, by_uart: false, gap_us: 0, ears: None, alarms: 0, alarm_us: 2_000, flash: false }

@@ -1,7 +1,5 @@
 //! The calls of before SBI 0.2 (chapter "Legacy Extensions"), which old and small programs make. Each is an extension of its own, answers in
 //! `a0` alone, and does what a call of today does, to which it is translated; two have no such counterpart.
-use core::ops::RangeInclusive;
-
 use super::{Call, DBCN, Error, IPI, RFENCE, Result, SRST, TIME};
 use crate::arch::guest_access::load_doubleword;
 use crate::cpu::Cpu;
@@ -15,8 +13,10 @@ const REMOTE_FENCE_I: u64 = 5;
 const REMOTE_SFENCE_VMA_ASID: u64 = 7;
 const SHUTDOWN: u64 = 8;
 
-/// All of them.
-pub const EXTENSIONS: RangeInclusive<u64> = SET_TIMER..=SHUTDOWN;
+/// Is this one of them?
+pub const fn is_legacy(extension: u64) -> bool {
+    extension <= SHUTDOWN
+}
 
 /// Makes a legacy call one of today.
 pub fn translate(call: &mut Call) -> core::result::Result<(), Error> {
