@@ -15,21 +15,6 @@
 #define NO_ADDRESS   (1ul << 60) /* further than any physical address reaches */
 #define ARRIVES_MS   1000
 
-#define LEGACY_SET_TIMER  0
-#define LEGACY_PUTCHAR    1
-#define LEGACY_GETCHAR    2
-#define LEGACY_CLEAR_IPI  3
-#define LEGACY_SEND_IPI   4
-#define LEGACY_FENCE_I    5
-#define LEGACY_VMA        6
-#define LEGACY_VMA_ASID   7
-#define LEGACY_SHUTDOWN   8
-
-#define HSM_SUSPEND 3
-#define GIB (1ul << 30)
-#define SATP_SV39 (8ul << 60)
-#define PTE_ALL 0xcful /* valid, readable, writable, executable, accessed, dirty */
-
 static unsigned checks, failures;
 static volatile uint64_t software_interrupts;
 
@@ -159,97 +144,6 @@ static void check_hsm(bool strict)
     }
 }
 
-/* Reserved types, and those of a platform that has none. */
-static void check_suspend(void)
-{
-    static const uint64_t types[] = { 1, 5, 0x0fffffff, 0x10000000, 0x80000001, 0x90000000 };
-    for (unsigned i = 0; i < sizeof types / sizeof *types; i++)
-        check_error(sbi_call(SBI_HSM, HSM_SUSPEND, types[i], (uintptr_t)secondary_start, 0), SBI_ERR_INVALID_PARAM,
-                    "a type of suspension that isn't there is refused");
-}
-
-/* Legacy calls answer in a0 alone, and don't look at a6. */
-static long legacy(long id, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
-{
-    struct sbi_result result = sbi_call5(id, NO_FUNCTION, a0, a1, a2, a3, 0);
-    check(result.value == (long)a1, "a legacy call keeps a1");
-    return result.error;
-}
-
-static void check_legacy_ipi(const uint64_t *mask, const char *what)
-{
-    uint64_t before = software_interrupts;
-    check(legacy(LEGACY_SEND_IPI, (uintptr_t)mask, 11, 12, 13) == 0, "a legacy IPI is accepted");
-    check(wait_for_count(&software_interrupts, before + 1, ARRIVES_MS), what);
-}
-
-/* A hart mask is where the caller's own translation has it. */
-static void check_legacy_translation(const uint64_t *mask, bool strict)
-{
-    static uint64_t root[512] __attribute__((aligned(4096)));
-    uint64_t of_memory = machine.memory_base / GIB, alias = of_memory + 1, nothing = of_memory + 2;
-    for (uint64_t gib = 0; gib <= of_memory; gib++)
-        root[gib] = gib * GIB >> 12 << 10 | PTE_ALL;
-    root[alias] = root[of_memory];
-    csr_write(satp, SATP_SV39 | (uintptr_t)root >> 12);
-    __asm__ volatile("sfence.vma" ::: "memory");
-    check_legacy_ipi((const uint64_t *)((uintptr_t)mask + GIB), "a hart mask is read through the caller's translation");
-    if (strict) {
-        uint64_t before = software_interrupts;
-        check(legacy(LEGACY_SEND_IPI, nothing * GIB, 11, 12, 13) == SBI_ERR_INVALID_ADDRESS, "a hart mask in no page is refused");
-        check(legacy(LEGACY_VMA, nothing * GIB, 0, UINT64_MAX, 13) == SBI_ERR_INVALID_ADDRESS, "for a fence too");
-        sleep_us(1000);
-        check(software_interrupts == before, "nobody is sent an IPI then");
-    }
-    csr_write(satp, 0);
-    __asm__ volatile("sfence.vma" ::: "memory");
-}
-
-static void check_legacy(bool strict)
-{
-    static const char text[] = "written by legacy calls\n";
-    static uint64_t self, none = 0, all = UINT64_MAX;
-    self = 1ul << machine.boot_hart;
-    for (long id = LEGACY_SET_TIMER; id <= LEGACY_SHUTDOWN; id++)
-        check(sbi_probe(id), "each legacy call is there");
-    check_error(sbi_call(LEGACY_SHUTDOWN + 1, 0, 0, 0, 0), SBI_ERR_NOT_SUPPORTED, "the number behind them is nobody's");
-
-    for (const char *c = text; *c; c++)
-        check(legacy(LEGACY_PUTCHAR, *c, 11, 12, 13) == 0, "a character is written");
-    check(legacy(LEGACY_GETCHAR, 10, 11, 12, 13) == -1, "where nothing was typed, -1 is read");
-
-    uint64_t deadline = read_time() + us_to_ticks(2000), end = deadline + us_to_ticks(ARRIVES_MS * 1000);
-    check(legacy(LEGACY_SET_TIMER, deadline, 11, 12, 13) == 0, "a legacy timer is accepted");
-    while (!(csr_read(sip) & 1ul << IRQ_TIMER) && read_time() < end)
-        ;
-    check(read_time() >= deadline && read_time() < end, "its interrupt comes, and not before its deadline");
-    legacy(LEGACY_SET_TIMER, NEVER, 11, 12, 13);
-    check(!(csr_read(sip) & 1ul << IRQ_TIMER), "a later deadline takes it back");
-
-    check_legacy_ipi(&self, "a legacy IPI arrives");
-    check_legacy_ipi(NULL, "one to all harts (no mask) arrives");
-    check_legacy_ipi(&all, "harts that aren't there do no harm");
-    check_legacy_translation(&self, strict);
-    legacy(LEGACY_SEND_IPI, (uintptr_t)&none, 11, 12, 13);
-    sleep_us(1000);
-    uint64_t before = software_interrupts;
-    csr_clear(sie, 1ul << IRQ_SOFTWARE);
-    legacy(LEGACY_SEND_IPI, (uintptr_t)&self, 11, 12, 13);
-    long pending = legacy(LEGACY_CLEAR_IPI, 10, 11, 12, 13);
-    check(strict ? pending > 0 : pending >= 0, "an IPI that is cleared was there");
-    check(legacy(LEGACY_CLEAR_IPI, 10, 11, 12, 13) == 0, "none is there then");
-    csr_set(sie, 1ul << IRQ_SOFTWARE);
-    sleep_us(1000);
-    check(software_interrupts == before, "an IPI that was cleared doesn't arrive, nor does one to nobody");
-
-    uint64_t page = machine.memory_base;
-    check(legacy(LEGACY_FENCE_I, (uintptr_t)&self, 11, 12, 13) == 0, "legacy remote_fence_i is accepted");
-    check(legacy(LEGACY_FENCE_I, 0, 11, 12, 13) == 0, "for all harts too");
-    check(legacy(LEGACY_VMA, (uintptr_t)&self, page, 4096, 13) == 0, "legacy remote_sfence_vma is accepted");
-    check(legacy(LEGACY_VMA, (uintptr_t)&all, 0, UINT64_MAX, 13) == 0, "of all too");
-    check(legacy(LEGACY_VMA_ASID, (uintptr_t)&self, page, 4096, 1) == 0, "legacy remote_sfence_vma_asid is accepted");
-}
-
 static void check_srst(void)
 {
     check_error(sbi_call(SBI_SRST, SBI_SRST_RESET, 3, SBI_REASON_NONE, 0), SBI_ERR_INVALID_PARAM, "a reserved reset type is refused");
@@ -300,8 +194,6 @@ bool guest_main(void)
     check_ipi(strict);
     check_rfence(strict);
     check_hsm(strict);
-    check_suspend();
-    check_legacy(strict);
     check_srst();
     check_dbcn(strict);
 

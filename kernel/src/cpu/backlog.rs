@@ -17,6 +17,9 @@ use crate::arch::csr::{self, interrupt};
 use crate::arch::{hart, world};
 use crate::stats::Exit;
 
+/// No vCPU has this number.
+pub(super) const EVERYBODY: VcpuId = VcpuId(MACHINE as u8);
+
 /// What is still to be done, by vCPU.
 pub(super) struct Backlog {
     /// Is to be looked at before the next guest is entered. If not, but there is something, an alarm is set for it.
@@ -27,9 +30,7 @@ pub(super) struct Backlog {
     pub(super) untold: VcpuSet,
     /// Others want them to be looked at.
     pub(super) unread: VcpuSet,
-    /// It is time to look who waits here, or lies, where it gets no turn.
-    pub(super) attends: bool,
-    /// They do.
+    /// They wait here, or lie, where they get no turn; or [`EVERYBODY`], if that is to be found out.
     pub(super) unattended: VcpuSet,
     /// They have just lost this core, and the policy has another one fetch them at once.
     pub(super) uninvited: VcpuSet,
@@ -44,7 +45,6 @@ enum Part {
     Tell(VcpuId),
     Look(VcpuId),
     Invite(VcpuId),
-    AttendAll,
     Attend(VcpuId),
     Collect(VcpuId),
     MakeUpFor(VcpuSet),
@@ -57,16 +57,14 @@ impl Backlog {
         untold: VcpuSet::EMPTY,
         unread: VcpuSet::EMPTY,
         uninvited: VcpuSet::EMPTY,
-        attends: false,
         unattended: VcpuSet::EMPTY,
         strays: VcpuSet::EMPTY,
         neglected: VcpuSet::EMPTY,
     };
 
     fn is_empty(&self) -> bool {
-        !self.attends
-            && (self.untold | self.unread | self.uninvited | self.unattended | self.strays | self.neglected)
-                .is_empty()
+        (self.untold | self.unread | self.uninvited | self.unattended | self.strays | self.neglected)
+            .is_empty()
     }
 
     /// Takes out the next part.
@@ -77,7 +75,6 @@ impl Backlog {
             .map(Part::Tell)
             .or_else(|| unread.pop().map(Part::Look))
             .or_else(|| self.uninvited.pop().map(Part::Invite))
-            .or_else(|| core::mem::take(&mut self.attends).then_some(Part::AttendAll))
             .or_else(|| self.unattended.pop().map(Part::Attend))
             .or_else(|| self.strays.pop().map(Part::Collect))
             .or_else(|| (!self.neglected.is_empty()).then_some(Part::MakeUpFor(self.neglected)))
@@ -135,7 +132,7 @@ impl Cpu {
                 Some(Part::Look(id)) => self.look_at(id),
                 Some(Part::Tell(id)) => self.tell(id),
                 Some(Part::Invite(id)) => self.invite_preempted(id),
-                Some(Part::AttendAll) => self.attend(),
+                Some(Part::Attend(EVERYBODY)) => self.attend(),
                 Some(Part::Attend(id)) => self.attend_to(id),
                 Some(Part::Collect(id)) => self.collect(id),
                 Some(Part::MakeUpFor(neglected)) => self.make_up_later(neglected),

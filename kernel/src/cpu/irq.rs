@@ -5,6 +5,7 @@ use ainori_sched::VcpuId;
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
+use super::backlog::EVERYBODY;
 use super::migration::IDLE;
 use crate::arch::csr::{self, virtual_interrupt};
 use crate::arch::{hart, world};
@@ -73,7 +74,7 @@ impl Cpu {
             self.held_off_for = 0;
             if core::mem::take(&mut self.has_unattended) || self.retry_due <= now {
                 self.retry_due = u64::MAX;
-                self.backlog.attends = true;
+                self.backlog.unattended.insert(EVERYBODY);
             } else if self.retry_due != u64::MAX {
                 self.look_again_at(self.retry_due);
             }

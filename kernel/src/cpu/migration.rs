@@ -18,6 +18,7 @@ use ainori_sched::{Occasion, State, VcpuId, VcpuSet};
 use ainori_trace::Event;
 
 use super::Cpu;
+use super::backlog::EVERYBODY;
 use crate::arch::{csr, hart, world};
 use crate::stats::Exit;
 
@@ -376,8 +377,8 @@ impl Cpu {
     fn review_unattended(&mut self) {
         if self.scheduler.running().is_some_and(|id| self.urgent.contains(id)) {
             // For those below nothing has changed. If they have been put off already, their turn is now, before the next time.
-            if self.held_off_for != 0 {
-                self.backlog.attends |= core::mem::take(&mut self.has_unattended);
+            if self.held_off_for != 0 && core::mem::take(&mut self.has_unattended) {
+                self.backlog.unattended.insert(EVERYBODY);
             }
             self.attention_due = self.unattended_due;
         } else {

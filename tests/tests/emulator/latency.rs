@@ -57,11 +57,11 @@ fn a_tick_is_as_regular_as_alone() {
 #[test]
 fn housework_beside_an_rtos_delays_no_tick() {
     let run = System::on(2)
-        .with(Guest::freertos("periods=200 burn_percent=0 report_ms=0").harts([1]).priority(6))
+        .with(Guest::freertos("periods=200 burn_percent=0 report_ms=0").harts([1]).priority(1))
         .with(
             Guest::freertos("periods=200 burn_percent=0 report_ms=0").named("urgent").harts([0]).priority(11),
         )
-        .with(Guest::probe("talk", "bytes=50000 way=uart").harts([0]).priority(1))
+        .with(Guest::probe("talk", "bytes=50000 way=uart").harts([0]).priority(2))
         .run(Clock::Lockstep { q: 250 });
     run.good().lost_no_tick("freertos", 200);
     run.check(run.exits("freertos", 0) > 1000, "the house should be kept on the hart of `freertos`");
