@@ -12,13 +12,10 @@ use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
 use super::Cpu;
-use super::mail::MACHINE;
+use super::mail::NO_VCPU;
 use crate::arch::csr::{self, interrupt};
 use crate::arch::{hart, world};
 use crate::stats::Exit;
-
-/// No vCPU has this number.
-pub(super) const EVERYBODY: VcpuId = VcpuId(MACHINE as u8);
 
 /// What is still to be done, by vCPU.
 pub(super) struct Backlog {
@@ -30,7 +27,7 @@ pub(super) struct Backlog {
     pub(super) untold: VcpuSet,
     /// Others want them to be looked at.
     pub(super) unread: VcpuSet,
-    /// They wait here, or lie, where they get no turn; or [`EVERYBODY`], if that is to be found out.
+    /// They wait here, or lie, where they get no turn; or [`NO_VCPU`], if that is to be found out.
     pub(super) unattended: VcpuSet,
     /// They have just lost this core, and the policy has another one fetch them at once.
     pub(super) uninvited: VcpuSet,
@@ -91,7 +88,7 @@ impl Cpu {
         let was_due = self.backlog.due;
         self.read_mail();
         if self.deadlines_changed {
-            self.refresh_deadline(0);
+            self.update_deadline_late(0);
         }
         // BOUND: those for whom this core is here now, and between two is a preemption point.
         loop {
@@ -128,14 +125,14 @@ impl Cpu {
                     self.backlog.due = false;
                     return;
                 }
-                Some(Part::Look(VcpuId(id))) if u32::from(id) == MACHINE => self.look_at_machine(),
+                Some(Part::Look(NO_VCPU)) => self.look_at_machine(),
                 Some(Part::Look(id)) => self.look_at(id),
                 Some(Part::Tell(id)) => self.tell(id),
                 Some(Part::Invite(id)) => self.invite_preempted(id),
-                Some(Part::Attend(EVERYBODY)) => self.attend(),
+                Some(Part::Attend(NO_VCPU)) => self.attend(),
                 Some(Part::Attend(id)) => self.attend_to(id),
                 Some(Part::Collect(id)) => self.collect(id),
-                Some(Part::MakeUpFor(neglected)) => self.make_up_later(neglected),
+                Some(Part::MakeUpFor(neglected)) => self.make_up_for_late(neglected),
             }
             // Beside a more urgent vCPU little at a time has to do.
             stops = self.is_preempted() || beside_urgent && csr::time() - began >= self.guard / 5;

@@ -7,7 +7,7 @@ use ainori_sched::VcpuId;
 
 use super::Cpu;
 use super::housekeeping::Chore;
-use super::mail::MACHINE;
+use super::mail::{MACHINE, NO_VCPU};
 use crate::arch::{csr, firmware};
 use crate::guest::Guest;
 use crate::guest::vcpu::{Hold, hsm};
@@ -27,7 +27,7 @@ impl Cpu {
         // It may have been waiting for a core, and must not look so any more: idle cores would ask for it without end.
         self.machine.vcpu(id).publish_waiting(0);
         self.resting.insert(id);
-        self.backlog.unread.insert(VcpuId(MACHINE as u8));
+        self.backlog.unread.insert(NO_VCPU);
         self.resume_backlog();
     }
 

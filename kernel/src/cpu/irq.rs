@@ -5,7 +5,7 @@ use ainori_sched::VcpuId;
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
-use super::backlog::EVERYBODY;
+use super::mail::NO_VCPU;
 use super::migration::IDLE;
 use crate::arch::csr::{self, virtual_interrupt};
 use crate::arch::{hart, world};
@@ -74,7 +74,7 @@ impl Cpu {
             self.held_off_for = 0;
             if core::mem::take(&mut self.has_unattended) || self.retry_due <= now {
                 self.retry_due = u64::MAX;
-                self.backlog.unattended.insert(EVERYBODY);
+                self.backlog.unattended.insert(NO_VCPU);
             } else if self.retry_due != u64::MAX {
                 self.look_again_at(self.retry_due);
             }
@@ -110,14 +110,14 @@ impl Cpu {
                 _ => break,
             }
         }
-        self.refresh_deadline(now);
+        self.update_deadline_late(now);
     }
 
     /// Wakes the next sleeper if it is due, or if it takes the core from others and soon will be: then the core waits for the rest of it.
     #[inline(always)]
     fn wake_next(&mut self, now: u64) -> Option<VcpuId> {
         if self.deadlines_changed {
-            self.refresh_deadline(now);
+            self.update_deadline_late(now);
         }
         let (id, at) = (self.next_sleeper, self.next_deadline);
         let until = if self.urgent.contains(id) { now + self.guard } else { now };
@@ -155,7 +155,7 @@ impl Cpu {
 
     /// The same where few instructions more don't matter.
     #[inline(never)]
-    pub(super) fn refresh_deadline(&mut self, now: u64) {
+    pub(super) fn update_deadline_late(&mut self, now: u64) {
         self.update_deadline(now);
     }
 

@@ -17,6 +17,9 @@ use crate::guest::vcpu::{Hold, Resident, hsm};
 /// The item that stands for the machine rather than for a vCPU: housework, or the end of the run.
 pub const MACHINE: u32 = 63;
 
+/// The same in a set of vCPUs: a part of the [backlog](super::backlog) that concerns none in particular.
+pub const NO_VCPU: VcpuId = VcpuId(MACHINE as u8);
+
 impl Cpu {
     /// Asks the owner of a vCPU for something, itself if that is this core.
     pub fn ask(&mut self, id: VcpuId, what: Requests) {

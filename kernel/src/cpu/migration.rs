@@ -18,7 +18,7 @@ use ainori_sched::{Occasion, State, VcpuId, VcpuSet};
 use ainori_trace::Event;
 
 use super::Cpu;
-use super::backlog::EVERYBODY;
+use super::mail::NO_VCPU;
 use crate::arch::{csr, hart, world};
 use crate::stats::Exit;
 
@@ -378,7 +378,7 @@ impl Cpu {
         if self.scheduler.running().is_some_and(|id| self.urgent.contains(id)) {
             // For those below nothing has changed. If they have been put off already, their turn is now, before the next time.
             if self.held_off_for != 0 && core::mem::take(&mut self.has_unattended) {
-                self.backlog.unattended.insert(EVERYBODY);
+                self.backlog.unattended.insert(NO_VCPU);
             }
             self.attention_due = self.unattended_due;
         } else {
@@ -410,7 +410,7 @@ impl Cpu {
 
     /// The same where few instructions more don't matter.
     #[inline(never)]
-    pub(super) fn make_up_later(&mut self, neglected: VcpuSet) {
+    pub(super) fn make_up_for_late(&mut self, neglected: VcpuSet) {
         self.make_up_for(neglected);
     }
 

@@ -312,8 +312,7 @@ impl Cpu {
             reports: ReportWriter::default(),
             housework_due: u64::MAX,
             housework_gave_way: 0,
-            housework_latest: crate::arch::csr::time()
-                .saturating_add(Self::patience(machine, id == machine.console_core)),
+            housework_latest: crate::arch::csr::time() + Self::patience(machine, id == machine.console_core),
             housework_patience: Self::patience(machine, id == machine.console_core),
             hides_housework_from: machine.housework_shield + 1,
             resting: VcpuSet::EMPTY,
