@@ -21,8 +21,8 @@ use crate::stats::Exit;
 pub(super) struct Backlog {
     /// Is to be looked at before the next guest is entered. If not, but there is something, an alarm is set for it.
     pub(super) due: bool,
-    /// It was put off for the running vCPU's own timer, and nothing of it has been done since.
-    gave_way: bool,
+    /// The priorities, a bit each, of those that ran here and for whose own timers it was put off since something of it was done.
+    gave_way_to: u32,
     /// This core has requested something of them, and not told their owners yet.
     pub(super) untold: VcpuSet,
     /// Others want them to be looked at.
@@ -50,7 +50,7 @@ enum Part {
 impl Backlog {
     pub(super) const EMPTY: Self = Self {
         due: false,
-        gave_way: false,
+        gave_way_to: 0,
         untold: VcpuSet::EMPTY,
         unread: VcpuSet::EMPTY,
         uninvited: VcpuSet::EMPTY,
@@ -117,7 +117,9 @@ impl Cpu {
         // What made this work has taken its time already.
         let mut stops = self.is_preempted() || beside_urgent && !was_due;
         let began = csr::time();
-        self.backlog.gave_way &= stops;
+        if !stops {
+            self.backlog.gave_way_to = 0;
+        }
         // BOUND: a part a round; the sets grow by mail, answers and `MakeUpFor`, and between two parts is a preemption point.
         while !stops {
             match self.backlog.next() {
@@ -154,7 +156,12 @@ impl Cpu {
     /// The vCPUs that take cores from others, but for those that are less urgent than who goes first here.
     fn urgent_now(&self) -> VcpuSet {
         let first = self.scheduler.first().map_or(0, |id| self.machine.vcpu(id).class.priority);
-        self.urgent & self.machine.from_priority.get(usize::from(first)).copied().unwrap_or_default()
+        self.urgent & self.from_priority(first)
+    }
+
+    /// All vCPUs of this priority or a higher one.
+    fn from_priority(&self, priority: u8) -> VcpuSet {
+        self.machine.from_priority.get(usize::from(priority)).copied().unwrap_or_default()
     }
 
     /// A preemption point: must the present work give way to something more urgent, or to an interrupt?
@@ -199,9 +206,11 @@ impl Cpu {
         }
         let is_due = self.residents[first].as_ref().is_some_and(|resident| resident.due != 0);
         let now = csr::time();
-        // One that sets its timer again and again may not keep this core from its work for ever.
-        is_due
-            || !self.backlog.gave_way
+        // Guests that set their timers again and again, or take the core from each other, may not keep it from its work for ever.
+        let priority = self.machine.vcpu(first).class.priority;
+        let gave_way = self.backlog.gave_way_to & (1 << priority) != 0;
+        is_due && !(gave_way && !(self.scheduler.owned() & self.from_priority(priority + 1)).is_empty())
+            || !gave_way
                 && self.loaded == Some(first)
                 && world::loaded_deadline().is_some_and(|at| now < at && at <= now + 2 * self.guard)
     }
@@ -209,8 +218,10 @@ impl Cpu {
     /// What is left of the backlog waits until the more urgent vCPU leaves, or for a while.
     pub(super) fn put_off_backlog(&mut self) {
         self.backlog.due = false;
-        // To one that runs already, as its own timer is near.
-        self.backlog.gave_way = self.scheduler.running() == self.scheduler.first();
+        if let Some(id) = self.scheduler.first().filter(|id| self.scheduler.running() == Some(*id)) {
+            // To one that has the core already, as its own timer is due or near.
+            self.backlog.gave_way_to |= 1 << self.machine.vcpu(id).class.priority;
+        }
         if !self.backlog.is_empty() {
             self.look_again_at(csr::time() + self.scheduler.policy().patience);
         }

@@ -75,6 +75,11 @@ pub fn all() -> Vec<Trial> {
         list.push(flood(preset));
         list.push(newlines(preset));
     }
+    for preset in ["ainori", "spumone-on-demand", "spumone-trap-based"] {
+        for top in [Top::Rtos, Top::Often] {
+            list.extend(IN_THE_MIDDLE.map(|middle| sleepers(top, middle, preset)));
+        }
+    }
     for kinds in [3, 0x1f, 0x35f] {
         list.push(crowd("spumone-trap-based-strict", kinds));
     }
@@ -82,6 +87,46 @@ pub fn all() -> Vec<Trial> {
         list.push(pair("delayed", seed));
     }
     list
+}
+
+/// Microseconds that a sleeping vCPU may wake late although its hart has been taken, as another one is free.
+const SLEEPERS_LIMIT_US: u64 = 100;
+
+/// The most urgent guest of three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Top {
+    /// FreeRTOS, each millisecond.
+    Rtos,
+    /// A probe, each 20 us: more often than whom it takes the hart from is looked after.
+    Often,
+}
+
+/// What a guest in the middle does, which takes the RTOS's hart from others, and whom the RTOS takes it from.
+const IN_THE_MIDDLE: [(&str, &str); 5] = [
+    // Busy, with a timer that has run out and is left alone.
+    ("left", "period_us=5000 busy_us=180000 n=1"),
+    // Its timer is always shortly ahead.
+    ("ahead-5", "period_us=5000 busy_us=180000 ahead_us=5 n=1"),
+    ("ahead-15", "period_us=5000 busy_us=180000 ahead_us=15 n=1"),
+    // It comes and goes more often than whom it takes the hart from is looked after.
+    ("often", "period_us=30 busy_us=12 n=5000"),
+    ("often-and-long", "period_us=23 busy_us=19 n=5000"),
+];
+
+/// The least urgent guest's vCPUs sleep, and somebody must watch their timers while guests of two levels have their hart by turns.
+fn sleepers(top: Top, middle: (&str, &str), preset: &'static str) -> Trial {
+    let (name, args) = middle;
+    let mut trial = trial(format!("sleepers-{top:?}-{name}-{preset}").to_lowercase(), preset, 2);
+    if top == Top::Often {
+        trial.system = System::on(2).policy(preset);
+        trial.rtoses.clear();
+        let often = Guest::probe("naps", "period_us=20 busy_us=2 n=8000");
+        trial = trial.neighbour(often.named("top").harts([1]).priority(9));
+    }
+    let sleepers = format!("period_us=1000 spread_us=1000 n=100 limit_us={SLEEPERS_LIMIT_US}");
+    trial
+        .neighbour(Guest::probe("naps", args).named("middle").harts([1]).priority(5))
+        .neighbour(Guest::probe("naps", &sleepers).named("sleepers").vcpus(2).harts(0..2).priority(1))
 }
 
 /// One guest writes without a newline; the other's result must get through, and the run must end.

@@ -53,6 +53,12 @@ fn sixteen_vcpus_that_stop_and_start_each_other_hurt_nobody() {
     attacks_hold("restarts-16-");
 }
 
+/// Was 288 ms where the guest in the middle left its timer alone.
+#[test]
+fn sleepers_below_two_guests_are_looked_after() {
+    attacks_hold("sleepers");
+}
+
 #[test]
 fn ipis_to_all_hurt_nobody() {
     attacks_hold("ipis");
