@@ -145,7 +145,7 @@ impl Policy {
         match self.placement {
             Placement::Pinned => false,
             Placement::OnDemand => {
-                matches!(occasion, Occasion::Preempted { .. } | Occasion::Spin | Occasion::Idle)
+                !matches!(occasion, Occasion::Interrupt)
             }
             Placement::SpinTriggered => !matches!(occasion, Occasion::Preempted { .. }),
             Placement::TrapBased { cured, .. } => {

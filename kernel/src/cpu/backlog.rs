@@ -156,11 +156,11 @@ impl Cpu {
     /// The vCPUs that take cores from others, but for those that are less urgent than who goes first here.
     fn urgent_now(&self) -> VcpuSet {
         let first = self.scheduler.first().map_or(0, |id| self.machine.vcpu(id).class.priority);
-        self.urgent & self.from_priority(first)
+        self.urgent & self.at_least(first)
     }
 
     /// All vCPUs of this priority or a higher one.
-    fn from_priority(&self, priority: u8) -> VcpuSet {
+    fn at_least(&self, priority: u8) -> VcpuSet {
         self.machine.from_priority.get(usize::from(priority)).copied().unwrap_or_default()
     }
 
@@ -209,7 +209,7 @@ impl Cpu {
         // Guests that set their timers again and again, or take the core from each other, may not keep it from its work for ever.
         let priority = self.machine.vcpu(first).class.priority;
         let gave_way = self.backlog.gave_way_to & (1 << priority) != 0;
-        is_due && !(gave_way && !(self.scheduler.owned() & self.from_priority(priority + 1)).is_empty())
+        is_due && (!gave_way || (self.scheduler.owned() & self.at_least(priority + 1)).is_empty())
             || !gave_way
                 && self.loaded == Some(first)
                 && world::loaded_deadline().is_some_and(|at| now < at && at <= now + 2 * self.guard)

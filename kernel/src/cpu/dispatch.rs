@@ -28,6 +28,9 @@ impl Cpu {
         let mut now = csr::time();
         // What was done meanwhile took its time: whoever is due by now should not wait for one more switch.
         if self.next_deadline <= now + self.guard && self.meet_deadline() {
+            if self.gives_way() {
+                return None;
+            }
             now = csr::time();
         }
         self.woken = false;

@@ -93,7 +93,8 @@ impl Cpu {
         {
             now = csr::time();
             is_free = now < self.next_deadline;
-            if self.mailbox.has_mail() {
+            // In the last moment mail is left for when the core would enter the vCPU: to read it twice would make that late.
+            if now + self.settling < due && self.mailbox.has_mail() {
                 self.read_mail();
                 if self.has_urgent_work() {
                     is_free = false;

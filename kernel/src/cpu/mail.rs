@@ -183,7 +183,7 @@ impl Core for Cpu {
 
     fn attend_later(&mut self, id: VcpuId) {
         self.movable.insert(id);
-        Cpu::attend_later(self, time());
+        self.attend_soon(time());
     }
 
     #[inline]

@@ -95,7 +95,8 @@ impl Cpu {
         }
     }
 
-    fn attend_soon(&mut self, now: u64) {
+    /// The same under each policy.
+    pub(super) fn attend_soon(&mut self, now: u64) {
         self.has_unattended = true;
         self.look_again_at(now + self.scheduler.policy().patience);
     }
@@ -318,13 +319,14 @@ impl Cpu {
         self.scheduler.step_aside();
     }
 
-    /// Another core would run a vCPU of this one: it may have it, if it only waits here.
+    /// Another core would run a vCPU of this one: it may have it, if it only waits here, and unless something more urgent has come there
+    /// since.
     pub(super) fn give_away(&mut self, id: VcpuId) {
         let vcpu = self.machine.vcpu(id);
         let core = vcpu.wanted_by.load(Ordering::Relaxed);
         // Nor the one whose trap is being served, though it may have yielded in it.
         let waits = self.scheduler.state(id) == State::Suspended && self.scheduler.picked() != Some(id);
-        if core != self.id && waits && vcpu.may_run_on(core) {
+        if core != self.id && waits && vcpu.may_run_on(core) && self.accepts(id, core) {
             self.move_away(id, core);
         }
     }

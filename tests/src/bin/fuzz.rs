@@ -3,6 +3,7 @@
 use ainori_tests::{
     bounds::Kind,
     fuzz::{
+        Trial,
         attacks,
         campaign::{self, Outcome, Store},
         case::Range,
@@ -48,6 +49,9 @@ struct Args {
     /// The attacks whose names contain this (`-`: all of them) instead of random inputs.
     #[arg(long)]
     attack: Option<String>,
+    /// Instructions of a slice in lockstep, for attacks: each runs with each of these, as another slice is another order of events.
+    #[arg(long, value_delimiter = ',', default_value = "250")]
+    q: Vec<u32>,
     /// Folder for the outcomes; the same call with the same folder goes on there. Failed manifests and consoles go into `failed/`.
     #[arg(long, default_value = ".cache/fuzz")]
     out: PathBuf,
@@ -104,7 +108,11 @@ fn campaign(args: &Args) -> Result<bool, String> {
         let wanted =
             |name: &str, preset| (part == "-" || name.contains(part.as_str())) && presets.contains(&preset);
         let trials = attacks::all().into_iter().filter(|trial| wanted(&trial.name, trial.preset));
-        trials.collect::<Vec<_>>().into_iter()
+        let with = |trial: &Trial, q| {
+            let name = if args.q.len() == 1 { trial.name.clone() } else { format!("{}-q{q}", trial.name) };
+            (Trial { name, ..trial.clone() }, q)
+        };
+        trials.flat_map(|trial| args.q.iter().map(move |q| with(&trial, *q))).collect::<Vec<_>>().into_iter()
     });
     let steps = list.as_ref().map_or(args.count, |list| list.len() as u64);
     if steps == 0 {
@@ -122,7 +130,7 @@ fn campaign(args: &Args) -> Result<bool, String> {
     let mut outcomes: Vec<Outcome> = Vec::new();
     let next = || match &mut list {
         Some(list) => {
-            list.next().filter(|_| end.is_none_or(|end| Instant::now() < end)).map(|trial| (trial, 250))
+            list.next().filter(|_| end.is_none_or(|end| Instant::now() < end))
         }
         None if is_over() => None,
         None => {
