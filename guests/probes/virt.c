@@ -10,6 +10,7 @@
 #define FINISHER 0x100000ul
 #define UART     0x10000000ul
 #define VIRTIO   0x10001000ul
+#define PLIC_PRIORITY(source) (0xc000000ul + 4ul * (source))
 #define PLIC_ENABLE(context) (0xc002000ul + 0x80ul * (context))
 
 #define FETCH_ACCESS_FAULT 1
@@ -83,6 +84,10 @@ static void check_numbers(uint64_t tree)
     *enable = 1u << 10;
     check(*enable == 1u << 10, "its machine context has registers");
     *enable = 0;
+    volatile uint32_t *beyond = enable + 96 / 32, *priority = (volatile uint32_t *)PLIC_PRIORITY(96);
+    *beyond = ~0u;
+    *priority = 7;
+    check(*beyond == 0 && *priority == 0, "sources from 96 on are not there");
     check(tree % (2 << 20) == 0 && machine.memory_base + machine.memory_size - tree <= (2 << 20),
           "the device tree is at the last multiple of 2 MiB");
 }
