@@ -15,6 +15,8 @@
 #define NO_ADDRESS   (1ul << 60) /* further than any physical address reaches */
 #define ARRIVES_MS   1000
 
+#define HSM_SUSPEND 3
+
 static unsigned checks, failures;
 static volatile uint64_t software_interrupts;
 
@@ -144,6 +146,15 @@ static void check_hsm(bool strict)
     }
 }
 
+/* Reserved types, and those of a platform that has none (which OpenSBI doesn't support). */
+static void check_suspend(bool strict)
+{
+    static const uint64_t types[] = { 1, 5, 0x0fffffff, 0x80000001, 0x10000000, 0x90000000 };
+    for (unsigned i = 0; i < (strict ? 6 : 4); i++)
+        check_error(sbi_call(SBI_HSM, HSM_SUSPEND, types[i], (uintptr_t)secondary_start, 0), SBI_ERR_INVALID_PARAM,
+                    "a type of suspension that isn't there is refused");
+}
+
 static void check_srst(void)
 {
     check_error(sbi_call(SBI_SRST, SBI_SRST_RESET, 3, SBI_REASON_NONE, 0), SBI_ERR_INVALID_PARAM, "a reserved reset type is refused");
@@ -194,6 +205,7 @@ bool guest_main(void)
     check_ipi(strict);
     check_rfence(strict);
     check_hsm(strict);
+    check_suspend(strict);
     check_srst();
     check_dbcn(strict);
 

@@ -234,11 +234,15 @@ fn hart_state(cpu: &mut Cpu, call: &Call) -> Result {
             let target = call.guest.vcpu(call.a[0]).ok_or(Error::InvalidParameter)?;
             Ok(u64::from(machine.vcpu(target).hsm.load(Ordering::Acquire)))
         }
-        // Suspend: the default retentive one is a WFI. Others keep less than a vCPU that doesn't run keeps anyway.
-        3 if call.a[0] == 0 => {
-            cpu.wait_for_interrupt(call.vcpu);
-            Ok(0)
-        }
+        // Suspend: the default retentive one is a WFI. The default non-retentive one would keep less than a vCPU that doesn't run keeps anyway.
+        3 => match call.a[0] & 0xffff_ffff {
+            0 => {
+                cpu.wait_for_interrupt(call.vcpu);
+                Ok(0)
+            }
+            0x8000_0000 => Err(Error::NotSupported),
+            _ => Err(Error::InvalidParameter),
+        },
         _ => Err(Error::NotSupported),
     }
 }
