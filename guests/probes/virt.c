@@ -76,6 +76,19 @@ static void check_devices(bool strict)
     check(!TRY("lw %[r], 0(%[a])", FINISHER).came, "the finisher is there");
 }
 
+/* Programs for rv64gc compute without a look at sstatus: OpenSBI switches the units on. `at_entry`: sstatus as it was then. */
+static void check_units(uint64_t at_entry)
+{
+    check(at_entry & SSTATUS_FS, "floating point is switched on at the start");
+    if (machine_has("v"))
+        check(at_entry & SSTATUS_VS, "vectors are switched on at the start");
+    if (at_entry & SSTATUS_FS) {
+        double sum;
+        __asm__ volatile("fmv.d.x %0, zero\n fadd.d %0, %0, %1" : "=&f"(sum) : "f"(1.5));
+        check(sum == 1.5, "it computes");
+    }
+}
+
 static void check_numbers(uint64_t tree)
 {
     struct plic plic = plic_find();
@@ -107,6 +120,7 @@ static void check_zeros(uint64_t tree)
 
 bool guest_main(void)
 {
+    uint64_t at_entry = csr_read(sstatus);
     static const char *const ends[] = { "poweroff", "failure", "reboot", NULL };
     static const uint32_t values[] = { 0x5555, 0x3333, 0x7777 };
     bool strict = arg_number("strict", 0, 0, 1); /* devices of QEMU take atomic instructions */
@@ -116,6 +130,7 @@ bool guest_main(void)
     args_finish();
     /* Right behind the tree's header are its structures: both begin in its first page. */
     uint64_t tree = (uint64_t)(uintptr_t)machine.fdt.structure & ~0xffful;
+    check_units(at_entry);
     check_numbers(tree);
     if (zeros)
         check_zeros(tree);

@@ -27,7 +27,8 @@ fn the_machine_is_that_of_qemus_virt() {
         ("reboot", Outcome::GuestFailed, StopReason::Reboot),
     ] {
         let guest = Guest::probe("virt", &format!("end={end} strict=1"));
-        let run = System::on(1).with(guest.memory_mib(128)).run(Clock::Icount);
+        let cpu = if end == "reboot" { "rv64,v=true" } else { "rv64" };
+        let run = System::on(1).cpu(cpu).with(guest.memory_mib(128)).run(Clock::Icount);
         run.ended(outcome).stopped("virt", reason);
         assert_eq!(run.number("virt", "failures"), 0);
     }
