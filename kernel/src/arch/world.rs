@@ -300,6 +300,13 @@ pub fn set_lines(raise: u64, lower: u64) {
     }
 }
 
+/// Takes the loaded vCPU's software interrupt back. True if there was one.
+pub fn take_software_interrupt() -> bool {
+    let pending = csr::read!(csr::HVIP) & virtual_interrupt::SOFTWARE != 0;
+    set_lines(0, virtual_interrupt::SOFTWARE);
+    pending
+}
+
 /// Sets the timer of the loaded vCPU.
 #[inline]
 pub fn set_timer(at: u64) {
