@@ -17,6 +17,17 @@ struct sbi_result {
 #define SBI_ERR_INVALID_ADDRESS   -5
 #define SBI_ERR_ALREADY_AVAILABLE -6
 
+/* Those of before SBI 0.2, which answer in a0 alone. */
+#define SBI_LEGACY_SET_TIMER 0
+#define SBI_LEGACY_PUTCHAR   1
+#define SBI_LEGACY_GETCHAR   2
+#define SBI_LEGACY_CLEAR_IPI 3
+#define SBI_LEGACY_SEND_IPI  4
+#define SBI_LEGACY_FENCE_I   5
+#define SBI_LEGACY_VMA       6
+#define SBI_LEGACY_VMA_ASID  7
+#define SBI_LEGACY_SHUTDOWN  8
+
 #define SBI_BASE   0x10
 #define SBI_TIME   0x54494d45
 #define SBI_IPI    0x735049

@@ -7,10 +7,16 @@ static interrupt_handler *handlers[16];
 
 void on_interrupt(unsigned interrupt, interrupt_handler *handler) { handlers[interrupt] = handler; }
 
+__attribute__((weak)) void handle_exception(struct trap_frame *frame, uint64_t scause) { report_trap(frame, scause); }
+
 void handle_trap(struct trap_frame *frame, uint64_t scause)
 {
     uint64_t code = scause & ~SCAUSE_INTERRUPT;
-    if (!(scause & SCAUSE_INTERRUPT) || code >= sizeof handlers / sizeof *handlers || !handlers[code])
+    if (!(scause & SCAUSE_INTERRUPT)) {
+        handle_exception(frame, scause);
+        return;
+    }
+    if (code >= sizeof handlers / sizeof *handlers || !handlers[code])
         report_trap(frame, scause);
     handlers[code]();
 }

@@ -6,6 +6,9 @@
 /* Called for each trap, with interrupts off. `scause` as in the CSR. */
 void handle_trap(struct trap_frame *frame, uint64_t scause);
 
+/* Each exception; reports it, but in programs that have a function of their own. */
+void handle_exception(struct trap_frame *frame, uint64_t scause);
+
 /* The program's own handlers, by interrupt number (IRQ_TIMER, ...). An interrupt without one is reported as unexpected. */
 typedef void interrupt_handler(void);
 void on_interrupt(unsigned interrupt, interrupt_handler *handler);

@@ -53,6 +53,9 @@ static bool is_vital(unsigned csr)
 /* Each instruction begins a word, or stands in the second half of one: then jumps by multiples of four reach beginnings only. */
 void code_add(struct vcpu *v, uint32_t bits)
 {
+    /* Where the destination stands in all formats that have any register there. */
+    if ((bits >> 7 & 31) == A7)
+        bits ^= 1u << 7;
     if ((bits & 3) != 3) {
         unsigned operation = (bits & 3) << 3 | (bits >> 13 & 7);
         put16(v, C_NOP);
@@ -136,13 +139,15 @@ void code_run(struct vcpu *v, struct setting setting)
 
 void registers_fill(struct vcpu *v)
 {
-    /* None with which a random call could stop a vCPU or the guest: those have a kind of their own. */
-    static const uint64_t extensions[] = { SBI_BASE, SBI_TIME, SBI_IPI, SBI_RFENCE, SBI_DBCN, AINORI_EID, 0, 1, 9 };
+    /* None with which a random call could stop a vCPU or the guest, or put the watchdog off: those have kinds of their own. */
+    static const uint64_t extensions[] = {
+        SBI_BASE, SBI_IPI, SBI_RFENCE, SBI_DBCN, AINORI_EID, SBI_LEGACY_PUTCHAR, SBI_LEGACY_SEND_IPI, SBI_LEGACY_VMA, 9,
+    };
     for (int i = 1; i < 32; i++) {
         uint64_t r = any(v);
         v->x[i] = r & 1 ? scratch_address(v) - (r & 2 ? 0 : 0x800) + (r >> 8 & 0xfff & -(r >> 2 & 1))
             : r & 4 ? edge_number(v) : any(v);
     }
     v->x[16] = any(v) & 7;
-    v->x[17] = one_of(v, extensions);
+    v->x[A7] = one_of(v, extensions);
 }

@@ -2,6 +2,9 @@
 #pragma once
 #include "vcpu.h"
 
+#define ECALL 0x00000073u
+#define A7    17
+
 /* How it runs. */
 struct setting {
     bool user;       /* in U-mode, else in S-mode */
@@ -13,7 +16,7 @@ struct setting {
 void code_start(struct vcpu *v);
 
 /* Adds an instruction to code for S-mode, changed where it would end the fuzzer's hold on the hart: a write to a CSR that the way back
- * needs, or a jump into the middle of another instruction. */
+ * needs, a jump into the middle of another instruction, or a write to a7: some SBI calls end the guest, or put the watchdog off. */
 void code_add(struct vcpu *v, uint32_t bits);
 
 /* Adds it as it is. */

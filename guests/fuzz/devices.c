@@ -5,6 +5,7 @@
 #include "machine.h"
 #include "memory.h"
 #include "random.h"
+#include "sbi.h"
 
 #define PIECE 8
 #define BASES 8 /* registers x8 to x15 */
@@ -89,7 +90,7 @@ unsigned try_wild(struct vcpu *v)
     registers_fill(v);
     for (int i = 1; i < 32; i++)
         v->x[i] = edge_address(v);
-    v->x[17] = 0;
+    v->x[A7] = SBI_LEGACY_SHUTDOWN + 1; /* nobody's */
     for (int i = 0; i < PIECE; i++)
         code_add(v, once_in(v, 16) ? 0x00000067 | (8 + below(v, BASES)) << 15 : any_access(v, 8 + below(v, BASES), false));
     code_run(v, (struct setting){ .interrupts = true, .satp = satp_of(8, wild_root), .limit_us = 20 });

@@ -5,6 +5,7 @@
 #include "machine.h"
 #include "memory.h"
 #include "random.h"
+#include "sbi.h"
 
 #define PIECE 6
 #define CHANGES 6
@@ -113,13 +114,15 @@ unsigned try_paging(struct vcpu *v)
     code_start(v);
     registers_fill(v);
     for (int i = 1; i < 32; i++) {
-        if (i != 17 && any(v) & 3)
+        if (any(v) & 3)
             v->x[i] = virtual_address(v, levels);
     }
+    v->x[A7] = SBI_LEGACY_SEND_IPI + below(v, 4); /* their hart masks are read through these tables as well */
     for (int i = 0; i < PIECE; i++) {
         uint32_t bits = once_in(v, 6) ? 0x00000067 | (8 + below(v, 8)) << 15      /* jump there */
             : once_in(v, 8)           ? 0x12000073 | (any(v) & 0x1ff8000)         /* sfence.vma */
             : once_in(v, 16)          ? 0x16000073 | (any(v) & 0x1ff8000)         /* sinval.vma */
+            : once_in(v, 16)          ? ECALL
                                       : any_access(v, 8 + below(v, 8), false);
         if (user)
             code_add_exactly(v, bits);

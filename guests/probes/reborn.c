@@ -68,10 +68,7 @@ static void let_time_pass(void)
 static void live(void *unused)
 {
     (void)unused;
-    csr_set(sstatus, SSTATUS_FS_INITIAL);
-    if (has_vectors)
-        csr_set(sstatus, SSTATUS_VS_INITIAL);
-    look();
+    look(); /* a hart is started with these units on */
     let_time_pass();
     look();
     fp_load(f_left, 0x1f);
@@ -102,7 +99,6 @@ bool guest_main(void)
     uint64_t second = machine.harts[machine.harts[0].id == machine.boot_hart].id;
     has_vectors = machine_has("v");
     if (has_vectors) {
-        csr_set(sstatus, SSTATUS_VS_INITIAL);
         size = vector_bytes();
         if (size > MAX_VECTOR_BYTES)
             fail("vector registers of %lu bytes: this probe has room for %d", size, MAX_VECTOR_BYTES);

@@ -15,6 +15,14 @@
 #define NO_ADDRESS   (1ul << 60) /* further than any physical address reaches */
 #define ARRIVES_MS   1000
 
+#define HSM_SUSPEND 3
+#define ECALL 0x00000073u
+#define LOAD_ACCESS_FAULT 5
+#define LOAD_PAGE_FAULT 13
+#define GIB (1ul << 30)
+#define SATP_SV39 (8ul << 60)
+#define PTE_ALL 0xcful /* valid, readable, writable, executable, accessed, dirty */
+
 static unsigned checks, failures;
 static volatile uint64_t software_interrupts;
 
@@ -32,6 +40,21 @@ static void check_error(struct sbi_result result, long wanted, const char *what)
     check(result.error == wanted, what);
     if (result.error != wanted)
         print("  the error is %ld, should be %ld\n", result.error, wanted);
+}
+
+/* The last exception, of a call that must make one. */
+static struct {
+    uint64_t cause, value, instruction;
+} fault;
+
+void handle_exception(struct trap_frame *frame, uint64_t scause)
+{
+    if (scause != LOAD_ACCESS_FAULT && scause != LOAD_PAGE_FAULT)
+        report_trap(frame, scause);
+    fault.cause = scause;
+    fault.value = csr_read(stval);
+    fault.instruction = *(const uint32_t *)(uintptr_t)frame->sepc;
+    frame->sepc += 4;
 }
 
 static void software(void)
@@ -144,6 +167,106 @@ static void check_hsm(bool strict)
     }
 }
 
+/* Reserved types, and those of a platform that has none (which OpenSBI doesn't support). */
+static void check_suspend(bool strict)
+{
+    static const uint64_t types[] = { 1, 5, 0x0fffffff, 0x80000001, 0x10000000, 0x90000000 };
+    for (unsigned i = 0; i < (strict ? 6 : 4); i++)
+        check_error(sbi_call(SBI_HSM, HSM_SUSPEND, types[i], (uintptr_t)secondary_start, 0), SBI_ERR_INVALID_PARAM,
+                    "a type of suspension that isn't there is refused");
+}
+
+/* Legacy calls answer in a0 alone, and don't look at a6. */
+static long legacy(long id, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+{
+    struct sbi_result result = sbi_call5(id, NO_FUNCTION, a0, a1, a2, a3, 0);
+    check(result.value == (long)a1, "a legacy call keeps a1");
+    return result.error;
+}
+
+static void check_legacy_ipi(const uint64_t *mask, const char *what)
+{
+    uint64_t before = software_interrupts;
+    check(legacy(SBI_LEGACY_SEND_IPI, (uintptr_t)mask, 11, 12, 13) == 0, "a legacy IPI is accepted");
+    check(wait_for_count(&software_interrupts, before + 1, ARRIVES_MS), what);
+}
+
+/* A hart mask that the caller itself couldn't load: it gets that fault, at its call, and nobody gets an IPI. */
+static void check_legacy_fault(long id, uint64_t mask, uint64_t cause)
+{
+    uint64_t before = software_interrupts;
+    fault.cause = 0;
+    check(legacy(id, mask, 11, 12, 13) == (long)mask, "a legacy call without a hart mask answers nothing");
+    check(fault.cause == cause && fault.value == mask && fault.instruction == ECALL, "a hart mask that can't be loaded is the caller's fault");
+    if (fault.cause != cause)
+        print("  scause is %lu, should be %lu\n", fault.cause, cause);
+    sleep_us(1000);
+    check(software_interrupts == before, "nobody is sent an IPI then");
+}
+
+/* A hart mask is where the caller's own translation has it. */
+static void check_legacy_translation(const uint64_t *mask)
+{
+    static uint64_t root[512] __attribute__((aligned(4096)));
+    uint64_t of_memory = machine.memory_base / GIB, alias = of_memory + 1, nothing = of_memory + 2;
+    for (uint64_t gib = 0; gib <= of_memory; gib++)
+        root[gib] = gib * GIB >> 12 << 10 | PTE_ALL;
+    root[alias] = root[of_memory];
+    csr_write(satp, SATP_SV39 | (uintptr_t)root >> 12);
+    __asm__ volatile("sfence.vma" ::: "memory");
+    check_legacy_ipi((const uint64_t *)((uintptr_t)mask + GIB), "a hart mask is read through the caller's translation");
+    check_legacy_fault(SBI_LEGACY_SEND_IPI, nothing * GIB, LOAD_PAGE_FAULT);
+    check_legacy_fault(SBI_LEGACY_VMA, nothing * GIB + 8, LOAD_PAGE_FAULT);
+    csr_write(satp, 0);
+    __asm__ volatile("sfence.vma" ::: "memory");
+}
+
+static void check_legacy(bool strict)
+{
+    static const char text[] = "written by legacy calls\n";
+    static uint64_t self, none = 0, all = UINT64_MAX;
+    self = 1ul << machine.boot_hart;
+    for (long id = SBI_LEGACY_SET_TIMER; id <= SBI_LEGACY_SHUTDOWN; id++)
+        check(sbi_probe(id), "each legacy call is there");
+    check_error(sbi_call(SBI_LEGACY_SHUTDOWN + 1, 0, 0, 0, 0), SBI_ERR_NOT_SUPPORTED, "the number behind them is nobody's");
+
+    for (const char *c = text; *c; c++)
+        check(legacy(SBI_LEGACY_PUTCHAR, *c, 11, 12, 13) == 0, "a character is written");
+    check(legacy(SBI_LEGACY_GETCHAR, 10, 11, 12, 13) == -1, "where nothing was typed, -1 is read");
+
+    uint64_t deadline = read_time() + us_to_ticks(2000), end = deadline + us_to_ticks(ARRIVES_MS * 1000);
+    check(legacy(SBI_LEGACY_SET_TIMER, deadline, 11, 12, 13) == 0, "a legacy timer is accepted");
+    while (!(csr_read(sip) & 1ul << IRQ_TIMER) && read_time() < end)
+        ;
+    check(read_time() >= deadline && read_time() < end, "its interrupt comes, and not before its deadline");
+    legacy(SBI_LEGACY_SET_TIMER, NEVER, 11, 12, 13);
+    check(!(csr_read(sip) & 1ul << IRQ_TIMER), "a later deadline takes it back");
+
+    check_legacy_ipi(&self, "a legacy IPI arrives");
+    check_legacy_ipi(NULL, "one to all harts (no mask) arrives");
+    check_legacy_ipi(&all, "harts that aren't there do no harm");
+    check_legacy_translation(&self);
+    check_legacy_fault(SBI_LEGACY_SEND_IPI, machine.memory_base + machine.memory_size, LOAD_ACCESS_FAULT);
+    legacy(SBI_LEGACY_SEND_IPI, (uintptr_t)&none, 11, 12, 13);
+    sleep_us(1000);
+    uint64_t before = software_interrupts;
+    csr_clear(sie, 1ul << IRQ_SOFTWARE);
+    legacy(SBI_LEGACY_SEND_IPI, (uintptr_t)&self, 11, 12, 13);
+    long pending = legacy(SBI_LEGACY_CLEAR_IPI, 10, 11, 12, 13);
+    check(strict ? pending > 0 : pending >= 0, "an IPI that is cleared was there");
+    check(legacy(SBI_LEGACY_CLEAR_IPI, 10, 11, 12, 13) == 0, "none is there then");
+    csr_set(sie, 1ul << IRQ_SOFTWARE);
+    sleep_us(1000);
+    check(software_interrupts == before, "an IPI that was cleared doesn't arrive, nor does one to nobody");
+
+    uint64_t page = machine.memory_base;
+    check(legacy(SBI_LEGACY_FENCE_I, (uintptr_t)&self, 11, 12, 13) == 0, "legacy remote_fence_i is accepted");
+    check(legacy(SBI_LEGACY_FENCE_I, 0, 11, 12, 13) == 0, "for all harts too");
+    check(legacy(SBI_LEGACY_VMA, (uintptr_t)&self, page, 4096, 13) == 0, "legacy remote_sfence_vma is accepted");
+    check(legacy(SBI_LEGACY_VMA, (uintptr_t)&all, 0, UINT64_MAX, 13) == 0, "of all too");
+    check(legacy(SBI_LEGACY_VMA_ASID, (uintptr_t)&self, page, 4096, 1) == 0, "legacy remote_sfence_vma_asid is accepted");
+}
+
 static void check_srst(void)
 {
     check_error(sbi_call(SBI_SRST, SBI_SRST_RESET, 3, SBI_REASON_NONE, 0), SBI_ERR_INVALID_PARAM, "a reserved reset type is refused");
@@ -194,6 +317,8 @@ bool guest_main(void)
     check_ipi(strict);
     check_rfence(strict);
     check_hsm(strict);
+    check_suspend(strict);
+    check_legacy(strict);
     check_srst();
     check_dbcn(strict);
 

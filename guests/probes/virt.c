@@ -10,6 +10,7 @@
 #define FINISHER 0x100000ul
 #define UART     0x10000000ul
 #define VIRTIO   0x10001000ul
+#define PLIC_PRIORITY(source) (0xc000000ul + 4ul * (source))
 #define PLIC_ENABLE(context) (0xc002000ul + 0x80ul * (context))
 
 #define FETCH_ACCESS_FAULT 1
@@ -75,6 +76,19 @@ static void check_devices(bool strict)
     check(!TRY("lw %[r], 0(%[a])", FINISHER).came, "the finisher is there");
 }
 
+/* Programs for rv64gc compute without a look at sstatus: OpenSBI switches the units on. `at_entry`: sstatus as it was then. */
+static void check_units(uint64_t at_entry)
+{
+    check(at_entry & SSTATUS_FS, "floating point is switched on at the start");
+    if (machine_has("v"))
+        check(at_entry & SSTATUS_VS, "vectors are switched on at the start");
+    if (at_entry & SSTATUS_FS) {
+        double sum;
+        __asm__ volatile("fmv.d.x %0, zero\n fadd.d %0, %0, %1" : "=&f"(sum) : "f"(1.5));
+        check(sum == 1.5, "it computes");
+    }
+}
+
 static void check_numbers(uint64_t tree)
 {
     struct plic plic = plic_find();
@@ -83,6 +97,10 @@ static void check_numbers(uint64_t tree)
     *enable = 1u << 10;
     check(*enable == 1u << 10, "its machine context has registers");
     *enable = 0;
+    volatile uint32_t *beyond = enable + 96 / 32, *priority = (volatile uint32_t *)PLIC_PRIORITY(96);
+    *beyond = ~0u;
+    *priority = 7;
+    check(*beyond == 0 && *priority == 0, "sources from 96 on are not there");
     check(tree % (2 << 20) == 0 && machine.memory_base + machine.memory_size - tree <= (2 << 20),
           "the device tree is at the last multiple of 2 MiB");
 }
@@ -102,6 +120,7 @@ static void check_zeros(uint64_t tree)
 
 bool guest_main(void)
 {
+    uint64_t at_entry = csr_read(sstatus);
     static const char *const ends[] = { "poweroff", "failure", "reboot", NULL };
     static const uint32_t values[] = { 0x5555, 0x3333, 0x7777 };
     bool strict = arg_number("strict", 0, 0, 1); /* devices of QEMU take atomic instructions */
@@ -111,6 +130,7 @@ bool guest_main(void)
     args_finish();
     /* Right behind the tree's header are its structures: both begin in its first page. */
     uint64_t tree = (uint64_t)(uintptr_t)machine.fdt.structure & ~0xffful;
+    check_units(at_entry);
     check_numbers(tree);
     if (zeros)
         check_zeros(tree);

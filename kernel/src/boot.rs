@@ -288,6 +288,8 @@ fn port(board: &Board) -> Option<Uart> {
 }
 
 /// Takes memory for a guest and builds its translation.
+// Not within `build`, whose frame is so large that each access to a local takes several instructions.
+#[inline(never)]
 fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, timebase_hz: u64) -> Guest {
     let name = &config.name;
     let Some(memory) = memory::take_for_guest(config.memory, LARGE_PAGE) else {
@@ -325,6 +327,8 @@ fn device(tree: &Fdt<'_>, guest: &str, path: &str) -> Device {
     })
 }
 
+// As `place`.
+#[inline(never)]
 fn load(guest: &Guest, board: &Board, features: &Features, blob: &'static [u8]) -> Program {
     let fail = |why: String| -> ! { refuse(format_args!("guest `{}`: {why}", guest.config.name)) };
     let (layout, mut parts) = loader::load(guest, blob, &Clearer::new(board.zeroing_block()))

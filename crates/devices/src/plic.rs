@@ -24,8 +24,11 @@
 
 use crate::atomic::{AtomicU32, Ordering, fence, zeros};
 
-/// Interrupt sources, the non-existent source 0 included. QEMU's `virt` uses the first 96.
-pub const SOURCES: usize = if cfg!(loom) { 32 } else { 128 };
+/// Interrupt sources, the non-existent source 0 included: as many as on QEMU's `virt`.
+pub const SOURCES: usize = if cfg!(loom) { 32 } else { 96 };
+
+/// Length of the tables of sources: see [`at`].
+const TABLE: usize = SOURCES.next_power_of_two();
 
 /// Contexts: two for each vCPU of one guest.
 pub const MAX_CONTEXTS: usize = if cfg!(loom) { 2 } else { 32 };
@@ -142,15 +145,15 @@ fn at<const N: usize>(table: &[AtomicU32; N], index: usize) -> &AtomicU32 {
 /// A virtual PLIC. All methods take `&self` and may run on several cores at once.
 pub struct Plic {
     /// The devices' lines, 32 sources a word.
-    level: [AtomicU32; WORDS],
+    level: [AtomicU32; TABLE / 32],
     /// Requests in the PLIC core. A bit counts only while the source is not claimed.
-    pending: [AtomicU32; WORDS],
+    pending: [AtomicU32; TABLE / 32],
     /// Sources in service.
-    claimed: [AtomicU32; WORDS],
+    claimed: [AtomicU32; TABLE / 32],
     /// The contexts that enable a source. Transposed against the registers, so that raising a source, which is
     /// frequent, reads one word; writing an enable register, which is rare, touches up to 32.
-    listeners: [AtomicU32; SOURCES],
-    priority: [AtomicU32; SOURCES],
+    listeners: [AtomicU32; TABLE],
+    priority: [AtomicU32; TABLE],
     threshold: [AtomicU32; MAX_CONTEXTS],
 }
 
@@ -305,7 +308,7 @@ impl Plic {
     fn best(&self, context: usize, threshold: u32) -> Option<Source> {
         let mut best = None;
         let mut best_priority = threshold;
-        // BOUND: 4 words.
+        // BOUND: 3 words.
         for word in 0..WORDS {
             let mut requests = self.requests(word);
             // BOUND: the sources of the word that make a request, some 15 instructions each: only lines that a device drives can.

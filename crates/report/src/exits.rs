@@ -43,7 +43,7 @@ exits! {
     SbiReset = "sbi-srst",
     /// The hypervisor's own extension.
     SbiVendor = "sbi-ainori",
-    /// SBI BASE, and all extensions that aren't there.
+    /// SBI BASE, all extensions that aren't there, and legacy calls whose hart mask can't be loaded.
     SbiOther = "sbi-other",
     /// A register of the virtual interrupt controller.
     Plic = "mmio-plic",

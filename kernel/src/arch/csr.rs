@@ -91,12 +91,16 @@ pub mod status {
     pub const SPP: u64 = 1 << 8;
     /// State of the vector unit: off, initial, clean, dirty.
     pub const VS: u64 = 0b11 << 9;
+    /// The vector unit is on and its registers are zero.
+    pub const VS_INITIAL: u64 = 0b01 << 9;
     /// The vector unit is on and its registers are those in memory.
     pub const VS_CLEAN: u64 = 0b10 << 9;
     /// The vector registers were written.
     pub const VS_DIRTY: u64 = 0b11 << 9;
     /// State of the floating-point unit: off, initial, clean, dirty.
     pub const FS: u64 = 0b11 << 13;
+    /// The floating-point unit is on and its registers are zero.
+    pub const FS_INITIAL: u64 = 0b01 << 13;
     /// The floating-point unit is on and its registers are those in memory.
     pub const FS_CLEAN: u64 = 0b10 << 13;
     /// The floating-point registers were written.

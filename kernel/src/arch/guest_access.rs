@@ -1,4 +1,4 @@
-//! Reading a guest's instruction through the guest's own translation.
+//! Reading a guest's memory through the guest's own translation.
 use core::arch::{asm, global_asm};
 
 // `hlvx.hu` reads like an instruction fetch of the guest. A fault in it is no bug: another vCPU may have changed the
@@ -9,11 +9,15 @@ global_asm!(
     .option push
     .option arch, +h
     .balign 4
-guest_fetch_halfword:
 guest_access_begin:
+guest_fetch_halfword:
     hlvx.hu a0, (a0)
-guest_access_end:
     ret
+guest_load_doubleword:
+    hlv.d   a1, (a0)
+    li      a0, 0
+    ret
+guest_access_end:
 guest_access_failed:
     li      a0, -1
     ret
@@ -29,6 +33,17 @@ fn halfword(address: u64) -> Option<u16> {
         asm!("call guest_fetch_halfword", inout("a0") address => value, out("ra") _, options(nostack, readonly));
     }
     u16::try_from(value).ok()
+}
+
+/// The doubleword at a guest virtual address of the guest that is loaded on this core, with the privilege that it had at its last trap.
+/// None if the guest itself could not load it from its memory; the present trap is then that fault.
+pub fn load_doubleword(address: u64) -> Option<u64> {
+    let (failed, value): (u64, u64);
+    // SAFETY: as in `halfword`; this one changes `a1` too.
+    unsafe {
+        asm!("call guest_load_doubleword", inout("a0") address => failed, out("a1") value, out("ra") _, options(nostack, readonly));
+    }
+    (failed == 0).then_some(value)
 }
 
 /// The instruction at a guest virtual address of the guest that is loaded on this core, with the privilege that it

@@ -106,7 +106,8 @@ pub fn is_software() -> bool {
     cause() == SOFTWARE_INTERRUPT
 }
 
-fn cause() -> u64 {
+/// `scause` of the present trap.
+pub fn cause() -> u64 {
     csr::read!(csr::SCAUSE)
 }
 

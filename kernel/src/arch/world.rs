@@ -17,6 +17,8 @@ use core::arch::asm;
 pub struct World {
     hgatp: u64,
     vsstatus: u64,
+    /// `vsstatus` at the start.
+    initial_status: u64,
     /// The guest's interrupt enables, as bits of `hvip`.
     hie: u64,
     vstvec: u64,
@@ -64,12 +66,21 @@ impl World {
         let mut extra = Extra::empty();
         extra.set(Extra::INDIRECT, features.indirect);
         extra.set(Extra::FLUSH, shares_vmid);
+        // The units are on, as programs rely on a firmware that switches them on (OpenSBI does); the first use traps here all the same.
+        let mut initial_status = status::UXL_64;
+        if features.isa.has("f") {
+            initial_status |= status::FS_INITIAL;
+        }
+        if features.vlenb.is_some() {
+            initial_status |= status::VS_INITIAL;
+        }
         Self {
             extra,
             vsiselect: 0,
             nowhere: 0,
             hgatp,
-            vsstatus: status::UXL_64,
+            vsstatus: initial_status,
+            initial_status,
             hie: 0,
             vstvec: 0,
             vsscratch: 0,
@@ -90,7 +101,7 @@ impl World {
 
     /// Resets all but what it was made with, for a start through HSM.
     pub fn reset(&mut self) {
-        self.vsstatus = status::UXL_64;
+        self.vsstatus = self.initial_status;
         self.hie = 0;
         self.vstvec = 0;
         self.vsscratch = 0;
@@ -287,6 +298,13 @@ pub fn set_lines(raise: u64, lower: u64) {
         csr::clear!(csr::HVIP, lower);
         csr::set!(csr::HVIP, raise);
     }
+}
+
+/// Takes the loaded vCPU's software interrupt back. True if there was one.
+pub fn take_software_interrupt() -> bool {
+    let pending = csr::read!(csr::HVIP) & virtual_interrupt::SOFTWARE != 0;
+    set_lines(0, virtual_interrupt::SOFTWARE);
+    pending
 }
 
 /// Sets the timer of the loaded vCPU.

@@ -20,7 +20,7 @@ const MACHINE_EXTERNAL: u32 = 11;
 /// Bytes that are left free in the tree.
 const ROOM: usize = 4096;
 /// Sources of a guest's interrupt controller; the board's own numbers are kept for passed-through devices.
-const SOURCES: u32 = 95;
+const SOURCES: u32 = ainori_devices::plic::SOURCES as u32 - 1;
 /// Frequency of the virtual serial port's clock: 115,200 baud with divisor 2, as on QEMU's virt machine.
 const UART_CLOCK_HZ: u32 = 3_686_400;
 

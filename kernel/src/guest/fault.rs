@@ -6,7 +6,7 @@ use ainori_sched::VcpuId;
 use super::stop;
 use crate::arch::csr::status;
 use crate::arch::guest_access::fetch_instruction;
-use crate::arch::trap::GuestPageFault;
+use crate::arch::trap::{self, GuestPageFault};
 use crate::arch::{Exception, world};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
@@ -72,6 +72,20 @@ pub fn wild(cpu: &mut Cpu, vcpu: VcpuId, what: What, cause: Exception, fault: &G
         return Exit::Wild;
     }
     stop(cpu, vcpu, what, cause.code(), fault.address)
+}
+
+/// A load from the guest's memory that the hypervisor made for the running vCPU has just failed: the vCPU gets the fault that it would have
+/// got for it.
+#[cold]
+pub fn of_load(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
+    let (cause, value) = (trap::cause(), trap::value());
+    if cause == Exception::LoadFault.code() {
+        return wild(cpu, vcpu, What::Load, Exception::LoadFault, &GuestPageFault::current());
+    }
+    if !world::deliver(cpu.context(vcpu), cause, value) {
+        return stop(cpu, vcpu, What::Load, cause, value);
+    }
+    Exit::SbiOther
 }
 
 /// Stops the guest of the running vCPU for a fault that this vCPU has just made. `address`: guest-physical where the fault has one, else

@@ -1,5 +1,7 @@
 //! The firmware that a guest sees: SBI 2.0 (<https://github.com/riscv-non-isa/riscv-sbi-doc>) with the extensions
-//! BASE, TIME, IPI, RFENCE, HSM, SRST and DBCN, and one of the hypervisor's own that no guest has to use.
+//! BASE, TIME, IPI, RFENCE, HSM, SRST and DBCN, the legacy ones, and one of the hypervisor's own that no guest has to use.
+mod legacy;
+
 use core::sync::atomic::{Ordering, fence as order};
 
 use ainori_handover::{Fence, Recorded, Requests};
@@ -8,7 +10,7 @@ use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
 use super::vcpu::{Hold, hsm};
-use super::{Guest, serial, stop};
+use super::{Guest, fault, serial, stop};
 use crate::arch::context::reg::{A0, A1};
 use crate::arch::csr::virtual_interrupt;
 use crate::arch::{fence, world};
@@ -48,6 +50,7 @@ type Result = core::result::Result<u64, Error>;
 struct Call {
     vcpu: VcpuId,
     guest: &'static Guest,
+    extension: u64,
     function: u64,
     a: [u64; 5],
 }
@@ -59,32 +62,48 @@ pub fn call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
     let x = &context.x;
     let (extension, function) = (x[A0 + 7], x[A0 + 6]);
     let a = [x[A0], x[A0 + 1], x[A0 + 2], x[A0 + 3], x[A0 + 4]];
-    let call = Call { vcpu, guest: cpu.machine.guest_of(vcpu), function, a };
-    let (exit, result) = match extension {
-        TIME => (Exit::SbiTime, set_timer(&call)),
-        IPI => (Exit::SbiIpi, send_ipi(cpu, &call)),
-        RFENCE => (Exit::SbiRfence, remote_fence(cpu, &call)),
-        HSM => (Exit::SbiHsm, hart_state(cpu, &call)),
-        SRST => (Exit::SbiReset, system_reset(cpu, &call)),
-        DBCN => {
-            let Some(result) = console(cpu, &call) else {
-                cpu.context(vcpu).pc -= 4;
-                return Exit::SbiConsole;
-            };
-            (Exit::SbiConsole, result)
+    let mut call = Call { vcpu, guest: cpu.machine.guest_of(vcpu), extension, function, a };
+    let is_legacy = legacy::is_legacy(extension);
+    if is_legacy && legacy::translate(&mut call).is_none() {
+        cpu.context(vcpu).pc -= 4;
+        return fault::of_load(cpu, vcpu);
+    }
+    let (exit, result) = answer(cpu, &call);
+    let context = cpu.context(vcpu);
+    let (error, value) = match result {
+        None => {
+            context.pc -= 4;
+            return exit;
         }
-        AINORI => (Exit::SbiVendor, own(cpu, &call)),
-        BASE => (Exit::SbiOther, base(&call)),
+        Some(Ok(value)) => (0, value),
+        Some(Err(error)) => (error as i64 as u64, 0),
+    };
+    if is_legacy {
+        // One of them is zero.
+        context.x[A0] = error | value;
+    } else {
+        context.x[A0] = error;
+        context.x[A1] = value;
+    }
+    exit
+}
+
+/// Carries out a call. No result if it has to be tried again.
+fn answer(cpu: &mut Cpu, call: &Call) -> (Exit, Option<Result>) {
+    let (exit, result) = match call.extension {
+        TIME => (Exit::SbiTime, set_timer(call)),
+        IPI => (Exit::SbiIpi, send_ipi(cpu, call)),
+        RFENCE => (Exit::SbiRfence, remote_fence(cpu, call)),
+        HSM => (Exit::SbiHsm, hart_state(cpu, call)),
+        SRST => (Exit::SbiReset, system_reset(cpu, call)),
+        DBCN => return (Exit::SbiConsole, console(cpu, call)),
+        AINORI => (Exit::SbiVendor, own(cpu, call)),
+        BASE => (Exit::SbiOther, base(call)),
+        legacy::GETCHAR => return (Exit::SbiConsole, legacy::getchar(cpu, call)),
+        legacy::CLEAR_IPI => (Exit::SbiIpi, Ok(u64::from(world::take_software_interrupt()))),
         _ => (Exit::SbiOther, Err(Error::NotSupported)),
     };
-    let (error, value) = match result {
-        Ok(value) => (0, value),
-        Err(error) => (error as i64 as u64, 0),
-    };
-    let x = &mut cpu.context(vcpu).x;
-    x[A0] = error;
-    x[A1] = value;
-    exit
+    (exit, Some(result))
 }
 
 fn base(call: &Call) -> Result {
@@ -92,7 +111,10 @@ fn base(call: &Call) -> Result {
         0 => Ok(VERSION_2_0),
         1 => Ok(IMPLEMENTATION),
         2 => Ok(0),
-        3 => Ok(u64::from(matches!(call.a[0], BASE | TIME | IPI | RFENCE | HSM | SRST | DBCN | AINORI))),
+        3 => {
+            let is_today = matches!(call.a[0], BASE | TIME | IPI | RFENCE | HSM | SRST | DBCN | AINORI);
+            Ok(u64::from(is_today || legacy::is_legacy(call.a[0])))
+        }
         // Vendor, architecture and implementation of the hart: a guest has no business with them.
         4..=6 => Ok(0),
         _ => Err(Error::NotSupported),
@@ -234,11 +256,15 @@ fn hart_state(cpu: &mut Cpu, call: &Call) -> Result {
             let target = call.guest.vcpu(call.a[0]).ok_or(Error::InvalidParameter)?;
             Ok(u64::from(machine.vcpu(target).hsm.load(Ordering::Acquire)))
         }
-        // Suspend: the default retentive one is a WFI. Others keep less than a vCPU that doesn't run keeps anyway.
-        3 if call.a[0] == 0 => {
-            cpu.wait_for_interrupt(call.vcpu);
-            Ok(0)
-        }
+        // Suspend: the default retentive one is a WFI. The default non-retentive one would keep less than a vCPU that doesn't run keeps anyway.
+        3 => match call.a[0] & 0xffff_ffff {
+            0 => {
+                cpu.wait_for_interrupt(call.vcpu);
+                Ok(0)
+            }
+            0x8000_0000 => Err(Error::NotSupported),
+            _ => Err(Error::InvalidParameter),
+        },
         _ => Err(Error::NotSupported),
     }
 }
@@ -277,10 +303,8 @@ fn console(cpu: &mut Cpu, call: &Call) -> Option<Result> {
             // any time, so it is read byte by byte, as volatile.
             serial::print(cpu, call.guest, (0..size).map(|index| unsafe { from.add(index).read_volatile() }))?
         }
-        (1, Some((to, size))) => serial::scan(cpu, call.guest, size, |index, byte| {
-            // SAFETY: as above, for writing; `index` is below `size`.
-            unsafe { to.add(index).write_volatile(byte) }
-        })?,
+        // SAFETY: as above, for writing.
+        (1, Some((to, size))) => unsafe { read(cpu, call.guest, to, size)? },
         (0 | 1, None) => return Some(Err(Error::InvalidParameter)),
         // This one blocks until there is room.
         (2, _) => match serial::print(cpu, call.guest, core::iter::once(call.a[0] as u8))? {
@@ -290,6 +314,18 @@ fn console(cpu: &mut Cpu, call: &Call) -> Option<Result> {
         _ => return Some(Err(Error::NotSupported)),
     };
     Some(Ok(done))
+}
+
+/// Takes what was typed, at most `size` bytes. Returns how much that was, or None if it has to be tried again.
+///
+/// # Safety
+/// Nobody minds if `size` bytes are written at `to`.
+#[inline(never)]
+unsafe fn read(cpu: &mut Cpu, guest: &'static Guest, to: *mut u8, size: usize) -> Option<u64> {
+    serial::scan(cpu, guest, size, |index, byte| {
+        // SAFETY: `index` is below `size`.
+        unsafe { to.add(index).write_volatile(byte) }
+    })
 }
 
 /// The hypervisor's own extension. Function 0: give the core to an equal. Function 1: leave the mark a0 in the trace.

@@ -266,11 +266,11 @@ impl Resident {
     /// It is about to be entered with an interrupt due: if it has interrupts enabled, its handler starts now.
     #[inline]
     pub fn note_delivery(&mut self) {
-        let due = core::mem::take(&mut self.due);
         if world::takes_interrupts(&self.context) {
             self.count_latency();
-            self.delivered = Some(time().saturating_sub(due));
+            self.delivered = Some(time().saturating_sub(self.due));
         }
+        self.due = 0;
     }
 
     /// Counts the delay of the interrupt that was delivered when it was last entered. Done when it leaves the core, not on the

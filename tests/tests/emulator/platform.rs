@@ -2,7 +2,7 @@
 use ainori::report::Outcome;
 use ainori_report::StopReason;
 use ainori_tests::bounds::findings;
-use ainori_tests::{Clock, Guest, System};
+use ainori_tests::{Clock, Guest, System, terminal::Terminal};
 
 fn probe_alone(name: &str, args: &str) {
     System::on(1).with(Guest::probe(name, args)).run(Clock::Icount).good().result(name);
@@ -27,7 +27,8 @@ fn the_machine_is_that_of_qemus_virt() {
         ("reboot", Outcome::GuestFailed, StopReason::Reboot),
     ] {
         let guest = Guest::probe("virt", &format!("end={end} strict=1"));
-        let run = System::on(1).with(guest.memory_mib(128)).run(Clock::Icount);
+        let cpu = if end == "reboot" { "rv64,v=true" } else { "rv64" };
+        let run = System::on(1).cpu(cpu).with(guest.memory_mib(128)).run(Clock::Icount);
         run.ended(outcome).stopped("virt", reason);
         assert_eq!(run.number("virt", "failures"), 0);
     }
@@ -171,10 +172,24 @@ fn harts_without_floating_point_will_do() {
     run.good();
 }
 
+/// By the call of today, and by the legacy one.
 #[test]
 fn a_shutdown_is_the_end_of_a_guest() {
-    let run = System::on(1).with(Guest::probe("selfshutdown", "ms=10")).run(Clock::Icount);
-    run.good().stopped("selfshutdown", StopReason::Shutdown);
+    for args in ["ms=10", "legacy=1"] {
+        let run = System::on(1).with(Guest::probe("selfshutdown", args)).run(Clock::Icount);
+        run.good().stopped("selfshutdown", StopReason::Shutdown);
+    }
+}
+
+#[test]
+fn legacy_calls_read_what_is_typed() {
+    let system = System::on(1).with(Guest::probe("echo", "legacy=1")).input("echo");
+    let mut terminal = Terminal::run(&system);
+    terminal.wait_for("type a line");
+    terminal.type_in("a line of more than sixteen bytes\r");
+    terminal.wait_for("heard: a line of more than sixteen bytes");
+    let (status, seen) = terminal.end();
+    assert!(status.success(), "{status}:\n{seen}");
 }
 
 #[test]
