@@ -55,6 +55,7 @@ mod fcr {
 
 /// Line control register. Word length, parity, stop bits and break have no meaning here and are only kept.
 mod lcr {
+    pub const EIGHT_BITS: u8 = 0x03;
     pub const DLAB: u8 = 0x80;
 }
 
@@ -140,8 +141,9 @@ pub struct Uart {
 }
 
 impl Uart {
-    /// A UART after reset: FIFOs and interrupts off. The divisor, which the data sheet leaves undefined, stands for 115200
-    /// baud at the 3.6864 MHz that QEMU's `virt` states, so that a guest that keeps the firmware's speed finds a sane one.
+    /// A UART as the firmware of a machine leaves it to who boots there: FIFOs on, interrupts off, 8n1, and a divisor that stands for
+    /// 115,200 baud at the 3.6864 MHz that QEMU's `virt` states. So what is typed before a guest is ready waits for it in the FIFO, and a
+    /// driver that only switches that on, which clears it if it was off, loses nothing.
     #[allow(
         clippy::new_without_default,
         reason = "statics need a const constructor; one way to build it is enough"
@@ -150,12 +152,12 @@ impl Uart {
         Self {
             received: Fifo::new(),
             trigger: 1,
-            fifos_enabled: false,
+            fifos_enabled: true,
             transmitter_empty: false,
             overrun: false,
             modem_changes: 0,
             ier: 0,
-            lcr: 0,
+            lcr: lcr::EIGHT_BITS,
             mcr: 0,
             scr: 0,
             divisor: [2, 0],

@@ -216,7 +216,7 @@ proptest! {
     #[test]
     fn the_uart_keeps_what_the_data_sheet_says(steps in prop::collection::vec(any_step(), 1..400)) {
         let mut uart = Uart::new();
-        let mut model = Model { divisor: [2, 0], ..Model::default() };
+        let mut model = Model { divisor: [2, 0], lcr: 3, fifos: true, ..Model::default() };
         for step in steps {
             match step {
                 Step::Read(register) => {

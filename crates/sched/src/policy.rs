@@ -144,9 +144,7 @@ impl Policy {
     pub const fn fetches(&self, occasion: Occasion) -> bool {
         match self.placement {
             Placement::Pinned => false,
-            Placement::OnDemand => {
-                !matches!(occasion, Occasion::Interrupt)
-            }
+            Placement::OnDemand => !matches!(occasion, Occasion::Interrupt),
             Placement::SpinTriggered => !matches!(occasion, Occasion::Preempted { .. }),
             Placement::TrapBased { cured, .. } => {
                 let stays = matches!(

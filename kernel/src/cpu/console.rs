@@ -17,6 +17,8 @@ const PATIENCE_MS: u64 = 20;
 const RETRY_US: u64 = 5;
 /// Bytes that can be typed ahead of the guest. What doesn't fit stays in the port.
 const INPUT: usize = 1024;
+/// Bytes of that that are passed on in one piece of work: some 50 instructions each.
+const PASSED_ON: usize = 4;
 
 /// The serial port and its two streams: only the console core has it.
 pub struct Console {
@@ -47,14 +49,16 @@ impl Console {
         rest
     }
 
-    /// Takes what was typed from the port, as much as its FIFO holds, if there is room for it.
-    fn collect(&mut self) {
-        let Some(uart) = self.uart else { return };
-        // BOUND: a FIFO of 16 bytes, some 15 instructions each.
-        for _ in 0..FIFO.min(self.input.room()) {
-            let Some(byte) = uart.receive() else { return };
+    /// Takes some of what was typed from the port, if there is room for it. Returns how much.
+    fn collect(&mut self) -> usize {
+        let Some(uart) = self.uart else { return 0 };
+        let most = PASSED_ON.min(self.input.room());
+        // BOUND: 4 bytes, some 15 instructions each.
+        for collected in 0..most {
+            let Some(byte) = uart.receive() else { return collected };
             self.input.push(byte);
         }
+        most
     }
 }
 
@@ -67,6 +71,9 @@ impl Cpu {
     /// A guest has found its ring full. If this core is the one that empties it, it has to: the guest may leave it no other time.
     pub fn relieve_console(&mut self) {
         self.wake_console();
+        if self.console.is_none() || self.must_hurry(csr::time()).is_some() {
+            return;
+        }
         let patience = self.console_patience();
         if let Some(console) = &mut self.console {
             console.send(Some(patience));
@@ -93,9 +100,13 @@ impl Cpu {
             serial::tell_of_room(self, guest);
             return Next::Soon;
         }
-        let is_fed = self.feed_input();
-        let patience = self.console_patience();
+        let fed = self.feed_input();
+        if fed.is_some_and(|bytes| bytes > 0) {
+            return Next::Soon;
+        }
+        let is_fed = fed.is_some();
         let now = csr::time();
+        let patience = self.console_patience();
         let Some(console) = &mut self.console else { return Next::WhenAsked };
         let rest = console.send(Some(patience));
         let Some(uart) = console.uart else { return Next::WhenAsked };
@@ -118,25 +129,32 @@ impl Cpu {
         self.machine.ticks(1000 * PATIENCE_MS)
     }
 
-    /// Passes what was typed on to the guest that gets it, as much as its port takes. False if the port was busy.
-    fn feed_input(&mut self) -> bool {
+    /// Passes some of what was typed on to the guest that gets it, as far as its port takes it. Returns how many bytes were moved; none if
+    /// the port was busy.
+    fn feed_input(&mut self) -> Option<usize> {
         let machine = self.machine;
         // Taken out for a moment, since the guest's port is reached through the core.
-        let Some(mut console) = self.console.take() else { return true };
-        // BOUND: a FIFO of 16 bytes.
-        console.collect();
-        let mut is_fed = true;
+        let Some(mut console) = self.console.take() else { return Some(0) };
+        // BOUND: 4 bytes, as many as are passed on.
+        let collected = console.collect();
+        let mut moved = Some(collected);
         if let Some(input) = machine.console_input
             && let Some(guest) = machine.guests.get(input as usize)
             && !console.input.is_empty()
         {
-            let fed = serial::with_port(self, guest, |port| {
-                console.input.pass_on(&machine.input_waits, |byte| port.receive(byte));
+            let passed_on = serial::with_port(self, guest, |port| {
+                let mut passed_on = 0;
+                console.input.pass_on(&machine.input_waits, |byte| {
+                    let is_taken = passed_on < PASSED_ON && port.receive(byte);
+                    passed_on += usize::from(is_taken);
+                    is_taken
+                });
+                passed_on
             });
-            is_fed = fed.is_some();
+            moved = passed_on.map(|passed_on| passed_on.max(collected));
         }
         self.console = Some(console);
-        is_fed
+        moved
     }
 
     /// Writes all reports and sends all output that is left. Only at the end of the run, when nobody writes any more.

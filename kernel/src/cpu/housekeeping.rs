@@ -164,14 +164,21 @@ impl Cpu {
     /// When to interrupt the vCPU that is about to be entered for housework. Never, on cores that do none.
     #[inline(always)]
     pub(super) fn housework_alarm(&self) -> u64 {
-        // An idle core hides nothing: its shield plus one is 0.
-        let is_hidden = self.shield.wrapping_add(1) > self.hides_housework_from;
-        if is_hidden { self.housework_latest } else { self.housework_due }
+        if self.is_housework_hidden() { self.housework_latest } else { self.housework_due }
     }
 
-    /// Hidden housework isn't to interrupt what begins at `due`, but gives way only so often. True if the alarm has to be set anew.
+    /// Is what runs here too urgent to be disturbed by housework?
+    #[inline(always)]
+    fn is_housework_hidden(&self) -> bool {
+        // An idle core hides nothing: its shield plus one is 0.
+        self.shield.wrapping_add(1) > self.hides_housework_from
+    }
+
+    /// Hidden housework isn't to interrupt what begins at `due`, but gives way only so often. True if the alarm has to be set anew. What isn't
+    /// hidden looks for itself, just before it begins, whether it has to give way.
     pub(super) fn hold_off_housework(&mut self, due: u64) -> bool {
-        let collides = self.housework_alarm() < due + self.scheduler.policy().patience;
+        let collides =
+            self.is_housework_hidden() && self.housework_latest < due + self.scheduler.policy().patience;
         let gives_way = collides && self.housework_gave_way < MOST_GIVEN_WAY;
         if gives_way {
             self.housework_gave_way = self.housework_gave_way.saturating_add(1);
@@ -229,7 +236,7 @@ impl Cpu {
     /// Is somebody about to get the core, or the running vCPU about to be interrupted by its timer? Then says until when housework waits at
     /// least. The least urgent guest of this core may be an RTOS as well; but as it may also be one that sets its timer again and again,
     /// housework gives way to that only so often.
-    fn must_hurry(&self, now: u64) -> Option<u64> {
+    pub(super) fn must_hurry(&self, now: u64) -> Option<u64> {
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
         let may_wait = self.shield != IDLE && self.housework_gave_way < MOST_GIVEN_WAY;

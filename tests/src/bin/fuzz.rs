@@ -3,8 +3,7 @@
 use ainori_tests::{
     bounds::Kind,
     fuzz::{
-        Trial,
-        attacks,
+        Trial, attacks,
         campaign::{self, Outcome, Store},
         case::Range,
     },
@@ -129,9 +128,7 @@ fn campaign(args: &Args) -> Result<bool, String> {
     let mut index = 0;
     let mut outcomes: Vec<Outcome> = Vec::new();
     let next = || match &mut list {
-        Some(list) => {
-            list.next().filter(|_| end.is_none_or(|end| Instant::now() < end))
-        }
+        Some(list) => list.next().filter(|_| end.is_none_or(|end| Instant::now() < end)),
         None if is_over() => None,
         None => {
             let case = cases.case(index);

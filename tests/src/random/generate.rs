@@ -272,7 +272,7 @@ fn type_a_line(rng: &mut Rng, system: &mut Description) {
     let length = rng.between(1, 40);
     let letters = b"abcdefghijklmnopqrstuvwxyz0123456789-";
     let text: String = (0..length).map(|_| rng.pick(letters) as char).collect();
-    // Not before guests have begun, which is when firmware and hypervisor have booted: a port whose FIFO is switched on forgets what it has.
+    // Not before the firmware has booted: it switches the port's FIFO on, which then forgets what it has. A guest need not be ready.
     let mut at_ms = 150 + 20 * u64::from(system.harts) + rng.below(150);
     match &mut system.guests[system.input].job {
         Job::Talk(talk) => talk.ears = Some(rng.pick(&["interrupt", "polling", "dbcn"])),

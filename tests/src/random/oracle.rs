@@ -24,6 +24,8 @@ const PUNCTUAL: [&str; 4] = ["ainori", "spumone", "spumone-on-demand", "partitio
 const STRETCH_BESIDE_RTOS_NS: u64 = 5_000;
 /// Longest stretch on any core.
 const STRETCH_NS: u64 = 50_000;
+/// Most of the machine's time that a system may be given, in milliseconds: the emulator takes three to ten times as long.
+const MOST_MS: u64 = 40_000;
 /// Most of a hart that RTOSes may burn together, in percent, where others are to come to their end.
 const MOST_BURNT: u32 = 70;
 
@@ -152,10 +154,11 @@ pub fn longest_stretch_ns(system: &Description, hart: u32) -> u64 {
     }
 }
 
-/// Can each guest come to its end? Not beside a more urgent one that never does, nor where RTOSes burn nearly all of a hart.
+/// Can each guest come to its end while somebody waits for it? Not beside a more urgent one that never does, nor where RTOSes burn nearly all of a hart.
 pub fn all_can_finish(system: &Description) -> bool {
     let foreground = system.guests.iter().filter(|guest| !guest.background);
     foreground.clone().count() > 0
+        && machine_limit_ms(system) <= MOST_MS
         && foreground.into_iter().all(|guest| {
             let above: Vec<&Guest> = neighbours(system, guest)
                 .filter(|other| !priorities_count(system) || other.priority >= guest.priority)
@@ -174,16 +177,32 @@ pub fn machine_limit_ms(system: &Description) -> u64 {
     let jobs: u64 = system.guests.iter().map(work_ms).sum();
     let endless = system.guests.iter().filter(|guest| !guest.job.ends()).count() as u64;
     let typing = system.typing.as_ref().map_or(0, |typing| typing.at_ms);
-    // Where all take turns, who pauses waits for a turn of each that computes for ever.
-    let pauses: u64 = system.guests.iter().map(pauses).sum();
-    let turns = if priorities_count(system) { 0 } else { endless * pauses * TURN_MS };
+    let turns: u64 = system.guests.iter().map(|guest| turns_ms(system, guest)).sum();
     1_000 + typing + (2 + endless) * jobs + turns
+}
+
+/// What a guest waits, at most, for those that compute for ever and that it takes turns with: each time that it has paused, for a turn of each.
+fn turns_ms(system: &Description, guest: &Guest) -> u64 {
+    let endless = neighbours(system, guest)
+        .filter(|other| !other.job.ends())
+        .filter(|other| !priorities_count(system) || other.priority == guest.priority)
+        .map(|other| u64::from(other.vcpus).div_ceil(may_run_on(system, other).len() as u64))
+        .sum::<u64>();
+    let turn_us = if priorities_count(system) { system.quantum_us.unwrap_or(QUANTUM_US) } else { TURN_US };
+    endless * pauses(guest) * u64::from(turn_us) / 1_000
 }
 
 /// How often a guest sleeps in the middle of its job, roughly.
 fn pauses(guest: &Guest) -> u64 {
+    let vcpus = u64::from(guest.vcpus);
     match &guest.job {
-        Job::Talk(talk) if talk.gap_us > 0 => super::text::lines(talk.bytes.into()),
+        // A line is the turn of another vCPU each time, which sleeps until then.
+        Job::Talk(talk) => {
+            let each = u64::from(talk.gap_us > 0) + u64::from(vcpus > 1);
+            each * super::text::lines(talk.bytes.into()) + u64::from(talk.alarms)
+        }
+        // Barriers of all, then pings and answers between each two.
+        Job::Smp { rounds } => SMP_BARRIERS * vcpus + vcpus * vcpus * (1 + u64::from(*rounds)),
         Job::Timer { ticks, .. } => u64::from(*ticks),
         Job::FreeRtos { periods, .. } => u64::from(*periods),
         _ => 0,
@@ -211,8 +230,11 @@ fn work_ms(guest: &Guest) -> u64 {
     }
 }
 
-/// A turn under `round-robin`, in milliseconds.
-const TURN_MS: u64 = 10;
+/// A turn under `round-robin`, in microseconds; that of equals elsewhere, unless the manifest gives another.
+const TURN_US: u32 = 10_000;
+const QUANTUM_US: u32 = 500;
+/// How often all vCPUs of the probe `smp` wait for each other, for each of them, apart from the pings.
+const SMP_BARRIERS: u64 = 60;
 
 /// Does it leave its harts to others in the end, for good or again and again?
 fn rests(job: &Job) -> bool {
@@ -230,7 +252,7 @@ fn burns(job: &Job) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::generate;
+    use crate::random::{description::Talk, generate};
 
     fn guest(name: &str, job: Job, priority: u32, harts: &[u32]) -> Guest {
         Guest { name: name.into(), job, vcpus: 1, harts: harts.to_vec(), priority, background: false }
@@ -298,6 +320,30 @@ mod tests {
         let guests = vec![guest("a", rtos(), 10, &[1]), guest("b", rtos(), 10, &[0, 1])];
         assert!(promised("spumone", guests.clone()).punctual, "its home is hart 0, and it stays there");
         assert!(!promised("ainori", guests).punctual, "it may be met on hart 1");
+    }
+
+    /// Random system 6185 (and 9128): two that compute for ever have a turn of 10 ms each before the next line is printed.
+    #[test]
+    fn a_text_that_vcpus_print_in_turns_takes_a_turn_of_each_endless_guest_per_line() {
+        let talk = Talk {
+            seed: 1,
+            bytes: 10_000,
+            by_uart: true,
+            gap_us: 0,
+            ears: None,
+            alarms: 0,
+            alarm_us: 1_000,
+            flash: false,
+        };
+        let talker = Guest { vcpus: 8, ..guest("talk", Job::Talk(talk), 1, &[0]) };
+        let busy = |name, priority| guest(name, Job::Busy, priority, &[0]);
+        let limit = |preset, quantum_us, priority| {
+            let guests = vec![talker.clone(), busy("b", priority), busy("c", priority)];
+            machine_limit_ms(&Description { quantum_us, ..system(preset, guests) })
+        };
+        assert!(limit("round-robin", None, 0) > 162 * 2 * 10);
+        assert!(limit("spumone", Some(10_000), 1) > 162 * 2 * 10);
+        assert!(limit("spumone", Some(10_000), 0) < 3_000, "who is less urgent has no turn");
     }
 
     #[test]
