@@ -145,7 +145,6 @@ bool guest_main(void)
     /* Right behind the tree's header are its structures: both begin in its first page. */
     uint64_t tree = (uint64_t)(uintptr_t)machine.fdt.structure & ~0xffful;
     check_units(at_entry);
-=======
     check_port();
     check_numbers(tree);
     if (zeros)

@@ -17,8 +17,6 @@ use core::arch::asm;
 pub struct World {
     hgatp: u64,
     vsstatus: u64,
-    /// `vsstatus` at the start.
-    initial_status: u64,
     /// The guest's interrupt enables, as bits of `hvip`.
     hie: u64,
     vstvec: u64,
@@ -37,6 +35,8 @@ pub struct World {
     extra: Extra,
     /// Only if [`Extra::INDIRECT`].
     vsiselect: u64,
+    /// The hart has floating-point registers.
+    has_float: bool,
     /// See [`give_up_reservation`].
     nowhere: u64,
     float: FloatRegisters,
@@ -59,6 +59,14 @@ bitflags! {
 /// `scounteren` at the start: guests rely on a firmware that lets U-mode read cycle, time and instret (OpenSBI does).
 const COUNTERS: u64 = 0b111;
 
+/// `vsstatus` at the start. The units are on, as programs rely on a firmware that switches them on (OpenSBI does); the first use traps here
+/// all the same.
+const fn initial_status(has_float: bool, has_vectors: bool) -> u64 {
+    let float = if has_float { status::FS_INITIAL } else { 0 };
+    let vector = if has_vectors { status::VS_INITIAL } else { 0 };
+    status::UXL_64 | float | vector
+}
+
 impl World {
     /// A vCPU after reset: translation off, interrupts off, timer never.
     /// `shares_vmid`: others have the VMID in `hgatp` too.
@@ -66,21 +74,14 @@ impl World {
         let mut extra = Extra::empty();
         extra.set(Extra::INDIRECT, features.indirect);
         extra.set(Extra::FLUSH, shares_vmid);
-        // The units are on, as programs rely on a firmware that switches them on (OpenSBI does); the first use traps here all the same.
-        let mut initial_status = status::UXL_64;
-        if features.isa.has("f") {
-            initial_status |= status::FS_INITIAL;
-        }
-        if features.vlenb.is_some() {
-            initial_status |= status::VS_INITIAL;
-        }
+        let has_float = features.isa.has("f");
+        let vector = features.vlenb.map(VectorRegisters::new);
         Self {
             extra,
             vsiselect: 0,
             nowhere: 0,
             hgatp,
-            vsstatus: initial_status,
-            initial_status,
+            vsstatus: initial_status(has_float, vector.is_some()),
             hie: 0,
             vstvec: 0,
             vsscratch: 0,
@@ -93,7 +94,8 @@ impl World {
             scounteren: COUNTERS,
             senvcfg: 0,
             float: FloatRegisters::new(features.double),
-            vector: features.vlenb.map(VectorRegisters::new),
+            vector,
+            has_float,
             uses_float: false,
             uses_vector: false,
         }
@@ -101,7 +103,7 @@ impl World {
 
     /// Resets all but what it was made with, for a start through HSM.
     pub fn reset(&mut self) {
-        self.vsstatus = self.initial_status;
+        self.vsstatus = initial_status(self.has_float, self.vector.is_some());
         self.hie = 0;
         self.vstvec = 0;
         self.vsscratch = 0;
@@ -123,7 +125,7 @@ impl World {
     }
 
     /// Writes the hart's registers to memory. The extension registers stay in the hart.
-    #[inline]
+    #[inline(always)]
     pub fn save(&mut self) {
         self.vsstatus = csr::read!(csr::VSSTATUS);
         // No other bits than those of `hideleg` can be set.
@@ -141,6 +143,12 @@ impl World {
         if self.extra.contains(Extra::INDIRECT) {
             self.vsiselect = csr::read!(csr::VSISELECT);
         }
+    }
+
+    /// The same where few instructions more don't matter.
+    #[inline(never)]
+    pub fn save_late(&mut self) {
+        self.save();
     }
 
     /// Loads the registers into the hart. The extension registers are for [`Self::load_extensions`].

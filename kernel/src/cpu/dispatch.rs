@@ -27,8 +27,8 @@ impl Cpu {
         }
         let mut now = csr::time();
         // What was done meanwhile took its time: whoever is due by now should not wait for one more switch.
-        if self.next_deadline <= now + self.guard && self.meet_deadline() {
-            if self.gives_way() {
+        if self.next_deadline <= now + self.guard {
+            if self.meet_deadline() && self.gives_way() {
                 return None;
             }
             now = csr::time();

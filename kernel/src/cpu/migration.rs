@@ -170,7 +170,7 @@ impl Cpu {
             self.scheduler.unpick();
         }
         if self.loaded == Some(id) {
-            self.resident(id).world.save();
+            self.resident(id).world.save_late();
             self.loaded = None;
         }
         if self.extensions == Some(id) {
