@@ -12,6 +12,7 @@ use ainori_sched::VcpuId;
 use super::Cpu;
 use crate::arch::csr::{self, interrupt};
 use crate::arch::{hart, world};
+use crate::stats::Exit;
 
 /// Length of the guard, in microseconds: what the hypervisor does between two guests seldom takes longer, and of a period of a
 /// millisecond it is half a percent of one core, if a trap falls into it at all.
@@ -58,7 +59,9 @@ impl Cpu {
     /// What has come in is looked at a while after the next vCPU has been entered.
     fn look_again_soon(&mut self) {
         self.backlog.due = false;
-        self.look_again_at(csr::time() + self.scheduler.policy().patience);
+        let at = csr::time() + self.scheduler.policy().patience;
+        self.unattended_due = self.unattended_due.min(at);
+        self.attention_due = self.attention_due.min(at);
         if self.attention_due < self.alarm {
             self.own_work_due = self.attention_due;
             self.alarm = self.attention_due;
@@ -74,9 +77,9 @@ impl Cpu {
         if self.hold_off_housework(due) {
             self.set_alarm_late(quantum);
         }
-        let began = csr::time();
+        let mut now = csr::time();
+        self.end_stretch(Exit::Backlog, now);
         let end = due + self.settling;
-        let mut now = began;
         let mut is_free = true;
         // There is time for what the policy wants done as soon as the core is taken. If not, it is done when what was put off is.
         if now + self.guard / 2 <= due
@@ -94,7 +97,7 @@ impl Cpu {
             now = csr::time();
             is_free = now < self.next_deadline;
             // In the last moment mail is left for when the core would enter the vCPU: to read it twice would make that late.
-            if now + self.settling < due && self.mailbox.has_mail() {
+            if now + self.settling / 2 < due && self.mailbox.has_mail() {
                 self.read_mail();
                 if self.has_urgent_work() {
                     is_free = false;
@@ -105,7 +108,7 @@ impl Cpu {
             }
         }
         // Nothing that came in meanwhile was kept waiting.
-        self.entered += now - began;
+        self.entered = now;
         // Who has rung for mail that was read before it came need not be answered once more: that would be a trap just after the guest is entered.
         hart::clear_software_interrupt();
         is_free && (self.mailbox.leave() || self.may_leave_mail(id))
