@@ -80,9 +80,10 @@ impl Cpu {
         }
         self.flush_console();
         for id in (0..machine.vcpus().len() as u8).map(VcpuId) {
-            // Those that nobody has are reported by whoever comes first.
+            // Those that nobody has are reported by whoever comes first, for the core that they were laid down for.
+            let owner = machine.vcpu(id).owner();
             if let Some(resident) = self.residents[id].take().or_else(|| machine.vcpu(id).take(self.id)) {
-                report::vcpu(machine, self.id, id, &resident.counters);
+                report::vcpu(machine, owner, id, &resident.counters);
             }
         }
         report::core(self.id, self.hart, &self.counters, stack, &self.trace);

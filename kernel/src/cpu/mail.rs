@@ -183,7 +183,9 @@ impl Core for Cpu {
 
     fn attend_later(&mut self, id: VcpuId) {
         self.movable.insert(id);
-        self.attend_soon(time());
+        if self.scheduler.policy().fetches(Occasion::Unattended { asleep: true }) {
+            self.attend_soon(time());
+        }
     }
 
     #[inline]

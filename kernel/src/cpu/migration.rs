@@ -20,6 +20,7 @@ use ainori_trace::Event;
 use super::Cpu;
 use super::mail::NO_VCPU;
 use crate::arch::{csr, hart, world};
+use crate::guest::vcpu::hsm;
 use crate::stats::Exit;
 
 /// So many vCPUs are looked at in one go when a core has room for them again.
@@ -95,7 +96,7 @@ impl Cpu {
         }
     }
 
-    /// The same under each policy.
+    /// The same also where who is preempted is fetched at once.
     pub(super) fn attend_soon(&mut self, now: u64) {
         self.has_unattended = true;
         self.look_again_at(now + self.scheduler.policy().patience);
@@ -478,6 +479,10 @@ impl Cpu {
         // BOUND: a few vCPUs, some 20 instructions each.
         for id in some {
             let vcpu = self.machine.vcpu(id);
+            if vcpu.hsm.load(Ordering::Relaxed) == hsm::STOPPED && !vcpu.has_requests() {
+                // It has nothing to wait for.
+                continue;
+            }
             let waits_here = self.lendable.contains(id) && self.scheduler.running() != Some(id);
             if waits_here || vcpu.lies() && !self.accepts(id, vcpu.owner()) {
                 self.backlog.unattended.insert(id);
