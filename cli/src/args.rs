@@ -84,7 +84,7 @@ Examples:
   printf 'uname -a\nexit\n' | ainori run systems/shell.toml
   ainori run systems/demo.toml --clock lockstep --q 251
   ainori run systems/one-linux.toml --clock icount --record-dir /tmp/run
-  ainori run systems/demo.toml --trace demo.perfetto-trace --trace-mask default,decision
+  ainori run systems/demo.toml --trace demo.perfetto-trace --trace-mask default,posted,received
 
 Exit code:
   0    every guest that the run waits for did its job, or shut itself down and printed no result

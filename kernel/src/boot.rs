@@ -5,7 +5,7 @@ use core::array::from_fn;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use ainori_console::{InputWaits, Source};
-use ainori_devices::bus;
+use ainori_devices::{bus, plic};
 use ainori_handover::{Housework, Shield};
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::config::{self, GUEST_MEMORY_BASE, MAX_GUESTS, MAX_HARTS, System};
@@ -322,9 +322,16 @@ fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, time
 }
 
 fn device(tree: &Fdt<'_>, guest: &str, path: &str) -> Device {
-    Board::device(tree, path).unwrap_or_else(|| {
+    let device = Board::device(tree, path).unwrap_or_else(|| {
         refuse(format_args!("guest `{guest}` wants device `{path}`, which this board doesn't have"))
-    })
+    });
+    if let Some(source) = device.interrupts.iter().find(|source| **source as usize >= plic::SOURCES) {
+        refuse(format_args!(
+            "guest `{guest}` can't own device `{path}`: its interrupt is source {source}, and a guest's controller has those below {}",
+            plic::SOURCES
+        ))
+    }
+    device
 }
 
 // As `place`.

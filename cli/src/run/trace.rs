@@ -162,5 +162,5 @@ fn names(system: &System) -> perfetto::Names {
         .collect();
     messages.push("machine".into());
     let exits = Exit::NAMES.iter().map(ToString::to_string).collect();
-    perfetto::Names { vcpus, exits, decisions: Vec::new(), messages }
+    perfetto::Names { vcpus, exits, messages }
 }

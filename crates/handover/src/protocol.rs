@@ -60,7 +60,7 @@ pub trait Core {
     fn take(&mut self, vcpu: VcpuId) -> bool;
     /// Has a vCPU that lies taken by a core that suits it, if there is one.
     fn invite(&mut self, vcpu: VcpuId);
-    /// Looks after a vCPU that lies in a while, unless somebody has taken it by then.
+    /// Has a vCPU that lies here, where it gets no turn, taken elsewhere behind the present event, if the policy wants that.
     fn attend_later(&mut self, vcpu: VcpuId);
     /// Does what is wanted of a vCPU that lives here.
     fn serve(&mut self, vcpu: VcpuId, what: Requests);

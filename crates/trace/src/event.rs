@@ -134,15 +134,6 @@ pub enum Event {
         /// The core that owns it now.
         to: u8,
     },
-    /// A policy decided about a vCPU.
-    Decision {
-        /// The vCPU; `None` if it is about the core.
-        vcpu: Option<u8>,
-        /// The kernel's number of what was decided.
-        choice: u32,
-        /// Its argument, e.g. a core or a length of time.
-        argument: u32,
-    },
     /// A sleeping vCPU wants a core again.
     Wake {
         /// The vCPU.
@@ -190,9 +181,6 @@ impl Event {
             Self::Received { from, item } => (Kind::Received, from, item as u64),
             Self::IpiSent { to } => (Kind::IpiSent, to, 0),
             Self::Migration { vcpu, from, to } => (Kind::Migration, vcpu, from as u64 | (to as u64) << 8),
-            Self::Decision { vcpu, choice, argument } => {
-                (Kind::Decision, vcpu_or_none(vcpu), choice as u64 | (argument as u64) << 32)
-            }
             Self::Wake { vcpu } => (Kind::Wake, vcpu, 0),
             Self::Sleep { vcpu } => (Kind::Sleep, vcpu, 0),
             Self::Fence { vcpu, applied } => (Kind::Fence, vcpu, applied as u64),
@@ -228,9 +216,6 @@ impl Record {
             Kind::Received => Event::Received { from: a, item: b as u32 },
             Kind::IpiSent => Event::IpiSent { to: a },
             Kind::Migration => Event::Migration { vcpu: a, from: b as u8, to: (b >> 8) as u8 },
-            Kind::Decision => {
-                Event::Decision { vcpu: some_vcpu(a), choice: b as u32, argument: (b >> 32) as u32 }
-            }
             Kind::Wake => Event::Wake { vcpu: a },
             Kind::Sleep => Event::Sleep { vcpu: a },
             Kind::Fence => Event::Fence { vcpu: a, applied: b & 1 != 0 },

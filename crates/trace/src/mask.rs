@@ -6,10 +6,9 @@ use crate::record::Kind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mask(pub u32);
 
-/// What is recorded unless something else is asked for: all that the tracks of a trace need. Messages and policy decisions,
-/// of interest only to those who work on the hypervisor, come with almost every other record and are left out.
-pub const DEFAULT_MASK: Mask =
-    Mask::ALL.without(Kind::Posted).without(Kind::Received).without(Kind::Decision);
+/// What is recorded unless something else is asked for: all that the tracks of a trace need. Messages, of interest
+/// only to those who work on the hypervisor, come with almost every other record and are left out.
+pub const DEFAULT_MASK: Mask = Mask::ALL.without(Kind::Posted).without(Kind::Received);
 
 impl Mask {
     /// No kind.

@@ -57,18 +57,16 @@ kinds! {
     IpiSent = 7, "ipi";
     /// A vCPU changed its core.
     Migration = 8, "migration";
-    /// A policy was asked and decided.
-    Decision = 9, "decision";
     /// A sleeping vCPU wants a core again.
-    Wake = 10, "wake";
+    Wake = 9, "wake";
     /// A vCPU gave its core up until something wakes it.
-    Sleep = 11, "sleep";
+    Sleep = 10, "sleep";
     /// A remote fence for a vCPU.
-    Fence = 12, "fence";
+    Fence = 11, "fence";
     /// A guest's own mark, through the SBI vendor extension.
-    Mark = 13, "mark";
+    Mark = 12, "mark";
     /// Records that were overwritten before they were read. Made by the reader.
-    Lost = 14, "lost";
+    Lost = 13, "lost";
 }
 
 /// A record: when, what, and what of it. [`Event`](crate::Event) gives `a` and `b` their meaning.

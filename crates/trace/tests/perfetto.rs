@@ -174,7 +174,6 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => (core(), 0u32..3).prop_map(|(from, item)| Event::Received { from, item }),
         1 => core().prop_map(|to| Event::IpiSent { to }),
         1 => (vcpu(), core(), core()).prop_map(|(vcpu, from, to)| Event::Migration { vcpu, from, to }),
-        1 => (maybe(), 0u32..3, any::<u32>()).prop_map(|(vcpu, choice, argument)| Event::Decision { vcpu, choice, argument }),
         1 => vcpu().prop_map(|vcpu| Event::Wake { vcpu }),
         1 => vcpu().prop_map(|vcpu| Event::Sleep { vcpu }),
         1 => (vcpu(), any::<bool>()).prop_map(|(vcpu, applied)| Event::Fence { vcpu, applied }),

@@ -140,7 +140,7 @@ proptest! {
             prop_assert_eq!(kept, core.written - core.lost + told);
         }
         // What reads it further on takes anything that came through here.
-        let names = Names { vcpus: vec![], exits: vec![], decisions: vec![], messages: vec![] };
+        let names = Names { vcpus: vec![], exits: vec![], messages: vec![] };
         prop_assert!(!encode(&trace, &names).is_empty());
         if let Some(window) = Window::new(0, u64::MAX) {
             let _ = window.records(&trace);

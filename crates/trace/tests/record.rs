@@ -28,11 +28,6 @@ fn any_event() -> impl Strategy<Value = Event> {
         any::<(u8, u32)>().prop_map(|(from, item)| Event::Received { from, item }),
         any::<u8>().prop_map(|to| Event::IpiSent { to }),
         (any_vcpu(), any::<(u8, u8)>()).prop_map(|(vcpu, (from, to))| Event::Migration { vcpu, from, to }),
-        (maybe(), any::<(u32, u32)>()).prop_map(|(vcpu, (choice, argument))| Event::Decision {
-            vcpu,
-            choice,
-            argument
-        }),
         any_vcpu().prop_map(|vcpu| Event::Wake { vcpu }),
         any_vcpu().prop_map(|vcpu| Event::Sleep { vcpu }),
         (any_vcpu(), any::<bool>()).prop_map(|(vcpu, applied)| Event::Fence { vcpu, applied }),

@@ -61,7 +61,7 @@ const COUNTERS: u64 = 0b111;
 
 /// `vsstatus` at the start. The units are on, as programs rely on a firmware that switches them on (OpenSBI does); the first use traps here
 /// all the same.
-const fn initial_status(has_float: bool, has_vectors: bool) -> u64 {
+const fn initial_vsstatus(has_float: bool, has_vectors: bool) -> u64 {
     let float = if has_float { status::FS_INITIAL } else { 0 };
     let vector = if has_vectors { status::VS_INITIAL } else { 0 };
     status::UXL_64 | float | vector
@@ -81,7 +81,7 @@ impl World {
             vsiselect: 0,
             nowhere: 0,
             hgatp,
-            vsstatus: initial_status(has_float, vector.is_some()),
+            vsstatus: initial_vsstatus(has_float, vector.is_some()),
             hie: 0,
             vstvec: 0,
             vsscratch: 0,
@@ -103,7 +103,7 @@ impl World {
 
     /// Resets all but what it was made with, for a start through HSM.
     pub fn reset(&mut self) {
-        self.vsstatus = initial_status(self.has_float, self.vector.is_some());
+        self.vsstatus = initial_vsstatus(self.has_float, self.vector.is_some());
         self.hie = 0;
         self.vstvec = 0;
         self.vsscratch = 0;

@@ -139,8 +139,9 @@ impl Cpu {
             // Beside a more urgent vCPU little at a time has to do.
             stops = self.is_preempted() || beside_urgent && csr::time() - began >= self.guard / 5;
         }
-        if self.is_wanted() || beside_urgent {
-            self.put_off_backlog();
+        let gives_way = self.is_wanted();
+        if gives_way || beside_urgent {
+            self.put_off_backlog(gives_way);
         } else {
             // An interrupt is pending, and the backlog goes on when that has been served.
             self.resume_backlog();
@@ -200,11 +201,11 @@ impl Cpu {
     /// been entered with its interrupt, and again shortly before its own timer.
     #[inline]
     pub(super) fn is_wanted(&self) -> bool {
-        let Some(first) = self.scheduler.first().filter(|id| self.urgent.contains(*id)) else { return false };
+        let Some(first) = self.first_urgent() else { return false };
         if self.scheduler.running() != Some(first) {
             return true;
         }
-        let is_due = self.residents[first].as_ref().is_some_and(|resident| resident.due != 0);
+        let is_due = self.is_due(first);
         let now = csr::time();
         // Guests that set their timers again and again, or take the core from each other, may not keep it from its work for ever.
         let priority = self.machine.vcpu(first).class.priority;
@@ -215,10 +216,27 @@ impl Cpu {
                 && world::loaded_deadline().is_some_and(|at| now < at && at <= now + 2 * self.guard)
     }
 
-    /// What is left of the backlog waits until the more urgent vCPU leaves, or for a while.
-    pub(super) fn put_off_backlog(&mut self) {
+    /// The same but for the time before its own timer.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.first_urgent().is_some_and(|first| self.scheduler.running() != Some(first) || self.is_due(first))
+    }
+
+    fn first_urgent(&self) -> Option<VcpuId> {
+        self.scheduler.first().filter(|id| self.urgent.contains(*id))
+    }
+
+    /// Is there an interrupt for it that it hasn't been entered with?
+    fn is_due(&self, id: VcpuId) -> bool {
+        self.residents[id].as_ref().is_some_and(|resident| resident.due != 0)
+    }
+
+    /// What is left of the backlog waits until the more urgent vCPU leaves, or for a while. Does it give way to that one's interrupt, or has
+    /// enough been done for now?
+    pub(super) fn put_off_backlog(&mut self, gives_way: bool) {
         self.backlog.due = false;
-        if let Some(id) = self.scheduler.first().filter(|id| self.scheduler.running() == Some(*id)) {
+        if gives_way
+            && let Some(id) = self.scheduler.first().filter(|id| self.scheduler.running() == Some(*id))
+        {
             // To one that has the core already, as its own timer is due or near.
             self.backlog.gave_way_to |= 1 << self.machine.vcpu(id).class.priority;
         }

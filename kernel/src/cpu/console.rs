@@ -27,6 +27,8 @@ pub struct Console {
     sources: Box<[&'static Source]>,
     output: Multiplexer<{ MAX_GUESTS + 1 }>,
     input: Input<INPUT>,
+    /// The last piece was input: output has its turn.
+    was_input: bool,
 }
 
 impl Console {
@@ -34,7 +36,7 @@ impl Console {
     pub fn new(uart: Option<Uart>, machine: &'static Machine) -> Box<Self> {
         let guests = machine.guests.iter().map(|guest| &guest.output);
         let sources = guests.chain([&machine.log]).collect();
-        Box::new(Self { uart, sources, output: Multiplexer::new(), input: Input::new() })
+        Box::new(Self { uart, sources, output: Multiplexer::new(), input: Input::new(), was_input: false })
     }
 
     /// Sends the next piece. None of it if the port isn't ready.
@@ -100,8 +102,12 @@ impl Cpu {
             serial::tell_of_room(self, guest);
             return Next::Soon;
         }
-        let fed = self.feed_input();
+        let was_input = self.console.as_mut().is_some_and(|console| core::mem::take(&mut console.was_input));
+        let fed = if was_input { Some(0) } else { self.feed_input() };
         if fed.is_some_and(|bytes| bytes > 0) {
+            if let Some(console) = &mut self.console {
+                console.was_input = true;
+            }
             return Next::Soon;
         }
         let is_fed = fed.is_some();
@@ -113,7 +119,7 @@ impl Cpu {
         // A port that keeps up is served with pauses, a slow one when it has room.
         let is_slow = rest == Rest::Now && !uart.can_send();
         uart.listen(console.input.room() > 0, is_slow);
-        if current(console).is_some_and(serial::has_awaited_room) {
+        if was_input || current(console).is_some_and(serial::has_awaited_room) {
             return Next::Soon;
         }
         let retry = if is_fed { u64::MAX } else { now + machine.ticks(RETRY_US) };

@@ -17,7 +17,7 @@ impl Cpu {
         if self.mailbox.has_mail() || self.backlog.due {
             if self.is_wanted() && !self.has_urgent_work() && !self.defers {
                 // The mail isn't even read on its way. A policy that defers may go on with somebody else.
-                self.put_off_backlog();
+                self.put_off_backlog(true);
             } else {
                 self.work_off();
                 if self.gives_way() {

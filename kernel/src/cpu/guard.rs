@@ -59,9 +59,7 @@ impl Cpu {
     /// What has come in is looked at a while after the next vCPU has been entered.
     fn look_again_soon(&mut self) {
         self.backlog.due = false;
-        let at = csr::time() + self.scheduler.policy().patience;
-        self.unattended_due = self.unattended_due.min(at);
-        self.attention_due = self.attention_due.min(at);
+        self.look_again_at(csr::time() + self.scheduler.policy().patience);
         if self.attention_due < self.alarm {
             self.own_work_due = self.attention_due;
             self.alarm = self.attention_due;
@@ -78,7 +76,6 @@ impl Cpu {
             self.set_alarm_late(quantum);
         }
         let mut now = csr::time();
-        self.end_stretch(Exit::Backlog, now);
         let end = due + self.settling;
         let mut is_free = true;
         // There is time for what the policy wants done as soon as the core is taken. If not, it is done when what was put off is.
@@ -86,7 +83,9 @@ impl Cpu {
             && let Some(preempted) = self.backlog.uninvited.pop()
         {
             self.invite_preempted(preempted);
+            now = csr::time();
         }
+        let mut waits = false;
         // A device of the board interrupts the guest, if it may.
         // BOUND: until the deadline, which is what this core is here for.
         while is_free
@@ -94,6 +93,11 @@ impl Cpu {
             && !world::is_interrupted()
             && hart::pending_interrupts() & interrupt::EXTERNAL == 0
         {
+            if !waits {
+                // Interrupts are looked for from now on.
+                waits = true;
+                self.note_stretch(Exit::Backlog, now);
+            }
             now = csr::time();
             is_free = now < self.next_deadline;
             // In the last moment mail is left for when the core would enter the vCPU: to read it twice would make that late.
@@ -107,8 +111,10 @@ impl Cpu {
                 }
             }
         }
-        // Nothing that came in meanwhile was kept waiting.
-        self.entered = now;
+        if waits {
+            // Nothing that came in meanwhile was kept waiting.
+            self.entered = now;
+        }
         // Who has rung for mail that was read before it came need not be answered once more: that would be a trap just after the guest is entered.
         hart::clear_software_interrupt();
         is_free && (self.mailbox.leave() || self.may_leave_mail(id))

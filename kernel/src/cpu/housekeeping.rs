@@ -244,7 +244,7 @@ impl Cpu {
         let is_near =
             |at: &u64| *at <= soon && (now < *at || world::is_interrupted() && now < *at + 2 * self.guard);
         let own_timer = || world::loaded_deadline().filter(|at| may_wait && is_near(at));
-        if self.woken || self.is_wanted() {
+        if self.woken || self.is_awaited() {
             return Some(soon);
         }
         Some(self.next_deadline)

@@ -6,11 +6,12 @@ use core::sync::atomic::Ordering;
 
 use ainori_handover::{Berth, Core, Fence, Fences, RequestWord, Requests};
 use ainori_mailbox::Delivery;
+use ainori_manifest::config;
 use ainori_sched::{Occasion, VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
-use crate::arch::csr::{time, virtual_interrupt};
+use crate::arch::csr::virtual_interrupt;
 use crate::arch::{fence, world};
 use crate::guest::vcpu::{Hold, Resident, hsm};
 
@@ -19,6 +20,9 @@ pub const MACHINE: u32 = 63;
 
 /// The same in a set of vCPUs: a part of the [backlog](super::backlog) that concerns none in particular.
 pub const NO_VCPU: VcpuId = VcpuId(MACHINE as u8);
+
+// A blob has no vCPU of that number, and the tables have a place for each that it may have.
+const _: () = assert!(config::MAX_VCPUS <= MACHINE as usize && config::MAX_VCPUS <= ainori_sched::MAX_VCPUS);
 
 impl Cpu {
     /// Asks the owner of a vCPU for something, itself if that is this core.
@@ -183,9 +187,7 @@ impl Core for Cpu {
 
     fn attend_later(&mut self, id: VcpuId) {
         self.movable.insert(id);
-        if self.scheduler.policy().fetches(Occasion::Unattended { asleep: true }) {
-            self.attend_soon(time());
-        }
+        self.backlog.unattended.insert(id);
     }
 
     #[inline]

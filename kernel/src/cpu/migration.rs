@@ -97,7 +97,7 @@ impl Cpu {
     }
 
     /// The same also where who is preempted is fetched at once.
-    pub(super) fn attend_soon(&mut self, now: u64) {
+    fn attend_soon(&mut self, now: u64) {
         self.has_unattended = true;
         self.look_again_at(now + self.scheduler.policy().patience);
     }
@@ -479,10 +479,6 @@ impl Cpu {
         // BOUND: a few vCPUs, some 20 instructions each.
         for id in some {
             let vcpu = self.machine.vcpu(id);
-            if vcpu.hsm.load(Ordering::Relaxed) == hsm::STOPPED && !vcpu.has_requests() {
-                // It has nothing to wait for.
-                continue;
-            }
             let waits_here = self.lendable.contains(id) && self.scheduler.running() != Some(id);
             if waits_here || vcpu.lies() && !self.accepts(id, vcpu.owner()) {
                 self.backlog.unattended.insert(id);
@@ -504,6 +500,10 @@ impl Cpu {
             }
         }
         let vcpu = self.machine.vcpu(id);
+        if vcpu.hsm.load(Ordering::Acquire) == hsm::STOPPED && !vcpu.has_requests() {
+            // It lies, where whoever starts it finds it, and has no timer that somebody must watch.
+            return;
+        }
         let asleep = vcpu.waiting_since().is_none();
         let policy = self.scheduler.policy();
         let occasion = policy.fetches(Occasion::Unattended { asleep })

@@ -296,9 +296,9 @@ impl Cpu {
             confines: scheduler.policy().confines(),
             defers: scheduler.policy().defers(),
             invites: scheduler.policy().fetches(Occasion::Preempted { in_kernel: true }),
-            // Where who is preempted is fetched at once, nobody is left to be looked after.
+            // Where everybody who is preempted is fetched at once, only sleepers are left to be looked after.
             attends: scheduler.policy().fetches(Occasion::Unattended { asleep: true })
-                && !scheduler.policy().fetches(Occasion::Preempted { in_kernel: true }),
+                && !scheduler.policy().fetches(Occasion::Preempted { in_kernel: false }),
             delegating: true,
             grace_end: u64::MAX,
             watched: spin::watched(machine, scheduler.policy()),

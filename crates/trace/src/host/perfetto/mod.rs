@@ -2,7 +2,7 @@
 //!
 //! | track | shows |
 //! |---|---|
-//! | a hart | slices: which vCPU runs; points: interrupts raised there, IPIs, messages, decisions about the core |
+//! | a hart | slices: which vCPU runs; points: interrupts raised there, IPIs, messages |
 //! | a vCPU | slices: running (and where), suspended, sleeping; points: traps, interrupts injected and taken, and the rest |
 //! | counters of a hart | exits and IPIs sent, since the beginning of the trace |
 //!
@@ -41,8 +41,6 @@ pub struct Names {
     pub vcpus: Vec<String>,
     /// The kernel's classes of exits, by [`Event::Trap::class`].
     pub exits: Vec<String>,
-    /// The kernel's policy decisions, by [`Event::Decision::choice`].
-    pub decisions: Vec<String>,
     /// The kernel's messages, by [`Event::Posted::item`].
     pub messages: Vec<String>,
 }
@@ -205,14 +203,6 @@ impl<'a> Writer<'a> {
             Event::Migration { vcpu, from, to } => {
                 let name = format!("migrates from {} to {}", self.hart_name(from), self.hart_name(to));
                 self.vcpu_instant(vcpu, name);
-            }
-            Event::Decision { vcpu, choice, argument } => {
-                let name = named(&self.names.decisions, choice, "decision");
-                let event = match vcpu {
-                    Some(vcpu) => self.vcpu_instant(vcpu, name),
-                    None => self.hart_instant(core, name),
-                };
-                event.debug_annotations.push(detail("argument", AnnotationValue::Number(argument.into())));
             }
             Event::Wake { vcpu } => {
                 self.vcpu_instant(vcpu, "wakes".to_string());
