@@ -68,20 +68,22 @@ unsigned try_devices(struct vcpu *v)
     return PIECE;
 }
 
-/* One to one, but for what belongs to the fuzzer: that is as in the fences. */
-static uint64_t wild_root[512] __attribute__((aligned(4096)));
-static uint64_t wild_gigabyte[512] __attribute__((aligned(4096)));
+/* One to one, but for what belongs to the fuzzer: that is as in the vCPU's fence. */
+enum { WILD_ROOT, WILD_GIGABYTE, WILD_TABLES };
 
-void wild_prepare(void)
+void wild_prepare(struct vcpu *v)
 {
+    if (!(kind_mask & 1u << KIND_WILD))
+        return;
+    v->wild = take_pages(WILD_TABLES);
     const uint64_t leaf = PTE_V | PTE_R | PTE_W | PTE_X | PTE_A | PTE_D;
-    const uint64_t *fence = (const uint64_t *)((fence_entry() >> 10) * PAGE);
+    const uint64_t *fence = (const uint64_t *)((fence_entry(v) >> 10) * PAGE);
     uint64_t end = machine.memory_base + machine.memory_size;
     for (uint64_t i = 0; i < 512; i++) {
-        wild_root[i] = pte(i < 256 ? i * GIGABYTE : (i - 255) << 38, leaf);
-        wild_gigabyte[i] = fence[i] ? fence[i] : machine.memory_base + i * MEGAPAGE >= end ? pte(machine.memory_base + i * MEGAPAGE, leaf) : 0;
+        v->wild[WILD_ROOT][i] = pte(i < 256 ? i * GIGABYTE : (i - 255) << 38, leaf);
+        v->wild[WILD_GIGABYTE][i] = fence[i] ? fence[i] : machine.memory_base + i * MEGAPAGE >= end ? pte(machine.memory_base + i * MEGAPAGE, leaf) : 0;
     }
-    wild_root[2] = pte((uintptr_t)wild_gigabyte, PTE_V);
+    v->wild[WILD_ROOT][2] = pte((uintptr_t)v->wild[WILD_GIGABYTE], PTE_V);
 }
 
 unsigned try_wild(struct vcpu *v)
@@ -93,6 +95,6 @@ unsigned try_wild(struct vcpu *v)
     v->x[A7] = SBI_LEGACY_SHUTDOWN + 1; /* nobody's */
     for (int i = 0; i < PIECE; i++)
         code_add(v, once_in(v, 16) ? 0x00000067 | (8 + below(v, BASES)) << 15 : any_access(v, 8 + below(v, BASES), false));
-    code_run(v, (struct setting){ .interrupts = true, .satp = satp_of(8, wild_root), .limit_us = 20 });
+    code_run(v, (struct setting){ .interrupts = true, .satp = satp_of(8, v->wild[WILD_ROOT]), .limit_us = 20 });
     return PIECE;
 }

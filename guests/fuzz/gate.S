@@ -3,7 +3,8 @@
  * Tried code has no way to leave the fuzzer with a wrong idea of whose hart this is, or with a translation of its own, wherever it jumps:
  * - Of the two pages only the second is mapped while it runs, and what follows behind `came_back` is not. A write of `satp` with a value that
  *   is not zero is the last instruction of the first page.
- * - The vCPU is found by the program counter, not by a register: `sscratch` has nothing but one register's value for a moment.
+ * - The vCPU is found by the program counter, not by a register: `sscratch` has nothing but one register's value for a moment. So no other
+ *   vCPU's copy is mapped: there this hart would be taken for the other's. Nor is another's code: it may write `stvec` with registers for it.
  * So a jump to the trap entry is like a trap, with any cause; should an interrupt come in the middle of it, it is one more. */
 #include "vcpu.h"
 

@@ -1,11 +1,17 @@
 /* Random instructions. The list of those that a hypervisor has to do with: RISC-V privileged architecture, "RISC-V Privileged Instruction Set
  * Listings"; CMO, Zawrs and Svinval in volumes I and II. */
 #include "code.h"
+#include "gate.h"
 #include "kinds.h"
 #include "memory.h"
 #include "random.h"
 
 #define PIECE 8 /* instructions that are tried in one go */
+
+/* A few in S-mode are jumps to where they must do no more than trap (gate.S): random ones seldom get there. */
+#define JUMP_ONE_IN   64
+#define JUMP_REGISTER 5
+#define JUMP          (JUMP_REGISTER << 15 | 0x67u) /* jalr x0, 0(x5) */
 
 /* rs1 and rs2 are filled in where the mask says so. */
 #define RS1 (31u << 15)
@@ -93,13 +99,22 @@ uint32_t any_instruction(struct vcpu *v)
     }
 }
 
+/* A word of some vCPU's gate or code, its own or another's. */
+static uint64_t place_to_jump_to(struct vcpu *v)
+{
+    uint64_t r = any(v);
+    struct vcpu *owner = vcpus[below(v, vcpu_count)];
+    return (r & 1 ? (uintptr_t)gate_of(owner) + PAGE : (uintptr_t)owner->code) + (r >> 8 & 15) * 4;
+}
+
 unsigned try_instructions(struct vcpu *v)
 {
     scratch_refill(v);
     code_start(v);
     for (int i = 0; i < PIECE; i++)
-        code_add(v, any_instruction(v));
+        code_add(v, once_in(v, JUMP_ONE_IN) ? JUMP : any_instruction(v));
     registers_fill(v);
+    v->x[JUMP_REGISTER] = place_to_jump_to(v);
     code_run(v, (struct setting){ .interrupts = true, .satp = fence_satp(v, false), .limit_us = 10 });
     return PIECE;
 }

@@ -7,8 +7,8 @@ typedef unsigned try_kind(struct vcpu *v);
 try_kind try_instructions, try_user, try_csrs, try_calls, try_devices, try_wild, try_paging, try_lifecycle, try_pending, try_keep,
     try_output;
 
-/* Prepares what the kinds share. On the boot hart, once. */
-void wild_prepare(void);
+/* Prepares what a kind needs, on the boot hart: for each vCPU, and once for all. */
+void wild_prepare(struct vcpu *v);
 void keep_prepare(void);
 
 /* Some instruction, biased towards those that a hypervisor has to do with. */

@@ -90,11 +90,11 @@ bool guest_main(void)
         v->random = seed + i * 0x632be59bd9b4e019;
         v->next_csr = any(v);
         v->inputs = inputs / vcpu_count + (i < inputs % vcpu_count);
+        wild_prepare(v);
     }
     struct vcpu *v = vcpus[0];
     __asm__ volatile("mv tp, %0" :: "r"(v));
     gate_use(v);
-    wild_prepare();
     keep_prepare();
     make_plan(ms);
     print("%u vCPUs, seed %lu, %s\n", vcpu_count, seed, plan.attack ? attack_names[plan.attack] : "random inputs");

@@ -27,13 +27,16 @@ extern uint8_t *scratch;
 /* Lays out the memory for vCPUs of these ids, in order, and makes the fences. */
 void memory_prepare(const uint64_t *ids, unsigned count);
 
+/* Pages, with anything in them, for good. */
+void *take_pages(unsigned count);
+
 /* Any address in the scratch area. */
 uint64_t scratch_address(struct vcpu *v);
 
 /* New content for some of the scratch area. */
 void scratch_refill(struct vcpu *v);
 
-/* satp for code that must reach only scratch; `devices`: and the PLIC and the UART. Mode Sv39, Sv48 or Sv57. */
+/* satp for code that must reach only scratch and what is this vCPU's own; `devices`: and the PLIC and the UART. Mode Sv39, Sv48 or Sv57. */
 uint64_t fence_satp(struct vcpu *v, bool devices);
 
 /* satp with a root table of this mode: 8 for Sv39, 9 for Sv48, 10 for Sv57. */
@@ -42,6 +45,6 @@ uint64_t satp_of(unsigned mode, const void *root);
 /* A page-table entry. */
 static inline uint64_t pte(uint64_t address, uint64_t flags) { return address / PAGE << 10 | flags; }
 
-/* The part of each table that must be there: entry 2 of a table for 512 GiB. */
-uint64_t fence_entry(void);
-uint64_t user_entry(void);
+/* The part of each table that must be there, the vCPU's own: entry 2 of a table for 512 GiB. And the same for U-mode: entry 1. */
+uint64_t fence_entry(const struct vcpu *v);
+uint64_t user_entry(const struct vcpu *v);

@@ -86,7 +86,7 @@ static void change_tables(struct vcpu *v)
             continue;
         v->tables[table][slot] = any_entry(v);
     }
-    v->tables[ROOT39][2] = fence_entry();
+    v->tables[ROOT39][2] = fence_entry(v);
     v->tables[ROOT48][0] = pte((uintptr_t)v->tables[ROOT39], PTE_V);
     v->tables[ROOT57][0] = pte((uintptr_t)v->tables[ROOT48], PTE_V);
 }
@@ -110,7 +110,7 @@ unsigned try_paging(struct vcpu *v)
     bool user = once_in(v, 3);
     change_tables(v);
     if (user)
-        v->tables[ROOT39][1] = user_entry();
+        v->tables[ROOT39][1] = user_entry(v);
     code_start(v);
     registers_fill(v);
     for (int i = 1; i < 32; i++) {

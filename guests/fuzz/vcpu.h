@@ -52,7 +52,9 @@ struct vcpu {
     uint64_t random;
     uint8_t *code;        /* its page */
     unsigned length;      /* bytes of code in it */
+    struct fence *fence;  /* what its code may reach (memory.c) */
     uint64_t (*tables)[512]; /* TABLES pages for random translations */
+    uint64_t (*wild)[512]; /* two pages for translations that lead anywhere; none if that isn't tried */
     unsigned next_csr;    /* number of the next one that is tried */
     uint64_t inputs;      /* to do */
     volatile uint64_t done; /* so far; the others watch it */
