@@ -146,6 +146,24 @@ fn a_storm_of_newlines_delays_no_task() {
     }
 }
 
+/// A guest on the hart where the house is kept sets its timer again and again, always shortly ahead: what others write is sent all the same.
+#[test]
+fn who_is_always_about_to_be_interrupted_silences_nobody() {
+    let run = System::on(2)
+        .policy("spumone")
+        .with(
+            Guest::probe("naps", "period_us=1000 busy_us=10000000 ahead_us=5 n=1")
+                .harts([0])
+                .priority(5)
+                .background(),
+        )
+        // A little more than its ring takes.
+        .with(Guest::probe("flood", "bytes=66300 line=50").harts([1]))
+        .with(Guest::probe("busyloop", "").harts([0]).priority(0).background())
+        .run(Clock::Lockstep { q: 250 });
+    run.ended(Outcome::Good);
+}
+
 /// The hart has somebody to run at every moment, and an RTOS above: keys arrive all the same.
 #[test]
 fn what_is_typed_reaches_a_guest_on_a_busy_hart() {

@@ -1,5 +1,6 @@
 //! vCPUs that go from core to core under stress: FreeRTOS takes a hart from them again and again, for a short while. All that
 //! the guests check must add up, nothing may be lost on the way, and FreeRTOS must not notice.
+use ainori::report::Outcome;
 use ainori_tests::{Clock, Guest, Run, System};
 
 /// Slices that are no multiples of each other, and the harts that FreeRTOS takes part of: two orders of events, each of which can
@@ -136,4 +137,18 @@ fn a_vcpu_finishes_its_trap_before_it_goes_home() {
         .run(Clock::Lockstep { q: 250 });
     println!("plic moved {} times", run.migrations("plic"));
     is_complete(&run, "plic", &[1], true);
+}
+
+/// A vCPU that was never started is on a hart that a more urgent guest never gives back: its guest ends all the same.
+#[test]
+fn a_guest_ends_whose_second_hart_is_taken_for_ever() {
+    for policy in ["ainori", "spumone-on-demand", "spumone-trap-based"] {
+        let run = System::on(2)
+            .policy(policy)
+            .with(Guest::probe("busyloop", "").harts([1]).priority(5).background())
+            .with(Guest::probe("selfshutdown", "ms=20").vcpus(2).harts(0..2))
+            .with(Guest::probe("naps", "n=50").named("long"))
+            .run(Clock::Lockstep { q: 250 });
+        run.ended(Outcome::Good);
+    }
 }
