@@ -15,3 +15,6 @@ struct secondary {
 
 /* Address to give to sbi_hart_start. */
 void secondary_start(uint64_t hart_id, struct secondary *secondary);
+
+/* Starts a hart; ends the guest with a message if that fails. */
+void start_hart(uint64_t id, struct secondary *secondary);

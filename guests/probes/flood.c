@@ -75,9 +75,7 @@ bool guest_main(void)
         if (machine.harts[i].id == machine.boot_hart)
             continue;
         worker->start = (struct secondary){ worker->stack + STACK_WORDS, secondary, worker };
-        long error = sbi_hart_start(machine.harts[i].id, (uintptr_t)secondary_start, (uintptr_t)&worker->start);
-        if (error != SBI_SUCCESS)
-            fail("hart_start of hart %lu: error %ld", machine.harts[i].id, error);
+        start_hart(machine.harts[i].id, &worker->start);
     }
     flood();
     while (atomic_load(&finished) < machine.hart_count)

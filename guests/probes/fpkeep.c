@@ -7,6 +7,7 @@
 #include "start.h"
 #include "timer.h"
 #include "trap.h"
+#include "xorshift.h"
 
 #define REGISTERS 32
 #define MAX_VECTOR_BYTES 512 /* a VLEN of 4096 bits */
@@ -37,15 +38,6 @@ static void tick(void)
 {
     timer_set(read_time() + period);
     ticks++;
-}
-
-/* xorshift64: its state must not be 0. */
-static uint64_t next_random(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
 }
 
 /* Lets two timer interrupts pass. */
@@ -103,11 +95,11 @@ bool guest_main(void)
     uint64_t round = 0;
     for (uint64_t end = read_time() + us_to_ticks(ms * 1000); read_time() < end; round++) {
         for (int i = 0; i < REGISTERS; i++)
-            f_wanted[i] = next_random() & (is_double ? UINT64_MAX : UINT32_MAX);
-        uint64_t fcsr = round % 5 << 5 | (next_random() & 0x1f); /* the five rounding modes that there are, and any flags */
+            f_wanted[i] = xorshift(&random_state) & (is_double ? UINT64_MAX : UINT32_MAX);
+        uint64_t fcsr = round % 5 << 5 | (xorshift(&random_state) & 0x1f); /* the five rounding modes that there are, and any flags */
         for (uint64_t i = 0; i < REGISTERS * size; i += 8)
-            *(uint64_t *)(v_wanted + i) = next_random();
-        uint64_t vl = size / 2, vcsr = next_random() & 7;
+            *(uint64_t *)(v_wanted + i) = xorshift(&random_state);
+        uint64_t vl = size / 2, vcsr = xorshift(&random_state) & 7;
 
         (is_double ? fp_load : fp_load_single)(f_wanted, fcsr);
         if (has_vectors)

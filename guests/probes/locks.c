@@ -14,6 +14,7 @@
 #include "start.h"
 #include "timer.h"
 #include "trap.h"
+#include "xorshift.h"
 
 #define STACK_WORDS 512
 
@@ -41,14 +42,6 @@ static void compute(uint64_t instructions)
 {
     uint64_t turns = instructions / 2;
     __asm__ volatile("1: addi %0, %0, -1; bnez %0, 1b" : "+r"(turns));
-}
-
-/* One step of xorshift64. */
-static uint64_t random_step(uint64_t x)
-{
-    x ^= x << 13;
-    x ^= x >> 7;
-    return x ^ x << 17;
 }
 
 static void mark(long function)
@@ -95,8 +88,7 @@ static void work(struct worker *me)
 {
     while (read_time() < end) {
         /* Of random length, so that the harts, and the ticks of a guest beside this one, meet in all ways. */
-        me->random = random_step(me->random);
-        compute(2 + rest / 2 + me->random % (rest + 1));
+        compute(2 + rest / 2 + xorshift(&me->random) % (rest + 1));
         uint64_t wanted = read_time();
         take();
         uint64_t taken = read_time();
@@ -138,9 +130,7 @@ bool guest_main(void)
             continue;
         }
         worker->start = (struct secondary){ worker->stack + STACK_WORDS, secondary, worker };
-        long error = sbi_hart_start(machine.harts[i].id, (uintptr_t)secondary_start, (uintptr_t)&worker->start);
-        if (error != SBI_SUCCESS)
-            fail("hart_start of hart %lu: error %ld", machine.harts[i].id, error);
+        start_hart(machine.harts[i].id, &worker->start);
     }
     work(mine);
     while (atomic_load(&finished) < machine.hart_count)

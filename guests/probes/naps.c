@@ -10,6 +10,7 @@
 #include "start.h"
 #include "timer.h"
 #include "trap.h"
+#include "xorshift.h"
 
 #define STACK_WORDS 512
 
@@ -23,15 +24,6 @@ struct worker {
 static struct worker workers[MAX_HARTS];
 static atomic_uint finished;
 static uint64_t period, spread, busy, ahead, wanted;
-
-/* xorshift64 (Marsaglia, "Xorshift RNGs") */
-static uint64_t next_random(struct worker *me)
-{
-    me->random ^= me->random << 13;
-    me->random ^= me->random >> 7;
-    me->random ^= me->random << 17;
-    return me->random;
-}
 
 /* The timer's interrupt wakes the hart, but isn't taken: it stays pending until the timer is set again. */
 static void nap(struct worker *me, uint64_t until)
@@ -48,7 +40,7 @@ static void work(struct worker *me)
     csr_write(sie, 1ul << IRQ_TIMER);
     uint64_t next = read_time();
     for (uint64_t i = 0; i < wanted; i++) {
-        next += period + (spread == 0 ? 0 : next_random(me) % spread);
+        next += period + (spread == 0 ? 0 : xorshift(&me->random) % spread);
         uint64_t now = read_time();
         if (next <= now)
             next = now + period;
@@ -87,9 +79,7 @@ bool guest_main(void)
             continue;
         }
         worker->start = (struct secondary){ worker->stack + STACK_WORDS, secondary, worker };
-        long error = sbi_hart_start(machine.harts[i].id, (uintptr_t)secondary_start, (uintptr_t)&worker->start);
-        if (error != SBI_SUCCESS)
-            fail("hart_start of hart %lu: error %ld", machine.harts[i].id, error);
+        start_hart(machine.harts[i].id, &worker->start);
     }
     work(me);
     while (atomic_load(&finished) < machine.hart_count)

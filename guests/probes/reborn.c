@@ -110,9 +110,7 @@ bool guest_main(void)
 
     static struct secondary start = { stack + STACK_WORDS, live, 0 };
     for (uint64_t i = 0; i < n; i++) {
-        long error = sbi_hart_start(second, (uintptr_t)secondary_start, (uintptr_t)&start);
-        if (error != SBI_SUCCESS)
-            fail("hart_start of hart %lu: error %ld", second, error);
+        start_hart(second, &start);
         wait_until_stopped(second);
     }
     print("@result {\"job\":\"reborn\",\"lives\":%lu,\"vector_bits\":%lu,\"ok\":%s}\n", atomic_load(&lives), size * 8,

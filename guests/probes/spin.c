@@ -40,9 +40,7 @@ bool guest_main(void)
         if (machine.harts[i].id == machine.boot_hart)
             continue;
         workers[i].start = (struct secondary){ workers[i].stack + STACK_WORDS, secondary, NULL };
-        long error = sbi_hart_start(machine.harts[i].id, (uintptr_t)secondary_start, (uintptr_t)&workers[i].start);
-        if (error != SBI_SUCCESS)
-            fail("hart_start of hart %lu: error %ld", machine.harts[i].id, error);
+        start_hart(machine.harts[i].id, &workers[i].start);
     }
     spin(n);
     while (atomic_load(&finished) < machine.hart_count - 1)

@@ -175,9 +175,7 @@ static void start_others(void)
     for (unsigned i = 1; i < worker_count; i++) {
         struct worker *worker = &workers[i];
         worker->start = (struct secondary){ worker->stack + STACK_WORDS, secondary_main, worker };
-        long error = sbi_hart_start(worker->id, (uintptr_t)secondary_start, (uintptr_t)&worker->start);
-        if (error != SBI_SUCCESS)
-            fail("hart_start of hart %lu: error %ld", worker->id, error);
+        start_hart(worker->id, &worker->start);
     }
 }
 

@@ -61,7 +61,7 @@ pub trait Core {
     /// Has a vCPU that lies taken by a core that suits it, if there is one.
     fn invite(&mut self, vcpu: VcpuId);
     /// Has a vCPU that lies here, where it gets no turn, taken elsewhere behind the present event, if the policy wants that.
-    fn attend_later(&mut self, vcpu: VcpuId);
+    fn send_on(&mut self, vcpu: VcpuId);
     /// Does what is wanted of a vCPU that lives here.
     fn serve(&mut self, vcpu: VcpuId, what: Requests);
     /// Tells vCPUs that a fence, which they wait for, is as good as done ([`Answers::answer`](crate::Answers::answer)).
@@ -133,7 +133,7 @@ pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
         // Not now; but who waits for it is answered.
         answer_fences(core, vcpu);
         if !lives_here {
-            core.attend_later(vcpu);
+            core.send_on(vcpu);
         }
     } else if lies {
         // It doesn't run, and will see what is recorded before it does.

@@ -185,7 +185,7 @@ impl Core for Cpu {
         let _ = Cpu::invite(self, id);
     }
 
-    fn attend_later(&mut self, id: VcpuId) {
+    fn send_on(&mut self, id: VcpuId) {
         self.movable.insert(id);
         self.backlog.unattended.insert(id);
     }

@@ -90,7 +90,7 @@ impl Cpu {
 
     /// From now on a vCPU lies where it gets no turn. If nobody has taken it after a while, this core will have that done.
     #[inline]
-    pub(super) fn attend_later(&mut self, now: u64) {
+    fn attend_later(&mut self, now: u64) {
         if self.attends {
             self.attend_soon(now);
         }

@@ -13,13 +13,24 @@ fn freertos(hart: u32, periods: u64) -> Guest {
     Guest::freertos(&args).harts([hart])
 }
 
+/// Without guests.
+fn empty(name: String, preset: &'static str, harts: u32) -> Trial {
+    let system = System::on(harts).policy(preset);
+    Trial { name, preset, system, hostile: Vec::new(), rtoses: Vec::new(), neighbours: Vec::new() }
+}
+
+/// With the RTOS on the last hart.
 fn trial(name: String, preset: &'static str, harts: u32) -> Trial {
-    let system = System::on(harts).policy(preset).with(freertos(harts - 1, MS));
-    let rtoses = vec![("freertos".into(), harts - 1)];
-    Trial { name, preset, system, hostile: Vec::new(), rtoses, neighbours: Vec::new() }
+    empty(name, preset, harts).rtos(freertos(harts - 1, MS), harts - 1)
 }
 
 impl Trial {
+    fn rtos(mut self, guest: Guest, hart: u32) -> Self {
+        self.rtoses.push((guest.name().into(), hart));
+        self.system = self.system.with(guest);
+        self
+    }
+
     fn hostile(mut self, guest: Guest, expected: Expected) -> Self {
         self.hostile.push((guest.name().into(), expected));
         self.system = self.system.with(guest);
@@ -116,13 +127,14 @@ const IN_THE_MIDDLE: [(&str, &str); 5] = [
 /// The least urgent guest's vCPUs sleep, and somebody must watch their timers while guests of two levels have their hart by turns.
 fn sleepers(top: Top, middle: (&str, &str), preset: &'static str) -> Trial {
     let (name, args) = middle;
-    let mut trial = trial(format!("sleepers-{top:?}-{name}-{preset}").to_lowercase(), preset, 2);
-    if top == Top::Often {
-        trial.system = System::on(2).policy(preset);
-        trial.rtoses.clear();
-        let often = Guest::probe("naps", "period_us=20 busy_us=2 n=8000");
-        trial = trial.neighbour(often.named("top").harts([1]).priority(9));
-    }
+    let label = format!("sleepers-{top:?}-{name}-{preset}").to_lowercase();
+    let trial = match top {
+        Top::Rtos => trial(label, preset, 2),
+        Top::Often => {
+            let often = Guest::probe("naps", "period_us=20 busy_us=2 n=8000");
+            empty(label, preset, 2).neighbour(often.named("top").harts([1]).priority(9))
+        }
+    };
     let sleepers = format!("period_us=1000 spread_us=1000 n=100 limit_us={SLEEPERS_LIMIT_US}");
     trial
         .neighbour(Guest::probe("naps", args).named("middle").harts([1]).priority(5))
@@ -138,11 +150,9 @@ fn flood(preset: &'static str) -> Trial {
 
 /// Two vCPUs store newlines, with an RTOS on each of the harts.
 fn newlines(preset: &'static str) -> Trial {
-    let mut trial = trial(format!("newlines-{preset}"), preset, 2)
-        .hostile(attacker("newlines").vcpus(2).harts(0..2), Expected::Done);
-    trial.system = trial.system.with(freertos(0, MS).named("freertos-0"));
-    trial.rtoses.push(("freertos-0".into(), 0));
-    trial
+    trial(format!("newlines-{preset}"), preset, 2)
+        .hostile(attacker("newlines").vcpus(2).harts(0..2), Expected::Done)
+        .rtos(freertos(0, MS).named("freertos-0"), 0)
 }
 
 /// Thirteen vCPUs of one level.

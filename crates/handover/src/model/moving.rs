@@ -126,7 +126,7 @@ impl Core for TestCore {
         self.post(0, vcpu);
     }
 
-    fn attend_later(&mut self, _: VcpuId) {}
+    fn send_on(&mut self, _: VcpuId) {}
 
     fn serve(&mut self, _: VcpuId, what: Requests) {
         assert!(!self.served.intersects(what), "served twice");

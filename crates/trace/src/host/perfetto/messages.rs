@@ -119,16 +119,13 @@ pub struct DebugAnnotation {
     #[prost(string, optional, tag = "10")]
     pub name: Option<String>,
     /// Its value.
-    #[prost(oneof = "AnnotationValue", tags = "3, 6, 7")]
+    #[prost(oneof = "AnnotationValue", tags = "6, 7")]
     pub value: Option<AnnotationValue>,
 }
 
 /// Value of a detail.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum AnnotationValue {
-    /// A number, shown in decimal.
-    #[prost(uint64, tag = "3")]
-    Number(u64),
     /// A text.
     #[prost(string, tag = "6")]
     Text(String),
