@@ -78,13 +78,6 @@ impl Cpu {
         let mut now = csr::time();
         let end = due + self.settling;
         let mut is_free = true;
-        // There is time for what the policy wants done as soon as the core is taken. If not, it is done when what was put off is.
-        if now + self.guard / 2 <= due
-            && let Some(preempted) = self.backlog.uninvited.pop()
-        {
-            self.invite_preempted(preempted);
-            now = csr::time();
-        }
         let mut waits = false;
         // A device of the board interrupts the guest, if it may.
         // BOUND: until the deadline, which is what this core is here for.
@@ -96,7 +89,15 @@ impl Cpu {
             if !waits {
                 // Interrupts are looked for from now on.
                 waits = true;
-                self.note_stretch(Exit::Backlog, now);
+                self.end_stretch(Exit::Backlog, now);
+            }
+            // There is time for what the policy wants done as soon as the core is taken. If not, it is done when what was put off is.
+            if now + self.guard / 2 <= due
+                && let Some(preempted) = self.backlog.uninvited.pop()
+            {
+                self.entered = now;
+                self.invite_preempted(preempted);
+                self.note_stretch(Exit::Backlog, csr::time());
             }
             now = csr::time();
             is_free = now < self.next_deadline;

@@ -28,6 +28,20 @@ fn random_inputs_hurt_nobody() {
     assert!(inputs > 50_000, "only {inputs} inputs");
 }
 
+/// Random runs of campaigns that have found something: each under its preset, with its seed.
+///
+/// - An RTOS's core invited another one to who had just lost it before it looked for interrupts: a stretch of 5.9 us.
+#[test]
+fn random_inputs_that_have_hurt_somebody_hurt_nobody() {
+    for (preset, seed, vcpus, harts, q) in [
+        ("spumone-on-demand", 0x40cf_5e82_8fe8_0ff0, 14, 4, 199),
+        ("spumone-on-demand", 0x62f7_4e38_9d0c_8d0e, 15, 3, 250),
+    ] {
+        let case = Case { seed, preset, vcpus, harts, ms: 100, kinds: None, q };
+        holds(&case.trial(), case.q);
+    }
+}
+
 /// The attacks whose names begin so, under the default policy.
 fn attacks_hold(prefix: &str) {
     let trials: Vec<Trial> =
