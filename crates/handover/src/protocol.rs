@@ -49,7 +49,9 @@ pub trait Core {
     fn has(&self, vcpu: VcpuId) -> bool;
     /// Would the vCPU get its turns on `core`, as things look now? If not, that core is best not disturbed for it.
     fn accepts(&self, vcpu: VcpuId, core: u32) -> bool;
-    /// Should this core, which has been told of a vCPU that lies, take it?
+    /// May the vCPU run on this core, as things are now?
+    fn may_run(&self, vcpu: VcpuId) -> bool;
+    /// Should this core, which has been told of a vCPU that lies and may run here, take it?
     fn wants(&self, vcpu: VcpuId) -> bool;
     /// Does the policy have a vCPU fetched because something is wanted of it?
     fn fetches_for_interrupts(&self) -> bool;
@@ -129,8 +131,8 @@ pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
             tell_other(core, vcpu, owner, what);
         }
         // Otherwise somebody is just about to have it, and looks himself.
-    } else if !core.accepts(vcpu, core.number()) {
-        // Not now; but who waits for it is answered.
+    } else if !core.accepts(vcpu, core.number()) || lies && !core.may_run(vcpu) {
+        // Not now, or not here; but who waits for it is answered.
         answer_fences(core, vcpu);
         if !lives_here {
             core.send_on(vcpu);

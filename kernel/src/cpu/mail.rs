@@ -164,8 +164,12 @@ impl Core for Cpu {
         Cpu::accepts(self, id, core)
     }
 
+    fn may_run(&self, id: VcpuId) -> bool {
+        self.machine.vcpu(id).may_run_on(self.id)
+    }
+
     fn wants(&self, id: VcpuId) -> bool {
-        self.machine.vcpu(id).may_run_on(self.id) && !self.waits_for_its_turn(id)
+        !self.waits_for_its_turn(id)
     }
 
     fn fetches_for_interrupts(&self) -> bool {

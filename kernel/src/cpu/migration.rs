@@ -245,7 +245,7 @@ impl Cpu {
     /// Has a vCPU taken that has just lost this core, if it lies still and gets no turn there.
     pub(super) fn invite_preempted(&mut self, id: VcpuId) {
         let vcpu = self.machine.vcpu(id);
-        if vcpu.lies() && !self.accepts(id, vcpu.owner()) {
+        if vcpu.lies() && !self.gets_turns(id) {
             self.invite(id);
         }
     }
@@ -254,7 +254,7 @@ impl Cpu {
     pub(super) fn invite(&mut self, id: VcpuId) -> bool {
         // Where it will get its turn anyhow, only a core that idles is better. If all its cores are busy with more urgent ones, it
         // lies until one isn't.
-        let waits_for_equal = self.accepts(id, self.machine.vcpu(id).owner());
+        let waits_for_equal = self.gets_turns(id);
         let core = self.suitable_core(id).filter(|core| !waits_for_equal || self.is_idle(*core));
         if let Some(core) = core {
             self.fetch(id, core);
@@ -290,6 +290,13 @@ impl Cpu {
     pub(super) fn accepts(&self, id: VcpuId, core: u32) -> bool {
         let shield = self.machine.shields[core].level();
         shield == IDLE || shield <= self.scheduler.policy().level(self.machine.vcpu(id).class)
+    }
+
+    /// Would a vCPU get its turns where it lies? An idle core is of no use to one that must not run there.
+    fn gets_turns(&self, id: VcpuId) -> bool {
+        let vcpu = self.machine.vcpu(id);
+        let owner = vcpu.owner();
+        vcpu.may_run_on(owner) && self.accepts(id, owner)
     }
 
     /// Of a vCPU's guest, the one that could run but has waited longest for a core.
@@ -480,7 +487,7 @@ impl Cpu {
         for id in some {
             let vcpu = self.machine.vcpu(id);
             let waits_here = self.lendable.contains(id) && self.scheduler.running() != Some(id);
-            if waits_here || vcpu.lies() && !self.accepts(id, vcpu.owner()) {
+            if waits_here || vcpu.lies() && !self.gets_turns(id) {
                 self.backlog.unattended.insert(id);
             }
         }
@@ -507,9 +514,10 @@ impl Cpu {
         let asleep = vcpu.waiting_since().is_none();
         let policy = self.scheduler.policy();
         let occasion = policy.fetches(Occasion::Unattended { asleep })
+            || vcpu.hsm.load(Ordering::Relaxed) == hsm::START_PENDING
             || vcpu.has_requests() && policy.fetches(Occasion::Interrupt)
             || preempted_in_kernel.is_some_and(|in_kernel| policy.fetches(Occasion::Preempted { in_kernel }));
-        if occasion && vcpu.lies() && !self.accepts(id, vcpu.owner()) && !self.invite(id) && asleep {
+        if occasion && vcpu.lies() && !self.gets_turns(id) && !self.invite(id) && asleep {
             // A core that idles looks for those that could run, but nobody for a sleeper.
             self.retry_due = csr::time() + RETRY * self.scheduler.policy().patience;
             self.look_again_at(self.retry_due);

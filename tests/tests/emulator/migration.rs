@@ -152,3 +152,17 @@ fn a_guest_ends_whose_second_hart_is_taken_for_ever() {
         run.ended(Outcome::Good);
     }
 }
+
+/// A vCPU that is to start lies at its home, which idles; but it is in its kernel then, and must not run there. CPU 2 came a second late, and
+/// Linux never ended.
+#[test]
+fn a_start_is_not_put_off_where_kernels_stay_away_from_home() {
+    let rtos = "period_us=1000 periods=2000 burn_percent=40 burn_period_us=20000";
+    let run = System::on(2)
+        .policy("spumone-trap-based-strict")
+        .with(Guest::linux("boot").memory_mib(512).vcpus(5))
+        .with(Guest::freertos(rtos).harts([0]).priority(10).background())
+        .run(Clock::Lockstep { q: 250 });
+    run.good();
+    assert_eq!(run.number("linux", "cpus"), 5);
+}

@@ -102,6 +102,10 @@ impl Core for TestCore {
         true
     }
 
+    fn may_run(&self, _: VcpuId) -> bool {
+        true
+    }
+
     fn wants(&self, _: VcpuId) -> bool {
         true
     }
