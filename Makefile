@@ -1,13 +1,14 @@
-# The two commands: `make run` and `make test`. Both install, fetch and build what is missing.
+# The commands: `make run`, `make demo` and `make test`. All install, fetch and build what is missing.
 # What they do is in the scripts that are called here.
 
 SYSTEM ?= systems/demo.toml
 MINUTES ?= 60
 
-.PHONY: help run test soak setup guests build clean
+.PHONY: help run demo test soak setup guests build clean
 
 help:
 	@echo "make run [SYSTEM=systems/x.toml]  boot a system on QEMU (default: $(SYSTEM))"
+	@echo "make demo                         lock-holder preemption and its cure, side by side: three runs, a table"
 	@echo "make test [STEPS=\"...\"]           check formatting and lints, run all tests (see tools/test)"
 	@echo "make soak [MINUTES=60]            random systems and other long tests (see tools/soak)"
 	@echo "make setup                        install what is missing on Debian 12 or 13 (root or sudo)"
@@ -18,6 +19,9 @@ help:
 
 run: guests build
 	./ainori run $(SYSTEM)
+
+demo: guests build
+	./ainori bench demo
 
 test:
 	@tools/setup --tests

@@ -22,6 +22,7 @@ pub enum Command {
     Build(Build),
     Run(Run),
     Trace(Trace),
+    Policies(Policies),
     Bench(Bench),
 }
 
@@ -138,6 +139,22 @@ pub struct Trace {
     /// Show the run only up to this time
     #[arg(long, value_name = "TIME", requires = "from", value_parser = humantime::parse_duration)]
     pub to: Option<Duration>,
+}
+
+/// List the policies that a manifest can name
+///
+/// docs/policies.md says how they work, and what each costs.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  ainori policies
+  ainori policies --json policies.json
+
+Exit code: 0, or 2 if the tool was called wrongly.")]
+pub struct Policies {
+    /// Also write the list to FILE, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
 /// What to run, and how.

@@ -6,6 +6,7 @@
 //! | [`check`] | a manifest, checked, as a table or as JSON |
 //! | [`image`] | one bootable image of hypervisor, system and guests |
 //! | [`output`] | files that are written at the end, and prepared at the beginning |
+//! | [`policies`] | the policies that a manifest can name |
 //! | [`run`](mod@run) | a run on QEMU, from image to [`report::RunReport`] |
 //! | [`serial`] | the machine's serial line, split into what each line means |
 //! | [`report`] | what is known after a run, and whether it was good |
@@ -16,6 +17,7 @@ pub mod check;
 mod checkout;
 pub mod image;
 pub mod output;
+pub mod policies;
 pub mod report;
 pub mod run;
 pub mod serial;

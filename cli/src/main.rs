@@ -5,12 +5,13 @@ use ainori::{
     check::CheckReport,
     image::{self, Kernel},
     output::Output,
+    policies::Policy,
     run::{self, ClockChoice, Console, Input, Options, Tracing},
     table::{self, Detail},
 };
 use ainori_manifest::{Findings, Manifest};
 use ainori_trace::host::Window;
-use args::{Build, Check, Cli, ClockMode, Command, How, Run, Trace};
+use args::{Build, Check, Cli, ClockMode, Command, How, Policies, Run, Trace};
 use clap::{CommandFactory, Parser, error::ErrorKind};
 use miette::{Report, Result, miette};
 use serde::Serialize;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Build(arguments) => build(&arguments),
         Command::Run(arguments) => run(&arguments),
         Command::Trace(arguments) => trace(&arguments),
+        Command::Policies(arguments) => policies(&arguments),
         Command::Bench(arguments) => {
             stop_on_signals().and_then(|stop| ainori::bench::command(&arguments, &stop))
         }
@@ -87,6 +89,14 @@ fn trace(arguments: &Trace) -> Result<u8> {
     let Trace { how, output, mask, records, from, to } = arguments;
     let window = from.zip(*to).map(|(from, to)| window(from, to));
     run_system(how, Some(Tracing { file: output.clone(), mask: *mask, records: *records, window }))
+}
+
+fn policies(arguments: &Policies) -> Result<u8> {
+    let json = prepare(arguments.json.as_deref())?;
+    let policies = Policy::all();
+    write_json(json, &policies)?;
+    show(&table::policies(&policies))?;
+    Ok(0)
 }
 
 /// The part of the run that a trace shall show.

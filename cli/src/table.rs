@@ -1,10 +1,12 @@
 //! Reports for people.
 mod counters;
 mod fault;
+mod policies;
 mod run;
 mod system;
 mod units;
 
+pub use policies::policies;
 pub use run::{Detail, run};
 pub use system::{sizes, system};
 

@@ -2,6 +2,7 @@
 mod support;
 
 use serde_json::Value;
+use std::path::Path;
 use support::Checkout;
 
 fn call(checkout: &Checkout, arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -85,9 +86,55 @@ fn wrong_use_and_missing_parts_have_a_code_of_their_own() {
 }
 
 #[test]
+fn policies_are_listed_with_what_they_do() {
+    let checkout = Checkout::new(1);
+    let (code, out, err) = call(&checkout, &["policies", "--json", "policies.json"]);
+    assert_eq!((code, &*err), (Some(0), ""));
+    let list = json(&checkout, "policies.json");
+    assert_eq!(list.as_array().unwrap().len(), ainori_sched::presets().len());
+    for (told, preset) in list.as_array().unwrap().iter().zip(ainori_sched::presets()) {
+        assert_eq!((&told["name"], &told["summary"]), (&preset.name.into(), &preset.summary.into()));
+        assert!(out.contains(&format!(" {} ", preset.name)), "{out}");
+    }
+    assert_eq!(list[0]["name"], "ainori", "the default comes first");
+}
+
+#[test]
+fn the_page_has_every_command_and_option() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let checkout = Checkout::new(1);
+    let help = |arguments: &[&str]| {
+        let (code, out, _) = call(&checkout, &[arguments, &["--help"]].concat());
+        assert_eq!(code, Some(0));
+        out
+    };
+    let commands = help(&[]);
+    let commands = commands.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands: Vec<_> = commands.map_while(|line| line.split_whitespace().next()).collect();
+    assert!(commands.len() > 5, "{commands:?}");
+    for command in commands.into_iter().filter(|command| *command != "help") {
+        assert!(
+            page.contains(&format!("| `{command} ")) || page.contains(&format!("| `{command}`")),
+            "{command}"
+        );
+        let text = help(&[command]);
+        // Options are indented: by two with a short name, by six without. What is farther in is about them.
+        let is_option = |line: &&str| line.starts_with("  -") || line.starts_with("      --");
+        for line in text.lines().filter(is_option) {
+            let words = line.split([' ', ',']).take_while(|word| word.is_empty() || word.starts_with('-'));
+            let names: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+            let is_told = |name: &&str| page.split([' ', '`', ',', '\n']).any(|word| word == *name);
+            let is_known = names.contains(&"--help") || names.iter().any(is_told);
+            assert!(is_known, "{command}: docs/cli.md has none of {names:?}");
+        }
+    }
+}
+
+#[test]
 fn every_command_explains_itself() {
     let checkout = Checkout::new(1);
-    for command in ["check", "build", "run", "trace"] {
+    for command in ["check", "build", "run", "trace", "policies"] {
         let (code, out, _) = call(&checkout, &[command, "--help"]);
         assert_eq!(code, Some(0));
         assert!(out.contains("Examples:") && out.contains("Exit code:"), "{out}");

@@ -1,5 +1,5 @@
 /* Ainori's SBI vendor extension. A guest may use it; none has to. Probe for it first (sbi_probe): another SBI
- * implementation does not have it, and a manifest may withhold it. */
+ * implementation does not have it. */
 #pragma once
 
 /* "AIN" in the vendor range 0x09000000 to 0x09ffffff. */

@@ -3,8 +3,8 @@
 #
 # The kernel and some guests are for riscv64imac-unknown-none-elf. A toolchain of rustup has that target's
 # core library ready made; Debian's has not, and builds it from source (-Z build-std, see cargo-riscv).
-# In this order: what was chosen before, rustup if it has the target, Debian's if it is installed, and only
-# then is something fetched: the target for rustup or, where that fails too, Debian's packages.
+# In this order: what was chosen before, rustup if it has the pinned version (rust-toolchain.toml) with the target, Debian's if it
+# is installed, and only then is something fetched: the pinned version by rustup or, where that fails too, Debian's packages.
 
 # shellcheck source=tools/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -12,7 +12,8 @@
 . "$(dirname "${BASH_SOURCE[0]}")/apt.sh"
 
 rust_target=riscv64imac-unknown-none-elf
-rust_minimum=1.85
+rust_minimum=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$top/Cargo.toml")
+rust_pinned=$(sed -n 's/^channel = "\(.*\)"/\1/p' "$top/rust-toolchain.toml")
 rust_env=$cache/toolchain.env
 debian_rust=(rustc-web cargo-web rust-web-src rustfmt-web rust-web-clippy)
 
@@ -28,25 +29,38 @@ rust_is_complete() {
     at_least "$(rust_version "$1")" "$rust_minimum"
 }
 
-# Folder of the programs of rustup's active toolchain, or nothing.
-rustup_bin() {
+# Folder of the programs of a toolchain of rustup, or nothing; without a name, of the active one.
+rustup_folder() {
     local rustc
-    rustc=$(cd / && rustup which rustc 2>/dev/null) && dirname "$rustc"
+    rustc=$(cd / && RUSTUP_AUTO_INSTALL=0 rustup which ${1:+--toolchain "$1"} rustc 2>/dev/null) && dirname "$rustc"
 }
 
-rustup_is_ready() {
+# The pinned one, else the active one, which may be the same under another name.
+rustup_bin() { rustup_folder "$rust_pinned" || rustup_folder; }
+
+rustup_is_complete() {
     local bin
     bin=$(rustup_bin) && rust_is_complete "$bin" && [ -d "$bin/../lib/rustlib/$rust_target" ]
 }
 
+rustup_is_ready() { rustup_is_complete && [ "$(rust_version "$(rustup_bin)")" = "$rust_pinned" ]; }
+
 rustup_add() {
     have rustup || return 1
-    say "fetching $rust_target for rustup ..."
-    timeout 120 rustup target add "$rust_target" >>"$cache/setup.log" 2>&1 &&
-        timeout 120 rustup component add rustfmt clippy >>"$cache/setup.log" 2>&1 &&
-        rustup_is_ready && return
-    say "rustup could not bring a complete toolchain of Rust $rust_minimum or later (see $cache/setup.log)"
-    return 1
+    say "fetching Rust $rust_pinned by rustup ..."
+    timeout 600 rustup toolchain install "$rust_pinned" --profile minimal --component clippy --component rustfmt \
+        --target "$rust_target" >>"$cache/setup.log" 2>&1 && rustup_is_ready && return
+    say "rustup could not bring Rust $rust_pinned (see $cache/setup.log)"
+    rustup_is_complete || return 1
+    say "going on with Rust $(rust_version "$(rustup_bin)"): the kernel's size and paths may differ from their budgets"
+}
+
+# The oldest Rust that may be used, for tools/test. Where rustup isn't, or can't bring it, that step is left out.
+rustup_add_oldest() {
+    [ "$rust_origin" = rustup ] && ! rustup_folder "$rust_minimum.0" >/dev/null || return 0
+    say "fetching Rust $rust_minimum by rustup, to test that it is enough ..."
+    timeout 600 rustup toolchain install "$rust_minimum.0" --profile minimal --target "$rust_target" \
+        >>"$cache/setup.log" 2>&1 || say "rustup could not bring it (see $cache/setup.log)"
 }
 
 debian_is_ready() {

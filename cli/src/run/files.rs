@@ -130,10 +130,10 @@ impl Folder {
     /// Removes folders that nobody has locked. What fails is another program's business, or the next one's.
     fn sweep(place: &Path) {
         for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
-            if entry.file_name().as_bytes().starts_with(Self::PREFIX.as_bytes()) {
-                if let Some(_lock) = lock(&entry.path()) {
-                    let _ = std::fs::remove_dir_all(entry.path());
-                }
+            if entry.file_name().as_bytes().starts_with(Self::PREFIX.as_bytes())
+                && let Some(_lock) = lock(&entry.path())
+            {
+                let _ = std::fs::remove_dir_all(entry.path());
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Every interleaving of a writer and the reader, under loom's weak memory.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-console --release`
+//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-console --lib --release`
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;

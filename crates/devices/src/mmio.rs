@@ -44,6 +44,18 @@ const STORE: u32 = 0b0100011;
 /// it was compressed, and no compressed instruction of quadrant 01 accesses memory. A guest that rewrites the instruction
 /// between the trap and the fetch gets another access of its own making, and nothing that it couldn't do anyway.
 ///
+/// ```
+/// use ainori_devices::mmio::{decode, Access, Kind};
+///
+/// // lbu a0, 0(a1), as the hart transforms it or as it stands in memory
+/// let load = Kind::Load { rd: 10, width: 1, signed: false };
+/// assert_eq!(decode(0x0005_c503), Some(Access { kind: load, length: 4 }));
+/// // c.sw a0, 0(a1)
+/// assert_eq!(decode(0xc188), Some(Access { kind: Kind::Store { rs2: 10, width: 4 }, length: 2 }));
+/// // amoadd.w a0, a0, (a1): no device takes that
+/// assert_eq!(decode(0x00a5_a52f), None);
+/// ```
+///
 /// `None` for all else: floating-point and vector accesses, AMOs, LR/SC, an `htinst` of zero (nothing known), and the
 /// pseudoinstructions that stand for an implicit access of the page-table walker. A device has no use for those.
 pub fn decode(bits: u32) -> Option<Access> {

@@ -8,6 +8,15 @@ use crate::atomic::{AtomicPtr, AtomicU32, Ordering, fence};
 ///
 /// `T` is the part of the vCPU that only its owner touches. It travels as a box: who has the box is the owner, and needs no
 /// lock. Neither laying down nor taking ever waits, and the box's memory stays where it is.
+///
+/// ```
+/// use ainori_handover::Berth;
+///
+/// let berth = Berth::new(1);
+/// berth.lay_down(Box::new("registers"), 1); // core 1 has somebody more urgent to run
+/// assert_eq!(berth.take(2).as_deref(), Some(&"registers"));
+/// assert_eq!((berth.take(3), berth.owner()), (None, 2), "the first taker has it");
+/// ```
 pub struct Berth<T> {
     owner: AtomicU32,
     /// The box that lies here, or null.

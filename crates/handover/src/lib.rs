@@ -30,7 +30,7 @@
 //! `loom` tries out every interleaving and every order that the memory model allows; `src/model.rs` says which
 //! mistakes it was seen to find:
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-handover --release`
+//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-handover --lib --release`
 #![cfg_attr(not(any(test, loom)), no_std)]
 #![deny(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! Every interleaving of a few cores, under loom's weak memory.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-handover --release`
+//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-handover --lib --release`
 //!
 //! The cores follow the rules of the kernel (`kernel/src/cpu/mail.rs` and `migration.rs`), less what only decides *where* a vCPU goes.
 //! What only the owner of a vCPU touches is a [`Plain`], whose unordered accesses loom reports.

@@ -20,7 +20,7 @@
 //! # How it is checked
 //! Property tests compare it with a plain model; `loom` tries out every interleaving of the cores (`src/model.rs`):
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-lifecycle --release`
+//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-lifecycle --lib --release`
 #![cfg_attr(not(any(test, loom)), no_std)]
 #![deny(unsafe_code)]
 

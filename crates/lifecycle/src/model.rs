@@ -1,6 +1,6 @@
 //! Every interleaving of a few cores, under loom's weak memory.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-lifecycle --release`
+//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-lifecycle --lib --release`
 //!
 //! Each thread is a core with one vCPU of the guest, and follows the rules of the kernel (`kernel/src/cpu/finish.rs`, `reload.rs`). What the
 //! vCPUs do with the guest's memory, and what the core does that loads it again, is a [`Plain`], whose unordered accesses loom reports.

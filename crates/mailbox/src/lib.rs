@@ -27,6 +27,19 @@
 //! operations on one word have one order that all cores agree on. Either the sender's bit comes first and
 //! the receiver does not leave, or `AWAY` comes first and the sender sees it.
 //!
+//! ```
+//! use ainori_mailbox::{Delivery, Mailboxes};
+//!
+//! let boxes = Mailboxes::<2>::new();
+//! assert_eq!(boxes.post(0, 1, 7), Delivery::WillLook, "core 1 is in the hypervisor");
+//! boxes.of(1).take(|from, items| assert_eq!((from, items), (0, 1 << 7)));
+//!
+//! assert!(boxes.of(1).leave(), "no mail: it goes into its guest");
+//! assert_eq!(boxes.post(0, 1, 8), Delivery::Ring);
+//! assert_eq!(boxes.post(0, 1, 9), Delivery::WillLook, "it has been rung already");
+//! assert!(boxes.of(1).enter(), "there is mail");
+//! ```
+//!
 //! # What is left to order
 //! - Receivers must see what the sender wrote *before* the message: posting releases (slot, then inbox),
 //!   taking acquires (inbox, then slot).
@@ -37,7 +50,7 @@
 //! `loom` tries out every interleaving of two and three cores; `src/model.rs` says which mistakes it finds,
 //! and which it can't:
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-mailbox --release`
+//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-mailbox --lib --release`
 #![cfg_attr(not(any(test, loom)), no_std)]
 #![forbid(unsafe_code)]
 

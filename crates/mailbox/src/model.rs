@@ -1,6 +1,6 @@
 //! Every interleaving of two and three cores, under loom's weak memory.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-mailbox --release`
+//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-mailbox --lib --release`
 //!
 //! An IPI is a `Notify`: once raised it stays pending until it is taken, and loom lets one wait end without
 //! it, as another interrupt would. A core sleeps on nothing else, so a lost wake-up is a deadlock, which

@@ -160,7 +160,7 @@ fn check_limits(system: &System) -> Result<(), Error> {
         require(!guest.vcpus.is_empty(), "a guest without vCPU")?;
         require(guest.vcpus.len() <= MAX_GUEST_VCPUS, "number of a guest's vCPUs")?;
         require(guest.priority < PRIORITIES, "priority out of range")?;
-        let aligned = guest.memory != 0 && guest.memory % GUEST_MEMORY_ALIGN == 0;
+        let aligned = guest.memory != 0 && guest.memory.is_multiple_of(GUEST_MEMORY_ALIGN);
         require(aligned, "guest memory not a multiple of 2 MiB")?;
         require(is_placed(guest), "an image that doesn't fit its guest's memory")?;
         let at_home = |home: u32, harts: u64| 1u64.checked_shl(home).is_some_and(|bit| harts & bit != 0);
@@ -181,7 +181,9 @@ fn is_placed(guest: &Guest) -> bool {
         end = segment_end.unwrap_or(u64::MAX);
         follows && end <= memory_end
     });
-    in_order && (GUEST_MEMORY_BASE..memory_end).contains(&guest.image.entry) && guest.image.entry % 2 == 0
+    in_order
+        && (GUEST_MEMORY_BASE..memory_end).contains(&guest.image.entry)
+        && guest.image.entry.is_multiple_of(2)
 }
 
 /// The bytes of one guest, to be put into a blob.

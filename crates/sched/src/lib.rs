@@ -6,7 +6,7 @@
 //!
 //! The model is SPUMONE's (thesis, 3.2): vCPUs are sleeping, suspended or running; priorities are fixed;
 //! equals take turns with a quantum. What differs between systems is a value, the [`Policy`]: three
-//! choices, each with pure functions that the scheduler and the kernel ask. The [`presets`] are the named
+//! choices, each with pure functions that the scheduler and the kernel ask. The [presets](presets()) are the named
 //! combinations.
 //!
 //! | state | in the run queue | leaves it by |
@@ -14,6 +14,27 @@
 //! | [`State::Sleeping`] | no | [`wake`](Scheduler::wake), to the tail of its level |
 //! | [`State::Suspended`] | yes | [`schedule`](Scheduler::schedule), when it is picked; [`sleep`](Scheduler::sleep) |
 //! | [`State::Running`] | yes, at the head of its level | [`schedule`](Scheduler::schedule), when another is picked; [`sleep`](Scheduler::sleep); [`yield_now`](Scheduler::yield_now) |
+//!
+//! An RTOS preempts Linux at its wake-up, and Linux goes on where it was:
+//!
+//! ```
+//! use ainori_sched::{Class, Policy, Scheduler, VcpuId};
+//!
+//! let (linux, rtos) = (VcpuId(0), VcpuId(1));
+//! let mut scheduler = Scheduler::new(Policy::preset("spumone", 5_000, 10_000_000).unwrap());
+//! scheduler.adopt(linux, Class { priority: 1, guest: 0 });
+//! scheduler.adopt(rtos, Class { priority: 10, guest: 1 });
+//!
+//! scheduler.wake(linux);
+//! assert_eq!(scheduler.schedule(0).run, Some(linux));
+//!
+//! scheduler.wake(rtos);
+//! let decision = scheduler.schedule(100);
+//! assert_eq!((decision.run, decision.previous, decision.preempted), (Some(rtos), Some(linux), true));
+//!
+//! scheduler.sleep(rtos);
+//! assert_eq!(scheduler.schedule(200).run, Some(linux));
+//! ```
 //!
 //! Every operation takes constant time but one ([`set_timer`](Scheduler::set_timer)), and few instructions: they are on the way from a timer
 //! interrupt to the RTOS.

@@ -2,7 +2,7 @@
 //!
 //! A choice is an enum; what it decides are pure functions of [`Policy`], which say what they decide from
 //! in their arguments. The scheduler and the kernel ask them and know no policy by name. A new policy is a
-//! new variant here, an arm in the functions that it answers differently, and a [preset](crate::presets).
+//! new variant here, an arm in the functions that it answers differently, and a [preset](crate::presets()).
 
 use crate::{Class, Time};
 

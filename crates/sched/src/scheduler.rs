@@ -297,10 +297,10 @@ impl Scheduler {
     pub fn schedule(&mut self, now: Time) -> Decision {
         let previous = vcpu(self.picked);
         let had = self.running();
-        if let Some(v) = had {
-            if now >= self.quantum_end {
-                self.end_quantum(v, now);
-            }
+        if let Some(v) = had
+            && now >= self.quantum_end
+        {
+            self.end_quantum(v, now);
         }
         let (first, shared) = self.queue.first();
         let run = vcpu(first);

@@ -15,7 +15,8 @@ pub enum Line {
     Timer,
     /// Supervisor software interrupt: an IPI from another vCPU of the guest.
     Software,
-    /// Supervisor external interrupt, with the number of the source at the guest's interrupt controller.
+    /// Supervisor external interrupt, with the number of the source at the guest's interrupt controller; 0 if that isn't known, as
+    /// in all records of the hypervisor: the guest's handler asks which source it was.
     External(u16),
 }
 
@@ -148,7 +149,8 @@ pub enum Event {
     Fence {
         /// The vCPU whose translations are fenced.
         vcpu: u8,
-        /// Applied now; false: recorded, to be applied when the vCPU is next dispatched.
+        /// Applied now; false: recorded, to be applied when the vCPU is next dispatched. The hypervisor records only the former: fences
+        /// that were recorded, when it applies them before it enters the vCPU.
         applied: bool,
     },
     /// A guest's own mark.

@@ -169,7 +169,7 @@ impl Args {
             return Ok(Some(known));
         }
         let begin = Instant::now();
-        let twice = self.twice || seed % TWICE_EVERY == 0;
+        let twice = self.twice || seed.is_multiple_of(TWICE_EVERY);
         let judgement = Runner { twice, ..runner.clone() }.judge(&system);
         if judgement.interrupted {
             return Ok(None);

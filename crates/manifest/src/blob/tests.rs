@@ -194,7 +194,7 @@ fn is_in_memory(guest: &Guest) -> bool {
         start..start + u128::from(segment.memory)
     };
     let segments = &guest.image.segments;
-    guest.image.entry % 2 == 0
+    guest.image.entry.is_multiple_of(2)
         && (base..end).contains(&u128::from(guest.image.entry))
         && segments.iter().map(bounds).all(|range| base <= range.start && range.end <= end)
         && segments.windows(2).all(|pair| bounds(&pair[0]).end <= bounds(&pair[1]).start)
@@ -206,7 +206,7 @@ fn can_be_relied_on(system: &System, blob_len: u64) -> bool {
     let guests = system.guests.len();
     let in_blob = |payload: &Payload| {
         let end = u128::from(payload.offset) + u128::from(payload.len);
-        end <= u128::from(blob_len) && payload.offset % 4096 == 0
+        end <= u128::from(blob_len) && payload.offset.is_multiple_of(4096)
     };
     let policy = &system.policy;
     (1..=16).contains(&guests)

@@ -132,7 +132,7 @@ impl Program<'_> {
         let holds_entry = |segment: &Segment<'_>| {
             self.entry.checked_sub(segment.address).is_some_and(|offset| offset < segment.memory)
         };
-        if self.entry % 2 != 0 || !self.segments.iter().any(holds_entry) {
+        if !self.entry.is_multiple_of(2) || !self.segments.iter().any(holds_entry) {
             return Err(Problem::new(
                 format!("starts at {:#x}, where it has no code", self.entry),
                 "set ENTRY in the linker script, or the key `entry`, to the address of its first instruction",

@@ -169,11 +169,11 @@ pub fn is_ring_size(records: u32) -> bool {
 }
 
 fn check_run(draft: &RunDraft, board: BoardView, findings: &mut Vec<Finding>) -> RunSettings {
-    if let (Some(clock), Some(harts @ 2..)) = (&draft.clock, board.harts) {
-        if clock.value == Clock::Icount {
-            let message = format!("the clock \"icount\" is for one hart, but the board has {harts}");
-            findings.push(Finding::at(clock.span.clone(), message).help("use \"lockstep\" or \"host\""));
-        }
+    if let (Some(clock), Some(harts @ 2..)) = (&draft.clock, board.harts)
+        && clock.value == Clock::Icount
+    {
+        let message = format!("the clock \"icount\" is for one hart, but the board has {harts}");
+        findings.push(Finding::at(clock.span.clone(), message).help("use \"lockstep\" or \"host\""));
     }
     if let Some(limit) = draft.time_limit.as_ref().filter(|limit| limit.value.0 == 0) {
         findings.push(

@@ -36,7 +36,7 @@ fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 /// Writes a size with the largest unit that divides it.
 pub fn show_size(bytes: u64) -> String {
     let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match units.iter().find(|(_, factor)| bytes >= *factor && bytes % factor == 0) {
+    match units.iter().find(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor)) {
         Some((unit, factor)) => format!("{}{unit}", bytes / factor),
         None => format!("{bytes}B"),
     }

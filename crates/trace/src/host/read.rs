@@ -115,6 +115,26 @@ struct Ring {
 }
 
 /// Finds the rings in pieces of memory (each starts at a multiple of 8 bytes, none splits a ring), and merges them by time.
+///
+/// A core writes, and the reader finds its ring in what the machine's memory was:
+///
+/// ```
+/// use ainori_trace::{Event, Mask, Ring, host::read};
+///
+/// let mut memory = vec![[0; 2]; Ring::slots(4)];
+/// let (core, hart, timebase_hz) = (0, 0, 10_000_000);
+/// let mut ring = Ring::new(&mut memory, core, hart, timebase_hz, Mask::ALL).unwrap();
+/// for value in 0..6 {
+///     ring.event(value * 10, Event::Mark { vcpu: 3, value });
+/// }
+///
+/// let image: Vec<u8> = memory.as_flattened().iter().flat_map(|word| word.to_le_bytes()).collect();
+/// let trace = read(&[&image]).unwrap();
+/// assert_eq!(trace.lost(), 2, "the ring has room for four");
+/// assert_eq!(trace.records[0].record.event(), Event::Lost { count: 2 });
+/// assert_eq!(trace.records[1].record.event(), Event::Mark { vcpu: 3, value: 2 });
+/// assert_eq!(trace.nanoseconds(&trace.records[1]), 2_000);
+/// ```
 pub fn read(memory: &[&[u8]]) -> Result<Trace, ReadError> {
     let mut rings = Vec::new();
     for piece in memory {

@@ -83,7 +83,7 @@ fn check_name(name: &At<String>, findings: &mut Vec<Finding>) {
 
 fn check_memory(memory: &At<Size>, board: BoardView, findings: &mut Vec<Finding>) -> Option<u64> {
     let bytes = memory.value.0;
-    let (message, help) = if bytes == 0 || bytes % GUEST_MEMORY_ALIGN != 0 {
+    let (message, help) = if bytes == 0 || !bytes.is_multiple_of(GUEST_MEMORY_ALIGN) {
         let next = bytes.max(1).checked_next_multiple_of(GUEST_MEMORY_ALIGN);
         let help =
             next.map_or_else(|| "choose less".into(), |next| format!("the next is {}", show_size(next)));

@@ -88,8 +88,8 @@ fn check_time(
 fn shown(us: u32) -> String {
     match us {
         0 => "0 us".into(),
-        _ if us % 1_000_000 == 0 => format!("{} s", us / 1_000_000),
-        _ if us % 1_000 == 0 => format!("{} ms", us / 1_000),
+        _ if us.is_multiple_of(1_000_000) => format!("{} s", us / 1_000_000),
+        _ if us.is_multiple_of(1_000) => format!("{} ms", us / 1_000),
         _ => format!("{us} us"),
     }
 }

@@ -348,6 +348,7 @@ fn line_name(line: Line) -> String {
     match line {
         Line::Timer => "timer interrupt".to_string(),
         Line::Software => "software interrupt".to_string(),
+        Line::External(0) => "external interrupt".to_string(),
         Line::External(source) => format!("interrupt {source}"),
     }
 }
