@@ -15,6 +15,10 @@ impl Cpu {
     #[inline(always)]
     pub fn dispatch(&mut self) -> Option<*mut Context> {
         if self.mailbox.has_mail() || self.backlog.due {
+            // Who is due while that is read had better be woken before.
+            if self.next_deadline <= csr::time() + self.guard {
+                self.meet_deadline();
+            }
             if self.is_wanted() && !self.has_urgent_work() && !self.defers {
                 // The mail isn't even read on its way. A policy that defers may go on with somebody else.
                 self.put_off_backlog(true);
