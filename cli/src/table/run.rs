@@ -101,8 +101,10 @@ fn outcome(guest: &GuestReport, report: &RunReport) -> String {
             return "not started".into();
         }
         (GuestOutcome::Running, _) => "running",
+        (GuestOutcome::Restarting, _) => "restarting",
     };
     let life = match guest.former_lives.len() {
+        former if guest.outcome == GuestOutcome::Restarting => format!(" after life {}", former + 1),
         0 => String::new(),
         former => format!(" in life {}", former + 1),
     };
