@@ -221,6 +221,15 @@ pub enum GuestOutcome {
     Faulted,
     /// Had not stopped when the run ended.
     Running,
+    /// Had stopped, and was about to be started again when the run ended.
+    Restarting,
+}
+
+impl GuestOutcome {
+    /// Did the run end before the guest did?
+    pub fn is_unfinished(self) -> bool {
+        matches!(self, Self::Running | Self::Restarting)
+    }
 }
 
 impl GuestReport {
@@ -255,7 +264,7 @@ impl GuestReport {
     pub fn judge(&mut self) {
         let says_bad = self.results.iter().any(|result| result.get("ok").is_some_and(|ok| ok == false));
         self.outcome = match self.stopped.as_ref().map(|stopped| stopped.reason) {
-            _ if self.is_between_lives() => GuestOutcome::Running,
+            _ if self.is_between_lives() => GuestOutcome::Restarting,
             Some(StopReason::Fault) => GuestOutcome::Faulted,
             Some(StopReason::Failure | StopReason::AllHartsStopped | StopReason::Reboot) => {
                 GuestOutcome::Failed
@@ -268,7 +277,7 @@ impl GuestReport {
     }
 
     /// Was it about to be started again when the run ended?
-    pub fn is_between_lives(&self) -> bool {
+    fn is_between_lives(&self) -> bool {
         self.stopped.as_ref().is_some_and(|stopped| stopped.next == Next::Restart)
     }
 

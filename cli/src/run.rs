@@ -18,7 +18,7 @@ pub use trace::Tracing;
 
 use crate::{
     image::{self, Kernel},
-    report::{Clock, Host, Outcome, RunReport},
+    report::{Clock, GuestReport, Host, Outcome, RunReport},
 };
 use ainori_manifest::Manifest;
 use files::Files;
@@ -152,8 +152,9 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
     let deadline = options.timeout.map(|limit| Instant::now() + limit);
     let input = options.input.as_ref().map(Input::prepare).transpose()?;
     let files = Files::new(options.record_dir.as_deref())?;
-    let patience = options.timeout.unwrap_or(version::TIME).min(version::TIME);
-    let version = version::version(patience, &options.stop)?;
+    let Some(version) = version::version(deadline, &options.stop)? else {
+        return Ok(not_begun(&options.stop, report(options, manifest, "unknown".into())));
+    };
     let mut manifest = manifest.clone();
     let mut options = options.clone();
     let mut recording =
@@ -184,20 +185,8 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
         return Err(refusal::refusal(machine.messages.first(), &machine.status(), &manifest.board));
     }
 
-    let mut report = RunReport {
-        system: manifest.system.name.clone(),
-        outcome: Outcome::Good,
-        problems: Vec::new(),
-        clock: options.clock.in_report(),
-        qemu: version,
-        board: None,
-        guests: Vec::new(),
-        cores: Vec::new(),
-        end: None,
-        console: Default::default(),
-        trace: None,
-        host: Host { seconds: started.elapsed().as_secs_f64(), ..Host::default() },
-    };
+    let mut report = report(&options, &manifest, version);
+    report.host.seconds = started.elapsed().as_secs_f64();
     monitor.into_report(&mut report);
     conclude(&mut report, &watched, &machine);
     if let Some(recording) = recording {
@@ -205,6 +194,34 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
     }
     report.keep_telling_consoles();
     Ok(report)
+}
+
+/// The report of a run that has not begun.
+fn report(options: &Options, manifest: &Manifest, qemu: String) -> RunReport {
+    RunReport {
+        system: manifest.system.name.clone(),
+        outcome: Outcome::Good,
+        problems: Vec::new(),
+        clock: options.clock.in_report(),
+        qemu,
+        board: None,
+        guests: manifest.system.guests.iter().map(GuestReport::new).collect(),
+        cores: Vec::new(),
+        end: None,
+        console: Default::default(),
+        trace: None,
+        host: Host::default(),
+    }
+}
+
+/// Of a run that was ended while QEMU was asked for its version.
+fn not_begun(stop: &AtomicBool, report: RunReport) -> RunReport {
+    let interrupted = stop.load(Ordering::Relaxed);
+    RunReport {
+        outcome: if interrupted { Outcome::Interrupted } else { Outcome::TimeLimit },
+        problems: vec![format!("{} had not told its version by then, so nothing was started", qemu::PROGRAM)],
+        ..report
+    }
 }
 
 /// Why the watching ended.

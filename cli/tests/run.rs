@@ -328,11 +328,17 @@ fn a_guest_that_was_given_up_fails_the_run() {
 }
 
 #[test]
-fn a_guest_between_two_lives_has_not_done_its_job() {
+fn a_guest_between_two_lives_is_restarting() {
     let change = "s/\"guest\":\"linux\",\"vcpu\":0,\"life\":1,\"reason\":\"shutdown\",\"next\":\"end\"/\"guest\":\"linux\",\"vcpu\":0,\"life\":1,\"reason\":\"shutdown\",\"next\":\"restart\"/";
-    let (code, out, _, report) = played_after(&[], change);
-    assert_eq!(code, Some(1), "{out}");
-    assert_eq!(report["guests"][0]["outcome"], "running");
+    for (former, told) in [
+        (vec![], "restarting after life 1"),
+        (vec![lived_before(1, "fault", "restart")], "restarting after life 2"),
+    ] {
+        let (code, out, _, report) = played_after(&former, change);
+        assert_eq!(code, Some(1), "{out}");
+        assert!(out.contains(told) && out.contains("linux waited for its restart"), "{out}");
+        assert_eq!(report["guests"][0]["outcome"], "restarting");
+    }
 }
 
 #[test]

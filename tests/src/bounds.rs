@@ -1,6 +1,6 @@
 //! What must hold of every run, whatever guests do: no panic, no end before the end, no RTOS late, no core long with its interrupts
 //! off. Unlike the methods of [`Run`](crate::Run), these don't end a test: they list what doesn't hold.
-use ainori::report::{GuestOutcome, GuestReport, Outcome, RunReport};
+use ainori::report::{GuestReport, Outcome, RunReport};
 use ainori_report::STACK_SIZE;
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +78,7 @@ pub fn findings(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>]) -> Vec<Fi
     let mut found = Vec::new();
     let mut add = |kind, text: String| found.push(Finding { kind, text });
     let unfinished = || {
-        let running = report.guests.iter().filter(|guest| guest.outcome == GuestOutcome::Running);
+        let running = report.guests.iter().filter(|guest| guest.outcome.is_unfinished());
         running.map(|guest| guest.name.as_str()).collect::<Vec<_>>().join(", ")
     };
     match report.outcome {
@@ -128,7 +128,7 @@ fn rtos(guest: &GuestReport, promise: Promise, add: &mut impl FnMut(Kind, String
         return;
     }
     let name = &guest.name;
-    if guest.outcome == GuestOutcome::Running {
+    if guest.outcome.is_unfinished() {
         return; // the run hung, which has been said
     }
     let number = |key| number(guest, key);

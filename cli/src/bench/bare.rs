@@ -141,7 +141,7 @@ fn watch(options: &Options, machine: &mut Qemu, report: &mut RunReport) -> Resul
     Ok(early.unwrap_or(match guest.outcome {
         GuestOutcome::Done => Outcome::Good,
         GuestOutcome::ShutDown => Outcome::Unreported,
-        GuestOutcome::Running => Outcome::QemuDied,
+        GuestOutcome::Running | GuestOutcome::Restarting => Outcome::QemuDied,
         GuestOutcome::Failed | GuestOutcome::Faulted => Outcome::GuestFailed,
     }))
 }

@@ -57,7 +57,10 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
         .iter()
         .map(|file| Plan::new(Experiment::load(file)?, form, &arguments.only))
         .collect::<Result<_>>()?;
-    let tools = tools(arguments, &plans, stop)?;
+    let Some(tools) = tools(arguments, &plans, stop)? else {
+        eprintln!("Interrupted before the first run.");
+        return Ok(INTERRUPTED);
+    };
     let store = Store::open(root.join(".cache/bench"))?;
     let mut hashes = Hashes::default();
     let mut code = 0;
@@ -133,8 +136,8 @@ fn experiment_files(names: &[String], root: &Path) -> Result<Vec<PathBuf>> {
     names.iter().map(file_of).collect()
 }
 
-/// Finds the programs that the runs need.
-fn tools(arguments: &Bench, plans: &[Plan], stop: &AtomicBool) -> Result<Tools> {
+/// Finds the programs that the runs need. `None` if `stop` was set.
+fn tools(arguments: &Bench, plans: &[Plan], stop: &AtomicBool) -> Result<Option<Tools>> {
     let remedy = "run `make build`";
     let needs_kernel = plans.iter().flat_map(Plan::runs).any(|run| run.machine == Machine::Ainori);
     let kernel = match &arguments.kernel {
@@ -144,12 +147,13 @@ fn tools(arguments: &Bench, plans: &[Plan], stop: &AtomicBool) -> Result<Tools> 
         Some(kernel) => kernel.clone(),
         None => checkout::find(".cache/kernel/ainori.elf", "the hypervisor", remedy)?,
     };
-    Ok(Tools {
-        qemu: version::version(version::TIME, stop)?,
+    let Some(qemu) = version::version(None, stop)? else { return Ok(None) };
+    Ok(Some(Tools {
+        qemu,
         kernel,
         lockstep: checkout::find(".cache/plugins/lockstep.so", "the lockstep clock", remedy)?,
         paths: checkout::find(".cache/plugins/paths.so", "the plugin that counts instructions", remedy)?,
-    })
+    }))
 }
 
 fn run(

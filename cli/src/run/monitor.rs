@@ -1,6 +1,6 @@
 //! Collects what the serial line tells.
 use crate::{
-    report::{FIRMWARE, GuestOutcome, GuestReport, Outcome, RunReport},
+    report::{FIRMWARE, GuestReport, Outcome, RunReport},
     serial::{self, Lines, Meaning, Part, Source},
 };
 use ainori_manifest::config::System;
@@ -254,8 +254,10 @@ impl Monitor {
                 )),
                 _ => {}
             }
-            if guest.outcome == GuestOutcome::Running && !guest.background && self.end.is_some() {
-                self.problems.push(format!("{} had not stopped when the hypervisor ended", guest.name));
+            if guest.outcome.is_unfinished() && !guest.background && self.end.is_some() {
+                let state =
+                    if guest.stopped.is_some() { "waited for its restart" } else { "had not stopped" };
+                self.problems.push(format!("{} {state} when the hypervisor ended", guest.name));
             }
         }
         self.cores.sort_by_key(|stats| stats.core);

@@ -96,10 +96,15 @@ fn outcome(guest: &GuestReport, report: &RunReport) -> String {
         (GuestOutcome::Failed, Some(StopReason::Reboot)) => "failed: wanted a reboot",
         (GuestOutcome::Failed, _) => "failed",
         (GuestOutcome::Faulted, _) => "faulted",
-        (GuestOutcome::Running, _) if report.outcome == Outcome::Refused => return "not started".into(),
+        // The hypervisor tells of the board before it starts a guest.
+        (GuestOutcome::Running, _) if report.outcome == Outcome::Refused || report.board.is_none() => {
+            return "not started".into();
+        }
         (GuestOutcome::Running, _) => "running",
+        (GuestOutcome::Restarting, _) => "restarting",
     };
     let life = match guest.former_lives.len() {
+        former if guest.outcome == GuestOutcome::Restarting => format!(" after life {}", former + 1),
         0 => String::new(),
         former => format!(" in life {}", former + 1),
     };

@@ -44,6 +44,19 @@ fn what_is_typed_reaches_linux() {
     assert!(seen.contains("every guest did its job"), "{seen}");
 }
 
+/// However the shell is left: its job has one result, also where the last thing shown had no line end.
+#[test]
+fn who_leaves_the_shell_has_one_result() {
+    for way in ["exit\r", "\x04", "printf unfinished; exit\r"] {
+        let mut terminal = Terminal::run(&System::on(1).with(Guest::linux("shell")));
+        terminal.wait_for("# ");
+        terminal.type_in(way);
+        let (status, seen) = terminal.end();
+        assert!(status.success(), "{way:?}: {status}:\n{seen}");
+        assert_eq!(seen.matches("job: shell").count(), 1, "{way:?}: {seen}");
+    }
+}
+
 /// Process 1 of our Linux is no init of busybox's, which `poweroff` asks unless it is forced to.
 #[test]
 fn poweroff_typed_into_the_shell_shuts_linux_down() {

@@ -1,9 +1,10 @@
 //! Reads TOML values into Rust's, keeping the place of each and collecting every error instead of stopping at the first.
 use super::findings::{Finding, Span};
-use super::units;
+use super::units::{self, Wrong};
+use std::num::{IntErrorKind, ParseIntError};
 use toml::{
     Spanned,
-    de::{DeTable, DeValue},
+    de::{DeInteger, DeTable, DeValue},
 };
 
 /// A value and the place that it came from.
@@ -44,9 +45,10 @@ impl FromToml for bool {
 impl FromToml for u32 {
     const EXPECTED: &'static str = "a whole number, 0 or more";
 
-    fn read(value: &DeValue<'_>, _: Span, _: &mut Vec<Finding>) -> Option<Self> {
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
         let integer = value.as_integer()?;
-        Self::from_str_radix(integer.as_str(), integer.radix()).ok()
+        let number = Self::from_str_radix(integer.as_str(), integer.radix());
+        unless_too_large(number, Self::MAX.into(), integer, span, findings)
     }
 }
 
@@ -57,10 +59,26 @@ pub struct Address(pub u64);
 impl FromToml for Address {
     const EXPECTED: &'static str = "an address such as 0x80200000";
 
-    fn read(value: &DeValue<'_>, _: Span, _: &mut Vec<Finding>) -> Option<Self> {
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
         let integer = value.as_integer()?;
-        u64::from_str_radix(integer.as_str(), integer.radix()).ok().map(Self)
+        let address = u64::from_str_radix(integer.as_str(), integer.radix()).map(Self);
+        unless_too_large(address, u64::MAX, integer, span, findings)
     }
+}
+
+/// What is too large for its type is reported here: the type is right. Any other error is the caller's.
+fn unless_too_large<T>(
+    parsed: Result<T, ParseIntError>,
+    most: u64,
+    integer: &DeInteger<'_>,
+    span: Span,
+    findings: &mut Vec<Finding>,
+) -> Option<T> {
+    if parsed.as_ref().is_err_and(|error| *error.kind() == IntErrorKind::PosOverflow) {
+        let help = format!("a number that can stand here is at most {most}");
+        findings.push(Finding::at(span, format!("{integer} is too large")).help(help));
+    }
+    parsed.ok()
 }
 
 impl<T: FromToml> FromToml for Vec<At<T>> {
@@ -82,8 +100,7 @@ impl FromToml for Size {
 
     fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
         let text = value.as_str()?;
-        let report = |help| Finding::at(span, format!("{text:?} is not a size")).help(help);
-        units::size(text).map(Self).map_err(|help| findings.push(report(help))).ok()
+        units::size(text).map(Self).map_err(|wrong| findings.push(not_read(text, wrong, span))).ok()
     }
 }
 
@@ -96,9 +113,12 @@ impl FromToml for Micros {
 
     fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
         let text = value.as_str()?;
-        let report = |help| Finding::at(span, format!("{text:?} is not a duration")).help(help);
-        units::duration_us(text).map(Self).map_err(|help| findings.push(report(help))).ok()
+        units::duration_us(text).map(Self).map_err(|wrong| findings.push(not_read(text, wrong, span))).ok()
     }
+}
+
+fn not_read(text: &str, wrong: Wrong, span: Span) -> Finding {
+    Finding::at(span, format!("{text:?} {}", wrong.what)).help(wrong.help)
 }
 
 /// Reads one value; `what` names it in messages.
@@ -194,19 +214,20 @@ impl<'a> Table<'a> {
     }
 }
 
-/// The nearest of some names if it is near enough for a typing error or an abbreviation, and in any case all names.
-pub fn suggest(found: &str, names: &[&str]) -> String {
+/// The nearest of some names if it is near enough for a typing error or an abbreviation.
+pub fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
     let near = |distance: usize, name: &str| {
         distance <= name.len().min(found.len()).div_ceil(3) || found.len() >= 3 && name.starts_with(found)
     };
-    let nearest = names
-        .iter()
-        .map(|name| (strsim::damerau_levenshtein(found, name), name))
-        .filter(|(distance, name)| near(*distance, name))
-        .min();
+    let names = names.iter().map(|name| (strsim::damerau_levenshtein(found, name), *name));
+    names.filter(|(distance, name)| near(*distance, name)).min().map(|(_, name)| name)
+}
+
+/// The nearest of some names as [`nearest`], and in any case all names.
+pub fn suggest(found: &str, names: &[&str]) -> String {
     let all = if names.is_empty() { "none".into() } else { names.join(", ") };
-    match nearest {
-        Some((_, name)) => format!("did you mean `{name}`? Known: {all}"),
+    match nearest(found, names) {
+        Some(name) => format!("did you mean `{name}`? Known: {all}"),
         None => format!("known: {all}"),
     }
 }

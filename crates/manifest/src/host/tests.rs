@@ -191,6 +191,13 @@ fn the_text_must_be_toml_with_known_keys_and_types() {
         "no help",
     );
     broken("harts = 4", "harts = -4", "not the integer -4", "no help");
+    broken(
+        "harts = 4",
+        "harts = 99999999999999999999",
+        "99999999999999999999 is too large",
+        "at most 4294967295",
+    );
+    broken("[0, 1, 2, 3]", "[0, 0x100000000]", "is too large", "at most 4294967295");
     broken("background = true", "background = 1", "must be true or false", "no help");
     broken("[0, 1, 2, 3]", "[0, true]", "an item of the list must be a whole number", "no help");
     broken("kind = \"elf\"", "kind = \"elv\"", "no guest kind \"elv\"", "did you mean `elf`?");
@@ -217,6 +224,13 @@ fn the_board_must_exist() {
     broken("qemu-virt", "qemu-vrit", "no board \"qemu-vrit\"", "did you mean `qemu-virt`?");
     broken_at(5, "harts = 4", "harts = 17", "can't have 17 harts", "from 1 to 16");
     broken("memory = \"2GiB\"", "memory = \"2GB\"", "\"2GB\" is not a size", "GiB");
+    broken(
+        "memory = \"2GiB\"",
+        "memory = \"9999999999999GiB\"",
+        "\"9999999999999GiB\" is too large",
+        "64 bits",
+    );
+    broken("\"5ms\"", "\"99999999999999999s\"", "\"99999999999999999s\" is too large", "64 bits");
     broken_at(5, "harts = 4", "cpu = \"cortex\"\nharts = 4", "\"cortex\" is not a CPU", "rv64,v=true");
 }
 

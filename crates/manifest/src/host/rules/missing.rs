@@ -1,30 +1,67 @@
 //! What to do about a file that can't be read: mostly it isn't there. Which command makes it, if it is one of this project's own guests.
+use crate::host::reader::nearest;
 use std::path::Path;
 
 /// Where the scripts of `guests/` put what they make.
 const BUILT: &str = ".cache/guests/";
 
-/// Guests that `make guests` leaves out, as not every system needs them, and what makes them.
-const LEFT_OUT: [(&str, &str); 3] = [
-    ("u-boot/", "guests/u-boot/build"),
+/// What makes the guests that most systems need.
+const MAKE: &str = "make guests";
+const U_BOOT: &str = "guests/u-boot/build";
+
+/// Files there, and what makes them. The probes are listed in their Makefile.
+const MADE: [(&str, &str); 9] = [
+    ("linux/Image", MAKE),
+    ("linux/initramfs.cpio.gz", MAKE),
     ("linux/userland.cpio.gz", "guests/linux/build userland"),
     ("linux/Image-sid", "guests/linux/build sid"),
+    ("freertos/freertos.elf", MAKE),
+    ("fuzz/fuzz.elf", MAKE),
+    ("u-boot/u-boot.bin", U_BOOT),
+    ("u-boot/uboot.elf", U_BOOT),
+    ("u-boot/u-boot-linux.elf", U_BOOT),
 ];
+const PROBES: &str = include_str!("../../../../../guests/probes/Makefile");
 
 /// What would be right instead of a path that leads nowhere.
 pub fn help(path: &Path) -> String {
     let path = path.to_string_lossy();
-    let Some((_, built)) = path.split_once(BUILT) else {
+    let Some((_, file)) = path.split_once(BUILT) else {
         return "paths are relative to the manifest".into();
     };
-    let left_out = LEFT_OUT.iter().find(|(beginning, _)| built.starts_with(beginning));
-    let command = left_out.map_or("make guests", |(_, command)| command);
-    format!("it is built by `{command}`, called in the project's folder")
+    let made = made();
+    if let Some((_, command)) = made.iter().find(|(name, _)| name == file) {
+        return format!("it is built by `{command}`, called in the project's folder");
+    }
+    let names: Vec<&str> = made.iter().map(|(name, _)| &**name).collect();
+    let meant = nearest(file, &names).map(|name| format!(": did you mean `{BUILT}{name}`?"));
+    format!("the project builds no such file{}", meant.unwrap_or_default())
+}
+
+/// All files that the project makes there, and what makes them.
+fn made() -> Vec<(String, &'static str)> {
+    let probes = [("PROBES", "elf"), ("PIE", "elf"), ("RAW", "bin")].into_iter().flat_map(|(list, end)| {
+        words(PROBES, list).into_iter().map(move |name| (format!("probes/{name}.{end}"), MAKE))
+    });
+    MADE.into_iter().map(|(file, command)| (file.to_owned(), command)).chain(probes).collect()
+}
+
+/// The words of a variable of a Makefile.
+fn words(makefile: &str, variable: &str) -> Vec<String> {
+    let makefile = makefile.replace("\\\n", " ");
+    let mut values = makefile.lines().filter_map(|line| line.split_once(":="));
+    let value = values.find(|(name, _)| name.trim() == variable).map_or("", |(_, value)| value);
+    value.split_whitespace().map(str::to_owned).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{collections::BTreeSet, fs, path::PathBuf};
+
+    fn top() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    }
 
     #[test]
     fn the_command_that_makes_a_guest_is_named() {
@@ -34,19 +71,68 @@ mod tests {
             ("/x/.cache/guests/linux/Image-sid", "`guests/linux/build sid`"),
             ("/x/.cache/guests/linux/Image", "`make guests`"),
             ("/x/.cache/guests/freertos/freertos.elf", "`make guests`"),
+            ("/x/.cache/guests/probes/wild-store.elf", "`make guests`"),
+            ("/x/.cache/guests/probes/pie-relr.elf", "`make guests`"),
+            ("/x/.cache/guests/probes/selfshutdown.bin", "`make guests`"),
         ] {
             assert!(help(Path::new(path)).contains(command), "{path}: {}", help(Path::new(path)));
         }
         assert_eq!(help(Path::new("mine/Image")), "paths are relative to the manifest");
     }
 
-    /// A script that has moved would be named in vain.
     #[test]
-    fn the_commands_are_there() {
-        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        for (_, command) in LEFT_OUT {
-            let (script, _) = command.split_once(' ').unwrap_or((command, ""));
-            assert!(top.join(script).is_file(), "{script}");
+    fn what_no_command_makes_is_not_promised() {
+        for (file, told) in [
+            ("linux/Imag", ": did you mean `.cache/guests/linux/Image`?"),
+            ("probes/tmier.elf", ": did you mean `.cache/guests/probes/timer.elf`?"),
+            ("probes/timer.bin", ": did you mean `.cache/guests/probes/timer.elf`?"),
+            ("u-boot/u-boot.elf", ": did you mean `.cache/guests/u-boot/uboot.elf`?"),
+            ("windows/kernel.exe", ""),
+        ] {
+            let path = Path::new("systems/../.cache/guests").join(file);
+            assert_eq!(help(&path), format!("the project builds no such file{told}"));
         }
+    }
+
+    /// A script that has moved, or a file that has another name now, would be named in vain.
+    #[test]
+    fn the_commands_make_the_files() {
+        for (file, _) in MADE {
+            let (folder, name) = file.split_once('/').unwrap();
+            let rules = ["build", "Makefile"].map(|rules| top().join("guests").join(folder).join(rules));
+            let rules: String = rules.iter().filter_map(|rules| fs::read_to_string(rules).ok()).collect();
+            let target =
+                |word: &str| word.trim_end_matches([':', ';', '"', '\'']).rsplit('/').next() == Some(name);
+            assert!(rules.split([' ', '\n']).any(target), "{file}");
+        }
+        for (_, command) in MADE {
+            let (script, _) = command.split_once(' ').unwrap_or((command, ""));
+            assert!(command == MAKE || top().join(script).is_file(), "{script}");
+        }
+    }
+
+    /// What systems and experiments ask for is made by somebody.
+    #[test]
+    fn every_guest_of_the_projects_systems_is_known() {
+        let made: BTreeSet<String> = made().into_iter().map(|(file, _)| file).collect();
+        let mut asked = 0;
+        let mut folders = vec![top().join("systems"), top().join("experiments")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|end| end == "toml") {
+                    let text = fs::read_to_string(&path).unwrap();
+                    // Behind `!` stands a file of an archive.
+                    let paths = text.split(['"', '!']).filter_map(|text| text.split_once(BUILT));
+                    for (_, file) in paths {
+                        assert!(made.contains(file), "{file} of {}", path.display());
+                        asked += 1;
+                    }
+                }
+            }
+        }
+        assert!(asked > 20, "{asked}");
     }
 }
