@@ -16,8 +16,9 @@ impl Cpu {
     pub fn dispatch(&mut self) -> Option<*mut Context> {
         if self.mailbox.has_mail() || self.backlog.due {
             // Who is due while that is read had better be woken before.
-            if self.next_deadline <= csr::time() + self.guard {
-                self.meet_deadline();
+            let is_near = self.next_deadline <= csr::time() + self.guard;
+            if is_near && self.meet_deadline() && self.gives_way() {
+                return None;
             }
             if self.is_wanted() && !self.has_urgent_work() && !self.defers {
                 // The mail isn't even read on its way. A policy that defers may go on with somebody else.
