@@ -58,13 +58,12 @@ const STORE: u32 = 0b0100011;
 ///
 /// `None` for all else: floating-point and vector accesses, AMOs, LR/SC, an `htinst` of zero (nothing known), and the
 /// pseudoinstructions that stand for an implicit access of the page-table walker. A device has no use for those.
+#[inline(always)] // Called in one place, on the way of each load and store.
 pub fn decode(bits: u32) -> Option<Access> {
-    match bits & 3 {
-        0b11 => standard(bits).map(|kind| Access { kind, length: 4 }),
-        0b01 => standard(bits | 2).map(|kind| Access { kind, length: 2 }),
-        0b00 => quadrant_0(bits).map(|kind| Access { kind, length: 2 }),
-        _ => quadrant_2(bits).map(|kind| Access { kind, length: 2 }),
+    if bits & 1 == 0 {
+        return compressed(bits).map(|kind| Access { kind, length: 2 });
     }
+    standard(bits | 2).map(|kind| Access { kind, length: 2 + (bits & 2) as u8 })
 }
 
 /// The 64-bit register value after a load of `width` bytes (1, 2, 4 or 8): the low bytes of `value`, sign-extended or
@@ -86,6 +85,7 @@ const fn compressed_register(bits: u32, low: u32) -> u8 {
 }
 
 /// 32-bit instructions, transformed or not.
+#[inline(always)]
 fn standard(bits: u32) -> Option<Kind> {
     let funct3 = field(bits, 12, 3);
     let width = 1 << (funct3 & 3);
@@ -96,6 +96,12 @@ fn standard(bits: u32) -> Option<Kind> {
         STORE if !unsigned => Some(Kind::Store { rs2: field(bits, 20, 5), width }),
         _ => None,
     }
+}
+
+/// 16-bit instructions, as they are.
+#[inline(never)]
+fn compressed(bits: u32) -> Option<Kind> {
+    if bits & 2 == 0 { quadrant_0(bits) } else { quadrant_2(bits) }
 }
 
 /// Compressed loads and stores through a register.

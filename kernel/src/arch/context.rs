@@ -92,16 +92,18 @@ trap_entry:
     sd      t2, {SSTATUS}(a0)
     sd      t3, {HSTATUS}(a0)
     ld      a0, {CPU}(a0)
-    li      a1, 1
+    csrr    t0, scause
     ld      sp, {STACK}(a0)
-    tail    {handler}
+    bgez    t0, 1f
+    li      a1, 1
+    tail    {interrupt}
+1:  tail    {exception}
 
-    // To the handler without a trap, with the core in a0.
+    // Without a trap, with the core in a0.
     .global begin_again
 begin_again:
-    li      a1, 0
     ld      sp, {STACK}(a0)
-    tail    {handler}
+    tail    {nothing}
 
     // The way back, with the context to go on with in a0.
     .global resume_guest
@@ -142,7 +144,9 @@ hypervisor_trap:
     HSTATUS = const offset_of!(Context, hstatus),
     CPU = const offset_of!(Context, cpu),
     STACK = const Cpu::STACK_OFFSET,
-    handler = sym crate::cpu::event::handle_trap,
+    interrupt = sym crate::cpu::event::handle_interrupt,
+    exception = sym crate::cpu::event::handle_exception,
+    nothing = sym crate::cpu::event::handle_nothing,
     bug = sym crate::panic::unexpected_trap,
 );
 

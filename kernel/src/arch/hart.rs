@@ -141,7 +141,7 @@ pub const fn initial_status(alone: bool) -> (u64, u64) {
 
 /// Lets guests take their own traps, or has all of them come to the hypervisor.
 pub fn delegate_to_guests(delegate: bool) {
-    // SAFETY: concerns only where guests' traps go; `handle_trap` knows them all.
+    // SAFETY: concerns only where guests' traps go; `take_trap` knows them all.
     unsafe {
         csr::write!(csr::HEDELEG, if delegate { DELEGATED } else { 0 });
         csr::write!(csr::HIDELEG, if delegate { virtual_interrupt::ALL } else { 0 });

@@ -94,16 +94,10 @@ impl Trap {
     }
 }
 
-/// Was it the core's own timer?
+/// Was it the core's own timer? Only of an interrupt: so the highest bit needs no look.
 #[inline]
 pub fn is_timer() -> bool {
-    cause() == TIMER_INTERRUPT
-}
-
-/// Was it another core that rang?
-#[inline]
-pub fn is_software() -> bool {
-    cause() == SOFTWARE_INTERRUPT
+    cause() << 1 == TIMER_INTERRUPT << 1
 }
 
 /// `scause` of the present trap.

@@ -41,11 +41,19 @@ pub struct World {
     nowhere: u64,
     float: FloatRegisters,
     vector: Option<VectorRegisters>,
-    uses_float: bool,
-    uses_vector: bool,
+    uses: Uses,
 }
 
 bitflags! {
+    /// The register files that a vCPU has used since its start.
+    #[derive(Debug, Clone, Copy)]
+    struct Uses: u8 {
+        /// Floating point.
+        const FLOAT = 1 << 0;
+        /// Vectors.
+        const VECTOR = 1 << 1;
+    }
+
     /// What some harts want of a world switch beside the usual.
     #[derive(Debug, Clone, Copy)]
     struct Extra: u8 {
@@ -96,8 +104,7 @@ impl World {
             float: FloatRegisters::new(features.double),
             vector,
             has_float,
-            uses_float: false,
-            uses_vector: false,
+            uses: Uses::empty(),
         }
     }
 
@@ -120,8 +127,7 @@ impl World {
             vector.reset();
         }
         self.vsiselect = 0;
-        self.uses_float = false;
-        self.uses_vector = false;
+        self.uses = Uses::empty();
     }
 
     /// Writes the hart's registers to memory. The extension registers stay in the hart.
@@ -201,8 +207,9 @@ impl World {
     /// state "initial" there is nothing in them.)
     #[inline]
     pub fn wants_extensions(&self) -> bool {
-        (self.uses_float && self.vsstatus & status::FS >= status::FS_CLEAN)
-            || (self.uses_vector && self.vsstatus & status::VS >= status::VS_CLEAN)
+        !self.uses.is_empty()
+            && (self.uses.contains(Uses::FLOAT) && self.vsstatus & status::FS >= status::FS_CLEAN
+                || self.uses.contains(Uses::VECTOR) && self.vsstatus & status::VS >= status::VS_CLEAN)
     }
 
     /// Writes the extension registers to memory, as far as they may have changed in the hart since [`Self::load_extensions`].
@@ -240,13 +247,13 @@ impl World {
     pub unsafe fn load_extensions(&self, context: &mut Context) {
         // SAFETY: the units are switched on for the copy; guests see them as their own `sstatus` says.
         unsafe {
-            if self.uses_float {
+            if self.uses.contains(Uses::FLOAT) {
                 csr::set!(csr::SSTATUS, status::FS);
                 self.float.load();
                 context.sstatus = context.sstatus & !status::FS | status::FS_CLEAN;
             }
             if let Some(vector) = &self.vector
-                && self.uses_vector
+                && self.uses.contains(Uses::VECTOR)
             {
                 csr::set!(csr::SSTATUS, status::VS);
                 vector.load();
@@ -261,8 +268,8 @@ impl World {
         let guest = csr::read!(csr::VSSTATUS);
         let float = context.sstatus & status::FS == 0 && guest & status::FS != 0;
         let vector = self.vector.is_some() && context.sstatus & status::VS == 0 && guest & status::VS != 0;
-        self.uses_float |= float;
-        self.uses_vector |= vector;
+        self.uses |= if float { Uses::FLOAT } else { Uses::empty() };
+        self.uses |= if vector { Uses::VECTOR } else { Uses::empty() };
         float | vector
     }
 

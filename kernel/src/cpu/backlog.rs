@@ -19,8 +19,6 @@ use crate::stats::Exit;
 
 /// What is still to be done, by vCPU.
 pub(super) struct Backlog {
-    /// Is to be looked at before the next guest is entered. If not, but there is something, an alarm is set for it.
-    pub(super) due: bool,
     /// The priorities, a bit each, of those that ran here and for whose own timers it was put off since something of it was done.
     gave_way_to: u32,
     /// This core has requested something of them, and not told their owners yet.
@@ -49,7 +47,6 @@ enum Part {
 
 impl Backlog {
     pub(super) const EMPTY: Self = Self {
-        due: false,
         gave_way_to: 0,
         untold: VcpuSet::EMPTY,
         unread: VcpuSet::EMPTY,
@@ -85,9 +82,9 @@ impl Cpu {
         // Who has rung for this mail need not be answered once more: that would be a trap just after the guest is entered. First, as a
         // ring always comes after its mail.
         hart::clear_software_interrupt();
-        let was_due = self.backlog.due;
+        let was_due = self.pending.backlog;
         self.read_mail();
-        if self.deadlines_changed {
+        if self.pending.deadlines {
             self.update_deadline_late(0);
         }
         // BOUND: those for whom this core is here now, and between two is a preemption point.
@@ -124,7 +121,7 @@ impl Cpu {
         while !stops {
             match self.backlog.next() {
                 None => {
-                    self.backlog.due = false;
+                    self.pending.backlog = false;
                     return;
                 }
                 Some(Part::Look(NO_VCPU)) => self.look_at_machine(),
@@ -233,7 +230,7 @@ impl Cpu {
     /// What is left of the backlog waits until the more urgent vCPU leaves, or for a while. Does it give way to that one's interrupt, or has
     /// enough been done for now?
     pub(super) fn put_off_backlog(&mut self, gives_way: bool) {
-        self.backlog.due = false;
+        self.pending.backlog = false;
         if gives_way
             && let Some(id) = self.scheduler.first().filter(|id| self.scheduler.running() == Some(*id))
         {
@@ -248,7 +245,7 @@ impl Cpu {
     /// What was put off is taken up again before the next guest is entered.
     #[inline]
     pub(super) fn resume_backlog(&mut self) {
-        self.backlog.due = !self.backlog.is_empty();
+        self.pending.backlog = !self.backlog.is_empty();
     }
 
     /// Takes the mail and puts it to what is to be looked at before the next guest is entered, unless the caller
@@ -258,7 +255,7 @@ impl Cpu {
             let items = VcpuSet::from_bits(items);
             self.counters.messages += items.len() as u64;
             self.backlog.unread |= items;
-            self.backlog.due = true;
+            self.pending.backlog = true;
             if self.trace.wants(ainori_trace::Kind::Received) {
                 // BOUND: one item mostly, and only if it is traced.
                 for VcpuId(item) in items {

@@ -87,6 +87,7 @@ impl Cpu {
         let returns_trap = resident.confined && !at_home || watches_returns;
         resident.context.hstatus =
             resident.context.hstatus & !hstatus::VTSR | if returns_trap { hstatus::VTSR } else { 0 };
+        self.pending.policy = resident.confined || watches_returns;
         if self.delegating == at_home {
             self.delegating = !at_home;
             hart::delegate_to_guests(!at_home);

@@ -14,7 +14,7 @@ impl Cpu {
     /// something else to do first, or there is none to run, for which the core has waited here.
     #[inline(always)]
     pub fn dispatch(&mut self) -> Option<*mut Context> {
-        if self.mailbox.has_mail() || self.backlog.due {
+        if self.mailbox.has_mail() || self.pending.backlog {
             // Who is due while that is read had better be woken before.
             let is_near = self.next_deadline <= csr::time() + self.guard;
             if is_near && self.meet_deadline() && self.gives_way() {
@@ -38,14 +38,15 @@ impl Cpu {
             }
             now = csr::time();
         }
-        self.woken = false;
+        self.pending.woken = false;
         if self.defers
             && let Some(id) = self.put_off(now)
         {
-            return (!self.backlog.due && self.mailbox.leave()).then(|| &raw mut self.resident(id).context);
+            return (!self.pending.backlog && self.mailbox.leave()).then(|| &raw mut self.resident(id).context);
         }
-        if !self.unsettled.is_empty() {
+        if self.pending.unsettled {
             self.settle();
+            self.pending.unsettled = !self.unsettled.is_empty();
             if self.gives_way() {
                 return None;
             }
@@ -58,7 +59,7 @@ impl Cpu {
             self.leave_vcpu(decision.previous, false, now);
             self.publish_shield(IDLE);
             let look_again = self.find_work(now);
-            if !self.woken && !self.backlog.due {
+            if !self.pending.woken && !self.pending.backlog {
                 self.idle(decision.previous, look_again);
             }
             return None;
@@ -73,7 +74,7 @@ impl Cpu {
             let shield = self.resident(id).shield;
             self.publish_shield(shield);
         }
-        if self.backlog.due {
+        if self.pending.backlog {
             // Something more urgent than what was chosen may come of it.
             return None;
         }
@@ -86,15 +87,20 @@ impl Cpu {
         if !self.mailbox.leave() && !self.may_leave_mail(id) {
             return None;
         }
-        let due = self.resident(id).due;
+        let resident = self.resident(id);
+        let (due, context) = (resident.due, &raw mut resident.context);
         if due != 0 {
-            if !world::is_interrupted() && !self.await_interrupt(id, due, decision.alarm) {
-                return None;
+            if world::is_interrupted() {
+                resident.note_delivery();
+            } else {
+                if !self.await_interrupt(id, due, decision.alarm) {
+                    return None;
+                }
+                self.resident(id).note_delivery();
             }
-            self.resident(id).note_delivery();
         }
         self.trace_taken(id);
-        Some(&raw mut self.resident(id).context)
+        Some(context)
     }
 
     /// A preemption point: has an interrupt come in meanwhile?
@@ -200,14 +206,21 @@ impl Cpu {
     #[inline(always)]
     fn enter_vcpu(&mut self, id: VcpuId, now: u64) {
         let me = core::ptr::from_mut(self).cast();
-        if self.loaded != Some(id) {
+        let is_loaded = self.loaded == Some(id);
+        if !is_loaded {
             if let Some(old) = self.loaded {
                 self.resident(old).world.save();
             }
             self.loaded = Some(id);
             self.counters.switches += 1;
-            let others_extensions = self.extensions != Some(id);
-            let resident = self.resident(id);
+        }
+        let others_extensions = self.extensions != Some(id);
+        let resident = self.resident(id);
+        resident.shared.fences.arrive();
+        resident.shared.publish_waiting(0);
+        resident.counters.dispatches += 1;
+        let (threshold, shield) = (resident.threshold, resident.shield);
+        if !is_loaded {
             resident.context.cpu = me;
             // A timer that ran out while it could not run: nobody has waited for it so far.
             if resident.due == 0
@@ -226,11 +239,6 @@ impl Cpu {
                 }
             }
         }
-        let resident = self.resident(id);
-        resident.shared.fences.arrive();
-        resident.shared.publish_waiting(0);
-        resident.counters.dispatches += 1;
-        let (threshold, shield) = (resident.threshold, resident.shield);
         self.set_threshold(threshold);
         self.publish_shield(shield);
     }
@@ -270,9 +278,10 @@ impl Cpu {
     /// housework, and the next look at what was put off or at a vCPU that is sampled (`attention_due`).
     #[inline(always)]
     fn set_alarm(&mut self, quantum: Option<u64>) {
-        if self.deadlines_changed {
+        if self.pending.deadlines {
             self.update_deadline(0);
         }
+        self.pending.alarm = false;
         self.own_work_due = self.housework_alarm().min(self.attention_due);
         let alarm = self.next_deadline.min(quantum.unwrap_or(u64::MAX)).min(self.own_work_due);
         if alarm != self.alarm {
@@ -327,7 +336,7 @@ impl Cpu {
     #[inline(always)]
     pub(super) fn ignore_timer(&mut self, id: VcpuId) {
         self.scheduler.clear_timer(id);
-        self.deadlines_changed = true;
+        self.pending.deadlines = true;
     }
 
     /// The running vCPU lets its equals go first.

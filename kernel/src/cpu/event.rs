@@ -9,26 +9,28 @@ use crate::arch::{Context, Exception, Interrupt, Trap, csr, hart, trap, world};
 use crate::guest::{fault, mmio, sbi};
 use crate::stats::Exit;
 
-/// Called by the trap entry, on the core's empty stack, with the guest's registers saved; and without a trap when the core begins, or
-/// nobody was entered at the end of the last event ([`begin_again`]).
+/// Called by the trap entry for an interrupt of the core, on its empty stack, with the guest's registers saved (`is_trap`); and by whatever
+/// else leaves something to decide.
 ///
-/// It doesn't return: so the compiler has no reason to keep registers for a caller, which has none in use.
-pub extern "C" fn handle_trap(cpu: &mut Cpu, has_trapped: bool) -> ! {
-    let exit = match cpu.scheduler.running() {
-        Some(vcpu) if has_trapped => {
-            cpu.entered = csr::time();
-            cpu.mailbox.enter();
-            match serve_trap(cpu, vcpu) {
-                // SAFETY: the world of the vCPU that the context belongs to was left where it is.
-                Ok(context) => unsafe { resume_guest(context) },
-                Err(exit) => exit,
-            }
+/// None of these functions returns, and none has a caller that needs its registers.
+pub extern "C" fn handle_interrupt(cpu: &mut Cpu, is_trap: bool) -> ! {
+    let exit = if is_trap {
+        // The timer is how an RTOS is woken: its path comes first, and all others stay out of its way.
+        if !trap::is_timer() {
+            handle_exception(cpu)
         }
-        _ => {
-            // However often nobody is entered, interrupts are seen to, and what is due is done.
-            cpu.look_for_interrupts();
-            Exit::Backlog
+        cpu.entered = csr::time();
+        cpu.mailbox.enter();
+        let exit = cpu.take_alarm();
+        if let Some(vcpu) = cpu.scheduler.picked() {
+            cpu.note_exit(vcpu, exit);
         }
+        if exit != Exit::Timer {
+            cpu.pause_if_long(exit);
+        }
+        exit
+    } else {
+        cpu.event
     };
     let Some(context) = cpu.dispatch() else {
         // SAFETY: this is the core's stack, which is left for good here.
@@ -39,30 +41,32 @@ pub extern "C" fn handle_trap(cpu: &mut Cpu, has_trapped: bool) -> ! {
     unsafe { resume_guest(context) }
 }
 
-/// Serves a trap of the running vCPU. Returns its registers if it goes on at once, else what kind of trap it was: then there is
-/// something to decide.
-#[inline(always)]
-fn serve_trap(cpu: &mut Cpu, vcpu: VcpuId) -> Result<*mut Context, Exit> {
-    // The timer is how an RTOS is woken: its path comes first, and all others stay out of its way.
-    let exit = if trap::is_timer() {
-        cpu.take_alarm()
-    } else if trap::is_software() && cpu.answers_ring_at_once(vcpu) {
-        return Ok(cpu.go_on(vcpu, Exit::Ipi));
-    } else if cpu.put_off_trap() {
-        Exit::PutOff
-    } else {
-        let exit = cpu.take_trap(vcpu);
-        if exit == Exit::Spin && cpu.is_unaffected(vcpu) {
-            return Ok(cpu.go_on(vcpu, exit));
-        }
-        exit
-    };
+/// Called by the trap entry for what the running vCPU did. It goes on at once if that has changed nothing for the core.
+pub extern "C" fn handle_exception(cpu: &mut Cpu) -> ! {
+    cpu.entered = csr::time();
+    let Some(vcpu) = cpu.scheduler.running() else { handle_nothing(cpu) };
+    let exit = if cpu.put_off_trap() { Exit::PutOff } else { cpu.take_trap(vcpu) };
+    if let Some(context) = cpu.return_at_once(vcpu, exit) {
+        // SAFETY: the world of the vCPU that the context belongs to was left where it is.
+        unsafe { resume_guest(context) }
+    }
+    // Until here the core was away as others see it: who wanted something of it has rung.
+    cpu.mailbox.enter();
+    cpu.event = exit;
     cpu.note_exit(vcpu, exit);
-    // These two are on the RTOS's way, and take little themselves.
-    if !matches!(exit, Exit::Timer | Exit::Wfi) {
+    // This one is on the RTOS's way, and takes little itself.
+    if exit != Exit::Wfi {
         cpu.pause_if_long(exit);
     }
-    Err(exit)
+    handle_interrupt(cpu, false)
+}
+
+/// The core begins, or nobody was entered at the end of the last event ([`begin_again`]): however often that is so, interrupts are seen to, and
+/// what is due is done.
+pub extern "C" fn handle_nothing(cpu: &mut Cpu) -> ! {
+    cpu.look_for_interrupts();
+    cpu.event = Exit::Backlog;
+    handle_interrupt(cpu, false)
 }
 
 const WFI: u32 = 0x1050_0073;
@@ -89,29 +93,25 @@ impl Cpu {
         }
     }
 
-    /// Has the trap left everything as it was? Then there is nothing to decide, and the core may leave at once.
-    #[inline(never)]
-    fn is_unaffected(&self, vcpu: VcpuId) -> bool {
-        self.scheduler.running() == Some(vcpu)
-            && !self.deadlines_changed
-            && !self.backlog.due
-            && hart::pending_interrupts() == 0
-            && self.mailbox.leave()
-    }
-
-    /// The end of a trap that has changed nothing.
-    #[inline(never)]
-    fn go_on(&mut self, vcpu: VcpuId, exit: Exit) -> *mut Context {
+    /// Has the trap left everything as it was? Then there is nothing to decide, and the vCPU goes on with these registers.
+    #[inline(always)]
+    fn return_at_once(&mut self, vcpu: VcpuId, exit: Exit) -> Option<*mut Context> {
+        let is_free =
+            self.pending.is_empty() && self.scheduler.running() == Some(vcpu) && hart::pending_interrupts() == 0;
+        if !is_free || self.residents[vcpu].as_ref().is_none_or(|resident| resident.due != 0) {
+            return None;
+        }
         self.note_exit(vcpu, exit);
         self.note_stretch(exit, csr::time());
-        self.context(vcpu)
+        Some(self.context(vcpu))
     }
 
     /// Any trap but the timer's.
-    #[inline(never)]
+    #[inline(always)]
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
         match Trap::current() {
             Trap::Interrupt(Interrupt::Timer) => self.take_alarm_late(),
+            Trap::Interrupt(Interrupt::Software) if self.answers_ring_at_once(vcpu) => Exit::Ipi,
             Trap::Interrupt(Interrupt::Software) => self.take_ring(),
             Trap::Interrupt(Interrupt::External) => self.take_external(),
             Trap::Exception(Exception::EnvironmentCall) => sbi::call(self, vcpu),

@@ -58,13 +58,14 @@ impl Cpu {
 
     /// What has come in is looked at a while after the next vCPU has been entered.
     fn look_again_soon(&mut self) {
-        self.backlog.due = false;
+        self.pending.backlog = false;
         self.look_again_at(csr::time() + self.scheduler.policy().patience);
         if self.attention_due < self.alarm {
             self.own_work_due = self.attention_due;
             self.alarm = self.attention_due;
             hart::set_alarm(self.alarm);
         }
+        self.pending.alarm = false;
     }
 
     /// The core could enter the loaded vCPU, which has been woken for an interrupt that isn't there yet, as its timer is due only then: waits

@@ -148,6 +148,7 @@ impl Cpu {
         }
         let due = housekeeper.earliest();
         self.housework_due = self.clear_of_deadline(due);
+        self.pending.alarm = true;
     }
 
     /// How long hidden housework waits on a core, in ticks: for ever, where there is none.
@@ -244,7 +245,7 @@ impl Cpu {
         let is_near =
             |at: &u64| *at <= soon && (now < *at || world::is_interrupted() && now < *at + 2 * self.guard);
         let own_timer = || world::loaded_deadline().filter(|at| may_wait && is_near(at));
-        if self.woken || self.is_awaited() {
+        if self.pending.woken || self.is_awaited() {
             return Some(soon);
         }
         Some(self.next_deadline)

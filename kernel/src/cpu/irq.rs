@@ -116,7 +116,7 @@ impl Cpu {
     /// Wakes the next sleeper if it is due, or if it takes the core from others and soon will be: then the core waits for the rest of it.
     #[inline(always)]
     fn wake_next(&mut self, now: u64) -> Option<VcpuId> {
-        if self.deadlines_changed {
+        if self.pending.deadlines {
             self.update_deadline_late(now);
         }
         let (id, at) = (self.next_sleeper, self.next_deadline);
@@ -130,7 +130,7 @@ impl Cpu {
         self.raise_shield(shield, now);
         self.scheduler.expire(id);
         self.note_wake(id, now);
-        self.deadlines_changed = true;
+        self.pending.deadlines = true;
         self.trace(Event::Raised { vcpu: id.0, line: Line::Timer });
         Some(id)
     }
@@ -139,7 +139,7 @@ impl Cpu {
     /// `now`, or else the one whose timer comes first.
     #[inline(always)]
     pub(super) fn update_deadline(&mut self, now: u64) {
-        self.deadlines_changed = false;
+        self.pending.deadlines = false;
         let lowest = if self.shield == IDLE { 0 } else { self.shield };
         self.next_deadline = u64::MAX;
         // BOUND: the levels that have sleepers, some 20 instructions each.
@@ -219,12 +219,17 @@ impl Cpu {
     }
 
     /// The external interrupts of these contexts of a guest may have changed.
+    #[inline]
     pub fn look_at_contexts(&mut self, guest: u8, contexts: u64) {
-        let harts = interrupted_harts(contexts);
-        if harts != 0
-            && let Some(guest) = self.machine.guests.get(usize::from(guest))
-        {
-            self.ask_all(guest.vcpu_set(harts), Requests::EXTERNAL);
+        if contexts != 0 {
+            self.ask_for_contexts(guest, contexts);
+        }
+    }
+
+    #[inline(never)]
+    fn ask_for_contexts(&mut self, guest: u8, contexts: u64) {
+        if let Some(guest) = self.machine.guests.get(usize::from(guest)) {
+            self.ask_all(guest.vcpu_set(interrupted_harts(contexts)), Requests::EXTERNAL);
         }
     }
 
@@ -268,14 +273,14 @@ impl Cpu {
             self.scheduler.wake(id);
             self.note_wake(id, csr::time());
             self.unsettle(id);
-            self.deadlines_changed = true;
+            self.pending.deadlines = true;
         }
     }
 
     /// A vCPU has joined the run queue.
     #[inline(always)]
     fn note_wake(&mut self, id: VcpuId, now: u64) {
-        self.woken = true;
+        self.pending.woken = true;
         // If it has slept and woken since the last decision, it has had the core all the time, and may go on without having waited. If
         // it doesn't, `leave_vcpu` says since when it waits.
         if self.scheduler.picked() != Some(id) {

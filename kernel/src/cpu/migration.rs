@@ -111,6 +111,7 @@ impl Cpu {
         let at = self.clear_of_own_timer(at);
         self.unattended_due = self.unattended_due.min(at);
         self.attention_due = self.attention_due.min(at);
+        self.pending.alarm = true;
     }
 
     /// What was put off for a vCPU that has run before waits for one that takes cores from others, too, if that gets the core now. But
@@ -238,7 +239,7 @@ impl Cpu {
         } else {
             self.watch_timer(id);
             // Unlike one that has just run here, it may be less urgent than who does.
-            self.deadlines_changed = true;
+            self.pending.deadlines = true;
         }
     }
 
@@ -347,7 +348,7 @@ impl Cpu {
         if before == shield {
             return;
         }
-        self.deadlines_changed = true;
+        self.pending.deadlines = true;
         // An idle core hides nothing, so as a number it is the lowest.
         if before != IDLE && (shield == IDLE || shield < before) {
             self.published_shield.lower(shield);
@@ -364,7 +365,7 @@ impl Cpu {
         if self.shield == IDLE || shield > self.shield {
             self.hide_housework(self.shield, now);
             self.shield = shield;
-            self.deadlines_changed = true;
+            self.pending.deadlines = true;
             self.published_shield.raise(shield);
         }
     }
@@ -563,6 +564,7 @@ impl Cpu {
     pub(super) fn unsettle(&mut self, id: VcpuId) {
         if self.movable.contains(id) {
             self.unsettled.insert(id);
+            self.pending.unsettled = true;
         }
     }
 

@@ -12,6 +12,7 @@ pub mod housekeeping;
 pub mod irq;
 pub mod mail;
 pub mod migration;
+mod pending;
 mod reports;
 mod restart;
 mod spin;
@@ -38,9 +39,10 @@ use crate::chip::ipi::Bell;
 use crate::chip::plic::{Levels, Plic, PlicContext};
 use crate::guest::Guest;
 use crate::guest::vcpu::{Resident, Vcpu};
-use crate::stats::CoreCounters;
+use crate::stats::{CoreCounters, Exit};
 use console::Console;
 use housekeeping::Housekeeper;
+use pending::Pending;
 use reports::ReportWriter;
 use restart::Restarter;
 
@@ -168,12 +170,14 @@ pub struct Cpu {
     next_deadline: u64,
     /// Whose that is.
     next_sleeper: VcpuId,
-    /// Whether `next_deadline` must be computed again.
-    deadlines_changed: bool,
+    /// What is to be seen to before the running vCPU goes on.
+    pending: Pending,
     /// How long before a more urgent deadline nothing else is begun, in ticks.
     guard: u64,
     /// How long after its deadline a timer may be seen, in ticks.
     settling: u64,
+    /// What it was entered for, if that is not the alarm.
+    event: Exit,
     /// When the hypervisor was entered, came back from waiting, or was last at a preemption point.
     entered: u64,
     /// vCPUs that may run elsewhere and have ever been here, or been offered to this core; never removed.
@@ -197,8 +201,6 @@ pub struct Cpu {
     /// What others know of it (see [`Machine::shields`]).
     shield: u8,
     published_shield: &'static Shield,
-    /// Some vCPU woke since the last decision of the scheduler.
-    woken: bool,
     /// vCPUs that take cores from others: what concerns them can't wait.
     urgent: VcpuSet,
     /// What this core has put off.
@@ -276,7 +278,7 @@ impl Cpu {
             alarm: u64::MAX,
             next_deadline: u64::MAX,
             next_sleeper: VcpuId(0),
-            deadlines_changed: false,
+            pending: Pending::default(),
             guard: guard::GUARD_US * machine.board.timebase_hz / 1_000_000,
             settling: guard::SETTLING_US * machine.board.timebase_hz / 1_000_000,
             movable: VcpuSet::EMPTY,
@@ -290,7 +292,6 @@ impl Cpu {
             held_off_for: 0,
             shield: migration::IDLE,
             published_shield: &machine.shields[id],
-            woken: false,
             urgent: machine.urgent,
             backlog: Backlog::EMPTY,
             confines: scheduler.policy().confines(),
@@ -305,6 +306,7 @@ impl Cpu {
             sample_due: u64::MAX,
             attention_due: u64::MAX,
             own_work_due: u64::MAX,
+            event: Exit::Backlog,
             entered: 0,
             since: 0,
             plic_context,

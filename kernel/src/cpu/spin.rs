@@ -30,7 +30,7 @@ impl Cpu {
             self.sample_due = u64::MAX;
             return Exit::Timer;
         };
-        if self.woken {
+        if self.pending.woken {
             self.sample_due = now + self.spin_detector.pause();
             return Exit::Timer;
         }

@@ -15,6 +15,7 @@ use crate::cpu::Cpu;
 use crate::stats::Exit;
 
 /// Carries out the load or store that has just trapped.
+#[inline(always)]
 pub fn access(cpu: &mut Cpu, vcpu: VcpuId, cause: Exception) -> Exit {
     let fault = GuestPageFault::current();
     let Some((device, offset)) = bus::find(fault.address) else {
@@ -85,12 +86,14 @@ fn finish(cpu: &mut Cpu, vcpu: VcpuId, end: Option<End>) {
     stop::stop(cpu, vcpu, told, cause, |_| None);
 }
 
+#[inline(always)]
 fn plic_read(cpu: &mut Cpu, guest: &'static Guest, offset: u64, width: u8) -> u64 {
     let (value, effects) = guest.plic.read(offset, width);
     cpu.look_at_contexts(guest.index, effects.contexts);
     u64::from(value)
 }
 
+#[inline(never)]
 fn plic_write(cpu: &mut Cpu, guest: &'static Guest, offset: u64, width: u8, value: u64) {
     let effects = guest.plic.write(offset, width, value as u32);
     cpu.look_at_contexts(guest.index, effects.contexts);

@@ -96,10 +96,15 @@ impl Guest {
         self.first_vcpu..self.first_vcpu + self.config.vcpus.len() as u8
     }
 
+    /// The hart ids of its vCPUs in its own eyes, a bit each.
+    #[inline]
+    pub fn harts(&self) -> u64 {
+        (1 << self.config.vcpus.len()) - 1
+    }
+
     /// Those of its vCPUs whose hart ids in the guest's eyes are in `harts`, a bit each. Others are left out.
     pub fn vcpu_set(&self, harts: u64) -> VcpuSet {
-        let all = (1 << self.config.vcpus.len()) - 1;
-        VcpuSet::from_bits((harts & all) << self.first_vcpu)
+        VcpuSet::from_bits((harts & self.harts()) << self.first_vcpu)
     }
 
     /// The vCPU with this hart id of the guest.

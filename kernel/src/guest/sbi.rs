@@ -56,34 +56,52 @@ struct Call {
 }
 
 /// Answers a call of the running vCPU.
+#[inline(always)]
 pub fn call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
-    let context = cpu.context(vcpu);
-    context.pc += 4;
-    let x = &context.x;
+    let x = &cpu.context(vcpu).x;
+    let (extension, function, mask) = (x[A0 + 7], x[A0 + 6], (x[A0], x[A0 + 1]));
+    // What guests ask for all the time, and what takes the hypervisor least, doesn't go the long way.
+    let (exit, result) = match extension {
+        TIME => (Exit::SbiTime, set_timer(function, mask.0)),
+        IPI => (Exit::SbiIpi, send_ipi(cpu, vcpu, function, mask)),
+        BASE => (Exit::SbiOther, base(function, mask.0)),
+        _ => return other_call(cpu, vcpu),
+    };
+    cpu.context(vcpu).pc += 4;
+    let (error, value) = registers(result);
+    let x = &mut cpu.context(vcpu).x;
+    (x[A0], x[A1]) = (error, value);
+    exit
+}
+
+/// What a call leaves behind in `a0` and `a1`.
+fn registers(result: Result) -> (u64, u64) {
+    match result {
+        Ok(value) => (0, value),
+        Err(error) => (error as i64 as u64, 0),
+    }
+}
+
+#[inline(never)]
+fn other_call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
+    let x = &cpu.context(vcpu).x;
     let (extension, function) = (x[A0 + 7], x[A0 + 6]);
     let a = [x[A0], x[A0 + 1], x[A0 + 2], x[A0 + 3], x[A0 + 4]];
     let mut call = Call { vcpu, guest: cpu.machine.guest_of(vcpu), extension, function, a };
     let is_legacy = legacy::is_legacy(extension);
     if is_legacy && legacy::translate(&mut call).is_none() {
-        cpu.context(vcpu).pc -= 4;
         return fault::of_load(cpu, vcpu);
     }
     let (exit, result) = answer(cpu, &call);
+    let Some(result) = result else { return exit };
+    let (error, value) = registers(result);
     let context = cpu.context(vcpu);
-    let (error, value) = match result {
-        None => {
-            context.pc -= 4;
-            return exit;
-        }
-        Some(Ok(value)) => (0, value),
-        Some(Err(error)) => (error as i64 as u64, 0),
-    };
+    context.pc += 4;
     if is_legacy {
         // One of them is zero.
         context.x[A0] = error | value;
     } else {
-        context.x[A0] = error;
-        context.x[A1] = value;
+        (context.x[A0], context.x[A1]) = (error, value);
     }
     exit
 }
@@ -91,14 +109,13 @@ pub fn call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
 /// Carries out a call. No result if it has to be tried again.
 fn answer(cpu: &mut Cpu, call: &Call) -> (Exit, Option<Result>) {
     let (exit, result) = match call.extension {
-        TIME => (Exit::SbiTime, set_timer(call)),
-        IPI => (Exit::SbiIpi, send_ipi(cpu, call)),
+        TIME => (Exit::SbiTime, set_timer(call.function, call.a[0])),
+        IPI => (Exit::SbiIpi, send_ipi(cpu, call.vcpu, call.function, (call.a[0], call.a[1]))),
         RFENCE => (Exit::SbiRfence, remote_fence(cpu, call)),
         HSM => (Exit::SbiHsm, hart_state(cpu, call)),
         SRST => (Exit::SbiReset, system_reset(cpu, call)),
         DBCN => return (Exit::SbiConsole, console(cpu, call)),
         AINORI => (Exit::SbiVendor, own(cpu, call)),
-        BASE => (Exit::SbiOther, base(call)),
         legacy::GETCHAR => return (Exit::SbiConsole, legacy::getchar(cpu, call)),
         legacy::CLEAR_IPI => (Exit::SbiIpi, Ok(u64::from(world::take_software_interrupt()))),
         _ => (Exit::SbiOther, Err(Error::NotSupported)),
@@ -106,14 +123,14 @@ fn answer(cpu: &mut Cpu, call: &Call) -> (Exit, Option<Result>) {
     (exit, Some(result))
 }
 
-fn base(call: &Call) -> Result {
-    match call.function {
+fn base(function: u64, extension: u64) -> Result {
+    match function {
         0 => Ok(VERSION_2_0),
         1 => Ok(IMPLEMENTATION),
         2 => Ok(0),
         3 => {
-            let is_today = matches!(call.a[0], BASE | TIME | IPI | RFENCE | HSM | SRST | DBCN | AINORI);
-            Ok(u64::from(is_today || legacy::is_legacy(call.a[0])))
+            let is_today = matches!(extension, BASE | TIME | IPI | RFENCE | HSM | SRST | DBCN | AINORI);
+            Ok(u64::from(is_today || legacy::is_legacy(extension)))
         }
         // Vendor, architecture and implementation of the hart: a guest has no business with them.
         4..=6 => Ok(0),
@@ -121,31 +138,30 @@ fn base(call: &Call) -> Result {
     }
 }
 
-fn set_timer(call: &Call) -> Result {
-    if call.function != 0 {
+fn set_timer(function: u64, at: u64) -> Result {
+    if function != 0 {
         return Err(Error::NotSupported);
     }
-    world::set_timer(call.a[0]);
+    world::set_timer(at);
     Ok(0)
 }
 
 /// The vCPUs that a hart mask (`a0`, `a1`) names; [`Error::InvalidParameter`] if one of them isn't there (chapter 3.1 of the
 /// specification).
-fn hart_mask(call: &Call) -> core::result::Result<VcpuSet, Error> {
+fn hart_mask(guest: &Guest, (mask, base): (u64, u64)) -> core::result::Result<VcpuSet, Error> {
     const ALL: u64 = u64::MAX;
-    let (mask, base) = (call.a[0], call.a[1]);
     if base == ALL {
-        return Ok(call.guest.vcpu_set(u64::MAX));
+        return Ok(guest.vcpu_set(u64::MAX));
     }
-    let harts = call.guest.config.vcpus.len() as u64;
-    let highest = u64::from(63 - (mask | 1).leading_zeros());
     if mask == 0 {
         return Ok(VcpuSet::EMPTY);
     }
-    if base.checked_add(highest).is_none_or(|last| last >= harts) {
+    // Shifted there and back, it has lost nothing if there is room for it.
+    let harts = if base < 64 { mask << base } else { 0 };
+    if harts == 0 || harts >> base != mask || harts & !guest.harts() != 0 {
         return Err(Error::InvalidParameter);
     }
-    Ok(call.guest.vcpu_set(mask << base))
+    Ok(guest.vcpu_set(harts))
 }
 
 /// A set of one.
@@ -153,15 +169,15 @@ fn only(vcpu: VcpuId) -> VcpuSet {
     VcpuSet::from_iter([vcpu])
 }
 
-fn send_ipi(cpu: &mut Cpu, call: &Call) -> Result {
-    if call.function != 0 {
+fn send_ipi(cpu: &mut Cpu, vcpu: VcpuId, function: u64, mask: (u64, u64)) -> Result {
+    if function != 0 {
         return Err(Error::NotSupported);
     }
-    let targets = hart_mask(call)?;
-    if targets.contains(call.vcpu) {
+    let targets = hart_mask(cpu.machine.guest_of(vcpu), mask)?;
+    if targets.contains(vcpu) {
         world::set_lines(virtual_interrupt::SOFTWARE, 0);
     }
-    let others = targets - only(call.vcpu);
+    let others = targets - only(vcpu);
     if !others.is_empty() {
         cpu.ask_all(others, Requests::SOFTWARE);
     }
@@ -178,7 +194,7 @@ fn remote_fence(cpu: &mut Cpu, call: &Call) -> Result {
     };
     let machine = cpu.machine;
     let awaited = &machine.vcpu(call.vcpu).fences_awaited;
-    let targets = hart_mask(call)?;
+    let targets = hart_mask(call.guest, (call.a[0], call.a[1]))?;
     if targets.contains(call.vcpu) {
         match what {
             Fence::INSTRUCTIONS => fence::instructions(),

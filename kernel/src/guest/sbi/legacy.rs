@@ -49,8 +49,7 @@ fn hart_mask(call: &Call, address: u64) -> Option<(u64, u64)> {
         return Some((0, u64::MAX));
     }
     let mask = load_doubleword(address)?;
-    let harts = (1 << call.guest.config.vcpus.len()) - 1;
-    Some((mask & harts, 0))
+    Some((mask & call.guest.harts(), 0))
 }
 
 /// What was typed next; -1 if nothing was. None if the call has to be tried again.
