@@ -55,9 +55,12 @@ rustup_add() {
     say "going on with Rust $(rust_version "$(rustup_bin)"): the kernel's size and paths may differ from their budgets"
 }
 
-# The oldest Rust that may be used, for tools/test. Where rustup isn't, or can't bring it, that step is left out.
+# Folder of the programs of the oldest Rust that may be used, or nothing.
+rustup_oldest() { rustup_folder "$rust_minimum.0"; }
+
+# Brings that, for tools/test. Where rustup isn't, or can't bring it, that step is left out.
 rustup_add_oldest() {
-    [ "$rust_origin" = rustup ] && ! rustup_folder "$rust_minimum.0" >/dev/null || return 0
+    [ "$rust_origin" = rustup ] && ! rustup_oldest >/dev/null || return 0
     say "fetching Rust $rust_minimum by rustup, to test that it is enough ..."
     timeout 600 rustup toolchain install "$rust_minimum.0" --profile minimal --target "$rust_target" \
         >>"$cache/setup.log" 2>&1 || say "rustup could not bring it (see $cache/setup.log)"
