@@ -101,9 +101,7 @@ impl Cpu {
             }
             // Somebody more urgent may come: then nobody else is left here whom this core is here for.
             let now = csr::time();
-            if self.next_deadline <= now + self.guard {
-                self.meet_deadline();
-            }
+            self.meet_deadline(now);
             if hart::pending_interrupts() & !interrupt::SOFTWARE != 0 {
                 self.resume_backlog();
                 return;
@@ -165,9 +163,7 @@ impl Cpu {
     /// A preemption point: must the present work give way to something more urgent, or to an interrupt?
     pub(super) fn is_preempted(&mut self) -> bool {
         let now = csr::time();
-        if self.next_deadline <= now + self.guard {
-            self.meet_deadline();
-        }
+        self.meet_deadline(now);
         if self.is_wanted() || hart::pending_interrupts() & !interrupt::SOFTWARE != 0 {
             return true;
         }

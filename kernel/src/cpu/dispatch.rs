@@ -16,8 +16,7 @@ impl Cpu {
     pub fn dispatch(&mut self) -> Option<*mut Context> {
         if self.mailbox.has_mail() || self.pending.backlog {
             // Who is due while that is read had better be woken before.
-            let is_near = self.next_deadline <= csr::time() + self.guard;
-            if is_near && self.meet_deadline() && self.gives_way() {
+            if self.meet_deadline(csr::time()) && self.gives_way() {
                 return None;
             }
             if self.is_wanted() && !self.has_urgent_work() && !self.defers {
@@ -30,13 +29,10 @@ impl Cpu {
                 }
             }
         }
-        let mut now = csr::time();
+        let now = csr::time();
         // What was done meanwhile took its time: whoever is due by now should not wait for one more switch.
-        if self.next_deadline <= now + self.guard {
-            if self.meet_deadline() && self.gives_way() {
-                return None;
-            }
-            now = csr::time();
+        if self.meet_deadline(now) && self.gives_way() {
+            return None;
         }
         self.pending.woken = false;
         if self.defers

@@ -25,13 +25,18 @@ impl Cpu {
     /// If a deadline is too near to handle the present trap, wakes who waits for it instead.
     #[inline]
     pub(super) fn put_off_trap(&mut self) -> bool {
-        self.next_deadline <= self.entered + self.guard && self.meet_deadline()
+        self.meet_deadline(self.entered)
     }
 
-    /// The next deadline is over or within the guard: wakes who is to be woken. Is anybody?
+    /// If the next deadline is over or within the guard, wakes who is to be woken. Is anybody?
+    #[inline(always)]
+    pub(super) fn meet_deadline(&mut self, now: u64) -> bool {
+        self.next_deadline <= now + self.guard && self.meet_deadline_late(now)
+    }
+
     #[inline(never)]
-    pub(super) fn meet_deadline(&mut self) -> bool {
-        self.wake_expired(csr::time())
+    fn meet_deadline_late(&mut self, now: u64) -> bool {
+        self.wake_expired(now)
     }
 
     /// Mail came in just when this core was about to enter a vCPU. If that takes cores from others and the mail isn't for such a one, it can

@@ -33,7 +33,7 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn take_alarm_late(&mut self) -> Exit {
         let now = self.silence_alarm();
-        self.meet_deadline();
+        self.meet_deadline(now);
         self.see_to_own_work(now)
     }
 
