@@ -162,16 +162,22 @@ impl Cpu {
 
     /// A preemption point: must the present work give way to something more urgent, or to an interrupt?
     pub(super) fn is_preempted(&mut self) -> bool {
-        let now = csr::time();
-        self.meet_deadline(now);
-        if self.is_wanted() || hart::pending_interrupts() & !interrupt::SOFTWARE != 0 {
+        if self.is_interrupted()
+            || self.meet_deadline(self.entered) && self.is_interrupted()
+            || self.is_wanted()
+        {
             return true;
         }
         if self.mailbox.has_mail() {
             self.read_mail();
         }
-        self.end_stretch(Exit::Backlog, now);
         false
+    }
+
+    /// Has an interrupt come in meanwhile, other than that there is mail?
+    fn is_interrupted(&mut self) -> bool {
+        self.end_stretch(Exit::Backlog, csr::time());
+        hart::pending_interrupts() & !interrupt::SOFTWARE != 0
     }
 
     /// At this moment interrupts are looked for: what was done so far has kept nobody waiting for longer than it took.

@@ -38,7 +38,8 @@ impl Cpu {
         if self.defers
             && let Some(id) = self.put_off(now)
         {
-            return (!self.pending.backlog && self.mailbox.leave()).then(|| &raw mut self.resident(id).context);
+            return (!self.pending.backlog && self.mailbox.leave())
+                .then(|| &raw mut self.resident(id).context);
         }
         if self.pending.unsettled {
             self.settle();
@@ -228,9 +229,9 @@ impl Cpu {
             unsafe { resident.world.load() };
             if others_extensions {
                 // They are exchanged now if the guest has the units switched on, so that it will probably use them; else its
-                // first use traps.
+                // first use traps. That takes as long as the switch: somebody who may wait doesn't begin it when an interrupt is there.
                 resident.context.sstatus &= !(status::FS | status::VS);
-                if resident.world.wants_extensions() {
+                if resident.world.wants_extensions() && (self.urgent.contains(id) || !self.gives_way()) {
                     self.reload_extensions(id);
                 }
             }

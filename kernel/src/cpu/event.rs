@@ -87,7 +87,7 @@ impl Cpu {
     #[inline(always)]
     fn pause_if_long(&mut self, exit: Exit) {
         let now = csr::time();
-        if now - self.entered >= self.guard / 4 {
+        if now - self.entered >= self.guard / 8 {
             self.end_stretch(exit, now);
             self.look_for_interrupts();
         }
@@ -96,8 +96,10 @@ impl Cpu {
     /// Has the trap left everything as it was? Then there is nothing to decide, and the vCPU goes on with these registers.
     #[inline(always)]
     fn return_at_once(&mut self, vcpu: VcpuId, exit: Exit) -> Option<*mut Context> {
-        let is_free =
-            self.pending.is_empty() && self.scheduler.running() == Some(vcpu) && hart::pending_interrupts() == 0;
+        let is_free = self.pending.is_empty()
+            && self.scheduler.running() == Some(vcpu)
+            && !self.mailbox.has_mail()
+            && hart::pending_interrupts() == 0;
         if !is_free || self.residents[vcpu].as_ref().is_none_or(|resident| resident.due != 0) {
             return None;
         }
@@ -111,8 +113,7 @@ impl Cpu {
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
         match Trap::current() {
             Trap::Interrupt(Interrupt::Timer) => self.take_alarm_late(),
-            Trap::Interrupt(Interrupt::Software) if self.answers_ring_at_once(vcpu) => Exit::Ipi,
-            Trap::Interrupt(Interrupt::Software) => self.take_ring(),
+            Trap::Interrupt(Interrupt::Software) => self.take_ring_beside(vcpu),
             Trap::Interrupt(Interrupt::External) => self.take_external(),
             Trap::Exception(Exception::EnvironmentCall) => sbi::call(self, vcpu),
             Trap::Exception(Exception::VirtualInstruction) => self.virtual_instruction(vcpu),

@@ -166,15 +166,15 @@ impl Cpu {
         Exit::Ipi
     }
 
-    /// Has the mail that another core rang for been read already, when this core was in the hypervisor anyhow, or can it wait as the
-    /// interrupted vCPU is one that takes cores from others? Then that one, perhaps just begun with its work, goes on at once.
+    /// The same while a vCPU ran. The mail may have been read already, when this core was in the hypervisor anyhow, or it can wait as that vCPU
+    /// is one that takes cores from others: then it, perhaps just begun with its work, goes on at once.
     #[inline(never)]
-    pub(super) fn answers_ring_at_once(&mut self, interrupted: VcpuId) -> bool {
-        // First, as a ring always comes after its mail.
-        hart::clear_software_interrupt();
-        let goes_on = !self.mailbox.has_mail() && self.mailbox.leave() || self.may_leave_mail(interrupted);
-        self.counters.interrupts[0] += u64::from(goes_on);
-        goes_on
+    pub(super) fn take_ring_beside(&mut self, interrupted: VcpuId) -> Exit {
+        let exit = self.take_ring();
+        if self.mailbox.has_mail() {
+            self.may_leave_mail(interrupted);
+        }
+        exit
     }
 
     /// A device of the board.

@@ -48,6 +48,12 @@ impl Cpu {
         let stays = self.scheduler.asleep() | VcpuSet::from_iter([running]);
         let mut waiting = self.lendable - stays;
         if let Some(id) = previous.filter(|id| waiting.contains(*id)) {
+            if self.gives_way() {
+                // The switch has taken its time.
+                self.backlog.unattended.insert(id);
+                self.resume_backlog();
+                return;
+            }
             waiting.remove(id);
             let in_kernel = world::is_in_kernel(self.context(id));
             self.lend(id);

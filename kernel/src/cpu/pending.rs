@@ -26,6 +26,7 @@ impl Pending {
     #[inline]
     pub(super) fn is_empty(self) -> bool {
         let Self { woken, deadlines, alarm, backlog, unsettled, policy } = self;
-        u64::from_ne_bytes([woken, deadlines, alarm, backlog, unsettled, policy, false, false].map(u8::from)) == 0
+        u64::from_ne_bytes([woken, deadlines, alarm, backlog, unsettled, policy, false, false].map(u8::from))
+            == 0
     }
 }
