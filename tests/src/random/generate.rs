@@ -44,7 +44,7 @@ fn propose(seed: u64, rng: &mut Rng) -> Description {
     let grace_us = (policy.defers() && rng.percent(50)).then(|| rng.pick(&[1, 20, 100, 200]));
     let quantum_us = (preset.fixed_quantum_ms.is_none() && rng.percent(40))
         .then(|| rng.pick(&[100, 200, 1_000, 5_000, 10_000]));
-    let advance_us = (policy.takes_cores() && rng.percent(20)).then(|| rng.pick(&[0, 2, 5, 8, 20]));
+    let advance_us = (policy.takes_cores() && rng.percent(20)).then(|| rng.pick(&[0, 2, 6, 8, 20]));
     let guests = guests(rng, harts, policy.shares_cores());
     let input = rng.below(guests.len() as u64) as usize;
     let mut system = Description {

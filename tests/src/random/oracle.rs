@@ -17,7 +17,7 @@ pub const TASK_DELAY_NS: u64 = 2_500;
 /// Longest delay of its tick's handler.
 pub const HANDLER_DELAY_NS: u64 = 1_200;
 /// Shortest advance with which these hold: a switch takes nearly as long.
-const LEAST_ADVANCE_US: u32 = 5;
+const LEAST_ADVANCE_US: u32 = 6;
 /// Presets that promise them.
 const PUNCTUAL: [&str; 4] = ["ainori", "spumone", "spumone-on-demand", "partition"];
 /// Longest stretch on a core that is an RTOS's home.
@@ -141,17 +141,12 @@ pub fn promise(system: &Description, guest: &Guest) -> Promise {
 }
 
 /// The longest time that the hypervisor may take on a hart between two looks for interrupts, in nanoseconds. Where an RTOS is served ahead of time, its core
-/// waits for its deadline in the hypervisor: that is the RTOS's own time, and no longer than the advance.
+/// waits for its deadline in the hypervisor: there it looks all the time.
 pub fn longest_stretch_ns(system: &Description, hart: u32) -> u64 {
     let has_rtos = |guest: &Guest| {
         matches!(guest.job, Job::FreeRtos { .. }) && guest.homes(system.harts).contains(&hart)
     };
-    let advance_ns = u64::from(system.advance_us.unwrap_or(LEAST_ADVANCE_US)) * 1_000;
-    if system.guests.iter().any(has_rtos) {
-        STRETCH_BESIDE_RTOS_NS.max(advance_ns + 1_000)
-    } else {
-        STRETCH_NS
-    }
+    if system.guests.iter().any(has_rtos) { STRETCH_BESIDE_RTOS_NS } else { STRETCH_NS }
 }
 
 /// Can each guest come to its end while somebody waits for it? Not beside a more urgent one that never does, nor where RTOSes burn nearly all of a hart.

@@ -30,7 +30,7 @@ fn system(guests: usize, args: String) -> System {
     };
     System {
         name: "test".into(),
-        policy: Policy { preset: "spumone".into(), quantum_us: 10_000, grace_us: 100, advance_us: 5 },
+        policy: Policy { preset: "spumone".into(), quantum_us: 10_000, grace_us: 100, advance_us: 6 },
         guests: (0..guests).map(guest).collect(),
         console_input: Some(0),
         trace: Trace { mask: 0, records: 0 },

@@ -96,7 +96,7 @@ fn a_good_manifest_passes() {
     let system = &manifest.system;
     assert_eq!(
         system.policy,
-        Policy { preset: "spumone".into(), quantum_us: 5_000, grace_us: 100, advance_us: 5 }
+        Policy { preset: "spumone".into(), quantum_us: 5_000, grace_us: 100, advance_us: 6 }
     );
     assert_eq!(system.console_input, Some(0));
     assert_eq!(system.trace.records, 4096);
@@ -122,7 +122,7 @@ fn defaults_are_what_a_user_expects() {
     assert_eq!(manifest.system.name, "fallback");
     assert_eq!(
         manifest.system.policy,
-        Policy { preset: "ainori".into(), quantum_us: 500, grace_us: 100, advance_us: 5 }
+        Policy { preset: "ainori".into(), quantum_us: 500, grace_us: 100, advance_us: 6 }
     );
     assert_eq!(manifest.system.console_input, Some(0), "the first Linux guest");
     assert_eq!(manifest.system.guests[0].priority, 1);
