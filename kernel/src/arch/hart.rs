@@ -154,11 +154,13 @@ pub fn pending_interrupts() -> u64 {
     csr::read!(csr::SIP) & csr::read!(csr::SIE)
 }
 
-/// Takes back a software interrupt that another core sent.
+/// Takes back a software interrupt that another core sent. What that core wrote before is seen by reads that come after this: were one of them
+/// to come first, it might miss what the interrupt is about, and nothing would tell of it again.
 #[inline]
 pub fn clear_software_interrupt() {
     // SAFETY: only the hypervisor's own pending bit.
     unsafe { csr::clear!(csr::SIP, interrupt::SOFTWARE) }
+    fence::after_device();
 }
 
 /// Sets the core's own alarm; `u64::MAX` is never.

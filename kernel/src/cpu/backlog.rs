@@ -176,8 +176,7 @@ impl Cpu {
 
     /// Has an interrupt come in meanwhile, other than that there is mail?
     fn is_interrupted(&mut self) -> bool {
-        self.end_stretch(Exit::Backlog, csr::time());
-        hart::pending_interrupts() & !interrupt::SOFTWARE != 0
+        self.gives_way_to(!interrupt::SOFTWARE)
     }
 
     /// At this moment interrupts are looked for: what was done so far has kept nobody waiting for longer than it took.

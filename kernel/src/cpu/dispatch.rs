@@ -20,8 +20,10 @@ impl Cpu {
                 return None;
             }
             if self.is_wanted() && !self.has_urgent_work() && !self.defers {
-                // The mail isn't even read on its way. A policy that defers may go on with somebody else.
-                self.put_off_backlog(true);
+                // The mail is read at the end of its way, if there is time. A policy that defers may go on with somebody else.
+                if self.pending.backlog {
+                    self.put_off_backlog(true);
+                }
             } else {
                 self.work_off();
                 if self.gives_way() {
@@ -34,7 +36,7 @@ impl Cpu {
         if self.meet_deadline(now) && self.gives_way() {
             return None;
         }
-        self.pending.woken = false;
+        (self.pending.woken, self.pending.fences) = (false, false);
         if self.defers
             && let Some(id) = self.put_off(now)
         {
@@ -81,7 +83,8 @@ impl Cpu {
             // The switch itself took its time: it is quicker to switch again than to leave and be interrupted at once.
             return None;
         }
-        if !self.mailbox.leave() && !self.may_leave_mail(id) {
+        // Mail that has come in meanwhile takes a while, too. The alarm is at hand, and rings are what is looked at.
+        if !self.mailbox.leave() && (self.gives_way_to(interrupt::EXTERNAL) || !self.may_leave_mail(id)) {
             return None;
         }
         let resident = self.resident(id);
@@ -101,10 +104,18 @@ impl Cpu {
     }
 
     /// A preemption point: has an interrupt come in meanwhile?
-    #[inline(never)]
     pub(super) fn gives_way(&mut self) -> bool {
-        self.end_stretch(Exit::Backlog, csr::time());
-        hart::pending_interrupts() != 0
+        self.gives_way_to(u64::MAX)
+    }
+
+    /// The same for some interrupts only.
+    #[inline(never)]
+    pub(super) fn gives_way_to(&mut self, interrupts: u64) -> bool {
+        let gives_way = hart::pending_interrupts() & interrupts != 0;
+        if !gives_way {
+            self.end_stretch(Exit::Backlog, csr::time());
+        }
+        gives_way
     }
 
     /// Serves the interrupts that have come in meanwhile, until there are no more: a preemption point.
@@ -229,7 +240,7 @@ impl Cpu {
             unsafe { resident.world.load() };
             if others_extensions {
                 // They are exchanged now if the guest has the units switched on, so that it will probably use them; else its
-                // first use traps. That takes as long as the switch: somebody who may wait doesn't begin it when an interrupt is there.
+                // first use traps. That takes half as long as the switch: for one that can wait it isn't begun when an interrupt is there.
                 resident.context.sstatus &= !(status::FS | status::VS);
                 if resident.world.wants_extensions() && (self.urgent.contains(id) || !self.gives_way()) {
                     self.reload_extensions(id);

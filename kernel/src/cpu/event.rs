@@ -50,12 +50,13 @@ pub extern "C" fn handle_exception(cpu: &mut Cpu) -> ! {
         // SAFETY: the world of the vCPU that the context belongs to was left where it is.
         unsafe { resume_guest(context) }
     }
-    // Until here the core was away as others see it: who wanted something of it has rung.
+    // Until here the core was away as others see it: who wanted something of it has rung. What they have sent is seen from here on.
     cpu.mailbox.enter();
+    hart::clear_software_interrupt();
     cpu.event = exit;
     cpu.note_exit(vcpu, exit);
-    // This one is on the RTOS's way, and takes little itself.
-    if exit != Exit::Wfi {
+    // These are on the RTOS's way, and take little themselves.
+    if !matches!(exit, Exit::Wfi | Exit::PutOff) {
         cpu.pause_if_long(exit);
     }
     handle_interrupt(cpu, false)

@@ -39,18 +39,18 @@ impl Cpu {
         self.wake_expired(now)
     }
 
-    /// Mail came in just when this core was about to enter a vCPU. If that takes cores from others and the mail isn't for such a one, it can
-    /// wait: may the vCPU be entered all the same?
+    /// Mail came in just when this core was about to enter a vCPU. If that takes cores from others, or is about to be interrupted by its timer,
+    /// and the mail is neither for it nor for one that takes cores, it can wait: may the vCPU be entered all the same?
     #[inline(never)]
     pub(super) fn may_leave_mail(&mut self, id: VcpuId) -> bool {
-        if !self.urgent.contains(id) {
+        if !self.urgent.contains(id) && self.own_timer_near(csr::time()).is_none() {
             return false;
         }
         // BOUND: two rounds. If more has come in already, it is read as well; and if still more, the core stays one that looks by itself:
         // who sends doesn't ring, and the alarm has it looked at.
         for _ in 0..2 {
             self.read_mail();
-            if self.has_urgent_work() {
+            if self.has_urgent_work() || self.backlog.unread.contains(id) {
                 return false;
             }
             if self.mailbox.leave() {
@@ -59,6 +59,16 @@ impl Cpu {
         }
         self.look_again_soon();
         true
+    }
+
+    /// When the loaded vCPU's own timer interrupts it, if that is within twice the guard, or was so lately that it may not have begun its work.
+    pub(super) fn own_timer_near(&self, now: u64) -> Option<u64> {
+        let near = 2 * self.guard;
+        // One that is over counts for a while only: the vCPU may not take it for ever.
+        let is_near = |at: &u64| {
+            *at <= now + near && (now < *at || world::is_interrupted() && now < at.saturating_add(near))
+        };
+        world::loaded_deadline().filter(is_near)
     }
 
     /// What has come in is looked at a while after the next vCPU has been entered.

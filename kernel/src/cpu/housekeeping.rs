@@ -14,7 +14,7 @@
 use super::mail::MACHINE;
 use super::migration::IDLE;
 use super::{Cpu, Machine};
-use crate::arch::{csr, world};
+use crate::arch::csr;
 
 /// How long the guests of the housekeeping core go on between two pieces, in microseconds: housework has a seventh of a busy core at most.
 const PAUSE_US: u64 = 12;
@@ -133,10 +133,22 @@ impl Cpu {
 
     /// Something may have been asked for. Called when somebody has rung, and when what was hidden isn't any more.
     #[inline(never)]
-    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Chore`")]
     pub(super) fn look_for_housework(&mut self) {
-        let Some(housekeeper) = &mut self.housekeeper else { return };
         let now = csr::time();
+        self.note_housework(now);
+        let Some(housekeeper) = &self.housekeeper else { return };
+        // It need not interrupt a vCPU to find out that it must wait.
+        let begins = housekeeper.earliest() <= now && !self.is_housework_hidden();
+        if !begins || !self.puts_off_housework(now) {
+            self.set_housework_due();
+        }
+        self.pending.alarm = true;
+    }
+
+    /// What has been asked for is due from now on.
+    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Chore`")]
+    fn note_housework(&mut self, now: u64) {
+        let Some(housekeeper) = &mut self.housekeeper else { return };
         let asked = self.machine.housework.asked();
         // BOUND: the kinds of work: 3.
         for chore in Chore::ALL {
@@ -146,9 +158,21 @@ impl Cpu {
                 *due = now;
             }
         }
-        let due = housekeeper.earliest();
-        self.housework_due = self.clear_of_deadline(due);
-        self.pending.alarm = true;
+    }
+
+    fn set_housework_due(&mut self) {
+        let Some(housekeeper) = &self.housekeeper else { return };
+        self.housework_due = self.clear_of_deadline(housekeeper.earliest());
+    }
+
+    /// Puts housework off if it [must](Self::must_hurry) be.
+    pub(super) fn puts_off_housework(&mut self, now: u64) -> bool {
+        let Some(later) = self.must_hurry(now) else { return false };
+        self.housework_gave_way = self.housework_gave_way.saturating_add(1);
+        // If that one hides housework, what it does at its deadline isn't to be disturbed either.
+        self.housework_latest = later + self.machine.ticks(DISTANCE_US);
+        self.housework_due = self.clear_of_deadline(later);
+        true
     }
 
     /// How long hidden housework waits on a core, in ticks: for ever, where there is none.
@@ -192,16 +216,12 @@ impl Cpu {
     #[inline(never)]
     #[expect(clippy::indexing_slicing, reason = "there is a place for each `Chore`")]
     pub(super) fn keep_house(&mut self, now: u64) {
-        if let Some(later) = self.must_hurry(now) {
-            self.housework_gave_way = self.housework_gave_way.saturating_add(1);
-            // If that one hides housework, what it does at its deadline isn't to be disturbed either.
-            self.housework_latest = later + self.machine.ticks(DISTANCE_US);
-            self.housework_due = self.clear_of_deadline(later);
+        if self.puts_off_housework(now) {
             return;
         }
         self.housework_gave_way = 0;
-        self.look_for_housework();
         let now = csr::time();
+        self.note_housework(now);
         let Some(housekeeper) = &mut self.housekeeper else { return };
         // If nothing is due, it was the patience that ended: what is typed may wait, since its interrupt is hidden, too.
         let chore = housekeeper.choose(now).unwrap_or(Chore::Console);
@@ -222,8 +242,7 @@ impl Cpu {
             Next::WhenAsked => u64::MAX,
         };
         self.housework_latest = now + self.housework_patience;
-        let due = housekeeper.earliest();
-        self.housework_due = self.clear_of_deadline(due);
+        self.set_housework_due();
     }
 
     fn do_piece(&mut self, chore: Chore) -> Next {
@@ -241,10 +260,7 @@ impl Cpu {
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
         let may_wait = self.shield != IDLE && self.housework_gave_way < MOST_GIVEN_WAY;
-        // One that is over counts for a while only: the vCPU may not take it for ever.
-        let is_near =
-            |at: &u64| *at <= soon && (now < *at || world::is_interrupted() && now < *at + 2 * self.guard);
-        let own_timer = || world::loaded_deadline().filter(|at| may_wait && is_near(at));
+        let own_timer = || self.own_timer_near(now).filter(|_| may_wait);
         if self.pending.woken || self.is_awaited() {
             return Some(soon);
         }

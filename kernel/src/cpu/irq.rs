@@ -33,7 +33,14 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn take_alarm_late(&mut self) -> Exit {
         let now = self.silence_alarm();
-        self.meet_deadline(now);
+        self.pending.alarm = true;
+        if self.meet_deadline(now) && self.is_wanted() {
+            // What is put off then begins anew at the switch.
+            if self.housework_alarm() <= now {
+                self.puts_off_housework(now);
+            }
+            return Exit::Timer;
+        }
         self.see_to_own_work(now)
     }
 
@@ -228,8 +235,11 @@ impl Cpu {
 
     #[inline(never)]
     fn ask_for_contexts(&mut self, guest: u8, contexts: u64) {
-        if let Some(guest) = self.machine.guests.get(usize::from(guest)) {
-            self.ask_all(guest.vcpu_set(interrupted_harts(contexts)), Requests::EXTERNAL);
+        let harts = interrupted_harts(contexts);
+        if harts != 0
+            && let Some(guest) = self.machine.guests.get(usize::from(guest))
+        {
+            self.ask_all(guest.vcpu_set(harts), Requests::EXTERNAL);
         }
     }
 

@@ -192,6 +192,7 @@ impl Core for Cpu {
     fn send_on(&mut self, id: VcpuId) {
         self.movable.insert(id);
         self.backlog.unattended.insert(id);
+        self.resume_backlog();
     }
 
     #[inline]
@@ -234,6 +235,7 @@ impl Core for Cpu {
 
     fn answer(&mut self, waiting: VcpuSet) {
         let mut done = VcpuSet::EMPTY;
+        self.pending.fences |= !waiting.is_empty();
         // BOUND: the vCPUs of one guest, some 20 instructions each.
         for waiter in waiting {
             if self.machine.vcpu(waiter).fences_awaited.answer() {

@@ -41,19 +41,21 @@ impl Cpu {
     /// level, also those that sleep, as nobody watches their timers here.
     ///
     /// They keep their place in this core's scheduler, since mostly nobody takes them ([`Self::reclaim_next`]). This is on the RTOS's
-    /// path, so it is done at once only for `previous`, which had the core until now; for others ([`Self::attend_to`]) when the RTOS has
-    /// begun its work.
+    /// path, so it is done at once only for `previous`, which had the core until now, and only if there is time; for others
+    /// ([`Self::attend_to`]) when the RTOS has begun its work.
     #[inline(never)]
     pub(super) fn lend_others(&mut self, running: VcpuId, previous: Option<VcpuId>, now: u64) {
+        let is_urgent = self.urgent.contains(running);
+        // Before its timer; or else, if what led to the switch didn't take long itself.
+        let has_time = if is_urgent {
+            now + self.guard / 4 * 3 <= self.resident(running).due
+        } else {
+            now < self.entered + self.guard / 4
+        };
         let stays = self.scheduler.asleep() | VcpuSet::from_iter([running]);
         let mut waiting = self.lendable - stays;
-        if let Some(id) = previous.filter(|id| waiting.contains(*id)) {
-            if self.gives_way() {
-                // The switch has taken its time.
-                self.backlog.unattended.insert(id);
-                self.resume_backlog();
-                return;
-            }
+        let previous = previous.filter(|id| waiting.contains(*id));
+        if let Some(id) = previous.filter(|_| has_time) {
             waiting.remove(id);
             let in_kernel = world::is_in_kernel(self.context(id));
             self.lend(id);
@@ -64,14 +66,15 @@ impl Cpu {
                 self.backlog.uninvited.insert(id);
             }
         }
-        if self.urgent.contains(running) {
+        if is_urgent {
+            self.backlog.unattended |= previous.into_iter().filter(|_| !has_time).collect();
             if !(self.lendable | self.lent).is_empty() {
                 self.attend_later(now);
             }
             if self.invites && !(self.lendable - VcpuSet::from_iter([running])).is_empty() {
                 self.attend_soon(now);
             }
-            if !self.backlog.uninvited.is_empty() {
+            if !(self.backlog.uninvited | self.backlog.unattended).is_empty() {
                 // While the core waits for the RTOS's timer, or else after a while.
                 self.look_again_at(now + self.scheduler.policy().patience);
             }

@@ -9,6 +9,8 @@
 pub(super) struct Pending {
     /// Some vCPU woke since the last decision of the scheduler.
     pub(super) woken: bool,
+    /// Who waits for fences of vCPUs has been answered: they are to be carried out.
+    pub(super) fences: bool,
     /// When the next sleeper is due must be computed again.
     pub(super) deadlines: bool,
     /// The core has got work that it wants an alarm for.
@@ -25,8 +27,8 @@ impl Pending {
     /// Is there nothing?
     #[inline]
     pub(super) fn is_empty(self) -> bool {
-        let Self { woken, deadlines, alarm, backlog, unsettled, policy } = self;
-        u64::from_ne_bytes([woken, deadlines, alarm, backlog, unsettled, policy, false, false].map(u8::from))
+        let Self { woken, fences, deadlines, alarm, backlog, unsettled, policy } = self;
+        u64::from_ne_bytes([woken, fences, deadlines, alarm, backlog, unsettled, policy, false].map(u8::from))
             == 0
     }
 }
