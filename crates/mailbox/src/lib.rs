@@ -8,8 +8,8 @@
 //! sender never waits, and no core can delay another.
 //!
 //! # When the receiver looks
-//! A core looks at its mail when it is in the hypervisor, so an IPI is due only if the core is in a guest
-//! or asleep, and only for the first message of that absence. For this each receiver has one word, its
+//! A core looks at its mail when it is in the hypervisor for longer than a short trap, so an IPI is due only
+//! if the core is in a guest or asleep, and only for the first message of that absence. For this each receiver has one word, its
 //! inbox: a bit per sender that has posted, and the bit `AWAY`.
 //!
 //! | `AWAY` | sender bits | the receiver | a sender that finds this |

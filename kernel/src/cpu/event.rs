@@ -41,7 +41,8 @@ pub extern "C" fn handle_interrupt(cpu: &mut Cpu, is_trap: bool) -> ! {
     unsafe { resume_guest(context) }
 }
 
-/// Called by the trap entry for what the running vCPU did. It goes on at once if that has changed nothing for the core.
+/// Called by the trap entry for what the running vCPU did, and for rings and devices. The vCPU goes on at once if that has changed nothing for
+/// the core.
 pub extern "C" fn handle_exception(cpu: &mut Cpu) -> ! {
     cpu.entered = csr::time();
     let Some(vcpu) = cpu.scheduler.running() else { handle_nothing(cpu) };

@@ -166,7 +166,7 @@ impl Cpu {
         self.update_deadline(now);
     }
 
-    /// Another core rang. What it wants is in the mail, which is read before the next guest is entered.
+    /// Another core rang. What it wants is in the mail, which is read before the next guest is entered unless it can wait.
     pub(super) fn take_ring(&mut self) -> Exit {
         self.counters.interrupts[0] += 1;
         hart::clear_software_interrupt();

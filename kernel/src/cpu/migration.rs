@@ -67,7 +67,9 @@ impl Cpu {
             }
         }
         if is_urgent {
-            self.backlog.unattended |= previous.into_iter().filter(|_| !has_time).collect();
+            if let Some(id) = previous.filter(|_| !has_time) {
+                self.backlog.unattended.insert(id);
+            }
             if !(self.lendable | self.lent).is_empty() {
                 self.attend_later(now);
             }

@@ -66,7 +66,7 @@ impl Machine {
             Recorded::Awaited => {
                 self.requests.request(1);
                 if self.berth.lies() {
-                    self.answer();
+                    let _ = self.answer();
                 } else if !(self.shielded && self.answer_for_absent()) {
                     self.mail.fetch_or(1, Ordering::Release);
                 }
@@ -79,9 +79,11 @@ impl Machine {
         done
     }
 
-    /// Answers those who wait. The vCPU isn't in its guest.
-    fn answer(&self) {
-        self.answer_all(self.fences.take_waiting());
+    /// Answers those who wait. The vCPU isn't in its guest. Did anybody?
+    fn answer(&self) -> bool {
+        let waiting = self.fences.take_waiting();
+        self.answer_all(waiting);
+        !waiting.is_empty()
     }
 
     /// The same where the vCPU may be in its guest: then its core has to be told, which this returns.
@@ -101,7 +103,7 @@ impl Machine {
 
     fn read_mail(&self) {
         if self.mail.swap(0, Ordering::Acquire) != 0 {
-            self.answer();
+            let _ = self.answer();
         }
     }
 }
@@ -122,6 +124,11 @@ impl Core {
         if machine.fences.take().contains(Fence::TRANSLATIONS) {
             self.cached.fill(None);
         }
+        self.go_on(machine);
+    }
+
+    /// Back into the guest from a trap that changed nothing, and a use of each page.
+    fn go_on(&mut self, machine: &Machine) {
         for (sender, cached) in machine.senders.iter().zip(&mut self.cached) {
             let place = *cached.get_or_insert_with(|| sender.table.load(Ordering::Relaxed));
             if place == 0 {
@@ -173,6 +180,34 @@ fn send_while_running(machine: Arc<Machine>) {
 #[test]
 fn a_fenced_page_is_not_used_again() {
     loom::model(|| send_while_running(Machine::new(1)));
+}
+
+/// In a trap of its own the vCPU's core may look who waits, before it has been told, e.g. as the vCPU has written to its interrupt controller. It
+/// goes on at once only if nobody did.
+///
+/// Fails if it goes on at once all the same (which it did for a while): it uses the page after it has answered, with the old translation.
+#[test]
+fn who_has_answered_takes_the_fences_before_it_goes_on() {
+    loom::model(|| {
+        let machine = Machine::new(1);
+        let mut core = Core::new(&machine);
+        let sender = thread::spawn({
+            let machine = machine.clone();
+            move || machine.send(0)
+        });
+        core.run(&machine);
+        if machine.answer() {
+            core.enter(&machine);
+        } else {
+            core.go_on(&machine);
+        }
+        machine.read_mail();
+        core.enter(&machine);
+        let went_on = sender.join().unwrap();
+        machine.read_mail();
+        core.enter(&machine);
+        assert!(went_on || machine.senders[0].done.take() != 0, "the sender waits for ever");
+    });
 }
 
 /// The vCPU may find both waiting with the message of one. Fails for the same changes.
