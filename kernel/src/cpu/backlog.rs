@@ -129,7 +129,7 @@ impl Cpu {
                 Some(Part::Attend(NO_VCPU)) => self.attend(),
                 Some(Part::Attend(id)) => self.attend_to(id),
                 Some(Part::Collect(id)) => self.collect(id),
-                Some(Part::MakeUpFor(neglected)) => self.make_up_for_late(neglected),
+                Some(Part::MakeUpFor(neglected)) => self.make_up_for_some(neglected),
             }
             // Beside a more urgent vCPU little at a time has to do.
             stops = self.is_preempted() || beside_urgent && csr::time() - began >= self.guard / 5;
@@ -156,7 +156,7 @@ impl Cpu {
     }
 
     /// All vCPUs of this priority or a higher one.
-    fn at_least(&self, priority: u8) -> VcpuSet {
+    pub(super) fn at_least(&self, priority: u8) -> VcpuSet {
         self.machine.from_priority.get(usize::from(priority)).copied().unwrap_or_default()
     }
 

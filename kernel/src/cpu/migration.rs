@@ -389,8 +389,14 @@ impl Cpu {
         if self.unattended_due != u64::MAX {
             self.review_unattended();
         }
-        let neglected = self.scheduler.owned() | self.movable;
-        self.make_up_for(neglected);
+        // Those that are less urgent than who has the core now have their turn when it leaves.
+        let lowest = self.scheduler.running().map_or(0, |id| self.machine.vcpu(id).class.priority);
+        let neglected = (self.scheduler.owned() | self.movable) & self.at_least(lowest);
+        if self.machine.vcpu_count <= MADE_UP_FOR {
+            self.make_up_for(neglected);
+        } else {
+            self.backlog.neglected = neglected;
+        }
         self.resume_backlog();
     }
 
@@ -412,13 +418,10 @@ impl Cpu {
         }
     }
 
-    /// Looks for what was wanted of vCPUs while this core had something more urgent to do: of some now, of the others in their turns.
+    /// Looks for what was wanted of a few vCPUs while this core had something more urgent to do.
     #[inline(always)]
-    fn make_up_for(&mut self, neglected: VcpuSet) {
-        let are_few = self.machine.vcpu_count <= MADE_UP_FOR;
-        let some = if are_few { neglected } else { neglected.lowest::<MADE_UP_FOR>() };
-        self.backlog.neglected = neglected - some;
-        // BOUND: a few vCPUs, some 30 instructions each.
+    fn make_up_for(&mut self, some: VcpuSet) {
+        // BOUND: `MADE_UP_FOR` vCPUs, some 30 instructions each.
         for id in some & self.scheduler.owned() {
             if self.machine.vcpu(id).has_requests() {
                 self.backlog.unread.insert(id);
@@ -430,10 +433,12 @@ impl Cpu {
         }
     }
 
-    /// The same where few instructions more don't matter.
+    /// The same for those that are a part of the backlog: of some now, of the others in their turns.
     #[inline(never)]
-    pub(super) fn make_up_for_late(&mut self, neglected: VcpuSet) {
-        self.make_up_for(neglected);
+    pub(super) fn make_up_for_some(&mut self, neglected: VcpuSet) {
+        let some = neglected.lowest::<MADE_UP_FOR>();
+        self.backlog.neglected = neglected - some;
+        self.make_up_for(some);
     }
 
     #[inline(never)]
