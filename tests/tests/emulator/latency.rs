@@ -53,21 +53,27 @@ fn a_tick_is_as_regular_as_alone() {
 }
 
 /// The least urgent guest of the core that keeps house may be an RTOS: what others print is sent there, beside it, but never so that its tick is
-/// late by the length of a piece. (Without that, the latest came 4.7 us after its time.)
+/// late by the length of a piece. (Without that, the latest came 4.7 us after its time; and
+/// 6.8 us in some phases where the ring that asks for it came with the tick.)
 #[test]
 fn housework_beside_an_rtos_delays_no_tick() {
-    let run = System::on(2)
-        .with(Guest::freertos("periods=200 burn_percent=0 report_ms=0").harts([1]).priority(1))
-        .with(
-            Guest::freertos("periods=200 burn_percent=0 report_ms=0").named("urgent").harts([0]).priority(11),
-        )
-        .with(Guest::probe("talk", "bytes=50000 way=uart").harts([0]).priority(2))
-        .run(Clock::Lockstep { q: 250 });
-    run.good().lost_no_tick("freertos", 200);
-    run.check(run.exits("freertos", 0) > 1000, "the house should be kept on the hart of `freertos`");
-    let latest = run.number("freertos", "handler_delay_ns/max");
-    println!("from tick to handler: {latest} ns at most");
-    run.check(latest <= 2_500, format_args!("a tick is {latest} ns late"));
+    for q in [199, 211, 250] {
+        let run = System::on(2)
+            .with(Guest::freertos("periods=200 burn_percent=0 report_ms=0").harts([1]).priority(1))
+            .with(
+                Guest::freertos("periods=200 burn_percent=0 report_ms=0")
+                    .named("urgent")
+                    .harts([0])
+                    .priority(11),
+            )
+            .with(Guest::probe("talk", "bytes=50000 way=uart").harts([0]).priority(2))
+            .run(Clock::Lockstep { q });
+        run.good().lost_no_tick("freertos", 200);
+        run.check(run.exits("freertos", 0) > 1000, "the house should be kept on the hart of `freertos`");
+        let latest = run.number("freertos", "handler_delay_ns/max");
+        println!("q = {q}: from tick to handler: {latest} ns at most");
+        run.check(latest <= 2_500, format_args!("a tick is {latest} ns late"));
+    }
 }
 
 /// Linux's vCPUs migrate, and send each other interrupts, at the same time that FreeRTOS is to be woken: none of that may be on its way. (When
