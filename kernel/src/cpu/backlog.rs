@@ -8,6 +8,7 @@
 //! Nothing gets lost by that, since a member says only "look at vCPU n", and what is wanted of it stands in its own words. Nobody waits
 //! for ever either: what is left is taken up again when the more urgent one leaves, or [`Policy::patience`](ainori_sched::Policy::patience)
 //! later, beside it, for a fifth of the guard at a time; of a less urgent vCPU only those are answered then who wait for its fences.
+use ainori_handover::Requests;
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
@@ -21,6 +22,8 @@ use crate::stats::Exit;
 pub(super) struct Backlog {
     /// The priorities, a bit each, of those that ran here and for whose own timers it was put off since something of it was done.
     gave_way_to: u32,
+    /// Their guest has been stopped on this core, and they don't know yet.
+    pub(super) unstopped: VcpuSet,
     /// This core has requested something of them, and not told their owners yet.
     pub(super) untold: VcpuSet,
     /// Others want them to be looked at.
@@ -37,6 +40,7 @@ pub(super) struct Backlog {
 
 /// One part.
 enum Part {
+    Stop(VcpuId),
     Tell(VcpuId),
     Look(VcpuId),
     Invite(VcpuId),
@@ -48,6 +52,7 @@ enum Part {
 impl Backlog {
     pub(super) const EMPTY: Self = Self {
         gave_way_to: 0,
+        unstopped: VcpuSet::EMPTY,
         untold: VcpuSet::EMPTY,
         unread: VcpuSet::EMPTY,
         uninvited: VcpuSet::EMPTY,
@@ -57,16 +62,23 @@ impl Backlog {
     };
 
     fn is_empty(&self) -> bool {
-        (self.untold | self.unread | self.uninvited | self.unattended | self.strays | self.neglected)
+        (self.unstopped
+            | self.untold
+            | self.unread
+            | self.uninvited
+            | self.unattended
+            | self.strays
+            | self.neglected)
             .is_empty()
     }
 
     /// Takes out the next part.
     fn next(&mut self) -> Option<Part> {
         let (untold, unread) = (&mut self.untold, &mut self.unread);
-        untold
+        self.unstopped
             .pop()
-            .map(Part::Tell)
+            .map(Part::Stop)
+            .or_else(|| untold.pop().map(Part::Tell))
             .or_else(|| unread.pop().map(Part::Look))
             .or_else(|| self.uninvited.pop().map(Part::Invite))
             .or_else(|| self.unattended.pop().map(Part::Attend))
@@ -124,6 +136,7 @@ impl Cpu {
                 }
                 Some(Part::Look(NO_VCPU)) => self.look_at_machine(),
                 Some(Part::Look(id)) => self.look_at(id),
+                Some(Part::Stop(id)) => self.ask(id, Requests::STOP),
                 Some(Part::Tell(id)) => self.tell(id),
                 Some(Part::Invite(id)) => self.invite_preempted(id),
                 Some(Part::Attend(NO_VCPU)) => self.attend(),

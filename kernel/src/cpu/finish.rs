@@ -1,7 +1,6 @@
 //! The end of guests, and of the run.
 use core::sync::atomic::Ordering;
 
-use ainori_handover::Requests;
 use ainori_lifecycle::Next;
 use ainori_sched::VcpuId;
 
@@ -14,9 +13,10 @@ use crate::guest::vcpu::{Hold, hsm};
 use crate::report;
 
 impl Cpu {
-    /// Stops all vCPUs of a guest, wherever they are.
+    /// Stops all vCPUs of a guest, wherever they are, one by one, behind the present event.
     pub fn stop_guest(&mut self, guest: &'static Guest) {
-        self.ask_later(guest.vcpu_set(u64::MAX), Requests::STOP);
+        self.backlog.unstopped |= guest.vcpu_set(u64::MAX);
+        self.resume_backlog();
     }
 
     /// A vCPU of a stopped guest comes to rest here. That counts only after the present event, which may be one of its own.
