@@ -137,11 +137,10 @@ impl Cpu {
         let now = csr::time();
         self.note_housework(now);
         let Some(housekeeper) = &self.housekeeper else { return };
-        // It need not interrupt a vCPU to find out that it must wait.
-        let begins = housekeeper.earliest() <= now && !self.is_housework_hidden();
-        if !begins || !self.puts_off_housework(now) {
-            self.set_housework_due();
-        }
+        let earliest = housekeeper.earliest();
+        // It need not interrupt a vCPU to find out that it must wait. That doesn't count as giving way, since who is asked already isn't asked again.
+        let later = self.must_hurry(now).filter(|_| earliest <= now && !self.is_housework_hidden());
+        self.housework_due = self.clear_of_deadline(later.unwrap_or(earliest));
         self.pending.alarm = true;
     }
 
