@@ -17,7 +17,7 @@ pub use case::Case;
 
 use crate::{
     Clock, System,
-    bounds::{self, Finding, Kind},
+    bounds::{self, Finding, Kind, Rtos},
 };
 use ainori::report::{GuestOutcome, RunReport};
 
@@ -59,29 +59,52 @@ impl Trial {
 
     /// What doesn't hold of its run.
     pub fn findings(&self, report: &RunReport) -> Vec<Finding> {
-        let rtoses: Vec<_> = self.rtoses.iter().map(|(name, hart)| (name.as_str(), *hart)).collect();
-        let mut found = bounds::findings(report, self.preset, &rtoses);
+        let rtoses = self.rtoses.iter().map(|(name, hart)| {
+            // Without such a word nobody knows how many are enough: no number of them is.
+            let periods = self.system.told(name, "periods").unwrap_or(0);
+            Rtos { name, hart: *hart, periods }
+        });
+        let mut found = bounds::findings(report, self.preset, &rtoses.collect::<Vec<_>>());
         let hung = found.iter().any(|finding| finding.kind <= Kind::Emulator);
         if hung {
             return found;
         }
-        for guest in &report.guests {
-            let expected = self.hostile.iter().find(|(name, _)| *name == guest.name);
-            let (kind, right) = match expected {
-                Some((_, Expected::Nothing)) => continue,
-                Some((_, Expected::Done)) => (Kind::Hostile, guest.outcome == GuestOutcome::Done),
-                Some((_, Expected::Fault)) => (Kind::Hostile, guest.outcome == GuestOutcome::Faulted),
-                None if self.neighbours.contains(&guest.name) => {
-                    (Kind::Neighbour, guest.outcome == GuestOutcome::Done)
-                }
-                None => continue,
+        let neighbours = self.neighbours.iter().map(|name| (name, Kind::Neighbour, Expected::Done));
+        let hostile = self.hostile.iter().map(|(name, expected)| (name, Kind::Hostile, *expected));
+        for (name, kind, expected) in neighbours.chain(hostile) {
+            let outcome = match expected {
+                Expected::Nothing => continue,
+                Expected::Done => GuestOutcome::Done,
+                Expected::Fault => GuestOutcome::Faulted,
             };
-            if !right {
-                let text =
-                    format!("{} ended so: {:?}, {:?}", guest.name, guest.outcome, guest.results.first());
-                found.push(Finding { kind, text });
+            let guest = report.guests.iter().find(|guest| guest.name == *name);
+            if guest.is_none_or(|guest| guest.outcome != outcome) {
+                let ended = guest.map(|guest| (guest.outcome, guest.results.first()));
+                found.push(Finding { kind, text: format!("{name} ended so: {ended:?}") });
             }
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else it would be a finding that it has measured any.
+    #[test]
+    fn each_rtos_is_told_how_many_periods_to_measure() {
+        let presets = vec!["ainori", "round-robin", "partition"];
+        let range = case::Range { seed: 1, presets, vcpus: (1, 16), ms: 40, kinds: None };
+        let random = (0..6).map(|index| range.case(index).trial());
+        for trial in attacks::all().into_iter().chain(random) {
+            for (name, _) in &trial.rtoses {
+                assert!(
+                    trial.system.told(name, "periods").is_some_and(|periods| periods > 0),
+                    "{}",
+                    trial.name
+                );
+            }
+        }
     }
 }
