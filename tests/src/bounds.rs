@@ -214,4 +214,4 @@ fn last_words(report: &RunReport) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

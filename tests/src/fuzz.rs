@@ -6,12 +6,16 @@
 //! | [`case`](mod@case) | one run with random inputs: which preset, how many vCPUs and harts, by seed |
 //! | [`attacks`] | runs in which a guest does one thing that has hurt others before |
 //! | [`campaign`] | many runs beside each other, kept on disk so that they can go on later |
+//! | [`outcome`] | what became of one run |
+//! | [`summary`] | what all runs of a campaign have shown |
 //!
 //! The binary `fuzz` of this crate runs campaigns; `tests/tests/emulator/hostile.rs` a fixed set.
 
 pub mod attacks;
 pub mod campaign;
 pub mod case;
+pub mod outcome;
+pub mod summary;
 
 pub use case::Case;
 
@@ -90,6 +94,30 @@ impl Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::tests::{guest, report, result};
+    use ainori::report::GuestReport;
+
+    /// Guests that aren't in the report were not asked after.
+    #[test]
+    fn guests_that_are_missing_or_did_something_else_are_found() {
+        let case =
+            Case { seed: 9, preset: "round-robin", vcpus: 2, harts: 1, ms: 200, kinds: None, q: 250 }.trial();
+        let named = |name: &str, reason| GuestReport {
+            name: name.into(),
+            ..guest(Some(reason), Some(result(200, 0)))
+        };
+        let kinds = |others: &[(&str, &'static str)]| -> Vec<Kind> {
+            let others = others.iter().map(|(name, reason)| named(name, reason));
+            let found =
+                case.findings(&report([named("freertos", "shutdown")].into_iter().chain(others).collect()));
+            found.into_iter().map(|finding| finding.kind).collect()
+        };
+        assert_eq!(kinds(&[("fuzz", "shutdown"), ("fpkeep", "shutdown")]), []);
+        assert_eq!(kinds(&[("fuzz", "fault"), ("fpkeep", "shutdown")]), [Kind::Hostile]);
+        assert_eq!(kinds(&[("fuzz", "shutdown"), ("fpkeep", "failure")]), [Kind::Neighbour]);
+        assert_eq!(kinds(&[("fpkeep", "shutdown")]), [Kind::Hostile]);
+        assert_eq!(kinds(&[]), [Kind::Neighbour, Kind::Hostile]);
+    }
 
     /// Else it would be a finding that it has measured any.
     #[test]

@@ -127,6 +127,11 @@ impl Guest {
         self
     }
 
+    /// Another program than that of its kind.
+    pub fn file(self, image: &Path) -> Self {
+        Self { image: image.to_owned(), ..self }
+    }
+
     /// More memory or less.
     pub fn memory_mib(self, memory_mib: u32) -> Self {
         Self { memory_mib, ..self }

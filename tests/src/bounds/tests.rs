@@ -6,13 +6,13 @@ use serde_json::json;
 const RTOS: Rtos<'_> = Rtos { name: "freertos", hart: 0, periods: 200 };
 
 /// What FreeRTOS prints if all is well.
-fn result(periods: u64, missed: u64) -> serde_json::Value {
+pub(crate) fn result(periods: u64, missed: u64) -> serde_json::Value {
     json!({ "periods": periods, "missed": missed, "ticks_lost": 0, "delay_ns": { "max": 2000 }, "handler_delay_ns": { "max": 900 },
         "ok": missed == 0 })
 }
 
 /// A guest that stopped for this reason after this result.
-fn guest(reason: Option<&str>, result: Option<serde_json::Value>) -> GuestReport {
+pub(crate) fn guest(reason: Option<&str>, result: Option<serde_json::Value>) -> GuestReport {
     let stopped = reason.map(|reason| {
         serde_json::from_value(
             json!({ "guest": "freertos", "vcpu": 0, "life": 1, "reason": reason, "next": "end", "time": 1, "fault": null }),
@@ -35,7 +35,7 @@ fn guest(reason: Option<&str>, result: Option<serde_json::Value>) -> GuestReport
 }
 
 /// The run of such a guest, on a board of one hart.
-fn report(guests: Vec<GuestReport>) -> RunReport {
+pub(crate) fn report(guests: Vec<GuestReport>) -> RunReport {
     let core = json!({ "core": 0, "hart": 0, "interrupts": {}, "switches": 0, "messages": 0, "ipis_sent": 0, "ipis_saved": 0, "idle": 0,
         "longest_stretch": 10, "longest_stretch_cause": "timer", "stretch_max": {}, "stretch_total": {}, "stack": 1000, "trace": null });
     RunReport {
