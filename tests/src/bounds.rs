@@ -1,7 +1,7 @@
 //! What must hold of every run, whatever guests do: no panic, no end before the end, no RTOS late, no core long with its interrupts
 //! off. Unlike the methods of [`Run`](crate::Run), these don't end a test: they list what doesn't hold.
-use ainori::report::{GuestReport, Outcome, RunReport};
-use ainori_report::STACK_SIZE;
+use ainori::report::{GuestOutcome, GuestReport, Outcome, RunReport};
+use ainori_report::{STACK_SIZE, StopReason};
 use serde::{Deserialize, Serialize};
 
 /// Most nanoseconds from a period's deadline to the first statement of an RTOS's task, where the policy lets it take its core at once.
@@ -70,8 +70,16 @@ pub fn promise(preset: &str) -> Promise {
     }
 }
 
-/// An RTOS of a run: its name and its hart.
-pub type Rtos<'a> = (&'a str, u32);
+/// An RTOS of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rtos<'a> {
+    /// The guest's name.
+    pub name: &'a str,
+    /// Its hart.
+    pub hart: u32,
+    /// Periods that it was told to measure.
+    pub periods: u64,
+}
 
 /// What doesn't hold of a run in virtual time. The guests other than the RTOSes are for the caller to judge.
 pub fn findings(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>]) -> Vec<Finding> {
@@ -91,13 +99,38 @@ pub fn findings(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>]) -> Vec<Fi
         | Outcome::Interrupted => {
             add(Kind::Emulator, report.outcome.words().into());
         }
-        Outcome::Good | Outcome::Unreported | Outcome::GuestFailed => {}
+        Outcome::Unreported => add(Kind::Neighbour, report.outcome.words().into()),
+        // Who may fail is for the caller to say.
+        Outcome::Good | Outcome::GuestFailed => {}
     }
-    for (name, _) in rtoses {
-        let Some(guest) = report.guests.iter().find(|guest| guest.name == *name) else { continue };
-        rtos(guest, promise(preset), &mut add);
+    for wanted in rtoses {
+        match report.guests.iter().find(|guest| guest.name == wanted.name) {
+            // The run didn't come to its end, which has been said.
+            Some(guest) if guest.outcome.is_unfinished() && !has_ended(report.outcome) => {}
+            Some(guest) => rtos(guest, wanted.periods, promise(preset), &mut add),
+            None => add(Kind::Neighbour, format!("{} is not in the report", wanted.name)),
+        }
     }
-    let Some(board) = &report.board else { return found };
+    cores(report, preset, rtoses, &mut add);
+    found
+}
+
+/// Did all guests that are waited for come to their ends?
+fn has_ended(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Good | Outcome::Unreported | Outcome::GuestFailed)
+}
+
+/// What no core may do. One that isn't in the report may have done it.
+fn cores(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>], add: &mut impl FnMut(Kind, String)) {
+    let Some(board) = &report.board else {
+        return add(
+            Kind::Emulator,
+            "the report has no board: the hypervisor didn't tell that it started".into(),
+        );
+    };
+    if has_ended(report.outcome) && report.cores.len() as u64 != u64::from(board.harts) {
+        add(Kind::Emulator, format!("the report has {} cores of {}", report.cores.len(), board.harts));
+    }
     for core in &report.cores {
         let ns = core.longest_stretch * (1_000_000_000 / board.timebase_hz);
         if !(1..=STACK).contains(&core.stack) {
@@ -106,7 +139,7 @@ pub fn findings(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>]) -> Vec<Fi
             add(Kind::Stack, text);
         }
         let beside =
-            rtoses.iter().any(|(_, hart)| u64::from(*hart) == core.hart) && promise(preset) == Promise::Bound;
+            rtoses.iter().any(|rtos| u64::from(rtos.hart) == core.hart) && promise(preset) == Promise::Bound;
         let most = if beside { STRETCH_BESIDE_RTOS_NS } else { STRETCH_NS };
         if ns > most {
             let us = ns as f64 / 1e3;
@@ -120,22 +153,28 @@ pub fn findings(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>]) -> Vec<Fi
             );
         }
     }
-    found
 }
 
-fn rtos(guest: &GuestReport, promise: Promise, add: &mut impl FnMut(Kind, String)) {
-    if promise == Promise::Nothing {
-        return;
-    }
+/// What doesn't hold of an RTOS. Whatever it was promised: it has measured all its periods, and nothing but lateness made it fail.
+fn rtos(guest: &GuestReport, periods: u64, promise: Promise, add: &mut impl FnMut(Kind, String)) {
     let name = &guest.name;
-    if guest.outcome.is_unfinished() {
-        return; // the run hung, which has been said
-    }
     let number = |key| number(guest, key);
     let (Some(missed), Some(lost)) = (number("missed"), number("ticks_lost")) else {
         return add(Kind::Neighbour, format!("{name} ended without a result: {:?}", guest.outcome));
     };
-    if missed > 0 || lost > 0 {
+    let is_late = missed > 0 || lost > 0;
+    if !(guest.outcome == GuestOutcome::Done || is_late && says_it_failed(guest)) {
+        let reason = guest.stopped.as_ref().map(|stopped| stopped.reason);
+        add(Kind::Neighbour, format!("{name} ended so: {:?}, {reason:?}", guest.outcome));
+    }
+    if number("periods") != Some(periods) {
+        let found = number("periods");
+        add(
+            Kind::Neighbour,
+            format!("{name} measured {found:?} periods, not the {periods} that it was told to"),
+        );
+    }
+    if is_late && promise != Promise::Nothing {
         add(Kind::Tick, format!("{name} missed {missed} deadlines and lost {lost} ticks"));
     }
     if promise != Promise::Bound {
@@ -154,6 +193,12 @@ fn rtos(guest: &GuestReport, promise: Promise, add: &mut impl FnMut(Kind, String
     }
 }
 
+/// Did it end itself, and say that it failed? FreeRTOS does so if it was late.
+fn says_it_failed(guest: &GuestReport) -> bool {
+    let reason = guest.stopped.as_ref().map(|stopped| stopped.reason);
+    guest.outcome == GuestOutcome::Failed && reason == Some(StopReason::Failure)
+}
+
 /// A number in the first result of a guest: `key`, or `key/part`.
 pub fn number(guest: &GuestReport, key: &str) -> Option<u64> {
     let mut path = key.split('/');
@@ -167,3 +212,6 @@ fn last_words(report: &RunReport) -> String {
     let panic = lines.rfind(|line| line.contains("panic"));
     panic.cloned().unwrap_or_else(|| "the hypervisor panicked".into())
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -6,18 +6,22 @@
 //! | [`case`](mod@case) | one run with random inputs: which preset, how many vCPUs and harts, by seed |
 //! | [`attacks`] | runs in which a guest does one thing that has hurt others before |
 //! | [`campaign`] | many runs beside each other, kept on disk so that they can go on later |
+//! | [`outcome`] | what became of one run |
+//! | [`summary`] | what all runs of a campaign have shown |
 //!
 //! The binary `fuzz` of this crate runs campaigns; `tests/tests/emulator/hostile.rs` a fixed set.
 
 pub mod attacks;
 pub mod campaign;
 pub mod case;
+pub mod outcome;
+pub mod summary;
 
 pub use case::Case;
 
 use crate::{
     Clock, System,
-    bounds::{self, Finding, Kind},
+    bounds::{self, Finding, Kind, Rtos},
 };
 use ainori::report::{GuestOutcome, RunReport};
 
@@ -59,29 +63,76 @@ impl Trial {
 
     /// What doesn't hold of its run.
     pub fn findings(&self, report: &RunReport) -> Vec<Finding> {
-        let rtoses: Vec<_> = self.rtoses.iter().map(|(name, hart)| (name.as_str(), *hart)).collect();
-        let mut found = bounds::findings(report, self.preset, &rtoses);
+        let rtoses = self.rtoses.iter().map(|(name, hart)| {
+            // Without such a word nobody knows how many are enough: no number of them is.
+            let periods = self.system.told(name, "periods").unwrap_or(0);
+            Rtos { name, hart: *hart, periods }
+        });
+        let mut found = bounds::findings(report, self.preset, &rtoses.collect::<Vec<_>>());
         let hung = found.iter().any(|finding| finding.kind <= Kind::Emulator);
         if hung {
             return found;
         }
-        for guest in &report.guests {
-            let expected = self.hostile.iter().find(|(name, _)| *name == guest.name);
-            let (kind, right) = match expected {
-                Some((_, Expected::Nothing)) => continue,
-                Some((_, Expected::Done)) => (Kind::Hostile, guest.outcome == GuestOutcome::Done),
-                Some((_, Expected::Fault)) => (Kind::Hostile, guest.outcome == GuestOutcome::Faulted),
-                None if self.neighbours.contains(&guest.name) => {
-                    (Kind::Neighbour, guest.outcome == GuestOutcome::Done)
-                }
-                None => continue,
+        let neighbours = self.neighbours.iter().map(|name| (name, Kind::Neighbour, Expected::Done));
+        let hostile = self.hostile.iter().map(|(name, expected)| (name, Kind::Hostile, *expected));
+        for (name, kind, expected) in neighbours.chain(hostile) {
+            let outcome = match expected {
+                Expected::Nothing => continue,
+                Expected::Done => GuestOutcome::Done,
+                Expected::Fault => GuestOutcome::Faulted,
             };
-            if !right {
-                let text =
-                    format!("{} ended so: {:?}, {:?}", guest.name, guest.outcome, guest.results.first());
-                found.push(Finding { kind, text });
+            let guest = report.guests.iter().find(|guest| guest.name == *name);
+            if guest.is_none_or(|guest| guest.outcome != outcome) {
+                let ended = guest.map(|guest| (guest.outcome, guest.results.first()));
+                found.push(Finding { kind, text: format!("{name} ended so: {ended:?}") });
             }
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds::tests::{guest, report, result};
+    use ainori::report::GuestReport;
+
+    /// Guests that aren't in the report were not asked after.
+    #[test]
+    fn guests_that_are_missing_or_did_something_else_are_found() {
+        let case =
+            Case { seed: 9, preset: "round-robin", vcpus: 2, harts: 1, ms: 200, kinds: None, q: 250 }.trial();
+        let named = |name: &str, reason| GuestReport {
+            name: name.into(),
+            ..guest(Some(reason), Some(result(200, 0)))
+        };
+        let kinds = |others: &[(&str, &'static str)]| -> Vec<Kind> {
+            let others = others.iter().map(|(name, reason)| named(name, reason));
+            let found =
+                case.findings(&report([named("freertos", "shutdown")].into_iter().chain(others).collect()));
+            found.into_iter().map(|finding| finding.kind).collect()
+        };
+        assert_eq!(kinds(&[("fuzz", "shutdown"), ("fpkeep", "shutdown")]), []);
+        assert_eq!(kinds(&[("fuzz", "fault"), ("fpkeep", "shutdown")]), [Kind::Hostile]);
+        assert_eq!(kinds(&[("fuzz", "shutdown"), ("fpkeep", "failure")]), [Kind::Neighbour]);
+        assert_eq!(kinds(&[("fpkeep", "shutdown")]), [Kind::Hostile]);
+        assert_eq!(kinds(&[]), [Kind::Neighbour, Kind::Hostile]);
+    }
+
+    /// Else it would be a finding that it has measured any.
+    #[test]
+    fn each_rtos_is_told_how_many_periods_to_measure() {
+        let presets = vec!["ainori", "round-robin", "partition"];
+        let range = case::Range { seed: 1, presets, vcpus: (1, 16), ms: 40, kinds: None };
+        let random = (0..6).map(|index| range.case(index).trial());
+        for trial in attacks::all().into_iter().chain(random) {
+            for (name, _) in &trial.rtoses {
+                assert!(
+                    trial.system.told(name, "periods").is_some_and(|periods| periods > 0),
+                    "{}",
+                    trial.name
+                );
+            }
+        }
     }
 }

@@ -11,6 +11,7 @@
 //! | [`budgets`] | how many instructions a path may have |
 //! | [`paths`] | exact instruction counts of paths through hypervisor and guests |
 //! | [`random`] | random systems, and what must hold for each |
+//! | [`version`] | which programs results are of |
 //! | [`terminal`] | the tool itself on a terminal, with somebody who types |
 //!
 //! The hypervisor, the guests and QEMU's plugins must have been built: `make test` does it; `tools/test kernel guests` too.
@@ -24,6 +25,7 @@ pub mod random;
 pub mod symbols;
 pub mod system;
 pub mod terminal;
+pub mod version;
 
 pub use ainori::run::ClockChoice as Clock;
 pub use outcome::Run;

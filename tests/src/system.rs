@@ -3,8 +3,9 @@ use crate::{Clock, Run, checkout};
 use ainori::run::{Options, Tracing};
 use ainori_trace::Mask;
 use std::{
+    collections::BTreeMap,
     fmt::{self, Display, Formatter},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -126,6 +127,11 @@ impl Guest {
         self
     }
 
+    /// Another program than that of its kind.
+    pub fn file(self, image: &Path) -> Self {
+        Self { image: image.to_owned(), ..self }
+    }
+
     /// More memory or less.
     pub fn memory_mib(self, memory_mib: u32) -> Self {
         Self { memory_mib, ..self }
@@ -212,6 +218,7 @@ pub struct System {
     qemu_args: Vec<String>,
     traced: Option<&'static str>,
     input: Option<String>,
+    kernel: Option<PathBuf>,
 }
 
 impl System {
@@ -227,6 +234,7 @@ impl System {
             qemu_args: Vec::new(),
             traced: None,
             input: None,
+            kernel: None,
         }
     }
 
@@ -285,6 +293,34 @@ impl System {
         Self { traced: Some(kind), ..self }
     }
 
+    /// Another hypervisor than [`hypervisor`](crate::hypervisor).
+    pub fn kernel(self, kernel: &Path) -> Self {
+        Self { kernel: Some(kernel.to_owned()), ..self }
+    }
+
+    /// The files of its guests.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let files = self.guests.iter().flat_map(|guest| [Some(&guest.image), guest.initrd.as_ref()]);
+        files.flatten().cloned().collect()
+    }
+
+    /// What each guest is told, by its name.
+    pub fn args(&self) -> BTreeMap<String, String> {
+        self.guests.iter().map(|guest| (guest.name.clone(), guest.args.clone())).collect()
+    }
+
+    /// The number that a guest is told with a word `KEY=NUMBER`.
+    pub fn told(&self, guest: &str, key: &str) -> Option<u64> {
+        let guest = self.guests.iter().find(|known| known.name == guest)?;
+        let mut words = guest.args.split(' ').filter_map(|word| word.split_once('='));
+        words.find(|(known, _)| *known == key)?.1.parse().ok()
+    }
+
+    /// The vCPUs of a guest.
+    pub fn vcpus_of(&self, guest: &str) -> u32 {
+        self.guests.iter().find(|known| known.name == guest).map_or(0, |guest| guest.vcpus)
+    }
+
     /// Runs it to its end. Panics only if it could not be started: whether the run was good is for the caller to ask.
     pub fn run(&self, clock: Clock) -> Run {
         let folder = tempfile::Builder::new().prefix("ainori-test-").tempdir().expect("a temporary folder");
@@ -298,7 +334,7 @@ impl System {
         });
         let options = Options {
             trace,
-            kernel: Some(crate::hypervisor()),
+            kernel: Some(self.kernel.clone().unwrap_or_else(crate::hypervisor)),
             clock,
             timeout: Some(TIME_LIMIT),
             qemu_args: self.qemu_args.iter().map(Into::into).collect(),

@@ -1,17 +1,18 @@
 //! Runs hostile guests beside an RTOS and a guest that looks at its registers, under every preset; tells what didn't hold.
 //! See guests/fuzz/README.md.
 use ainori_tests::{
-    bounds::Kind,
     fuzz::{
         Trial, attacks,
-        campaign::{self, Outcome, Store},
+        campaign::{self, Store},
         case::Range,
+        outcome::Outcome,
+        summary::Summary,
     },
+    hypervisor,
 };
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
-    collections::BTreeMap,
     path::PathBuf,
     process::ExitCode,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -51,7 +52,7 @@ struct Args {
     /// Instructions of a slice in lockstep, for attacks: each runs with each of these, as another slice is another order of events.
     #[arg(long, value_delimiter = ',', default_value = "250")]
     q: Vec<u32>,
-    /// Folder for the outcomes; the same call with the same folder goes on there. Failed manifests and consoles go into `failed/`.
+    /// Folder for the outcomes; the same call with the same folder goes on there: what ran on the same hypervisor, guests, plugins and tool isn't run again. Failed manifests and consoles go into `failed/`.
     #[arg(long, default_value = ".cache/fuzz")]
     out: PathBuf,
 }
@@ -95,7 +96,7 @@ fn main() -> ExitCode {
 /// Returns whether all held.
 fn campaign(args: &Args) -> Result<bool, String> {
     let presets = presets(&args.preset)?;
-    let store = Store::open(&args.out).map_err(|error| format!("{}: {error}", args.out.display()))?;
+    let store = Store::open(&args.out, &hypervisor()).map_err(|error| error.to_string())?;
     let cases = Range {
         seed: args.seed,
         presets: presets.clone(),
@@ -126,7 +127,8 @@ fn campaign(args: &Args) -> Result<bool, String> {
     let is_over =
         || end.is_some_and(|end| Instant::now() >= end) || inputs.load(Ordering::Relaxed) >= args.count;
     let mut index = 0;
-    let mut outcomes: Vec<Outcome> = Vec::new();
+    let vcpus = (args.vcpus.1 - args.vcpus.0 + 1) as usize;
+    let mut summary = Summary::new(list.is_none().then_some(presets.len() * vcpus));
     let next = || match &mut list {
         Some(list) => list.next().filter(|_| end.is_none_or(|end| Instant::now() < end)),
         None if is_over() => None,
@@ -136,60 +138,27 @@ fn campaign(args: &Args) -> Result<bool, String> {
             Some((case.trial(), case.q))
         }
     };
-    let told = |outcome: &Outcome| {
+    let told = |outcome: Outcome, earlier: bool| {
         inputs.fetch_add(outcome.inputs, Ordering::Relaxed);
         bar.inc(if args.attack.is_some() { 1 } else { outcome.inputs });
         for finding in &outcome.findings {
             bar.suspend(|| println!("{}: {:?}: {}", outcome.trial, finding.kind, finding.text));
         }
-        outcomes.push(outcome.clone());
+        summary.add(&outcome, earlier);
     };
     let began = Instant::now();
-    campaign::run(&store, args.jobs.max(1), &stop, next, told)
-        .map_err(|error| format!("{}: {error}", args.out.display()))?;
+    campaign::run(&store, args.jobs.max(1), &stop, next, told).map_err(|error| error.to_string())?;
     bar.finish_and_clear();
-    summary(&outcomes, began.elapsed());
-    let json = serde_json::to_vec_pretty(&outcomes).map_err(|error| error.to_string())?;
+    println!("{summary}\n{:.0} s.", began.elapsed().as_secs_f64());
+    let json = serde_json::to_vec_pretty(&summary).map_err(|error| error.to_string())?;
     let path = args.out.join("summary.json");
     std::fs::write(&path, json).map_err(|error| format!("{}: {error}", path.display()))?;
-    let failed = outcomes.iter().filter(|outcome| !outcome.findings.is_empty()).count();
+    let (failed, runs) = (summary.total.runs_failed, summary.total.runs);
     if failed > 0 {
         println!(
-            "{failed} of {} runs failed; manifests and consoles are in {}",
-            outcomes.len(),
+            "{failed} of {runs} runs failed; manifests and consoles are in {}",
             args.out.join("failed").display()
         );
     }
     Ok(failed == 0)
-}
-
-/// A line for each preset.
-fn summary(outcomes: &[Outcome], took: Duration) {
-    let mut by_preset: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
-    for outcome in outcomes {
-        by_preset.entry(&outcome.preset).or_default().push(outcome);
-    }
-    println!(
-        "{:<28}{:>6}{:>11}{:>9}{:>10}{:>10}{:>9}{:>9}",
-        "preset", "runs", "inputs", "host s", "task us", "handler", "stretch", "failed"
-    );
-    for (preset, runs) in &by_preset {
-        let most = |of: fn(&Outcome) -> u64| runs.iter().map(|run| of(run)).max().unwrap_or(0) as f64;
-        println!(
-            "{preset:<28}{:>6}{:>11}{:>9.0}{:>10.1}{:>10.1}{:>9.1}{:>9}",
-            runs.len(),
-            runs.iter().map(|run| run.inputs).sum::<u64>(),
-            runs.iter().map(|run| run.seconds).sum::<f64>(),
-            most(|run| run.task_ns) / 1e3,
-            most(|run| run.handler_ns) / 1e3,
-            most(|run| run.stretch) / 10.0,
-            runs.iter().filter(|run| !run.findings.is_empty()).count(),
-        );
-    }
-    let mut kinds: BTreeMap<Kind, u64> = BTreeMap::new();
-    for finding in outcomes.iter().flat_map(|outcome| &outcome.findings) {
-        *kinds.entry(finding.kind).or_default() += 1;
-    }
-    let inputs: u64 = outcomes.iter().map(|outcome| outcome.inputs).sum();
-    println!("{inputs} inputs in {:.0} s; findings: {kinds:?}", took.as_secs_f64());
 }

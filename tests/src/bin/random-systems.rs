@@ -6,9 +6,10 @@ use ainori_tests::{
         check::Violation,
         description::Description,
         generate,
-        run::{Runner, SAME_TWICE},
+        run::{Runner, SAME_TWICE, plugins, version},
         shrink,
     },
+    version::Programs,
 };
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -47,7 +48,7 @@ struct Args {
     /// Runs beside each other; each keeps one core of the host busy
     #[arg(long, default_value_t = 1)]
     jobs: usize,
-    /// Folder for results, failing systems and their logs; a system that is in it already, of the same hypervisor, is not run again
+    /// Folder for results, failing systems and their logs; a system that is in it already, of the same hypervisor, guests, plugins and tool, is not run again
     #[arg(long, value_name = "DIR", default_value = ".cache/random-systems")]
     out: PathBuf,
     /// Another hypervisor than the checkout's
@@ -68,7 +69,7 @@ struct Args {
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     seed: u64,
-    /// Of the hypervisor and of the system: a result counts only for these.
+    /// Of the programs and of the system: a result counts only for these.
     version: String,
     /// What is in it, in a line.
     summary: String,
@@ -103,13 +104,14 @@ fn main() -> Result<ExitCode> {
     }
     std::fs::create_dir_all(&args.out).into_diagnostic().wrap_err_with(|| args.out.display().to_string())?;
     let kernel = args.kernel.clone().unwrap_or_else(ainori_tests::hypervisor);
+    let programs = Programs::hold(&args.out, &kernel, plugins()).into_diagnostic()?;
     let stop = Arc::new(AtomicBool::new(false));
-    let runner = Runner { kernel: Some(kernel.clone()), stop: stop.clone(), ..Runner::default() };
+    let runner =
+        Runner { kernel: Some(programs.kernel().to_owned()), stop: stop.clone(), ..Runner::default() };
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, stop.clone()).into_diagnostic()?;
     }
-    let kernel = std::fs::read(&kernel).into_diagnostic().wrap_err_with(|| kernel.display().to_string())?;
-    let records = args.run(&runner, &kernel, &stop)?;
+    let records = args.run(&runner, &programs, &stop)?;
     let ok = report(&args, &records)?;
     Ok(match (stop.load(Ordering::Relaxed), ok) {
         (true, _) => ExitCode::from(130),
@@ -124,7 +126,7 @@ impl Args {
     }
 
     /// Runs what is not in the folder yet.
-    fn run(&self, runner: &Runner, kernel: &[u8], stop: &AtomicBool) -> Result<Vec<Record>> {
+    fn run(&self, runner: &Runner, programs: &Programs, stop: &AtomicBool) -> Result<Vec<Record>> {
         let bar = ProgressBar::new(self.count);
         let style = "{elapsed_precise} {bar:40} {pos}/{len} {msg}, {eta} left";
         bar.set_style(ProgressStyle::with_template(style).into_diagnostic()?);
@@ -139,7 +141,7 @@ impl Args {
                 if !self.seeds().contains(&seed) || is_late || stop.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                let Some(record) = self.one(seed, runner, kernel, &bar)? else { return Ok(()) };
+                let Some(record) = self.one(seed, runner, programs, &bar)? else { return Ok(()) };
                 let mut records = records.lock().expect("nobody panics with it");
                 records.push(record);
                 let failing = records.iter().filter(|record: &&Record| !record.violations.is_empty()).count();
@@ -159,9 +161,17 @@ impl Args {
     }
 
     /// One system: from the folder, or run, and shrunk if it fails. `None` if it was interrupted.
-    fn one(&self, seed: u64, runner: &Runner, kernel: &[u8], bar: &ProgressBar) -> Result<Option<Record>> {
+    fn one(
+        &self,
+        seed: u64,
+        runner: &Runner,
+        programs: &Programs,
+        bar: &ProgressBar,
+    ) -> Result<Option<Record>> {
         let system = generate::system(seed);
-        let version = version(kernel, &system);
+        let twice = self.twice || seed.is_multiple_of(TWICE_EVERY);
+        let made_of = || version(programs, &system, twice).into_diagnostic();
+        let version = made_of()?;
         let file = self.out.join(format!("{seed}.json"));
         let known: Option<Record> =
             std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -169,11 +179,12 @@ impl Args {
             return Ok(Some(known));
         }
         let begin = Instant::now();
-        let twice = self.twice || seed.is_multiple_of(TWICE_EVERY);
         let judgement = Runner { twice, ..runner.clone() }.judge(&system);
         if judgement.interrupted {
             return Ok(None);
         }
+        // Nobody knows what ran if somebody has built a file meanwhile.
+        made_of()?;
         let host_seconds = begin.elapsed().as_secs_f64();
         let mut shrunk = None;
         if let Some(first) = judgement.violations.first() {
@@ -274,14 +285,6 @@ fn summary(system: &Description) -> String {
 fn machine_ms(run: &Run) -> u64 {
     let (Some(end), Some(board)) = (&run.report.end, &run.report.board) else { return 0 };
     end.time * 1_000 / board.timebase_hz
-}
-
-/// Changes when the hypervisor or the system does.
-fn version(kernel: &[u8], system: &Description) -> String {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    (kernel, system.to_string(), format!("{:?}", system.typing), system.slice).hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
 }
 
 /// Writes a file, whole or not at all.

@@ -1,6 +1,9 @@
 //! A system as the generator made it: what runs where, and what each guest is told to do. [`Display`] shows it as a manifest.
 use crate::checkout;
-use std::fmt::{self, Display, Formatter};
+use std::{
+    fmt::{self, Display, Formatter},
+    path::PathBuf,
+};
 
 /// A system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -254,6 +257,13 @@ impl Guest {
         owned.into_iter().filter_map(|(owns, device)| owns.then_some(device)).collect()
     }
 
+    /// Its program, and its initial RAM disk if it has one.
+    fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let initrd = self.job.is_linux().then_some("linux/initramfs.cpio.gz");
+        let names = [Some(self.job.file()), initrd].into_iter().flatten();
+        names.map(|name| checkout(".cache/guests").join(name))
+    }
+
     fn memory_mib(&self) -> u32 {
         if self.job.is_linux() { 256 } else { 16 }
     }
@@ -261,16 +271,10 @@ impl Guest {
 
 impl Display for Guest {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let file = |name: &str| checkout(".cache/guests").join(name);
         let kind = if self.job.is_linux() { "linux" } else { "elf" };
-        writeln!(
-            f,
-            "\n[[guest]]\nname = {:?}\nkind = {kind:?}\nimage = {:?}",
-            self.name,
-            file(self.job.file())
-        )?;
-        if self.job.is_linux() {
-            writeln!(f, "initrd = {:?}", file("linux/initramfs.cpio.gz"))?;
+        writeln!(f, "\n[[guest]]\nname = {:?}\nkind = {kind:?}", self.name)?;
+        for (key, file) in ["image", "initrd"].into_iter().zip(self.files()) {
+            writeln!(f, "{key} = {file:?}")?;
         }
         writeln!(f, "args = {:?}\nmemory = \"{}MiB\"", self.job.args(), self.memory_mib())?;
         writeln!(f, "vcpus = {}\npriority = {}", self.vcpus, self.priority)?;
@@ -284,6 +288,13 @@ impl Display for Guest {
             writeln!(f, "background = true")?;
         }
         Ok(())
+    }
+}
+
+impl Description {
+    /// The files of its guests.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.guests.iter().flat_map(Guest::files).collect()
     }
 }
 

@@ -4,7 +4,10 @@ use super::{
     description::Description,
     oracle,
 };
-use crate::{Clock, Run, checkout};
+use crate::{
+    Clock, Run, checkout,
+    version::{Programs, hash},
+};
 use ainori::run::Options;
 use std::{
     path::PathBuf,
@@ -96,6 +99,21 @@ impl Runner {
     }
 }
 
+/// The plugins that runs need.
+pub fn plugins() -> Vec<PathBuf> {
+    ["lockstep", "operator"].map(|name| checkout(&format!(".cache/plugins/{name}.so"))).into()
+}
+
+/// The version of a result: of the programs, of the system, and of how it is run. Ask before a run and after it.
+pub fn version(programs: &Programs, system: &Description, twice: bool) -> std::io::Result<String> {
+    Ok(format!("{}-{}", programs.version(&system.files())?, parameters(system, twice)))
+}
+
+/// All that a result depends on beside the programs, as a hash.
+fn parameters(system: &Description, twice: bool) -> String {
+    hash([system.to_string(), format!("{:?}", system.typing), format!("{} {twice}", system.slice)])
+}
+
 /// The plugin that types and that ends runs, with its options.
 pub fn operator(system: &Description) -> String {
     let plugin = checkout(".cache/plugins/operator.so");
@@ -106,4 +124,34 @@ pub fn operator(system: &Description) -> String {
         argument += &format!(",port=serial,type={hex},at_ns={}", typing.at_ms * 1_000_000);
     }
     argument
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{description::Typing, generate};
+
+    /// A system that ran once was taken for one that ran twice.
+    #[test]
+    fn results_with_other_parameters_do_not_count() {
+        let system = generate::system(1);
+        let first = parameters(&system, false);
+        assert_eq!(first, parameters(&system.clone(), false));
+        let slower = Description { slice: system.slice + 1, ..system.clone() };
+        let louder = Description { typing: Some(Typing { text: "x".into(), at_ms: 1 }), ..system.clone() };
+        let others = [(&system, true), (&slower, false), (&louder, false), (&generate::system(2), false)];
+        for (other, twice) in others {
+            assert_ne!(first, parameters(other, twice));
+        }
+    }
+
+    #[test]
+    fn files_are_those_of_the_manifest() {
+        for system in (1..40).map(generate::system) {
+            let text = system.to_string();
+            let files = system.files();
+            assert!(files.iter().all(|file| text.contains(&format!("{file:?}"))));
+            assert_eq!(files.len(), text.matches("\nimage = ").count() + text.matches("\ninitrd = ").count());
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The machine that guests see, asked by probes that know the specifications.
 use ainori::report::Outcome;
 use ainori_report::StopReason;
-use ainori_tests::bounds::findings;
+use ainori_tests::bounds::{Rtos, findings};
 use ainori_tests::{Clock, Guest, System, terminal::Terminal};
 
 fn probe_alone(name: &str, args: &str) {
@@ -138,7 +138,8 @@ fn a_vcpu_that_is_started_again_finds_zeros() {
             .quantum("1ms")
             .run(Clock::Icount);
         run.good();
-        let findings = findings(&run.report, "ainori", &[("freertos", 0)]);
+        let rtos = Rtos { name: "freertos", hart: 0, periods: 100 };
+        let findings = findings(&run.report, "ainori", &[rtos]);
         run.check(findings.is_empty(), format_args!("{cpu}: {findings:?}"));
     }
 }

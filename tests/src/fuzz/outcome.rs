@@ -1,0 +1,108 @@
+//! What became of one trial, as it is kept.
+use super::Trial;
+use crate::{
+    bounds::{Finding, Kind, number},
+    version::hash,
+};
+use ainori::report::RunReport;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What became of one trial.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    /// [`Trial::name`].
+    pub trial: String,
+    /// The same for the same trial on the same programs only.
+    pub key: String,
+    /// Of all programs that took part ([`Programs::version`](crate::version::Programs::version)).
+    pub version: String,
+    /// The preset.
+    pub preset: String,
+    /// vCPUs of all hostile guests.
+    pub vcpus: u32,
+    /// Instructions of a slice in lockstep time.
+    pub q: u32,
+    /// What each guest was told: seed, length, kinds of inputs.
+    pub args: BTreeMap<String, String>,
+    /// Inputs that the fuzzing guest tried, or turns of an attack.
+    pub inputs: u64,
+    /// By kind.
+    pub kinds: BTreeMap<String, u64>,
+    /// Periods that RTOSes measured.
+    pub periods: u64,
+    /// How late an RTOS's task and tick handler were at most, in nanoseconds; `None` if nobody measured it.
+    pub task_ns: Option<u64>,
+    /// See `task_ns`.
+    pub handler_ns: Option<u64>,
+    /// The longest stretch in the hypervisor on a core of an RTOS, in nanoseconds.
+    pub stretch_beside_rtos_ns: Option<u64>,
+    /// The same on all other cores.
+    pub stretch_elsewhere_ns: Option<u64>,
+    /// Host seconds.
+    pub seconds: f64,
+    /// What doesn't hold.
+    pub findings: Vec<Finding>,
+}
+
+/// Everything that a trial is made of, what is asked of it included, and what it runs on, as a hash.
+pub fn key(trial: &Trial, q: u32, version: &str) -> String {
+    let Trial { name, preset, system, hostile, rtoses, neighbours } = trial;
+    let asked = format!("{hostile:?} {rtoses:?} {neighbours:?}");
+    hash([name, *preset, &system.to_string(), &asked, &q.to_string(), version])
+}
+
+impl Outcome {
+    /// That of a trial that hasn't run.
+    pub fn new(trial: &Trial, q: u32, version: String) -> Self {
+        Self {
+            trial: trial.name.clone(),
+            key: key(trial, q, &version),
+            version,
+            preset: trial.preset.into(),
+            vcpus: trial.hostile.iter().map(|(name, _)| trial.system.vcpus_of(name)).sum(),
+            q,
+            args: trial.system.args(),
+            inputs: 0,
+            kinds: BTreeMap::new(),
+            periods: 0,
+            task_ns: None,
+            handler_ns: None,
+            stretch_beside_rtos_ns: None,
+            stretch_elsewhere_ns: None,
+            seconds: 0.0,
+            findings: Vec::new(),
+        }
+    }
+
+    /// Adds something that doesn't hold.
+    pub fn find(&mut self, kind: Kind, text: &str) {
+        self.findings.push(Finding { kind, text: text.into() });
+    }
+
+    /// Takes the figures of a run.
+    pub fn measure(&mut self, trial: &Trial, report: &RunReport) {
+        self.seconds = report.host.seconds;
+        for guest in &report.guests {
+            self.inputs += number(guest, "inputs").unwrap_or(0);
+            let kinds = guest.results.first().and_then(|result| result.get("kinds")?.as_object().cloned());
+            for (kind, count) in kinds.unwrap_or_default() {
+                *self.kinds.entry(kind).or_default() += count.as_u64().unwrap_or(0);
+            }
+        }
+        let is_rtos = |name: &str| trial.rtoses.iter().any(|(rtos, _)| rtos == name);
+        for guest in report.guests.iter().filter(|guest| is_rtos(&guest.name)) {
+            self.periods += number(guest, "periods").unwrap_or(0);
+            self.task_ns = self.task_ns.max(number(guest, "delay_ns/max"));
+            self.handler_ns = self.handler_ns.max(number(guest, "handler_delay_ns/max"));
+        }
+        let Some(board) = &report.board else { return };
+        for core in &report.cores {
+            let ns = core.longest_stretch * (1_000_000_000 / board.timebase_hz);
+            let beside = trial.rtoses.iter().any(|(_, hart)| u64::from(*hart) == core.hart);
+            let longest =
+                if beside { &mut self.stretch_beside_rtos_ns } else { &mut self.stretch_elsewhere_ns };
+            *longest = (*longest).max(Some(ns));
+        }
+    }
+}
