@@ -60,7 +60,9 @@ struct vcpu {
     volatile uint64_t done; /* so far; the others watch it */
     volatile bool finished;
     uint64_t counts[KINDS];
-    uint64_t traps, watchdogs, lives;
+    uint64_t traps, watchdogs;
+    volatile uint64_t lives; /* how often it was started */
+    uint64_t first, last; /* `time` before its first input and after its last one; 0: it has had none */
     uint64_t ipis;
 };
 
