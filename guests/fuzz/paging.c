@@ -129,7 +129,6 @@ unsigned try_paging(struct vcpu *v)
         else
             code_add(v, bits);
     }
-    code_run(v, (struct setting){
+    return code_run(v, (struct setting){
         .user = user, .interrupts = true, .limit_us = 10, .satp = satp_of(5 + levels, v->tables[levels - 3]) | (any(v) & 7) << 44 });
-    return PIECE;
 }

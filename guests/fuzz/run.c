@@ -63,10 +63,10 @@ static bool has_more(const struct vcpu *v) { return v->done < v->inputs && read_
 static void turn(struct vcpu *v)
 {
     unsigned kind = plan.kinds[below(v, plan.kind_count)];
-    /* Counted ahead: a vCPU that stops itself doesn't come back from there. */
+    /* One is counted ahead: a vCPU that stops itself doesn't come back from there. */
     v->counts[kind]++;
     v->done++;
-    unsigned more = tries[kind](v) - 1;
+    uint64_t more = (uint64_t)tries[kind](v) - 1; /* -1 if none was attempted */
     v->counts[kind] += more;
     v->done += more;
 }

@@ -52,6 +52,8 @@ struct vcpu {
     uint64_t random;
     uint8_t *code;        /* its page */
     unsigned length;      /* bytes of code in it */
+    uint64_t to_try;      /* where the inputs in it begin; bit n: at byte 2n */
+    uint64_t tried;       /* the instructions that are known to have been tried, likewise */
     struct fence *fence;  /* what its code may reach (memory.c) */
     uint64_t (*tables)[512]; /* TABLES pages for random translations */
     uint64_t (*wild)[512]; /* two pages for translations that lead anywhere; none if that isn't tried */
