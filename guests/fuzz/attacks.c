@@ -6,11 +6,13 @@
 #include "random.h"
 #include "run.h"
 #include "sbi.h"
+#include "timer.h"
 
 const char *const attack_names[] = { "none", "restarts", "ipis", "fences", "page-fences", "plic", "flood", "newlines", "wakes", "fault", NULL };
 enum { NONE, RESTARTS, IPIS, FENCES, PAGE_FENCES, PLIC, FLOOD, NEWLINES, WAKES, FAULT };
 
 #define PLIC_CONTEXTS 16
+#define AWAKE_US 20 /* at most twice that before its time, who faults waits in a loop */
 
 static void nothing(struct vcpu *v, uint64_t turn)
 {
@@ -97,6 +99,9 @@ static step *const steps[] = { nothing, restarts, ipis, fences, page_fences, pli
 static void fault_at(uint64_t end)
 {
     uint64_t period = us_to_ticks(1000), at = end / period * period + plan.phase;
+    /* Several of them that were busy all the time would keep each other from the hart when theirs has come. */
+    while (read_time() + us_to_ticks(2 * AWAKE_US) < at)
+        sleep_us(AWAKE_US);
     while (read_time() < at)
         ;
     *(volatile uint64_t *)(machine.memory_base + machine.memory_size) = 0;

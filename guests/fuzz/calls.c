@@ -76,7 +76,7 @@ static void fill_call(struct vcpu *v, uint64_t *a)
     case SBI_DBCN:
         if (a[6] == SBI_DBCN_READ) {
             a[0] = below(v, 64);
-            a[1] = scratch_address(v) & ~63ul; /* it may write there */
+            a[1] = (uintptr_t)scratch + (below(v, SCRATCH_PAGES * PAGE) & ~63ul); /* it may write there: not behind the end */
             a[2] = 0;
         } else if (any(v) & 1) {
             a[0] = below(v, 32);

@@ -22,8 +22,12 @@ void code_add(struct vcpu *v, uint32_t bits);
 /* Adds it as it is. */
 void code_add_exactly(struct vcpu *v, uint32_t bits);
 
-/* Runs it from v->x's registers. An instruction that traps is left out and the next one is run. */
-void code_run(struct vcpu *v, struct setting setting);
+/* The same for one that is no input. All together have room for 64 instructions of two bytes. */
+void code_add_own(struct vcpu *v, uint32_t bits);
+
+/* Runs it from v->x's registers. An instruction that traps is left out and the next one is run. Returns how many of the inputs are known
+ * to have been tried: of those behind a jump or the end of the watchdog's patience only the ones that trapped. */
+unsigned code_run(struct vcpu *v, struct setting setting);
 
 /* Random registers: addresses of the scratch area, edge numbers, anything. */
 void registers_fill(struct vcpu *v);

@@ -44,14 +44,15 @@ unsigned try_csrs(struct vcpu *v)
         else
             code_add_exactly(v, (uint32_t)number << 20 | rs1 << 15 | operation << 12 | rd << 7 | 0x73);
         if (!user) {
-            code_add_exactly(v, CSRW(0x105, 20));
-            code_add_exactly(v, CSRW(SATP, 22));
-            code_add_exactly(v, CSRW(0x104, 23));
-            code_add_exactly(v, CSRW(CSR_STIMECMP, 24));
-            code_add_exactly(v, 0x100d3073); /* csrrc x0, sstatus, x26 */
+            code_add_own(v, CSRW(0x105, 20));
+            code_add_own(v, CSRW(SATP, 22));
+            code_add_own(v, CSRW(0x104, 23));
+            code_add_own(v, CSRW(CSR_STIMECMP, 24));
+            code_add_own(v, 0x100d3073); /* csrrc x0, sstatus, x26 */
         }
     }
-    code_run(v, (struct setting){ .user = user, .interrupts = user, .satp = user ? fence_satp(v, false) : 0, .limit_us = 100 });
+    unsigned tried = code_run(v, (struct setting){
+        .user = user, .interrupts = user, .satp = user ? fence_satp(v, false) : 0, .limit_us = 100 });
     csr_write(0x106, any(v) & 7); /* scounteren, senvcfg: something else for the next one */
-    return PIECE;
+    return tried;
 }

@@ -64,8 +64,7 @@ unsigned try_devices(struct vcpu *v)
             loaded |= 1u << (bits >> 2 & 7); /* if it loads; if not, no harm is done */
         code_add(v, bits);
     }
-    code_run(v, (struct setting){ .interrupts = true, .satp = 0, .limit_us = 50 });
-    return PIECE;
+    return code_run(v, (struct setting){ .interrupts = true, .satp = 0, .limit_us = 50 });
 }
 
 /* One to one, but for what belongs to the fuzzer: that is as in the vCPU's fence. */
@@ -95,6 +94,5 @@ unsigned try_wild(struct vcpu *v)
     v->x[A7] = SBI_LEGACY_SHUTDOWN + 1; /* nobody's */
     for (int i = 0; i < PIECE; i++)
         code_add(v, once_in(v, 16) ? 0x00000067 | (8 + below(v, BASES)) << 15 : any_access(v, 8 + below(v, BASES), false));
-    code_run(v, (struct setting){ .interrupts = true, .satp = satp_of(8, v->wild[WILD_ROOT]), .limit_us = 20 });
-    return PIECE;
+    return code_run(v, (struct setting){ .interrupts = true, .satp = satp_of(8, v->wild[WILD_ROOT]), .limit_us = 20 });
 }

@@ -115,8 +115,7 @@ unsigned try_instructions(struct vcpu *v)
         code_add(v, once_in(v, JUMP_ONE_IN) ? JUMP : any_instruction(v));
     registers_fill(v);
     v->x[JUMP_REGISTER] = place_to_jump_to(v);
-    code_run(v, (struct setting){ .interrupts = true, .satp = fence_satp(v, false), .limit_us = 10 });
-    return PIECE;
+    return code_run(v, (struct setting){ .interrupts = true, .satp = fence_satp(v, false), .limit_us = 10 });
 }
 
 unsigned try_user(struct vcpu *v)
@@ -130,6 +129,5 @@ unsigned try_user(struct vcpu *v)
         if (any(v) & 1)
             v->x[i] -= USER_OFFSET;
     }
-    code_run(v, (struct setting){ .user = true, .interrupts = true, .satp = fence_satp(v, false), .limit_us = 10 });
-    return PIECE;
+    return code_run(v, (struct setting){ .user = true, .interrupts = true, .satp = fence_satp(v, false), .limit_us = 10 });
 }

@@ -1,4 +1,4 @@
-/* The kinds of inputs. Each function tries out some inputs and returns how many. */
+/* The kinds of inputs. Each function tries out some inputs and returns how many, as far as that is known. */
 #pragma once
 #include "vcpu.h"
 
@@ -19,4 +19,4 @@ uint32_t any_access(struct vcpu *v, unsigned base, bool simple);
 
 /* Where a vCPU begins after hart_start. */
 uint64_t start_address(void);
-void start_all(void);
+unsigned start_all(void); /* returns how many calls that took */

@@ -14,12 +14,16 @@ uint64_t start_address(void) { return (uintptr_t)secondary_start; }
 static long start(struct vcpu *target) { return sbi_hart_start(target->id, start_address(), (uintptr_t)&target->start); }
 
 /* Has all vCPUs go on that have stopped and have something left to do. */
-void start_all(void)
+unsigned start_all(void)
 {
+    unsigned calls = 0;
     for (unsigned i = 0; i < vcpu_count; i++) {
-        if (!vcpus[i]->finished)
+        if (!vcpus[i]->finished) {
             start(vcpus[i]);
+            calls++;
+        }
     }
+    return calls;
 }
 
 /* Addresses at which nothing can start. The last one is odd: no instruction begins there. */
@@ -39,12 +43,12 @@ unsigned try_lifecycle(struct vcpu *v)
     case 1:
     case 2:
         /* Whoever has the index 0 keeps the others going. */
-        if (v->index != 0)
-            sbi_hart_stop();
+        if (v->index == 0)
+            return 0;
+        sbi_hart_stop();
         return 1;
     case 3:
-        start_all();
-        return vcpu_count;
+        return start_all();
     case 4:
         sbi_hart_start(edge_number(v) | 64, start_address(), 0);
         return 1;
@@ -69,8 +73,9 @@ unsigned try_lifecycle(struct vcpu *v)
         return 1;
     }
     default:
-        if (target != v && !target->finished)
-            start(target);
+        if (target == v || target->finished)
+            return 0;
+        start(target);
         return 1;
     }
 }

@@ -34,9 +34,8 @@ static void list_vcpus(uint64_t *ids)
     }
 }
 
-static void make_plan(uint64_t ms)
+static void list_kinds(void)
 {
-    plan.end = ms ? read_time() + us_to_ticks(ms * 1000) : UINT64_MAX;
     for (unsigned kind = 0; kind < KINDS; kind++) {
         for (unsigned i = 0; kind_mask >> kind & 1 && i < kinds[kind].weight; i++)
             plan.kinds[plan.kind_count++] = kind;
@@ -45,15 +44,19 @@ static void make_plan(uint64_t ms)
 
 static void print_result(bool all_done)
 {
-    uint64_t inputs = 0, traps = 0, watchdogs = 0, lives = 0;
+    uint64_t inputs = 0, traps = 0, watchdogs = 0, lives = 0, from = UINT64_MAX, to = 0;
     for (unsigned i = 0; i < vcpu_count; i++) {
         inputs += vcpus[i]->done;
         traps += vcpus[i]->traps;
         watchdogs += vcpus[i]->watchdogs;
         lives += vcpus[i]->lives;
+        if (vcpus[i]->first && vcpus[i]->first < from)
+            from = vcpus[i]->first;
+        if (vcpus[i]->last > to)
+            to = vcpus[i]->last;
     }
-    print("\n@result {\"job\":\"fuzz\",\"vcpus\":%u,\"inputs\":%lu,\"traps\":%lu,\"watchdogs\":%lu,\"starts\":%lu,\"kinds\":{", vcpu_count,
-          inputs, traps, watchdogs, lives);
+    print("\n@result {\"job\":\"fuzz\",\"vcpus\":%u,\"inputs\":%lu,\"traps\":%lu,\"watchdogs\":%lu,\"starts\":%lu,"
+          "\"span\":{\"from\":%lu,\"to\":%lu},\"kinds\":{", vcpu_count, inputs, traps, watchdogs, lives, from, to);
     for (unsigned kind = 0; kind < KINDS; kind++) {
         uint64_t count = 0;
         for (unsigned i = 0; i < vcpu_count; i++)
@@ -70,10 +73,13 @@ static void print_result(bool all_done)
 bool guest_main(void)
 {
     uint64_t ids[MAX_HARTS];
+    uint64_t start = read_time();
     uint64_t seed = arg_number("seed", 1, 0, UINT64_MAX);
     uint64_t inputs = arg_number("inputs", 10000, 1, UINT64_MAX / 2);
     uint64_t ms = arg_number("ms", 0, 0, 10000000);
     uint64_t patience_ms = arg_number("patience_ms", 1000, 1, 1000000);
+    plan.begin = start + us_to_ticks(arg_number("begin_ms", 0, 0, 1000000) * 1000);
+    plan.length = us_to_ticks(ms * 1000);
     kind_mask = arg_number("kinds", DEFAULT_KINDS, 1, (1u << KINDS) - 1);
     plan.attack = arg_choice("attack", attack_names);
     plan.phase = us_to_ticks(arg_number("phase_us", 0, 0, 1000));
@@ -96,7 +102,7 @@ bool guest_main(void)
     __asm__ volatile("mv tp, %0" :: "r"(v));
     gate_use(v);
     keep_prepare();
-    make_plan(ms);
+    list_kinds();
     print("%u vCPUs, seed %lu, %s\n", vcpu_count, seed, plan.attack ? attack_names[plan.attack] : "random inputs");
 
     bool all_done = boot_vcpu_run(us_to_ticks(patience_ms * 1000));

@@ -1,5 +1,4 @@
 #include "memory.h"
-#include <string.h>
 #include "gate.h"
 #include "machine.h"
 #include "random.h"
@@ -38,6 +37,16 @@ void *take_pages(unsigned count)
     return page;
 }
 
+void clear_pages(void *pages, unsigned count)
+{
+    /* The library's memset goes by bytes: half a millisecond for the pages of each vCPU, in which nothing is tried yet. */
+    volatile uint64_t *at = pages;
+    for (unsigned i = 0; i < count * PAGE / sizeof *at; i += 8) {
+        at[i] = at[i + 1] = at[i + 2] = at[i + 3] = 0;
+        at[i + 4] = at[i + 5] = at[i + 6] = at[i + 7] = 0;
+    }
+}
+
 static unsigned slot(const void *p) { return (uintptr_t)p / PAGE % ENTRIES; }
 
 static void map(struct fence *fence, const void *page, uint64_t flags, uint64_t user_flags)
@@ -61,7 +70,7 @@ static void make_fence(struct vcpu *v)
 {
     struct fence *fence = take_pages(sizeof *fence / PAGE);
     unsigned arena = (machine.memory_base + ARENA_OFFSET) / MEGAPAGE % ENTRIES;
-    memset(fence, 0, sizeof *fence);
+    clear_pages(fence, sizeof *fence / PAGE);
     v->fence = fence;
     for (unsigned i = 0; i < SCRATCH_PAGES; i++)
         map(fence, scratch + i * PAGE, PTE_R | PTE_W, PTE_R | PTE_W | PTE_X);
@@ -90,7 +99,7 @@ void memory_prepare(const uint64_t *ids, unsigned count)
     /* First what is mapped, so that all of it is in one megapage. */
     for (unsigned i = 0; i < count; i++) {
         vcpus[i] = (struct vcpu *)((uint8_t *)take_pages(GATE_SIZE / PAGE + 1) + GATE_SIZE);
-        memset(vcpus[i], 0, PAGE);
+        clear_pages(vcpus[i], 1);
         gate_prepare(vcpus[i]);
         vcpus[i]->code = take_pages(1);
         vcpus[i]->id = ids[i];

@@ -30,6 +30,8 @@ void memory_prepare(const uint64_t *ids, unsigned count);
 /* Pages, with anything in them, for good. */
 void *take_pages(unsigned count);
 
+void clear_pages(void *pages, unsigned count);
+
 /* Any address in the scratch area. */
 uint64_t scratch_address(struct vcpu *v);
 

@@ -28,12 +28,12 @@ static uint64_t leaf_flags(struct vcpu *v)
     return flags;
 }
 
-/* S-mode must not execute what anybody can write. */
+/* S-mode must not execute what anybody can write. It is readable then: with neither it would be a table, and anybody would write the entries. */
 static uint64_t entry_for_scratch(struct vcpu *v)
 {
     uint64_t flags = leaf_flags(v);
     if (!(flags & PTE_U) && flags & PTE_X)
-        flags ^= PTE_X | PTE_R;
+        flags = (flags & ~PTE_X) | PTE_R;
     return pte((uintptr_t)scratch + below(v, SCRATCH_PAGES) * PAGE, 0) | flags;
 }
 
@@ -129,7 +129,6 @@ unsigned try_paging(struct vcpu *v)
         else
             code_add(v, bits);
     }
-    code_run(v, (struct setting){
+    return code_run(v, (struct setting){
         .user = user, .interrupts = true, .limit_us = 10, .satp = satp_of(5 + levels, v->tables[levels - 3]) | (any(v) & 7) << 44 });
-    return PIECE;
 }

@@ -10,7 +10,6 @@
 #define WFI     0x10500073u
 #define WRS_NTO 0x00d00073u
 #define PAUSE   0x0100000fu
-#define PIECE 2
 
 static uint64_t any_deadline(struct vcpu *v)
 {
@@ -51,7 +50,6 @@ unsigned try_pending(struct vcpu *v)
         registers_fill(v);
         code_add_exactly(v, r & 8 ? WFI : r & 16 ? WRS_NTO : PAUSE);
         code_add_exactly(v, r & 32 ? 0x10016073 : r & 64 ? 0x10017073 : WFI); /* csrsi, csrci sstatus, SIE */
-        code_run(v, (struct setting){ .interrupts = r & 128, .satp = r & 256 ? fence_satp(v, false) : 0, .limit_us = 1 + (r >> 16 & 63) });
-        return PIECE;
+        return code_run(v, (struct setting){ .interrupts = r & 128, .satp = r & 256 ? fence_satp(v, false) : 0, .limit_us = 1 + (r >> 16 & 63) });
     }
 }

@@ -50,25 +50,29 @@ void unexpected(struct vcpu *v)
     broken("trap in the fuzzer's own code: cause 0x%lx at 0x%lx, value 0x%lx, sstatus 0x%lx", v->cause, v->pc, v->value, v->status);
 }
 
+/* All begin together, so that a neighbour can measure from before the first input until after the last one. */
+static void wait_for_begin(void)
+{
+    csr_write(sie, 0);
+    while (plan.end == 0)
+        sleep_us(LOOK_US);
+}
+
 static bool has_more(const struct vcpu *v) { return v->done < v->inputs && read_time() < plan.end; }
 
 static void turn(struct vcpu *v)
 {
     unsigned kind = plan.kinds[below(v, plan.kind_count)];
-    /* Counted ahead: a vCPU that stops itself doesn't come back from there. */
+    /* One is counted ahead: a vCPU that stops itself doesn't come back from there. */
     v->counts[kind]++;
     v->done++;
-    unsigned more = tries[kind](v) - 1;
+    uint64_t more = (uint64_t)tries[kind](v) - 1; /* -1 if none was attempted */
     v->counts[kind] += more;
     v->done += more;
 }
 
-static void work(struct vcpu *v)
+static void do_inputs(struct vcpu *v)
 {
-    if (plan.attack) {
-        attack(v, plan.attack, plan.end);
-        return;
-    }
     for (unsigned turns = 0; has_more(v); turns++) {
         turn(v);
         if (v->index == 0 && turns % KEEP_GOING == 0)
@@ -76,14 +80,26 @@ static void work(struct vcpu *v)
     }
 }
 
+static void work(struct vcpu *v)
+{
+    if (v->first == 0)
+        v->first = read_time();
+    if (plan.attack)
+        attack(v, plan.attack, plan.end);
+    else
+        do_inputs(v);
+    v->last = read_time();
+    v->finished = true;
+}
+
 void vcpu_run(void *vcpu)
 {
     struct vcpu *v = vcpu;
     gate_use(v);
     v->lives++;
+    wait_for_begin();
     if (!v->finished)
         work(v);
-    v->finished = true;
     for (;;) {
         csr_write(sie, 0);
         sbi_hart_stop();
@@ -94,28 +110,28 @@ static uint64_t progress(void)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < vcpu_count; i++)
-        sum += vcpus[i]->done + vcpus[i]->finished;
+        sum += vcpus[i]->done + vcpus[i]->finished + (vcpus[i]->lives > 0);
     return sum;
 }
 
-static bool all_finished(void)
+static bool is_there(const struct vcpu *v) { return v->lives > 0; }
+static bool is_finished(const struct vcpu *v) { return v->finished; }
+
+static bool all_others(bool (*are)(const struct vcpu *))
 {
     for (unsigned i = 1; i < vcpu_count; i++) {
-        if (!vcpus[i]->finished)
+        if (!are(vcpus[i]))
             return false;
     }
     return true;
 }
 
-bool boot_vcpu_run(uint64_t patience)
+/* Starts the other vCPUs until all of them are so. False if there is no progress for so long. */
+static bool wait_for_others(bool (*are)(const struct vcpu *), uint64_t patience)
 {
-    struct vcpu *v = vcpus[0];
-    start_all();
-    work(v);
-    v->finished = true;
     uint64_t seen = 0, since = read_time();
     csr_write(sie, 0);
-    while (!all_finished()) {
+    while (!all_others(are)) {
         start_all();
         sleep_us(LOOK_US);
         uint64_t now = progress();
@@ -127,4 +143,15 @@ bool boot_vcpu_run(uint64_t patience)
         }
     }
     return true;
+}
+
+bool boot_vcpu_run(uint64_t patience)
+{
+    if (!wait_for_others(is_there, patience))
+        return false;
+    while (read_time() < plan.begin)
+        sleep_us(LOOK_US);
+    plan.end = plan.length ? read_time() + plan.length : UINT64_MAX;
+    work(vcpus[0]);
+    return wait_for_others(is_finished, patience);
 }

@@ -11,7 +11,9 @@ bool boot_vcpu_run(uint64_t patience_ticks);
 /* What all vCPUs do. */
 struct plan {
     unsigned attack; /* 0: inputs */
-    uint64_t end;    /* of the attack, or the latest of the inputs; in ticks */
+    uint64_t begin;  /* of the attack or the inputs, at the earliest; in ticks of `time` */
+    uint64_t length; /* in ticks; 0: no limit */
+    volatile uint64_t end; /* when no more are begun; 0 until all vCPUs are there and begin */
     uint64_t phase;  /* of the attack `fault`: ticks behind a whole millisecond */
     unsigned kinds[64], kind_count; /* by weight */
 };

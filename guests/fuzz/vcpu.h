@@ -52,6 +52,8 @@ struct vcpu {
     uint64_t random;
     uint8_t *code;        /* its page */
     unsigned length;      /* bytes of code in it */
+    uint64_t to_try;      /* where the inputs in it begin; bit n: at byte 2n */
+    uint64_t tried;       /* the instructions that are known to have been tried, likewise */
     struct fence *fence;  /* what its code may reach (memory.c) */
     uint64_t (*tables)[512]; /* TABLES pages for random translations */
     uint64_t (*wild)[512]; /* two pages for translations that lead anywhere; none if that isn't tried */
@@ -60,7 +62,9 @@ struct vcpu {
     volatile uint64_t done; /* so far; the others watch it */
     volatile bool finished;
     uint64_t counts[KINDS];
-    uint64_t traps, watchdogs, lives;
+    uint64_t traps, watchdogs;
+    volatile uint64_t lives; /* how often it was started */
+    uint64_t first, last; /* `time` before its first input and after its last one; 0: it has had none */
     uint64_t ipis;
 };
 

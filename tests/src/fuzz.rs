@@ -25,6 +25,22 @@ use crate::{
 };
 use ainori::report::{GuestOutcome, RunReport};
 
+/// Virtual milliseconds from an RTOS's start until it measures: the others' first moments are not the subject.
+const MEASURE_MS: u64 = 5;
+/// From an attacker's start until it begins; later only if its vCPUs aren't all there by then.
+const BEGIN_MS: u64 = 10;
+/// What an RTOS measures longer than attacks are meant to last: for attackers that begin later, and for the last inputs.
+const SPARE_MS: u64 = 20;
+
+/// Parameters of an RTOS with a period of 1 ms that measures from before `ms` milliseconds of attacks until after them. That it did is
+/// looked at ([`Trial::findings`]).
+fn measuring(ms: u64, burn_percent: u64) -> String {
+    let periods = BEGIN_MS - MEASURE_MS + ms + SPARE_MS;
+    format!(
+        "period_us=1000 periods={periods} begin_ms={MEASURE_MS} burn_percent={burn_percent} burn_period_us=10000 report_ms=0"
+    )
+}
+
 /// What a guest that attacks others comes to, if all is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
@@ -85,6 +101,44 @@ impl Trial {
             if guest.is_none_or(|guest| guest.outcome != outcome) {
                 let ended = guest.map(|guest| (guest.outcome, guest.results.first()));
                 found.push(Finding { kind, text: format!("{name} ended so: {ended:?}") });
+            }
+        }
+        if found.is_empty() {
+            found = self.unmeasured(report);
+        }
+        found
+    }
+
+    /// Attacks that an RTOS didn't measure all of: that nothing was found says nothing of those.
+    fn unmeasured(&self, report: &RunReport) -> Vec<Finding> {
+        // An attack by a fault is over when the guest is stopped.
+        let span = |name: &str| {
+            let guest = report.guests.iter().find(|guest| guest.name == name)?;
+            match &guest.stopped {
+                Some(end) if guest.outcome == GuestOutcome::Faulted => Some((end.time, end.time)),
+                _ => Some((bounds::number(guest, "span/from")?, bounds::number(guest, "span/to")?)),
+            }
+        };
+        let ms = |ticks: u64| {
+            ticks as f64 * 1e3 / report.board.as_ref().map_or(1e3, |board| board.timebase_hz as f64)
+        };
+        let mut found = Vec::new();
+        for (rtos, _) in &self.rtoses {
+            let measured = span(rtos);
+            for (attacker, _) in self.hostile.iter().filter(|(_, expected)| *expected != Expected::Nothing) {
+                let text = match (measured, span(attacker)) {
+                    (Some((begin, end)), Some((first, last))) if begin <= first && last <= end => continue,
+                    (Some((begin, end)), Some((first, last))) => format!(
+                        "{rtos} measured from {:.1} to {:.1} ms, {attacker} attacked from {:.1} to {:.1} ms",
+                        ms(begin),
+                        ms(end),
+                        ms(first),
+                        ms(last)
+                    ),
+                    (None, _) => format!("{rtos} doesn't say when it measured"),
+                    (_, None) => format!("{attacker} doesn't say when it attacked"),
+                };
+                found.push(Finding { kind: Kind::Emulator, text });
             }
         }
         found

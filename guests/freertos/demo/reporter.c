@@ -13,11 +13,12 @@ static bool print_result(void)
 {
     const struct measurement *m = &measurement;
     /* How many ticks were due, by the clock that runs free: one without an interrupt of its own is lost. */
-    uint64_t ticks = (m->last_tick - port_tick_deadline(parameters.begin)) / us_to_ticks(parameters.tick_us);
+    uint64_t begin = port_tick_deadline(parameters.begin), ticks = (m->last_tick - begin) / us_to_ticks(parameters.tick_us);
     uint64_t lost = ticks - m->tick_interrupts;
     bool ok = m->missed == 0 && lost == 0;
     print("@result {\"job\":\"freertos\",\"period_us\":%lu,\"burn_percent\":%lu,\"periods\":%lu,\"missed\":%lu,\"ticks\":%lu,"
-          "\"ticks_lost\":%lu,\"delay_ns\":", parameters.period_us, parameters.burn_percent, m->delay.count, m->missed, ticks, lost);
+          "\"ticks_lost\":%lu,\"span\":{\"from\":%lu,\"to\":%lu},\"delay_ns\":", parameters.period_us, parameters.burn_percent, m->delay.count,
+          m->missed, ticks, lost, begin, m->last_tick);
     histogram_print_summary(&m->delay);
     print(",\"handler_delay_ns\":");
     histogram_print_summary(&m->handler_delay);

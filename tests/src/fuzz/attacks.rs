@@ -1,18 +1,17 @@
 //! Runs in which a guest does, on all of its vCPUs, one thing that has hurt its neighbours before.
 use ainori_sched::Policy;
 
-use super::{Expected, Trial};
+use super::{BEGIN_MS, Expected, SPARE_MS, Trial, measuring};
 use crate::{Guest, System};
 
 /// Virtual milliseconds of an attack.
 const MS: u64 = 200;
-/// Memory behind a guest's own: nobody's.
-const FAULTS_AT_START: [u32; 3] = [1, 6, 14];
+/// Guests that fault at once.
+const FAULTS_AT_ONCE: [u32; 3] = [1, 6, 14];
 
 /// The RTOS that must not notice: a tick each millisecond, and a burner that has its hart now and then.
-fn freertos(hart: u32, periods: u64) -> Guest {
-    let args = format!("period_us=1000 periods={periods} burn_percent=20 burn_period_us=10000 report_ms=0");
-    Guest::freertos(&args).harts([hart])
+fn freertos(hart: u32) -> Guest {
+    Guest::freertos(&measuring(MS, 20)).harts([hart])
 }
 
 /// Without guests.
@@ -23,7 +22,7 @@ fn empty(name: String, preset: &'static str, harts: u32) -> Trial {
 
 /// With the RTOS on the last hart.
 fn trial(name: String, preset: &'static str, harts: u32) -> Trial {
-    empty(name, preset, harts).rtos(freertos(harts - 1, MS), harts - 1)
+    empty(name, preset, harts).rtos(freertos(harts - 1), harts - 1)
 }
 
 impl Trial {
@@ -48,7 +47,7 @@ impl Trial {
 
 /// A guest that does `attack` all the time.
 fn attacker(attack: &str) -> Guest {
-    Guest::fuzz(&format!("attack={attack} ms={MS}"))
+    Guest::fuzz(&format!("attack={attack} begin_ms={BEGIN_MS} ms={MS}"))
 }
 
 /// One loop of one thing, by 4, 8 or 16 vCPUs.
@@ -57,17 +56,18 @@ fn storm(attack: &str, preset: &'static str, vcpus: u32, harts: u32) -> Trial {
         .hostile(attacker(attack).vcpus(vcpus).harts(0..harts), Expected::Done)
 }
 
-/// `count` guests on the RTOS's hart that fault: all at their start, or each at its own phase of the RTOS's period.
+/// `count` guests on the RTOS's hart that fault: all at once, or each at its own phase of a millisecond.
 fn faults(count: u32, spread: bool, preset: &'static str) -> Trial {
-    let when = if spread { "phases" } else { "start" };
+    let when = if spread { "phases" } else { "at-once" };
     (0..count).fold(trial(format!("faults-{count}-{when}-{preset}"), preset, 2), |trial, index| {
-        let guest = if spread {
-            // From 20 us before the tick to 20 us after it, one each 10 ms.
-            let phase = (980 + 40 * index / count) % 1000;
-            Guest::fuzz(&format!("attack=fault ms={} phase_us={phase}", 10 + 10 * index)).strict().harts([1])
+        let (ms, phase) = if spread {
+            // From 20 us before the millisecond to 20 us after it, one each 10 ms.
+            (10 + 10 * index, (980 + 40 * index / count) % 1000)
         } else {
-            Guest::probe("wild-store", "").strict().harts([1])
+            (10, 0)
         };
+        let guest = Guest::fuzz(&format!("attack=fault begin_ms={BEGIN_MS} ms={ms} phase_us={phase}"));
+        let guest = guest.strict().harts([1]);
         trial.hostile(guest.named(&format!("fault-{index}")), Expected::Fault)
     })
 }
@@ -81,7 +81,7 @@ pub fn all() -> Vec<Trial> {
             list.push(storm(attack, preset, 16, 4));
         }
         list.push(storm("restarts", preset, 8, 2));
-        for count in FAULTS_AT_START {
+        for count in FAULTS_AT_ONCE {
             list.push(faults(count, false, preset));
         }
         list.push(faults(14, true, preset));
@@ -149,7 +149,13 @@ fn sleepers(top: Top, middle: (&str, &str), preset: &'static str) -> Trial {
 /// One guest writes without a newline; the other's result must get through, and the run must end.
 fn flood(preset: &'static str) -> Trial {
     trial(format!("flood-{preset}"), preset, 2)
-        .hostile(Guest::fuzz("attack=flood ms=10000000").vcpus(2).harts(0..2).background(), Expected::Nothing)
+        .hostile(
+            Guest::fuzz(&format!("attack=flood begin_ms={BEGIN_MS} ms=10000000"))
+                .vcpus(2)
+                .harts(0..2)
+                .background(),
+            Expected::Nothing,
+        )
         .neighbour(Guest::probe("fpkeep", "ms=100").harts([0]))
 }
 
@@ -157,15 +163,15 @@ fn flood(preset: &'static str) -> Trial {
 fn newlines(preset: &'static str) -> Trial {
     trial(format!("newlines-{preset}"), preset, 2)
         .hostile(attacker("newlines").vcpus(2).harts(0..2), Expected::Done)
-        .rtos(freertos(0, MS).named("freertos-0"), 0)
+        .rtos(freertos(0).named("freertos-0"), 0)
 }
 
 /// Thirteen vCPUs of one level.
 fn crowd(preset: &'static str, kinds: u32) -> Trial {
-    let args = format!("seed=4 inputs=1000000000 ms={MS} kinds={kinds}");
+    let args = format!("seed=4 inputs=1000000000 begin_ms={BEGIN_MS} ms={MS} kinds={kinds}");
     trial(format!("crowd-{kinds}-{preset}"), preset, 2)
         .hostile(Guest::fuzz(&args).vcpus(12).harts(0..2), Expected::Done)
-        .neighbour(Guest::probe("fpkeep", &format!("ms={MS}")).harts([1]))
+        .neighbour(Guest::probe("fpkeep", &format!("ms={}", BEGIN_MS + MS + SPARE_MS)).harts([1]))
 }
 
 /// Two random guests of three vCPUs on three harts.
@@ -173,7 +179,8 @@ fn pair(preset: &'static str, seed: u64) -> Trial {
     ["one", "other"].into_iter().enumerate().fold(
         trial(format!("pair-{seed}-{preset}"), preset, 3),
         |trial, (nth, name)| {
-            let args = format!("seed={} inputs=1000000000 ms={MS}", 2 * seed + nth as u64);
+            let args =
+                format!("seed={} inputs=1000000000 begin_ms={BEGIN_MS} ms={MS}", 2 * seed + nth as u64);
             trial.hostile(Guest::fuzz(&args).vcpus(3).harts(0..3).named(name), Expected::Done)
         },
     )

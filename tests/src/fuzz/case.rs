@@ -1,9 +1,6 @@
 //! One run with random inputs.
-use super::{Expected, Trial};
+use super::{BEGIN_MS, Expected, SPARE_MS, Trial, measuring};
 use crate::{Guest, System};
-
-/// Virtual milliseconds before FreeRTOS measures: all have booted by then.
-const BEGIN_MS: u64 = 5;
 
 /// A random run. Everything about it follows from these values, so it can be run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,18 +74,16 @@ impl Case {
         let rtos_hart = if alone { 0 } else { (scramble(seed ^ 7) % u64::from(harts)) as u32 };
         let keeper_hart = harts - 1;
         let kinds = self.kinds.map_or(String::new(), |kinds| format!(" kinds={kinds}"));
-        let fuzz = Guest::fuzz(&format!("seed={seed} inputs=1000000000 ms={ms}{kinds}"))
+        let fuzz = Guest::fuzz(&format!("seed={seed} inputs=1000000000 begin_ms={BEGIN_MS} ms={ms}{kinds}"))
             .vcpus(vcpus)
             .harts(if alone { 1..harts - 1 } else { 0..harts });
         let burn = [0, 20, 50][(scramble(seed ^ 8) % 3) as usize];
-        let freertos = format!(
-            "period_us=1000 periods={ms} begin_ms={BEGIN_MS} burn_percent={burn} burn_period_us=10000 report_ms=0"
-        );
-        let keeper = Guest::probe("fpkeep", &format!("seed={} ms={ms} period_us=700", seed | 1));
+        let keeper_ms = BEGIN_MS + ms + SPARE_MS;
+        let keeper = Guest::probe("fpkeep", &format!("seed={} ms={keeper_ms} period_us=700", seed | 1));
         let system = System::on(harts)
             .policy(preset)
             .with(fuzz)
-            .with(Guest::freertos(&freertos).harts([rtos_hart]))
+            .with(Guest::freertos(&measuring(ms, burn)).harts([rtos_hart]))
             .with(keeper.harts([keeper_hart]));
         Trial {
             name: format!("{preset}-{vcpus}-vcpus-{harts}-harts-{seed:016x}"),

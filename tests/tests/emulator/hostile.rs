@@ -1,7 +1,11 @@
 //! Hostile guests: a small fixed set of random inputs, and the attacks that have hurt somebody. Many more: the binary `fuzz` (guests/fuzz/README.md).
-use ainori_tests::fuzz::{
-    Trial, attacks,
-    case::{Case, Range},
+use ainori_tests::{
+    Guest, System,
+    bounds::Kind,
+    fuzz::{
+        Expected, Trial, attacks,
+        case::{Case, Range},
+    },
 };
 
 /// Slice of the attacks, in instructions.
@@ -26,6 +30,25 @@ fn random_inputs_hurt_nobody() {
         (0..count).map(|index| range.case(index)).map(|case: Case| holds(&case.trial(), case.q)).sum();
     // Random or not, a fuzzer that does nothing finds nothing.
     assert!(inputs > 50_000, "only {inputs} inputs");
+}
+
+/// So it was with many vCPUs: the RTOS had measured before they began, and nothing said so.
+#[test]
+fn an_attack_that_the_rtos_did_not_measure_is_told() {
+    let fuzz = Guest::fuzz("attack=ipis begin_ms=20 ms=10").vcpus(2);
+    let trial = Trial {
+        name: "unmeasured".into(),
+        preset: "ainori",
+        system: System::on(1)
+            .with(fuzz)
+            .with(Guest::freertos("periods=10 burn_percent=0 report_ms=0").harts([0])),
+        hostile: vec![("fuzz".into(), Expected::Done)],
+        rtoses: vec![("freertos".into(), 0)],
+        neighbours: Vec::new(),
+    };
+    let (run, findings) = trial.run(Q);
+    let told = findings.iter().any(|finding| finding.kind == Kind::Emulator);
+    run.check(told, format_args!("the attack was not measured, but that was not found: {findings:?}"));
 }
 
 /// Random runs of campaigns that have found something: each under its preset, with its seed.
