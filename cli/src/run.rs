@@ -10,7 +10,7 @@ mod screen;
 pub(crate) mod streams;
 mod trace;
 mod typist;
-pub(crate) mod version;
+pub mod version;
 
 pub use input::Input;
 pub use screen::Console;

@@ -1,13 +1,13 @@
 //! What results depend on, beside their parameters: the hypervisor, QEMU and its plugins, the guests' files, and the tool with its rules. Campaigns that go
 //! on later count a result only if all of these are what they were.
+use ainori::run::version as qemu;
 use sha2::{Digest, Sha256};
 use std::{
     collections::BTreeMap,
     fmt::Write,
     fs, io,
     path::{Path, PathBuf},
-    process::Command,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, PoisonError, atomic::AtomicBool},
     time::SystemTime,
 };
 
@@ -35,8 +35,9 @@ type Stamp = (u64, SystemTime);
 impl Programs {
     /// Those of this tool, with this hypervisor and these plugins. The hypervisor is copied to the folder, so that a build doesn't change it midway.
     pub fn hold(folder: &Path, kernel: &Path, plugins: Vec<PathBuf>) -> io::Result<Self> {
-        let qemu = Command::new("qemu-system-riscv64").arg("--version").output().map_err(of("QEMU"))?;
-        Self::with(folder, kernel, plugins, &qemu.stdout)
+        let qemu = qemu::version(None, &AtomicBool::new(false))
+            .map_err(|error| io::Error::other(format!("{error:?}")))?;
+        Self::with(folder, kernel, plugins, qemu.expect("nobody stops it").as_bytes())
     }
 
     /// As [`Self::hold`], with what QEMU says that it is.

@@ -112,13 +112,11 @@ impl Cpu {
                 break;
             }
             // Somebody more urgent may come: then nobody else is left here whom this core is here for.
-            let now = csr::time();
-            self.meet_deadline(now);
-            if hart::pending_interrupts() & !interrupt::SOFTWARE != 0 {
+            self.meet_deadline(csr::time());
+            if self.is_interrupted() {
                 self.resume_backlog();
                 return;
             }
-            self.end_stretch(Exit::Backlog, now);
         }
         let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
         // What made this work has taken its time already.

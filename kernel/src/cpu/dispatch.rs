@@ -10,8 +10,8 @@ use crate::arch::{Context, hart, world};
 use crate::stats::Exit;
 
 impl Cpu {
-    /// The end of every event but those that return at once: reads the mail, decides, and prepares the hart for the vCPU to run. Returns its context; none, if there is
-    /// something else to do first, or there is none to run, for which the core has waited here.
+    /// The end of every event but those that return at once: reads the mail, decides, and prepares the hart for the vCPU to run. Returns its
+    /// context; none, if there is something else to do first, or there is none to run, for which the core has waited here.
     #[inline(always)]
     pub fn dispatch(&mut self) -> Option<*mut Context> {
         if self.mailbox.has_mail() || self.pending.backlog {

@@ -1,6 +1,7 @@
 //! The end of guests, and of the run.
 use core::sync::atomic::Ordering;
 
+use ainori_handover::Requests;
 use ainori_lifecycle::Next;
 use ainori_sched::VcpuId;
 
@@ -13,9 +14,14 @@ use crate::guest::vcpu::{Hold, hsm};
 use crate::report;
 
 impl Cpu {
-    /// Stops all vCPUs of a guest, wherever they are, one by one, behind the present event.
-    pub fn stop_guest(&mut self, guest: &'static Guest) {
-        self.backlog.unstopped |= guest.vcpu_set(u64::MAX);
+    /// Stops all vCPUs of the running one's guest, wherever they are, one by one, behind the present event.
+    pub fn stop_guest(&mut self, running: VcpuId) {
+        let mut others = self.machine.guest_of(running).vcpu_set(u64::MAX);
+        others.remove(running);
+        self.backlog.unstopped |= others;
+        // This one doesn't go on, even where another core takes it before its turn comes.
+        self.machine.vcpu(running).request(Requests::STOP);
+        self.backlog.unread.insert(running);
         self.resume_backlog();
     }
 

@@ -159,11 +159,6 @@ impl Cpu {
         }
     }
 
-    fn set_housework_due(&mut self) {
-        let Some(housekeeper) = &self.housekeeper else { return };
-        self.housework_due = self.clear_of_deadline(housekeeper.earliest());
-    }
-
     /// Puts housework off if it [must](Self::must_hurry) be.
     pub(super) fn puts_off_housework(&mut self, now: u64) -> bool {
         let Some(later) = self.must_hurry(now) else { return false };
@@ -241,7 +236,8 @@ impl Cpu {
             Next::WhenAsked => u64::MAX,
         };
         self.housework_latest = now + self.housework_patience;
-        self.set_housework_due();
+        let due = housekeeper.earliest();
+        self.housework_due = self.clear_of_deadline(due);
     }
 
     fn do_piece(&mut self, chore: Chore) -> Next {

@@ -174,7 +174,7 @@ impl Cpu {
     }
 
     /// The same while a vCPU ran. The mail may have been read already, when this core was in the hypervisor anyhow, or it can wait as that vCPU
-    /// is one that takes cores from others: then it, perhaps just begun with its work, goes on at once.
+    /// takes cores from others or is about to be interrupted by its timer: then it goes on at once.
     #[inline(never)]
     pub(super) fn take_ring_beside(&mut self, interrupted: VcpuId) -> Exit {
         let exit = self.take_ring();

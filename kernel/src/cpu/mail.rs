@@ -31,23 +31,20 @@ impl Cpu {
         self.tell(id);
     }
 
-    /// Asks something of several vCPUs: how many there are is up to a guest. One of them is told at once, which takes no longer than to put it
-    /// off.
+    /// Asks something of several vCPUs: how many there are is up to a guest, so their owners are told in their turns, behind the present event
+    /// ([`backlog`](super::backlog)). A single one is told at once, which takes no longer than to put it off.
     pub fn ask_all(&mut self, ids: VcpuSet, what: Requests) {
         match (ids.into_iter().next(), ids.len()) {
             (Some(id), 1) => self.ask(id, what),
-            _ => self.ask_later(ids, what),
+            _ => {
+                // BOUND: the vCPUs of one guest, some 25 instructions each.
+                for id in ids {
+                    self.request(id, what);
+                }
+                self.backlog.untold |= ids;
+                self.resume_backlog();
+            }
         }
-    }
-
-    /// Asks something of vCPUs whose owners are told in their turns, behind the present event ([`backlog`](super::backlog)).
-    pub fn ask_later(&mut self, ids: VcpuSet, what: Requests) {
-        // BOUND: the vCPUs of one guest, some 25 instructions each.
-        for id in ids {
-            self.request(id, what);
-        }
-        self.backlog.untold |= ids;
-        self.resume_backlog();
     }
 
     fn request(&mut self, id: VcpuId, what: Requests) {

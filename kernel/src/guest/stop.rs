@@ -57,7 +57,7 @@ pub fn stop(
     let stopped = Stopped { vcpu: machine.vcpu(vcpu).index, reason, next, fault: fault(cpu) };
     let life = guest.lifecycle.life();
     tell(cpu, guest, Record { life, time, happened: Happened::Stopped(stopped) });
-    cpu.stop_guest(guest);
+    cpu.stop_guest(vcpu);
 }
 
 /// Has something told of a guest. What was told before has been written.
