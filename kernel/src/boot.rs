@@ -26,7 +26,7 @@ use crate::chip::ipi::Bell;
 use crate::chip::plic::{Levels, Plic};
 use crate::chip::uart::Uart;
 use crate::cpu::console::Console;
-use crate::cpu::migration::IDLE;
+use crate::cpu::mechanism::shield::IDLE;
 use crate::cpu::{ByCore, ByVcpu, Cpu, Machine, SourceOwner};
 use crate::guest::program::Program;
 use crate::guest::vcpu::{Resident, Vcpu, hsm};

@@ -2,7 +2,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p ainori-handover --lib --release`
 //!
-//! The cores follow the rules of the kernel (`kernel/src/cpu/mail.rs` and `migration.rs`), less what only decides *where* a vCPU goes.
+//! The cores follow the rules of the kernel (`kernel/src/cpu/mail.rs` and `mechanism/`), less what only decides *where* a vCPU goes.
 //! What only the owner of a vCPU touches is a [`Plain`], whose unordered accesses loom reports.
 //!
 //! Each test says which changes it was seen to fail for: between them, every fence and every order in this crate but two.

@@ -1,9 +1,9 @@
 //! Choosing what runs next, and the world switch.
-use ainori_sched::{Condition, Decision, VcpuId};
+use ainori_sched::{Decision, VcpuId};
 use ainori_trace::Event;
 
 use super::Cpu;
-use super::migration::IDLE;
+use super::mechanism::shield::IDLE;
 use crate::arch::context::begin_again;
 use crate::arch::csr::{self, interrupt, status};
 use crate::arch::{Context, hart, world};
@@ -19,7 +19,7 @@ impl Cpu {
             if self.meet_deadline(csr::time()) && self.gives_way() {
                 return None;
             }
-            if self.is_wanted() && !self.has_urgent_work() && !self.defers {
+            if self.is_wanted() && !self.has_urgent_work() && !self.deferral.is_on {
                 // The mail is read at the end of its way, if there is time. A policy that defers may go on with somebody else.
                 if self.pending.backlog {
                     self.put_off_backlog(true);
@@ -37,7 +37,7 @@ impl Cpu {
             return None;
         }
         (self.pending.woken, self.pending.fences) = (false, false);
-        if self.defers
+        if self.deferral.is_on
             && let Some(id) = self.put_off(now)
         {
             return (!self.pending.backlog && self.mailbox.leave())
@@ -45,12 +45,12 @@ impl Cpu {
         }
         if self.pending.unsettled {
             self.settle();
-            self.pending.unsettled = !self.unsettled.is_empty();
+            self.pending.unsettled = !self.lending.unsettled.is_empty();
             if self.gives_way() {
                 return None;
             }
         }
-        if !self.lent.is_empty() && !self.reclaim_next(now) {
+        if !self.lending.lent.is_empty() && !self.reclaim_next(now) {
             return None;
         }
         let decision = self.scheduler.schedule(now);
@@ -63,7 +63,7 @@ impl Cpu {
             }
             return None;
         };
-        if self.confines && self.relocate(id, decision.previous, now) {
+        if self.confinement.is_on && self.relocate(id, decision.previous, now) {
             return None;
         }
         if decision.previous != Some(id) || self.loaded != Some(id) {
@@ -138,53 +138,25 @@ impl Cpu {
         }
     }
 
-    /// A higher vCPU wants the core while the running one is in a condition that the policy has it keep for a while: goes on with
-    /// that one, and returns it.
-    #[inline(never)]
-    fn put_off(&mut self, now: u64) -> Option<VcpuId> {
-        let running = self.scheduler.running().filter(|_| self.scheduler.is_preemption_due());
-        let granted = running.and_then(|id| {
-            let resident = self.resident(id);
-            let condition = Condition {
-                in_kernel: world::is_in_kernel(&resident.context),
-                holds_lock: resident.holds_lock,
-            };
-            Some((id, self.scheduler.policy().grace(condition)?))
-        });
-        let Some((id, grace)) = granted else {
-            self.grace_end = u64::MAX;
-            return None;
-        };
-        self.grace_end = self.grace_end.min(now + grace);
-        if self.grace_end <= now {
-            self.grace_end = u64::MAX;
-            return None;
-        }
-        self.set_confinement(id);
-        self.set_alarm_late(Some(self.grace_end));
-        self.carry_out_fences(id);
-        Some(id)
-    }
-
     /// Gives the core to another vCPU than before.
     #[inline(always)]
     fn switch(&mut self, decision: &Decision, id: VcpuId, now: u64) {
         self.leave_vcpu(decision.previous, decision.preempted, now);
         self.enter_vcpu(id, now);
-        if self.confines || self.defers {
+        if self.confinement.is_on || self.deferral.is_on {
             self.set_confinement(id);
         }
-        if self.unattended_due != u64::MAX {
+        if self.attention.due != u64::MAX {
             self.hold_off_attention(id, now);
         }
-        if !self.movable.is_empty() {
+        if !self.lending.movable.is_empty() {
             self.lend_others(id, decision.previous, now);
         }
-        if !self.watched.is_empty() {
-            if self.watched.contains(id) {
+        if !self.watch.vcpus.is_empty() {
+            if self.watch.vcpus.contains(id) {
                 self.watch(decision.alarm.is_some(), now);
             } else {
-                self.attention_due = self.unattended_due;
+                self.attention_due = self.attention.due;
             }
         }
         let from = decision.previous.map(|previous| previous.0);

@@ -12,7 +12,7 @@
 //!
 //! To add a kind of work: a variant of [`Chore`], and its function in [`Cpu::do_piece`].
 use super::mail::MACHINE;
-use super::migration::IDLE;
+use super::mechanism::shield::IDLE;
 use super::{Cpu, Machine};
 use crate::arch::csr;
 
@@ -88,6 +88,34 @@ impl Housekeeper {
     }
 }
 
+/// When a core is interrupted for housework. A core that does none has it too: never comes sooner than a question on the RTOS's way.
+pub struct Housework {
+    /// When the next piece is due, in ticks of `time`.
+    pub(super) due: u64,
+    /// How often the next piece gave way to vCPUs that had their own timers just then.
+    gave_way: u8,
+    /// The same as `due` while a vCPU hides housework.
+    latest: u64,
+    /// How long hidden housework waits, in ticks.
+    patience: u64,
+    /// The level from which on vCPUs hide it.
+    hidden_from: u8,
+}
+
+impl Housework {
+    /// Nothing is due on core `id`.
+    pub fn new(machine: &Machine, id: u32) -> Self {
+        let patience = if id == machine.console_core { machine.ticks(PATIENCE_US) } else { NEVER };
+        Self {
+            due: u64::MAX,
+            gave_way: 0,
+            latest: csr::time() + patience,
+            patience,
+            hidden_from: machine.housework_shield + 1,
+        }
+    }
+}
+
 impl Machine {
     /// Does the housekeeping core run somebody more urgent at this moment?
     fn hides_housework(&self) -> bool {
@@ -114,20 +142,20 @@ impl Cpu {
     #[inline(always)]
     pub(super) fn hide_housework(&mut self, before: u8, now: u64) {
         // An idle core hides nothing: its shield plus one is 0.
-        if before.wrapping_add(1) <= self.hides_housework_from {
-            self.housework_latest = now + self.housework_patience;
+        if before.wrapping_add(1) <= self.housework.hidden_from {
+            self.housework.latest = now + self.housework.patience;
         }
     }
 
     /// What was hidden isn't any more, at the last switch. This is on the way from the RTOS to others, on all cores.
     #[inline(always)]
     pub(super) fn show_housework(&mut self) {
-        if self.housework_patience == NEVER {
+        if self.housework.patience == NEVER {
             return;
         }
         if self.machine.housework.asked() != 0 {
             // An alarm at once, which looks what it is.
-            self.housework_due = self.since;
+            self.housework.due = self.since;
         }
     }
 
@@ -140,7 +168,7 @@ impl Cpu {
         let earliest = housekeeper.earliest();
         // It need not interrupt a vCPU to find out that it must wait. That doesn't count as giving way, since who is asked already isn't asked again.
         let later = self.must_hurry(now).filter(|_| earliest <= now && !self.is_housework_hidden());
-        self.housework_due = self.clear_of_deadline(later.unwrap_or(earliest));
+        self.housework.due = self.clear_of_deadline(later.unwrap_or(earliest));
         self.pending.alarm = true;
     }
 
@@ -162,16 +190,11 @@ impl Cpu {
     /// Puts housework off if it [must](Self::must_hurry) be.
     pub(super) fn puts_off_housework(&mut self, now: u64) -> bool {
         let Some(later) = self.must_hurry(now) else { return false };
-        self.housework_gave_way = self.housework_gave_way.saturating_add(1);
+        self.housework.gave_way = self.housework.gave_way.saturating_add(1);
         // If that one hides housework, what it does at its deadline isn't to be disturbed either.
-        self.housework_latest = later + self.machine.ticks(DISTANCE_US);
-        self.housework_due = self.clear_of_deadline(later);
+        self.housework.latest = later + self.machine.ticks(DISTANCE_US);
+        self.housework.due = self.clear_of_deadline(later);
         true
-    }
-
-    /// How long hidden housework waits on a core, in ticks: for ever, where there is none.
-    pub(super) fn patience(machine: &Machine, keeps_house: bool) -> u64 {
-        if keeps_house { machine.ticks(PATIENCE_US) } else { NEVER }
     }
 
     /// Just before a more urgent deadline no piece is begun, so an alarm for it would only cost the way to it a trap.
@@ -183,25 +206,25 @@ impl Cpu {
     /// When to interrupt the vCPU that is about to be entered for housework. Never, on cores that do none.
     #[inline(always)]
     pub(super) fn housework_alarm(&self) -> u64 {
-        if self.is_housework_hidden() { self.housework_latest } else { self.housework_due }
+        if self.is_housework_hidden() { self.housework.latest } else { self.housework.due }
     }
 
     /// Is what runs here too urgent to be disturbed by housework?
     #[inline(always)]
     fn is_housework_hidden(&self) -> bool {
         // An idle core hides nothing: its shield plus one is 0.
-        self.shield.wrapping_add(1) > self.hides_housework_from
+        self.shield.level.wrapping_add(1) > self.housework.hidden_from
     }
 
     /// Hidden housework isn't to interrupt what begins at `due`, but gives way only so often. True if the alarm has to be set anew. What isn't
     /// hidden looks for itself, just before it begins, whether it has to give way.
     pub(super) fn hold_off_housework(&mut self, due: u64) -> bool {
         let collides =
-            self.is_housework_hidden() && self.housework_latest < due + self.scheduler.policy().patience;
-        let gives_way = collides && self.housework_gave_way < MOST_GIVEN_WAY;
+            self.is_housework_hidden() && self.housework.latest < due + self.scheduler.policy().patience;
+        let gives_way = collides && self.housework.gave_way < MOST_GIVEN_WAY;
         if gives_way {
-            self.housework_gave_way = self.housework_gave_way.saturating_add(1);
-            self.housework_latest = due + self.machine.ticks(DISTANCE_US);
+            self.housework.gave_way = self.housework.gave_way.saturating_add(1);
+            self.housework.latest = due + self.machine.ticks(DISTANCE_US);
         }
         gives_way
     }
@@ -213,7 +236,7 @@ impl Cpu {
         if self.puts_off_housework(now) {
             return;
         }
-        self.housework_gave_way = 0;
+        self.housework.gave_way = 0;
         let now = csr::time();
         self.note_housework(now);
         let Some(housekeeper) = &mut self.housekeeper else { return };
@@ -224,7 +247,7 @@ impl Cpu {
         housework.take(chore.bit());
         let next = self.do_piece(chore);
         let now = csr::time();
-        let is_idle = self.shield == IDLE;
+        let is_idle = self.shield.level == IDLE;
         let Some(housekeeper) = &mut self.housekeeper else { return };
         housekeeper.due[chore as usize] = match next {
             Next::Soon => {
@@ -235,9 +258,9 @@ impl Cpu {
             Next::At(time) => time,
             Next::WhenAsked => u64::MAX,
         };
-        self.housework_latest = now + self.housework_patience;
+        self.housework.latest = now + self.housework.patience;
         let due = housekeeper.earliest();
-        self.housework_due = self.clear_of_deadline(due);
+        self.housework.due = self.clear_of_deadline(due);
     }
 
     fn do_piece(&mut self, chore: Chore) -> Next {
@@ -254,7 +277,7 @@ impl Cpu {
     pub(super) fn must_hurry(&self, now: u64) -> Option<u64> {
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
-        let may_wait = self.shield != IDLE && self.housework_gave_way < MOST_GIVEN_WAY;
+        let may_wait = self.shield.level != IDLE && self.housework.gave_way < MOST_GIVEN_WAY;
         let own_timer = || self.own_timer_near(now).filter(|_| may_wait);
         if self.pending.woken || self.is_awaited() {
             return Some(soon);

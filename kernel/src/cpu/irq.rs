@@ -6,7 +6,7 @@ use ainori_trace::{Event, Line};
 
 use super::Cpu;
 use super::mail::NO_VCPU;
-use super::migration::IDLE;
+use super::mechanism::shield::IDLE;
 use crate::arch::csr::{self, virtual_interrupt};
 use crate::arch::{hart, world};
 use crate::guest::Guest;
@@ -76,19 +76,19 @@ impl Cpu {
 
     /// Something that is only now and then worth a look.
     fn pay_attention(&mut self, now: u64) -> Exit {
-        if self.unattended_due <= now {
-            self.unattended_due = u64::MAX;
-            self.held_off_for = 0;
-            if core::mem::take(&mut self.has_unattended) || self.retry_due <= now {
-                self.retry_due = u64::MAX;
+        if self.attention.due <= now {
+            self.attention.due = u64::MAX;
+            self.attention.held_off_for = 0;
+            if core::mem::take(&mut self.attention.is_wanted) || self.attention.retry_due <= now {
+                self.attention.retry_due = u64::MAX;
                 self.backlog.unattended.insert(NO_VCPU);
-            } else if self.retry_due != u64::MAX {
-                self.look_again_at(self.retry_due);
+            } else if self.attention.retry_due != u64::MAX {
+                self.look_again_at(self.attention.retry_due);
             }
             self.resume_backlog();
         }
-        let exit = if self.sample_due <= now { self.take_sample(now) } else { Exit::Timer };
-        self.attention_due = self.unattended_due.min(self.sample_due);
+        let exit = if self.watch.sample_due <= now { self.take_sample(now) } else { Exit::Timer };
+        self.attention_due = self.attention.due.min(self.watch.sample_due);
         exit
     }
 
@@ -147,7 +147,7 @@ impl Cpu {
     #[inline(always)]
     pub(super) fn update_deadline(&mut self, now: u64) {
         self.pending.deadlines = false;
-        let lowest = if self.shield == IDLE { 0 } else { self.shield };
+        let lowest = if self.shield.level == IDLE { 0 } else { self.shield.level };
         self.next_deadline = u64::MAX;
         // BOUND: the levels that have sleepers, some 20 instructions each.
         for (id, at) in self.scheduler.timers(lowest) {

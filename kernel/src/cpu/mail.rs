@@ -187,7 +187,7 @@ impl Core for Cpu {
     }
 
     fn send_on(&mut self, id: VcpuId) {
-        self.movable.insert(id);
+        self.lending.movable.insert(id);
         self.backlog.unattended.insert(id);
         self.resume_backlog();
     }

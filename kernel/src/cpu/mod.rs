@@ -2,7 +2,6 @@
 //! core ever touches any of that. What concerns another core goes there as a message ([`mail`]).
 mod backlog;
 mod by_number;
-mod confinement;
 pub mod console;
 pub mod dispatch;
 pub mod event;
@@ -11,11 +10,10 @@ mod guard;
 pub mod housekeeping;
 pub mod irq;
 pub mod mail;
-pub mod migration;
+pub mod mechanism;
 mod pending;
 mod reports;
 mod restart;
-mod spin;
 mod trace;
 
 use alloc::{boxed::Box, vec};
@@ -23,11 +21,11 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use ainori_console::{InputWaits, Source};
-use ainori_handover::{Housework, Shield};
+use ainori_handover::{Housework as PublishedHousework, Shield as PublishedShield};
 use ainori_mailbox::{Mailbox, Mailboxes};
 use ainori_manifest::config::MAX_HARTS;
 use ainori_report::STACK_SIZE;
-use ainori_sched::{MAX_VCPUS, Occasion, PRIORITIES, Scheduler, SpinDetector, VcpuId, VcpuSet};
+use ainori_sched::{MAX_VCPUS, PRIORITIES, Scheduler, VcpuId, VcpuSet};
 use ainori_trace::Ring;
 
 use self::backlog::Backlog;
@@ -41,7 +39,10 @@ use crate::guest::Guest;
 use crate::guest::vcpu::{Resident, Vcpu};
 use crate::stats::{CoreCounters, Exit};
 use console::Console;
-use housekeeping::Housekeeper;
+use housekeeping::{Housekeeper, Housework};
+use mechanism::{
+    attend::Attention, confine::Confinement, defer::Deferral, lend::Lending, shield::Shield, watch::Watch,
+};
 use pending::Pending;
 use reports::ReportWriter;
 use restart::Restarter;
@@ -77,7 +78,7 @@ pub struct Machine {
     /// The core that drives the serial port, and does all other [housekeeping].
     pub console_core: u32,
     /// What it is asked to do.
-    pub housework: Housework,
+    pub housework: PublishedHousework,
     /// The level of its least urgent guest: housework doesn't disturb those above (see [`Machine::shields`]).
     pub housework_shield: u8,
     /// The priority of that guest.
@@ -96,8 +97,8 @@ pub struct Machine {
     pub awaited_guests: AtomicU32,
     /// The run is over: every core comes to an end.
     pub finishing: AtomicBool,
-    /// Per core: the level below which messages must not disturb what it runs, or [`migration::IDLE`].
-    pub shields: ByCore<Shield>,
+    /// Per core: the level below which messages must not disturb what it runs, or [`mechanism::shield::IDLE`].
+    pub shields: ByCore<PublishedShield>,
     /// How many cores have come to an end.
     pub ended: AtomicU32,
     /// Core whose turn it is to report.
@@ -180,46 +181,16 @@ pub struct Cpu {
     event: Exit,
     /// When the hypervisor was entered, came back from waiting, or was last at a preemption point.
     entered: u64,
-    /// vCPUs that may run elsewhere and have ever been here, or been offered to this core; never removed.
-    movable: VcpuSet,
-    /// Those of them that live here now.
-    lendable: VcpuSet,
-    /// Those that lie, or have been taken by another core, and still have their place in this core's scheduler.
-    lent: VcpuSet,
-    /// Those that may have to go to another core before the next decision of the scheduler.
-    unsettled: VcpuSet,
-    /// When to look again at what was put off, and at the vCPUs that a higher one keeps waiting here.
-    unattended_due: u64,
-    /// There are such vCPUs: by then they will have been left alone for long enough.
-    has_unattended: bool,
-    /// When to look again at a sleeper that nobody watches, and for which no core was free.
-    retry_due: u64,
-    /// vCPUs of which isn't known yet whether they are such.
-    unchecked: VcpuSet,
-    /// `unattended_due` was put off for vCPUs that take cores from others, the last one of this priority; plus one, 0 if for none.
-    held_off_for: u8,
-    /// What others know of it (see [`Machine::shields`]).
-    shield: u8,
-    published_shield: &'static Shield,
+    lending: Lending,
+    attention: Attention,
+    shield: Shield,
     /// vCPUs that take cores from others: what concerns them can't wait.
     urgent: VcpuSet,
     /// What this core has put off.
     backlog: Backlog,
-    /// The policy confines vCPUs, or puts preemptions off: then some of its checks are due on the way to each guest.
-    confines: bool,
-    defers: bool,
-    /// The policy may fetch a vCPU at the moment that it is preempted; it has somebody look after one that was.
-    invites: bool,
-    attends: bool,
-    /// Guests take their own traps.
-    delegating: bool,
-    /// When the grace of the running vCPU ends, if a higher one waits for it; `u64::MAX` if none does.
-    grace_end: u64,
-    /// vCPUs that are looked at while they run, whether they spin: the same on all cores.
-    watched: VcpuSet,
-    /// When to look at the running vCPU. Means nothing if it isn't watched.
-    sample_due: u64,
-    /// The alarm for both: the earlier of `unattended_due` and of `sample_due` if the running vCPU is watched.
+    confinement: Confinement,
+    deferral: Deferral,
+    /// When the mechanisms next want an alarm: the earlier of `attention.due` and, if the running vCPU is watched, of `watch.sample_due`.
     attention_due: u64,
     /// When the alarm is due for work of the hypervisor's own: `attention_due`, or housework.
     own_work_due: u64,
@@ -230,27 +201,21 @@ pub struct Cpu {
     threshold: u32,
     /// Serial port (console core only).
     console: Option<Box<Console>>,
-    /// What it knows of its housework (console core only); when the next piece is due; and the same while a vCPU hides housework, which
-    /// are those from a level on.
+    /// Reports on guests that have stopped, and what is known of all such work (console core only).
     reports: ReportWriter,
     housekeeper: Option<Housekeeper>,
-    housework_due: u64,
-    housework_gave_way: u8,
-    housework_latest: u64,
-    housework_patience: u64,
-    hides_housework_from: u8,
+    housework: Housework,
     /// vCPUs of stopped guests that come to rest here with the present event.
     resting: VcpuSet,
     trace: Ring<'static>,
     counters: Box<CoreCounters>,
+    watch: Watch,
     // The large ones come last, so that an instruction's offset reaches all others.
     scheduler: Scheduler,
     /// The guests that it starts again (console core only).
     restarter: Restarter,
     /// The vCPUs that live here.
     residents: ByVcpu<Option<Box<Resident>>>,
-    /// Judges whether the running vCPU spins. Seldom needed, so it is no matter that it is far.
-    spin_detector: SpinDetector,
 }
 
 impl Cpu {
@@ -281,29 +246,14 @@ impl Cpu {
             pending: Pending::default(),
             guard: guard::GUARD_US * machine.board.timebase_hz / 1_000_000,
             settling: guard::SETTLING_US * machine.board.timebase_hz / 1_000_000,
-            movable: VcpuSet::EMPTY,
-            lendable: VcpuSet::EMPTY,
-            lent: VcpuSet::EMPTY,
-            unsettled: VcpuSet::EMPTY,
-            unattended_due: u64::MAX,
-            has_unattended: false,
-            retry_due: u64::MAX,
-            unchecked: VcpuSet::EMPTY,
-            held_off_for: 0,
-            shield: migration::IDLE,
-            published_shield: &machine.shields[id],
+            lending: Lending::new(scheduler.policy()),
+            attention: Attention::new(scheduler.policy()),
+            shield: Shield::new(&machine.shields[id]),
             urgent: machine.urgent,
             backlog: Backlog::EMPTY,
-            confines: scheduler.policy().confines(),
-            defers: scheduler.policy().defers(),
-            invites: scheduler.policy().fetches(Occasion::Preempted { in_kernel: true }),
-            // Where everybody who is preempted is fetched at once, only sleepers are left to be looked after.
-            attends: scheduler.policy().fetches(Occasion::Unattended { asleep: true })
-                && !scheduler.policy().fetches(Occasion::Preempted { in_kernel: false }),
-            delegating: true,
-            grace_end: u64::MAX,
-            watched: spin::watched(machine, scheduler.policy()),
-            sample_due: u64::MAX,
+            confinement: Confinement::new(scheduler.policy()),
+            deferral: Deferral::new(scheduler.policy()),
+            watch: Watch::new(machine, scheduler.policy()),
             attention_due: u64::MAX,
             own_work_due: u64::MAX,
             event: Exit::Backlog,
@@ -314,18 +264,13 @@ impl Cpu {
             housekeeper: console.is_some().then(|| Housekeeper::new(machine)),
             console,
             reports: ReportWriter::default(),
-            housework_due: u64::MAX,
-            housework_gave_way: 0,
-            housework_latest: crate::arch::csr::time() + Self::patience(machine, id == machine.console_core),
-            housework_patience: Self::patience(machine, id == machine.console_core),
-            hides_housework_from: machine.housework_shield + 1,
+            housework: Housework::new(machine, id),
             resting: VcpuSet::EMPTY,
             trace,
             counters: Box::default(),
             scheduler,
             restarter: Restarter::new(),
             residents: ByVcpu([const { None }; MAX_VCPUS]),
-            spin_detector: SpinDetector::new(machine.board.timebase_hz),
         }
     }
 
@@ -348,8 +293,8 @@ impl Cpu {
         let vcpu = self.machine.vcpu(id);
         self.scheduler.adopt(id, vcpu.class);
         if self.scheduler.policy().moves() && vcpu.cores & !(1 << self.id) != 0 {
-            self.movable.insert(id);
-            self.lendable.insert(id);
+            self.lending.movable.insert(id);
+            self.lending.here.insert(id);
         }
         self.residents[id] = Some(resident);
     }

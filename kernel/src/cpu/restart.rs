@@ -22,7 +22,7 @@ use ainori_sched::VcpuId;
 
 use super::Cpu;
 use super::housekeeping::{Chore, Next};
-use super::migration::IDLE;
+use super::mechanism::shield::IDLE;
 use crate::arch::{csr, hart};
 use crate::chip::{self, board::Device};
 use crate::guest::Guest;
@@ -192,7 +192,7 @@ impl Cpu {
             unsafe { guest.program.load_chunk(guest.memory, offset) };
             offset += CHUNK;
             let now = csr::time();
-            let is_wanted = self.shield != IDLE
+            let is_wanted = self.shield.level != IDLE
                 || self.next_deadline <= now + self.guard()
                 || self.mailbox.has_mail()
                 || hart::pending_interrupts() != 0;

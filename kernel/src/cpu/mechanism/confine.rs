@@ -3,19 +3,34 @@
 //! On such a core (its home) none of its traps is delegated to it: each comes here, is prepared for the guest's
 //! handler, and moves the vCPU to a core where its kernel may run. There SRET traps, so that the return to user mode
 //! is seen, which moves it home.
-use ainori_sched::VcpuId;
+use ainori_sched::{Policy, VcpuId};
 
-use super::Cpu;
 use crate::arch::csr::hstatus;
 use crate::arch::{hart, trap, world};
+use crate::cpu::Cpu;
 use crate::guest::fault;
 use crate::stats::Exit;
+
+/// Whether and how the hart confines vCPUs.
+pub struct Confinement {
+    /// The policy confines vCPUs: then it is asked on the way to each.
+    pub(in crate::cpu) is_on: bool,
+    /// Guests take their own traps.
+    pub(in crate::cpu) delegates: bool,
+}
+
+impl Confinement {
+    /// Nobody is confined yet.
+    pub fn new(policy: &Policy) -> Self {
+        Self { is_on: policy.confines(), delegates: true }
+    }
+}
 
 impl Cpu {
     /// Moves the vCPU that was chosen to run if it must not do so here: in its kernel at home, or in user mode elsewhere when it has
     /// just returned from its kernel.
     #[inline(never)]
-    pub(super) fn relocate(&mut self, id: VcpuId, previous: Option<VcpuId>, now: u64) -> bool {
+    pub(in crate::cpu) fn relocate(&mut self, id: VcpuId, previous: Option<VcpuId>, now: u64) -> bool {
         let me = self.id;
         let resident = self.resident(id);
         let home = resident.shared.home;
@@ -51,14 +66,14 @@ impl Cpu {
     }
 
     /// Tells other cores whether a vCPU that lives here, and may go elsewhere, must not go home, since it is in its kernel.
-    pub(super) fn publish_kernel_visit(&mut self, id: VcpuId) {
+    pub(in crate::cpu) fn publish_kernel_visit(&mut self, id: VcpuId) {
         let resident = self.resident(id);
         let must_stay_away = resident.confined && world::is_in_kernel(&resident.context);
         resident.shared.publish_kernel_visit(must_stay_away);
     }
 
     /// A trap of a confined vCPU in user mode: its guest's handler gets it, but not on this core.
-    pub(super) fn confined_trap(&mut self, vcpu: VcpuId, cause: u64) -> Exit {
+    pub(in crate::cpu) fn confined_trap(&mut self, vcpu: VcpuId, cause: u64) -> Exit {
         if !self.resident(vcpu).confined {
             return fault::stop(self, vcpu, fault::What::Unknown, cause, trap::value());
         }
@@ -67,7 +82,7 @@ impl Cpu {
     }
 
     /// A guest's SRET that had to be seen: the return to user mode of a confined vCPU, or the end of a grace.
-    pub(super) fn guest_return(&mut self, vcpu: VcpuId) {
+    pub(in crate::cpu) fn guest_return(&mut self, vcpu: VcpuId) {
         let resident = self.resident(vcpu);
         let to_user = world::carry_out_return(&mut resident.context);
         resident.returns_home = to_user && resident.confined;
@@ -79,17 +94,17 @@ impl Cpu {
 
     /// Has the hart treat the traps of the vCPU that is about to run as its confinement wants it.
     #[inline]
-    pub(super) fn set_confinement(&mut self, id: VcpuId) {
+    pub(in crate::cpu) fn set_confinement(&mut self, id: VcpuId) {
         let me = self.id;
-        let watches_returns = self.grace_end != u64::MAX;
+        let watches_returns = self.deferral.grace_end != u64::MAX;
         let resident = self.resident(id);
         let at_home = resident.confined && resident.shared.home == me;
         let returns_trap = resident.confined && !at_home || watches_returns;
         resident.context.hstatus =
             resident.context.hstatus & !hstatus::VTSR | if returns_trap { hstatus::VTSR } else { 0 };
         self.pending.policy = resident.confined || watches_returns;
-        if self.delegating == at_home {
-            self.delegating = !at_home;
+        if self.confinement.delegates == at_home {
+            self.confinement.delegates = !at_home;
             hart::delegate_to_guests(!at_home);
         }
     }

@@ -1,54 +1,75 @@
-//! Looking for vCPUs that spin. What is done about one is `note_spin` in [`migration`](super::migration).
+//! Looking for vCPUs that spin. What is done about one is `note_spin` in [`fetch`](super::fetch).
 //!
 //! Where the hart has Zawrs, the guest says so itself: its spin locks execute WRS.NTO, which traps. Where guests aren't offered that,
-//! the core looks at the registers of the running vCPU now and then, and a [`SpinDetector`](ainori_sched::SpinDetector) judges.
+//! the core looks at the registers of the running vCPU now and then, and a [`SpinDetector`] judges.
 //!
 //! The alarm for this is set only while a *watched* vCPU runs ([`watched`]), and as long as all others of its guest that could run do
 //! run, it does nothing but to look whether that has changed. So the core of the RTOS, which takes a vCPU's core away, need not tell
 //! anybody: the other cores find out by themselves within a millisecond.
-use ainori_sched::{Occasion, Policy, VcpuId, VcpuSet};
+use ainori_sched::{Occasion, Policy, SpinDetector, VcpuId, VcpuSet};
 
-use super::{Cpu, Machine};
 use crate::arch::{Context, world};
+use crate::cpu::{Cpu, Machine};
 use crate::stats::Exit;
+
+/// What a core knows of spinning.
+pub struct Watch {
+    /// vCPUs that are looked at while they run: the same on all cores.
+    pub(in crate::cpu) vcpus: VcpuSet,
+    /// When to look at the running one, in ticks of `time`. Means nothing if it isn't watched.
+    pub(in crate::cpu) sample_due: u64,
+    /// Judges.
+    pub(in crate::cpu) detector: SpinDetector,
+}
+
+impl Watch {
+    /// Has seen nothing yet. Only at boot.
+    pub fn new(machine: &Machine, policy: &Policy) -> Self {
+        Self {
+            vcpus: watched(machine, policy),
+            sample_due: u64::MAX,
+            detector: SpinDetector::new(machine.board.timebase_hz),
+        }
+    }
+}
 
 impl Cpu {
     /// A watched vCPU has just got the core. `shared`: an equal waits for it, perhaps the one that this one is going to spin for.
     #[inline(never)]
-    pub(super) fn watch(&mut self, shared: bool, now: u64) {
-        self.spin_detector.restart(shared);
-        self.sample_due = now + self.spin_detector.pause();
-        self.attention_due = self.unattended_due.min(self.sample_due);
+    pub(in crate::cpu) fn watch(&mut self, shared: bool, now: u64) {
+        self.watch.detector.restart(shared);
+        self.watch.sample_due = now + self.watch.detector.pause();
+        self.attention_due = self.attention.due.min(self.watch.sample_due);
     }
 
     /// It is time to look at the running vCPU. Not if somebody has just woken, who may want the core.
     #[inline(never)]
-    pub(super) fn take_sample(&mut self, now: u64) -> Exit {
+    pub(in crate::cpu) fn take_sample(&mut self, now: u64) -> Exit {
         let machine = self.machine;
         let running = self.scheduler.running();
-        let Some(id) = running.filter(|id| self.watched.contains(*id)) else {
-            self.sample_due = u64::MAX;
+        let Some(id) = running.filter(|id| self.watch.vcpus.contains(*id)) else {
+            self.watch.sample_due = u64::MAX;
             return Exit::Timer;
         };
         if self.pending.woken {
-            self.sample_due = now + self.spin_detector.pause();
+            self.watch.sample_due = now + self.watch.detector.pause();
             return Exit::Timer;
         }
         let mut siblings = machine.guest_of(id).vcpus().map(VcpuId);
         // BOUND: the vCPUs of one guest, some 12 instructions each.
         if !siblings.any(|sibling| machine.vcpu(sibling).waiting_since().is_some()) {
-            self.sample_due = now + self.spin_detector.rest();
+            self.watch.sample_due = now + self.watch.detector.rest();
             return Exit::Sample;
         }
         let Some(resident) = &self.residents[id] else { return Exit::Timer };
         let context = &resident.context;
         let spins = if world::is_in_kernel(context) {
-            self.spin_detector.sample(context.pc, state_of(context))
+            self.watch.detector.sample(context.pc, state_of(context))
         } else {
-            self.spin_detector.works();
+            self.watch.detector.works();
             false
         };
-        self.sample_due = now + self.spin_detector.pause();
+        self.watch.sample_due = now + self.watch.detector.pause();
         if spins {
             self.note_spin(id);
             Exit::Spin
@@ -68,7 +89,7 @@ fn state_of(context: &Context) -> u64 {
 
 /// The vCPUs that are looked at while they run: whose guest doesn't say itself that it spins, that can be waiting for another one
 /// whose core was taken from it, and for whom something can be done about that. Only at boot.
-pub fn watched(machine: &Machine, policy: &Policy) -> VcpuSet {
+fn watched(machine: &Machine, policy: &Policy) -> VcpuSet {
     if machine.features.isa.has("zawrs") {
         return VcpuSet::EMPTY;
     }

@@ -1,0 +1,167 @@
+//! vCPUs that wait where they get no turn aren't left alone for longer than [`Policy::patience`](ainori_sched::Policy::patience): this core
+//! looks after them, and has another one take them if the policy says so.
+use core::sync::atomic::Ordering;
+
+use ainori_sched::{Occasion, Policy, VcpuId, VcpuSet};
+
+use crate::arch::{csr, world};
+use crate::cpu::Cpu;
+use crate::cpu::mail::NO_VCPU;
+use crate::guest::vcpu::hsm;
+
+/// After so many times [`Policy::patience`](ainori_sched::Policy::patience) a core tries again to have a sleeper watched, for which no core
+/// was free: a millisecond, since that interrupts the RTOS that the core runs.
+const RETRY: u64 = 40;
+
+/// So many vCPUs are looked at in one go whether they have been left alone.
+const ATTENDED_AT_ONCE: usize = 16;
+/// What a core knows of vCPUs that wait where they get no turn.
+pub struct Attention {
+    /// The policy has this core look after them.
+    pub(in crate::cpu) is_on: bool,
+    /// There are such vCPUs: at `due` they will have been left alone for long enough.
+    pub(in crate::cpu) is_wanted: bool,
+    /// When to look again at what was put off, and at the vCPUs that a higher one keeps waiting here.
+    pub(in crate::cpu) due: u64,
+    /// When to look again at a sleeper that nobody watches, and for which no core was free.
+    pub(in crate::cpu) retry_due: u64,
+    /// vCPUs of which isn't known yet whether they are such.
+    pub(in crate::cpu) unchecked: VcpuSet,
+    /// `due` was put off for vCPUs that take cores from others, the last one of this priority; plus one, 0 if for none.
+    pub(in crate::cpu) held_off_for: u8,
+}
+
+impl Attention {
+    /// There is none yet.
+    pub fn new(policy: &Policy) -> Self {
+        Self {
+            // Where everybody who is preempted is fetched at once, only sleepers are left to be looked after.
+            is_on: policy.fetches(Occasion::Unattended { asleep: true })
+                && !policy.fetches(Occasion::Preempted { in_kernel: false }),
+            is_wanted: false,
+            due: u64::MAX,
+            retry_due: u64::MAX,
+            unchecked: VcpuSet::EMPTY,
+            held_off_for: 0,
+        }
+    }
+}
+
+impl Cpu {
+    /// From now on a vCPU lies where it gets no turn. If nobody has taken it after a while, this core will have that done.
+    #[inline]
+    pub(super) fn attend_later(&mut self, now: u64) {
+        if self.attention.is_on {
+            self.attend_soon(now);
+        }
+    }
+
+    /// The same also where who is preempted is fetched at once.
+    pub(super) fn attend_soon(&mut self, now: u64) {
+        self.attention.is_wanted = true;
+        self.look_again_at(now + self.scheduler.policy().patience);
+    }
+
+    /// Has this core look at `at`, whatever it does then, for what it has put off and whom it has left alone.
+    ///
+    /// That interrupts whoever runs then. If it is one that takes cores from others, not just when its own timer is due: as that may be set anew
+    /// whenever it is, a while after the next time is the best guess.
+    #[inline]
+    pub(in crate::cpu) fn look_again_at(&mut self, at: u64) {
+        let at = self.clear_of_own_timer(at);
+        self.attention.due = self.attention.due.min(at);
+        self.attention_due = self.attention_due.min(at);
+        self.pending.alarm = true;
+    }
+
+    /// What was put off for a vCPU that has run before waits for one that takes cores from others, too, if that gets the core now. But
+    /// only for one of each priority in turn, should the core be taken again and again.
+    #[inline(never)]
+    pub(in crate::cpu) fn hold_off_attention(&mut self, id: VcpuId, now: u64) {
+        let rank = self.machine.vcpu(id).class.priority + 1;
+        if self.urgent.contains(id) && rank > self.attention.held_off_for {
+            self.attention.held_off_for = rank;
+            let begins = self.resident(id).due.max(now);
+            self.attention.due = self.attention.due.max(begins + self.scheduler.policy().patience);
+            self.attention_due = self.attention.due;
+        }
+    }
+
+    fn clear_of_own_timer(&self, at: u64) -> u64 {
+        let runs =
+            self.scheduler.running().filter(|id| self.urgent.contains(*id) && self.loaded == Some(*id));
+        let own = runs.and_then(|_| world::loaded_deadline());
+        let now = csr::time();
+        let comes_first = |own: &u64| now < *own && *own <= at + self.guard;
+        own.filter(comes_first).map_or(at, |own| own + self.scheduler.policy().patience)
+    }
+
+    /// Somebody less urgent has got this core than those before whom others waited here.
+    #[inline(never)]
+    pub(super) fn review_unattended(&mut self) {
+        if self.scheduler.running().is_some_and(|id| self.urgent.contains(id)) {
+            // For those below nothing has changed. If they have been put off already, their turn is now, before the next time.
+            if self.attention.held_off_for != 0 && core::mem::take(&mut self.attention.is_wanted) {
+                self.backlog.unattended.insert(NO_VCPU);
+            }
+            self.attention_due = self.attention.due;
+        } else {
+            self.attention.due = u64::MAX;
+            self.attention.is_wanted = false;
+            self.attention.retry_due = u64::MAX;
+            self.attention.held_off_for = 0;
+            self.attention.unchecked = VcpuSet::EMPTY;
+        }
+    }
+
+    /// vCPUs that lie, or wait here, where they get no turn have been left alone for long enough.
+    pub(in crate::cpu) fn attend(&mut self) {
+        let all =
+            if self.attention.unchecked.is_empty() { self.lending.movable } else { self.attention.unchecked };
+        let are_few = self.machine.vcpu_count <= ATTENDED_AT_ONCE;
+        let some = if are_few { all } else { all.lowest::<ATTENDED_AT_ONCE>() };
+        self.attention.unchecked = all - some;
+        if !self.attention.unchecked.is_empty() {
+            self.attend_soon(csr::time());
+        }
+        // BOUND: a few vCPUs, some 20 instructions each.
+        for id in some {
+            let vcpu = self.machine.vcpu(id);
+            let waits_here = self.lending.here.contains(id) && self.scheduler.running() != Some(id);
+            if waits_here || vcpu.lies() && !self.gets_turns(id) {
+                self.backlog.unattended.insert(id);
+            }
+        }
+    }
+
+    /// Looks after a vCPU that may be waiting where it gets no turn.
+    pub(in crate::cpu) fn attend_to(&mut self, id: VcpuId) {
+        let mut preempted_in_kernel = None;
+        if let Some(running) = self.scheduler.running()
+            && self.lending.here.contains(id)
+            && id != running
+        {
+            let preempted = self.scheduler.precedes(running, id);
+            if preempted || !self.scheduler.is_asleep(id) {
+                preempted_in_kernel = preempted.then(|| world::is_in_kernel(self.context(id)));
+                self.lend_late(id);
+            }
+        }
+        let vcpu = self.machine.vcpu(id);
+        if vcpu.hsm.load(Ordering::Acquire) == hsm::STOPPED && !vcpu.has_requests() {
+            // It lies, where whoever starts it finds it, and has no timer that somebody must watch.
+            return;
+        }
+        let asleep = vcpu.waiting_since().is_none();
+        let policy = self.scheduler.policy();
+        let occasion = policy.fetches(Occasion::Unattended { asleep })
+            || vcpu.hsm.load(Ordering::Relaxed) == hsm::START_PENDING
+            || vcpu.has_requests() && policy.fetches(Occasion::Interrupt)
+            || preempted_in_kernel.is_some_and(|in_kernel| policy.fetches(Occasion::Preempted { in_kernel }));
+        if occasion && vcpu.lies() && !self.gets_turns(id) && !self.invite(id) && asleep {
+            // A core that idles looks for those that could run, but nobody for a sleeper.
+            self.attention.retry_due = csr::time() + RETRY * self.scheduler.policy().patience;
+            self.look_again_at(self.attention.retry_due);
+        }
+    }
+}

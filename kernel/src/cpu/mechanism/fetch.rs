@@ -1,0 +1,142 @@
+//! vCPUs that wait for a core are brought to one that suits them, on the [occasions](Occasion) that the policy names.
+use core::sync::atomic::Ordering;
+
+use ainori_handover::Requests;
+use ainori_sched::{Occasion, VcpuId};
+
+use super::shield::IDLE;
+use crate::arch::{csr, hart};
+use crate::cpu::Cpu;
+use crate::stats::Exit;
+impl Cpu {
+    /// Has a vCPU that waits for a core brought to `core`.
+    fn fetch(&mut self, id: VcpuId, core: u32) {
+        let vcpu = self.machine.vcpu(id);
+        if !vcpu.lies() {
+            vcpu.wanted_by.store(core, Ordering::Relaxed);
+            self.ask(id, Requests::WANTED);
+        } else if core == self.id {
+            self.take(id);
+        } else {
+            self.post(core, u32::from(id.0));
+        }
+    }
+
+    /// Has a vCPU that lies taken by a core that suits it. False if there is none.
+    pub(in crate::cpu) fn invite(&mut self, id: VcpuId) -> bool {
+        // Where it will get its turn anyhow, only a core that idles is better. If all its cores are busy with more urgent ones, it
+        // lies until one isn't.
+        let waits_for_equal = self.gets_turns(id);
+        let core = self.suitable_core(id).filter(|core| !waits_for_equal || self.is_idle(*core));
+        if let Some(core) = core {
+            self.fetch(id, core);
+        }
+        core.is_some()
+    }
+
+    /// Has a vCPU taken that has just lost this core, if it lies still and gets no turn there.
+    pub(in crate::cpu) fn invite_preempted(&mut self, id: VcpuId) {
+        let vcpu = self.machine.vcpu(id);
+        if vcpu.lies() && !self.gets_turns(id) {
+            self.invite(id);
+        }
+    }
+
+    /// This core has nothing to do: it fetches the vCPU that has waited longest for a core, if that may run here and has waited
+    /// for long enough. Otherwise, returns when it will have.
+    pub(in crate::cpu) fn find_work(&mut self, now: u64) -> Option<u64> {
+        if !self.scheduler.policy().fetches(Occasion::Idle) {
+            return None;
+        }
+        let mut longest: Option<(u64, VcpuId)> = None;
+        // BOUND: the machine's vCPUs, some 20 instructions each. An interrupt goes first: then this core looks again behind it.
+        for (index, vcpu) in self.machine.vcpus().iter().enumerate() {
+            if hart::pending_interrupts() != 0 {
+                return None;
+            }
+            if let Some(since) = vcpu.waiting_since().filter(|_| vcpu.may_run_on(self.id))
+                && longest.is_none_or(|(earliest, _)| since < earliest)
+            {
+                longest = Some((since, VcpuId(index as u8)));
+            }
+        }
+        self.end_stretch(Exit::Backlog, csr::time());
+        let (since, id) = longest?;
+        let due = since + self.scheduler.policy().patience;
+        if due > now {
+            return Some(due);
+        }
+        self.fetch(id, self.id);
+        // If another core was faster, or its own goes on with it, somebody else may be waiting.
+        Some(now + self.scheduler.policy().patience)
+    }
+
+    /// The running vCPU spins. If one of its guest could run but has no core, it probably waits for that: the one that has waited
+    /// longest is fetched. If that waits for this very core, the spinner lets it go first.
+    ///
+    /// How long a vCPU may spin before this is called is up to the hart, whose WRS.NTO traps after a time of its own (Friebel and
+    /// Biemueller, "How to Deal with Lock Holder Preemption", yield after a threshold of failed attempts). To wait
+    /// for more such traps is of no use: see docs/policies.md.
+    pub(in crate::cpu) fn note_spin(&mut self, spinner: VcpuId) {
+        // If all of its guest run or sleep, so does the one that it waits for.
+        let Some(id) = self.someone_waits(spinner) else { return };
+        if !self.has(id)
+            && self.scheduler.policy().fetches(Occasion::Spin)
+            && let Some(core) = self.suitable_core(id)
+        {
+            self.fetch(id, core);
+        }
+        self.scheduler.step_aside();
+    }
+
+    /// Of a vCPU's guest, the one that could run but has waited longest for a core.
+    #[inline]
+    pub(in crate::cpu) fn someone_waits(&self, id: VcpuId) -> Option<VcpuId> {
+        let machine = self.machine;
+        let all = machine.guest_of(id).vcpus().map(VcpuId);
+        // BOUND: the vCPUs of one guest, some 12 instructions each.
+        let waiting = all.filter_map(|id| Some((machine.vcpu(id).waiting_since()?, id))).min();
+        waiting.map(|(_, id)| id)
+    }
+
+    /// The core where a vCPU had best go: one that idles, or else this one, or the next one after its home.
+    pub(super) fn suitable_core(&self, id: VcpuId) -> Option<u32> {
+        let vcpu = self.machine.vcpu(id);
+        let level = self.scheduler.policy().level(vcpu.class);
+        let shields = &self.machine.shields;
+        let mut busy = None;
+        // The cores that it may run on, a bit each, the one after its home first.
+        let first = vcpu.home + 1;
+        let mut rest = vcpu.cores_now().rotate_right(first);
+        // BOUND: the cores, some 25 instructions each.
+        while rest != 0 {
+            let core = (rest.trailing_zeros() + first) % u64::BITS;
+            rest &= rest - 1;
+            let shield = shields[core].level();
+            if shield == IDLE {
+                return Some(core);
+            }
+            if shield <= level && (busy.is_none() || core == self.id) {
+                busy = Some(core);
+            }
+        }
+        busy
+    }
+
+    /// Would a vCPU get its turns on this core?
+    pub(in crate::cpu) fn accepts(&self, id: VcpuId, core: u32) -> bool {
+        let shield = self.machine.shields[core].level();
+        shield == IDLE || shield <= self.scheduler.policy().level(self.machine.vcpu(id).class)
+    }
+
+    /// Would a vCPU get its turns where it lies? An idle core is of no use to one that must not run there.
+    pub(super) fn gets_turns(&self, id: VcpuId) -> bool {
+        let vcpu = self.machine.vcpu(id);
+        let owner = vcpu.owner();
+        vcpu.may_run_on(owner) && self.accepts(id, owner)
+    }
+
+    pub(super) fn is_idle(&self, core: u32) -> bool {
+        self.machine.shields[core].level() == IDLE
+    }
+}

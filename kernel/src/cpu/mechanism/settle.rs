@@ -1,0 +1,52 @@
+//! Visitors go home when their home has room for them, and who has woken where an equal runs goes to a core that idles.
+use ainori_sched::VcpuId;
+
+use crate::arch::world;
+use crate::cpu::Cpu;
+impl Cpu {
+    /// A vCPU may have to go to another core. Done before the next decision, as its own trap may still be served now.
+    pub(in crate::cpu) fn unsettle(&mut self, id: VcpuId) {
+        if self.lending.movable.contains(id) {
+            self.lending.unsettled.insert(id);
+            self.pending.unsettled = true;
+        }
+    }
+
+    /// Visitors whose home has room for them go there. Who has woken here and would have to wait for an equal goes to a core that
+    /// idles, if there is one.
+    #[inline(never)]
+    pub(in crate::cpu) fn settle(&mut self) {
+        // BOUND: one of those that have woken a round, and between two is a preemption point.
+        while !self.is_wanted()
+            && let Some(id) = self.lending.unsettled.pop()
+        {
+            if !self.has(id) {
+                continue;
+            }
+            if self.confinement.is_on {
+                self.publish_kernel_visit(id);
+            }
+            let resident = self.resident(id);
+            let called_home = core::mem::take(&mut resident.called_home);
+            let must_stay = resident.confined && world::is_in_kernel(&resident.context);
+            let home = resident.shared.home;
+            if called_home && home != self.id && !must_stay && self.accepts(id, home) {
+                self.move_away(id, home);
+            } else if self.scheduler.waits_for_equal(id)
+                && let Some(core) = self.suitable_core(id)
+                && core != self.id
+                && self.is_idle(core)
+            {
+                self.move_away(id, core);
+            } else if self.loaded != Some(id)
+                && self.lending.here.contains(id)
+                && self.scheduler.waits_for_equal(id)
+            {
+                self.lend_late(id);
+            }
+            if self.is_preempted() {
+                return;
+            }
+        }
+    }
+}

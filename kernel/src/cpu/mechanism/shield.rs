@@ -1,0 +1,148 @@
+//! What a core may be disturbed for: it publishes the level of what it runs, its *shield*, and other cores keep quiet about vCPUs of lower
+//! levels. What they have left undone, the core looks for itself when its shield goes down.
+use ainori_handover::Requests;
+use ainori_sched::{VcpuId, VcpuSet};
+
+use crate::arch::csr;
+use crate::cpu::Cpu;
+
+/// So many vCPUs are looked at in one go when a core has room for them again.
+const MADE_UP_FOR: usize = 5;
+
+/// Published by a core that runs nothing.
+pub const IDLE: u8 = u8::MAX;
+/// A core's shield.
+pub struct Shield {
+    /// What others know, or will in a moment.
+    pub(in crate::cpu) level: u8,
+    /// Where they read it (see [`Machine::shields`](crate::cpu::Machine::shields)).
+    pub(in crate::cpu) published: &'static ainori_handover::Shield,
+}
+
+impl Shield {
+    /// Of a core that runs nothing.
+    pub fn new(published: &'static ainori_handover::Shield) -> Self {
+        Self { level: IDLE, published }
+    }
+}
+
+impl Cpu {
+    /// Tells the others what they may disturb this core for. When that becomes less than it was, this core looks itself for what
+    /// they have left undone meanwhile, and takes back its own.
+    #[inline]
+    pub(in crate::cpu) fn publish_shield(&mut self, shield: u8) {
+        let before = core::mem::replace(&mut self.shield.level, shield);
+        if before == shield {
+            return;
+        }
+        self.pending.deadlines = true;
+        // An idle core hides nothing, so as a number it is the lowest.
+        if before != IDLE && (shield == IDLE || shield < before) {
+            self.shield.published.lower(shield);
+            self.catch_up();
+        } else {
+            self.hide_housework(before, csr::time());
+            self.shield.published.raise(shield);
+        }
+    }
+
+    /// A vCPU with this shield will have the core in a moment: who is about to ring for somebody less urgent had better know now.
+    #[inline]
+    pub(in crate::cpu) fn raise_shield(&mut self, shield: u8, now: u64) {
+        if self.shield.level == IDLE || shield > self.shield.level {
+            self.hide_housework(self.shield.level, now);
+            self.shield.level = shield;
+            self.pending.deadlines = true;
+            self.shield.published.raise(shield);
+        }
+    }
+
+    #[inline(never)]
+    fn catch_up(&mut self) {
+        self.show_housework();
+        // Nobody is looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
+        self.attention_due = u64::MAX;
+        if self.attention.due != u64::MAX {
+            self.review_unattended();
+        }
+        // Those that are less urgent than who has the core now have their turn when it leaves.
+        let lowest = self.scheduler.running().map_or(0, |id| self.machine.vcpu(id).class.priority);
+        let neglected = (self.scheduler.owned() | self.lending.movable) & self.at_least(lowest);
+        if self.machine.vcpu_count <= MADE_UP_FOR {
+            self.make_up_for(neglected);
+        } else {
+            self.backlog.neglected = neglected;
+        }
+        self.resume_backlog();
+        if self.pending.backlog {
+            self.leave_out_running();
+        }
+    }
+
+    /// Who has just got this core doesn't wait for another one any more: to look at that would take from the time that it has got, which may be
+    /// little. (Where two others took a core from each other every 30 us, one below them never got anywhere.)
+    #[inline(never)]
+    fn leave_out_running(&mut self) {
+        if let Some(id) = self.scheduler.running()
+            && self.machine.vcpu(id).requests.wanted() == Requests::WANTED.bits()
+        {
+            self.backlog.unread.remove(id);
+            self.resume_backlog();
+        }
+    }
+
+    /// Looks for what was wanted of a few vCPUs while this core had something more urgent to do.
+    #[inline(always)]
+    fn make_up_for(&mut self, some: VcpuSet) {
+        // BOUND: `MADE_UP_FOR` vCPUs, some 30 instructions each.
+        for id in some & self.scheduler.owned() {
+            if self.machine.vcpu(id).has_requests() {
+                self.backlog.unread.insert(id);
+            }
+        }
+        let elsewhere = (some & self.lending.movable) - self.lending.here;
+        if !elsewhere.is_empty() {
+            self.look_for_strays(elsewhere);
+        }
+    }
+
+    /// The same for those that are a part of the backlog: of some now, of the others in their turns.
+    #[inline(never)]
+    pub(in crate::cpu) fn make_up_for_some(&mut self, neglected: VcpuSet) {
+        let some = neglected.lowest::<MADE_UP_FOR>();
+        self.backlog.neglected = neglected - some;
+        self.make_up_for(some);
+    }
+
+    #[inline(never)]
+    fn look_for_strays(&mut self, elsewhere: VcpuSet) {
+        // BOUND: a few vCPUs, some 50 instructions each.
+        for id in elsewhere {
+            if self.is_stray(id) {
+                self.backlog.strays.insert(id);
+            }
+        }
+    }
+
+    /// Does a vCPU, which this core has room for, lie where it doesn't come back from by itself, or is it elsewhere?
+    fn is_stray(&self, id: VcpuId) -> bool {
+        !self.has(id)
+            && self.accepts(id, self.id)
+            && !(self.waits_for_its_turn(id) && self.machine.vcpu(id).lies())
+    }
+
+    /// Takes a [stray](Self::is_stray) back, or has it sent home.
+    pub(in crate::cpu) fn collect(&mut self, id: VcpuId) {
+        if !self.is_stray(id) {
+            return;
+        }
+        let vcpu = self.machine.vcpu(id);
+        let may_take = (vcpu.home == self.id || self.lies_here(id)) && vcpu.may_run_on(self.id);
+        if !(may_take && self.take(id)) {
+            self.forget(id);
+            if vcpu.home == self.id {
+                self.ask(id, Requests::HOME);
+            }
+        }
+    }
+}
