@@ -1,0 +1,210 @@
+//! Calls to requests.
+use crate::{AINORI, BASE, DBCN, Error, HSM, IPI, RFENCE, Range, Result, SRST, TIME, legacy};
+
+/// A call, as the registers have it: `a7`, `a6`, and `a0` to `a4`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// Extension ID.
+    pub extension: u64,
+    /// Function ID.
+    pub function: u64,
+    /// Arguments.
+    pub a: [u64; 5],
+}
+
+/// What a valid call asks for. Harts are the guest's own, which are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// Nothing more: this is the answer.
+    Answer(u64),
+    /// The caller's timer, in ticks of `time`.
+    SetTimer(u64),
+    /// A software interrupt for these harts, a bit each.
+    SendIpi(u64),
+    /// Takes the caller's software interrupt back, and tells whether there was one (legacy).
+    ClearIpi,
+    /// A fence on these harts, a bit each, before the call returns.
+    RemoteFence(u64, Fence),
+    /// Starts a stopped hart.
+    HartStart {
+        /// Which.
+        hart: u32,
+        /// Guest-physical address of its first instruction.
+        address: u64,
+        /// What it finds in `a1`.
+        opaque: u64,
+    },
+    /// Stops the caller.
+    HartStop,
+    /// The state of a hart.
+    HartStatus(u32),
+    /// The caller waits for an interrupt.
+    Suspend,
+    /// The end of the guest.
+    Reset(Reason),
+    /// Prints what lies in memory.
+    Write {
+        /// Guest-physical address.
+        from: u64,
+        /// Bytes; a call may print less.
+        size: u64,
+    },
+    /// Puts what was typed into memory.
+    Read {
+        /// Guest-physical address.
+        to: u64,
+        /// Bytes of room there.
+        size: u64,
+    },
+    /// Prints a byte, for which the caller waits until there is room.
+    WriteByte(u8),
+    /// What was typed next, all ones if nothing was (legacy).
+    ReadByte,
+    /// The caller lets its equals go first (our own).
+    Yield,
+    /// A mark in the trace (our own).
+    Mark(u64),
+    /// The caller holds a lock, or none any more (our own; for policies that defer preemptions).
+    HoldsLock(bool),
+}
+
+/// What a remote fence orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fence {
+    /// Instructions: FENCE.I.
+    Instructions,
+    /// Translations of these addresses: SFENCE.VMA, of one address space only if there is an ASID.
+    Translations(Range, Option<u64>),
+}
+
+/// Why a guest ends itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// It is done.
+    Shutdown,
+    /// It wants to begin again.
+    Reboot,
+    /// It has failed.
+    Failure,
+}
+
+const VERSION_2_0: u64 = 2 << 24;
+/// Not an assigned number: the list of the specification has none for us.
+const IMPLEMENTATION: u64 = 0x41_494e;
+
+/// A call of a guest that has these `harts`, a bit each.
+///
+/// # Errors
+/// As the specification has them for each call.
+pub fn decode(call: &Call, harts: u64) -> Result<Request> {
+    let Call { extension, function, a } = *call;
+    match (extension, function) {
+        (BASE, _) => base(function, a[0]).map(Request::Answer),
+        (TIME, 0) => Ok(Request::SetTimer(a[0])),
+        (IPI, 0) => hart_mask(harts, (a[0], a[1])).map(Request::SendIpi),
+        (RFENCE, 0..=2) => {
+            let targets = hart_mask(harts, (a[0], a[1]))?;
+            let range = Range { start: a[2], size: a[3] };
+            let fence = match function {
+                0 => Fence::Instructions,
+                1 => Fence::Translations(range, None),
+                _ => Fence::Translations(range, Some(a[4])),
+            };
+            Ok(Request::RemoteFence(targets, fence))
+        }
+        (HSM, _) => hart_state(function, a, harts),
+        (SRST, 0) => reset(a[0], a[1]).map(Request::Reset),
+        (DBCN, 0 | 1) if a[2] != 0 => Err(Error::InvalidParameter),
+        (DBCN, 0) => Ok(Request::Write { from: a[1], size: a[0] }),
+        (DBCN, 1) => Ok(Request::Read { to: a[1], size: a[0] }),
+        (DBCN, 2) => Ok(Request::WriteByte(a[0] as u8)),
+        (AINORI, 0) => Ok(Request::Yield),
+        (AINORI, 1) => Ok(Request::Mark(a[0])),
+        (AINORI, 2 | 3) => Ok(Request::HoldsLock(function == 2)),
+        (legacy::GETCHAR, _) => Ok(Request::ReadByte),
+        (legacy::CLEAR_IPI, _) => Ok(Request::ClearIpi),
+        _ => Err(Error::NotSupported),
+    }
+}
+
+/// The base extension (chapter 4).
+///
+/// # Errors
+/// [`Error::NotSupported`]: there is no such function.
+#[inline]
+pub fn base(function: u64, extension: u64) -> Result<u64> {
+    match function {
+        0 => Ok(VERSION_2_0),
+        1 => Ok(IMPLEMENTATION),
+        2 => Ok(0),
+        3 => {
+            let is_today = matches!(extension, BASE | TIME | IPI | RFENCE | HSM | SRST | DBCN | AINORI);
+            Ok(u64::from(is_today || legacy::is_legacy(extension)))
+        }
+        // Vendor, architecture and implementation of the hart: a guest has no business with them.
+        4..=6 => Ok(0),
+        _ => Err(Error::NotSupported),
+    }
+}
+
+/// The one function of an extension that has no other.
+///
+/// # Errors
+/// [`Error::NotSupported`]: it isn't that one.
+#[inline]
+pub fn is_first(function: u64) -> Result<()> {
+    if function == 0 { Ok(()) } else { Err(Error::NotSupported) }
+}
+
+/// The harts that a mask and its base name, a bit each, of a guest that has these `harts` (chapter 3.1).
+///
+/// # Errors
+/// [`Error::InvalidParameter`]: one of them isn't there.
+#[inline]
+pub fn hart_mask(harts: u64, (mask, base): (u64, u64)) -> Result<u64> {
+    const ALL: u64 = u64::MAX;
+    if base == ALL {
+        return Ok(harts);
+    }
+    if mask == 0 {
+        return Ok(0);
+    }
+    // Shifted there and back, it has lost nothing if there is room for it.
+    let named = if base < u64::from(u64::BITS) { mask << base } else { 0 };
+    if named == 0 || named >> base != mask || named & !harts != 0 {
+        return Err(Error::InvalidParameter);
+    }
+    Ok(named)
+}
+
+/// Hart state management (chapter 9).
+fn hart_state(function: u64, a: [u64; 5], harts: u64) -> Result<Request> {
+    let hart = || {
+        let is_there = a[0] < u64::from(u64::BITS) && harts >> a[0] & 1 != 0;
+        if is_there { Ok(a[0] as u32) } else { Err(Error::InvalidParameter) }
+    };
+    match function {
+        0 => Ok(Request::HartStart { hart: hart()?, address: a[1], opaque: a[2] }),
+        1 => Ok(Request::HartStop),
+        2 => hart().map(Request::HartStatus),
+        // The default retentive suspension is a WFI. The default non-retentive one would keep less than a vCPU that doesn't run keeps anyway.
+        3 => match a[0] & 0xffff_ffff {
+            0 => Ok(Request::Suspend),
+            0x8000_0000 => Err(Error::NotSupported),
+            _ => Err(Error::InvalidParameter),
+        },
+        _ => Err(Error::NotSupported),
+    }
+}
+
+/// System reset (chapter 10): 32 bits each of type and reason.
+fn reset(kind: u64, reason: u64) -> Result<Reason> {
+    const SYSTEM_FAILURE: u64 = 1;
+    const VENDOR: u64 = 0xe000_0000;
+    match (kind & 0xffff_ffff, reason & 0xffff_ffff) {
+        (0, 0) => Ok(Reason::Shutdown),
+        (1 | 2, 0) => Ok(Reason::Reboot),
+        (0..=2, SYSTEM_FAILURE | VENDOR..) => Ok(Reason::Failure),
+        _ => Err(Error::InvalidParameter),
+    }
+}
