@@ -96,6 +96,7 @@ const IMPLEMENTATION: u64 = 0x41_494e;
 ///
 /// # Errors
 /// As the specification has them for each call.
+#[inline(never)]
 pub fn decode(call: &Call, harts: u64) -> Result<Request> {
     let Call { extension, function, a } = *call;
     match (extension, function) {
