@@ -117,10 +117,11 @@ fn carry_out(cpu: &mut Cpu, vcpu: VcpuId, guest: &'static Guest, request: Reques
             0
         }
         Request::Write { from, size } => match piece(guest, from, size) {
-            // SAFETY: the range lies in the guest's memory, which no Rust object shares; the guest may change it at
-            // any time, so it is read byte by byte, as volatile.
             Some((from, size)) => {
-                serial::print(cpu, guest, (0..size).map(|index| unsafe { from.add(index).read_volatile() }))?
+                // SAFETY: the range lies in the guest's memory, which no Rust object shares; the guest may change it at
+                // any time, so it is read byte by byte, as volatile.
+                let bytes = (0..size).map(|index| unsafe { from.add(index).read_volatile() });
+                serial::print(cpu, guest, bytes)?
             }
             None => return Some(Err(Error::InvalidParameter)),
         },
