@@ -41,7 +41,7 @@ fn the_base_extension_knows_what_is_there() {
     for id in [BASE, TIME, IPI, RFENCE, HSM, SRST, DBCN, AINORI, 0, 8] {
         assert_eq!(probe(id), Ok(Request::Answer(1)), "{id:#x}");
     }
-    for id in [9, 0x504d_55, 0x5355_5350, u64::MAX, BASE | 1 << 32] {
+    for id in [9, 0x0050_4d55, 0x5355_5350, u64::MAX, BASE | 1 << 32] {
         assert_eq!(probe(id), Ok(Request::Answer(0)), "{id:#x}");
     }
     assert_eq!(decode(&call(BASE, 0, [0; 5]), 1), Ok(Request::Answer(0x0200_0000)));
