@@ -26,7 +26,6 @@ impl Range {
         let end = start.saturating_add(size);
         let first = start & !(PAGE - 1);
         let count = end.saturating_sub(first).div_ceil(PAGE);
-        // BOUND: `MOST_PAGES` and one, some 8 instructions each.
         (!is_everything).then(|| (0..count).map(move |page| first + page * PAGE))
     }
 }
