@@ -1,5 +1,5 @@
 //! What a trap was: `scause` as types (privileged specification, table "Supervisor cause register values").
-use super::csr;
+use crate::arch::csr;
 
 const SOFTWARE_INTERRUPT: u64 = 1 << 63 | 1;
 const TIMER_INTERRUPT: u64 = 1 << 63 | 5;

@@ -1,9 +1,9 @@
 //! One hart: what it can do, and setting it up for guests.
 use super::context::trap_entry;
-use super::csr::{self, envcfg, hstatus, interrupt, stateen, status, virtual_interrupt};
 use super::fence;
-use super::isa::Isa;
-use super::vector::VectorRegisters;
+use crate::arch::csr::{self, envcfg, hstatus, interrupt, stateen, status, virtual_interrupt};
+use crate::arch::isa::Isa;
+use crate::arch::riscv::vector::VectorRegisters;
 use core::arch::asm;
 
 /// What all harts of the board offer to guests.

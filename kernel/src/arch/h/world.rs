@@ -1,10 +1,10 @@
 //! The world switch: what the hart holds of a vCPU besides its general registers.
-use super::Context;
-use super::csr::{self, hstatus, status, virtual_interrupt};
+use super::context::Context;
 use super::fence;
-use super::float::FloatRegisters;
 use super::hart::Features;
-use super::vector::VectorRegisters;
+use crate::arch::csr::{self, hstatus, status, virtual_interrupt};
+use crate::arch::riscv::float::FloatRegisters;
+use crate::arch::riscv::vector::VectorRegisters;
 use bitflags::bitflags;
 use core::arch::asm;
 

@@ -8,6 +8,7 @@ use core::arch::global_asm;
 use core::ffi::c_void;
 use core::mem::offset_of;
 
+use crate::arch::csr;
 use crate::cpu::Cpu;
 
 /// General registers and trap state of a vCPU. `sscratch` points to it while the vCPU runs and is 0 in the hypervisor.
@@ -138,7 +139,7 @@ hypervisor_trap:
     sret
 1:  call    {bug}
     "#,
-    CSR_HSTATUS = const super::csr::HSTATUS,
+    CSR_HSTATUS = const csr::HSTATUS,
     PC = const offset_of!(Context, pc),
     SSTATUS = const offset_of!(Context, sstatus),
     HSTATUS = const offset_of!(Context, hstatus),
