@@ -1,14 +1,23 @@
 //! Everything that knows RISC-V. The rest of the kernel uses what is named here, and nothing else: the folders are private.
 //!
-//! [`riscv`] is what every hart has in common, [`h`] the back end for harts with the H extension, whose guests' kernels run in VS-mode. A back end for
-//! others would be one more folder, which defines the modules and names that are taken from `h` here; which one a kernel has is decided when
-//! it is built.
+//! `riscv` is what every hart has in common, `h` the back end for harts with the H extension, whose guests' kernels run in VS-mode. A back end for
+//! others would be one more folder, which defines what is taken from `h` here; which one a kernel has is decided when it is built.
 mod h;
 mod riscv;
 
 pub use h::context::Context;
 pub use h::trap::{Exception, Interrupt, Trap};
-pub use h::{context, gstage, guest_access, hart, trap, world};
-pub use riscv::{clear, csr, firmware, isa, start};
+pub use h::{context, gstage, guest_access, trap, world};
+pub use riscv::{clear, clock, csr, firmware, isa, start};
 
-pub use h::fence;
+/// One hart: what it can do, setting it up for guests, and the hypervisor's own interrupts.
+pub mod hart {
+    pub use super::h::hart::*;
+    pub use super::riscv::hart::*;
+}
+
+/// Fences, the hypervisor's own and those that it executes for guests.
+pub mod fence {
+    pub use super::h::fence::*;
+    pub use super::riscv::fence::*;
+}

@@ -4,9 +4,11 @@ use ainori_trace::Event;
 
 use super::Cpu;
 use super::migration::IDLE;
+use crate::arch::clock;
 use crate::arch::context::begin_again;
-use crate::arch::csr::{self, interrupt, status};
-use crate::arch::{Context, hart, world};
+use crate::arch::csr::status;
+use crate::arch::hart::{self, Interrupts};
+use crate::arch::{Context, world};
 use crate::stats::Exit;
 
 impl Cpu {
@@ -16,7 +18,7 @@ impl Cpu {
     pub fn dispatch(&mut self) -> Option<*mut Context> {
         if self.mailbox.has_mail() || self.pending.backlog {
             // Who is due while that is read had better be woken before.
-            if self.meet_deadline(csr::time()) && self.gives_way() {
+            if self.meet_deadline(clock::now()) && self.gives_way() {
                 return None;
             }
             if self.is_wanted() && !self.has_urgent_work() && !self.defers {
@@ -31,7 +33,7 @@ impl Cpu {
                 }
             }
         }
-        let now = csr::time();
+        let now = clock::now();
         // What was done meanwhile took its time: whoever is due by now should not wait for one more switch.
         if self.meet_deadline(now) && self.gives_way() {
             return None;
@@ -79,12 +81,12 @@ impl Cpu {
         }
         self.set_alarm(decision.alarm);
         self.carry_out_fences(id);
-        if csr::time() >= self.next_deadline {
+        if clock::now() >= self.next_deadline {
             // The switch itself took its time: it is quicker to switch again than to leave and be interrupted at once.
             return None;
         }
         // Mail that has come in meanwhile takes a while, too. The alarm is at hand, and rings are what is looked at.
-        if !self.mailbox.leave() && (self.gives_way_to(interrupt::EXTERNAL) || !self.may_leave_mail(id)) {
+        if !self.mailbox.leave() && (self.gives_way_to(Interrupts::EXTERNAL) || !self.may_leave_mail(id)) {
             return None;
         }
         let resident = self.resident(id);
@@ -105,15 +107,15 @@ impl Cpu {
 
     /// A preemption point: has an interrupt come in meanwhile?
     pub(super) fn gives_way(&mut self) -> bool {
-        self.gives_way_to(u64::MAX)
+        self.gives_way_to(Interrupts::all())
     }
 
     /// The same for some interrupts only.
     #[inline(never)]
-    pub(super) fn gives_way_to(&mut self, interrupts: u64) -> bool {
-        let gives_way = hart::pending_interrupts() & interrupts != 0;
+    pub(super) fn gives_way_to(&mut self, interrupts: Interrupts) -> bool {
+        let gives_way = hart::pending_interrupts().intersects(interrupts);
         if !gives_way {
-            self.end_stretch(Exit::Backlog, csr::time());
+            self.end_stretch(Exit::Backlog, clock::now());
         }
         gives_way
     }
@@ -124,13 +126,13 @@ impl Cpu {
         // BOUND: mostly a round or two. The alarm is off until the next entry, a core that looks at its mail isn't rung for, and each source of
         // the interrupt controller comes once.
         loop {
-            self.end_stretch(Exit::Backlog, csr::time());
+            self.end_stretch(Exit::Backlog, clock::now());
             let pending = hart::pending_interrupts();
-            if pending & interrupt::TIMER != 0 {
+            if pending.contains(Interrupts::TIMER) {
                 self.take_alarm_late();
-            } else if pending & interrupt::SOFTWARE != 0 {
+            } else if pending.contains(Interrupts::SOFTWARE) {
                 self.take_ring();
-            } else if pending & interrupt::EXTERNAL != 0 {
+            } else if pending.contains(Interrupts::EXTERNAL) {
                 self.take_external();
             } else {
                 return;
@@ -316,7 +318,7 @@ impl Cpu {
             hart::wait();
             self.mailbox.enter();
         }
-        self.entered = csr::time();
+        self.entered = clock::now();
     }
 
     /// The running vCPU doesn't go on until something wakes it.
@@ -354,7 +356,7 @@ impl Cpu {
 
     /// First entry of this core into a guest, or into its wait for one.
     pub fn run(&mut self) -> ! {
-        self.since = csr::time();
+        self.since = clock::now();
         self.entered = self.since;
         self.mailbox.enter();
         // SAFETY: nobody needs what led to here any more.

@@ -5,7 +5,7 @@ use super::Cpu;
 use crate::arch::context::{begin_again, resume_guest};
 use crate::arch::guest_access::fetch_instruction;
 use crate::arch::trap::GuestPageFault;
-use crate::arch::{Context, Exception, Interrupt, Trap, csr, hart, trap, world};
+use crate::arch::{Context, Exception, Interrupt, Trap, clock, hart, trap, world};
 use crate::guest::{fault, mmio, sbi};
 use crate::stats::Exit;
 
@@ -19,7 +19,7 @@ pub extern "C" fn handle_interrupt(cpu: &mut Cpu, is_trap: bool) -> ! {
         if !trap::is_timer() {
             handle_exception(cpu)
         }
-        cpu.entered = csr::time();
+        cpu.entered = clock::now();
         cpu.mailbox.enter();
         let exit = cpu.take_alarm();
         if let Some(vcpu) = cpu.scheduler.picked() {
@@ -36,7 +36,7 @@ pub extern "C" fn handle_interrupt(cpu: &mut Cpu, is_trap: bool) -> ! {
         // SAFETY: this is the core's stack, which is left for good here.
         unsafe { begin_again(core::ptr::from_mut(cpu).cast()) }
     };
-    cpu.note_stretch(exit, csr::time());
+    cpu.note_stretch(exit, clock::now());
     // SAFETY: the world of the vCPU that the context belongs to has been loaded.
     unsafe { resume_guest(context) }
 }
@@ -44,7 +44,7 @@ pub extern "C" fn handle_interrupt(cpu: &mut Cpu, is_trap: bool) -> ! {
 /// Called by the trap entry for what the running vCPU did, and for rings and devices. The vCPU goes on at once if that has changed nothing for
 /// the core.
 pub extern "C" fn handle_exception(cpu: &mut Cpu) -> ! {
-    cpu.entered = csr::time();
+    cpu.entered = clock::now();
     let Some(vcpu) = cpu.scheduler.running() else { handle_nothing(cpu) };
     let exit = if cpu.put_off_trap() { Exit::PutOff } else { cpu.take_trap(vcpu) };
     if let Some(context) = cpu.return_at_once(vcpu, exit) {
@@ -88,7 +88,7 @@ impl Cpu {
     /// A preemption point between a trap that took a while and what follows from it.
     #[inline(always)]
     fn pause_if_long(&mut self, exit: Exit) {
-        let now = csr::time();
+        let now = clock::now();
         if now - self.entered >= self.guard / 8 {
             self.end_stretch(exit, now);
             self.look_for_interrupts();
@@ -101,12 +101,12 @@ impl Cpu {
         let is_free = self.pending.is_empty()
             && self.scheduler.running() == Some(vcpu)
             && !self.mailbox.has_mail()
-            && hart::pending_interrupts() == 0;
+            && hart::pending_interrupts().is_empty();
         if !is_free || self.residents[vcpu].as_ref().is_none_or(|resident| resident.due != 0) {
             return None;
         }
         self.note_exit(vcpu, exit);
-        self.note_stretch(exit, csr::time());
+        self.note_stretch(exit, clock::now());
         Some(self.context(vcpu))
     }
 

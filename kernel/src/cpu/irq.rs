@@ -7,7 +7,8 @@ use ainori_trace::{Event, Line};
 use super::Cpu;
 use super::mail::NO_VCPU;
 use super::migration::IDLE;
-use crate::arch::csr::{self, virtual_interrupt};
+use crate::arch::clock;
+use crate::arch::csr::virtual_interrupt;
 use crate::arch::{hart, world};
 use crate::guest::Guest;
 use crate::guest::vcpu::Hold;
@@ -50,7 +51,7 @@ impl Cpu {
         self.counters.interrupts[1] += 1;
         self.alarm = u64::MAX;
         hart::set_alarm(u64::MAX);
-        csr::time()
+        clock::now()
     }
 
     /// The alarm was for work of the hypervisor's own.
@@ -59,17 +60,17 @@ impl Cpu {
         let mut exit = Exit::Timer;
         if self.attention_due <= now {
             exit = self.pay_attention(now);
-            if hart::pending_interrupts() != 0 {
+            if !hart::pending_interrupts().is_empty() {
                 return exit;
             }
-            self.end_stretch(exit, csr::time());
+            self.end_stretch(exit, clock::now());
         }
         if self.housework_alarm() <= now {
             exit = Exit::Housekeeping;
             self.keep_house(now);
         }
-        if hart::pending_interrupts() == 0 {
-            self.end_stretch(exit, csr::time());
+        if hart::pending_interrupts().is_empty() {
+            self.end_stretch(exit, clock::now());
         }
         exit
     }
@@ -281,7 +282,7 @@ impl Cpu {
         if self.resident(id).hold == Hold::None && self.scheduler.asleep().contains(id) {
             self.trace(Event::Wake { vcpu: id.0 });
             self.scheduler.wake(id);
-            self.note_wake(id, csr::time());
+            self.note_wake(id, clock::now());
             self.unsettle(id);
             self.pending.deadlines = true;
         }

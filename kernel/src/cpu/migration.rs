@@ -19,7 +19,7 @@ use ainori_trace::Event;
 
 use super::Cpu;
 use super::mail::NO_VCPU;
-use crate::arch::{csr, hart, world};
+use crate::arch::{clock, hart, world};
 use crate::guest::vcpu::hsm;
 use crate::stats::Exit;
 
@@ -142,7 +142,7 @@ impl Cpu {
         let runs =
             self.scheduler.running().filter(|id| self.urgent.contains(*id) && self.loaded == Some(*id));
         let own = runs.and_then(|_| world::loaded_deadline());
-        let now = csr::time();
+        let now = clock::now();
         let comes_first = |own: &u64| now < *own && *own <= at + self.guard;
         own.filter(comes_first).map_or(at, |own| own + self.scheduler.policy().patience)
     }
@@ -179,7 +179,7 @@ impl Cpu {
     fn lay_down(&mut self, id: VcpuId, owner: u32) {
         if self.scheduler.picked() == Some(id) {
             // Since the last decision it has slept and woken here, or is about to be moved.
-            self.leave_vcpu(Some(id), false, csr::time());
+            self.leave_vcpu(Some(id), false, clock::now());
             self.scheduler.unpick();
         }
         if self.loaded == Some(id) {
@@ -365,7 +365,7 @@ impl Cpu {
             self.published_shield.lower(shield);
             self.catch_up();
         } else {
-            self.hide_housework(before, csr::time());
+            self.hide_housework(before, clock::now());
             self.published_shield.raise(shield);
         }
     }
@@ -513,7 +513,7 @@ impl Cpu {
         let some = if are_few { all } else { all.lowest::<ATTENDED_AT_ONCE>() };
         self.unchecked = all - some;
         if !self.unchecked.is_empty() {
-            self.attend_soon(csr::time());
+            self.attend_soon(clock::now());
         }
         // BOUND: a few vCPUs, some 20 instructions each.
         for id in some {
@@ -551,7 +551,7 @@ impl Cpu {
             || preempted_in_kernel.is_some_and(|in_kernel| policy.fetches(Occasion::Preempted { in_kernel }));
         if occasion && vcpu.lies() && !self.gets_turns(id) && !self.invite(id) && asleep {
             // A core that idles looks for those that could run, but nobody for a sleeper.
-            self.retry_due = csr::time() + RETRY * self.scheduler.policy().patience;
+            self.retry_due = clock::now() + RETRY * self.scheduler.policy().patience;
             self.look_again_at(self.retry_due);
         }
     }
@@ -571,7 +571,7 @@ impl Cpu {
         let mut longest: Option<(u64, VcpuId)> = None;
         // BOUND: the machine's vCPUs, some 20 instructions each. An interrupt goes first: then this core looks again behind it.
         for (index, vcpu) in self.machine.vcpus().iter().enumerate() {
-            if hart::pending_interrupts() != 0 {
+            if !hart::pending_interrupts().is_empty() {
                 return None;
             }
             if let Some(since) = vcpu.waiting_since().filter(|_| vcpu.may_run_on(self.id))
@@ -580,7 +580,7 @@ impl Cpu {
                 longest = Some((since, VcpuId(index as u8)));
             }
         }
-        self.end_stretch(Exit::Backlog, csr::time());
+        self.end_stretch(Exit::Backlog, clock::now());
         let (since, id) = longest?;
         let due = since + self.scheduler.policy().patience;
         if due > now {

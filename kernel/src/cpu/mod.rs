@@ -32,8 +32,8 @@ use ainori_trace::Ring;
 
 use self::backlog::Backlog;
 pub use self::by_number::{ByCore, ByVcpu};
-use crate::arch::Context;
 use crate::arch::hart::Features;
+use crate::arch::{Context, clock};
 use crate::chip::board::Board;
 use crate::chip::ipi::Bell;
 use crate::chip::plic::{Levels, Plic, PlicContext};
@@ -316,7 +316,7 @@ impl Cpu {
             reports: ReportWriter::default(),
             housework_due: u64::MAX,
             housework_gave_way: 0,
-            housework_latest: crate::arch::csr::time() + Self::patience(machine, id == machine.console_core),
+            housework_latest: clock::now() + Self::patience(machine, id == machine.console_core),
             housework_patience: Self::patience(machine, id == machine.console_core),
             hides_housework_from: machine.housework_shield + 1,
             resting: VcpuSet::EMPTY,

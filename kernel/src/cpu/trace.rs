@@ -4,6 +4,7 @@ use ainori_sched::VcpuId;
 use ainori_trace::{Cause, Event, Kind, Line};
 
 use super::Cpu;
+use crate::arch::clock;
 use crate::arch::csr::{self, virtual_interrupt};
 use crate::arch::world;
 use crate::stats::Exit;
@@ -14,7 +15,7 @@ impl Cpu {
     pub fn trace(&mut self, event: Event) {
         let (kind, a, b) = event.fields();
         if self.trace.wants(kind) {
-            self.trace.record(csr::time(), kind, a, b);
+            self.trace.record(clock::now(), kind, a, b);
         }
     }
 

@@ -6,8 +6,8 @@ use ainori_handover::{Answers, Berth, Fences, RequestWord, Requests};
 use ainori_sched::{Class, Policy};
 
 use crate::arch::Context;
+use crate::arch::clock;
 use crate::arch::context::reg;
-use crate::arch::csr::time;
 use crate::arch::hart::initial_status;
 use crate::arch::world::{self, World};
 use crate::cpu::Machine;
@@ -151,7 +151,7 @@ impl Vcpu {
     #[inline]
     pub fn request(&self, what: Requests) {
         if what.intersects(Requests::SOFTWARE.union(Requests::EXTERNAL)) {
-            self.asked_at.store(time(), Ordering::Relaxed);
+            self.asked_at.store(clock::now(), Ordering::Relaxed);
         }
         self.requests.request(what.bits());
     }
@@ -268,7 +268,7 @@ impl Resident {
     pub fn note_delivery(&mut self) {
         if world::takes_interrupts(&self.context) {
             self.count_latency();
-            self.delivered = Some(time().saturating_sub(self.due));
+            self.delivered = Some(clock::now().saturating_sub(self.due));
         }
         self.due = 0;
     }

@@ -1,10 +1,10 @@
-//! One hart: what it can do, and setting it up for guests.
+//! One hart: what it can do for guests, and setting it up for them.
 use super::context::trap_entry;
 use super::fence;
-use crate::arch::csr::{self, envcfg, hstatus, interrupt, stateen, status, virtual_interrupt};
+use crate::arch::csr::{self, envcfg, hstatus, stateen, status, virtual_interrupt};
 use crate::arch::isa::Isa;
+use crate::arch::riscv::hart::{Interrupts, set_alarm};
 use crate::arch::riscv::vector::VectorRegisters;
-use core::arch::asm;
 
 /// What all harts of the board offer to guests.
 #[derive(Debug, Clone)]
@@ -123,8 +123,8 @@ pub fn setup(features: &Features) {
         if features.hides {
             csr::write!(csr::HSTATEEN0, stateen::ENVCFG);
         }
-        csr::write!(csr::STIMECMP, u64::MAX);
-        csr::write!(csr::SIE, interrupt::SOFTWARE | interrupt::TIMER | interrupt::EXTERNAL);
+        set_alarm(u64::MAX);
+        csr::write!(csr::SIE, Interrupts::all().bits());
     }
     fence::guest_physical_all();
     fence::guest_all();
@@ -146,35 +146,6 @@ pub fn delegate_to_guests(delegate: bool) {
         csr::write!(csr::HEDELEG, if delegate { DELEGATED } else { 0 });
         csr::write!(csr::HIDELEG, if delegate { virtual_interrupt::ALL } else { 0 });
     }
-}
-
-/// The hypervisor's own pending and enabled interrupts, as bits of `sip`.
-#[inline]
-pub fn pending_interrupts() -> u64 {
-    csr::read!(csr::SIP) & csr::read!(csr::SIE)
-}
-
-/// Takes back a software interrupt that another core sent. What that core wrote before is seen by reads that come after this: were one of them
-/// to come first, it might miss what the interrupt is about, and nothing would tell of it again.
-#[inline]
-pub fn clear_software_interrupt() {
-    // SAFETY: only the hypervisor's own pending bit.
-    unsafe { csr::clear!(csr::SIP, interrupt::SOFTWARE) }
-    fence::after_device();
-}
-
-/// Sets the core's own alarm; `u64::MAX` is never.
-#[inline]
-pub fn set_alarm(at: u64) {
-    // SAFETY: only the hypervisor's own timer.
-    unsafe { csr::write!(csr::STIMECMP, at) }
-}
-
-/// Waits until an interrupt of the hypervisor is pending.
-#[inline]
-pub fn wait() {
-    // SAFETY: with sstatus.SIE = 0 this takes no trap; it returns when `pending_interrupts` isn't 0, or earlier.
-    unsafe { asm!("wfi", options(nomem, nostack)) }
 }
 
 /// True if this hart has the H extension (then `hgatp` exists). Called with a trap handler that can't tell: so it asks

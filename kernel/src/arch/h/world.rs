@@ -2,6 +2,7 @@
 use super::context::Context;
 use super::fence;
 use super::hart::Features;
+use crate::arch::clock;
 use crate::arch::csr::{self, hstatus, status, virtual_interrupt};
 use crate::arch::riscv::float::FloatRegisters;
 use crate::arch::riscv::vector::VectorRegisters;
@@ -332,7 +333,7 @@ pub fn set_timer(at: u64) {
 /// Pending and enabled interrupts of the loaded vCPU.
 #[inline]
 pub fn loaded_wakeful_interrupts() -> u64 {
-    let timer = if csr::read!(csr::VSTIMECMP) <= csr::time() { virtual_interrupt::TIMER } else { 0 };
+    let timer = if csr::read!(csr::VSTIMECMP) <= clock::now() { virtual_interrupt::TIMER } else { 0 };
     (csr::read!(csr::HVIP) | timer) & csr::read!(csr::HIE)
 }
 
