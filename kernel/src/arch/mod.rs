@@ -5,10 +5,8 @@
 mod h;
 mod riscv;
 
-pub use h::context::Context;
-pub use h::trap::{Exception, Interrupt, Trap};
-pub use h::{context, gstage, guest_access, trap, world};
-pub use riscv::{clear, clock, csr, firmware, isa, start};
+pub use h::{VcpuState, context, gstage, guest_access, trap, world};
+pub use riscv::{clear, clock, firmware, isa, start};
 
 /// One hart: what it can do, setting it up for guests, and the hypervisor's own interrupts.
 pub mod hart {

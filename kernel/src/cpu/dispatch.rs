@@ -6,16 +6,15 @@ use super::Cpu;
 use super::migration::IDLE;
 use crate::arch::clock;
 use crate::arch::context::begin_again;
-use crate::arch::csr::status;
 use crate::arch::hart::{self, Interrupts};
-use crate::arch::{Context, world};
+use crate::arch::{VcpuState, world};
 use crate::stats::Exit;
 
 impl Cpu {
     /// The end of every event but those that return at once: reads the mail, decides, and prepares the hart for the vCPU to run. Returns its
-    /// context; none, if there is something else to do first, or there is none to run, for which the core has waited here.
+    /// state; none, if there is something else to do first, or there is none to run, for which the core has waited here.
     #[inline(always)]
-    pub fn dispatch(&mut self) -> Option<*mut Context> {
+    pub fn dispatch(&mut self) -> Option<*mut VcpuState> {
         if self.mailbox.has_mail() || self.pending.backlog {
             // Who is due while that is read had better be woken before.
             if self.meet_deadline(clock::now()) && self.gives_way() {
@@ -42,8 +41,7 @@ impl Cpu {
         if self.defers
             && let Some(id) = self.put_off(now)
         {
-            return (!self.pending.backlog && self.mailbox.leave())
-                .then(|| &raw mut self.resident(id).context);
+            return (!self.pending.backlog && self.mailbox.leave()).then(|| &raw mut self.resident(id).state);
         }
         if self.pending.unsettled {
             self.settle();
@@ -90,7 +88,7 @@ impl Cpu {
             return None;
         }
         let resident = self.resident(id);
-        let (due, context) = (resident.due, &raw mut resident.context);
+        let (due, state) = (resident.due, &raw mut resident.state);
         if due != 0 {
             if world::is_interrupted() {
                 resident.note_delivery();
@@ -102,7 +100,7 @@ impl Cpu {
             }
         }
         self.trace_taken(id);
-        Some(context)
+        Some(state)
     }
 
     /// A preemption point: has an interrupt come in meanwhile?
@@ -147,10 +145,8 @@ impl Cpu {
         let running = self.scheduler.running().filter(|_| self.scheduler.is_preemption_due());
         let granted = running.and_then(|id| {
             let resident = self.resident(id);
-            let condition = Condition {
-                in_kernel: world::is_in_kernel(&resident.context),
-                holds_lock: resident.holds_lock,
-            };
+            let condition =
+                Condition { in_kernel: resident.state.is_in_kernel(), holds_lock: resident.holds_lock };
             Some((id, self.scheduler.policy().grace(condition)?))
         });
         let Some((id, grace)) = granted else {
@@ -219,7 +215,7 @@ impl Cpu {
         let is_loaded = self.loaded == Some(id);
         if !is_loaded {
             if let Some(old) = self.loaded {
-                self.resident(old).world.save();
+                self.state(old).save();
             }
             self.loaded = Some(id);
             self.counters.switches += 1;
@@ -231,20 +227,19 @@ impl Cpu {
         resident.counters.dispatches += 1;
         let (threshold, shield) = (resident.threshold, resident.shield);
         if !is_loaded {
-            resident.context.cpu = me;
             // A timer that ran out while it could not run: nobody has waited for it so far.
             if resident.due == 0
-                && let Some(at) = resident.world.deadline().filter(|at| *at <= now)
+                && let Some(at) = resident.state.deadline().filter(|at| *at <= now)
             {
                 resident.due = at;
             }
             // SAFETY: the world that was in the hart has just been saved.
-            unsafe { resident.world.load() };
+            unsafe { resident.state.load(me) };
             if others_extensions {
                 // They are exchanged now if the guest has the units switched on, so that it will probably use them; else its
                 // first use traps. That takes half as long as the switch: for one that can wait it isn't begun when an interrupt is there.
-                resident.context.sstatus &= !(status::FS | status::VS);
-                if resident.world.wants_extensions() && (self.urgent.contains(id) || !self.gives_way()) {
+                resident.state.switch_extensions_off();
+                if resident.state.wants_extensions() && (self.urgent.contains(id) || !self.gives_way()) {
                     self.reload_extensions(id);
                 }
             }
@@ -258,18 +253,16 @@ impl Cpu {
     pub(super) fn reload_extensions(&mut self, id: VcpuId) {
         self.put_away_extensions();
         self.extensions = Some(id);
-        let resident = self.resident(id);
         // SAFETY: the registers of the former owner have just been saved.
-        unsafe { resident.world.load_extensions(&mut resident.context) };
+        unsafe { self.state(id).load_extensions() };
     }
 
     /// Writes the extension registers that are in the hart to memory.
     #[inline(never)]
     pub(super) fn put_away_extensions(&mut self) {
         let Some(id) = self.extensions.take() else { return };
-        let resident = self.resident(id);
         // SAFETY: `extensions` said whose registers the hart holds.
-        unsafe { resident.world.save_extensions(&mut resident.context) };
+        unsafe { self.state(id).save_extensions() };
     }
 
     /// Only devices of guests that are at least as urgent may interrupt a vCPU: lower ones wait in the interrupt controller until

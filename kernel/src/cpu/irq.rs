@@ -8,8 +8,8 @@ use super::Cpu;
 use super::mail::NO_VCPU;
 use super::migration::IDLE;
 use crate::arch::clock;
-use crate::arch::csr::virtual_interrupt;
-use crate::arch::{hart, world};
+use crate::arch::hart;
+use crate::arch::world::{self, Lines};
 use crate::guest::Guest;
 use crate::guest::vcpu::Hold;
 use crate::stats::Exit;
@@ -250,29 +250,28 @@ impl Cpu {
         let pending =
             machine.guest_of(id).plic.external_pending(supervisor_context(machine.vcpu(id).index as usize));
         if pending {
-            self.raise(id, virtual_interrupt::EXTERNAL, Line::External(0));
+            self.raise(id, Lines::EXTERNAL, Line::External(0));
         } else {
-            self.set_lines(id, 0, virtual_interrupt::EXTERNAL);
+            self.set_lines(id, Lines::EXTERNAL, false);
         }
     }
 
-    /// Raises and lowers interrupt lines of a resident vCPU, wherever its registers are now.
-    pub(super) fn set_lines(&mut self, id: VcpuId, raise: u64, lower: u64) {
-        if self.loaded == Some(id) {
-            world::set_lines(raise, lower);
-        } else {
-            let world = &mut self.resident(id).world;
-            world.hvip = world.hvip & !lower | raise;
+    /// Raises or lowers interrupt lines of a resident vCPU, wherever its registers are now.
+    fn set_lines(&mut self, id: VcpuId, lines: Lines, raised: bool) {
+        match (self.loaded == Some(id), raised) {
+            (true, true) => world::raise(lines),
+            (true, false) => world::lower(lines),
+            (false, _) => self.state(id).set_lines(lines, raised),
         }
     }
 
     /// Raises an interrupt line of a resident vCPU that somebody asked for.
-    pub(super) fn raise(&mut self, id: VcpuId, bits: u64, line: Line) {
+    pub(super) fn raise(&mut self, id: VcpuId, lines: Lines, line: Line) {
         let resident = self.resident(id);
         if resident.due == 0 {
             resident.due = resident.shared.asked_at();
         }
-        self.set_lines(id, bits, 0);
+        self.set_lines(id, lines, true);
         self.trace(Event::Injected { vcpu: id.0, line });
         self.wake(id);
     }

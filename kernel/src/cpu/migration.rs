@@ -57,7 +57,7 @@ impl Cpu {
         let previous = previous.filter(|id| waiting.contains(*id));
         if let Some(id) = previous.filter(|_| has_time) {
             waiting.remove(id);
-            let in_kernel = world::is_in_kernel(self.context(id));
+            let in_kernel = self.state(id).is_in_kernel();
             self.lend(id);
             if self.invites
                 && self.scheduler.precedes(running, id)
@@ -183,7 +183,7 @@ impl Cpu {
             self.scheduler.unpick();
         }
         if self.loaded == Some(id) {
-            self.resident(id).world.save_late();
+            self.state(id).save_late();
             self.loaded = None;
         }
         if self.extensions == Some(id) {
@@ -534,7 +534,7 @@ impl Cpu {
         {
             let preempted = self.scheduler.precedes(running, id);
             if preempted || !self.scheduler.is_asleep(id) {
-                preempted_in_kernel = preempted.then(|| world::is_in_kernel(self.context(id)));
+                preempted_in_kernel = preempted.then(|| self.state(id).is_in_kernel());
                 self.lend_late(id);
             }
         }
@@ -615,7 +615,7 @@ impl Cpu {
             }
             let resident = self.resident(id);
             let called_home = core::mem::take(&mut resident.called_home);
-            let must_stay = resident.confined && world::is_in_kernel(&resident.context);
+            let must_stay = resident.confined && resident.state.is_in_kernel();
             let home = resident.shared.home;
             if called_home && home != self.id && !must_stay && self.accepts(id, home) {
                 self.move_away(id, home);

@@ -11,9 +11,8 @@ use ainori_trace::Event;
 
 use super::vcpu::{Hold, hsm};
 use super::{Guest, fault, serial, stop};
-use crate::arch::context::reg::{A0, A1};
-use crate::arch::csr::virtual_interrupt;
-use crate::arch::{fence, world};
+use crate::arch::fence;
+use crate::arch::world::{self, Lines};
 use crate::cpu::Cpu;
 use crate::memory::GuestPhysical;
 use crate::stats::Exit;
@@ -58,19 +57,15 @@ struct Call {
 /// Answers a call of the running vCPU.
 #[inline(always)]
 pub fn call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
-    let x = &cpu.context(vcpu).x;
-    let (extension, function, mask) = (x[A0 + 7], x[A0 + 6], (x[A0], x[A0 + 1]));
+    let [first, second, .., function, extension] = cpu.state(vcpu).arguments();
     // What guests ask for all the time, and what takes the hypervisor least, doesn't go the long way.
     let (exit, result) = match extension {
-        TIME => (Exit::SbiTime, set_timer(function, mask.0)),
-        IPI => (Exit::SbiIpi, send_ipi(cpu, vcpu, function, mask)),
-        BASE => (Exit::SbiOther, base(function, mask.0)),
+        TIME => (Exit::SbiTime, set_timer(function, first)),
+        IPI => (Exit::SbiIpi, send_ipi(cpu, vcpu, function, (first, second))),
+        BASE => (Exit::SbiOther, base(function, first)),
         _ => return other_call(cpu, vcpu),
     };
-    cpu.context(vcpu).pc += 4;
-    let (error, value) = registers(result);
-    let x = &mut cpu.context(vcpu).x;
-    (x[A0], x[A1]) = (error, value);
+    cpu.state(vcpu).finish_call(registers(result));
     exit
 }
 
@@ -84,24 +79,21 @@ fn registers(result: Result) -> (u64, u64) {
 
 #[inline(never)]
 fn other_call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
-    let x = &cpu.context(vcpu).x;
-    let (extension, function) = (x[A0 + 7], x[A0 + 6]);
-    let a = [x[A0], x[A0 + 1], x[A0 + 2], x[A0 + 3], x[A0 + 4]];
-    let mut call = Call { vcpu, guest: cpu.machine.guest_of(vcpu), extension, function, a };
+    let [a0, a1, a2, a3, a4, _, function, extension] = cpu.state(vcpu).arguments();
+    let guest = cpu.machine.guest_of(vcpu);
+    let mut call = Call { vcpu, guest, extension, function, a: [a0, a1, a2, a3, a4] };
     let is_legacy = legacy::is_legacy(extension);
-    if is_legacy && legacy::translate(&mut call).is_none() {
-        return fault::of_load(cpu, vcpu);
+    if is_legacy && let Err(failed) = legacy::translate(&mut call) {
+        return fault::of_load(cpu, vcpu, failed);
     }
     let (exit, result) = answer(cpu, &call);
     let Some(result) = result else { return exit };
     let (error, value) = registers(result);
-    let context = cpu.context(vcpu);
-    context.pc += 4;
     if is_legacy {
         // One of them is zero.
-        context.x[A0] = error | value;
+        cpu.state(vcpu).finish_legacy_call(error | value);
     } else {
-        (context.x[A0], context.x[A1]) = (error, value);
+        cpu.state(vcpu).finish_call((error, value));
     }
     exit
 }
@@ -175,7 +167,7 @@ fn send_ipi(cpu: &mut Cpu, vcpu: VcpuId, function: u64, mask: (u64, u64)) -> Res
     }
     let targets = hart_mask(cpu.machine.guest_of(vcpu), mask)?;
     if targets.contains(vcpu) {
-        world::set_lines(virtual_interrupt::SOFTWARE, 0);
+        world::raise(Lines::SOFTWARE);
     }
     let others = targets - only(vcpu);
     if !others.is_empty() {

@@ -1,9 +1,9 @@
 //! One hart: what it can do for guests, and setting it up for them.
 use super::context::trap_entry;
 use super::fence;
-use crate::arch::csr::{self, envcfg, hstatus, stateen, status, virtual_interrupt};
-use crate::arch::isa::Isa;
+use crate::arch::riscv::csr::{self, envcfg, stateen, status, virtual_interrupt};
 use crate::arch::riscv::hart::{Interrupts, set_alarm};
+use crate::arch::riscv::isa::Isa;
 use crate::arch::riscv::vector::VectorRegisters;
 
 /// What all harts of the board offer to guests.
@@ -12,23 +12,17 @@ pub struct Features {
     /// Extensions that guests are told of.
     pub isa: Isa,
     /// `henvcfg` for every guest.
-    pub henvcfg: u64,
+    henvcfg: u64,
     /// Bytes of a vector register, where there are any.
-    pub vlenb: Option<usize>,
+    pub(super) vlenb: Option<usize>,
     /// Its floating-point registers are 64 bits wide.
-    pub double: bool,
+    pub(super) double: bool,
     /// It can hide from guests the registers that extensions add (Smstateen).
-    pub hides: bool,
+    hides: bool,
     /// It has registers that are reached through `siselect`, and can't hide it: it is switched.
-    pub indirect: bool,
+    pub(super) indirect: bool,
     /// VMIDs that the hart tells apart, less one.
-    pub vmid_mask: u16,
-}
-
-/// The VMID of a vCPU by its number, among `count`. They start at 1: 0 is for nobody, so that a stray access finds nothing. `None` where
-/// the hart doesn't tell so many apart (it may have none at all): then they share VMID 0, and their translations are forgotten at each switch.
-pub fn vmid(vcpu: u8, count: usize, mask: u16) -> Option<u16> {
-    (count <= usize::from(mask)).then_some(u16::from(vcpu) + 1)
+    pub(super) vmid_mask: u16,
 }
 
 /// Exceptions that go straight to the guest: those that an OS handles itself and that tell the hypervisor nothing.
@@ -128,15 +122,6 @@ pub fn setup(features: &Features) {
     }
     fence::guest_physical_all();
     fence::guest_all();
-}
-
-/// `hstatus` and `sstatus` with which a vCPU starts, in VS-mode. `alone`: no other vCPU can ever want its core, so it may wait there
-/// by itself; otherwise WFI and spin-wait hints trap.
-pub const fn initial_status(alone: bool) -> (u64, u64) {
-    (
-        hstatus::SPV | hstatus::SPVP | hstatus::VSXL_64 | if alone { 0 } else { hstatus::VTW },
-        status::SPP | status::SPIE | status::UXL_64,
-    )
 }
 
 /// Lets guests take their own traps, or has all of them come to the hypervisor.

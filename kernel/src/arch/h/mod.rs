@@ -4,5 +4,9 @@ pub mod fence;
 pub mod gstage;
 pub mod guest_access;
 pub mod hart;
+mod inject;
 pub mod trap;
+pub mod vcpu;
 pub mod world;
+
+pub use vcpu::VcpuState;

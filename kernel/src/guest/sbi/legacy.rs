@@ -2,6 +2,7 @@
 //! `a0` alone, and does what a call of today does, to which it is translated; two have no such counterpart.
 use super::{Call, DBCN, IPI, RFENCE, Result, SRST, TIME};
 use crate::arch::guest_access::load_doubleword;
+use crate::arch::trap::FailedLoad;
 use crate::cpu::Cpu;
 
 const SET_TIMER: u64 = 0;
@@ -18,9 +19,12 @@ pub const fn is_legacy(extension: u64) -> bool {
     extension <= SHUTDOWN
 }
 
-/// Makes a legacy call one of today. None if its hart mask can't be loaded.
+/// Makes a legacy call one of today.
+///
+/// # Errors
+/// If its hart mask can't be loaded.
 #[cold]
-pub fn translate(call: &mut Call) -> Option<()> {
+pub fn translate(call: &mut Call) -> core::result::Result<(), FailedLoad> {
     let legacy = call.extension;
     (call.extension, call.function) = match legacy {
         SET_TIMER => (TIME, 0),
@@ -28,7 +32,7 @@ pub fn translate(call: &mut Call) -> Option<()> {
         SEND_IPI => (IPI, 0),
         REMOTE_FENCE_I..=REMOTE_SFENCE_VMA_ASID => (RFENCE, legacy - REMOTE_FENCE_I),
         SHUTDOWN => (SRST, 0),
-        _ => return Some(()),
+        _ => return Ok(()),
     };
     let [address, start, size, asid, _] = call.a;
     match legacy {
@@ -39,17 +43,17 @@ pub fn translate(call: &mut Call) -> Option<()> {
         SHUTDOWN => call.a = [0; 5],
         _ => {}
     }
-    Some(())
+    Ok(())
 }
 
 /// A hart mask of today, from the address of a legacy one in the guest's own translation: none stands for all harts. Harts that aren't
 /// there are left out, as OpenSBI does it.
-fn hart_mask(call: &Call, address: u64) -> Option<(u64, u64)> {
+fn hart_mask(call: &Call, address: u64) -> core::result::Result<(u64, u64), FailedLoad> {
     if address == 0 {
-        return Some((0, u64::MAX));
+        return Ok((0, u64::MAX));
     }
     let mask = load_doubleword(address)?;
-    Some((mask & call.guest.harts(), 0))
+    Ok((mask & call.guest.harts(), 0))
 }
 
 /// What was typed next; -1 if nothing was. None if the call has to be tried again.
