@@ -16,10 +16,11 @@ use ainori_trace::{Mask, Ring};
 use fdt::Fdt;
 
 use crate::arch::clear::Clearer;
-use crate::arch::firmware;
 use crate::arch::gstage::{GuestTable, LARGE_PAGE, Rights};
 use crate::arch::hart::{self, Features};
 use crate::arch::start::start_secondary;
+use crate::arch::world::Translation;
+use crate::arch::{VcpuState, firmware};
 use crate::chip::Board;
 use crate::chip::board::{Device, Error};
 use crate::chip::ipi::Bell;
@@ -221,13 +222,13 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
         .leak();
     for guest in machine.guests {
         for id in guest.vcpus().map(VcpuId) {
-            let vmid = hart::vmid(id.0, machine.vcpu_count, machine.features.vmid_mask);
-            let hgatp = (guest.table.hgatp(vmid.unwrap_or(0)), vmid.is_none());
+            let translation = Translation::new(&guest.table, id.0, machine.vcpu_count, &machine.features);
             let cpu = &mut cpus[homes[usize::from(id.0)]];
             let confined = policy.confines() && shares_home_with_higher(machine.vcpus(), id, &policy);
             let alone = is_alone(machine.vcpus(), id, &policy);
             let advance = if machine.urgent.contains(id) { policy.advance } else { 0 };
-            let resident = Resident::new(machine.vcpu(id), hgatp, &policy, confined, alone, advance, machine);
+            let state = VcpuState::new(&translation, alone, &machine.features);
+            let resident = Resident::new(machine.vcpu(id), state, &policy, confined, advance, machine);
             cpu.adopt(id, resident);
             if machine.vcpu(id).index == 0 {
                 machine.vcpu(id).hsm.store(hsm::START_PENDING, Ordering::Relaxed);

@@ -3,7 +3,7 @@ use core::fmt::{self, Write};
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::arch::{csr, firmware};
+use crate::arch::firmware;
 use crate::chip::uart::Uart;
 
 /// Where to write when nothing else can be trusted: base and register shift of the serial port, set at boot.
@@ -45,17 +45,6 @@ fn panic(info: &PanicInfo<'_>) -> ! {
         write_directly(format_args!("\n{}{}panic: {info}\n", ainori_report::MARK, ainori_report::SEPARATOR));
     }
     firmware::shutdown(true)
-}
-
-/// A trap of the hypervisor itself.
-#[expect(clippy::panic, reason = "a bug, and nothing can go on")]
-pub extern "C" fn unexpected_trap() -> ! {
-    panic!(
-        "unexpected trap in the hypervisor: scause {:#x}, sepc {:#x}, stval {:#x}",
-        csr::read!(csr::SCAUSE),
-        csr::read!(csr::SEPC),
-        csr::read!(csr::STVAL)
-    )
 }
 
 /// Ends a boot that can't go on for a reason outside the hypervisor.

@@ -107,7 +107,7 @@ pub fn life(guest: &str, record: &Record, part: usize, put: &mut dyn FnMut(&[u8]
             (fault.mode, "\",\"x\":[", None)
         }
         (X..CSR, _, Some(fault)) => (if part == X { "" } else { "," }, "", fault.x.get(part - X).copied()),
-        (_, _, Some(fault)) => match fault.csr.get(part - CSR) {
+        (_, _, Some(fault)) => match fault.system.get(part - CSR) {
             Some((name, value)) => {
                 put(if part == CSR { b"],\"csr\":{\"" } else { b",\"" });
                 (*name, "\":", Some(*value))

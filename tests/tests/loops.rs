@@ -27,10 +27,10 @@ const BOOT_ONLY: [(&str, &str); 13] = [
     ("kernel/src/boot.rs", "it ends with the start of the harts"),
     ("kernel/src/memory.rs", "allocates, which panics after boot"),
     ("kernel/src/chip/board.rs", "reads the board's device tree, whose memory the first guest may get"),
-    ("kernel/src/arch/isa.rs", "what guests are told of the harts is in their device trees"),
-    ("kernel/src/arch/gstage.rs", "tables are built once, and never change"),
+    ("kernel/src/arch/riscv/isa.rs", "what guests are told of the harts is in their device trees"),
+    ("kernel/src/arch/h/gstage.rs", "tables are built once, and never change"),
     (
-        "kernel/src/arch/clear.rs",
+        "kernel/src/arch/riscv/clear.rs",
         "a guest's memory before its first life; for the next, `guest/program.rs` clears it in pieces",
     ),
     ("kernel/src/guest/loader.rs", "allocates; the next lives are loaded by `guest/program.rs`, in pieces"),

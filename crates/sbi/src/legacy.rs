@@ -21,10 +21,12 @@ pub const fn is_legacy(extension: u64) -> bool {
 }
 
 /// Makes a legacy call of a guest with these `harts` (a bit each) one of today. A hart mask lies in memory: `load` reads a doubleword at an
-/// address of the guest's own translation. None if it can't.
+/// address of the guest's own translation.
+///
+/// # Errors
+/// What `load` says if it can't.
 #[cold]
-#[must_use]
-pub fn translate(call: Call, harts: u64, load: impl FnOnce(u64) -> Option<u64>) -> Option<Call> {
+pub fn translate<E>(call: Call, harts: u64, load: impl FnOnce(u64) -> Result<u64, E>) -> Result<Call, E> {
     let [address, start, size, asid, _] = call.a;
     let (extension, function) = match call.extension {
         SET_TIMER => (TIME, 0),
@@ -32,7 +34,7 @@ pub fn translate(call: Call, harts: u64, load: impl FnOnce(u64) -> Option<u64>) 
         SEND_IPI => (IPI, 0),
         fence @ REMOTE_FENCE_I..=REMOTE_SFENCE_VMA_ASID => (RFENCE, fence - REMOTE_FENCE_I),
         SHUTDOWN => (SRST, 0),
-        _ => return Some(call),
+        _ => return Ok(call),
     };
     let a = match call.extension {
         SEND_IPI..=REMOTE_SFENCE_VMA_ASID => {
@@ -43,5 +45,5 @@ pub fn translate(call: Call, harts: u64, load: impl FnOnce(u64) -> Option<u64>) 
         SHUTDOWN => [0; 5],
         _ => call.a,
     };
-    Some(Call { extension, function, a })
+    Ok(Call { extension, function, a })
 }

@@ -1,21 +1,21 @@
-//! Everything that knows RISC-V. The rest of the kernel uses what is `pub` here, CSR names in `csr` included.
+//! Everything that knows RISC-V. The rest of the kernel uses what is named here, and nothing else: the folders are private.
 //!
-//! This back end needs the H extension (guest kernels run in VS-mode). One without it would be a sibling folder
-//! that defines the same modules and names.
-pub mod clear;
-pub mod context;
-pub mod csr;
-pub mod fence;
-pub mod firmware;
-mod float;
-pub mod gstage;
-pub mod guest_access;
-pub mod hart;
-pub mod isa;
-pub mod start;
-pub mod trap;
-mod vector;
-pub mod world;
+//! `riscv` is what every hart has in common, `h` the back end for harts with the H extension, whose guests' kernels run in VS-mode. A back end for
+//! others would be one more folder, which defines what is taken from `h` here; which one a kernel has is decided when it is built.
+mod h;
+mod riscv;
 
-pub use context::Context;
-pub use trap::{Exception, Interrupt, Trap};
+pub use h::{VcpuState, context, gstage, guest_access, trap, world};
+pub use riscv::{clear, clock, firmware, isa, start};
+
+/// One hart: what it can do, setting it up for guests, and the hypervisor's own interrupts.
+pub mod hart {
+    pub use super::h::hart::*;
+    pub use super::riscv::hart::*;
+}
+
+/// Fences, the hypervisor's own and those that it executes for guests.
+pub mod fence {
+    pub use super::h::fence::*;
+    pub use super::riscv::fence::*;
+}

@@ -14,8 +14,9 @@ use ainori_trace::Event;
 
 use super::Cpu;
 use super::mail::NO_VCPU;
-use crate::arch::csr::{self, interrupt};
-use crate::arch::{hart, world};
+use crate::arch::clock;
+use crate::arch::hart::{self, Interrupts};
+use crate::arch::world;
 use crate::stats::Exit;
 
 /// What is still to be done, by vCPU.
@@ -112,7 +113,7 @@ impl Cpu {
                 break;
             }
             // Somebody more urgent may come: then nobody else is left here whom this core is here for.
-            self.meet_deadline(csr::time());
+            self.meet_deadline(clock::now());
             if self.is_interrupted() {
                 self.resume_backlog();
                 return;
@@ -121,7 +122,7 @@ impl Cpu {
         let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
         // What made this work has taken its time already.
         let mut stops = self.is_preempted() || beside_urgent && !was_due;
-        let began = csr::time();
+        let began = clock::now();
         if !stops {
             self.backlog.gave_way_to = 0;
         }
@@ -143,7 +144,7 @@ impl Cpu {
                 Some(Part::MakeUpFor(neglected)) => self.make_up_for_some(neglected),
             }
             // Beside a more urgent vCPU little at a time has to do.
-            stops = self.is_preempted() || beside_urgent && csr::time() - began >= self.guard / 5;
+            stops = self.is_preempted() || beside_urgent && clock::now() - began >= self.guard / 5;
         }
         let gives_way = self.is_wanted();
         if gives_way || beside_urgent {
@@ -187,7 +188,7 @@ impl Cpu {
 
     /// Has an interrupt come in meanwhile, other than that there is mail?
     fn is_interrupted(&mut self) -> bool {
-        self.gives_way_to(!interrupt::SOFTWARE)
+        self.gives_way_to(Interrupts::all() - Interrupts::SOFTWARE)
     }
 
     /// At this moment interrupts are looked for: what was done so far has kept nobody waiting for longer than it took.
@@ -215,7 +216,7 @@ impl Cpu {
             return true;
         }
         let is_due = self.is_due(first);
-        let now = csr::time();
+        let now = clock::now();
         // Guests that set their timers again and again, or take the core from each other, may not keep it from its work for ever.
         let priority = self.machine.vcpu(first).class.priority;
         let gave_way = self.backlog.gave_way_to & (1 << priority) != 0;
@@ -250,7 +251,7 @@ impl Cpu {
             self.backlog.gave_way_to |= 1 << self.machine.vcpu(id).class.priority;
         }
         if !self.backlog.is_empty() {
-            self.look_again_at(csr::time() + self.scheduler.policy().patience);
+            self.look_again_at(clock::now() + self.scheduler.policy().patience);
         }
     }
 

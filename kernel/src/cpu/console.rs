@@ -6,7 +6,7 @@ use ainori_manifest::config::MAX_GUESTS;
 
 use super::housekeeping::{Chore, Next};
 use super::{Cpu, Machine};
-use crate::arch::csr;
+use crate::arch::clock;
 use crate::chip::uart::{FIFO, Uart};
 use crate::guest::serial;
 use crate::panic::write_directly;
@@ -46,7 +46,7 @@ impl Console {
             return Rest::Now;
         }
         let mut piece = [0; FIFO];
-        let (length, rest) = self.output.fill(&self.sources, csr::time(), patience, &mut piece);
+        let (length, rest) = self.output.fill(&self.sources, clock::now(), patience, &mut piece);
         uart.send(piece.get(..length).unwrap_or_default());
         rest
     }
@@ -73,7 +73,7 @@ impl Cpu {
     /// A guest has found its ring full. If this core is the one that empties it, it has to: the guest may leave it no other time.
     pub fn relieve_console(&mut self) {
         self.wake_console();
-        if self.console.is_none() || self.must_hurry(csr::time()).is_some() {
+        if self.console.is_none() || self.must_hurry(clock::now()).is_some() {
             return;
         }
         let patience = self.console_patience();
@@ -111,7 +111,7 @@ impl Cpu {
             return Next::Soon;
         }
         let is_fed = fed.is_some();
-        let now = csr::time();
+        let now = clock::now();
         let patience = self.console_patience();
         let Some(console) = &mut self.console else { return Next::WhenAsked };
         let rest = console.send(Some(patience));

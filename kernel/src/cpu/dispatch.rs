@@ -4,19 +4,20 @@ use ainori_trace::Event;
 
 use super::Cpu;
 use super::mechanism::shield::IDLE;
+use crate::arch::clock;
 use crate::arch::context::begin_again;
-use crate::arch::csr::{self, interrupt, status};
-use crate::arch::{Context, hart, world};
+use crate::arch::hart::{self, Interrupts};
+use crate::arch::{VcpuState, world};
 use crate::stats::Exit;
 
 impl Cpu {
     /// The end of every event but those that return at once: reads the mail, decides, and prepares the hart for the vCPU to run. Returns its
-    /// context; none, if there is something else to do first, or there is none to run, for which the core has waited here.
+    /// state; none, if there is something else to do first, or there is none to run, for which the core has waited here.
     #[inline(always)]
-    pub fn dispatch(&mut self) -> Option<*mut Context> {
+    pub fn dispatch(&mut self) -> Option<*mut VcpuState> {
         if self.mailbox.has_mail() || self.pending.backlog {
             // Who is due while that is read had better be woken before.
-            if self.meet_deadline(csr::time()) && self.gives_way() {
+            if self.meet_deadline(clock::now()) && self.gives_way() {
                 return None;
             }
             if self.is_wanted() && !self.has_urgent_work() && !self.deferral.is_on {
@@ -31,7 +32,7 @@ impl Cpu {
                 }
             }
         }
-        let now = csr::time();
+        let now = clock::now();
         // What was done meanwhile took its time: whoever is due by now should not wait for one more switch.
         if self.meet_deadline(now) && self.gives_way() {
             return None;
@@ -40,8 +41,7 @@ impl Cpu {
         if self.deferral.is_on
             && let Some(id) = self.put_off(now)
         {
-            return (!self.pending.backlog && self.mailbox.leave())
-                .then(|| &raw mut self.resident(id).context);
+            return (!self.pending.backlog && self.mailbox.leave()).then(|| &raw mut self.resident(id).state);
         }
         if self.pending.unsettled {
             self.settle();
@@ -79,16 +79,16 @@ impl Cpu {
         }
         self.set_alarm(decision.alarm);
         self.carry_out_fences(id);
-        if csr::time() >= self.next_deadline {
+        if clock::now() >= self.next_deadline {
             // The switch itself took its time: it is quicker to switch again than to leave and be interrupted at once.
             return None;
         }
         // Mail that has come in meanwhile takes a while, too. The alarm is at hand, and rings are what is looked at.
-        if !self.mailbox.leave() && (self.gives_way_to(interrupt::EXTERNAL) || !self.may_leave_mail(id)) {
+        if !self.mailbox.leave() && (self.gives_way_to(Interrupts::EXTERNAL) || !self.may_leave_mail(id)) {
             return None;
         }
         let resident = self.resident(id);
-        let (due, context) = (resident.due, &raw mut resident.context);
+        let (due, state) = (resident.due, &raw mut resident.state);
         if due != 0 {
             if world::is_interrupted() {
                 resident.note_delivery();
@@ -100,20 +100,20 @@ impl Cpu {
             }
         }
         self.trace_taken(id);
-        Some(context)
+        Some(state)
     }
 
     /// A preemption point: has an interrupt come in meanwhile?
     pub(super) fn gives_way(&mut self) -> bool {
-        self.gives_way_to(u64::MAX)
+        self.gives_way_to(Interrupts::all())
     }
 
     /// The same for some interrupts only.
     #[inline(never)]
-    pub(super) fn gives_way_to(&mut self, interrupts: u64) -> bool {
-        let gives_way = hart::pending_interrupts() & interrupts != 0;
+    pub(super) fn gives_way_to(&mut self, interrupts: Interrupts) -> bool {
+        let gives_way = hart::pending_interrupts().intersects(interrupts);
         if !gives_way {
-            self.end_stretch(Exit::Backlog, csr::time());
+            self.end_stretch(Exit::Backlog, clock::now());
         }
         gives_way
     }
@@ -124,13 +124,13 @@ impl Cpu {
         // BOUND: mostly a round or two. The alarm is off until the next entry, a core that looks at its mail isn't rung for, and each source of
         // the interrupt controller comes once.
         loop {
-            self.end_stretch(Exit::Backlog, csr::time());
+            self.end_stretch(Exit::Backlog, clock::now());
             let pending = hart::pending_interrupts();
-            if pending & interrupt::TIMER != 0 {
+            if pending.contains(Interrupts::TIMER) {
                 self.take_alarm_late();
-            } else if pending & interrupt::SOFTWARE != 0 {
+            } else if pending.contains(Interrupts::SOFTWARE) {
                 self.take_ring();
-            } else if pending & interrupt::EXTERNAL != 0 {
+            } else if pending.contains(Interrupts::EXTERNAL) {
                 self.take_external();
             } else {
                 return;
@@ -189,7 +189,7 @@ impl Cpu {
         let is_loaded = self.loaded == Some(id);
         if !is_loaded {
             if let Some(old) = self.loaded {
-                self.resident(old).world.save();
+                self.state(old).save();
             }
             self.loaded = Some(id);
             self.counters.switches += 1;
@@ -201,20 +201,19 @@ impl Cpu {
         resident.counters.dispatches += 1;
         let (threshold, shield) = (resident.threshold, resident.shield);
         if !is_loaded {
-            resident.context.cpu = me;
             // A timer that ran out while it could not run: nobody has waited for it so far.
             if resident.due == 0
-                && let Some(at) = resident.world.deadline().filter(|at| *at <= now)
+                && let Some(at) = resident.state.deadline().filter(|at| *at <= now)
             {
                 resident.due = at;
             }
             // SAFETY: the world that was in the hart has just been saved.
-            unsafe { resident.world.load() };
+            unsafe { resident.state.load(me) };
             if others_extensions {
                 // They are exchanged now if the guest has the units switched on, so that it will probably use them; else its
                 // first use traps. That takes half as long as the switch: for one that can wait it isn't begun when an interrupt is there.
-                resident.context.sstatus &= !(status::FS | status::VS);
-                if resident.world.wants_extensions() && (self.urgent.contains(id) || !self.gives_way()) {
+                resident.state.switch_extensions_off();
+                if resident.state.wants_extensions() && (self.urgent.contains(id) || !self.gives_way()) {
                     self.reload_extensions(id);
                 }
             }
@@ -228,18 +227,16 @@ impl Cpu {
     pub(super) fn reload_extensions(&mut self, id: VcpuId) {
         self.put_away_extensions();
         self.extensions = Some(id);
-        let resident = self.resident(id);
         // SAFETY: the registers of the former owner have just been saved.
-        unsafe { resident.world.load_extensions(&mut resident.context) };
+        unsafe { self.state(id).load_extensions() };
     }
 
     /// Writes the extension registers that are in the hart to memory.
     #[inline(never)]
     pub(super) fn put_away_extensions(&mut self) {
         let Some(id) = self.extensions.take() else { return };
-        let resident = self.resident(id);
         // SAFETY: `extensions` said whose registers the hart holds.
-        unsafe { resident.world.save_extensions(&mut resident.context) };
+        unsafe { self.state(id).save_extensions() };
     }
 
     /// Only devices of guests that are at least as urgent may interrupt a vCPU: lower ones wait in the interrupt controller until
@@ -288,7 +285,7 @@ impl Cpu {
             hart::wait();
             self.mailbox.enter();
         }
-        self.entered = csr::time();
+        self.entered = clock::now();
     }
 
     /// The running vCPU doesn't go on until something wakes it.
@@ -326,7 +323,7 @@ impl Cpu {
 
     /// First entry of this core into a guest, or into its wait for one.
     pub fn run(&mut self) -> ! {
-        self.since = csr::time();
+        self.since = clock::now();
         self.entered = self.since;
         self.mailbox.enter();
         // SAFETY: nobody needs what led to here any more.

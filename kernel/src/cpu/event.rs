@@ -1,11 +1,10 @@
-//! The event loop of a core: a trap comes in, and its service ends with [`resume_guest`], given the context to go on with.
+//! The event loop of a core: a trap comes in, and its service ends with [`enter_guest`], given the vCPU to go on with.
 use ainori_sched::VcpuId;
 
 use super::Cpu;
-use crate::arch::context::{begin_again, resume_guest};
-use crate::arch::guest_access::fetch_instruction;
-use crate::arch::trap::GuestPageFault;
-use crate::arch::{Context, Exception, Interrupt, Trap, csr, hart, trap, world};
+use crate::arch::context::{begin_again, enter_guest};
+use crate::arch::trap::{self, Exception, Interrupt, Trap};
+use crate::arch::{VcpuState, clock, hart, world};
 use crate::guest::{fault, mmio, sbi};
 use crate::stats::Exit;
 
@@ -19,7 +18,7 @@ pub extern "C" fn handle_interrupt(cpu: &mut Cpu, is_trap: bool) -> ! {
         if !trap::is_timer() {
             handle_exception(cpu)
         }
-        cpu.entered = csr::time();
+        cpu.entered = clock::now();
         cpu.mailbox.enter();
         let exit = cpu.take_alarm();
         if let Some(vcpu) = cpu.scheduler.picked() {
@@ -32,24 +31,24 @@ pub extern "C" fn handle_interrupt(cpu: &mut Cpu, is_trap: bool) -> ! {
     } else {
         cpu.event
     };
-    let Some(context) = cpu.dispatch() else {
+    let Some(state) = cpu.dispatch() else {
         // SAFETY: this is the core's stack, which is left for good here.
         unsafe { begin_again(core::ptr::from_mut(cpu).cast()) }
     };
-    cpu.note_stretch(exit, csr::time());
-    // SAFETY: the world of the vCPU that the context belongs to has been loaded.
-    unsafe { resume_guest(context) }
+    cpu.note_stretch(exit, clock::now());
+    // SAFETY: the vCPU whose state this is has been loaded.
+    unsafe { enter_guest(state) }
 }
 
 /// Called by the trap entry for what the running vCPU did, and for rings and devices. The vCPU goes on at once if that has changed nothing for
 /// the core.
 pub extern "C" fn handle_exception(cpu: &mut Cpu) -> ! {
-    cpu.entered = csr::time();
+    cpu.entered = clock::now();
     let Some(vcpu) = cpu.scheduler.running() else { handle_nothing(cpu) };
     let exit = if cpu.put_off_trap() { Exit::PutOff } else { cpu.take_trap(vcpu) };
-    if let Some(context) = cpu.return_at_once(vcpu, exit) {
-        // SAFETY: the world of the vCPU that the context belongs to was left where it is.
-        unsafe { resume_guest(context) }
+    if let Some(state) = cpu.return_at_once(vcpu, exit) {
+        // SAFETY: the vCPU whose state this is was left in the hart.
+        unsafe { enter_guest(state) }
     }
     // Until here the core was away as others see it: who wanted something of it has rung. What they have sent is seen from here on.
     cpu.mailbox.enter();
@@ -71,10 +70,6 @@ pub extern "C" fn handle_nothing(cpu: &mut Cpu) -> ! {
     handle_interrupt(cpu, false)
 }
 
-const WFI: u32 = 0x1050_0073;
-const WRS_NTO: u32 = 0x00d0_0073;
-const SRET: u32 = 0x1020_0073;
-
 impl Cpu {
     #[inline(always)]
     #[expect(clippy::indexing_slicing, reason = "there is a place for each `Exit`")]
@@ -88,7 +83,7 @@ impl Cpu {
     /// A preemption point between a trap that took a while and what follows from it.
     #[inline(always)]
     fn pause_if_long(&mut self, exit: Exit) {
-        let now = csr::time();
+        let now = clock::now();
         if now - self.entered >= self.guard / 8 {
             self.end_stretch(exit, now);
             self.look_for_interrupts();
@@ -97,96 +92,65 @@ impl Cpu {
 
     /// Has the trap left everything as it was? Then there is nothing to decide, and the vCPU goes on with these registers.
     #[inline(always)]
-    fn return_at_once(&mut self, vcpu: VcpuId, exit: Exit) -> Option<*mut Context> {
+    fn return_at_once(&mut self, vcpu: VcpuId, exit: Exit) -> Option<*mut VcpuState> {
         let is_free = self.pending.is_empty()
             && self.scheduler.running() == Some(vcpu)
             && !self.mailbox.has_mail()
-            && hart::pending_interrupts() == 0;
+            && hart::pending_interrupts().is_empty();
         if !is_free || self.residents[vcpu].as_ref().is_none_or(|resident| resident.due != 0) {
             return None;
         }
         self.note_exit(vcpu, exit);
-        self.note_stretch(exit, csr::time());
-        Some(self.context(vcpu))
+        self.note_stretch(exit, clock::now());
+        Some(self.state(vcpu))
     }
 
     /// Any trap but the timer's.
     #[inline(always)]
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
-        match Trap::current() {
+        match Trap::current(|| self.state(vcpu)) {
             Trap::Interrupt(Interrupt::Timer) => self.take_alarm_late(),
             Trap::Interrupt(Interrupt::Software) => self.take_ring_beside(vcpu),
             Trap::Interrupt(Interrupt::External) => self.take_external(),
-            Trap::Exception(Exception::EnvironmentCall) => sbi::call(self, vcpu),
-            Trap::Exception(Exception::VirtualInstruction) => self.virtual_instruction(vcpu),
-            Trap::Exception(cause @ (Exception::LoadFault | Exception::StoreFault)) => {
-                mmio::access(self, vcpu, cause)
-            }
-            Trap::Exception(cause @ Exception::FetchFault) => {
-                fault::wild(self, vcpu, fault::What::Fetch, cause, &GuestPageFault::current())
-            }
-            Trap::Exception(Exception::IllegalInstruction) => self.illegal_instruction(vcpu),
-            Trap::Confined(cause) => self.confined_trap(vcpu, cause),
-            Trap::Unknown(cause) => fault::stop(self, vcpu, fault::What::Unknown, cause, trap::value()),
-        }
-    }
-
-    /// WFI, WRS.NTO and, where it is watched, SRET, which the hypervisor lets trap; any other such instruction is one for hypervisors, of which the
-    /// guest has none, so it gets an illegal-instruction exception.
-    fn virtual_instruction(&mut self, vcpu: VcpuId) -> Exit {
-        let in_kernel = world::is_in_kernel(self.context(vcpu));
-        match self.trapped_instruction(vcpu) {
-            WFI if in_kernel => {
-                self.resident(vcpu).context.pc += 4;
+            Trap::Call => sbi::call(self, vcpu),
+            Trap::Access(access) => mmio::access(self, vcpu, &access),
+            Trap::Fetch(access) => fault::wild(self, vcpu, fault::What::Fetch, &access),
+            Trap::Wait => {
                 self.wait_for_interrupt(vcpu);
                 Exit::Wfi
             }
-            WRS_NTO => {
-                self.resident(vcpu).context.pc += 4;
+            Trap::SpinHint => {
                 self.note_spin(vcpu);
                 Exit::Spin
             }
-            SRET if in_kernel => {
-                self.guest_return(vcpu);
+            Trap::KernelReturn { to_user } => {
+                self.note_return(vcpu, to_user);
                 Exit::Return
             }
-            bits => self.hand_over_illegal(vcpu, bits),
+            Trap::Extensions => {
+                self.reload_extensions(vcpu);
+                Exit::Extensions
+            }
+            Trap::Illegal(exception) => self.hand_over_illegal(vcpu, exception),
+            Trap::Confined(exception) => self.confined_trap(vcpu, exception),
+            Trap::Unknown(exception) => fault::stop(self, vcpu, fault::What::Unknown, exception),
         }
     }
 
-    /// The instruction that trapped. A hart may leave it out of `stval` (QEMU does so for WRS.NTO).
-    fn trapped_instruction(&mut self, vcpu: VcpuId) -> u32 {
-        match trap::value() as u32 {
-            0 => fetch_instruction(self.context(vcpu).pc).unwrap_or(0),
-            bits => bits,
-        }
-    }
-
-    /// The use of a register file that was switched off, or the guest's own affair.
-    fn illegal_instruction(&mut self, vcpu: VcpuId) -> Exit {
-        let resident = self.resident(vcpu);
-        if resident.world.needs_extensions(&resident.context) {
-            self.reload_extensions(vcpu);
-            return Exit::Extensions;
-        }
-        let bits = self.trapped_instruction(vcpu);
-        self.hand_over_illegal(vcpu, bits)
-    }
-
-    fn hand_over_illegal(&mut self, vcpu: VcpuId, bits: u32) -> Exit {
-        const ILLEGAL_INSTRUCTION: u64 = Exception::IllegalInstruction.code();
-        if world::deliver(&mut self.resident(vcpu).context, ILLEGAL_INSTRUCTION, u64::from(bits)) {
+    /// An instruction that doesn't exist for the guest is the guest's own affair.
+    fn hand_over_illegal(&mut self, vcpu: VcpuId, exception: Exception) -> Exit {
+        if self.state(vcpu).deliver(exception) {
             Exit::Illegal
         } else {
-            fault::stop(self, vcpu, fault::What::IllegalInstruction, ILLEGAL_INSTRUCTION, u64::from(bits))
+            fault::stop(self, vcpu, fault::What::IllegalInstruction, exception)
         }
     }
 
     /// The guest has nothing to do until an interrupt: the vCPU sleeps unless one is there already.
     pub fn wait_for_interrupt(&mut self, vcpu: VcpuId) {
-        if world::loaded_wakeful_interrupts() == 0 {
+        if world::loaded_wakeful_lines().is_empty() {
             // Its deadline is read from memory while it sleeps.
-            self.resident(vcpu).world.save();
+            self.state(vcpu).save();
             self.rest(vcpu);
         }
     }

@@ -8,7 +8,7 @@ use ainori_sched::VcpuId;
 use super::Cpu;
 use super::housekeeping::Chore;
 use super::mail::{MACHINE, NO_VCPU};
-use crate::arch::{csr, firmware};
+use crate::arch::{clock, firmware};
 use crate::guest::Guest;
 use crate::guest::vcpu::{Hold, hsm};
 use crate::report;
@@ -71,7 +71,7 @@ impl Cpu {
         let stack = self.stack_used();
         let machine = self.machine;
         let cores = machine.harts.len() as u32;
-        let now = csr::time();
+        let now = clock::now();
         let decision = self.scheduler.schedule(now);
         self.leave_vcpu(decision.previous, false, now);
         machine.ended.fetch_add(1, Ordering::AcqRel);

@@ -10,8 +10,9 @@
 use ainori_sched::VcpuId;
 
 use super::Cpu;
-use crate::arch::csr::{self, interrupt};
-use crate::arch::{hart, world};
+use crate::arch::clock;
+use crate::arch::hart::{self, Interrupts};
+use crate::arch::world;
 use crate::stats::Exit;
 
 /// Length of the guard, in microseconds: what the hypervisor does between two guests seldom takes longer, and of a period of a
@@ -43,7 +44,7 @@ impl Cpu {
     /// and the mail is neither for it nor for one that takes cores, it can wait: may the vCPU be entered all the same?
     #[inline(never)]
     pub(super) fn may_leave_mail(&mut self, id: VcpuId) -> bool {
-        if !self.urgent.contains(id) && self.own_timer_near(csr::time()).is_none() {
+        if !self.urgent.contains(id) && self.own_timer_near(clock::now()).is_none() {
             return false;
         }
         // BOUND: two rounds. If more has come in already, it is read as well; and if still more, the core stays one that looks by itself:
@@ -74,7 +75,7 @@ impl Cpu {
     /// What has come in is looked at a while after the next vCPU has been entered.
     fn look_again_soon(&mut self) {
         self.pending.backlog = false;
-        self.look_again_at(csr::time() + self.scheduler.policy().patience);
+        self.look_again_at(clock::now() + self.scheduler.policy().patience);
         if self.attention_due < self.alarm {
             self.own_work_due = self.attention_due;
             self.alarm = self.attention_due;
@@ -91,7 +92,7 @@ impl Cpu {
         if self.hold_off_housework(due) {
             self.set_alarm_late(quantum);
         }
-        let mut now = csr::time();
+        let mut now = clock::now();
         let end = due + self.settling;
         let mut is_free = true;
         let mut waits = false;
@@ -100,7 +101,7 @@ impl Cpu {
         while is_free
             && now < end
             && !world::is_interrupted()
-            && hart::pending_interrupts() & interrupt::EXTERNAL == 0
+            && !hart::pending_interrupts().contains(Interrupts::EXTERNAL)
         {
             if !waits {
                 // Interrupts are looked for from now on.
@@ -113,9 +114,9 @@ impl Cpu {
             {
                 self.entered = now;
                 self.invite_preempted(preempted);
-                self.note_stretch(Exit::Backlog, csr::time());
+                self.note_stretch(Exit::Backlog, clock::now());
             }
-            now = csr::time();
+            now = clock::now();
             is_free = now < self.next_deadline;
             // In the last moment mail is left for when the core would enter the vCPU: to read it twice would make that late.
             if now + self.settling / 2 < due && self.mailbox.has_mail() {

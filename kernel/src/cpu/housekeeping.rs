@@ -14,7 +14,7 @@
 use super::mail::MACHINE;
 use super::mechanism::shield::IDLE;
 use super::{Cpu, Machine};
-use crate::arch::csr;
+use crate::arch::clock;
 
 /// How long the guests of the housekeeping core go on between two pieces, in microseconds: housework has a seventh of a busy core at most.
 const PAUSE_US: u64 = 12;
@@ -109,7 +109,7 @@ impl Housework {
         Self {
             due: u64::MAX,
             gave_way: 0,
-            latest: csr::time() + patience,
+            latest: clock::now() + patience,
             patience,
             hidden_from: machine.housework_shield + 1,
         }
@@ -162,7 +162,7 @@ impl Cpu {
     /// Something may have been asked for. Called when somebody has rung, and when what was hidden isn't any more.
     #[inline(never)]
     pub(super) fn look_for_housework(&mut self) {
-        let now = csr::time();
+        let now = clock::now();
         self.note_housework(now);
         let Some(housekeeper) = &self.housekeeper else { return };
         let earliest = housekeeper.earliest();
@@ -237,7 +237,7 @@ impl Cpu {
             return;
         }
         self.housework.gave_way = 0;
-        let now = csr::time();
+        let now = clock::now();
         self.note_housework(now);
         let Some(housekeeper) = &mut self.housekeeper else { return };
         // If nothing is due, it was the patience that ended: what is typed may wait, since its interrupt is hidden, too.
@@ -246,7 +246,7 @@ impl Cpu {
         let housework = &self.machine.housework;
         housework.take(chore.bit());
         let next = self.do_piece(chore);
-        let now = csr::time();
+        let now = clock::now();
         let is_idle = self.shield.level == IDLE;
         let Some(housekeeper) = &mut self.housekeeper else { return };
         housekeeper.due[chore as usize] = match next {

@@ -7,8 +7,9 @@ use ainori_trace::{Event, Line};
 use super::Cpu;
 use super::mail::NO_VCPU;
 use super::mechanism::shield::IDLE;
-use crate::arch::csr::{self, virtual_interrupt};
-use crate::arch::{hart, world};
+use crate::arch::clock;
+use crate::arch::hart;
+use crate::arch::world::{self, Lines};
 use crate::guest::Guest;
 use crate::guest::vcpu::Hold;
 use crate::stats::Exit;
@@ -50,7 +51,7 @@ impl Cpu {
         self.counters.interrupts[1] += 1;
         self.alarm = u64::MAX;
         hart::set_alarm(u64::MAX);
-        csr::time()
+        clock::now()
     }
 
     /// The alarm was for work of the hypervisor's own.
@@ -59,17 +60,17 @@ impl Cpu {
         let mut exit = Exit::Timer;
         if self.attention_due <= now {
             exit = self.pay_attention(now);
-            if hart::pending_interrupts() != 0 {
+            if !hart::pending_interrupts().is_empty() {
                 return exit;
             }
-            self.end_stretch(exit, csr::time());
+            self.end_stretch(exit, clock::now());
         }
         if self.housework_alarm() <= now {
             exit = Exit::Housekeeping;
             self.keep_house(now);
         }
-        if hart::pending_interrupts() == 0 {
-            self.end_stretch(exit, csr::time());
+        if hart::pending_interrupts().is_empty() {
+            self.end_stretch(exit, clock::now());
         }
         exit
     }
@@ -249,29 +250,28 @@ impl Cpu {
         let pending =
             machine.guest_of(id).plic.external_pending(supervisor_context(machine.vcpu(id).index as usize));
         if pending {
-            self.raise(id, virtual_interrupt::EXTERNAL, Line::External(0));
+            self.raise(id, Lines::EXTERNAL, Line::External(0));
         } else {
-            self.set_lines(id, 0, virtual_interrupt::EXTERNAL);
+            self.set_lines(id, Lines::EXTERNAL, false);
         }
     }
 
-    /// Raises and lowers interrupt lines of a resident vCPU, wherever its registers are now.
-    pub(super) fn set_lines(&mut self, id: VcpuId, raise: u64, lower: u64) {
-        if self.loaded == Some(id) {
-            world::set_lines(raise, lower);
-        } else {
-            let world = &mut self.resident(id).world;
-            world.hvip = world.hvip & !lower | raise;
+    /// Raises or lowers interrupt lines of a resident vCPU, wherever its registers are now.
+    fn set_lines(&mut self, id: VcpuId, lines: Lines, raised: bool) {
+        match (self.loaded == Some(id), raised) {
+            (true, true) => world::raise(lines),
+            (true, false) => world::lower(lines),
+            (false, _) => self.state(id).set_lines(lines, raised),
         }
     }
 
     /// Raises an interrupt line of a resident vCPU that somebody asked for.
-    pub(super) fn raise(&mut self, id: VcpuId, bits: u64, line: Line) {
+    pub(super) fn raise(&mut self, id: VcpuId, lines: Lines, line: Line) {
         let resident = self.resident(id);
         if resident.due == 0 {
             resident.due = resident.shared.asked_at();
         }
-        self.set_lines(id, bits, 0);
+        self.set_lines(id, lines, true);
         self.trace(Event::Injected { vcpu: id.0, line });
         self.wake(id);
     }
@@ -281,7 +281,7 @@ impl Cpu {
         if self.resident(id).hold == Hold::None && self.scheduler.asleep().contains(id) {
             self.trace(Event::Wake { vcpu: id.0 });
             self.scheduler.wake(id);
-            self.note_wake(id, csr::time());
+            self.note_wake(id, clock::now());
             self.unsettle(id);
             self.pending.deadlines = true;
         }

@@ -11,8 +11,8 @@ use ainori_sched::{Occasion, VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
-use crate::arch::csr::virtual_interrupt;
-use crate::arch::{fence, world};
+use crate::arch::fence;
+use crate::arch::world::{self, Lines};
 use crate::guest::vcpu::{Hold, Resident, hsm};
 
 /// The item that stands for the machine rather than for a vCPU: housework, or the end of the run.
@@ -122,7 +122,7 @@ impl Cpu {
         }
         if self.loaded == Some(id) {
             self.loaded = None;
-            world::set_lines(0, virtual_interrupt::ALL);
+            world::lower(Lines::all());
         }
     }
 }
@@ -212,7 +212,7 @@ impl Core for Cpu {
             self.wake(id);
         }
         if what.contains(Requests::SOFTWARE) {
-            self.raise(id, virtual_interrupt::SOFTWARE, Line::Software);
+            self.raise(id, Lines::SOFTWARE, Line::Software);
         }
         if what.contains(Requests::EXTERNAL) {
             self.update_external(id);

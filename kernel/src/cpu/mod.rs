@@ -30,8 +30,8 @@ use ainori_trace::Ring;
 
 use self::backlog::Backlog;
 pub use self::by_number::{ByCore, ByVcpu};
-use crate::arch::Context;
 use crate::arch::hart::Features;
+use crate::arch::VcpuState;
 use crate::chip::board::Board;
 use crate::chip::ipi::Bell;
 use crate::chip::plic::{Levels, Plic, PlicContext};
@@ -315,7 +315,7 @@ impl Cpu {
 
     /// The registers of a vCPU that lives here.
     #[inline]
-    pub fn context(&mut self, id: VcpuId) -> &mut Context {
-        &mut self.resident(id).context
+    pub fn state(&mut self, id: VcpuId) -> &mut VcpuState {
+        &mut self.resident(id).state
     }
 }

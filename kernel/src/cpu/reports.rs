@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 
 use super::Cpu;
 use super::housekeeping::Next;
-use crate::arch::csr;
+use crate::arch::clock;
 use crate::report;
 
 /// The longest part of a report.
@@ -30,7 +30,7 @@ impl Cpu {
         let Some(guest) = machine.guests.get(index) else { return Next::WhenAsked };
         if machine.log.room() < LONGEST_PART {
             self.wake_console();
-            return Next::At(csr::time() + machine.ticks(RETRY_US));
+            return Next::At(clock::now() + machine.ticks(RETRY_US));
         }
         let mut line_ended = false;
         // Who has stopped the guest has done with the record before it set the bit.

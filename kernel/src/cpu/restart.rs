@@ -23,7 +23,7 @@ use ainori_sched::VcpuId;
 use super::Cpu;
 use super::housekeeping::{Chore, Next};
 use super::mechanism::shield::IDLE;
-use crate::arch::{csr, hart};
+use crate::arch::{clock, hart};
 use crate::chip::{self, board::Device};
 use crate::guest::Guest;
 use crate::guest::program::CHUNK;
@@ -93,7 +93,7 @@ impl Cpu {
                     self.restarter.last = index;
                     return Next::Soon;
                 }
-                None => next = Next::At(csr::time() + self.machine.ticks(POLL_US)),
+                None => next = Next::At(clock::now() + self.machine.ticks(POLL_US)),
             }
         }
         next
@@ -144,7 +144,7 @@ impl Cpu {
                     return None;
                 }
                 let life = guest.lifecycle.life() + 1;
-                stop::tell(self, guest, Record { life, time: csr::time(), happened: Happened::Restarted });
+                stop::tell(self, guest, Record { life, time: clock::now(), happened: Happened::Restarted });
                 Step::Start
             }
             Step::Start => {
@@ -185,17 +185,17 @@ impl Cpu {
     /// where it has stopped.
     fn load_memory(&mut self, guest: &Guest, mut offset: u64) -> u64 {
         let row = self.machine.ticks(ROW_US);
-        let began = csr::time();
+        let began = clock::now();
         // BOUND: `ROW_US`, and after each chunk it looks whether the core must give way.
         loop {
             // SAFETY: all vCPUs of the guest rest (`Lifecycle::is_resetting`), and only this core loads.
             unsafe { guest.program.load_chunk(guest.memory, offset) };
             offset += CHUNK;
-            let now = csr::time();
+            let now = clock::now();
             let is_wanted = self.shield.level != IDLE
                 || self.next_deadline <= now + self.guard()
                 || self.mailbox.has_mail()
-                || hart::pending_interrupts() != 0;
+                || !hart::pending_interrupts().is_empty();
             if is_wanted || now - began >= row || offset >= guest.config.memory {
                 return offset;
             }

@@ -1,11 +1,12 @@
 //! What the kernel tells the trace ring of its core. A record costs at most 30 instructions, and 3 where the mask has
 //! not its kind.
 use ainori_sched::VcpuId;
-use ainori_trace::{Cause, Event, Kind, Line};
+use ainori_trace::{Event, Kind, Line};
 
 use super::Cpu;
-use crate::arch::csr::{self, virtual_interrupt};
-use crate::arch::world;
+use crate::arch::clock;
+use crate::arch::trap;
+use crate::arch::world::{self, Lines};
 use crate::stats::Exit;
 
 impl Cpu {
@@ -14,7 +15,7 @@ impl Cpu {
     pub fn trace(&mut self, event: Event) {
         let (kind, a, b) = event.fields();
         if self.trace.wants(kind) {
-            self.trace.record(csr::time(), kind, a, b);
+            self.trace.record(clock::now(), kind, a, b);
         }
     }
 
@@ -22,8 +23,7 @@ impl Cpu {
     #[inline]
     pub(super) fn trace_trap(&mut self, vcpu: VcpuId, exit: Exit) {
         if self.trace.wants(Kind::Trap) {
-            let cause = Cause::from_scause(csr::read!(csr::SCAUSE));
-            let pc = csr::read!(csr::SEPC);
+            let (cause, pc) = trap::traced();
             self.trace.event(self.entered, Event::Trap { vcpu: Some(vcpu.0), cause, class: exit as u8, pc });
         }
     }
@@ -38,15 +38,15 @@ impl Cpu {
 
     #[inline(never)]
     fn trace_taken_lines(&mut self, vcpu: VcpuId) {
-        if world::takes_interrupts(&self.resident(vcpu).context) {
-            let lines = world::loaded_wakeful_interrupts();
+        if self.state(vcpu).takes_interrupts() {
+            let wakeful = world::loaded_wakeful_lines();
             // BOUND: 3.
-            for (bit, line) in [
-                (virtual_interrupt::EXTERNAL, Line::External(0)),
-                (virtual_interrupt::SOFTWARE, Line::Software),
-                (virtual_interrupt::TIMER, Line::Timer),
+            for (lines, line) in [
+                (Lines::EXTERNAL, Line::External(0)),
+                (Lines::SOFTWARE, Line::Software),
+                (Lines::TIMER, Line::Timer),
             ] {
-                if lines & bit != 0 {
+                if wakeful.intersects(lines) {
                     self.trace(Event::Taken { vcpu: vcpu.0, line });
                 }
             }

@@ -4,10 +4,8 @@ use ainori_manifest::config::OnWildAccess;
 use ainori_sched::VcpuId;
 
 use super::stop;
-use crate::arch::csr::status;
 use crate::arch::guest_access::fetch_instruction;
-use crate::arch::trap::{self, GuestPageFault};
-use crate::arch::{Exception, world};
+use crate::arch::trap::{Access, Exception, FailedLoad};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
 
@@ -48,62 +46,54 @@ pub struct Fault {
     pub what: What,
     /// Guest-virtual address of the instruction.
     pub pc: u64,
-    /// `scause`.
+    /// Number of the trap, as the hart has it.
     pub cause: u64,
-    /// Guest-physical address, or `stval`.
+    /// Guest-physical address, or what else belongs to the trap.
     pub address: u64,
     /// The instruction, or 0.
     pub instruction: u32,
-    /// `VS` or `VU`.
+    /// The mode that it was in.
     pub mode: &'static str,
     /// General registers.
     pub x: [u64; 32],
-    /// Supervisor registers.
-    pub csr: [(&'static str, u64); 6],
+    /// Registers of its kernel, by name.
+    pub system: [(&'static str, u64); 6],
 }
 
 /// The running vCPU has accessed what it doesn't have: it gets the access fault that it would have got from a machine of its own, or,
 /// if the manifest wants that or it has no trap handler that it could reach, its guest is stopped.
-pub fn wild(cpu: &mut Cpu, vcpu: VcpuId, what: What, cause: Exception, fault: &GuestPageFault) -> Exit {
+pub fn wild(cpu: &mut Cpu, vcpu: VcpuId, what: What, access: &Access) -> Exit {
     let traps = cpu.machine.guest_of(vcpu).config.on_wild_access == OnWildAccess::Trap;
-    let context = cpu.context(vcpu);
-    let handler_is_wild = what == What::Fetch && world::is_at_trap_vector(context);
-    if traps && !handler_is_wild && world::deliver(context, cause.access_fault(), fault.value) {
+    if traps && cpu.state(vcpu).deliver_access_fault(access) {
         return Exit::Wild;
     }
-    stop(cpu, vcpu, what, cause.code(), fault.address)
+    stop(cpu, vcpu, what, access.exception())
 }
 
 /// A load from the guest's memory that the hypervisor made for the running vCPU has just failed: the vCPU gets the fault that it would have
 /// got for it.
 #[cold]
-pub fn of_load(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
-    let (cause, value) = (trap::cause(), trap::value());
-    if cause == Exception::LoadFault.code() {
-        return wild(cpu, vcpu, What::Load, Exception::LoadFault, &GuestPageFault::current());
+pub fn of_load(cpu: &mut Cpu, vcpu: VcpuId, failed: FailedLoad) -> Exit {
+    match failed {
+        FailedLoad::NoMemory(access) => wild(cpu, vcpu, What::Load, &access),
+        FailedLoad::Refused(exception) if cpu.state(vcpu).deliver(exception) => Exit::SbiOther,
+        FailedLoad::Refused(exception) => stop(cpu, vcpu, What::Load, exception),
     }
-    if !world::deliver(cpu.context(vcpu), cause, value) {
-        return stop(cpu, vcpu, What::Load, cause, value);
-    }
-    Exit::SbiOther
 }
 
-/// Stops the guest of the running vCPU for a fault that this vCPU has just made. `address`: guest-physical where the fault has one, else
-/// `stval`.
-pub fn stop(cpu: &mut Cpu, vcpu: VcpuId, what: What, cause: u64, address: u64) -> Exit {
+/// Stops the guest of the running vCPU for a fault that this vCPU has just made.
+pub fn stop(cpu: &mut Cpu, vcpu: VcpuId, what: What, exception: Exception) -> Exit {
     stop::stop(cpu, vcpu, "fault", Cause::Failure, |cpu| {
-        let context = cpu.context(vcpu);
-        let mut x = context.x;
-        x[0] = 0;
+        let state = cpu.state(vcpu);
         Some(Fault {
             what,
-            pc: context.pc,
-            cause,
-            address,
-            instruction: if what == What::Fetch { 0 } else { fetch_instruction(context.pc).unwrap_or(0) },
-            mode: if context.sstatus & status::SPP != 0 { "VS" } else { "VU" },
-            x,
-            csr: world::report_registers(),
+            pc: state.pc(),
+            cause: exception.cause,
+            address: exception.value,
+            instruction: if what == What::Fetch { 0 } else { fetch_instruction(state.pc()).unwrap_or(0) },
+            mode: state.mode(),
+            x: *state.registers(),
+            system: state.system_registers(),
         })
     });
     Exit::Fault

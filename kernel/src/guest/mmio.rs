@@ -1,44 +1,36 @@
 //! Loads and stores of guests outside their memory: their virtual devices.
 use ainori_devices::bus::{self, Device};
 use ainori_devices::finisher::{self, End};
-use ainori_devices::mmio::{self, Kind};
+use ainori_devices::mmio::{Kind, extend};
 use ainori_devices::virtio;
 use ainori_lifecycle::Cause;
 use ainori_sched::VcpuId;
 
 use super::fault::{self, What};
 use super::{Guest, serial, stop};
-use crate::arch::Exception;
-use crate::arch::guest_access::fetch_instruction;
-use crate::arch::trap::GuestPageFault;
+use crate::arch::trap::{Access, AccessKind, Obscure};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
 
 /// Carries out the load or store that has just trapped.
 #[inline(always)]
-pub fn access(cpu: &mut Cpu, vcpu: VcpuId, cause: Exception) -> Exit {
-    let fault = GuestPageFault::current();
-    let Some((device, offset)) = bus::find(fault.address) else {
-        let what = if cause == Exception::LoadFault { What::Load } else { What::Store };
-        return fault::wild(cpu, vcpu, what, cause, &fault);
+pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: &Access) -> Exit {
+    let Some((device, offset)) = bus::find(access.address) else {
+        let what = if access.kind == AccessKind::Load { What::Load } else { What::Store };
+        return fault::wild(cpu, vcpu, what, access);
     };
     let exit = match device {
         Device::Plic => Exit::Plic,
         Device::Uart => Exit::Uart,
         Device::Finisher | Device::VirtioSlot => Exit::Device,
     };
-    // The hart describes simple loads and stores itself; where it doesn't, the instruction is fetched. If the guest has just
-    // taken that page away, it gets its own fault when it comes back to it.
-    let described = match fault.instruction {
-        0 => fetch_instruction(cpu.context(vcpu).pc),
-        bits => Some(bits),
-    };
-    let Some(bits) = described else { return exit };
-    let Some(access) = mmio::decode(bits) else {
-        return fault::wild(cpu, vcpu, What::Access, cause, &fault);
+    let operation = match access.operation(cpu.state(vcpu)) {
+        Ok(operation) => operation,
+        Err(Obscure::Gone) => return exit,
+        Err(Obscure::Unknown) => return fault::wild(cpu, vcpu, What::Access, access),
     };
     let guest = cpu.machine.guest_of(vcpu);
-    match access.kind {
+    match operation.kind {
         Kind::Load { rd, width, signed } => {
             let value = match device {
                 Device::Plic => Some(plic_read(cpu, guest, offset, width)),
@@ -48,12 +40,10 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, cause: Exception) -> Exit {
             };
             // A device that is taken by somebody else at this moment: the instruction is executed, and traps, once more.
             let Some(value) = value else { return exit };
-            if rd != 0 {
-                *cpu.context(vcpu).register(rd) = mmio::extend(value, width, signed);
-            }
+            cpu.state(vcpu).set_register(rd, extend(value, width, signed));
         }
         Kind::Store { rs2, width } => {
-            let value = if rs2 == 0 { 0 } else { *cpu.context(vcpu).register(rs2) };
+            let value = cpu.state(vcpu).register(rs2);
             let done = match device {
                 Device::Plic => {
                     plic_write(cpu, guest, offset, width, value);
@@ -71,7 +61,7 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, cause: Exception) -> Exit {
             }
         }
     }
-    cpu.context(vcpu).pc += u64::from(access.length);
+    cpu.state(vcpu).skip(operation.length);
     exit
 }
 

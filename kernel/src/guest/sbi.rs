@@ -13,10 +13,9 @@ use ainori_trace::Event;
 
 use super::vcpu::{Hold, hsm};
 use super::{Guest, fault, serial, stop};
-use crate::arch::context::reg::{A0, A1};
-use crate::arch::csr::virtual_interrupt;
+use crate::arch::fence;
 use crate::arch::guest_access::load_doubleword;
-use crate::arch::{fence, world};
+use crate::arch::world::{self, Lines};
 use crate::cpu::Cpu;
 use crate::memory::GuestPhysical;
 use crate::stats::Exit;
@@ -24,33 +23,28 @@ use crate::stats::Exit;
 /// Answers a call of the running vCPU.
 #[inline(always)]
 pub fn call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
-    let x = &cpu.context(vcpu).x;
-    let (extension, function, mask) = (x[A0 + 7], x[A0 + 6], (x[A0], x[A0 + 1]));
+    let [first, second, .., function, extension] = cpu.state(vcpu).arguments();
     // What guests ask for all the time, and what takes the hypervisor least, doesn't go the long way.
     let (exit, result) = match extension {
-        TIME => (Exit::SbiTime, is_first(function).map(|()| set_timer(mask.0))),
-        IPI => (Exit::SbiIpi, is_first(function).and_then(|()| send_ipi_to(cpu, vcpu, mask))),
-        BASE => (Exit::SbiOther, base(function, mask.0)),
+        TIME => (Exit::SbiTime, is_first(function).map(|()| set_timer(first))),
+        IPI => (Exit::SbiIpi, is_first(function).and_then(|()| send_ipi_to(cpu, vcpu, (first, second)))),
+        BASE => (Exit::SbiOther, base(function, first)),
         _ => return other_call(cpu, vcpu),
     };
-    cpu.context(vcpu).pc += 4;
-    let (error, value) = registers(result);
-    let x = &mut cpu.context(vcpu).x;
-    (x[A0], x[A1]) = (error, value);
+    cpu.state(vcpu).finish_call(registers(result));
     exit
 }
 
 #[inline(never)]
 fn other_call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
     let guest = cpu.machine.guest_of(vcpu);
-    let x = &cpu.context(vcpu).x;
-    let a = [x[A0], x[A0 + 1], x[A0 + 2], x[A0 + 3], x[A0 + 4]];
-    let mut call = Call { extension: x[A0 + 7], function: x[A0 + 6], a };
+    let [a0, a1, a2, a3, a4, _, function, extension] = cpu.state(vcpu).arguments();
+    let mut call = Call { extension, function, a: [a0, a1, a2, a3, a4] };
     let is_legacy = is_legacy(call.extension);
     if is_legacy {
         match legacy::translate(call, guest.harts(), load_doubleword) {
-            Some(today) => call = today,
-            None => return fault::of_load(cpu, vcpu),
+            Ok(today) => call = today,
+            Err(failed) => return fault::of_load(cpu, vcpu, failed),
         }
     }
     let exit = exit_of(call.extension);
@@ -60,13 +54,11 @@ fn other_call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
     };
     let Some(result) = answer else { return exit };
     let (error, value) = registers(result);
-    let context = cpu.context(vcpu);
-    context.pc += 4;
     if is_legacy {
         // One of them is zero.
-        context.x[A0] = error | value;
+        cpu.state(vcpu).finish_legacy_call(error | value);
     } else {
-        (context.x[A0], context.x[A1]) = (error, value);
+        cpu.state(vcpu).finish_call((error, value));
     }
     exit
 }
@@ -172,7 +164,7 @@ fn send_ipi_to(cpu: &mut Cpu, vcpu: VcpuId, mask: (u64, u64)) -> Result<u64> {
 fn send_ipi(cpu: &mut Cpu, vcpu: VcpuId, guest: &Guest, harts: u64) -> u64 {
     let targets = guest.vcpu_set(harts);
     if targets.contains(vcpu) {
-        world::set_lines(virtual_interrupt::SOFTWARE, 0);
+        world::raise(Lines::SOFTWARE);
     }
     let others = targets - VcpuSet::from_iter([vcpu]);
     if !others.is_empty() {

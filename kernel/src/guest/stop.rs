@@ -6,7 +6,7 @@ use ainori_sched::VcpuId;
 
 use super::Guest;
 use super::fault::Fault;
-use crate::arch::csr::time;
+use crate::arch::clock;
 use crate::cpu::Cpu;
 use crate::cpu::housekeeping::Chore;
 
@@ -52,7 +52,7 @@ pub fn stop(
 ) {
     let machine = cpu.machine;
     let guest = machine.guest_of(vcpu);
-    let time = time();
+    let time = clock::now();
     let Some(next) = guest.lifecycle.stop(cause, time) else { return };
     let stopped = Stopped { vcpu: machine.vcpu(vcpu).index, reason, next, fault: fault(cpu) };
     let life = guest.lifecycle.life();

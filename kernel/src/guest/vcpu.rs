@@ -5,11 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use ainori_handover::{Answers, Berth, Fences, RequestWord, Requests};
 use ainori_sched::{Class, Policy};
 
-use crate::arch::Context;
-use crate::arch::context::reg;
-use crate::arch::csr::time;
-use crate::arch::hart::initial_status;
-use crate::arch::world::{self, World};
+use crate::arch::{VcpuState, clock};
 use crate::cpu::Machine;
 use crate::stats::VcpuCounters;
 
@@ -151,7 +147,7 @@ impl Vcpu {
     #[inline]
     pub fn request(&self, what: Requests) {
         if what.intersects(Requests::SOFTWARE.union(Requests::EXTERNAL)) {
-            self.asked_at.store(time(), Ordering::Relaxed);
+            self.asked_at.store(clock::now(), Ordering::Relaxed);
         }
         self.requests.request(what.bits());
     }
@@ -182,10 +178,8 @@ pub struct Resident {
     pub threshold: u32,
     /// What its core publishes while it runs: messages for vCPUs of lower levels wait.
     pub shield: u8,
-    /// General registers.
-    pub context: Context,
-    /// Everything else of it that a hart holds.
-    pub world: World,
+    /// What a hart holds of it.
+    pub state: VcpuState,
     /// How long before its timer it is woken for that, in ticks of `time`. If its core is in the hypervisor anyhow, before that begins
     /// something else, still a [guard](crate::cpu::Cpu::guard) earlier.
     pub advance: u64,
@@ -193,8 +187,6 @@ pub struct Resident {
     pub hold: Hold,
     /// Where it has its home, it runs in user mode only.
     pub confined: bool,
-    /// No other vCPU can ever want its core.
-    alone: bool,
     /// Its home core has asked for it.
     pub called_home: bool,
     /// Confined, it has just returned to user mode elsewhere.
@@ -213,22 +205,16 @@ pub struct Resident {
     pub counters: VcpuCounters,
 }
 
-// SAFETY: `context.cpu` is all that could not be sent. Nobody follows it but the trap entry, while the vCPU runs, and the core
-// that runs it has put itself there (`Cpu::enter_vcpu`).
-unsafe impl Send for Resident {}
-
 impl Resident {
     /// A stopped vCPU. Allocates: only at boot.
     pub fn new(
         shared: &'static Vcpu,
-        (hgatp, shares_vmid): (u64, bool),
+        state: VcpuState,
         policy: &Policy,
         confined: bool,
-        alone: bool,
         advance: u64,
         machine: &Machine,
     ) -> Box<Self> {
-        let (hstatus, sstatus) = initial_status(alone);
         Box::new(Self {
             shared,
             threshold: if policy.splits_levels() {
@@ -237,12 +223,10 @@ impl Resident {
                 0
             },
             shield: policy.shield(shared.class),
-            context: Context { x: [0; 32], pc: 0, sstatus, hstatus, cpu: core::ptr::null_mut() },
-            world: World::new(hgatp, shares_vmid, &machine.features),
+            state,
             advance,
             hold: Hold::Stopped,
             confined,
-            alone,
             called_home: false,
             returns_home: false,
             holds_lock: false,
@@ -260,15 +244,15 @@ impl Resident {
         if self.hold != Hold::None {
             return None;
         }
-        Some(self.world.deadline()?.saturating_sub(self.advance))
+        Some(self.state.deadline()?.saturating_sub(self.advance))
     }
 
     /// It is about to be entered with an interrupt due: if it has interrupts enabled, its handler starts now.
     #[inline]
     pub fn note_delivery(&mut self) {
-        if world::takes_interrupts(&self.context) {
+        if self.state.takes_interrupts() {
             self.count_latency();
-            self.delivered = Some(time().saturating_sub(self.due));
+            self.delivered = Some(clock::now().saturating_sub(self.due));
         }
         self.due = 0;
     }
@@ -284,14 +268,7 @@ impl Resident {
 
     /// Puts it to the state in which SBI HSM starts a hart.
     pub fn start(&mut self, hart: u64, address: u64, opaque: u64) {
-        let (hstatus, sstatus) = initial_status(self.alone);
-        self.context.x = [0; 32];
-        self.context.x[reg::A0] = hart;
-        self.context.x[reg::A1] = opaque;
-        self.context.pc = address;
-        self.context.hstatus = hstatus;
-        self.context.sstatus = sstatus;
-        self.world.reset();
+        self.state.start(hart, address, opaque);
         self.hold = Hold::None;
         self.called_home = false;
         self.returns_home = false;

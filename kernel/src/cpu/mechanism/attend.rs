@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 
 use ainori_sched::{Occasion, Policy, VcpuId, VcpuSet};
 
-use crate::arch::{csr, world};
+use crate::arch::{clock, world};
 use crate::cpu::Cpu;
 use crate::cpu::mail::NO_VCPU;
 use crate::guest::vcpu::hsm;
@@ -91,7 +91,7 @@ impl Cpu {
         let runs =
             self.scheduler.running().filter(|id| self.urgent.contains(*id) && self.loaded == Some(*id));
         let own = runs.and_then(|_| world::loaded_deadline());
-        let now = csr::time();
+        let now = clock::now();
         let comes_first = |own: &u64| now < *own && *own <= at + self.guard;
         own.filter(comes_first).map_or(at, |own| own + self.scheduler.policy().patience)
     }
@@ -122,7 +122,7 @@ impl Cpu {
         let some = if are_few { all } else { all.lowest::<ATTENDED_AT_ONCE>() };
         self.attention.unchecked = all - some;
         if !self.attention.unchecked.is_empty() {
-            self.attend_soon(csr::time());
+            self.attend_soon(clock::now());
         }
         // BOUND: a few vCPUs, some 20 instructions each.
         for id in some {
@@ -143,7 +143,7 @@ impl Cpu {
         {
             let preempted = self.scheduler.precedes(running, id);
             if preempted || !self.scheduler.is_asleep(id) {
-                preempted_in_kernel = preempted.then(|| world::is_in_kernel(self.context(id)));
+                preempted_in_kernel = preempted.then(|| self.state(id).is_in_kernel());
                 self.lend_late(id);
             }
         }
@@ -160,7 +160,7 @@ impl Cpu {
             || preempted_in_kernel.is_some_and(|in_kernel| policy.fetches(Occasion::Preempted { in_kernel }));
         if occasion && vcpu.lies() && !self.gets_turns(id) && !self.invite(id) && asleep {
             // A core that idles looks for those that could run, but nobody for a sleeper.
-            self.attention.retry_due = csr::time() + RETRY * self.scheduler.policy().patience;
+            self.attention.retry_due = clock::now() + RETRY * self.scheduler.policy().patience;
             self.look_again_at(self.attention.retry_due);
         }
     }

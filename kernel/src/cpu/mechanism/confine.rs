@@ -1,12 +1,12 @@
 //! Trap-based migration (SPUMONE thesis, 4.3.2): where a vCPU shares a core with a higher one, it runs in user mode only.
 //!
 //! On such a core (its home) none of its traps is delegated to it: each comes here, is prepared for the guest's
-//! handler, and moves the vCPU to a core where its kernel may run. There SRET traps, so that the return to user mode
+//! handler, and moves the vCPU to a core where its kernel may run. There returns of its kernel trap, so that the one to user mode
 //! is seen, which moves it home.
 use ainori_sched::{Policy, VcpuId};
 
-use crate::arch::csr::hstatus;
-use crate::arch::{hart, trap, world};
+use crate::arch::hart;
+use crate::arch::trap::Exception;
 use crate::cpu::Cpu;
 use crate::guest::fault;
 use crate::stats::Exit;
@@ -41,7 +41,7 @@ impl Cpu {
         let to = if home != me {
             (returns_home && (self.scheduler.policy().waits_at_home() || self.accepts(id, home)))
                 .then_some(home)
-        } else if world::is_in_kernel(&resident.context) {
+        } else if resident.state.is_in_kernel() {
             self.kernel_core(id)
         } else {
             None
@@ -68,27 +68,26 @@ impl Cpu {
     /// Tells other cores whether a vCPU that lives here, and may go elsewhere, must not go home, since it is in its kernel.
     pub(in crate::cpu) fn publish_kernel_visit(&mut self, id: VcpuId) {
         let resident = self.resident(id);
-        let must_stay_away = resident.confined && world::is_in_kernel(&resident.context);
+        let must_stay_away = resident.confined && resident.state.is_in_kernel();
         resident.shared.publish_kernel_visit(must_stay_away);
     }
 
     /// A trap of a confined vCPU in user mode: its guest's handler gets it, but not on this core.
-    pub(in crate::cpu) fn confined_trap(&mut self, vcpu: VcpuId, cause: u64) -> Exit {
+    pub(in crate::cpu) fn confined_trap(&mut self, vcpu: VcpuId, exception: Exception) -> Exit {
         if !self.resident(vcpu).confined {
-            return fault::stop(self, vcpu, fault::What::Unknown, cause, trap::value());
+            return fault::stop(self, vcpu, fault::What::Unknown, exception);
         }
-        world::deliver(self.context(vcpu), cause, trap::value());
+        self.state(vcpu).deliver(exception);
         Exit::Confined
     }
 
-    /// A guest's SRET that had to be seen: the return to user mode of a confined vCPU, or the end of a grace.
-    pub(in crate::cpu) fn guest_return(&mut self, vcpu: VcpuId) {
+    /// A return of a guest's kernel that had to be seen: that of a confined vCPU to user mode, or the end of a grace.
+    pub(in crate::cpu) fn note_return(&mut self, vcpu: VcpuId, to_user: bool) {
         let resident = self.resident(vcpu);
-        let to_user = world::carry_out_return(&mut resident.context);
         resident.returns_home = to_user && resident.confined;
         if !resident.confined {
             // It was watched for the sake of a grace, which now ends.
-            resident.context.hstatus &= !hstatus::VTSR;
+            resident.state.watch_returns(false);
         }
     }
 
@@ -100,8 +99,7 @@ impl Cpu {
         let resident = self.resident(id);
         let at_home = resident.confined && resident.shared.home == me;
         let returns_trap = resident.confined && !at_home || watches_returns;
-        resident.context.hstatus =
-            resident.context.hstatus & !hstatus::VTSR | if returns_trap { hstatus::VTSR } else { 0 };
+        resident.state.watch_returns(returns_trap);
         self.pending.policy = resident.confined || watches_returns;
         if self.confinement.delegates == at_home {
             self.confinement.delegates = !at_home;

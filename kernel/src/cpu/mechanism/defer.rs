@@ -1,7 +1,6 @@
 //! Deferred preemption: the running vCPU keeps the core for a grace if a higher one wakes while it is in its kernel, or holds a lock.
 use ainori_sched::{Condition, Policy, VcpuId};
 
-use crate::arch::world;
 use crate::cpu::Cpu;
 /// The grace of a core's running vCPU.
 pub struct Deferral {
@@ -26,10 +25,8 @@ impl Cpu {
         let running = self.scheduler.running().filter(|_| self.scheduler.is_preemption_due());
         let granted = running.and_then(|id| {
             let resident = self.resident(id);
-            let condition = Condition {
-                in_kernel: world::is_in_kernel(&resident.context),
-                holds_lock: resident.holds_lock,
-            };
+            let condition =
+                Condition { in_kernel: resident.state.is_in_kernel(), holds_lock: resident.holds_lock };
             Some((id, self.scheduler.policy().grace(condition)?))
         });
         let Some((id, grace)) = granted else {

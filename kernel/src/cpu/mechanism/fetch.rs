@@ -5,7 +5,7 @@ use ainori_handover::Requests;
 use ainori_sched::{Occasion, VcpuId};
 
 use super::shield::IDLE;
-use crate::arch::{csr, hart};
+use crate::arch::{clock, hart};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
 impl Cpu {
@@ -51,7 +51,7 @@ impl Cpu {
         let mut longest: Option<(u64, VcpuId)> = None;
         // BOUND: the machine's vCPUs, some 20 instructions each. An interrupt goes first: then this core looks again behind it.
         for (index, vcpu) in self.machine.vcpus().iter().enumerate() {
-            if hart::pending_interrupts() != 0 {
+            if !hart::pending_interrupts().is_empty() {
                 return None;
             }
             if let Some(since) = vcpu.waiting_since().filter(|_| vcpu.may_run_on(self.id))
@@ -60,7 +60,7 @@ impl Cpu {
                 longest = Some((since, VcpuId(index as u8)));
             }
         }
-        self.end_stretch(Exit::Backlog, csr::time());
+        self.end_stretch(Exit::Backlog, clock::now());
         let (since, id) = longest?;
         let due = since + self.scheduler.policy().patience;
         if due > now {

@@ -16,7 +16,7 @@ use core::sync::atomic::Ordering;
 use ainori_sched::{Occasion, Policy, State, VcpuId, VcpuSet};
 use ainori_trace::Event;
 
-use crate::arch::{csr, world};
+use crate::arch::clock;
 use crate::cpu::Cpu;
 /// Which of a core's vCPUs can move, and where they are.
 pub struct Lending {
@@ -66,7 +66,7 @@ impl Cpu {
         let previous = previous.filter(|id| waiting.contains(*id));
         if let Some(id) = previous.filter(|_| has_time) {
             waiting.remove(id);
-            let in_kernel = world::is_in_kernel(self.context(id));
+            let in_kernel = self.state(id).is_in_kernel();
             self.lend(id);
             if self.lending.invites
                 && self.scheduler.precedes(running, id)
@@ -140,11 +140,11 @@ impl Cpu {
     fn lay_down(&mut self, id: VcpuId, owner: u32) {
         if self.scheduler.picked() == Some(id) {
             // Since the last decision it has slept and woken here, or is about to be moved.
-            self.leave_vcpu(Some(id), false, csr::time());
+            self.leave_vcpu(Some(id), false, clock::now());
             self.scheduler.unpick();
         }
         if self.loaded == Some(id) {
-            self.resident(id).world.save_late();
+            self.state(id).save_late();
             self.loaded = None;
         }
         if self.extensions == Some(id) {

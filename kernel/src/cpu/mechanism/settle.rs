@@ -1,7 +1,6 @@
 //! Visitors go home when their home has room for them, and who has woken where an equal runs goes to a core that idles.
 use ainori_sched::VcpuId;
 
-use crate::arch::world;
 use crate::cpu::Cpu;
 impl Cpu {
     /// A vCPU may have to go to another core. Done before the next decision, as its own trap may still be served now.
@@ -28,7 +27,7 @@ impl Cpu {
             }
             let resident = self.resident(id);
             let called_home = core::mem::take(&mut resident.called_home);
-            let must_stay = resident.confined && world::is_in_kernel(&resident.context);
+            let must_stay = resident.confined && resident.state.is_in_kernel();
             let home = resident.shared.home;
             if called_home && home != self.id && !must_stay && self.accepts(id, home) {
                 self.move_away(id, home);

@@ -3,7 +3,7 @@
 use ainori_handover::Requests;
 use ainori_sched::{VcpuId, VcpuSet};
 
-use crate::arch::csr;
+use crate::arch::clock;
 use crate::cpu::Cpu;
 
 /// So many vCPUs are looked at in one go when a core has room for them again.
@@ -41,7 +41,7 @@ impl Cpu {
             self.shield.published.lower(shield);
             self.catch_up();
         } else {
-            self.hide_housework(before, csr::time());
+            self.hide_housework(before, clock::now());
             self.shield.published.raise(shield);
         }
     }

@@ -8,7 +8,7 @@
 //! anybody: the other cores find out by themselves within a millisecond.
 use ainori_sched::{Occasion, Policy, SpinDetector, VcpuId, VcpuSet};
 
-use crate::arch::{Context, world};
+use crate::arch::VcpuState;
 use crate::cpu::{Cpu, Machine};
 use crate::stats::Exit;
 
@@ -62,9 +62,9 @@ impl Cpu {
             return Exit::Sample;
         }
         let Some(resident) = &self.residents[id] else { return Exit::Timer };
-        let context = &resident.context;
-        let spins = if world::is_in_kernel(context) {
-            self.watch.detector.sample(context.pc, state_of(context))
+        let state = &resident.state;
+        let spins = if state.is_in_kernel() {
+            self.watch.detector.sample(state.pc(), digest(state))
         } else {
             self.watch.detector.works();
             false
@@ -80,11 +80,11 @@ impl Cpu {
 }
 
 /// Program counter and general registers as one number: different ones are as good as never the same.
-fn state_of(context: &Context) -> u64 {
+fn digest(state: &VcpuState) -> u64 {
     /// Odd, so that no step loses anything; its bits are those of the golden ratio.
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
     // BOUND: 31 registers, 5 instructions each.
-    context.x.iter().fold(context.pc, |state, register| (state ^ register).wrapping_mul(MIX))
+    state.registers().iter().fold(state.pc(), |digest, register| (digest ^ register).wrapping_mul(MIX))
 }
 
 /// The vCPUs that are looked at while they run: whose guest doesn't say itself that it spins, that can be waiting for another one

@@ -1,4 +1,5 @@
 //! Reading a guest's memory through the guest's own translation.
+use super::trap::FailedLoad;
 use core::arch::{asm, global_asm};
 
 // `hlvx.hu` reads like an instruction fetch of the guest. A fault in it is no bug: another vCPU may have changed the
@@ -36,14 +37,16 @@ fn halfword(address: u64) -> Option<u16> {
 }
 
 /// The doubleword at a guest virtual address of the guest that is loaded on this core, with the privilege that it had at its last trap.
-/// None if the guest itself could not load it from its memory; the present trap is then that fault.
-pub fn load_doubleword(address: u64) -> Option<u64> {
+///
+/// # Errors
+/// The fault that the guest itself would have made with it.
+pub fn load_doubleword(address: u64) -> Result<u64, FailedLoad> {
     let (failed, value): (u64, u64);
     // SAFETY: as in `halfword`; this one changes `a1` too.
     unsafe {
         asm!("call guest_load_doubleword", inout("a0") address => failed, out("a1") value, out("ra") _, options(nostack, readonly));
     }
-    (failed == 0).then_some(value)
+    if failed == 0 { Ok(value) } else { Err(FailedLoad::current()) }
 }
 
 /// The instruction at a guest virtual address of the guest that is loaded on this core, with the privilege that it

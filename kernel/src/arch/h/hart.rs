@@ -1,10 +1,10 @@
-//! One hart: what it can do, and setting it up for guests.
+//! One hart: what it can do for guests, and setting it up for them.
 use super::context::trap_entry;
-use super::csr::{self, envcfg, hstatus, interrupt, stateen, status, virtual_interrupt};
 use super::fence;
-use super::isa::Isa;
-use super::vector::VectorRegisters;
-use core::arch::asm;
+use crate::arch::riscv::csr::{self, envcfg, stateen, status, virtual_interrupt};
+use crate::arch::riscv::hart::{Interrupts, set_alarm};
+use crate::arch::riscv::isa::Isa;
+use crate::arch::riscv::vector::VectorRegisters;
 
 /// What all harts of the board offer to guests.
 #[derive(Debug, Clone)]
@@ -12,23 +12,17 @@ pub struct Features {
     /// Extensions that guests are told of.
     pub isa: Isa,
     /// `henvcfg` for every guest.
-    pub henvcfg: u64,
+    henvcfg: u64,
     /// Bytes of a vector register, where there are any.
-    pub vlenb: Option<usize>,
+    pub(super) vlenb: Option<usize>,
     /// Its floating-point registers are 64 bits wide.
-    pub double: bool,
+    pub(super) double: bool,
     /// It can hide from guests the registers that extensions add (Smstateen).
-    pub hides: bool,
+    hides: bool,
     /// It has registers that are reached through `siselect`, and can't hide it: it is switched.
-    pub indirect: bool,
+    pub(super) indirect: bool,
     /// VMIDs that the hart tells apart, less one.
-    pub vmid_mask: u16,
-}
-
-/// The VMID of a vCPU by its number, among `count`. They start at 1: 0 is for nobody, so that a stray access finds nothing. `None` where
-/// the hart doesn't tell so many apart (it may have none at all): then they share VMID 0, and their translations are forgotten at each switch.
-pub fn vmid(vcpu: u8, count: usize, mask: u16) -> Option<u16> {
-    (count <= usize::from(mask)).then_some(u16::from(vcpu) + 1)
+    pub(super) vmid_mask: u16,
 }
 
 /// Exceptions that go straight to the guest: those that an OS handles itself and that tell the hypervisor nothing.
@@ -123,20 +117,11 @@ pub fn setup(features: &Features) {
         if features.hides {
             csr::write!(csr::HSTATEEN0, stateen::ENVCFG);
         }
-        csr::write!(csr::STIMECMP, u64::MAX);
-        csr::write!(csr::SIE, interrupt::SOFTWARE | interrupt::TIMER | interrupt::EXTERNAL);
+        set_alarm(u64::MAX);
+        csr::write!(csr::SIE, Interrupts::all().bits());
     }
     fence::guest_physical_all();
     fence::guest_all();
-}
-
-/// `hstatus` and `sstatus` with which a vCPU starts, in VS-mode. `alone`: no other vCPU can ever want its core, so it may wait there
-/// by itself; otherwise WFI and spin-wait hints trap.
-pub const fn initial_status(alone: bool) -> (u64, u64) {
-    (
-        hstatus::SPV | hstatus::SPVP | hstatus::VSXL_64 | if alone { 0 } else { hstatus::VTW },
-        status::SPP | status::SPIE | status::UXL_64,
-    )
 }
 
 /// Lets guests take their own traps, or has all of them come to the hypervisor.
@@ -146,35 +131,6 @@ pub fn delegate_to_guests(delegate: bool) {
         csr::write!(csr::HEDELEG, if delegate { DELEGATED } else { 0 });
         csr::write!(csr::HIDELEG, if delegate { virtual_interrupt::ALL } else { 0 });
     }
-}
-
-/// The hypervisor's own pending and enabled interrupts, as bits of `sip`.
-#[inline]
-pub fn pending_interrupts() -> u64 {
-    csr::read!(csr::SIP) & csr::read!(csr::SIE)
-}
-
-/// Takes back a software interrupt that another core sent. What that core wrote before is seen by reads that come after this: were one of them
-/// to come first, it might miss what the interrupt is about, and nothing would tell of it again.
-#[inline]
-pub fn clear_software_interrupt() {
-    // SAFETY: only the hypervisor's own pending bit.
-    unsafe { csr::clear!(csr::SIP, interrupt::SOFTWARE) }
-    fence::after_device();
-}
-
-/// Sets the core's own alarm; `u64::MAX` is never.
-#[inline]
-pub fn set_alarm(at: u64) {
-    // SAFETY: only the hypervisor's own timer.
-    unsafe { csr::write!(csr::STIMECMP, at) }
-}
-
-/// Waits until an interrupt of the hypervisor is pending.
-#[inline]
-pub fn wait() {
-    // SAFETY: with sstatus.SIE = 0 this takes no trap; it returns when `pending_interrupts` isn't 0, or earlier.
-    unsafe { asm!("wfi", options(nomem, nostack)) }
 }
 
 /// True if this hart has the H extension (then `hgatp` exists). Called with a trap handler that can't tell: so it asks

@@ -123,16 +123,6 @@ pub mod hstatus {
     pub const VSXL_64: u64 = 0b10 << 32;
 }
 
-/// Bits of `sip`, `sie`: the hypervisor's own interrupts.
-pub mod interrupt {
-    /// Supervisor software interrupt.
-    pub const SOFTWARE: u64 = 1 << 1;
-    /// Supervisor timer interrupt.
-    pub const TIMER: u64 = 1 << 5;
-    /// Supervisor external interrupt.
-    pub const EXTERNAL: u64 = 1 << 9;
-}
-
 /// Bits of `hvip`, `hideleg`: a guest's interrupts as the hypervisor sees them. In `vsie` they stand one bit lower.
 pub mod virtual_interrupt {
     /// VS-level software interrupt.
@@ -165,10 +155,4 @@ pub mod envcfg {
 pub mod stateen {
     /// `senvcfg`.
     pub const ENVCFG: u64 = 1 << 62;
-}
-
-/// Now, in ticks of `time`.
-#[inline(always)]
-pub fn time() -> u64 {
-    read!(TIME)
 }

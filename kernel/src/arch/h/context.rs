@@ -2,43 +2,44 @@
 //!
 //! The hypervisor follows the interrupt model: there is one stack per core, it runs to completion with interrupts off,
 //! and it keeps nothing on that stack between two traps. So the entry saves the guest's registers in the vCPU's
-//! own [`Context`], starts on an empty stack, and the Rust side ends with [`resume_guest`], given the context to go on with - the
-//! same or another vCPU's. No callee-saved register needs care.
+//! own [`Context`], starts on an empty stack, and the Rust side ends with [`enter_guest`], given the vCPU to go on with - the
+//! same or another. No callee-saved register needs care.
 use core::arch::global_asm;
 use core::ffi::c_void;
 use core::mem::offset_of;
 
+use super::VcpuState;
+use crate::arch::riscv::csr::{self, hstatus, status};
 use crate::cpu::Cpu;
 
 /// General registers and trap state of a vCPU. `sscratch` points to it while the vCPU runs and is 0 in the hypervisor.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Context {
-    /// `x0` to `x31`; the first is not used.
-    pub x: [u64; 32],
+pub(super) struct Context {
+    /// `x0` to `x31`; the first is always 0.
+    pub(super) x: [u64; 32],
     /// Guest program counter (`sepc`).
-    pub pc: u64,
+    pub(super) pc: u64,
     /// `sstatus`: previous privilege, and the hypervisor's half of the floating-point and vector switches.
-    pub sstatus: u64,
+    pub(super) sstatus: u64,
     /// `hstatus`: what traps.
-    pub hstatus: u64,
+    pub(super) hstatus: u64,
     /// The core that runs the vCPU: its [`Cpu`].
-    pub cpu: *mut c_void,
+    pub(super) cpu: *mut c_void,
 }
 
 impl Context {
-    /// A general register, by its number of five bits.
-    #[inline]
-    #[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
-    pub fn register(&mut self, number: u8) -> &mut u64 {
-        &mut self.x[usize::from(number) % 32]
+    /// The state in which SBI HSM starts a hart, in VS-mode. `alone`: no other vCPU can ever want its core, so it may wait there by itself;
+    /// otherwise WFI and spin-wait hints trap.
+    pub(super) const fn new(alone: bool) -> Self {
+        Self {
+            x: [0; 32],
+            pc: 0,
+            sstatus: status::SPP | status::SPIE | status::UXL_64,
+            hstatus: hstatus::SPV | hstatus::SPVP | hstatus::VSXL_64 | if alone { 0 } else { hstatus::VTW },
+            cpu: core::ptr::null_mut(),
+        }
     }
-}
-
-/// Register numbers of the calling convention.
-pub mod reg {
-    pub const A0: usize = 10;
-    pub const A1: usize = 11;
 }
 
 global_asm!(
@@ -138,7 +139,7 @@ hypervisor_trap:
     sret
 1:  call    {bug}
     "#,
-    CSR_HSTATUS = const super::csr::HSTATUS,
+    CSR_HSTATUS = const csr::HSTATUS,
     PC = const offset_of!(Context, pc),
     SSTATUS = const offset_of!(Context, sstatus),
     HSTATUS = const offset_of!(Context, hstatus),
@@ -147,7 +148,7 @@ hypervisor_trap:
     interrupt = sym crate::cpu::event::handle_interrupt,
     exception = sym crate::cpu::event::handle_exception,
     nothing = sym crate::cpu::event::handle_nothing,
-    bug = sym crate::panic::unexpected_trap,
+    bug = sym super::trap::unexpected_trap,
 );
 
 unsafe extern "C" {
@@ -159,8 +160,15 @@ unsafe extern "C" {
     /// `cpu` is this core's, and nobody needs any more what is on the stack.
     pub fn begin_again(cpu: *mut c_void) -> !;
     /// Leaves the hypervisor for the guest.
-    ///
-    /// # Safety
-    /// `context` belongs to the vCPU whose world is loaded on this core.
-    pub fn resume_guest(context: *mut Context) -> !;
+    fn resume_guest(context: *mut Context) -> !;
+}
+
+/// Leaves the hypervisor for a guest.
+///
+/// # Safety
+/// `state` is that of the vCPU that is loaded on this core.
+#[inline(always)]
+pub unsafe fn enter_guest(state: *mut VcpuState) -> ! {
+    // SAFETY: as the caller says.
+    unsafe { resume_guest(&raw mut (*state).context) }
 }

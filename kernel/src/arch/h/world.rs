@@ -1,12 +1,33 @@
 //! The world switch: what the hart holds of a vCPU besides its general registers.
-use super::Context;
-use super::csr::{self, hstatus, status, virtual_interrupt};
+use super::context::Context;
 use super::fence;
-use super::float::FloatRegisters;
+use super::gstage::GuestTable;
 use super::hart::Features;
-use super::vector::VectorRegisters;
+use crate::arch::riscv::clock;
+use crate::arch::riscv::csr::{self, status, virtual_interrupt};
+use crate::arch::riscv::float::FloatRegisters;
+use crate::arch::riscv::vector::VectorRegisters;
 use bitflags::bitflags;
 use core::arch::asm;
+
+/// How the hart translates the guest-physical addresses of a vCPU.
+#[derive(Debug, Clone, Copy)]
+pub struct Translation {
+    hgatp: u64,
+    /// Others have the VMID in `hgatp` too.
+    shares_vmid: bool,
+}
+
+impl Translation {
+    /// Through the table of its guest, for the vCPU with this number among `count`. VMIDs start at 1: 0 is for nobody, so that a stray access
+    /// finds nothing. Where the hart doesn't tell so many apart (it may have none at all), all share VMID 0, and translations are forgotten
+    /// at each switch.
+    pub fn new(table: &GuestTable, vcpu: u8, count: usize, features: &Features) -> Self {
+        let shares_vmid = count > usize::from(features.vmid_mask);
+        let vmid = if shares_vmid { 0 } else { u16::from(vcpu) + 1 };
+        Self { hgatp: table.hgatp(vmid), shares_vmid }
+    }
+}
 
 /// The registers of a vCPU that stay in the hart while it is the loaded one, whoever runs.
 ///
@@ -14,7 +35,7 @@ use core::arch::asm;
 /// find the units switched off; they are written to memory only if they are dirty, and only when another vCPU uses
 /// the units or this one leaves the core.
 #[derive(Debug)]
-pub struct World {
+pub(super) struct World {
     hgatp: u64,
     vsstatus: u64,
     /// The guest's interrupt enables, as bits of `hvip`.
@@ -27,7 +48,7 @@ pub struct World {
     vsatp: u64,
     vstimecmp: u64,
     /// Interrupts that the hypervisor holds up for it.
-    pub hvip: u64,
+    hvip: u64,
     // These two have no VS copy: the hart has one that counts for U-mode and VU-mode alike.
     scounteren: u64,
     senvcfg: u64,
@@ -45,6 +66,17 @@ pub struct World {
 }
 
 bitflags! {
+    /// Interrupt lines of a vCPU, as bits of `hvip`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Lines: u64 {
+        /// Interrupts between the guest's harts.
+        const SOFTWARE = virtual_interrupt::SOFTWARE;
+        /// Its timer.
+        const TIMER = virtual_interrupt::TIMER;
+        /// Its interrupt controller.
+        const EXTERNAL = virtual_interrupt::EXTERNAL;
+    }
+
     /// The register files that a vCPU has used since its start.
     #[derive(Debug, Clone, Copy)]
     struct Uses: u8 {
@@ -77,18 +109,17 @@ const fn initial_vsstatus(has_float: bool, has_vectors: bool) -> u64 {
 
 impl World {
     /// A vCPU after reset: translation off, interrupts off, timer never.
-    /// `shares_vmid`: others have the VMID in `hgatp` too.
-    pub fn new(hgatp: u64, shares_vmid: bool, features: &Features) -> Self {
+    pub(super) fn new(translation: &Translation, features: &Features) -> Self {
         let mut extra = Extra::empty();
         extra.set(Extra::INDIRECT, features.indirect);
-        extra.set(Extra::FLUSH, shares_vmid);
+        extra.set(Extra::FLUSH, translation.shares_vmid);
         let has_float = features.isa.has("f");
         let vector = features.vlenb.map(VectorRegisters::new);
         Self {
             extra,
             vsiselect: 0,
             nowhere: 0,
-            hgatp,
+            hgatp: translation.hgatp,
             vsstatus: initial_vsstatus(has_float, vector.is_some()),
             hie: 0,
             vstvec: 0,
@@ -109,7 +140,7 @@ impl World {
     }
 
     /// Resets all but what it was made with, for a start through HSM.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.vsstatus = initial_vsstatus(self.has_float, self.vector.is_some());
         self.hie = 0;
         self.vstvec = 0;
@@ -132,7 +163,7 @@ impl World {
 
     /// Writes the hart's registers to memory. The extension registers stay in the hart.
     #[inline(always)]
-    pub fn save(&mut self) {
+    pub(super) fn save(&mut self) {
         self.vsstatus = csr::read!(csr::VSSTATUS);
         // No other bits than those of `hideleg` can be set.
         self.hie = csr::read!(csr::HIE);
@@ -153,7 +184,7 @@ impl World {
 
     /// The same where few instructions more don't matter.
     #[inline(never)]
-    pub fn save_late(&mut self) {
+    pub(super) fn save_late(&mut self) {
         self.save();
     }
 
@@ -162,7 +193,7 @@ impl World {
     /// # Safety
     /// No other vCPU's world is in the hart unsaved.
     #[inline]
-    pub unsafe fn load(&mut self) {
+    pub(super) unsafe fn load(&mut self) {
         // SAFETY: these registers concern only guests, none of which runs now. (`scounteren` and `senvcfg` count for U-mode, which the
         // hypervisor has none of.)
         unsafe {
@@ -206,7 +237,7 @@ impl World {
     /// them before, and the guest has something in them at this moment. (Linux switches them off in its kernel; in the
     /// state "initial" there is nothing in them.)
     #[inline]
-    pub fn wants_extensions(&self) -> bool {
+    pub(super) fn wants_extensions(&self) -> bool {
         !self.uses.is_empty()
             && (self.uses.contains(Uses::FLOAT) && self.vsstatus & status::FS >= status::FS_CLEAN
                 || self.uses.contains(Uses::VECTOR) && self.vsstatus & status::VS >= status::VS_CLEAN)
@@ -217,7 +248,7 @@ impl World {
     ///
     /// # Safety
     /// The extension registers in the hart are this vCPU's.
-    pub unsafe fn save_extensions(&mut self, context: &mut Context) {
+    pub(super) unsafe fn save_extensions(&mut self, context: &mut Context) {
         let (float, vector) = (context.sstatus & status::FS, context.sstatus & status::VS);
         if float != 0 {
             // SAFETY: the unit is switched on for the copy.
@@ -244,7 +275,7 @@ impl World {
     ///
     /// # Safety
     /// What the hart held of another vCPU has been saved.
-    pub unsafe fn load_extensions(&self, context: &mut Context) {
+    pub(super) unsafe fn load_extensions(&self, context: &mut Context) {
         // SAFETY: the units are switched on for the copy; guests see them as their own `sstatus` says.
         unsafe {
             if self.uses.contains(Uses::FLOAT) {
@@ -264,7 +295,7 @@ impl World {
 
     /// Answers an illegal instruction of the loaded vCPU: was it only that the hypervisor had switched off a unit that the
     /// guest has on? Then notes that the vCPU uses it and says true; its registers have to be loaded before it goes on.
-    pub fn needs_extensions(&mut self, context: &Context) -> bool {
+    pub(super) fn needs_extensions(&mut self, context: &Context) -> bool {
         let guest = csr::read!(csr::VSSTATUS);
         let float = context.sstatus & status::FS == 0 && guest & status::FS != 0;
         let vector = self.vector.is_some() && context.sstatus & status::VS == 0 && guest & status::VS != 0;
@@ -273,10 +304,16 @@ impl World {
         float | vector
     }
 
+    /// Raises or lowers interrupt lines of the vCPU while it isn't loaded.
+    #[inline]
+    pub(super) fn set_lines(&mut self, lines: Lines, raised: bool) {
+        self.hvip = self.hvip & !lines.bits() | if raised { lines.bits() } else { 0 };
+    }
+
     /// When the saved vCPU's timer is due, if it may interrupt it.
     #[inline]
-    pub fn deadline(&self) -> Option<u64> {
-        (self.hie & virtual_interrupt::TIMER != 0 && self.vstimecmp != u64::MAX).then_some(self.vstimecmp)
+    pub(super) fn deadline(&self) -> Option<u64> {
+        (self.hie & Lines::TIMER.bits() != 0 && self.vstimecmp != u64::MAX).then_some(self.vstimecmp)
     }
 }
 
@@ -287,38 +324,30 @@ fn give_up_reservation(nowhere: &mut u64) {
     unsafe { asm!("sc.d zero, zero, ({})", in(reg) nowhere, options(nostack)) };
 }
 
-/// Registers of the loaded guest for a report, by name.
-pub fn report_registers() -> [(&'static str, u64); 6] {
-    [
-        ("vsstatus", csr::read!(csr::VSSTATUS)),
-        ("vstvec", csr::read!(csr::VSTVEC)),
-        ("vsepc", csr::read!(csr::VSEPC)),
-        ("vscause", csr::read!(csr::VSCAUSE)),
-        ("vstval", csr::read!(csr::VSTVAL)),
-        ("vsatp", csr::read!(csr::VSATP)),
-    ]
-}
-
 /// When the timer of the loaded vCPU is due, if it may interrupt it.
 #[inline]
 pub fn loaded_deadline() -> Option<u64> {
-    (csr::read!(csr::HIE) & virtual_interrupt::TIMER != 0).then(|| csr::read!(csr::VSTIMECMP))
+    (csr::read!(csr::HIE) & Lines::TIMER.bits() != 0).then(|| csr::read!(csr::VSTIMECMP))
 }
 
-/// Raises or lowers interrupt lines (bits of `hvip`) of the loaded vCPU.
+/// Raises interrupt lines of the loaded vCPU.
 #[inline]
-pub fn set_lines(raise: u64, lower: u64) {
+pub fn raise(lines: Lines) {
     // SAFETY: concerns only the guest.
-    unsafe {
-        csr::clear!(csr::HVIP, lower);
-        csr::set!(csr::HVIP, raise);
-    }
+    unsafe { csr::set!(csr::HVIP, lines.bits()) }
+}
+
+/// Lowers interrupt lines of the loaded vCPU.
+#[inline]
+pub fn lower(lines: Lines) {
+    // SAFETY: concerns only the guest.
+    unsafe { csr::clear!(csr::HVIP, lines.bits()) }
 }
 
 /// Takes the loaded vCPU's software interrupt back. True if there was one.
 pub fn take_software_interrupt() -> bool {
-    let pending = csr::read!(csr::HVIP) & virtual_interrupt::SOFTWARE != 0;
-    set_lines(0, virtual_interrupt::SOFTWARE);
+    let pending = csr::read!(csr::HVIP) & Lines::SOFTWARE.bits() != 0;
+    lower(Lines::SOFTWARE);
     pending
 }
 
@@ -331,76 +360,14 @@ pub fn set_timer(at: u64) {
 
 /// Pending and enabled interrupts of the loaded vCPU.
 #[inline]
-pub fn loaded_wakeful_interrupts() -> u64 {
-    let timer = if csr::read!(csr::VSTIMECMP) <= csr::time() { virtual_interrupt::TIMER } else { 0 };
-    (csr::read!(csr::HVIP) | timer) & csr::read!(csr::HIE)
+pub fn loaded_wakeful_lines() -> Lines {
+    let timer = if csr::read!(csr::VSTIMECMP) <= clock::now() { Lines::TIMER.bits() } else { 0 };
+    // No others than these can be set or enabled.
+    Lines::from_bits_retain((csr::read!(csr::HVIP) | timer) & csr::read!(csr::HIE))
 }
 
 /// The hart would interrupt the loaded vCPU if it was entered, or wake it.
 #[inline]
 pub fn is_interrupted() -> bool {
     csr::read!(csr::HIP) & csr::read!(csr::HIE) != 0
-}
-
-/// True if the loaded vCPU takes an interrupt that it has enabled as soon as it is entered.
-#[inline]
-pub fn takes_interrupts(context: &Context) -> bool {
-    !is_in_kernel(context) || csr::read!(csr::VSSTATUS) & status::SIE != 0
-}
-
-/// Gives the loaded guest a trap, as the hart would have done had it been delegated: `cause` is the value of `vscause`.
-///
-/// False if the guest has no trap vector yet (reset value), so that it can't take one.
-pub fn deliver(context: &mut Context, cause: u64, value: u64) -> bool {
-    const INTERRUPT: u64 = 1 << 63;
-    const VECTORED: u64 = 1;
-    let vector = csr::read!(csr::VSTVEC);
-    if vector == 0 {
-        return false;
-    }
-    let mut guest = csr::read!(csr::VSSTATUS);
-    let from_supervisor = is_in_kernel(context);
-    let enabled = guest & status::SIE != 0;
-    guest &= !(status::SIE | status::SPIE | status::SPP);
-    guest |= if enabled { status::SPIE } else { 0 } | if from_supervisor { status::SPP } else { 0 };
-    // SAFETY: concerns only the guest.
-    unsafe {
-        csr::write!(csr::VSSTATUS, guest);
-        csr::write!(csr::VSEPC, context.pc);
-        csr::write!(csr::VSCAUSE, cause);
-        csr::write!(csr::VSTVAL, value);
-    }
-    let offset = if cause & INTERRUPT != 0 && vector & VECTORED != 0 { 4 * (cause & !INTERRUPT) } else { 0 };
-    context.pc = (vector & !0b11) + offset;
-    context.sstatus |= status::SPP;
-    context.hstatus |= hstatus::SPVP;
-    true
-}
-
-/// Is the loaded vCPU at the first instruction of its trap handler?
-pub fn is_at_trap_vector(context: &Context) -> bool {
-    context.pc == csr::read!(csr::VSTVEC) & !0b11
-}
-
-/// Carries out the SRET at which the loaded guest has trapped. True if it returns to user mode.
-pub fn carry_out_return(context: &mut Context) -> bool {
-    let mut guest = csr::read!(csr::VSSTATUS);
-    let to_user = guest & status::SPP == 0;
-    let enable = guest & status::SPIE != 0;
-    guest &= !(status::SIE | status::SPP);
-    guest |= status::SPIE | if enable { status::SIE } else { 0 };
-    // SAFETY: concerns only the guest.
-    unsafe { csr::write!(csr::VSSTATUS, guest) };
-    context.pc = csr::read!(csr::VSEPC);
-    if to_user {
-        context.sstatus &= !status::SPP;
-        context.hstatus &= !hstatus::SPVP;
-    }
-    to_user
-}
-
-/// Was the vCPU in its guest's kernel when it trapped last?
-#[inline]
-pub fn is_in_kernel(context: &Context) -> bool {
-    context.sstatus & status::SPP != 0
 }

@@ -1,0 +1,12 @@
+//! Harts with the H extension: guests' kernels run in VS-mode, and the hart translates their addresses a second time.
+pub mod context;
+pub mod fence;
+pub mod gstage;
+pub mod guest_access;
+pub mod hart;
+mod inject;
+pub mod trap;
+pub mod vcpu;
+pub mod world;
+
+pub use vcpu::VcpuState;

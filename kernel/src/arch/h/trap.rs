@@ -1,0 +1,260 @@
+//! What a trap was: `scause` (privileged specification, table "Supervisor cause register values") and, where that says too little, the
+//! instruction, in the guest's terms.
+use super::VcpuState;
+use super::guest_access::fetch_instruction;
+use crate::arch::riscv::csr;
+use ainori_devices::mmio;
+use ainori_trace::Cause;
+
+const INTERRUPT: u64 = 1 << 63;
+const SOFTWARE_INTERRUPT: u64 = INTERRUPT | 1;
+const TIMER_INTERRUPT: u64 = INTERRUPT | 5;
+const EXTERNAL_INTERRUPT: u64 = INTERRUPT | 9;
+const ILLEGAL_INSTRUCTION: u64 = 2;
+const CALL_FROM_KERNEL: u64 = 10;
+const FETCH_FAULT: u64 = 20;
+const LOAD_FAULT: u64 = 21;
+const VIRTUAL_INSTRUCTION: u64 = 22;
+const STORE_FAULT: u64 = 23;
+
+const WFI: u32 = 0x1050_0073;
+const WRS_NTO: u32 = 0x00d0_0073;
+const SRET: u32 = 0x1020_0073;
+/// Bytes of each of them.
+const LENGTH: u8 = 4;
+
+/// Why the hypervisor was entered.
+#[derive(Debug, Clone, Copy)]
+pub enum Trap {
+    /// Something for the core, whichever vCPU was running.
+    Interrupt(Interrupt),
+    /// A call to the SBI.
+    Call,
+    /// The guest's kernel has nothing to do until an interrupt. It goes on behind that.
+    Wait,
+    /// It spins until another of its vCPUs has done something. It goes on behind that.
+    SpinHint,
+    /// Its kernel has returned, where that is [watched](VcpuState::watch_returns).
+    KernelReturn {
+        /// To user mode, rather than to itself.
+        to_user: bool,
+    },
+    /// It has used registers of an extension that the hart doesn't hold for it: it tries again when they are loaded.
+    Extensions,
+    /// Load or store where the guest has no memory: a virtual device, or a mistake.
+    Access(Access),
+    /// Fetch where the guest has no memory.
+    Fetch(Access),
+    /// An instruction that doesn't exist for it.
+    Illegal(Exception),
+    /// Something that guests handle themselves, from one that must not do so here.
+    Confined(Exception),
+    /// A cause that is not delegated to a guest and that the hypervisor has not enabled.
+    Unknown(Exception),
+}
+
+/// Interrupts that the hypervisor enables for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupt {
+    /// Another core rang.
+    Software,
+    /// The core's alarm.
+    Timer,
+    /// A device.
+    External,
+}
+
+/// A trap that a guest can be given, or be stopped for: its number and what belongs to it, as the hart reports them.
+#[derive(Debug, Clone, Copy)]
+pub struct Exception {
+    /// As in `scause`.
+    pub cause: u64,
+    /// As in `stval`, or a guest-physical address.
+    pub value: u64,
+}
+
+/// An access to a guest-physical address where the guest has no memory (a guest-page fault).
+#[derive(Debug, Clone, Copy)]
+pub struct Access {
+    /// Which one.
+    pub kind: AccessKind,
+    /// Guest-physical address.
+    pub address: u64,
+    /// The guest's own (virtual) address, as its `stval` would have it.
+    pub(super) value: u64,
+    /// The hart's description of the load or store (`htinst`), or 0.
+    instruction: u32,
+}
+
+/// What was to be done at the address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessKind {
+    /// An instruction was to be fetched.
+    Fetch,
+    /// A load.
+    Load,
+    /// A store.
+    Store,
+}
+
+/// Why it isn't known what a load or store was to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obscure {
+    /// The guest has just taken the page of the instruction away. It gets its own fault when it comes back to it.
+    Gone,
+    /// It is none of those that devices take.
+    Unknown,
+}
+
+/// Why a load from the guest's memory failed that the hypervisor made for it.
+#[derive(Debug, Clone, Copy)]
+pub enum FailedLoad {
+    /// The guest has no memory there.
+    NoMemory(Access),
+    /// The guest's own translation refuses it.
+    Refused(Exception),
+}
+
+impl Access {
+    /// The one that has just trapped. It must be read before the guest's instruction is: a fetch that fails is a trap of its own, which
+    /// overwrites all of this.
+    #[inline(always)]
+    fn current(kind: AccessKind) -> Self {
+        let value = csr::read!(csr::STVAL);
+        // htval holds the address without its lowest two bits, which stval gives (virtual, but within the same page).
+        let address = csr::read!(csr::HTVAL) << 2 | value & 0b11;
+        Self { kind, address, value, instruction: csr::read!(csr::HTINST) as u32 }
+    }
+
+    /// What the load or store was to do; `state` is that of the vCPU that has just trapped.
+    ///
+    /// # Errors
+    /// If that isn't known.
+    #[inline(always)]
+    pub fn operation(&self, state: &VcpuState) -> Result<mmio::Access, Obscure> {
+        // The hart describes simple loads and stores itself; where it doesn't, the instruction is fetched.
+        let bits = match self.instruction {
+            0 => fetch_instruction(state.pc()).ok_or(Obscure::Gone)?,
+            bits => bits,
+        };
+        mmio::decode(bits).ok_or(Obscure::Unknown)
+    }
+
+    /// As the hart reports it, with the guest-physical address.
+    pub fn exception(&self) -> Exception {
+        let cause = match self.kind {
+            AccessKind::Fetch => FETCH_FAULT,
+            AccessKind::Load => LOAD_FAULT,
+            AccessKind::Store => STORE_FAULT,
+        };
+        Exception { cause, value: self.address }
+    }
+}
+
+impl FailedLoad {
+    /// The one that has just failed.
+    pub(super) fn current() -> Self {
+        match cause() {
+            LOAD_FAULT => Self::NoMemory(Access::current(AccessKind::Load)),
+            cause => Self::Refused(Exception { cause, value: value() }),
+        }
+    }
+}
+
+impl Trap {
+    /// The trap that has just entered the hypervisor. `state` is that of the running vCPU, which is asked for only where it is needed.
+    #[inline(always)]
+    pub fn current<'a>(state: impl FnOnce() -> &'a mut VcpuState) -> Self {
+        let cause = cause();
+        match cause {
+            SOFTWARE_INTERRUPT => Self::Interrupt(Interrupt::Software),
+            TIMER_INTERRUPT => Self::Interrupt(Interrupt::Timer),
+            EXTERNAL_INTERRUPT => Self::Interrupt(Interrupt::External),
+            ILLEGAL_INSTRUCTION => Self::illegal_instruction(state()),
+            CALL_FROM_KERNEL => Self::Call,
+            FETCH_FAULT => Self::Fetch(Access::current(AccessKind::Fetch)),
+            LOAD_FAULT => Self::Access(Access::current(AccessKind::Load)),
+            VIRTUAL_INSTRUCTION => Self::virtual_instruction(state()),
+            STORE_FAULT => Self::Access(Access::current(AccessKind::Store)),
+            // Guests' interrupts have one number as the hypervisor sees them and the one below for the guest.
+            0x8000_0000_0000_0002 | 0x8000_0000_0000_0006 | 0x8000_0000_0000_000a => {
+                Self::Confined(Exception { cause: cause - 1, value: value() })
+            }
+            0 | 1 | 3..=8 | 12 | 13 | 15 => Self::Confined(Exception { cause, value: value() }),
+            _ => Self::Unknown(Exception { cause, value: value() }),
+        }
+    }
+
+    /// WFI, WRS.NTO and, where it is watched, SRET, which the hypervisor lets trap; any other such instruction is one for hypervisors, of which the
+    /// guest has none.
+    #[inline(always)]
+    fn virtual_instruction(state: &mut VcpuState) -> Self {
+        let in_kernel = state.is_in_kernel();
+        match trapped_instruction(state) {
+            WFI if in_kernel => {
+                state.skip(LENGTH);
+                Self::Wait
+            }
+            WRS_NTO => {
+                state.skip(LENGTH);
+                Self::SpinHint
+            }
+            SRET if in_kernel => Self::KernelReturn { to_user: state.carry_out_return() },
+            bits => Self::illegal(bits),
+        }
+    }
+
+    /// The use of a register file that was switched off, or the guest's own affair.
+    #[inline(always)]
+    fn illegal_instruction(state: &mut VcpuState) -> Self {
+        if state.world.needs_extensions(&state.context) {
+            return Self::Extensions;
+        }
+        Self::illegal(trapped_instruction(state))
+    }
+
+    fn illegal(bits: u32) -> Self {
+        Self::Illegal(Exception { cause: ILLEGAL_INSTRUCTION, value: u64::from(bits) })
+    }
+}
+
+/// The instruction that trapped. A hart may leave it out of `stval` (QEMU does so for WRS.NTO).
+fn trapped_instruction(state: &VcpuState) -> u32 {
+    match value() as u32 {
+        0 => fetch_instruction(state.pc()).unwrap_or(0),
+        bits => bits,
+    }
+}
+
+/// Was it the core's own timer? Only of an interrupt: so the highest bit needs no look.
+#[inline]
+pub fn is_timer() -> bool {
+    cause() << 1 == TIMER_INTERRUPT << 1
+}
+
+/// The present trap as a trace has it: its cause, and where the guest was.
+#[inline]
+pub fn traced() -> (Cause, u64) {
+    (Cause::from_scause(cause()), csr::read!(csr::SEPC))
+}
+
+/// `scause` of the present trap.
+fn cause() -> u64 {
+    csr::read!(csr::SCAUSE)
+}
+
+/// `stval` of the present trap.
+fn value() -> u64 {
+    csr::read!(csr::STVAL)
+}
+
+/// A trap of the hypervisor itself.
+#[expect(clippy::panic, reason = "a bug, and nothing can go on")]
+pub(super) extern "C" fn unexpected_trap() -> ! {
+    panic!(
+        "unexpected trap in the hypervisor: scause {:#x}, sepc {:#x}, stval {:#x}",
+        cause(),
+        csr::read!(csr::SEPC),
+        value()
+    )
+}

@@ -1,0 +1,194 @@
+//! The state of a vCPU, as the rest of the kernel sees it: by what it is for.
+use core::ffi::c_void;
+
+use super::context::Context;
+use super::hart::Features;
+use super::world::{Lines, Translation, World};
+use crate::arch::riscv::csr::{self, hstatus, status};
+
+/// Register numbers of the calling convention.
+const A0: usize = 10;
+const A1: usize = 11;
+/// Bytes of an ECALL.
+const CALL_LENGTH: u8 = 4;
+
+/// All that a hart holds of a vCPU. What of it is up to date in memory is said at each function: *saved* is a vCPU whose world is in no hart,
+/// *loaded* is the one whose world is in this hart. Registers that every trap saves can always be asked for.
+#[derive(Debug)]
+pub struct VcpuState {
+    pub(super) context: Context,
+    pub(super) world: World,
+    /// No other vCPU can ever want its core.
+    alone: bool,
+}
+
+// SAFETY: `context.cpu` is all that could not be sent. Nobody follows it but the trap entry, while the vCPU runs, and the core that runs it has
+// put itself there (`load`).
+unsafe impl Send for VcpuState {}
+
+impl VcpuState {
+    /// A vCPU after reset: translation off, interrupts off, timer never. `alone`: no other vCPU can ever want its core, so it may wait there
+    /// by itself. Allocates: only at boot.
+    pub fn new(translation: &Translation, alone: bool, features: &Features) -> Self {
+        Self { context: Context::new(alone), world: World::new(translation, features), alone }
+    }
+
+    /// Puts it, saved, to the state in which SBI HSM starts a hart.
+    pub fn start(&mut self, hart: u64, address: u64, opaque: u64) {
+        self.context = Context::new(self.alone);
+        self.context.pc = address;
+        (self.context.x[A0], self.context.x[A1]) = (hart, opaque);
+        self.world.reset();
+    }
+
+    /// Guest-virtual address of the instruction to go on with.
+    #[inline]
+    pub fn pc(&self) -> u64 {
+        self.context.pc
+    }
+
+    /// It goes on behind its present instruction, which takes so many bytes.
+    #[inline]
+    pub fn skip(&mut self, bytes: u8) {
+        self.context.pc = self.context.pc.wrapping_add(u64::from(bytes));
+    }
+
+    /// The general registers; the first is 0.
+    #[inline]
+    pub fn registers(&self) -> &[u64; 32] {
+        &self.context.x
+    }
+
+    /// A general register, by its number of five bits.
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
+    pub fn register(&self, number: u8) -> u64 {
+        self.context.x[usize::from(number) % 32]
+    }
+
+    /// Changes a general register, by its number of five bits. The first stays 0.
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
+    pub fn set_register(&mut self, number: u8, value: u64) {
+        if number != 0 {
+            self.context.x[usize::from(number) % 32] = value;
+        }
+    }
+
+    /// The arguments of its call to the SBI: `a0` to `a7`.
+    #[inline(always)]
+    pub fn arguments(&self) -> [u64; 8] {
+        let x = &self.context.x;
+        [x[A0], x[A1], x[12], x[13], x[14], x[15], x[16], x[17]]
+    }
+
+    /// It goes on behind its call, with these results: `a0` and `a1`.
+    #[inline(always)]
+    pub fn finish_call(&mut self, (a0, a1): (u64, u64)) {
+        self.skip(CALL_LENGTH);
+        (self.context.x[A0], self.context.x[A1]) = (a0, a1);
+    }
+
+    /// The same for a call of before SBI 0.2, whose result is `a0` alone.
+    #[inline(always)]
+    pub fn finish_legacy_call(&mut self, a0: u64) {
+        self.skip(CALL_LENGTH);
+        self.context.x[A0] = a0;
+    }
+
+    /// Was it in its guest's kernel when it trapped last?
+    #[inline(always)]
+    pub fn is_in_kernel(&self) -> bool {
+        self.context.sstatus & status::SPP != 0
+    }
+
+    /// Where it was when it trapped last, as a report has it.
+    pub fn mode(&self) -> &'static str {
+        if self.is_in_kernel() { "VS" } else { "VU" }
+    }
+
+    /// Supervisor registers of the loaded vCPU for a report, by name.
+    pub fn system_registers(&self) -> [(&'static str, u64); 6] {
+        [
+            ("vsstatus", csr::read!(csr::VSSTATUS)),
+            ("vstvec", csr::read!(csr::VSTVEC)),
+            ("vsepc", csr::read!(csr::VSEPC)),
+            ("vscause", csr::read!(csr::VSCAUSE)),
+            ("vstval", csr::read!(csr::VSTVAL)),
+            ("vsatp", csr::read!(csr::VSATP)),
+        ]
+    }
+
+    /// From its next entry on, returns from its kernel trap ([`Trap::KernelReturn`](super::trap::Trap)), or don't.
+    #[inline(always)]
+    pub fn watch_returns(&mut self, watch: bool) {
+        self.context.hstatus = self.context.hstatus & !hstatus::VTSR | if watch { hstatus::VTSR } else { 0 };
+    }
+
+    /// Raises or lowers interrupt lines of the saved vCPU. For the loaded one, there is [`raise`](super::world::raise).
+    #[inline]
+    pub fn set_lines(&mut self, lines: Lines, raised: bool) {
+        self.world.set_lines(lines, raised);
+    }
+
+    /// When the saved vCPU's timer is due, if it may interrupt it.
+    #[inline(always)]
+    pub fn deadline(&self) -> Option<u64> {
+        self.world.deadline()
+    }
+
+    /// Writes to memory what this hart holds of the loaded vCPU. The extension registers stay in the hart.
+    #[inline(always)]
+    pub fn save(&mut self) {
+        self.world.save();
+    }
+
+    /// The same where few instructions more don't matter.
+    #[inline(always)]
+    pub fn save_late(&mut self) {
+        self.world.save_late();
+    }
+
+    /// Loads the saved vCPU into this hart, which is the one of `cpu`. The extension registers are for [`Self::load_extensions`].
+    ///
+    /// # Safety
+    /// No other vCPU's world is in the hart unsaved.
+    #[inline(always)]
+    pub unsafe fn load(&mut self, cpu: *mut c_void) {
+        self.context.cpu = cpu;
+        // SAFETY: as the caller says.
+        unsafe { self.world.load() }
+    }
+
+    /// The extension registers in the hart are another vCPU's: the units are switched off for this one.
+    #[inline(always)]
+    pub fn switch_extensions_off(&mut self) {
+        self.context.sstatus &= !(status::FS | status::VS);
+    }
+
+    /// True if the vCPU, which has just been loaded, is likely to use its extension registers soon.
+    #[inline(always)]
+    pub fn wants_extensions(&self) -> bool {
+        self.world.wants_extensions()
+    }
+
+    /// Writes the extension registers to memory, as far as they may have changed in the hart since [`Self::load_extensions`].
+    ///
+    /// # Safety
+    /// The extension registers in the hart are this vCPU's.
+    #[inline(always)]
+    pub unsafe fn save_extensions(&mut self) {
+        // SAFETY: as the caller says.
+        unsafe { self.world.save_extensions(&mut self.context) }
+    }
+
+    /// Loads the extension registers into the hart, those that the vCPU has ever used, and switches their units on.
+    ///
+    /// # Safety
+    /// What the hart held of another vCPU has been saved.
+    #[inline(always)]
+    pub unsafe fn load_extensions(&mut self) {
+        // SAFETY: as the caller says.
+        unsafe { self.world.load_extensions(&mut self.context) }
+    }
+}

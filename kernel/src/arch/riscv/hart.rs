@@ -1,0 +1,48 @@
+//! What the hypervisor itself is interrupted by, and waits for.
+use bitflags::bitflags;
+use core::arch::asm;
+
+use super::{csr, fence};
+
+bitflags! {
+    /// The hypervisor's own interrupts, as bits of `sip` and `sie`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Interrupts: u64 {
+        /// Another core rang.
+        const SOFTWARE = 1 << 1;
+        /// The core's alarm.
+        const TIMER = 1 << 5;
+        /// A device of the board.
+        const EXTERNAL = 1 << 9;
+    }
+}
+
+/// Those that are pending and enabled.
+#[inline(always)]
+pub fn pending_interrupts() -> Interrupts {
+    // No others are ever enabled.
+    Interrupts::from_bits_retain(csr::read!(csr::SIP) & csr::read!(csr::SIE))
+}
+
+/// Takes back a software interrupt that another core sent. What that core wrote before is seen by reads that come after this: were one of them
+/// to come first, it might miss what the interrupt is about, and nothing would tell of it again.
+#[inline]
+pub fn clear_software_interrupt() {
+    // SAFETY: only the hypervisor's own pending bit.
+    unsafe { csr::clear!(csr::SIP, Interrupts::SOFTWARE.bits()) }
+    fence::after_device();
+}
+
+/// Sets the core's own alarm; `u64::MAX` is never.
+#[inline]
+pub fn set_alarm(at: u64) {
+    // SAFETY: only the hypervisor's own timer.
+    unsafe { csr::write!(csr::STIMECMP, at) }
+}
+
+/// Waits until an interrupt of the hypervisor is pending.
+#[inline]
+pub fn wait() {
+    // SAFETY: with sstatus.SIE = 0 this takes no trap; it returns when there are `pending_interrupts`, or earlier.
+    unsafe { asm!("wfi", options(nomem, nostack)) }
+}

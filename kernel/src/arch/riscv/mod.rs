@@ -1,0 +1,11 @@
+//! What harts have in common, whichever way they keep guests apart.
+pub mod clear;
+pub mod clock;
+pub mod csr;
+pub mod fence;
+pub mod firmware;
+pub mod float;
+pub mod hart;
+pub mod isa;
+pub mod start;
+pub mod vector;
