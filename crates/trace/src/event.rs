@@ -169,7 +169,7 @@ pub enum Event {
 
 impl Event {
     /// The kind of record that tells it, and the record's fields `a` and `b`.
-    #[inline]
+    #[inline(always)]
     pub const fn fields(self) -> (Kind, u8, u64) {
         match self {
             Self::Switch { from, to } => (Kind::Switch, vcpu_or_none(to), vcpu_or_none(from) as u64),

@@ -132,9 +132,14 @@ impl<'a> Ring<'a> {
     /// [`Event::fields`].
     #[inline]
     pub fn record(&mut self, time: u64, kind: Kind, a: u8, b: u64) {
-        if !self.mask.has(kind) {
-            return;
+        if self.mask.has(kind) {
+            self.write(time, kind, a, b);
         }
+    }
+
+    /// Writes a record whose kind the mask [has](Self::wants).
+    #[inline]
+    pub fn write(&mut self, time: u64, kind: Kind, a: u8, b: u64) {
         let Some(head) = &mut self.head else { return };
         let position = **head;
         let slot = position as usize & self.records.len().wrapping_sub(1);

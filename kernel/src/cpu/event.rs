@@ -149,8 +149,7 @@ impl Cpu {
     /// The guest has nothing to do until an interrupt: the vCPU sleeps unless one is there already.
     pub fn wait_for_interrupt(&mut self, vcpu: VcpuId) {
         if world::loaded_wakeful_lines().is_empty() {
-            // Its deadline is read from memory while it sleeps.
-            self.state(vcpu).save();
+            self.state(vcpu).save_deadline();
             self.rest(vcpu);
         }
     }

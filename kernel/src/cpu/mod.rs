@@ -30,8 +30,8 @@ use ainori_trace::Ring;
 
 use self::backlog::Backlog;
 pub use self::by_number::{ByCore, ByVcpu};
-use crate::arch::hart::Features;
 use crate::arch::VcpuState;
+use crate::arch::hart::Features;
 use crate::chip::board::Board;
 use crate::chip::ipi::Bell;
 use crate::chip::plic::{Levels, Plic, PlicContext};

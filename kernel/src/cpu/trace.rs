@@ -15,16 +15,17 @@ impl Cpu {
     pub fn trace(&mut self, event: Event) {
         let (kind, a, b) = event.fields();
         if self.trace.wants(kind) {
-            self.trace.record(clock::now(), kind, a, b);
+            self.trace.write(clock::now(), kind, a, b);
         }
     }
 
     /// A vCPU trapped, as of the time when it did.
-    #[inline]
+    #[inline(always)]
     pub(super) fn trace_trap(&mut self, vcpu: VcpuId, exit: Exit) {
         if self.trace.wants(Kind::Trap) {
             let (cause, pc) = trap::traced();
-            self.trace.event(self.entered, Event::Trap { vcpu: Some(vcpu.0), cause, class: exit as u8, pc });
+            let (kind, a, b) = Event::Trap { vcpu: Some(vcpu.0), cause, class: exit as u8, pc }.fields();
+            self.trace.write(self.entered, kind, a, b);
         }
     }
 

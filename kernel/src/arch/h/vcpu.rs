@@ -143,7 +143,13 @@ impl VcpuState {
         self.world.save();
     }
 
-    /// The same where few instructions more don't matter.
+    /// The loaded vCPU is going to sleep: brings its [`Self::deadline`] up to date, as that of a saved one.
+    #[inline(always)]
+    pub fn save_deadline(&mut self) {
+        self.world.save_deadline();
+    }
+
+    /// As [`Self::save`], where few instructions more don't matter.
     #[inline(always)]
     pub fn save_late(&mut self) {
         self.world.save_late();

@@ -182,7 +182,14 @@ impl World {
         }
     }
 
-    /// The same where few instructions more don't matter.
+    /// Writes to memory what [`Self::deadline`] is made of.
+    #[inline(always)]
+    pub(super) fn save_deadline(&mut self) {
+        self.hie = csr::read!(csr::HIE);
+        self.vstimecmp = csr::read!(csr::VSTIMECMP);
+    }
+
+    /// As [`Self::save`], where few instructions more don't matter.
     #[inline(never)]
     pub(super) fn save_late(&mut self) {
         self.save();
