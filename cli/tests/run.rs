@@ -384,13 +384,12 @@ fn an_early_end_of_qemu_is_told_with_its_words() {
 /// QEMU is fine, and has nothing to say: what counts is what the hypervisor said.
 #[test]
 fn a_refusal_of_the_hypervisor_is_the_reason() {
-    let refusal =
-        "ainori| error: the harts of this board lack the Sstc extension (stimecmp), which Ainori needs";
+    let refusal = "ainori| error: the harts of this board (rv64imafdch) lack the Sstc extension (stimecmp), which Ainori needs";
     let (code, out, _, report) =
         played(&format!("sed /Platform/q $recorded/good.txt; echo '{refusal}'"), &[]);
     assert_eq!(code, Some(3));
     assert_eq!(report["outcome"], "refused");
-    let reason = "the hypervisor doesn't start on this machine: the harts of this board lack the Sstc extension (stimecmp), which Ainori needs";
+    let reason = "the hypervisor doesn't start on this machine: the harts of this board (rv64imafdch) lack the Sstc extension (stimecmp), which Ainori needs";
     assert_eq!(report["problems"], serde_json::json!([reason]));
     assert!(out.contains(&format!("Problem: {reason}\n")) && out.contains("not started"), "{out}");
     assert!(!out.contains("QEMU ended") && !out.contains("Last lines"), "{out}");

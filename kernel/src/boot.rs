@@ -74,16 +74,9 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     if let Some((base, shift, _)) = board.uart {
         use_port(base, shift);
     }
-    if !hart::has_hypervisor_extension(&board.isa) {
-        refuse(format_args!(
-            "the harts of this board ({}) lack the H extension, which this version of Ainori needs",
-            board.isa.string()
-        ));
-    }
-    if !board.isa.has("sstc") {
-        refuse(format_args!(
-            "the harts of this board lack the Sstc extension (stimecmp), which Ainori needs"
-        ));
+    if let Some(what) = hart::lacks(&board.isa) {
+        let isa = board.isa.string();
+        refuse(format_args!("the harts of this board ({isa}) lack {what}, which Ainori needs"));
     }
     if let Some(what) = board.isa.refused() {
         refuse(format_args!(

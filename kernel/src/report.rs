@@ -65,7 +65,7 @@ pub fn board(machine: &Machine, hypervisor_bytes: u64) {
 /// that none takes long. False if it was the last.
 pub fn life(guest: &str, record: &Record, part: usize, put: &mut dyn FnMut(&[u8])) -> bool {
     const X: usize = 14;
-    const CSR: usize = X + 32;
+    const SYSTEM: usize = X + 32;
     let (name, stopped) = match &record.happened {
         Happened::Restarted => ("restarted", None),
         Happened::Stopped(stopped) => ("stopped", Some(stopped)),
@@ -106,10 +106,10 @@ pub fn life(guest: &str, record: &Record, part: usize, put: &mut dyn FnMut(&[u8]
             put(b",\"mode\":\"");
             (fault.mode, "\",\"x\":[", None)
         }
-        (X..CSR, _, Some(fault)) => (if part == X { "" } else { "," }, "", fault.x.get(part - X).copied()),
-        (_, _, Some(fault)) => match fault.system.get(part - CSR) {
+        (X..SYSTEM, _, Some(fault)) => (if part == X { "" } else { "," }, "", fault.x.get(part - X).copied()),
+        (_, _, Some(fault)) => match fault.system.get(part - SYSTEM) {
             Some((name, value)) => {
-                put(if part == CSR { b"],\"csr\":{\"" } else { b",\"" });
+                put(if part == SYSTEM { b"],\"csr\":{\"" } else { b",\"" });
                 (*name, "\":", Some(*value))
             }
             None => ("}}}\n", "", None),

@@ -1,21 +1,23 @@
 //! Everything that knows RISC-V. The rest of the kernel uses what is named here, and nothing else: the folders are private.
 //!
 //! `riscv` is what every hart has in common, `h` the back end for harts with the H extension, whose guests' kernels run in VS-mode. A back end for
-//! others would be one more folder, which defines what is taken from `h` here; which one a kernel has is decided when it is built.
+//! others would be one more folder, which defines what is taken from `back_end` here; which one a kernel has is decided when it is built.
 mod h;
 mod riscv;
 
-pub use h::{VcpuState, context, gstage, guest_access, trap, world};
+use h as back_end;
+
+pub use back_end::{VcpuState, context, gstage, guest_access, trap, world};
 pub use riscv::{clear, clock, firmware, isa, start};
 
 /// One hart: what it can do, setting it up for guests, and the hypervisor's own interrupts.
 pub mod hart {
-    pub use super::h::hart::*;
+    pub use super::back_end::hart::*;
     pub use super::riscv::hart::*;
 }
 
 /// Fences, the hypervisor's own and those that it executes for guests.
 pub mod fence {
-    pub use super::h::fence::*;
+    pub use super::back_end::fence::*;
     pub use super::riscv::fence::*;
 }

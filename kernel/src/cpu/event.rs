@@ -113,8 +113,8 @@ impl Cpu {
             Trap::Interrupt(Interrupt::Software) => self.take_ring_beside(vcpu),
             Trap::Interrupt(Interrupt::External) => self.take_external(),
             Trap::Call => sbi::call(self, vcpu),
-            Trap::Access(access) => mmio::access(self, vcpu, &access),
-            Trap::Fetch(access) => fault::wild(self, vcpu, fault::What::Fetch, &access),
+            Trap::Access(access) => mmio::access(self, vcpu, access),
+            Trap::Fetch(access) => fault::wild(self, vcpu, fault::What::Fetch, access),
             Trap::Wait => {
                 self.wait_for_interrupt(vcpu);
                 Exit::Wfi

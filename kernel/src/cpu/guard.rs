@@ -1,7 +1,7 @@
 //! The real-time path ahead of time.
 //!
 //! The way from a timer to the RTOS's handler takes the hypervisor some 600 instructions, and it runs to completion with interrupts off, so that
-//! whatever it has begun before comes on top. But the RTOS's timer is no surprise: its deadline stands in the sleeping vCPU's `vstimecmp`.
+//! whatever it has begun before comes on top. But the RTOS's timer is no surprise: its deadline stands in the sleeping vCPU's state.
 //!
 //! - The vCPU is woken [`Resident::advance`](crate::guest::vcpu::Resident::advance) before that. The core switches to it, waits until its timer
 //!   interrupts it, and enters it then ([`Cpu::await_interrupt`]). KVM does so too (`lapic_timer_advance_ns`).
@@ -18,7 +18,7 @@ use crate::stats::Exit;
 /// Length of the guard, in microseconds: what the hypervisor does between two guests seldom takes longer, and of a period of a
 /// millisecond it is half a percent of one core, if a trap falls into it at all.
 pub const GUARD_US: u64 = 5;
-/// How long after its deadline a hart's timer may need to be seen in `hip`, in microseconds. On a chip next to nothing; on the emulator
+/// How long after its deadline a hart's timer may need to be seen, in microseconds. On a chip next to nothing; on the emulator
 /// in lockstep time, a slice.
 pub const SETTLING_US: u64 = 1;
 

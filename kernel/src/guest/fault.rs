@@ -62,9 +62,9 @@ pub struct Fault {
 
 /// The running vCPU has accessed what it doesn't have: it gets the access fault that it would have got from a machine of its own, or,
 /// if the manifest wants that or it has no trap handler that it could reach, its guest is stopped.
-pub fn wild(cpu: &mut Cpu, vcpu: VcpuId, what: What, access: &Access) -> Exit {
+pub fn wild(cpu: &mut Cpu, vcpu: VcpuId, what: What, access: Access) -> Exit {
     let traps = cpu.machine.guest_of(vcpu).config.on_wild_access == OnWildAccess::Trap;
-    if traps && cpu.state(vcpu).deliver_access_fault(access) {
+    if traps && cpu.state(vcpu).deliver_access_fault(&access) {
         return Exit::Wild;
     }
     stop(cpu, vcpu, what, access.exception())
@@ -75,7 +75,7 @@ pub fn wild(cpu: &mut Cpu, vcpu: VcpuId, what: What, access: &Access) -> Exit {
 #[cold]
 pub fn of_load(cpu: &mut Cpu, vcpu: VcpuId, failed: FailedLoad) -> Exit {
     match failed {
-        FailedLoad::NoMemory(access) => wild(cpu, vcpu, What::Load, &access),
+        FailedLoad::NoMemory(access) => wild(cpu, vcpu, What::Load, access),
         FailedLoad::Refused(exception) if cpu.state(vcpu).deliver(exception) => Exit::SbiOther,
         FailedLoad::Refused(exception) => stop(cpu, vcpu, What::Load, exception),
     }

@@ -8,15 +8,15 @@ use ainori_sched::VcpuId;
 
 use super::fault::{self, What};
 use super::{Guest, serial, stop};
-use crate::arch::trap::{Access, AccessKind, Obscure};
+use crate::arch::trap::{Access, AccessKind};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
 
 /// Carries out the load or store that has just trapped.
 #[inline(always)]
-pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: &Access) -> Exit {
+pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
     let Some((device, offset)) = bus::find(access.address) else {
-        let what = if access.kind == AccessKind::Load { What::Load } else { What::Store };
+        let what = if access.kind() == AccessKind::Load { What::Load } else { What::Store };
         return fault::wild(cpu, vcpu, what, access);
     };
     let exit = match device {
@@ -24,10 +24,9 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: &Access) -> Exit {
         Device::Uart => Exit::Uart,
         Device::Finisher | Device::VirtioSlot => Exit::Device,
     };
-    let operation = match access.operation(cpu.state(vcpu)) {
-        Ok(operation) => operation,
-        Err(Obscure::Gone) => return exit,
-        Err(Obscure::Unknown) => return fault::wild(cpu, vcpu, What::Access, access),
+    let Some(instruction) = access.instruction(|| cpu.state(vcpu)) else { return exit };
+    let Some(operation) = instruction.operation() else {
+        return fault::wild(cpu, vcpu, What::Access, access);
     };
     let guest = cpu.machine.guest_of(vcpu);
     match operation.kind {

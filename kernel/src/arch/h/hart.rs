@@ -133,8 +133,12 @@ pub fn delegate_to_guests(delegate: bool) {
     }
 }
 
-/// True if this hart has the H extension (then `hgatp` exists). Called with a trap handler that can't tell: so it asks
-/// the board's description rather than the hart.
-pub fn has_hypervisor_extension(isa: &Isa) -> bool {
-    isa.has("h")
+/// What harts with this ISA lack of what this back end needs. It asks the board's description rather than the hart, since at boot nobody could
+/// answer a trap.
+pub fn lacks(isa: &Isa) -> Option<&'static str> {
+    match () {
+        () if !isa.has("h") => Some("the H extension"),
+        () if !isa.has("sstc") => Some("the Sstc extension (stimecmp)"),
+        () => None,
+    }
 }

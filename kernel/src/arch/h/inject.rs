@@ -46,7 +46,7 @@ impl VcpuState {
     ///
     /// False if it has no trap handler that it could reach.
     pub fn deliver_access_fault(&mut self, access: &Access) -> bool {
-        let cause = match access.kind {
+        let cause = match access.kind() {
             AccessKind::Fetch if self.is_at_trap_vector() => return false,
             AccessKind::Fetch => 1,
             AccessKind::Load => 5,

@@ -76,14 +76,14 @@ pub struct Exception {
 /// An access to a guest-physical address where the guest has no memory (a guest-page fault).
 #[derive(Debug, Clone, Copy)]
 pub struct Access {
-    /// Which one.
-    pub kind: AccessKind,
     /// Guest-physical address.
     pub address: u64,
+    /// As in `scause`.
+    cause: u64,
     /// The guest's own (virtual) address, as its `stval` would have it.
     pub(super) value: u64,
     /// The hart's description of the load or store (`htinst`), or 0.
-    instruction: u32,
+    instruction: u64,
 }
 
 /// What was to be done at the address.
@@ -97,14 +97,9 @@ pub enum AccessKind {
     Store,
 }
 
-/// Why it isn't known what a load or store was to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Obscure {
-    /// The guest has just taken the page of the instruction away. It gets its own fault when it comes back to it.
-    Gone,
-    /// It is none of those that devices take.
-    Unknown,
-}
+/// An instruction of a guest that has just trapped. A compressed one has zeros in its upper half.
+#[derive(Debug, Clone, Copy)]
+pub struct Instruction(u32);
 
 /// Why a load from the guest's memory failed that the hypervisor made for it.
 #[derive(Debug, Clone, Copy)]
@@ -119,35 +114,45 @@ impl Access {
     /// The one that has just trapped. It must be read before the guest's instruction is: a fetch that fails is a trap of its own, which
     /// overwrites all of this.
     #[inline(always)]
-    fn current(kind: AccessKind) -> Self {
+    fn current(cause: u64) -> Self {
         let value = csr::read!(csr::STVAL);
         // htval holds the address without its lowest two bits, which stval gives (virtual, but within the same page).
         let address = csr::read!(csr::HTVAL) << 2 | value & 0b11;
-        Self { kind, address, value, instruction: csr::read!(csr::HTINST) as u32 }
+        Self { address, cause, value, instruction: csr::read!(csr::HTINST) }
     }
 
-    /// What the load or store was to do; `state` is that of the vCPU that has just trapped.
-    ///
-    /// # Errors
-    /// If that isn't known.
+    /// What was to be done at the address.
     #[inline(always)]
-    pub fn operation(&self, state: &VcpuState) -> Result<mmio::Access, Obscure> {
+    pub fn kind(&self) -> AccessKind {
+        match self.cause {
+            FETCH_FAULT => AccessKind::Fetch,
+            LOAD_FAULT => AccessKind::Load,
+            _ => AccessKind::Store,
+        }
+    }
+
+    /// The load or store. `state` is that of the vCPU that has just trapped. None if the guest has just taken the page of the instruction away:
+    /// it gets its own fault when it comes back to it.
+    #[inline(always)]
+    pub fn instruction<'a>(&self, state: impl FnOnce() -> &'a mut VcpuState) -> Option<Instruction> {
         // The hart describes simple loads and stores itself; where it doesn't, the instruction is fetched.
-        let bits = match self.instruction {
-            0 => fetch_instruction(state.pc()).ok_or(Obscure::Gone)?,
-            bits => bits,
-        };
-        mmio::decode(bits).ok_or(Obscure::Unknown)
+        match self.instruction as u32 {
+            0 => fetch_instruction(state().pc()).map(Instruction),
+            bits => Some(Instruction(bits)),
+        }
     }
 
     /// As the hart reports it, with the guest-physical address.
     pub fn exception(&self) -> Exception {
-        let cause = match self.kind {
-            AccessKind::Fetch => FETCH_FAULT,
-            AccessKind::Load => LOAD_FAULT,
-            AccessKind::Store => STORE_FAULT,
-        };
-        Exception { cause, value: self.address }
+        Exception { cause: self.cause, value: self.address }
+    }
+}
+
+impl Instruction {
+    /// What it does, if it is a load or store such as devices take.
+    #[inline(always)]
+    pub fn operation(self) -> Option<mmio::Access> {
+        mmio::decode(self.0)
     }
 }
 
@@ -155,7 +160,7 @@ impl FailedLoad {
     /// The one that has just failed.
     pub(super) fn current() -> Self {
         match cause() {
-            LOAD_FAULT => Self::NoMemory(Access::current(AccessKind::Load)),
+            cause @ LOAD_FAULT => Self::NoMemory(Access::current(cause)),
             cause => Self::Refused(Exception { cause, value: value() }),
         }
     }
@@ -172,10 +177,9 @@ impl Trap {
             EXTERNAL_INTERRUPT => Self::Interrupt(Interrupt::External),
             ILLEGAL_INSTRUCTION => Self::illegal_instruction(state()),
             CALL_FROM_KERNEL => Self::Call,
-            FETCH_FAULT => Self::Fetch(Access::current(AccessKind::Fetch)),
-            LOAD_FAULT => Self::Access(Access::current(AccessKind::Load)),
+            FETCH_FAULT => Self::Fetch(Access::current(cause)),
+            LOAD_FAULT | STORE_FAULT => Self::Access(Access::current(cause)),
             VIRTUAL_INSTRUCTION => Self::virtual_instruction(state()),
-            STORE_FAULT => Self::Access(Access::current(AccessKind::Store)),
             // Guests' interrupts have one number as the hypervisor sees them and the one below for the guest.
             0x8000_0000_0000_0002 | 0x8000_0000_0000_0006 | 0x8000_0000_0000_000a => {
                 Self::Confined(Exception { cause: cause - 1, value: value() })

@@ -64,13 +64,13 @@ impl Isa {
         Self(self.0.iter().filter(|name| other.has(name)).cloned().collect())
     }
 
-    /// What guests are told: extensions that work in VS-mode with this `henvcfg`; `vectors`: the vector unit can be switched on.
-    pub fn for_guests(&self, henvcfg: u64, vectors: bool) -> Self {
+    /// What guests are told: extensions that work for them with these bits of [`envcfg`]; `vectors`: the vector unit can be switched on.
+    pub fn for_guests(&self, environment: u64, vectors: bool) -> Self {
         let works = |name: &str| match name {
-            "zicbom" => henvcfg & envcfg::CBCFE != 0,
-            "zicboz" => henvcfg & envcfg::CBZE != 0,
-            "svpbmt" => henvcfg & envcfg::PBMTE != 0,
-            "svadu" => henvcfg & envcfg::ADUE != 0,
+            "zicbom" => environment & envcfg::CBCFE != 0,
+            "zicboz" => environment & envcfg::CBZE != 0,
+            "svpbmt" => environment & envcfg::PBMTE != 0,
+            "svadu" => environment & envcfg::ADUE != 0,
             _ if name.starts_with('v') || name.starts_with("zv") => vectors && is_offered(name),
             _ => is_offered(name),
         };
