@@ -123,6 +123,7 @@ pub fn end() -> u64 {
 // SAFETY: every block is a fresh part of the range that `provide` was promised to be free: `bottom` only grows, by a
 // compare-and-swap, and never past `top`.
 unsafe impl GlobalAlloc for BootAllocator {
+    #[inline(never)] // its copies would take 1 KiB
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let mut bottom = self.bottom.load(Ordering::Relaxed);
         loop {
