@@ -5,4 +5,5 @@ fn main() {
     println!("cargo:rustc-link-arg-bins=-T{dir}/link.ld");
     println!("cargo:rustc-link-arg-bins=--no-relax");
     println!("cargo:rerun-if-changed=link.ld");
+    println!("cargo:rerun-if-changed=../tools/link-kernel");
 }

@@ -16,7 +16,7 @@ fn segments_are_laid_out_as_in_memory() {
     assert_eq!(kernel.bytes[0], 0x13);
     assert_eq!(kernel.bytes[0x1000..0x1064], [0x77; 100]);
     assert!(kernel.bytes[0x1064..].iter().all(|byte| *byte == 0));
-    assert_eq!(kernel.sections, Sections { text: 4096, rodata: 100, data: 0, bss: 0x800 });
+    assert_eq!(kernel.sections, Sections { text: 4096, rodata: 100, boot: 0, data: 0, bss: 0x800 });
 }
 
 #[test]

@@ -18,7 +18,7 @@ use fdt::Fdt;
 use crate::arch::clear::Clearer;
 use crate::arch::gstage::{GuestTable, LARGE_PAGE, Rights};
 use crate::arch::hart::{self, Features};
-use crate::arch::start::start_secondary;
+use crate::arch::start::{leave_boot, start_secondary};
 use crate::arch::world::Translation;
 use crate::arch::{VcpuState, firmware};
 use crate::chip::Board;
@@ -342,15 +342,14 @@ fn load(guest: &Guest, board: &Board, features: &Features, blob: &'static [u8]) 
     Program { entry: guest.config.image.entry, tree: layout.tree.start, parts }
 }
 
-/// Starts all cores. From here on nothing is allocated.
+/// Starts all cores, and ends boot.
 fn start(cpus: &'static mut [Cpu], boot_hart: u64, heap: u64) -> ! {
     let machine = cpus[0].machine;
     let Some(own) = cpus.iter().position(|cpu| cpu.hart == boot_hart) else {
         let harts = machine.board.hart_names();
         refuse(format_args!("the boot hart {boot_hart} is not among the harts of the board: {harts}"))
     };
-    let end = memory::seal();
-    report::board(machine, end - heap + image().size());
+    report::board(machine, memory::end() - heap + image().size());
     for cpu in cpus.iter_mut().filter(|cpu| cpu.hart != boot_hart) {
         let hart = cpu.hart;
         if let Err(error) =
@@ -359,8 +358,8 @@ fn start(cpus: &'static mut [Cpu], boot_hart: u64, heap: u64) -> ! {
             refuse(format_args!("hart {hart} does not start: SBI error {}", error.0));
         }
     }
-    // SAFETY: this is the hart; it doesn't come back.
-    unsafe { start_secondary(boot_hart, (&raw mut cpus[own]).cast()) }
+    // SAFETY: this is the hart; it doesn't come back. The others are on their cores' stacks, in code that stays.
+    unsafe { leave_boot(boot_hart, (&raw mut cpus[own]).cast()) }
 }
 
 /// Has a core's own part of the board's interrupts come to it. By the core itself and after its start: starting a hart, the firmware
@@ -372,9 +371,10 @@ fn route_interrupts(cpu: &Cpu) {
     let Some(context) = hart(cpu.id).and_then(|hart| hart.plic_context) else { return };
     plic.reset_context(context, sources);
     for (source, owner) in machine.source_owner.iter().enumerate() {
-        if let Some(owner) = owner.filter(|owner| owner.context == context) {
-            let priority = machine.guests[usize::from(owner.guest)].config.priority;
-            plic.route(source as u32, context, machine.levels.level(priority));
+        if let Some(owner) = owner.filter(|owner| owner.context == context)
+            && let Some(guest) = machine.guests.get(usize::from(owner.guest))
+        {
+            plic.route(source as u32, context, machine.levels.level(guest.config.priority));
         }
     }
     // The serial port interrupts the least urgent guest of its core, and nobody else.

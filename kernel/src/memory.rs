@@ -1,6 +1,6 @@
 //! Addresses as types, and the memory of the board: handed out at boot, never after.
 use core::alloc::{GlobalAlloc, Layout};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// An address as a guest sees its memory ("guest-physical").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,16 +86,14 @@ pub fn largest_free(memory: &[Range], reserved: &[Range]) -> Option<Range> {
 }
 
 /// The boot allocator: the hypervisor's own objects grow from the bottom of the free memory, guests' memory is taken
-/// from its top. Nothing is ever given back; after [`seal`] nothing can be taken.
+/// from its top. Nothing is ever given back. Its code goes with all that only boot needs: nothing that stays may allocate (kernel_image.rs).
 pub struct BootAllocator {
     bottom: AtomicUsize,
     top: AtomicUsize,
-    sealed: AtomicBool,
 }
 
 #[global_allocator]
-static MEMORY: BootAllocator =
-    BootAllocator { bottom: AtomicUsize::new(0), top: AtomicUsize::new(0), sealed: AtomicBool::new(false) };
+static MEMORY: BootAllocator = BootAllocator { bottom: AtomicUsize::new(0), top: AtomicUsize::new(0) };
 
 /// Gives the allocator its memory.
 ///
@@ -108,7 +106,6 @@ pub unsafe fn provide(free: Range) {
 
 /// Takes memory for a guest. `align` is a power of two. None if there is not enough.
 pub fn take_for_guest(size: u64, align: u64) -> Option<HostPhysical> {
-    assert!(!MEMORY.sealed.load(Ordering::Relaxed), "guest memory taken after boot");
     let top = MEMORY.top.load(Ordering::Relaxed) as u64;
     let start = top.checked_sub(size)? & !(align - 1);
     if start < MEMORY.bottom.load(Ordering::Relaxed) as u64 {
@@ -118,17 +115,16 @@ pub fn take_for_guest(size: u64, align: u64) -> Option<HostPhysical> {
     Some(HostPhysical(start))
 }
 
-/// Ends allocation for good, and tells where the hypervisor's objects end.
-pub fn seal() -> u64 {
-    MEMORY.sealed.store(true, Ordering::Release);
+/// Where the hypervisor's objects end.
+pub fn end() -> u64 {
     MEMORY.bottom.load(Ordering::Relaxed) as u64
 }
 
 // SAFETY: every block is a fresh part of the range that `provide` was promised to be free: `bottom` only grows, by a
 // compare-and-swap, and never past `top`.
 unsafe impl GlobalAlloc for BootAllocator {
+    #[inline(never)] // its copies would take 1 KiB
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        assert!(!self.sealed.load(Ordering::Acquire), "allocation of {} bytes after boot", layout.size());
         let mut bottom = self.bottom.load(Ordering::Relaxed);
         loop {
             let start = bottom.next_multiple_of(layout.align());

@@ -10,6 +10,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The opcode of AUIPC: the upper bits of an address, relative to the instruction.
+const AUIPC: u32 = 0x17;
+
+/// The register that an instruction writes.
+fn register(word: u32) -> u32 {
+    word >> 7 & 31
+}
+
+/// What an AUIPC at `address` computes.
+fn pc_relative(address: u64, word: u32) -> u64 {
+    address.wrapping_add((word & !0xfff) as i32 as u64)
+}
+
 /// An ELF file in memory.
 #[derive(Debug)]
 pub struct Program {
@@ -35,8 +48,8 @@ impl Program {
     pub fn function_at(&self, address: u64) -> Option<String> {
         let mut nearest: Option<(Range<u64>, String)> = None;
         self.symbol(|found, range| {
-            // Names with $ say what kind of code follows; they aren't functions.
-            let candidate = range.start <= address && !found.is_empty() && !found.starts_with('$');
+            // Names with $ say what kind of code follows, those with a dot are labels of the compiler.
+            let candidate = range.start <= address && !found.is_empty() && !found.starts_with(['$', '.']);
             if candidate && nearest.as_ref().is_none_or(|(best, _)| best.start < range.start) {
                 nearest = Some((range, found.to_owned()));
             }
@@ -47,7 +60,6 @@ impl Program {
 
     /// Calls from function to function: the names of both. Those through pointers aren't among them.
     pub fn calls(&self) -> BTreeSet<(String, String)> {
-        let (code, begin) = self.code();
         let functions = self.functions();
         let function_at = |address: u64| {
             let (_, (range, name)) = functions.range(..=address).next_back()?;
@@ -55,18 +67,13 @@ impl Program {
         };
         let mut found = BTreeSet::new();
         let mut upper = None;
-        let mut at = 0;
-        while let Some(word) = code.get(at..at + 4) {
-            let word = u32::from_le_bytes(word.try_into().expect("4 bytes"));
-            let address = begin + at as u64;
-            let (register, source) = (word >> 7 & 31, word >> 15 & 31);
+        for (address, word) in self.code(".text") {
             let mut target = None;
             match word & 0x7f {
-                // AUIPC
-                0x17 => upper = Some((register, address.wrapping_add((word & !0xfff) as i32 as u64))),
+                AUIPC => upper = Some((register(word), pc_relative(address, word))),
                 // JALR, the second half of a call
                 0x67 => {
-                    let base = upper.take().filter(|(register, _)| *register == source);
+                    let base = upper.take().filter(|(register, _)| *register == word >> 15 & 31);
                     target = base.map(|(_, base)| base.wrapping_add((word as i32 >> 20) as u64));
                 }
                 _ => upper = None,
@@ -78,9 +85,37 @@ impl Program {
             {
                 found.insert((caller.clone(), callee.clone()));
             }
-            at += if word & 0b11 == 0b11 { 4 } else { 2 };
         }
         found
+    }
+
+    /// The instructions in a section whose code refers to something in `range`. An instruction has only the upper bits of an address (AUIPC),
+    /// so what is less than 2 KiB off `range` counts too.
+    pub fn code_that_refers_to(&self, section: &str, range: &Range<u64>) -> Vec<u64> {
+        let range = range.start - 0x800..range.end + 0x800;
+        let upper = self.code(section).filter(|(_, word)| word & 0x7f == AUIPC);
+        upper.filter(|(at, word)| range.contains(&pc_relative(*at, *word))).map(|(at, _)| at).collect()
+    }
+
+    /// The words in a section of data that are addresses in `range`.
+    pub fn pointers_to(&self, section: &str, range: &Range<u64>) -> Vec<u64> {
+        let Some((bytes, begin)) = self.section(section) else { return Vec::new() };
+        let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
+        let addresses = words.zip((begin..).step_by(8));
+        addresses.filter(|(word, _)| range.contains(word)).map(|(_, address)| address).collect()
+    }
+
+    /// The addresses and names of the functions in a section.
+    pub fn functions_in(&self, section: &str) -> Vec<(u64, String)> {
+        let functions = self.functions();
+        let found = functions.range(self.range_of(section));
+        found.map(|(start, (_, name))| (*start, name.clone())).collect()
+    }
+
+    /// The addresses of a section that has contents.
+    pub fn range_of(&self, section: &str) -> Range<u64> {
+        let (bytes, begin) = self.section(section).unwrap_or_default();
+        begin..begin + bytes.len() as u64
     }
 
     /// The functions that have a size, by their addresses.
@@ -97,29 +132,32 @@ impl Program {
             .collect()
     }
 
-    /// The bytes of the section `.text`, and its address.
-    fn code(&self) -> (&[u8], u64) {
+    /// The bytes of a section, and its address.
+    fn section(&self, name: &str) -> Option<(&[u8], u64)> {
         let file = self.file();
-        let header = file.section_header_by_name(".text").expect("readable section names");
-        let header = header.unwrap_or_else(|| panic!("{} has no .text", self.path.display()));
-        let (code, _) = file.section_data(&header).expect("the section is in the file");
-        (code, header.sh_addr)
+        let header = file.section_header_by_name(name).expect("readable section names")?;
+        let (bytes, _) = file.section_data(&header).expect("the section is in the file");
+        Some((bytes, header.sh_addr))
+    }
+
+    /// The instructions of a section with their addresses. One of two bytes comes with those behind it.
+    fn code(&self, section: &str) -> impl Iterator<Item = (u64, u32)> {
+        let found = self.section(section);
+        let (code, begin) = found.unwrap_or_else(|| panic!("{} has no {section}", self.path.display()));
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let word = u32::from_le_bytes(code.get(at..at + 4)?.try_into().expect("4 bytes"));
+            let address = begin + at as u64;
+            // The lowest two bits say whether an instruction has four bytes or, compressed, two.
+            at += if word & 0b11 == 0b11 { 4 } else { 2 };
+            Some((address, word))
+        })
     }
 
     /// Addresses of all 4-byte instructions that equal `bits` under `mask`.
     pub fn instructions(&self, mask: u32, bits: u32) -> Vec<u64> {
-        let (code, begin) = self.code();
-        let mut found = Vec::new();
-        let mut at = 0;
-        while let Some(word) = code.get(at..at + 4) {
-            let word = u32::from_le_bytes(word.try_into().expect("4 bytes"));
-            if word & mask == bits {
-                found.push(begin + at as u64);
-            }
-            // The lowest two bits say whether an instruction has four bytes or, compressed, two.
-            at += if word & 0b11 == 0b11 { 4 } else { 2 };
-        }
-        found
+        let found = self.code(".text").filter(|(_, word)| word & mask == bits);
+        found.map(|(address, _)| address).collect()
     }
 
     /// Is this in what the file loads into memory? What it says for debuggers doesn't count.

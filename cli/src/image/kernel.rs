@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// The symbol behind the last byte of the hypervisor's memory image, bss included.
 const IMAGE_END: &str = "__image_end";
+/// How the names of sections begin that only boot needs.
+const BOOT: &str = ".boot.";
 /// Longest image that is taken for a hypervisor's: guards against an ELF file with segments far apart.
 const MAX_LEN: u64 = 64 << 20;
 
@@ -28,10 +30,12 @@ pub struct Kernel {
 /// Sizes of the hypervisor's sections in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Sections {
-    /// Code.
+    /// Code that stays after boot.
     pub text: u64,
-    /// Constants.
+    /// Constants that stay after boot.
     pub rodata: u64,
+    /// Code and constants that only boot needs: their memory is cleared then.
+    pub boot: u64,
     /// Variables with a value at the start.
     pub data: u64,
     /// Variables that start as zero, and stacks.
@@ -108,13 +112,17 @@ fn symbol(file: &ElfBytes<'_, LittleEndian>, name: &str) -> Result<u64> {
 
 fn sections(file: &ElfBytes<'_, LittleEndian>) -> Result<Sections> {
     let mut sizes = Sections::default();
-    let headers = file.section_headers().ok_or_else(|| miette!("it has no section table"))?;
+    let (headers, names) =
+        file.section_headers_with_strtab().map_err(|error| miette!("damaged section table: {error}"))?;
+    let headers = headers.ok_or_else(|| miette!("it has no section table"))?;
     for section in headers.iter().filter(|section| section.sh_flags & u64::from(SHF_ALLOC) != 0) {
         let has = |flag: u32| section.sh_flags & u64::from(flag) != 0;
+        let name = names.and_then(|names| names.get(section.sh_name as usize).ok());
         let size = match () {
+            () if section.sh_type == SHT_NOBITS => &mut sizes.bss,
+            () if name.is_some_and(|name| name.starts_with(BOOT)) => &mut sizes.boot,
             () if has(SHF_EXECINSTR) => &mut sizes.text,
             () if !has(SHF_WRITE) => &mut sizes.rodata,
-            () if section.sh_type == SHT_NOBITS => &mut sizes.bss,
             () => &mut sizes.data,
         };
         *size += section.sh_size;

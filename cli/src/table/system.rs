@@ -80,6 +80,7 @@ pub fn sizes(sizes: &Sizes) -> String {
     let parts = [
         ("text", sections.text),
         ("rodata", sections.rodata),
+        ("boot only", sections.boot),
         ("data", sections.data),
         ("bss", sections.bss),
         ("payload", sizes.payload as u64),

@@ -35,6 +35,20 @@ boot_hart:
 2:  la      sp, __boot_stack_top
     call    {boot}
 
+    // What follows stays. The linker keeps all that start_secondary leads to, and takes the rest to be boot's (tools/link-kernel).
+    .section .text.start, "ax"
+    .balign 4
+    // The boot hart, as start_secondary. All others are, or will be, there: what only boot needed, its stack too, becomes zeros, which are no
+    // instructions, so that whatever would still go there is seen.
+    .global leave_boot
+leave_boot:
+    la      t0, __image_start
+    la      t1, __boot_end
+1:  sd      zero, (t0)
+    addi    t0, t0, 8
+    bltu    t0, t1, 1b
+    fence.i
+
     // Every hart as a core: its id in a0, its Cpu in a1.
     .global start_secondary
 start_secondary:
@@ -52,9 +66,15 @@ start_secondary:
 );
 
 unsafe extern "C" {
-    /// Where the firmware enters a secondary hart, with its `Cpu` as the opaque argument; and the boot hart goes on, on its core's stack.
+    /// Where the firmware enters a secondary hart, with its `Cpu` as the opaque argument.
     ///
     /// # Safety
     /// The hart is the core's, and runs nothing else.
     pub fn start_secondary(hart: u64, cpu: *mut c_void) -> !;
+
+    /// As [`start_secondary`], for the hart that has booted: the code, constants and stack of boot are gone afterwards.
+    ///
+    /// # Safety
+    /// The hart is the core's, and runs nothing else; no other hart uses what is boot's.
+    pub fn leave_boot(hart: u64, cpu: *mut c_void) -> !;
 }
