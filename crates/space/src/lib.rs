@@ -17,8 +17,9 @@
 //!
 //! # The fence
 //! [`Fence`] says which HFENCE.GVMA is due. It is due on every hart that has loaded the table since its last such fence, for each VMID that the
-//! guest has there, behind those or together with those that are due there from earlier changes. HFENCE.GVMA also drops what a hart has cached of
-//! both stages together; no HFENCE.VVMA is needed.
+//! guest has there, behind those or together with those that are due there from earlier changes. A hart that has another VMID in `hgatp` uses
+//! nothing of what it has cached for this one: there it is enough if the fence comes before the guest runs there again. HFENCE.GVMA also drops what
+//! a hart has cached of both stages together; no HFENCE.VVMA is needed.
 //!
 //! # A fence for what was mapped
 //! The specification lets a hart keep invalid entries, too. Then it faults on what has just been mapped, until its fence. There are two ways:

@@ -70,11 +70,10 @@ impl<T: Tables> Space<T> {
         let mut at = start;
         // BOUND: the leaves that the range gets, some 100 instructions each.
         while at < end {
-            let slot = self.find(at);
+            let (slot, level) = self.next_leaf(at, host_of(at), end);
             if !slot.entry.is_none() {
                 return refuse(at, if slot.entry.is_valid() { Obstacle::Mapped } else { Obstacle::Unfenced });
             }
-            let level = self.leaf_level(at, host_of(at), end).min(slot.level);
             // The tables between, but for those that a leaf before this one needs as well.
             // BOUND: the levels.
             needed += (level..slot.level).filter(|&level| at == start || is_first(at, level + 1)).count();
@@ -87,8 +86,7 @@ impl<T: Tables> Space<T> {
         at = start;
         // BOUND: the same again, some 120 instructions each.
         while at < end {
-            let slot = self.find(at);
-            let level = self.leaf_level(at, host_of(at), end).min(slot.level);
+            let (slot, level) = self.next_leaf(at, host_of(at), end);
             let mut entry = Entry::leaf(host_of(at), attributes);
             // From below: what a hart can come to is complete.
             // BOUND: the levels.
@@ -271,11 +269,16 @@ impl<T: Tables> Space<T> {
         }
     }
 
-    /// The level of the largest leaf that can map `at` to `host` and ends at `end` or before.
-    fn leaf_level(&self, at: u64, host: HostPhysical, end: u64) -> u32 {
-        let fits = |level: &u32| is_first(at | host.0, *level) && span(*level) <= end - at;
+    /// Where a range that ends at `end` gets its leaf for `at`: the entry at which the walk ends now, and the level of the largest leaf that is to be
+    /// there or below.
+    fn next_leaf(&self, at: u64, host: HostPhysical, end: u64) -> (Slot, u32) {
+        let slot = self.find(at);
+        let mut level = slot.level;
         // BOUND: the levels.
-        (1..self.format.levels()).rev().find(fits).unwrap_or(0)
+        while level > 0 && (!is_first(at | host.0, level) || span(level) > end - at) {
+            level -= 1;
+        }
+        (slot, level)
     }
 
     /// The entry at which the walk of an address ends: a leaf, valid or not, or nothing.

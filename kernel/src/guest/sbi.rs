@@ -245,7 +245,7 @@ fn hart_state(cpu: &mut Cpu, call: &Call) -> Result {
     match call.function {
         0 => {
             let target = call.guest.vcpu(call.a[0]).ok_or(Error::InvalidParameter)?;
-            call.guest.locate(GuestPhysical(call.a[1]), 2).ok_or(Error::InvalidAddress)?;
+            call.guest.space.locate(GuestPhysical(call.a[1]), 2).ok_or(Error::InvalidAddress)?;
             let vcpu = machine.vcpu(target);
             vcpu.hsm
                 .compare_exchange(hsm::STOPPED, hsm::START_PENDING, Ordering::AcqRel, Ordering::Relaxed)
@@ -310,7 +310,7 @@ fn console(cpu: &mut Cpu, call: &Call) -> Option<Result> {
     let memory = || {
         let size = call.a[0].min(CONSOLE_PIECE);
         let whole =
-            (call.a[2] == 0).then(|| call.guest.locate(GuestPhysical(call.a[1]), call.a[0])).flatten();
+            (call.a[2] == 0).then(|| call.guest.space.locate(GuestPhysical(call.a[1]), call.a[0])).flatten();
         whole.map(|at| (at.0 as *mut u8, size as usize))
     };
     let done = match (call.function, memory()) {

@@ -31,7 +31,6 @@ fn what_can_panic_beside_guests_is_known() {
     let boot_only = [
         "13ainori_kernel4boot",
         "13ainori_kernel4arch3isa",
-        "13ainori_kernel4arch6gstage",
         "13ainori_kernel4chip5board",
         "13ainori_kernel5guest11device_tree",
         "15ainori_manifest",
