@@ -5,10 +5,10 @@ use core::array::from_fn;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use ainori_console::{InputWaits, Source};
-use ainori_devices::{bus, plic};
+use ainori_devices::plic;
 use ainori_handover::{Housework, Shield};
 use ainori_mailbox::Mailboxes;
-use ainori_manifest::config::{self, GUEST_MEMORY_BASE, MAX_GUESTS, MAX_HARTS, System};
+use ainori_manifest::config::{self, MAX_GUESTS, MAX_HARTS, System};
 use ainori_manifest::layout::TREE_SIZE;
 use ainori_manifest::{blob, housekeeping_core};
 use ainori_sched::{Class, MAX_VCPUS, Policy, Scheduler, VcpuId};
@@ -16,7 +16,6 @@ use ainori_trace::{Mask, Ring};
 use fdt::Fdt;
 
 use crate::arch::clear::Clearer;
-use crate::arch::gstage::{GuestTable, LARGE_PAGE, Rights};
 use crate::arch::hart::{self, Features};
 use crate::arch::start::{leave_boot, start_secondary};
 use crate::arch::world::Translation;
@@ -30,9 +29,10 @@ use crate::cpu::console::Console;
 use crate::cpu::mechanism::shield::IDLE;
 use crate::cpu::{ByCore, ByVcpu, Cpu, Machine, SourceOwner};
 use crate::guest::program::Program;
+use crate::guest::space::Space;
 use crate::guest::vcpu::{Resident, Vcpu, hsm};
 use crate::guest::{self, Guest, device_tree, loader};
-use crate::memory::{self, GuestPhysical, HostPhysical, Range};
+use crate::memory::{self, Range};
 use crate::panic::{refuse, use_port};
 use crate::report;
 
@@ -215,7 +215,8 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
         .leak();
     for guest in machine.guests {
         for id in guest.vcpus().map(VcpuId) {
-            let translation = Translation::new(&guest.table, id.0, machine.vcpu_count, &machine.features);
+            let translation =
+                Translation::new(guest.space.tables(), id.0, machine.vcpu_count, &machine.features);
             let cpu = &mut cpus[homes[usize::from(id.0)]];
             let confined = policy.confines() && shares_home_with_higher(machine.vcpus(), id, &policy);
             let alone = is_alone(machine.vcpus(), id, &policy);
@@ -286,22 +287,19 @@ fn port(board: &Board) -> Option<Uart> {
 #[inline(never)]
 fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, timebase_hz: u64) -> Guest {
     let name = &config.name;
-    let Some(memory) = memory::take_for_guest(config.memory, LARGE_PAGE) else {
+    let Some(mut space) = Space::new(config.memory) else {
         refuse(format_args!(
             "not enough memory on this board for guest `{name}` ({} MiB)",
             config.memory >> 20
         ))
     };
-    let mut table = GuestTable::new();
-    table.map(GuestPhysical(GUEST_MEMORY_BASE), memory, config.memory, Rights::Memory);
     let devices: Vec<Device> = config.devices.iter().map(|path| device(tree, name, path)).collect();
     for (device, path) in devices.iter().zip(&config.devices) {
         for range in &device.registers {
             let pages = Range { start: range.start & !4095, end: range.end.next_multiple_of(4096) };
-            let guests_own = Range { start: GUEST_MEMORY_BASE, end: GUEST_MEMORY_BASE + config.memory };
-            if bus::is_used(pages.start, pages.end) || pages.overlaps(guests_own) {
+            if !space.add_device(pages) {
                 refuse(format_args!(
-                    "guest `{name}` can't own device `{path}`: it sees something else at that address"
+                    "guest `{name}` can't own device `{path}`: that address isn't free in its space"
                 ))
             }
             if let Some(other) = Board::neighbour(tree, path, pages) {
@@ -309,10 +307,9 @@ fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, time
                     "guest `{name}` can't own device `{path}`: `{other}` has registers in the same page of 4 KiB"
                 ))
             }
-            table.map(GuestPhysical(pages.start), HostPhysical(pages.start), pages.size(), Rights::Device);
         }
     }
-    Guest::new(index, config.clone(), first_vcpu, memory, table, devices, timebase_hz)
+    Guest::new(index, config.clone(), first_vcpu, space, devices, timebase_hz)
 }
 
 fn device(tree: &Fdt<'_>, guest: &str, path: &str) -> Device {

@@ -2,13 +2,7 @@
 use core::alloc::{GlobalAlloc, Layout};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// An address as a guest sees its memory ("guest-physical").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct GuestPhysical(pub u64);
-
-/// An address on the board's bus ("supervisor-physical").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct HostPhysical(pub u64);
+pub use ainori_space::{GuestPhysical, HostPhysical};
 
 /// A range of the board's addresses, `start..end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

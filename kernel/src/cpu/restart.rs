@@ -189,7 +189,7 @@ impl Cpu {
         // BOUND: `ROW_US`, and after each chunk it looks whether the core must give way.
         loop {
             // SAFETY: all vCPUs of the guest rest (`Lifecycle::is_resetting`), and only this core loads.
-            unsafe { guest.program.load_chunk(guest.memory, offset) };
+            unsafe { guest.program.load_chunk(guest.space.memory(), offset) };
             offset += CHUNK;
             let now = clock::now();
             let is_wanted = self.shield.level != IDLE

@@ -33,16 +33,16 @@ pub fn load(guest: &Guest, blob: &'static [u8], clearer: &Clearer) -> Option<(La
 
 /// Copies bytes into a guest's memory, before it runs. `None` if they don't fit.
 pub fn write(guest: &Guest, address: u64, from: &'static [u8]) -> Option<Part> {
-    let to = guest.locate(GuestPhysical(address), from.len() as u64)?;
+    let to = guest.space.locate(GuestPhysical(address), from.len() as u64)?;
     // SAFETY: the range lies in the guest's memory, which no Rust object shares, and no vCPU of it runs yet.
     unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to.0 as *mut u8, from.len()) };
-    Some(Part { offset: to.0 - guest.memory.0, bytes: from })
+    Some(Part { offset: to.0 - guest.space.memory().start, bytes: from })
 }
 
 /// Writes zeros to `start..end` of a guest's memory. `None` if that isn't all its own.
 fn clear(guest: &Guest, start: u64, end: u64, clearer: &Clearer) -> Option<()> {
     let size = end.checked_sub(start)?;
-    let at = guest.locate(GuestPhysical(start), size)?;
+    let at = guest.space.locate(GuestPhysical(start), size)?;
     // SAFETY: as in `write`.
     unsafe { clearer.clear(at, size) };
     Some(())

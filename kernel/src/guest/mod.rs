@@ -6,6 +6,7 @@ pub mod mmio;
 pub mod program;
 pub mod sbi;
 pub mod serial;
+pub mod space;
 pub mod stop;
 pub mod vcpu;
 
@@ -16,14 +17,13 @@ use core::sync::atomic::AtomicBool;
 use ainori_console::Source;
 use ainori_devices::{plic::Plic, uart::Uart};
 use ainori_lifecycle::{Lifecycle, Rules};
-use ainori_manifest::config::{self, GUEST_MEMORY_BASE};
+use ainori_manifest::config;
 use ainori_sched::{VcpuId, VcpuSet};
 use spin::Mutex;
 
-use crate::arch::gstage::GuestTable;
 use crate::chip::board::Device;
-use crate::memory::{GuestPhysical, HostPhysical};
 use program::Program;
+use space::Space;
 
 /// Bytes of output that a guest can be ahead of the board's serial port.
 pub const OUTPUT: usize = 64 * 1024;
@@ -34,10 +34,8 @@ pub struct Guest {
     pub index: u8,
     /// What the manifest says.
     pub config: config::Guest,
-    /// Where its memory is on the board.
-    pub memory: HostPhysical,
-    /// Its second-stage translation.
-    pub table: GuestTable,
+    /// What it sees at which address.
+    pub space: Space,
     /// Devices of the board that it drives itself.
     pub devices: Vec<Device>,
     /// Its interrupt controller.
@@ -64,8 +62,7 @@ impl Guest {
         index: u8,
         config: config::Guest,
         first_vcpu: u8,
-        memory: HostPhysical,
-        table: GuestTable,
+        space: Space,
         devices: Vec<Device>,
         timebase_hz: u64,
     ) -> Self {
@@ -76,8 +73,7 @@ impl Guest {
         let rules = Rules { restart: restart.when, limit: restart.limit, interval };
         Self {
             index,
-            memory,
-            table,
+            space,
             devices,
             plic: Plic::new(),
             port: Mutex::new(Uart::new()),
@@ -110,12 +106,5 @@ impl Guest {
     /// The vCPU with this hart id of the guest.
     pub fn vcpu(&self, hart: u64) -> Option<VcpuId> {
         (hart < self.config.vcpus.len() as u64).then(|| VcpuId(self.first_vcpu + hart as u8))
-    }
-
-    /// Where a range of its memory is on the board. None unless all of it is its main memory.
-    pub fn locate(&self, address: GuestPhysical, size: u64) -> Option<HostPhysical> {
-        let offset = address.0.checked_sub(GUEST_MEMORY_BASE)?;
-        let end = offset.checked_add(size)?;
-        (end <= self.config.memory).then(|| HostPhysical(self.memory.0 + offset))
     }
 }

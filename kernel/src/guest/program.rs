@@ -2,7 +2,7 @@
 //! started again.
 use alloc::vec::Vec;
 
-use crate::memory::HostPhysical;
+use crate::memory::Range;
 
 /// Bytes that [`Program::load_chunk`] loads; some 500 instructions.
 pub const CHUNK: u64 = 1024;
@@ -56,9 +56,9 @@ impl Program {
     ///
     /// # Safety
     /// That memory is the guest's, and none of its vCPUs runs.
-    pub unsafe fn load_chunk(&self, memory: HostPhysical, offset: u64) {
+    pub unsafe fn load_chunk(&self, memory: Range, offset: u64) {
         let end = offset + CHUNK;
-        let chunk = (memory.0 + offset) as *mut u64;
+        let chunk = (memory.start + offset) as *mut u64;
         let covers = |part: &Part| part.offset <= offset && end <= part.offset + part.bytes.len() as u64;
         // BOUND: the parts of the program, some 8 instructions each; there are about five.
         if !self.parts.iter().any(covers) {
@@ -75,7 +75,11 @@ impl Program {
                 // SAFETY: `from..to` lies in the chunk. The part lies elsewhere: nothing of the hypervisor's is in a guest's memory.
                 unsafe {
                     // BOUND: a chunk at most.
-                    core::ptr::copy_nonoverlapping(bytes.as_ptr(), (memory.0 + from) as *mut u8, bytes.len());
+                    core::ptr::copy_nonoverlapping(
+                        bytes.as_ptr(),
+                        (memory.start + from) as *mut u8,
+                        bytes.len(),
+                    );
                 }
             }
         }

@@ -227,7 +227,7 @@ fn translations(range: Range, asid: Option<u64>) {
 
 fn hart_start(cpu: &mut Cpu, guest: &Guest, hart: u32, address: u64, opaque: u64) -> Result<u64> {
     let target = guest.vcpu(u64::from(hart)).ok_or(Error::InvalidParameter)?;
-    guest.locate(GuestPhysical(address), 2).ok_or(Error::InvalidAddress)?;
+    guest.space.locate(GuestPhysical(address), 2).ok_or(Error::InvalidAddress)?;
     let vcpu = cpu.machine.vcpu(target);
     vcpu.hsm
         .compare_exchange(hsm::STOPPED, hsm::START_PENDING, Ordering::AcqRel, Ordering::Relaxed)
@@ -258,7 +258,7 @@ const CONSOLE_PIECE: u64 = 16;
 
 /// Where a range of a guest's memory is, and how much of it one call moves. None if it isn't all there.
 fn piece(guest: &Guest, address: u64, size: u64) -> Option<(*mut u8, usize)> {
-    let at = guest.locate(GuestPhysical(address), size)?;
+    let at = guest.space.locate(GuestPhysical(address), size)?;
     Some((at.0 as *mut u8, size.min(CONSOLE_PIECE) as usize))
 }
 

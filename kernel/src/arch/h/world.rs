@@ -1,7 +1,7 @@
 //! The world switch: what the hart holds of a vCPU besides its general registers.
 use super::context::Context;
 use super::fence;
-use super::gstage::GuestTable;
+use super::gstage::{GuestTables, hgatp};
 use super::hart::Features;
 use crate::arch::riscv::clock;
 use crate::arch::riscv::csr::{self, status, virtual_interrupt};
@@ -19,13 +19,13 @@ pub struct Translation {
 }
 
 impl Translation {
-    /// Through the table of its guest, for the vCPU with this number among `count`. VMIDs start at 1: 0 is for nobody, so that a stray access
+    /// Through the tables of its guest, for the vCPU with this number among `count`. VMIDs start at 1: 0 is for nobody, so that a stray access
     /// finds nothing. Where the hart doesn't tell so many apart (it may have none at all), all share VMID 0, and translations are forgotten
     /// at each switch.
-    pub fn new(table: &GuestTable, vcpu: u8, count: usize, features: &Features) -> Self {
+    pub fn new(tables: &GuestTables, vcpu: u8, count: usize, features: &Features) -> Self {
         let shares_vmid = count > usize::from(features.vmid_mask);
         let vmid = if shares_vmid { 0 } else { u16::from(vcpu) + 1 };
-        Self { hgatp: table.hgatp(vmid), shares_vmid }
+        Self { hgatp: hgatp(tables, vmid), shares_vmid }
     }
 }
 

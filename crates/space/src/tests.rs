@@ -1,0 +1,3 @@
+mod against_model;
+mod board;
+mod examples;

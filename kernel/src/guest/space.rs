@@ -1,0 +1,61 @@
+//! A guest's memory space: what it sees at which guest-physical address, and where that is on the board.
+//!
+//! It is laid out at boot and doesn't change afterwards, so no fence for it is due later. [`ainori_space`] could change it while the guest runs; what
+//! the kernel would have to do for that is in docs/decisions.md ("Memory spaces").
+use ainori_devices::bus;
+use ainori_manifest::config::GUEST_MEMORY_BASE;
+use ainori_space::{Attributes, Mapped, Rights};
+
+use crate::arch::gstage::{self, GuestTables};
+use crate::memory::{self, GuestPhysical, HostPhysical, Range};
+
+/// A guest's memory starts there on the board as well: so leaves of 2 MiB can map it.
+const ALIGN: u64 = 2 << 20;
+
+/// What a guest sees beside its virtual devices: its main memory, and the registers of devices that it owns.
+pub struct Space {
+    /// Where its main memory is on the board.
+    memory: Range,
+    tables: GuestTables,
+}
+
+impl Space {
+    /// One with so many bytes of main memory, from [`GUEST_MEMORY_BASE`] on. `None` if the board hasn't so much left. Allocates: only at boot.
+    pub fn new(size: u64) -> Option<Self> {
+        let start = memory::take_for_guest(size, ALIGN)?;
+        let mut tables = gstage::empty();
+        let all = Attributes::new(Rights::ReadWriteExecute);
+        tables.map(GuestPhysical(GUEST_MEMORY_BASE), start, size, all).map(Mapped::later).ok()?;
+        Some(Self { memory: Range { start: start.0, end: start.0 + size }, tables })
+    }
+
+    /// Lets the guest have the pages of a device's registers, at the addresses that they have on the board. False if it sees something else there,
+    /// or can see nothing there. Allocates: only at boot.
+    #[must_use]
+    pub fn add_device(&mut self, pages: Range) -> bool {
+        let (guest, host) = (GuestPhysical(pages.start), HostPhysical(pages.start));
+        !bus::is_used(pages.start, pages.end)
+            && self
+                .tables
+                .map(guest, host, pages.size(), Attributes::new(Rights::ReadWrite))
+                .map(Mapped::later)
+                .is_ok()
+    }
+
+    /// Where its main memory is on the board.
+    pub const fn memory(&self) -> Range {
+        self.memory
+    }
+
+    /// Where a range of its memory is on the board. `None` unless all of it is its main memory.
+    pub fn locate(&self, address: GuestPhysical, size: u64) -> Option<HostPhysical> {
+        let offset = address.0.checked_sub(GUEST_MEMORY_BASE)?;
+        let end = offset.checked_add(size)?;
+        (end <= self.memory.size()).then(|| HostPhysical(self.memory.start + offset))
+    }
+
+    /// Its tables, for the hart's own use.
+    pub fn tables(&self) -> &GuestTables {
+        &self.tables
+    }
+}
