@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ainori_limits::sbi;
 use ainori_report::exits::Exit;
 use ainori_sched::{Admission, Occasion, Placement, Policy, Preemption, Preset, presets};
 use ainori_tests::checkout;
@@ -236,19 +237,14 @@ fn what_is_fetched_when_is_told() {
 
 #[test]
 fn the_sbi_extensions_are_those_that_are_answered() {
-    let (text, source) = (read("docs/guests.md"), read("kernel/src/guest/sbi.rs"));
+    let text = read("docs/guests.md");
     let told = rows(section(&text, "SBI")).into_iter().filter_map(|row| {
         let (name, id) = row[0].split_once(" (`0x")?;
         let id = u64::from_str_radix(id.split('`').next()?, 16).ok()?;
         Some(format!("{} {id:x}", name.to_uppercase()))
     });
-    let (_, constants) = source.split_once("const BASE").unwrap();
-    let constants = format!("const BASE{}", constants.split_once("const LOCK_TAKEN").unwrap().0);
-    let answered = constants.lines().filter_map(|line| {
-        let (name, value) = line.strip_prefix("const ")?.strip_suffix(';')?.split_once(": u64 = 0x")?;
-        Some(format!("{name} {:x}", u64::from_str_radix(&value.replace('_', ""), 16).unwrap()))
-    });
-    let mut answered: BTreeSet<_> = answered.collect();
+    let mut answered: BTreeSet<_> =
+        sbi::EXTENSIONS.iter().map(|(name, id)| format!("{name} {id:x}")).collect();
     answered.insert("LEGACY 0".into());
     assert_eq!(told.collect::<BTreeSet<_>>(), answered);
 }
@@ -296,6 +292,7 @@ fn the_keys_of_a_manifest_are_those_that_are_read() {
 
 #[test]
 fn the_limits_of_a_manifest_are_told() {
+    use ainori_limits::*;
     use ainori_manifest::config::*;
     let text = read("docs/manifest.md");
     let has = |what: String| assert!(text.contains(&what), "{what} is not in docs/manifest.md");
@@ -309,6 +306,24 @@ fn the_limits_of_a_manifest_are_told() {
     has(format!("| 0 us to {MAX_ADVANCE_US} us;"));
     has(format!("| 1 us to {} ms;", MAX_GRACE_US / 1000));
     has(format!("1 us to {} s;", MAX_RESTART_INTERVAL_US / 1_000_000));
+}
+
+#[test]
+fn limits_are_told_elsewhere_too() {
+    use ainori_limits::*;
+    let has = |page: &str, what: String| assert!(read(page).contains(&what), "{what} is not in {page}");
+    has("docs/boards.md", format!("with 1 to {MAX_HARTS} harts"));
+    has("docs/boards.md", format!("({MAX_VCPUS} at most)"));
+    has("docs/boards.md", format!("\n   {PLIC_SOURCES} or above"));
+    has("docs/decisions.md", format!("a stack of {} KiB", STACK_SIZE >> 10));
+    has("docs/decisions.md", format!("more than {MAX_GUEST_VCPUS} vCPUs in one guest"));
+    has("docs/decisions.md", format!("has {PLIC_CONTEXTS} contexts"));
+    has("docs/guests.md", format!("{} sources, priorities 0 to {PLIC_PRIORITY}", PLIC_SOURCES - 1));
+    has("docs/policies.md", format!("{PRIORITIES} fixed levels"));
+    has("docs/trap.md", format!("with {MAX_GUEST_VCPUS} vCPUs it sends"));
+    has("docs/trap.md", format!("a priority of {PRIORITIES} or more"));
+    has("guests/fuzz/README.md", format!("1 to {MAX_GUEST_VCPUS} vCPUs"));
+    has("tests/README.md", format!("1 to {MAX_GUEST_VCPUS} vCPUs"));
 }
 
 /// Pages that list all files of a folder name each of them.

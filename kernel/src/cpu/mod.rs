@@ -24,10 +24,9 @@ use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use ainori_console::{InputWaits, Source};
 use ainori_handover::{Housework, Shield};
+use ainori_limits::{MAX_HARTS, PRIORITIES, STACK_SIZE, VCPU_SLOTS};
 use ainori_mailbox::{Mailbox, Mailboxes};
-use ainori_manifest::config::MAX_HARTS;
-use ainori_report::STACK_SIZE;
-use ainori_sched::{MAX_VCPUS, Occasion, PRIORITIES, Scheduler, SpinDetector, VcpuId, VcpuSet};
+use ainori_sched::{Occasion, Scheduler, SpinDetector, VcpuId, VcpuSet};
 use ainori_trace::Ring;
 
 use self::backlog::Backlog;
@@ -324,7 +323,7 @@ impl Cpu {
             counters: Box::default(),
             scheduler,
             restarter: Restarter::new(),
-            residents: ByVcpu([const { None }; MAX_VCPUS]),
+            residents: ByVcpu([const { None }; VCPU_SLOTS]),
             spin_detector: SpinDetector::new(machine.board.timebase_hz),
         }
     }

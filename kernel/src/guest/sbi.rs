@@ -6,6 +6,7 @@ use core::sync::atomic::{Ordering, fence as order};
 
 use ainori_handover::{Fence, Recorded, Requests};
 use ainori_lifecycle::Cause;
+use ainori_limits::sbi::{AINORI, BASE, DBCN, HSM, IPI, RFENCE, SRST, TIME, VERSION_2_0, ainori};
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
@@ -18,20 +19,6 @@ use crate::cpu::Cpu;
 use crate::memory::GuestPhysical;
 use crate::stats::Exit;
 
-const BASE: u64 = 0x10;
-const TIME: u64 = 0x5449_4d45;
-const IPI: u64 = 0x73_5049;
-const RFENCE: u64 = 0x5246_4e43;
-const HSM: u64 = 0x48_534d;
-const SRST: u64 = 0x5352_5354;
-const DBCN: u64 = 0x4442_434e;
-/// The hypervisor's own extension, in the range for vendors: "AIN".
-const AINORI: u64 = 0x0941_494e;
-
-const LOCK_TAKEN: u64 = 2;
-const LOCK_RELEASED: u64 = 3;
-
-const VERSION_2_0: u64 = 2 << 24;
 /// Not an assigned number: the list of the specification has none for us.
 const IMPLEMENTATION: u64 = 0x41_494e;
 
@@ -344,19 +331,18 @@ unsafe fn read(cpu: &mut Cpu, guest: &'static Guest, to: *mut u8, size: usize) -
     })
 }
 
-/// The hypervisor's own extension. Function 0: give the core to an equal. Function 1: leave the mark a0 in the trace.
-/// Functions 2 and 3: the vCPU has taken a lock, or released its last one (for policies that delay preemption).
+/// The hypervisor's own extension.
 fn own(cpu: &mut Cpu, call: &Call) -> Result {
     match call.function {
-        0 => {
+        ainori::YIELD => {
             cpu.yield_now();
             Ok(0)
         }
-        LOCK_TAKEN | LOCK_RELEASED => {
-            cpu.resident(call.vcpu).holds_lock = call.function == LOCK_TAKEN;
+        ainori::LOCK_TAKEN | ainori::LOCK_RELEASED => {
+            cpu.resident(call.vcpu).holds_lock = call.function == ainori::LOCK_TAKEN;
             Ok(0)
         }
-        1 => {
+        ainori::MARK => {
             cpu.trace(Event::Mark { vcpu: call.vcpu.0, value: call.a[0] });
             Ok(0)
         }
