@@ -11,7 +11,7 @@
 const char *const attack_names[] = { "none", "restarts", "ipis", "fences", "page-fences", "plic", "flood", "newlines", "wakes", "fault", NULL };
 enum { NONE, RESTARTS, IPIS, FENCES, PAGE_FENCES, PLIC, FLOOD, NEWLINES, WAKES, FAULT };
 
-#define PLIC_CONTEXTS 16
+#define PLIC_CONTEXTS 32 /* two for each of as many vCPUs as a guest can have */
 #define AWAKE_US 20 /* at most twice that before its time, who faults waits in a loop */
 
 static void nothing(struct vcpu *v, uint64_t turn)
@@ -64,8 +64,7 @@ static void plic(struct vcpu *v, uint64_t turn)
         uart[1] = 2; /* transmitter empty */
     }
     registers[10] = turn & 7;
-    if (v->index < PLIC_CONTEXTS)
-        registers[(0x200000 + v->index * 0x1000) / 4] = turn >> 3 & 7;
+    registers[(0x200000 + (2 * v->index + 1) * 0x1000) / 4] = turn >> 3 & 7; /* its own, in S-mode */
 }
 
 static void flood(struct vcpu *v, uint64_t turn)

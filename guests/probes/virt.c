@@ -10,6 +10,8 @@
 #define FINISHER 0x100000ul
 #define UART     0x10000000ul
 #define VIRTIO   0x10001000ul
+#define SLOTS    8  /* for virtio devices */
+#define SOURCES  96 /* of the PLIC, and the one that isn't there, 0 */
 #define PLIC_PRIORITY(source) (0xc000000ul + 4ul * (source))
 #define PLIC_ENABLE(context) (0xc002000ul + 0x80ul * (context))
 
@@ -68,7 +70,7 @@ static void check_devices(bool strict)
         faults(TRY("lr.w %[r], (%[a])", UART), LOAD_ACCESS_FAULT, UART, "a reservation on a device is a load access fault");
     }
     faults(TRY("jr %[a]", UART), FETCH_ACCESS_FAULT, UART, "a jump to a device is an instruction access fault");
-    for (unsigned slot = 0; slot < 8; slot++) {
+    for (unsigned slot = 0; slot < SLOTS; slot++) {
         volatile uint32_t *device = (volatile uint32_t *)(VIRTIO + 0x1000 * slot);
         check(device[0] == 0x74726976 && device[1] != 0 && device[2] == 0, "a virtio slot is there, and empty");
         device[0x70 / 4] = 0; /* a driver's reset */
@@ -111,7 +113,7 @@ static void check_numbers(uint64_t tree)
     *enable = 1u << 10;
     check(*enable == 1u << 10, "its machine context has registers");
     *enable = 0;
-    volatile uint32_t *beyond = enable + 96 / 32, *priority = (volatile uint32_t *)PLIC_PRIORITY(96);
+    volatile uint32_t *beyond = enable + SOURCES / 32, *priority = (volatile uint32_t *)PLIC_PRIORITY(SOURCES);
     *beyond = ~0u;
     *priority = 7;
     check(*beyond == 0 && *priority == 0, "sources from 96 on are not there");

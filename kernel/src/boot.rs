@@ -7,11 +7,12 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use ainori_console::{InputWaits, Source};
 use ainori_devices::plic;
 use ainori_handover::{Housework, Shield};
+use ainori_limits::{MAX_GUESTS, MAX_HARTS, VCPU_SLOTS};
 use ainori_mailbox::Mailboxes;
-use ainori_manifest::config::{self, MAX_GUESTS, MAX_HARTS, System};
+use ainori_manifest::config::{self, System};
 use ainori_manifest::layout::TREE_SIZE;
 use ainori_manifest::{blob, housekeeping_core};
-use ainori_sched::{Class, MAX_VCPUS, Policy, Scheduler, VcpuId};
+use ainori_sched::{Class, Policy, Scheduler, VcpuId};
 use ainori_trace::{Mask, Ring};
 use fdt::Fdt;
 
@@ -40,8 +41,6 @@ unsafe extern "C" {
     static __image_start: u8;
     static __image_end: u8;
 }
-
-const SBI_2_0: u64 = 2 << 24;
 
 fn image() -> Range {
     Range { start: &raw const __image_start as u64, end: &raw const __image_end as u64 }
@@ -83,7 +82,7 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
             "the harts of this board have registers that can't be kept apart between guests ({what})"
         ));
     }
-    if firmware::version() < SBI_2_0 {
+    if firmware::version() < ainori_sbi::VERSION_2_0 {
         refuse(format_args!("the firmware's SBI is older than 2.0: OpenSBI 1.4 or newer is needed"));
     }
     let system = blob::decode(blob)
@@ -235,9 +234,9 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
 
 /// The vCPUs, and behind them ones that run nowhere.
 fn by_vcpu(mut vcpus: Vec<Vcpu>) -> Box<ByVcpu<Vcpu>> {
-    vcpus.resize_with(MAX_VCPUS, || Vcpu::new(0, 0, Class::default(), 0, 0));
+    vcpus.resize_with(VCPU_SLOTS, || Vcpu::new(0, 0, Class::default(), 0, 0));
     let Ok(places) = Box::try_from(vcpus) else {
-        refuse(format_args!("there are more than {MAX_VCPUS} vCPUs"))
+        refuse(format_args!("there are more than {VCPU_SLOTS} vCPUs"))
     };
     Box::new(ByVcpu(*places))
 }

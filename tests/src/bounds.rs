@@ -1,7 +1,8 @@
 //! What must hold of every run, whatever guests do: no panic, no end before the end, no RTOS late, no core long with its interrupts
 //! off. Unlike the methods of [`Run`](crate::Run), these don't end a test: they list what doesn't hold.
 use ainori::report::{GuestOutcome, GuestReport, Outcome, RunReport};
-use ainori_report::{STACK_SIZE, StopReason};
+use ainori_limits::STACK_SIZE;
+use ainori_report::StopReason;
 use serde::{Deserialize, Serialize};
 
 /// Most nanoseconds from a period's deadline to the first statement of an RTOS's task, where the policy lets it take its core at once.

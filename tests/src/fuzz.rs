@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn each_rtos_is_told_how_many_periods_to_measure() {
         let presets = vec!["ainori", "round-robin", "partition"];
-        let range = case::Range { seed: 1, presets, vcpus: (1, 16), ms: 40, kinds: None };
+        let range = case::Range { seed: 1, presets, vcpus: case::Range::ALL_VCPUS, ms: 40, kinds: None };
         let random = (0..6).map(|index| range.case(index).trial());
         for trial in attacks::all().into_iter().chain(random) {
             for (name, _) in &trial.rtoses {

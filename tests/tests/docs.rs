@@ -242,19 +242,10 @@ fn the_sbi_extensions_are_those_that_are_answered() {
         let id = u64::from_str_radix(id.split('`').next()?, 16).ok()?;
         Some((name.to_uppercase(), id))
     });
+    let mut answered: BTreeSet<_> = ainori_sbi::EXTENSIONS.map(|(name, id)| (name.to_owned(), id)).into();
+    answered.insert(("LEGACY".to_owned(), 0));
     let told: BTreeSet<_> = told.collect();
-    let answered = [
-        ("BASE", ainori_sbi::BASE),
-        ("TIME", ainori_sbi::TIME),
-        ("IPI", ainori_sbi::IPI),
-        ("RFENCE", ainori_sbi::RFENCE),
-        ("HSM", ainori_sbi::HSM),
-        ("SRST", ainori_sbi::SRST),
-        ("DBCN", ainori_sbi::DBCN),
-        ("LEGACY", 0),
-        ("AINORI", ainori_sbi::AINORI),
-    ];
-    assert_eq!(told, answered.map(|(name, id)| (name.to_owned(), id)).into());
+    assert_eq!(told, answered);
     for (name, id) in told {
         const PROBE: u64 = 3;
         assert_eq!(ainori_sbi::base(PROBE, id), Ok(1), "{name} is there");
@@ -304,6 +295,7 @@ fn the_keys_of_a_manifest_are_those_that_are_read() {
 
 #[test]
 fn the_limits_of_a_manifest_are_told() {
+    use ainori_limits::*;
     use ainori_manifest::config::*;
     let text = read("docs/manifest.md");
     let has = |what: String| assert!(text.contains(&what), "{what} is not in docs/manifest.md");
@@ -317,6 +309,24 @@ fn the_limits_of_a_manifest_are_told() {
     has(format!("| 0 us to {MAX_ADVANCE_US} us;"));
     has(format!("| 1 us to {} ms;", MAX_GRACE_US / 1000));
     has(format!("1 us to {} s;", MAX_RESTART_INTERVAL_US / 1_000_000));
+}
+
+#[test]
+fn limits_are_told_elsewhere_too() {
+    use ainori_limits::*;
+    let has = |page: &str, what: String| assert!(read(page).contains(&what), "{what} is not in {page}");
+    has("docs/boards.md", format!("with 1 to {MAX_HARTS} harts"));
+    has("docs/boards.md", format!("({MAX_VCPUS} at most)"));
+    has("docs/boards.md", format!("\n   {PLIC_SOURCES} or above"));
+    has("docs/decisions.md", format!("a stack of {} KiB", STACK_SIZE >> 10));
+    has("docs/decisions.md", format!("more than {MAX_GUEST_VCPUS} vCPUs in one guest"));
+    has("docs/decisions.md", format!("has {PLIC_CONTEXTS} contexts"));
+    has("docs/guests.md", format!("{} sources, priorities 0 to {PLIC_PRIORITY}", PLIC_SOURCES - 1));
+    has("docs/policies.md", format!("{PRIORITIES} fixed levels"));
+    has("docs/trap.md", format!("with {MAX_GUEST_VCPUS} vCPUs it sends"));
+    has("docs/trap.md", format!("a priority of {PRIORITIES} or more"));
+    has("guests/fuzz/README.md", format!("1 to {MAX_GUEST_VCPUS} vCPUs"));
+    has("tests/README.md", format!("1 to {MAX_GUEST_VCPUS} vCPUs"));
 }
 
 /// Pages that list all files of a folder name each of them.

@@ -7,9 +7,10 @@ use crate::{
     output::Output,
     report::{Outcome, RunReport, TraceReport},
 };
+use ainori_limits::MAX_VCPUS;
 use ainori_manifest::{
     DEFAULT_TRACE_RECORDS, Manifest,
-    config::{MAX_VCPUS, System, Trace},
+    config::{System, Trace},
 };
 use ainori_report::exits::Exit;
 use ainori_trace::{

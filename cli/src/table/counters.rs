@@ -4,7 +4,8 @@ use super::{
     units::{micros, percent, ticks},
 };
 use crate::report::RunReport;
-use ainori_report::{STACK_SIZE, VcpuStats};
+use ainori_limits::STACK_SIZE;
+use ainori_report::VcpuStats;
 use comfy_table::Table;
 use std::{
     collections::{BTreeMap, BTreeSet},

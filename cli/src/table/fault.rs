@@ -1,6 +1,7 @@
 //! What guests did wrong, with their registers.
 use super::units::ticks;
 use crate::report::RunReport;
+use ainori_limits::cause::exception_name;
 use ainori_report::{Fault, Stopped};
 use std::fmt::Write;
 
@@ -30,7 +31,7 @@ fn fault(report: &RunReport, stopped: &Stopped, fault: &Fault, is_one_of_many: b
     let facts = [
         ("time", ticks(report, stopped.time)),
         ("pc", format!("{:#018x}", fault.pc)),
-        ("cause", format!("{} ({})", fault.cause, cause(fault.cause))),
+        ("cause", format!("{} ({})", fault.cause, exception_name(fault.cause).unwrap_or("unknown"))),
         ("address", address),
         ("instruction", instruction),
         ("mode", fault.mode.to_string()),
@@ -59,29 +60,4 @@ fn register(index: usize) -> String {
         "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
     ];
     NAMES.get(index).map_or_else(|| format!("x{index}"), ToString::to_string)
-}
-
-/// The exception of an `scause` (privileged specification, table of `scause` with the H extension).
-fn cause(scause: u64) -> &'static str {
-    match scause {
-        0 => "instruction address misaligned",
-        1 => "instruction access fault",
-        2 => "illegal instruction",
-        3 => "breakpoint",
-        4 => "load address misaligned",
-        5 => "load access fault",
-        6 => "store address misaligned",
-        7 => "store access fault",
-        8 => "call from U-mode",
-        9 => "call from HS-mode",
-        10 => "call from VS-mode",
-        12 => "instruction page fault",
-        13 => "load page fault",
-        15 => "store page fault",
-        20 => "instruction guest-page fault",
-        21 => "load guest-page fault",
-        22 => "virtual instruction",
-        23 => "store guest-page fault",
-        _ => "unknown",
-    }
 }

@@ -22,16 +22,22 @@
 //! the bit is set twice. In the same way `raise` and a write to an enable register can't miss one another.
 //! `tests/plic_races.rs` checks this with loom.
 
+use ainori_limits::{PLIC_CONTEXTS, PLIC_PRIORITY, PLIC_SOURCES};
+
+use self::layout::{CLAIM_COMPLETE, CONTEXT, CONTEXT_SIZE, ENABLE, ENABLE_SIZE, PENDING};
 use crate::atomic::{AtomicU32, Ordering, fence, zeros};
 
-/// Interrupt sources, the non-existent source 0 included: as many as on QEMU's `virt`.
-pub const SOURCES: usize = if cfg!(loom) { 32 } else { 96 };
+/// Interrupt sources, the non-existent source 0 included. Few where loom tries out every order.
+pub const SOURCES: usize = if cfg!(loom) { 32 } else { PLIC_SOURCES };
 
 /// Length of the tables of sources: see [`at`].
 const TABLE: usize = SOURCES.next_power_of_two();
 
 /// Contexts: two for each vCPU of one guest.
-pub const MAX_CONTEXTS: usize = if cfg!(loom) { 2 } else { 32 };
+pub const MAX_CONTEXTS: usize = if cfg!(loom) { 2 } else { PLIC_CONTEXTS };
+
+// A word with a bit for each: of those that listen to a source, and of those that an operation concerns.
+const _: () = assert!(MAX_CONTEXTS <= u32::BITS as usize);
 
 /// The context through which a vCPU (its hart id in the guest) is interrupted.
 pub const fn supervisor_context(vcpu: usize) -> usize {
@@ -55,7 +61,7 @@ pub const WINDOW: u64 = 0x400_0000;
 
 const WORDS: usize = SOURCES / 32;
 /// Writable bits of priorities and thresholds.
-const PRIORITY_MASK: u32 = 7;
+const PRIORITY_MASK: u32 = PLIC_PRIORITY;
 
 /// What an operation may have changed outside the PLIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,6 +79,22 @@ impl Effects {
     const fn on(contexts: u64) -> Self {
         Self { contexts, completed: None }
     }
+}
+
+/// Where the registers are in the window, in bytes (specification, "Memory Map"). At the start are the sources' priorities, 4 bytes each.
+pub mod layout {
+    /// The pending bits, 32 sources a word.
+    pub const PENDING: u64 = 0x1000;
+    /// The enable bits of the first context, 32 sources a word.
+    pub const ENABLE: u64 = 0x2000;
+    /// Bytes from the enable bits of one context to those of the next.
+    pub const ENABLE_SIZE: u64 = 0x80;
+    /// The threshold of the first context.
+    pub const CONTEXT: u64 = 0x20_0000;
+    /// Bytes from the threshold of one context to that of the next.
+    pub const CONTEXT_SIZE: u64 = 0x1000;
+    /// The register by which a context claims and completes, behind its threshold.
+    pub const CLAIM_COMPLETE: u64 = 4;
 }
 
 /// The registers of the window.
@@ -94,17 +116,18 @@ impl Register {
         // The window has 2^24 words at most, so the index fits on every target.
         let index = (offset / 4) as usize;
         let register = match offset {
-            0..0x1000 => Self::Priority { source: index },
-            0x1000..0x2000 => Self::Pending { word: index - 0x1000 / 4 },
-            0x2000..0x20_0000 => {
-                let index = index - 0x2000 / 4;
-                Self::Enable { context: index / 32, word: index % 32 }
+            0..PENDING => Self::Priority { source: index },
+            PENDING..ENABLE => Self::Pending { word: index - PENDING as usize / 4 },
+            ENABLE..CONTEXT => {
+                const WORDS: usize = ENABLE_SIZE as usize / 4;
+                let index = index - ENABLE as usize / 4;
+                Self::Enable { context: index / WORDS, word: index % WORDS }
             }
             _ => {
-                let context = (offset as usize - 0x20_0000) / 0x1000;
-                match offset % 0x1000 {
+                let context = (offset as usize - CONTEXT as usize) / CONTEXT_SIZE as usize;
+                match offset % CONTEXT_SIZE {
                     0 => Self::Threshold { context },
-                    4 => Self::ClaimComplete { context },
+                    CLAIM_COMPLETE => Self::ClaimComplete { context },
                     _ => return None,
                 }
             }

@@ -8,7 +8,7 @@
 //! it four character times later anyway.
 
 /// Offsets of the registers.
-mod register {
+pub mod register {
     /// Receive buffer (read), transmit holding (write); divisor latch, low byte, with DLAB.
     pub const RBR_THR_DLL: u8 = 0;
     /// Interrupt enable; divisor latch, high byte, with DLAB.
@@ -28,11 +28,16 @@ mod register {
 }
 
 /// Interrupt enable register.
-mod ier {
+pub mod ier {
+    /// A byte has been received.
     pub const RECEIVED: u8 = 0x01;
+    /// The transmitter takes bytes.
     pub const TRANSMITTER_EMPTY: u8 = 0x02;
+    /// Something went wrong with a byte.
     pub const LINE_STATUS: u8 = 0x04;
+    /// A line of the modem has changed.
     pub const MODEM_STATUS: u8 = 0x08;
+    /// All of them.
     pub const MASK: u8 = 0x0f;
 }
 
@@ -48,8 +53,10 @@ mod iir {
 }
 
 /// FIFO control register. Bit 2 clears the transmit FIFO, which is always empty; bit 3 concerns DMA pins.
-mod fcr {
+pub mod fcr {
+    /// Both FIFOs are used.
     pub const ENABLE: u8 = 0x01;
+    /// Empties the receive FIFO.
     pub const CLEAR_RECEIVER: u8 = 0x02;
 }
 
@@ -70,10 +77,15 @@ mod mcr {
 }
 
 /// Line status register.
-mod lsr {
+pub mod lsr {
+    /// A byte has been received.
     pub const DATA_READY: u8 = 0x01;
+    /// One was lost, as the FIFO was full.
     pub const OVERRUN: u8 = 0x02;
-    pub const TRANSMITTER_EMPTY: u8 = 0x60; // Holding register and shift register.
+    /// The FIFO (or the holding register) takes bytes.
+    pub const HOLDING_EMPTY: u8 = 0x20;
+    /// So it does, and the shift register is empty too: all has been sent.
+    pub const TRANSMITTER_EMPTY: u8 = 0x60;
 }
 
 /// Modem status register: the lines in bits 7:4, what changed since the last read in bits 3:0.
@@ -85,22 +97,23 @@ mod msr {
     pub const RING_ENDED: u8 = 0x04;
 }
 
+/// Bytes that a FIFO holds.
+pub const FIFO: usize = 16;
+
 /// Bytes that wait for the guest.
 struct Fifo {
-    bytes: [u8; Fifo::SIZE],
+    bytes: [u8; FIFO],
     first: usize,
     length: usize,
 }
 
 impl Fifo {
-    const SIZE: usize = 16;
-
     const fn new() -> Self {
-        Self { bytes: [0; Self::SIZE], first: 0, length: 0 }
+        Self { bytes: [0; FIFO], first: 0, length: 0 }
     }
 
     fn push(&mut self, byte: u8) {
-        if let Some(place) = self.bytes.get_mut((self.first + self.length) % Self::SIZE) {
+        if let Some(place) = self.bytes.get_mut((self.first + self.length) % FIFO) {
             *place = byte;
         }
         self.length += 1;
@@ -110,8 +123,8 @@ impl Fifo {
         if self.length == 0 {
             return None;
         }
-        let byte = self.bytes.get(self.first % Self::SIZE).copied();
-        self.first = (self.first + 1) % Self::SIZE;
+        let byte = self.bytes.get(self.first % FIFO).copied();
+        self.first = (self.first + 1) % FIFO;
         self.length -= 1;
         byte
     }
@@ -223,7 +236,7 @@ impl Uart {
 
     /// Bytes the receiver holds: without FIFOs there is one register.
     fn capacity(&self) -> usize {
-        if self.fifos_enabled { Fifo::SIZE } else { 1 }
+        if self.fifos_enabled { FIFO } else { 1 }
     }
 
     /// The pending interrupt of the highest priority, as in bits 3:0 of IIR.

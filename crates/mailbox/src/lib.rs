@@ -59,16 +59,19 @@ mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+use ainori_limits::{MAX_HARTS, VCPU_SLOTS};
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU64, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, Ordering};
 
-/// Items are `0..ITEMS`: a slot is one word with a bit for each.
+/// Items are `0..ITEMS`: a slot is one word with a bit for each, and there is an item for each number of a vCPU.
 pub const ITEMS: u32 = u64::BITS;
+const _: () = assert!(VCPU_SLOTS <= ITEMS as usize);
 
 /// At most this many cores: an inbox is one word with a bit for each sender, and one more.
-pub const MAX_CORES: usize = 63;
+pub const MAX_CORES: usize = u64::BITS as usize - 1;
+const _: () = assert!(MAX_HARTS <= MAX_CORES);
 
 /// The bit of an inbox that says: this core does not look by itself.
 const AWAY: u64 = 1 << MAX_CORES;
@@ -120,7 +123,7 @@ impl<const N: usize> Mailboxes<N> {
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
-        const { assert!(N <= MAX_CORES, "a mailbox has room for 63 cores") };
+        const { assert!(N <= MAX_CORES, "an inbox has no bit for each core") };
         Self {
             slots: [const { Slots([const { Slot(AtomicU64::new(0)) }; N]) }; N],
             inboxes: [const { Inbox(AtomicU64::new(0)) }; N],

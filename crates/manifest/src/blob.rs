@@ -14,9 +14,10 @@
 //!
 //! Equal payloads are there once, so a payload must be copied out, never run in place.
 use crate::config::{
-    GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, Guest, MAX_ADVANCE_US, MAX_GRACE_US, MAX_GUEST_VCPUS, MAX_GUESTS,
-    MAX_VCPUS, MIN_QUANTUM_US, PRIORITIES, Payload, System,
+    GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, Guest, MAX_ADVANCE_US, MAX_GRACE_US, MIN_QUANTUM_US, Payload,
+    System,
 };
+use ainori_limits::{HART_IDS, MAX_GUEST_VCPUS, MAX_GUESTS, MAX_VCPUS, PRIORITIES};
 use core::fmt;
 
 /// First bytes of a blob.
@@ -141,6 +142,9 @@ impl Header {
         if fits { Ok(Self { description, total }) } else { Err(Error::Header) }
     }
 }
+
+// The harts of a vCPU are a word with a bit for each id.
+const _: () = assert!(HART_IDS == u64::BITS);
 
 /// The limits that the rest of the hypervisor is built on. The manifest's checks give better messages; these only
 /// make sure that no blob, however made, breaks what the kernel assumes.

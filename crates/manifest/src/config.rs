@@ -4,16 +4,6 @@ pub use ainori_lifecycle::{MAX_LIMIT as MAX_RESTART_LIMIT, Restart};
 use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
-/// Most vCPUs in one system: a set of them fits one machine word, with a bit to spare for the machine as a whole.
-pub const MAX_VCPUS: usize = 63;
-/// Most vCPUs of one guest: its virtual interrupt controller has two contexts for each.
-pub const MAX_GUEST_VCPUS: usize = 16;
-/// Most harts that the hypervisor runs on.
-pub const MAX_HARTS: usize = 16;
-/// Most guests in one system.
-pub const MAX_GUESTS: usize = 16;
-/// vCPU priorities are `0..PRIORITIES`; the higher number goes first.
-pub const PRIORITIES: u8 = 32;
 /// Where a guest's memory starts in its own physical address space, as on most RISC-V boards.
 pub const GUEST_MEMORY_BASE: u64 = 0x8000_0000;
 /// A guest's memory is a multiple of this many bytes: one leaf of the second level of its stage-2 table.
@@ -144,7 +134,7 @@ pub struct Guest {
     pub memory: u64,
     /// Its vCPUs; the index is the guest's hart id.
     pub vcpus: Vec<Vcpu>,
-    /// Priority of its vCPUs, `0..PRIORITIES`; the higher goes first.
+    /// Priority of its vCPUs, below [`PRIORITIES`](ainori_limits::PRIORITIES); the higher goes first.
     pub priority: u8,
     /// Devices of the board that this guest alone uses: paths in the board's device tree.
     pub devices: Vec<String>,
@@ -179,6 +169,6 @@ impl Default for Restarts {
 pub struct Vcpu {
     /// Hart (board hart id) that owns it at the start.
     pub home: u32,
-    /// Set of board hart ids that it may move to; contains `home`.
+    /// Set of board hart ids ([`HART_IDS`](ainori_limits::HART_IDS)) that it may move to, a bit each; contains `home`.
     pub harts: u64,
 }

@@ -15,8 +15,6 @@ use serde::{Deserialize, Serialize};
 
 /// Mark of the hypervisor's own lines. No guest may have this name.
 pub const MARK: &str = "ainori";
-/// Bytes of a core's stack.
-pub const STACK_SIZE: usize = 32 * 1024;
 /// Separates the mark of a line from its text.
 pub const SEPARATOR: &str = "| ";
 /// Starts the text of a hypervisor line that holds a [`Record`].
@@ -223,7 +221,7 @@ pub struct CoreStats {
     pub stretch_max: BTreeMap<Cow<'static, str>, u64>,
     /// All such times for each cause added up, in ticks of `time`.
     pub stretch_total: BTreeMap<Cow<'static, str>, u64>,
-    /// Most bytes of its stack ([`STACK_SIZE`]) that were ever in use.
+    /// Most bytes of its stack ([`STACK_SIZE`](ainori_limits::STACK_SIZE)) that were ever in use.
     pub stack: u64,
     /// The core's trace ring, if the run was traced.
     pub trace: Option<TraceRing>,

@@ -14,30 +14,15 @@
 #![forbid(unsafe_code)]
 
 pub mod legacy;
+mod numbers;
 pub mod range;
 pub mod request;
 #[cfg(test)]
 mod tests;
 
+pub use numbers::*;
 pub use range::Range;
 pub use request::{Call, Fence, Reason, Request, base, decode, hart_mask, is_first};
-
-/// The base extension: what there is.
-pub const BASE: u64 = 0x10;
-/// The timer of the calling hart.
-pub const TIME: u64 = 0x5449_4d45;
-/// Software interrupts of other harts.
-pub const IPI: u64 = 0x73_5049;
-/// Fences of other harts.
-pub const RFENCE: u64 = 0x5246_4e43;
-/// Hart state management.
-pub const HSM: u64 = 0x48_534d;
-/// System reset.
-pub const SRST: u64 = 0x5352_5354;
-/// Debug console.
-pub const DBCN: u64 = 0x4442_434e;
-/// The hypervisor's own extension, in the range for vendors: "AIN".
-pub const AINORI: u64 = 0x0941_494e;
 
 /// Error codes of the specification, chapter 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Calls to requests.
-use crate::{AINORI, BASE, DBCN, Error, HSM, IPI, RFENCE, Range, Result, SRST, TIME, legacy};
+use crate::{
+    AINORI, BASE, DBCN, Error, HSM, IPI, RFENCE, Range, Result, SRST, TIME, VERSION_2_0, ainori, legacy,
+};
 
 /// A call, as the registers have it: `a7`, `a6`, and `a0` to `a4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +90,6 @@ pub enum Reason {
     Failure,
 }
 
-const VERSION_2_0: u64 = 2 << 24;
 /// Not an assigned number: the list of the specification has none for us.
 const IMPLEMENTATION: u64 = 0x41_494e;
 
@@ -119,9 +120,11 @@ pub fn decode(call: &Call, harts: u64) -> Result<Request> {
         (DBCN, 0) => Ok(Request::Write { from: a[1], size: a[0] }),
         (DBCN, 1) => Ok(Request::Read { to: a[1], size: a[0] }),
         (DBCN, 2) => Ok(Request::WriteByte(a[0] as u8)),
-        (AINORI, 0) => Ok(Request::Yield),
-        (AINORI, 1) => Ok(Request::Mark(a[0])),
-        (AINORI, 2 | 3) => Ok(Request::HoldsLock(function == 2)),
+        (AINORI, ainori::YIELD) => Ok(Request::Yield),
+        (AINORI, ainori::MARK) => Ok(Request::Mark(a[0])),
+        (AINORI, ainori::LOCK_TAKEN | ainori::LOCK_RELEASED) => {
+            Ok(Request::HoldsLock(function == ainori::LOCK_TAKEN))
+        }
         (legacy::GETCHAR, _) => Ok(Request::ReadByte),
         (legacy::CLEAR_IPI, _) => Ok(Request::ClearIpi),
         _ => Err(Error::NotSupported),

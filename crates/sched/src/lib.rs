@@ -60,9 +60,3 @@ pub use vcpu::{Class, State, VcpuId, VcpuIter, VcpuSet};
 
 /// A point in time or a length of it, in ticks of the `time` CSR.
 pub type Time = u64;
-
-/// Priorities are `0..PRIORITIES`; the higher number goes first.
-pub const PRIORITIES: u8 = 32;
-
-/// vCPUs are numbered `0..MAX_VCPUS` through the whole machine.
-pub const MAX_VCPUS: usize = 64;

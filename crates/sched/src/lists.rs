@@ -9,9 +9,11 @@
     reason = "a place is a byte, and there are 256 links: no index can be too large"
 )]
 
-use crate::{MAX_VCPUS, PRIORITIES, VcpuId};
+use ainori_limits::{PRIORITIES, VCPU_SLOTS};
 
-/// Where a link leads: places below [`MAX_VCPUS`] are vCPUs, then come the ends of the lists, then
+use crate::VcpuId;
+
+/// Where a link leads: places below [`VCPU_SLOTS`] are vCPUs, then come the ends of the lists, then
 /// [`IDLE`].
 pub(crate) type Place = u8;
 
@@ -22,8 +24,15 @@ pub(crate) const IDLE: Place = IDLE_LIST.0 + 1;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct List(Place);
 
-const FIRST_LIST: List = List(MAX_VCPUS as Place);
+const FIRST_LIST: List = List(VCPU_SLOTS as Place);
 const IDLE_LIST: List = List(FIRST_LIST.0 + PRIORITIES);
+
+// A list of each level and that of the idle vCPU: a place and a bit for each.
+const _: () = assert!(
+    IDLE_LIST.0 as usize == VCPU_SLOTS + PRIORITIES as usize
+        && IDLE_LIST.0 < Place::MAX
+        && PRIORITIES < u64::BITS as u8
+);
 
 impl List {
     /// The list of a level, which is below [`PRIORITIES`]. The highest is searched first.

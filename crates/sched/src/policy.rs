@@ -108,7 +108,7 @@ pub enum Admission {
 
 impl Policy {
     /// The level of the run queue at which a vCPU of this class waits, below
-    /// [`PRIORITIES`](crate::PRIORITIES); a higher level goes first. Equals are vCPUs of one level.
+    /// [`PRIORITIES`](ainori_limits::PRIORITIES); a higher level goes first. Equals are vCPUs of one level.
     #[inline]
     #[must_use]
     pub const fn level(&self, class: Class) -> u8 {

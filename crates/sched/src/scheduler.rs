@@ -1,12 +1,14 @@
 //! The scheduler of one core.
 #![expect(
     clippy::indexing_slicing,
-    reason = "`VcpuId::index` is below `MAX_VCPUS`, the length of each table"
+    reason = "`VcpuId::index` is below `VCPU_SLOTS`, the length of each table"
 )]
+
+use ainori_limits::{PRIORITIES, VCPU_SLOTS};
 
 use crate::lists::{IDLE, List, Lists, Place};
 use crate::timers::Timers;
-use crate::{Class, MAX_VCPUS, PRIORITIES, Policy, State, Time, VcpuId, VcpuSet};
+use crate::{Class, Policy, State, Time, VcpuId, VcpuSet};
 
 /// What is to happen at a scheduling point.
 #[must_use]
@@ -35,11 +37,11 @@ pub struct Scheduler {
     owned: VcpuSet,
     /// Those of `owned` that sleep. The others are in the queue.
     asleep: VcpuSet,
-    classes: [Class; MAX_VCPUS],
+    classes: [Class; VCPU_SLOTS],
     /// Where each waits: the list of its [`Policy::level`].
-    lists: [List; MAX_VCPUS],
+    lists: [List; VCPU_SLOTS],
     /// What each has left of its quantum. Of the running one: what it had when it was picked.
-    left: [Time; MAX_VCPUS],
+    left: [Time; VCPU_SLOTS],
     /// A vCPU at the head of its list. `IDLE` also from `sleep` or `yield_now` to the next `schedule`.
     running: Place,
     /// What the last `schedule` picked. `IDLE` also if that has left this core.
@@ -65,9 +67,9 @@ impl Scheduler {
             timers: Timers::new(),
             owned: VcpuSet::EMPTY,
             asleep: VcpuSet::EMPTY,
-            classes: [Class { priority: 0, guest: 0 }; MAX_VCPUS],
-            lists: [List::of_level(0); MAX_VCPUS],
-            left: [policy.quantum; MAX_VCPUS],
+            classes: [Class { priority: 0, guest: 0 }; VCPU_SLOTS],
+            lists: [List::of_level(0); VCPU_SLOTS],
+            left: [policy.quantum; VCPU_SLOTS],
             running: IDLE,
             picked: IDLE,
             quantum_end: 0,

@@ -3,6 +3,8 @@
 mod against_model;
 mod spins;
 
+use ainori_limits::{MAX_VCPUS, PRIORITIES};
+
 use super::*;
 
 /// The quantum in these tests, in ticks.
@@ -14,7 +16,7 @@ const RTOS: Class = Class { priority: 9, guest: 1 };
 const LINUX_A: VcpuId = VcpuId(0);
 const LINUX_B: VcpuId = VcpuId(1);
 const LINUX_C: VcpuId = VcpuId(2);
-const RT: VcpuId = VcpuId(63);
+const RT: VcpuId = VcpuId(MAX_VCPUS as u8);
 
 fn policy(name: &str) -> Policy {
     Policy::preset(name, QUANTUM, 1000).expect("a preset")
@@ -299,7 +301,7 @@ fn a_set_of_vcpus() {
     assert_eq!(VcpuSet::from_bits(set.bits()), set);
     assert!(VcpuSet::EMPTY.is_empty());
 
-    let many = VcpuSet::from_bits(1 << 63 | 0b1011_0100);
+    let many = VcpuSet::from_bits(1 << MAX_VCPUS | 0b1011_0100);
     assert_eq!(many.lowest::<0>(), VcpuSet::EMPTY);
     assert_eq!(many.lowest::<3>(), VcpuSet::from_bits(0b0011_0100));
     assert_eq!(many.lowest::<5>(), many);

@@ -2,21 +2,26 @@
 //!
 //! To find the next one, or to take it out, takes as long whether two vCPUs sleep or sixty. To put one in takes longer only if there are
 //! later ones: those of its level, some 6 instructions each.
-#![expect(clippy::indexing_slicing, reason = "`VcpuId::index` is below `MAX_VCPUS`, the length of the table")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "`VcpuId::index` is below `VCPU_SLOTS`, the length of the table"
+)]
+
+use ainori_limits::VCPU_SLOTS;
 
 use crate::lists::{List, Lists};
-use crate::{MAX_VCPUS, Time, VcpuId, VcpuSet};
+use crate::{Time, VcpuId, VcpuSet};
 
 pub(crate) struct Timers {
     lists: Lists,
     set: VcpuSet,
-    at: [Time; MAX_VCPUS],
+    at: [Time; VCPU_SLOTS],
 }
 
 impl Timers {
     /// None is set. Only at boot.
     pub(crate) const fn new() -> Self {
-        Self { lists: Lists::new(), set: VcpuSet::EMPTY, at: [0; MAX_VCPUS] }
+        Self { lists: Lists::new(), set: VcpuSet::EMPTY, at: [0; VCPU_SLOTS] }
     }
 
     /// Sets the timer of `v`, which waits in `list`. Equal times keep the order in which they were set.

@@ -1,18 +1,18 @@
 //! What the scheduler knows of a vCPU: its number, its class, its state; and sets of them.
 
-use crate::MAX_VCPUS;
+use ainori_limits::VCPU_SLOTS;
 
-/// The number of a vCPU, below [`MAX_VCPUS`]. It is the same on all cores.
+/// The number of a vCPU, below [`VCPU_SLOTS`]. It is the same on all cores.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct VcpuId(pub u8);
 
 impl VcpuId {
-    /// The number as an index that the compiler knows to be below [`MAX_VCPUS`], so that a table access
+    /// The number as an index that the compiler knows to be below [`VCPU_SLOTS`], so that a table access
     /// needs no check.
     #[inline]
     pub(crate) const fn index(self) -> usize {
-        debug_assert!((self.0 as usize) < MAX_VCPUS);
-        self.0 as usize % MAX_VCPUS
+        debug_assert!((self.0 as usize) < VCPU_SLOTS);
+        self.0 as usize % VCPU_SLOTS
     }
 
     #[inline]
@@ -24,7 +24,7 @@ impl VcpuId {
 /// What a policy may know of a vCPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Class {
-    /// Fixed priority, below [`PRIORITIES`](crate::PRIORITIES); the higher number goes first.
+    /// Fixed priority, below [`PRIORITIES`](ainori_limits::PRIORITIES); the higher number goes first.
     pub priority: u8,
     /// The guest that the vCPU belongs to.
     pub guest: u8,
@@ -44,6 +44,8 @@ pub enum State {
 /// A set of vCPUs: one word, a bit for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VcpuSet(u64);
+
+const _: () = assert!(VCPU_SLOTS <= u64::BITS as usize);
 
 impl VcpuSet {
     /// The set without members.

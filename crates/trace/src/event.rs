@@ -3,10 +3,13 @@
 //! vCPUs are numbered through the whole machine and cores densely, both from 0 and below 255. "This core" is the one in
 //! whose ring the record is.
 
+use ainori_limits::VCPU_SLOTS;
+
 use crate::record::{Kind, Record};
 
 /// Stands for "no vCPU" in a record.
 const NONE: u8 = u8::MAX;
+const _: () = assert!(VCPU_SLOTS <= NONE as usize);
 
 /// An interrupt line of a vCPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,5 +1,6 @@
 //! What the board is, learnt from the device tree that the firmware hands over.
 #![expect(clippy::indexing_slicing, reason = "only at boot")]
+use ainori_limits::cause::interrupt::{SUPERVISOR_EXTERNAL, SUPERVISOR_SOFTWARE};
 use alloc::{format, string::String, vec::Vec};
 use fdt::{Fdt, node::FdtNode, standard_nodes::MemoryRegion};
 
@@ -113,9 +114,6 @@ fn add_registers(node: &FdtNode<'_, '_>, to: &mut Ranges) -> Result<(), Error> {
 fn registers(node: &FdtNode<'_, '_>) -> Vec<Range> {
     node.reg().into_iter().flatten().filter_map(range).collect()
 }
-
-const SUPERVISOR_SOFTWARE: u32 = 1;
-const SUPERVISOR_EXTERNAL: u32 = 9;
 
 /// The hart interrupts that a controller drives, in its own order: (phandle of the hart's controller, number).
 fn targets(node: &FdtNode<'_, '_>) -> Vec<(u32, u32)> {

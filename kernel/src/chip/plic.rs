@@ -2,25 +2,19 @@
 //!
 //! Its priorities and thresholds are how the hypervisor splits interrupt levels between guests (SPUMONE 3.4.1): a
 //! source has the level of its owner, and while a vCPU runs, its core's threshold keeps the sources of lesser owners away.
-use core::num::NonZeroUsize;
+use core::num::NonZeroU64;
 use core::ptr::{read_volatile, write_volatile};
 
-use ainori_sched::PRIORITIES;
+use ainori_devices::plic::layout::{CLAIM_COMPLETE, CONTEXT, CONTEXT_SIZE, ENABLE, ENABLE_SIZE};
+use ainori_limits::{PLIC_PRIORITY, PRIORITIES};
 
 /// A PLIC at a physical address.
 #[derive(Debug, Clone, Copy)]
 pub struct Plic {
-    base: usize,
+    base: u64,
 }
 
-const ENABLE: usize = 0x2000;
-const CONTEXT: usize = 0x20_0000;
-/// Of a context.
-const CLAIM: usize = 4;
-/// The levels that every PLIC of the boards we know has: 1 to 7; 0 is never.
-pub const TOP_LEVEL: u32 = 7;
-
-/// Interrupt levels of vCPUs: the priorities that really occur, by their rank. The most urgent one has [`TOP_LEVEL`], and where there are
+/// Interrupt levels of vCPUs: the priorities that really occur, by their rank. The most urgent one has [`PLIC_PRIORITY`], and where there are
 /// more priorities than levels, the least urgent ones have level 1 in common.
 #[derive(Debug, Clone, Copy)]
 pub struct Levels {
@@ -35,10 +29,10 @@ impl Levels {
         Self { occur: priorities.fold(0, |occur, priority| occur | 1 << (priority % PRIORITIES)) }
     }
 
-    /// The level of the devices of a vCPU with this priority, 1 to [`TOP_LEVEL`]. While it runs, sources of lower levels are kept away.
+    /// The level of the devices of a vCPU with this priority, 1 to [`PLIC_PRIORITY`]. While it runs, sources of lower levels are kept away.
     pub fn level(self, priority: u8) -> u32 {
         let higher = (self.occur >> (priority % PRIORITIES) >> 1).count_ones();
-        TOP_LEVEL.saturating_sub(higher).max(1)
+        PLIC_PRIORITY.saturating_sub(higher).max(1)
     }
 }
 
@@ -48,19 +42,19 @@ impl Plic {
     /// # Safety
     /// A PLIC is there, and nothing else drives its supervisor contexts.
     pub unsafe fn new(base: u64, sources: u32) -> Self {
-        let plic = Self { base: base as usize };
+        let plic = Self { base };
         for source in 1..=sources {
-            plic.write(4 * source as usize, 0);
+            plic.write(4 * u64::from(source), 0);
         }
         plic
     }
 
-    fn read(&self, offset: usize) -> u32 {
+    fn read(&self, offset: u64) -> u32 {
         // SAFETY: `new` was promised that the device is here; its registers are outside of all Rust objects.
         unsafe { read_volatile((self.base + offset) as *const u32) }
     }
 
-    fn write(&self, offset: usize, value: u32) {
+    fn write(&self, offset: u64, value: u32) {
         // SAFETY: as in `read`.
         unsafe { write_volatile((self.base + offset) as *mut u32, value) }
     }
@@ -68,26 +62,26 @@ impl Plic {
     /// Switches all sources of a context off and opens its threshold.
     pub fn reset_context(&self, context: u32, sources: u32) {
         // BOUND: only at the core's start.
-        for word in 0..=sources as usize / 32 {
-            self.write(ENABLE + 0x80 * context as usize + 4 * word, 0);
+        for word in 0..=u64::from(sources / 32) {
+            self.write(ENABLE + ENABLE_SIZE * u64::from(context) + 4 * word, 0);
         }
         if let Some(context) = self.context(context) {
             context.set_threshold(0);
         }
     }
 
-    /// Sends a source to a context, with a level of 1 to [`TOP_LEVEL`]. The words that this changes are the source's and the context's own:
+    /// Sends a source to a context, with a level of 1 to [`PLIC_PRIORITY`]. The words that this changes are the source's and the context's own:
     /// harts may do so at the same time, each for its own context.
     pub fn route(&self, source: u32, context: u32, level: u32) {
-        self.write(4 * source as usize, level);
-        let word = ENABLE + 0x80 * context as usize + 4 * (source as usize / 32);
+        self.write(4 * u64::from(source), level);
+        let word = ENABLE + ENABLE_SIZE * u64::from(context) + 4 * u64::from(source / 32);
         self.write(word, self.read(word) | 1 << (source % 32));
     }
 
     /// The registers of a context.
     #[inline]
     pub fn context(&self, context: u32) -> Option<PlicContext> {
-        NonZeroUsize::new(self.base + CONTEXT + 0x1000 * context as usize).map(PlicContext)
+        NonZeroU64::new(self.base + CONTEXT + CONTEXT_SIZE * u64::from(context)).map(PlicContext)
     }
 
     /// A source that a context has taken may interrupt again.
@@ -100,7 +94,7 @@ impl Plic {
 
 /// The registers of a context, by which it is interrupted: their address. Made by [`Plic::context`] only.
 #[derive(Debug, Clone, Copy)]
-pub struct PlicContext(NonZeroUsize);
+pub struct PlicContext(NonZeroU64);
 
 impl PlicContext {
     /// Only sources above this level reach the context.
@@ -113,7 +107,7 @@ impl PlicContext {
     /// Takes the most urgent source; it stays quiet until completed.
     pub fn claim(self) -> Option<u32> {
         // SAFETY: as in `set_threshold`.
-        match unsafe { read_volatile((self.0.get() + CLAIM) as *const u32) } {
+        match unsafe { read_volatile((self.0.get() + CLAIM_COMPLETE) as *const u32) } {
             0 => None,
             source => Some(source),
         }
@@ -122,6 +116,6 @@ impl PlicContext {
     /// A source that it has taken may interrupt again.
     pub fn complete(self, source: u32) {
         // SAFETY: as in `set_threshold`.
-        unsafe { write_volatile((self.0.get() + CLAIM) as *mut u32, source) }
+        unsafe { write_volatile((self.0.get() + CLAIM_COMPLETE) as *mut u32, source) }
     }
 }

@@ -9,6 +9,7 @@
 //! for ever either: what is left is taken up again when the more urgent one leaves, or [`Policy::patience`](ainori_sched::Policy::patience)
 //! later, beside it, for a fifth of the guard at a time; of a less urgent vCPU only those are answered then who wait for its fences.
 use ainori_handover::Requests;
+use ainori_limits::PRIORITIES;
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
@@ -18,6 +19,9 @@ use crate::arch::clock;
 use crate::arch::hart::{self, Interrupts};
 use crate::arch::world;
 use crate::stats::Exit;
+
+// `Backlog::gave_way_to` has a bit for each priority.
+const _: () = assert!(PRIORITIES as u32 <= u32::BITS);
 
 /// What is still to be done, by vCPU.
 pub(super) struct Backlog {

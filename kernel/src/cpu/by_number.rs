@@ -3,25 +3,25 @@
 #![expect(clippy::indexing_slicing, reason = "no remainder is too large")]
 use core::ops::{Index, IndexMut};
 
-use ainori_manifest::config::MAX_HARTS;
-use ainori_sched::{MAX_VCPUS, VcpuId};
+use ainori_limits::{MAX_HARTS, VCPU_SLOTS};
+use ainori_sched::VcpuId;
 
 /// Something of each vCPU.
-pub struct ByVcpu<T>(pub [T; MAX_VCPUS]);
+pub struct ByVcpu<T>(pub [T; VCPU_SLOTS]);
 
 impl<T> Index<VcpuId> for ByVcpu<T> {
     type Output = T;
 
     #[inline(always)]
     fn index(&self, id: VcpuId) -> &T {
-        &self.0[usize::from(id.0) % MAX_VCPUS]
+        &self.0[usize::from(id.0) % VCPU_SLOTS]
     }
 }
 
 impl<T> IndexMut<VcpuId> for ByVcpu<T> {
     #[inline(always)]
     fn index_mut(&mut self, id: VcpuId) -> &mut T {
-        &mut self.0[usize::from(id.0) % MAX_VCPUS]
+        &mut self.0[usize::from(id.0) % VCPU_SLOTS]
     }
 }
 

@@ -2,7 +2,7 @@
 use alloc::boxed::Box;
 
 use ainori_console::{Input, Multiplexer, Rest, Source};
-use ainori_manifest::config::MAX_GUESTS;
+use ainori_limits::MAX_GUESTS;
 
 use super::housekeeping::{Chore, Next};
 use super::{Cpu, Machine};

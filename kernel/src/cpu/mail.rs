@@ -6,7 +6,6 @@ use core::sync::atomic::Ordering;
 
 use ainori_handover::{Berth, Core, Fence, Fences, RequestWord, Requests};
 use ainori_mailbox::Delivery;
-use ainori_manifest::config;
 use ainori_sched::{Occasion, VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
@@ -16,13 +15,10 @@ use crate::arch::world::{self, Lines};
 use crate::guest::vcpu::{Hold, Resident, hsm};
 
 /// The item that stands for the machine rather than for a vCPU: housework, or the end of the run.
-pub const MACHINE: u32 = 63;
+pub const MACHINE: u32 = ainori_limits::NO_VCPU as u32;
 
 /// The same in a set of vCPUs: a part of the [backlog](super::backlog) that concerns none in particular.
-pub const NO_VCPU: VcpuId = VcpuId(MACHINE as u8);
-
-// A blob has no vCPU of that number, and the tables have a place for each that it may have.
-const _: () = assert!(config::MAX_VCPUS <= MACHINE as usize && config::MAX_VCPUS <= ainori_sched::MAX_VCPUS);
+pub const NO_VCPU: VcpuId = VcpuId(ainori_limits::NO_VCPU);
 
 impl Cpu {
     /// Asks the owner of a vCPU for something, itself if that is this core.

@@ -22,10 +22,9 @@ use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use ainori_console::{InputWaits, Source};
 use ainori_handover::{Housework as PublishedHousework, Shield as PublishedShield};
+use ainori_limits::{MAX_HARTS, PRIORITIES, STACK_SIZE, VCPU_SLOTS};
 use ainori_mailbox::{Mailbox, Mailboxes};
-use ainori_manifest::config::MAX_HARTS;
-use ainori_report::STACK_SIZE;
-use ainori_sched::{MAX_VCPUS, PRIORITIES, Scheduler, VcpuId, VcpuSet};
+use ainori_sched::{Scheduler, VcpuId, VcpuSet};
 use ainori_trace::Ring;
 
 use self::backlog::Backlog;
@@ -270,7 +269,7 @@ impl Cpu {
             counters: Box::default(),
             scheduler,
             restarter: Restarter::new(),
-            residents: ByVcpu([const { None }; MAX_VCPUS]),
+            residents: ByVcpu([const { None }; VCPU_SLOTS]),
         }
     }
 

@@ -17,7 +17,7 @@ use ainori_devices::bus::UART_SOURCE;
 use ainori_devices::plic::Plic;
 use ainori_devices::uart::Uart;
 use ainori_handover::{Core, Requests};
-use ainori_manifest::config::MAX_GUESTS;
+use ainori_limits::MAX_GUESTS;
 use ainori_sched::VcpuId;
 
 use super::Cpu;

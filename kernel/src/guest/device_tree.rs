@@ -4,6 +4,8 @@ use alloc::{format, string::String, vec::Vec};
 
 use ainori_devices::bus::{FINISHER, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE, VIRTIO_SLOTS};
 use ainori_devices::finisher;
+use ainori_limits::PLIC_SOURCES;
+use ainori_limits::cause::interrupt::{MACHINE_EXTERNAL, SUPERVISOR_EXTERNAL};
 use ainori_manifest::config::GUEST_MEMORY_BASE;
 use ainori_manifest::layout::Layout;
 use vm_fdt::{Error, FdtWriter, FdtWriterNode};
@@ -15,12 +17,10 @@ use crate::chip::Board;
 const PLIC_PHANDLE: u32 = 1;
 const FINISHER_PHANDLE: u32 = 2;
 const FIRST_CPU_PHANDLE: u32 = 3;
-const SUPERVISOR_EXTERNAL: u32 = 9;
-const MACHINE_EXTERNAL: u32 = 11;
 /// Bytes that are left free in the tree.
 const ROOM: usize = 4096;
 /// Sources of a guest's interrupt controller; the board's own numbers are kept for passed-through devices.
-const SOURCES: u32 = ainori_devices::plic::SOURCES as u32 - 1;
+const SOURCES: u32 = PLIC_SOURCES as u32 - 1;
 /// Frequency of the virtual serial port's clock: 115,200 baud with divisor 2, as on QEMU's virt machine.
 const UART_CLOCK_HZ: u32 = 3_686_400;
 

@@ -17,6 +17,7 @@ use core::sync::atomic::AtomicBool;
 use ainori_console::Source;
 use ainori_devices::{plic::Plic, uart::Uart};
 use ainori_lifecycle::{Lifecycle, Rules};
+use ainori_limits::MAX_GUEST_VCPUS;
 use ainori_manifest::config;
 use ainori_sched::{VcpuId, VcpuSet};
 use spin::Mutex;
@@ -24,6 +25,9 @@ use spin::Mutex;
 use crate::chip::board::Device;
 use program::Program;
 use space::Space;
+
+// A set of a guest's harts is a word with a bit for each, and none is all of it.
+const _: () = assert!(MAX_GUEST_VCPUS < u64::BITS as usize);
 
 /// Bytes of output that a guest can be ahead of the board's serial port.
 pub const OUTPUT: usize = 64 * 1024;

@@ -5,17 +5,14 @@
 use core::sync::atomic::{Ordering, fence};
 
 use ainori_devices::bus::UART_SOURCE;
-use ainori_devices::uart::Uart;
+use ainori_devices::uart::{
+    Uart, lsr,
+    register::{LSR, RBR_THR_DLL},
+};
 
 use super::{Guest, OUTPUT};
 use crate::cpu::Cpu;
 
-/// RBR: where a guest reads what was typed.
-const DATA: u64 = 0;
-/// LSR: its offset, and its bits that say that the transmitter takes bytes, and that one was received.
-const LINE_STATUS: u64 = 5;
-const TRANSMITTER_READY: u64 = 0x60;
-const DATA_READY: u8 = 1;
 /// Room that a guest finds which looks before it writes: more than a whole FIFO of its port.
 const ROOM: usize = 32;
 
@@ -35,17 +32,17 @@ pub fn with_port<R>(cpu: &mut Cpu, guest: &'static Guest, act: impl FnOnce(&mut 
 /// A load from a register. None if it has to be tried again.
 pub fn read(cpu: &mut Cpu, guest: &'static Guest, offset: u64) -> Option<u64> {
     let value = u64::from(with_port(cpu, guest, |port| port.read(offset as u8))?);
-    if offset == DATA && cpu.machine.input_waits.is_set() {
+    if offset == RBR_THR_DLL.into() && cpu.machine.input_waits.is_set() {
         cpu.wake_console();
     }
     // A guest that looks before it writes waits, rather than loses bytes, while its ring is full.
-    if offset == LINE_STATUS && guest.output.room() < ROOM {
+    if offset == LSR.into() && guest.output.room() < ROOM {
         guest.awaits_room.store(true, Ordering::Relaxed);
         // Dekker's rule: either it is seen here that there is room by now, or the console core sees that it is waited for.
         fence(Ordering::SeqCst);
         if guest.output.room() < ROOM {
             cpu.relieve_console();
-            return Some(value & !TRANSMITTER_READY);
+            return Some(value & !u64::from(lsr::TRANSMITTER_EMPTY));
         }
     }
     Some(value)
@@ -101,8 +98,8 @@ pub fn scan(
     let read = with_port(cpu, guest, |port| {
         let mut read = 0;
         // BOUND: `most`, which is `CONSOLE_PIECE` bytes at most, and the port's FIFO has no more; some 60 instructions each.
-        while read < most && port.read(LINE_STATUS as u8) & DATA_READY != 0 {
-            take(read, port.read(DATA as u8));
+        while read < most && port.read(LSR) & lsr::DATA_READY != 0 {
+            take(read, port.read(RBR_THR_DLL));
             read += 1;
         }
         read

@@ -2,6 +2,7 @@
 use core::sync::atomic::Ordering;
 
 use ainori_lifecycle::{Cause, Next};
+use ainori_limits::MAX_GUESTS;
 use ainori_sched::VcpuId;
 
 use super::Guest;
@@ -9,6 +10,9 @@ use super::fault::Fault;
 use crate::arch::clock;
 use crate::cpu::Cpu;
 use crate::cpu::housekeeping::Chore;
+
+// `Machine::news` has a bit for each guest.
+const _: () = assert!(MAX_GUESTS <= u32::BITS as usize);
 
 /// Something that is told of a guest.
 pub struct Record {

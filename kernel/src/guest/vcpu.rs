@@ -3,6 +3,7 @@ use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use ainori_handover::{Answers, Berth, Fences, RequestWord, Requests};
+use ainori_limits::MAX_HARTS;
 use ainori_sched::{Class, Policy};
 
 use crate::arch::{VcpuState, clock};
@@ -18,6 +19,9 @@ pub mod hsm {
     /// Somebody has asked for its start.
     pub const START_PENDING: u32 = 2;
 }
+
+// A set of cores is a word with a bit for each.
+const _: () = assert!(MAX_HARTS <= u64::BITS as usize);
 
 /// The part of a vCPU that all cores share: words that are only ever changed atomically.
 ///

@@ -31,9 +31,9 @@ struct Args {
     /// Presets, by turns; all if none is given.
     #[arg(long, value_delimiter = ',')]
     preset: Vec<String>,
-    /// vCPUs of the fuzzing guest: a number or a range.
-    #[arg(long, default_value = "1-16", value_parser = range)]
-    vcpus: (u32, u32),
+    /// vCPUs of the fuzzing guest: a number or a range; without it, any number that a guest can have.
+    #[arg(long, value_parser = range)]
+    vcpus: Option<(u32, u32)>,
     /// Kinds of inputs, as a mask (decimal); those that a guest isn't stopped for if it isn't given.
     #[arg(long)]
     kinds: Option<u32>,
@@ -62,8 +62,8 @@ fn range(text: &str) -> Result<(u32, u32), String> {
     let (least, most) = text.split_once('-').unwrap_or((text, text));
     let number = |text: &str| text.parse::<u32>().map_err(|error| format!("{text:?}: {error}"));
     match (number(least)?, number(most)?) {
-        (least, most) if (1..=most).contains(&least) && most <= 60 => Ok((least, most)),
-        _ => Err("from 1 to 60, the smaller one first".into()),
+        (least, most) if (1..=most).contains(&least) && most <= Range::ALL_VCPUS.1 => Ok((least, most)),
+        _ => Err(format!("from 1 to {}, the smaller one first", Range::ALL_VCPUS.1)),
     }
 }
 
@@ -100,7 +100,7 @@ fn campaign(args: &Args) -> Result<bool, String> {
     let cases = Range {
         seed: args.seed,
         presets: presets.clone(),
-        vcpus: args.vcpus,
+        vcpus: args.vcpus.unwrap_or(Range::ALL_VCPUS),
         ms: args.ms,
         kinds: args.kinds,
     };
@@ -127,7 +127,7 @@ fn campaign(args: &Args) -> Result<bool, String> {
     let is_over =
         || end.is_some_and(|end| Instant::now() >= end) || inputs.load(Ordering::Relaxed) >= args.count;
     let mut index = 0;
-    let vcpus = (args.vcpus.1 - args.vcpus.0 + 1) as usize;
+    let vcpus = (cases.vcpus.1 - cases.vcpus.0 + 1) as usize;
     let mut summary = Summary::new(list.is_none().then_some(presets.len() * vcpus));
     let next = || match &mut list {
         Some(list) => list.next().filter(|_| end.is_none_or(|end| Instant::now() < end)),

@@ -45,6 +45,9 @@ pub fn scramble(seed: u64) -> u64 {
 }
 
 impl Range {
+    /// Least and most vCPUs that a guest can have.
+    pub const ALL_VCPUS: (u32, u32) = (1, ainori_limits::MAX_GUEST_VCPUS as u32);
+
     /// Case number `index`.
     pub fn case(&self, index: u64) -> Case {
         let seed = scramble(self.seed ^ scramble(index));

@@ -10,10 +10,12 @@ use super::{
     oracle,
     rng::Rng,
 };
+use ainori_limits::{MAX_GUEST_VCPUS, MAX_VCPUS, PRIORITIES};
 use ainori_sched::{Policy, Preset, presets};
 
-/// Most vCPUs of all guests: each costs the host time, and Ainori has 63.
+/// Most vCPUs of all guests: each costs the host time.
 const MOST_VCPUS: u32 = 24;
+const _: () = assert!(MOST_VCPUS as usize <= MAX_VCPUS);
 
 /// Percent of the talking guests that print [`LONG_TEXT`]; one in a system at most.
 const LONG_TALKERS: u64 = 15;
@@ -198,13 +200,13 @@ fn guest(rng: &mut Rng, harts: u32, own: Option<Vec<u32>>, may_be_linux: bool, f
     let vcpus = if job.is_linux() {
         rng.pick(&[1, 2, 4])
     } else if smp {
-        rng.weighted(&[(6, 1), (6, 2), (4, 3), (4, 4), (2, 6), (2, 8), (1, 12), (1, 16)])
+        rng.weighted(&[(6, 1), (6, 2), (4, 3), (4, 4), (2, 6), (2, 8), (1, 12), (1, MAX_GUEST_VCPUS as u32)])
     } else {
         1
     };
     let harts = own.unwrap_or_else(|| some_harts(rng, harts, is_rtos));
     let priority = if rng.percent(10) {
-        rng.below(32) as u32
+        rng.below(PRIORITIES.into()) as u32
     } else if is_rtos {
         rng.between(6, 12) as u32
     } else {
@@ -321,7 +323,7 @@ mod tests {
             ("a Linux who hears", |guest| guest.job.is_linux() && guest.job.hears()),
             ("a busy one", |guest| guest.job == Job::Busy),
             ("a storm", |guest| guest.job == Job::Linux(LinuxJob::Storm)),
-            ("16 vCPUs", |guest| guest.vcpus == 16),
+            ("the most vCPUs", |guest| guest.vcpus == MAX_GUEST_VCPUS as u32),
             ("all harts", |guest| guest.harts.is_empty()),
             ("some harts", |guest| guest.harts.len() > 1),
             ("one in the background", |guest| guest.background && guest.job.ends()),

@@ -1,6 +1,7 @@
 //! Any system survives the way through a blob; any other bytes are refused without a panic.
 use super::*;
 use crate::config::{Image, Kind, OnWildAccess, Policy, Restarts, Segment, Trace, Vcpu};
+use ainori_limits::MAX_HARTS;
 use alloc::{string::String, vec, vec::Vec};
 use proptest::prelude::*;
 
@@ -140,7 +141,10 @@ enum Change {
 
 fn any_change() -> impl Strategy<Value = Change> {
     let vcpus = || {
-        proptest::collection::vec((edge(&[1, 15, 63]), edge(&[1, 0xffff, u64::MAX])), 0..=MAX_GUEST_VCPUS + 1)
+        proptest::collection::vec(
+            (edge(&[1, MAX_HARTS as u64 - 1, HART_IDS as u64 - 1]), edge(&[1, 0xffff, u64::MAX])),
+            0..=MAX_GUEST_VCPUS + 1,
+        )
     };
     prop_oneof![
         edge(PLACES).prop_map(Change::Entry),
@@ -221,7 +225,7 @@ fn can_be_relied_on(system: &System, blob_len: u64) -> bool {
                 && guest.priority < 32
                 && guest.memory != 0
                 && guest.memory % (2 << 20) == 0
-                && guest.vcpus.iter().all(|vcpu| vcpu.home < 64 && vcpu.harts >> vcpu.home & 1 != 0)
+                && guest.vcpus.iter().all(|vcpu| vcpu.home < HART_IDS && vcpu.harts >> vcpu.home & 1 != 0)
                 && is_in_memory(guest)
                 && guest.image.segments.iter().all(|segment| in_blob(&segment.data))
                 && guest.initrd.as_ref().is_none_or(in_blob)

@@ -3,9 +3,8 @@ use super::{
     images::tests::{elf_file, linux_image},
     *,
 };
-use crate::config::{
-    GUEST_MEMORY_BASE, Kind, MAX_GUEST_VCPUS, MAX_VCPUS, OnWildAccess, Policy, Restart, Restarts, Vcpu,
-};
+use crate::config::{GUEST_MEMORY_BASE, Kind, OnWildAccess, Policy, Restart, Restarts, Vcpu};
+use ainori_limits::{MAX_GUEST_VCPUS, MAX_HARTS, MAX_VCPUS, PRIORITIES};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -305,10 +304,12 @@ fn vcpus_harts_and_priorities_are_in_range() {
              vcpus = {MAX_GUEST_VCPUS}\nharts = [2]\npriority = {index}\n"
         )
     };
-    let crowd: String = (2..6).map(guest).collect();
+    let guests = MAX_VCPUS / MAX_GUEST_VCPUS + 1;
+    let crowd: String = (2..2 + guests).map(guest).collect();
     let [only] = &errors(&format!("{GOOD}{crowd}"))[..] else { panic!("one finding") };
     assert!(
-        only.contains("the system has 69 vCPUs") && only.contains(&format!("at most {MAX_VCPUS}")),
+        only.contains(&format!("the system has {} vCPUs", 5 + guests * MAX_GUEST_VCPUS))
+            && only.contains(&format!("at most {MAX_VCPUS}")),
         "{only}"
     );
     broken("priority = 10", "priority = 32", "no priority 32", "from 0 to 31");
@@ -761,7 +762,7 @@ proptest! {
     }
 
     #[test]
-    fn valid_numbers_make_a_valid_system(harts in 1u32..=16, vcpus in 1u32..=MAX_GUEST_VCPUS as u32, priority in 0u8..32, quantum in 100u32..10_000_000) {
+    fn valid_numbers_make_a_valid_system(harts in 1..=MAX_HARTS as u32, vcpus in 1..=MAX_GUEST_VCPUS as u32, priority in 0..PRIORITIES, quantum in 100u32..10_000_000) {
         let text = GOOD
             .replace("harts = 4", &format!("harts = {harts}"))
             .replace("harts = [0, 1, 2, 3]\n", "")

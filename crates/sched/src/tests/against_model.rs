@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use ainori_limits::{PRIORITIES, VCPU_SLOTS};
 use proptest::prelude::*;
 
 use super::QUANTUM;
@@ -180,7 +181,7 @@ enum Step {
 
 fn vcpu() -> impl Strategy<Value = VcpuId> {
     // The first and the last numbers that there are.
-    (0..VCPUS).prop_map(|n| VcpuId(if n % 2 == 0 { n } else { MAX_VCPUS as u8 - n }))
+    (0..VCPUS).prop_map(|n| VcpuId(if n % 2 == 0 { n } else { VCPU_SLOTS as u8 - n }))
 }
 
 fn class() -> impl Strategy<Value = Class> {
@@ -267,7 +268,7 @@ proptest! {
             }
             prop_assert_eq!(core.running(), model.running);
             prop_assert_eq!(core.owned(), model.owned.iter().map(|owned| owned.0).collect::<VcpuSet>());
-            for v in (0..MAX_VCPUS as u8).map(VcpuId) {
+            for v in (0..VCPU_SLOTS as u8).map(VcpuId) {
                 prop_assert_eq!(core.state(v), model.state(v));
             }
             for &(v, class) in &model.owned {
@@ -287,7 +288,7 @@ proptest! {
     fn nobody_of_higher_priority_waits(steps in prop::collection::vec(step(), 0..100)) {
         let policy = Policy::preset("spumone", QUANTUM, 10_000).expect("a preset");
         let mut core = Scheduler::new(policy);
-        let mut priorities = [0; MAX_VCPUS];
+        let mut priorities = [0; VCPU_SLOTS];
         let mut now = 0;
         for step in steps {
             match step {

@@ -5,6 +5,7 @@ use crate::arch::riscv::csr::{self, envcfg, stateen, status, virtual_interrupt};
 use crate::arch::riscv::hart::{Interrupts, set_alarm};
 use crate::arch::riscv::isa::Isa;
 use crate::arch::riscv::vector::VectorRegisters;
+use ainori_limits::cause::exception;
 
 /// What all harts of the board offer to guests.
 #[derive(Debug, Clone)]
@@ -27,30 +28,17 @@ pub struct Features {
 
 /// Exceptions that go straight to the guest: those that an OS handles itself and that tell the hypervisor nothing.
 /// Illegal instructions are not among them: the first use of a switched-off register file comes as one.
-const DELEGATED: u64 = {
-    const MISALIGNED_FETCH: u64 = 1 << 0;
-    const FETCH_ACCESS: u64 = 1 << 1;
-    const BREAKPOINT: u64 = 1 << 3;
-    const MISALIGNED_LOAD: u64 = 1 << 4;
-    const LOAD_ACCESS: u64 = 1 << 5;
-    const MISALIGNED_STORE: u64 = 1 << 6;
-    const STORE_ACCESS: u64 = 1 << 7;
-    const CALL_FROM_USER: u64 = 1 << 8;
-    const FETCH_PAGE_FAULT: u64 = 1 << 12;
-    const LOAD_PAGE_FAULT: u64 = 1 << 13;
-    const STORE_PAGE_FAULT: u64 = 1 << 15;
-    MISALIGNED_FETCH
-        | FETCH_ACCESS
-        | BREAKPOINT
-        | MISALIGNED_LOAD
-        | LOAD_ACCESS
-        | MISALIGNED_STORE
-        | STORE_ACCESS
-        | CALL_FROM_USER
-        | FETCH_PAGE_FAULT
-        | LOAD_PAGE_FAULT
-        | STORE_PAGE_FAULT
-};
+const DELEGATED: u64 = 1 << exception::MISALIGNED_FETCH
+    | 1 << exception::FETCH_ACCESS
+    | 1 << exception::BREAKPOINT
+    | 1 << exception::MISALIGNED_LOAD
+    | 1 << exception::LOAD_ACCESS
+    | 1 << exception::MISALIGNED_STORE
+    | 1 << exception::STORE_ACCESS
+    | 1 << exception::CALL_FROM_USER
+    | 1 << exception::FETCH_PAGE_FAULT
+    | 1 << exception::LOAD_PAGE_FAULT
+    | 1 << exception::STORE_PAGE_FAULT;
 
 impl Features {
     /// Tries out what a hart with this ISA string really does. Only at boot.

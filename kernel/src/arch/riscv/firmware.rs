@@ -1,10 +1,7 @@
 //! Calls down to the firmware (SBI, <https://github.com/riscv-non-isa/riscv-sbi-doc>, version 2.0).
 use core::arch::asm;
 
-const EID_BASE: u64 = 0x10;
-const EID_IPI: u64 = 0x73_5049;
-const EID_HSM: u64 = 0x48_534d;
-const EID_SRST: u64 = 0x5352_5354;
+use ainori_sbi::{BASE, HSM, IPI, SRST};
 
 /// An SBI error code (negative).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +19,7 @@ fn call(eid: u64, fid: u64, args: [u64; 3]) -> Result<u64, Error> {
 
 /// Version of the SBI specification: major number in bits 24 to 30, minor below.
 pub fn version() -> u64 {
-    call(EID_BASE, 0, [0; 3]).unwrap_or(0)
+    call(BASE, 0, [0; 3]).unwrap_or(0)
 }
 
 /// Starts a stopped hart in S-mode at a physical address, with its hart id in a0 and `opaque` in a1.
@@ -30,18 +27,18 @@ pub fn version() -> u64 {
 /// # Errors
 /// What HSM answers, e.g. a hart that doesn't exist or runs already.
 pub fn hart_start(hart: u64, address: u64, opaque: u64) -> Result<(), Error> {
-    call(EID_HSM, 0, [hart, address, opaque]).map(drop)
+    call(HSM, 0, [hart, address, opaque]).map(drop)
 }
 
 /// Sends a software interrupt to one hart.
 pub fn send_ipi(hart: u64) {
-    let sent = call(EID_IPI, 0, [1, hart, 0]);
+    let sent = call(IPI, 0, [1, hart, 0]);
     debug_assert!(sent.is_ok(), "IPI to hart {hart}: {sent:?}");
 }
 
 /// Switches the machine off. `failure` is told to whoever watches it.
 pub fn shutdown(failure: bool) -> ! {
-    let _ = call(EID_SRST, 0, [0, u64::from(failure), 0]);
+    let _ = call(SRST, 0, [0, u64::from(failure), 0]);
     // BOUND: none: the machine is lost, or off in a moment.
     loop {
         // SAFETY: only waits.

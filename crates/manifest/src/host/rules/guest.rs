@@ -1,8 +1,6 @@
 //! Rules that concern one guest alone.
 use super::{BoardView, missing, restarts};
-use crate::config::{
-    GUEST_MEMORY_ALIGN, Guest, Image, Kind, MAX_GUEST_VCPUS, OnWildAccess, PRIORITIES, Payload, Vcpu,
-};
+use crate::config::{GUEST_MEMORY_ALIGN, Guest, Image, Kind, OnWildAccess, Payload, Vcpu};
 use crate::host::{
     GuestPaths,
     files::File,
@@ -13,6 +11,7 @@ use crate::host::{
     units::show_size,
 };
 use crate::layout::Layout;
+use ainori_limits::{MAX_GUEST_VCPUS, PRIORITIES};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -67,17 +66,17 @@ pub fn check(
 
 fn check_name(name: &At<String>, findings: &mut Vec<Finding>) {
     let text = &name.value;
-    let mut report = |message: String, help: &str| {
+    let mut report = |message: String, help: String| {
         findings.push(Finding::at(name.span.clone(), message).help(help));
     };
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if text.is_empty() || text.len() > MAX_NAME || !text.chars().all(allowed) {
         report(
             format!("{text:?} can't be a guest's name"),
-            "1 to 16 of a-z, 0-9 and -: it marks the guest's console lines",
+            format!("1 to {MAX_NAME} of a-z, 0-9 and -: it marks the guest's console lines"),
         );
     } else if text == ainori_report::MARK {
-        report(format!("{text:?} marks the hypervisor's own console lines"), "choose another name");
+        report(format!("{text:?} marks the hypervisor's own console lines"), "choose another name".into());
     }
 }
 

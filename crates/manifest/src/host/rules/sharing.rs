@@ -1,10 +1,11 @@
 //! Rules about what guests share: names, devices, harts, and the number of vCPUs.
-use crate::config::{Guest, Kind, MAX_GUESTS, MAX_VCPUS};
+use crate::config::{Guest, Kind};
 use crate::host::{
     GuestPaths,
     findings::{Finding, Span},
     schema::GuestDraft,
 };
+use ainori_limits::{MAX_GUESTS, MAX_VCPUS};
 use ainori_sched::{Placement, Policy, Preset};
 use std::collections::HashMap;
 

@@ -19,6 +19,7 @@ use std::{
     vec::Vec,
 };
 
+use ainori_limits::cause::{exception_name, interrupt_name};
 use prost::Message;
 
 use super::{
@@ -353,36 +354,11 @@ fn line_name(line: Line) -> String {
     }
 }
 
-/// The privileged specification's name of a trap that can reach the hypervisor.
+/// The privileged specification's name of a trap.
 fn cause_name(cause: Cause) -> String {
-    let name = match (cause.interrupt, cause.code) {
-        (true, 1) => "supervisor software interrupt",
-        (true, 2) => "virtual supervisor software interrupt",
-        (true, 5) => "supervisor timer interrupt",
-        (true, 6) => "virtual supervisor timer interrupt",
-        (true, 9) => "supervisor external interrupt",
-        (true, 10) => "virtual supervisor external interrupt",
-        (true, 12) => "supervisor guest external interrupt",
-        (false, 0) => "instruction address misaligned",
-        (false, 1) => "instruction access fault",
-        (false, 2) => "illegal instruction",
-        (false, 3) => "breakpoint",
-        (false, 4) => "load address misaligned",
-        (false, 5) => "load access fault",
-        (false, 6) => "store address misaligned",
-        (false, 7) => "store access fault",
-        (false, 8) => "environment call from U-mode",
-        (false, 9) => "environment call from HS-mode",
-        (false, 10) => "environment call from VS-mode",
-        (false, 12) => "instruction page fault",
-        (false, 13) => "load page fault",
-        (false, 15) => "store page fault",
-        (false, 20) => "instruction guest-page fault",
-        (false, 21) => "load guest-page fault",
-        (false, 22) => "virtual instruction",
-        (false, 23) => "store guest-page fault",
-        (true, code) => return format!("interrupt {code}"),
-        (false, code) => return format!("exception {code}"),
+    let (name, sort) = match cause.interrupt {
+        true => (interrupt_name(cause.code.into()), "interrupt"),
+        false => (exception_name(cause.code.into()), "exception"),
     };
-    name.to_string()
+    name.map_or_else(|| format!("{sort} {}", cause.code), str::to_string)
 }
