@@ -41,6 +41,11 @@ const DELEGATED: u64 = 1 << exception::MISALIGNED_FETCH
     | 1 << exception::STORE_PAGE_FAULT;
 
 impl Features {
+    /// Do guests say themselves that they spin (WRS.NTO)?
+    pub fn has_spin_hints(&self) -> bool {
+        self.isa.has("zawrs")
+    }
+
     /// Tries out what a hart with this ISA string really does. Only at boot.
     pub fn probe(board: &Isa) -> Self {
         // SAFETY: no guest runs yet; every register is written again by `setup`.

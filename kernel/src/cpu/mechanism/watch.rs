@@ -90,7 +90,7 @@ fn digest(state: &VcpuState) -> u64 {
 /// The vCPUs that are looked at while they run: whose guest doesn't say itself that it spins, that can be waiting for another one
 /// whose core was taken from it, and for whom something can be done about that. Only at boot.
 fn watched(machine: &Machine, policy: &Policy) -> VcpuSet {
-    if machine.features.isa.has("zawrs") {
+    if machine.features.has_spin_hints() {
         return VcpuSet::EMPTY;
     }
     let level = |id: VcpuId| policy.level(machine.vcpu(id).class);
