@@ -23,7 +23,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Item, Meta, Token};
 
 /// What runs only before the first guest, so that nobody waits for it, and why that is so.
-const BOOT_ONLY: [(&str, &str); 12] = [
+const BOOT_ONLY: [(&str, &str); 13] = [
     ("kernel/src/boot.rs", "it ends with the start of the harts"),
     ("kernel/src/memory.rs", "allocates, which panics after boot"),
     ("kernel/src/chip/board.rs", "reads the board's device tree, whose memory the first guest may get"),
@@ -39,6 +39,7 @@ const BOOT_ONLY: [(&str, &str); 12] = [
     ("crates/manifest/src/layout.rs", "places what `guest/loader.rs` loads"),
     ("crates/sched/src/presets.rs", "the policy is chosen once"),
     ("crates/trace/src/mask.rs", "the mask comes with the system"),
+    ("crates/space/src/space.rs", "the kernel lays tables out at boot, and doesn't change them"),
 ];
 
 /// What is wrong with a source, and in which line.
