@@ -6,6 +6,7 @@ use crate::{
     checkout,
     run::files::{joined, option},
 };
+use cpio::newc;
 use elf::{ElfBytes, endian::LittleEndian};
 use flate2::read::GzDecoder;
 use miette::{Result, WrapErr, miette};
@@ -14,7 +15,7 @@ use serde_json::{Map, Value, json};
 use std::{
     ffi::{OsStr, OsString},
     fmt,
-    io::Read,
+    io::{self, Read},
     path::Path,
 };
 
@@ -62,32 +63,19 @@ fn in_program(bytes: &[u8], symbol: Option<&str>) -> Result<u64> {
 
 /// A file of an initramfs: cpio in the format `newc` (`initramfs buffer format` in Linux's documentation), with gzip.
 fn in_initramfs(archive: &[u8], name: &str) -> Result<Vec<u8>> {
-    const HEADER: usize = 110;
-    /// Offsets of the fields in the header, each of 8 hexadecimal digits.
-    const FILE_SIZE: usize = 54;
-    const NAME_SIZE: usize = 94;
-    let mut bytes = Vec::new();
-    GzDecoder::new(archive)
-        .read_to_end(&mut bytes)
-        .map_err(|error| miette!("it can't be unpacked: {error}"))?;
-    let mut rest = &bytes[..];
+    let damaged = |error: io::Error| miette!("it can't be unpacked: {error}");
+    let mut rest = GzDecoder::new(archive);
     loop {
-        let field = |at: usize| -> Option<usize> {
-            usize::from_str_radix(std::str::from_utf8(rest.get(at..at + 8)?).ok()?, 16).ok()
-        };
-        let parts = || {
-            let name_end = HEADER + field(NAME_SIZE)?;
-            let start = name_end.next_multiple_of(4);
-            let end = start.checked_add(field(FILE_SIZE)?)?;
-            let own = rest.get(HEADER..name_end.checked_sub(1)?)?;
-            Some((own, rest.get(start..end)?, rest.get(end.next_multiple_of(4)..).unwrap_or_default()))
-        };
-        let (own, contents, after) = parts().ok_or_else(|| miette!("damaged cpio archive"))?;
-        match own {
-            own if own == name.as_bytes() => return Ok(contents.to_owned()),
-            b"TRAILER!!!" => return Err(miette!("there is no file {name} in it")),
-            _ => rest = after,
+        let mut file = newc::Reader::new(rest).map_err(damaged)?;
+        if file.entry().is_trailer() {
+            return Err(miette!("there is no file {name} in it"));
         }
+        if file.entry().name() == name {
+            let mut contents = Vec::new();
+            file.read_to_end(&mut contents).map_err(damaged)?;
+            return Ok(contents);
+        }
+        rest = file.finish().map_err(damaged)?;
     }
 }
 
@@ -118,16 +106,13 @@ mod tests {
     use std::io::Write;
 
     fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for (name, contents) in files.iter().chain([&("TRAILER!!!", &b""[..])]) {
-            let sizes = format!("{:08x}{:032x}{:08x}{:08x}", contents.len(), 0, name.len() + 1, 0);
-            bytes.extend(format!("070701{:048x}{sizes}{name}\0", 0).bytes());
-            bytes.resize(bytes.len().next_multiple_of(4), 0);
-            bytes.extend_from_slice(contents);
-            bytes.resize(bytes.len().next_multiple_of(4), 0);
-        }
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        gzip.write_all(&bytes).unwrap();
+        for (name, contents) in files {
+            let mut file = newc::Builder::new(name).write(&mut gzip, contents.len() as u32);
+            file.write_all(contents).unwrap();
+            file.finish().unwrap();
+        }
+        newc::trailer(&mut gzip).unwrap();
         gzip.finish().unwrap()
     }
 
@@ -138,6 +123,12 @@ mod tests {
         let error = in_initramfs(&archive, "bin/sh").unwrap_err();
         assert_eq!(error.to_string(), "there is no file bin/sh in it");
         assert!(in_initramfs(b"not gzip", "init").is_err());
+        let mut cut = Vec::new();
+        GzDecoder::new(&archive[..]).take(150).read_to_end(&mut cut).unwrap();
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&cut).unwrap();
+        let error = in_initramfs(&gzip.finish().unwrap(), "bin/busybox").unwrap_err();
+        assert!(error.to_string().starts_with("it can't be unpacked"), "{error}");
     }
 
     #[test]
