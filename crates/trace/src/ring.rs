@@ -138,7 +138,7 @@ impl<'a> Ring<'a> {
     }
 
     /// Writes a record whose kind the mask [has](Self::wants).
-    #[inline]
+    #[inline(always)]
     pub fn write(&mut self, time: u64, kind: Kind, a: u8, b: u64) {
         let Some(head) = &mut self.head else { return };
         let position = **head;

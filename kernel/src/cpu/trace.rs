@@ -11,12 +11,17 @@ use crate::stats::Exit;
 
 impl Cpu {
     /// Writes a record, if its kind is chosen.
-    #[inline]
+    #[inline(always)]
     pub fn trace(&mut self, event: Event) {
         let (kind, a, b) = event.fields();
         if self.trace.wants(kind) {
-            self.trace.write(clock::now(), kind, a, b);
+            self.write_record(kind, a, b);
         }
+    }
+
+    #[inline(never)]
+    fn write_record(&mut self, kind: Kind, a: u8, b: u64) {
+        self.trace.write(clock::now(), kind, a, b);
     }
 
     /// A vCPU trapped, as of the time when it did.
