@@ -99,7 +99,7 @@ impl<T: Tables> Space<T> {
             // A table in which all was unmapped, and not all is fenced yet, is in use again.
             // BOUND: the levels.
             for level in slot.level + 1..self.format.levels() {
-                let parent = self.find_above(at, level);
+                let parent = self.slot_above(at, level);
                 if !parent.entry.is_valid() {
                     self.write(&parent, parent.entry.valid());
                     reach = Reach::Tables;
@@ -121,13 +121,13 @@ impl<T: Tables> Space<T> {
         let mut at = start.0;
         // BOUND: the leaves of the range, some 80 instructions each, and for each table that it leaves 5 more for each of its 512 entries.
         while at < end {
-            let slot = self.find(at);
+            let slot = self.slot(at);
             self.write(&slot, slot.entry.invalid());
             let next = at + span(slot.level);
             // Tables that have nothing valid left are taken out as well, from below.
             // BOUND: the levels.
             for level in slot.level + 1..self.format.levels() {
-                let parent = self.find_above(at, level);
+                let parent = self.slot_above(at, level);
                 if !leaves(next, end, level) || self.any(&parent, Entry::is_valid) {
                     break;
                 }
@@ -150,7 +150,7 @@ impl<T: Tables> Space<T> {
         let mut takes_away = false;
         // BOUND: the leaves of the range, some 70 instructions each.
         while at < end {
-            let slot = self.find(at);
+            let slot = self.slot(at);
             takes_away |= slot.entry.attributes().is_some_and(|old| !rights.include(old.rights));
             self.write(&slot, slot.entry.with_rights(rights));
             at += span(slot.level);
@@ -160,7 +160,7 @@ impl<T: Tables> Space<T> {
 
     /// What an address is translated to by a hart that has cached nothing. `None`: it faults.
     pub fn translate(&self, address: GuestPhysical) -> Option<Translation> {
-        let slot = (address.0 < self.format.end()).then(|| self.find(address.0))?;
+        let slot = (address.0 < self.format.end()).then(|| self.slot(address.0))?;
         let attributes = slot.entry.attributes().filter(|_| slot.entry.is_valid())?;
         let size = span(slot.level);
         Some(Translation {
@@ -176,14 +176,14 @@ impl<T: Tables> Space<T> {
         let mut at = start.0;
         // BOUND: the leaves of the range, some 80 instructions each, and for each table that it leaves 5 more for each of its 512 entries.
         while at < end {
-            let slot = self.find(at);
+            let slot = self.slot(at);
             let size = span(slot.level);
             self.write(&slot, Entry::NONE);
             frames(Frames { guest: GuestPhysical(at), host: slot.entry.address(), size });
             let next = at + size;
             // BOUND: the levels.
             for level in slot.level + 1..self.format.levels() {
-                let parent = self.find_above(at, level);
+                let parent = self.slot_above(at, level);
                 // The pointer to a table was made invalid together with the last valid entry of the table. Where that entry is gone, too, all harts
                 // have fenced since then.
                 if !leaves(next, end, level) || self.any(&parent, |entry| !entry.is_none()) {
@@ -206,7 +206,7 @@ impl<T: Tables> Space<T> {
         let mut at = start;
         // BOUND: the leaves of the range, some 50 instructions each.
         while at < end {
-            let slot = self.find(at);
+            let slot = self.slot(at);
             if !slot.entry.is_valid() {
                 return refuse(
                     at,
@@ -242,7 +242,7 @@ impl<T: Tables> Space<T> {
             if is_first(at, level) {
                 continue;
             }
-            let slot = self.find_above(at, level);
+            let slot = self.slot_above(at, level);
             if slot.level != level || !slot.entry.is_valid() || !slot.entry.is_leaf() {
                 continue;
             }
@@ -272,7 +272,7 @@ impl<T: Tables> Space<T> {
     /// Where a range that ends at `end` gets its leaf for `at`: the entry at which the walk ends now, and the level of the largest leaf that is to be
     /// there or below.
     fn next_leaf(&self, at: u64, host: HostPhysical, end: u64) -> (Slot, u32) {
-        let slot = self.find(at);
+        let slot = self.slot(at);
         let mut level = slot.level;
         // BOUND: the levels.
         while level > 0 && (!is_first(at | host.0, level) || span(level) > end - at) {
@@ -282,12 +282,12 @@ impl<T: Tables> Space<T> {
     }
 
     /// The entry at which the walk of an address ends: a leaf, valid or not, or nothing.
-    fn find(&self, at: u64) -> Slot {
-        self.find_above(at, 0)
+    fn slot(&self, at: u64) -> Slot {
+        self.slot_above(at, 0)
     }
 
     /// The same, but no further down than a level.
-    fn find_above(&self, at: u64, lowest: u32) -> Slot {
+    fn slot_above(&self, at: u64, lowest: u32) -> Slot {
         let mut level = self.format.levels() - 1;
         let mut table = self.root;
         // BOUND: the levels.
