@@ -236,7 +236,7 @@ impl Resident {
             } else {
                 0
             },
-            shield: policy.shield(shared.class),
+            shield: policy.shield(policy.level(shared.class)),
             context: Context { x: [0; 32], pc: 0, sstatus, hstatus, cpu: core::ptr::null_mut() },
             world: World::new(hgatp, shares_vmid, &machine.features),
             advance,
