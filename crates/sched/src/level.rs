@@ -1,7 +1,7 @@
 //! Levels that change: how urgent a vCPU is on a core, and what follows when that is no longer what it was.
 //!
-//! A vCPU's *level* is where it waits in the run queue of one core: `Some(n)` below [`PRIORITIES`](crate::PRIORITIES), of which the higher goes first, or
-//! `None`: it has no turn there, whether it has something to do or not. [`Scheduler::level`](crate::Scheduler::level) is the one place that
+//! A vCPU's *level* is where it waits in the run queue of one core: `Some(n)` below [`PRIORITIES`](crate::PRIORITIES), of which the higher
+//! goes first, or `None`: it has no turn there, whether it has something to do or not. [`Scheduler::level`](crate::Scheduler::level) is the one place that
 //! says what it is now. Where it comes from:
 //!
 //! | a level | comes from |

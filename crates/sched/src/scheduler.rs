@@ -190,8 +190,8 @@ impl Scheduler {
         AskAgain { schedule: is_outdated, timers: false }
     }
 
-    /// All of `some` that belong to this core have this level from now on. Those that are awake keep the order in which they wait, so that they take turns
-    /// also over many changes.
+    /// All of `some` that belong to this core have this level from now on. Those that are awake keep the order in which they wait, so that
+    /// they take turns also over many changes.
     pub fn set_levels(&mut self, some: VcpuSet, level: Option<u8>) -> AskAgain {
         let mut again = AskAgain::default();
         // BOUND: 33 lists.
