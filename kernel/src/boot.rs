@@ -161,7 +161,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
     // Where nobody has a home, there are only visitors.
     let all = || vcpus.iter().map(priority);
     let housework_priority = at_home.min().or(all().min()).unwrap_or(0);
-    let housework_shield = policy.shield(Class { priority: housework_priority, guest: 0 });
+    let housework_shield = policy.shield(policy.level(Class { priority: housework_priority, guest: 0 }));
     let levels = Levels::of(all());
     let console_core = console_core as u32;
 

@@ -36,11 +36,16 @@
 //! assert_eq!(scheduler.schedule(200).run, Some(linux));
 //! ```
 //!
-//! Every operation takes constant time but one ([`set_timer`](Scheduler::set_timer)), and few instructions: they are on the way from a timer
-//! interrupt to the RTOS.
+//! Levels may [change](level), by a [`Calendar`] or whenever somebody says so. Where they don't, that costs nothing: the queue has one list
+//! more, which no search comes to.
+//!
+//! Every operation takes constant time but three ([`set_timer`](Scheduler::set_timer), and what changes levels), and few instructions: they are on
+//! the way from a timer interrupt to the RTOS.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+mod calendar;
+pub mod level;
 mod lists;
 mod policy;
 mod presets;
@@ -52,6 +57,8 @@ mod vcpu;
 #[cfg(test)]
 mod tests;
 
+pub use calendar::{Calendar, CalendarError, Window};
+pub use level::{AskAgain, Priorities};
 pub use policy::{Admission, Condition, Occasion, Placement, Policy, Preemption};
 pub use presets::{Preset, presets};
 pub use scheduler::{Decision, Scheduler};

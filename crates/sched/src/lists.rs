@@ -3,7 +3,8 @@
 //! The lists are circular and doubly linked, each through an *end*: a place that stands for the list
 //! itself, after its last and before its first member. So insertion and removal know no special cases, and
 //! no branches. A word says which lists have members. As in SPUMONE, an idle vCPU is always in the run queue,
-//! below all levels: a search always finds someone.
+//! below all levels: a search always finds someone. Further below still is the list of those that have no level: they are in the queue, and
+//! no search finds them.
 #![expect(
     clippy::indexing_slicing,
     reason = "a place is a byte, and there are 256 links: no index can be too large"
@@ -18,7 +19,7 @@ use crate::VcpuId;
 pub(crate) type Place = u8;
 
 /// The idle vCPU.
-pub(crate) const IDLE: Place = IDLE_LIST.0 + 1;
+pub(crate) const IDLE: Place = NO_LEVEL.0 + 1;
 
 /// A list, named by its end. The lists are in the order in which they are searched.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,7 @@ pub(crate) struct List(Place);
 
 const FIRST_LIST: List = List(VCPU_SLOTS as Place);
 const IDLE_LIST: List = List(FIRST_LIST.0 + PRIORITIES);
+const NO_LEVEL: List = List(IDLE_LIST.0 + 1);
 
 // A list of each level and that of the idle vCPU: a place and a bit for each.
 const _: () = assert!(
@@ -39,6 +41,22 @@ impl List {
     #[inline]
     pub(crate) const fn of_level(level: u8) -> Self {
         Self(FIRST_LIST.0 + (PRIORITIES - 1 - level))
+    }
+
+    /// The list of a level that may be none. One that is not below [`PRIORITIES`] is the highest.
+    #[inline]
+    pub(crate) const fn of(level: Option<u8>) -> Self {
+        match level {
+            Some(level) if level < PRIORITIES => Self::of_level(level),
+            Some(_) => FIRST_LIST,
+            None => NO_LEVEL,
+        }
+    }
+
+    /// The level whose list it is.
+    #[inline]
+    pub(crate) const fn level(self) -> Option<u8> {
+        if self.is_before(IDLE_LIST) { Some(PRIORITIES - 1 - (self.0 - FIRST_LIST.0)) } else { None }
     }
 
     /// Is this one searched before the other?
@@ -121,6 +139,24 @@ impl Lists {
     #[inline]
     pub(crate) const fn before(&self, place: Place) -> Place {
         self.previous[place as usize]
+    }
+
+    /// The one behind `place`, a member of a list; the list's end, if it is the last.
+    #[inline]
+    pub(crate) const fn behind(&self, place: Place) -> Place {
+        self.next[place as usize]
+    }
+
+    /// The lists of vCPUs that have members, in the order in which they are searched.
+    #[inline]
+    pub(crate) fn with_members(&self) -> impl Iterator<Item = List> + use<> {
+        let mut lists = self.occupied & !IDLE_LIST.bit();
+        core::iter::from_fn(move || {
+            let first = lists.trailing_zeros() as u8;
+            lists = (lists != 0).then_some(lists)?;
+            lists &= lists - 1;
+            Some(List(FIRST_LIST.0 + first))
+        })
     }
 
     /// The first members of the lists that have any, from the highest level down to `lowest`.

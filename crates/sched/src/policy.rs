@@ -109,6 +109,9 @@ pub enum Admission {
 impl Policy {
     /// The level of the run queue at which a vCPU of this class waits, below
     /// [`PRIORITIES`](ainori_limits::PRIORITIES); a higher level goes first. Equals are vCPUs of one level.
+    ///
+    /// That is its level at first, and where nothing changes it. What it is now, on the core that owns it, says
+    /// [`Scheduler::level`](crate::Scheduler::level).
     #[inline]
     #[must_use]
     pub const fn level(&self, class: Class) -> u8 {
@@ -198,12 +201,12 @@ impl Policy {
         matches!(self.preemption, Preemption::Delayed | Preemption::SafeUnsafe)
     }
 
-    /// While a vCPU of this class runs, timers and messages of vCPUs of a lower level than this wait until the core looks by itself.
+    /// While a vCPU of this level runs, timers and messages of vCPUs of a lower level than what this returns wait until the core looks by itself.
     #[inline]
     #[must_use]
-    pub const fn shield(&self, running: Class) -> u8 {
+    pub const fn shield(&self, running: u8) -> u8 {
         match self.admission {
-            Admission::ByPriority => self.level(running),
+            Admission::ByPriority => running,
             Admission::Exclusive | Admission::Any => 0,
         }
     }

@@ -8,7 +8,7 @@ use ainori_limits::{PRIORITIES, VCPU_SLOTS};
 
 use crate::lists::{IDLE, List, Lists, Place};
 use crate::timers::Timers;
-use crate::{Class, Policy, State, Time, VcpuId, VcpuSet};
+use crate::{AskAgain, Class, Policy, State, Time, VcpuId, VcpuSet};
 
 /// What is to happen at a scheduling point.
 #[must_use]
@@ -37,12 +37,12 @@ pub struct Scheduler {
     owned: VcpuSet,
     /// Those of `owned` that sleep. The others are in the queue.
     asleep: VcpuSet,
-    classes: [Class; VCPU_SLOTS],
-    /// Where each waits: the list of its [`Policy::level`].
+    /// Where each waits, awake or asleep: the list of its [level](Scheduler::level).
     lists: [List; VCPU_SLOTS],
     /// What each has left of its quantum. Of the running one: what it had when it was picked.
     left: [Time; VCPU_SLOTS],
-    /// A vCPU at the head of its list. `IDLE` also from `sleep` or `yield_now` to the next `schedule`.
+    /// A vCPU at the head of its list, unless its level has changed since the last `schedule`. `IDLE` also from `sleep` or `yield_now` to
+    /// the next `schedule`.
     running: Place,
     /// What the last `schedule` picked. `IDLE` also if that has left this core.
     picked: Place,
@@ -67,7 +67,6 @@ impl Scheduler {
             timers: Timers::new(),
             owned: VcpuSet::EMPTY,
             asleep: VcpuSet::EMPTY,
-            classes: [Class { priority: 0, guest: 0 }; VCPU_SLOTS],
             lists: [List::of_level(0); VCPU_SLOTS],
             left: [policy.quantum; VCPU_SLOTS],
             running: IDLE,
@@ -83,7 +82,8 @@ impl Scheduler {
         &self.policy
     }
 
-    /// `v` now belongs to this core, sleeping.
+    /// `v` now belongs to this core, sleeping. Its level here is the [`Policy::level`] of its class, until [that changes](Self::set_level);
+    /// on another core its class may be another.
     ///
     /// # Panics
     /// If the priority is not below [`PRIORITIES`].
@@ -97,7 +97,6 @@ impl Scheduler {
         self.release(v);
         self.owned.insert(v);
         self.asleep.insert(v);
-        self.classes[v.index()] = class;
         self.lists[v.index()] = List::of_level(self.policy.level(class));
     }
 
@@ -154,6 +153,64 @@ impl Scheduler {
         } else {
             State::Sleeping
         }
+    }
+
+    /// The level of `v`, which belongs to this core, here and now. `None`: it has no turn, whether it could run or not.
+    ///
+    /// All that depends on a level and is not of this core's own queue has to be derived from this: see `docs/policies.md`, Levels that change.
+    #[inline]
+    #[must_use]
+    pub const fn level(&self, v: VcpuId) -> Option<u8> {
+        self.lists[v.index()].level()
+    }
+
+    /// `v`, of this core, has another level from now on. Nothing happens if it has that already, or belongs to another core.
+    ///
+    /// | what `v` does | then |
+    /// |---|---|
+    /// | runs | goes on until the next [`schedule`](Self::schedule), as the last of its new level: it keeps the core only if it is alone there |
+    /// | waits, also where others may take it | joins the tail of its new level |
+    /// | sleeps | will wake with its new level; its timer is one of that level's |
+    ///
+    /// In each case it keeps what is left of its quantum. So one whose level is changed again and again, as by windows that are shorter than a
+    /// quantum, gets no more than its turn.
+    pub fn set_level(&mut self, v: VcpuId, level: Option<u8>) -> AskAgain {
+        let (from, to) = (self.lists[v.index()], List::of(level));
+        if from == to || !self.owns(v) {
+            return AskAgain::default();
+        }
+        self.lists[v.index()] = to;
+        if self.is_asleep(v) {
+            return AskAgain { schedule: false, timers: self.timers.move_to(v, from, to) };
+        }
+        self.queue.remove(v, from);
+        self.queue.push(v, to);
+        let is_outdated = self.running == v.0 || self.queue.first() != (self.running, self.shared);
+        AskAgain { schedule: is_outdated, timers: false }
+    }
+
+    /// All of `some` that belong to this core have this level from now on. Those that are awake keep the order in which they wait, so that
+    /// they take turns also over many changes.
+    pub fn set_levels(&mut self, some: VcpuSet, level: Option<u8>) -> AskAgain {
+        let mut again = AskAgain::default();
+        // BOUND: 33 lists.
+        for list in self.queue.with_members() {
+            let mut place = self.queue.first_of(list);
+            // BOUND: in all lists together the vCPUs of this core that are awake, and once more those that come to one that is searched later; some
+            // 30 instructions each.
+            while place != list.end() {
+                let v = VcpuId(place);
+                place = self.queue.behind(place);
+                if some.contains(v) {
+                    again |= self.set_level(v, level);
+                }
+            }
+        }
+        // BOUND: those that sleep, some 30 instructions each, and what it takes to put a timer in.
+        for v in some & self.asleep {
+            again |= self.set_level(v, level);
+        }
+        again
     }
 
     /// Who has the core. Nobody, after it slept or yielded and before the next

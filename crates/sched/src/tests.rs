@@ -1,6 +1,8 @@
 //! Tests that read like documentation (here), and comparisons with a plain model (`against_model`).
 
 mod against_model;
+mod calendars;
+mod levels;
 mod spins;
 
 use ainori_limits::{MAX_VCPUS, PRIORITIES};
@@ -262,10 +264,10 @@ fn the_first_timer_of_each_level_is_told_from_the_highest_down() {
 
 #[test]
 fn a_running_vcpu_is_shielded_from_lower_levels() {
-    assert_eq!(policy("spumone").shield(RTOS), RTOS.priority);
-    assert_eq!(policy("round-robin").shield(RTOS), 0, "there is one level");
-    assert_eq!(policy("spumone-without-split").shield(RTOS), 0, "whatever the levels");
-    assert_eq!(policy("partition").shield(RTOS), 0, "nobody else is there");
+    assert_eq!(policy("spumone").shield(RTOS.priority), RTOS.priority);
+    assert_eq!(policy("round-robin").shield(policy("round-robin").level(RTOS)), 0, "there is one level");
+    assert_eq!(policy("spumone-without-split").shield(RTOS.priority), 0, "whatever the levels");
+    assert_eq!(policy("partition").shield(RTOS.priority), 0, "nobody else is there");
     assert!(!policy("partition").shares_cores());
     assert!(policy("spumone").shares_cores());
 }

@@ -57,6 +57,16 @@ impl Timers {
         self.lists.remove(v, list);
     }
 
+    /// `v` no longer waits in the list `from`, but in `to`. Is its timer set?
+    pub(crate) fn move_to(&mut self, v: VcpuId, from: List, to: List) -> bool {
+        let is_set = self.set.contains(v);
+        if is_set {
+            self.expire(v, from);
+            self.set(v, to, self.at[v.index()]);
+        }
+        is_set
+    }
+
     /// The first ones of each level, from the highest down to `lowest`.
     #[inline]
     pub(crate) fn firsts(&self, lowest: u8) -> impl Iterator<Item = (VcpuId, Time)> {

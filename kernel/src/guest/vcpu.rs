@@ -226,7 +226,7 @@ impl Resident {
             } else {
                 0
             },
-            shield: policy.shield(shared.class),
+            shield: policy.shield(policy.level(shared.class)),
             state,
             advance,
             hold: Hold::Stopped,

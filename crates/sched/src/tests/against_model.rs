@@ -11,6 +11,8 @@ use crate::*;
 /// vCPUs in the tests; few, so that they meet.
 const VCPUS: u8 = 6;
 
+type Level = Option<u8>;
+
 /// A vCPU of the model's core.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Waiting {
@@ -19,10 +21,11 @@ struct Waiting {
 }
 
 /// What the documentation says, without regard to speed.
+#[derive(Clone)]
 struct Model {
     policy: Policy,
-    owned: Vec<(VcpuId, Class)>,
-    /// Per level, the highest last.
+    owned: Vec<(VcpuId, Level)>,
+    /// Who waits, in the order of his turn: per level, the highest last; before all others those without one.
     levels: Vec<VecDeque<Waiting>>,
     running: Option<VcpuId>,
     picked: Option<VcpuId>,
@@ -35,7 +38,7 @@ struct Model {
 
 impl Model {
     fn new(policy: Policy) -> Self {
-        let levels = vec![VecDeque::new(); PRIORITIES.into()];
+        let levels = vec![VecDeque::new(); 1 + usize::from(PRIORITIES)];
         Self {
             policy,
             owned: Vec::new(),
@@ -48,13 +51,19 @@ impl Model {
         }
     }
 
-    fn class(&self, v: VcpuId) -> Option<Class> {
+    /// Of a vCPU that is owned.
+    fn level(&self, v: VcpuId) -> Option<Level> {
         self.owned.iter().find(|owned| owned.0 == v).map(|owned| owned.1)
     }
 
-    fn level(&mut self, v: VcpuId) -> &mut VecDeque<Waiting> {
-        let class = self.class(v).expect("an owned vCPU");
-        &mut self.levels[usize::from(self.policy.level(class))]
+    fn queue(&mut self, v: VcpuId) -> &mut VecDeque<Waiting> {
+        let level = self.level(v).expect("an owned vCPU");
+        &mut self.levels[place(level)]
+    }
+
+    /// The highest level that somebody waits at.
+    fn highest(&self) -> Option<&VecDeque<Waiting>> {
+        self.levels.iter().skip(1).rfind(|queue| !queue.is_empty())
     }
 
     fn is_queued(&self, v: VcpuId) -> bool {
@@ -71,7 +80,28 @@ impl Model {
 
     fn adopt(&mut self, v: VcpuId, class: Class) {
         self.release(v);
-        self.owned.push((v, class));
+        self.owned.push((v, Some(self.policy.level(class))));
+    }
+
+    /// Those of `some` that are awake go, in the order in which they wait, to the tail of their new level.
+    fn set_levels(&mut self, some: &[VcpuId], level: Level) {
+        let is_concerned = |v: VcpuId| some.contains(&v);
+        let changes: Vec<_> =
+            self.levels.iter().enumerate().rev().filter(|queue| queue.0 != place(level)).collect();
+        let moved: Vec<_> =
+            changes.into_iter().flat_map(|queue| queue.1).filter(|w| is_concerned(w.v)).copied().collect();
+        self.levels.iter_mut().for_each(|queue| queue.retain(|waiting| !moved.contains(waiting)));
+        self.levels[place(level)].extend(moved);
+
+        let mut sleepers = Vec::new();
+        for (v, its) in self.owned.iter_mut().filter(|owned| is_concerned(owned.0) && owned.1 != level) {
+            *its = level;
+            sleepers.extend(self.timers.iter().find(|timer| timer.0 == *v).copied());
+        }
+        // By number: of those with the same time, the first goes first.
+        sleepers.sort_by_key(|timer| timer.0);
+        self.timers.retain(|timer| !sleepers.contains(timer));
+        self.timers.extend(sleepers);
     }
 
     fn release(&mut self, v: VcpuId) -> State {
@@ -84,9 +114,9 @@ impl Model {
     }
 
     fn wake(&mut self, v: VcpuId) {
-        if self.class(v).is_some() && !self.is_queued(v) {
+        if self.level(v).is_some() && !self.is_queued(v) {
             let left = self.policy.quantum;
-            self.level(v).push_back(Waiting { v, left });
+            self.queue(v).push_back(Waiting { v, left });
             self.clear_timer(v);
         }
     }
@@ -102,8 +132,8 @@ impl Model {
 
     /// The first of each level, the highest first, that isn't below `lowest`.
     fn timers(&self, lowest: u8) -> Vec<(VcpuId, Time)> {
-        let level = |v| self.class(v).map(|class| self.policy.level(class));
-        let of_level = |wanted| self.timers.iter().filter(move |timer| level(timer.0) == Some(wanted));
+        let of_level =
+            |wanted| self.timers.iter().filter(move |timer| self.level(timer.0) == Some(Some(wanted)));
         (lowest..PRIORITIES)
             .rev()
             .filter_map(|wanted| of_level(wanted).min_by_key(|timer| timer.1))
@@ -127,7 +157,7 @@ impl Model {
         if let Some(v) = self.running {
             self.yield_now();
             let help = self.policy.help;
-            let next = self.level(v).front_mut().expect("the running vCPU is queued");
+            let next = self.queue(v).front_mut().expect("the running vCPU is queued");
             if next.v != v {
                 next.left = help;
             }
@@ -138,19 +168,20 @@ impl Model {
         let (previous, had) = (self.picked, self.running);
         if let Some(v) = had {
             let (used, quantum, alarm) = (now - self.then, self.policy.quantum, self.alarm);
-            let level = self.level(v);
-            let first = level.front_mut().expect("the running vCPU is queued");
-            assert_eq!(first.v, v, "the running vCPU is the first of its level");
-            if used < first.left {
-                first.left -= used;
+            let level = self.queue(v);
+            let index = level.iter().position(|waiting| waiting.v == v).expect("the running vCPU is queued");
+            let its = &mut level[index];
+            if used < its.left {
+                its.left -= used;
             } else {
-                first.left = quantum;
+                its.left = quantum;
                 if alarm {
-                    level.rotate_left(1);
+                    let its = level.remove(index).expect("its place");
+                    level.push_back(its);
                 }
             }
         }
-        let level = self.levels.iter().rev().find(|queue| !queue.is_empty());
+        let level = self.highest();
         let first = level.map(|level| level[0]);
         self.alarm = level.is_some_and(|level| level.len() > 1);
         self.running = first.map(|first| first.v);
@@ -165,10 +196,30 @@ impl Model {
     }
 }
 
+impl Model {
+    /// Is the last decision still the right one?
+    fn is_up_to_date(&self) -> bool {
+        let first = self.highest();
+        self.running == first.map(|first| first[0].v)
+            && self.alarm == first.is_some_and(|first| first.len() > 1)
+    }
+
+    /// Is it necessary to schedule again since it was like that?
+    fn is_outdated(&self, before: &Self, now: Time) -> bool {
+        let decision = |model: &Self| {
+            let decision = model.clone().schedule(now);
+            (decision.run, decision.alarm.is_some())
+        };
+        decision(self) != decision(before) || self.running.is_some_and(|v| self.level(v) != before.level(v))
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Adopt(VcpuId, Class),
     Release(VcpuId),
+    SetLevel(VcpuId, Level),
+    SetLevels(Vec<VcpuId>, Level),
     Wake(VcpuId),
     Sleep(VcpuId),
     SetTimer(VcpuId, Time),
@@ -189,10 +240,21 @@ fn class() -> impl Strategy<Value = Class> {
         .prop_map(|(priority, guest)| Class { priority, guest })
 }
 
+fn level() -> impl Strategy<Value = Level> {
+    prop_oneof![Just(None), Just(Some(0)), Just(Some(7)), Just(Some(PRIORITIES - 1))]
+}
+
+/// The place of a level's queue in the model.
+fn place(level: Level) -> usize {
+    level.map_or(0, |level| 1 + usize::from(level))
+}
+
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => (vcpu(), class()).prop_map(|(v, class)| Step::Adopt(v, class)),
         1 => vcpu().prop_map(Step::Release),
+        2 => (vcpu(), level()).prop_map(|(v, level)| Step::SetLevel(v, level)),
+        1 => (prop::collection::vec(vcpu(), 0..4), level()).prop_map(|(some, level)| Step::SetLevels(some, level)),
         6 => vcpu().prop_map(Step::Wake),
         2 => vcpu().prop_map(Step::Sleep),
         4 => (vcpu(), 0..5u64).prop_map(|(v, at)| Step::SetTimer(v, at)),
@@ -219,10 +281,19 @@ proptest! {
         let (mut core, mut model) = (Scheduler::new(policy), Model::new(policy));
         let mut now = 0;
         for step in steps {
+            let mut changed = None;
             match step {
                 Step::Adopt(v, class) => {
                     core.adopt(v, class);
                     model.adopt(v, class);
+                }
+                Step::SetLevel(v, level) => {
+                    changed = Some((core.set_level(v, level), model.clone()));
+                    model.set_levels(&[v], level);
+                }
+                Step::SetLevels(some, level) => {
+                    changed = Some((core.set_levels(some.iter().copied().collect(), level), model.clone()));
+                    model.set_levels(&some, level);
                 }
                 Step::Release(v) => prop_assert_eq!(core.release(v), model.release(v)),
                 Step::Wake(v) => {
@@ -271,13 +342,19 @@ proptest! {
             for v in (0..VCPU_SLOTS as u8).map(VcpuId) {
                 prop_assert_eq!(core.state(v), model.state(v));
             }
-            for &(v, class) in &model.owned {
-                let level = policy.level(class);
-                let highest = model.levels.iter().rposition(|queue| !queue.is_empty());
-                let waits = highest == Some(usize::from(level)) && core.state(v) != State::Sleeping;
-                prop_assert_eq!(core.waits_for_equal(v), waits && model.levels[usize::from(level)][0].v != v);
+            for &(v, level) in &model.owned {
+                prop_assert_eq!(core.level(v), level);
+                let waits = core.state(v) != State::Sleeping && model.highest() == Some(&model.levels[place(level)]);
+                prop_assert_eq!(core.waits_for_equal(v), level.is_some() && waits && model.levels[place(level)][0].v != v);
                 for &(other, others) in &model.owned {
-                    prop_assert_eq!(core.precedes(v, other), level > policy.level(others));
+                    prop_assert_eq!(core.precedes(v, other), level > others);
+                }
+            }
+            if let Some((again, before)) = changed {
+                let has_changed = |timer: &(VcpuId, Time)| model.level(timer.0) != before.level(timer.0);
+                prop_assert_eq!(again.timers, model.timers.iter().any(has_changed));
+                if before.is_up_to_date() {
+                    prop_assert_eq!(again.schedule, model.is_outdated(&before, now));
                 }
             }
         }
@@ -288,13 +365,21 @@ proptest! {
     fn nobody_of_higher_priority_waits(steps in prop::collection::vec(step(), 0..100)) {
         let policy = Policy::preset("spumone", QUANTUM, 10_000).expect("a preset");
         let mut core = Scheduler::new(policy);
-        let mut priorities = [0; VCPU_SLOTS];
+        let mut levels = [None; VCPU_SLOTS];
         let mut now = 0;
         for step in steps {
             match step {
                 Step::Adopt(v, class) => {
                     core.adopt(v, class);
-                    priorities[v.index()] = class.priority;
+                    levels[v.index()] = Some(class.priority);
+                }
+                Step::SetLevel(v, level) => {
+                    let _ = core.set_level(v, level);
+                    levels[v.index()] = level;
+                }
+                Step::SetLevels(some, level) => {
+                    let _ = core.set_levels(some.iter().copied().collect(), level);
+                    some.iter().for_each(|v| levels[v.index()] = level);
                 }
                 Step::Release(v) => _ = core.release(v),
                 Step::Wake(v) => core.wake(v),
@@ -310,9 +395,9 @@ proptest! {
             }
             let decision = core.schedule(now);
             let awake: Vec<_> =
-                core.owned().into_iter().filter(|&v| core.state(v) != State::Sleeping).collect();
-            let highest = awake.iter().map(|v| priorities[v.index()]).max();
-            prop_assert_eq!(decision.run.map(|v| priorities[v.index()]), highest);
+                core.owned().into_iter().filter(|&v| core.state(v) != State::Sleeping && levels[v.index()].is_some()).collect();
+            let highest = awake.iter().map(|v| levels[v.index()]).max();
+            prop_assert_eq!(decision.run.map(|v| levels[v.index()]), highest);
             let running = awake.iter().filter(|&&v| core.state(v) == State::Running).count();
             prop_assert_eq!(running, usize::from(!awake.is_empty()));
         }

@@ -1,0 +1,64 @@
+//! Levels that change: how urgent a vCPU is on a core, and what follows when that is no longer what it was.
+//!
+//! A vCPU's *level* is where it waits in the run queue of one core: `Some(n)` below [`PRIORITIES`](ainori_limits::PRIORITIES), of which the higher
+//! goes first, or `None`: it has no turn there, whether it has something to do or not. [`Scheduler::level`](crate::Scheduler::level) is the one place that
+//! says what it is now. Where it comes from:
+//!
+//! | a level | comes from |
+//! |---|---|
+//! | at first | the policy, [`Policy::level`](crate::Policy::level), for the class with which a core [adopts](crate::Scheduler::adopt) the vCPU |
+//! | from core to core | [`Priorities`]: each core adopts with the priority that the vCPU has there. Others know it without asking that core |
+//! | in time | a [`Calendar`](crate::Calendar): its core calls [`set_level`](crate::Scheduler::set_level) whenever that changes |
+//! | for a while | whoever lends it his own (priority inheritance): the higher of the two. Levels are ordered, `None` is the lowest |
+//!
+//! A changed level is known only to the scheduler of the core that owns the vCPU, or has lent it. Whoever moves it to another core adopts it
+//! there with what the first two say, and then calls `set_level` for the others.
+/// What has to be asked again after levels have changed.
+#[must_use = "the last decision, or the next deadline, may be out of date"]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AskAgain {
+    /// Ask [`Scheduler::schedule`](crate::Scheduler::schedule): somebody else goes first, an equal waits for the quantum's end or none does any
+    /// more, or the level of the running vCPU is another, and with it all that follows from it
+    /// ([`Policy::shield`](crate::Policy::shield)).
+    pub schedule: bool,
+    /// Ask [`Scheduler::timers`](crate::Scheduler::timers): a sleeper with a timer has another level.
+    pub timers: bool,
+}
+
+impl core::ops::BitOrAssign for AskAgain {
+    #[inline]
+    fn bitor_assign(&mut self, other: Self) {
+        self.schedule |= other.schedule;
+        self.timers |= other.timers;
+    }
+}
+
+/// The priorities of a vCPU: one on most cores, and another on some, where it goes first or gives way. (In LiSTEE RT one guest is first on
+/// one hart and another one on the next.)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Priorities {
+    usual: u8,
+    special: u8,
+    special_on: u64,
+}
+
+impl Priorities {
+    /// The same on all cores.
+    #[must_use]
+    pub const fn everywhere(priority: u8) -> Self {
+        Self { usual: priority, special: 0, special_on: 0 }
+    }
+
+    /// But this one on these cores, a bit each.
+    #[must_use]
+    pub const fn but_on(self, cores: u64, priority: u8) -> Self {
+        Self { special: priority, special_on: cores, ..self }
+    }
+
+    /// The one on a core. Cores from 64 on are most cores.
+    #[inline]
+    #[must_use]
+    pub const fn on(&self, core: u32) -> u8 {
+        if core < u64::BITS && self.special_on >> core & 1 != 0 { self.special } else { self.usual }
+    }
+}
