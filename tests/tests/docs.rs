@@ -322,7 +322,7 @@ fn limits_are_told_elsewhere_too() {
     has("docs/decisions.md", format!("more than {MAX_GUEST_VCPUS} vCPUs in one guest"));
     has("docs/decisions.md", format!("has {PLIC_CONTEXTS} contexts"));
     has("docs/guests.md", format!("{} sources, priorities 0 to {PLIC_PRIORITY}", PLIC_SOURCES - 1));
-    has("docs/policies.md", format!("{PRIORITIES} fixed levels"));
+    has("docs/policies.md", format!("{PRIORITIES} levels"));
     has("docs/trap.md", format!("with {MAX_GUEST_VCPUS} vCPUs it sends"));
     has("docs/trap.md", format!("a priority of {PRIORITIES} or more"));
     has("guests/fuzz/README.md", format!("1 to {MAX_GUEST_VCPUS} vCPUs"));
