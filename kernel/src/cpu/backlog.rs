@@ -104,8 +104,14 @@ impl Cpu {
         if self.pending.deadlines {
             self.update_deadline_late(0);
         }
-        // BOUND: those for whom this core is here now, and between two is a preemption point.
-        loop {
+        // BOUND: those for whom this core is here now, and before each is a preemption point: what led here has taken its time, too.
+        while self.has_urgent_work() {
+            // Somebody more urgent may come: then nobody else is left here whom this core is here for.
+            self.meet_deadline(clock::now());
+            if self.is_interrupted() {
+                self.resume_backlog();
+                return;
+            }
             let urgent = self.urgent_now();
             if let Some(id) = (self.backlog.unread & urgent).pop() {
                 self.backlog.unread.remove(id);
@@ -113,14 +119,6 @@ impl Cpu {
             } else if let Some(id) = (self.backlog.untold & urgent).pop() {
                 self.backlog.untold.remove(id);
                 self.tell(id);
-            } else {
-                break;
-            }
-            // Somebody more urgent may come: then nobody else is left here whom this core is here for.
-            self.meet_deadline(clock::now());
-            if self.is_interrupted() {
-                self.resume_backlog();
-                return;
             }
         }
         let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
