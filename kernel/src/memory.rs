@@ -1,4 +1,4 @@
-//! Addresses as types, and the memory of the board: handed out at boot, never after.
+//! The memory of the board: handed out at boot, never after.
 use core::alloc::{GlobalAlloc, Layout};
 use core::sync::atomic::{AtomicUsize, Ordering};
 

@@ -134,7 +134,7 @@ fn the_tour_names_what_is_there() {
     let text = read("docs/tour.md");
     let mut named = BTreeSet::new();
     for row in rows(section(&text, "The kernel, file by file")) {
-        // `arch/clear.rs`, `fence.rs`: the second is in the folder of the first.
+        // `arch/riscv/clear.rs`, `clock.rs`: the second is in the folder of the first.
         let mut folder = "";
         for name in code(row[0]) {
             let name = match name.rsplit_once('/') {

@@ -2,7 +2,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p ainori-lifecycle --lib --release`
 //!
-//! Each thread is a core with one vCPU of the guest, and follows the rules of the kernel (`kernel/src/cpu/finish.rs`, `reload.rs`). What the
+//! Each thread is a core with one vCPU of the guest, and follows the rules of the kernel (`kernel/src/cpu/finish.rs`, `restart.rs`). What the
 //! vCPUs do with the guest's memory, and what the core does that loads it again, is a [`Plain`], whose unordered accesses loom reports.
 //!
 //! The tests were seen to fail for each of these changes in `lib.rs`:

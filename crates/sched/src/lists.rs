@@ -29,10 +29,11 @@ const FIRST_LIST: List = List(VCPU_SLOTS as Place);
 const IDLE_LIST: List = List(FIRST_LIST.0 + PRIORITIES);
 const NO_LEVEL: List = List(IDLE_LIST.0 + 1);
 
-// A list of each level and that of the idle vCPU: a place and a bit for each.
+// A list of each level and that of the idle vCPU: a place and a bit for each. That of those without a level, which isn't searched, and the idle vCPU
+// itself have places only.
 const _: () = assert!(
     IDLE_LIST.0 as usize == VCPU_SLOTS + PRIORITIES as usize
-        && IDLE_LIST.0 < Place::MAX
+        && IDLE < Place::MAX
         && PRIORITIES < u64::BITS as u8
 );
 

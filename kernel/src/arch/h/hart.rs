@@ -119,7 +119,7 @@ pub fn setup(features: &Features) {
 
 /// Lets guests take their own traps, or has all of them come to the hypervisor.
 pub fn delegate_to_guests(delegate: bool) {
-    // SAFETY: concerns only where guests' traps go; `take_trap` knows them all.
+    // SAFETY: concerns only where guests' traps go; `Trap::current` knows them all.
     unsafe {
         csr::write!(csr::HEDELEG, if delegate { DELEGATED } else { 0 });
         csr::write!(csr::HIDELEG, if delegate { virtual_interrupt::ALL } else { 0 });

@@ -1,4 +1,4 @@
-//! What harts have in common, whichever way they keep guests apart.
+//! What harts have in common, whichever way they keep guests apart; and the numbers of all control and status registers.
 pub mod clear;
 pub mod clock;
 pub mod csr;

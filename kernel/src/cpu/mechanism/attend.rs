@@ -15,6 +15,7 @@ const RETRY: u64 = 40;
 
 /// So many vCPUs are looked at in one go whether they have been left alone.
 const ATTENDED_AT_ONCE: usize = 16;
+
 /// What a core knows of vCPUs that wait where they get no turn.
 pub struct Attention {
     /// The policy has this core look after them.

@@ -2,6 +2,7 @@
 use ainori_sched::{Condition, Policy, VcpuId};
 
 use crate::cpu::Cpu;
+
 /// The grace of a core's running vCPU.
 pub struct Deferral {
     /// The policy puts preemptions off: then it is asked on the way to each vCPU.

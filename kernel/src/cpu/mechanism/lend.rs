@@ -18,6 +18,7 @@ use ainori_trace::Event;
 
 use crate::arch::clock;
 use crate::cpu::Cpu;
+
 /// Which of a core's vCPUs can move, and where they are.
 pub struct Lending {
     /// May run elsewhere, and have ever been here, or been offered to this core; never removed.

@@ -11,6 +11,7 @@ const MADE_UP_FOR: usize = 5;
 
 /// Published by a core that runs nothing.
 pub const IDLE: u8 = u8::MAX;
+
 /// A core's shield.
 pub struct Shield {
     /// What others know, or will in a moment.
