@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use ainori_console::{InputWaits, Source};
 use ainori_devices::plic;
 use ainori_handover::{Housework, Shield};
-use ainori_limits::{MAX_GUESTS, MAX_HARTS, VCPU_SLOTS};
+use ainori_limits::{MAX_GUESTS, MAX_HARTS, PAGE, VCPU_SLOTS};
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::config::{self, System};
 use ainori_manifest::layout::TREE_SIZE;
@@ -65,7 +65,7 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     let Some(free) = memory::largest_free(memory.as_slice(), reserved.as_slice()) else {
         refuse(format_args!("the firmware's device tree shows no free memory"))
     };
-    let free = Range { start: free.start.next_multiple_of(4096), ..free };
+    let free = Range { start: free.start.next_multiple_of(PAGE), ..free };
     // SAFETY: the range is main memory that neither the firmware, nor this image, nor the tree uses.
     unsafe { memory::provide(free) };
 
@@ -295,7 +295,7 @@ fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, time
     let devices: Vec<Device> = config.devices.iter().map(|path| device(tree, name, path)).collect();
     for (device, path) in devices.iter().zip(&config.devices) {
         for range in &device.registers {
-            let pages = Range { start: range.start & !4095, end: range.end.next_multiple_of(4096) };
+            let pages = Range { start: range.start & !(PAGE - 1), end: range.end.next_multiple_of(PAGE) };
             if !space.add_device(pages) {
                 refuse(format_args!(
                     "guest `{name}` can't own device `{path}`: that address isn't free in its space"

@@ -22,6 +22,8 @@ pub const MAX_GUEST_VCPUS: usize = 16;
 pub const MAX_HARTS: usize = 16;
 /// Ids of harts that a manifest can name: each is below this. A board's ids may have gaps.
 pub const HART_IDS: u32 = 64;
+/// Bytes of a page of memory.
+pub const PAGE: u64 = 4096;
 /// Bytes of a core's stack.
 pub const STACK_SIZE: usize = 32 * 1024;
 

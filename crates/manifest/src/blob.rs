@@ -27,7 +27,7 @@ pub const VERSION: u32 = 3;
 /// Length of the header in bytes: what [`length`] needs.
 pub const HEADER_LEN: usize = 24;
 /// Payloads start at multiples of this many bytes, and the blob's length is one.
-pub const PAGE: usize = 4096;
+pub const PAGE: usize = ainori_limits::PAGE as usize;
 
 /// Why bytes are not a blob that can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use core::ops::Range;
 /// The parts start at a multiple of this if there is room: Linux maps its tree with large pages.
 pub const ALIGN: u64 = 2 << 20;
 /// In a guest too small for that, at a multiple of this.
-pub const SMALL_ALIGN: u64 = 4096;
+pub const SMALL_ALIGN: u64 = ainori_limits::PAGE;
 /// Room for the guest's device tree in bytes.
 pub const TREE_SIZE: u64 = 64 << 10;
 

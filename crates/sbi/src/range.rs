@@ -1,7 +1,7 @@
 //! The pages that a remote fence is about.
 
-/// Bytes of a page.
-pub const PAGE: u64 = 4096;
+use ainori_limits::PAGE;
+
 /// More pages than this are not worth a fence each.
 pub const MOST_PAGES: u64 = 8;
 

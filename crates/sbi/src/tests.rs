@@ -1,7 +1,7 @@
 //! Each extension as the specification's tables have it, and what must hold of any call.
+use ainori_limits::PAGE;
 use proptest::prelude::*;
 
-use super::range::PAGE;
 use super::*;
 
 fn call(extension: u64, function: u64, a: [u64; 5]) -> Call {

@@ -84,6 +84,13 @@ impl VcpuSet {
         self.0 &= !v.bit();
     }
 
+    /// All members but `v`.
+    #[inline]
+    #[must_use]
+    pub const fn without(self, v: VcpuId) -> Self {
+        Self(self.0 & !v.bit())
+    }
+
     /// Takes out the member with the lowest number.
     #[inline]
     pub const fn pop(&mut self) -> Option<VcpuId> {

@@ -64,4 +64,4 @@ pub struct GuestPhysical(pub u64);
 pub struct HostPhysical(pub u64);
 
 /// Bytes of a page, the smallest range that can be mapped.
-pub const PAGE: u64 = 4096;
+pub use ainori_limits::PAGE;

@@ -16,9 +16,7 @@ use crate::report;
 impl Cpu {
     /// Stops all vCPUs of the running one's guest, wherever they are, one by one, behind the present event.
     pub fn stop_guest(&mut self, running: VcpuId) {
-        let mut others = self.machine.guest_of(running).vcpu_set(u64::MAX);
-        others.remove(running);
-        self.backlog.unstopped |= others;
+        self.backlog.unstopped |= self.machine.guest_of(running).vcpu_set(u64::MAX).without(running);
         // This one doesn't go on, even where another core takes it before its turn comes.
         self.machine.vcpu(running).request(Requests::STOP);
         self.backlog.unread.insert(running);

@@ -166,7 +166,7 @@ fn send_ipi(cpu: &mut Cpu, vcpu: VcpuId, guest: &Guest, harts: u64) -> u64 {
     if targets.contains(vcpu) {
         world::raise(Lines::SOFTWARE);
     }
-    let others = targets - VcpuSet::from_iter([vcpu]);
+    let others = targets.without(vcpu);
     if !others.is_empty() {
         cpu.ask_all(others, Requests::SOFTWARE);
     }
@@ -196,7 +196,7 @@ fn remote_fence(cpu: &mut Cpu, vcpu: VcpuId, targets: VcpuSet, what: Fence) -> u
     awaited.begin();
     let mut present = VcpuSet::EMPTY;
     // BOUND: the vCPUs of one guest, some 25 instructions each.
-    for target in targets - VcpuSet::from_iter([vcpu]) {
+    for target in targets.without(vcpu) {
         if machine.vcpu(target).fences.record(recordable, vcpu, awaited) == Recorded::Awaited {
             present.insert(target);
         }

@@ -3,14 +3,11 @@
 //! It is laid out at boot and doesn't change afterwards, so no fence for it is due later. [`ainori_space`] could change it while the guest runs; what
 //! the kernel would have to do for that is in docs/decisions.md ("Memory spaces").
 use ainori_devices::bus;
-use ainori_manifest::config::GUEST_MEMORY_BASE;
+use ainori_manifest::config::{GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE};
 use ainori_space::{Attributes, Mapped, Rights};
 
 use crate::arch::gstage::{self, GuestTables};
 use crate::memory::{self, GuestPhysical, HostPhysical, Range};
-
-/// A guest's memory starts there on the board as well: so leaves of 2 MiB can map it.
-const ALIGN: u64 = 2 << 20;
 
 /// What a guest sees beside its virtual devices: its main memory, and the registers of devices that it owns.
 pub struct Space {
@@ -22,7 +19,8 @@ pub struct Space {
 impl Space {
     /// One with so many bytes of main memory, from [`GUEST_MEMORY_BASE`] on. `None` if the board hasn't so much left. Allocates: only at boot.
     pub fn new(size: u64) -> Option<Self> {
-        let start = memory::take_for_guest(size, ALIGN)?;
+        // Aligned on the board as it is for the guest: so large leaves can map it.
+        let start = memory::take_for_guest(size, GUEST_MEMORY_ALIGN)?;
         let mut tables = gstage::empty();
         let all = Attributes::new(Rights::ReadWriteExecute);
         tables.map(GuestPhysical(GUEST_MEMORY_BASE), start, size, all).map(Mapped::later).ok()?;

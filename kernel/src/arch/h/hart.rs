@@ -28,7 +28,7 @@ pub struct Features {
 
 /// Exceptions that go straight to the guest: those that an OS handles itself and that tell the hypervisor nothing.
 /// Illegal instructions are not among them: the first use of a switched-off register file comes as one.
-const DELEGATED: u64 = 1 << exception::MISALIGNED_FETCH
+pub(super) const DELEGATED: u64 = 1 << exception::MISALIGNED_FETCH
     | 1 << exception::FETCH_ACCESS
     | 1 << exception::BREAKPOINT
     | 1 << exception::MISALIGNED_LOAD
@@ -72,7 +72,7 @@ impl Features {
             let vmid_mask = (csr::read!(csr::HGATP) >> 44) as u16 & (u16::MAX >> 2);
             csr::write!(csr::HGATP, 0);
 
-            let hides = board.has("smstateen") || board.has("ssstateen");
+            let hides = board.hides_registers();
             // QEMU has no unit to switch on for the parts of V (Zve*) by themselves: their instructions are illegal there.
             csr::set!(csr::SSTATUS, status::VS);
             let is_on = csr::read!(csr::SSTATUS) & status::VS != 0;

@@ -1,7 +1,8 @@
 //! Traps that the hypervisor gives a guest, and returns of a guest that it carries out.
 use super::VcpuState;
-use super::trap::{Access, AccessKind, Exception};
+use super::trap::{Access, AccessKind, Exception, INTERRUPT};
 use crate::arch::riscv::csr::{self, hstatus, status};
+use ainori_limits::cause::exception;
 
 impl VcpuState {
     /// True if the loaded vCPU takes an interrupt that it has enabled as soon as it is entered.
@@ -14,7 +15,6 @@ impl VcpuState {
     ///
     /// False if the guest has no trap vector yet (reset value), so that it can't take one.
     pub fn deliver(&mut self, exception: Exception) -> bool {
-        const INTERRUPT: u64 = 1 << 63;
         const VECTORED: u64 = 1;
         let Exception { cause, value } = exception;
         let vector = csr::read!(csr::VSTVEC);
@@ -48,11 +48,11 @@ impl VcpuState {
     pub fn deliver_access_fault(&mut self, access: &Access) -> bool {
         let cause = match access.kind() {
             AccessKind::Fetch if self.is_at_trap_vector() => return false,
-            AccessKind::Fetch => 1,
-            AccessKind::Load => 5,
-            AccessKind::Store => 7,
+            AccessKind::Fetch => exception::FETCH_ACCESS,
+            AccessKind::Load => exception::LOAD_ACCESS,
+            AccessKind::Store => exception::STORE_ACCESS,
         };
-        self.deliver(Exception { cause, value: access.value })
+        self.deliver(Exception { cause: cause.into(), value: access.value })
     }
 
     /// Is the loaded vCPU at the first instruction of its trap handler?

@@ -2,20 +2,26 @@
 //! instruction, in the guest's terms.
 use super::VcpuState;
 use super::guest_access::fetch_instruction;
+use super::hart::DELEGATED;
 use crate::arch::riscv::csr;
 use ainori_devices::mmio;
+use ainori_limits::cause::{exception, interrupt};
 use ainori_trace::Cause;
 
-const INTERRUPT: u64 = 1 << 63;
-const SOFTWARE_INTERRUPT: u64 = INTERRUPT | 1;
-const TIMER_INTERRUPT: u64 = INTERRUPT | 5;
-const EXTERNAL_INTERRUPT: u64 = INTERRUPT | 9;
-const ILLEGAL_INSTRUCTION: u64 = 2;
-const CALL_FROM_KERNEL: u64 = 10;
-const FETCH_FAULT: u64 = 20;
-const LOAD_FAULT: u64 = 21;
-const VIRTUAL_INSTRUCTION: u64 = 22;
-const STORE_FAULT: u64 = 23;
+/// The bit of a cause that says that it is an interrupt.
+pub(super) const INTERRUPT: u64 = 1 << 63;
+const SOFTWARE_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_SOFTWARE as u64;
+const TIMER_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_TIMER as u64;
+const EXTERNAL_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_EXTERNAL as u64;
+const GUEST_SOFTWARE_INTERRUPT: u64 = INTERRUPT | interrupt::GUEST_SOFTWARE as u64;
+const GUEST_TIMER_INTERRUPT: u64 = INTERRUPT | interrupt::GUEST_TIMER as u64;
+const GUEST_EXTERNAL_INTERRUPT: u64 = INTERRUPT | interrupt::GUEST_EXTERNAL as u64;
+const ILLEGAL_INSTRUCTION: u64 = exception::ILLEGAL_INSTRUCTION as u64;
+const CALL_FROM_KERNEL: u64 = exception::CALL_FROM_GUEST as u64;
+const FETCH_FAULT: u64 = exception::FETCH_GUEST_PAGE_FAULT as u64;
+const LOAD_FAULT: u64 = exception::LOAD_GUEST_PAGE_FAULT as u64;
+const VIRTUAL_INSTRUCTION: u64 = exception::VIRTUAL_INSTRUCTION as u64;
+const STORE_FAULT: u64 = exception::STORE_GUEST_PAGE_FAULT as u64;
 
 const WFI: u32 = 0x1050_0073;
 const WRS_NTO: u32 = 0x00d0_0073;
@@ -181,10 +187,12 @@ impl Trap {
             LOAD_FAULT | STORE_FAULT => Self::Access(Access::current(cause)),
             VIRTUAL_INSTRUCTION => Self::virtual_instruction(state()),
             // Guests' interrupts have one number as the hypervisor sees them and the one below for the guest.
-            0x8000_0000_0000_0002 | 0x8000_0000_0000_0006 | 0x8000_0000_0000_000a => {
+            GUEST_SOFTWARE_INTERRUPT | GUEST_TIMER_INTERRUPT | GUEST_EXTERNAL_INTERRUPT => {
                 Self::Confined(Exception { cause: cause - 1, value: value() })
             }
-            0 | 1 | 3..=8 | 12 | 13 | 15 => Self::Confined(Exception { cause, value: value() }),
+            _ if cause < u64::BITS.into() && DELEGATED >> cause & 1 != 0 => {
+                Self::Confined(Exception { cause, value: value() })
+            }
             _ => Self::Unknown(Exception { cause, value: value() }),
         }
     }

@@ -125,12 +125,14 @@ pub mod hstatus {
 
 /// Bits of `hvip`, `hideleg`: a guest's interrupts as the hypervisor sees them. In `vsie` they stand one bit lower.
 pub mod virtual_interrupt {
+    use ainori_limits::cause::interrupt;
+
     /// VS-level software interrupt.
-    pub const SOFTWARE: u64 = 1 << 2;
+    pub const SOFTWARE: u64 = 1 << interrupt::GUEST_SOFTWARE;
     /// VS-level timer interrupt.
-    pub const TIMER: u64 = 1 << 6;
+    pub const TIMER: u64 = 1 << interrupt::GUEST_TIMER;
     /// VS-level external interrupt.
-    pub const EXTERNAL: u64 = 1 << 10;
+    pub const EXTERNAL: u64 = 1 << interrupt::GUEST_EXTERNAL;
     /// All of them.
     pub const ALL: u64 = SOFTWARE | TIMER | EXTERNAL;
 }

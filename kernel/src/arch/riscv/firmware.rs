@@ -41,7 +41,6 @@ pub fn shutdown(failure: bool) -> ! {
     let _ = call(SRST, 0, [0, u64::from(failure), 0]);
     // BOUND: none: the machine is lost, or off in a moment.
     loop {
-        // SAFETY: only waits.
-        unsafe { asm!("wfi", options(nomem, nostack)) }
+        super::hart::wait();
     }
 }

@@ -1,4 +1,5 @@
 //! What the hypervisor itself is interrupted by, and waits for.
+use ainori_limits::cause::interrupt;
 use bitflags::bitflags;
 use core::arch::asm;
 
@@ -9,11 +10,11 @@ bitflags! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Interrupts: u64 {
         /// Another core rang.
-        const SOFTWARE = 1 << 1;
+        const SOFTWARE = 1 << interrupt::SUPERVISOR_SOFTWARE;
         /// The core's alarm.
-        const TIMER = 1 << 5;
+        const TIMER = 1 << interrupt::SUPERVISOR_TIMER;
         /// A device of the board.
-        const EXTERNAL = 1 << 9;
+        const EXTERNAL = 1 << interrupt::SUPERVISOR_EXTERNAL;
     }
 }
 

@@ -45,9 +45,14 @@ impl Isa {
         self.0.iter().any(|name| name == "v" || name.starts_with("zve"))
     }
 
+    /// Can registers that extensions add be hidden from guests (Smstateen)?
+    pub fn hides_registers(&self) -> bool {
+        self.has("smstateen") || self.has("ssstateen")
+    }
+
     /// Why guests can't be kept apart on such harts, if there is a register of theirs that is neither switched nor hidden.
     pub fn refused(&self) -> Option<&'static str> {
-        let hides = self.has("smstateen") || self.has("ssstateen");
+        let hides = self.hides_registers();
         match () {
             () if self.has("q") => Some("Q: 128-bit floating-point registers"),
             () if self.has("zfinx") => Some("Zfinx: fcsr without a state in sstatus"),

@@ -62,8 +62,7 @@ impl Cpu {
         } else {
             now < self.entered + self.guard / 4
         };
-        let stays = self.scheduler.asleep() | VcpuSet::from_iter([running]);
-        let mut waiting = self.lending.here - stays;
+        let mut waiting = (self.lending.here - self.scheduler.asleep()).without(running);
         let previous = previous.filter(|id| waiting.contains(*id));
         if let Some(id) = previous.filter(|_| has_time) {
             waiting.remove(id);
@@ -83,7 +82,7 @@ impl Cpu {
             if !(self.lending.here | self.lending.lent).is_empty() {
                 self.attend_later(now);
             }
-            if self.lending.invites && !(self.lending.here - VcpuSet::from_iter([running])).is_empty() {
+            if self.lending.invites && !self.lending.here.without(running).is_empty() {
                 self.attend_soon(now);
             }
             if !(self.backlog.uninvited | self.backlog.unattended).is_empty() {
