@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# Fetching the Debian packages that guests are made of. apt does it, with a configuration of its own: it checks
-# Debian's signatures, and the machine's own packages and lists stay as they are. No root is needed. What was
-# fetched once is used from then on, without network. To be sourced.
+# Fetching the Debian packages that guests are made of. guests/packages.lock names each with its checksum, so that a commit has the
+# same guests wherever it is built, and whatever state a mirror's lists are in. apt fetches them, with a configuration of its own: the
+# machine's own packages and lists stay as they are. No root is needed. What was fetched once is used from then on, without network.
+# To be sourced.
 
 # shellcheck source=tools/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -10,6 +11,9 @@
 
 # Everything that comes from Debian for riscv64 is in here.
 packages_home=$cache/debian-riscv64
+
+# Which packages: a line "SET SHA256 PATH" each. When it is written, apt has checked Debian's signature of the list that they are from.
+packages_lock=$top/guests/packages.lock
 
 # packages_configure SUITE MIRROR: makes apt-get and apt-cache speak of this suite, for riscv64, from here on.
 # Only the way to the network (proxies and the like) is taken over from the machine's apt.
@@ -53,48 +57,94 @@ kernel_package() {
     echo "${binary:-$image}"
 }
 
-# packages_are_there FOLDER WORD...: FOLDER has each of them, and all that it has is as it came.
-packages_are_there() {
-    local folder=$1 word
-    [ -e "$folder/SHA256SUMS" ] && (cd "$folder" && sha256sum --check --status SHA256SUMS) || return 1
+# packages_of_the_lock SET WORD...: "SHA256 PATH" of each package of a set, as the lock names them.
+packages_of_the_lock() {
+    local set=$1 locked word
     shift
+    locked=$(awk -v set="$set" '$1 == set { print $2, $3 }' "$packages_lock")
     for word in "$@"; do
-        if [ "$word" = KERNEL ]; then word='linux-[a-z]*'; fi
-        compgen -G "$folder/${word}_*.deb" >/dev/null || return 1
+        if [ "$word" = KERNEL ]; then word='linux-[a-z]*-[^/]*'; fi
+        grep -q "/${word}_[^/]*\.deb\$" <<<"$locked" || fail "$packages_lock doesn't say which $word belongs to $set" \
+            "Choose what Debian has today: guests/packages $set --update"
     done
+    echo "$locked"
 }
 
-# fetch_packages SUITE FOLDER [--update] WORD...: brings packages of a suite of Debian into .cache/debian-riscv64/FOLDER, unless
-# they are there already. A WORD is the name of a package, or KERNEL for the suite's newest kernel. With --update what the suite
-# has today is fetched. What comes goes to FOLDER.new and becomes FOLDER in one step when all of it is there and apt has found
-# every checksum right, so that FOLDER is whole whenever it exists. In a shell of its own, which lets go of the lock and of apt's
-# configuration at its end.
-fetch_packages() (
-    suite=$1 folder=$packages_home/$2 update='' names=()
-    shift 2
-    if [ "${1:-}" = --update ]; then update=yes && shift; fi
-    once_at_a_time debian-riscv64
-    if [ -z "$update" ] && packages_are_there "$folder" "$@"; then exit 0; fi
-
-    mirror=$(debian_mirror)
-    [ -e "$debian_keyring" ] || fail "$debian_keyring is missing" "Install the package debian-archive-keyring."
-    packages_configure "$suite" "$mirror"
+# packages_of_today WORD...: the same, of what the suite has today. apt has checked that list's signature.
+packages_of_today() {
+    local word found
     say "reading the package lists of Debian's $suite for riscv64 from $mirror ..."
     apt-get -q update >&2 || fail "the package lists of Debian's $suite for riscv64 can't be read from $mirror" \
         "Check the network, or name another mirror: AINORI_DEBIAN_MIRROR=http://.../debian $0"
     for word in "$@"; do
         if [ "$word" = KERNEL ]; then word=$(kernel_package); fi
-        [ -n "$word" ] || fail "$mirror has no linux-image-riscv64 in $suite" \
-            "Name a mirror that has riscv64: AINORI_DEBIAN_MIRROR=http://.../debian $0"
-        names+=("$word")
+        found=$(apt-cache show --no-all-versions "${word:-linux-image-riscv64}" 2>/dev/null |
+            awk '/^Filename: / { path = $2 } /^SHA256: / { sum = $2 } END { if (path && sum) print sum, path }')
+        [ -n "$found" ] || fail "$mirror has no ${word:-linux-image-riscv64} for riscv64 in $suite" \
+            "Name a mirror that has it: AINORI_DEBIAN_MIRROR=http://.../debian $0"
+        echo "$found"
     done
+}
 
-    say "fetching ${names[*]} ..."
-    if [ -n "$update" ]; then rm -rf "$folder.new"; fi
-    mkdir -p "$folder.new"
-    (cd "$folder.new" && apt-get -q download "${names[@]}" >&2) || fail "the packages can't be fetched from $mirror" \
-        "What has come so far is kept in $folder.new: run this again when the network is back."
-    (cd "$folder.new" && sha256sum -- *.deb >SHA256SUMS)
+# packages_download FOLDER LIST: FOLDER gets the packages of a list of "SHA256 PATH", and nothing else. What it has already isn't
+# fetched again. Fails if one can't be had.
+packages_download() {
+    local sum path file
+    mkdir -p "$1"
+    for file in "$1"/*; do
+        grep -q "/${file##*/}\$" <<<"$2" || rm -f "$file"
+    done
+    while read -r sum path; do
+        file=$1/${path##*/}
+        if ! sha256sum --check --status <<<"$sum  $file" 2>/dev/null; then
+            say "fetching ${path##*/} ..."
+            /usr/lib/apt/apt-helper -q download-file "$mirror/$path" "$file" "SHA256:$sum" >&2 || return 1
+        fi
+    done <<<"$2"
+}
+
+# packages_are_there FOLDER LIST: FOLDER was made for this list of the lock, and all that it has is as it came.
+packages_are_there() {
+    [ -e "$1/SHA256SUMS" ] && [ "$(cat "$1/lock" 2>/dev/null)" = "$2" ] && (cd "$1" && sha256sum --check --status SHA256SUMS)
+}
+
+# fetch_packages SUITE SET [--update] WORD...: brings the packages that the lock names for a set into .cache/debian-riscv64/SET,
+# unless they are there already. A WORD is the name of a package that the set must have, or KERNEL for the suite's newest kernel.
+# With --update the lock gets what the suite has today first. A mirror keeps a package for as long as a suite names it: where it has
+# one no more, what the suite has today is taken, and said so. What comes goes to SET.new and becomes SET in one step when all of it
+# is there with the right checksums, so that the folder is whole whenever it exists. In a shell of its own, which lets go of the lock
+# and of apt's configuration at its end.
+fetch_packages() (
+    suite=$1 set=$2 folder=$packages_home/$2 list='' update=''
+    shift 2
+    if [ "${1:-}" = --update ]; then update=yes && shift; fi
+    once_at_a_time debian-riscv64
+    if [ -z "$update" ]; then
+        list=$(packages_of_the_lock "$set" "$@")
+        if packages_are_there "$folder" "$list"; then exit 0; fi
+    fi
+
+    mirror=$(debian_mirror)
+    [ -e "$debian_keyring" ] || fail "$debian_keyring is missing" "Install the package debian-archive-keyring."
+    packages_configure "$suite" "$mirror"
+    if [ -n "$update" ]; then
+        list=$(packages_of_today "$@")
+        write_lock "$set" <<<"$list"
+    fi
+    if ! packages_download "$folder.new" "$list"; then
+        say "$mirror doesn't have all that $packages_lock names. Taking what $suite has today: figures may differ"
+        today=$(packages_of_today "$@")
+        packages_download "$folder.new" "$today" || fail "the packages can't be fetched from $mirror" \
+            "Check the network, or name another mirror: AINORI_DEBIAN_MIRROR=http://.../debian $0"
+    fi
+    (cd "$folder.new" && sha256sum -- *.deb >SHA256SUMS && echo "$list" >lock)
     rm -rf "$folder"
     mv "$folder.new" "$folder"
 )
+
+# write_lock SET: what the lock names for a set becomes the "SHA256 PATH" of stdin.
+write_lock() {
+    awk -v set="$1" '/^#/ || $1 != set' "$packages_lock" >"$packages_lock.new"
+    sed "s|^|$1 |" >>"$packages_lock.new"
+    mv "$packages_lock.new" "$packages_lock"
+}
