@@ -56,7 +56,7 @@ fn row<'a>(out: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn delays_and_stretches_are_shown_in_microseconds() {
+fn delays_and_irqs_off_sections_are_shown_in_microseconds() {
     let (_, out, _, report) = played("cat $recorded/good.txt", &[]);
     let vcpu = &report["guests"][1]["vcpus"][0];
     let latency = &vcpu["latency"];
@@ -71,8 +71,8 @@ fn delays_and_stretches_are_shown_in_microseconds() {
     let core = &report["cores"][0];
     let line =
         out.lines().skip_while(|line| !line.starts_with("Harts")).find(|line| line.contains('%')).unwrap();
-    assert!(line.contains(&format!("{:.1}", us(&core["longest_stretch"]))), "{line}");
-    assert!(line.contains(core["longest_stretch_cause"].as_str().unwrap()), "{line}");
+    assert!(line.contains(&format!("{:.1}", us(&core["longest_irqs_off"]))), "{line}");
+    assert!(line.contains(core["longest_irqs_off_cause"].as_str().unwrap()), "{line}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn more_and_less_can_be_shown() {
         out.contains(&format!("wfi {}, sbi-dbcn {}", exits["wfi"], exits["sbi-dbcn"])),
         "the most frequent first: {out}"
     );
-    let (cost, wfi) = (&report["cores"][0]["stretch_total"]["wfi"], &exits["wfi"]);
+    let (cost, wfi) = (&report["cores"][0]["irqs_off_total"]["wfi"], &exits["wfi"]);
     let mean = cost.as_f64().unwrap() / wfi.as_f64().unwrap() / 10.0;
     assert_eq!(
         row(&out, "wfi")[1..3],

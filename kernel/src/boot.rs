@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use ainori_console::{InputWaits, Source};
 use ainori_devices::plic;
-use ainori_handover::{Housework, Shield};
+use ainori_handover::{Housework, Threshold};
 use ainori_limits::{MAX_GUESTS, MAX_HARTS, PAGE, VCPU_SLOTS};
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::config::{self, System};
@@ -23,11 +23,11 @@ use crate::arch::world::Translation;
 use crate::arch::{VcpuState, firmware};
 use crate::chip::Board;
 use crate::chip::board::{Device, Error};
-use crate::chip::ipi::Bell;
+use crate::chip::ipi::Ipi;
 use crate::chip::plic::{Levels, Plic};
 use crate::chip::uart::Uart;
 use crate::cpu::console::Console;
-use crate::cpu::mechanism::shield::IDLE;
+use crate::cpu::mechanism::threshold::IDLE;
 use crate::cpu::{ByCore, ByVcpu, Cpu, Machine, SourceOwner};
 use crate::guest::program::Program;
 use crate::guest::space::Space;
@@ -161,7 +161,8 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
     // Where nobody has a home, there are only visitors.
     let all = || vcpus.iter().map(priority);
     let housework_priority = at_home.min().or(all().min()).unwrap_or(0);
-    let housework_shield = policy.shield(policy.level(Class { priority: housework_priority, guest: 0 }));
+    let housework_threshold =
+        policy.threshold(policy.level(Class { priority: housework_priority, guest: 0 }));
     let levels = Levels::of(all());
     let console_core = console_core as u32;
 
@@ -179,14 +180,14 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
             &guests[vcpus.get(index).map_or(0, |vcpu| usize::from(vcpu.guest))]
         })),
         vcpu_places: by_vcpu(vcpus),
-        bell: Bell::new(&board, &harts),
+        ipi: Ipi::new(&board, &harts),
         harts: harts.into_boxed_slice(),
         mail: Box::new(Mailboxes::new()),
         log: Source::new(ainori_report::MARK, guest::OUTPUT),
         news: AtomicU32::new(0),
         console_core,
         housework: Housework::new(),
-        housework_shield,
+        housework_threshold,
         housework_priority,
         levels,
         console_input: system.console_input,
@@ -196,7 +197,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
         source_owner: source_owner.into_boxed_slice(),
         awaited_guests: AtomicU32::new(system.guests.iter().filter(|guest| !guest.background).count() as u32),
         finishing: AtomicBool::new(false),
-        shields: ByCore(from_fn(|_| Shield::new(IDLE))),
+        thresholds: ByCore(from_fn(|_| Threshold::new(IDLE))),
         ended: AtomicU32::new(0),
         turn: AtomicU32::new(0),
         board,

@@ -174,9 +174,9 @@ impl Display for Latency<'_> {
 /// Counters of a core. Only at the end of the run.
 pub fn core(core: u32, hart: u64, counters: &CoreCounters, stack: u64, trace: &Ring<'_>) {
     let (cause, longest) =
-        counters.stretch_max.iter().enumerate().max_by_key(|(_, ticks)| **ticks).unwrap_or((0, &0));
+        counters.irqs_off_max.iter().enumerate().max_by_key(|(_, ticks)| **ticks).unwrap_or((0, &0));
     record(format_args!(
-        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_stretch":{longest},"longest_stretch_cause":"{}","stretch_max":{},"stretch_total":{},"stack":{stack},"trace":{}"#,
+        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_irqs_off":{longest},"longest_irqs_off_cause":"{}","irqs_off_max":{},"irqs_off_total":{},"stack":{stack},"trace":{}"#,
         Counters(&["software", "timer", "external"], &counters.interrupts),
         counters.switches,
         counters.messages,
@@ -184,8 +184,8 @@ pub fn core(core: u32, hart: u64, counters: &CoreCounters, stack: u64, trace: &R
         counters.ipis_saved,
         counters.idle,
         if *longest == 0 { "" } else { Exit::NAMES.get(cause).unwrap_or(&"") },
-        Counters(Exit::NAMES, &counters.stretch_max),
-        Counters(Exit::NAMES, &counters.stretch_total),
+        Counters(Exit::NAMES, &counters.irqs_off_max),
+        Counters(Exit::NAMES, &counters.irqs_off_total),
         Trace(trace),
     ));
 }

@@ -43,7 +43,7 @@ pub struct CoreCounters {
     /// Longest time in the hypervisor between two looks for interrupts (entering a guest, idling, or a preemption point), in ticks, by
     /// cause: the trap that the core came in with, or `Backlog` if it ended at a preemption point behind that trap's service. The
     /// time from the last look to idling isn't counted.
-    pub stretch_max: [u64; EXITS],
+    pub irqs_off_max: [u64; EXITS],
     /// All such times added up, by cause.
-    pub stretch_total: [u64; EXITS],
+    pub irqs_off_total: [u64; EXITS],
 }

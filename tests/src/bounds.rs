@@ -10,9 +10,9 @@ pub const TASK_NS: u64 = 2_500;
 /// The same to the first statement of its tick handler.
 pub const HANDLER_NS: u64 = 1_200;
 /// Most nanoseconds in the hypervisor between two looks for interrupts, on a core that an RTOS may want.
-pub const STRETCH_BESIDE_RTOS_NS: u64 = 5_000;
+pub const IRQS_OFF_BESIDE_RTOS_NS: u64 = 5_000;
 /// The same for any core.
-pub const STRETCH_NS: u64 = 50_000;
+pub const IRQS_OFF_NS: u64 = 50_000;
 
 /// Most bytes of a core's stack: more than twice of what is seen. There is no page behind it that would trap, so one that is too small changes
 /// other data.
@@ -46,7 +46,7 @@ pub enum Kind {
     /// An RTOS was later than [`TASK_NS`] or [`HANDLER_NS`].
     Delay,
     /// A core was longer in the hypervisor than it may be.
-    Stretch,
+    IrqsOff,
     /// A core used more than [`STACK`] of its stack, or it wasn't measured.
     Stack,
 }
@@ -133,7 +133,7 @@ fn cores(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>], add: &mut impl F
         add(Kind::Emulator, format!("the report has {} cores of {}", report.cores.len(), board.harts));
     }
     for core in &report.cores {
-        let ns = core.longest_stretch * (1_000_000_000 / board.timebase_hz);
+        let ns = core.longest_irqs_off * (1_000_000_000 / board.timebase_hz);
         if !(1..=STACK).contains(&core.stack) {
             let text =
                 format!("hart {}: {} bytes of {STACK_SIZE} of its stack were in use", core.hart, core.stack);
@@ -141,15 +141,15 @@ fn cores(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>], add: &mut impl F
         }
         let beside =
             rtoses.iter().any(|rtos| u64::from(rtos.hart) == core.hart) && promise(preset) == Promise::Bound;
-        let most = if beside { STRETCH_BESIDE_RTOS_NS } else { STRETCH_NS };
+        let most = if beside { IRQS_OFF_BESIDE_RTOS_NS } else { IRQS_OFF_NS };
         if ns > most {
             let us = ns as f64 / 1e3;
             let place = if beside { "beside an RTOS" } else { "without an RTOS" };
             add(
-                Kind::Stretch,
+                Kind::IrqsOff,
                 format!(
                     "hart {} {place}: {us:.1} us in the hypervisor ({})",
-                    core.hart, core.longest_stretch_cause
+                    core.hart, core.longest_irqs_off_cause
                 ),
             );
         }

@@ -157,7 +157,9 @@ fn the_tour_names_what_is_there() {
 
     let folders = section(&text, "The folders");
     for folder in fs::read_dir(checkout("crates")).unwrap().chain(fs::read_dir(checkout("guests")).unwrap()) {
-        let name = format!("{}/", folder.unwrap().file_name().to_string_lossy());
+        let entry = folder.unwrap();
+        let end = if entry.file_type().unwrap().is_dir() { "/" } else { "" };
+        let name = format!("{}{end}", entry.file_name().to_string_lossy());
         assert!(folders.contains(&name), "{name} is not in the tour");
     }
 }
@@ -208,7 +210,7 @@ fn the_functions_of_a_policy_are_told() {
 }
 
 #[test]
-fn what_is_fetched_when_is_told() {
+fn what_is_pulled_when_is_told() {
     let occasions = [
         (
             "Preempted",
@@ -216,7 +218,7 @@ fn what_is_fetched_when_is_told() {
         ),
         ("Spin", vec![Occasion::Spin]),
         ("Interrupt", vec![Occasion::Interrupt]),
-        ("Unattended", vec![Occasion::Unattended { asleep: true }, Occasion::Unattended { asleep: false }]),
+        ("Starved", vec![Occasion::Starved { asleep: true }, Occasion::Starved { asleep: false }]),
         ("Idle", vec![Occasion::Idle]),
     ];
     let policies = ["spumone-on-demand", "ainori", "spumone-trap-based"];
@@ -226,9 +228,9 @@ fn what_is_fetched_when_is_told() {
         let row = rows.iter().find(|row| row[0] == format!("`{name}`")).expect(name);
         for (cell, policy) in row[2..].iter().zip(policies) {
             let policy = Policy::preset(policy, 1, 1).unwrap();
-            let fetched: Vec<_> = variants.iter().map(|occasion| policy.fetches(*occasion)).collect();
-            let (some, every) = (fetched.contains(&true), !fetched.contains(&false));
-            assert!(cell.starts_with(if some { "fetched" } else { "stays" }), "{name}: {cell}");
+            let pulled: Vec<_> = variants.iter().map(|occasion| policy.pulls(*occasion)).collect();
+            let (some, every) = (pulled.contains(&true), !pulled.contains(&false));
+            assert!(cell.starts_with(if some { "pulled" } else { "stays" }), "{name}: {cell}");
             assert!(some == every || cell.contains(" if "), "{name}: {cell}");
         }
     }

@@ -25,7 +25,7 @@ pub fn summary(report: &RunReport) -> String {
     if !report.cores.is_empty() {
         let _ = writeln!(
             text,
-            "\nHarts. A stretch is a time in the hypervisor between two looks for interrupts.\n{}",
+            "\nHarts. An irqs-off section is a time in the hypervisor between two looks for interrupts.\n{}",
             hart_summary(report)
         );
     }
@@ -86,7 +86,7 @@ fn vcpu_exits(report: &RunReport) -> Table {
 }
 
 fn hart_summary(report: &RunReport) -> Table {
-    let header = ["hart", "idle", "switches", "IPIs sent", "longest stretch us", "its cause"];
+    let header = ["hart", "idle", "switches", "IPIs sent", "longest irqs-off us", "its cause"];
     let mut rows = table(&header, &header[..5]);
     let end = report.end.as_ref().map_or(0, |end| end.time);
     for core in &report.cores {
@@ -95,18 +95,19 @@ fn hart_summary(report: &RunReport) -> Table {
             percent(core.idle, end),
             core.switches.to_string(),
             core.ipis_sent.to_string(),
-            micros(report, core.longest_stretch as f64),
-            core.longest_stretch_cause.to_string(),
+            micros(report, core.longest_irqs_off as f64),
+            core.longest_irqs_off_cause.to_string(),
         ]);
     }
     rows
 }
 
 fn hart_rest(report: &RunReport) -> Table {
-    let header = ["hart", "messages", "IPIs saved", "stack", "interrupts", "longest stretch in us by cause"];
+    let header =
+        ["hart", "messages", "IPIs saved", "stack", "interrupts", "longest irqs-off section in us by cause"];
     let mut rows = table(&header, &header[..4]);
     for core in &report.cores {
-        let mut longest: Vec<_> = core.stretch_max.iter().collect();
+        let mut longest: Vec<_> = core.irqs_off_max.iter().collect();
         longest.sort_by_key(|(_, ticks)| std::cmp::Reverse(**ticks));
         let longest =
             longest.iter().map(|(cause, ticks)| format!("{cause} {}", micros(report, **ticks as f64)));
@@ -128,8 +129,8 @@ fn causes(report: &RunReport) -> Table {
     let mut rows = table(&header, &header[1..]);
     let sum = |cause: &str| vcpus(report).filter_map(|stats| stats.exits.get(cause)).sum::<u64>();
     let total =
-        |cause: &str| report.cores.iter().filter_map(|core| core.stretch_total.get(cause)).sum::<u64>();
-    let longest = |cause: &str| report.cores.iter().filter_map(|core| core.stretch_max.get(cause)).max();
+        |cause: &str| report.cores.iter().filter_map(|core| core.irqs_off_total.get(cause)).sum::<u64>();
+    let longest = |cause: &str| report.cores.iter().filter_map(|core| core.irqs_off_max.get(cause)).max();
     let causes: BTreeSet<&str> =
         vcpus(report).flat_map(|stats| stats.exits.keys()).map(|cause| &**cause).collect();
     let mut causes: Vec<_> = causes.into_iter().map(|cause| (cause, sum(cause), total(cause))).collect();

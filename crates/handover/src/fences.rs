@@ -95,7 +95,7 @@ impl Fences {
     /// Takes the vCPUs that wait; they must now be [answered](Answers::answer).
     ///
     /// Called by a core that knows that the vCPU isn't in its guest at this moment, because it has it, or has found it
-    /// [lying](crate::Berth::lies): what is recorded will be taken before it is.
+    /// [parked](crate::ParkingSlot::is_parked): what is recorded will be taken before it is.
     #[inline]
     pub fn take_waiting(&self) -> VcpuSet {
         let bits = if self.waiting.load(Ordering::Relaxed) == 0 {

@@ -4,7 +4,7 @@ use crate::atomic::{AtomicU32, Ordering, fence};
 /// One bit for each kind of work that is to be done.
 ///
 /// A bit that is set has been seen, or will be without anybody's doing more: whoever set it has told the housekeeping core, or has
-/// kept quiet as that core's [`Shield`](crate::Shield) hides it, and is seen when that core lowers its shield. So who finds it set need not
+/// kept quiet as that core's [`Threshold`](crate::Threshold) hides it, and is seen when that core lowers its threshold. So who finds it set need not
 /// tell once more.
 #[derive(Default)]
 pub struct Housework(AtomicU32);
@@ -18,7 +18,7 @@ impl Housework {
 
     /// Asks for kinds of work. All that the caller wrote before is visible to the core that then [takes](Self::take) them.
     ///
-    /// True if one of them had not been asked for: the caller then looks at the shield of the housekeeping core, and tells that core.
+    /// True if one of them had not been asked for: the caller then looks at the threshold of the housekeeping core, and tells that core.
     #[inline]
     #[must_use]
     pub fn ask(&self, kinds: u32) -> bool {

@@ -1,9 +1,9 @@
 //! What cores share of a vCPU: words that let it move from core to core while others want something of it.
 //!
 //! # The parts
-//! - A vCPU that no core has lies in its [`Berth`], and whichever core takes it first has it.
+//! - A vCPU that no core has is parked in its [`ParkingSlot`], and whichever core claims it first has it.
 //! - What others want of it stands in its [`RequestWord`], and moves with it.
-//! - A [`Shield`] per core says what that core must not be disturbed for.
+//! - A [`Threshold`] per core says what that core must not be disturbed for.
 //! - [`Fences`] are the remote fences that others want of it, and [`Answers`] those that it waits for itself.
 //! - [`Housework`] is what any core wants of the one that does the hypervisor's own slow work.
 //! - [`tell`] and [`look_at`] are the rules by which cores use all these.
@@ -15,16 +15,16 @@
 //!
 //! | who | writes | then reads | method that ends with the fence |
 //! |---|---|---|---|
-//! | an asker | the request | owner, berth, the owner's shield | [`RequestWord::request`] |
-//! | a core that takes the vCPU | its owner | the requests | [`Berth::take`] |
-//! | a core that lays it down | its berth | the requests | [`Berth::lay_down`] |
-//! | who has work for the housekeeping core | the kind of work | that core's shield | [`Housework::ask`] |
-//! | a core that lowers its shield | its shield | the requests of its vCPUs, the housework | [`Shield::lower`] |
+//! | an asker | the request | owner, slot, the owner's threshold | [`RequestWord::request`] |
+//! | a core that claims the vCPU | its owner | the requests | [`ParkingSlot::claim`] |
+//! | a core that parks it | its slot | the requests | [`ParkingSlot::park`] |
+//! | who has work for the housekeeping core | the kind of work | that core's threshold | [`Housework::ask`] |
+//! | a core that lowers its threshold | its threshold | the requests of its vCPUs, the housework | [`Threshold::lower`] |
 //! | the sender of a fence | the fence | whether the vCPU is present | within [`Fences::record`] |
 //! | a core that enters the vCPU | that it is present | the fences | [`Fences::arrive`] |
 //!
-//! The reads are the callers'. So an asker who tells a core that has no longer the vCPU, or who finds it lying or shielded and
-//! keeps quiet, need not be afraid: the core that takes it, lays it down or lowers its shield sees the request.
+//! The reads are the callers'. So an asker who tells a core that has no longer the vCPU, or who finds it parked or hidden and
+//! keeps quiet, need not be afraid: the core that claims it, parks it or lowers its threshold sees the request.
 //!
 //! # How it is checked
 //! `loom` tries out every interleaving and every order that the memory model allows; `src/model.rs` says which
@@ -37,20 +37,20 @@
 extern crate alloc;
 
 mod atomic;
-mod berth;
 mod fences;
 mod housework;
 #[cfg(all(test, loom))]
 mod model;
+mod parking;
 mod protocol;
 mod requests;
-mod shield;
 #[cfg(all(test, not(loom)))]
 mod tests;
+mod threshold;
 
-pub use berth::Berth;
 pub use fences::{Answers, Fence, Fences, Recorded};
 pub use housework::Housework;
+pub use parking::ParkingSlot;
 pub use protocol::{Core, Requests, look_at, tell};
 pub use requests::RequestWord;
-pub use shield::Shield;
+pub use threshold::Threshold;

@@ -12,7 +12,7 @@
 mod fences;
 mod housework;
 mod moving;
-mod shield;
+mod threshold;
 
 use loom::cell::UnsafeCell;
 

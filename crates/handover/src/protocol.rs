@@ -5,7 +5,7 @@
 use ainori_sched::{VcpuId, VcpuSet};
 use bitflags::bitflags;
 
-use crate::{Berth, Fences, RequestWord};
+use crate::{Fences, ParkingSlot, RequestWord};
 
 bitflags! {
     /// What the owner of a vCPU is asked to do with it: the bits of its [`RequestWord`].
@@ -39,8 +39,8 @@ pub trait Core {
 
     /// The core's own number.
     fn number(&self) -> u32;
-    /// A vCPU's berth.
-    fn berth(&self, vcpu: VcpuId) -> &Berth<Self::Resident>;
+    /// A vCPU's parking.
+    fn parking(&self, vcpu: VcpuId) -> &ParkingSlot<Self::Resident>;
     /// What is wanted of a vCPU.
     fn requests(&self, vcpu: VcpuId) -> &RequestWord;
     /// The remote fences of a vCPU.
@@ -51,18 +51,18 @@ pub trait Core {
     fn accepts(&self, vcpu: VcpuId, core: u32) -> bool;
     /// May the vCPU run on this core, as things are now?
     fn may_run(&self, vcpu: VcpuId) -> bool;
-    /// Should this core, which has been told of a vCPU that lies and may run here, take it?
+    /// Should this core, which has been told of a parked vCPU that may run here, claim it?
     fn wants(&self, vcpu: VcpuId) -> bool;
-    /// Does the policy have a vCPU fetched because something is wanted of it?
-    fn fetches_for_interrupts(&self) -> bool;
+    /// Does the policy have a vCPU pulled because something is wanted of it?
+    fn pulls_for_interrupts(&self) -> bool;
 
     /// Sends "look at this vCPU" to another core.
     fn post(&mut self, to: u32, vcpu: VcpuId);
-    /// [Takes](Berth::take) a vCPU that lies, and serves what is wanted of it. False if it lies no more.
-    fn take(&mut self, vcpu: VcpuId) -> bool;
-    /// Has a vCPU that lies taken by a core that suits it, if there is one.
-    fn invite(&mut self, vcpu: VcpuId);
-    /// Has a vCPU that lies here, where it gets no turn, taken elsewhere behind the present event, if the policy wants that.
+    /// [Claims](ParkingSlot::claim) a parked vCPU, and serves what is wanted of it. False if it isn't parked any more.
+    fn claim(&mut self, vcpu: VcpuId) -> bool;
+    /// Kicks a core that suits a parked vCPU to claim it, if there is one.
+    fn kick(&mut self, vcpu: VcpuId);
+    /// Has a vCPU that is parked here, where it gets no turn, pushed elsewhere behind the present event, if the policy wants that.
     fn send_on(&mut self, vcpu: VcpuId);
     /// Does what is wanted of a vCPU that lives here.
     fn serve(&mut self, vcpu: VcpuId, what: Requests);
@@ -73,10 +73,10 @@ pub trait Core {
 /// Tells the owner of a vCPU, of which the caller has [requested](RequestWord::request) something; itself if that is this core.
 pub fn tell<C: Core>(core: &mut C, vcpu: VcpuId) {
     let what = Requests::from_bits_truncate(core.requests(vcpu).wanted());
-    let owner = core.berth(vcpu).owner();
+    let owner = core.parking(vcpu).owner();
     if owner == core.number() {
         look_at(core, vcpu);
-    } else if core.berth(vcpu).lies() {
+    } else if core.parking(vcpu).is_parked() {
         serve_lying(core, vcpu, what);
     } else {
         tell_other(core, vcpu, owner, what);
@@ -90,18 +90,18 @@ fn tell_other<C: Core>(core: &mut C, vcpu: VcpuId, owner: u32, what: Requests) {
     }
 }
 
-/// Something is wanted of a vCPU that lies. Whoever takes it will see what; the question is only whether it is taken now.
+/// Something is wanted of a parked vCPU. Whoever claims it will see what; the question is only whether it is claimed now.
 fn serve_lying<C: Core>(core: &mut C, vcpu: VcpuId, what: Requests) {
     if what.contains(Requests::FENCE) {
         // It doesn't run, and will see what is recorded before it does.
         answer_fences(core, vcpu);
     }
     if what.intersects(Requests::STOP.union(Requests::RESET)) {
-        core.take(vcpu);
+        core.claim(vcpu);
     } else if what.contains(Requests::START)
-        || !what.difference(Requests::FENCE).is_empty() && core.fetches_for_interrupts()
+        || !what.difference(Requests::FENCE).is_empty() && core.pulls_for_interrupts()
     {
-        core.invite(vcpu);
+        core.kick(vcpu);
     }
 }
 
@@ -119,29 +119,29 @@ fn answer_for_absent<C: Core>(core: &mut C, vcpu: VcpuId) -> bool {
     true
 }
 
-/// Does what is wanted of a vCPU that lives here, unless this core is busy with something more urgent. If the vCPU lies, this core has
-/// been invited to take it; if it has moved, its new owner is told.
+/// Does what is wanted of a vCPU that lives here, unless this core is busy with something more urgent. If the vCPU is parked, this core has
+/// been kicked to claim it; if it has moved, its new owner is told.
 pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
-    let (lives_here, lies) = (core.has(vcpu), core.berth(vcpu).lies());
-    if !lives_here && !lies {
-        let owner = core.berth(vcpu).owner();
+    let (lives_here, parked) = (core.has(vcpu), core.parking(vcpu).is_parked());
+    if !lives_here && !parked {
+        let owner = core.parking(vcpu).owner();
         if owner != core.number() {
             // The asker's fence came before its message, so this core may keep as quiet as the asker could have.
             let what = Requests::from_bits_truncate(core.requests(vcpu).wanted());
             tell_other(core, vcpu, owner, what);
         }
         // Otherwise somebody is just about to have it, and looks himself.
-    } else if !core.accepts(vcpu, core.number()) || lies && !core.may_run(vcpu) {
+    } else if !core.accepts(vcpu, core.number()) || parked && !core.may_run(vcpu) {
         // Not now, or not here; but who waits for it is answered.
         answer_fences(core, vcpu);
         if !lives_here {
             core.send_on(vcpu);
         }
-    } else if lies {
+    } else if parked {
         // It doesn't run, and will see what is recorded before it does.
         answer_fences(core, vcpu);
         if core.wants(vcpu) {
-            core.take(vcpu);
+            core.claim(vcpu);
         }
     } else {
         let what = Requests::from_bits_truncate(core.requests(vcpu).take());

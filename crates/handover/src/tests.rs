@@ -9,36 +9,36 @@ use super::*;
 
 #[test]
 fn a_vcpu_that_lies_is_taken_once() {
-    let berth = Berth::new(1);
-    assert!(!berth.lies());
-    assert!(berth.take(2).is_none(), "core 1 has it");
-    assert_eq!(berth.owner(), 1, "who comes in vain changes nothing");
+    let slot = ParkingSlot::new(1);
+    assert!(!slot.is_parked());
+    assert!(slot.claim(2).is_none(), "core 1 has it");
+    assert_eq!(slot.owner(), 1, "who comes in vain changes nothing");
 
-    berth.lay_down(Box::new("registers"), 3);
-    assert!(berth.lies());
-    assert_eq!(berth.owner(), 3, "the core to ask, though it has not taken it yet");
+    slot.park(Box::new("registers"), 3);
+    assert!(slot.is_parked());
+    assert_eq!(slot.owner(), 3, "the core to ask, though it has not taken it yet");
 
-    assert_eq!(*berth.take(2).unwrap(), "registers");
-    assert!(!berth.lies());
-    assert_eq!(berth.owner(), 2);
-    assert!(berth.take(3).is_none());
+    assert_eq!(*slot.claim(2).unwrap(), "registers");
+    assert!(!slot.is_parked());
+    assert_eq!(slot.owner(), 2);
+    assert!(slot.claim(3).is_none());
 }
 
 #[test]
 fn the_box_stays_where_it_is() {
-    let berth = Berth::new(0);
+    let slot = ParkingSlot::new(0);
     let vcpu = Box::new(7);
     let address = &raw const *vcpu;
-    berth.lay_down(vcpu, 0);
-    assert_eq!(&raw const *berth.take(1).unwrap(), address);
+    slot.park(vcpu, 0);
+    assert_eq!(&raw const *slot.claim(1).unwrap(), address);
 }
 
 #[test]
-fn what_still_lies_is_dropped_with_its_berth() {
+fn what_is_still_parked_is_dropped_with_its_slot() {
     let vcpu = Arc::new(());
-    let berth = Berth::new(0);
-    berth.lay_down(Box::new(vcpu.clone()), 0);
-    drop(berth);
+    let slot = ParkingSlot::new(0);
+    slot.park(Box::new(vcpu.clone()), 0);
+    drop(slot);
     assert_eq!(Arc::strong_count(&vcpu), 1);
 }
 
@@ -55,12 +55,12 @@ fn requests_add_up_until_they_are_taken() {
 }
 
 #[test]
-fn a_shield_says_what_was_published_last() {
-    let shield = Shield::new(0);
-    shield.raise(9);
-    assert_eq!(shield.level(), 9);
-    shield.lower(3);
-    assert_eq!(shield.level(), 3);
+fn a_threshold_says_what_was_published_last() {
+    let threshold = Threshold::new(0);
+    threshold.raise(9);
+    assert_eq!(threshold.level(), 9);
+    threshold.lower(3);
+    assert_eq!(threshold.level(), 3);
 }
 
 const SENDER: VcpuId = VcpuId(5);
@@ -172,17 +172,17 @@ proptest! {
     /// However often it changes hands, exactly one has it, and all find the same owner.
     #[test]
     fn a_vcpu_is_in_one_place(takers in prop::collection::vec((0..4_u32, any::<bool>()), 0..50)) {
-        let berth = Berth::new(0);
+        let slot = ParkingSlot::new(0);
         let mut held = Some(Box::new(()));
-        for (core, lays_down) in takers {
-            if lays_down && let Some(vcpu) = held.take() {
-                berth.lay_down(vcpu, core);
-                prop_assert_eq!(berth.owner(), core);
-            } else if let Some(vcpu) = berth.take(core) {
+        for (core, parks) in takers {
+            if parks && let Some(vcpu) = held.take() {
+                slot.park(vcpu, core);
+                prop_assert_eq!(slot.owner(), core);
+            } else if let Some(vcpu) = slot.claim(core) {
                 prop_assert!(held.replace(vcpu).is_none());
-                prop_assert_eq!(berth.owner(), core);
+                prop_assert_eq!(slot.owner(), core);
             }
-            prop_assert_eq!(berth.lies(), held.is_none());
+            prop_assert_eq!(slot.is_parked(), held.is_none());
         }
     }
 }

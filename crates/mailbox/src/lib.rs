@@ -14,11 +14,11 @@
 //!
 //! | `AWAY` | sender bits | the receiver | a sender that finds this |
 //! |---|---|---|---|
-//! | clear | any | Looking: looks before it leaves, or when its timer says so | need not ring |
-//! | set | none | Away: does not look by itself | must ring |
-//! | set | some | Rung: the first of the senders has rung | need not ring |
+//! | clear | any | Looking: looks before it leaves, or when its timer says so | need not send an IPI |
+//! | set | none | Away: does not look by itself | must send an IPI |
+//! | set | some | Called: the first of the senders has sent one | need not send an IPI |
 //!
-//! A core may go into a guest all the same if it has set itself a timer to look: nobody rings it until then.
+//! A core may go into a guest all the same if it has set itself a timer to look: nobody sends it an IPI until then.
 //!
 //! The usual shape (two words: the sender writes "mail" and reads "away", the receiver writes "away" and
 //! reads "mail") is Dekker's pattern: on a weakly ordered machine each side needs a full fence between its
@@ -35,8 +35,8 @@
 //! boxes.of(1).take(|from, items| assert_eq!((from, items), (0, 1 << 7)));
 //!
 //! assert!(boxes.of(1).leave(), "no mail: it goes into its guest");
-//! assert_eq!(boxes.post(0, 1, 8), Delivery::Ring);
-//! assert_eq!(boxes.post(0, 1, 9), Delivery::WillLook, "it has been rung already");
+//! assert_eq!(boxes.post(0, 1, 8), Delivery::SendIpi);
+//! assert_eq!(boxes.post(0, 1, 9), Delivery::WillLook, "it has been sent an IPI already");
 //! assert!(boxes.of(1).enter(), "there is mail");
 //! ```
 //!
@@ -111,11 +111,11 @@ struct Inbox(AtomicU64);
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delivery {
-    /// Nothing: the receiver will look by itself, or someone has rung already.
+    /// Nothing: the receiver will look by itself, or someone has sent an IPI already.
     WillLook,
     /// Send an IPI to the receiver. Order it after the post like any write to a device (`fence w, o`); the
     /// firmware's SBI call does so itself.
-    Ring,
+    SendIpi,
 }
 
 impl<const N: usize> Mailboxes<N> {
@@ -165,7 +165,7 @@ impl<const N: usize> Mailboxes<N> {
             return Delivery::WillLook;
         }
         match self.inbox(to).0.fetch_or(1 << from, Ordering::Release) {
-            AWAY => Delivery::Ring,
+            AWAY => Delivery::SendIpi,
             _ => Delivery::WillLook,
         }
     }
@@ -205,10 +205,10 @@ impl<const N: usize> Mailbox<'_, N> {
         }
     }
 
-    /// The core is about to enter a guest or to sleep: from now on, who posts must ring.
+    /// The core is about to enter a guest or to sleep: from now on, who posts must send an IPI.
     ///
     /// False if there is mail: the core stays, looking, and has to [`take`](Self::take) it first; or it goes into a guest all the same,
-    /// with a timer set to look, and nobody rings it until then. A core
+    /// with a timer set to look, and nobody sends it an IPI until then. A core
     /// clears its pending IPI *before* it asks, or it would clear the one that ends this absence.
     #[inline]
     #[must_use]
@@ -227,7 +227,7 @@ impl<const N: usize> Mailbox<'_, N> {
     ///
     /// This only saves IPIs. A trap so short that it isn't worth it may return to its guest without `enter`
     /// and [`leave`](Self::leave): the core has been away all the time, and whoever posted meanwhile has
-    /// rung.
+    /// sent an IPI.
     #[inline]
     pub fn enter(self) -> bool {
         self.inbox.0.fetch_and(!AWAY, Ordering::Relaxed) & !AWAY != 0

@@ -13,7 +13,7 @@
 //! - `take` that clears the inbox after it has emptied the slots: deadlock;
 //! - the `Release` or the `Acquire` on a slot made `Relaxed`: the receiver sees a stale word, and waits for
 //!   ever;
-//! - `post` that rings whenever it finds `AWAY`: a second ring.
+//! - `post` that sends an IPI whenever it finds `AWAY`: a second one.
 //!
 //! What loom can't show: it runs read-modify-write operations on different words in program order, so the
 //! `Release` and `Acquire` on the *inbox* can be removed unnoticed. RISC-V may exchange two `amoor` that
@@ -47,17 +47,17 @@ impl<const N: usize> Machine<N> {
         })
     }
 
-    /// One request after the other, each with its message and, if due, its IPI. Returns how often it rang.
+    /// One request after the other, each with its message and, if due, its IPI. Returns how many IPIs it sent.
     fn send(&self, from: usize, items: &[u32]) -> usize {
-        let mut rings = 0;
+        let mut ipis = 0;
         for (request, &item) in (1..).zip(items) {
             self.words[from].0.store(request, Relaxed);
-            if self.boxes.post(from, RECEIVER, item) == Delivery::Ring {
-                rings += 1;
+            if self.boxes.post(from, RECEIVER, item) == Delivery::SendIpi {
+                ipis += 1;
                 self.ipi.notify();
             }
         }
-        rings
+        ipis
     }
 
     /// The event loop of a core: look, leave, sleep until an IPI; until it has seen `requests[from]` of
@@ -129,8 +129,8 @@ fn an_absence_is_ended_by_one_ring() {
             let machine = machine.clone();
             thread::spawn(move || machine.send(from, &[5, 6]))
         });
-        let rings: usize = senders.map(|sender| sender.join().unwrap()).iter().sum();
-        assert_eq!(rings, 1);
+        let ipis: usize = senders.map(|sender| sender.join().unwrap()).iter().sum();
+        assert_eq!(ipis, 1);
     });
 }
 
@@ -144,7 +144,7 @@ fn two_cores_wake_each_other() {
             let (boxes, ipis) = (boxes.clone(), ipis.clone());
             move || {
                 let you = 1 - me;
-                if boxes.post(me, you, 1) == Delivery::Ring {
+                if boxes.post(me, you, 1) == Delivery::SendIpi {
                     ipis[you].notify();
                 }
                 let mut answered = false;

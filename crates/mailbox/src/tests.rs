@@ -27,7 +27,7 @@ fn an_absence_is_ended_by_one_ring() {
     let boxes = Mailboxes::<4>::new();
     assert!(boxes.of(0).leave());
     assert!(!boxes.of(0).has_mail(), "being away is not mail");
-    assert_eq!(boxes.post(1, 0, 7), Delivery::Ring);
+    assert_eq!(boxes.post(1, 0, 7), Delivery::SendIpi);
     assert_eq!(boxes.post(1, 0, 8), Delivery::WillLook, "same slot");
     assert_eq!(boxes.post(2, 0, 7), Delivery::WillLook, "another slot");
 
@@ -36,7 +36,7 @@ fn an_absence_is_ended_by_one_ring() {
     assert_eq!(mail(&boxes, 0), [(1, 7), (1, 8), (2, 7), (3, 63)]);
 
     assert!(boxes.of(0).leave());
-    assert_eq!(boxes.post(2, 0, 7), Delivery::Ring, "the next absence has a ring of its own");
+    assert_eq!(boxes.post(2, 0, 7), Delivery::SendIpi, "the next absence has an IPI of its own");
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn nobody_leaves_with_mail() {
 fn a_short_trap_needs_neither_enter_nor_leave() {
     let boxes = Mailboxes::<2>::new();
     assert!(boxes.of(0).leave());
-    // The trap is handled here, without a word to the others: they ring as before.
-    assert_eq!(boxes.post(1, 0, 5), Delivery::Ring);
+    // The trap is handled here, without a word to the others: they send IPIs as before.
+    assert_eq!(boxes.post(1, 0, 5), Delivery::SendIpi);
     assert!(!boxes.of(0).leave(), "if the core does ask, it learns of the mail");
     assert_eq!(mail(&boxes, 0), [(1, 5)]);
 }
@@ -64,7 +64,7 @@ fn each_receiver_has_an_absence_of_its_own() {
     let boxes = Mailboxes::<3>::new();
     assert!(boxes.of(0).leave());
     assert_eq!(boxes.post(2, 1, 4), Delivery::WillLook);
-    assert_eq!(boxes.post(2, 0, 4), Delivery::Ring);
+    assert_eq!(boxes.post(2, 0, 4), Delivery::SendIpi);
     assert_eq!(mail(&boxes, 1), [(2, 4)]);
     assert_eq!(mail(&boxes, 2), []);
 }
@@ -111,7 +111,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// The table is a set of (sender, item) for each receiver, and rings for the first message of an
+    /// The table is a set of (sender, item) for each receiver, and an IPI for the first message of an
     /// absence.
     #[test]
     fn behaves_like_sets(steps in prop::collection::vec(step(), 0..200)) {
@@ -122,7 +122,7 @@ proptest! {
             match step {
                 Step::Post { from, to, item } => {
                     let first = away[to] && sets[to].is_empty();
-                    let due = if first { Delivery::Ring } else { Delivery::WillLook };
+                    let due = if first { Delivery::SendIpi } else { Delivery::WillLook };
                     prop_assert_eq!(boxes.post(from, to, item), due);
                     sets[to].insert((from, item));
                 }

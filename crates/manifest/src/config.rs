@@ -40,7 +40,7 @@ pub struct Policy {
     pub preset: String,
     /// Round-robin quantum among vCPUs of equal priority, in microseconds. At least [`MIN_QUANTUM_US`].
     pub quantum_us: u32,
-    /// For how long a preemption may be put off, in microseconds, 1 to [`MAX_GRACE_US`]. Only some presets do that.
+    /// For how long a preemption may be deferred, in microseconds, 1 to [`MAX_GRACE_US`]. Only some presets do that.
     pub grace_us: u32,
     /// How long before its timer a vCPU gets the core that it takes from others, in microseconds, 0 to [`MAX_ADVANCE_US`].
     pub advance_us: u32,

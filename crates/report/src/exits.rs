@@ -19,7 +19,7 @@ exits! {
     Timer = "timer",
     /// The core's alarm, and then a piece of the hypervisor's own work.
     Housekeeping = "housekeeping",
-    /// Another core rang.
+    /// Another core sent an IPI.
     Ipi = "ipi",
     /// A device of the board.
     External = "external",

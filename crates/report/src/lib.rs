@@ -214,13 +214,13 @@ pub struct CoreStats {
     pub idle: u64,
     /// Longest time in the hypervisor between two looks for interrupts (entering a guest, idling, or a preemption point), in ticks of `time`. The
     /// time from the last look to idling isn't counted.
-    pub longest_stretch: u64,
+    pub longest_irqs_off: u64,
     /// What took it: the trap that the core came in with, or `backlog` if it ended at a preemption point behind that trap's service.
-    pub longest_stretch_cause: Cow<'static, str>,
+    pub longest_irqs_off_cause: Cow<'static, str>,
     /// The longest such time for each cause, in ticks of `time`.
-    pub stretch_max: BTreeMap<Cow<'static, str>, u64>,
+    pub irqs_off_max: BTreeMap<Cow<'static, str>, u64>,
     /// All such times for each cause added up, in ticks of `time`.
-    pub stretch_total: BTreeMap<Cow<'static, str>, u64>,
+    pub irqs_off_total: BTreeMap<Cow<'static, str>, u64>,
     /// Most bytes of its stack ([`STACK_SIZE`](ainori_limits::STACK_SIZE)) that were ever in use.
     pub stack: u64,
     /// The core's trace ring, if the run was traced.

@@ -11,7 +11,7 @@
 //! | in time | a [`Calendar`](crate::Calendar): its core calls [`set_level`](crate::Scheduler::set_level) whenever that changes |
 //! | for a while | whoever lends it his own (priority inheritance): the higher of the two. Levels are ordered, `None` is the lowest |
 //!
-//! A changed level is known only to the scheduler of the core that owns the vCPU, or has lent it. Whoever moves it to another core adopts it
+//! A changed level is known only to the scheduler of the core that owns the vCPU, or has it stealable. Whoever moves it to another core adopts it
 //! there with what the first two say, and then calls `set_level` for the others.
 /// What has to be asked again after levels have changed.
 #[must_use = "the last decision, or the next deadline, may be out of date"]
@@ -19,7 +19,7 @@
 pub struct AskAgain {
     /// Ask [`Scheduler::schedule`](crate::Scheduler::schedule): somebody else goes first, an equal waits for the quantum's end or none does any
     /// more, or the level of the running vCPU is another, and with it all that follows from it
-    /// ([`Policy::shield`](crate::Policy::shield)).
+    /// ([`Policy::threshold`](crate::Policy::threshold)).
     pub schedule: bool,
     /// Ask [`Scheduler::timers`](crate::Scheduler::timers): a sleeper with a timer has another level.
     pub timers: bool,

@@ -17,7 +17,7 @@ pub struct Policy {
     pub admission: Admission,
     /// For how long a vCPU runs before the next of its level gets its turn. Not 0.
     pub quantum: Time,
-    /// For how long a preemption may be put off at most.
+    /// For how long a preemption may be deferred at most.
     pub grace: Time,
     /// For how long a vCPU whose core was taken from it may be left alone ([`Self::PATIENCE_US`]).
     pub patience: Time,
@@ -35,7 +35,7 @@ pub enum Placement {
     /// On another core from the moment that its own is taken from it (SPUMONE thesis, 4.3.1).
     OnDemand,
     /// It stays where it is for as long as a short job takes ([`Policy::PATIENCE_US`]), or until another vCPU of its guest
-    /// spins, as that one may be waiting for a lock that it holds, or sends it an interrupt; then it is fetched (Ainori).
+    /// spins, as that one may be waiting for a lock that it holds, or sends it an interrupt; then it is pulled (Ainori).
     SpinTriggered,
     /// In user mode on the core that it shares with a higher one, in its kernel on another (SPUMONE thesis, 4.3.2). So
     /// it never waits for the higher one while it holds a lock of its kernel.
@@ -50,7 +50,7 @@ pub enum Placement {
     },
 }
 
-/// What may be the reason to fetch a vCPU that could run, but whose core was taken from it.
+/// What may be the reason to pull a vCPU that could run, but whose core was taken from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Occasion {
     /// Its core has just been taken from it.
@@ -63,7 +63,7 @@ pub enum Occasion {
     /// An interrupt is waiting for it.
     Interrupt,
     /// Its core has been taken from it for longer than [`Policy::PATIENCE_US`].
-    Unattended {
+    Starved {
         /// It sleeps: somebody should watch its timer.
         asleep: bool,
     },
@@ -143,10 +143,10 @@ impl Policy {
         !matches!(self.placement, Placement::Pinned)
     }
 
-    /// Is this the occasion to fetch a vCPU whose core was taken from it?
+    /// Is this the occasion to pull a vCPU whose core was taken from it?
     #[inline]
     #[must_use]
-    pub const fn fetches(&self, occasion: Occasion) -> bool {
+    pub const fn pulls(&self, occasion: Occasion) -> bool {
         match self.placement {
             Placement::Pinned => false,
             Placement::OnDemand => !matches!(occasion, Occasion::Interrupt),
@@ -154,7 +154,7 @@ impl Policy {
             Placement::TrapBased { cured, .. } => {
                 let stays = matches!(
                     occasion,
-                    Occasion::Preempted { in_kernel: false } | Occasion::Unattended { asleep: false }
+                    Occasion::Preempted { in_kernel: false } | Occasion::Starved { asleep: false }
                 );
                 cured && !stays
             }
@@ -194,7 +194,7 @@ impl Policy {
         self.shares_cores() && !matches!(self.preemption, Preemption::AtQuantum)
     }
 
-    /// May a preemption be put off at all?
+    /// May a preemption be deferred at all?
     #[inline]
     #[must_use]
     pub const fn defers(&self) -> bool {
@@ -204,7 +204,7 @@ impl Policy {
     /// While a vCPU of this level runs, timers and messages of vCPUs of a lower level than what this returns wait until the core looks by itself.
     #[inline]
     #[must_use]
-    pub const fn shield(&self, running: u8) -> u8 {
+    pub const fn threshold(&self, running: u8) -> u8 {
         match self.admission {
             Admission::ByPriority => running,
             Admission::Exclusive | Admission::Any => 0,

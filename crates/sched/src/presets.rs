@@ -22,7 +22,7 @@ pub struct Preset {
 const PRESETS: [Preset; 11] = [
     Preset {
         name: "ainori",
-        summary: "As spumone, but a preempted vCPU is fetched by another core when one of its guest spins or sends it an \
+        summary: "As spumone, but a preempted vCPU is pulled by another core when one of its guest spins or sends it an \
                   interrupt, or when it has waited for a while; the default.",
         placement: Placement::SpinTriggered,
         preemption: Preemption::Immediate,
@@ -127,7 +127,7 @@ pub const fn presets() -> &'static [Preset] {
 }
 
 impl Policy {
-    /// Bound of a preemption that is put off, in microseconds, unless the system description gives another: longer than most of
+    /// Bound of a deferred preemption, in microseconds, unless the system description gives another: longer than most of
     /// Linux's locks are held.
     pub const GRACE_US: u64 = 100;
 

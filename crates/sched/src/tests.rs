@@ -263,11 +263,11 @@ fn the_first_timer_of_each_level_is_told_from_the_highest_down() {
 }
 
 #[test]
-fn a_running_vcpu_is_shielded_from_lower_levels() {
-    assert_eq!(policy("spumone").shield(RTOS.priority), RTOS.priority);
-    assert_eq!(policy("round-robin").shield(policy("round-robin").level(RTOS)), 0, "there is one level");
-    assert_eq!(policy("spumone-without-split").shield(RTOS.priority), 0, "whatever the levels");
-    assert_eq!(policy("partition").shield(RTOS.priority), 0, "nobody else is there");
+fn a_running_vcpu_is_hidden_from_lower_levels() {
+    assert_eq!(policy("spumone").threshold(RTOS.priority), RTOS.priority);
+    assert_eq!(policy("round-robin").threshold(policy("round-robin").level(RTOS)), 0, "there is one level");
+    assert_eq!(policy("spumone-without-split").threshold(RTOS.priority), 0, "whatever the levels");
+    assert_eq!(policy("partition").threshold(RTOS.priority), 0, "nobody else is there");
     assert!(!policy("partition").shares_cores());
     assert!(policy("spumone").shares_cores());
 }

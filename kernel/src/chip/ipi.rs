@@ -1,4 +1,4 @@
-//! Ringing another core.
+//! Interrupts from core to core.
 use alloc::boxed::Box;
 use core::ptr::write_volatile;
 
@@ -8,14 +8,14 @@ use crate::arch::{fence, firmware};
 /// How a software interrupt reaches a core. The device costs a store; the firmware costs thousands of instructions on the
 /// sending hart, with interrupts off, and hundreds on the receiving one.
 #[derive(Debug, Clone)]
-pub enum Bell {
+pub enum Ipi {
     /// The board's supervisor software-interrupt device (RISC-V ACLINT specification 1.0-rc4, SSWI): a register per core.
     Device(Box<[usize]>),
     /// The firmware: hart id per core.
     Firmware(Box<[u64]>),
 }
 
-impl Bell {
+impl Ipi {
     /// The best way that the board has, for its harts in the order of the cores. Only at boot.
     pub fn new(board: &Board, harts: &[u64]) -> Self {
         let register = |hart: &u64| {
@@ -28,9 +28,9 @@ impl Bell {
         }
     }
 
-    /// Rings a core. What was written to memory before is visible to it when it takes the interrupt.
+    /// Sends one to a core. What was written to memory before is visible to it when it takes the interrupt.
     #[inline]
-    pub fn ring(&self, core: u32) {
+    pub fn send(&self, core: u32) {
         match self {
             Self::Device(registers) => {
                 fence::before_device();

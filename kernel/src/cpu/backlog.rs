@@ -1,7 +1,7 @@
 //! Work that has many parts, a part at a time.
 //!
 //! How much a core has to do for others can be up to the guests: a guest with many vCPUs sends interrupts to all of them, others'
-//! messages come in, lent vCPUs are to be brought back. The hypervisor runs to completion with interrupts off, so in one go all
+//! messages come in, stealable vCPUs are to be brought back. The hypervisor runs to completion with interrupts off, so in one go all
 //! that would be the RTOS's delay. Instead, the vCPUs that are concerned stand in a set, the *backlog*, and after each of them there is
 //! a *preemption point* (seL4's word): if a more urgent vCPU wants the core by then, or an interrupt does, what is left waits.
 //!
@@ -25,7 +25,7 @@ const _: () = assert!(PRIORITIES as u32 <= u32::BITS);
 
 /// What is still to be done, by vCPU.
 pub(super) struct Backlog {
-    /// The priorities, a bit each, of those that ran here and for whose own timers it was put off since something of it was done.
+    /// The priorities, a bit each, of those that ran here and for whose own timers it was deferred since something of it was done.
     gave_way_to: u32,
     /// Their guest has been stopped on this core, and they don't know yet.
     pub(super) unstopped: VcpuSet,
@@ -33,11 +33,11 @@ pub(super) struct Backlog {
     pub(super) untold: VcpuSet,
     /// Others want them to be looked at.
     pub(super) unread: VcpuSet,
-    /// They wait here, or lie, where they get no turn; or [`NO_VCPU`], if that is to be found out.
-    pub(super) unattended: VcpuSet,
-    /// They have just lost this core, and the policy has another one fetch them at once.
-    pub(super) uninvited: VcpuSet,
-    /// They belong here, or were lent here, and this core has room for them again.
+    /// They wait or are parked here, where they get no turn; or [`NO_VCPU`], if that is to be found out.
+    pub(super) starved: VcpuSet,
+    /// They have just lost this core, and the policy kicks another one at once.
+    pub(super) preempted: VcpuSet,
+    /// They belong here, or are stealable here, and this core has room for them again.
     pub(super) strays: VcpuSet,
     /// Others may have wanted something of them, and have kept quiet as this core was busy with something more urgent.
     pub(super) neglected: VcpuSet,
@@ -48,8 +48,8 @@ enum Part {
     Stop(VcpuId),
     Tell(VcpuId),
     Look(VcpuId),
-    Invite(VcpuId),
-    Attend(VcpuId),
+    Kick(VcpuId),
+    Push(VcpuId),
     Collect(VcpuId),
     MakeUpFor(VcpuSet),
 }
@@ -60,8 +60,8 @@ impl Backlog {
         unstopped: VcpuSet::EMPTY,
         untold: VcpuSet::EMPTY,
         unread: VcpuSet::EMPTY,
-        uninvited: VcpuSet::EMPTY,
-        unattended: VcpuSet::EMPTY,
+        preempted: VcpuSet::EMPTY,
+        starved: VcpuSet::EMPTY,
         strays: VcpuSet::EMPTY,
         neglected: VcpuSet::EMPTY,
     };
@@ -70,8 +70,8 @@ impl Backlog {
         (self.unstopped
             | self.untold
             | self.unread
-            | self.uninvited
-            | self.unattended
+            | self.preempted
+            | self.starved
             | self.strays
             | self.neglected)
             .is_empty()
@@ -85,8 +85,8 @@ impl Backlog {
             .map(Part::Stop)
             .or_else(|| untold.pop().map(Part::Tell))
             .or_else(|| unread.pop().map(Part::Look))
-            .or_else(|| self.uninvited.pop().map(Part::Invite))
-            .or_else(|| self.unattended.pop().map(Part::Attend))
+            .or_else(|| self.preempted.pop().map(Part::Kick))
+            .or_else(|| self.starved.pop().map(Part::Push))
             .or_else(|| self.strays.pop().map(Part::Collect))
             .or_else(|| (!self.neglected.is_empty()).then_some(Part::MakeUpFor(self.neglected)))
     }
@@ -96,8 +96,8 @@ impl Cpu {
     /// Reads the mail, and does what there is to do until all is done or something more urgent is.
     #[inline(never)]
     pub(super) fn work_off(&mut self) {
-        // Who has rung for this mail need not be answered once more: that would be a trap just after the guest is entered. First, as a
-        // ring always comes after its mail.
+        // The IPI for this mail need not be taken once more: that would be a trap just after the guest is entered. First, as an
+        // IPI always comes after its mail.
         hart::clear_software_interrupt();
         let was_due = self.pending.backlog;
         self.read_mail();
@@ -139,9 +139,9 @@ impl Cpu {
                 Some(Part::Look(id)) => self.look_at(id),
                 Some(Part::Stop(id)) => self.ask(id, Requests::STOP),
                 Some(Part::Tell(id)) => self.tell(id),
-                Some(Part::Invite(id)) => self.invite_preempted(id),
-                Some(Part::Attend(NO_VCPU)) => self.attend(),
-                Some(Part::Attend(id)) => self.attend_to(id),
+                Some(Part::Kick(id)) => self.kick_preempted(id),
+                Some(Part::Push(NO_VCPU)) => self.find_starved(),
+                Some(Part::Push(id)) => self.push_starved(id),
                 Some(Part::Collect(id)) => self.collect(id),
                 Some(Part::MakeUpFor(neglected)) => self.make_up_for_some(neglected),
             }
@@ -150,7 +150,7 @@ impl Cpu {
         }
         let gives_way = self.is_wanted();
         if gives_way || beside_urgent {
-            self.put_off_backlog(gives_way);
+            self.defer_backlog(gives_way);
         } else {
             // An interrupt is pending, and the backlog goes on when that has been served.
             self.resume_backlog();
@@ -195,18 +195,18 @@ impl Cpu {
 
     /// At this moment interrupts are looked for: what was done so far has kept nobody waiting for longer than it took.
     #[inline(never)]
-    pub(super) fn end_stretch(&mut self, cause: Exit, now: u64) {
-        self.note_stretch(cause, now);
+    pub(super) fn end_irqs_off(&mut self, cause: Exit, now: u64) {
+        self.note_irqs_off(cause, now);
         self.entered = now;
     }
 
     #[inline(always)]
     #[expect(clippy::indexing_slicing, reason = "there is a place for each `Exit`")]
-    pub(super) fn note_stretch(&mut self, cause: Exit, now: u64) {
-        let stretch = now - self.entered;
-        self.counters.stretch_total[cause as usize] += stretch;
-        let longest = &mut self.counters.stretch_max[cause as usize];
-        *longest = stretch.max(*longest);
+    pub(super) fn note_irqs_off(&mut self, cause: Exit, now: u64) {
+        let time = now - self.entered;
+        self.counters.irqs_off_total[cause as usize] += time;
+        let longest = &mut self.counters.irqs_off_max[cause as usize];
+        *longest = time.max(*longest);
     }
 
     /// Has a vCPU that takes cores from others something to do here that can't wait? So it is from the moment that it is woken until it has
@@ -244,7 +244,7 @@ impl Cpu {
 
     /// What is left of the backlog waits until the more urgent vCPU leaves, or for a while. Does it give way to that one's interrupt, or has
     /// enough been done for now?
-    pub(super) fn put_off_backlog(&mut self, gives_way: bool) {
+    pub(super) fn defer_backlog(&mut self, gives_way: bool) {
         self.pending.backlog = false;
         if gives_way
             && let Some(id) = self.scheduler.first().filter(|id| self.scheduler.running() == Some(*id))
@@ -257,7 +257,7 @@ impl Cpu {
         }
     }
 
-    /// What was put off is taken up again before the next guest is entered.
+    /// What was deferred is taken up again before the next guest is entered.
     #[inline]
     pub(super) fn resume_backlog(&mut self) {
         self.pending.backlog = !self.backlog.is_empty();

@@ -3,7 +3,7 @@ use ainori_sched::{Decision, VcpuId};
 use ainori_trace::Event;
 
 use super::Cpu;
-use super::mechanism::shield::IDLE;
+use super::mechanism::threshold::IDLE;
 use crate::arch::clock;
 use crate::arch::context::begin_again;
 use crate::arch::hart::{self, Interrupts};
@@ -23,7 +23,7 @@ impl Cpu {
             if self.is_wanted() && !self.has_urgent_work() && !self.deferral.is_on {
                 // The mail is read at the end of its way, if there is time. A policy that defers may go on with somebody else.
                 if self.pending.backlog {
-                    self.put_off_backlog(true);
+                    self.defer_backlog(true);
                 }
             } else {
                 self.work_off();
@@ -39,25 +39,25 @@ impl Cpu {
         }
         (self.pending.woken, self.pending.fences) = (false, false);
         if self.deferral.is_on
-            && let Some(id) = self.put_off(now)
+            && let Some(id) = self.defer_preemption(now)
         {
             return (!self.pending.backlog && self.mailbox.leave()).then(|| &raw mut self.resident(id).state);
         }
         if self.pending.unsettled {
             self.settle();
-            self.pending.unsettled = !self.lending.unsettled.is_empty();
+            self.pending.unsettled = !self.migration.unsettled.is_empty();
             if self.gives_way() {
                 return None;
             }
         }
-        if !self.lending.lent.is_empty() && !self.reclaim_next(now) {
+        if !self.migration.stealable.is_empty() && !self.reclaim_next(now) {
             return None;
         }
         let decision = self.scheduler.schedule(now);
         let Some(id) = decision.run else {
             self.leave_vcpu(decision.previous, false, now);
-            self.publish_shield(IDLE);
-            let look_again = self.find_work(now);
+            self.publish_threshold(IDLE);
+            let look_again = self.pull_work(now);
             if !self.pending.woken && !self.pending.backlog {
                 self.idle(decision.previous, look_again);
             }
@@ -70,8 +70,8 @@ impl Cpu {
             self.switch(&decision, id, now);
         } else {
             // It may have been raised for one that, after all, doesn't get the core.
-            let shield = self.resident(id).shield;
-            self.publish_shield(shield);
+            let threshold = self.resident(id).threshold;
+            self.publish_threshold(threshold);
         }
         if self.pending.backlog {
             // Something more urgent than what was chosen may come of it.
@@ -83,7 +83,7 @@ impl Cpu {
             // The switch itself took its time: it is quicker to switch again than to leave and be interrupted at once.
             return None;
         }
-        // Mail that has come in meanwhile takes a while, too. The alarm is at hand, and rings are what is looked at.
+        // Mail that has come in meanwhile takes a while, too. The alarm is at hand, and IPIs are what is looked at.
         if !self.mailbox.leave() && (self.gives_way_to(Interrupts::EXTERNAL) || !self.may_leave_mail(id)) {
             return None;
         }
@@ -113,7 +113,7 @@ impl Cpu {
     pub(super) fn gives_way_to(&mut self, interrupts: Interrupts) -> bool {
         let gives_way = hart::pending_interrupts().intersects(interrupts);
         if !gives_way {
-            self.end_stretch(Exit::Backlog, clock::now());
+            self.end_irqs_off(Exit::Backlog, clock::now());
         }
         gives_way
     }
@@ -121,15 +121,15 @@ impl Cpu {
     /// Serves the interrupts that have come in meanwhile, until there are no more: a preemption point.
     #[inline(never)]
     pub(super) fn look_for_interrupts(&mut self) {
-        // BOUND: mostly a round or two. The alarm is off until the next entry, a core that looks at its mail isn't rung for, and each source of
+        // BOUND: mostly a round or two. The alarm is off until the next entry, a core that looks at its mail isn't sent IPIs, and each source of
         // the interrupt controller comes once.
         loop {
-            self.end_stretch(Exit::Backlog, clock::now());
+            self.end_irqs_off(Exit::Backlog, clock::now());
             let pending = hart::pending_interrupts();
             if pending.contains(Interrupts::TIMER) {
                 self.take_alarm_late();
             } else if pending.contains(Interrupts::SOFTWARE) {
-                self.take_ring();
+                self.take_ipi();
             } else if pending.contains(Interrupts::EXTERNAL) {
                 self.take_external();
             } else {
@@ -146,17 +146,17 @@ impl Cpu {
         if self.confinement.is_on || self.deferral.is_on {
             self.set_confinement(id);
         }
-        if self.attention.due != u64::MAX {
-            self.hold_off_attention(id, now);
+        if self.push.due != u64::MAX {
+            self.hold_off_push(id, now);
         }
-        if !self.lending.movable.is_empty() {
-            self.lend_others(id, decision.previous, now);
+        if !self.migration.migratable.is_empty() {
+            self.make_others_stealable(id, decision.previous, now);
         }
         if !self.watch.vcpus.is_empty() {
             if self.watch.vcpus.contains(id) {
                 self.watch(decision.alarm.is_some(), now);
             } else {
-                self.attention_due = self.attention.due;
+                self.mechanism_due = self.push.due;
             }
         }
         let from = decision.previous.map(|previous| previous.0);
@@ -199,7 +199,7 @@ impl Cpu {
         resident.shared.fences.arrive();
         resident.shared.publish_waiting(0);
         resident.counters.dispatches += 1;
-        let (threshold, shield) = (resident.threshold, resident.shield);
+        let (plic_threshold, threshold) = (resident.plic_threshold, resident.threshold);
         if !is_loaded {
             // A timer that ran out while it could not run: nobody has waited for it so far.
             if resident.due == 0
@@ -218,8 +218,8 @@ impl Cpu {
                 }
             }
         }
-        self.set_threshold(threshold);
-        self.publish_shield(shield);
+        self.set_plic_threshold(plic_threshold);
+        self.publish_threshold(threshold);
     }
 
     /// Puts the extension registers of the loaded vCPU into the hart.
@@ -242,24 +242,24 @@ impl Cpu {
     /// Only devices of guests that are at least as urgent may interrupt a vCPU: lower ones wait in the interrupt controller until
     /// the core is given to somebody less urgent.
     #[inline]
-    fn set_threshold(&mut self, level: u32) {
-        if level != self.threshold
+    fn set_plic_threshold(&mut self, level: u32) {
+        if level != self.plic_threshold
             && let Some(context) = &self.plic_context
         {
-            self.threshold = level;
+            self.plic_threshold = level;
             context.set_threshold(level);
         }
     }
 
     /// Sets the alarm to the earliest of: end of the quantum, deadlines of sleeping vCPUs that may take the core,
-    /// housework, and the next look at what was put off or at a vCPU that is sampled (`attention_due`).
+    /// housework, and the next look at what was deferred or at a vCPU that is sampled (`mechanism_due`).
     #[inline(always)]
     fn set_alarm(&mut self, quantum: Option<u64>) {
         if self.pending.deadlines {
             self.update_deadline(0);
         }
         self.pending.alarm = false;
-        self.own_work_due = self.housework_alarm().min(self.attention_due);
+        self.own_work_due = self.housework_alarm().min(self.mechanism_due);
         let alarm = self.next_deadline.min(quantum.unwrap_or(u64::MAX)).min(self.own_work_due);
         if alarm != self.alarm {
             self.alarm = alarm;
@@ -279,7 +279,7 @@ impl Cpu {
         if let Some(VcpuId(from)) = previous {
             self.trace(Event::Switch { from: Some(from), to: None });
         }
-        self.set_threshold(0);
+        self.set_plic_threshold(0);
         self.set_alarm_late(look_again);
         if self.mailbox.leave() {
             hart::wait();

@@ -35,22 +35,22 @@ pub extern "C" fn handle_interrupt(cpu: &mut Cpu, is_trap: bool) -> ! {
         // SAFETY: this is the core's stack, which is left for good here.
         unsafe { begin_again(core::ptr::from_mut(cpu).cast()) }
     };
-    cpu.note_stretch(exit, clock::now());
+    cpu.note_irqs_off(exit, clock::now());
     // SAFETY: the vCPU whose state this is has been loaded.
     unsafe { enter_guest(state) }
 }
 
-/// Called by the trap entry for what the running vCPU did, and for rings and devices. The vCPU goes on at once if that has changed nothing for
+/// Called by the trap entry for what the running vCPU did, for IPIs and for devices. The vCPU goes on at once if that has changed nothing for
 /// the core.
 pub extern "C" fn handle_exception(cpu: &mut Cpu) -> ! {
     cpu.entered = clock::now();
     let Some(vcpu) = cpu.scheduler.running() else { handle_nothing(cpu) };
-    let exit = if cpu.put_off_trap() { Exit::PutOff } else { cpu.take_trap(vcpu) };
+    let exit = if cpu.replay_trap() { Exit::PutOff } else { cpu.take_trap(vcpu) };
     if let Some(state) = cpu.return_at_once(vcpu, exit) {
         // SAFETY: the vCPU whose state this is was left in the hart.
         unsafe { enter_guest(state) }
     }
-    // Until here the core was away as others see it: who wanted something of it has rung. What they have sent is seen from here on.
+    // Until here the core was away as others see it: who wanted something of it has sent an IPI. What they have sent is seen from here on.
     cpu.mailbox.enter();
     hart::clear_software_interrupt();
     cpu.event = exit;
@@ -85,7 +85,7 @@ impl Cpu {
     fn pause_if_long(&mut self, exit: Exit) {
         let now = clock::now();
         if now - self.entered >= self.guard / 8 {
-            self.end_stretch(exit, now);
+            self.end_irqs_off(exit, now);
             self.look_for_interrupts();
         }
     }
@@ -101,7 +101,7 @@ impl Cpu {
             return None;
         }
         self.note_exit(vcpu, exit);
-        self.note_stretch(exit, clock::now());
+        self.note_irqs_off(exit, clock::now());
         Some(self.state(vcpu))
     }
 

@@ -84,9 +84,9 @@ impl Cpu {
         }
         self.flush_console();
         for id in (0..machine.vcpus().len() as u8).map(VcpuId) {
-            // Those that nobody has are reported by whoever comes first, for the core that they were laid down for.
+            // Those that nobody has are reported by whoever comes first, for the core that they were parked for.
             let owner = machine.vcpu(id).owner();
-            if let Some(resident) = self.residents[id].take().or_else(|| machine.vcpu(id).take(self.id)) {
+            if let Some(resident) = self.residents[id].take().or_else(|| machine.vcpu(id).claim(self.id)) {
                 report::vcpu(machine, owner, id, &resident.counters);
             }
         }

@@ -25,7 +25,7 @@ pub const SETTLING_US: u64 = 1;
 impl Cpu {
     /// If a deadline is too near to handle the present trap, wakes who waits for it instead.
     #[inline]
-    pub(super) fn put_off_trap(&mut self) -> bool {
+    pub(super) fn replay_trap(&mut self) -> bool {
         self.meet_deadline(self.entered)
     }
 
@@ -48,7 +48,7 @@ impl Cpu {
             return false;
         }
         // BOUND: two rounds. If more has come in already, it is read as well; and if still more, the core stays one that looks by itself:
-        // who sends doesn't ring, and the alarm has it looked at.
+        // who sends doesn't send an IPI, and the alarm has it looked at.
         for _ in 0..2 {
             self.read_mail();
             if self.has_urgent_work() || self.backlog.unread.contains(id) {
@@ -76,9 +76,9 @@ impl Cpu {
     fn look_again_soon(&mut self) {
         self.pending.backlog = false;
         self.look_again_at(clock::now() + self.scheduler.policy().patience);
-        if self.attention_due < self.alarm {
-            self.own_work_due = self.attention_due;
-            self.alarm = self.attention_due;
+        if self.mechanism_due < self.alarm {
+            self.own_work_due = self.mechanism_due;
+            self.alarm = self.mechanism_due;
             hart::set_alarm(self.alarm);
         }
         self.pending.alarm = false;
@@ -106,15 +106,15 @@ impl Cpu {
             if !waits {
                 // Interrupts are looked for from now on.
                 waits = true;
-                self.end_stretch(Exit::Backlog, now);
+                self.end_irqs_off(Exit::Backlog, now);
             }
-            // There is time for what the policy wants done as soon as the core is taken. If not, it is done when what was put off is.
+            // There is time for what the policy wants done as soon as the core is taken. If not, it is done when what was deferred is.
             if now + self.guard / 2 <= due
-                && let Some(preempted) = self.backlog.uninvited.pop()
+                && let Some(preempted) = self.backlog.preempted.pop()
             {
                 self.entered = now;
-                self.invite_preempted(preempted);
-                self.note_stretch(Exit::Backlog, clock::now());
+                self.kick_preempted(preempted);
+                self.note_irqs_off(Exit::Backlog, clock::now());
             }
             now = clock::now();
             is_free = now < self.next_deadline;
@@ -133,7 +133,7 @@ impl Cpu {
             // Nothing that came in meanwhile was kept waiting.
             self.entered = now;
         }
-        // Who has rung for mail that was read before it came need not be answered once more: that would be a trap just after the guest is entered.
+        // The IPI for mail that was read before it came need not be taken once more: that would be a trap just after the guest is entered.
         hart::clear_software_interrupt();
         is_free && (self.mailbox.leave() || self.may_leave_mail(id))
     }

@@ -4,15 +4,15 @@
 //! it a few instructions; the housekeeping core then calls the work's function again and again, until that says that there is no more.
 //!
 //! A piece is at most some 500 instructions (2 us), and lies between two instructions of a guest, like an interrupt:
-//! - While the core runs somebody more urgent than its own least urgent guest, housework is *hidden*: nobody rings the core for it, no alarm is set
-//!   for it. The core looks when it lowers its shield. So an RTOS that shares the core isn't disturbed; should it never sleep,
+//! - While the core runs somebody more urgent than its own least urgent guest, housework is *hidden*: nobody sends the core an IPI for it, no alarm is set
+//!   for it. The core looks when it lowers its threshold. So an RTOS that shares the core isn't disturbed; should it never sleep,
 //!   there is a piece every [`PATIENCE_US`], so that nobody on another core waits for ever.
 //! - Just before the deadline of a more urgent vCPU no piece is begun.
 //! - Between two pieces the guests of this core go on for [`PAUSE_US`] at least.
 //!
 //! To add a kind of work: a variant of [`Chore`], and its function in [`Cpu::do_piece`].
 use super::mail::MACHINE;
-use super::mechanism::shield::IDLE;
+use super::mechanism::threshold::IDLE;
 use super::{Cpu, Machine};
 use crate::arch::clock;
 
@@ -111,7 +111,7 @@ impl Housework {
             gave_way: 0,
             latest: clock::now() + patience,
             patience,
-            hidden_from: machine.housework_shield + 1,
+            hidden_from: machine.housework_threshold + 1,
         }
     }
 }
@@ -119,8 +119,8 @@ impl Housework {
 impl Machine {
     /// Does the housekeeping core run somebody more urgent at this moment?
     fn hides_housework(&self) -> bool {
-        let shield = self.shields[self.console_core].level();
-        shield != IDLE && shield > self.housework_shield
+        let threshold = self.thresholds[self.console_core].level();
+        threshold != IDLE && threshold > self.housework_threshold
     }
 }
 
@@ -141,7 +141,7 @@ impl Cpu {
     /// From now on housework may be hidden here, where `before` is what was published until now. If it was hidden already, it is due when it was.
     #[inline(always)]
     pub(super) fn hide_housework(&mut self, before: u8, now: u64) {
-        // An idle core hides nothing: its shield plus one is 0.
+        // An idle core hides nothing: its threshold plus one is 0.
         if before.wrapping_add(1) <= self.housework.hidden_from {
             self.housework.latest = now + self.housework.patience;
         }
@@ -159,7 +159,7 @@ impl Cpu {
         }
     }
 
-    /// Something may have been asked for. Called when somebody has rung, and when what was hidden isn't any more.
+    /// Something may have been asked for. Called when somebody has sent an IPI, and when what was hidden isn't any more.
     #[inline(never)]
     pub(super) fn look_for_housework(&mut self) {
         let now = clock::now();
@@ -212,8 +212,8 @@ impl Cpu {
     /// Is what runs here too urgent to be disturbed by housework?
     #[inline(always)]
     fn is_housework_hidden(&self) -> bool {
-        // An idle core hides nothing: its shield plus one is 0.
-        self.shield.level.wrapping_add(1) > self.housework.hidden_from
+        // An idle core hides nothing: its threshold plus one is 0.
+        self.threshold.level.wrapping_add(1) > self.housework.hidden_from
     }
 
     /// Hidden housework isn't to interrupt what begins at `due`, but gives way only so often. True if the alarm has to be set anew. What isn't
@@ -247,7 +247,7 @@ impl Cpu {
         housework.take(chore.bit());
         let next = self.do_piece(chore);
         let now = clock::now();
-        let is_idle = self.shield.level == IDLE;
+        let is_idle = self.threshold.level == IDLE;
         let Some(housekeeper) = &mut self.housekeeper else { return };
         housekeeper.due[chore as usize] = match next {
             Next::Soon => {
@@ -277,7 +277,7 @@ impl Cpu {
     pub(super) fn must_hurry(&self, now: u64) -> Option<u64> {
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
-        let may_wait = self.shield.level != IDLE && self.housework.gave_way < MOST_GIVEN_WAY;
+        let may_wait = self.threshold.level != IDLE && self.housework.gave_way < MOST_GIVEN_WAY;
         let own_timer = || self.own_timer_near(now).filter(|_| may_wait);
         if self.pending.woken || self.is_awaited() {
             return Some(soon);

@@ -6,7 +6,7 @@ use ainori_trace::{Event, Line};
 
 use super::Cpu;
 use super::mail::NO_VCPU;
-use super::mechanism::shield::IDLE;
+use super::mechanism::threshold::IDLE;
 use crate::arch::clock;
 use crate::arch::hart;
 use crate::arch::world::{self, Lines};
@@ -18,8 +18,8 @@ use crate::stats::Exit;
 const WOKEN_AT_ONCE: usize = 4;
 
 impl Cpu {
-    /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or there is housework, or something was put off or a vCPU is
-    /// to be sampled (`attention_due`).
+    /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or there is housework, or something was deferred or a vCPU is
+    /// to be sampled (`mechanism_due`).
     #[inline(always)]
     pub(super) fn take_alarm(&mut self) -> Exit {
         let now = self.silence_alarm();
@@ -36,7 +36,7 @@ impl Cpu {
         let now = self.silence_alarm();
         self.pending.alarm = true;
         if self.meet_deadline(now) && self.is_wanted() {
-            // What is put off then begins anew at the switch.
+            // What is deferred then begins anew at the switch.
             if self.housework_alarm() <= now {
                 self.puts_off_housework(now);
             }
@@ -58,38 +58,38 @@ impl Cpu {
     #[inline(never)]
     fn see_to_own_work(&mut self, now: u64) -> Exit {
         let mut exit = Exit::Timer;
-        if self.attention_due <= now {
-            exit = self.pay_attention(now);
+        if self.mechanism_due <= now {
+            exit = self.serve_mechanisms(now);
             if !hart::pending_interrupts().is_empty() {
                 return exit;
             }
-            self.end_stretch(exit, clock::now());
+            self.end_irqs_off(exit, clock::now());
         }
         if self.housework_alarm() <= now {
             exit = Exit::Housekeeping;
             self.keep_house(now);
         }
         if hart::pending_interrupts().is_empty() {
-            self.end_stretch(exit, clock::now());
+            self.end_irqs_off(exit, clock::now());
         }
         exit
     }
 
     /// Something that is only now and then worth a look.
-    fn pay_attention(&mut self, now: u64) -> Exit {
-        if self.attention.due <= now {
-            self.attention.due = u64::MAX;
-            self.attention.held_off_for = 0;
-            if core::mem::take(&mut self.attention.is_wanted) || self.attention.retry_due <= now {
-                self.attention.retry_due = u64::MAX;
-                self.backlog.unattended.insert(NO_VCPU);
-            } else if self.attention.retry_due != u64::MAX {
-                self.look_again_at(self.attention.retry_due);
+    fn serve_mechanisms(&mut self, now: u64) -> Exit {
+        if self.push.due <= now {
+            self.push.due = u64::MAX;
+            self.push.held_off_for = 0;
+            if core::mem::take(&mut self.push.is_wanted) || self.push.retry_due <= now {
+                self.push.retry_due = u64::MAX;
+                self.backlog.starved.insert(NO_VCPU);
+            } else if self.push.retry_due != u64::MAX {
+                self.look_again_at(self.push.retry_due);
             }
             self.resume_backlog();
         }
         let exit = if self.watch.sample_due <= now { self.take_sample(now) } else { Exit::Timer };
-        self.attention_due = self.attention.due.min(self.watch.sample_due);
+        self.mechanism_due = self.push.due.min(self.watch.sample_due);
         exit
     }
 
@@ -134,8 +134,8 @@ impl Cpu {
         }
         let resident = self.resident(id);
         resident.due = at + resident.advance;
-        let shield = resident.shield;
-        self.raise_shield(shield, now);
+        let threshold = resident.threshold;
+        self.raise_threshold(threshold, now);
         self.scheduler.expire(id);
         self.note_wake(id, now);
         self.pending.deadlines = true;
@@ -148,7 +148,7 @@ impl Cpu {
     #[inline(always)]
     pub(super) fn update_deadline(&mut self, now: u64) {
         self.pending.deadlines = false;
-        let lowest = if self.shield.level == IDLE { 0 } else { self.shield.level };
+        let lowest = if self.threshold.level == IDLE { 0 } else { self.threshold.level };
         self.next_deadline = u64::MAX;
         // BOUND: the levels that have sleepers, some 20 instructions each.
         for (id, at) in self.scheduler.timers(lowest) {
@@ -167,8 +167,8 @@ impl Cpu {
         self.update_deadline(now);
     }
 
-    /// Another core rang. What it wants is in the mail, which is read before the next guest is entered unless it can wait.
-    pub(super) fn take_ring(&mut self) -> Exit {
+    /// Another core sent an IPI. What it wants is in the mail, which is read before the next guest is entered unless it can wait.
+    pub(super) fn take_ipi(&mut self) -> Exit {
         self.counters.interrupts[0] += 1;
         hart::clear_software_interrupt();
         Exit::Ipi
@@ -178,7 +178,7 @@ impl Cpu {
     /// takes cores from others or is about to be interrupted by its timer: then it goes on at once.
     #[inline(never)]
     pub(super) fn take_ring_beside(&mut self, interrupted: VcpuId) -> Exit {
-        let exit = self.take_ring();
+        let exit = self.take_ipi();
         if self.mailbox.has_mail() {
             self.may_leave_mail(interrupted);
         }

@@ -4,7 +4,7 @@
 //! twice without harm, and it follows the vCPU: a core that finds it gone passes the message on to its new owner.
 use core::sync::atomic::Ordering;
 
-use ainori_handover::{Berth, Core, Fence, Fences, RequestWord, Requests};
+use ainori_handover::{Core, Fence, Fences, ParkingSlot, RequestWord, Requests};
 use ainori_mailbox::Delivery;
 use ainori_sched::{Occasion, VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
@@ -60,15 +60,15 @@ impl Cpu {
         ainori_handover::look_at(self, id);
     }
 
-    /// Posts an item to another core, and rings if that core would not look by itself.
+    /// Posts an item to another core, and sends an IPI if that core would not look by itself.
     pub fn post(&mut self, to: u32, item: u32) {
         self.trace(Event::Posted { to: to as u8, item });
         match self.machine.mail.post(self.id as usize, to as usize, item) {
             Delivery::WillLook => self.counters.ipis_saved += 1,
-            Delivery::Ring => {
+            Delivery::SendIpi => {
                 self.counters.ipis_sent += 1;
                 self.trace(Event::IpiSent { to: to as u8 });
-                self.machine.bell.ring(to);
+                self.machine.ipi.send(to);
             }
         }
     }
@@ -133,8 +133,8 @@ impl Core for Cpu {
     }
 
     #[inline]
-    fn berth(&self, id: VcpuId) -> &Berth<Resident> {
-        &self.machine.vcpu(id).berth
+    fn parking(&self, id: VcpuId) -> &ParkingSlot<Resident> {
+        &self.machine.vcpu(id).parking
     }
 
     #[inline]
@@ -165,8 +165,8 @@ impl Core for Cpu {
         !self.waits_for_its_turn(id)
     }
 
-    fn fetches_for_interrupts(&self) -> bool {
-        self.scheduler.policy().fetches(Occasion::Interrupt)
+    fn pulls_for_interrupts(&self) -> bool {
+        self.scheduler.policy().pulls(Occasion::Interrupt)
     }
 
     #[inline]
@@ -174,17 +174,17 @@ impl Core for Cpu {
         Cpu::post(self, to, u32::from(id.0));
     }
 
-    fn take(&mut self, id: VcpuId) -> bool {
-        Cpu::take(self, id)
+    fn claim(&mut self, id: VcpuId) -> bool {
+        Cpu::claim(self, id)
     }
 
-    fn invite(&mut self, id: VcpuId) {
-        let _ = Cpu::invite(self, id);
+    fn kick(&mut self, id: VcpuId) {
+        let _ = Cpu::kick(self, id);
     }
 
     fn send_on(&mut self, id: VcpuId) {
-        self.lending.movable.insert(id);
-        self.backlog.unattended.insert(id);
+        self.migration.migratable.insert(id);
+        self.backlog.starved.insert(id);
         self.resume_backlog();
     }
 
@@ -217,7 +217,7 @@ impl Core for Cpu {
             self.bring_to_rest(id);
         } else if what.contains(Requests::START) && !vcpu.may_run_on(self.id) {
             // It was brought here only to be stopped.
-            self.move_away(id, vcpu.home);
+            self.migrate_to(id, vcpu.home);
         } else if what.contains(Requests::HOME) {
             self.resident(id).called_home = true;
             self.unsettle(id);

@@ -21,7 +21,7 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use ainori_console::{InputWaits, Source};
-use ainori_handover::{Housework as PublishedHousework, Shield as PublishedShield};
+use ainori_handover::{Housework as PublishedHousework, Threshold as PublishedThreshold};
 use ainori_limits::{MAX_HARTS, PRIORITIES, STACK_SIZE, VCPU_SLOTS};
 use ainori_mailbox::{Mailbox, Mailboxes};
 use ainori_sched::{Scheduler, VcpuId, VcpuSet};
@@ -32,7 +32,7 @@ pub use self::by_number::{ByCore, ByVcpu};
 use crate::arch::VcpuState;
 use crate::arch::hart::Features;
 use crate::chip::board::Board;
-use crate::chip::ipi::Bell;
+use crate::chip::ipi::Ipi;
 use crate::chip::plic::{Levels, Plic, PlicContext};
 use crate::guest::Guest;
 use crate::guest::vcpu::{Resident, Vcpu};
@@ -40,7 +40,7 @@ use crate::stats::{CoreCounters, Exit};
 use console::Console;
 use housekeeping::{Housekeeper, Housework};
 use mechanism::{
-    attend::Attention, confine::Confinement, defer::Deferral, lend::Lending, shield::Shield, watch::Watch,
+    confine::Confinement, defer::Deferral, migrate::Migration, push::Push, threshold::Threshold, watch::Watch,
 };
 use pending::Pending;
 use reports::ReportWriter;
@@ -66,8 +66,8 @@ pub struct Machine {
     pub urgent: VcpuSet,
     /// Those of each priority and above.
     pub from_priority: [VcpuSet; PRIORITIES as usize],
-    /// How cores ring each other.
-    pub bell: Bell,
+    /// How cores interrupt each other.
+    pub ipi: Ipi,
     /// Messages between cores.
     pub mail: Box<Mailboxes<MAX_HARTS>>,
     /// The hypervisor's own lines. Only the housekeeping core writes them while guests run.
@@ -78,8 +78,8 @@ pub struct Machine {
     pub console_core: u32,
     /// What it is asked to do.
     pub housework: PublishedHousework,
-    /// The level of its least urgent guest: housework doesn't disturb those above (see [`Machine::shields`]).
-    pub housework_shield: u8,
+    /// The level of its least urgent guest: housework doesn't disturb those above (see [`Machine::thresholds`]).
+    pub housework_threshold: u8,
     /// The priority of that guest.
     pub housework_priority: u8,
     /// The board's interrupt levels of guests.
@@ -96,8 +96,8 @@ pub struct Machine {
     pub awaited_guests: AtomicU32,
     /// The run is over: every core comes to an end.
     pub finishing: AtomicBool,
-    /// Per core: the level below which messages must not disturb what it runs, or [`mechanism::shield::IDLE`].
-    pub shields: ByCore<PublishedShield>,
+    /// Per core: the level below which messages must not disturb what it runs, or [`mechanism::threshold::IDLE`].
+    pub thresholds: ByCore<PublishedThreshold>,
     /// How many cores have come to an end.
     pub ended: AtomicU32,
     /// Core whose turn it is to report.
@@ -180,24 +180,24 @@ pub struct Cpu {
     event: Exit,
     /// When the hypervisor was entered, came back from waiting, or was last at a preemption point.
     entered: u64,
-    lending: Lending,
-    attention: Attention,
-    shield: Shield,
+    migration: Migration,
+    push: Push,
+    threshold: Threshold,
     /// vCPUs that take cores from others: what concerns them can't wait.
     urgent: VcpuSet,
-    /// What this core has put off.
+    /// What this core has deferred.
     backlog: Backlog,
     confinement: Confinement,
     deferral: Deferral,
-    /// When the mechanisms next want an alarm: the earlier of `attention.due` and, if the running vCPU is watched, of `watch.sample_due`.
-    attention_due: u64,
-    /// When the alarm is due for work of the hypervisor's own: `attention_due`, or housework.
+    /// When the mechanisms next want an alarm: the earlier of `push.due` and, if the running vCPU is watched, of `watch.sample_due`.
+    mechanism_due: u64,
+    /// When the alarm is due for work of the hypervisor's own: `mechanism_due`, or housework.
     own_work_due: u64,
     /// When the running vCPU was dispatched, or the idle time began.
     since: u64,
     /// Its context of the interrupt controller, and the threshold that that has now.
     plic_context: Option<PlicContext>,
-    threshold: u32,
+    plic_threshold: u32,
     /// Serial port (console core only).
     console: Option<Box<Console>>,
     /// Reports on guests that have stopped, and what is known of all such work (console core only).
@@ -245,21 +245,21 @@ impl Cpu {
             pending: Pending::default(),
             guard: machine.ticks(guard::GUARD_US),
             settling: machine.ticks(guard::SETTLING_US),
-            lending: Lending::new(scheduler.policy()),
-            attention: Attention::new(scheduler.policy()),
-            shield: Shield::new(&machine.shields[id]),
+            migration: Migration::new(scheduler.policy()),
+            push: Push::new(scheduler.policy()),
+            threshold: Threshold::new(&machine.thresholds[id]),
             urgent: machine.urgent,
             backlog: Backlog::EMPTY,
             confinement: Confinement::new(scheduler.policy()),
             deferral: Deferral::new(scheduler.policy()),
             watch: Watch::new(machine, scheduler.policy()),
-            attention_due: u64::MAX,
+            mechanism_due: u64::MAX,
             own_work_due: u64::MAX,
             event: Exit::Backlog,
             entered: 0,
             since: 0,
             plic_context,
-            threshold: 0,
+            plic_threshold: 0,
             housekeeper: console.is_some().then(|| Housekeeper::new(machine)),
             console,
             reports: ReportWriter::default(),
@@ -292,8 +292,8 @@ impl Cpu {
         let vcpu = self.machine.vcpu(id);
         self.scheduler.adopt(id, vcpu.class);
         if self.scheduler.policy().moves() && vcpu.cores & !(1 << self.id) != 0 {
-            self.lending.movable.insert(id);
-            self.lending.here.insert(id);
+            self.migration.migratable.insert(id);
+            self.migration.here.insert(id);
         }
         self.residents[id] = Some(resident);
     }

@@ -22,7 +22,7 @@ use ainori_sched::VcpuId;
 
 use super::Cpu;
 use super::housekeeping::{Chore, Next};
-use super::mechanism::shield::IDLE;
+use super::mechanism::threshold::IDLE;
 use crate::arch::{clock, hart};
 use crate::chip::{self, board::Device};
 use crate::guest::Guest;
@@ -192,14 +192,14 @@ impl Cpu {
             unsafe { guest.program.load_chunk(guest.space.memory(), offset) };
             offset += CHUNK;
             let now = clock::now();
-            let is_wanted = self.shield.level != IDLE
+            let is_wanted = self.threshold.level != IDLE
                 || self.next_deadline <= now + self.guard()
                 || self.mailbox.has_mail()
                 || !hart::pending_interrupts().is_empty();
             if is_wanted || now - began >= row || offset >= guest.config.memory {
                 return offset;
             }
-            self.end_stretch(Exit::Housekeeping, now);
+            self.end_irqs_off(Exit::Housekeeping, now);
         }
     }
 

@@ -2,7 +2,7 @@
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use ainori_handover::{Answers, Berth, Fences, RequestWord, Requests};
+use ainori_handover::{Answers, Fences, ParkingSlot, RequestWord, Requests};
 use ainori_limits::MAX_HARTS;
 use ainori_sched::{Class, Policy};
 
@@ -34,8 +34,8 @@ pub struct Vcpu {
     pub index: u32,
     /// What a policy may know of it.
     pub class: Class,
-    /// Where it lies, not running, for whichever core takes it first; and who owns it.
-    pub berth: Berth<Resident>,
+    /// Where it is parked, not running, for whichever core claims it first; and who owns it.
+    pub parking: ParkingSlot<Resident>,
     /// Bits of [`Requests`].
     pub requests: RequestWord,
     /// When an interrupt was last asked for, in ticks of `time`.
@@ -69,7 +69,7 @@ impl Vcpu {
             guest,
             index,
             class,
-            berth: Berth::new(home),
+            parking: ParkingSlot::new(home),
             requests: RequestWord::new(),
             asked_at: AtomicU64::new(0),
             hsm: AtomicU32::new(hsm::STOPPED),
@@ -85,10 +85,10 @@ impl Vcpu {
         }
     }
 
-    /// The core to ask for it ([`Berth::owner`]).
+    /// The core to ask for it ([`ParkingSlot::owner`]).
     #[inline]
     pub fn owner(&self) -> u32 {
-        self.berth.owner()
+        self.parking.owner()
     }
 
     /// Tells others that it runs or sleeps (0), or since when it waits for a core.
@@ -115,7 +115,7 @@ impl Vcpu {
         if self.on_kernel_visit.load(Ordering::Relaxed) { self.cores & !(1 << self.home) } else { self.cores }
     }
 
-    /// Tells others whether it is in its kernel, which must not run at its home (a confined vCPU). They hear of it by the berth.
+    /// Tells others whether it is in its kernel, which must not run at its home (a confined vCPU). They hear of it by the parking.
     #[inline]
     pub fn publish_kernel_visit(&self, visit: bool) {
         self.on_kernel_visit.store(visit, Ordering::Relaxed);
@@ -124,21 +124,21 @@ impl Vcpu {
     /// Lays it down for others to take; `owner` is the core to ask for it. It is not running. The caller then looks at its
     /// requests, or has `owner` do so.
     #[inline]
-    pub fn lay_down(&self, resident: Box<Resident>, owner: u32) {
-        self.berth.lay_down(resident, owner);
+    pub fn park(&self, resident: Box<Resident>, owner: u32) {
+        self.parking.park(resident, owner);
     }
 
-    /// True if it lies in its berth at this moment.
+    /// True if it is parked at this moment.
     #[inline]
-    pub fn lies(&self) -> bool {
-        self.berth.lies()
+    pub fn is_parked(&self) -> bool {
+        self.parking.is_parked()
     }
 
-    /// Takes it for core `me`, if it lies and nobody was faster. The caller then looks at its requests: after this, whoever
+    /// Claims it for core `me`, if it is parked and nobody was faster. The caller then looks at its requests: after this, whoever
     /// wants something of it either is seen there, or sees the new owner.
     #[inline]
-    pub fn take(&self, me: u32) -> Option<Box<Resident>> {
-        self.berth.take(me)
+    pub fn claim(&self, me: u32) -> Option<Box<Resident>> {
+        self.parking.claim(me)
     }
 
     /// When the interrupt that is asked for was asked for last.
@@ -179,9 +179,9 @@ pub struct Resident {
     /// The part that all cores share.
     pub shared: &'static Vcpu,
     /// Interrupts of the board up to this level stay away from the core while it runs.
-    pub threshold: u32,
+    pub plic_threshold: u32,
     /// What its core publishes while it runs: messages for vCPUs of lower levels wait.
-    pub shield: u8,
+    pub threshold: u8,
     /// What a hart holds of it.
     pub state: VcpuState,
     /// How long before its timer it is woken for that, in ticks of `time`. If its core is in the hypervisor anyhow, before that begins
@@ -197,7 +197,7 @@ pub struct Resident {
     pub returns_home: bool,
     /// Its guest has marked that it holds a lock.
     pub holds_lock: bool,
-    /// It lies in its berth, but could run.
+    /// It is parked, but could run.
     pub suspended: bool,
     /// The core where it ran last: what that one has cached of its translations is kept up to date.
     pub last_core: u32,
@@ -221,12 +221,12 @@ impl Resident {
     ) -> Box<Self> {
         Box::new(Self {
             shared,
-            threshold: if policy.splits_levels() {
+            plic_threshold: if policy.splits_levels() {
                 machine.levels.level(shared.class.priority) - 1
             } else {
                 0
             },
-            shield: policy.shield(policy.level(shared.class)),
+            threshold: policy.threshold(policy.level(shared.class)),
             state,
             advance,
             hold: Hold::Stopped,

@@ -37,7 +37,7 @@ pub(crate) fn guest(reason: Option<&str>, result: Option<serde_json::Value>) -> 
 /// The run of such a guest, on a board of one hart.
 pub(crate) fn report(guests: Vec<GuestReport>) -> RunReport {
     let core = json!({ "core": 0, "hart": 0, "interrupts": {}, "switches": 0, "messages": 0, "ipis_sent": 0, "ipis_saved": 0, "idle": 0,
-        "longest_stretch": 10, "longest_stretch_cause": "timer", "stretch_max": {}, "stretch_total": {}, "stack": 1000, "trace": null });
+        "longest_irqs_off": 10, "longest_irqs_off_cause": "timer", "irqs_off_max": {}, "irqs_off_total": {}, "stack": 1000, "trace": null });
     RunReport {
         system: "test".into(),
         outcome: Outcome::of(&guests),
@@ -133,7 +133,7 @@ fn guests_that_told_nothing_are_found() {
     assert_eq!(findings(&report, "round-robin", &[])[0].kind, Kind::Neighbour);
 }
 
-/// Without them nobody knows how long stretches were.
+/// Without them nobody knows how long irqs-off sections were.
 #[test]
 fn a_report_without_its_board_or_cores_is_found() {
     let good = || report(vec![guest(Some("shutdown"), Some(result(200, 0)))]);

@@ -35,10 +35,10 @@ pub struct Outcome {
     pub task_ns: Option<u64>,
     /// See `task_ns`.
     pub handler_ns: Option<u64>,
-    /// The longest stretch in the hypervisor on a core of an RTOS, in nanoseconds.
-    pub stretch_beside_rtos_ns: Option<u64>,
+    /// The longest irqs-off section on a core of an RTOS, in nanoseconds.
+    pub irqs_off_beside_rtos_ns: Option<u64>,
     /// The same on all other cores.
-    pub stretch_elsewhere_ns: Option<u64>,
+    pub irqs_off_elsewhere_ns: Option<u64>,
     /// Host seconds.
     pub seconds: f64,
     /// What doesn't hold.
@@ -68,8 +68,8 @@ impl Outcome {
             periods: 0,
             task_ns: None,
             handler_ns: None,
-            stretch_beside_rtos_ns: None,
-            stretch_elsewhere_ns: None,
+            irqs_off_beside_rtos_ns: None,
+            irqs_off_elsewhere_ns: None,
             seconds: 0.0,
             findings: Vec::new(),
         }
@@ -98,10 +98,10 @@ impl Outcome {
         }
         let Some(board) = &report.board else { return };
         for core in &report.cores {
-            let ns = core.longest_stretch * (1_000_000_000 / board.timebase_hz);
+            let ns = core.longest_irqs_off * (1_000_000_000 / board.timebase_hz);
             let beside = trial.rtoses.iter().any(|(_, hart)| u64::from(*hart) == core.hart);
             let longest =
-                if beside { &mut self.stretch_beside_rtos_ns } else { &mut self.stretch_elsewhere_ns };
+                if beside { &mut self.irqs_off_beside_rtos_ns } else { &mut self.irqs_off_elsewhere_ns };
             *longest = (*longest).max(Some(ns));
         }
     }

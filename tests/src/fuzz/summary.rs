@@ -43,10 +43,10 @@ pub struct Figures {
     pub task_ns: Option<u64>,
     /// How late an RTOS's tick handler was at most.
     pub handler_ns: Option<u64>,
-    /// The longest stretch on a core of an RTOS.
-    pub stretch_beside_rtos_ns: Option<u64>,
-    /// The longest stretch on any other core.
-    pub stretch_elsewhere_ns: Option<u64>,
+    /// The longest irqs-off section on a core of an RTOS.
+    pub irqs_off_beside_rtos_ns: Option<u64>,
+    /// The longest irqs-off section on any other core.
+    pub irqs_off_elsewhere_ns: Option<u64>,
     /// Numbers of hostile vCPUs that occurred.
     pub vcpus: BTreeSet<u32>,
     /// Host seconds of all runs.
@@ -65,8 +65,8 @@ impl Figures {
         self.periods += outcome.periods;
         self.task_ns = self.task_ns.max(outcome.task_ns);
         self.handler_ns = self.handler_ns.max(outcome.handler_ns);
-        self.stretch_beside_rtos_ns = self.stretch_beside_rtos_ns.max(outcome.stretch_beside_rtos_ns);
-        self.stretch_elsewhere_ns = self.stretch_elsewhere_ns.max(outcome.stretch_elsewhere_ns);
+        self.irqs_off_beside_rtos_ns = self.irqs_off_beside_rtos_ns.max(outcome.irqs_off_beside_rtos_ns);
+        self.irqs_off_elsewhere_ns = self.irqs_off_elsewhere_ns.max(outcome.irqs_off_elsewhere_ns);
         self.vcpus.extend((outcome.vcpus > 0).then_some(outcome.vcpus));
         self.seconds += outcome.seconds;
     }
@@ -95,7 +95,7 @@ impl Summary {
 impl Display for Summary {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let [top, below] = [
-            ["", "", "", "", "task", "handler", "stretch us", "stretch us", "numbers", "", ""],
+            ["", "", "", "", "task", "handler", "irqs-off us", "irqs-off us", "numbers", "", ""],
             [
                 "preset",
                 "runs",
@@ -123,8 +123,8 @@ impl Display for Summary {
                 figures.periods.to_string(),
                 us(figures.task_ns),
                 us(figures.handler_ns),
-                us(figures.stretch_beside_rtos_ns),
-                us(figures.stretch_elsewhere_ns),
+                us(figures.irqs_off_beside_rtos_ns),
+                us(figures.irqs_off_elsewhere_ns),
                 figures.vcpus.len().to_string(),
                 format!("{:.0}", figures.seconds),
                 figures.runs_failed.to_string(),
@@ -160,18 +160,18 @@ mod tests {
     use crate::fuzz::Case;
 
     /// The outcome of a run with these figures.
-    fn outcome(preset: &'static str, vcpus: u32, task_ns: u64, stretches: (u64, u64)) -> Outcome {
+    fn outcome(preset: &'static str, vcpus: u32, task_ns: u64, irqs_off: (u64, u64)) -> Outcome {
         let case = Case { seed: 1, preset, vcpus, harts: 2, ms: 20, kinds: None, q: 250 };
         let outcome = Outcome::new(&case.trial(), 250, "version".into());
         assert_eq!(outcome.vcpus, vcpus);
-        let (stretch_beside_rtos_ns, stretch_elsewhere_ns) = stretches;
+        let (irqs_off_beside_rtos_ns, irqs_off_elsewhere_ns) = irqs_off;
         Outcome {
             inputs: 100,
             periods: 20,
             task_ns: Some(task_ns),
             handler_ns: Some(task_ns / 2),
-            stretch_beside_rtos_ns: Some(stretch_beside_rtos_ns),
-            stretch_elsewhere_ns: Some(stretch_elsewhere_ns),
+            irqs_off_beside_rtos_ns: Some(irqs_off_beside_rtos_ns),
+            irqs_off_elsewhere_ns: Some(irqs_off_elsewhere_ns),
             ..outcome
         }
     }
@@ -179,7 +179,7 @@ mod tests {
     fn summary() -> Summary {
         let mut summary = Summary::new(Some(6));
         let mut failed = outcome("delayed", 2, 9_000, (4_000, 60_000));
-        failed.find(Kind::Stretch, "60 us");
+        failed.find(Kind::IrqsOff, "60 us");
         summary.add(&outcome("ainori", 1, 2_000, (3_000, 20_000)), true);
         summary.add(&outcome("ainori", 1, 1_500, (4_500, 10_000)), false);
         summary.add(&outcome("ainori", 3, 1_600, (1_000, 1_000)), false);
@@ -198,14 +198,14 @@ mod tests {
             periods: 60,
             task_ns: Some(2_000),
             handler_ns: Some(1_000),
-            stretch_beside_rtos_ns: Some(4_500),
-            stretch_elsewhere_ns: Some(20_000),
+            irqs_off_beside_rtos_ns: Some(4_500),
+            irqs_off_elsewhere_ns: Some(20_000),
             vcpus: [1, 3].into(),
             ..Figures::default()
         };
         assert_eq!(summary.presets["ainori"], wanted);
         assert_eq!((summary.total.runs, summary.total.runs_failed, summary.total.periods), (4, 1, 80));
-        assert_eq!((summary.pairs, &summary.findings), (3, &[(Kind::Stretch, 1)].into()));
+        assert_eq!((summary.pairs, &summary.findings), (3, &[(Kind::IrqsOff, 1)].into()));
     }
 
     #[test]
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(cells, ["ainori", "3", "300", "60", "2.0", "1.0", "4.5", "20.0", "2", "0", "0"]);
         assert!(text.contains("\n3 of 6 pairs"), "{text}");
         assert!(text.contains("1 runs with 100 inputs are of earlier calls"), "{text}");
-        assert!(text.ends_with("Findings: {Stretch: 1}"), "{text}");
+        assert!(text.ends_with("Findings: {IrqsOff: 1}"), "{text}");
     }
 
     /// As is the case for boards of one hart, and attacks without an RTOS.
@@ -224,7 +224,7 @@ mod tests {
     fn what_was_not_measured_is_not_zero() {
         let mut summary = Summary::new(None);
         let measured = outcome("ainori", 1, 2_000, (3_000, 20_000));
-        summary.add(&Outcome { stretch_elsewhere_ns: None, vcpus: 0, ..measured }, false);
+        summary.add(&Outcome { irqs_off_elsewhere_ns: None, vcpus: 0, ..measured }, false);
         let text = summary.to_string();
         let cells: Vec<&str> =
             text.lines().find(|line| line.starts_with("ainori")).unwrap().split_whitespace().collect();
@@ -235,8 +235,8 @@ mod tests {
     #[test]
     fn json_has_the_same_figures() {
         let json = serde_json::to_value(summary()).unwrap();
-        assert_eq!(json["presets"]["delayed"]["stretch_elsewhere_ns"], 60_000);
-        assert_eq!(json["findings"]["stretch"], 1);
+        assert_eq!(json["presets"]["delayed"]["irqs_off_elsewhere_ns"], 60_000);
+        assert_eq!(json["findings"]["irqs-off"], 1);
         assert_eq!((&json["pairs"], &json["pairs_possible"]), (&3.into(), &6.into()));
     }
 }

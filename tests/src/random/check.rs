@@ -43,7 +43,7 @@ pub fn violations(system: &Description, run: &Run) -> Vec<Violation> {
     }
     if run.report.end.is_some() {
         check_console(run, &mut found);
-        check_stretches(system, run, &mut found);
+        check_irqs_off(system, run, &mut found);
         counters::check(system, run, &mut found);
     }
     found.0
@@ -208,21 +208,21 @@ fn check_console(run: &Run, found: &mut Violations) {
 }
 
 /// How long each core was in the hypervisor, and how deep.
-fn check_stretches(system: &Description, run: &Run, found: &mut Violations) {
+fn check_irqs_off(system: &Description, run: &Run, found: &mut Violations) {
     let Some(board) = &run.report.board else { return };
     for core in &run.report.cores {
         found.expect(core.stack <= STACK, "no core uses more than an eighth of its stack", || {
             format!("hart {}: {} bytes", core.hart, core.stack)
         });
-        let most = oracle::longest_stretch_ns(system, core.hart as u32);
-        let longest = core.longest_stretch * 1_000_000_000 / board.timebase_hz;
+        let most = oracle::longest_irqs_off_ns(system, core.hart as u32);
+        let longest = core.longest_irqs_off * 1_000_000_000 / board.timebase_hz;
         let rule = if most < 50_000 {
-            "no stretch on an RTOS's core is longer than 5 us"
+            "no irqs-off section on an RTOS's core is longer than 5 us"
         } else {
-            "no stretch is longer than 50 us"
+            "no irqs-off section is longer than 50 us"
         };
         found.expect(longest <= most, rule, || {
-            format!("hart {}: {longest} ns for {}, at most {most}", core.hart, core.longest_stretch_cause)
+            format!("hart {}: {longest} ns for {}, at most {most}", core.hart, core.longest_irqs_off_cause)
         });
     }
 }

@@ -113,17 +113,17 @@ fn check_times(system: &Description, run: &Run, found: &mut Violations) {
         });
     }
     for core in cores {
-        let in_hypervisor: u64 = core.stretch_total.values().sum();
+        let in_hypervisor: u64 = core.irqs_off_total.values().sum();
         found.expect(in_hypervisor <= end.time, "time is counted once", || {
             format!("hart {}: {in_hypervisor} ticks in the hypervisor of {}", core.hart, end.time)
         });
-        let longest = core.stretch_max.values().max().copied().unwrap_or(0);
+        let longest = core.irqs_off_max.values().max().copied().unwrap_or(0);
         let known = core
-            .stretch_max
+            .irqs_off_max
             .iter()
-            .all(|(cause, max)| core.stretch_total.get(cause).is_some_and(|total| max <= total));
-        found.expect(longest == core.longest_stretch && known, "stretches add up", || {
-            format!("hart {}: {:?}, {:?}", core.hart, core.stretch_max, core.stretch_total)
+            .all(|(cause, max)| core.irqs_off_total.get(cause).is_some_and(|total| max <= total));
+        found.expect(longest == core.longest_irqs_off && known, "irqs-off sections add up", || {
+            format!("hart {}: {:?}, {:?}", core.hart, core.irqs_off_max, core.irqs_off_total)
         });
     }
 }

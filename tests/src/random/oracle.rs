@@ -6,7 +6,7 @@
 //! | it says that all was well | each of them; but one that judges how soon it is served only if it is entitled to that ([`Promise::good`]) |
 //! | no deadline missed, no tick lost | one that keeps time and is [`alone_on_top`], where priorities count |
 //! | delay of its task, of its tick's handler | the same under `ainori`, `spumone`, `spumone-on-demand`, `partition`, with a long enough advance, unless the hypervisor keeps house beside it |
-//! | longest time in the hypervisor between two looks for interrupts | each core: [`longest_stretch_ns`] |
+//! | longest time in the hypervisor between two looks for interrupts | each core: [`longest_irqs_off_ns`] |
 //!
 //! *May run on*: under a policy that moves vCPUs each hart of the guest's list, otherwise the homes of its vCPUs.
 use super::description::{Description, Guest, Job, LinuxJob};
@@ -20,10 +20,10 @@ pub const HANDLER_DELAY_NS: u64 = 1_200;
 const LEAST_ADVANCE_US: u32 = 6;
 /// Presets that promise them.
 const PUNCTUAL: [&str; 4] = ["ainori", "spumone", "spumone-on-demand", "partition"];
-/// Longest stretch on a core that is an RTOS's home.
-const STRETCH_BESIDE_RTOS_NS: u64 = 5_000;
-/// Longest stretch on any core.
-const STRETCH_NS: u64 = 50_000;
+/// longest irqs-off section on a core that is an RTOS's home.
+const IRQS_OFF_BESIDE_RTOS_NS: u64 = 5_000;
+/// longest irqs-off section on any core.
+const IRQS_OFF_NS: u64 = 50_000;
 /// Most of the machine's time that a system may be given, in milliseconds: the emulator takes three to ten times as long.
 const MOST_MS: u64 = 40_000;
 /// Most of a hart that RTOSes may burn together, in percent, where others are to come to their end.
@@ -142,11 +142,11 @@ pub fn promise(system: &Description, guest: &Guest) -> Promise {
 
 /// The longest time that the hypervisor may take on a hart between two looks for interrupts, in nanoseconds. Where an RTOS is served ahead of time, its core
 /// waits for its deadline in the hypervisor: there it looks all the time.
-pub fn longest_stretch_ns(system: &Description, hart: u32) -> u64 {
+pub fn longest_irqs_off_ns(system: &Description, hart: u32) -> u64 {
     let has_rtos = |guest: &Guest| {
         matches!(guest.job, Job::FreeRtos { .. }) && guest.homes(system.harts).contains(&hart)
     };
-    if system.guests.iter().any(has_rtos) { STRETCH_BESIDE_RTOS_NS } else { STRETCH_NS }
+    if system.guests.iter().any(has_rtos) { IRQS_OFF_BESIDE_RTOS_NS } else { IRQS_OFF_NS }
 }
 
 /// Can each guest come to its end while somebody waits for it? Not beside a more urgent one that never does, nor where RTOSes burn nearly all of a hart.

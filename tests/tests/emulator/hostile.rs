@@ -53,8 +53,8 @@ fn an_attack_that_the_rtos_did_not_measure_is_told() {
 
 /// Random runs of campaigns that have found something: each under its preset, with its seed.
 ///
-/// - An RTOS's core invited another one to who had just lost it before it looked for interrupts: a stretch of 5.9 us.
-/// - What led to a switch, the switch, the exchange of extension registers and the lending of who had lost the core were one stretch of 5.1 us.
+/// - An RTOS's core kicked another one for who had just lost it before it looked for interrupts: an irqs-off section of 5.9 us.
+/// - What led to a switch, the switch, the exchange of extension registers and the parking of who had lost the core were one irqs-off section of 5.1 us.
 /// - An illegal instruction kept the alarm in the firmware, and registers were exchanged and mail was read on the RTOS's way: its handler was 1.8 us
 ///   late (which slices show it is chance).
 #[test]

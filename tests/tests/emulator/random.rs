@@ -41,7 +41,7 @@ fn random_systems_of_three_levels_hold() {
     hold([7181, 8349, 8508, 90052], false);
 }
 
-/// Below an RTOS, a guest that takes cores from others: what led to a look at its mail, and that look, were one stretch. Of 5.4 us in the campaign
+/// Below an RTOS, a guest that takes cores from others: what led to a look at its mail, and that look, were one irqs-off section. Of 5.4 us in the campaign
 /// that found this system, and of up to 6.4 us with other slices.
 #[test]
 fn who_takes_cores_is_looked_at_behind_a_preemption_point() {

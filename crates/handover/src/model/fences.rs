@@ -9,18 +9,18 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use super::{Plain, model_with_switches};
-use crate::{Answers, Berth, Fence, Fences, Recorded, RequestWord};
+use crate::{Answers, Fence, Fences, ParkingSlot, Recorded, RequestWord};
 
 /// What cores share: the vCPU that is fenced, and those that send.
 struct Machine {
     fences: Fences,
-    berth: Berth<Core>,
+    parking: ParkingSlot<Core>,
     requests: RequestWord,
     senders: Vec<Sender>,
     /// Is there a message for the vCPU's core?
     mail: AtomicU32,
     /// Senders had best not disturb the vCPU's core.
-    shielded: bool,
+    hidden: bool,
 }
 
 /// A vCPU that sends a fence for one page.
@@ -38,7 +38,7 @@ impl Machine {
         Self::with(senders, false)
     }
 
-    fn with(senders: usize, shielded: bool) -> Arc<Self> {
+    fn with(senders: usize, hidden: bool) -> Arc<Self> {
         let sender = || Sender {
             table: AtomicU32::new(0),
             old_page: Plain::new(),
@@ -47,11 +47,11 @@ impl Machine {
         };
         let machine = Self {
             fences: Fences::new(),
-            berth: Berth::new(0),
+            parking: ParkingSlot::new(0),
             requests: RequestWord::new(),
             senders: (0..senders).map(|_| sender()).collect(),
             mail: AtomicU32::new(0),
-            shielded,
+            hidden,
         };
         Arc::new(machine)
     }
@@ -65,9 +65,9 @@ impl Machine {
             Recorded::ForLater => {}
             Recorded::Awaited => {
                 self.requests.request(1);
-                if self.berth.lies() {
+                if self.parking.is_parked() {
                     let _ = self.answer();
-                } else if !(self.shielded && self.answer_for_absent()) {
+                } else if !(self.hidden && self.answer_for_absent()) {
                     self.mail.fetch_or(1, Ordering::Release);
                 }
             }
@@ -228,9 +228,9 @@ fn senders_answer_for_an_absent_vcpu() {
     model_with_switches(2, || send_while_running(Machine::with(2, true)));
 }
 
-/// A vCPU departs and is laid down, and another core takes it and runs it: a sender that finds it lying answers itself.
+/// A vCPU departs and is parked, and another core claims it and runs it: a sender that finds it parked answers itself.
 ///
-/// Fails if `Berth::lies` reads relaxed, or `lay_down` writes so: the page is reused while the vCPU's last use of it isn't over.
+/// Fails if `ParkingSlot::is_parked` reads relaxed, or `park` writes so: the page is reused while the vCPU's last use of it isn't over.
 #[test]
 fn a_sender_that_finds_it_lying_goes_on() {
     loom::model(|| {
@@ -242,7 +242,7 @@ fn a_sender_that_finds_it_lying_goes_on() {
         let other = thread::spawn({
             let machine = machine.clone();
             move || {
-                let mut core = machine.berth.take(1)?;
+                let mut core = machine.parking.claim(1)?;
                 core.run(&machine);
                 Some(core)
             }
@@ -250,9 +250,9 @@ fn a_sender_that_finds_it_lying_goes_on() {
         let mut core = Core::new(&machine);
         core.run(&machine);
         machine.fences.depart();
-        machine.berth.lay_down(Box::new(core), 0);
+        machine.parking.park(Box::new(core), 0);
         let went_on = sender.join().unwrap();
-        let core = other.join().unwrap().or_else(|| machine.berth.take(0));
+        let core = other.join().unwrap().or_else(|| machine.parking.claim(0));
         // The messages that are left.
         machine.read_mail();
         core.expect("somebody has it").enter(&machine);

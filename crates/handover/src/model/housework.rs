@@ -4,7 +4,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
-use crate::{Housework, Shield};
+use crate::{Housework, Threshold};
 
 /// The level up to which the housekeeping core may be told.
 const LOW: u8 = 1;
@@ -12,9 +12,9 @@ const LOW: u8 = 1;
 const HIGH: u8 = 2;
 const KIND: u32 = 1;
 
-/// The housekeeping core's shield, what it is asked, and the messages to it.
+/// The housekeeping core's threshold, what it is asked, and the messages to it.
 struct Machine {
-    shield: Shield,
+    threshold: Threshold,
     housework: Housework,
     mail: AtomicU32,
     /// Pieces of work that are there: written before the core is asked.
@@ -24,7 +24,7 @@ struct Machine {
 impl Machine {
     fn new(level: u8) -> Arc<Self> {
         Arc::new(Self {
-            shield: Shield::new(level),
+            threshold: Threshold::new(level),
             housework: Housework::new(),
             mail: AtomicU32::new(0),
             pieces: [AtomicU32::new(0), AtomicU32::new(0)],
@@ -34,7 +34,7 @@ impl Machine {
     /// `Cpu::ask_housekeeper`.
     fn ask(&self, who: usize) {
         self.pieces[who].store(1, Ordering::Relaxed);
-        if self.housework.ask(KIND) && self.shield.level() <= LOW {
+        if self.housework.ask(KIND) && self.threshold.level() <= LOW {
             self.mail.fetch_or(1, Ordering::Release);
         }
     }
@@ -50,9 +50,9 @@ impl Machine {
     }
 }
 
-/// Two ask, one of whom may find that the other has asked already. Whatever the core has not found when it lowered its shield, it is told of.
+/// Two ask, one of whom may find that the other has asked already. Whatever the core has not found when it lowered its threshold, it is told of.
 ///
-/// Fails without the fence in `Shield::lower` or the one in `ask`; if `ask` is relaxed or `take` is; and if the core takes
+/// Fails without the fence in `Threshold::lower` or the one in `ask`; if `ask` is relaxed or `take` is; and if the core takes
 /// the bit after it has looked.
 #[test]
 fn no_work_is_forgotten() {
@@ -62,7 +62,7 @@ fn no_work_is_forgotten() {
             let machine = machine.clone();
             thread::spawn(move || machine.ask(who))
         });
-        machine.shield.lower(LOW);
+        machine.threshold.lower(LOW);
         let mut seen = [false; 2];
         machine.keep_house(&mut seen);
         for asker in askers {

@@ -7,14 +7,14 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use super::{Plain, model_with_switches};
-use crate::{Berth, Core, Fences, RequestWord, Requests, look_at, tell};
+use crate::{Core, Fences, ParkingSlot, RequestWord, Requests, look_at, tell};
 
 /// The only vCPU.
 const VCPU: VcpuId = VcpuId(0);
 
 /// What cores share: one vCPU, and the messages "look at it".
 struct Machine {
-    berth: Berth<Plain>,
+    parking: ParkingSlot<Plain>,
     requests: RequestWord,
     fences: Fences,
     /// What goes with a request, by its bit (an address, a time).
@@ -24,10 +24,10 @@ struct Machine {
 }
 
 impl Machine {
-    /// The vCPU lies, laid down by core 0 for core 0.
+    /// The vCPU is parked by core 0 for core 0.
     fn new() -> Arc<Self> {
         let machine = Self {
-            berth: Berth::new(0),
+            parking: ParkingSlot::new(0),
             requests: RequestWord::new(),
             fences: Fences::new(),
             arguments: std::array::from_fn(|_| AtomicU32::new(0)),
@@ -61,10 +61,10 @@ impl TestCore {
         tell(self, VCPU);
     }
 
-    fn lay_down(&mut self) {
+    fn park(&mut self) {
         if let Some(vcpu) = self.vcpu.take() {
             vcpu.write();
-            self.machine.berth.lay_down(vcpu, self.id);
+            self.machine.parking.park(vcpu, self.id);
         }
     }
 
@@ -82,8 +82,8 @@ impl Core for TestCore {
         self.id
     }
 
-    fn berth(&self, _: VcpuId) -> &Berth<Plain> {
-        &self.machine.berth
+    fn parking(&self, _: VcpuId) -> &ParkingSlot<Plain> {
+        &self.machine.parking
     }
 
     fn requests(&self, _: VcpuId) -> &RequestWord {
@@ -110,7 +110,7 @@ impl Core for TestCore {
         true
     }
 
-    fn fetches_for_interrupts(&self) -> bool {
+    fn pulls_for_interrupts(&self) -> bool {
         false
     }
 
@@ -118,15 +118,15 @@ impl Core for TestCore {
         self.machine.mail[to as usize].fetch_or(1, Ordering::Release);
     }
 
-    fn take(&mut self, _: VcpuId) -> bool {
-        let Some(vcpu) = self.machine.berth.take(self.id) else { return false };
+    fn claim(&mut self, _: VcpuId) -> bool {
+        let Some(vcpu) = self.machine.parking.claim(self.id) else { return false };
         vcpu.write();
         self.vcpu = Some(vcpu);
         look_at(self, VCPU);
         true
     }
 
-    fn invite(&mut self, vcpu: VcpuId) {
+    fn kick(&mut self, vcpu: VcpuId) {
         self.post(0, vcpu);
     }
 
@@ -144,14 +144,14 @@ impl Core for TestCore {
     fn answer(&mut self, _: VcpuSet) {}
 }
 
-/// The cores go on until no message is left. Then all that was `asked` must have been served, each once; if the vCPU lies, by whoever
+/// The cores go on until no message is left. Then all that was `asked` must have been served, each once; if the vCPU is parked, by whoever
 /// takes it next.
 fn all_served(mut cores: Vec<TestCore>, asked: Requests) {
     let machine = cores[0].machine.clone();
     while machine.mail.iter().any(|mail| mail.load(Ordering::Acquire) != 0) {
         cores.iter_mut().for_each(TestCore::read_mail);
     }
-    cores[0].take(VCPU);
+    cores[0].claim(VCPU);
     let mut served = Requests::empty();
     for core in cores {
         assert!(!served.intersects(core.served), "served twice");
@@ -160,7 +160,7 @@ fn all_served(mut cores: Vec<TestCore>, asked: Requests) {
     assert_eq!(served, asked, "lost");
 }
 
-/// Core 0 lays its vCPU down and takes it back, core 1 takes it in between, or neither does.
+/// Core 0 parks its vCPU and reclaims it, core 1 claims it in between, or neither does.
 fn ask_while_moving(asked: &[Requests]) {
     let machine = Machine::new();
     let mut home = TestCore::with_vcpu(0, &machine);
@@ -176,22 +176,22 @@ fn ask_while_moving(asked: &[Requests]) {
         .collect();
     let mut other = TestCore::new(1, &machine);
     let other = thread::spawn(move || {
-        other.take(VCPU);
+        other.claim(VCPU);
         other.read_mail();
         other
     });
-    home.lay_down();
+    home.park();
     home.read_mail();
-    home.take(VCPU);
+    home.claim(VCPU);
     let mut cores = vec![home, other.join().unwrap()];
     cores.extend(asking.into_iter().map(|asker| asker.join().unwrap()));
     all_served(cores, asked.iter().copied().collect());
 }
 
 /// Fails for each of these changes:
-/// - no fence in `Berth::take`, or the owner stored after it; no fence in `RequestWord::request`: core 1 misses the request, the
+/// - no fence in `ParkingSlot::claim`, or the owner stored after it; no fence in `RequestWord::request`: core 1 misses the request, the
 ///   asker misses the new owner, and core 0, which it tells, does so too;
-/// - the swap in `Berth::lay_down` or `Berth::take` relaxed: the owner that it was laid down for may replace the new one, for ever;
+/// - the swap in `ParkingSlot::park` or `ParkingSlot::claim` relaxed: the owner that it was parked for may replace the new one, for ever;
 /// - either order of `RequestWord` relaxed: a request without its argument.
 #[test]
 fn a_request_is_served_once_wherever_the_vcpu_goes() {
@@ -203,7 +203,7 @@ fn requests_of_two_are_served_once_each() {
     model_with_switches(3, || ask_while_moving(&[Requests::SOFTWARE, Requests::EXTERNAL]));
 }
 
-/// Unlike an interrupt, a stop and a start are served at once even if the vCPU lies: by the core that asks, or by one that it invites.
+/// Unlike an interrupt, a stop and a start are served at once even if the vCPU is parked: by the core that asks, or by one that it kicks.
 /// Fails if `serve_lying` leaves either to whoever comes next (then nobody has to come).
 #[test]
 fn a_stop_and_a_start_are_served_though_the_vcpu_lies() {
@@ -216,7 +216,7 @@ fn a_stop_and_a_start_are_served_though_the_vcpu_lies() {
                 asker.ask(what);
                 asker
             });
-            home.lay_down();
+            home.park();
             let mut cores = [home, asking.join().unwrap()];
             while machine.mail.iter().any(|mail| mail.load(Ordering::Acquire) != 0) {
                 cores.iter_mut().for_each(TestCore::read_mail);
@@ -232,23 +232,23 @@ fn a_stop_and_a_start_are_served_though_the_vcpu_lies() {
 fn one_of_two_takers_gets_it() {
     loom::model(|| {
         let machine = Machine::new();
-        TestCore::with_vcpu(0, &machine).lay_down();
+        TestCore::with_vcpu(0, &machine).park();
         let takers = [0, 1].map(|id| {
             let mut core = TestCore::new(id, &machine);
             thread::spawn(move || {
-                core.take(VCPU);
+                core.claim(VCPU);
                 core
             })
         });
         let takers = takers.map(|taker| taker.join().unwrap());
         let has = takers.each_ref().map(|core| core.vcpu.is_some());
         assert!(has[0] != has[1], "who has it: {has:?}");
-        assert_eq!(machine.berth.owner(), u32::from(has[1]));
-        assert!(!machine.berth.lies());
+        assert_eq!(machine.parking.owner(), u32::from(has[1]));
+        assert!(!machine.parking.is_parked());
     });
 }
 
-/// Fails if `lay_down` has neither its order nor its fence (loom lets nobody in between the two).
+/// Fails if `park` has neither its order nor its fence (loom lets nobody in between the two).
 #[test]
 fn the_taker_sees_all_that_the_former_owner_did() {
     loom::model(|| {
@@ -256,13 +256,13 @@ fn the_taker_sees_all_that_the_former_owner_did() {
         let mut home = TestCore::with_vcpu(0, &machine);
         let mut other = TestCore::new(1, &machine);
         let other = thread::spawn(move || {
-            other.take(VCPU);
-            other.lay_down();
+            other.claim(VCPU);
+            other.park();
         });
-        home.lay_down();
-        home.take(VCPU);
+        home.park();
+        home.claim(VCPU);
         other.join().unwrap();
-        home.take(VCPU);
+        home.claim(VCPU);
         assert!(home.vcpu.is_some());
     });
 }

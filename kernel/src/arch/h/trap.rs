@@ -62,7 +62,7 @@ pub enum Trap {
 /// Interrupts that the hypervisor enables for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupt {
-    /// Another core rang.
+    /// Another core sent an IPI.
     Software,
     /// The core's alarm.
     Timer,

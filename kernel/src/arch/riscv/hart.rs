@@ -9,7 +9,7 @@ bitflags! {
     /// The hypervisor's own interrupts, as bits of `sip` and `sie`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Interrupts: u64 {
-        /// Another core rang.
+        /// Another core sent an IPI.
         const SOFTWARE = 1 << interrupt::SUPERVISOR_SOFTWARE;
         /// The core's alarm.
         const TIMER = 1 << interrupt::SUPERVISOR_TIMER;

@@ -50,7 +50,7 @@ impl Cpu {
             if previous != Some(id) {
                 self.leave_vcpu(previous, false, now);
             }
-            self.move_away(id, core);
+            self.migrate_to(id, core);
         }
         to.is_some()
     }

@@ -22,7 +22,7 @@ impl Cpu {
     /// A higher vCPU wants the core while the running one is in a condition that the policy has it keep for a while: goes on with
     /// that one, and returns it.
     #[inline(never)]
-    pub(in crate::cpu) fn put_off(&mut self, now: u64) -> Option<VcpuId> {
+    pub(in crate::cpu) fn defer_preemption(&mut self, now: u64) -> Option<VcpuId> {
         let running = self.scheduler.running().filter(|_| self.scheduler.is_preemption_due());
         let granted = running.and_then(|id| {
             let resident = self.resident(id);

@@ -5,8 +5,8 @@ use crate::cpu::Cpu;
 impl Cpu {
     /// A vCPU may have to go to another core. Done before the next decision, as its own trap may still be served now.
     pub(in crate::cpu) fn unsettle(&mut self, id: VcpuId) {
-        if self.lending.movable.contains(id) {
-            self.lending.unsettled.insert(id);
+        if self.migration.migratable.contains(id) {
+            self.migration.unsettled.insert(id);
             self.pending.unsettled = true;
         }
     }
@@ -17,7 +17,7 @@ impl Cpu {
     pub(in crate::cpu) fn settle(&mut self) {
         // BOUND: one of those that have woken a round, and between two is a preemption point.
         while !self.is_wanted()
-            && let Some(id) = self.lending.unsettled.pop()
+            && let Some(id) = self.migration.unsettled.pop()
         {
             if !self.has(id) {
                 continue;
@@ -30,18 +30,18 @@ impl Cpu {
             let must_stay = resident.confined && resident.state.is_in_kernel();
             let home = resident.shared.home;
             if called_home && home != self.id && !must_stay && self.accepts(id, home) {
-                self.move_away(id, home);
+                self.migrate_to(id, home);
             } else if self.scheduler.waits_for_equal(id)
                 && let Some(core) = self.suitable_core(id)
                 && core != self.id
                 && self.is_idle(core)
             {
-                self.move_away(id, core);
+                self.migrate_to(id, core);
             } else if self.loaded != Some(id)
-                && self.lending.here.contains(id)
+                && self.migration.here.contains(id)
                 && self.scheduler.waits_for_equal(id)
             {
-                self.lend_late(id);
+                self.make_stealable_late(id);
             }
             if self.is_preempted() {
                 return;

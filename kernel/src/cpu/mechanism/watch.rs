@@ -1,4 +1,4 @@
-//! Looking for vCPUs that spin. What is done about one is `note_spin` in [`fetch`](super::fetch).
+//! Looking for vCPUs that spin. What is done about one is `note_spin` in [`pull`](super::pull).
 //!
 //! Where the hart has Zawrs, the guest says so itself: its spin locks execute WRS.NTO, which traps. Where guests aren't offered that,
 //! the core looks at the registers of the running vCPU now and then, and a [`SpinDetector`] judges.
@@ -39,7 +39,7 @@ impl Cpu {
     pub(in crate::cpu) fn watch(&mut self, shared: bool, now: u64) {
         self.watch.detector.restart(shared);
         self.watch.sample_due = now + self.watch.detector.pause();
-        self.attention_due = self.attention.due.min(self.watch.sample_due);
+        self.mechanism_due = self.push.due.min(self.watch.sample_due);
     }
 
     /// It is time to look at the running vCPU. Not if somebody has just woken, who may want the core.
@@ -107,7 +107,7 @@ fn watched(machine: &Machine, policy: &Policy) -> VcpuSet {
             let mut siblings = machine.guest_of(*id).vcpus().map(VcpuId);
             siblings.len() > 1
                 && siblings.any(may_lose_core)
-                && (policy.fetches(Occasion::Spin) || can_yield(*id))
+                && (policy.pulls(Occasion::Spin) || can_yield(*id))
         })
         .collect()
 }

@@ -1,5 +1,5 @@
-//! What a core may be disturbed for: it publishes the level of what it runs, its *shield*, and other cores keep quiet about vCPUs of lower
-//! levels. What they have left undone, the core looks for itself when its shield goes down.
+//! What a core may be disturbed for: it publishes the level of what it runs, its *threshold*, and other cores keep quiet about vCPUs of lower
+//! levels. What they have left undone, the core looks for itself when its threshold goes down.
 use ainori_handover::Requests;
 use ainori_sched::{VcpuId, VcpuSet};
 
@@ -12,17 +12,17 @@ const MADE_UP_FOR: usize = 5;
 /// Published by a core that runs nothing.
 pub const IDLE: u8 = u8::MAX;
 
-/// A core's shield.
-pub struct Shield {
+/// A core's threshold.
+pub struct Threshold {
     /// What others know, or will in a moment.
     pub(in crate::cpu) level: u8,
-    /// Where they read it (see [`Machine::shields`](crate::cpu::Machine::shields)).
-    pub(in crate::cpu) published: &'static ainori_handover::Shield,
+    /// Where they read it (see [`Machine::thresholds`](crate::cpu::Machine::thresholds)).
+    pub(in crate::cpu) published: &'static ainori_handover::Threshold,
 }
 
-impl Shield {
+impl Threshold {
     /// Of a core that runs nothing.
-    pub fn new(published: &'static ainori_handover::Shield) -> Self {
+    pub fn new(published: &'static ainori_handover::Threshold) -> Self {
         Self { level: IDLE, published }
     }
 }
@@ -31,30 +31,30 @@ impl Cpu {
     /// Tells the others what they may disturb this core for. When that becomes less than it was, this core looks itself for what
     /// they have left undone meanwhile, and takes back its own.
     #[inline]
-    pub(in crate::cpu) fn publish_shield(&mut self, shield: u8) {
-        let before = core::mem::replace(&mut self.shield.level, shield);
-        if before == shield {
+    pub(in crate::cpu) fn publish_threshold(&mut self, threshold: u8) {
+        let before = core::mem::replace(&mut self.threshold.level, threshold);
+        if before == threshold {
             return;
         }
         self.pending.deadlines = true;
         // An idle core hides nothing, so as a number it is the lowest.
-        if before != IDLE && (shield == IDLE || shield < before) {
-            self.shield.published.lower(shield);
+        if before != IDLE && (threshold == IDLE || threshold < before) {
+            self.threshold.published.lower(threshold);
             self.catch_up();
         } else {
             self.hide_housework(before, clock::now());
-            self.shield.published.raise(shield);
+            self.threshold.published.raise(threshold);
         }
     }
 
-    /// A vCPU with this shield will have the core in a moment: who is about to ring for somebody less urgent had better know now.
+    /// A vCPU with this threshold will have the core in a moment: who is about to send an IPI for somebody less urgent had better know now.
     #[inline]
-    pub(in crate::cpu) fn raise_shield(&mut self, shield: u8, now: u64) {
-        if self.shield.level == IDLE || shield > self.shield.level {
-            self.hide_housework(self.shield.level, now);
-            self.shield.level = shield;
+    pub(in crate::cpu) fn raise_threshold(&mut self, threshold: u8, now: u64) {
+        if self.threshold.level == IDLE || threshold > self.threshold.level {
+            self.hide_housework(self.threshold.level, now);
+            self.threshold.level = threshold;
             self.pending.deadlines = true;
-            self.shield.published.raise(shield);
+            self.threshold.published.raise(threshold);
         }
     }
 
@@ -62,13 +62,13 @@ impl Cpu {
     fn catch_up(&mut self) {
         self.show_housework();
         // Nobody is looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
-        self.attention_due = u64::MAX;
-        if self.attention.due != u64::MAX {
-            self.review_unattended();
+        self.mechanism_due = u64::MAX;
+        if self.push.due != u64::MAX {
+            self.review_starved();
         }
         // Those that are less urgent than who has the core now have their turn when it leaves.
         let lowest = self.scheduler.running().map_or(0, |id| self.machine.vcpu(id).class.priority);
-        let neglected = (self.scheduler.owned() | self.lending.movable) & self.at_least(lowest);
+        let neglected = (self.scheduler.owned() | self.migration.migratable) & self.at_least(lowest);
         if self.machine.vcpu_count <= MADE_UP_FOR {
             self.make_up_for(neglected);
         } else {
@@ -101,7 +101,7 @@ impl Cpu {
                 self.backlog.unread.insert(id);
             }
         }
-        let elsewhere = (some & self.lending.movable) - self.lending.here;
+        let elsewhere = (some & self.migration.migratable) - self.migration.here;
         if !elsewhere.is_empty() {
             self.look_for_strays(elsewhere);
         }
@@ -125,11 +125,11 @@ impl Cpu {
         }
     }
 
-    /// Does a vCPU, which this core has room for, lie where it doesn't come back from by itself, or is it elsewhere?
+    /// Does a vCPU, which this core has room for, stay parked where it doesn't come back from by itself, or is it elsewhere?
     fn is_stray(&self, id: VcpuId) -> bool {
         !self.has(id)
             && self.accepts(id, self.id)
-            && !(self.waits_for_its_turn(id) && self.machine.vcpu(id).lies())
+            && !(self.waits_for_its_turn(id) && self.machine.vcpu(id).is_parked())
     }
 
     /// Takes a [stray](Self::is_stray) back, or has it sent home.
@@ -138,8 +138,8 @@ impl Cpu {
             return;
         }
         let vcpu = self.machine.vcpu(id);
-        let may_take = (vcpu.home == self.id || self.lies_here(id)) && vcpu.may_run_on(self.id);
-        if !(may_take && self.take(id)) {
+        let may_take = (vcpu.home == self.id || self.is_parked_here(id)) && vcpu.may_run_on(self.id);
+        if !(may_take && self.claim(id)) {
             self.forget(id);
             if vcpu.home == self.id {
                 self.ask(id, Requests::HOME);

@@ -1,4 +1,4 @@
-//! vCPUs that wait where they get no turn aren't left alone for longer than [`Policy::patience`](ainori_sched::Policy::patience): this core
+//! Push migration: vCPUs that wait where they get no turn aren't left alone for longer than [`Policy::patience`](ainori_sched::Policy::patience): this core
 //! looks after them, and has another one take them if the policy says so.
 use core::sync::atomic::Ordering;
 
@@ -14,31 +14,31 @@ use crate::guest::vcpu::hsm;
 const RETRY: u64 = 40;
 
 /// So many vCPUs are looked at in one go whether they have been left alone.
-const ATTENDED_AT_ONCE: usize = 16;
+const CHECKED_AT_ONCE: usize = 16;
 
 /// What a core knows of vCPUs that wait where they get no turn.
-pub struct Attention {
+pub struct Push {
     /// The policy has this core look after them.
     pub(in crate::cpu) is_on: bool,
     /// There are such vCPUs: at `due` they will have been left alone for long enough.
     pub(in crate::cpu) is_wanted: bool,
-    /// When to look again at what was put off, and at the vCPUs that a higher one keeps waiting here.
+    /// When to look again at what was deferred, and at the vCPUs that a higher one keeps waiting here.
     pub(in crate::cpu) due: u64,
     /// When to look again at a sleeper that nobody watches, and for which no core was free.
     pub(in crate::cpu) retry_due: u64,
     /// vCPUs of which isn't known yet whether they are such.
     pub(in crate::cpu) unchecked: VcpuSet,
-    /// `due` was put off for vCPUs that take cores from others, the last one of this priority; plus one, 0 if for none.
+    /// `due` was deferred for vCPUs that take cores from others, the last one of this priority; plus one, 0 if for none.
     pub(in crate::cpu) held_off_for: u8,
 }
 
-impl Attention {
+impl Push {
     /// There is none yet.
     pub fn new(policy: &Policy) -> Self {
         Self {
-            // Where everybody who is preempted is fetched at once, only sleepers are left to be looked after.
-            is_on: policy.fetches(Occasion::Unattended { asleep: true })
-                && !policy.fetches(Occasion::Preempted { in_kernel: false }),
+            // Where everybody who is preempted is pulled at once, only sleepers are left to be looked after.
+            is_on: policy.pulls(Occasion::Starved { asleep: true })
+                && !policy.pulls(Occasion::Preempted { in_kernel: false }),
             is_wanted: false,
             due: u64::MAX,
             retry_due: u64::MAX,
@@ -49,42 +49,42 @@ impl Attention {
 }
 
 impl Cpu {
-    /// From now on a vCPU lies where it gets no turn. If nobody has taken it after a while, this core will have that done.
+    /// From now on a vCPU is parked where it gets no turn. If nobody has claimed it after a while, this core will have that done.
     #[inline]
-    pub(super) fn attend_later(&mut self, now: u64) {
-        if self.attention.is_on {
-            self.attend_soon(now);
+    pub(super) fn push_later(&mut self, now: u64) {
+        if self.push.is_on {
+            self.push_soon(now);
         }
     }
 
-    /// The same also where who is preempted is fetched at once.
-    pub(super) fn attend_soon(&mut self, now: u64) {
-        self.attention.is_wanted = true;
+    /// The same also where who is preempted is pulled at once.
+    pub(super) fn push_soon(&mut self, now: u64) {
+        self.push.is_wanted = true;
         self.look_again_at(now + self.scheduler.policy().patience);
     }
 
-    /// Has this core look at `at`, whatever it does then, for what it has put off and whom it has left alone.
+    /// Has this core look at `at`, whatever it does then, for what it has deferred and whom it has left alone.
     ///
     /// That interrupts whoever runs then. If it is one that takes cores from others, not just when its own timer is due: as that may be set anew
     /// whenever it is, a while after the next time is the best guess.
     #[inline]
     pub(in crate::cpu) fn look_again_at(&mut self, at: u64) {
         let at = self.clear_of_own_timer(at);
-        self.attention.due = self.attention.due.min(at);
-        self.attention_due = self.attention_due.min(at);
+        self.push.due = self.push.due.min(at);
+        self.mechanism_due = self.mechanism_due.min(at);
         self.pending.alarm = true;
     }
 
-    /// What was put off for a vCPU that has run before waits for one that takes cores from others, too, if that gets the core now. But
+    /// What was deferred for a vCPU that has run before waits for one that takes cores from others, too, if that gets the core now. But
     /// only for one of each priority in turn, should the core be taken again and again.
     #[inline(never)]
-    pub(in crate::cpu) fn hold_off_attention(&mut self, id: VcpuId, now: u64) {
+    pub(in crate::cpu) fn hold_off_push(&mut self, id: VcpuId, now: u64) {
         let rank = self.machine.vcpu(id).class.priority + 1;
-        if self.urgent.contains(id) && rank > self.attention.held_off_for {
-            self.attention.held_off_for = rank;
+        if self.urgent.contains(id) && rank > self.push.held_off_for {
+            self.push.held_off_for = rank;
             let begins = self.resident(id).due.max(now);
-            self.attention.due = self.attention.due.max(begins + self.scheduler.policy().patience);
-            self.attention_due = self.attention.due;
+            self.push.due = self.push.due.max(begins + self.scheduler.policy().patience);
+            self.mechanism_due = self.push.due;
         }
     }
 
@@ -99,70 +99,70 @@ impl Cpu {
 
     /// Somebody less urgent has got this core than those before whom others waited here.
     #[inline(never)]
-    pub(super) fn review_unattended(&mut self) {
+    pub(super) fn review_starved(&mut self) {
         if self.scheduler.running().is_some_and(|id| self.urgent.contains(id)) {
-            // For those below nothing has changed. If they have been put off already, their turn is now, before the next time.
-            if self.attention.held_off_for != 0 && core::mem::take(&mut self.attention.is_wanted) {
-                self.backlog.unattended.insert(NO_VCPU);
+            // For those below nothing has changed. If they have been deferred already, their turn is now, before the next time.
+            if self.push.held_off_for != 0 && core::mem::take(&mut self.push.is_wanted) {
+                self.backlog.starved.insert(NO_VCPU);
             }
-            self.attention_due = self.attention.due;
+            self.mechanism_due = self.push.due;
         } else {
-            self.attention.due = u64::MAX;
-            self.attention.is_wanted = false;
-            self.attention.retry_due = u64::MAX;
-            self.attention.held_off_for = 0;
-            self.attention.unchecked = VcpuSet::EMPTY;
+            self.push.due = u64::MAX;
+            self.push.is_wanted = false;
+            self.push.retry_due = u64::MAX;
+            self.push.held_off_for = 0;
+            self.push.unchecked = VcpuSet::EMPTY;
         }
     }
 
-    /// vCPUs that lie, or wait here, where they get no turn have been left alone for long enough.
-    pub(in crate::cpu) fn attend(&mut self) {
+    /// vCPUs that wait or are parked here, where they get no turn, have been left alone for long enough.
+    pub(in crate::cpu) fn find_starved(&mut self) {
         let all =
-            if self.attention.unchecked.is_empty() { self.lending.movable } else { self.attention.unchecked };
-        let are_few = self.machine.vcpu_count <= ATTENDED_AT_ONCE;
-        let some = if are_few { all } else { all.lowest::<ATTENDED_AT_ONCE>() };
-        self.attention.unchecked = all - some;
-        if !self.attention.unchecked.is_empty() {
-            self.attend_soon(clock::now());
+            if self.push.unchecked.is_empty() { self.migration.migratable } else { self.push.unchecked };
+        let are_few = self.machine.vcpu_count <= CHECKED_AT_ONCE;
+        let some = if are_few { all } else { all.lowest::<CHECKED_AT_ONCE>() };
+        self.push.unchecked = all - some;
+        if !self.push.unchecked.is_empty() {
+            self.push_soon(clock::now());
         }
         // BOUND: a few vCPUs, some 20 instructions each.
         for id in some {
             let vcpu = self.machine.vcpu(id);
-            let waits_here = self.lending.here.contains(id) && self.scheduler.running() != Some(id);
-            if waits_here || vcpu.lies() && !self.gets_turns(id) {
-                self.backlog.unattended.insert(id);
+            let waits_here = self.migration.here.contains(id) && self.scheduler.running() != Some(id);
+            if waits_here || vcpu.is_parked() && !self.gets_turns(id) {
+                self.backlog.starved.insert(id);
             }
         }
     }
 
     /// Looks after a vCPU that may be waiting where it gets no turn.
-    pub(in crate::cpu) fn attend_to(&mut self, id: VcpuId) {
+    pub(in crate::cpu) fn push_starved(&mut self, id: VcpuId) {
         let mut preempted_in_kernel = None;
         if let Some(running) = self.scheduler.running()
-            && self.lending.here.contains(id)
+            && self.migration.here.contains(id)
             && id != running
         {
             let preempted = self.scheduler.precedes(running, id);
             if preempted || !self.scheduler.is_asleep(id) {
                 preempted_in_kernel = preempted.then(|| self.state(id).is_in_kernel());
-                self.lend_late(id);
+                self.make_stealable_late(id);
             }
         }
         let vcpu = self.machine.vcpu(id);
         if vcpu.hsm.load(Ordering::Acquire) == hsm::STOPPED && !vcpu.has_requests() {
-            // It lies, where whoever starts it finds it, and has no timer that somebody must watch.
+            // It is parked, where whoever starts it finds it, and has no timer that somebody must watch.
             return;
         }
         let asleep = vcpu.waiting_since().is_none();
         let policy = self.scheduler.policy();
-        let occasion = policy.fetches(Occasion::Unattended { asleep })
+        let occasion = policy.pulls(Occasion::Starved { asleep })
             || vcpu.hsm.load(Ordering::Relaxed) == hsm::START_PENDING
-            || vcpu.has_requests() && policy.fetches(Occasion::Interrupt)
-            || preempted_in_kernel.is_some_and(|in_kernel| policy.fetches(Occasion::Preempted { in_kernel }));
-        if occasion && vcpu.lies() && !self.gets_turns(id) && !self.invite(id) && asleep {
+            || vcpu.has_requests() && policy.pulls(Occasion::Interrupt)
+            || preempted_in_kernel.is_some_and(|in_kernel| policy.pulls(Occasion::Preempted { in_kernel }));
+        if occasion && vcpu.is_parked() && !self.gets_turns(id) && !self.kick(id) && asleep {
             // A core that idles looks for those that could run, but nobody for a sleeper.
-            self.attention.retry_due = clock::now() + RETRY * self.scheduler.policy().patience;
-            self.look_again_at(self.attention.retry_due);
+            self.push.retry_due = clock::now() + RETRY * self.scheduler.policy().patience;
+            self.look_again_at(self.push.retry_due);
         }
     }
 }

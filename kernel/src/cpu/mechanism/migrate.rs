@@ -1,16 +1,16 @@
-//! vCPUs that wait here lie where other cores can take them (SPUMONE thesis, 4.3).
+//! vCPUs that wait here are parked where other cores can take them (SPUMONE thesis, 4.3).
 //!
-//! A migration is pulled. A movable vCPU that could run but must wait, because one of a higher level or an equal has this core, is
-//! *lent*: laid down in its *berth*, with its registers in memory, where whichever core takes it first has it. That is all
+//! A migration is pulled. A migratable vCPU that could run but must wait, because one of a higher level or an equal has this core, is
+//! *stealable*: parked in its *slot*, with its registers in memory, where whichever core takes it first has it. That is all
 //! that its core does; who takes it and when, the policy decides on other cores, on occasions that they see themselves
-//! ([`fetch`](super::fetch)). So the core of the RTOS has little to do, and a core that takes a vCPU asks nobody. When its turn comes,
+//! ([`pull`](super::pull)). So the core of the RTOS has little to do, and a core that takes a vCPU asks nobody. When its turn comes,
 //! the core takes its own back, or finds it gone.
 //!
 //! | a vCPU is | it is found |
 //! |---|---|
 //! | running or asleep on a core | in that core's table of residents and in its scheduler |
-//! | lent: it waits, or it sleeps on a core that a higher one has | in its berth (`Vcpu::take`), and still in the scheduler of the core that has lent it |
-//! | laid down, on its way to another core | in its berth, in no scheduler |
+//! | stealable: it waits, or it sleeps on a core that a higher one has | in its slot (`Vcpu::claim`), and still in the scheduler of the core that has parked it |
+//! | parked, on its way to another core | in its slot, in no scheduler |
 use core::sync::atomic::Ordering;
 
 use ainori_sched::{Occasion, Policy, State, VcpuId, VcpuSet};
@@ -20,41 +20,46 @@ use crate::arch::clock;
 use crate::cpu::Cpu;
 
 /// Which of a core's vCPUs can move, and where they are.
-pub struct Lending {
+pub struct Migration {
     /// May run elsewhere, and have ever been here, or been offered to this core; never removed.
-    pub(in crate::cpu) movable: VcpuSet,
+    pub(in crate::cpu) migratable: VcpuSet,
     /// Those of them that live here now.
     pub(in crate::cpu) here: VcpuSet,
-    /// Those that lie, or have been taken by another core, and still have their place in this core's scheduler.
-    pub(in crate::cpu) lent: VcpuSet,
+    /// Those that are parked, or were claimed by another core, and still have their place in this core's scheduler.
+    pub(in crate::cpu) stealable: VcpuSet,
     /// Those that may have to go to another core before the next decision of the scheduler.
     pub(in crate::cpu) unsettled: VcpuSet,
-    /// The policy may fetch a vCPU at the moment that it is preempted.
-    pub(in crate::cpu) invites: bool,
+    /// The policy may have a vCPU pulled at the moment that it is preempted.
+    pub(in crate::cpu) kicks: bool,
 }
 
-impl Lending {
+impl Migration {
     /// No vCPU is here.
     pub fn new(policy: &Policy) -> Self {
         Self {
-            movable: VcpuSet::EMPTY,
+            migratable: VcpuSet::EMPTY,
             here: VcpuSet::EMPTY,
-            lent: VcpuSet::EMPTY,
+            stealable: VcpuSet::EMPTY,
             unsettled: VcpuSet::EMPTY,
-            invites: policy.fetches(Occasion::Preempted { in_kernel: true }),
+            kicks: policy.pulls(Occasion::Preempted { in_kernel: true }),
         }
     }
 }
 
 impl Cpu {
-    /// `running` has just got the core: the movable ones that now wait for it are put where others can take them. If it is of a higher
+    /// `running` has just got the core: the migratable ones that now wait for it are put where others can take them. If it is of a higher
     /// level, also those that sleep, as nobody watches their timers here.
     ///
     /// They keep their place in this core's scheduler, since mostly nobody takes them ([`Self::reclaim_next`]). This is on the RTOS's
     /// path, so it is done at once only for `previous`, which had the core until now, and only if there is time; for others
-    /// ([`Self::attend_to`]) when the RTOS has begun its work.
+    /// ([`Self::push_starved`]) when the RTOS has begun its work.
     #[inline(never)]
-    pub(in crate::cpu) fn lend_others(&mut self, running: VcpuId, previous: Option<VcpuId>, now: u64) {
+    pub(in crate::cpu) fn make_others_stealable(
+        &mut self,
+        running: VcpuId,
+        previous: Option<VcpuId>,
+        now: u64,
+    ) {
         let is_urgent = self.urgent.contains(running);
         // Before its timer; or else, if what led to the switch didn't take long itself.
         let has_time = if is_urgent {
@@ -62,60 +67,60 @@ impl Cpu {
         } else {
             now < self.entered + self.guard / 4
         };
-        let mut waiting = (self.lending.here - self.scheduler.asleep()).without(running);
+        let mut waiting = (self.migration.here - self.scheduler.asleep()).without(running);
         let previous = previous.filter(|id| waiting.contains(*id));
         if let Some(id) = previous.filter(|_| has_time) {
             waiting.remove(id);
             let in_kernel = self.state(id).is_in_kernel();
-            self.lend(id);
-            if self.lending.invites
+            self.make_stealable(id);
+            if self.migration.kicks
                 && self.scheduler.precedes(running, id)
-                && self.scheduler.policy().fetches(Occasion::Preempted { in_kernel })
+                && self.scheduler.policy().pulls(Occasion::Preempted { in_kernel })
             {
-                self.backlog.uninvited.insert(id);
+                self.backlog.preempted.insert(id);
             }
         }
         if is_urgent {
             if let Some(id) = previous.filter(|_| !has_time) {
-                self.backlog.unattended.insert(id);
+                self.backlog.starved.insert(id);
             }
-            if !(self.lending.here | self.lending.lent).is_empty() {
-                self.attend_later(now);
+            if !(self.migration.here | self.migration.stealable).is_empty() {
+                self.push_later(now);
             }
-            if self.lending.invites && !self.lending.here.without(running).is_empty() {
-                self.attend_soon(now);
+            if self.migration.kicks && !self.migration.here.without(running).is_empty() {
+                self.push_soon(now);
             }
-            if !(self.backlog.uninvited | self.backlog.unattended).is_empty() {
+            if !(self.backlog.preempted | self.backlog.starved).is_empty() {
                 // While the core waits for the RTOS's timer, or else after a while.
                 self.look_again_at(now + self.scheduler.policy().patience);
             }
         } else {
-            self.backlog.unattended |= waiting;
+            self.backlog.starved |= waiting;
             self.resume_backlog();
         }
     }
 
     /// Puts a vCPU that waits here where others can take it.
     #[inline(always)]
-    fn lend(&mut self, id: VcpuId) {
-        self.lending.lent.insert(id);
-        self.lay_down(id, self.id);
+    fn make_stealable(&mut self, id: VcpuId) {
+        self.migration.stealable.insert(id);
+        self.park(id, self.id);
     }
 
     /// The same where few instructions more don't matter.
     #[inline(never)]
-    pub(super) fn lend_late(&mut self, id: VcpuId) {
-        self.lend(id);
+    pub(super) fn make_stealable_late(&mut self, id: VcpuId) {
+        self.make_stealable(id);
     }
 
-    /// If the next one to run is lent, it comes back with all that it had here; or if somebody has taken it, not at all, and the one
+    /// If the next one to run is stealable, it comes back with all that it had here; or if somebody has taken it, not at all, and the one
     /// after it is the next. False if there is something else to do before that one is found.
     #[inline(never)]
     pub(in crate::cpu) fn reclaim_next(&mut self, now: u64) -> bool {
         // BOUND: mostly one round. What is wanted of the one that has come back may be that it stops or goes, and then another is the next.
-        while let Some(id) = self.scheduler.next(now).filter(|id| self.lending.lent.contains(*id)) {
-            // If it lies, but for another core, it has been away, and this core has no claim to it any more.
-            if self.machine.vcpu(id).owner() != self.id || !self.take(id) {
+        while let Some(id) = self.scheduler.next(now).filter(|id| self.migration.stealable.contains(*id)) {
+            // If it is parked, but for another core, it has been away, and this core has no claim to it any more.
+            if self.machine.vcpu(id).owner() != self.id || !self.claim(id) {
                 self.forget(id);
                 return false;
             }
@@ -126,18 +131,18 @@ impl Cpu {
         true
     }
 
-    /// Gives up the place of a vCPU that was lent and has not come back.
+    /// Gives up the place of a stealable vCPU that has not come back.
     pub(super) fn forget(&mut self, id: VcpuId) {
-        if self.lending.lent.contains(id) {
-            self.lending.lent.remove(id);
+        if self.migration.stealable.contains(id) {
+            self.migration.stealable.remove(id);
             self.scheduler.release(id);
         }
     }
 
-    /// Puts a resident vCPU into its berth, wherever its registers are now. An asker who hasn't found it lying, and kept quiet as this
-    /// core is busy, is seen when somebody takes it, or looks after it ([`Self::attend`]).
+    /// Parks a resident vCPU, wherever its registers are now. An asker who hasn't found it parked, and kept quiet as this
+    /// core is busy, is seen when somebody takes it, or looks after it ([`Self::find_starved`]).
     #[inline(always)]
-    fn lay_down(&mut self, id: VcpuId, owner: u32) {
+    fn park(&mut self, id: VcpuId, owner: u32) {
         if self.scheduler.picked() == Some(id) {
             // Since the last decision it has slept and woken here, or is about to be moved.
             self.leave_vcpu(Some(id), false, clock::now());
@@ -153,7 +158,7 @@ impl Cpu {
         if self.confinement.is_on {
             self.publish_kernel_visit(id);
         }
-        self.lending.here.remove(id);
+        self.migration.here.remove(id);
         let suspended = !self.scheduler.is_asleep(id);
         if !suspended {
             // Who watches its timer from now on is up to where it goes.
@@ -162,19 +167,19 @@ impl Cpu {
         let Some(mut resident) = self.residents[id].take() else { return };
         resident.suspended = suspended;
         resident.last_core = self.id;
-        resident.shared.lay_down(resident, owner);
+        resident.shared.park(resident, owner);
     }
 
-    /// Takes a vCPU that lies. False if it didn't.
-    pub(in crate::cpu) fn take(&mut self, id: VcpuId) -> bool {
+    /// Claims a parked vCPU. False if it isn't parked any more.
+    pub(in crate::cpu) fn claim(&mut self, id: VcpuId) -> bool {
         let vcpu = self.machine.vcpu(id);
-        let Some(mut resident) = vcpu.take(self.id) else { return false };
-        if self.lending.lent.contains(id) {
-            self.lending.lent.remove(id);
+        let Some(mut resident) = vcpu.claim(self.id) else { return false };
+        if self.migration.stealable.contains(id) {
+            self.migration.stealable.remove(id);
             if resident.last_core == self.id {
                 // It has been nowhere else meanwhile, so what this core's scheduler knows of it still holds.
                 self.residents[id] = Some(resident);
-                self.lending.here.insert(id);
+                self.migration.here.insert(id);
                 self.note_arrival(id, !self.scheduler.is_asleep(id));
                 if vcpu.has_requests() {
                     self.look_at(id);
@@ -223,29 +228,29 @@ impl Cpu {
         // Nor the one whose trap is being served, though it may have yielded in it.
         let waits = self.scheduler.state(id) == State::Suspended && self.scheduler.picked() != Some(id);
         if core != self.id && waits && vcpu.may_run_on(core) && self.accepts(id, core) {
-            self.move_away(id, core);
+            self.migrate_to(id, core);
         }
     }
 
     /// Sends a vCPU that lives here, running or not, to another core.
-    pub(in crate::cpu) fn move_away(&mut self, id: VcpuId, core: u32) {
-        self.lay_down(id, core);
+    pub(in crate::cpu) fn migrate_to(&mut self, id: VcpuId, core: u32) {
+        self.park(id, core);
         self.scheduler.release(id);
         self.post(core, u32::from(id.0));
     }
 
-    /// Does this core hold a place for a vCPU that it has lent, so that it comes back when its turn comes? Not if it sleeps, when it gets
-    /// none, nor if it has been away since and lies for another core, when this one has no claim to it any more.
+    /// Does this core hold a place for a stealable vCPU, so that it comes back when its turn comes? Not if it sleeps, when it gets
+    /// none, nor if it has been away since and is parked for another core, when this one has no claim to it any more.
     #[inline]
     pub(in crate::cpu) fn waits_for_its_turn(&self, id: VcpuId) -> bool {
-        self.lending.lent.contains(id)
+        self.migration.stealable.contains(id)
             && self.machine.vcpu(id).owner() == self.id
             && !self.scheduler.is_asleep(id)
     }
 
-    /// Does the vCPU lie where this core has laid it down, or was sent it?
-    pub(super) fn lies_here(&self, id: VcpuId) -> bool {
+    /// Is the vCPU parked where this core has parked it, or was sent it?
+    pub(super) fn is_parked_here(&self, id: VcpuId) -> bool {
         let vcpu = self.machine.vcpu(id);
-        vcpu.owner() == self.id && vcpu.lies()
+        vcpu.owner() == self.id && vcpu.is_parked()
     }
 }

@@ -1,51 +1,51 @@
-//! vCPUs that wait for a core are brought to one that suits them, on the [occasions](Occasion) that the policy names.
+//! Pull migration: vCPUs that wait for a core are brought to one that suits them, on the [occasions](Occasion) that the policy names.
 use core::sync::atomic::Ordering;
 
 use ainori_handover::Requests;
 use ainori_sched::{Occasion, VcpuId};
 
-use super::shield::IDLE;
+use super::threshold::IDLE;
 use crate::arch::{clock, hart};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
 impl Cpu {
     /// Has a vCPU that waits for a core brought to `core`.
-    fn fetch(&mut self, id: VcpuId, core: u32) {
+    fn pull(&mut self, id: VcpuId, core: u32) {
         let vcpu = self.machine.vcpu(id);
-        if !vcpu.lies() {
+        if !vcpu.is_parked() {
             vcpu.wanted_by.store(core, Ordering::Relaxed);
             self.ask(id, Requests::WANTED);
         } else if core == self.id {
-            self.take(id);
+            self.claim(id);
         } else {
             self.post(core, u32::from(id.0));
         }
     }
 
-    /// Has a vCPU that lies taken by a core that suits it. False if there is none.
-    pub(in crate::cpu) fn invite(&mut self, id: VcpuId) -> bool {
+    /// Kicks a core that suits a parked vCPU to claim it. False if there is none.
+    pub(in crate::cpu) fn kick(&mut self, id: VcpuId) -> bool {
         // Where it will get its turn anyhow, only a core that idles is better. If all its cores are busy with more urgent ones, it
-        // lies until one isn't.
+        // stays parked until one isn't.
         let waits_for_equal = self.gets_turns(id);
         let core = self.suitable_core(id).filter(|core| !waits_for_equal || self.is_idle(*core));
         if let Some(core) = core {
-            self.fetch(id, core);
+            self.pull(id, core);
         }
         core.is_some()
     }
 
-    /// Has a vCPU taken that has just lost this core, if it lies still and gets no turn there.
-    pub(in crate::cpu) fn invite_preempted(&mut self, id: VcpuId) {
+    /// Kicks another core for a vCPU that has just lost this one, if it is parked still and gets no turn there.
+    pub(in crate::cpu) fn kick_preempted(&mut self, id: VcpuId) {
         let vcpu = self.machine.vcpu(id);
-        if vcpu.lies() && !self.gets_turns(id) {
-            self.invite(id);
+        if vcpu.is_parked() && !self.gets_turns(id) {
+            self.kick(id);
         }
     }
 
-    /// This core has nothing to do: it fetches the vCPU that has waited longest for a core, if that may run here and has waited
+    /// This core has nothing to do: it pulls the vCPU that has waited longest for a core, if that may run here and has waited
     /// for long enough. Otherwise, returns when it will have.
-    pub(in crate::cpu) fn find_work(&mut self, now: u64) -> Option<u64> {
-        if !self.scheduler.policy().fetches(Occasion::Idle) {
+    pub(in crate::cpu) fn pull_work(&mut self, now: u64) -> Option<u64> {
+        if !self.scheduler.policy().pulls(Occasion::Idle) {
             return None;
         }
         let mut longest: Option<(u64, VcpuId)> = None;
@@ -60,19 +60,19 @@ impl Cpu {
                 longest = Some((since, VcpuId(index as u8)));
             }
         }
-        self.end_stretch(Exit::Backlog, clock::now());
+        self.end_irqs_off(Exit::Backlog, clock::now());
         let (since, id) = longest?;
         let due = since + self.scheduler.policy().patience;
         if due > now {
             return Some(due);
         }
-        self.fetch(id, self.id);
+        self.pull(id, self.id);
         // If another core was faster, or its own goes on with it, somebody else may be waiting.
         Some(now + self.scheduler.policy().patience)
     }
 
     /// The running vCPU spins. If one of its guest could run but has no core, it probably waits for that: the one that has waited
-    /// longest is fetched. If that waits for this very core, the spinner lets it go first.
+    /// longest is pulled. If that waits for this very core, the spinner lets it go first.
     ///
     /// How long a vCPU may spin before this is called is up to the hart, whose WRS.NTO traps after a time of its own (Friebel and
     /// Biemueller, "How to Deal with Lock Holder Preemption", yield after a threshold of failed attempts). To wait
@@ -81,10 +81,10 @@ impl Cpu {
         // If all of its guest run or sleep, so does the one that it waits for.
         let Some(id) = self.someone_waits(spinner) else { return };
         if !self.has(id)
-            && self.scheduler.policy().fetches(Occasion::Spin)
+            && self.scheduler.policy().pulls(Occasion::Spin)
             && let Some(core) = self.suitable_core(id)
         {
-            self.fetch(id, core);
+            self.pull(id, core);
         }
         self.scheduler.step_aside();
     }
@@ -103,7 +103,7 @@ impl Cpu {
     pub(super) fn suitable_core(&self, id: VcpuId) -> Option<u32> {
         let vcpu = self.machine.vcpu(id);
         let level = self.scheduler.policy().level(vcpu.class);
-        let shields = &self.machine.shields;
+        let thresholds = &self.machine.thresholds;
         let mut busy = None;
         // The cores that it may run on, a bit each, the one after its home first.
         let first = vcpu.home + 1;
@@ -112,11 +112,11 @@ impl Cpu {
         while rest != 0 {
             let core = (rest.trailing_zeros() + first) % u64::BITS;
             rest &= rest - 1;
-            let shield = shields[core].level();
-            if shield == IDLE {
+            let threshold = thresholds[core].level();
+            if threshold == IDLE {
                 return Some(core);
             }
-            if shield <= level && (busy.is_none() || core == self.id) {
+            if threshold <= level && (busy.is_none() || core == self.id) {
                 busy = Some(core);
             }
         }
@@ -125,11 +125,11 @@ impl Cpu {
 
     /// Would a vCPU get its turns on this core?
     pub(in crate::cpu) fn accepts(&self, id: VcpuId, core: u32) -> bool {
-        let shield = self.machine.shields[core].level();
-        shield == IDLE || shield <= self.scheduler.policy().level(self.machine.vcpu(id).class)
+        let threshold = self.machine.thresholds[core].level();
+        threshold == IDLE || threshold <= self.scheduler.policy().level(self.machine.vcpu(id).class)
     }
 
-    /// Would a vCPU get its turns where it lies? An idle core is of no use to one that must not run there.
+    /// Would a vCPU get its turns where it is parked? An idle core is of no use to one that must not run there.
     pub(super) fn gets_turns(&self, id: VcpuId) -> bool {
         let vcpu = self.machine.vcpu(id);
         let owner = vcpu.owner();
@@ -137,6 +137,6 @@ impl Cpu {
     }
 
     pub(super) fn is_idle(&self, core: u32) -> bool {
-        self.machine.shields[core].level() == IDLE
+        self.machine.thresholds[core].level() == IDLE
     }
 }

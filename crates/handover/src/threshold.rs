@@ -5,10 +5,10 @@ use crate::atomic::{AtomicU8, Ordering, fence};
 /// keeps quiet.
 ///
 /// Only the core itself changes it.
-pub struct Shield(AtomicU8);
+pub struct Threshold(AtomicU8);
 
-impl Shield {
-    /// A shield with this level.
+impl Threshold {
+    /// A threshold with this level.
     #[must_use]
     pub fn new(level: u8) -> Self {
         Self(AtomicU8::new(level))
