@@ -1,4 +1,4 @@
-//! Visitors go home when their home has room for them, and who has woken where an equal runs goes to a core that idles.
+//! Visitors go home when they are better off there, and who has woken where an equal runs goes to a core that idles.
 use ainori_sched::VcpuId;
 
 use crate::cpu::Cpu;
@@ -11,8 +11,8 @@ impl Cpu {
         }
     }
 
-    /// Visitors whose home has room for them go there. Who has woken here and would have to wait for an equal goes to a core that
-    /// idles, if there is one.
+    /// Visitors whose home idles go there, and those that wait for an equal here, if they get turns there. Who has woken here and would have to
+    /// wait for an equal goes to a core that idles, if there is one.
     #[inline(never)]
     pub(in crate::cpu) fn settle(&mut self) {
         // BOUND: one of those that have woken a round, and between two is a preemption point.
@@ -29,18 +29,19 @@ impl Cpu {
             let called_home = core::mem::take(&mut resident.called_home);
             let must_stay = resident.confined && resident.state.is_in_kernel();
             let home = resident.shared.home;
-            if called_home && home != self.id && !must_stay && self.accepts(id, home) {
+            let waits = self.scheduler.waits_for_equal(id);
+            // Who has a core to itself doesn't leave it to wait for an equal at home: two that visit each other's homes would change places for
+            // ever, each sent on to the core that the other one has just left.
+            let is_better = called_home && home != self.id && (waits || self.is_idle(home));
+            if is_better && !must_stay && self.accepts(id, home) {
                 self.migrate_to(id, home);
-            } else if self.scheduler.waits_for_equal(id)
+            } else if waits
                 && let Some(core) = self.suitable_core(id)
                 && core != self.id
                 && self.is_idle(core)
             {
                 self.migrate_to(id, core);
-            } else if self.loaded != Some(id)
-                && self.migration.here.contains(id)
-                && self.scheduler.waits_for_equal(id)
-            {
+            } else if self.loaded != Some(id) && self.migration.here.contains(id) && waits {
                 self.make_stealable_late(id);
             }
             if self.is_preempted() {
