@@ -3,6 +3,7 @@
 # and includes this file. Paths are absolute, so a Makefile may be called from anywhere.
 
 COMMON := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+TOP    := $(abspath $(COMMON)/../..)
 CROSS  ?= riscv64-unknown-elf-
 CC     := $(CROSS)gcc
 
@@ -11,11 +12,11 @@ $(error $(CC) is not there: apt-get install gcc-riscv64-unknown-elf picolibc-ris
 endif
 
 # -misa-spec=2.2: the base set includes the CSR and fence.i instructions, so that gcc 12 finds its rv64gc libraries.
-# Names of files (`__FILE__`) are relative to the checkout, wherever that is: the same sources are the same bytes.
+# Names of files (`__FILE__`, and where code is from) are relative to the checkout, wherever that is: the same sources are the same bytes.
 # The C code does no floating point; lp64d is the ABI of those libraries.
 CFLAGS  := -march=rv64gc -misa-spec=2.2 -mabi=lp64d -mcmodel=medany --specs=picolibc.specs -std=gnu11 -ffreestanding \
            -O2 -g -Wall -Wextra -Wmissing-prototypes -Werror -ffunction-sections -fdata-sections -fno-pic -I$(COMMON) \
-           -ffile-prefix-map=$(abspath $(COMMON)/../..)/=
+           -ffile-prefix-map=$(TOP)/= -Wa,--debug-prefix-map=$(TOP)/=
 LDFLAGS := -nostartfiles -static -T$(COMMON)/link.ld -Wl,--gc-sections -Wl,--build-id=none
 
 COMMON_OBJECTS := $(addprefix $(OUT)/obj/common/,entry.o start.o trap_entry.o trap.o console.o fdt.o machine.o args.o histogram.o timer.o)
