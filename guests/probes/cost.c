@@ -1,5 +1,6 @@
 /* What things cost, in instructions of all that runs on the hart: the guest itself, a hypervisor, the firmware. Only under QEMU's -icount, and
- * with one hart, does `instret` count instructions; otherwise it is a clock of the host. */
+ * with one hart, does `instret` count instructions; otherwise it is a clock of the host. IPIs between two harts are measured by `time`, so they
+ * mean something in lockstep. */
 #include "args.h"
 #include "console.h"
 #include "csr.h"
@@ -58,6 +59,14 @@ static uint64_t plic_read(volatile uint32_t *plic_register)
     return csr_read(instret) - before - reading_cost();
 }
 
+/* The hart's timer, by a call. */
+static uint64_t set_timer(void)
+{
+    uint64_t before = csr_read(instret);
+    sbi_call(SBI_TIME, SBI_TIME_SET, NEVER, 0, 0);
+    return csr_read(instret) - before - reading_cost();
+}
+
 static void software(void)
 {
     csr_clear(sip, 1ul << IRQ_SOFTWARE);
@@ -97,14 +106,63 @@ static uint64_t timer_with_wfi(void)
     return instret_at_entry - before;
 }
 
+/* Two harts that both stay awake: one sends an IPI, the other one answers it. */
+static struct secondary partner;
+static uint64_t partner_stack[512] __attribute__((aligned(16)));
+static uint64_t ids[2], pings;
+
+static void send_and_wait(uint64_t to, uint64_t answers)
+{
+    sbi_send_ipi(1, to);
+    while (interrupts < answers)
+        ;
+}
+
+static void answer(void *unused)
+{
+    (void)unused;
+    csr_write(sie, 1ul << IRQ_SOFTWARE);
+    interrupts_on();
+    for (uint64_t i = 0; i < pings; i++) {
+        while (interrupts < 2 * i + 1)
+            ;
+        sbi_send_ipi(1, ids[0]);
+    }
+    for (;;)
+        wait_for_interrupt();
+}
+
+/* In nanoseconds of `time`, whose ticks are coarse: the mean is what counts. */
+static struct cost round_trips(void)
+{
+    struct cost cost = { 0 };
+    if (machine.hart_count < 2)
+        fail("pings need a second hart");
+    ids[0] = machine.boot_hart;
+    ids[1] = machine.harts[machine.harts[0].id == machine.boot_hart].id;
+    partner = (struct secondary){ partner_stack + 512, answer, (void *)&instret_at_entry };
+    interrupts = 0;
+    start_hart(ids[1], &partner);
+    sleep_us(1000);
+    interrupts_on();
+    for (uint64_t i = 0; i < pings; i++) {
+        uint64_t before = read_time();
+        send_and_wait(ids[1], 2 * i + 2);
+        add(&cost, ticks_to_ns(read_time() - before));
+    }
+    interrupts_off();
+    return cost;
+}
+
 bool guest_main(void)
 {
     machine_needs("sstc", "the timer's cost is measured with it");
     uint64_t n = arg_number("n", 1000, 1, 1000000);
+    pings = arg_number("pings", 0, 0, 1000000);
     args_finish();
     struct plic plic = plic_find();
     volatile uint32_t *plic_register = plic_threshold(&plic);
-    struct cost base_call = { 0 }, read = { 0 }, ipi = { 0 }, wake = { 0 };
+    struct cost base_call = { 0 }, call = { 0 }, read = { 0 }, ipi = { 0 }, wake = { 0 };
 
     csr_write(CSR_STIMECMP, NEVER);
     on_interrupt(IRQ_SOFTWARE, software);
@@ -114,6 +172,7 @@ bool guest_main(void)
     csr_write(stvec, cost_entry);
     for (uint64_t i = 0; i < n; i++) {
         add(&base_call, sbi_base_call());
+        add(&call, set_timer());
         add(&read, plic_read(plic_register));
         add(&ipi, ipi_to_self());
         add(&wake, timer_with_wfi());
@@ -121,9 +180,14 @@ bool guest_main(void)
 
     print("@result {\"job\":\"cost\",\"unit\":\"instructions\",\"samples\":%lu", n);
     print_cost("sbi_base_call", &base_call);
+    print_cost("set_timer", &call);
     print_cost("plic_read", &read);
     print_cost("ipi_to_self", &ipi);
     print_cost("timer_with_wfi", &wake);
+    if (pings != 0) {
+        struct cost trips = round_trips();
+        print_cost("ipi_round_trip_ns", &trips);
+    }
     print(",\"ok\":true}\n");
     return true;
 }

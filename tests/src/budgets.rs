@@ -15,6 +15,8 @@ const SLACK: u64 = 10;
 pub struct Budgets {
     /// Of paths.
     pub budget: Vec<Budget>,
+    /// Of what the probe `cost` measures itself.
+    pub cost: Vec<Cost>,
     /// Of a record in the trace, in each path that has one.
     pub record: Limit,
 }
@@ -38,6 +40,19 @@ pub struct Budget {
     except: u64,
     except_instructions: Option<u64>,
     times: u64,
+    instructions: u64,
+}
+
+/// The budget of something that the probe `cost` does.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// What the probe's result calls it.
+    pub name: String,
+    /// What is done, in words.
+    pub what: String,
+    /// The system in which the probe does it.
+    pub system: String,
     instructions: u64,
 }
 
@@ -158,6 +173,16 @@ impl Budget {
         }
         let limit = Limit { name: self.name.clone(), instructions: self.instructions };
         limit.verdict(found).map(|why| format!("{why}\n  ({})\n{count}", self.what))
+    }
+}
+
+impl Cost {
+    /// What is wrong with the most that the probe has measured, if anything. Times are of a clock on which an instruction takes 4 ns.
+    pub fn verdict(&self, most: u64) -> Option<String> {
+        let instructions = if self.name.ends_with("_ns") { most / 4 } else { most };
+        let limit =
+            Limit { name: format!("{} ({})", self.name, self.system), instructions: self.instructions };
+        limit.verdict(instructions).map(|why| format!("{why}\n  ({})", self.what))
     }
 }
 

@@ -10,20 +10,13 @@
 //!
 //! *May run on*: under a policy that moves vCPUs each hart of the guest's list, otherwise the homes of its vCPUs.
 use super::description::{Description, Guest, Job, LinuxJob};
+use crate::bounds::{IRQS_OFF_BESIDE_RTOS_NS, IRQS_OFF_NS};
 use ainori_sched::{Placement, Policy};
 
-/// Longest delay of a task with such a promise, in nanoseconds.
-pub const TASK_DELAY_NS: u64 = 2_500;
-/// Longest delay of its tick's handler.
-pub const HANDLER_DELAY_NS: u64 = 1_200;
 /// Shortest advance with which these hold: a switch takes nearly as long.
 const LEAST_ADVANCE_US: u32 = 6;
 /// Presets that promise them.
 const PUNCTUAL: [&str; 4] = ["ainori", "spumone", "spumone-on-demand", "partition"];
-/// longest irqs-off section on a core that is an RTOS's home.
-const IRQS_OFF_BESIDE_RTOS_NS: u64 = 5_000;
-/// longest irqs-off section on any core.
-const IRQS_OFF_NS: u64 = 50_000;
 /// Most of the machine's time that a system may be given, in milliseconds: the emulator takes three to ten times as long.
 const MOST_MS: u64 = 40_000;
 /// Most of a hart that RTOSes may burn together, in percent, where others are to come to their end.
@@ -36,7 +29,7 @@ pub struct Promise {
     pub ends: bool,
     /// It finds nothing wrong.
     pub good: bool,
-    /// Its task and its tick's handler are punctual: [`TASK_DELAY_NS`], [`HANDLER_DELAY_NS`].
+    /// Its task and its tick's handler are punctual: [`TASK_NS`](crate::bounds::TASK_NS), [`HANDLER_NS`](crate::bounds::HANDLER_NS).
     pub punctual: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Each path of budgets.toml keeps its budget.
+//! Each path of budgets.toml keeps its budget, and so does what the probe `cost` measures.
 use ainori_tests::{
     Clock, Guest, Run, System,
     budgets::{self, Budget},
@@ -27,13 +27,44 @@ fn judge(name: &str, system: System) -> Run {
     run
 }
 
+/// Judges what the probe `cost` has measured in a system.
+fn judge_costs(name: &str, run: &Run) {
+    let costs: Vec<_> = budgets::read().cost.into_iter().filter(|cost| cost.system == name).collect();
+    assert!(!costs.is_empty(), "budgets.toml has no cost for the system {name}");
+    let mut problems = Vec::new();
+    for cost in costs {
+        let most = run.number("cost", &format!("{}/max", cost.name));
+        println!("{name}: {} {most} at most", cost.name);
+        problems.extend(cost.verdict(most));
+    }
+    assert!(problems.is_empty(), "budgets (tests/budgets.toml) are not kept:\n{}", problems.join("\n"));
+}
+
 fn calls() -> System {
     System::on(1).with(Guest::probe("cost", "n=1000"))
 }
 
 #[test]
 fn calls_keep_their_budgets() {
-    judge("calls", calls());
+    let run = judge("calls", calls());
+    judge_costs("calls", &run);
+}
+
+/// The second vCPU is never started, but it might be: so WFI traps.
+#[test]
+fn sleep_where_another_vcpu_may_come_keeps_its_budget() {
+    let run = System::on(1).with(Guest::probe("cost", "n=1000").vcpus(2)).run(Clock::Icount);
+    run.good();
+    judge_costs("sleep", &run);
+}
+
+/// Slices are short, so that they add little to what an IPI takes.
+#[test]
+fn interrupts_between_harts_keep_their_budget() {
+    let guest = Guest::probe("cost", "n=1 pings=1000").vcpus(2).harts([0, 1]);
+    let run = System::on(2).with(guest).run(Clock::Lockstep { q: 10 });
+    run.good();
+    judge_costs("harts", &run);
 }
 
 #[test]

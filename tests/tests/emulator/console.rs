@@ -1,5 +1,6 @@
 //! Many consoles on one line: no line is mixed with another's, what has no end yet is shown, what is typed arrives.
 use ainori::report::Outcome;
+use ainori_tests::bounds::{HANDLER_NS, TASK_NS};
 use ainori_tests::{Clock, Guest, System, terminal::Terminal};
 
 /// Guests that print at the same time, two of them from several vCPUs, harts in parallel.
@@ -154,7 +155,10 @@ fn a_storm_of_newlines_delays_no_task() {
             run.lost_no_tick(name, 400);
             let [task, handler] = ["delay_ns/max", "handler_delay_ns/max"].map(|key| run.number(name, key));
             println!("{policy}: {name}: task {task} ns, handler {handler} ns");
-            run.check(task <= 2500 && handler <= 1200, format_args!("{name}: {task} ns, {handler} ns"));
+            run.check(
+                task <= TASK_NS && handler <= HANDLER_NS,
+                format_args!("{name}: {task} ns, {handler} ns"),
+            );
         }
     }
 }
