@@ -14,7 +14,7 @@
 use super::mail::MACHINE;
 use super::mechanism::threshold::IDLE;
 use super::{Cpu, Machine};
-use crate::arch::clock;
+use crate::arch::{clock, world};
 
 /// How long the guests of the housekeeping core go on between two pieces, in microseconds: housework has a seventh of a busy core at most.
 const PAUSE_US: u64 = 12;
@@ -197,10 +197,15 @@ impl Cpu {
         true
     }
 
-    /// Just before a more urgent deadline no piece is begun, so an alarm for it would only cost the way to it a trap.
+    /// Just before a more urgent deadline no piece is begun, so an alarm for it would only cost the way to it a trap. Nor is the running vCPU
+    /// interrupted when its own timer is near, or has just woken what waits for that: it may be an RTOS.
     fn clear_of_deadline(&self, due: u64) -> u64 {
-        let collides = due < self.next_deadline && self.next_deadline <= due.saturating_add(2 * self.guard);
-        if collides { self.next_deadline + self.guard } else { due }
+        let near = 2 * self.guard;
+        let collides = due < self.next_deadline && self.next_deadline <= due.saturating_add(near);
+        let due = if collides { self.next_deadline + self.guard } else { due };
+        let own =
+            world::loaded_deadline().filter(|at| self.threshold.level != IDLE && at.abs_diff(due) < near);
+        own.map_or(due, |at| at.saturating_add(near))
     }
 
     /// When to interrupt the vCPU that is about to be entered for housework. Never, on cores that do none.
