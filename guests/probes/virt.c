@@ -68,6 +68,8 @@ static void check_devices(bool strict)
     if (strict) {
         faults(TRY("amoadd.w %[r], %[r], (%[a])", UART), STORE_ACCESS_FAULT, UART, "an atomic instruction on a device is a store access fault");
         faults(TRY("lr.w %[r], (%[a])", UART), LOAD_ACCESS_FAULT, UART, "a reservation on a device is a load access fault");
+        faults(TRY("lw %[r], 2(%[a])", VIRTIO), LOAD_ACCESS_FAULT, VIRTIO + 2, "a misaligned load from a device is a load access fault");
+        faults(TRY("sw %[r], 0xffe - 0x800(%[a])", VIRTIO + 0x800), STORE_ACCESS_FAULT, VIRTIO + 0xffe, "so is a store across two of them");
     }
     faults(TRY("jr %[a]", UART), FETCH_ACCESS_FAULT, UART, "a jump to a device is an instruction access fault");
     for (unsigned slot = 0; slot < SLOTS; slot++) {

@@ -34,6 +34,16 @@ pub struct Access {
     pub length: u8,
 }
 
+impl Access {
+    /// Bytes that are loaded or stored: 1, 2, 4 or 8.
+    #[inline(always)]
+    pub const fn width(self) -> u8 {
+        match self.kind {
+            Kind::Load { width, .. } | Kind::Store { width, .. } => width,
+        }
+    }
+}
+
 const LOAD: u32 = 0b0000011;
 const STORE: u32 = 0b0100011;
 

@@ -170,12 +170,13 @@ pub fn hart_mask(harts: u64, (mask, base): (u64, u64)) -> Result<u64> {
     if base == ALL {
         return Ok(harts);
     }
-    if mask == 0 {
-        return Ok(0);
+    // The base has to be valid also if the mask names no hart.
+    if base >= u64::from(u64::BITS) || harts >> base == 0 {
+        return Err(Error::InvalidParameter);
     }
     // Shifted there and back, it has lost nothing if there is room for it.
-    let named = if base < u64::from(u64::BITS) { mask << base } else { 0 };
-    if named == 0 || named >> base != mask || named & !harts != 0 {
+    let named = mask << base;
+    if named >> base != mask || named & !harts != 0 {
         return Err(Error::InvalidParameter);
     }
     Ok(named)

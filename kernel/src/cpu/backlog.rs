@@ -102,7 +102,7 @@ impl Cpu {
         let was_due = self.pending.backlog;
         self.read_mail();
         if self.pending.deadlines {
-            self.update_deadline_late(0);
+            self.update_deadline_late(None);
         }
         // BOUND: those for whom this core is here now, and before each is a preemption point: what led here has taken its time, too.
         while self.has_urgent_work() {
@@ -182,10 +182,12 @@ impl Cpu {
         {
             return true;
         }
-        if self.mailbox.has_mail() {
-            self.read_mail();
+        if !self.mailbox.has_mail() {
+            return false;
         }
-        false
+        self.read_mail();
+        // That has taken its time, too.
+        self.is_interrupted()
     }
 
     /// Has an interrupt come in meanwhile, other than that there is mail?

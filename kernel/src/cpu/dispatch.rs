@@ -256,7 +256,7 @@ impl Cpu {
     #[inline(always)]
     fn set_alarm(&mut self, quantum: Option<u64>) {
         if self.pending.deadlines {
-            self.update_deadline(0);
+            self.update_deadline(None);
         }
         self.pending.alarm = false;
         self.own_work_due = self.housework_alarm().min(self.mechanism_due);

@@ -104,7 +104,7 @@ impl Cpu {
         match woken {
             Some(id) if !self.urgent.contains(id) => self.wake_others(now),
             // Whoever else is due can wait until an urgent one has been entered.
-            _ => self.update_deadline(now),
+            _ => self.update_deadline(Some(now)),
         }
         woken.is_some()
     }
@@ -118,14 +118,15 @@ impl Cpu {
                 _ => break,
             }
         }
-        self.update_deadline_late(now);
+        self.update_deadline_late(Some(now));
     }
 
     /// Wakes the next sleeper if it is due, or if it takes the core from others and soon will be: then the core waits for the rest of it.
     #[inline(always)]
     fn wake_next(&mut self, now: u64) -> Option<VcpuId> {
-        if self.pending.deadlines {
-            self.update_deadline_late(now);
+        // Behind one that takes no core from others, one that does may soon be due.
+        if self.pending.deadlines || !self.urgent.contains(self.next_sleeper) && !self.urgent.is_empty() {
+            self.update_deadline_late(Some(now));
         }
         let (id, at) = (self.next_sleeper, self.next_deadline);
         let until = if self.urgent.contains(id) { now + self.guard } else { now };
@@ -143,10 +144,10 @@ impl Cpu {
         Some(id)
     }
 
-    /// Finds who of those sleepers that may disturb what this core runs is to be woken next: the most urgent one whose timer is due by
-    /// `now`, or else the one whose timer comes first.
+    /// Finds who of those sleepers that may disturb what this core runs is to be woken next: the one whose timer comes first, or if it is to be woken
+    /// `now`, the most urgent one whose timer is due by then, or within the guard if it takes the core from others.
     #[inline(always)]
-    pub(super) fn update_deadline(&mut self, now: u64) {
+    pub(super) fn update_deadline(&mut self, now: Option<u64>) {
         self.pending.deadlines = false;
         let lowest = if self.threshold.level == IDLE { 0 } else { self.threshold.level };
         self.next_deadline = u64::MAX;
@@ -155,7 +156,9 @@ impl Cpu {
             if at < self.next_deadline {
                 (self.next_sleeper, self.next_deadline) = (id, at);
             }
-            if at <= now {
+            if let Some(now) = now
+                && (at <= now || at <= now + self.guard && self.urgent.contains(id))
+            {
                 break;
             }
         }
@@ -163,7 +166,7 @@ impl Cpu {
 
     /// The same where few instructions more don't matter.
     #[inline(never)]
-    pub(super) fn update_deadline_late(&mut self, now: u64) {
+    pub(super) fn update_deadline_late(&mut self, now: Option<u64>) {
         self.update_deadline(now);
     }
 

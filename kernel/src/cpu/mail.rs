@@ -10,8 +10,8 @@ use ainori_sched::{Occasion, VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
-use crate::arch::fence;
 use crate::arch::world::{self, Lines};
+use crate::arch::{clock, fence};
 use crate::guest::vcpu::{Hold, Resident, hsm};
 
 /// The item that stands for the machine rather than for a vCPU: housework, or the end of the run.
@@ -27,18 +27,23 @@ impl Cpu {
         self.tell(id);
     }
 
-    /// Asks something of several vCPUs: how many there are is up to a guest, so their owners are told in their turns, behind the present event
-    /// ([`backlog`](super::backlog)). A single one is told at once, which takes no longer than to put it off.
+    /// The same behind the present event, and behind a preemption point ([`backlog`](super::backlog)).
+    pub fn ask_later(&mut self, id: VcpuId, what: Requests) {
+        self.request(id, what);
+        self.backlog.untold.insert(id);
+        self.resume_backlog();
+    }
+
+    /// Asks something of several vCPUs: how many there are is up to a guest, so their owners are told [later](Self::ask_later), in their turns. A
+    /// single one is told at once, which takes no longer than to defer it, unless the present event has taken long already.
     pub fn ask_all(&mut self, ids: VcpuSet, what: Requests) {
         match (ids.into_iter().next(), ids.len()) {
-            (Some(id), 1) => self.ask(id, what),
+            (Some(id), 1) if clock::now() - self.entered < self.guard / 4 => self.ask(id, what),
             _ => {
                 // BOUND: the vCPUs of one guest, some 25 instructions each.
                 for id in ids {
-                    self.request(id, what);
+                    self.ask_later(id, what);
                 }
-                self.backlog.untold |= ids;
-                self.resume_backlog();
             }
         }
     }
@@ -210,7 +215,8 @@ impl Core for Cpu {
         if what.contains(Requests::SOFTWARE) {
             self.raise(id, Lines::SOFTWARE, Line::Software);
         }
-        if what.contains(Requests::EXTERNAL) {
+        // A start resets a vCPU's lines with its registers, but not its interrupt controller.
+        if what.intersects(Requests::EXTERNAL.union(Requests::START)) {
             self.update_external(id);
         }
         if what.contains(Requests::STOP) {

@@ -25,7 +25,9 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
         Device::Finisher | Device::VirtioSlot => Exit::Device,
     };
     let Some(instruction) = access.instruction(|| cpu.state(vcpu)) else { return exit };
-    let Some(operation) = instruction.operation() else {
+    // As on QEMU's `virt`, no device takes a misaligned access: a part of it would be somebody else's.
+    let operation = instruction.operation().filter(|operation| !access.is_misaligned(operation.width()));
+    let Some(operation) = operation else {
         return fault::wild(cpu, vcpu, What::Access, access);
     };
     let guest = cpu.machine.guest_of(vcpu);

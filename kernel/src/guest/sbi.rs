@@ -234,7 +234,8 @@ fn hart_start(cpu: &mut Cpu, guest: &Guest, hart: u32, address: u64, opaque: u64
         .map_err(|_| Error::AlreadyAvailable)?;
     vcpu.start_address.store(address, Ordering::Relaxed);
     vcpu.start_opaque.store(opaque, Ordering::Relaxed);
-    cpu.ask(target, Requests::START);
+    // To find the vCPU and to make its registers anew takes long.
+    cpu.ask_later(target, Requests::START);
     Ok(0)
 }
 

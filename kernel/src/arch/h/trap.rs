@@ -116,6 +116,9 @@ pub enum FailedLoad {
     Refused(Exception),
 }
 
+/// Where a transformed instruction says how far the address lies behind the first byte of a misaligned access.
+const ADDRESS_OFFSET: u32 = 15;
+
 impl Access {
     /// The one that has just trapped. It must be read before the guest's instruction is: a fetch that fails is a trap of its own, which
     /// overwrites all of this.
@@ -146,6 +149,13 @@ impl Access {
             0 => fetch_instruction(state().pc()).map(Instruction),
             bits => Some(Instruction(bits)),
         }
+    }
+
+    /// Does a load or store of `width` bytes (a power of two) lie across this address's natural boundaries, or begin before this address (the
+    /// privileged specification's "Addr. Offset" in `htinst`, which is less than `width`, and 0 otherwise)? Then only a part of it is here.
+    #[inline(always)]
+    pub fn is_misaligned(&self, width: u8) -> bool {
+        (self.address | self.instruction >> ADDRESS_OFFSET) & (u64::from(width) - 1) != 0
     }
 
     /// As the hart reports it, with the guest-physical address.

@@ -1,0 +1,166 @@
+/* All harts do, at random, whatever they can to each other and to the hypervisor, end the guest now and then (it is to be started again), and go
+ * through user mode. Never ends by itself: for a guest in the background with restart = "always". */
+#include <stdatomic.h>
+#include "args.h"
+#include "console.h"
+#include "csr.h"
+#include "machine.h"
+#include "plic_device.h"
+#include "sbi.h"
+#include "start.h"
+#include "timer.h"
+#include "trap.h"
+#include "xorshift.h"
+
+#define STACK_WORDS 512
+#define UART        0x10000000ul
+#define PLIC        0xc000000ul
+#define CAUSE_USER_CALL 8
+
+static struct secondary secondaries[MAX_HARTS];
+static uint64_t stacks[MAX_HARTS][STACK_WORDS] __attribute__((aligned(16)));
+static uint64_t seed, ends_in, only, source;
+static volatile uint64_t sink;
+
+static uint64_t hart_bits(void) { return machine.hart_count >= 64 ? UINT64_MAX : (1ul << machine.hart_count) - 1; }
+
+void handle_exception(struct trap_frame *frame, uint64_t scause)
+{
+    if (scause == CAUSE_USER_CALL)
+        frame->sstatus |= SSTATUS_SPP;
+    if (scause == 1) { /* a jump to nowhere: its return address */
+        frame->sepc = frame->x[1];
+        return;
+    }
+    frame->sepc += 4;
+}
+
+static void software(void) { csr_clear(sip, 1ul << IRQ_SOFTWARE); }
+static void timer(void) { csr_write(CSR_STIMECMP, NEVER); }
+static void external(void)
+{
+    volatile uint32_t *claim = (volatile uint32_t *)(PLIC + 0x201004 + sink % machine.hart_count * 0x2000);
+    *claim = *claim;
+    csr_clear(sie, 1ul << IRQ_EXTERNAL);
+}
+
+/* To user mode for `n` rounds, and back by a call. */
+static void visit_user(uint64_t n)
+{
+    __asm__ volatile("csrc sstatus, %[spp]\n la t0, 1f\n csrw sepc, t0\n sret\n"
+                     ".balign 4\n1: addi %[n], %[n], -1\n bgtz %[n], 1b\n .option push\n .option norvc\n ecall\n .option pop\n"
+                     : [n] "+r"(n) : [spp] "r"(SSTATUS_SPP) : "t0", "memory");
+}
+
+static void chaos(uint64_t *state)
+{
+    static const char text[64] = "chaos without an end of line, and more of it, and yet more ....";
+    uint64_t r = xorshift(state), b = xorshift(state), all = hart_bits();
+    uint64_t mask = b & all;
+    unsigned kind = r % 24;
+    if (only && !(only >> kind & 1)) return;
+    r >>= 8;
+    switch (kind) {
+    case 0: sbi_send_ipi(r & 1 ? mask : b, r & 2 ? 0 : UINT64_MAX); break;
+    case 1: sbi_call5(SBI_RFENCE, r % 3, mask, r & 8 ? 0 : UINT64_MAX, r & 16 ? 0x80000000 : b, r & 32 ? 4096 * (b % 12) : b, b >> 7 & 0xffff); break;
+    case 2: case 3: case 4: {
+        uint64_t i = b % machine.hart_count;
+        sbi_hart_start(i, (uint64_t)(uintptr_t)secondary_start, (uint64_t)(uintptr_t)&secondaries[i]);
+        break;
+    }
+    case 5: if (r % 4 == 0) sbi_hart_stop(); break;
+    case 6: case 7:
+        csr_write(CSR_STIMECMP, read_time() + r % 600);
+        csr_write(sie, 1ul << IRQ_TIMER | (r & 1 ? 1ul << IRQ_SOFTWARE : 0));
+        if (r & 0x10000) wait_for_interrupt();
+        else sbi_call(SBI_HSM, 3, 0, 0, 0);
+        break;
+    case 8: *(volatile uint32_t *)(PLIC + 4 * (r % 96)) = b; break;
+    case 9: *(volatile uint32_t *)(PLIC + 0x2000 + 0x80 * (r % 32) + 4 * (b % 3)) = b >> 8; break;
+    case 10: sink += *(volatile uint32_t *)(PLIC + 0x200004 + 0x1000 * (r % 32)); *(volatile uint32_t *)(PLIC + 0x200004 + 0x1000 * (r % 32)) = b & 1 ? 10 : b; break;
+    case 11: *(volatile uint8_t *)(UART + r % 8) = r % 8 ? b : 'a' + b % 26; break;
+    case 12: sbi_call(SBI_DBCN, 0, b % 64, (uint64_t)(uintptr_t)text, 0); break;
+    case 13: { uint64_t at[] = { 0x18000000, 0, 0x80000000 + (8ul << 20) * 64, UINT64_MAX & ~7ul, 0x10009000 }; sink += *(volatile uint64_t *)at[r % 5]; break; }
+    case 14: { static const uint64_t at[] = { 0, 1, UINT64_MAX, UINT64_MAX - 1, 1ul << 63 }; csr_write(CSR_STIMECMP, r % 6 < 5 ? at[r % 6] : read_time() + r % 100); csr_write(sie, r >> 8 & 0x222); break; }
+    case 15: sbi_call(0x0941494e, r % 5, b, 0, 0); break;
+    case 16: csr_set(sstatus, SSTATUS_FS_INITIAL); __asm__ volatile("fmv.d.x fs5, %0\n fadd.d fs6, fs5, fs5" :: "r"(b)); if (r & 1) csr_clear(sstatus, SSTATUS_FS); break;
+    case 17: __asm__ volatile(".word 0xffffffff"); break;
+    case 18: csr_set(sstatus, SSTATUS_SIE); if (r & 1) csr_clear(sstatus, SSTATUS_SIE); break;
+    case 19: visit_user(r % 3000); break;
+    case 20: for (uint64_t i = r % 2000; i; i--) sink += i; break;
+    case 21: __asm__ volatile(".word 0x00d00073"); break; /* WRS.NTO */
+    case 22: __asm__ volatile("la ra, 1f\n jr %0\n .balign 4\n1:" :: "r"(r & 1 ? 0x18000000ul : UART) : "ra", "memory"); break;
+    case 23:
+        if (ends_in && r % ends_in == 0)
+            switch (b % 8) {
+            case 0: sbi_call(SBI_SRST, 0, 1, 0, 0); break;
+            case 1: sbi_call(SBI_SRST, 0, 2, 0, 0); break;
+            case 2: sbi_call(SBI_SRST, 0, 0, 0, 0); break;
+            case 3: sbi_call(SBI_SRST, 0, 0, 1, 0); break;
+            case 4: csr_write(stvec, 0); __asm__ volatile(".word 0xffffffff"); break;
+            case 5: *(volatile uint32_t *)0x100000 = 0x7777; break;
+            case 6: csr_write(stvec, 0x18000000); __asm__ volatile(".word 0xffffffff"); break;
+            case 7: sbi_call(SBI_LEGACY_SHUTDOWN, 0, 0, 0, 0); break;
+            }
+        break;
+    }
+}
+
+/* One source that all contexts listen to: its line up and down, claimed and completed by whoever comes, and its priority. */
+static void fight_for_source(uint64_t *state)
+{
+    uint64_t r = xorshift(state);
+    unsigned context = 2 * (r >> 8) % (2 * machine.hart_count) + 1;
+    volatile uint32_t *claim = (volatile uint32_t *)(PLIC + 0x200004 + 0x1000 * context);
+    switch (r % 8) {
+    case 0: *(volatile uint8_t *)(UART + 1) = 0; *(volatile uint8_t *)(UART + 1) = 2; break;
+    case 1: case 2: case 3: sink += *claim; break;
+    case 4: case 5: *claim = 10; break;
+    case 6: *(volatile uint32_t *)(PLIC + 40) = r >> 16 & 7; break;
+    case 7: *(volatile uint32_t *)(PLIC + 0x2000 + 0x80 * context) = r & 1 << 20 ? 0xffffffff : 1 << 10; break;
+    }
+}
+
+/* A whole word of enable bits of a hart changes, which may just have been asked to start. */
+static void enable_for_starting(uint64_t *state)
+{
+    uint64_t r = xorshift(state), i = (r >> 8) % machine.hart_count;
+    if (r % 16 == 0)
+        sbi_hart_stop();
+    sbi_hart_start(i, (uint64_t)(uintptr_t)secondary_start, (uint64_t)(uintptr_t)&secondaries[i]);
+    volatile uint32_t *enable = (volatile uint32_t *)(PLIC + 0x2080 + 0x100 * i + 4);
+    static uint32_t turns;
+    *enable = turns++ & 1 ? 0 : UINT32_MAX;
+}
+
+static __attribute__((noreturn)) void forever(void *argument)
+{
+    uint64_t state = seed ^ (uint64_t)(uintptr_t)argument * 0x9e3779b97f4a7c15ul ^ read_time();
+    if (!state) state = 1;
+    csr_write(sie, 1ul << IRQ_SOFTWARE | 1ul << IRQ_TIMER | 1ul << IRQ_EXTERNAL);
+    for (;;)
+        (source == 2 ? enable_for_starting : source ? fight_for_source : chaos)(&state);
+}
+
+bool guest_main(void)
+{
+    seed = arg_number("seed", 1, 0, UINT64_MAX);
+    ends_in = arg_number("ends_in", 200, 0, UINT64_MAX);
+    only = arg_number("only", 0, 0, UINT64_MAX);
+    source = arg_number("source", 0, 0, 2);
+    args_finish();
+    if (source) {
+        *(volatile uint32_t *)(PLIC + 40) = 7;
+        for (unsigned i = 0; i < machine.hart_count; i++)
+            *(volatile uint32_t *)(PLIC + 0x2080 + 0x100 * i) = 1 << 10;
+    }
+    on_interrupt(IRQ_SOFTWARE, software);
+    on_interrupt(IRQ_TIMER, timer);
+    on_interrupt(IRQ_EXTERNAL, external);
+    for (unsigned i = 0; i < machine.hart_count; i++) {
+        secondaries[i] = (struct secondary){ &stacks[i][STACK_WORDS], forever, &stacks[i][0] };
+        if (i) sbi_hart_start(i, (uint64_t)(uintptr_t)secondary_start, (uint64_t)(uintptr_t)&secondaries[i]);
+    }
+    __asm__ volatile("mv sp, %0\n mv a0, %1\n jr %2" :: "r"(&stacks[0][STACK_WORDS]), "r"(&stacks[0][0]), "r"(forever));
+    return false;
+}
