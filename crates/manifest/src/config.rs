@@ -57,6 +57,7 @@ pub struct Trace {
 
 /// What the file of a guest's program is. The hypervisor doesn't care: it gets an [`Image`] of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A RISC-V Linux `Image` (it starts with the boot header of the kernel's `Documentation/arch/riscv/boot-image-header.rst`).
     Linux,
