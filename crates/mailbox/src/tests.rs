@@ -14,7 +14,7 @@ fn mail<const N: usize>(boxes: &Mailboxes<N>, me: usize) -> Vec<(usize, u32)> {
 }
 
 #[test]
-fn a_core_that_looks_is_not_rung() {
+fn a_core_that_looks_is_sent_no_ipi() {
     let boxes = Mailboxes::<4>::new();
     assert_eq!(boxes.post(1, 0, 7), Delivery::WillLook);
     assert!(boxes.of(0).has_mail());

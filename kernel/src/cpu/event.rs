@@ -110,7 +110,7 @@ impl Cpu {
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
         match Trap::current(|| self.state(vcpu)) {
             Trap::Interrupt(Interrupt::Timer) => self.take_alarm_late(),
-            Trap::Interrupt(Interrupt::Software) => self.take_ring_beside(vcpu),
+            Trap::Interrupt(Interrupt::Software) => self.take_ipi_beside(vcpu),
             Trap::Interrupt(Interrupt::External) => self.take_external(),
             Trap::Call => sbi::call(self, vcpu),
             Trap::Access(access) => mmio::access(self, vcpu, access),

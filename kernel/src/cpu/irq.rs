@@ -180,7 +180,7 @@ impl Cpu {
     /// The same while a vCPU ran. The mail may have been read already, when this core was in the hypervisor anyhow, or it can wait as that vCPU
     /// takes cores from others or is about to be interrupted by its timer: then it goes on at once.
     #[inline(never)]
-    pub(super) fn take_ring_beside(&mut self, interrupted: VcpuId) -> Exit {
+    pub(super) fn take_ipi_beside(&mut self, interrupted: VcpuId) -> Exit {
         let exit = self.take_ipi();
         if self.mailbox.has_mail() {
             self.may_leave_mail(interrupted);

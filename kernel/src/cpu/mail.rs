@@ -42,8 +42,10 @@ impl Cpu {
             _ => {
                 // BOUND: the vCPUs of one guest, some 25 instructions each.
                 for id in ids {
-                    self.ask_later(id, what);
+                    self.request(id, what);
                 }
+                self.backlog.untold |= ids;
+                self.resume_backlog();
             }
         }
     }

@@ -121,7 +121,7 @@ impl Vcpu {
         self.on_kernel_visit.store(visit, Ordering::Relaxed);
     }
 
-    /// Lays it down for others to take; `owner` is the core to ask for it. It is not running. The caller then looks at its
+    /// Parks it for others to claim; `owner` is the core to ask for it. It is not running. The caller then looks at its
     /// requests, or has `owner` do so.
     #[inline]
     pub fn park(&self, resident: Box<Resident>, owner: u32) {
