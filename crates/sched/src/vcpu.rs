@@ -51,6 +51,13 @@ impl VcpuSet {
     /// The set without members.
     pub const EMPTY: Self = Self(0);
 
+    /// The set whose only member is `v`.
+    #[inline]
+    #[must_use]
+    pub const fn of(v: VcpuId) -> Self {
+        Self(v.bit())
+    }
+
     /// The set whose members are the numbers of the bits that are set.
     #[inline]
     #[must_use]

@@ -29,9 +29,7 @@ impl Cpu {
 
     /// The same behind the present event, and behind a preemption point ([`backlog`](super::backlog)).
     pub fn ask_later(&mut self, id: VcpuId, what: Requests) {
-        self.request(id, what);
-        self.backlog.untold.insert(id);
-        self.resume_backlog();
+        self.ask_all_later(VcpuSet::of(id), what);
     }
 
     /// Asks something of several vCPUs: how many there are is up to a guest, so their owners are told [later](Self::ask_later), in their turns. A
@@ -39,15 +37,17 @@ impl Cpu {
     pub fn ask_all(&mut self, ids: VcpuSet, what: Requests) {
         match (ids.into_iter().next(), ids.len()) {
             (Some(id), 1) if clock::now() - self.entered < self.guard / 4 => self.ask(id, what),
-            _ => {
-                // BOUND: the vCPUs of one guest, some 25 instructions each.
-                for id in ids {
-                    self.request(id, what);
-                }
-                self.backlog.untold |= ids;
-                self.resume_backlog();
-            }
+            _ => self.ask_all_later(ids, what),
         }
+    }
+
+    fn ask_all_later(&mut self, ids: VcpuSet, what: Requests) {
+        // BOUND: the vCPUs of one guest, some 25 instructions each.
+        for id in ids {
+            self.request(id, what);
+        }
+        self.backlog.untold |= ids;
+        self.resume_backlog();
     }
 
     fn request(&mut self, id: VcpuId, what: Requests) {
@@ -244,11 +244,6 @@ impl Core for Cpu {
             }
         }
         // Not told at once even if it is only one: that one may have fences to answer itself, and so on.
-        // BOUND: the vCPUs of one guest, some 10 instructions each.
-        for waiter in done {
-            self.machine.vcpu(waiter).request(Requests::FENCED);
-        }
-        self.backlog.untold |= done;
-        self.resume_backlog();
+        self.ask_all_later(done, Requests::FENCED);
     }
 }
