@@ -260,7 +260,8 @@ fn watch(
         match events.recv_timeout(TICK) {
             Ok(Event::Serial(bytes)) => {
                 machine.record(&bytes);
-                let heard = monitor.feed(&bytes, |source, text, meaning| screen.line(source, text, meaning));
+                let heard = monitor
+                    .feed(&bytes, |source, part, text, meaning| screen.line(source, part, text, meaning));
                 screen.partial(monitor.partial());
                 if let (Some(input), Some((text, whole))) = (&mut input, heard) {
                     input.hear(&text, whole);

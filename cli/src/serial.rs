@@ -1,6 +1,6 @@
 //! The machine's one serial line: cut into lines, and each line into mark, text and meaning.
-use ainori_report::{GUEST_PREFIX, MARK, PREFIX, Record, SEPARATOR};
-use serde_json::{Map, Value};
+use ainori_report::{CONTINUATION, GUEST_PREFIX, MARK, PREFIX, Record, SEPARATOR};
+use serde_json::{Map, Value, error::Category};
 
 /// A JSON object that a guest printed for the report.
 pub type GuestResult = Map<String, Value>;
@@ -14,7 +14,8 @@ pub const LONGEST: usize = 1 << 20;
 pub enum Part {
     /// A line, or the first [`LONGEST`] bytes of one: its mark is at its beginning.
     Line,
-    /// More of the line before, which was too long. It has no mark, whatever its beginning looks like.
+    /// More of a line: of the one before, if that was too long (then it has no mark, whatever its beginning looks like), or of its source's last
+    /// one, if the hypervisor had broken that to let others speak.
     More,
 }
 
@@ -80,21 +81,27 @@ pub enum Meaning {
     Panic(String),
     /// The hypervisor doesn't start on this machine; the text says why.
     Refusal(String),
+    /// Begins like a result, but breaks off. Perhaps the hypervisor has broken it, and the rest comes as [`Part::More`]; else it is damaged, and the
+    /// text says how.
+    Incomplete(String),
     /// Looks like a record or a result, but can't be read; the text says why.
     Damaged(String),
 }
 
-/// Splits a line, or the beginning of one, into its source and its text. `guests` are the guests' names.
-pub fn split<'a>(line: &'a [u8], guests: &[String]) -> (Source, &'a [u8]) {
-    let from = |mark: &str| line.strip_prefix(mark.as_bytes())?.strip_prefix(SEPARATOR.as_bytes());
-    if let Some(text) = from(MARK) {
-        return (Source::Hypervisor, text);
-    }
-    let guest = guests.iter().enumerate().find_map(|(index, name)| Some((Source::Guest(index), from(name)?)));
-    guest.unwrap_or((Source::Unmarked, line))
+/// Splits a line, or the beginning of one, into its source and its text; and is that a line of its source, or more of one? `guests` are the guests'
+/// names.
+pub fn split<'a>(line: &'a [u8], guests: &[String]) -> (Source, Part, &'a [u8]) {
+    let from = |source: Source, mark: &str| {
+        let rest = line.strip_prefix(mark.as_bytes())?;
+        let text = |separator: &str, part| Some((source, part, rest.strip_prefix(separator.as_bytes())?));
+        text(SEPARATOR, Part::Line).or_else(|| text(CONTINUATION, Part::More))
+    };
+    from(Source::Hypervisor, MARK)
+        .or_else(|| guests.iter().enumerate().find_map(|(index, name)| from(Source::Guest(index), name)))
+        .unwrap_or((Source::Unmarked, Part::Line, line))
 }
 
-/// What a whole line means. More of a line that was too long is only text.
+/// What a whole line means. More of a line is, by itself, only text.
 pub fn meaning(source: Source, part: Part, text: &[u8]) -> Meaning {
     if part == Part::More {
         return Meaning::Text;
@@ -112,7 +119,13 @@ pub fn meaning(source: Source, part: Part, text: &[u8]) -> Meaning {
             }
         }
         Source::Guest(_) => match text.strip_prefix(GUEST_PREFIX) {
-            Some(json) => serde_json::from_str(json).map_or_else(damaged, Meaning::Result),
+            Some(json) => serde_json::from_str(json).map_or_else(
+                |error| match error.classify() {
+                    Category::Eof => Meaning::Incomplete(format!("{error} in {text:?}")),
+                    Category::Io | Category::Syntax | Category::Data => damaged(error),
+                },
+                Meaning::Result,
+            ),
             None => Meaning::Text,
         },
         Source::Unmarked => Meaning::Text,
@@ -120,7 +133,10 @@ pub fn meaning(source: Source, part: Part, text: &[u8]) -> Meaning {
 }
 
 /// Could this beginning of a line become a record or a result? If so it must not be shown yet.
-pub fn may_be_hidden(source: Source, text: &[u8]) -> bool {
+pub fn may_be_hidden(source: Source, part: Part, text: &[u8]) -> bool {
+    if part == Part::More {
+        return false;
+    }
     let prefix = match source {
         Source::Hypervisor => PREFIX,
         Source::Guest(_) => GUEST_PREFIX,

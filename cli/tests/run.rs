@@ -317,6 +317,37 @@ fn what_was_wrong_with_a_former_life_stays_with_it() {
     assert!(problems[1].starts_with("linux printed more than 16777216 bytes of results"), "{problems:?}");
 }
 
+/// The hypervisor breaks a long line, and one that was shown while its guest was away, to let others speak.
+#[test]
+fn broken_lines_are_put_together_again() {
+    let lines = [
+        r#"linux| @result {"job":"long","text":"ab"#,
+        "freertos| news",
+        r#"linux|+cd","#,
+        "freertos| more news",
+        r#"linux|+"seconds":1.5}"#,
+        "linux| it printed: ",
+        "freertos| and more",
+        r#"linux|+@result {"job":"none","ok":false}"#,
+    ];
+    let (code, out, err, report) = played_after(&lines.map(str::to_owned), "");
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert_eq!(report["problems"], serde_json::json!([]));
+    let results = report["guests"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2, "the long one, and the run's own");
+    assert_eq!(results[0], serde_json::json!({"job": "long", "text": "abcd", "seconds": 1.5}));
+    assert!(out.contains("linux|+@result"), "{out}");
+
+    // One whose rest doesn't come, and one whose rest is something else.
+    for rest in [&["linux| @result {\"a\":"][..], &["linux| @result {\"a\":", "linux|+!", "linux| x"]] {
+        let lines: Vec<_> = rest.iter().map(|line| (*line).to_owned()).collect();
+        let (_, _, _, report) = played_after(&lines, "");
+        let problems = report["problems"].as_array().unwrap();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].as_str().unwrap().starts_with("a line of linux can't be read"), "{problems:?}");
+    }
+}
+
 #[test]
 fn a_guest_that_was_given_up_fails_the_run() {
     let change = "s/\"guest\":\"linux\",\"vcpu\":0,\"life\":1,\"reason\":\"shutdown\",\"next\":\"end\"/\"guest\":\"linux\",\"vcpu\":0,\"life\":2,\"reason\":\"shutdown\",\"next\":\"give-up\"/";

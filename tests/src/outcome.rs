@@ -4,7 +4,7 @@ use ainori::{
     report::{GuestReport, Outcome, RunReport},
     serial::{self, GuestResult, Source},
 };
-use ainori_report::{CoreStats, Fault, MARK, StopReason};
+use ainori_report::{CONTINUATION, CoreStats, Fault, MARK, SEPARATOR, StopReason};
 use std::fmt::{Display, Write};
 use tempfile::TempDir;
 
@@ -168,10 +168,17 @@ impl Run {
         self.report.cores.get(index).unwrap_or_else(|| self.fail(format_args!("no counters of core {index}")))
     }
 
-    /// Texts of the lines with this mark, in order.
-    pub fn lines<'a>(&'a self, mark: &str) -> impl Iterator<Item = &'a str> {
-        let prefix = format!("{mark}{}", ainori_report::SEPARATOR);
-        self.serial.iter().filter_map(move |line| line.strip_prefix(&prefix))
+    /// Texts of the lines with this mark, in order. One that was broken, as others had something to say, is put together again.
+    pub fn lines(&self, mark: &str) -> impl Iterator<Item = String> {
+        let mut lines: Vec<String> = Vec::new();
+        for line in self.serial.iter().filter_map(|line| line.strip_prefix(mark)) {
+            if let Some(text) = line.strip_prefix(SEPARATOR) {
+                lines.push(text.to_owned());
+            } else if let (Some(text), Some(begun)) = (line.strip_prefix(CONTINUATION), lines.last_mut()) {
+                begun.push_str(text);
+            }
+        }
+        lines.into_iter()
     }
 
     /// Lines that the hypervisor or a guest should have marked, and did not. The firmware's banner has no marks.
@@ -182,7 +189,7 @@ impl Run {
             .iter()
             .map(|guest| guest.name.as_str())
             .chain([MARK])
-            .map(|mark| format!("{mark}{}", ainori_report::SEPARATOR))
+            .flat_map(|mark| [SEPARATOR, CONTINUATION].map(|separator| format!("{mark}{separator}")))
             .collect();
         let marked = |line: &str| marks.iter().any(|mark| line.starts_with(mark));
         self.serial

@@ -110,7 +110,7 @@ fn watch(options: &Options, machine: &mut Qemu, report: &mut RunReport) -> Resul
                 machine.record(&bytes);
                 lines.feed(&bytes, |line, part| match serial::meaning(Source::Guest(0), part, line) {
                     Meaning::Result(result) => guest.results.push(result),
-                    Meaning::Damaged(why) => {
+                    Meaning::Damaged(why) | Meaning::Incomplete(why) => {
                         problems.push(format!("a line of {} can't be read: {why}", guest.name))
                     }
                     _ => {}

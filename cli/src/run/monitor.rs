@@ -26,6 +26,8 @@ struct Present {
     more_problems: usize,
     /// Bytes of results.
     result_bytes: usize,
+    /// The beginning of a result whose rest may follow, as the hypervisor may have broken its line to let others speak; and how it is damaged if not.
+    begun: Option<(Vec<u8>, String)>,
 }
 
 impl Present {
@@ -92,24 +94,24 @@ impl Monitor {
     pub fn feed(
         &mut self,
         bytes: &[u8],
-        mut show: impl FnMut(Source, &[u8], &Meaning),
+        mut show: impl FnMut(Source, Part, &[u8], &Meaning),
     ) -> Option<(Vec<u8>, bool)> {
         let mut heard = None;
         let mut lines = std::mem::take(&mut self.lines);
         lines.feed(bytes, |line, part| {
-            let (source, text) = match part {
+            let (source, part, text) = match part {
                 Part::Line => serial::split(line, &self.names),
-                Part::More => (self.speaking, line),
+                Part::More => (self.speaking, part, line),
             };
             self.speaking = source;
             let meaning = serial::meaning(source, part, text);
-            show(source, text, &meaning);
+            show(source, part, text, &meaning);
             if source == self.listener {
                 heard = Some((text.to_owned(), true));
             }
-            self.take(source, text, meaning);
+            self.take(source, part, text, meaning);
         });
-        let (source, text) = serial::split(lines.partial(), &self.names);
+        let (source, _, text) = serial::split(lines.partial(), &self.names);
         if source == self.listener && !text.is_empty() && !bytes.ends_with(b"\n") {
             heard = Some((text.to_owned(), false));
         }
@@ -127,11 +129,18 @@ impl Monitor {
         self.end.is_some() || self.panic.is_some() || self.refusal.is_some()
     }
 
-    fn take(&mut self, source: Source, text: &[u8], meaning: Meaning) {
+    fn take(&mut self, source: Source, part: Part, text: &[u8], meaning: Meaning) {
         if let Source::Guest(index) = source {
             self.heard[index] = Some(Instant::now());
+            if part == Part::More && self.go_on(index, text) {
+                return;
+            }
+            self.give_up_result(index);
         }
         match (meaning, source) {
+            (Meaning::Incomplete(why), Source::Guest(index)) => {
+                self.present[index].begun = Some((text.to_owned(), why));
+            }
             (Meaning::Record(record), _) => self.take_record(*record),
             (Meaning::Result(result), Source::Guest(index)) => {
                 let present = &mut self.present[index];
@@ -145,7 +154,7 @@ impl Monitor {
                     ));
                 }
             }
-            (Meaning::Damaged(why), _) => {
+            (Meaning::Damaged(why) | Meaning::Incomplete(why), _) => {
                 let problem = format!("a line of {} can't be read: {why}", self.mark(source));
                 match source {
                     Source::Guest(index) => self.present[index].problem(problem),
@@ -165,6 +174,26 @@ impl Monitor {
         }
     }
 
+    /// Adds more of a line to the result that a guest has begun. False if it has begun none.
+    fn go_on(&mut self, index: usize, more: &[u8]) -> bool {
+        let Some((mut text, how)) = self.present[index].begun.take() else { return false };
+        if text.len() + more.len() > serial::LONGEST {
+            self.take(Source::Guest(index), Part::Line, &text, Meaning::Damaged(how));
+            return false;
+        }
+        text.extend_from_slice(more);
+        let meaning = serial::meaning(Source::Guest(index), Part::Line, &text);
+        self.take(Source::Guest(index), Part::Line, &text, meaning);
+        true
+    }
+
+    /// The rest of the result that a guest has begun doesn't come any more.
+    fn give_up_result(&mut self, index: usize) {
+        if let Some((text, how)) = self.present[index].begun.take() {
+            self.take(Source::Guest(index), Part::Line, &text, Meaning::Damaged(how));
+        }
+    }
+
     fn take_record(&mut self, record: Record) {
         match record {
             Record::Board(board) => self.board = Some(board),
@@ -176,6 +205,7 @@ impl Monitor {
             },
             Record::Restarted(restarted) => match self.index(&restarted.guest) {
                 Some(index) => {
+                    self.give_up_result(index);
                     let former = std::mem::take(&mut self.present[index]);
                     self.guests[index].restart(restarted.time, former.into_problems());
                 }
@@ -227,11 +257,12 @@ impl Monitor {
     /// Fills in a report. The outcome is set only if the hypervisor panicked or refused to start; guests are judged.
     pub fn into_report(mut self, report: &mut RunReport) {
         // A last line without an end: perhaps what was printed when the machine stopped.
-        let (source, text) = serial::split(self.lines.partial(), &self.names);
+        let (source, _, text) = serial::split(self.lines.partial(), &self.names);
         if !text.is_empty() {
             let text = text.to_owned();
             self.keep(source, &text);
         }
+        (0..self.present.len()).for_each(|index| self.give_up_result(index));
         let present = std::mem::take(&mut self.present);
         self.problems.extend(present.into_iter().flat_map(Present::into_problems));
         let silent = self.guests.iter().zip(&self.heard).filter(|(guest, _)| guest.stopped.is_none());

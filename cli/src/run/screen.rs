@@ -1,6 +1,6 @@
 //! Shows the consoles on one terminal: each line with its mark, each guest in its colour.
-use crate::serial::{self, Meaning, Source};
-use ainori_report::{MARK, SEPARATOR};
+use crate::serial::{self, Meaning, Part, Source};
+use ainori_report::{CONTINUATION, MARK, SEPARATOR};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use std::io::{self, IsTerminal, Stdout, Write};
@@ -57,7 +57,7 @@ impl Screen {
     }
 
     /// Shows a whole line, or the rest of it.
-    pub fn line(&mut self, source: Source, text: &[u8], meaning: &Meaning) {
+    pub fn line(&mut self, source: Source, part: Part, text: &[u8], meaning: &Meaning) {
         self.started |= source == Source::Hypervisor;
         let hidden = match meaning {
             Meaning::Record(_) | Meaning::Result(_) => true,
@@ -70,7 +70,7 @@ impl Screen {
         }
         let rest = text.get(self.shown.unwrap_or(0)..).unwrap_or_default();
         let loud = matches!(meaning, Meaning::Panic(_) | Meaning::Refusal(_) | Meaning::Damaged(_));
-        self.write(source, rest, loud);
+        self.write(source, part, rest, loud);
         self.end_line();
     }
 
@@ -79,14 +79,14 @@ impl Screen {
         if self.console == Console::Quiet || !self.interactive {
             return;
         }
-        let (source, text) = serial::split(line, &self.names);
+        let (source, part, text) = serial::split(line, &self.names);
         // An escape sequence or a character may be cut in two here: the terminal puts them together again.
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         let new = text.get(self.shown.unwrap_or(0)..).unwrap_or_default();
-        if new.is_empty() || serial::may_be_hidden(source, text) {
+        if new.is_empty() || serial::may_be_hidden(source, part, text) {
             return;
         }
-        self.write(source, new, false);
+        self.write(source, part, new, false);
         self.shown = Some(text.len());
     }
 
@@ -99,7 +99,7 @@ impl Screen {
 
     /// Writes text, before it the mark if the line is new. Errors are ignored: a terminal that is gone must not end a run
     /// whose report is wanted.
-    fn write(&mut self, source: Source, text: &[u8], loud: bool) {
+    fn write(&mut self, source: Source, part: Part, text: &[u8], loud: bool) {
         if self.shown.is_none() {
             let (mark, style) = match source {
                 Source::Unmarked => ("", Style::new().dimmed()),
@@ -107,7 +107,8 @@ impl Screen {
                 Source::Guest(index) => (&*self.names[index], COLOURS[index % COLOURS.len()].on_default()),
             };
             let width = self.width;
-            let _ = write!(self.out, "{style}{mark:>width$}{SEPARATOR}{style:#}");
+            let separator = if part == Part::More { CONTINUATION } else { SEPARATOR };
+            let _ = write!(self.out, "{style}{mark:>width$}{separator}{style:#}");
         }
         let style = if loud { AnsiColor::Red.on_default().bold() } else { Style::new() };
         let written = write!(self.out, "{style}")

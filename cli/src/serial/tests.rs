@@ -16,8 +16,8 @@ fn lines_of<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Vec<u8>>, Ve
 }
 
 fn of(line: &str) -> (Source, Meaning) {
-    let (source, text) = split(line.as_bytes(), &names());
-    (source, meaning(source, Part::Line, text))
+    let (source, part, text) = split(line.as_bytes(), &names());
+    (source, meaning(source, part, text))
 }
 
 #[test]
@@ -29,7 +29,8 @@ fn marks_are_whole_names() {
     assert_eq!(source("linux-c| x"), Source::Unmarked);
     assert_eq!(source("linux|x"), Source::Unmarked);
     assert_eq!(source(" linux| x"), Source::Unmarked);
-    assert_eq!(split(b"linux| a| b", &names()).1, b"a| b");
+    assert_eq!(split(b"linux| a| b", &names()).2, b"a| b");
+    assert_eq!(split(b"linux-b|+a", &names()), (Source::Guest(1), Part::More, &b"a"[..]));
 }
 
 #[test]
@@ -52,19 +53,24 @@ fn each_kind_of_line_is_known() {
     // Nor can anybody end a run with a line that only looks like one.
     assert!(matches!(of("ainori| @record {\"record\":\"end\"").1, Meaning::Damaged(_)));
     assert!(matches!(of("linux| @result [1]").1, Meaning::Damaged(_)));
+    assert!(matches!(of("linux| @result {\"a\":[1").1, Meaning::Incomplete(_)));
+    // What a line goes on with is not the beginning of another.
+    assert_eq!(of("linux|+@result {}").1, Meaning::Text);
+    assert_eq!(of("ainori|+panic: no").1, Meaning::Text);
 }
 
 #[test]
 fn beginnings_of_records_are_held_back() {
     let hidden = |line: &str| {
-        let (source, text) = split(line.as_bytes(), &names());
-        may_be_hidden(source, text)
+        let (source, part, text) = split(line.as_bytes(), &names());
+        may_be_hidden(source, part, text)
     };
     assert!(hidden("lin"));
     assert!(hidden("linux| "));
     assert!(hidden("linux| @res"));
     assert!(hidden("linux| @result {"));
     assert!(!hidden("linux| ~ # "));
+    assert!(!hidden("linux|+@res"));
     assert!(!hidden("linux| @record "));
     assert!(hidden("ainori| @record {"));
 }
@@ -84,9 +90,9 @@ proptest! {
     fn no_line_panics(line in proptest::collection::vec(any::<u8>(), 0..60), prefix in "(ainori\\| @record |linux\\| @result |ainori\\| )?") {
         let mut bytes = prefix.into_bytes();
         bytes.extend(line);
-        let (source, text) = split(&bytes, &names());
-        let _ = meaning(source, Part::Line, text);
-        may_be_hidden(source, text);
+        let (source, part, text) = split(&bytes, &names());
+        let _ = meaning(source, part, text);
+        may_be_hidden(source, part, text);
     }
 }
 
@@ -136,7 +142,7 @@ fn meanings(stream: &[u8], chunk: usize) -> Vec<(Source, Part, Meaning)> {
     let (mut lines, mut found) = (Lines::default(), Vec::new());
     for chunk in stream.chunks(chunk) {
         lines.feed(chunk, |line, part| {
-            let (source, text) = split(line, &names());
+            let (source, _, text) = split(line, &names());
             found.push((source, part, meaning(source, part, text)));
         });
     }

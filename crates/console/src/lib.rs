@@ -1,4 +1,5 @@
-//! Many consoles on one serial line: `MARK| TEXT` per line, the mark being the source's name.
+//! Many consoles on one serial line: `MARK| TEXT` per line, the mark being the source's name, and
+//! `MARK|+TEXT` where a line goes on that had to make room for those of others.
 //!
 //! - Each [`Source`] has a ring of its own. Its writer waits for nobody; what finds no room is lost, and counted, as on a real port with a
 //!   full FIFO. Nobody else's output depends on it.
@@ -8,10 +9,10 @@
 //! # Which bytes are sent when
 //! - Lines come out whole, one of each source in turn. So a source that writes without end gets a line for each line of another, and no
 //!   more.
-//! - A line that has no end is broken after [`LONGEST`] bytes (`\` at the end of the line) if another source has something to send, and
-//!   goes on, with its mark, in the source's next turn.
+//! - A line that has no end is broken after [`LONGEST`] bytes if another source has something to send, and
+//!   goes on in the source's next turn.
 //! - A line that has no end *yet*, like a prompt, is shown after a while. Its source goes on with it as soon as it writes more; if another one has
-//!   something to send meanwhile, that starts a line of its own.
+//!   something to send meanwhile, the line is broken.
 //! - But a line that starts with `@` is for a program, which is not helped by half of it: it is sent when it is whole.
 //!
 //! Nothing here is slower the more is written: a piece is a bounded amount of work.

@@ -7,8 +7,8 @@ use loom::thread;
 
 use super::*;
 
-/// A source with `text` and its reader, which stops looking when it finds nothing, and looks again only if it is told to.
-fn all_is_sent(before: &'static str, text: &'static str, expected: &'static str) {
+/// A source to which `pieces` are written, and its reader, which stops looking when it finds nothing, and looks again only if it is told to.
+fn all_is_sent(before: &'static str, pieces: &'static [&'static str], expected: &'static str) {
     loom::model(move || {
         let source = Arc::new(Source::new("a", 8));
         let told = Arc::new(AtomicBool::new(false));
@@ -29,8 +29,8 @@ fn all_is_sent(before: &'static str, text: &'static str, expected: &'static str)
         let writer = thread::spawn({
             let (source, told) = (source.clone(), told.clone());
             move || {
-                for byte in text.bytes() {
-                    if source.push(byte) {
+                for piece in pieces {
+                    if source.append(piece.bytes()).1 {
                         told.store(true, Ordering::Release);
                     }
                 }
@@ -47,16 +47,22 @@ fn all_is_sent(before: &'static str, text: &'static str, expected: &'static str)
 
 /// What has no line end is sent as well: the reader has taken all that it found, and finds the rest, or is told.
 ///
-/// Fails without the fence in `Source::push` or the one in `Source::take`, and if `head` is published relaxed.
+/// Fails without the fence in `Source::append` or the one in `Source::take`, and if `head` is published relaxed.
 #[test]
 fn no_byte_is_forgotten() {
-    all_is_sent("x", "yz", "a| xyz");
+    all_is_sent("x", &["y", "z"], "a| xyz");
 }
 
-/// A line's end that is counted is there. Fails if `push` counts it first.
+/// A line's end that is counted is there. Fails if `append` counts it first.
 #[test]
 fn a_whole_line_is_sent_whole() {
-    all_is_sent("@", "y\n", "a| @y\n");
+    all_is_sent("@", &["y", "\n"], "a| @y\n");
+}
+
+/// A line's end that is there may not have been counted yet. Fails if the reader takes any difference of the counts for a line.
+#[test]
+fn a_line_s_end_is_not_another_s() {
+    all_is_sent("x", &["\n@"], "a| x\n");
 }
 
 /// A full ring loses what finds no room, nothing else, and no byte is read before it is written or written before it is read.

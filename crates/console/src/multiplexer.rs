@@ -4,9 +4,6 @@ use crate::Source;
 /// Bytes of a line after which it must make room for those of others.
 pub const LONGEST: usize = if cfg!(loom) { 8 } else { 4096 };
 
-/// Shows that a line was broken although it hadn't come to its end.
-const BREAK: &[u8; 2] = b"\\\n";
-
 /// What is left to do after a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rest {
@@ -24,6 +21,8 @@ pub struct Multiplexer<const N: usize> {
     current: usize,
     /// That line is under way.
     is_open: bool,
+    /// What has been sent of it in this turn is not its beginning: it was broken before.
+    is_rest: bool,
     /// Bytes of the prefix (mark and separator) of that line that have been sent.
     marked: usize,
     /// Bytes of its text that have been sent in this turn.
@@ -56,6 +55,7 @@ impl<const N: usize> Multiplexer<N> {
         Self {
             current: 0,
             is_open: false,
+            is_rest: false,
             marked: 0,
             sent: 0,
             sources: [State { lines: 0, mid_line: false, incomplete_since: None }; N],
@@ -74,7 +74,7 @@ impl<const N: usize> Multiplexer<N> {
         self.is_open
     }
 
-    /// Fills `piece` (two bytes at least) with what is to be sent next; returns how much, and what is left to do. The sources are
+    /// Fills `piece` (a byte at least) with what is to be sent next; returns how much, and what is left to do. The sources are
     /// always the same, `N` at most.
     ///
     /// An incomplete line is sent when it is `patience` old, in the unit of `now`. None: everything is sent, as nobody
@@ -89,21 +89,19 @@ impl<const N: usize> Multiplexer<N> {
         piece: &mut [u8],
     ) -> (usize, Rest) {
         let open = sources.get(self.current).copied().filter(|_| self.is_open);
-        let must_break = match open {
-            Some(open) if self.sent < LONGEST && open.waiting() > 0 => {
-                return (self.go_on(open, piece), Rest::Now);
-            }
-            Some(open) => Some(open.waiting() > 0),
-            None => None,
-        };
-        match (self.choose(sources, now, patience), must_break) {
+        if let Some(open) = open
+            && self.sent < LONGEST
+            && open.waiting() > 0
+        {
+            return (self.go_on(open, piece), Rest::Now);
+        }
+        match (self.choose(sources, now, patience), open) {
             // Its line goes on behind those of others.
-            (Ok(_), Some(is_long)) => {
+            (Ok(_), Some(_)) => {
                 self.is_open = false;
-                let end = if is_long { &BREAK[..] } else { &BREAK[1..] };
-                // BOUND: 2 bytes.
-                piece.iter_mut().zip(end).for_each(|(place, byte)| *place = *byte);
-                (end.len(), Rest::Now)
+                let Some(end) = piece.first_mut() else { return (0, Rest::Now) };
+                *end = b'\n';
+                (1, Rest::Now)
             }
             (Ok((index, chosen)), None) => {
                 self.current = index;
@@ -112,22 +110,20 @@ impl<const N: usize> Multiplexer<N> {
                 self.sent = 0;
                 if let Some(state) = self.sources.get_mut(index) {
                     state.incomplete_since = None;
+                    self.is_rest = state.mid_line;
                 }
                 // The look at all sources has taken time already: half as many bytes.
                 let half = piece.len().div_ceil(2);
                 (self.go_on(chosen, piece.get_mut(..half).unwrap_or_default()), Rest::Now)
             }
-            (Err(_), Some(true)) => match open {
-                Some(open) => (self.go_on(open, piece), Rest::Now),
-                None => (0, Rest::Nothing),
-            },
+            (Err(_), Some(open)) if open.waiting() > 0 => (self.go_on(open, piece), Rest::Now),
             (Err(rest), _) => (0, rest),
         }
     }
 
     /// Goes on with the line of the current source.
     fn go_on(&mut self, source: &Source, piece: &mut [u8]) -> usize {
-        let prefix = source.prefix().get(self.marked..).unwrap_or_default();
+        let prefix = source.prefix(self.is_rest).get(self.marked..).unwrap_or_default();
         let length = prefix.len().min(piece.len());
         let (mark, text) = piece.split_at_mut(length);
         // BOUND: a mark and the separator, of 18 bytes at most.
@@ -189,7 +185,8 @@ impl State {
             return Readiness::No;
         }
         // A line's end is counted when it is there: if it has come only now, so have the bytes before it.
-        let has_line = source.lines() != self.lines;
+        // One that has been taken may not have been counted yet.
+        let has_line = source.lines().wrapping_sub(self.lines).cast_signed() > 0;
         let Some(patience) = patience else { return Readiness::Yes };
         if has_line || waiting >= LONGEST {
             return Readiness::Yes;

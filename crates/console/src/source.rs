@@ -1,7 +1,7 @@
 //! Output of one source on its way to the serial line: a ring with one writer and one reader.
 use alloc::{boxed::Box, string::String};
 
-use ainori_report::SEPARATOR;
+use ainori_report::{CONTINUATION, SEPARATOR};
 
 use crate::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
 use crate::multiplexer::LONGEST;
@@ -10,6 +10,8 @@ use crate::multiplexer::LONGEST;
 pub struct Source {
     /// What stands before each of its lines: the mark and the separator.
     prefix: String,
+    /// What stands before the rest of a line that was broken.
+    continuation: String,
     /// Their number is a power of two.
     bytes: Box<[AtomicU8]>,
     /// Bytes ever written. Only the writer changes it.
@@ -28,6 +30,7 @@ impl Source {
     pub fn new(mark: &str, capacity: usize) -> Self {
         Self {
             prefix: String::from(mark) + SEPARATOR,
+            continuation: String::from(mark) + CONTINUATION,
             bytes: (0..capacity.next_power_of_two()).map(|_| AtomicU8::new(0)).collect(),
             head: AtomicUsize::new(0),
             tail: AtomicUsize::new(0),
@@ -136,9 +139,9 @@ impl Source {
         self.get(self.tail.load(Ordering::Relaxed))
     }
 
-    /// Reader: what stands before each line.
-    pub(crate) fn prefix(&self) -> &[u8] {
-        self.prefix.as_bytes()
+    /// Reader: what stands before each line, or before the rest of one.
+    pub(crate) fn prefix(&self, is_rest: bool) -> &[u8] {
+        if is_rest { self.continuation.as_bytes() } else { self.prefix.as_bytes() }
     }
 
     /// Reader: takes bytes of one line as far as `into` has room, and not beyond the ring's last cell: some of what is waiting in any case. Returns

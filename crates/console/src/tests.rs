@@ -86,7 +86,7 @@ fn a_prompt_is_shown_after_a_while_and_goes_on_at_once() {
     assert_eq!(line.take(), "\nbb| news\n");
     line.write(0, "s\n");
     line.settle();
-    assert_eq!(line.take(), "a| s\n");
+    assert_eq!(line.take(), "a|+s\n", "the rest of the line");
 }
 
 /// While one writes line after line, another's prompt is shown all the same.
@@ -112,6 +112,21 @@ fn no_open_line_hides_another() {
     line.now += PATIENCE;
     line.settle();
     assert_eq!(line.take(), "bb| two \na| one ");
+}
+
+/// What looks like a result in the rest of a line is none, and is seen to be none.
+#[test]
+fn the_rest_of_a_line_is_marked() {
+    let mut line = Line::new(1024);
+    line.write(0, "no ");
+    line.settle();
+    line.now += PATIENCE;
+    line.settle();
+    line.write(1, "news\n");
+    line.settle();
+    line.write(0, "@result {}\n@result {}\n");
+    line.settle();
+    assert_eq!(line.take(), "a| no \nbb| news\na|+@result {}\na| @result {}\n");
 }
 
 #[test]
@@ -154,7 +169,7 @@ fn a_line_without_an_end_makes_room() {
     }
     let text = line.take();
     let first = text.lines().next().expect("a line");
-    assert!(first.starts_with("a| xxx") && first.ends_with("x\\"), "it is seen that the line was broken");
+    assert!(first.starts_with("a| xxx") && first.len() >= LONGEST, "the line was broken");
 }
 
 /// Alone, it isn't broken.
@@ -223,7 +238,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Each line that comes out has a mark; per mark the bytes are those written, in order, none missing; and lines for programs are whole.
+    /// Each line that comes out has a mark; per mark the lines are those written, in order, none missing; and lines for programs are whole.
     #[test]
     fn all_comes_out_in_order(steps in steps()) {
         let mut line = Line::new(64 * LONGEST);
@@ -240,16 +255,21 @@ proptest! {
         }
         line.flush();
         let sent = line.take();
-        let mut seen = [const { String::new() }; SOURCES];
+        let mut seen = [const { Vec::<String>::new() }; SOURCES];
         let mut whole = [const { Vec::new() }; SOURCES];
-        for text in sent.lines() {
-            let (mark, text) = text.split_once("| ").expect("a mark");
+        for line in sent.lines() {
+            let (mark, text) = line.split_once('|').expect("a mark");
             let source = MARKS.iter().position(|known| *known == mark).expect("a known mark");
-            seen[source] += text.trim_end_matches('\\');
+            let (separator, text) = text.split_at(1);
             whole[source].push(text);
+            match (separator, seen[source].last_mut()) {
+                (" ", _) => seen[source].push(text.into()),
+                ("+", Some(begun)) => *begun += text,
+                _ => prop_assert!(false, "{}", line),
+            }
         }
         for source in 0..SOURCES {
-            prop_assert_eq!(&seen[source], &written[source].replace('\n', ""));
+            prop_assert_eq!(&seen[source], &written[source].lines().collect::<Vec<_>>());
             prop_assert_eq!(line.sources[source].lost(), 0);
             // A line that is for a program from its first byte to its last.
             for text in written[source].split_inclusive('\n').filter_map(|text| text.strip_suffix('\n')) {

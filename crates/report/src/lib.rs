@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
 pub const MARK: &str = "ainori";
 /// Separates the mark of a line from its text.
 pub const SEPARATOR: &str = "| ";
+/// The same where the text is not the beginning of its source's line: that had been broken, as others had something to say.
+pub const CONTINUATION: &str = "|+";
 /// Starts the text of a hypervisor line that holds a [`Record`].
 pub const PREFIX: &str = "@record ";
 /// Starts a guest's line that holds a JSON object for the report, e.g. `@result {"hackbench_s":0.31}`.

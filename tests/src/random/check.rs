@@ -82,7 +82,7 @@ fn check_guest(system: &Description, guest: &Guest, report: &GuestReport, run: &
         format!("{name}: {}", fault.map_or("?".into(), |fault| format!("{} at {:#x}", fault.what, fault.pc)))
     });
     if matches!(reason, Some(StopReason::Shutdown | StopReason::Failure)) && guest.job.text().is_some() {
-        check_text(system, guest, run, found);
+        check_text(guest, run, found);
         check_talk(system, guest, report, found);
     }
     if let (Job::FreeRtos { periods, report_ms, .. }, Some(result)) = (&guest.job, report.results.first()) {
@@ -100,22 +100,16 @@ fn check_guest(system: &Description, guest: &Guest, report: &GuestReport, run: &
     }
 }
 
-/// What a talker printed is its text, line by line, and nothing else. (Linux and its kernel have lines of their own.) Where others may keep it
-/// from its hart, it may be away for so long in the middle of a line that this is shown as it is, and goes on behind those of others.
-fn check_text(system: &Description, guest: &Guest, run: &Run, found: &mut Violations) {
+/// What a talker printed is its text, line by line, and nothing else. (Linux and its kernel have lines of their own.)
+fn check_text(guest: &Guest, run: &Run, found: &mut Violations) {
     let Some((seed, bytes)) = guest.job.text() else { return };
-    let is_own = |line: &&str| {
+    let is_own = |line: &String| {
         !line.starts_with("@result ")
             && (!guest.job.is_linux() || !line.starts_with("[ ") && !line.starts_with("Linux "))
     };
     let mut printed = run.lines(&guest.name).filter(is_own);
     for wanted in text::text(seed, bytes) {
-        let mut line = printed.next().map(|line| line.trim_end_matches('\r').to_owned());
-        let may_break = oracle::may_be_kept_waiting(system, guest);
-        while let Some(begun) = line.as_mut().filter(|begun| may_break && is_begun(begun, &wanted)) {
-            let Some(more) = printed.next() else { break };
-            *begun += more.trim_end_matches('\r');
-        }
+        let line = printed.next().map(|line| line.trim_end_matches('\r').to_owned());
         if line.as_ref() != Some(&wanted) {
             found.expect(false, "each console passes its text on, whole and in order", || {
                 format!("{}: {line:?} instead of {wanted:?}", guest.name)
@@ -127,11 +121,6 @@ fn check_text(system: &Description, guest: &Guest, run: &Run, found: &mut Violat
     found.expect(more.is_none(), "each console passes its text on, whole and in order", || {
         format!("{}: {more:?} behind the text", guest.name)
     });
-}
-
-/// Is it the beginning of a line, and not all of it?
-fn is_begun(line: &str, wanted: &str) -> bool {
-    wanted.starts_with(line) && line.len() < wanted.len()
 }
 
 fn check_talk(system: &Description, guest: &Guest, report: &GuestReport, found: &mut Violations) {

@@ -62,11 +62,6 @@ pub fn neighbours<'a>(system: &'a Description, guest: &'a Guest) -> impl Iterato
         .filter(move |other| may_run_on(system, other).iter().any(|hart| homes.contains(hart)))
 }
 
-/// May a vCPU of the guest want its hart and not get it for a while?
-pub fn may_be_kept_waiting(system: &Description, guest: &Guest) -> bool {
-    guest.vcpus as usize > may_run_on(system, guest).len() || neighbours(system, guest).next().is_some()
-}
-
 /// No neighbour is as urgent.
 pub fn alone_on_top(system: &Description, guest: &Guest) -> bool {
     neighbours(system, guest).all(|other| other.priority < guest.priority)
