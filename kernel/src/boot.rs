@@ -5,7 +5,7 @@ use core::array::from_fn;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use ainori_console::{InputWaits, Source};
-use ainori_devices::plic;
+use ainori_devices::irqchip::Irqchip as GuestIrqchip;
 use ainori_handover::{Housework, Threshold};
 use ainori_limits::{MAX_GUESTS, MAX_HARTS, PAGE, VCPU_SLOTS};
 use ainori_mailbox::Mailboxes;
@@ -24,7 +24,7 @@ use crate::arch::{VcpuState, firmware};
 use crate::chip::Board;
 use crate::chip::board::{Device, Error};
 use crate::chip::ipi::Ipi;
-use crate::chip::plic::{Levels, Plic};
+use crate::chip::irqchip::{Irqchip, Levels};
 use crate::chip::uart::Uart;
 use crate::cpu::console::Console;
 use crate::cpu::mechanism::threshold::IDLE;
@@ -124,7 +124,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
     let mut guests = Vec::new();
     let mut vcpus = Vec::new();
     let mut homes = Vec::new();
-    let mut source_owner = vec![None; board.plic.map_or(0, |(_, sources)| sources as usize + 1)];
+    let mut source_owner = vec![None; board.irqchip.map_or(0, |chip| chip.last_source() as usize + 1)];
     for (index, config) in system.guests.iter().enumerate().take(MAX_GUESTS) {
         let guest_index = index as u8;
         let first = vcpus.len() as u8;
@@ -144,12 +144,12 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
             vcpus.push(Vcpu::new(guest_index, hart as u32, class, home as u32, cores));
             homes.push(home);
         }
-        let context = board.harts[homes[usize::from(first)]].plic_context.unwrap_or(0);
+        let target = board.harts[homes[usize::from(first)]].irq_target.unwrap_or(0);
         let mut guest = place(tree, guest_index, config, first, board.timebase_hz);
         guest.program = load(&guest, &board, &features, blob);
         for source in guest.devices.iter().flat_map(|device| &device.interrupts) {
             if let Some(owner) = source_owner.get_mut(*source as usize) {
-                *owner = Some(SourceOwner { guest: guest_index, context });
+                *owner = Some(SourceOwner { guest: guest_index, target });
             }
         }
         guests.push(guest);
@@ -192,8 +192,8 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
         levels,
         console_input: system.console_input,
         input_waits: InputWaits::new(),
-        // SAFETY: the board says that a PLIC is there; the firmware doesn't use its supervisor contexts.
-        plic: board.plic.map(|(base, sources)| unsafe { Plic::new(base, sources) }),
+        // SAFETY: the board says that it is there; the firmware doesn't use the supervisor's part.
+        irqchip: board.irqchip.map(|chip| unsafe { Irqchip::new(chip) }),
         source_owner: source_owner.into_boxed_slice(),
         awaited_guests: AtomicU32::new(system.guests.iter().filter(|guest| !guest.background).count() as u32),
         finishing: AtomicBool::new(false),
@@ -206,10 +206,10 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
     let cpus: &'static mut [Cpu] = (0..machine.harts.len() as u32)
         .map(|id| {
             let console = (id == console_core).then(|| Console::new(port(&machine.board), machine));
-            let number = machine.board.harts[id as usize].plic_context;
-            let context = machine.plic.zip(number).and_then(|(plic, number)| plic.context(number));
+            let target = machine.board.harts[id as usize].irq_target;
+            let irqs = machine.irqchip.zip(target).and_then(|(chip, target)| chip.core(target));
             let trace = trace_ring(machine, id, &system.trace);
-            Cpu::new(id, machine, Scheduler::new(policy), context, console, trace)
+            Cpu::new(id, machine, Scheduler::new(policy), irqs, console, trace)
         })
         .collect::<Vec<_>>()
         .leak();
@@ -316,10 +316,10 @@ fn device(tree: &Fdt<'_>, guest: &str, path: &str) -> Device {
     let device = Board::device(tree, path).unwrap_or_else(|| {
         refuse(format_args!("guest `{guest}` wants device `{path}`, which this board doesn't have"))
     });
-    if let Some(source) = device.interrupts.iter().find(|source| **source as usize >= plic::SOURCES) {
+    if let Some(source) = device.interrupts.iter().find(|source| **source as usize >= GuestIrqchip::SOURCES) {
         refuse(format_args!(
             "guest `{guest}` can't own device `{path}`: its interrupt is source {source}, and a guest's controller has those below {}",
-            plic::SOURCES
+            GuestIrqchip::SOURCES
         ))
     }
     device
@@ -360,25 +360,25 @@ fn start(cpus: &'static mut [Cpu], boot_hart: u64, heap: u64) -> ! {
 }
 
 /// Has a core's own part of the board's interrupts come to it. By the core itself and after its start: starting a hart, the firmware
-/// (OpenSBI) sets its context of the controller anew.
+/// (OpenSBI) sets its part of the controller anew.
 fn route_interrupts(cpu: &Cpu) {
     let machine = cpu.machine;
     let hart = |core: u32| machine.board.harts.get(core as usize);
-    let (Some(plic), Some((_, sources))) = (machine.plic, machine.board.plic) else { return };
-    let Some(context) = hart(cpu.id).and_then(|hart| hart.plic_context) else { return };
-    plic.reset_context(context, sources);
+    let Some(irqchip) = machine.irqchip else { return };
+    let Some(target) = hart(cpu.id).and_then(|hart| hart.irq_target) else { return };
+    irqchip.reset_target(target);
     for (source, owner) in machine.source_owner.iter().enumerate() {
-        if let Some(owner) = owner.filter(|owner| owner.context == context)
+        if let Some(owner) = owner.filter(|owner| owner.target == target)
             && let Some(guest) = machine.guests.get(usize::from(owner.guest))
         {
-            plic.route(source as u32, context, machine.levels.level(guest.config.priority));
+            irqchip.route(source as u32, target, machine.levels.level(guest.config.priority));
         }
     }
     // The serial port interrupts the least urgent guest of its core, and nobody else.
     if let Some((_, _, source)) = machine.board.uart
         && cpu.id == machine.console_core
     {
-        plic.route(source, context, machine.levels.level(machine.housework_priority));
+        irqchip.route(source, target, machine.levels.level(machine.housework_priority));
     }
 }
 

@@ -15,8 +15,8 @@ pub struct Window {
 pub enum Device {
     /// Ends the guest ([`crate::finisher`]).
     Finisher,
-    /// Interrupt controller ([`crate::plic`]).
-    Plic,
+    /// Interrupt controller ([`crate::irqchip`]).
+    Irqchip,
     /// Serial port ([`crate::uart`]).
     Uart,
     /// Place for a virtio device, of which there is none ([`crate::virtio`]).
@@ -25,7 +25,7 @@ pub enum Device {
 
 /// The finisher's registers.
 pub const FINISHER: Window = Window { base: 0x10_0000, size: 0x1000 };
-/// The interrupt controller's.
+/// The interrupt controller's, if it is a PLIC.
 pub const PLIC: Window = Window { base: 0xc00_0000, size: 0x60_0000 };
 /// The serial port's.
 pub const UART: Window = Window { base: 0x1000_0000, size: 0x100 };
@@ -41,7 +41,7 @@ pub const VIRTIO_SLOT_SIZE: u64 = 0x1000;
 /// What answers where: window, its device, and the bytes, a power of two, after which the device's registers repeat (for one of several
 /// alike).
 const MAP: [(Window, Device, u64); 4] = [
-    (PLIC, Device::Plic, PLIC.size.next_power_of_two()),
+    (PLIC, Device::Irqchip, PLIC.size.next_power_of_two()),
     (UART, Device::Uart, UART.size),
     (FINISHER, Device::Finisher, FINISHER.size),
     (VIRTIO, Device::VirtioSlot, VIRTIO_SLOT_SIZE),
@@ -77,7 +77,7 @@ mod tests {
             (0x10_0fff, Some((Device::Finisher, 0xfff))),
             (0x10_1000, None), // the clock of `virt`, which a guest has only if it owns it
             (0x0bff_ffff, None),
-            (0x0c20_1004, Some((Device::Plic, 0x20_1004))),
+            (0x0c20_1004, Some((Device::Irqchip, 0x20_1004))),
             (0x0c60_0000, None),
             (0x1000_0005, Some((Device::Uart, 5))),
             (0x1000_0100, None),

@@ -6,6 +6,7 @@
 //!
 //! | module | device | shared between cores |
 //! |---|---|---|
+//! | [`irqchip`] | the guest's interrupt controller, whichever kind it is | as that |
 //! | [`plic`] | RISC-V platform-level interrupt controller | yes, without locks |
 //! | [`uart`] | 16550A serial port | no: `&mut self`, the caller serialises |
 //! | [`finisher`] | `sifive,test`: power off, reboot | no state |
@@ -21,6 +22,7 @@
 mod atomic;
 pub mod bus;
 pub mod finisher;
+pub mod irqchip;
 pub mod mmio;
 pub mod plic;
 pub mod uart;

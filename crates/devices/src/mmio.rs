@@ -44,8 +44,12 @@ impl Access {
     }
 }
 
-const LOAD: u32 = 0b0000011;
-const STORE: u32 = 0b0100011;
+/// Bits of the opcode. Of bits 1:0, a transformed instruction has bit 1 clear if it was compressed, and all have bit 0.
+const OPCODE: u32 = 0b1111101;
+const LOAD: u32 = 0b0000001;
+const STORE: u32 = 0b0100001;
+/// The instruction has 4 bytes.
+const IS_LONG: u32 = 0b10;
 
 /// Decodes an integer load or store of RV64I, C or Zcb.
 ///
@@ -70,10 +74,18 @@ const STORE: u32 = 0b0100011;
 /// pseudoinstructions that stand for an implicit access of the page-table walker. A device has no use for those.
 #[inline(always)] // Called in one place, on the way of each load and store.
 pub fn decode(bits: u32) -> Option<Access> {
-    if bits & 1 == 0 {
-        return compressed(bits).map(|kind| Access { kind, length: 2 });
-    }
-    standard(bits | 2).map(|kind| Access { kind, length: 2 + (bits & 2) as u8 })
+    // One that stands in memory compressed is expanded, so that there is one form from here on.
+    let bits = if bits & 1 == 0 { expand(bits) } else { bits };
+    let funct3 = field(bits, 12, 3);
+    let width = 1 << (funct3 & 3);
+    let unsigned = funct3 & 4 != 0;
+    let kind = match bits & OPCODE {
+        // funct3 7 would be an unsigned load of 64 bits.
+        LOAD if funct3 != 7 => Kind::Load { rd: field(bits, 7, 5), width, signed: !unsigned },
+        STORE if !unsigned => Kind::Store { rs2: field(bits, 20, 5), width },
+        _ => return None,
+    };
+    Some(Access { kind, length: 2 + (bits & IS_LONG) as u8 })
 }
 
 /// The 64-bit register value after a load of `width` bytes (1, 2, 4 or 8): the low bytes of `value`, sign-extended or
@@ -90,64 +102,69 @@ const fn field(bits: u32, low: u32, count: u32) -> u8 {
 }
 
 /// One of the registers x8 to x15 that compressed instructions name with three bits at `low`.
-const fn compressed_register(bits: u32, low: u32) -> u8 {
-    8 + field(bits, low, 3)
+const fn compressed_register(bits: u32, low: u32) -> u32 {
+    8 + (bits >> low & 7)
 }
 
-/// 32-bit instructions, transformed or not.
-#[inline(always)]
-fn standard(bits: u32) -> Option<Kind> {
-    let funct3 = field(bits, 12, 3);
-    let width = 1 << (funct3 & 3);
-    let unsigned = funct3 & 4 != 0;
-    match bits & 0x7f {
-        // funct3 7 would be an unsigned load of 64 bits.
-        LOAD if funct3 != 7 => Some(Kind::Load { rd: field(bits, 7, 5), width, signed: !unsigned }),
-        STORE if !unsigned => Some(Kind::Store { rs2: field(bits, 20, 5), width }),
-        _ => None,
-    }
+/// A load in the form that the hart transforms compressed ones to: as the 32-bit one, but that [`IS_LONG`] is clear.
+const fn load(rd: u32, funct3: u32) -> u32 {
+    LOAD | funct3 << 12 | rd << 7
 }
 
-/// 16-bit instructions, as they are.
+/// The same of a store.
+const fn store(rs2: u32, funct3: u32) -> u32 {
+    STORE | funct3 << 12 | rs2 << 20
+}
+
+/// funct3 of loads and stores: the width, and that a load doesn't extend the sign.
+mod funct3 {
+    pub const BYTE: u32 = 0;
+    pub const HALF: u32 = 1;
+    pub const WORD: u32 = 2;
+    pub const DOUBLE: u32 = 3;
+    pub const UNSIGNED: u32 = 4;
+}
+
+/// A compressed load or store, transformed; 0 for any other instruction.
 #[inline(never)]
-fn compressed(bits: u32) -> Option<Kind> {
+fn expand(bits: u32) -> u32 {
     if bits & 2 == 0 { quadrant_0(bits) } else { quadrant_2(bits) }
 }
 
 /// Compressed loads and stores through a register.
-fn quadrant_0(bits: u32) -> Option<Kind> {
+fn quadrant_0(bits: u32) -> u32 {
     let register = compressed_register(bits, 2);
-    Some(match field(bits, 13, 3) {
-        0b010 => Kind::Load { rd: register, width: 4, signed: true },
-        0b011 => Kind::Load { rd: register, width: 8, signed: true },
-        0b100 => return zcb(bits, register),
-        0b110 => Kind::Store { rs2: register, width: 4 },
-        0b111 => Kind::Store { rs2: register, width: 8 },
-        _ => return None,
-    })
+    match field(bits, 13, 3) {
+        0b010 => load(register, funct3::WORD),
+        0b011 => load(register, funct3::DOUBLE),
+        0b100 => zcb(bits, register),
+        0b110 => store(register, funct3::WORD),
+        0b111 => store(register, funct3::DOUBLE),
+        _ => 0,
+    }
 }
 
 /// The bytes and halfwords of Zcb.
-fn zcb(bits: u32, register: u8) -> Option<Kind> {
+fn zcb(bits: u32, register: u32) -> u32 {
     let bit_6 = field(bits, 6, 1) != 0;
-    Some(match field(bits, 10, 3) {
-        0b000 => Kind::Load { rd: register, width: 1, signed: false },
-        0b001 => Kind::Load { rd: register, width: 2, signed: bit_6 },
-        0b010 => Kind::Store { rs2: register, width: 1 },
-        0b011 if !bit_6 => Kind::Store { rs2: register, width: 2 },
-        _ => return None,
-    })
+    match field(bits, 10, 3) {
+        0b000 => load(register, funct3::BYTE | funct3::UNSIGNED),
+        0b001 if bit_6 => load(register, funct3::HALF),
+        0b001 => load(register, funct3::HALF | funct3::UNSIGNED),
+        0b010 => store(register, funct3::BYTE),
+        0b011 if !bit_6 => store(register, funct3::HALF),
+        _ => 0,
+    }
 }
 
 /// Compressed loads and stores through the stack pointer.
-fn quadrant_2(bits: u32) -> Option<Kind> {
-    let rd = field(bits, 7, 5);
-    let rs2 = field(bits, 2, 5);
-    Some(match field(bits, 13, 3) {
-        0b010 if rd != 0 => Kind::Load { rd, width: 4, signed: true },
-        0b011 if rd != 0 => Kind::Load { rd, width: 8, signed: true },
-        0b110 => Kind::Store { rs2, width: 4 },
-        0b111 => Kind::Store { rs2, width: 8 },
-        _ => return None,
-    })
+fn quadrant_2(bits: u32) -> u32 {
+    let (rd, rs2) = (bits >> 7 & 0x1f, bits >> 2 & 0x1f);
+    match field(bits, 13, 3) {
+        0b010 if rd != 0 => load(rd, funct3::WORD),
+        0b011 if rd != 0 => load(rd, funct3::DOUBLE),
+        0b110 => store(rs2, funct3::WORD),
+        0b111 => store(rs2, funct3::DOUBLE),
+        _ => 0,
+    }
 }

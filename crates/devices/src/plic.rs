@@ -97,49 +97,59 @@ pub mod layout {
     pub const CLAIM_COMPLETE: u64 = 4;
 }
 
-/// The registers of the window.
-enum Register {
+/// The registers of sources.
+enum SourceRegister {
     Priority { source: usize },
     Pending { word: usize },
     Enable { context: usize, word: usize },
-    Threshold { context: usize },
-    ClaimComplete { context: usize },
 }
 
-impl Register {
-    /// The register at `offset`, if it exists here.
-    #[inline(always)]
-    fn at(offset: u64) -> Option<Self> {
-        if offset & 3 != 0 || offset >= WINDOW {
-            return None;
-        }
-        // The window has 2^24 words at most, so the index fits on every target.
-        let index = (offset / 4) as usize;
-        let register = match offset {
-            0..PENDING => Self::Priority { source: index },
-            PENDING..ENABLE => Self::Pending { word: index - PENDING as usize / 4 },
-            ENABLE..CONTEXT => {
-                const WORDS: usize = ENABLE_SIZE as usize / 4;
-                let index = index - ENABLE as usize / 4;
-                Self::Enable { context: index / WORDS, word: index % WORDS }
-            }
-            _ => {
-                let context = (offset as usize - CONTEXT as usize) / CONTEXT_SIZE as usize;
-                match offset % CONTEXT_SIZE {
-                    0 => Self::Threshold { context },
-                    CLAIM_COMPLETE => Self::ClaimComplete { context },
-                    _ => return None,
-                }
-            }
-        };
-        let exists = match register {
-            Self::Priority { source } => (1..SOURCES).contains(&source),
-            Self::Pending { word } => word < WORDS,
-            Self::Enable { context, word } => context < MAX_CONTEXTS && word < WORDS,
-            Self::Threshold { context } | Self::ClaimComplete { context } => context < MAX_CONTEXTS,
-        };
-        exists.then_some(register)
+/// The registers of a context by which it is interrupted.
+enum ContextRegister {
+    Threshold,
+    ClaimComplete,
+}
+
+/// What is at `offset`, if anything is: a register of a context, or one of sources.
+#[inline(always)]
+fn register(offset: u64) -> Result<(usize, ContextRegister), Option<SourceRegister>> {
+    if offset & 3 != 0 {
+        return Err(None);
     }
+    // First, as guests want it with every interrupt.
+    if offset >= CONTEXT {
+        let context = (offset - CONTEXT) / CONTEXT_SIZE;
+        if context >= MAX_CONTEXTS as u64 {
+            return Err(None);
+        }
+        return match offset % CONTEXT_SIZE {
+            0 => Ok((context as usize, ContextRegister::Threshold)),
+            CLAIM_COMPLETE => Ok((context as usize, ContextRegister::ClaimComplete)),
+            _ => Err(None),
+        };
+    }
+    Err(source_register(offset))
+}
+
+/// The register of sources at `offset`, if there is one.
+#[inline(always)]
+fn source_register(offset: u64) -> Option<SourceRegister> {
+    // Below 2^19, so the index fits on every target.
+    let index = (offset / 4) as usize;
+    let (register, exists) = match offset {
+        0..PENDING => (SourceRegister::Priority { source: index }, (1..SOURCES).contains(&index)),
+        PENDING..ENABLE => {
+            let word = index - PENDING as usize / 4;
+            (SourceRegister::Pending { word }, word < WORDS)
+        }
+        _ => {
+            const WORDS_OF_CONTEXT: usize = ENABLE_SIZE as usize / 4;
+            let index = index - ENABLE as usize / 4;
+            let (context, word) = (index / WORDS_OF_CONTEXT, index % WORDS_OF_CONTEXT);
+            (SourceRegister::Enable { context, word }, context < MAX_CONTEXTS && word < WORDS)
+        }
+    };
+    exists.then_some(register)
 }
 
 /// A source as a place in the bit maps.
@@ -231,41 +241,49 @@ impl Plic {
     /// 32-bit ones (undefined in the specification) read as zero.
     #[inline(always)] // Called in one place; most of what guests want of their controller.
     pub fn read(&self, offset: u64, width: u8) -> (u32, Effects) {
-        let Some(register) = Register::at(offset).filter(|_| width == 4) else {
+        if width != 4 {
             return (0, Effects::NONE);
-        };
-        let value = match register {
-            Register::Priority { source } => at(&self.priority, source).load(Ordering::Relaxed),
-            Register::Pending { word } => self.requests(word),
-            Register::Enable { context, word } => self.enabled(context, word),
-            Register::Threshold { context } => at(&self.threshold, context).load(Ordering::Relaxed),
-            Register::ClaimComplete { context } => return self.claim(context),
+        }
+        let value = match register(offset) {
+            Ok((context, ContextRegister::Threshold)) => at(&self.threshold, context).load(Ordering::Relaxed),
+            Ok((context, ContextRegister::ClaimComplete)) => return self.claim(context),
+            Err(Some(register)) => self.read_source(register),
+            Err(None) => 0,
         };
         (value, Effects::NONE)
+    }
+
+    #[inline(never)]
+    fn read_source(&self, register: SourceRegister) -> u32 {
+        match register {
+            SourceRegister::Priority { source } => at(&self.priority, source).load(Ordering::Relaxed),
+            SourceRegister::Pending { word } => self.requests(word),
+            SourceRegister::Enable { context, word } => self.enabled(context, word),
+        }
     }
 
     /// A guest's store of `value`, `width` bytes wide, at `offset` in the window.
     ///
     /// Registers that don't exist and accesses that are not aligned 32-bit ones are ignored.
     pub fn write(&self, offset: u64, width: u8, value: u32) -> Effects {
-        let Some(register) = Register::at(offset).filter(|_| width == 4) else {
+        if width != 4 {
             return Effects::NONE;
-        };
-        match register {
-            Register::Priority { source } => {
-                at(&self.priority, source).store(value & PRIORITY_MASK, Ordering::Relaxed);
-                self.after_write(self.listeners(source))
-            }
-            Register::Pending { .. } => Effects::NONE,
-            Register::Enable { context, word } => {
-                self.enable(context, word, value);
-                self.after_write(1 << context)
-            }
-            Register::Threshold { context } => {
+        }
+        match register(offset) {
+            Ok((context, ContextRegister::Threshold)) => {
                 at(&self.threshold, context).store(value & PRIORITY_MASK, Ordering::Relaxed);
                 self.after_write(1 << context)
             }
-            Register::ClaimComplete { context } => self.complete(context, value),
+            Ok((context, ContextRegister::ClaimComplete)) => self.complete(context, value),
+            Err(Some(SourceRegister::Priority { source })) => {
+                at(&self.priority, source).store(value & PRIORITY_MASK, Ordering::Relaxed);
+                self.after_write(self.listeners(source))
+            }
+            Err(Some(SourceRegister::Enable { context, word })) => {
+                self.enable(context, word, value);
+                self.after_write(1 << context)
+            }
+            Err(Some(SourceRegister::Pending { .. }) | None) => Effects::NONE,
         }
     }
 

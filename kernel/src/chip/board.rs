@@ -12,10 +12,31 @@ use crate::memory::{Range, Ranges};
 pub struct BoardHart {
     /// Hart id.
     pub id: u64,
-    /// Its supervisor context of the PLIC.
-    pub plic_context: Option<u32>,
+    /// What its supervisor's interrupts are sent to, in the numbering of the interrupt controller (PLIC: the context).
+    pub irq_target: Option<u32>,
     /// Its register of the supervisor software-interrupt device.
     pub sswi_index: Option<u64>,
+}
+
+/// An interrupt controller that there is a driver for ([`super::irqchip`]).
+#[derive(Debug, Clone, Copy)]
+pub enum BoardIrqchip {
+    /// A PLIC at `base` with sources `1..=sources`.
+    Plic {
+        /// Its first register.
+        base: u64,
+        /// How many sources it has.
+        sources: u32,
+    },
+}
+
+impl BoardIrqchip {
+    /// The greatest number of a source.
+    pub fn last_source(self) -> u32 {
+        match self {
+            Self::Plic { sources, .. } => sources,
+        }
+    }
 }
 
 /// A device as the tree describes it.
@@ -48,8 +69,8 @@ pub struct Board {
     pub cache_blocks: Vec<(String, u32)>,
     /// Ticks of `time` per second.
     pub timebase_hz: u64,
-    /// Base of the PLIC and the number of its sources.
-    pub plic: Option<(u64, u32)>,
+    /// The interrupt controller.
+    pub irqchip: Option<BoardIrqchip>,
     /// Base of the supervisor software-interrupt device (ACLINT).
     pub sswi: Option<u64>,
     /// The console: base, register shift, interrupt source.
@@ -200,7 +221,7 @@ impl Board {
                 place,
                 BoardHart {
                     id,
-                    plic_context: index(&contexts, SUPERVISOR_EXTERNAL).map(|index| index as u32),
+                    irq_target: index(&contexts, SUPERVISOR_EXTERNAL).map(|index| index as u32),
                     sswi_index: index(&bells, SUPERVISOR_SOFTWARE).map(|index| index as u64),
                 },
             );
@@ -223,8 +244,9 @@ impl Board {
             timebase_hz: u64::from(
                 cell(&cpus, "timebase-frequency").ok_or(Error::Missing("timebase-frequency"))?,
             ),
-            plic: plic_node.and_then(|node| {
-                Some((node.reg()?.next()?.starting_address as u64, cell(&node, "riscv,ndev").unwrap_or(31)))
+            irqchip: plic_node.and_then(|node| {
+                let base = node.reg()?.next()?.starting_address as u64;
+                Some(BoardIrqchip::Plic { base, sources: cell(&node, "riscv,ndev").unwrap_or(31) })
             }),
             sswi: sswi_node.and_then(|node| Some(node.reg()?.next()?.starting_address as u64)),
             uart,

@@ -1,7 +1,7 @@
 //! The board: what is on it, and drivers for the devices that the hypervisor itself uses.
 pub mod board;
 pub mod ipi;
-pub mod plic;
+pub mod irqchip;
 pub mod quiet;
 pub mod uart;
 

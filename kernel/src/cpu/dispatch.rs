@@ -199,7 +199,7 @@ impl Cpu {
         resident.shared.fences.arrive();
         resident.shared.publish_waiting(0);
         resident.counters.dispatches += 1;
-        let (plic_threshold, threshold) = (resident.plic_threshold, resident.threshold);
+        let (irq_threshold, threshold) = (resident.irq_threshold, resident.threshold);
         if !is_loaded {
             // A timer that ran out while it could not run: nobody has waited for it so far.
             if resident.due == 0
@@ -218,7 +218,7 @@ impl Cpu {
                 }
             }
         }
-        self.set_plic_threshold(plic_threshold);
+        self.set_irq_threshold(irq_threshold);
         self.publish_threshold(threshold);
     }
 
@@ -242,12 +242,12 @@ impl Cpu {
     /// Only devices of guests that are at least as urgent may interrupt a vCPU: lower ones wait in the interrupt controller until
     /// the core is given to somebody less urgent.
     #[inline]
-    fn set_plic_threshold(&mut self, level: u32) {
-        if level != self.plic_threshold
-            && let Some(context) = &self.plic_context
+    fn set_irq_threshold(&mut self, level: u32) {
+        if level != self.irq_threshold
+            && let Some(irqs) = &self.irqs
         {
-            self.plic_threshold = level;
-            context.set_threshold(level);
+            self.irq_threshold = level;
+            irqs.set_threshold(level);
         }
     }
 
@@ -279,7 +279,7 @@ impl Cpu {
         if let Some(VcpuId(from)) = previous {
             self.trace(Event::Switch { from: Some(from), to: None });
         }
-        self.set_plic_threshold(0);
+        self.set_irq_threshold(0);
         self.set_alarm_late(look_again);
         if self.mailbox.leave() {
             hart::wait();

@@ -1,5 +1,4 @@
 //! Interrupts of the core itself.
-use ainori_devices::plic::{interrupted_harts, supervisor_context};
 use ainori_handover::Requests;
 use ainori_sched::VcpuId;
 use ainori_trace::{Event, Line};
@@ -192,8 +191,8 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn take_external(&mut self) -> Exit {
         self.counters.interrupts[2] += 1;
-        if let Some(context) = self.plic_context
-            && let Some(source) = context.claim()
+        if let Some(irqs) = self.irqs
+            && let Some(source) = irqs.claim()
         {
             match self.machine.source_owner.get(source as usize).copied().flatten() {
                 // The guest completes it: until then the controller keeps it quiet.
@@ -205,13 +204,13 @@ impl Cpu {
                     if guest.lifecycle.is_running() {
                         // One request has come, so one is passed on. Were the virtual line still high when the guest completes
                         // it, that would be the next one; if the board's line is, the controller asks again by itself.
-                        let contexts = guest.plic.raise(source) | guest.plic.lower(source);
-                        self.look_at_contexts(owner.guest, contexts);
+                        let harts = guest.irqchip.raise(source) | guest.irqchip.lower(source);
+                        self.look_at_harts(guest, harts);
                     }
                 }
                 None => {
                     self.take_serial_interrupt();
-                    context.complete(source);
+                    irqs.complete(source);
                 }
             }
         }
@@ -221,38 +220,31 @@ impl Cpu {
     /// A guest has finished with an interrupt source of its controller; if that is one of the board's, it may interrupt
     /// again.
     pub fn complete_source(&mut self, guest: &'static Guest, source: u32) {
-        if let (Some(plic), Some(owner)) =
-            (self.machine.plic, self.machine.source_owner.get(source as usize).copied().flatten())
+        if let (Some(irqchip), Some(owner)) =
+            (self.machine.irqchip, self.machine.source_owner.get(source as usize).copied().flatten())
             && owner.guest == guest.index
         {
-            plic.complete(owner.context, source);
+            irqchip.complete(owner.target, source);
         }
     }
 
-    /// The external interrupts of these contexts of a guest may have changed.
+    /// The external interrupts of these harts of a guest (their ids there, a bit each) may have changed.
     #[inline]
-    pub fn look_at_contexts(&mut self, guest: u8, contexts: u64) {
-        if contexts != 0 {
-            self.ask_for_contexts(guest, contexts);
+    pub fn look_at_harts(&mut self, guest: &Guest, harts: u64) {
+        if harts != 0 {
+            self.ask_for_harts(guest, harts);
         }
     }
 
     #[inline(never)]
-    fn ask_for_contexts(&mut self, guest: u8, contexts: u64) {
-        let harts = interrupted_harts(contexts);
-        if harts != 0
-            && let Some(guest) = self.machine.guests.get(usize::from(guest))
-        {
-            self.ask_all(guest.vcpu_set(harts), Requests::EXTERNAL);
-        }
+    fn ask_for_harts(&mut self, guest: &Guest, harts: u64) {
+        self.ask_all(guest.vcpu_set(harts), Requests::EXTERNAL);
     }
 
     /// Sets the external-interrupt line of a resident vCPU to what its interrupt controller says.
     pub(super) fn update_external(&mut self, id: VcpuId) {
         let machine = self.machine;
-        let pending =
-            machine.guest_of(id).plic.external_pending(supervisor_context(machine.vcpu(id).index as usize));
-        if pending {
+        if machine.guest_of(id).irqchip.is_pending(machine.vcpu(id).index as usize) {
             self.raise(id, Lines::EXTERNAL, Line::External(0));
         } else {
             self.set_lines(id, Lines::EXTERNAL, false);

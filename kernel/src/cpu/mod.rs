@@ -33,7 +33,7 @@ use crate::arch::VcpuState;
 use crate::arch::hart::Features;
 use crate::chip::board::Board;
 use crate::chip::ipi::Ipi;
-use crate::chip::plic::{Levels, Plic, PlicContext};
+use crate::chip::irqchip::{CoreIrqs, Irqchip, Levels};
 use crate::guest::Guest;
 use crate::guest::vcpu::{Resident, Vcpu};
 use crate::stats::{CoreCounters, Exit};
@@ -89,7 +89,7 @@ pub struct Machine {
     /// Something typed waits for room in that guest's port.
     pub input_waits: InputWaits,
     /// The board's interrupt controller.
-    pub plic: Option<Plic>,
+    pub irqchip: Option<Irqchip>,
     /// Owners of the board's interrupt sources, by source.
     pub source_owner: Box<[Option<SourceOwner>]>,
     /// Guests that the run still waits for.
@@ -109,8 +109,8 @@ pub struct Machine {
 pub struct SourceOwner {
     /// Index of the guest.
     pub guest: u8,
-    /// The context of the board's controller that the source is sent to.
-    pub context: u32,
+    /// Where the board's controller sends the source ([`BoardHart::irq_target`](crate::chip::board::BoardHart::irq_target)).
+    pub target: u32,
 }
 
 impl Machine {
@@ -195,9 +195,9 @@ pub struct Cpu {
     own_work_due: u64,
     /// When the running vCPU was dispatched, or the idle time began.
     since: u64,
-    /// Its context of the interrupt controller, and the threshold that that has now.
-    plic_context: Option<PlicContext>,
-    plic_threshold: u32,
+    /// What the board's interrupt controller sends to it, and the threshold that holds for that now.
+    irqs: Option<CoreIrqs>,
+    irq_threshold: u32,
     /// Serial port (console core only).
     console: Option<Box<Console>>,
     /// Reports on guests that have stopped, and what is known of all such work (console core only).
@@ -226,7 +226,7 @@ impl Cpu {
         id: u32,
         machine: &'static Machine,
         scheduler: Scheduler,
-        plic_context: Option<PlicContext>,
+        irqs: Option<CoreIrqs>,
         console: Option<Box<Console>>,
         trace: Ring<'static>,
     ) -> Self {
@@ -258,8 +258,8 @@ impl Cpu {
             event: Exit::Backlog,
             entered: 0,
             since: 0,
-            plic_context,
-            plic_threshold: 0,
+            irqs,
+            irq_threshold: 0,
             housekeeper: console.is_some().then(|| Housekeeper::new(machine)),
             console,
             reports: ReportWriter::default(),

@@ -14,7 +14,6 @@
 use core::sync::atomic::Ordering;
 
 use ainori_devices::bus::UART_SOURCE;
-use ainori_devices::plic::Plic;
 use ainori_devices::uart::Uart;
 use ainori_handover::{Core, Requests};
 use ainori_limits::MAX_GUESTS;
@@ -45,8 +44,8 @@ enum Step {
     Port,
     /// Silences the devices that it owns: from this one on.
     Devices(usize),
-    /// Clears its interrupt controller: from this word of sources on.
-    Sources(usize),
+    /// Resets its interrupt controller: from this part on.
+    Irqchip(usize),
     /// Clears its memory and loads its program: from this offset on.
     Memory(u64),
     /// Waits until its vCPUs are put back and its output is sent, then announces its next life.
@@ -110,7 +109,7 @@ impl Cpu {
             Step::Port => {
                 let mut port = guest.port.try_lock()?;
                 *port = Uart::new();
-                guest.plic.lower(UART_SOURCE);
+                guest.irqchip.lower(UART_SOURCE);
                 Step::Devices(0)
             }
             Step::Devices(index) => match guest.devices.get(index) {
@@ -118,16 +117,10 @@ impl Cpu {
                     self.reset_device(device);
                     Step::Devices(index + 1)
                 }
-                None => Step::Sources(0),
+                None => Step::Irqchip(0),
             },
-            Step::Sources(word) if word < Plic::SOURCE_WORDS => {
-                guest.plic.reset_sources(word);
-                Step::Sources(word + 1)
-            }
-            Step::Sources(_) => {
-                guest.plic.reset_thresholds();
-                Step::Memory(0)
-            }
+            Step::Irqchip(part) if guest.irqchip.reset(part) => Step::Irqchip(part + 1),
+            Step::Irqchip(_) => Step::Memory(0),
             Step::Memory(offset) if offset < guest.config.memory => {
                 Step::Memory(self.load_memory(guest, offset))
             }
@@ -175,8 +168,8 @@ impl Cpu {
         for &source in &device.interrupts {
             // If the former life had not completed it: until then it doesn't interrupt.
             let owner = self.machine.source_owner.get(source as usize).copied().flatten();
-            if let (Some(plic), Some(owner)) = (self.machine.plic, owner) {
-                plic.complete(owner.context, source);
+            if let (Some(irqchip), Some(owner)) = (self.machine.irqchip, owner) {
+                irqchip.complete(owner.target, source);
             }
         }
     }

@@ -4,7 +4,7 @@ use alloc::{format, string::String, vec::Vec};
 
 use ainori_devices::bus::{FINISHER, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE, VIRTIO_SLOTS};
 use ainori_devices::finisher;
-use ainori_limits::PLIC_SOURCES;
+use ainori_devices::irqchip::Irqchip;
 use ainori_limits::cause::interrupt::{MACHINE_EXTERNAL, SUPERVISOR_EXTERNAL};
 use ainori_manifest::config::GUEST_MEMORY_BASE;
 use ainori_manifest::layout::Layout;
@@ -14,13 +14,13 @@ use super::Guest;
 use crate::arch::hart::Features;
 use crate::chip::Board;
 
-const PLIC_PHANDLE: u32 = 1;
+const IRQCHIP_PHANDLE: u32 = 1;
 const FINISHER_PHANDLE: u32 = 2;
 const FIRST_CPU_PHANDLE: u32 = 3;
 /// Bytes that are left free in the tree.
 const ROOM: usize = 4096;
 /// Sources of a guest's interrupt controller; the board's own numbers are kept for passed-through devices.
-const SOURCES: u32 = PLIC_SOURCES as u32 - 1;
+const SOURCES: u32 = Irqchip::SOURCES as u32 - 1;
 /// Frequency of the virtual serial port's clock: 115,200 baud with divisor 2, as on QEMU's virt machine.
 const UART_CLOCK_HZ: u32 = 3_686_400;
 
@@ -139,7 +139,9 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     tree.number("#size-cells", 2);
     tree.text("compatible", "simple-bus");
     tree.flag("ranges");
-    plic(&mut tree, guest);
+    match guest.irqchip {
+        Irqchip::Plic(_) => plic(&mut tree, guest),
+    }
     serial(&mut tree);
     virtio_slots(&mut tree);
     finisher(&mut tree);
@@ -149,7 +151,7 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
         let registers: Vec<u64> = device.registers.iter().flat_map(|r| [r.start, r.size()]).collect();
         tree.addresses("reg", &registers);
         if !device.interrupts.is_empty() {
-            tree.number("interrupt-parent", PLIC_PHANDLE);
+            tree.number("interrupt-parent", IRQCHIP_PHANDLE);
             tree.cells("interrupts", &device.interrupts);
         }
         tree.end();
@@ -216,7 +218,7 @@ fn plic(tree: &mut Tree, guest: &Guest) {
         .flat_map(|i| [FIRST_CPU_PHANDLE + i, MACHINE_EXTERNAL, FIRST_CPU_PHANDLE + i, SUPERVISOR_EXTERNAL])
         .collect();
     tree.cells("interrupts-extended", &contexts);
-    tree.number("phandle", PLIC_PHANDLE);
+    tree.number("phandle", IRQCHIP_PHANDLE);
     tree.end();
 }
 
@@ -225,7 +227,7 @@ fn serial(tree: &mut Tree) {
     tree.text("compatible", "ns16550a");
     tree.addresses("reg", &[UART.base, UART.size]);
     tree.number("clock-frequency", UART_CLOCK_HZ);
-    tree.number("interrupt-parent", PLIC_PHANDLE);
+    tree.number("interrupt-parent", IRQCHIP_PHANDLE);
     tree.number("interrupts", UART_SOURCE);
     tree.end();
 }
@@ -236,7 +238,7 @@ fn virtio_slots(tree: &mut Tree) {
         tree.begin(&format!("virtio_mmio@{base:x}"));
         tree.text("compatible", "virtio,mmio");
         tree.addresses("reg", &[base, VIRTIO_SLOT_SIZE]);
-        tree.number("interrupt-parent", PLIC_PHANDLE);
+        tree.number("interrupt-parent", IRQCHIP_PHANDLE);
         tree.number("interrupts", slot + 1);
         tree.end();
     }

@@ -20,7 +20,7 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
         return fault::wild(cpu, vcpu, what, access);
     };
     let exit = match device {
-        Device::Plic => Exit::Plic,
+        Device::Irqchip => Exit::Plic,
         Device::Uart => Exit::Uart,
         Device::Finisher | Device::VirtioSlot => Exit::Device,
     };
@@ -34,20 +34,22 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
     match operation.kind {
         Kind::Load { rd, width, signed } => {
             let value = match device {
-                Device::Plic => Some(plic_read(cpu, guest, offset, width)),
+                Device::Irqchip => Some(irqchip_read(cpu, guest, offset, width)),
                 Device::Uart => serial::read(cpu, guest, offset),
                 Device::VirtioSlot => Some(u64::from(virtio::read_empty(offset, width))),
                 Device::Finisher => Some(0),
             };
             // A device that is taken by somebody else at this moment: the instruction is executed, and traps, once more.
             let Some(value) = value else { return exit };
-            cpu.state(vcpu).set_register(rd, extend(value, width, signed));
+            let state = cpu.state(vcpu);
+            state.set_register(rd, extend(value, width, signed));
+            state.skip(operation.length);
         }
         Kind::Store { rs2, width } => {
             let value = cpu.state(vcpu).register(rs2);
             let done = match device {
-                Device::Plic => {
-                    plic_write(cpu, guest, offset, width, value);
+                Device::Irqchip => {
+                    irqchip_write(cpu, guest, offset, width, value);
                     Some(())
                 }
                 Device::Uart => serial::write(cpu, guest, offset, value as u8),
@@ -57,12 +59,11 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
                     Some(())
                 }
             };
-            if done.is_none() {
-                return exit;
+            if done.is_some() {
+                cpu.state(vcpu).skip(operation.length);
             }
         }
     }
-    cpu.state(vcpu).skip(operation.length);
     exit
 }
 
@@ -78,16 +79,16 @@ fn finish(cpu: &mut Cpu, vcpu: VcpuId, end: Option<End>) {
 }
 
 #[inline(always)]
-fn plic_read(cpu: &mut Cpu, guest: &'static Guest, offset: u64, width: u8) -> u64 {
-    let (value, effects) = guest.plic.read(offset, width);
-    cpu.look_at_contexts(guest.index, effects.contexts);
+fn irqchip_read(cpu: &mut Cpu, guest: &'static Guest, offset: u64, width: u8) -> u64 {
+    let (value, effects) = guest.irqchip.read(offset, width);
+    cpu.look_at_harts(guest, effects.harts);
     u64::from(value)
 }
 
 #[inline(never)]
-fn plic_write(cpu: &mut Cpu, guest: &'static Guest, offset: u64, width: u8, value: u64) {
-    let effects = guest.plic.write(offset, width, value as u32);
-    cpu.look_at_contexts(guest.index, effects.contexts);
+fn irqchip_write(cpu: &mut Cpu, guest: &'static Guest, offset: u64, width: u8, value: u64) {
+    let effects = guest.irqchip.write(offset, width, value as u32);
+    cpu.look_at_harts(guest, effects.harts);
     if let Some(source) = effects.completed {
         cpu.complete_source(guest, source);
     }

@@ -15,7 +15,7 @@ use core::ops::Range;
 use core::sync::atomic::AtomicBool;
 
 use ainori_console::Source;
-use ainori_devices::{plic::Plic, uart::Uart};
+use ainori_devices::{irqchip::Irqchip, plic::Plic, uart::Uart};
 use ainori_lifecycle::{Lifecycle, Rules};
 use ainori_limits::MAX_GUEST_VCPUS;
 use ainori_manifest::config;
@@ -43,7 +43,7 @@ pub struct Guest {
     /// Devices of the board that it drives itself.
     pub devices: Vec<Device>,
     /// Its interrupt controller.
-    pub plic: Plic,
+    pub irqchip: Irqchip,
     /// Its serial port. Only its own vCPUs and the console core take this lock, and nobody waits for it (see [`serial`]).
     pub port: Mutex<Uart>,
     /// Its console output on the way to the board's serial port.
@@ -79,7 +79,7 @@ impl Guest {
             index,
             space,
             devices,
-            plic: Plic::new(),
+            irqchip: Irqchip::Plic(Plic::new()),
             port: Mutex::new(Uart::new()),
             output: Source::new(&config.name, OUTPUT),
             awaits_room: AtomicBool::new(false),

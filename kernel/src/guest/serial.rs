@@ -18,14 +18,14 @@ const ROOM: usize = 32;
 
 /// Does something with a guest's port, and passes its interrupt on. None if the port is taken at this moment.
 pub fn with_port<R>(cpu: &mut Cpu, guest: &'static Guest, act: impl FnOnce(&mut Uart) -> R) -> Option<R> {
-    let (result, contexts) = {
+    let (result, harts) = {
         let mut port = guest.port.try_lock()?;
         let result = act(&mut port);
         // Under the lock, so that the line's changes reach the interrupt controller in their order.
         let is_up = port.interrupt();
-        (result, if is_up { guest.plic.raise(UART_SOURCE) } else { guest.plic.lower(UART_SOURCE) })
+        (result, if is_up { guest.irqchip.raise(UART_SOURCE) } else { guest.irqchip.lower(UART_SOURCE) })
     };
-    cpu.look_at_contexts(guest.index, contexts);
+    cpu.look_at_harts(guest, harts);
     Some(result)
 }
 

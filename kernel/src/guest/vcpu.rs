@@ -179,7 +179,7 @@ pub struct Resident {
     /// The part that all cores share.
     pub shared: &'static Vcpu,
     /// Interrupts of the board up to this level stay away from the core while it runs.
-    pub plic_threshold: u32,
+    pub irq_threshold: u32,
     /// What its core publishes while it runs: messages for vCPUs of lower levels wait.
     pub threshold: u8,
     /// What a hart holds of it.
@@ -221,7 +221,7 @@ impl Resident {
     ) -> Box<Self> {
         Box::new(Self {
             shared,
-            plic_threshold: if policy.splits_levels() {
+            irq_threshold: if policy.splits_levels() {
                 machine.levels.level(shared.class.priority) - 1
             } else {
                 0

@@ -1,39 +1,14 @@
-//! The board's interrupt controller: a PLIC (RISC-V PLIC specification 1.0.0).
-//!
-//! Its priorities and thresholds are how the hypervisor splits interrupt levels between guests (SPUMONE 3.4.1): a
-//! source has the level of its owner, and while a vCPU runs, its core's threshold keeps the sources of lesser owners away.
+//! A PLIC (RISC-V PLIC specification 1.0.0). A target is a context; a level is a priority.
 use core::num::NonZeroU64;
 use core::ptr::{read_volatile, write_volatile};
 
 use ainori_devices::plic::layout::{CLAIM_COMPLETE, CONTEXT, CONTEXT_SIZE, ENABLE, ENABLE_SIZE};
-use ainori_limits::{PLIC_PRIORITY, PRIORITIES};
 
-/// A PLIC at a physical address.
+/// A PLIC at a physical address, with its number of sources.
 #[derive(Debug, Clone, Copy)]
 pub struct Plic {
     base: u64,
-}
-
-/// Interrupt levels of vCPUs: the priorities that really occur, by their rank. The most urgent one has [`PLIC_PRIORITY`], and where there are
-/// more priorities than levels, the least urgent ones have level 1 in common.
-#[derive(Debug, Clone, Copy)]
-pub struct Levels {
-    /// A bit for each priority that occurs.
-    occur: u32,
-}
-
-impl Levels {
-    /// The levels of a system with these priorities. Only at boot.
-    pub fn of(priorities: impl Iterator<Item = u8>) -> Self {
-        const { assert!(PRIORITIES as u32 <= u32::BITS) };
-        Self { occur: priorities.fold(0, |occur, priority| occur | 1 << (priority % PRIORITIES)) }
-    }
-
-    /// The level of the devices of a vCPU with this priority, 1 to [`PLIC_PRIORITY`]. While it runs, sources of lower levels are kept away.
-    pub fn level(self, priority: u8) -> u32 {
-        let higher = (self.occur >> (priority % PRIORITIES) >> 1).count_ones();
-        PLIC_PRIORITY.saturating_sub(higher).max(1)
-    }
+    sources: u32,
 }
 
 impl Plic {
@@ -42,7 +17,7 @@ impl Plic {
     /// # Safety
     /// A PLIC is there, and nothing else drives its supervisor contexts.
     pub unsafe fn new(base: u64, sources: u32) -> Self {
-        let plic = Self { base };
+        let plic = Self { base, sources };
         for source in 1..=sources {
             plic.write(4 * u64::from(source), 0);
         }
@@ -60,9 +35,9 @@ impl Plic {
     }
 
     /// Switches all sources of a context off and opens its threshold.
-    pub fn reset_context(&self, context: u32, sources: u32) {
+    pub fn reset_context(&self, context: u32) {
         // BOUND: only at the core's start.
-        for word in 0..=u64::from(sources / 32) {
+        for word in 0..=u64::from(self.sources / 32) {
             self.write(ENABLE + ENABLE_SIZE * u64::from(context) + 4 * word, 0);
         }
         if let Some(context) = self.context(context) {
@@ -70,7 +45,7 @@ impl Plic {
         }
     }
 
-    /// Sends a source to a context, with a level of 1 to [`PLIC_PRIORITY`]. The words that this changes are the source's and the context's own:
+    /// Sends a source to a context, with a level of 1 to [`PLIC_PRIORITY`](ainori_limits::PLIC_PRIORITY). The words that this changes are the source's and the context's own:
     /// harts may do so at the same time, each for its own context.
     pub fn route(&self, source: u32, context: u32, level: u32) {
         self.write(4 * u64::from(source), level);
@@ -80,8 +55,8 @@ impl Plic {
 
     /// The registers of a context.
     #[inline]
-    pub fn context(&self, context: u32) -> Option<PlicContext> {
-        NonZeroU64::new(self.base + CONTEXT + CONTEXT_SIZE * u64::from(context)).map(PlicContext)
+    pub fn context(&self, context: u32) -> Option<Context> {
+        NonZeroU64::new(self.base + CONTEXT + CONTEXT_SIZE * u64::from(context)).map(Context)
     }
 
     /// A source that a context has taken may interrupt again.
@@ -94,9 +69,9 @@ impl Plic {
 
 /// The registers of a context, by which it is interrupted: their address. Made by [`Plic::context`] only.
 #[derive(Debug, Clone, Copy)]
-pub struct PlicContext(NonZeroU64);
+pub struct Context(NonZeroU64);
 
-impl PlicContext {
+impl Context {
     /// Only sources above this level reach the context.
     #[inline]
     pub fn set_threshold(self, level: u32) {

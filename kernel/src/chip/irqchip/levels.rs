@@ -1,0 +1,24 @@
+//! Which interrupt level each guest has.
+use ainori_limits::{PLIC_PRIORITY, PRIORITIES};
+
+/// Interrupt levels of vCPUs: the priorities that really occur, by their rank. The most urgent one has [`PLIC_PRIORITY`], and where there are
+/// more priorities than levels, the least urgent ones have level 1 in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Levels {
+    /// A bit for each priority that occurs.
+    occur: u32,
+}
+
+impl Levels {
+    /// The levels of a system with these priorities. Only at boot.
+    pub fn of(priorities: impl Iterator<Item = u8>) -> Self {
+        const { assert!(PRIORITIES as u32 <= u32::BITS) };
+        Self { occur: priorities.fold(0, |occur, priority| occur | 1 << (priority % PRIORITIES)) }
+    }
+
+    /// The level of the devices of a vCPU with this priority, 1 to [`PLIC_PRIORITY`]. While it runs, sources of lower levels are kept away.
+    pub fn level(self, priority: u8) -> u32 {
+        let higher = (self.occur >> (priority % PRIORITIES) >> 1).count_ones();
+        PLIC_PRIORITY.saturating_sub(higher).max(1)
+    }
+}

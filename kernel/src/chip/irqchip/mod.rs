@@ -1,0 +1,93 @@
+//! The board's interrupt controller, whichever kind it is. Another kind is a file here, and a case in each of these enums.
+//!
+//! Its levels and thresholds are how the hypervisor splits interrupts between guests (SPUMONE 3.4.1): a source has the [level](Levels) of its
+//! owner, and while a vCPU runs, its core's threshold keeps the sources of lesser owners away. A guest's own controller is
+//! [`ainori_devices::irqchip`].
+mod levels;
+mod plic;
+
+pub use levels::Levels;
+use plic::{Context, Plic};
+
+use super::board::BoardIrqchip;
+
+/// The controller.
+#[derive(Debug, Clone, Copy)]
+pub enum Irqchip {
+    /// A [`Plic`].
+    Plic(Plic),
+}
+
+/// What it sends to one core, as that core sees it.
+#[derive(Debug, Clone, Copy)]
+pub enum CoreIrqs {
+    /// A context of a PLIC.
+    Plic(Context),
+}
+
+impl Irqchip {
+    /// The board's controller with all of its sources switched off. Only at boot.
+    ///
+    /// # Safety
+    /// The controller is there, and nothing else drives the part that is the supervisor's.
+    pub unsafe fn new(board: BoardIrqchip) -> Self {
+        match board {
+            // SAFETY: as this function's.
+            BoardIrqchip::Plic { base, sources } => Self::Plic(unsafe { Plic::new(base, sources) }),
+        }
+    }
+
+    /// What it sends to a core's target ([`BoardHart::irq_target`](super::board::BoardHart::irq_target)).
+    pub fn core(self, target: u32) -> Option<CoreIrqs> {
+        match self {
+            Self::Plic(plic) => plic.context(target).map(CoreIrqs::Plic),
+        }
+    }
+
+    /// Sends nothing to a target, and opens its threshold. By the core itself, when it starts.
+    pub fn reset_target(self, target: u32) {
+        match self {
+            Self::Plic(plic) => plic.reset_context(target),
+        }
+    }
+
+    /// Sends a source to a target, with a level of 1 to the greatest of [`Levels`]. Cores may do so at the same time, each for its own target.
+    pub fn route(self, source: u32, target: u32, level: u32) {
+        match self {
+            Self::Plic(plic) => plic.route(source, target, level),
+        }
+    }
+
+    /// A source that a target's core has claimed may interrupt again. From any core.
+    pub fn complete(self, target: u32, source: u32) {
+        match self {
+            Self::Plic(plic) => plic.complete(target, source),
+        }
+    }
+}
+
+impl CoreIrqs {
+    /// Only sources above this level reach the core.
+    #[inline]
+    pub fn set_threshold(self, level: u32) {
+        match self {
+            Self::Plic(context) => context.set_threshold(level),
+        }
+    }
+
+    /// Takes the most urgent source; it stays quiet until completed.
+    #[inline]
+    pub fn claim(self) -> Option<u32> {
+        match self {
+            Self::Plic(context) => context.claim(),
+        }
+    }
+
+    /// A source that the core has claimed may interrupt again.
+    #[inline]
+    pub fn complete(self, source: u32) {
+        match self {
+            Self::Plic(context) => context.complete(source),
+        }
+    }
+}
