@@ -210,11 +210,11 @@ pub struct Cpu {
     counters: Box<CoreCounters>,
     watch: Watch,
     // The large ones come last, so that an instruction's offset reaches all others.
+    /// The vCPUs that live here.
+    residents: ByVcpu<Option<Box<Resident>>>,
     scheduler: Scheduler,
     /// The guests that it starts again (console core only).
     restarter: Restarter,
-    /// The vCPUs that live here.
-    residents: ByVcpu<Option<Box<Resident>>>,
 }
 
 impl Cpu {
