@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use ainori_console::{InputWaits, Source};
 use ainori_devices::irqchip::Irqchip as GuestIrqchip;
-use ainori_handover::{Housework, Threshold};
+use ainori_handover::{Housework, Seats, Threshold};
 use ainori_limits::{MAX_GUESTS, MAX_HARTS, PAGE, VCPU_SLOTS};
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::config::{self, System};
@@ -128,6 +128,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
     for (index, config) in system.guests.iter().enumerate().take(MAX_GUESTS) {
         let guest_index = index as u8;
         let first = vcpus.len() as u8;
+        let seats = Box::leak(Box::new(Seats::new()));
         for (hart, vcpu) in config.vcpus.iter().enumerate() {
             let Some(home) = core_of(vcpu.home) else {
                 refuse(format_args!(
@@ -141,7 +142,7 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
             let cores = (0..harts.len())
                 .filter(|&core| vcpu.harts >> harts[core] & 1 != 0)
                 .fold(0, |set, core| set | 1 << core);
-            vcpus.push(Vcpu::new(guest_index, hart as u32, class, home as u32, cores));
+            vcpus.push(Vcpu::new(guest_index, hart as u32, class, home as u32, cores, seats));
             homes.push(home);
         }
         let target = board.harts[homes[usize::from(first)]].irq_target.unwrap_or(0);
@@ -235,7 +236,8 @@ fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &
 
 /// The vCPUs, and behind them ones that run nowhere.
 fn by_vcpu(mut vcpus: Vec<Vcpu>) -> Box<ByVcpu<Vcpu>> {
-    vcpus.resize_with(VCPU_SLOTS, || Vcpu::new(0, 0, Class::default(), 0, 0));
+    let seats = Box::leak(Box::new(Seats::new()));
+    vcpus.resize_with(VCPU_SLOTS, || Vcpu::new(0, 0, Class::default(), 0, 0, seats));
     let Ok(places) = Box::try_from(vcpus) else {
         refuse(format_args!("there are more than {VCPU_SLOTS} vCPUs"))
     };

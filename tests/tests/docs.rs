@@ -170,6 +170,7 @@ fn words(preset: &Preset) -> [&'static str; 3] {
         Placement::Pinned => "pinned",
         Placement::OnDemand => "on demand",
         Placement::SpinTriggered => "spin-triggered",
+        Placement::Apart => "apart",
         Placement::TrapBased { confined: true, .. } => "trap-based, confined",
         Placement::TrapBased { .. } => "trap-based",
     };
@@ -221,7 +222,7 @@ fn what_is_pulled_when_is_told() {
         ("Starved", vec![Occasion::Starved { asleep: true }, Occasion::Starved { asleep: false }]),
         ("Idle", vec![Occasion::Idle]),
     ];
-    let policies = ["spumone-on-demand", "ainori", "spumone-trap-based"];
+    let policies = ["spumone-on-demand", "ainori", "balance", "spumone-trap-based"];
     let text = read("docs/policies.md");
     let rows = rows(section(&text, "The three choices"));
     for (name, variants) in occasions {

@@ -6,6 +6,7 @@
 //! - A [`Threshold`] per core says what that core must not be disturbed for.
 //! - [`Fences`] are the remote fences that others want of it, and [`Answers`] those that it waits for itself.
 //! - [`Housework`] is what any core wants of the one that does the hypervisor's own slow work.
+//! - [`Seats`] keep the vCPUs of a guest on different cores, under the policy that wants that.
 //! - [`tell`] and [`look_at`] are the rules by which cores use all these.
 //!
 //! # The rule
@@ -44,6 +45,7 @@ mod model;
 mod parking;
 mod protocol;
 mod requests;
+mod seats;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod threshold;
@@ -53,4 +55,5 @@ pub use housework::Housework;
 pub use parking::ParkingSlot;
 pub use protocol::{Core, Requests, look_at, tell};
 pub use requests::RequestWord;
+pub use seats::{Seat, Seats};
 pub use threshold::Threshold;

@@ -12,6 +12,7 @@
 mod fences;
 mod housework;
 mod moving;
+mod seats;
 mod threshold;
 
 use loom::cell::UnsafeCell;

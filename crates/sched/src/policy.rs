@@ -37,6 +37,9 @@ pub enum Placement {
     /// It stays where it is for as long as a short job takes ([`Policy::PATIENCE_US`]), or until another vCPU of its guest
     /// spins, as that one may be waiting for a lock that it holds, or sends it an interrupt; then it is pulled (Ainori).
     SpinTriggered,
+    /// On another core where it has waited for a while, or that idles; but never where another vCPU of its guest waits or runs (balance
+    /// scheduling: Sukwong and Kim; SPUMONE thesis, 2.2.2).
+    Apart,
     /// In user mode on the core that it shares with a higher one, in its kernel on another (SPUMONE thesis, 4.3.2). So
     /// it never waits for the higher one while it holds a lock of its kernel.
     TrapBased {
@@ -151,6 +154,7 @@ impl Policy {
             Placement::Pinned => false,
             Placement::OnDemand => !matches!(occasion, Occasion::Interrupt),
             Placement::SpinTriggered => !matches!(occasion, Occasion::Preempted { .. }),
+            Placement::Apart => matches!(occasion, Occasion::Starved { .. } | Occasion::Idle),
             Placement::TrapBased { cured, .. } => {
                 let stays = matches!(
                     occasion,
@@ -159,6 +163,13 @@ impl Policy {
                 cured && !stays
             }
         }
+    }
+
+    /// May only one vCPU of a guest wait or run on a core?
+    #[inline]
+    #[must_use]
+    pub const fn keeps_apart(&self) -> bool {
+        matches!(self.placement, Placement::Apart)
     }
 
     /// Do vCPUs run in user mode only where a higher one has its home too?

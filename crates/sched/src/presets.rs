@@ -19,7 +19,7 @@ pub struct Preset {
     pub fixed_quantum_ms: Option<u32>,
 }
 
-const PRESETS: [Preset; 11] = [
+const PRESETS: [Preset; 12] = [
     Preset {
         name: "ainori",
         summary: "As spumone, but a preempted vCPU is pulled by another core when one of its guest spins or sends it an \
@@ -69,6 +69,15 @@ const PRESETS: [Preset; 11] = [
         name: "spumone-trap-based-uncured",
         summary: "As spumone-trap-based-strict, but interrupts for a preempted vCPU wait: the thesis's own.",
         placement: Placement::TrapBased { confined: true, cured: false },
+        preemption: Preemption::Immediate,
+        admission: Admission::ByPriority,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "balance",
+        summary: "As spumone, but a vCPU that waits is pulled to a core where it gets a turn, and two of one guest never wait on one core \
+                  (balance scheduling: Sukwong and Kim; SPUMONE thesis, 2.2.2).",
+        placement: Placement::Apart,
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
         fixed_quantum_ms: None,

@@ -180,6 +180,9 @@ impl Cpu {
         resident.counters.running += ran;
         resident.counters.preemptions += u64::from(preempted);
         resident.count_latency();
+        if self.apart.is_on && waiting == 0 {
+            self.leave_seat(id);
+        }
     }
 
     /// Makes the hart that of the vCPU.

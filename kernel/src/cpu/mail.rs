@@ -223,7 +223,7 @@ impl Core for Cpu {
         }
         if what.contains(Requests::STOP) {
             self.bring_to_rest(id);
-        } else if what.contains(Requests::START) && !vcpu.may_run_on(self.id) {
+        } else if what.contains(Requests::START) && !vcpu.is_allowed_on(self.id) {
             // It was brought here only to be stopped.
             self.migrate_to(id, vcpu.home);
         } else if what.contains(Requests::HOME) {

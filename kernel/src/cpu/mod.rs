@@ -40,7 +40,8 @@ use crate::stats::{CoreCounters, Exit};
 use console::Console;
 use housekeeping::{Housekeeper, Housework};
 use mechanism::{
-    confine::Confinement, defer::Deferral, migrate::Migration, push::Push, threshold::Threshold, watch::Watch,
+    apart::Apart, confine::Confinement, defer::Deferral, migrate::Migration, push::Push,
+    threshold::Threshold, watch::Watch,
 };
 use pending::Pending;
 use reports::ReportWriter;
@@ -187,6 +188,7 @@ pub struct Cpu {
     urgent: VcpuSet,
     /// What this core has deferred.
     backlog: Backlog,
+    apart: Apart,
     confinement: Confinement,
     deferral: Deferral,
     /// When the mechanisms next want an alarm: the earlier of `push.due` and, if the running vCPU is watched, of `watch.sample_due`.
@@ -250,6 +252,7 @@ impl Cpu {
             threshold: Threshold::new(&machine.thresholds[id]),
             urgent: machine.urgent,
             backlog: Backlog::EMPTY,
+            apart: Apart::new(scheduler.policy()),
             confinement: Confinement::new(scheduler.policy()),
             deferral: Deferral::new(scheduler.policy()),
             watch: Watch::new(machine, scheduler.policy()),

@@ -2,7 +2,7 @@
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use ainori_handover::{Answers, Fences, ParkingSlot, RequestWord, Requests};
+use ainori_handover::{Answers, Fences, ParkingSlot, RequestWord, Requests, Seat, Seats};
 use ainori_limits::MAX_HARTS;
 use ainori_sched::{Class, Policy};
 
@@ -54,6 +54,9 @@ pub struct Vcpu {
     waiting_since: AtomicU64,
     /// It is confined and in its kernel: its home is not for it now.
     on_kernel_visit: AtomicBool,
+    /// Its seat among those of its guest: none but under a policy that keeps a guest's vCPUs apart.
+    seat: Seat,
+    seats: &'static Seats,
     /// The core that wants to run it ([`Requests::WANTED`]).
     pub wanted_by: AtomicU32,
     /// The core where it belongs.
@@ -63,8 +66,8 @@ pub struct Vcpu {
 }
 
 impl Vcpu {
-    /// A vCPU that is stopped, at home on core `home`, which is among `cores`.
-    pub fn new(guest: u8, index: u32, class: Class, home: u32, cores: u64) -> Self {
+    /// A vCPU that is stopped, at home on core `home`, which is among `cores`. `seats` are its guest's.
+    pub fn new(guest: u8, index: u32, class: Class, home: u32, cores: u64, seats: &'static Seats) -> Self {
         Self {
             guest,
             index,
@@ -79,6 +82,8 @@ impl Vcpu {
             fences_awaited: Answers::new(),
             waiting_since: AtomicU64::new(0),
             on_kernel_visit: AtomicBool::new(false),
+            seat: Seat::new(),
+            seats,
             wanted_by: AtomicU32::new(0),
             home,
             cores,
@@ -109,10 +114,32 @@ impl Vcpu {
         self.cores_now() >> core & 1 != 0
     }
 
+    /// The same, were it alone with its guest.
+    #[inline]
+    pub fn is_allowed_on(&self, core: u32) -> bool {
+        self.allowed() >> core & 1 != 0
+    }
+
     /// The cores where it may run, as things are now.
     #[inline]
     pub fn cores_now(&self) -> u64 {
+        self.allowed() & self.seat.free(self.seats)
+    }
+
+    fn allowed(&self) -> u64 {
         if self.on_kernel_visit.load(Ordering::Relaxed) { self.cores & !(1 << self.home) } else { self.cores }
+    }
+
+    /// It joins the run queue of a core: takes the seat there. False if another vCPU of its guest has that.
+    #[inline]
+    pub fn take_seat(&self, core: u32) -> bool {
+        self.seat.take(self.seats, core)
+    }
+
+    /// It is in no run queue any more.
+    #[inline]
+    pub fn leave_seat(&self) {
+        self.seat.leave(self.seats);
     }
 
     /// Tells others whether it is in its kernel, which must not run at its home (a confined vCPU). They hear of it by the parking.

@@ -53,10 +53,13 @@ impl Range {
         let seed = scramble(self.seed ^ scramble(index));
         let pick = |nth: u64, below: u64| scramble(seed ^ scramble(nth)) % below;
         let preset = self.presets[(index % self.presets.len() as u64) as usize];
-        let (least, most) = self.vcpus;
         // A partition gives each guest harts of its own.
         let harts =
             if preset == "partition" { 3 + pick(1, 2) } else { [1, 2, 2, 2, 3, 4][pick(1, 6) as usize] };
+        let (least, most) = self.vcpus;
+        // Nor are there more vCPUs than harts where they are kept apart.
+        let most = if preset == "balance" { most.min(harts as u32) } else { most };
+        let least = least.min(most);
         Case {
             seed,
             preset,

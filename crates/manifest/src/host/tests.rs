@@ -509,6 +509,17 @@ fn an_rtos_that_is_not_above_others_is_warned_of() {
 }
 
 #[test]
+fn vcpus_that_are_kept_apart_have_a_hart_each() {
+    let balance = GOOD.replace("preset = \"spumone\"", "preset = \"balance\"");
+    assert_eq!(parse(&balance).map(|_| ()).map_err(|_| ()), Ok(()));
+    let found = errors(&balance.replace("vcpus = 4", "vcpus = 5"));
+    assert!(
+        found[0].contains("a guest can't have more vCPUs than harts: two of linux would wait on one"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn warnings_stand_beside_errors() {
     let found = errors(&GOOD.replace("priority = 10", "priority = 1").replace("[\"default\"]", "[\"x\"]"));
     assert!(found[0].contains("take turns") && found[1].contains("no kind of trace record"), "{found:?}");

@@ -160,8 +160,10 @@ impl Cpu {
             || vcpu.hsm.load(Ordering::Relaxed) == hsm::START_PENDING
             || vcpu.has_requests() && policy.pulls(Occasion::Interrupt)
             || preempted_in_kernel.is_some_and(|in_kernel| policy.pulls(Occasion::Preempted { in_kernel }));
-        if occasion && vcpu.is_parked() && !self.gets_turns(id) && !self.kick(id) && asleep {
-            // A core that idles looks for those that could run, but nobody for a sleeper.
+        let is_forgotten = asleep || self.apart.is_on;
+        if occasion && vcpu.is_parked() && !self.gets_turns(id) && !self.kick(id) && is_forgotten {
+            // A core that idles looks for those that could run, but nobody for a sleeper; and nobody that doesn't idle, for one whose seat here
+            // another one of its guest has.
             self.push.retry_due = clock::now() + RETRY * self.scheduler.policy().patience;
             self.look_again_at(self.push.retry_due);
         }

@@ -33,7 +33,13 @@ impl Cpu {
             // Who has a core to itself doesn't leave it to wait for an equal at home: two that visit each other's homes would change places for
             // ever, each sent on to the core that the other one has just left.
             let is_better = called_home && home != self.id && (waits || self.is_idle(home));
-            if is_better && !must_stay && self.accepts(id, home) {
+            if let Some(core) = self.core_with_seat(id) {
+                self.migrate_to(id, core);
+            } else if is_better
+                && !must_stay
+                && self.machine.vcpu(id).may_run_on(home)
+                && self.accepts(id, home)
+            {
                 self.migrate_to(id, home);
             } else if waits
                 && let Some(core) = self.suitable_core(id)
@@ -45,8 +51,9 @@ impl Cpu {
                 self.make_stealable_late(id);
             }
             if self.is_preempted() {
-                return;
+                break;
             }
         }
+        self.unsettle_unseated();
     }
 }

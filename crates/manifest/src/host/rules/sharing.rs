@@ -23,8 +23,11 @@ pub fn check(
     if let Some(preset) = preset.filter(|preset| !shares_harts(preset)) {
         check_exclusive_harts(drafts, guests, preset, findings);
     }
-    if let Some(policy) = preset.and_then(|preset| Policy::preset(preset.name, 1, 1_000)) {
+    if let Some((preset, policy)) = preset.and_then(|one| Some((one, Policy::preset(one.name, 1, 1_000)?))) {
         check_priorities(drafts, guests, &policy, findings);
+        if policy.keeps_apart() {
+            check_seats(drafts, guests, preset, findings);
+        }
     }
 }
 
@@ -126,6 +129,34 @@ fn check_exclusive_harts(
                 .saying("the second guest")
                 .and(place(first), "the first")
                 .help("give each guest harts of its own, or choose another policy"),
+            );
+        }
+    }
+}
+
+/// Where two vCPUs of a guest never wait on one hart, there must be a hart for each.
+fn check_seats(
+    drafts: &[GuestDraft],
+    guests: &[Option<(Guest, GuestPaths)>],
+    preset: &Preset,
+    findings: &mut Vec<Finding>,
+) {
+    for (draft, (guest, _)) in
+        drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, guest.as_ref()?)))
+    {
+        let harts = guest.vcpus.iter().fold(0, |set, vcpu| set | vcpu.harts).count_ones() as usize;
+        if guest.vcpus.len() > harts {
+            let place = draft.vcpus.as_ref().map_or(&draft.span, |vcpus| &vcpus.span);
+            findings.push(
+                Finding::at(
+                    place.clone(),
+                    format!(
+                        "under the policy {:?}, a guest can't have more vCPUs than harts: two of {} would wait on one",
+                        preset.name, guest.name
+                    ),
+                )
+                .saying(format!("{} vCPUs on {harts} harts", guest.vcpus.len()))
+                .help(format!("give it {harts} vCPUs at most, or more harts, or choose another policy")),
             );
         }
     }
