@@ -29,6 +29,8 @@ pub(super) struct Backlog {
     gave_way_to: u32,
     /// Their guest has been stopped on this core, and they don't know yet.
     pub(super) unstopped: VcpuSet,
+    /// Fences were recorded for them here, and their owners are to be asked for answers.
+    pub(super) unfenced: VcpuSet,
     /// This core has requested something of them, and not told their owners yet.
     pub(super) untold: VcpuSet,
     /// Others want them to be looked at.
@@ -46,6 +48,7 @@ pub(super) struct Backlog {
 /// One part.
 enum Part {
     Stop(VcpuId),
+    Fence(VcpuId),
     Tell(VcpuId),
     Look(VcpuId),
     Kick(VcpuId),
@@ -58,6 +61,7 @@ impl Backlog {
     pub(super) const EMPTY: Self = Self {
         gave_way_to: 0,
         unstopped: VcpuSet::EMPTY,
+        unfenced: VcpuSet::EMPTY,
         untold: VcpuSet::EMPTY,
         unread: VcpuSet::EMPTY,
         preempted: VcpuSet::EMPTY,
@@ -68,6 +72,7 @@ impl Backlog {
 
     fn is_empty(&self) -> bool {
         (self.unstopped
+            | self.unfenced
             | self.untold
             | self.unread
             | self.preempted
@@ -79,10 +84,11 @@ impl Backlog {
 
     /// Takes out the next part.
     fn next(&mut self) -> Option<Part> {
-        let (untold, unread) = (&mut self.untold, &mut self.unread);
+        let (unfenced, untold, unread) = (&mut self.unfenced, &mut self.untold, &mut self.unread);
         self.unstopped
             .pop()
             .map(Part::Stop)
+            .or_else(|| unfenced.pop().map(Part::Fence))
             .or_else(|| untold.pop().map(Part::Tell))
             .or_else(|| unread.pop().map(Part::Look))
             .or_else(|| self.preempted.pop().map(Part::Kick))
@@ -119,6 +125,9 @@ impl Cpu {
             } else if let Some(id) = (self.backlog.untold & urgent).pop() {
                 self.backlog.untold.remove(id);
                 self.tell(id);
+            } else if let Some(id) = (self.backlog.unfenced & urgent).pop() {
+                self.backlog.unfenced.remove(id);
+                self.ask(id, Requests::FENCE);
             }
         }
         let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
@@ -138,6 +147,7 @@ impl Cpu {
                 Some(Part::Look(NO_VCPU)) => self.look_at_machine(),
                 Some(Part::Look(id)) => self.look_at(id),
                 Some(Part::Stop(id)) => self.ask(id, Requests::STOP),
+                Some(Part::Fence(id)) => self.ask(id, Requests::FENCE),
                 Some(Part::Tell(id)) => self.tell(id),
                 Some(Part::Kick(id)) => self.kick_preempted(id),
                 Some(Part::Push(NO_VCPU)) => self.find_starved(),
@@ -160,7 +170,8 @@ impl Cpu {
     /// Is there something to be done for vCPUs for whom this core is here now?
     #[inline]
     pub(super) fn has_urgent_work(&self) -> bool {
-        !((self.backlog.unread | self.backlog.untold) & self.urgent_now()).is_empty()
+        let backlog = &self.backlog;
+        !((backlog.unread | backlog.untold | backlog.unfenced) & self.urgent_now()).is_empty()
     }
 
     /// The vCPUs that take cores from others, but for those that are less urgent than who goes first here.

@@ -73,7 +73,7 @@ impl Cpu {
     /// A guest has found its ring full. If this core is the one that empties it, it has to: the guest may leave it no other time.
     pub fn relieve_console(&mut self) {
         self.wake_console();
-        if self.console.is_none() || self.must_hurry(clock::now()).is_some() {
+        if self.console.is_none() || self.must_hurry(clock::now()).is_some() || self.gives_way() {
             return;
         }
         let patience = self.console_patience();

@@ -57,6 +57,7 @@ impl Cpu {
         let Some(id) = decision.run else {
             self.leave_vcpu(decision.previous, false, now);
             self.publish_threshold(IDLE);
+            self.leave_seat_asleep(decision.previous);
             let look_again = self.pull_work(now);
             if !self.pending.woken && !self.pending.backlog {
                 self.idle(decision.previous, look_again);
@@ -76,6 +77,12 @@ impl Cpu {
         if self.pending.backlog {
             // Something more urgent than what was chosen may come of it.
             return None;
+        }
+        if self.pending.deadlines {
+            if self.is_crowded && self.has_taken_long() && self.gives_way() {
+                return None;
+            }
+            self.update_deadline(None);
         }
         self.set_alarm(decision.alarm);
         self.carry_out_fences(id);
@@ -101,6 +108,12 @@ impl Cpu {
         }
         self.trace_taken(id);
         Some(state)
+    }
+
+    /// Has the present section taken so long that what may take as long again needs a preemption point before it?
+    #[inline(always)]
+    pub(super) fn has_taken_long(&self) -> bool {
+        clock::now() - self.entered >= self.guard / 2
     }
 
     /// A preemption point: has an interrupt come in meanwhile?
@@ -180,9 +193,6 @@ impl Cpu {
         resident.counters.running += ran;
         resident.counters.preemptions += u64::from(preempted);
         resident.count_latency();
-        if self.apart.is_on && waiting == 0 {
-            self.leave_seat(id);
-        }
     }
 
     /// Makes the hart that of the vCPU.
@@ -258,9 +268,6 @@ impl Cpu {
     /// housework, and the next look at what was deferred or at a vCPU that is sampled (`mechanism_due`).
     #[inline(always)]
     fn set_alarm(&mut self, quantum: Option<u64>) {
-        if self.pending.deadlines {
-            self.update_deadline(None);
-        }
         self.pending.alarm = false;
         self.own_work_due = self.housework_alarm().min(self.mechanism_due);
         let alarm = self.next_deadline.min(quantum.unwrap_or(u64::MAX)).min(self.own_work_due);
@@ -273,6 +280,9 @@ impl Cpu {
     /// The same where few instructions more don't matter.
     #[inline(never)]
     pub(super) fn set_alarm_late(&mut self, quantum: Option<u64>) {
+        if self.pending.deadlines {
+            self.update_deadline(None);
+        }
         self.set_alarm(quantum);
     }
 

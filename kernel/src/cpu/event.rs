@@ -24,7 +24,7 @@ pub extern "C" fn handle_interrupt(cpu: &mut Cpu, is_trap: bool) -> ! {
         if let Some(vcpu) = cpu.scheduler.picked() {
             cpu.note_exit(vcpu, exit);
         }
-        if exit != Exit::Timer {
+        if exit != Exit::Timer || cpu.is_crowded {
             cpu.pause_if_long(exit);
         }
         exit

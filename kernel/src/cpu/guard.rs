@@ -18,6 +18,10 @@ use crate::stats::Exit;
 /// Length of the guard, in microseconds: what the hypervisor does between two guests seldom takes longer, and of a period of a
 /// millisecond it is half a percent of one core, if a trap falls into it at all.
 pub const GUARD_US: u64 = 5;
+/// Up to so many levels, to look through the timers of all is done in passing: some 25 instructions each.
+pub const FEW_LEVELS: u32 = 4;
+/// Up to so many vCPUs, to put a timer in among those of others is done in passing: some 6 instructions each.
+pub const FEW_VCPUS: usize = 24;
 /// How long after its deadline a hart's timer may need to be seen, in microseconds. On a chip next to nothing; on the emulator
 /// in lockstep time, a slice.
 pub const SETTLING_US: u64 = 1;
@@ -29,7 +33,7 @@ impl Cpu {
         self.meet_deadline(self.entered)
     }
 
-    /// If the next deadline is over or within the guard, wakes who is to be woken. Is anybody?
+    /// Wakes who is to be woken by now: whose deadline is over, or within the guard if that one takes the core from others. Is anybody?
     #[inline(always)]
     pub(super) fn meet_deadline(&mut self, now: u64) -> bool {
         self.next_deadline <= now + self.guard && self.meet_deadline_late(now)
@@ -37,7 +41,21 @@ impl Cpu {
 
     #[inline(never)]
     fn meet_deadline_late(&mut self, now: u64) -> bool {
-        self.wake_expired(now)
+        if self.is_crowded && !self.urgent.contains(self.next_sleeper) {
+            if self.next_deadline > now && now < self.none_urgent_until {
+                return false;
+            }
+            if self.has_taken_long() && self.gives_way() {
+                // They are woken behind that interrupt.
+                return true;
+            }
+        }
+        let is_woken = self.wake_expired(now);
+        if !is_woken {
+            // All have been looked at, and none that takes the core from others is due within the guard.
+            self.none_urgent_until = now + self.guard / 8;
+        }
+        is_woken
     }
 
     /// Mail came in just when this core was about to enter a vCPU. If that takes cores from others, or is about to be interrupted by its timer,

@@ -241,9 +241,15 @@ impl Cpu {
         if self.puts_off_housework(now) {
             return;
         }
-        self.housework.gave_way = 0;
         let now = clock::now();
         self.note_housework(now);
+        // What led here is a section of its own: a piece may take as long as a section at all. But nobody keeps it from being done for ever.
+        if self.housework.gave_way < MOST_GIVEN_WAY && self.gives_way() {
+            self.housework.gave_way = self.housework.gave_way.saturating_add(1);
+            self.pending.alarm = true;
+            return;
+        }
+        self.housework.gave_way = 0;
         let Some(housekeeper) = &mut self.housekeeper else { return };
         // If nothing is due, it was the patience that ended: what is typed may wait, since its interrupt is hidden, too.
         let chore = housekeeper.choose(now).unwrap_or(Chore::Console);

@@ -41,6 +41,16 @@ impl Cpu {
         }
     }
 
+    /// Asks vCPUs to answer those who wait for fences. As what has been recorded stands in their own words, several are not even [requested](Self::request)
+    /// before they have their turns.
+    pub fn ask_for_fences(&mut self, ids: VcpuSet) {
+        if ids.len() == 1 {
+            return self.ask_all(ids, Requests::FENCE);
+        }
+        self.backlog.unfenced |= ids;
+        self.resume_backlog();
+    }
+
     fn ask_all_later(&mut self, ids: VcpuSet, what: Requests) {
         // BOUND: the vCPUs of one guest, some 25 instructions each.
         for id in ids {

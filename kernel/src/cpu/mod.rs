@@ -177,6 +177,10 @@ pub struct Cpu {
     guard: u64,
     /// How long after its deadline a timer may be seen, in ticks.
     settling: u64,
+    /// Until then nobody need look again whether one that takes the core from others is due within the guard.
+    none_urgent_until: u64,
+    /// There are so many vCPUs or levels that to look through timers takes a while.
+    is_crowded: bool,
     /// What it was entered for, if that is not the alarm.
     event: Exit,
     /// When the hypervisor was entered, came back from waiting, or was last at a preemption point.
@@ -244,9 +248,11 @@ impl Cpu {
             alarm: u64::MAX,
             next_deadline: u64::MAX,
             next_sleeper: VcpuId(0),
+            none_urgent_until: 0,
             pending: Pending::default(),
             guard: machine.ticks(guard::GUARD_US),
             settling: machine.ticks(guard::SETTLING_US),
+            is_crowded: machine.levels.count() > guard::FEW_LEVELS || machine.vcpu_count > guard::FEW_VCPUS,
             migration: Migration::new(scheduler.policy()),
             push: Push::new(scheduler.policy()),
             threshold: Threshold::new(&machine.thresholds[id]),

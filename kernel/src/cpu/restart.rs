@@ -32,7 +32,9 @@ use crate::stats::Exit;
 
 /// How often a core looks whether what it waits for has come, in microseconds.
 const POLL_US: u64 = 50;
-/// How long the pieces that an idle core does in a row may take, in microseconds. Between two of them it looks whether it is wanted.
+/// How long a piece of loading may take, in microseconds.
+const PIECE_US: u64 = 2;
+/// The same on a core that idles.
 const ROW_US: u64 = 20;
 
 /// How far a guest that is started again has come. Each is a piece, or several.
@@ -125,6 +127,11 @@ impl Cpu {
                 Step::Memory(self.load_memory(guest, offset))
             }
             Step::Memory(_) => {
+                // Its ring may be full. What it loses would be the end of the former life's line, and the next one's first line be more of that.
+                if guest.output.room() == 0 {
+                    self.wake_console();
+                    return None;
+                }
                 guest.output.end_line();
                 self.wake_console();
                 Step::Announce
@@ -174,25 +181,27 @@ impl Cpu {
         }
     }
 
-    /// Loads a part of the guest's memory, from `offset` on: one chunk, or if the core idles, as many as it can until it is wanted. Returns
-    /// where it has stopped.
+    /// Loads a part of the guest's memory, from `offset` on: as many chunks as it can until the piece is over, or the core is wanted. Returns where it
+    /// has stopped.
     fn load_memory(&mut self, guest: &Guest, mut offset: u64) -> u64 {
-        let row = self.machine.ticks(ROW_US);
-        let began = clock::now();
-        // BOUND: `ROW_US`, and after each chunk it looks whether the core must give way.
+        let piece = if self.threshold.level == IDLE { ROW_US } else { PIECE_US };
+        let end = clock::now() + self.machine.ticks(piece);
+        let begin = offset;
+        // BOUND: the piece. Before each chunk is a preemption point; a chunk is loaded in any case, so that nobody can keep it from going on for ever.
         loop {
+            let now = clock::now();
+            let is_interrupted = !hart::pending_interrupts().is_empty();
+            let is_wanted =
+                is_interrupted || self.next_deadline <= now + self.guard() || self.mailbox.has_mail();
+            if offset >= guest.config.memory || offset != begin && (is_wanted || now >= end) {
+                return offset;
+            }
+            if !is_interrupted {
+                self.end_irqs_off(Exit::Housekeeping, now);
+            }
             // SAFETY: all vCPUs of the guest rest (`Lifecycle::is_resetting`), and only this core loads.
             unsafe { guest.program.load_chunk(guest.space.memory(), offset) };
             offset += CHUNK;
-            let now = clock::now();
-            let is_wanted = self.threshold.level != IDLE
-                || self.next_deadline <= now + self.guard()
-                || self.mailbox.has_mail()
-                || !hart::pending_interrupts().is_empty();
-            if is_wanted || now - began >= row || offset >= guest.config.memory {
-                return offset;
-            }
-            self.end_irqs_off(Exit::Housekeeping, now);
         }
     }
 

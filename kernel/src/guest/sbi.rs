@@ -202,7 +202,7 @@ fn remote_fence(cpu: &mut Cpu, vcpu: VcpuId, targets: VcpuSet, what: Fence) -> u
         }
     }
     if !present.is_empty() {
-        cpu.ask_all(present, Requests::FENCE);
+        cpu.ask_for_fences(present);
     }
     if !awaited.answer() {
         cpu.resident(vcpu).hold = Hold::Fences;

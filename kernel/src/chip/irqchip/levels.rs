@@ -16,6 +16,11 @@ impl Levels {
         Self { occur: priorities.fold(0, |occur, priority| occur | 1 << (priority % PRIORITIES)) }
     }
 
+    /// How many priorities occur.
+    pub fn count(self) -> u32 {
+        self.occur.count_ones()
+    }
+
     /// The level of the devices of a vCPU with this priority, 1 to [`PLIC_PRIORITY`]. While it runs, sources of lower levels are kept away.
     pub fn level(self, priority: u8) -> u32 {
         let higher = (self.occur >> (priority % PRIORITIES) >> 1).count_ones();

@@ -31,9 +31,18 @@ impl Cpu {
         }
     }
 
-    /// A vCPU of this core has left the run queue: it sleeps, and has not woken since; or it is at rest for good.
+    /// A vCPU of this core doesn't run any more: if it has left the run queue, as it sleeps, it gives its seat back.
+    #[inline]
+    pub(in crate::cpu) fn leave_seat_asleep(&mut self, id: Option<VcpuId>) {
+        if self.apart.is_on
+            && let Some(id) = id.filter(|id| self.scheduler.is_asleep(*id))
+        {
+            self.leave_seat(id);
+        }
+    }
+
     #[inline(never)]
-    pub(in crate::cpu) fn leave_seat(&mut self, id: VcpuId) {
+    fn leave_seat(&mut self, id: VcpuId) {
         self.machine.vcpu(id).leave_seat();
         self.apart.unseated.remove(id);
     }

@@ -60,6 +60,7 @@ impl Cpu {
         previous: Option<VcpuId>,
         now: u64,
     ) {
+        self.leave_seat_asleep(previous);
         let is_urgent = self.urgent.contains(running);
         // Before its timer; or else, if what led to the switch didn't take long itself.
         let has_time = if is_urgent {
@@ -163,6 +164,7 @@ impl Cpu {
         if !suspended {
             // Who watches its timer from now on is up to where it goes.
             self.ignore_timer(id);
+            self.leave_seat_asleep(Some(id));
         }
         let Some(mut resident) = self.residents[id].take() else { return };
         resident.suspended = suspended;

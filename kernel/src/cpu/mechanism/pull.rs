@@ -8,6 +8,10 @@ use super::threshold::IDLE;
 use crate::arch::{clock, hart};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
+
+/// After so many vCPUs it is noted that interrupts were looked for.
+const NOTED_EACH: usize = 16;
+
 impl Cpu {
     /// Has a vCPU that waits for a core brought to `core`.
     fn pull(&mut self, id: VcpuId, core: u32) {
@@ -53,6 +57,9 @@ impl Cpu {
         for (index, vcpu) in self.machine.vcpus().iter().enumerate() {
             if !hart::pending_interrupts().is_empty() {
                 return None;
+            }
+            if index % NOTED_EACH == 0 {
+                self.end_irqs_off(Exit::Backlog, clock::now());
             }
             if let Some(since) = vcpu.waiting_since().filter(|_| vcpu.may_run_on(self.id))
                 && longest.is_none_or(|(earliest, _)| since < earliest)
