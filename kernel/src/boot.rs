@@ -14,7 +14,8 @@ use ainori_manifest::layout::TREE_SIZE;
 use ainori_manifest::{blob, housekeeping_core};
 use ainori_sched::{Class, Policy, Scheduler, VcpuId};
 use ainori_trace::{Mask, Ring};
-use fdt::Fdt;
+use dtoolkit::error::FdtErrorKind;
+use dtoolkit::fdt::Fdt;
 
 use crate::arch::clear::Clearer;
 use crate::arch::hart::{self, Features};
@@ -48,20 +49,28 @@ fn image() -> Range {
 
 /// The first hart, from the firmware.
 pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
-    // SAFETY: the firmware enters with `a1` pointing to a device tree (SBI, HSM), in memory that it doesn't use any more.
-    let tree = match unsafe { Fdt::from_ptr(tree_at) } {
-        Ok(tree) => tree,
-        Err(error) => refuse(format_args!("{}", Error::Tree(error))),
-    };
-    let blob = find_blob(&tree);
     let give_up = |error: Error| -> ! { refuse(format_args!("{error}")) };
-    let mut reserved = Board::reserved_of(&tree).unwrap_or_else(|error| give_up(error));
+    if tree_at.is_null() {
+        give_up(Error::Missing("address"))
+    }
+    // SAFETY: the firmware enters with `a1` pointing to a device tree (SBI, HSM), in memory that it doesn't use any more.
+    let tree = unsafe { Fdt::from_raw_unchecked(tree_at) };
+    match Fdt::new(tree.data()) {
+        Ok(_) => {}
+        // Some boards' trees have names of more than the 31 characters that the specification allows. The check ends there, so that damage
+        // behind it can still end in a panic.
+        Err(error)
+            if matches!(error.kind, FdtErrorKind::InvalidNodeName | FdtErrorKind::InvalidPropertyName) => {}
+        Err(error) => give_up(Error::Tree(error)),
+    }
+    let blob = find_blob(tree);
+    let mut reserved = Board::reserved_of(tree).unwrap_or_else(|error| give_up(error));
     let own = Range { start: image().start, end: blob.as_ptr() as u64 + blob.len() as u64 };
-    let trees = Range { start: tree_at as u64, end: tree_at as u64 + tree.total_size() as u64 };
+    let trees = Range { start: tree_at as u64, end: tree_at as u64 + tree.data().len() as u64 };
     if !reserved.add(own) || !reserved.add(trees) {
         give_up(Error::TooManyRanges)
     }
-    let memory = Board::memory_of(&tree).unwrap_or_else(|error| give_up(error));
+    let memory = Board::memory_of(tree).unwrap_or_else(|error| give_up(error));
     let Some(free) = memory::largest_free(memory.as_slice(), reserved.as_slice()) else {
         refuse(format_args!("the firmware's device tree shows no free memory"))
     };
@@ -69,7 +78,7 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     // SAFETY: the range is main memory that neither the firmware, nor this image, nor the tree uses.
     unsafe { memory::provide(free) };
 
-    let board = Board::read(&tree).unwrap_or_else(|error| give_up(error));
+    let board = Board::read(tree).unwrap_or_else(|error| give_up(error));
     if let Some((base, shift, _)) = board.uart {
         use_port(base, shift);
     }
@@ -87,12 +96,12 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     }
     let system = blob::decode(blob)
         .unwrap_or_else(|error| refuse(format_args!("the system after the kernel's image: {error}")));
-    let cpus = build(&tree, board, system, blob);
+    let cpus = build(tree, board, system, blob);
     start(cpus, boot_hart, free.start)
 }
 
 /// The blob lies right after the image; how long it may be, only its header says, so all memory behind it is offered.
-fn find_blob(tree: &Fdt<'_>) -> &'static [u8] {
+fn find_blob(tree: Fdt<'_>) -> &'static [u8] {
     let start = image().end;
     let memory = Board::memory_of(tree).unwrap_or_else(|error| refuse(format_args!("{error}")));
     let mut ranges = memory.as_slice().iter();
@@ -109,7 +118,7 @@ fn find_blob(tree: &Fdt<'_>) -> &'static [u8] {
 
 /// Makes everything that the cores share, and the cores.
 #[expect(clippy::mut_from_ref, reason = "the cores are new, no part of the blob")]
-fn build(tree: &Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &'static mut [Cpu] {
+fn build(tree: Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &'static mut [Cpu] {
     let features = Features::probe(&board.isa);
     let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();
     let core_of = |hart: u32| harts.iter().position(|&id| id == u64::from(hart));
@@ -287,7 +296,7 @@ fn port(board: &Board) -> Option<Uart> {
 /// Takes memory for a guest and builds its translation.
 // Not within `build`, whose frame is so large that each access to a local takes several instructions.
 #[inline(never)]
-fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, timebase_hz: u64) -> Guest {
+fn place(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, timebase_hz: u64) -> Guest {
     let name = &config.name;
     let Some(mut space) = Space::new(config.memory) else {
         refuse(format_args!(
@@ -314,7 +323,7 @@ fn place(tree: &Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, time
     Guest::new(index, config.clone(), first_vcpu, space, devices, timebase_hz)
 }
 
-fn device(tree: &Fdt<'_>, guest: &str, path: &str) -> Device {
+fn device(tree: Fdt<'_>, guest: &str, path: &str) -> Device {
     let device = Board::device(tree, path).unwrap_or_else(|| {
         refuse(format_args!("guest `{guest}` wants device `{path}`, which this board doesn't have"))
     });
@@ -333,8 +342,7 @@ fn load(guest: &Guest, board: &Board, features: &Features, blob: &'static [u8]) 
     let fail = |why: String| -> ! { refuse(format_args!("guest `{}`: {why}", guest.config.name)) };
     let (layout, mut parts) = loader::load(guest, blob, &Clearer::new(board.zeroing_block()))
         .unwrap_or_else(|| fail("its memory is too small for its image, RAM disk and device tree".into()));
-    let tree = device_tree::make(guest, &layout, board, features)
-        .unwrap_or_else(|error| fail(format!("no device tree can be made for it: {error}")));
+    let tree = device_tree::make(guest, &layout, board, features);
     let tree = Some(tree).filter(|tree| tree.len() as u64 <= TREE_SIZE);
     let tree = tree.and_then(|tree| loader::write(guest, layout.tree.start, tree.leak()));
     parts.push(tree.unwrap_or_else(|| fail(format!("its device tree is larger than {TREE_SIZE} bytes"))));

@@ -2,7 +2,10 @@
 #![expect(clippy::indexing_slicing, reason = "only at boot")]
 use ainori_limits::cause::interrupt::{SUPERVISOR_EXTERNAL, SUPERVISOR_SOFTWARE};
 use alloc::{format, string::String, vec::Vec};
-use fdt::{Fdt, node::FdtNode, standard_nodes::MemoryRegion};
+use dtoolkit::error::FdtParseError;
+use dtoolkit::fdt::{Fdt, FdtNode};
+use dtoolkit::standard::Reg;
+use dtoolkit::{Node, Property};
 
 use crate::arch::isa::Isa;
 use crate::memory::{Range, Ranges};
@@ -83,7 +86,7 @@ pub struct Board {
 #[derive(Debug)]
 pub enum Error {
     /// The device tree can't be read.
-    Tree(fdt::FdtError),
+    Tree(FdtParseError),
     /// Something is missing in it.
     Missing(&'static str),
     /// It has more ranges of memory, or of reserved memory, than [`Ranges::MOST`].
@@ -104,21 +107,90 @@ impl core::fmt::Display for Error {
     }
 }
 
-fn cell(node: &FdtNode<'_, '_>, name: &str) -> Option<u32> {
-    Some(u32::from_be_bytes(node.property(name)?.value.get(..4)?.try_into().ok()?))
+#[inline(never)]
+fn value<'a>(node: &FdtNode<'a>, name: &str) -> Option<&'a [u8]> {
+    node.property(name)?.value_as().ok()
+}
+
+fn cell(node: &FdtNode<'_>, name: &str) -> Option<u32> {
+    cells(value(node, name)?).next()
 }
 
 fn cells(bytes: &[u8]) -> impl Iterator<Item = u32> {
     bytes.chunks_exact(4).map(|c| u32::from_be_bytes([c[0], c[1], c[2], c[3]]))
 }
 
-fn text<'a>(node: &FdtNode<'_, 'a>, name: &str) -> Option<&'a str> {
-    node.property(name)?.as_str()
+fn text<'a>(node: &FdtNode<'a>, name: &str) -> Option<&'a str> {
+    core::str::from_utf8(value(node, name)?.strip_suffix(b"\0")?).ok()
 }
 
-fn range(region: MemoryRegion) -> Option<Range> {
-    let start = region.starting_address as u64;
-    Some(Range { start, end: start + region.size? as u64 })
+/// The node at `path`, which may also be a name in `/aliases`.
+#[inline(never)]
+fn find<'a>(tree: Fdt<'a>, path: &str) -> Option<FdtNode<'a>> {
+    tree.find_node(path).or_else(|| tree.find_node(text(&tree.find_node("/aliases")?, path)?))
+}
+
+/// Nodes that lie deeper are left out: nothing that is looked for does.
+const DEEPEST: usize = 16;
+
+/// All nodes below the root, in the order of the tree.
+struct AllNodes<'a> {
+    /// What is still to come: children of the root, of one of these, and so on.
+    children: [Option<<FdtNode<'a> as Node>::Children<'a>>; DEEPEST],
+    depth: usize,
+}
+
+impl<'a> AllNodes<'a> {
+    fn of(tree: Fdt<'a>) -> Self {
+        let mut children = [const { None }; DEEPEST];
+        children[0] = Some(tree.root().children());
+        Self { children, depth: 0 }
+    }
+}
+
+impl<'a> Iterator for AllNodes<'a> {
+    type Item = FdtNode<'a>;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<FdtNode<'a>> {
+        // BOUND: the levels of the tree. Only at boot.
+        loop {
+            let Some(node) = self.children[self.depth].as_mut()?.next() else {
+                self.depth = self.depth.checked_sub(1)?;
+                continue;
+            };
+            if let Some(below) = self.children.get_mut(self.depth + 1) {
+                *below = Some(node.children());
+                self.depth += 1;
+            }
+            return Some(node);
+        }
+    }
+}
+
+/// The first node that is compatible with one of `names`.
+#[inline(never)]
+fn compatible<'a>(tree: Fdt<'a>, names: &[&str]) -> Option<FdtNode<'a>> {
+    AllNodes::of(tree)
+        .find(|node| node.compatible().is_some_and(|mut own| own.any(|name| names.contains(&name))))
+}
+
+/// The register ranges that are not empty.
+fn registers<'a>(node: &FdtNode<'a>) -> impl Iterator<Item = Range> + use<'a> {
+    let regs = node.reg().ok().flatten();
+    regs.into_iter().flatten().filter_map(range)
+}
+
+#[inline(never)]
+fn range(reg: Reg<'_>) -> Option<Range> {
+    let (start, size) = (reg.address::<u64>().ok()?, reg.size::<u64>().ok()?);
+    (size != 0).then_some(Range { start, end: start + size })
+}
+
+/// Where the registers begin.
+#[inline(never)]
+fn base(node: &FdtNode<'_>) -> Option<u64> {
+    registers(node).next().map(|range| range.start)
 }
 
 #[inline(never)]
@@ -127,19 +199,14 @@ fn add(range: Range, to: &mut Ranges) -> Result<(), Error> {
 }
 
 #[inline(never)]
-fn add_registers(node: &FdtNode<'_, '_>, to: &mut Ranges) -> Result<(), Error> {
-    node.reg().into_iter().flatten().filter_map(range).try_for_each(|range| add(range, to))
-}
-
-#[inline(never)]
-fn registers(node: &FdtNode<'_, '_>) -> Vec<Range> {
-    node.reg().into_iter().flatten().filter_map(range).collect()
+fn add_registers(node: &FdtNode<'_>, to: &mut Ranges) -> Result<(), Error> {
+    registers(node).try_for_each(|range| add(range, to))
 }
 
 /// The hart interrupts that a controller drives, in its own order: (phandle of the hart's controller, number).
-fn targets(node: &FdtNode<'_, '_>) -> Vec<(u32, u32)> {
+fn targets(node: &FdtNode<'_>) -> Vec<(u32, u32)> {
     let words: Vec<u32> =
-        node.property("interrupts-extended").map(|p| cells(p.value).collect()).unwrap_or_default();
+        value(node, "interrupts-extended").map(|value| cells(value).collect()).unwrap_or_default();
     words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
@@ -148,9 +215,9 @@ impl Board {
     ///
     /// # Errors
     /// [`Error::TooManyRanges`].
-    pub fn memory_of(tree: &Fdt<'_>) -> Result<Ranges, Error> {
+    pub fn memory_of(tree: Fdt<'_>) -> Result<Ranges, Error> {
         let mut ranges = Ranges::new();
-        for node in tree.all_nodes() {
+        for node in AllNodes::of(tree) {
             if text(&node, "device_type") == Some("memory") {
                 add_registers(&node, &mut ranges)?;
             }
@@ -162,7 +229,7 @@ impl Board {
     ///
     /// # Errors
     /// [`Error::TooManyRanges`].
-    pub fn reserved_of(tree: &Fdt<'_>) -> Result<Ranges, Error> {
+    pub fn reserved_of(tree: Fdt<'_>) -> Result<Ranges, Error> {
         let mut ranges = Ranges::new();
         if let Some(reserved) = tree.find_node("/reserved-memory") {
             for node in reserved.children() {
@@ -170,8 +237,8 @@ impl Board {
             }
         }
         for block in tree.memory_reservations() {
-            let start = block.address() as u64;
-            add(Range { start, end: start + block.size() as u64 }, &mut ranges)?;
+            let start = block.address();
+            add(Range { start, end: start + block.size() }, &mut ranges)?;
         }
         Ok(ranges)
     }
@@ -180,10 +247,10 @@ impl Board {
     ///
     /// # Errors
     /// If something that the hypervisor can't do without is missing.
-    pub fn read(tree: &Fdt<'_>) -> Result<Self, Error> {
+    pub fn read(tree: Fdt<'_>) -> Result<Self, Error> {
         let cpus = tree.find_node("/cpus").ok_or(Error::Missing("/cpus"))?;
-        let plic_node = tree.find_compatible(&["sifive,plic-1.0.0", "riscv,plic0"]);
-        let sswi_node = tree.find_compatible(&["riscv,aclint-sswi"]);
+        let plic_node = compatible(tree, &["sifive,plic-1.0.0", "riscv,plic0"]);
+        let sswi_node = compatible(tree, &["riscv,aclint-sswi"]);
         let (contexts, bells) = (
             plic_node.map_or_else(Vec::new, |n| targets(&n)),
             sswi_node.map_or_else(Vec::new, |n| targets(&n)),
@@ -197,12 +264,10 @@ impl Board {
             if text(&node, "status").is_some_and(|status| status != "okay") {
                 continue;
             }
-            let id = node
-                .property("reg")
-                .and_then(|p| cells(p.value).last())
+            let id = value(&node, "reg")
+                .and_then(|value| cells(value).last())
                 .ok_or(Error::Missing("reg of a cpu"))?;
-            let own =
-                Isa::parse(node.property("riscv,isa-extensions").map(|p| p.value), text(&node, "riscv,isa"));
+            let own = Isa::parse(value(&node, "riscv,isa-extensions"), text(&node, "riscv,isa"));
             isa = Some(isa.map_or_else(|| own.clone(), |common| common.common(&own)));
             mmu = String::from(text(&node, "mmu-type").unwrap_or("riscv,sv39"));
             cache_blocks = ["riscv,cbom-block-size", "riscv,cboz-block-size", "riscv,cbop-block-size"]
@@ -227,15 +292,14 @@ impl Board {
             );
         }
 
-        let serial = tree.chosen().stdout().or_else(|| tree.find_compatible(&["ns16550a", "ns16550"]));
+        let chosen = tree.find_node("/chosen");
+        let stdout = chosen.and_then(|node| find(tree, text(&node, "stdout-path")?));
+        let serial = stdout.or_else(|| compatible(tree, &["ns16550a", "ns16550"]));
         let uart = serial.and_then(|node| {
-            let base = node.reg()?.next()?.starting_address as u64;
-            Some((base, cell(&node, "reg-shift").unwrap_or(0) as usize, cell(&node, "interrupts")?))
+            Some((base(&node)?, cell(&node, "reg-shift").unwrap_or(0) as usize, cell(&node, "interrupts")?))
         });
         Ok(Self {
-            model: String::from(
-                text(&tree.find_node("/").ok_or(Error::Missing("root"))?, "model").unwrap_or("unknown"),
-            ),
+            model: String::from(text(&tree.root(), "model").unwrap_or("unknown")),
             memory: Self::memory_of(tree)?.as_slice().to_vec(),
             harts,
             isa: isa.ok_or(Error::Missing("cpu that is switched on"))?,
@@ -245,35 +309,34 @@ impl Board {
                 cell(&cpus, "timebase-frequency").ok_or(Error::Missing("timebase-frequency"))?,
             ),
             irqchip: plic_node.and_then(|node| {
-                let base = node.reg()?.next()?.starting_address as u64;
-                Some(BoardIrqchip::Plic { base, sources: cell(&node, "riscv,ndev").unwrap_or(31) })
+                Some(BoardIrqchip::Plic {
+                    base: base(&node)?,
+                    sources: cell(&node, "riscv,ndev").unwrap_or(31),
+                })
             }),
-            sswi: sswi_node.and_then(|node| Some(node.reg()?.next()?.starting_address as u64)),
+            sswi: sswi_node.and_then(|node| base(&node)),
             uart,
-            seed: tree.find_node("/chosen").and_then(|node| Some(node.property("rng-seed")?.value.to_vec())),
+            seed: chosen.and_then(|node| Some(value(&node, "rng-seed")?.to_vec())),
         })
     }
 
     /// A device by its path.
-    pub fn device(tree: &Fdt<'_>, path: &str) -> Option<Device> {
-        let node = tree.find_node(path)?;
+    pub fn device(tree: Fdt<'_>, path: &str) -> Option<Device> {
+        let node = find(tree, path)?;
         Some(Device {
-            name: String::from(node.name),
-            compatible: node.property("compatible")?.value.to_vec(),
-            registers: registers(&node),
-            interrupts: node.property("interrupts").map(|p| cells(p.value).collect()).unwrap_or_default(),
+            name: String::from(node.name()),
+            compatible: value(&node, "compatible")?.to_vec(),
+            registers: registers(&node).collect(),
+            interrupts: value(&node, "interrupts").map(|value| cells(value).collect()).unwrap_or_default(),
         })
     }
 
     /// What else than the device at `path` has registers or memory in these pages.
-    pub fn neighbour<'a>(tree: &Fdt<'a>, path: &str, pages: Range) -> Option<&'a str> {
-        for node in tree.all_nodes() {
-            let is_other = !path.ends_with(node.name);
-            if is_other && registers(&node).iter().any(|range| range.size() != 0 && range.overlaps(pages)) {
-                return Some(node.name);
-            }
-        }
-        None
+    pub fn neighbour<'a>(tree: Fdt<'a>, path: &str, pages: Range) -> Option<&'a str> {
+        let is_neighbour = |node: &FdtNode<'_>| {
+            !path.ends_with(node.name()) && registers(node).any(|range| range.overlaps(pages))
+        };
+        AllNodes::of(tree).find(is_neighbour).map(|node| node.name())
     }
 
     /// Bytes that the harts clear with one `cbo.zero`, if they can.

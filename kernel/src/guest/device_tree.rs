@@ -1,5 +1,4 @@
 //! The device tree that a guest finds: its vCPUs, its memory, its virtual devices, and devices of the board that it owns.
-#![expect(clippy::indexing_slicing, reason = "only at boot")]
 use alloc::{format, string::String, vec::Vec};
 
 use ainori_devices::bus::{FINISHER, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE, VIRTIO_SLOTS};
@@ -8,7 +7,6 @@ use ainori_devices::irqchip::Irqchip;
 use ainori_limits::cause::interrupt::{MACHINE_EXTERNAL, SUPERVISOR_EXTERNAL};
 use ainori_manifest::config::GUEST_MEMORY_BASE;
 use ainori_manifest::layout::Layout;
-use vm_fdt::{Error, FdtWriter, FdtWriterNode};
 
 use super::Guest;
 use crate::arch::hart::Features;
@@ -17,6 +15,18 @@ use crate::chip::Board;
 const IRQCHIP_PHANDLE: u32 = 1;
 const FINISHER_PHANDLE: u32 = 2;
 const FIRST_CPU_PHANDLE: u32 = 3;
+// The flattened format: tokens, and what its header holds.
+const BEGIN_NODE: u32 = 1;
+const END_NODE: u32 = 2;
+const PROPERTY: u32 = 3;
+const END: u32 = 9;
+const MAGIC: usize = 0xd00d_feed;
+const VERSION: usize = 17;
+const OLDEST_READER: usize = 16;
+/// Behind the header of ten words.
+const RESERVED_AT: usize = 40;
+/// Behind the one entry that ends the list of reserved memory.
+const STRUCTURE_AT: usize = RESERVED_AT + 16;
 /// Bytes that are left free in the tree.
 const ROOM: usize = 4096;
 /// Sources of a guest's interrupt controller; the board's own numbers are kept for passed-through devices.
@@ -24,40 +34,60 @@ const SOURCES: u32 = Irqchip::SOURCES as u32 - 1;
 /// Frequency of the virtual serial port's clock: 115,200 baud with divisor 2, as on QEMU's virt machine.
 const UART_CLOCK_HZ: u32 = 3_686_400;
 
-/// A tree that is being written. The first error ends it, and is told at the end: so a property is one call, not one and a branch.
+/// A tree that is being written, flattened (devicetree specification 0.4, chapter 5). By no library: docs/decisions.md says why.
 struct Tree {
-    fdt: FdtWriter,
-    open: Vec<FdtWriterNode>,
-    failed: Option<Error>,
+    structure: Vec<u8>,
+    /// The properties' names, each with a zero behind it.
+    names: Vec<u8>,
 }
 
 impl Tree {
-    fn new() -> Result<Self, Error> {
-        Ok(Self { fdt: FdtWriter::new()?, open: Vec::new(), failed: None })
+    fn new() -> Self {
+        Self { structure: Vec::new(), names: Vec::new() }
+    }
+
+    #[inline(never)]
+    fn word(&mut self, word: u32) {
+        self.structure.extend_from_slice(&word.to_be_bytes());
+    }
+
+    #[inline(never)]
+    fn aligned(&mut self, bytes: &[u8]) {
+        self.structure.extend_from_slice(bytes);
+        self.structure.resize(self.structure.len().next_multiple_of(4), 0);
     }
 
     #[inline(never)]
     fn begin(&mut self, name: &str) {
-        match self.fdt.begin_node(name) {
-            Ok(node) => self.open.push(node),
-            Err(error) => self.failed = Some(error),
-        }
+        self.word(BEGIN_NODE);
+        self.aligned(&with_zero(name));
     }
 
-    #[inline(never)]
     fn end(&mut self) {
-        if let Some(node) = self.open.pop()
-            && let Err(error) = self.fdt.end_node(node)
-        {
-            self.failed = Some(error);
-        }
+        self.word(END_NODE);
     }
 
     #[inline(never)]
     fn property(&mut self, name: &str, value: &[u8]) {
-        if let Err(error) = self.fdt.property(name, value) {
-            self.failed = Some(error);
+        let name_at = self.name(name);
+        self.word(PROPERTY);
+        self.word(value.len() as u32);
+        self.word(name_at);
+        self.aligned(value);
+    }
+
+    /// Where a property's name is among the names.
+    fn name(&mut self, name: &str) -> u32 {
+        let mut at = 0;
+        for known in self.names.split(|byte| *byte == 0) {
+            if known == name.as_bytes() {
+                return at;
+            }
+            at += known.len() as u32 + 1;
         }
+        let at = self.names.len() as u32;
+        self.names.extend_from_slice(&with_zero(name));
+        at
     }
 
     fn flag(&mut self, name: &str) {
@@ -92,25 +122,49 @@ impl Tree {
 
     #[inline(never)]
     fn text(&mut self, name: &str, value: &str) {
-        let mut bytes = Vec::from(value.as_bytes());
-        bytes.push(0);
-        self.property(name, &bytes);
+        self.property(name, &with_zero(value));
     }
 
-    fn finish(self) -> Result<Vec<u8>, Error> {
-        match self.failed {
-            Some(error) => Err(error),
-            None => self.fdt.finish(),
+    /// The whole: header, an empty list of reserved memory, nodes, names. Boot loaders add to the tree in place (U-Boot: arguments and
+    /// the RAM disk), and rely on room behind its contents, as OpenSBI leaves some. The size that the header tells includes that.
+    fn finish(mut self) -> Vec<u8> {
+        self.word(END);
+        let names_at = STRUCTURE_AT + self.structure.len();
+        let size = names_at + self.names.len() + ROOM;
+        let (structure_size, names_size) = (self.structure.len(), self.names.len());
+        let header = [
+            MAGIC,
+            size,
+            STRUCTURE_AT,
+            names_at,
+            RESERVED_AT,
+            VERSION,
+            OLDEST_READER,
+            0,
+            names_size,
+            structure_size,
+        ];
+        let mut tree = Vec::with_capacity(size);
+        for word in header {
+            tree.extend_from_slice(&(word as u32).to_be_bytes());
         }
+        tree.resize(STRUCTURE_AT, 0);
+        tree.extend_from_slice(&self.structure);
+        tree.extend_from_slice(&self.names);
+        tree.resize(size, 0);
+        tree
     }
 }
 
+fn with_zero(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::from(text.as_bytes());
+    bytes.push(0);
+    bytes
+}
+
 /// Makes the tree. Allocates: only at boot.
-///
-/// # Errors
-/// None that a checked manifest can cause (the writer refuses e.g. names with zero bytes).
-pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) -> Result<Vec<u8>, Error> {
-    let mut tree = Tree::new()?;
+pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) -> Vec<u8> {
+    let mut tree = Tree::new();
     tree.begin("");
     tree.number("#address-cells", 2);
     tree.number("#size-cells", 2);
@@ -160,16 +214,7 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     ending(&mut tree, "poweroff", "syscon-poweroff", finisher::POWER_OFF);
     ending(&mut tree, "reboot", "syscon-reboot", finisher::REBOOT);
     tree.end();
-    Ok(with_room(tree.finish()?))
-}
-
-/// Boot loaders add to the tree in place (U-Boot: arguments and the RAM disk), and rely on room behind its contents, as OpenSBI leaves
-/// some. The size that its header tells (big-endian, at byte 4; devicetree specification 0.4, 5.2) includes that.
-fn with_room(mut tree: Vec<u8>) -> Vec<u8> {
-    tree.resize(tree.len() + ROOM, 0);
-    let size = (tree.len() as u32).to_be_bytes();
-    tree[4..8].copy_from_slice(&size);
-    tree
+    tree.finish()
 }
 
 fn cpus(tree: &mut Tree, guest: &Guest, board: &Board, features: &Features) {

@@ -34,23 +34,19 @@ fn strip<B: FdtBuffer>(mut node: FdtNodeMut<'_, B>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
     use dtoolkit::{Property, fdt::Fdt};
 
     /// A tree whose nodes have these paths, each behind its parent.
     fn tree(paths: &[&str]) -> Vec<u8> {
-        let mut fdt = vm_fdt::FdtWriter::new().unwrap();
-        let mut open = vec![fdt.begin_node("").unwrap()];
+        let mut tree = DeviceTree::new();
         for path in paths {
-            while open.len() > path.matches('/').count() {
-                fdt.end_node(open.pop().unwrap()).unwrap();
-            }
-            open.push(fdt.begin_node(path.rsplit('/').next().unwrap()).unwrap());
-            fdt.property_string("path", path).unwrap();
+            let (parent, name) = path.rsplit_once('/').unwrap();
+            let own_path = DeviceTreeProperty::new("path", *path).unwrap();
+            let node = DeviceTreeNode::builder(name).unwrap().property(own_path).build();
+            tree.find_node_mut(&format!("{parent}/")).unwrap().add_child(node);
         }
-        while let Some(node) = open.pop() {
-            fdt.end_node(node).unwrap();
-        }
-        fdt.finish().unwrap()
+        tree.to_dtb()
     }
 
     #[test]
