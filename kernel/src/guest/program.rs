@@ -59,6 +59,7 @@ fn copy_shifted(from: &[u8], to: &mut [u8]) {
     // SAFETY: any eight bytes are a word, and any word is eight bytes.
     let ((before, words, _), (_, places, _)) = unsafe { (from.align_to::<u64>(), to.align_to_mut::<u64>()) };
     let shift = 8 * before.len() as u32;
+    // BOUND: 7 bytes.
     let mut carry = before.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
     if shift != 0 {
         // BOUND: the words of a chunk, some 7 instructions each.
@@ -103,9 +104,9 @@ impl Program {
             {
                 let to = (memory.start + from) as *mut u8;
                 // SAFETY: `from..to` lies in the chunk. The part lies elsewhere: nothing of the hypervisor's is in a guest's memory.
-                // BOUND: a chunk at most.
                 unsafe {
                     if (to.addr() ^ bytes.as_ptr().addr()).is_multiple_of(size_of::<u64>()) {
+                        // BOUND: a chunk at most.
                         core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
                     } else {
                         copy_shifted(bytes, core::slice::from_raw_parts_mut(to, bytes.len()));
