@@ -132,6 +132,10 @@ fn cores(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>], add: &mut impl F
     if has_ended(report.outcome) && report.cores.len() as u64 != u64::from(board.harts) {
         add(Kind::Emulator, format!("the report has {} cores of {}", report.cores.len(), board.harts));
     }
+    if let Some(rtos) = rtoses.iter().find(|rtos| u64::from(rtos.hart) >= u64::from(board.harts)) {
+        // Else nobody would look at the core that it is on.
+        add(Kind::Emulator, format!("{} is said to be on hart {} of {}", rtos.name, rtos.hart, board.harts));
+    }
     for core in &report.cores {
         let ns = core.longest_irqs_off * (1_000_000_000 / board.timebase_hz);
         if !(1..=STACK).contains(&core.stack) {

@@ -142,3 +142,12 @@ fn a_report_without_its_board_or_cores_is_found() {
         assert_eq!(found.iter().map(|finding| finding.kind).collect::<Vec<_>>(), [Kind::Emulator]);
     }
 }
+
+/// An RTOS that is said to be where there is no hart: nobody would look at its core.
+#[test]
+fn an_rtos_is_on_a_hart_of_the_board() {
+    let report = report(vec![guest(Some("shutdown"), Some(result(200, 0)))]);
+    assert_eq!(findings(&report, "ainori", &[RTOS]), []);
+    let elsewhere = Rtos { hart: 200, ..RTOS };
+    assert_eq!(findings(&report, "ainori", &[elsewhere])[0].kind, Kind::Emulator);
+}

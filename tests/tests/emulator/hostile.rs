@@ -97,7 +97,7 @@ fn restarted_guests_in_chaos_hurt_nobody() {
                 .with(Guest::freertos(&freertos).harts([rtos]).priority(10))
                 .with(Guest::probe("fpkeep", "ms=100").harts([rtos])),
             hostile: vec![("chaos".into(), Expected::Nothing)],
-            rtoses: vec![("freertos".into(), periods)],
+            rtoses: vec![("freertos".into(), rtos)],
             neighbours: vec!["fpkeep".into()],
         };
         for q in slices {
@@ -124,7 +124,7 @@ fn a_crowd_hurts_nobody() {
             preset,
             system: guests.into_iter().fold(system, System::with),
             hostile,
-            rtoses: vec![("freertos".into(), PERIODS)],
+            rtoses: vec![("freertos".into(), 0)],
             neighbours: Vec::new(),
         };
         holds(&trial, q);
