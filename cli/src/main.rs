@@ -58,11 +58,16 @@ fn check(arguments: &Check) -> Result<u8> {
     write_json(json, &CheckReport::new(checked.as_ref().map_err(|findings| &**findings)))?;
     let mut manifest = checked.map_err(|findings| Report::new(*findings))?;
     show(&table::system(&manifest))?;
+    warn(&mut manifest);
+    Ok(0)
+}
+
+/// What the system may not be meant to be.
+fn warn(manifest: &mut Manifest) {
     if let Some(warnings) = manifest.warnings.take() {
         // Where nobody reads them, the system is right all the same.
         let _ = write!(anstream::stderr(), "{:?}", Report::new(*warnings));
     }
-    Ok(0)
 }
 
 fn build(arguments: &Build) -> Result<u8> {
@@ -110,7 +115,8 @@ fn window(from: Duration, to: Duration) -> Window {
 
 fn run_system(how: &How, trace: Option<Tracing>) -> Result<u8> {
     let json = prepare(how.json.as_deref())?;
-    let manifest = Manifest::load(&how.system).map_err(|findings| Report::new(*findings))?;
+    let mut manifest = Manifest::load(&how.system).map_err(|findings| Report::new(*findings))?;
+    warn(&mut manifest);
     let clock = clock(how, &manifest);
     let options = Options {
         system: how.system.clone(),

@@ -27,6 +27,22 @@ fn a_good_system_is_shown() {
     assert_eq!(found["system"]["system"]["guests"][0]["name"], "linux");
 }
 
+/// Nobody moves under a policy that leaves each vCPU where it was given to.
+#[test]
+fn who_is_pinned_may_move_nowhere() {
+    let checkout = Checkout::new(2);
+    let row = |policy: &str| {
+        let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
+        let name = format!("{policy}.toml");
+        std::fs::write(checkout.path(&name), format!("policy = \"{policy}\"\n{text}")).unwrap();
+        let (code, out, err) = call(&checkout, &["check", &name]);
+        assert_eq!(code, Some(0), "{out}{err}");
+        out.lines().find(|line| line.trim_start().starts_with("linux")).unwrap().to_owned()
+    };
+    assert!(row("ainori").contains(" 0 1 "), "{}", row("ainori"));
+    assert!(!row("spumone").contains(" 0 1 "), "{}", row("spumone"));
+}
+
 #[test]
 fn errors_are_shown_with_their_lines() {
     let checkout = Checkout::new(2);

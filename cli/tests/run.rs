@@ -26,6 +26,18 @@ fn played(script: &str, arguments: &[&str]) -> (Option<i32>, String, String, Val
     run(&checkout, arguments)
 }
 
+/// Who only runs a system learns of its manifest's warnings as well.
+#[test]
+fn a_run_begins_with_warnings() {
+    let checkout = Checkout::new(2);
+    let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
+    std::fs::write(checkout.path("demo.toml"), text.replace("priority = 10", "priority = 0")).unwrap();
+    checkout.fake_qemu(VERSION, "cat $recorded/good.txt");
+    let (code, out, err, _) = run(&checkout, &[]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(err.contains("take turns on hart") || err.contains("is below"), "{err}");
+}
+
 #[test]
 fn a_good_run_ends_with_zero_and_tells_everything() {
     let (code, out, err, report) = played("cat $recorded/good.txt", &[]);

@@ -9,6 +9,7 @@ use ainori_manifest::{
     config::{Guest, Kind},
     show_size,
 };
+use ainori_sched::Policy;
 use std::fmt::Write;
 
 /// A system: its board and policy in a line, its guests in a table.
@@ -28,6 +29,7 @@ pub fn system(manifest: &Manifest) -> String {
         &["guest", "kind", "priority", "memory", "vCPU on hart", "may move to", "devices", "image"],
         &["priority", "memory"],
     );
+    let moves = Policy::preset(&system.policy.preset, 1, 1_000).is_none_or(|policy| policy.moves());
     for (guest, files) in system.guests.iter().zip(&manifest.files) {
         let waits = if guest.background { " (background)" } else { "" };
         let image = files.image.file_name().unwrap_or(files.image.as_os_str()).to_string_lossy();
@@ -42,7 +44,7 @@ pub fn system(manifest: &Manifest) -> String {
             guest.priority.to_string(),
             show_size(guest.memory),
             homes(guest),
-            reach(guest),
+            if moves { reach(guest) } else { "-".into() },
             if guest.devices.is_empty() { "-".into() } else { guest.devices.join(", ") },
             format!("{image}, {}", size(guest.image.stored() + guest.initrd.map_or(0, |initrd| initrd.len))),
         ]);
@@ -61,7 +63,7 @@ fn homes(guest: &Guest) -> String {
     homes.join(" ")
 }
 
-/// The harts that the guest's vCPUs may move to.
+/// The harts that the guest's vCPUs may move to, under a policy that moves them.
 fn reach(guest: &Guest) -> String {
     let set = guest.vcpus.iter().fold(0, |set, vcpu| set | vcpu.harts);
     let harts: Vec<_> =
