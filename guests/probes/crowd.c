@@ -20,6 +20,7 @@ static void timer(void) { csr_write(CSR_STIMECMP, NEVER); }
 static __attribute__((noreturn)) void sleep_and_wake(void *argument)
 {
     static const char text[] = "x@result {\"ok\":fal";
+    (void)argument;
     csr_write(sie, 1ul << IRQ_TIMER);
     for (uint64_t round = 0;; round++) {
         uint64_t next = (read_time() / period + 1) * period;
@@ -29,7 +30,6 @@ static __attribute__((noreturn)) void sleep_and_wake(void *argument)
         if (bytes != 0)
             sbi_call(SBI_DBCN, SBI_DBCN_WRITE, bytes, (uintptr_t)text + round % 2, 0);
     }
-    (void)argument;
 }
 
 bool guest_main(void)

@@ -29,7 +29,7 @@ pub mod version;
 
 pub use ainori::run::ClockChoice as Clock;
 pub use outcome::Run;
-pub use system::{Guest, System, TIME_LIMIT};
+pub use system::{Guest, System, TIME_LIMIT, whole_trace};
 
 use std::path::PathBuf;
 

@@ -1,5 +1,6 @@
 //! Systems that a test makes up: guests and where they run, written as a manifest and given to `ainori run`.
 use crate::{Clock, Run, checkout};
+use ainori::report::RunReport;
 use ainori::run::{Options, Tracing};
 use ainori_trace::Mask;
 use std::{
@@ -8,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+use tempfile::TempDir;
 
 /// Most host time that a run may take. A run that hangs must end its test, not the job of a build server. Only such a run may
 /// reach it, however busy the host is: the longest takes a minute on an idle one, and one that another 40 share still ends.
@@ -323,15 +325,29 @@ impl System {
 
     /// Runs it to its end. Panics only if it could not be started: whether the run was good is for the caller to ask.
     pub fn run(&self, clock: Clock) -> Run {
-        let folder = tempfile::Builder::new().prefix("ainori-test-").tempdir().expect("a temporary folder");
-        let manifest = folder.path().join("system.toml");
-        std::fs::write(&manifest, self.to_string()).expect("the temporary folder can be written");
+        let folder = folder();
         let trace = self.traced.map(|kind| Tracing {
-            file: folder.path().join("run.perfetto-trace"),
+            file: folder.path().join(TRACE),
             mask: Some(Mask::from_names([kind]).expect("a known kind of events")),
             records: None,
             window: None,
         });
+        let report = self.run_in(&folder, clock, trace);
+        Run::new(report, self.to_string(), folder)
+    }
+
+    /// The same with a trace, of which `part` says what is taken; its file is set here. Returns the file's bytes as well, none if there is none.
+    pub fn run_with_trace(&self, clock: Clock, part: Tracing) -> (RunReport, Vec<u8>) {
+        let folder = folder();
+        let file = folder.path().join(TRACE);
+        let report = self.run_in(&folder, clock, Some(Tracing { file: file.clone(), ..part }));
+        assert!(report.trace.as_ref().is_none_or(|taken| taken.file == file), "{:?}", report.trace);
+        (report, std::fs::read(file).unwrap_or_default())
+    }
+
+    fn run_in(&self, folder: &TempDir, clock: Clock, trace: Option<Tracing>) -> RunReport {
+        let manifest = folder.path().join("system.toml");
+        std::fs::write(&manifest, self.to_string()).expect("the temporary folder can be written");
         let options = Options {
             trace,
             kernel: Some(self.kernel.clone().unwrap_or_else(crate::hypervisor)),
@@ -341,11 +357,21 @@ impl System {
             record_dir: Some(folder.path().to_owned()),
             ..Options::new(manifest)
         };
-        match ainori::run::run(&options) {
-            Ok(report) => Run::new(report, self.to_string(), folder),
-            Err(error) => panic!("the system could not be started: {error:?}\n{self}"),
-        }
+        ainori::run::run(&options)
+            .unwrap_or_else(|error| panic!("the system could not be started: {error:?}\n{self}"))
     }
+}
+
+/// A trace of the usual kinds of events, whole, for [`System::run_with_trace`].
+pub fn whole_trace() -> Tracing {
+    Tracing { file: PathBuf::new(), mask: None, records: None, window: None }
+}
+
+/// The name of a trace in a run's folder.
+const TRACE: &str = "run.perfetto-trace";
+
+fn folder() -> TempDir {
+    tempfile::Builder::new().prefix("ainori-test-").tempdir().expect("a temporary folder")
 }
 
 impl Display for System {

@@ -1,9 +1,6 @@
 //! A trace of a real run, as the file that the Perfetto UI gets: complete, and in agreement with the run's own counters.
-use ainori::{
-    report::Outcome,
-    run::{ClockChoice, Options, Tracing, run},
-};
-use ainori_tests::{Guest, System, TIME_LIMIT, hypervisor};
+use ainori::{report::Outcome, run::Tracing};
+use ainori_tests::{Clock, Guest, System, whole_trace};
 use ainori_trace::{
     Mask,
     host::{
@@ -54,25 +51,14 @@ fn a_trace_agrees_with_the_counters() {
     let system = System::on(2)
         .with(Guest::linux("hackbench").vcpus(2))
         .with(Guest::freertos("period_us=1000 periods=2000 burn_percent=30"));
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (manifest, file) = (folder.path().join("system.toml"), folder.path().join("run.perfetto-trace"));
-    std::fs::write(&manifest, system.to_string()).expect("the temporary folder can be written");
-    let tracing = Tracing { file: file.clone(), mask: None, records: None, window: None };
-    let report = run(&Options {
-        kernel: Some(hypervisor()),
-        clock: ClockChoice::Lockstep { q: 250 },
-        timeout: Some(TIME_LIMIT),
-        trace: Some(tracing),
-        ..Options::new(manifest)
-    })
-    .expect("the run can be started");
+    let (report, file) = system.run_with_trace(Clock::Lockstep { q: 250 }, whole_trace());
     assert!(report.problems.is_empty(), "{}: {:?}", report.outcome.words(), report.problems);
 
     let taken = report.trace.as_ref().expect("a trace was taken");
-    assert_eq!((&taken.file, taken.lost), (&file, 0), "nothing is lost with the default mask");
+    assert_eq!(taken.lost, 0, "nothing is lost with the default mask");
     let written: u64 = report.cores.iter().filter_map(|core| core.trace).map(|ring| ring.written).sum();
     assert_eq!(taken.records, written);
-    let trace = File::parse(&std::fs::read(&file).expect("the file was written"));
+    let trace = File::parse(&file);
 
     for vcpu in report.guests.iter().flat_map(|guest| &guest.vcpus) {
         let track = format!("{}/{}", vcpu.guest, vcpu.vcpu);
@@ -94,25 +80,15 @@ fn a_trace_can_show_a_part_of_the_run() {
     // Its lines on the console are nearly all that it traps for.
     let guest = Guest::freertos("period_us=1000 periods=200 burn_percent=0 report_ms=10");
     let system = System::on(1).with(guest);
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (manifest, file) = (folder.path().join("system.toml"), folder.path().join("run.perfetto-trace"));
-    std::fs::write(&manifest, system.to_string()).expect("the temporary folder can be written");
     let traced = |window: Option<(u64, u64)>| {
         let window = window.map(|(from, to)| Window::new(from, to).expect("it ends later than it begins"));
-        run(&Options {
-            kernel: Some(hypervisor()),
-            clock: ClockChoice::Icount,
-            trace: Some(Tracing { file: file.clone(), mask: None, records: None, window }),
-            ..Options::new(&manifest)
-        })
-        .expect("the run can be started")
+        system.run_with_trace(Clock::Icount, Tracing { window, ..whole_trace() })
     };
-    let whole = traced(None);
+    let (whole, _) = traced(None);
     let end = whole.end.expect("the hypervisor came to its end").time * 100; // at 10 MHz
     let (from, to) = (end / 2, end / 2 + 20_000_000);
-    let part = traced(Some((from, to)));
+    let (part, bytes) = traced(Some((from, to)));
     assert_eq!(part.outcome, Outcome::Good, "{:?}", part.problems);
-    let bytes = std::fs::read(&file).expect("the file was written");
     let times: Vec<u64> = messages::Trace::decode(&*bytes)
         .expect("the file is a trace")
         .packet
@@ -123,7 +99,7 @@ fn a_trace_can_show_a_part_of_the_run() {
     let (records, all) = (part.trace.map(|trace| trace.records), whole.trace.map(|trace| trace.records));
     assert!(Some(0) < records && records < all, "{records:?} of {all:?}");
 
-    let beyond = traced(Some((end, end + 1_000_000_000)));
+    let (beyond, _) = traced(Some((end, end + 1_000_000_000)));
     assert_eq!(beyond.outcome, Outcome::NoTrace);
     assert!(beyond.problems[0].contains("the window ends at"), "{:?}", beyond.problems);
 }
@@ -133,26 +109,13 @@ fn a_full_ring_keeps_the_newest_records() {
     // Alone on its core, FreeRTOS traps for little more than its console.
     const ROOM: u64 = 8;
     let system = System::on(1).with(Guest::freertos("period_us=1000 periods=200 burn_percent=0"));
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (manifest, file) = (folder.path().join("system.toml"), folder.path().join("run.perfetto-trace"));
-    std::fs::write(&manifest, system.to_string()).expect("the temporary folder can be written");
     let mask = Mask::from_names(["trap"]).expect("a known kind");
-    let report = run(&Options {
-        kernel: Some(hypervisor()),
-        clock: ClockChoice::Icount,
-        trace: Some(Tracing {
-            file: file.clone(),
-            mask: Some(mask),
-            records: Some(ROOM as u32),
-            window: None,
-        }),
-        ..Options::new(manifest)
-    })
-    .expect("the run can be started");
+    let newest = Tracing { mask: Some(mask), records: Some(ROOM as u32), ..whole_trace() };
+    let (report, file) = system.run_with_trace(Clock::Icount, newest);
     let taken = report.trace.as_ref().expect("a trace was taken");
     let exits: u64 = report.guests[0].vcpus[0].exits.values().sum();
     assert_eq!((taken.records, taken.lost), (ROOM, exits - ROOM));
-    let trace = File::parse(&std::fs::read(&file).expect("the file was written"));
+    let trace = File::parse(&file);
     assert_eq!(
         trace.points.iter().filter(|((on, _), _)| on == "freertos/0").map(|(_, count)| count).sum::<u64>(),
         ROOM

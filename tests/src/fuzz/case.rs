@@ -1,6 +1,7 @@
 //! One run with random inputs.
 use super::{BEGIN_MS, Expected, SPARE_MS, Trial, measuring};
 use crate::{Guest, System};
+use ainori_sched::Policy;
 
 /// A random run. Everything about it follows from these values, so it can be run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,11 @@ pub struct Range {
     pub kinds: Option<u32>,
 }
 
+/// Are two vCPUs of one guest never on one hart under this preset? Neither the quantum nor the clock matters for that.
+fn keeps_apart(preset: &str) -> bool {
+    Policy::preset(preset, 1, 1_000).is_some_and(|policy| policy.keeps_apart())
+}
+
 /// One step of splitmix64.
 pub fn scramble(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -58,7 +64,7 @@ impl Range {
             if preset == "partition" { 3 + pick(1, 2) } else { [1, 2, 2, 2, 3, 4][pick(1, 6) as usize] };
         let (least, most) = self.vcpus;
         // Nor are there more vCPUs than harts where they are kept apart.
-        let most = if preset == "balance" { most.min(harts as u32) } else { most };
+        let most = if keeps_apart(preset) { most.min(harts as u32) } else { most };
         let least = least.min(most);
         Case {
             seed,

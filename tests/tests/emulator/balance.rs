@@ -1,6 +1,6 @@
 //! `balance`: two vCPUs of one guest never wait on one hart, and yet none waits where a hart is free.
-use ainori::run::{ClockChoice, Options, Tracing, run};
-use ainori_tests::{Clock, Guest, System, TIME_LIMIT, hypervisor};
+use ainori::run::Tracing;
+use ainori_tests::{Clock, Guest, System, whole_trace};
 use ainori_trace::host::perfetto::messages::{self, EventType};
 use prost::Message;
 use std::collections::BTreeMap;
@@ -85,21 +85,11 @@ fn crowded(preset: &'static str) -> System {
 }
 
 fn traced(system: &System) -> (u64, u64) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (manifest, file) = (folder.path().join("system.toml"), folder.path().join("run.perfetto-trace"));
-    std::fs::write(&manifest, system.to_string()).expect("the temporary folder can be written");
-    let tracing = Tracing { file: file.clone(), mask: None, records: Some(1 << 16), window: None };
-    let report = run(&Options {
-        kernel: Some(hypervisor()),
-        clock: ClockChoice::Lockstep { q: 250 },
-        timeout: Some(TIME_LIMIT),
-        trace: Some(tracing),
-        ..Options::new(manifest)
-    })
-    .expect("the run can be started");
+    let part = Tracing { records: Some(1 << 16), ..whole_trace() };
+    let (report, file) = system.run_with_trace(Clock::Lockstep { q: 250 }, part);
     assert!(report.problems.is_empty(), "{}: {:?}", report.outcome.words(), report.problems);
     assert_eq!(report.trace.as_ref().expect("a trace was taken").lost, 0);
-    longest_together(&std::fs::read(file).expect("the file was written"), "locks")
+    longest_together(&file, "locks")
 }
 
 #[test]

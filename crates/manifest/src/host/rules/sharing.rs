@@ -20,10 +20,11 @@ pub fn check(
     check_background(drafts, findings);
     check_names(drafts, findings);
     check_devices(drafts, findings);
-    if let Some(preset) = preset.filter(|preset| !shares_harts(preset)) {
-        check_exclusive_harts(drafts, guests, preset, findings);
-    }
+    // Neither the quantum nor the clock matters for its choices.
     if let Some((preset, policy)) = preset.and_then(|one| Some((one, Policy::preset(one.name, 1, 1_000)?))) {
+        if !policy.shares_cores() {
+            check_exclusive_harts(drafts, guests, preset, findings);
+        }
         check_priorities(drafts, guests, &policy, findings);
         if policy.keeps_apart() {
             check_seats(drafts, guests, preset, findings);
@@ -37,9 +38,7 @@ fn check_counts(drafts: &[GuestDraft], guests: &[Option<(Guest, GuestPaths)>], f
         findings.push(Finding::at(excess.span.clone(), message).help(format!("at most {MAX_GUESTS}")));
     }
     let mut vcpus = 0;
-    for (draft, (guest, _)) in
-        drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, guest.as_ref()?)))
-    {
+    for (draft, guest) in complete(drafts, guests) {
         vcpus += guest.vcpus.len();
         if vcpus > MAX_VCPUS && guest.vcpus.len() <= MAX_VCPUS {
             let message = format!("with this guest the system has {vcpus} vCPUs");
@@ -99,9 +98,12 @@ fn check_devices(drafts: &[GuestDraft], findings: &mut Vec<Finding>) {
     }
 }
 
-/// May vCPUs of several guests have one hart under this preset? Neither the quantum nor the clock matters for that.
-fn shares_harts(preset: &Preset) -> bool {
-    Policy::preset(preset.name, 1, 1_000).is_none_or(|policy| policy.shares_cores())
+/// The guests that are complete by themselves, with what the manifest says of them.
+fn complete<'a>(
+    drafts: &'a [GuestDraft],
+    guests: &'a [Option<(Guest, GuestPaths)>],
+) -> impl Iterator<Item = (&'a GuestDraft, &'a Guest)> {
+    drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, &guest.as_ref()?.0)))
 }
 
 fn check_exclusive_harts(
@@ -114,9 +116,8 @@ fn check_exclusive_harts(
         let draft: &GuestDraft = &drafts[index];
         draft.harts.as_ref().map_or(&draft.span, |harts| &harts.span).clone()
     };
-    let harts_of = |guest: &Option<(Guest, GuestPaths)>| {
-        guest.as_ref().map_or(0, |(guest, _)| guest.vcpus.iter().fold(0, |set, vcpu| set | vcpu.harts))
-    };
+    let harts_of =
+        |guest: &Option<(Guest, GuestPaths)>| guest.as_ref().map_or(0, |(guest, _)| allowed(guest));
     let sets: Vec<u64> = guests.iter().map(harts_of).collect();
     for (second, set) in sets.iter().enumerate() {
         for (first, earlier) in sets[..second].iter().enumerate().filter(|(_, earlier)| *earlier & set != 0) {
@@ -141,10 +142,8 @@ fn check_seats(
     preset: &Preset,
     findings: &mut Vec<Finding>,
 ) {
-    for (draft, (guest, _)) in
-        drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, guest.as_ref()?)))
-    {
-        let harts = guest.vcpus.iter().fold(0, |set, vcpu| set | vcpu.harts).count_ones() as usize;
+    for (draft, guest) in complete(drafts, guests) {
+        let harts = allowed(guest).count_ones() as usize;
         if guest.vcpus.len() > harts {
             let place = draft.vcpus.as_ref().map_or(&draft.span, |vcpus| &vcpus.span);
             findings.push(
@@ -174,8 +173,7 @@ fn check_priorities(
     if !policy.takes_cores() {
         return;
     }
-    let all: Vec<(&GuestDraft, &Guest)> =
-        drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, &guest.as_ref()?.0))).collect();
+    let all: Vec<(&GuestDraft, &Guest)> = complete(drafts, guests).collect();
     let place =
         |draft: &GuestDraft| draft.priority.as_ref().map_or(&draft.span, |priority| &priority.span).clone();
     for (index, (draft, guest)) in all.iter().enumerate() {
@@ -215,11 +213,15 @@ fn check_priorities(
     }
 }
 
+/// The set of harts that the guest's vCPUs are allowed on.
+fn allowed(guest: &Guest) -> u64 {
+    guest.vcpus.iter().fold(0, |set, vcpu| set | vcpu.harts)
+}
+
 /// The set of harts where vCPUs of the guest may be met.
 fn may_run_on(guest: &Guest, policy: &Policy) -> u64 {
-    let harts = guest.vcpus.iter().map(|vcpu| match policy.placement {
-        Placement::Pinned => 1 << vcpu.home,
-        _ => vcpu.harts,
-    });
-    harts.fold(0, |set, harts| set | harts)
+    match policy.placement {
+        Placement::Pinned => guest.vcpus.iter().fold(0, |set, vcpu| set | 1 << vcpu.home),
+        _ => allowed(guest),
+    }
 }
