@@ -91,11 +91,24 @@ fn check_guest(system: &Description, guest: &Guest, report: &GuestReport, run: &
             check_progress(name, run, found);
         }
     }
+    check_lives(guest, report, found);
     // Last: what is above says why.
     if promise.good && reason.is_some() {
         found.expect(report.outcome == GuestOutcome::Done, "each guest does its job", || {
             let last = run.lines(name).last().unwrap_or_default();
             format!("{name} stopped for {reason:?}; its last line: {last:?}")
+        });
+    }
+}
+
+/// Each life before the last found the machine as the first one did, and ended as it was told to.
+fn check_lives(guest: &Guest, report: &GuestReport, found: &mut Violations) {
+    for (life, number) in report.former_lives.iter().zip(1..) {
+        let is_well = life.problems.is_empty()
+            && life.stopped.is_some()
+            && matches!(&life.results[..], [result] if result.get("ok") == Some(&Value::Bool(true)));
+        found.expect(is_well, "each life is as the first one", || {
+            format!("{}, life {number}: {life:?}", guest.name)
         });
     }
 }

@@ -107,6 +107,22 @@ pub enum Job {
         /// For how long.
         ms: u32,
     },
+    /// Ends again and again, and is started again each time, until the machine has been on for a while.
+    Lives {
+        /// How a life ends: a word of the probe's parameter `end`.
+        end: &'static str,
+        /// How long it sends interrupts and fences to all of its harts before, in milliseconds.
+        ms: u32,
+        /// A life that begins so many milliseconds after the machine was switched on is the last one.
+        until_ms: u32,
+    },
+    /// Harts that sleep until the same time, again and again, for ever.
+    Crowd {
+        /// Period in microseconds.
+        period_us: u32,
+        /// Bytes that each prints when it wakes, of a line that never ends.
+        bytes: u32,
+    },
     /// Computes for ever.
     Busy,
     /// Linux with one of its jobs.
@@ -157,7 +173,7 @@ pub enum LinuxJob {
 impl Job {
     /// Does it end by itself?
     pub fn ends(&self) -> bool {
-        !matches!(self, Self::Busy | Self::Linux(LinuxJob::Storm))
+        !matches!(self, Self::Crowd { .. } | Self::Busy | Self::Linux(LinuxJob::Storm))
     }
 
     /// Is it Linux?
@@ -194,6 +210,8 @@ impl Job {
             Self::Sbi => "probes/sbi.elf",
             Self::FpKeep { .. } => "probes/fpkeep.elf",
             Self::Locks { .. } => "probes/locks.elf",
+            Self::Lives { .. } => "probes/lives.elf",
+            Self::Crowd { .. } => "probes/crowd.elf",
             Self::Busy => "probes/busyloop.elf",
             Self::Linux(_) => "linux/Image",
         }
@@ -219,6 +237,8 @@ impl Job {
             Self::Sbi => "strict=1".into(),
             Self::FpKeep { seed, ms } => format!("seed={seed} ms={ms}"),
             Self::Locks { ms } => format!("ms={ms}"),
+            Self::Lives { end, ms, until_ms } => format!("end={end} ms={ms} until_ms={until_ms}"),
+            Self::Crowd { period_us, bytes } => format!("period_us={period_us} bytes={bytes}"),
             Self::Busy => String::new(),
             Self::Linux(job) => {
                 let job = match job {
@@ -286,6 +306,9 @@ impl Display for Guest {
         }
         if self.background {
             writeln!(f, "background = true")?;
+        }
+        if let Job::Lives { .. } = self.job {
+            writeln!(f, "restart = \"on-failure\"\nrestart_limit = 32")?;
         }
         Ok(())
     }

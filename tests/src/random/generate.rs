@@ -10,12 +10,17 @@ use super::{
     oracle,
     rng::Rng,
 };
-use ainori_limits::{MAX_GUEST_VCPUS, MAX_VCPUS, PRIORITIES};
+use ainori_limits::{MAX_GUEST_VCPUS, MAX_GUESTS, MAX_HARTS, MAX_VCPUS, PRIORITIES};
 use ainori_sched::{Policy, Preset, presets};
 
-/// Most vCPUs of all guests: each costs the host time.
+/// Most vCPUs of all guests, and with a crowd of sleepers: each costs the host time.
 const MOST_VCPUS: u32 = 24;
-const _: () = assert!(MOST_VCPUS as usize <= MAX_VCPUS);
+const MOST_WITH_CROWD: u32 = 40;
+const _: () = assert!(MOST_VCPUS < MOST_WITH_CROWD && MOST_WITH_CROWD as usize <= MAX_VCPUS);
+
+/// Each so many seeds may have more harts, guests and priorities than the others, and guests that are started again. The others mean the systems that
+/// they meant before there was such a thing.
+const EXTREME_EACH: u64 = 5;
 
 /// Percent of the talking guests that print [`LONG_TEXT`]; one in a system at most.
 const LONG_TALKERS: u64 = 15;
@@ -69,6 +74,18 @@ fn propose(seed: u64, rng: &mut Rng) -> Description {
     if system.preset == "ainori" && rng.percent(12) {
         keep_apart(&mut system);
     }
+    if seed % EXTREME_EACH == 0 {
+        let shares = policy.shares_cores();
+        if shares && rng.percent(25) {
+            system.harts = rng.between(9, MAX_HARTS as u64) as u32;
+        }
+        if rng.percent(60) {
+            start_again(rng, &mut system);
+        }
+        if shares && rng.percent(50) {
+            add_crowd(rng, &mut system);
+        }
+    }
     system
 }
 
@@ -77,6 +94,59 @@ fn keep_apart(system: &mut Description) {
     system.preset = "balance";
     for guest in &mut system.guests {
         guest.vcpus = guest.vcpus.min(guest.allowed(system.harts).len() as u32);
+    }
+}
+
+/// One of the guests, but none who is typed to, ends and is started again while the others go on.
+fn start_again(rng: &mut Rng, system: &mut Description) {
+    let index = rng.below(system.guests.len() as u64) as usize;
+    if index == system.input && system.typing.is_some() {
+        return;
+    }
+    let harts = system.harts;
+    let apart = system.preset == "balance";
+    let guest = &mut system.guests[index];
+    let end = rng.pick(&["reboot", "warm", "failure", "fault", "stop"]);
+    guest.job = Job::Lives { end, ms: rng.pick(&[0, 1, 5]), until_ms: rng.between(150, 300) as u32 };
+    if rng.percent(50) {
+        let most = if apart { guest.allowed(harts).len() as u32 } else { MAX_GUEST_VCPUS as u32 };
+        guest.vcpus = guest.vcpus.max(rng.pick(&[2, 4, 8, MAX_GUEST_VCPUS as u32]).min(most));
+    }
+    guest.name = format!("lives-{index}");
+}
+
+/// Guests of many priorities, all but the most urgent RTOS's, that sleep and wake at the same times.
+fn add_crowd(rng: &mut Rng, system: &mut Description) {
+    let top = PRIORITIES - 1;
+    let is_rtos = |guest: &&mut Guest| matches!(guest.job, Job::FreeRtos { .. });
+    if let Some(rtos) = system.guests.iter_mut().filter(is_rtos).max_by_key(|guest| guest.priority) {
+        rtos.priority = top.into();
+    }
+    // Of the printers, each wakes so seldom that all of them leave most of the port to others.
+    let (period_us, bytes) = if rng.percent(70) {
+        (rng.pick(&[500, 1_000, 5_000]), 0)
+    } else {
+        (10_000, rng.between(1, 8) as u32)
+    };
+    let count = rng.between(2, (MAX_GUESTS - system.guests.len()) as u64);
+    for _ in 0..count {
+        let has: u32 = system.guests.iter().map(|guest| guest.vcpus).sum();
+        let harts = some_harts(rng, system.harts, false);
+        let most =
+            if system.preset == "balance" && !harts.is_empty() { harts.len() as u32 } else { system.harts };
+        let guest = Guest {
+            name: format!("crowd-{}", system.guests.len()),
+            // One that never wakes has a level as well.
+            job: Job::Crowd { period_us: if rng.percent(40) { 60_000_000 } else { period_us }, bytes },
+            vcpus: rng.pick(&[1, 1, 1, 2, 4]).min(most),
+            harts,
+            priority: rng.below(top.into()) as u32,
+            background: true,
+        };
+        if has + guest.vcpus > MOST_WITH_CROWD {
+            return;
+        }
+        system.guests.push(guest);
     }
 }
 
@@ -329,7 +399,7 @@ mod tests {
         assert_eq!(presets.len(), ainori_sched::presets().len());
         let has = |what: &dyn Fn(&Guest) -> bool| systems.iter().any(|system| system.guests.iter().any(what));
         type Kind = (&'static str, fn(&Guest) -> bool);
-        let kinds: [Kind; 10] = [
+        let kinds: [Kind; 13] = [
             ("an owner of the clock", |guest| guest.devices().contains(&"/soc/rtc@101000")),
             ("an owner of the flash", |guest| guest.devices().contains(&"/flash@20000000")),
             ("one who hears", |guest| guest.job.hears()),
@@ -340,6 +410,9 @@ mod tests {
             ("all harts", |guest| guest.harts.is_empty()),
             ("some harts", |guest| guest.harts.len() > 1),
             ("one in the background", |guest| guest.background && guest.job.ends()),
+            ("one that is started again", |guest| matches!(guest.job, Job::Lives { .. }) && guest.vcpus > 1),
+            ("a crowd", |guest| matches!(guest.job, Job::Crowd { bytes: 0, .. })),
+            ("a crowd that prints", |guest| matches!(guest.job, Job::Crowd { bytes, .. } if bytes > 0)),
         ];
         for (name, kind) in kinds {
             assert!(has(&kind), "there is never {name}");
@@ -348,6 +421,7 @@ mod tests {
             |system: &&Description| system.guests.iter().any(|guest| oracle::promise(system, guest).punctual);
         let share = systems.iter().filter(punctual).count();
         assert!(share > 80, "only {share} of 400 systems have an RTOS that must be punctual");
-        assert!(systems.iter().map(|system| system.guests.len()).max() == Some(6));
+        assert_eq!(systems.iter().map(|system| system.guests.len()).max(), Some(MAX_GUESTS));
+        assert_eq!(systems.iter().map(|system| system.harts).max(), Some(MAX_HARTS as u32));
     }
 }

@@ -103,6 +103,11 @@ fn is_impatient(job: &Job) -> bool {
     matches!(job, Job::Plic { .. } | Job::Sbi)
 }
 
+/// Does somebody type to it?
+fn is_typed_to(system: &Description, guest: &Guest) -> bool {
+    system.typing.is_some() && std::ptr::eq(&system.guests[system.input], guest)
+}
+
 /// What a guest is promised.
 pub fn promise(system: &Description, guest: &Guest) -> Promise {
     let alone = neighbours(system, guest).next().is_none();
@@ -113,6 +118,8 @@ pub fn promise(system: &Description, guest: &Guest) -> Promise {
     let enough_advance = alone || system.advance_us.is_none_or(|us| us >= LEAST_ADVANCE_US);
     let good = match &guest.job {
         job if keeps_time(job) => on_top,
+        // It reads from a console to which nothing has been typed.
+        Job::Sbi if is_typed_to(system, guest) => false,
         job if is_impatient(job) => nobody_above,
         _ => true,
     };
@@ -158,7 +165,7 @@ pub fn all_can_finish(system: &Description) -> bool {
 /// after the other, and more where others compute for ever.
 pub fn machine_limit_ms(system: &Description) -> u64 {
     let jobs: u64 = system.guests.iter().map(work_ms).sum();
-    let endless = system.guests.iter().filter(|guest| !guest.job.ends()).count() as u64;
+    let endless = system.guests.iter().filter(|guest| !rests(&guest.job)).count() as u64;
     let typing = system.typing.as_ref().map_or(0, |typing| typing.at_ms);
     let turns: u64 = system.guests.iter().map(|guest| turns_ms(system, guest)).sum();
     1_000 + typing + (2 + endless) * jobs + turns
@@ -167,7 +174,7 @@ pub fn machine_limit_ms(system: &Description) -> u64 {
 /// What a guest waits, at most, for those that compute for ever and that it takes turns with: each time that it has paused, for a turn of each.
 fn turns_ms(system: &Description, guest: &Guest) -> u64 {
     let endless = neighbours(system, guest)
-        .filter(|other| !other.job.ends())
+        .filter(|other| !rests(&other.job))
         .filter(|other| !priorities_count(system) || other.priority == guest.priority)
         .map(|other| u64::from(other.vcpus).div_ceil(may_run_on(system, other).len() as u64))
         .sum::<u64>();
@@ -207,7 +214,9 @@ fn work_ms(guest: &Guest) -> u64 {
         Job::Sbi => 100,
         Job::FpKeep { ms, .. } => u64::from(*ms),
         Job::Locks { ms } => u64::from(*ms),
-        Job::Busy => 0,
+        // All lives, but for what remains of the last one but one, end before the last one begins.
+        Job::Lives { ms, until_ms, .. } => u64::from(until_ms + ms) + 100,
+        Job::Crowd { .. } | Job::Busy => 0,
         Job::Linux(LinuxJob::Talk { bytes, .. }) => 2_000 + 2 * text(*bytes),
         Job::Linux(_) => 3_000,
     }

@@ -98,6 +98,7 @@ fn simpler_job(job: &Job) -> Job {
         Job::Talk(talk) if talk.alarms > 0 => Job::Talk(Talk { alarms: 0, ..talk.clone() }),
         Job::Talk(talk) => Job::Talk(Talk { gap_us: 0, by_uart: false, ..talk.clone() }),
         Job::Linux(LinuxJob::Hackbench(_)) => Job::Linux(LinuxJob::Boot),
+        Job::Crowd { period_us, .. } => Job::Crowd { period_us: *period_us, bytes: 0 },
         other => other.clone(),
     }
 }
@@ -113,6 +114,7 @@ fn shorter_job(job: &Job) -> Job {
         Job::Smp { rounds } => (rounds, 1),
         Job::Plic { repeats } => (repeats, 0),
         Job::FpKeep { ms, .. } | Job::Locks { ms } => (ms, 10),
+        Job::Lives { ms, .. } => (ms, 0),
         Job::Linux(LinuxJob::Hackbench(loops)) => (loops, 5),
         _ => return job,
     };
