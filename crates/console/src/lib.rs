@@ -32,4 +32,4 @@ mod tests;
 
 pub use input::{Input, InputWaits};
 pub use multiplexer::{LONGEST, Multiplexer, Rest};
-pub use source::Source;
+pub use source::{Full, Source};

@@ -6,6 +6,10 @@ use ainori_report::{CONTINUATION, SEPARATOR};
 use crate::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
 use crate::multiplexer::LONGEST;
 
+/// A ring has no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Full;
+
 /// A ring of bytes and the mark of its lines. One writer at a time ([`push`](Self::push)), and one reader, the multiplexer.
 pub struct Source {
     /// What stands before each of its lines: the mark and the separator.
@@ -110,12 +114,19 @@ impl Source {
         self.waiting() == 0
     }
 
-    /// Ends the line that has been begun, if one has: the next one is somebody else's. True if the reader has to be told.
+    /// Ends the line that has been begun, if one has: the next one is somebody else's. Returns whether the reader has to be told.
     ///
     /// A writer, as [`Self::push`].
-    pub fn end_line(&self) -> bool {
+    ///
+    /// # Errors
+    /// [`Full`]: there is no room for the line's end. Nothing is lost; it is for the caller to try again.
+    pub fn end_line(&self) -> Result<bool, Full> {
         let head = self.head.load(Ordering::Relaxed);
-        head != 0 && self.get(head - 1) != b'\n' && self.push(b'\n')
+        match head.checked_sub(1).map(|last| self.get(last)) {
+            None | Some(b'\n') => Ok(false),
+            Some(_) if self.room() == 0 => Err(Full),
+            Some(_) => Ok(self.push(b'\n')),
+        }
     }
 
     /// Bytes lost so far.

@@ -194,6 +194,20 @@ fn a_full_ring_counts_what_it_loses() {
     assert_eq!(source.lost(), 1);
 }
 
+/// At the end of a life: if the end of its last line were lost, the first line of the next life would be the rest of it.
+#[test]
+fn the_end_of_a_line_waits_for_room() {
+    let source = Source::new("a", 4);
+    assert_eq!(source.end_line(), Ok(false), "no line has begun");
+    for byte in *b"1234" {
+        source.push(byte);
+    }
+    assert_eq!((source.end_line(), source.lost()), (Err(Full), 0));
+    assert_eq!(source.take(&mut [0; 2]), (2, false));
+    assert_eq!((source.end_line(), source.waiting()), (Ok(true), 3));
+    assert_eq!((source.end_line(), source.waiting()), (Ok(false), 3), "it has ended");
+}
+
 #[test]
 fn what_is_typed_waits_for_room() {
     let (mut input, waits) = (Input::<2>::new(), InputWaits::new());

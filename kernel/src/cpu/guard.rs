@@ -20,7 +20,7 @@ use crate::stats::Exit;
 pub const GUARD_US: u64 = 5;
 /// Up to so many levels, to look through the timers of all is done in passing: some 25 instructions each.
 pub const FEW_LEVELS: u32 = 4;
-/// Up to so many vCPUs, to put a timer in among those of others is done in passing: some 6 instructions each.
+/// Up to so many vCPUs, to put a timer in among those of others is done in passing: half of them are passed, some 12 instructions each.
 pub const FEW_VCPUS: usize = 24;
 /// How long after its deadline a hart's timer may need to be seen, in microseconds. On a chip next to nothing; on the emulator
 /// in lockstep time, a slice.

@@ -127,13 +127,10 @@ impl Cpu {
                 Step::Memory(self.load_memory(guest, offset))
             }
             Step::Memory(_) => {
-                // Its ring may be full. What it loses would be the end of the former life's line, and the next one's first line be more of that.
-                if guest.output.room() == 0 {
-                    self.wake_console();
-                    return None;
-                }
-                guest.output.end_line();
+                // If its ring is full, the life ends later: the next one's first line must not be the rest of this one's.
+                let ended = guest.output.end_line();
                 self.wake_console();
+                ended.ok()?;
                 Step::Announce
             }
             Step::Announce => {

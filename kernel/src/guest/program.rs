@@ -50,25 +50,34 @@ unsafe fn clear(at: *mut u64) {
     }
 }
 
-/// Copies bytes to where words lie otherwise than in `from`: the compiler's own routine takes twice as long. `to` is as long.
-fn copy_shifted(from: &[u8], to: &mut [u8]) {
+/// Copies bytes. Where words lie otherwise in `to` than in `from`, the compiler's own routine takes twice as long as this one.
+///
+/// # Safety
+/// As many bytes from `to` on may be written, and only the caller knows of them. None of them are in `from`.
+unsafe fn copy(from: &[u8], to: *mut u8) {
+    if (to.addr() ^ from.as_ptr().addr()).is_multiple_of(size_of::<u64>()) {
+        // SAFETY: the caller vouches for it.
+        unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }; // BOUND: a chunk at most.
+        return;
+    }
+    // SAFETY: the caller vouches for these bytes; all that memory may hold are bytes.
+    let to = unsafe { core::slice::from_raw_parts_mut(to, from.len()) };
     let head = to.as_ptr().align_offset(size_of::<u64>()).min(from.len());
     let (from_head, from) = from.split_at(head);
     let (to_head, to) = to.split_at_mut(head);
     copy_bytes(from_head, to_head);
     // SAFETY: any eight bytes are a word, and any word is eight bytes.
     let ((before, words, _), (_, places, _)) = unsafe { (from.align_to::<u64>(), to.align_to_mut::<u64>()) };
+    // Of 1 to 7 bytes, if there are any words.
     let shift = 8 * before.len() as u32;
-    // BOUND: 7 bytes.
+    // BOUND: 7 bytes, 14 if there are no words.
     let mut carry = before.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-    if shift != 0 {
-        // BOUND: the words of a chunk, some 7 instructions each.
-        for (word, place) in words.iter().zip(places) {
-            *place = carry | word << shift;
-            carry = word >> (u64::BITS - shift);
-        }
+    // BOUND: the words of a chunk, some 7 instructions each.
+    for (word, place) in words.iter().zip(places) {
+        *place = carry | word.wrapping_shl(shift);
+        carry = word.wrapping_shr(shift.wrapping_neg());
     }
-    let done = if shift == 0 { 0 } else { size_of_val(words) };
+    let done = size_of_val(words);
     copy_bytes(from.get(done..).unwrap_or_default(), to.get_mut(done..).unwrap_or_default());
 }
 
@@ -103,15 +112,9 @@ impl Program {
                     part.bytes.get((from - part.offset) as usize..(to - part.offset) as usize)
             {
                 let to = (memory.start + from) as *mut u8;
-                // SAFETY: `from..to` lies in the chunk. The part lies elsewhere: nothing of the hypervisor's is in a guest's memory.
-                unsafe {
-                    if (to.addr() ^ bytes.as_ptr().addr()).is_multiple_of(size_of::<u64>()) {
-                        // BOUND: a chunk at most.
-                        core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
-                    } else {
-                        copy_shifted(bytes, core::slice::from_raw_parts_mut(to, bytes.len()));
-                    }
-                }
+                // SAFETY: `from..to` lies in the chunk, which the caller vouches for: while no vCPU runs, nobody else knows of it. The part lies
+                // elsewhere: nothing of the hypervisor's is in a guest's memory.
+                unsafe { copy(bytes, to) };
             }
         }
     }
