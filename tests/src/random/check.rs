@@ -8,7 +8,7 @@ use super::{
 use crate::Run;
 use crate::bounds::{HANDLER_NS, STACK, TASK_NS};
 use ainori::report::{Clock, GuestOutcome, GuestReport, Outcome};
-use ainori_report::StopReason;
+use ainori_report::{Next, StopReason};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -76,7 +76,9 @@ fn check_end(run: &Run, found: &mut Violations) {
 fn check_guest(system: &Description, guest: &Guest, report: &GuestReport, run: &Run, found: &mut Violations) {
     let promise = oracle::promise(system, guest);
     let name = &guest.name;
-    let reason = report.stopped.as_ref().map(|stopped| stopped.reason);
+    // A guest in the background may be about to start again when the others are done.
+    let ended = report.stopped.as_ref().filter(|stopped| stopped.next != Next::Restart);
+    let reason = ended.map(|stopped| stopped.reason);
     found.expect(report.outcome != GuestOutcome::Faulted, "no guest of ours faults", || {
         let fault = report.stopped.as_ref().and_then(|stopped| stopped.fault.as_ref());
         format!("{name}: {}", fault.map_or("?".into(), |fault| format!("{} at {:#x}", fault.what, fault.pc)))
