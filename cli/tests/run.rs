@@ -213,6 +213,16 @@ fn a_guest_in_the_background_spoils_nothing() {
     let (code, out, ..) = run(&checkout, &[]);
     assert_eq!(code, Some(0), "{out}");
     assert!(out.contains("faulted (background)") && out.contains("Fault of linux/0"), "{out}");
+    let end = "demo: every guest that the run waits for did its job; in the background linux faulted.\n";
+    assert!(out.ends_with(end), "{out}");
+
+    // All of them did it, or the run ended before one could.
+    checkout.fake_qemu(VERSION, "cat $recorded/good.txt");
+    assert!(run(&checkout, &[]).1.ends_with("demo: every guest did its job.\n"));
+    checkout.fake_qemu(VERSION, "grep -v '\"stopped\",\"guest\":\"linux\"' $recorded/good.txt");
+    let (code, out, ..) = run(&checkout, &[]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.ends_with("demo: every guest that the run waits for did its job.\n"), "{out}");
 }
 
 /// A table for so much would take hours.

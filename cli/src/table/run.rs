@@ -56,7 +56,7 @@ pub fn run(report: &RunReport, detail: Detail) -> String {
     for problem in &report.problems {
         let _ = writeln!(text, "Problem: {}", plain(problem));
     }
-    let _ = writeln!(text, "{}: {}.", report.system, report.outcome.words());
+    let _ = writeln!(text, "{}: {}.", report.system, report.words());
     text
 }
 
