@@ -263,8 +263,11 @@ fn watch(
                 let heard = monitor
                     .feed(&bytes, |source, part, text, meaning| screen.line(source, part, text, meaning));
                 screen.partial(monitor.partial());
-                if let (Some(input), Some((text, whole))) = (&mut input, heard) {
-                    input.hear(&text, whole);
+                if let Some(input) = &mut input {
+                    input.lives(monitor.life_of_listener());
+                    if let Some((text, whole)) = heard {
+                        input.hear(&text, whole);
+                    }
                 }
             }
             Ok(Event::Message(line)) => machine.messages.push(line),
@@ -320,8 +323,11 @@ fn conclude(report: &mut RunReport, watched: &Watched, machine: &Qemu) {
     }
     problems.extend(machine.log_problem.clone());
     if watched.not_typed != 0 {
-        problems
-            .push(format!("{} lines of the input were not typed: the run ended first", watched.not_typed));
+        let lines = match watched.not_typed {
+            1 => "a line of the input was".into(),
+            many => format!("{many} lines of the input were"),
+        };
+        problems.push(format!("{lines} not typed: the guest that gets them, or the run, ended first"));
     }
     report.outcome = match cause {
         Cause::Interrupted => Outcome::Interrupted,
