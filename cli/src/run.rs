@@ -156,7 +156,6 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
         return Ok(not_begun(&options.stop, report(options, manifest, "unknown".into())));
     };
     let mut manifest = manifest.clone();
-    let mut options = options.clone();
     let mut recording =
         options.trace.as_ref().map(|wanted| trace::Recording::prepare(wanted, &mut manifest)).transpose()?;
 
@@ -169,23 +168,24 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
     let bytes = image::build(&manifest, Kernel::load(options.kernel.as_deref())?)?.bytes;
     let image = files.write("image.bin", &bytes)?;
     progress.finish_and_clear();
-    if let Some(recording) = &mut recording {
+    let tracing = recording.as_mut().map(|recording| {
         recording.image(bytes.len());
-        options.qemu_args.extend(recording.qemu_args(manifest.board.memory).map(Into::into));
-    }
+        recording.qemu_args(manifest.board.memory)
+    });
+    let tracing = tracing.as_ref().map_or(&[][..], |arguments| arguments);
 
     let started = Instant::now();
-    let mut machine = Qemu::start(&options, &manifest.board, &image.path, files)?;
+    let mut machine = Qemu::start(options, tracing, &manifest.board, &image.path, files)?;
     let mut monitor = Monitor::new(&manifest.system);
     let names: Vec<String> = manifest.system.guests.iter().map(|guest| guest.name.clone()).collect();
     let mut screen = Screen::new(options.console, names);
-    let watched = watch(&options, deadline, input, &mut machine, &mut monitor, &mut screen)?;
+    let watched = watch(options, deadline, input, &mut machine, &mut monitor, &mut screen)?;
     screen.finish();
     if watched.cause == Cause::Ended && !machine.has_spoken {
         return Err(refusal::refusal(machine.messages.first(), &machine.status(), &manifest.board));
     }
 
-    let mut report = report(&options, &manifest, version);
+    let mut report = report(options, &manifest, version);
     report.host.seconds = started.elapsed().as_secs_f64();
     monitor.into_report(&mut report);
     conclude(&mut report, &watched, &machine);

@@ -135,6 +135,13 @@ fn the_manifest_says_clock_and_time_limit() {
     let command = std::fs::read_to_string(checkout.path("kept/command.txt")).unwrap();
     assert!(command.contains("\"-icount\" \"shift=2"), "{command}");
 
+    // It can be run again, when the files of this run that have no name are gone.
+    assert!(!command.contains("/proc/") && command.contains("path=kept/serial.out"), "{command}");
+    let traced = ["--record-dir", "traced", "--trace", "x.perfetto-trace"];
+    let _ = run(&checkout, &traced);
+    let command = std::fs::read_to_string(checkout.path("traced/command.txt")).unwrap();
+    assert!(!command.contains("/proc/") && command.contains("traced/image.bin"), "{command}");
+
     let (_, out, _, report) = run(&checkout, &["--clock", "host"]);
     assert_eq!(report["clock"]["mode"], "host", "the argument comes first: {out}");
 }

@@ -45,7 +45,7 @@ pub fn run(options: &mut Options, run: &Run, version: &str) -> Result<RunReport>
     }
 
     let started = Instant::now();
-    let mut machine = Qemu::start(options, &board, &files.image, not_kept)?;
+    let mut machine = Qemu::start(options, &[], &board, &files.image, not_kept)?;
     let mut report = RunReport {
         system: manifest.system.name.clone(),
         outcome: Outcome::Good,
