@@ -107,7 +107,7 @@ fn outputs_that_cannot_be_written_are_told_before_anything_runs() {
     checkout.fake_qemu(VERSION, "touch started; cat $recorded/good.txt");
     make_pipe(&checkout.path("pipe"));
     fs::write(checkout.path("file"), "").unwrap();
-    for bad in ["no/folder/x", ".", "pipe", "file/x"] {
+    for bad in ["no/folder/x", ".", "pipe", "file/x", "-"] {
         for arguments in [
             &["run", "demo.toml", "--json"][..],
             &["run", "demo.toml", "--trace"],
