@@ -171,6 +171,21 @@ fn what_is_there_twice_is_told_beside_all_else() {
     assert_eq!(errors(&text.replace("priority = 99", "priority = ")).len(), 2);
 }
 
+/// All keys of the table seem to be there twice, and guests to be missing. Only the brackets are wrong.
+#[test]
+fn a_guest_in_single_brackets_is_one_error() {
+    let wrong = |text: &str, line: usize| {
+        let expected =
+            format!("{line}: `guest` must be a list of tables / write [[guest]] with two brackets");
+        assert_eq!(errors(text), [expected]);
+    };
+    let second = GOOD.rfind("[[guest]]").unwrap();
+    let (first, rest) = GOOD.split_at(second);
+    wrong(&format!("{first}{}", rest.replacen("[[guest]]", "[guest]", 1)), 19);
+    wrong(&GOOD.replacen("[[guest]]", "[guest]", 1), 9);
+    wrong(&GOOD.replace("[[guest]]", "[guest]"), 19);
+}
+
 #[test]
 fn the_text_must_be_toml_with_known_keys_and_types() {
     broken("harts = 4", "harts = ", "not TOML", "toml.io");
