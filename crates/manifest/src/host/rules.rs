@@ -22,6 +22,9 @@ pub const DEFAULT_TRACE_RECORDS: u32 = 65_536;
 /// Most records per core: 16 bytes each, so 16 MiB.
 pub const MAX_TRACE_RECORDS: u32 = 1 << 20;
 
+/// Longest name of a system in bytes.
+const MAX_NAME: usize = 64;
+
 /// What the rules for guests must know of the board, as far as it is known itself.
 #[derive(Clone, Copy)]
 struct BoardView {
@@ -38,6 +41,9 @@ pub fn check(
     fallback_name: &str,
     findings: &mut Vec<Finding>,
 ) -> Option<Manifest> {
+    if let Some(name) = &draft.name {
+        check_name(name, findings);
+    }
     let (view, board) = check_board(&draft.board, findings);
     let preset = policy::check_preset(draft.policy.preset.as_ref(), findings);
     let policy = policy::check_times(&draft.policy, preset, findings);
@@ -51,7 +57,9 @@ pub fn check(
 
     let (guests, files): (Vec<_>, Vec<_>) =
         guests.into_iter().collect::<Option<Vec<_>>>()?.into_iter().unzip();
-    let name = draft.name.as_ref().map_or(fallback_name, |name| &name.value).to_owned();
+    let name = draft.name.as_ref().map_or(fallback_name, |name| &name.value);
+    // Only a file's name can still have one, which nobody thought of as a name for the system.
+    let name = name.replace(char::is_control, "\u{fffd}");
     let default_input = guests.iter().position(|guest| guest.kind == Kind::Linux).unwrap_or(0);
     let system = System {
         name,
@@ -61,6 +69,20 @@ pub fn check(
         trace,
     };
     Some(Manifest { system, board: board?, files, run, warnings: None })
+}
+
+/// The name stands in a line of its own, in tables and in traces.
+fn check_name(name: &At<String>, findings: &mut Vec<Finding>) {
+    let what = match &*name.value {
+        text if text.trim().is_empty() => "is empty",
+        text if text.contains(char::is_control) => "contains a control character",
+        text if text.len() > MAX_NAME => "is too long",
+        _ => return,
+    };
+    let help = format!(
+        "write a name on one line, of at most {MAX_NAME} bytes; or leave the key out: the system is called as the file"
+    );
+    findings.push(Finding::at(name.span.clone(), format!("the system's name {what}")).help(help));
 }
 
 fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, Option<Board>) {

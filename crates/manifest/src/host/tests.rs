@@ -265,6 +265,29 @@ fn extensions_that_cannot_be_kept_apart_are_refused() {
 }
 
 #[test]
+fn extensions_that_are_needed_must_be_there() {
+    let cpu = |text: &str| format!("cpu = \"{text}\"\nharts = 4");
+    for lacking in ["rv64,h=false", "rv64,v=true,h=off", "rv64,h=on,h=off", "rv64i,sstc=on"] {
+        broken_at(5, "harts = 4", &cpu(lacking), "lacks the H extension", "use \"rv64\"");
+    }
+    broken_at(5, "harts = 4", &cpu("rv64,sstc=false"), "lacks the Sstc extension", "use \"rv64\"");
+    for good in ["rv64,h=true", "rv64,h=off,h=on", "rv64i,h=on,sstc=on"] {
+        assert!(parse(&GOOD.replacen("harts = 4", &cpu(good), 1)).is_ok(), "{good}");
+    }
+}
+
+#[test]
+fn a_systems_name_is_text_on_one_line() {
+    broken("\"demo\"", "\"a\\u001b[31mb\"", "name contains a control character", "on one line");
+    broken("\"demo\"", "\"a\\nb\"", "name contains a control character", "leave the key out");
+    broken("\"demo\"", "\" \"", "name is empty", "leave the key out");
+    broken("\"demo\"", &format!("{:?}", "x".repeat(65)), "name is too long", "at most 64 bytes");
+    let unnamed = GOOD.replace("name = \"demo\"\n", "");
+    let manifest = Manifest::parse("x", &unnamed, guest_files().path(), "a\u{1b}b").unwrap();
+    assert_eq!(manifest.system.name, "a\u{fffd}b");
+}
+
+#[test]
 fn the_policy_must_exist() {
     broken("\"spumone\"", "\"spumne\"", "no policy \"spumne\"", "did you mean `spumone`?");
     broken("5ms", "5 minutes", "not a duration", "10ms");
