@@ -111,6 +111,7 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
             let help = "a 64-bit model of QEMU and its properties, e.g. \"rv64,v=true\"";
             findings.push(Finding::at(cpu.span.clone(), message).help(help));
         }
+        check_needed(cpu, findings);
         check_extensions(cpu, findings);
     }
     let memory = draft.memory.as_ref().map(|memory| memory.value.0);
@@ -122,13 +123,32 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
     (BoardView { kind, harts, memory }, board())
 }
 
+/// Is an extension switched on or off by the properties behind the CPU's model? The last one counts; `None`: the model says.
+fn is_set(cpu: &str, extension: &str) -> Option<bool> {
+    let settings = cpu.split(',').skip(1).filter_map(|property| property.split_once('='));
+    match settings.filter(|(name, _)| *name == extension).last()?.1 {
+        "on" | "true" | "yes" | "y" => Some(true),
+        "off" | "false" | "no" | "n" => Some(false),
+        _ => None, // QEMU refuses it.
+    }
+}
+
+/// Extensions that the hypervisor doesn't boot without. QEMU's `rv64` has them, its smaller models have none.
+fn check_needed(cpu: &At<String>, findings: &mut Vec<Finding>) {
+    let model = cpu.value.split(',').next().unwrap_or_default();
+    for (extension, name) in [("h", "H"), ("sstc", "Sstc")] {
+        let has = is_set(&cpu.value, extension).unwrap_or(!matches!(model, "rv64i" | "rv64e"));
+        if !has {
+            let message = format!("{:?} lacks the {name} extension, which Ainori needs", cpu.value);
+            let help = "use \"rv64\", which has it, and don't switch it off";
+            findings.push(Finding::at(cpu.span.clone(), message).help(help));
+        }
+    }
+}
+
 /// Extensions with registers that nothing keeps apart between guests: the hypervisor would refuse to boot on such harts.
 fn check_extensions(cpu: &At<String>, findings: &mut Vec<Finding>) {
-    let is_on = |name: &str| {
-        cpu.value.split(',').skip(1).any(|property| {
-            property.split_once('=').is_some_and(|(key, value)| key == name && matches!(value, "on" | "true"))
-        })
-    };
+    let is_on = |name: &str| is_set(&cpu.value, name) == Some(true);
     let hides = is_on("smstateen") || is_on("ssstateen");
     for (name, is_refused) in [("zfinx", true), ("zcmt", !hides), ("ssctr", !hides)] {
         if is_refused && is_on(name) {

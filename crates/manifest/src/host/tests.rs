@@ -267,7 +267,7 @@ fn extensions_that_cannot_be_kept_apart_are_refused() {
 #[test]
 fn extensions_that_are_needed_must_be_there() {
     let cpu = |text: &str| format!("cpu = \"{text}\"\nharts = 4");
-    for lacking in ["rv64,h=false", "rv64,v=true,h=off", "rv64,h=on,h=off", "rv64i,sstc=on"] {
+    for lacking in ["rv64,h=false", "rv64,v=true,h=off", "rv64,h=no", "rv64,h=on,h=off", "rv64i,sstc=on"] {
         broken_at(5, "harts = 4", &cpu(lacking), "lacks the H extension", "use \"rv64\"");
     }
     broken_at(5, "harts = 4", &cpu("rv64,sstc=false"), "lacks the Sstc extension", "use \"rv64\"");
