@@ -149,7 +149,8 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
             "typing needs the host's clock: in virtual time, when a key arrives would be different in each run"
         ));
     }
-    let deadline = options.timeout.map(|limit| Instant::now() + limit);
+    // A limit that no clock comes to is none.
+    let deadline = options.timeout.and_then(|limit| Instant::now().checked_add(limit));
     let input = options.input.as_ref().map(Input::prepare).transpose()?;
     let files = Files::new(options.record_dir.as_deref())?;
     let Some(version) = version::version(deadline, &options.stop)? else {

@@ -464,6 +464,13 @@ fn a_time_limit_holds_even_if_qemu_does_not_obey() {
     assert_eq!(report["outcome"], "time-limit");
 }
 
+/// More seconds than any clock comes to.
+#[test]
+fn a_time_limit_can_be_of_any_length() {
+    let (code, out, err, _) = played("cat $recorded/good.txt", &["--timeout", "18446744073709551615"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+}
+
 #[test]
 fn an_interrupt_ends_qemu_and_shows_what_is_known() {
     let checkout = Checkout::new(2);
