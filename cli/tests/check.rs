@@ -147,6 +147,19 @@ fn the_page_has_every_command_and_option() {
     }
 }
 
+/// A command that is shown can be copied: in Rust's text `\\n` is the end of a line.
+#[test]
+fn examples_stand_on_one_line_each() {
+    let checkout = Checkout::new(1);
+    for command in ["check", "build", "run", "trace", "policies"] {
+        let (_, out, _) = call(&checkout, &[command, "--help"]);
+        let examples = out.lines().skip_while(|line| *line != "Examples:").skip(1);
+        for line in examples.take_while(|line| !line.is_empty()) {
+            assert!(line.starts_with("  ") && line.contains("ainori "), "{line:?} in {out}");
+        }
+    }
+}
+
 #[test]
 fn every_command_explains_itself() {
     let checkout = Checkout::new(1);
