@@ -216,7 +216,10 @@ mod tests {
         assert!(typist.next(start + 158_000 * MS).is_empty(), "it may be booting silently");
         assert_eq!(typist.next(start + 159_000 * MS), b"uname\r");
         assert!(typist.lives(None, start + 159_100 * MS));
-        assert!(typist.next(start + 300_000 * MS).is_empty() && typist.lines_left() == 1, "it doesn't come back");
+        assert!(
+            typist.next(start + 300_000 * MS).is_empty() && typist.lines_left() == 1,
+            "it doesn't come back"
+        );
     }
 
     #[test]

@@ -220,7 +220,7 @@ fn check_run(draft: &RunDraft, board: BoardView, findings: &mut Vec<Finding>) ->
     if let Some(limit) = draft.time_limit.as_ref().filter(|limit| limit.value.0 == 0) {
         findings.push(
             Finding::at(limit.span.clone(), "a run can't have a time limit of zero")
-                .help("e.g. \"300s\"; leave the key out for no limit"),
+                .help("from 1 us, e.g. \"300s\"; leave the key out for no limit"),
         );
     }
     RunSettings {
