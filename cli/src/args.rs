@@ -82,7 +82,7 @@ Examples:
   ainori run systems/demo.toml
   ainori run systems/shell.toml
   ainori run systems/demo.toml --timeout 2min --json report.json
-  printf 'uname -a\nexit\n' | ainori run systems/shell.toml
+  printf 'uname -a\\nexit\\n' | ainori run systems/shell.toml
   ainori run systems/demo.toml --clock lockstep --q 251
   ainori run systems/one-linux.toml --clock icount --record-dir /tmp/run
   ainori run systems/demo.toml --trace demo.perfetto-trace --trace-mask default,posted,received

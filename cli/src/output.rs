@@ -31,7 +31,15 @@ enum Way {
 
 impl Output {
     /// Looks whether `path` can be written, and changes nothing yet.
+    ///
+    /// `-` is no file's name here: who writes it means standard output, and that has the tables.
     pub fn prepare(path: &Path) -> Result<Self> {
+        if path == Path::new("-") {
+            return Err(miette!(
+                help = "name a file; /dev/stdout is standard output, where the tables go as well, and ./- a file of that name",
+                "- can't be written: it doesn't stand for standard output here"
+            ));
+        }
         let way = way(path).map_err(|error| cannot(path, &error))?;
         Ok(Self { name: path.to_owned(), way })
     }
@@ -141,6 +149,7 @@ mod tests {
         assert!(told(folder.path()).contains("can't be written: Is a directory"));
         assert!(told(&path("no/such/folder")).contains("folder can't be written: No such file or directory"));
         assert!(told(&path("..")).contains("can't be written"));
+        assert!(told(Path::new("-")).contains("doesn't stand for standard output"));
         fs::write(path("file"), "old").unwrap();
         assert!(told(&path("file/below")).contains("can't be written: Not a directory"));
         assert_eq!(fs::read(path("file")).unwrap(), b"old", "nothing has changed");

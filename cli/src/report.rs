@@ -38,6 +38,30 @@ pub struct RunReport {
 }
 
 impl RunReport {
+    /// How the run went, in words: its outcome, and the guests in the background that failed. They don't spoil it, but nobody shall think that they
+    /// did their job.
+    pub fn words(&self) -> String {
+        let all_done = self.guests.iter().all(|guest| guest.outcome == GuestOutcome::Done);
+        let waited_for = self.guests.iter().any(|guest| guest.background) && !all_done;
+        let words = match self.outcome {
+            Outcome::Good if waited_for => "every guest that the run waits for did its job",
+            Outcome::Unreported if waited_for => {
+                "every guest that the run waits for shut itself down, but not every one reported that it did its job"
+            }
+            outcome => outcome.words(),
+        };
+        let failed = |guest: &GuestReport| match guest.outcome {
+            GuestOutcome::Failed => Some(format!("{} failed", guest.name)),
+            GuestOutcome::Faulted => Some(format!("{} faulted", guest.name)),
+            _ => None,
+        };
+        let failed: Vec<_> = self.guests.iter().filter(|guest| guest.background).filter_map(failed).collect();
+        if failed.is_empty() {
+            return words.into();
+        }
+        format!("{words}; in the background {}", failed.join(", "))
+    }
+
     /// Leaves only those consoles that may tell why the run was not good.
     pub fn keep_telling_consoles(&mut self) {
         let guests = &self.guests;
@@ -109,7 +133,7 @@ impl Outcome {
         }
     }
 
-    /// In words.
+    /// In words, for a run without guests in the background, see [`RunReport::words`].
     pub fn words(self) -> &'static str {
         match self {
             Self::Good => "every guest did its job",

@@ -149,14 +149,14 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
             "typing needs the host's clock: in virtual time, when a key arrives would be different in each run"
         ));
     }
-    let deadline = options.timeout.map(|limit| Instant::now() + limit);
+    // A limit that no clock comes to is none.
+    let deadline = options.timeout.and_then(|limit| Instant::now().checked_add(limit));
     let input = options.input.as_ref().map(Input::prepare).transpose()?;
     let files = Files::new(options.record_dir.as_deref())?;
     let Some(version) = version::version(deadline, &options.stop)? else {
         return Ok(not_begun(&options.stop, report(options, manifest, "unknown".into())));
     };
     let mut manifest = manifest.clone();
-    let mut options = options.clone();
     let mut recording =
         options.trace.as_ref().map(|wanted| trace::Recording::prepare(wanted, &mut manifest)).transpose()?;
 
@@ -169,23 +169,24 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
     let bytes = image::build(&manifest, Kernel::load(options.kernel.as_deref())?)?.bytes;
     let image = files.write("image.bin", &bytes)?;
     progress.finish_and_clear();
-    if let Some(recording) = &mut recording {
+    let tracing = recording.as_mut().map(|recording| {
         recording.image(bytes.len());
-        options.qemu_args.extend(recording.qemu_args(manifest.board.memory).map(Into::into));
-    }
+        recording.qemu_args(manifest.board.memory)
+    });
+    let tracing = tracing.as_ref().map_or(&[][..], |arguments| arguments);
 
     let started = Instant::now();
-    let mut machine = Qemu::start(&options, &manifest.board, &image.path, files)?;
+    let mut machine = Qemu::start(options, tracing, &manifest.board, &image.path, files)?;
     let mut monitor = Monitor::new(&manifest.system);
     let names: Vec<String> = manifest.system.guests.iter().map(|guest| guest.name.clone()).collect();
     let mut screen = Screen::new(options.console, names);
-    let watched = watch(&options, deadline, input, &mut machine, &mut monitor, &mut screen)?;
+    let watched = watch(options, deadline, input, &mut machine, &mut monitor, &mut screen)?;
     screen.finish();
     if watched.cause == Cause::Ended && !machine.has_spoken {
         return Err(refusal::refusal(machine.messages.first(), &machine.status(), &manifest.board));
     }
 
-    let mut report = report(&options, &manifest, version);
+    let mut report = report(options, &manifest, version);
     report.host.seconds = started.elapsed().as_secs_f64();
     monitor.into_report(&mut report);
     conclude(&mut report, &watched, &machine);
@@ -263,8 +264,11 @@ fn watch(
                 let heard = monitor
                     .feed(&bytes, |source, part, text, meaning| screen.line(source, part, text, meaning));
                 screen.partial(monitor.partial());
-                if let (Some(input), Some((text, whole))) = (&mut input, heard) {
-                    input.hear(&text, whole);
+                if let Some(input) = &mut input {
+                    input.lives(monitor.life_of_listener());
+                    if let Some((text, whole)) = heard {
+                        input.hear(&text, whole);
+                    }
                 }
             }
             Ok(Event::Message(line)) => machine.messages.push(line),
@@ -320,8 +324,11 @@ fn conclude(report: &mut RunReport, watched: &Watched, machine: &Qemu) {
     }
     problems.extend(machine.log_problem.clone());
     if watched.not_typed != 0 {
-        problems
-            .push(format!("{} lines of the input were not typed: the run ended first", watched.not_typed));
+        let lines = match watched.not_typed {
+            1 => "a line of the input was".into(),
+            many => format!("{many} lines of the input were"),
+        };
+        problems.push(format!("{lines} not typed: the guest that gets them, or the run, ended first"));
     }
     report.outcome = match cause {
         Cause::Interrupted => Outcome::Interrupted,

@@ -62,6 +62,24 @@ fn results_that_are_none_can_not_be_compared() {
 }
 
 #[test]
+fn results_of_two_experiments_can_not_be_compared() {
+    let output = bench(&["compare", "docs/results/jitter.json", "docs/results/lhp.json"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b""[..]), "{errors}");
+    assert!(errors.contains("of the experiment jitter") && errors.contains("of lhp"), "{errors}");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told_before_anything_runs() {
+    for bad in ["-", "no/folder/x"] {
+        let output = bench(&["demo", "--json", bad]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b""[..]), "{errors}");
+        assert!(errors.contains(&format!("{bad} can't be written: ")), "{errors}");
+    }
+}
+
+#[test]
 fn saved_results_can_be_read_and_have_not_changed_from_themselves() {
     let Ok(files) = fs::read_dir(checkout().join("docs/results")) else { return };
     let files = files.map(|entry| entry.unwrap().path());

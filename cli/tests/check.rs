@@ -27,6 +27,27 @@ fn a_good_system_is_shown() {
     assert_eq!(found["system"]["system"]["guests"][0]["name"], "linux");
 }
 
+#[test]
+fn where_what_is_typed_goes_is_told_only_where_something_can_be() {
+    let checkout = Checkout::new(2);
+    let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
+    std::fs::write(checkout.path("demo.toml"), format!("{text}[run]\nclock = \"lockstep\"\n")).unwrap();
+    let (code, out, err) = call(&checkout, &["check", "demo.toml"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(!out.contains("goes to linux") && out.contains("nothing can be typed"), "{out}");
+}
+
+#[test]
+fn the_size_of_an_image_is_its_own() {
+    let checkout = Checkout::new(2);
+    let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
+    let text = text.replace("image = \"Image\"", "image = \"Image\"\ninitrd = \"disk\"");
+    std::fs::write(checkout.path("demo.toml"), text).unwrap();
+    std::fs::write(checkout.path("disk"), [0; 10 << 10]).unwrap();
+    let (_, out, err) = call(&checkout, &["check", "demo.toml"]);
+    assert!(out.contains(" Image, 4 KiB; initrd, 10 KiB"), "{out}{err}");
+}
+
 /// Nobody moves under a policy that leaves each vCPU where it was given to.
 #[test]
 fn who_is_pinned_may_move_nowhere() {
@@ -143,6 +164,19 @@ fn the_page_has_every_command_and_option() {
             let is_told = |name: &&str| page.split([' ', '`', ',', '\n']).any(|word| word == *name);
             let is_known = names.contains(&"--help") || names.iter().any(is_told);
             assert!(is_known, "{command}: docs/cli.md has none of {names:?}");
+        }
+    }
+}
+
+/// A command that is shown can be copied: in Rust's text `\\n` is the end of a line.
+#[test]
+fn examples_stand_on_one_line_each() {
+    let checkout = Checkout::new(1);
+    for command in ["check", "build", "run", "trace", "policies"] {
+        let (_, out, _) = call(&checkout, &[command, "--help"]);
+        let examples = out.lines().skip_while(|line| *line != "Examples:").skip(1);
+        for line in examples.take_while(|line| !line.is_empty()) {
+            assert!(line.starts_with("  ") && line.contains("ainori "), "{line:?} in {out}");
         }
     }
 }

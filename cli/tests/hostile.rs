@@ -107,7 +107,7 @@ fn outputs_that_cannot_be_written_are_told_before_anything_runs() {
     checkout.fake_qemu(VERSION, "touch started; cat $recorded/good.txt");
     make_pipe(&checkout.path("pipe"));
     fs::write(checkout.path("file"), "").unwrap();
-    for bad in ["no/folder/x", ".", "pipe", "file/x"] {
+    for bad in ["no/folder/x", ".", "pipe", "file/x", "-"] {
         for arguments in [
             &["run", "demo.toml", "--json"][..],
             &["run", "demo.toml", "--trace"],
@@ -400,9 +400,26 @@ fn piped_input_is_typed_at_prompts_and_its_end_ends_nothing() {
     let (code, out, _) = call(&checkout, ["run", "demo.toml", "--timeout", "50s", "--type", "script.txt"]);
     assert_eq!(code, Some(0), "{out}");
     assert!(
-        out.contains("you said three") && out.contains("Problem: 1 lines of the input were not typed"),
+        out.contains("you said three") && out.contains("Problem: a line of the input was not typed"),
         "{out}"
     );
+}
+
+/// A guest that is started again boots: what it would be typed meanwhile would be lost.
+#[test]
+fn lines_wait_for_the_next_life_and_are_not_typed_to_nobody() {
+    let checkout = Checkout::new(2);
+    let booting = r#"cat <<END
+ainori| @record {"record":"stopped","guest":"linux","vcpu":0,"life":1,"reason":"reboot","next":"restart","time":1000,"fault":null}
+ainori| @record {"record":"restarted","guest":"linux","life":2,"time":2000}
+END
+    timeout 3 cat > lost;"#;
+    let shell = SHELL.replace("case $line in", &format!("case $line in reboot*) {booting} ;;"));
+    checkout.fake_qemu(VERSION, &format!("stdbuf -o0 tr '\\r' '\\n' | {{ {shell}\n }}"));
+    fs::write(checkout.path("script.txt"), "reboot\nafter\nexit\n").unwrap();
+    let (_, out, _) = call(&checkout, ["run", "demo.toml", "--timeout", "50s", "--type", "script.txt"]);
+    assert_eq!(fs::read_to_string(checkout.path("lost")).unwrap(), "", "{out}");
+    assert!(out.contains("you said after") && out.contains("you said exit"), "{out}");
 }
 
 #[test]

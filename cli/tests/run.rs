@@ -135,6 +135,13 @@ fn the_manifest_says_clock_and_time_limit() {
     let command = std::fs::read_to_string(checkout.path("kept/command.txt")).unwrap();
     assert!(command.contains("\"-icount\" \"shift=2"), "{command}");
 
+    // It can be run again, when the files of this run that have no name are gone.
+    assert!(!command.contains("/proc/") && command.contains("path=kept/serial.out"), "{command}");
+    let traced = ["--record-dir", "traced", "--trace", "x.perfetto-trace"];
+    let _ = run(&checkout, &traced);
+    let command = std::fs::read_to_string(checkout.path("traced/command.txt")).unwrap();
+    assert!(!command.contains("/proc/") && command.contains("traced/image.bin"), "{command}");
+
     let (_, out, _, report) = run(&checkout, &["--clock", "host"]);
     assert_eq!(report["clock"]["mode"], "host", "the argument comes first: {out}");
 }
@@ -213,6 +220,16 @@ fn a_guest_in_the_background_spoils_nothing() {
     let (code, out, ..) = run(&checkout, &[]);
     assert_eq!(code, Some(0), "{out}");
     assert!(out.contains("faulted (background)") && out.contains("Fault of linux/0"), "{out}");
+    let end = "demo: every guest that the run waits for did its job; in the background linux faulted.\n";
+    assert!(out.ends_with(end), "{out}");
+
+    // All of them did it, or the run ended before one could.
+    checkout.fake_qemu(VERSION, "cat $recorded/good.txt");
+    assert!(run(&checkout, &[]).1.ends_with("demo: every guest did its job.\n"));
+    checkout.fake_qemu(VERSION, "grep -v '\"stopped\",\"guest\":\"linux\"' $recorded/good.txt");
+    let (code, out, ..) = run(&checkout, &[]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.ends_with("demo: every guest that the run waits for did its job.\n"), "{out}");
 }
 
 /// A table for so much would take hours.
@@ -445,6 +462,13 @@ fn a_time_limit_holds_even_if_qemu_does_not_obey() {
     assert_eq!(code, Some(3));
     assert!(out.contains("demo: stopped at the time limit."), "{out}");
     assert_eq!(report["outcome"], "time-limit");
+}
+
+/// More seconds than any clock comes to.
+#[test]
+fn a_time_limit_can_be_of_any_length() {
+    let (code, out, err, _) = played("cat $recorded/good.txt", &["--timeout", "18446744073709551615"]);
+    assert_eq!(code, Some(0), "{out}{err}");
 }
 
 #[test]

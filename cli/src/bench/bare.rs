@@ -45,7 +45,7 @@ pub fn run(options: &mut Options, run: &Run, version: &str) -> Result<RunReport>
     }
 
     let started = Instant::now();
-    let mut machine = Qemu::start(options, &board, &files.image, not_kept)?;
+    let mut machine = Qemu::start(options, &[], &board, &files.image, not_kept)?;
     let mut report = RunReport {
         system: manifest.system.name.clone(),
         outcome: Outcome::Good,
@@ -100,7 +100,7 @@ fn watch(options: &Options, machine: &mut Qemu, report: &mut RunReport) -> Resul
     let problems = &mut report.problems;
     let (sender, events) = streams::channel();
     machine.listen(sender)?;
-    let deadline = options.timeout.map(|limit| Instant::now() + limit);
+    let deadline = options.timeout.and_then(|limit| Instant::now().checked_add(limit));
     let mut lines = Lines::default();
     let mut early = None;
     loop {

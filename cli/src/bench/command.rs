@@ -13,7 +13,11 @@ use super::{
     store::Store,
     table, versions,
 };
-use crate::{checkout, output, run::version};
+use crate::{
+    checkout,
+    output::{self, Output},
+    run::version,
+};
 use anstream::{eprintln, print, println};
 use indicatif::{ProgressBar, ProgressStyle};
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
@@ -39,7 +43,18 @@ const MEASURE: &str = "Virtual time on QEMU: one instruction takes 4 ns (250 MIP
 /// Does what the command line asks for; `stop` ends it early. Returns the exit code.
 pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
     if let Some(Action::Compare { before, after }) = &arguments.action {
+        let files = (before.display(), after.display());
         let (before, after) = (Results::load(before)?, Results::load(after)?);
+        if before.experiment != after.experiment {
+            return Err(miette!(
+                help = "give two results of one experiment: target/bench and docs/results have them as NAME.json",
+                "{} has results of the experiment {}, {} of {}: they have nothing to compare",
+                files.0,
+                before.experiment,
+                files.1,
+                after.experiment
+            ));
+        }
         print!("{}", compare::show(&compare::compare(&before, &after), &before, &after));
         return Ok(0);
     }
@@ -52,6 +67,7 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
     if arguments.name.is_some() && files.len() != 1 {
         return Err(miette!("--name is for the report of one experiment, but there are {}", files.len()));
     }
+    let mut json = arguments.json.as_deref().map(Output::prepare).transpose()?;
     // All plans first: what is wrong with the last must not come out after the runs of the first.
     let plans: Vec<Plan> = files
         .iter()
@@ -94,8 +110,8 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
         print!("\n{}", table::results(&results));
         let folder = root.join(if arguments.save { "docs/results" } else { "target/bench" });
         write_report(&folder, &report_name(plan, arguments), plan, &results)?;
-        if let Some(file) = &arguments.json {
-            output::write(file, results.json().as_bytes())?;
+        if let Some(json) = json.take() {
+            json.write(results.json().as_bytes())?;
         }
         let bars_hold = results.bars.iter().all(|bar| bar.holds != Some(false));
         if !evaluate::problems(&results.cases).is_empty() || arguments.check && !bars_hold {

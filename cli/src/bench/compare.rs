@@ -76,11 +76,8 @@ pub fn show(comparison: &Comparison, before: &Results, after: &Results) -> Strin
         "{}: {} ({:?}) and {} ({:?})\n",
         before.experiment, before.date, before.form, after.date, after.form
     );
-    if before.experiment != after.experiment || before.form != after.form {
-        let _ = writeln!(
-            text,
-            "These are not the same experiment in the same form: differences may mean nothing."
-        );
+    if before.form != after.form {
+        let _ = writeln!(text, "One form is short and one is full: differences may mean nothing.");
     }
     if before.only != after.only {
         let part =

@@ -98,6 +98,15 @@ impl Attached {
         }
     }
 
+    /// The guest that gets what is typed is in this life, see [`Typist::lives`].
+    pub fn lives(&mut self, life: Option<usize>) {
+        if let Self::Lines { typist, rest, .. } = self
+            && typist.lives(life, Instant::now())
+        {
+            rest.clear();
+        }
+    }
+
     /// Types what is due. The pipe stays open behind the last line: the end of the input is not an end of the run.
     pub fn go_on(&mut self) {
         let Self::Lines { typist, keys, rest } = self else { return };

@@ -90,7 +90,7 @@ impl Monitor {
     }
 
     /// Takes bytes of the serial line; `show` gets each whole line as source, text, and meaning. Returns what the guest that has the
-    /// console's input said last in these bytes, and whether that is a whole line.
+    /// console's input said last in these bytes and in its present life, and whether that is a whole line.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -109,7 +109,11 @@ impl Monitor {
             if source == self.listener {
                 heard = Some((text.to_owned(), true));
             }
+            let life = self.life_of_listener();
             self.take(source, part, text, meaning);
+            if self.life_of_listener() != life {
+                heard = None;
+            }
         });
         let (source, _, text) = serial::split(lines.partial(), &self.names);
         if source == self.listener && !text.is_empty() && !bytes.ends_with(b"\n") {
@@ -117,6 +121,17 @@ impl Monitor {
         }
         self.lines = lines;
         heard
+    }
+
+    /// The life, from 0, of the guest that gets what is typed; `None` while it is in none.
+    pub fn life_of_listener(&self) -> Option<usize> {
+        match self.listener {
+            Source::Guest(index) => {
+                let guest = &self.guests[index];
+                guest.stopped.is_none().then_some(guest.former_lives.len())
+            }
+            Source::Hypervisor | Source::Unmarked => Some(0),
+        }
     }
 
     /// The beginning of a line that is not complete.

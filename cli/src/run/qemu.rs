@@ -85,8 +85,14 @@ impl Messages {
 }
 
 impl Qemu {
-    /// Starts QEMU with an image.
-    pub fn start(options: &Options, board: &Board, image: &Path, files: Files<'_>) -> Result<Self> {
+    /// Starts QEMU with an image. `tracing`: what it must be told for a trace, with a file that nobody else has.
+    pub fn start(
+        options: &Options,
+        tracing: &[String],
+        board: &Board,
+        image: &Path,
+        files: Files<'_>,
+    ) -> Result<Self> {
         let serial = match options.clock {
             ClockChoice::Host => None,
             // Never the log itself: QEMU would not tell that the disk is full.
@@ -97,8 +103,12 @@ impl Qemu {
         let log = if files.are_kept() { Some(files.create("serial.log")?) } else { None };
         let path = serial.as_ref().map(|file| &*file.path);
         let mut command = command(options, board, image, path, files)?;
+        command.args(tracing);
         if files.are_kept() {
-            files.write("command.txt", format!("{command:?}\n").as_bytes())?;
+            // For whoever runs it again, when this program's own files are gone.
+            let serial = path.map(|_| files.only_if_kept("serial.out"));
+            let again = self::command(options, board, image, serial.as_deref(), files)?;
+            files.write("command.txt", format!("{again:?}\n").as_bytes())?;
         }
         let keys = options.input.is_some() && options.clock == ClockChoice::Host;
         command

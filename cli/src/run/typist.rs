@@ -3,7 +3,8 @@
 //! A guest loses what comes before its driver listens, and an interrupt's worth of typing ahead is little. So the typist does what
 //! a person does: it waits for a prompt, types a line, and waits for the next. A prompt is a text without a line's end, or one with
 //! a blank at its end (another guest's line may have cut it off), after which nothing more comes. Where no prompt comes, patience
-//! ends some time after the guest's last words.
+//! ends some time after the guest's last words. A guest that is started again boots again: its next life is waited for as the first was, and nothing is
+//! typed between two lives, or after the last one.
 use std::{
     collections::VecDeque,
     io::Read,
@@ -12,7 +13,7 @@ use std::{
 
 /// How long a text must stand to be a prompt.
 const REST: Duration = Duration::from_millis(150);
-/// How long a guest without a prompt is waited for at first: a Linux that boots with `quiet` says nothing for some time.
+/// How long a guest without a prompt is waited for at first in each life: a Linux that boots with `quiet` says nothing for some time.
 const FIRST_PATIENCE: Duration = Duration::from_secs(60);
 /// The same for each later line.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -48,6 +49,9 @@ pub struct Typist<S> {
     /// Of these, so many are being typed.
     under_way: usize,
     ended: bool,
+    /// The guest's life, from 0; `None` between two lives, and after the last one.
+    life: Option<usize>,
+    /// In this life.
     typed_something: bool,
     /// When the guest last said something, or something was typed.
     since: Instant,
@@ -66,6 +70,7 @@ impl<S: Source> Typist<S> {
             ahead: VecDeque::new(),
             under_way: 0,
             ended,
+            life: Some(0),
             typed_something,
             since: now,
             heard,
@@ -78,6 +83,17 @@ impl<S: Source> Typist<S> {
         self.prompt = !text.is_empty() && (!whole || text.ends_with(b" "));
         self.heard = true;
         self.since = now;
+    }
+
+    /// The guest is in this life, see [`Self::life`]. True if that is news: then what was said before, and the rest of a line, were for another life.
+    pub fn lives(&mut self, life: Option<usize>, now: Instant) -> bool {
+        if life == self.life {
+            return false;
+        }
+        self.ahead.drain(..self.under_way);
+        (self.life, self.since, self.under_way) = (life, now, 0);
+        (self.typed_something, self.heard, self.prompt) = (false, false, false);
+        true
     }
 
     /// What is to be typed now; empty if nothing is.
@@ -106,7 +122,7 @@ impl<S: Source> Typist<S> {
     fn may_begin(&self, now: Instant) -> bool {
         let quiet = now.saturating_duration_since(self.since);
         let patience = if self.typed_something { PATIENCE } else { FIRST_PATIENCE };
-        self.heard && self.prompt && quiet >= REST || quiet >= patience
+        self.life.is_some() && (self.heard && self.prompt && quiet >= REST || quiet >= patience)
     }
 
     /// Length of the next line with its end; 0 if none is complete.
@@ -184,6 +200,36 @@ mod tests {
         assert_eq!(typist.next(start + 119_000 * MS), b"a\r");
         assert!(typist.next(start + 120_900 * MS).is_empty());
         assert_eq!(typist.next(start + 121_000 * MS), b"b\r");
+    }
+
+    /// A Linux that reboots is quiet for longer than a line is waited for.
+    #[test]
+    fn each_life_is_waited_for_as_the_first_was() {
+        let (mut typist, start) = typist("reboot -f\nuname\npoweroff -f\n");
+        typist.hear(b"~ # ", false, start);
+        assert_eq!(typist.next(start + 200 * MS), b"reboot -f\r");
+        typist.hear(b"~ # ", true, start + 300 * MS);
+        assert!(typist.lives(None, start + 400 * MS));
+        assert!(typist.next(start + 99_000 * MS).is_empty(), "nobody is there");
+        assert!(typist.lives(Some(1), start + 99_000 * MS));
+        assert!(!typist.lives(Some(1), start + 99_500 * MS), "it is the same life");
+        assert!(typist.next(start + 158_000 * MS).is_empty(), "it may be booting silently");
+        assert_eq!(typist.next(start + 159_000 * MS), b"uname\r");
+        assert!(typist.lives(None, start + 159_100 * MS));
+        assert!(
+            typist.next(start + 300_000 * MS).is_empty() && typist.lines_left() == 1,
+            "it doesn't come back"
+        );
+    }
+
+    #[test]
+    fn the_rest_of_a_line_is_not_for_the_next_life() {
+        let (mut typist, start) = typist(&format!("{}\nnext\n", "x".repeat(100)));
+        typist.hear(b"> ", false, start);
+        assert_eq!(typist.next(start + 200 * MS).len(), PIECE);
+        assert!(typist.lives(None, start + 201 * MS) && typist.lives(Some(1), start + 202 * MS));
+        typist.hear(b"> ", false, start + 300 * MS);
+        assert_eq!(typist.next(start + 500 * MS), b"next\r");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a person wants to see at the end of a run.
 use super::{
     counters, fault, table,
-    units::{named, ticks},
+    units::{named, tick_ns, ticks},
 };
 use crate::{
     report::{Clock, GuestOutcome, GuestReport, Outcome, RunReport},
@@ -56,7 +56,7 @@ pub fn run(report: &RunReport, detail: Detail) -> String {
     for problem in &report.problems {
         let _ = writeln!(text, "Problem: {}", plain(problem));
     }
-    let _ = writeln!(text, "{}: {}.", report.system, report.outcome.words());
+    let _ = writeln!(text, "{}: {}.", report.system, report.words());
     text
 }
 
@@ -82,7 +82,12 @@ fn guests(report: &RunReport) -> comfy_table::Table {
     for guest in &report.guests {
         let stopped =
             guest.stopped.as_ref().map_or_else(|| "-".into(), |stopped| ticks(report, stopped.time));
-        rows.add_row([guest.name.clone(), outcome(guest, report), stopped, plain(&shown(&guest.results))]);
+        rows.add_row([
+            guest.name.clone(),
+            outcome(guest, report),
+            stopped,
+            plain(&shown(&guest.results, report)),
+        ]);
     }
     rows
 }
@@ -140,7 +145,7 @@ fn lives(report: &RunReport) -> comfy_table::Table {
                 ticks(report, started),
                 stopped.as_ref().map_or_else(|| "-".into(), |stopped| ticks(report, stopped.time)),
                 stopped.as_ref().map_or("", why).to_owned(),
-                plain(&shown(results)),
+                plain(&shown(results, report)),
             ]);
         }
     }
@@ -168,10 +173,11 @@ const SHOWN_LINES: usize = 40;
 const SHOWN_LENGTH: usize = 400;
 
 /// A guest's results, a line each. Histograms are left to the JSON, and so is what is too much for a table.
-fn shown(results: &[GuestResult]) -> String {
+fn shown(results: &[GuestResult], report: &RunReport) -> String {
+    let tick_ns = tick_ns(report);
     let summaries = results.iter().filter(|result| !result.contains_key("hist"));
     let fields = summaries.flatten().filter(|(_, value)| !value.is_null() && **value != Value::Bool(true));
-    let mut fields = fields.map(|(name, value)| named(name, value));
+    let mut fields = fields.map(|(name, value)| named(name, value, tick_ns));
     let mut lines: Vec<String> = fields.by_ref().take(SHOWN_LINES).map(cut).collect();
     match fields.count() {
         0 => {}

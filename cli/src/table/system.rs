@@ -5,7 +5,7 @@ use super::{
 };
 use crate::image::Sizes;
 use ainori_manifest::{
-    Manifest,
+    Clock, Manifest,
     config::{Guest, Kind},
     show_size,
 };
@@ -33,6 +33,8 @@ pub fn system(manifest: &Manifest) -> String {
     for (guest, files) in system.guests.iter().zip(&manifest.files) {
         let waits = if guest.background { " (background)" } else { "" };
         let image = files.image.file_name().unwrap_or(files.image.as_os_str()).to_string_lossy();
+        let initrd =
+            guest.initrd.map_or_else(String::new, |initrd| format!("; initrd, {}", size(initrd.len)));
         guests.add_row([
             format!("{}{waits}", guest.name),
             match guest.kind {
@@ -46,11 +48,14 @@ pub fn system(manifest: &Manifest) -> String {
             homes(guest),
             if moves { reach(guest) } else { "-".into() },
             if guest.devices.is_empty() { "-".into() } else { guest.devices.join(", ") },
-            format!("{image}, {}", size(guest.image.stored() + guest.initrd.map_or(0, |initrd| initrd.len))),
+            format!("{image}, {}{initrd}", size(guest.image.stored())),
         ]);
     }
     let _ = writeln!(text, "{guests}");
-    if let Some(input) = system.console_input.and_then(|index| system.guests.get(index as usize)) {
+    if manifest.run.clock != Clock::Host {
+        let _ =
+            writeln!(text, "It runs in virtual time, in which nothing can be typed (but with --clock host).");
+    } else if let Some(input) = system.console_input.and_then(|index| system.guests.get(index as usize)) {
         let _ = writeln!(text, "What is typed goes to {}.", input.name);
     }
     text

@@ -99,7 +99,8 @@ impl Manifest {
     /// A guest's program, from the bytes of its image's file.
     pub fn program<'a>(&self, guest: usize, file: &'a [u8]) -> Result<Program<'a>, Problem> {
         let config = &self.system.guests[guest];
-        images::read(config.kind, file, config.memory, self.files[guest].places)
+        let initrd_len = config.initrd.map(|initrd| initrd.len);
+        images::read(config.kind, file, config.memory, initrd_len, self.files[guest].places)
     }
 
     /// Traces other than the manifest says. The error tells in words why that is not possible.

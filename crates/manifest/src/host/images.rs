@@ -7,7 +7,11 @@ mod machine_mode;
 mod raw;
 mod relocations;
 
-use crate::config::{self, GUEST_MEMORY_BASE, Kind, Payload};
+use super::units::show_size;
+use crate::{
+    config::{self, GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, Kind, Payload},
+    layout::Layout,
+};
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -60,15 +64,21 @@ impl Problem {
     }
 }
 
-/// Reads a file of this kind for a guest with `memory` bytes.
-pub fn read(kind: Kind, file: &[u8], memory: u64, places: Places) -> Result<Program<'_>, Problem> {
+/// Reads a file of this kind for a guest with `memory` bytes and a RAM disk of `initrd_len`.
+pub fn read(
+    kind: Kind,
+    file: &[u8],
+    memory: u64,
+    initrd_len: Option<u64>,
+    places: Places,
+) -> Result<Program<'_>, Problem> {
     let mut program = match kind {
         Kind::Linux => linux::read(file),
         Kind::Elf => elf::read(file, memory, places),
         Kind::Raw => raw::read(file, places),
     }?;
     program.segments.sort_by_key(|segment| segment.address);
-    program.check(memory)?;
+    program.check(memory, initrd_len)?;
     match machine_mode::find(&program) {
         None => Ok(program),
         Some(found) => Err(Problem::new(
@@ -76,6 +86,12 @@ pub fn read(kind: Kind, file: &[u8], memory: u64, places: Places) -> Result<Prog
             "a guest starts in supervisor mode, on the SBI: build it for that (S-mode)",
         )),
     }
+}
+
+/// The least memory that a manifest can give a guest whose image ends here, in words.
+pub fn least_memory(image_end: u64, initrd_len: Option<u64>) -> String {
+    let needed = Layout::least_memory(image_end, initrd_len);
+    show_size(needed.div_ceil(GUEST_MEMORY_ALIGN).saturating_mul(GUEST_MEMORY_ALIGN))
 }
 
 impl Program<'_> {
@@ -106,19 +122,26 @@ impl Program<'_> {
     }
 
     /// The segments lie in the guest's memory, and the guest starts in one of them.
-    fn check(&self, memory: u64) -> Result<(), Problem> {
+    fn check(&self, memory: u64, initrd_len: Option<u64>) -> Result<(), Problem> {
         let memory_end = GUEST_MEMORY_BASE.saturating_add(memory);
         let mut last_end = GUEST_MEMORY_BASE;
         for segment in &self.segments {
             let start = segment.address;
             let end = start.checked_add(segment.memory);
             if start < GUEST_MEMORY_BASE || end.is_none_or(|end| end > memory_end) {
+                let help = match end {
+                    Some(_) if start >= GUEST_MEMORY_BASE => format!(
+                        "link or load it inside the guest's memory, or give the guest at least {}",
+                        least_memory(self.end(), initrd_len)
+                    ),
+                    _ => "link or load it inside the guest's memory".into(),
+                };
                 let end = end.unwrap_or(u64::MAX);
                 return Err(Problem::new(
                     format!(
                         "takes {start:#x}..{end:#x}, outside the guest's memory {GUEST_MEMORY_BASE:#x}..{memory_end:#x}"
                     ),
-                    "link or load it inside the guest's memory, or give the guest more",
+                    help,
                 ));
             }
             if start < last_end {

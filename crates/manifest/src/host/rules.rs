@@ -22,6 +22,9 @@ pub const DEFAULT_TRACE_RECORDS: u32 = 65_536;
 /// Most records per core: 16 bytes each, so 16 MiB.
 pub const MAX_TRACE_RECORDS: u32 = 1 << 20;
 
+/// Longest name of a system in bytes.
+const MAX_NAME: usize = 64;
+
 /// What the rules for guests must know of the board, as far as it is known itself.
 #[derive(Clone, Copy)]
 struct BoardView {
@@ -38,6 +41,9 @@ pub fn check(
     fallback_name: &str,
     findings: &mut Vec<Finding>,
 ) -> Option<Manifest> {
+    if let Some(name) = &draft.name {
+        check_name(name, findings);
+    }
     let (view, board) = check_board(&draft.board, findings);
     let preset = policy::check_preset(draft.policy.preset.as_ref(), findings);
     let policy = policy::check_times(&draft.policy, preset, findings);
@@ -51,7 +57,9 @@ pub fn check(
 
     let (guests, files): (Vec<_>, Vec<_>) =
         guests.into_iter().collect::<Option<Vec<_>>>()?.into_iter().unzip();
-    let name = draft.name.as_ref().map_or(fallback_name, |name| &name.value).to_owned();
+    let name = draft.name.as_ref().map_or(fallback_name, |name| &name.value);
+    // Only a file's name can still have one, which nobody thought of as a name for the system.
+    let name = name.replace(char::is_control, "\u{fffd}");
     let default_input = guests.iter().position(|guest| guest.kind == Kind::Linux).unwrap_or(0);
     let system = System {
         name,
@@ -61,6 +69,20 @@ pub fn check(
         trace,
     };
     Some(Manifest { system, board: board?, files, run, warnings: None })
+}
+
+/// The name stands in a line of its own, in tables and in traces.
+fn check_name(name: &At<String>, findings: &mut Vec<Finding>) {
+    let what = match &*name.value {
+        text if text.trim().is_empty() => "is empty",
+        text if text.contains(char::is_control) => "contains a control character",
+        text if text.len() > MAX_NAME => "is too long",
+        _ => return,
+    };
+    let help = format!(
+        "write a name on one line, of at most {MAX_NAME} bytes; or leave the key out: the system is called as the file"
+    );
+    findings.push(Finding::at(name.span.clone(), format!("the system's name {what}")).help(help));
 }
 
 fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, Option<Board>) {
@@ -89,6 +111,7 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
             let help = "a 64-bit model of QEMU and its properties, e.g. \"rv64,v=true\"";
             findings.push(Finding::at(cpu.span.clone(), message).help(help));
         }
+        check_needed(cpu, findings);
         check_extensions(cpu, findings);
     }
     let memory = draft.memory.as_ref().map(|memory| memory.value.0);
@@ -100,13 +123,32 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
     (BoardView { kind, harts, memory }, board())
 }
 
+/// Is an extension switched on or off by the properties behind the CPU's model? The last one counts; `None`: the model says.
+fn is_set(cpu: &str, extension: &str) -> Option<bool> {
+    let settings = cpu.split(',').skip(1).filter_map(|property| property.split_once('='));
+    match settings.filter(|(name, _)| *name == extension).last()?.1 {
+        "on" | "true" | "yes" | "y" => Some(true),
+        "off" | "false" | "no" | "n" => Some(false),
+        _ => None, // QEMU refuses it.
+    }
+}
+
+/// Extensions that the hypervisor doesn't boot without. QEMU's `rv64` has them, its smaller models have none.
+fn check_needed(cpu: &At<String>, findings: &mut Vec<Finding>) {
+    let model = cpu.value.split(',').next().unwrap_or_default();
+    for (extension, name) in [("h", "H"), ("sstc", "Sstc")] {
+        let has = is_set(&cpu.value, extension).unwrap_or(!matches!(model, "rv64i" | "rv64e"));
+        if !has {
+            let message = format!("{:?} lacks the {name} extension, which Ainori needs", cpu.value);
+            let help = "use \"rv64\", which has it, and don't switch it off";
+            findings.push(Finding::at(cpu.span.clone(), message).help(help));
+        }
+    }
+}
+
 /// Extensions with registers that nothing keeps apart between guests: the hypervisor would refuse to boot on such harts.
 fn check_extensions(cpu: &At<String>, findings: &mut Vec<Finding>) {
-    let is_on = |name: &str| {
-        cpu.value.split(',').skip(1).any(|property| {
-            property.split_once('=').is_some_and(|(key, value)| key == name && matches!(value, "on" | "true"))
-        })
-    };
+    let is_on = |name: &str| is_set(&cpu.value, name) == Some(true);
     let hides = is_on("smstateen") || is_on("ssstateen");
     for (name, is_refused) in [("zfinx", true), ("zcmt", !hides), ("ssctr", !hides)] {
         if is_refused && is_on(name) {
@@ -178,7 +220,7 @@ fn check_run(draft: &RunDraft, board: BoardView, findings: &mut Vec<Finding>) ->
     if let Some(limit) = draft.time_limit.as_ref().filter(|limit| limit.value.0 == 0) {
         findings.push(
             Finding::at(limit.span.clone(), "a run can't have a time limit of zero")
-                .help("e.g. \"300s\"; leave the key out for no limit"),
+                .help("from 1 us, e.g. \"300s\"; leave the key out for no limit"),
         );
     }
     RunSettings {

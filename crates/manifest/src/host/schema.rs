@@ -144,6 +144,14 @@ impl Draft {
     pub fn read(text: &str, findings: &mut Vec<Finding>) -> Self {
         let (root, errors) = DeTable::parse_recoverable(text);
         let is_repetition = |error: &toml::de::Error| error.message() == "duplicate key";
+        if let Some(guest) = root.get_ref().get("guest").filter(|guest| guest.get_ref().is_table())
+            && !errors.is_empty()
+            && errors.iter().all(is_repetition)
+        {
+            // Beside a [[guest]] or another [guest]: what seems to be there twice seems so because of the brackets.
+            findings.push(not_a_list(guest.span()));
+            return Self::default();
+        }
         findings.extend(errors.iter().map(|error| {
             let span = error.span().unwrap_or(0..0);
             if is_repetition(error) {
@@ -229,14 +237,17 @@ fn read_board(root: &Table<'_>, findings: &mut Vec<Finding>) -> BoardDraft {
     }
 }
 
+fn not_a_list(guest: Span) -> Finding {
+    Finding::at(guest, "`guest` must be a list of tables").help("write [[guest]] with two brackets")
+}
+
 fn read_guests(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<GuestDraft> {
     let Some(value) = root.get("guest") else {
         findings.push(Finding::of_file("the manifest has no guest").help("add a [[guest]]"));
         return Vec::new();
     };
     let Some(items) = value.get_ref().as_array() else {
-        let message = "`guest` must be a list of tables";
-        findings.push(Finding::at(value.span(), message).help("write [[guest]] with two brackets"));
+        findings.push(not_a_list(value.span()));
         return Vec::new();
     };
     let keys = [

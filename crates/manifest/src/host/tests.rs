@@ -171,6 +171,21 @@ fn what_is_there_twice_is_told_beside_all_else() {
     assert_eq!(errors(&text.replace("priority = 99", "priority = ")).len(), 2);
 }
 
+/// All keys of the table seem to be there twice, and guests to be missing. Only the brackets are wrong.
+#[test]
+fn a_guest_in_single_brackets_is_one_error() {
+    let wrong = |text: &str, line: usize| {
+        let expected =
+            format!("{line}: `guest` must be a list of tables / write [[guest]] with two brackets");
+        assert_eq!(errors(text), [expected]);
+    };
+    let second = GOOD.rfind("[[guest]]").unwrap();
+    let (first, rest) = GOOD.split_at(second);
+    wrong(&format!("{first}{}", rest.replacen("[[guest]]", "[guest]", 1)), 19);
+    wrong(&GOOD.replacen("[[guest]]", "[guest]", 1), 9);
+    wrong(&GOOD.replace("[[guest]]", "[guest]"), 19);
+}
+
 #[test]
 fn the_text_must_be_toml_with_known_keys_and_types() {
     broken("harts = 4", "harts = ", "not TOML", "toml.io");
@@ -247,6 +262,29 @@ fn extensions_that_cannot_be_kept_apart_are_refused() {
     for good in ["zcmt=on,zcd=off,d=off,smstateen=on", "zcmt=off", "d=false,v=false", "ssaia=on,smaia=on"] {
         assert!(parse(&GOOD.replacen("harts = 4", &cpu(good), 1)).is_ok(), "{good}");
     }
+}
+
+#[test]
+fn extensions_that_are_needed_must_be_there() {
+    let cpu = |text: &str| format!("cpu = \"{text}\"\nharts = 4");
+    for lacking in ["rv64,h=false", "rv64,v=true,h=off", "rv64,h=no", "rv64,h=on,h=off", "rv64i,sstc=on"] {
+        broken_at(5, "harts = 4", &cpu(lacking), "lacks the H extension", "use \"rv64\"");
+    }
+    broken_at(5, "harts = 4", &cpu("rv64,sstc=false"), "lacks the Sstc extension", "use \"rv64\"");
+    for good in ["rv64,h=true", "rv64,h=off,h=on", "rv64i,h=on,sstc=on"] {
+        assert!(parse(&GOOD.replacen("harts = 4", &cpu(good), 1)).is_ok(), "{good}");
+    }
+}
+
+#[test]
+fn a_systems_name_is_text_on_one_line() {
+    broken("\"demo\"", "\"a\\u001b[31mb\"", "name contains a control character", "on one line");
+    broken("\"demo\"", "\"a\\nb\"", "name contains a control character", "leave the key out");
+    broken("\"demo\"", "\" \"", "name is empty", "leave the key out");
+    broken("\"demo\"", &format!("{:?}", "x".repeat(65)), "name is too long", "at most 64 bytes");
+    let unnamed = GOOD.replace("name = \"demo\"\n", "");
+    let manifest = Manifest::parse("x", &unnamed, guest_files().path(), "a\u{1b}b").unwrap();
+    assert_eq!(manifest.system.name, "a\u{fffd}b");
 }
 
 #[test]
@@ -365,7 +403,13 @@ fn memory_must_fit() {
     broken("16MiB", "3MiB", "must be a multiple of 2MiB", "the next is 4MiB");
     broken("16MiB", "0MiB", "must be a multiple of 2MiB", "the next is 2MiB");
     broken("16MiB", "17179869183GiB", "doesn't fit", "less");
-    broken("512MiB", "4GiB", "doesn't fit a board with 2GiB", "less");
+    broken("512MiB", "4GiB", "doesn't fit a board with 2GiB", "the board more than 4GiB");
+    // The first that doesn't fit is the last but one: what is told is what all of them need.
+    let third = "[[guest]]\nname = \"c\"\nkind = \"elf\"\nimage = \"freertos.elf\"\nmemory = \"100MiB\"\nharts = [2]\npriority = 5\n";
+    let [all] = &errors(&format!("{}{third}", GOOD.replace("16MiB", "1600MiB")))[..] else {
+        panic!("one finding")
+    };
+    assert!(all.starts_with("23: ") && all.contains("the system needs 2245 MiB"), "{all}");
     broken("16MiB", "1600MiB", "the system needs 2145 MiB", "the board has 2048 MiB");
     let rings = GOOD.replace("memory = \"2GiB\"", "memory = \"562MiB\"");
     assert!(parse(&rings).is_ok(), "4 rings of 4096 records take less than 1 MiB");
@@ -453,7 +497,7 @@ fn devices_have_one_owner() {
         "/soc/rtc@101000",
         "/soc/rtc@10100",
         "no device \"/soc/rtc@10100\"",
-        "did you mean `/soc/rtc@101000`?",
+        "did you mean `/soc/rtc@101000`? a guest can own: /flash@20000000, /soc/rtc@101000",
     );
     broken("/soc/rtc@101000", "/soc/serial@10000000", "the hypervisor uses it", "/soc/rtc@101000");
     broken("/soc/rtc@101000", "/soc/pci@30000000", "DMA", "/soc/rtc@101000");
@@ -550,7 +594,8 @@ fn a_run_can_be_described() {
         ["32: the clock \"icount\" is for one hart, but the board has 4 / use \"lockstep\" or \"host\""]
     );
     assert!(wrong("clock = \"lokstep\"")[0].contains("did you mean `lockstep`?"));
-    assert!(wrong("time_limit = \"0s\"")[0].contains("can't have a time limit of zero"));
+    let [zero] = &wrong("time_limit = \"0s\"")[..] else { panic!("one finding") };
+    assert!(zero.contains("can't have a time limit of zero / from 1 us"), "{zero}");
     assert!(wrong("timelimit = \"9s\"")[0].contains("did you mean `time_limit`?"));
 }
 

@@ -85,6 +85,11 @@ fn longs(longs: &[u64]) -> Vec<u8> {
     longs.iter().flat_map(|long| long.to_le_bytes()).collect()
 }
 
+/// For a guest without a RAM disk.
+fn read(kind: Kind, file: &[u8], memory: u64, places: Places) -> Result<Program<'_>, Problem> {
+    super::read(kind, file, memory, None, places)
+}
+
 fn elf(file: &[u8]) -> Result<Program<'_>, Problem> {
     read(Kind::Elf, file, MEMORY, ANYWHERE)
 }
@@ -149,6 +154,13 @@ fn segments_must_fit() {
     assert!(
         elf_problem(&elf_file(memory_end - 16, &[(memory_end - 16, 17)])).contains("outside the guest's")
     );
+    let large = elf_file(BASE, &[(BASE, MEMORY + 1)]);
+    let much = super::read(Kind::Elf, &large, MEMORY, Some(3 << 20), ANYWHERE);
+    let needed = least_memory(BASE + MEMORY + 1, Some(3 << 20));
+    assert!(much.unwrap_err().help.ends_with(&format!("give the guest at least {needed}")));
+    let below = elf_file(0x1000, &[(0x1000, 16)]);
+    let below = elf(&below).unwrap_err();
+    assert_eq!(below.help, "link or load it inside the guest's memory", "more would be of no use");
     assert!(elf_problem(&elf_file(u64::MAX - 16, &[(u64::MAX - 16, 64)])).contains("outside the guest's"));
     assert!(elf_problem(&elf_file(BASE, &[(BASE, 32), (BASE + 31, 16)])).contains("overlap at 0x8000001f"));
     assert!(elf_problem(&elf_file(BASE, &[(BASE, 15)])).contains("more bytes in the file than in memory"));

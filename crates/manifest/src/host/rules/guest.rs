@@ -6,7 +6,7 @@ use crate::host::{
     files::File,
     findings::Finding,
     images,
-    reader::{Address, At, Size, suggest},
+    reader::{Address, At, Size, nearest},
     schema::GuestDraft,
     units::show_size,
 };
@@ -91,7 +91,7 @@ fn check_memory(memory: &At<Size>, board: BoardView, findings: &mut Vec<Finding>
         match board.memory {
             Some(has) if bytes >= has => (
                 format!("a guest with {} doesn't fit a board with {}", show_size(bytes), show_size(has)),
-                "give the guest less, or the board more".into(),
+                format!("give the guest less, or the board more than {}", show_size(bytes)),
             ),
             _ => return Some(bytes),
         }
@@ -187,8 +187,10 @@ fn check_devices(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Findin
             }
             None => {
                 let names: Vec<_> = kind.devices.iter().map(|known| known.path).collect();
+                let meant = nearest(path, &names).map(|name| format!("did you mean `{name}`? "));
                 let message = format!("{} has no device {path:?}", kind.machine);
-                findings.push(Finding::at(device.span.clone(), message).help(suggest(path, &names)));
+                let help = format!("{}{}", meant.unwrap_or_default(), assignable(kind));
+                findings.push(Finding::at(device.span.clone(), message).help(help));
             }
         }
     }
@@ -255,7 +257,8 @@ fn check_image(
 ) -> Option<Image> {
     let (kind, entry, image, memory) = (draft.kind.as_ref()?.value, draft.image.as_ref()?, image?, memory?);
     let described = read_all(image, memory).and_then(|file| {
-        let program = images::read(kind, &file, memory, places)?;
+        let initrd_len = initrd.map(|initrd| initrd.file.len);
+        let program = images::read(kind, &file, memory, initrd_len, places)?;
         check_room(program.end(), initrd, memory)?;
         Ok(program.describe())
     });
@@ -273,9 +276,8 @@ fn check_room(image_end: u64, initrd: Option<&Opened>, memory: u64) -> Result<()
     if Layout::of(memory, image_end, initrd_len).is_some() {
         return Ok(());
     }
-    let needed = Layout::least_memory(image_end, initrd_len);
     let parts = if initrd.is_some() { "initrd and device tree" } else { "device tree" };
-    let needed = show_size(needed.div_ceil(GUEST_MEMORY_ALIGN).saturating_mul(GUEST_MEMORY_ALIGN));
+    let needed = images::least_memory(image_end, initrd_len);
     Err(images::Problem {
         what: format!("with its {parts} doesn't fit the guest's memory of {}", show_size(memory)),
         help: format!("give the guest at least {needed}"),

@@ -31,7 +31,7 @@ pub fn of_system(system: &System, harts: u32) -> u64 {
     system.guests.iter().map(of_guest).fold(hypervisor, u64::saturating_add)
 }
 
-/// Checks that everything fits the board. The first guest that doesn't is told.
+/// Checks that everything fits the board. The first guest that doesn't is told, and what all of them need.
 pub(super) fn check(
     drafts: &[GuestDraft],
     guests: &[Option<(Guest, GuestPaths)>],
@@ -41,14 +41,15 @@ pub(super) fn check(
 ) {
     let (Some(has), Some(harts)) = (board.memory, board.harts) else { return };
     let hypervisor = of_hypervisor(harts, trace);
+    let known = || drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, &guest.as_ref()?.0)));
+    let all = known().map(|(_, guest)| of_guest(guest)).fold(hypervisor, u64::saturating_add);
     let mut needed = hypervisor;
-    for (draft, (guest, _)) in
-        drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, guest.as_ref()?)))
-    {
+    for (draft, guest) in known() {
         needed = needed.saturating_add(of_guest(guest));
         if needed > has {
             let place = draft.memory.as_ref().map_or(&draft.span, |memory| &memory.span);
-            let message = format!("with this guest the system needs {} MiB", needed.div_ceil(1 << 20));
+            let message =
+                format!("there is no room for this guest: the system needs {} MiB", all.div_ceil(1 << 20));
             let traces = if trace.records == 0 { "" } else { " and its trace rings" };
             findings.push(Finding::at(place.clone(), message).saying("no room for this").help(format!(
                 "the board has {} MiB; guests, their files and {} MiB for the hypervisor{traces} must fit",
