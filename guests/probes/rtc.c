@@ -1,10 +1,12 @@
-/* Do the interrupts of a device of the board arrive? The device is the Goldfish RTC of QEMU's `virt`, whose alarm is set again and again.
+/* Do the interrupts of a device of the board arrive? With `late_us`: it then sets one more alarm and reboots just when that comes, so that the next
+ * life may find its interrupt half served. The device is the Goldfish RTC of QEMU's `virt`, whose alarm is set again and again.
  * (Registers: QEMU, docs of the Android emulator "GOLDFISH-VIRTUAL-HARDWARE", V. Goldfish timer.) */
 #include "args.h"
 #include "console.h"
 #include "csr.h"
 #include "machine.h"
 #include "plic_device.h"
+#include "sbi.h"
 #include "start.h"
 #include "timer.h"
 #include "trap.h"
@@ -14,9 +16,11 @@
 #define ALARM_LOW       0x08 /* writing it sets the alarm */
 #define ALARM_HIGH      0x0c
 #define IRQ_ENABLED     0x10
+#define ALARM_RUNNING   0x18
 #define CLEAR_INTERRUPT 0x1c
 
 #define ARRIVES_MS 5000
+#define RESET_COLD 1
 
 static struct plic plic;
 static uint64_t base, size;
@@ -57,6 +61,7 @@ static void set_alarm(uint64_t ns)
 bool guest_main(void)
 {
     uint64_t n = arg_number("n", 6, 1, 1000);
+    uint64_t late_us = arg_number("late_us", 0, 0, 1000000);
     args_finish();
     find();
     plic = plic_find();
@@ -72,5 +77,12 @@ bool guest_main(void)
         ok = wait_for_count(&interrupts, i + 1, ARRIVES_MS);
     }
     print("@result {\"job\":\"rtc\",\"wanted\":%lu,\"interrupts\":%lu,\"ok\":%s}\n", n, interrupts, ok ? "true" : "false");
+    if (ok && late_us != 0) {
+        csr_write(sie, 0);
+        set_alarm(late_us * 1000);
+        while (*rtc(ALARM_RUNNING))
+            ;
+        sbi_call(SBI_SRST, SBI_SRST_RESET, RESET_COLD, SBI_REASON_NONE, 0);
+    }
     return ok;
 }

@@ -28,7 +28,7 @@ pub struct Multiplexer<const N: usize> {
     is_rest: bool,
     /// Bytes of the prefix (mark and separator) of that line that have been sent.
     marked: usize,
-    /// Bytes of its text that have been sent in this turn.
+    /// Bytes of its text that have been sent in this turn; [`LONGEST`] if that is over.
     sent: usize,
     sources: [State; N],
 }
@@ -143,7 +143,8 @@ impl<const N: usize> Multiplexer<N> {
             return length;
         }
         let (taken, line_ended) = source.take(text);
-        self.sent += taken;
+        // Who has no more has had its turn, although more may have come when the next piece is: there may be a piece only now and then.
+        self.sent = if source.waiting() == 0 { LONGEST } else { self.sent + taken };
         if let Some(state) = self.sources.get_mut(self.current) {
             state.lines += usize::from(line_ended);
             state.mid_line = !line_ended;

@@ -172,6 +172,27 @@ fn a_line_without_an_end_makes_room() {
     assert!(first.starts_with("a| xxx") && first.len() >= LONGEST, "the line was broken");
 }
 
+/// Random system 500360: where there was a piece every 10 ms only, a guest that printed four bytes of a line each 10 ms kept the port for seconds.
+#[test]
+fn who_has_always_a_little_more_of_a_line_makes_room() {
+    let mut line = Line::new(4 * LONGEST);
+    line.write(0, "begun");
+    line.now += PATIENCE;
+    line.piece(Some(PATIENCE));
+    line.now += PATIENCE;
+    line.piece(Some(PATIENCE));
+    line.write(1, "another\n");
+    let mut pieces = 0;
+    let mut sent = String::new();
+    while !sent.contains("bb| another\n") {
+        line.write(0, "more");
+        line.piece(Some(PATIENCE));
+        sent += &line.take();
+        pieces += 1;
+        assert!(pieces < 6, "{sent}");
+    }
+}
+
 /// Alone, it isn't broken.
 #[test]
 fn a_long_line_alone_stays_whole() {

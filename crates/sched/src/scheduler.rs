@@ -306,13 +306,14 @@ impl Scheduler {
         }
     }
 
-    /// The running vCPU can't go on before an equal has done something: that goes first, but not for longer than
-    /// [`Policy::help`]. Otherwise as [`yield_now`](Self::yield_now).
+    /// The running vCPU can't go on before a sibling of it has done something: its equals go first. If the first of them is a sibling, it has the
+    /// core for no longer than [`Policy::help`]; the turn of another one is as long as ever. Otherwise as [`yield_now`](Self::yield_now).
     #[inline]
-    pub fn step_aside(&mut self) {
+    pub fn step_aside(&mut self, is_sibling: impl FnOnce(VcpuId) -> bool) {
         if let Some(v) = self.running() {
             self.yield_now();
-            if let Some(next) = vcpu(self.queue.first_of(self.lists[v.index()])).filter(|next| *next != v) {
+            let next = vcpu(self.queue.first_of(self.lists[v.index()]));
+            if let Some(next) = next.filter(|next| *next != v && is_sibling(*next)) {
                 self.left[next.index()] = self.policy.help;
             }
         }

@@ -154,7 +154,7 @@ fn to_step_aside_is_to_let_an_equal_go_first_for_a_moment() {
     // At 1000 ticks a second, a help of 50 us is the least that there is.
     let help = core.policy().help;
     assert_eq!(help, 1);
-    core.step_aside();
+    core.step_aside(|v| v != RT);
     let decision = core.schedule(10);
     assert_eq!((decision.run, decision.alarm), (Some(LINUX_B), Some(10 + help)));
     let decision = core.schedule(10 + help);
@@ -171,13 +171,22 @@ fn to_step_aside_is_to_let_an_equal_go_first_for_a_moment() {
     );
 }
 
+/// A guest that said again and again that it spins had six times the share of its equal.
+#[test]
+fn to_step_aside_does_not_shorten_the_turn_of_another_guest() {
+    let mut core = core_with("spumone", &[LINUX_A, LINUX_B]);
+    core.step_aside(|_| false);
+    let decision = core.schedule(10);
+    assert_eq!((decision.run, decision.alarm), (Some(LINUX_B), Some(10 + QUANTUM)));
+}
+
 #[test]
 fn to_step_aside_does_not_shorten_the_turn_of_a_higher_one() {
     let mut core = core_with("spumone", &[LINUX_A, LINUX_B]);
     core.adopt(LINUX_C, RTOS);
     core.wake(RT);
     core.wake(LINUX_C);
-    core.step_aside();
+    core.step_aside(|v| v != RT);
     let decision = core.schedule(10);
     assert_eq!((decision.run, decision.alarm), (Some(RT), Some(10 + QUANTUM)));
 }

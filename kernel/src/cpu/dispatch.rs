@@ -134,8 +134,8 @@ impl Cpu {
     /// Serves the interrupts that have come in meanwhile, until there are no more: a preemption point.
     #[inline(never)]
     pub(super) fn look_for_interrupts(&mut self) {
-        // BOUND: mostly a round or two. The alarm is off until the next entry, a core that looks at its mail isn't sent IPIs, and each source of
-        // the interrupt controller comes once.
+        // BOUND: mostly a round or two. The alarm is off until the next entry, a core that looks at its mail isn't sent IPIs, and a source of the
+        // interrupt controller comes again only when a vCPU on another hart has completed it, which takes longer than a round.
         loop {
             self.end_irqs_off(Exit::Backlog, clock::now());
             let pending = hart::pending_interrupts();
@@ -294,6 +294,13 @@ impl Cpu {
         }
         self.set_irq_threshold(0);
         self.set_alarm_late(look_again);
+        if world::is_interrupted()
+            && let Some(id) = self.loaded.take()
+        {
+            // A vCPU that has stopped, say. If it is one that sleeps, it is about to be woken.
+            self.state(id).save_late();
+            world::forget();
+        }
         if self.mailbox.leave() {
             hart::wait();
             self.mailbox.enter();

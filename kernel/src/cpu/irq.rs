@@ -206,7 +206,7 @@ impl Cpu {
                     let Some(guest) = self.machine.guests.get(usize::from(owner.guest)) else {
                         return Exit::External;
                     };
-                    // If the guest has stopped, whoever starts it again completes it.
+                    // If the guest has stopped, whoever starts it again completes it, behind that.
                     if guest.lifecycle.is_running() {
                         // One request has come, so one is passed on. Were the virtual line still high when the guest completes
                         // it, that would be the next one; if the board's line is, the controller asks again by itself.

@@ -136,6 +136,7 @@ impl Cpu {
         if self.loaded == Some(id) {
             self.loaded = None;
             world::lower(Lines::all());
+            world::forget();
         }
     }
 }

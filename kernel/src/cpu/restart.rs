@@ -8,7 +8,7 @@
 //! |---|---|
 //! | requests of its vCPUs to each other | all of them rest, so there are no new ones; each core that has one throws away what is left ([`Requests::RESET`]) |
 //! | fences and their answers | a life begins only after all answers have been given |
-//! | interrupts of its devices | the virtual controller is cleared, the board's is told that they are completed, devices that the guest owns are silenced |
+//! | interrupts of its devices | the virtual controller is cleared, devices that the guest owns are silenced; the board's controller is told that they are completed when the next life begins, as they may come until then |
 //! | what harts have cached of its memory | recorded as fences that each vCPU carries out before it runs |
 //! | what it has printed | a life begins only after all of that, and the record of the new life, are on the serial line |
 use core::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ use super::Cpu;
 use super::housekeeping::{Chore, Next};
 use super::mechanism::threshold::IDLE;
 use crate::arch::{clock, hart};
-use crate::chip::{self, board::Device};
+use crate::chip;
 use crate::guest::Guest;
 use crate::guest::program::CHUNK;
 use crate::guest::stop::{self, Happened, Record};
@@ -116,7 +116,7 @@ impl Cpu {
             }
             Step::Devices(index) => match guest.devices.get(index) {
                 Some(device) => {
-                    self.reset_device(device);
+                    chip::quiet::silence(device);
                     Step::Devices(index + 1)
                 }
                 None => Step::Irqchip(0),
@@ -154,6 +154,7 @@ impl Cpu {
                 first.start_address.store(guest.program.entry, Ordering::Relaxed);
                 first.start_opaque.store(guest.program.tree, Ordering::Relaxed);
                 guest.lifecycle.start();
+                self.complete_all(guest);
                 self.ask(vcpu, Requests::START);
                 Step::Vcpus
             }
@@ -165,14 +166,14 @@ impl Cpu {
         self.machine.news.load(Ordering::Acquire) & 1 << guest.index == 0
     }
 
-    /// Puts a device of the board that the guest owns back.
-    fn reset_device(&self, device: &Device) {
-        chip::quiet::silence(device);
-        // BOUND: the interrupts of a device, mostly one.
-        for &source in &device.interrupts {
-            // If the former life had not completed it: until then it doesn't interrupt.
-            let owner = self.machine.source_owner.get(source as usize).copied().flatten();
-            if let (Some(irqchip), Some(owner)) = (self.machine.irqchip, owner) {
+    /// Tells the board's controller that the interrupts of a guest's devices are completed, now that it runs: those that the former life had not
+    /// completed, and those that came since and found nobody ([`Self::take_external`]). Until then none of them comes again.
+    fn complete_all(&self, guest: &Guest) {
+        let Some(irqchip) = self.machine.irqchip else { return };
+        let owner = |source: u32| self.machine.source_owner.get(source as usize).copied().flatten();
+        // BOUND: the interrupts of the devices of one guest, mostly one or two, some 30 instructions each.
+        for &source in guest.devices.iter().flat_map(|device| &device.interrupts) {
+            if let Some(owner) = owner(source) {
                 irqchip.complete(owner.target, source);
             }
         }

@@ -174,7 +174,9 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     tree.begin("chosen");
     tree.text("bootargs", &guest.config.args);
     tree.text("stdout-path", &format!("/soc/serial@{:x}", UART.base));
-    tree.property("rng-seed", &seed(board, guest.index));
+    if let Some(seed) = &board.seed {
+        tree.property("rng-seed", &stretched(seed, guest.index));
+    }
     if let Some(initrd) = &layout.initrd {
         tree.address("linux,initrd-start", initrd.start);
         tree.address("linux,initrd-end", initrd.end);
@@ -308,10 +310,11 @@ fn ending(tree: &mut Tree, name: &str, compatible: &str, value: u32) {
 }
 
 /// 64 bytes for the guest's random number generator: without them Linux waits for entropy long and often.
-/// They come from the firmware's own seed, stretched by SplitMix64, and differ between guests.
-fn seed(board: &Board, guest: u8) -> [u8; 64] {
+/// They come from the firmware's own seed, stretched by SplitMix64, and differ between guests. Where the firmware has none, guests get none: what
+/// isn't random must not be taken for it.
+fn stretched(seed: &[u8], guest: u8) -> [u8; 64] {
     let mut state = 0xa1_9041_u64 ^ u64::from(guest) << 56;
-    for &byte in board.seed.iter().flatten() {
+    for &byte in seed {
         state = split_mix(&mut state) ^ u64::from(byte);
     }
     let mut bytes = [0; 64];

@@ -185,3 +185,24 @@ fn linux_starts_again_after_a_panic_and_after_all_else() {
     let ends = [StopReason::Reboot, StopReason::Shutdown, StopReason::Shutdown];
     linux_panics("always", &ends, Outcome::GuestFailed);
 }
+
+/// An interrupt of a guest's own device that came while the guest was being started again was taken and never completed: the device was dead in all
+/// later lives. It comes late as an RTOS holds the hart that it is sent to, which the guest has left meanwhile.
+#[test]
+fn a_devices_interrupt_comes_in_each_life() {
+    for late_us in [2_900, 6_000] {
+        let owner = Guest::probe("rtc", &format!("n=1 late_us={late_us}")).device("/soc/rtc@101000");
+        let run = System::on(2)
+            .policy("ainori")
+            .with(owner.harts([0, 1]).memory_mib(32).background().restart("always", 32, "1us"))
+            .with(Guest::probe("bursts", "n=40 us=20000 pause_us=22000").harts([0]).priority(9))
+            .run(Clock::Lockstep { q: 250 });
+        run.good();
+        let lives = &run.guest("rtc").former_lives;
+        let is_well = |life: &&Life| life.results.first().is_some_and(|result| result["ok"] == true);
+        let well = lives.iter().filter(is_well).count();
+        println!("{late_us}: {well} of {} lives", lives.len());
+        run.check(lives.len() > 5, format_args!("{} lives are too few to show anything", lives.len()));
+        run.check(well == lives.len(), format_args!("a life has no interrupt: {lives:?}"));
+    }
+}

@@ -153,12 +153,12 @@ impl Model {
         }
     }
 
-    fn step_aside(&mut self) {
+    fn step_aside(&mut self, siblings: &[VcpuId]) {
         if let Some(v) = self.running {
             self.yield_now();
             let help = self.policy.help;
             let next = self.queue(v).front_mut().expect("the running vCPU is queued");
-            if next.v != v {
+            if next.v != v && siblings.contains(&next.v) {
                 next.left = help;
             }
         }
@@ -225,7 +225,7 @@ enum Step {
     SetTimer(VcpuId, Time),
     ClearTimer(VcpuId),
     Yield,
-    Aside,
+    Aside(Vec<VcpuId>),
     Next { after: Time },
     Schedule { after: Time },
 }
@@ -260,7 +260,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (vcpu(), 0..5u64).prop_map(|(v, at)| Step::SetTimer(v, at)),
         1 => vcpu().prop_map(Step::ClearTimer),
         1 => Just(Step::Yield),
-        1 => Just(Step::Aside),
+        1 => prop::collection::vec(vcpu(), 0..6).prop_map(Step::Aside),
         1 => (0..QUANTUM * 3 / 2).prop_map(|after| Step::Next { after }),
         6 => (0..QUANTUM * 3 / 2).prop_map(|after| Step::Schedule { after }),
     ]
@@ -318,9 +318,9 @@ proptest! {
                     core.yield_now();
                     model.yield_now();
                 }
-                Step::Aside => {
-                    core.step_aside();
-                    model.step_aside();
+                Step::Aside(siblings) => {
+                    core.step_aside(|v| siblings.contains(&v));
+                    model.step_aside(&siblings);
                 }
                 Step::Next { after } => {
                     now += after;
@@ -386,7 +386,7 @@ proptest! {
                 Step::Sleep(v) => core.sleep(v),
                 Step::SetTimer(..) | Step::ClearTimer(_) => {}
                 Step::Yield => core.yield_now(),
-                Step::Aside => core.step_aside(),
+                Step::Aside(siblings) => core.step_aside(|v| siblings.contains(&v)),
                 Step::Next { after } => {
                     now += after;
                     core.next(now);

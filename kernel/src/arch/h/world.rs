@@ -337,6 +337,14 @@ pub fn loaded_deadline() -> Option<u64> {
     (csr::read!(csr::HIE) & Lines::TIMER.bits() != 0).then(|| csr::read!(csr::VSTIMECMP))
 }
 
+/// No vCPU's world is in the hart any more. What interrupts the one that was would wake the hart again and again, although nobody waits for it: an
+/// interrupt that is enabled ends [`wait`](crate::arch::hart::wait), delegated or not (privileged specification, Wait for Interrupt).
+#[inline]
+pub fn forget() {
+    // SAFETY: concerns only guests, none of which is loaded.
+    unsafe { csr::write!(csr::HIE, 0) }
+}
+
 /// Raises interrupt lines of the loaded vCPU.
 #[inline]
 pub fn raise(lines: Lines) {

@@ -16,6 +16,13 @@ pub fn after_device() {
     unsafe { asm!("fence o, r", options(nostack)) }
 }
 
+/// What this hart then reads of memory, it reads after what it has read of a device.
+#[inline]
+pub fn after_device_read() {
+    // SAFETY: orders accesses, nothing else.
+    unsafe { asm!("fence i, r", options(nostack)) }
+}
+
 /// Makes this hart fetch instructions as they stand in memory.
 pub fn instructions() {
     // SAFETY: has no effect but on instruction fetch.

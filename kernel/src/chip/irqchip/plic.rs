@@ -4,6 +4,8 @@ use core::ptr::{read_volatile, write_volatile};
 
 use ainori_devices::plic::layout::{CLAIM_COMPLETE, CONTEXT, CONTEXT_SIZE, ENABLE, ENABLE_SIZE};
 
+use crate::arch::fence;
+
 /// A PLIC at a physical address, with its number of sources.
 #[derive(Debug, Clone, Copy)]
 pub struct Plic {
@@ -79,17 +81,20 @@ impl Context {
         unsafe { write_volatile(self.0.get() as *mut u32, level) }
     }
 
-    /// Takes the most urgent source; it stays quiet until completed.
+    /// Takes the most urgent source; it stays quiet until completed. What is read from memory later is read after that.
     pub fn claim(self) -> Option<u32> {
         // SAFETY: as in `set_threshold`.
-        match unsafe { read_volatile((self.0.get() + CLAIM_COMPLETE) as *const u32) } {
+        let claimed = unsafe { read_volatile((self.0.get() + CLAIM_COMPLETE) as *const u32) };
+        fence::after_device_read();
+        match claimed {
             0 => None,
             source => Some(source),
         }
     }
 
-    /// A source that it has taken may interrupt again.
+    /// A source that it has taken may interrupt again. What was written to memory before is seen by whoever claims it then.
     pub fn complete(self, source: u32) {
+        fence::before_device();
         // SAFETY: as in `set_threshold`.
         unsafe { write_volatile((self.0.get() + CLAIM_COMPLETE) as *mut u32, source) }
     }

@@ -16,7 +16,7 @@ use core::sync::atomic::Ordering;
 use ainori_sched::{Occasion, Policy, State, VcpuId, VcpuSet};
 use ainori_trace::Event;
 
-use crate::arch::clock;
+use crate::arch::{clock, world};
 use crate::cpu::Cpu;
 
 /// Which of a core's vCPUs can move, and where they are.
@@ -152,6 +152,7 @@ impl Cpu {
         if self.loaded == Some(id) {
             self.state(id).save_late();
             self.loaded = None;
+            world::forget();
         }
         if self.extensions == Some(id) {
             self.put_away_extensions();

@@ -41,8 +41,8 @@ impl Cpu {
     /// Kicks another core for a vCPU that has just lost this one, if it is parked still and gets no turn there.
     pub(in crate::cpu) fn kick_preempted(&mut self, id: VcpuId) {
         let vcpu = self.machine.vcpu(id);
-        if vcpu.is_parked() && !self.gets_turns(id) {
-            self.kick(id);
+        if vcpu.is_parked() && !self.gets_turns(id) && !self.kick(id) {
+            self.push_again();
         }
     }
 
@@ -91,9 +91,14 @@ impl Cpu {
             && self.scheduler.policy().pulls(Occasion::Spin)
             && let Some(core) = self.suitable_core(id)
         {
+            // With many vCPUs and cores, to find both takes as long as a section may. Who spins says so again.
+            if self.has_taken_long() && self.gives_way() {
+                return;
+            }
             self.pull(id, core);
         }
-        self.scheduler.step_aside();
+        let siblings = self.machine.guest_of(spinner).vcpus();
+        self.scheduler.step_aside(|next| siblings.contains(&next.0));
     }
 
     /// Of a vCPU's guest, the one that could run but has waited longest for a core.

@@ -9,7 +9,7 @@ use crate::cpu::Cpu;
 use crate::cpu::mail::NO_VCPU;
 use crate::guest::vcpu::hsm;
 
-/// After so many times [`Policy::patience`](ainori_sched::Policy::patience) a core tries again to have a sleeper watched, for which no core
+/// After so many times [`Policy::patience`](ainori_sched::Policy::patience) a core tries again to have a vCPU pulled, for which no core
 /// was free: a millisecond, since that interrupts the RTOS that the core runs.
 const RETRY: u64 = 40;
 
@@ -24,7 +24,7 @@ pub struct Push {
     pub(in crate::cpu) is_wanted: bool,
     /// When to look again at what was deferred, and at the vCPUs that a higher one keeps waiting here.
     pub(in crate::cpu) due: u64,
-    /// When to look again at a sleeper that nobody watches, and for which no core was free.
+    /// When to look again at a vCPU for which no core was free.
     pub(in crate::cpu) retry_due: u64,
     /// vCPUs of which isn't known yet whether they are such.
     pub(in crate::cpu) unchecked: VcpuSet,
@@ -160,12 +160,15 @@ impl Cpu {
             || vcpu.hsm.load(Ordering::Relaxed) == hsm::START_PENDING
             || vcpu.has_requests() && policy.pulls(Occasion::Interrupt)
             || preempted_in_kernel.is_some_and(|in_kernel| policy.pulls(Occasion::Preempted { in_kernel }));
-        let is_forgotten = asleep || self.apart.is_on;
-        if occasion && vcpu.is_parked() && !self.gets_turns(id) && !self.kick(id) && is_forgotten {
-            // A core that idles looks for those that could run, but nobody for a sleeper; and nobody that doesn't idle, for one whose seat here
-            // another one of its guest has.
-            self.push.retry_due = clock::now() + RETRY * self.scheduler.policy().patience;
-            self.look_again_at(self.push.retry_due);
+        if occasion && vcpu.is_parked() && !self.gets_turns(id) && !self.kick(id) {
+            self.push_again();
         }
+    }
+
+    /// A vCPU that gets no turn here found no other core. A core that idles looks for those that could run; but one that was just busy with
+    /// somebody more urgent doesn't, and nobody looks for a sleeper.
+    pub(super) fn push_again(&mut self) {
+        self.push.retry_due = clock::now() + RETRY * self.scheduler.policy().patience;
+        self.look_again_at(self.push.retry_due);
     }
 }
