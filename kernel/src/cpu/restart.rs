@@ -155,7 +155,8 @@ impl Cpu {
                 first.start_opaque.store(guest.program.tree, Ordering::Relaxed);
                 guest.lifecycle.start();
                 self.complete_all(guest);
-                self.ask(vcpu, Requests::START);
+                // Not told at once: with many guests, what led here is long enough for a section.
+                self.ask_later(vcpu, Requests::START);
                 Step::Vcpus
             }
         })

@@ -74,7 +74,7 @@ fn propose(seed: u64, rng: &mut Rng) -> Description {
     if system.preset == "ainori" && rng.percent(12) {
         keep_apart(&mut system);
     }
-    if seed % EXTREME_EACH == 0 {
+    if seed.is_multiple_of(EXTREME_EACH) {
         let shares = policy.shares_cores();
         if shares && rng.percent(25) {
             system.harts = rng.between(9, MAX_HARTS as u64) as u32;

@@ -141,8 +141,10 @@ fn a_crowd_hurts_nobody() {
     beside("levels", "spumone-on-demand", 2, levels(2), 250);
     let printer = |nth: u32| crowd(format!("printer-{nth}"), "period_us=900 bytes=3").harts([0]);
     beside("beginnings of lines", "ainori", 1, (0..14).map(printer).collect(), 250);
-    let again = Guest::probe("lives", "until_ms=150").restart("always", 32, "1ms").background().harts([0]);
-    beside("restarts", "ainori", 1, vec![again], 250);
+    let again = || Guest::probe("lives", "until_ms=150").restart("always", 32, "1ms").background().harts([0]);
+    beside("restarts", "ainori", 1, vec![again()], 250);
+    let many = (0..14).map(printer).chain([again()]).collect();
+    beside("restarts among many", "round-robin", 1, many, 250);
     let smp = Guest::probe("smp", "rounds=6").vcpus(16).harts(0..16).background();
     beside("fences", "spumone", 16, vec![smp], 250);
 }
