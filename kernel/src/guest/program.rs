@@ -57,7 +57,8 @@ unsafe fn clear(at: *mut u64) {
 unsafe fn copy(from: &[u8], to: *mut u8) {
     if (to.addr() ^ from.as_ptr().addr()).is_multiple_of(size_of::<u64>()) {
         // SAFETY: the caller vouches for it.
-        unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }; // BOUND: a chunk at most.
+        // BOUND: a chunk at most.
+        unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
         return;
     }
     // SAFETY: the caller vouches for these bytes; all that memory may hold are bytes.

@@ -98,6 +98,7 @@ impl Cpu {
             self.pull(id, core);
         }
         let siblings = self.machine.guest_of(spinner).vcpus();
+        // BOUND: none: it is a range.
         self.scheduler.step_aside(|next| siblings.contains(&next.0));
     }
 
