@@ -124,6 +124,8 @@ impl<const N: usize> Multiplexer<N> {
                 (self.go_on(chosen, piece.get_mut(..half).unwrap_or_default()), Rest::Now)
             }
             (Err(_), Some(open)) if open.waiting() > 0 => {
+                // Nobody else has anything: another turn.
+                self.sent = 0;
                 let room = if sources.len() > FEW { piece.len().div_ceil(4) } else { piece.len() };
                 (self.go_on(open, piece.get_mut(..room).unwrap_or_default()), Rest::Now)
             }

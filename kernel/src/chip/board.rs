@@ -316,7 +316,8 @@ impl Board {
             }),
             sswi: sswi_node.and_then(|node| base(&node)),
             uart,
-            seed: chosen.and_then(|node| Some(value(&node, "rng-seed")?.to_vec())),
+            seed: chosen
+                .and_then(|node| Some(value(&node, "rng-seed")?.to_vec()).filter(|seed| !seed.is_empty())),
         })
     }
 

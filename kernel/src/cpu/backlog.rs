@@ -9,7 +9,7 @@
 //! for ever either: what is left is taken up again when the more urgent one leaves, or [`Policy::patience`](ainori_sched::Policy::patience)
 //! later, beside it, for a fifth of the guard at a time; of a less urgent vCPU only those are answered then who wait for its fences.
 use ainori_handover::Requests;
-use ainori_limits::PRIORITIES;
+use ainori_limits::{PRIORITIES, VCPU_SLOTS};
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
@@ -20,6 +20,10 @@ use crate::arch::hart::{self, Interrupts};
 use crate::arch::world;
 use crate::stats::Exit;
 
+/// After so many times [`Policy::patience`](ainori_sched::Policy::patience) in which nothing of it was done, a part of the backlog goes before who is about
+/// to be entered: half a millisecond.
+const STALLED: u64 = 20;
+
 // `Backlog::gave_way_to` has a bit for each priority.
 const _: () = assert!(PRIORITIES as u32 <= u32::BITS);
 
@@ -27,6 +31,12 @@ const _: () = assert!(PRIORITIES as u32 <= u32::BITS);
 pub(super) struct Backlog {
     /// The priorities, a bit each, of those that ran here and for whose own timers it was deferred since something of it was done.
     gave_way_to: u32,
+    /// Since when nothing of it has been done, although it was its turn, in ticks of `time`; 0: something has.
+    stalled_since: u64,
+    /// How often it was deferred.
+    deferrals: u32,
+    /// It has been deferred since a part was taken out: the next one is chosen by [`Self::next_in_turn`].
+    is_resumed: bool,
     /// Their guest has been stopped on this core, and they don't know yet.
     pub(super) unstopped: VcpuSet,
     /// Fences were recorded for them here, and their owners are to be asked for answers.
@@ -60,6 +70,9 @@ enum Part {
 impl Backlog {
     pub(super) const EMPTY: Self = Self {
         gave_way_to: 0,
+        stalled_since: 0,
+        deferrals: 0,
+        is_resumed: false,
         unstopped: VcpuSet::EMPTY,
         unfenced: VcpuSet::EMPTY,
         untold: VcpuSet::EMPTY,
@@ -84,6 +97,11 @@ impl Backlog {
 
     /// Takes out the next part.
     fn next(&mut self) -> Option<Part> {
+        if core::mem::take(&mut self.is_resumed)
+            && let Some(part) = self.next_in_turn()
+        {
+            return Some(part);
+        }
         let (unfenced, untold, unread) = (&mut self.unfenced, &mut self.untold, &mut self.unread);
         self.unstopped
             .pop()
@@ -95,6 +113,28 @@ impl Backlog {
             .or_else(|| self.starved.pop().map(Part::Push))
             .or_else(|| self.strays.pop().map(Part::Collect))
             .or_else(|| (!self.neglected.is_empty()).then_some(Part::MakeUpFor(self.neglected)))
+    }
+
+    /// Takes out a part of which it is the turn. Beside an urgent vCPU there may be time for one part at a time, and a guest may make new parts of
+    /// one kind faster than that: so each kind, and each vCPU, goes first after so many deferrals.
+    #[inline(never)]
+    fn next_in_turn(&mut self) -> Option<Part> {
+        const KINDS: u32 = 7;
+        let (kind, first) = (self.deferrals % KINDS, self.deferrals / KINDS % VCPU_SLOTS as u32);
+        let (set, part): (_, fn(VcpuId) -> Part) = match kind {
+            0 => (&mut self.unread, Part::Look),
+            1 => (&mut self.untold, Part::Tell),
+            2 => (&mut self.preempted, Part::Kick),
+            3 => (&mut self.starved, Part::Push),
+            4 => (&mut self.strays, Part::Collect),
+            5 => (&mut self.unfenced, Part::Fence),
+            _ => return (!self.neglected.is_empty()).then_some(Part::MakeUpFor(self.neglected)),
+        };
+        let from = VcpuSet::from_bits(set.bits() & u64::MAX << first);
+        let mut candidates = if from.is_empty() { *set } else { from };
+        let id = candidates.pop()?;
+        set.remove(id);
+        Some(part(id))
     }
 }
 
@@ -135,7 +175,7 @@ impl Cpu {
         let mut stops = self.is_preempted() || beside_urgent && !was_due;
         let began = clock::now();
         if !stops {
-            self.backlog.gave_way_to = 0;
+            (self.backlog.gave_way_to, self.backlog.stalled_since) = (0, 0);
         }
         // BOUND: a part a round; the sets grow by mail, answers and `MakeUpFor`, and between two parts is a preemption point.
         while !stops {
@@ -235,10 +275,18 @@ impl Cpu {
         // Guests that set their timers again and again, or take the core from each other, may not keep it from its work for ever.
         let priority = self.machine.vcpu(first).class.priority;
         let gave_way = self.backlog.gave_way_to & (1 << priority) != 0;
-        is_due && (!gave_way || (self.scheduler.owned() & self.at_least(priority + 1)).is_empty())
+        let is_top = || (self.scheduler.owned() & self.at_least(priority + 1)).is_empty();
+        is_due && (!gave_way || is_top() && !self.is_stalled(now))
             || !gave_way
                 && self.loaded == Some(first)
                 && world::loaded_deadline().is_some_and(|at| now < at && at <= now + 2 * self.guard)
+    }
+
+    /// Has nothing of the backlog been done for so long that no RTOS can be the reason? A guest that interrupts itself all the time, and never takes
+    /// these interrupts, looks like one that is about to be entered with its interrupt.
+    fn is_stalled(&self, now: u64) -> bool {
+        let since = self.backlog.stalled_since;
+        since != 0 && now - since > STALLED * self.scheduler.policy().patience
     }
 
     /// The same but for the time before its own timer.
@@ -257,8 +305,14 @@ impl Cpu {
 
     /// What is left of the backlog waits until the more urgent vCPU leaves, or for a while. Does it give way to that one's interrupt, or has
     /// enough been done for now?
+    #[inline(never)]
     pub(super) fn defer_backlog(&mut self, gives_way: bool) {
         self.pending.backlog = false;
+        self.backlog.deferrals = self.backlog.deferrals.wrapping_add(1);
+        self.backlog.is_resumed = true;
+        if self.backlog.stalled_since == 0 {
+            self.backlog.stalled_since = clock::now();
+        }
         if gives_way
             && let Some(id) = self.scheduler.first().filter(|id| self.scheduler.running() == Some(*id))
         {

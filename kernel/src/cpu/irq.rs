@@ -79,9 +79,11 @@ impl Cpu {
         if self.push.due <= now {
             self.push.due = u64::MAX;
             self.push.held_off_for = 0;
-            if core::mem::take(&mut self.push.is_wanted) || self.push.retry_due <= now {
-                self.push.retry_due = u64::MAX;
+            if core::mem::take(&mut self.push.is_wanted) {
                 self.backlog.starved.insert(NO_VCPU);
+            }
+            if self.push.retry_due <= now {
+                self.retry_next();
             } else if self.push.retry_due != u64::MAX {
                 self.look_again_at(self.push.retry_due);
             }

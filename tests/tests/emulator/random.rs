@@ -59,6 +59,15 @@ fn visitors_of_each_others_homes_do_not_change_places_for_ever() {
     }
 }
 
+/// A guest's vCPU that sends interrupts to itself, which it never takes, and to its siblings, and asks them for fences all the time: its core had no time for
+/// anything else, not even to tell another one that its fence had been answered, or to see that the run was over.
+#[test]
+fn who_interrupts_itself_all_the_time_keeps_its_core_from_nothing() {
+    for slice in [266, 286, 288] {
+        hold_system(&Description { slice, ..generate::system(600_090) });
+    }
+}
+
 /// With 19 vCPUs in all, to find out which of them have been left alone took a core of an RTOS 4.2 us, with what led there 5.3 us.
 #[test]
 fn who_was_left_alone_is_found_out_in_pieces() {

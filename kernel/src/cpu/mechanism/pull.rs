@@ -38,11 +38,13 @@ impl Cpu {
         core.is_some()
     }
 
-    /// Kicks another core for a vCPU that has just lost this one, if it is parked still and gets no turn there.
+    /// Kicks another core for a vCPU that has just lost this one, or for which no core was free before, if it is parked still and gets no turn there.
     pub(in crate::cpu) fn kick_preempted(&mut self, id: VcpuId) {
         let vcpu = self.machine.vcpu(id);
         if vcpu.is_parked() && !self.gets_turns(id) && !self.kick(id) {
-            self.push_again();
+            self.push_again(id);
+        } else {
+            self.retry_next();
         }
     }
 

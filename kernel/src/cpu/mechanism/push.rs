@@ -24,7 +24,10 @@ pub struct Push {
     pub(in crate::cpu) is_wanted: bool,
     /// When to look again at what was deferred, and at the vCPUs that a higher one keeps waiting here.
     pub(in crate::cpu) due: u64,
-    /// When to look again at a vCPU for which no core was free.
+    /// vCPUs for which no core was free, and those of them that have been tried since all have.
+    unplaced: VcpuSet,
+    tried: VcpuSet,
+    /// When to try the next one.
     pub(in crate::cpu) retry_due: u64,
     /// vCPUs of which isn't known yet whether they are such.
     pub(in crate::cpu) unchecked: VcpuSet,
@@ -41,6 +44,8 @@ impl Push {
                 && !policy.pulls(Occasion::Preempted { in_kernel: false }),
             is_wanted: false,
             due: u64::MAX,
+            unplaced: VcpuSet::EMPTY,
+            tried: VcpuSet::EMPTY,
             retry_due: u64::MAX,
             unchecked: VcpuSet::EMPTY,
             held_off_for: 0,
@@ -110,6 +115,7 @@ impl Cpu {
             self.push.due = u64::MAX;
             self.push.is_wanted = false;
             self.push.retry_due = u64::MAX;
+            self.push.unplaced = VcpuSet::EMPTY;
             self.push.held_off_for = 0;
             self.push.unchecked = VcpuSet::EMPTY;
         }
@@ -161,14 +167,35 @@ impl Cpu {
             || vcpu.has_requests() && policy.pulls(Occasion::Interrupt)
             || preempted_in_kernel.is_some_and(|in_kernel| policy.pulls(Occasion::Preempted { in_kernel }));
         if occasion && vcpu.is_parked() && !self.gets_turns(id) && !self.kick(id) {
-            self.push_again();
+            self.push_again(id);
         }
     }
 
     /// A vCPU that gets no turn here found no other core. A core that idles looks for those that could run; but one that was just busy with
     /// somebody more urgent doesn't, and nobody looks for a sleeper.
-    pub(super) fn push_again(&mut self) {
-        self.push.retry_due = clock::now() + RETRY * self.scheduler.policy().patience;
+    ///
+    /// One of them is tried each time: if there is no core for it, there is hardly one for the others, and each look interrupts an RTOS.
+    #[inline(never)]
+    pub(super) fn push_again(&mut self, id: VcpuId) {
+        self.push.unplaced.insert(id);
+        self.push.tried.insert(id);
+        if self.push.retry_due == u64::MAX {
+            self.push.retry_due = clock::now() + RETRY * self.scheduler.policy().patience;
+        }
         self.look_again_at(self.push.retry_due);
+    }
+
+    /// Has the next one tried for which no core was free, behind the present event.
+    #[inline(never)]
+    pub(in crate::cpu) fn retry_next(&mut self) {
+        self.push.retry_due = u64::MAX;
+        if (self.push.unplaced - self.push.tried).is_empty() {
+            self.push.tried = VcpuSet::EMPTY;
+        }
+        if let Some(id) = (self.push.unplaced - self.push.tried).pop() {
+            self.push.unplaced.remove(id);
+            self.backlog.preempted.insert(id);
+            self.resume_backlog();
+        }
     }
 }

@@ -138,7 +138,10 @@ impl Cpu {
             return;
         }
         let vcpu = self.machine.vcpu(id);
-        let may_take = (vcpu.home == self.id || self.is_parked_here(id)) && vcpu.may_run_on(self.id);
+        // One that waits where it gets no turn may have been sent here just when somebody more urgent came.
+        let is_lost = || vcpu.is_parked() && !self.gets_turns(id);
+        let may_take =
+            (vcpu.home == self.id || self.is_parked_here(id) || is_lost()) && vcpu.may_run_on(self.id);
         if !(may_take && self.claim(id)) {
             self.forget(id);
             if vcpu.home == self.id {
