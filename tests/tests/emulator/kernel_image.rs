@@ -13,7 +13,7 @@ fn what_stays_fits_into_80_kib_and_all_into_136() {
     let all = stays + sections.boot;
     assert!(all <= 136 << 10, "with what only boot needs, they are {all} bytes, more than 136 KiB");
     // What they are now, and 6 % for other compilers: who adds more should know.
-    assert!(stays <= 66 << 10, "text + rodata have grown from 62 KiB to {stays} bytes");
+    assert!(stays <= 70 << 10, "text + rodata have grown from 66 KiB to {stays} bytes");
 }
 
 /// Boot's code and constants are zeros afterwards.
