@@ -30,8 +30,7 @@ fn a_good_system_is_shown() {
 #[test]
 fn where_what_is_typed_goes_is_told_only_where_something_can_be() {
     let checkout = Checkout::new(2);
-    let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
-    std::fs::write(checkout.path("demo.toml"), format!("{text}[run]\nclock = \"lockstep\"\n")).unwrap();
+    checkout.change_manifest(|text| text + "[run]\nclock = \"lockstep\"\n");
     let (code, out, err) = call(&checkout, &["check", "demo.toml"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(!out.contains("goes to linux") && out.contains("nothing can be typed"), "{out}");
@@ -40,9 +39,8 @@ fn where_what_is_typed_goes_is_told_only_where_something_can_be() {
 #[test]
 fn the_size_of_an_image_is_its_own() {
     let checkout = Checkout::new(2);
-    let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
-    let text = text.replace("image = \"Image\"", "image = \"Image\"\ninitrd = \"disk\"");
-    std::fs::write(checkout.path("demo.toml"), text).unwrap();
+    checkout
+        .change_manifest(|text| text.replace("image = \"Image\"", "image = \"Image\"\ninitrd = \"disk\""));
     std::fs::write(checkout.path("disk"), [0; 10 << 10]).unwrap();
     let (_, out, err) = call(&checkout, &["check", "demo.toml"]);
     assert!(out.contains(" Image, 4 KiB; initrd, 10 KiB"), "{out}{err}");
@@ -67,9 +65,7 @@ fn who_is_pinned_may_move_nowhere() {
 #[test]
 fn errors_are_shown_with_their_lines() {
     let checkout = Checkout::new(2);
-    let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
-    std::fs::write(checkout.path("demo.toml"), text.replace("priority", "priorit").replace("4MiB", "4MB"))
-        .unwrap();
+    checkout.change_manifest(|text| text.replace("priority", "priorit").replace("4MiB", "4MB"));
     let (code, out, err) = call(&checkout, &["check", "demo.toml", "--json", "found.json"]);
     assert_eq!((code, &*out), (Some(1), ""));
     assert!(err.contains("demo.toml has 3 errors") && err.contains("demo.toml:16:1"), "{err}");
@@ -88,8 +84,7 @@ fn errors_are_shown_with_their_lines() {
 #[test]
 fn a_warning_is_shown_and_all_is_right() {
     let checkout = Checkout::new(2);
-    let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
-    std::fs::write(checkout.path("demo.toml"), text.replace("priority = 10", "")).unwrap();
+    checkout.change_manifest(|text| text.replace("priority = 10", ""));
     let (code, out, err) = call(&checkout, &["check", "demo.toml", "--json", "found.json"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("goes to linux"), "{out}");

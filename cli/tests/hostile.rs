@@ -275,9 +275,7 @@ fn outcome(checkout: &Checkout) -> Value {
 #[test]
 fn a_qemu_that_refuses_the_machine_is_explained() {
     let checkout = Checkout::new(1);
-    let manifest = fs::read_to_string(checkout.path("demo.toml")).unwrap();
-    fs::write(checkout.path("demo.toml"), manifest.replace("harts = 1", "harts = 1\ncpu = \"rv64,foo=1\""))
-        .unwrap();
+    checkout.change_manifest(|text| text.replace("harts = 1", "harts = 1\ncpu = \"rv64,foo=1\""));
     let said = "qemu-system-riscv64: can't apply global rv64-riscv-cpu.foo=1: Property 'rv64-riscv-cpu.foo' not found";
     checkout.fake_qemu(VERSION, &format!("echo \"{said}\" >&2; exit 1"));
     let (code, _, err) = call(&checkout, ["run", "demo.toml"]);

@@ -30,8 +30,7 @@ fn played(script: &str, arguments: &[&str]) -> (Option<i32>, String, String, Val
 #[test]
 fn a_run_begins_with_warnings() {
     let checkout = Checkout::new(2);
-    let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
-    std::fs::write(checkout.path("demo.toml"), text.replace("priority = 10", "priority = 0")).unwrap();
+    checkout.change_manifest(|text| text.replace("priority = 10", "priority = 0"));
     checkout.fake_qemu(VERSION, "cat $recorded/good.txt");
     let (code, out, err, _) = run(&checkout, &[]);
     assert_eq!(code, Some(0), "{out}{err}");
@@ -125,9 +124,7 @@ fn a_reboot_is_not_a_job_done() {
 #[test]
 fn the_manifest_says_clock_and_time_limit() {
     let checkout = Checkout::new(1);
-    let manifest = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
-    let run_table = "[run]\nclock = \"icount\"\ntime_limit = \"1s\"\n";
-    std::fs::write(checkout.path("demo.toml"), format!("{manifest}{run_table}")).unwrap();
+    checkout.change_manifest(|text| text + "[run]\nclock = \"icount\"\ntime_limit = \"1s\"\n");
     checkout.fake_qemu(VERSION, "exec sleep infinity");
     let (code, out, _, report) = run(&checkout, &["--record-dir", "kept"]);
     assert_eq!((code, &report["clock"]["mode"]), (Some(3), &"icount".into()), "{out}");
@@ -213,9 +210,8 @@ fn a_fault_is_reported_and_fails_the_run() {
 #[test]
 fn a_guest_in_the_background_spoils_nothing() {
     let checkout = Checkout::new(2);
-    let manifest = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
-    let manifest = manifest.replace("image = \"Image\"", "image = \"Image\"\nbackground = true");
-    std::fs::write(checkout.path("demo.toml"), manifest).unwrap();
+    checkout
+        .change_manifest(|text| text.replace("image = \"Image\"", "image = \"Image\"\nbackground = true"));
     checkout.fake_qemu(VERSION, "cat $recorded/fault.txt");
     let (code, out, ..) = run(&checkout, &[]);
     assert_eq!(code, Some(0), "{out}");

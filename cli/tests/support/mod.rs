@@ -54,6 +54,13 @@ priority = 10
         self.folder.path().join(name)
     }
 
+    /// Changes `demo.toml`.
+    pub fn change_manifest(&self, change: impl FnOnce(String) -> String) {
+        let file = self.path("demo.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(file, change(text)).unwrap();
+    }
+
     /// Puts a shell script in QEMU's place. It answers `--version` by itself; otherwise it finds the folder of recorded
     /// serial lines in `$recorded`, and in `$serial` where its output is expected.
     pub fn fake_qemu(&self, version: &str, script: &str) {

@@ -104,7 +104,7 @@ fn start_again(rng: &mut Rng, system: &mut Description) {
         return;
     }
     let harts = system.harts;
-    let apart = system.preset == "balance";
+    let apart = oracle::policy(system).keeps_apart();
     let guest = &mut system.guests[index];
     let end = rng.pick(&["reboot", "warm", "failure", "fault", "stop"]);
     guest.job = Job::Lives { end, ms: rng.pick(&[0, 1, 5]), until_ms: rng.between(150, 300) as u32 };
@@ -129,11 +129,11 @@ fn add_crowd(rng: &mut Rng, system: &mut Description) {
         (10_000, rng.between(1, 8) as u32)
     };
     let count = rng.between(2, (MAX_GUESTS - system.guests.len()) as u64);
+    let apart = oracle::policy(system).keeps_apart();
     for _ in 0..count {
         let has: u32 = system.guests.iter().map(|guest| guest.vcpus).sum();
         let harts = some_harts(rng, system.harts, false);
-        let most =
-            if system.preset == "balance" && !harts.is_empty() { harts.len() as u32 } else { system.harts };
+        let most = if apart && !harts.is_empty() { harts.len() as u32 } else { system.harts };
         let guest = Guest {
             name: format!("crowd-{}", system.guests.len()),
             // One that never wakes has a level as well.

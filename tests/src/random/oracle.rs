@@ -94,8 +94,13 @@ fn housekeeping_hart(system: &Description) -> u32 {
 /// interrupted at any time, but shortly before its own timer.
 fn has_housework_beside_it(system: &Description, guest: &Guest) -> bool {
     let hart = housekeeping_hart(system);
-    let at_home = |other: &&Guest| other.homes(system.harts).contains(&hart);
-    at_home(&guest) && system.guests.iter().filter(at_home).all(|other| other.priority >= guest.priority)
+    guest.homes(system.harts).contains(&hart) && least_at_home(system, hart) >= Some(guest.priority)
+}
+
+/// The least priority of those at home on a hart; `None` if there are none.
+fn least_at_home(system: &Description, hart: u32) -> Option<u32> {
+    let at_home = system.guests.iter().filter(|guest| guest.homes(system.harts).contains(&hart));
+    at_home.map(|guest| guest.priority).min()
 }
 
 /// Does it ask for an answer within a second? It gets it only if nobody more urgent has its hart for long.
@@ -166,14 +171,8 @@ pub fn all_can_finish(system: &Description) -> bool {
 /// Then there is a piece of 16 bytes every 10 ms, and a restart takes minutes (kernel/src/cpu/housekeeping.rs).
 fn is_house_hardly_kept(system: &Description) -> bool {
     let hart = housekeeping_hart(system);
-    let least = system
-        .guests
-        .iter()
-        .filter(|guest| guest.homes(system.harts).contains(&hart))
-        .map(|guest| guest.priority)
-        .min();
     priorities_count(system)
-        && least.is_some_and(|least| {
+        && least_at_home(system, hart).is_some_and(|least| {
             system.guests.iter().any(|guest| {
                 !rests(&guest.job) && guest.priority > least && may_run_on(system, guest).contains(&hart)
             })

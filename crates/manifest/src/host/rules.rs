@@ -11,7 +11,7 @@ use super::{
     boards::{BOARDS, BoardKind},
     findings::Finding,
     reader::{At, suggest},
-    schema::{BoardDraft, Draft, RunDraft, TraceDraft},
+    schema::{BoardDraft, Draft, GuestDraft, RunDraft, TraceDraft},
 };
 use crate::config::{Guest, Kind, System, Trace};
 use ainori_trace::{DEFAULT_MASK, Mask};
@@ -69,6 +69,14 @@ pub fn check(
         trace,
     };
     Some(Manifest { system, board: board?, files, run, warnings: None })
+}
+
+/// The guests that are complete by themselves, with what the manifest says of them.
+fn complete<'a>(
+    drafts: &'a [GuestDraft],
+    guests: &'a [Option<(Guest, GuestPaths)>],
+) -> impl Iterator<Item = (&'a GuestDraft, &'a Guest)> + Clone {
+    drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, &guest.as_ref()?.0)))
 }
 
 /// The name stands in a line of its own, in tables and in traces.

@@ -1,5 +1,5 @@
 //! What a system needs of the board's memory: guests, the files that they are loaded from, and the hypervisor.
-use super::BoardView;
+use super::{BoardView, complete};
 use crate::config::{Guest, System, Trace};
 use crate::host::{GuestPaths, findings::Finding, schema::GuestDraft};
 
@@ -41,10 +41,10 @@ pub(super) fn check(
 ) {
     let (Some(has), Some(harts)) = (board.memory, board.harts) else { return };
     let hypervisor = of_hypervisor(harts, trace);
-    let known = || drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, &guest.as_ref()?.0)));
-    let all = known().map(|(_, guest)| of_guest(guest)).fold(hypervisor, u64::saturating_add);
+    let known = complete(drafts, guests);
+    let all = known.clone().map(|(_, guest)| of_guest(guest)).fold(hypervisor, u64::saturating_add);
     let mut needed = hypervisor;
-    for (draft, guest) in known() {
+    for (draft, guest) in known {
         needed = needed.saturating_add(of_guest(guest));
         if needed > has {
             let place = draft.memory.as_ref().map_or(&draft.span, |memory| &memory.span);

@@ -1,4 +1,5 @@
 //! Rules about what guests share: names, devices, harts, and the number of vCPUs.
+use super::complete;
 use crate::config::{Guest, Kind};
 use crate::host::{
     GuestPaths,
@@ -96,14 +97,6 @@ fn check_devices(drafts: &[GuestDraft], findings: &mut Vec<Finding>) {
             );
         }
     }
-}
-
-/// The guests that are complete by themselves, with what the manifest says of them.
-fn complete<'a>(
-    drafts: &'a [GuestDraft],
-    guests: &'a [Option<(Guest, GuestPaths)>],
-) -> impl Iterator<Item = (&'a GuestDraft, &'a Guest)> {
-    drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, &guest.as_ref()?.0)))
 }
 
 fn check_exclusive_harts(
