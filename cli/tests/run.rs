@@ -405,6 +405,20 @@ fn a_guest_that_never_stopped_fails_the_run() {
     assert_eq!(report["guests"][0]["outcome"], "running");
 }
 
+/// The machine ends when everybody who is waited for has done its job: who is in the background may be in the middle of a line.
+#[test]
+fn a_guest_that_runs_at_the_end_may_be_interrupted_in_a_result() {
+    let cut = r#"sed '/"record":"end"/i linux| @result {"job":"' $recorded/good.txt"#;
+    let background = format!("{cut} | grep -v '\"stopped\",\"guest\":\"linux\"'");
+    let is_damaged = |out: &str| out.contains("Problem: a line of linux can't be read");
+    let (_, out, ..) = played(cut, &[]);
+    assert!(is_damaged(&out), "it had stopped: {out}");
+    let (_, out, _, report) = played(&background, &[]);
+    assert!(!is_damaged(&out), "{out}");
+    let said = report["console"]["linux"].as_array().unwrap();
+    assert_eq!(said.last().unwrap(), "@result {\"job\":\"", "what it said is kept");
+}
+
 #[test]
 fn a_damaged_line_is_told_and_does_not_stop_the_run() {
     let (code, out, ..) = played("sed 's/\"boot_s\":[0-9.]*,/\"boot_s\":/' $recorded/good.txt", &[]);

@@ -209,6 +209,16 @@ impl Monitor {
         }
     }
 
+    /// A guest says nothing more in this life. Who had stopped has said all that it wanted to, so a result that breaks off is damaged. Who still runs
+    /// when the machine ends was interrupted, and its beginning of a result is only text.
+    fn end_of_life(&mut self, index: usize) {
+        if self.guests[index].stopped.is_some() {
+            self.give_up_result(index);
+        } else if let Some((text, _)) = self.present[index].begun.take() {
+            self.keep(Source::Guest(index), &text);
+        }
+    }
+
     fn take_record(&mut self, record: Record) {
         match record {
             Record::Board(board) => self.board = Some(board),
@@ -220,7 +230,7 @@ impl Monitor {
             },
             Record::Restarted(restarted) => match self.index(&restarted.guest) {
                 Some(index) => {
-                    self.give_up_result(index);
+                    self.end_of_life(index);
                     let former = std::mem::take(&mut self.present[index]);
                     self.guests[index].restart(restarted.time, former.into_problems());
                 }
@@ -277,7 +287,7 @@ impl Monitor {
             let text = text.to_owned();
             self.keep(source, &text);
         }
-        (0..self.present.len()).for_each(|index| self.give_up_result(index));
+        (0..self.present.len()).for_each(|index| self.end_of_life(index));
         let present = std::mem::take(&mut self.present);
         self.problems.extend(present.into_iter().flat_map(Present::into_problems));
         let silent = self.guests.iter().zip(&self.heard).filter(|(guest, _)| guest.stopped.is_none());
