@@ -16,9 +16,22 @@ const SKEW: u64 = 10_000;
 pub fn check(system: &Description, run: &Run, found: &mut Violations) {
     check_completeness(system, run, found);
     let vcpus = || run.report.guests.iter().flat_map(|guest| &guest.vcpus);
+    for core in &run.report.cores {
+        let is_anybodys = system.guests.iter().any(|guest| guest.allowed(system.harts).contains(&core.core));
+        found.expect(is_anybodys || core.switches == 0, "a core that no guest may have runs none", || {
+            format!("core {}: {} switches", core.core, core.switches)
+        });
+    }
     for (guest, report) in system.guests.iter().zip(&run.report.guests) {
         for vcpu in &report.vcpus {
             check_vcpu(system, guest, vcpu, found);
+            // Between two lives the core that keeps house takes a vCPU to put it back, and has it until the vCPU is started.
+            if report.former_lives.is_empty() {
+                let runs_where_it_may = guest.allowed(system.harts).contains(&vcpu.core);
+                found.expect(runs_where_it_may, "a vCPU runs where it may", || {
+                    format!("{}/{}: core {}", guest.name, vcpu.vcpu, vcpu.core)
+                });
+            }
         }
         check_nobody_starved(guest, report, found);
     }
@@ -62,9 +75,6 @@ fn check_vcpu(system: &Description, guest: &Guest, vcpu: &VcpuStats, found: &mut
     found.expect(stays, "a pinned vCPU stays at home", || {
         format!("{}: home {home}, core {}, {} migrations", name(), vcpu.core, vcpu.migrations)
     });
-    found.expect(guest.allowed(system.harts).contains(&vcpu.core), "a vCPU runs where it may", || {
-        format!("{}: core {}", name(), vcpu.core)
-    });
     found.expect(vcpu.preemptions <= vcpu.dispatches, "who is preempted was dispatched", || {
         format!("{}: {} preemptions, {} dispatches", name(), vcpu.preemptions, vcpu.dispatches)
     });
@@ -96,6 +106,12 @@ fn check_nobody_starved(guest: &Guest, report: &GuestReport, found: &mut Violati
 fn check_times(system: &Description, run: &Run, found: &mut Violations) {
     let Some(end) = &run.report.end else { return };
     let vcpus = || run.report.guests.iter().flat_map(|guest| &guest.vcpus);
+    for core in &run.report.cores {
+        let is_anybodys = system.guests.iter().any(|guest| guest.allowed(system.harts).contains(&core.core));
+        found.expect(is_anybodys || core.switches == 0, "a core that no guest may have runs none", || {
+            format!("core {}: {} switches", core.core, core.switches)
+        });
+    }
     let cores = &run.report.cores;
     let accounted: u64 =
         vcpus().map(|vcpu| vcpu.running).sum::<u64>() + cores.iter().map(|core| core.idle).sum::<u64>();
