@@ -2,7 +2,8 @@
 use ainori_tests::{
     Clock, Guest, Run, System,
     budgets::{self, Budget},
-    paths::{self, Count},
+    paths::{self, Count, Path, Place},
+    symbols::Program,
 };
 
 const TICKS: u64 = 10_000;
@@ -103,4 +104,25 @@ fn a_trace_record_keeps_its_budget() {
     if let Some(problem) = budgets::read().record.verdict(with.saturating_sub(without)) {
         panic!("budgets (tests/budgets.toml) are not kept:\n{problem}");
     }
+}
+
+/// The timer of a vCPU that has stopped stays in the hart when nobody else comes, and must not keep the core awake. How often it waits is counted:
+/// in a report a core that looks again and again idles, too.
+#[test]
+fn an_idle_core_sleeps() {
+    const WFI: u32 = 0x1050_0073;
+    let waits = Program::open(&ainori_tests::hypervisor()).instructions(u32::MAX, WFI).into_iter();
+    let paths: Vec<Path> = waits
+        .map(|at| (Place::Hypervisor(at), Place::Hypervisor(at + 4)))
+        .map(|(from, to)| Path { name: format!("{from}"), from, to, via: None })
+        .collect();
+    // The last one that runs stops with its timer in the past, while the other guest sleeps for a second.
+    let system = System::on(1)
+        .with(Guest::probe("selfshutdown", "ms=1000").vcpus(2))
+        .with(Guest::probe("lives", "end=stop until_ms=500").background());
+    let (run, counts) = paths::count(system, &paths);
+    run.good();
+    let count = Count::merge("wait", counts.into_iter());
+    println!("{count}");
+    assert!((10..200).contains(&count.count), "an idle core waits {} times", count.count);
 }
