@@ -165,6 +165,10 @@ fn build(tree: Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &'
         guests.push(guest);
     }
 
+    for index in 0..vcpus.len() {
+        let confined = policy.confines() && shares_home_with_higher(&vcpus, VcpuId(index as u8), &policy);
+        vcpus[index].confined = confined;
+    }
     let priority = |vcpu: &Vcpu| vcpu.class.priority;
     let console_core = housekeeping_core(harts.len(), homes.iter().copied().zip(vcpus.iter().map(priority)));
     let at_home = vcpus.iter().filter(|vcpu| vcpu.home == console_core as u32).map(priority);
@@ -228,11 +232,10 @@ fn build(tree: Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &'
             let translation =
                 Translation::new(guest.space.tables(), id.0, machine.vcpu_count, &machine.features);
             let cpu = &mut cpus[homes[usize::from(id.0)]];
-            let confined = policy.confines() && shares_home_with_higher(machine.vcpus(), id, &policy);
             let alone = is_alone(machine.vcpus(), id, &policy);
             let advance = if machine.urgent.contains(id) { policy.advance } else { 0 };
             let state = VcpuState::new(&translation, alone, &machine.features);
-            let resident = Resident::new(machine.vcpu(id), state, &policy, confined, advance, machine);
+            let resident = Resident::new(machine.vcpu(id), state, &policy, advance, machine);
             cpu.adopt(id, resident);
             if machine.vcpu(id).index == 0 {
                 machine.vcpu(id).hsm.store(hsm::START_PENDING, Ordering::Relaxed);
@@ -253,20 +256,23 @@ fn by_vcpu(mut vcpus: Vec<Vcpu>) -> Box<ByVcpu<Vcpu>> {
     Box::new(ByVcpu(*places))
 }
 
-/// Can no other vCPU ever come to the core of this one, and this one to no other?
-fn is_alone(vcpus: &[Vcpu], id: VcpuId, policy: &Policy) -> bool {
-    let cores = |vcpu: &Vcpu| if policy.moves() { vcpu.cores } else { 1 << vcpu.home };
-    let own = cores(&vcpus[usize::from(id.0)]);
-    let others = vcpus.iter().enumerate().filter(|(index, _)| *index != usize::from(id.0));
-    own.is_power_of_two() && others.map(|(_, other)| cores(other)).all(|set| set & own == 0)
+/// The cores that a vCPU can come to, a bit each.
+fn cores_of(vcpu: &Vcpu, policy: &Policy) -> u64 {
+    if policy.moves() { vcpu.cores } else { 1 << vcpu.home }
 }
 
-/// Can a vCPU take its core from one of a lower level?
+/// Can no other vCPU ever come to the core of this one, and this one to no other?
+fn is_alone(vcpus: &[Vcpu], id: VcpuId, policy: &Policy) -> bool {
+    let own = cores_of(&vcpus[usize::from(id.0)], policy);
+    let others = vcpus.iter().enumerate().filter(|(index, _)| *index != usize::from(id.0));
+    own.is_power_of_two() && others.map(|(_, other)| cores_of(other, policy)).all(|set| set & own == 0)
+}
+
+/// Can a vCPU take a core from one of a lower level, at home or as a visitor?
 fn takes_cores(vcpus: &[Vcpu], id: VcpuId, policy: &Policy) -> bool {
     let own = &vcpus[usize::from(id.0)];
-    let comes_here =
-        |other: &&Vcpu| other.home == own.home || policy.moves() && other.cores >> own.home & 1 != 0;
-    vcpus.iter().filter(comes_here).any(|other| policy.level(other.class) < policy.level(own.class))
+    let meets = |other: &&Vcpu| cores_of(other, policy) & cores_of(own, policy) != 0;
+    vcpus.iter().filter(meets).any(|other| policy.level(other.class) < policy.level(own.class))
 }
 
 /// Has a vCPU its home where one of a higher level has it too, and another core to go to?

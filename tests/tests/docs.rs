@@ -219,7 +219,12 @@ fn what_is_pulled_when_is_told() {
         ),
         ("Spin", vec![Occasion::Spin]),
         ("Interrupt", vec![Occasion::Interrupt]),
-        ("Starved", vec![Occasion::Starved { asleep: true }, Occasion::Starved { asleep: false }]),
+        (
+            "Starved",
+            [(true, true), (true, false), (false, true), (false, false)]
+                .map(|(asleep, in_kernel)| Occasion::Starved { asleep, in_kernel })
+                .to_vec(),
+        ),
         ("Idle", vec![Occasion::Idle]),
     ];
     let policies = ["spumone-on-demand", "ainori", "balance", "spumone-trap-based"];

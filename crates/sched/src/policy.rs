@@ -23,7 +23,7 @@ pub struct Policy {
     pub patience: Time,
     /// How long before its timer a vCPU is given the core that it takes from others ([`Self::ADVANCE_US`]).
     pub advance: Time,
-    /// For how long a spinning vCPU lets an equal go first ([`Self::HELP_US`]). Not 0, and not above the quantum.
+    /// For how long a spinning vCPU lets an equal of its guest go first ([`Self::HELP_US`]). Not 0, and not above the quantum.
     pub help: Time,
 }
 
@@ -69,6 +69,8 @@ pub enum Occasion {
     Starved {
         /// It sleeps: somebody should watch its timer.
         asleep: bool,
+        /// It is in its guest's kernel.
+        in_kernel: bool,
     },
     /// A core has nothing else to do.
     Idle,
@@ -135,8 +137,8 @@ impl Policy {
     /// time, and the vCPU's timer interrupts it as if it had always been there.
     pub const ADVANCE_US: u64 = 6;
 
-    /// For how long a spinning vCPU lets an equal go first, in microseconds: longer than most locks are held. A full quantum
-    /// would make it a victim in its turn, which often holds a place in the queue for the same lock.
+    /// For how long a spinning vCPU lets an equal of its guest go first, in microseconds: longer than most locks are held. A full
+    /// quantum would make it a victim in its turn, which often holds a place in the queue for the same lock.
     pub const HELP_US: u64 = 50;
 
     /// Can a vCPU that may run on several cores leave the one that was taken from it?
@@ -158,7 +160,8 @@ impl Policy {
             Placement::TrapBased { cured, .. } => {
                 let stays = matches!(
                     occasion,
-                    Occasion::Preempted { in_kernel: false } | Occasion::Starved { asleep: false }
+                    Occasion::Preempted { in_kernel: false }
+                        | Occasion::Starved { asleep: false, in_kernel: false }
                 );
                 cured && !stays
             }
@@ -177,6 +180,13 @@ impl Policy {
     #[must_use]
     pub const fn confines(&self) -> bool {
         matches!(self.placement, Placement::TrapBased { confined: true, .. })
+    }
+
+    /// Does it make a difference whether a vCPU that waits is in its guest's kernel?
+    #[inline]
+    #[must_use]
+    pub const fn asks_for_mode(&self) -> bool {
+        matches!(self.placement, Placement::TrapBased { .. })
     }
 
     /// Does a vCPU that is confined go home when it returns to user mode although a higher one has its home, and wait there?

@@ -312,6 +312,10 @@ fn a_set_of_vcpus() {
     assert_eq!(VcpuSet::from_bits(set.bits()), set);
     assert!(VcpuSet::EMPTY.is_empty());
 
+    let mut circle = VcpuSet::from_bits(1 << 63 | 0b1001);
+    let turns = [4, 64, 1, 0].map(|first| circle.pop_from(first).map(|id| id.0));
+    assert_eq!(turns, [Some(63), Some(0), Some(3), None]);
+
     let many = VcpuSet::from_bits(1 << MAX_VCPUS | 0b1011_0100);
     assert_eq!(many.lowest::<0>(), VcpuSet::EMPTY);
     assert_eq!(many.lowest::<3>(), VcpuSet::from_bits(0b0011_0100));

@@ -109,6 +109,15 @@ impl VcpuSet {
         Some(VcpuId(lowest as u8))
     }
 
+    /// Takes out the first member from number `first` on; if there is none, the one with the lowest number.
+    #[inline]
+    pub const fn pop_from(&mut self, first: u8) -> Option<VcpuId> {
+        let mut from = Self(if first < 64 { self.0 >> first << first } else { 0 });
+        let Some(id) = from.pop() else { return self.pop() };
+        self.remove(id);
+        Some(id)
+    }
+
     /// Its `N` members with the lowest numbers, or all, if it has no more.
     #[inline]
     #[must_use]

@@ -32,9 +32,9 @@ pub(super) struct Backlog {
     /// The priorities, a bit each, of those that ran here and for whose own timers it was deferred since something of it was done.
     gave_way_to: u32,
     /// Since when nothing of it has been done, although it was its turn, in ticks of `time`; 0: something has.
-    stalled_since: u64,
-    /// How often it was deferred.
-    deferrals: u32,
+    pub(super) stalled_since: u64,
+    /// How many turns there have been ([`Self::next_in_turn`]).
+    turns: u32,
     /// It has been deferred since a part was taken out: the next one is chosen by [`Self::next_in_turn`].
     is_resumed: bool,
     /// Their guest has been stopped on this core, and they don't know yet.
@@ -71,7 +71,7 @@ impl Backlog {
     pub(super) const EMPTY: Self = Self {
         gave_way_to: 0,
         stalled_since: 0,
-        deferrals: 0,
+        turns: 0,
         is_resumed: false,
         unstopped: VcpuSet::EMPTY,
         unfenced: VcpuSet::EMPTY,
@@ -97,10 +97,11 @@ impl Backlog {
 
     /// Takes out the next part.
     fn next(&mut self) -> Option<Part> {
-        if core::mem::take(&mut self.is_resumed)
-            && let Some(part) = self.next_in_turn()
-        {
-            return Some(part);
+        if self.is_resumed {
+            self.is_resumed = false;
+            if let Some(part) = self.next_in_turn() {
+                return Some(part);
+            }
         }
         let (unfenced, untold, unread) = (&mut self.unfenced, &mut self.untold, &mut self.unread);
         self.unstopped
@@ -116,11 +117,12 @@ impl Backlog {
     }
 
     /// Takes out a part of which it is the turn. Beside an urgent vCPU there may be time for one part at a time, and a guest may make new parts of
-    /// one kind faster than that: so each kind, and each vCPU, goes first after so many deferrals.
+    /// one kind faster than that: so each kind, and each vCPU, goes first after so many turns.
     #[inline(never)]
     fn next_in_turn(&mut self) -> Option<Part> {
         const KINDS: u32 = 7;
-        let (kind, first) = (self.deferrals % KINDS, self.deferrals / KINDS % VCPU_SLOTS as u32);
+        self.turns = self.turns.wrapping_add(1);
+        let (kind, first) = (self.turns % KINDS, self.turns / KINDS % VCPU_SLOTS as u32);
         let (set, part): (_, fn(VcpuId) -> Part) = match kind {
             0 => (&mut self.unread, Part::Look),
             1 => (&mut self.untold, Part::Tell),
@@ -130,11 +132,7 @@ impl Backlog {
             5 => (&mut self.unfenced, Part::Fence),
             _ => return (!self.neglected.is_empty()).then_some(Part::MakeUpFor(self.neglected)),
         };
-        let from = VcpuSet::from_bits(set.bits() & u64::MAX << first);
-        let mut candidates = if from.is_empty() { *set } else { from };
-        let id = candidates.pop()?;
-        set.remove(id);
-        Some(part(id))
+        set.pop_from(first as u8).map(part)
     }
 }
 
@@ -308,19 +306,21 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn defer_backlog(&mut self, gives_way: bool) {
         self.pending.backlog = false;
-        self.backlog.deferrals = self.backlog.deferrals.wrapping_add(1);
         self.backlog.is_resumed = true;
-        if self.backlog.stalled_since == 0 {
-            self.backlog.stalled_since = clock::now();
-        }
         if gives_way
             && let Some(id) = self.scheduler.first().filter(|id| self.scheduler.running() == Some(*id))
         {
             // To one that has the core already, as its own timer is due or near.
             self.backlog.gave_way_to |= 1 << self.machine.vcpu(id).class.priority;
         }
-        if !self.backlog.is_empty() {
-            self.look_again_at(clock::now() + self.scheduler.policy().patience);
+        if self.backlog.is_empty() {
+            self.backlog.stalled_since = 0;
+        } else {
+            let now = clock::now();
+            if self.backlog.stalled_since == 0 {
+                self.backlog.stalled_since = now;
+            }
+            self.look_again_at(now + self.scheduler.policy().patience);
         }
     }
 

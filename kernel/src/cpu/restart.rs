@@ -2,7 +2,7 @@
 //!
 //! When the last vCPU of a guest has come to rest, and its manifest has it started again, the housekeeping core puts everything of the guest
 //! back to what it was when the machine booted, a piece at a time. The vCPUs themselves are put back by the cores that have them. Nothing
-//! that was under way for the former life reaches the next:
+//! that was under way for the former life reaches the next, but for an interrupt that the board's controller had still to deliver:
 //!
 //! | of the former life | why it doesn't |
 //! |---|---|
@@ -169,14 +169,10 @@ impl Cpu {
 
     /// Tells the board's controller that the interrupts of a guest's devices are completed, now that it runs: those that the former life had not
     /// completed, and those that came since and found nobody ([`Self::take_external`]). Until then none of them comes again.
-    fn complete_all(&self, guest: &Guest) {
-        let Some(irqchip) = self.machine.irqchip else { return };
-        let owner = |source: u32| self.machine.source_owner.get(source as usize).copied().flatten();
+    fn complete_all(&mut self, guest: &'static Guest) {
         // BOUND: the interrupts of the devices of one guest, mostly one or two, some 30 instructions each.
         for &source in guest.devices.iter().flat_map(|device| &device.interrupts) {
-            if let Some(owner) = owner(source) {
-                irqchip.complete(owner.target, source);
-            }
+            self.complete_source(guest, source);
         }
     }
 

@@ -52,8 +52,8 @@ pub struct Vcpu {
     pub fences_awaited: Answers,
     /// Since when it could run but doesn't, in ticks of `time`; 0 if it runs or sleeps.
     waiting_since: AtomicU64,
-    /// It is confined and in its kernel: its home is not for it now.
-    on_kernel_visit: AtomicBool,
+    /// When it was parked it was in its guest's kernel. Told only under a policy to which that matters ([`Policy::asks_for_mode`]).
+    in_kernel: AtomicBool,
     /// Its seat among those of its guest: none but under a policy that keeps a guest's vCPUs apart.
     seat: Seat,
     seats: &'static Seats,
@@ -63,6 +63,8 @@ pub struct Vcpu {
     pub home: u32,
     /// The cores where it may run, as a bit set.
     pub cores: u64,
+    /// At home it runs in user mode only.
+    pub confined: bool,
 }
 
 impl Vcpu {
@@ -81,12 +83,13 @@ impl Vcpu {
             fences: Fences::new(),
             fences_awaited: Answers::new(),
             waiting_since: AtomicU64::new(0),
-            on_kernel_visit: AtomicBool::new(false),
+            in_kernel: AtomicBool::new(false),
             seat: Seat::new(),
             seats,
             wanted_by: AtomicU32::new(0),
             home,
             cores,
+            confined: false,
         }
     }
 
@@ -127,7 +130,7 @@ impl Vcpu {
     }
 
     fn allowed(&self) -> u64 {
-        if self.on_kernel_visit.load(Ordering::Relaxed) { self.cores & !(1 << self.home) } else { self.cores }
+        if self.confined && self.is_in_kernel() { self.cores & !(1 << self.home) } else { self.cores }
     }
 
     /// It joins the run queue of a core: takes the seat there. False if another vCPU of its guest has that.
@@ -142,10 +145,16 @@ impl Vcpu {
         self.seat.leave(self.seats);
     }
 
-    /// Tells others whether it is in its kernel, which must not run at its home (a confined vCPU). They hear of it by the parking.
+    /// Tells others whether it is in its kernel. They hear of it by the parking.
     #[inline]
-    pub fn publish_kernel_visit(&self, visit: bool) {
-        self.on_kernel_visit.store(visit, Ordering::Relaxed);
+    pub fn publish_mode(&self, in_kernel: bool) {
+        self.in_kernel.store(in_kernel, Ordering::Relaxed);
+    }
+
+    /// Was it in its kernel when it was parked?
+    #[inline]
+    pub fn is_in_kernel(&self) -> bool {
+        self.in_kernel.load(Ordering::Relaxed)
     }
 
     /// Parks it for others to claim; `owner` is the core to ask for it. It is not running. The caller then looks at its
@@ -216,8 +225,6 @@ pub struct Resident {
     pub advance: u64,
     /// Why it must not run, if so.
     pub hold: Hold,
-    /// Where it has its home, it runs in user mode only.
-    pub confined: bool,
     /// Its home core has asked for it.
     pub called_home: bool,
     /// Confined, it has just returned to user mode elsewhere.
@@ -242,7 +249,6 @@ impl Resident {
         shared: &'static Vcpu,
         state: VcpuState,
         policy: &Policy,
-        confined: bool,
         advance: u64,
         machine: &Machine,
     ) -> Box<Self> {
@@ -257,7 +263,6 @@ impl Resident {
             state,
             advance,
             hold: Hold::Stopped,
-            confined,
             called_home: false,
             returns_home: false,
             holds_lock: false,

@@ -195,6 +195,83 @@ fn who_finds_no_core_when_it_is_looked_for_is_looked_for_again() {
     }
 }
 
+/// Three equals on three harts, and two RTOSes that take two of these, one after the other, each for 100 ms. Who has come to another hart takes turns
+/// there, and when that one is taken as well, both have to be brought to the third: the one that had the hart, and the one that waited for it.
+#[test]
+fn who_waits_for_an_equal_when_the_core_is_taken_is_looked_for_too() {
+    for policy in ["ainori", "spumone-on-demand", "spumone-trap-based"] {
+        for second in [1_004, 5_000, 23_000] {
+            let burst = |name, phase: u32, hart| {
+                Guest::probe("bursts", &format!("n=1 us=100000 pause_us=100000 phase_us={phase}"))
+                    .named(name)
+                    .harts([hart])
+                    .priority(9)
+            };
+            let run = System::on(3)
+                .policy(policy)
+                .with(Guest::probe("bursts", "n=0").named("three").vcpus(3).harts([0, 1, 2]).background())
+                .with(burst("long", 1_000, 0))
+                .with(burst("other", second, 1))
+                .run(Clock::Lockstep { q: 250 });
+            run.good();
+            let ran: Vec<u64> = run.guest("three").vcpus.iter().map(|vcpu| vcpu.running).collect();
+            println!("{policy}, {second}: {ran:?} ticks");
+            let least = ran.iter().min().copied().unwrap_or_default();
+            let all: u64 = ran.iter().sum();
+            run.check(least > all / 4, format_args!("{policy}: one has had {least} of {all} ticks"));
+        }
+    }
+}
+
+/// A guest whose hart is taken for 100 ms goes to another one, where it is above somebody who could run, or wake from its sleep, on a third.
+#[test]
+fn who_is_below_a_visitor_is_looked_for() {
+    let bursts = |name, priority, harts: &[u32]| {
+        Guest::probe("bursts", "n=0").named(name).priority(priority).harts(harts.iter().copied()).background()
+    };
+    let long = Guest::probe("bursts", "n=1 us=100000 pause_us=100000 phase_us=1000")
+        .named("long")
+        .harts([0])
+        .priority(9);
+    let visited = |policy| System::on(3).policy(policy).with(bursts("visitor", 2, &[0, 1]));
+    for policy in ["ainori", "spumone-on-demand", "spumone-trap-based"] {
+        let naps = Guest::probe("naps", "period_us=1000 n=250").harts([1, 2]).priority(1);
+        let run = visited(policy).with(naps).with(long.clone()).run(Clock::Lockstep { q: 250 });
+        run.good();
+        let late = run.number("naps", "latest_ns");
+        println!("{policy}: a sleeper is {late} ns late");
+        run.check(late < 100_000, format_args!("{policy}: a sleeper is {late} ns late"));
+    }
+    // Beside who computes on the third hart. By the policies that don't look for preempted vCPUs it may stay, once it is there.
+    let run = visited("ainori")
+        .with(bursts("below", 1, &[1, 2]))
+        .with(bursts("equal", 1, &[2]))
+        .with(long)
+        .run(Clock::Lockstep { q: 250 });
+    run.good();
+    let [below, equal] = ["below", "equal"].map(|name| run.guest(name).vcpus[0].running);
+    println!("{below} and {equal} ticks");
+    run.check(below.abs_diff(equal) < equal / 5, format_args!("{below} and {equal} ticks"));
+}
+
+/// Under the policy of the thesis who is preempted in user mode waits at home, however often another hart has room for it: here an RTOS has the home for
+/// 900 ms of each second, and Linux has booted when half of that is over.
+#[test]
+fn who_is_to_wait_at_home_is_not_taken_from_there() {
+    let run = System::on(2)
+        .policy("spumone-trap-based-uncured")
+        .with(Guest::linux("busy").vcpus(1).harts([0, 1]).background())
+        .with(Guest::probe("naps", "period_us=1000 busy_us=20 n=10000").harts([1]).background())
+        .with(Guest::probe("bursts", "n=3 us=900000 pause_us=1000000").named("long").harts([0]).priority(10))
+        .with(Guest::probe("selfshutdown", "ms=4100").harts([1]))
+        .run(Clock::Lockstep { q: 250 });
+    run.good();
+    let end = run.report.end.as_ref().map_or(0, |end| end.time);
+    let lost = (end - run.guest("linux").vcpus[0].running) / 10_000;
+    println!("Linux waits for {lost} ms of {}", end / 10_000);
+    run.check((1_000..1_500).contains(&lost), format_args!("Linux has waited for {lost} ms"));
+}
+
 /// Many wait for two harts that are taken for 50 ms: to look for another core again and again costs who has them a trap each millisecond, however many
 /// they are. (It was one for each ten of them, each 25 us.)
 #[test]

@@ -172,7 +172,9 @@ impl World {
         self.vsepc = csr::read!(csr::VSEPC);
         self.vscause = csr::read!(csr::VSCAUSE);
         self.vstval = csr::read!(csr::VSTVAL);
-        self.vsatp = csr::read!(csr::VSATP);
+        // Until the next one's is loaded, so that not even a speculative walk puts this guest's tables and the next one's second stage together.
+        // SAFETY: it concerns only guests, none of which runs now.
+        self.vsatp = unsafe { csr::take!(csr::VSATP) };
         self.vstimecmp = csr::read!(csr::VSTIMECMP);
         self.hvip = csr::read!(csr::HVIP);
         self.scounteren = csr::read!(csr::SCOUNTEREN);

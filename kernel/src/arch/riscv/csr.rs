@@ -21,6 +21,14 @@ macro_rules! write {
         core::arch::asm!("csrw {1}, {0}", in(reg) value, const $csr, options(nostack))
     }};
 }
+/// Reads a CSR by number, and writes 0 to it. Unsafe as [`write`] is.
+macro_rules! take {
+    ($csr:expr) => {{
+        let value: u64;
+        core::arch::asm!("csrrw {0}, {1}, zero", out(reg) value, const $csr, options(nostack));
+        value
+    }};
+}
 /// Sets bits of a CSR.
 macro_rules! set {
     ($csr:expr, $bits:expr) => {{
@@ -35,7 +43,7 @@ macro_rules! clear {
         core::arch::asm!("csrc {1}, {0}", in(reg) bits, const $csr, options(nostack))
     }};
 }
-pub(crate) use {clear, read, set, write};
+pub(crate) use {clear, read, set, take, write};
 
 // Supervisor.
 pub const SSTATUS: u16 = 0x100;

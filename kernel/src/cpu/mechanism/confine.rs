@@ -15,6 +15,8 @@ use crate::stats::Exit;
 pub struct Confinement {
     /// The policy confines vCPUs: then it is asked on the way to each.
     pub(in crate::cpu) is_on: bool,
+    /// It makes a difference to the policy whether a vCPU is in its kernel.
+    pub(in crate::cpu) asks_for_mode: bool,
     /// Guests take their own traps.
     pub(in crate::cpu) delegates: bool,
 }
@@ -22,7 +24,7 @@ pub struct Confinement {
 impl Confinement {
     /// Nobody is confined yet.
     pub fn new(policy: &Policy) -> Self {
-        Self { is_on: policy.confines(), delegates: true }
+        Self { is_on: policy.confines(), asks_for_mode: policy.asks_for_mode(), delegates: true }
     }
 }
 
@@ -35,7 +37,7 @@ impl Cpu {
         let resident = self.resident(id);
         let home = resident.shared.home;
         let returns_home = core::mem::take(&mut resident.returns_home);
-        if !resident.confined {
+        if !resident.shared.confined {
             return false;
         }
         let to = if home != me {
@@ -65,16 +67,24 @@ impl Cpu {
         others.clone().find(|core| self.accepts(id, *core)).or_else(|| others.next())
     }
 
-    /// Tells other cores whether a vCPU that lives here, and may go elsewhere, must not go home, since it is in its kernel.
-    pub(in crate::cpu) fn publish_kernel_visit(&mut self, id: VcpuId) {
+    /// Tells other cores whether a vCPU that lives here, and may go elsewhere, is in its kernel, if that matters to the policy.
+    #[inline(always)]
+    pub(in crate::cpu) fn publish_mode(&mut self, id: VcpuId) {
+        if self.confinement.asks_for_mode {
+            self.publish_mode_late(id);
+        }
+    }
+
+    /// The same where few instructions more don't matter.
+    #[inline(never)]
+    fn publish_mode_late(&mut self, id: VcpuId) {
         let resident = self.resident(id);
-        let must_stay_away = resident.confined && resident.state.is_in_kernel();
-        resident.shared.publish_kernel_visit(must_stay_away);
+        resident.shared.publish_mode(resident.state.is_in_kernel());
     }
 
     /// A trap of a confined vCPU in user mode: its guest's handler gets it, but not on this core.
     pub(in crate::cpu) fn confined_trap(&mut self, vcpu: VcpuId, exception: Exception) -> Exit {
-        if !self.resident(vcpu).confined {
+        if !self.machine.vcpu(vcpu).confined {
             return fault::stop(self, vcpu, fault::What::Unknown, exception);
         }
         self.state(vcpu).deliver(exception);
@@ -84,8 +94,9 @@ impl Cpu {
     /// A return of a guest's kernel that had to be seen: that of a confined vCPU to user mode, or the end of a grace.
     pub(in crate::cpu) fn note_return(&mut self, vcpu: VcpuId, to_user: bool) {
         let resident = self.resident(vcpu);
-        resident.returns_home = to_user && resident.confined;
-        if !resident.confined {
+        let confined = resident.shared.confined;
+        resident.returns_home = to_user && confined;
+        if !confined {
             // It was watched for the sake of a grace, which now ends.
             resident.state.watch_returns(false);
         }
@@ -97,10 +108,11 @@ impl Cpu {
         let me = self.id;
         let watches_returns = self.deferral.grace_end != u64::MAX;
         let resident = self.resident(id);
-        let at_home = resident.confined && resident.shared.home == me;
-        let returns_trap = resident.confined && !at_home || watches_returns;
+        let confined = resident.shared.confined;
+        let at_home = confined && resident.shared.home == me;
+        let returns_trap = confined && !at_home || watches_returns;
         resident.state.watch_returns(returns_trap);
-        self.pending.policy = resident.confined || watches_returns;
+        self.pending.policy = confined || watches_returns;
         if self.confinement.delegates == at_home {
             self.confinement.delegates = !at_home;
             hart::delegate_to_guests(!at_home);

@@ -27,6 +27,8 @@ pub struct Migration {
     pub(in crate::cpu) here: VcpuSet,
     /// Those that are parked, or were claimed by another core, and still have their place in this core's scheduler.
     pub(in crate::cpu) stealable: VcpuSet,
+    /// Those that this core was asked to take, but it was busy with somebody more urgent.
+    pub(in crate::cpu) refused: VcpuSet,
     /// Those that may have to go to another core before the next decision of the scheduler.
     pub(in crate::cpu) unsettled: VcpuSet,
     /// The policy may have a vCPU pulled at the moment that it is preempted.
@@ -40,6 +42,7 @@ impl Migration {
             migratable: VcpuSet::EMPTY,
             here: VcpuSet::EMPTY,
             stealable: VcpuSet::EMPTY,
+            refused: VcpuSet::EMPTY,
             unsettled: VcpuSet::EMPTY,
             kicks: policy.pulls(Occasion::Preempted { in_kernel: true }),
         }
@@ -88,7 +91,9 @@ impl Cpu {
             if !(self.migration.here | self.migration.stealable).is_empty() {
                 self.push_later(now);
             }
-            if self.migration.kicks && !self.migration.here.without(running).is_empty() {
+            // Also those that waited for an equal when the core was taken: only who had it is kicked at once.
+            let others = (self.migration.here | self.migration.stealable).without(running);
+            if self.migration.kicks && !others.is_empty() {
                 self.push_soon(now);
             }
             if !(self.backlog.preempted | self.backlog.starved).is_empty() {
@@ -157,9 +162,7 @@ impl Cpu {
         if self.extensions == Some(id) {
             self.put_away_extensions();
         }
-        if self.confinement.is_on {
-            self.publish_kernel_visit(id);
-        }
+        self.publish_mode(id);
         self.migration.here.remove(id);
         let suspended = !self.scheduler.is_asleep(id);
         if !suspended {
@@ -199,7 +202,7 @@ impl Cpu {
         let suspended = resident.suspended;
         self.adopt(id, resident);
         self.note_arrival(id, suspended);
-        if self.resident(id).confined && self.machine.vcpu(id).home != self.id {
+        if vcpu.confined && vcpu.home != self.id {
             // It comes for a short visit to its kernel: the one that runs here lets it go first.
             self.yield_now();
         }

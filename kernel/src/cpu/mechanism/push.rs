@@ -24,9 +24,9 @@ pub struct Push {
     pub(in crate::cpu) is_wanted: bool,
     /// When to look again at what was deferred, and at the vCPUs that a higher one keeps waiting here.
     pub(in crate::cpu) due: u64,
-    /// vCPUs for which no core was free, and those of them that have been tried since all have.
+    /// vCPUs for which no core was free, and which one was tried last.
     unplaced: VcpuSet,
-    tried: VcpuSet,
+    tried: VcpuId,
     /// When to try the next one.
     pub(in crate::cpu) retry_due: u64,
     /// vCPUs of which isn't known yet whether they are such.
@@ -39,13 +39,13 @@ impl Push {
     /// There is none yet.
     pub fn new(policy: &Policy) -> Self {
         Self {
-            // Where everybody who is preempted is pulled at once, only sleepers are left to be looked after.
-            is_on: policy.pulls(Occasion::Starved { asleep: true })
+            // Where everybody who is preempted is pulled at once, only sleepers, and those who found no core, are left to be looked after.
+            is_on: policy.pulls(Occasion::Starved { asleep: true, in_kernel: false })
                 && !policy.pulls(Occasion::Preempted { in_kernel: false }),
             is_wanted: false,
             due: u64::MAX,
             unplaced: VcpuSet::EMPTY,
-            tried: VcpuSet::EMPTY,
+            tried: VcpuId(0),
             retry_due: u64::MAX,
             unchecked: VcpuSet::EMPTY,
             held_off_for: 0,
@@ -144,16 +144,12 @@ impl Cpu {
 
     /// Looks after a vCPU that may be waiting where it gets no turn.
     pub(in crate::cpu) fn push_starved(&mut self, id: VcpuId) {
-        let mut preempted_in_kernel = None;
         if let Some(running) = self.scheduler.running()
             && self.migration.here.contains(id)
             && id != running
+            && (self.scheduler.precedes(running, id) || !self.scheduler.is_asleep(id))
         {
-            let preempted = self.scheduler.precedes(running, id);
-            if preempted || !self.scheduler.is_asleep(id) {
-                preempted_in_kernel = preempted.then(|| self.state(id).is_in_kernel());
-                self.make_stealable_late(id);
-            }
+            self.make_stealable_late(id);
         }
         let vcpu = self.machine.vcpu(id);
         if vcpu.hsm.load(Ordering::Acquire) == hsm::STOPPED && !vcpu.has_requests() {
@@ -162,10 +158,9 @@ impl Cpu {
         }
         let asleep = vcpu.waiting_since().is_none();
         let policy = self.scheduler.policy();
-        let occasion = policy.pulls(Occasion::Starved { asleep })
+        let occasion = policy.pulls(Occasion::Starved { asleep, in_kernel: vcpu.is_in_kernel() })
             || vcpu.hsm.load(Ordering::Relaxed) == hsm::START_PENDING
-            || vcpu.has_requests() && policy.pulls(Occasion::Interrupt)
-            || preempted_in_kernel.is_some_and(|in_kernel| policy.pulls(Occasion::Preempted { in_kernel }));
+            || vcpu.has_requests() && policy.pulls(Occasion::Interrupt);
         if occasion && vcpu.is_parked() && !self.gets_turns(id) && !self.kick(id) {
             self.push_again(id);
         }
@@ -174,11 +169,12 @@ impl Cpu {
     /// A vCPU that gets no turn here found no other core. A core that idles looks for those that could run; but one that was just busy with
     /// somebody more urgent doesn't, and nobody looks for a sleeper.
     ///
-    /// One of them is tried each time: if there is no core for it, there is hardly one for the others, and each look interrupts an RTOS.
+    /// One of them is tried each time, in turn: if there is no core for it, there is hardly one for the others that may run on the same cores, and
+    /// each look interrupts an RTOS.
     #[inline(never)]
     pub(super) fn push_again(&mut self, id: VcpuId) {
         self.push.unplaced.insert(id);
-        self.push.tried.insert(id);
+        self.push.tried = id;
         if self.push.retry_due == u64::MAX {
             self.push.retry_due = clock::now() + RETRY * self.scheduler.policy().patience;
         }
@@ -189,11 +185,7 @@ impl Cpu {
     #[inline(never)]
     pub(in crate::cpu) fn retry_next(&mut self) {
         self.push.retry_due = u64::MAX;
-        if (self.push.unplaced - self.push.tried).is_empty() {
-            self.push.tried = VcpuSet::EMPTY;
-        }
-        if let Some(id) = (self.push.unplaced - self.push.tried).pop() {
-            self.push.unplaced.remove(id);
+        if let Some(id) = self.push.unplaced.pop_from(self.push.tried.0 + 1) {
             self.backlog.preempted.insert(id);
             self.resume_backlog();
         }

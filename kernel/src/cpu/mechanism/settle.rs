@@ -22,12 +22,10 @@ impl Cpu {
             if !self.has(id) {
                 continue;
             }
-            if self.confinement.is_on {
-                self.publish_kernel_visit(id);
-            }
+            self.publish_mode(id);
             let resident = self.resident(id);
             let called_home = core::mem::take(&mut resident.called_home);
-            let must_stay = resident.confined && resident.state.is_in_kernel();
+            let must_stay = resident.shared.confined && resident.state.is_in_kernel();
             let home = resident.shared.home;
             let waits = self.scheduler.waits_for_equal(id);
             // Who has a core to itself doesn't leave it to wait for an equal at home: two that visit each other's homes would change places for

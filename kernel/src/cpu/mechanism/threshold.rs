@@ -134,12 +134,14 @@ impl Cpu {
 
     /// Takes a [stray](Self::is_stray) back, or has it sent home.
     pub(in crate::cpu) fn collect(&mut self, id: VcpuId) {
+        // It was brought here just when somebody more urgent came.
+        let was_refused = self.migration.refused.contains(id);
+        self.migration.refused.remove(id);
         if !self.is_stray(id) {
             return;
         }
         let vcpu = self.machine.vcpu(id);
-        // One that waits where it gets no turn may have been sent here just when somebody more urgent came.
-        let is_lost = || vcpu.is_parked() && !self.gets_turns(id);
+        let is_lost = || was_refused && vcpu.is_parked() && !self.gets_turns(id);
         let may_take =
             (vcpu.home == self.id || self.is_parked_here(id) || is_lost()) && vcpu.may_run_on(self.id);
         if !(may_take && self.claim(id)) {
