@@ -8,7 +8,7 @@ MINUTES ?= 60
 
 help:
 	@echo "make run [SYSTEM=systems/x.toml]  boot a system on QEMU (default: $(SYSTEM))"
-	@echo "make demo                         lock-holder preemption and its cure, side by side: three runs, a table"
+	@echo "make demo                         lock-holder preemption and its cure, side by side: nine runs, a table"
 	@echo "make test [STEPS=\"...\"]           check formatting and lints, run all tests (see tools/test)"
 	@echo "make soak [MINUTES=60]            random systems and other long tests (see tools/soak)"
 	@echo "make setup                        install what is missing on Debian 12 or 13 (root or sudo)"
@@ -21,7 +21,7 @@ run: guests build
 	./ainori run $(SYSTEM)
 
 demo: guests build
-	./ainori bench demo
+	./ainori bench demo --check
 
 test:
 	@tools/setup --tests

@@ -30,6 +30,19 @@ fn cases_are_multiplied_out_in_both_forms() {
     assert_eq!(labels(Form::Full).len(), 3 * 2 * 3 + 1);
 }
 
+/// Else its figures would change with it.
+#[test]
+fn an_experiments_name_is_no_part_of_its_systems() {
+    let fixture = Fixture::new();
+    let systems = |name: &str| -> Vec<String> {
+        let mut experiment = fixture.experiment(EXPERIMENT).unwrap();
+        experiment.name = name.into();
+        let plan = Plan::new(experiment, Form::Short, &[]).unwrap();
+        plan.runs().map(|run| format!("{:?}", run.manifest)).collect()
+    };
+    assert_eq!(systems("one"), systems("another"));
+}
+
 #[test]
 fn only_the_cases_that_are_asked_for_are_run() {
     let fixture = Fixture::new();
