@@ -24,6 +24,9 @@ use crate::stats::Exit;
 /// to be entered: half a millisecond.
 const STALLED: u64 = 20;
 
+/// A backlog that was deferred longer ago, in times [`Policy::patience`](ainori_sched::Policy::patience), was another one: it is looked at sooner.
+const RECENT: u64 = 4;
+
 // `Backlog::gave_way_to` has a bit for each priority.
 const _: () = assert!(PRIORITIES as u32 <= u32::BITS);
 
@@ -31,8 +34,10 @@ const _: () = assert!(PRIORITIES as u32 <= u32::BITS);
 pub(super) struct Backlog {
     /// The priorities, a bit each, of those that ran here and for whose own timers it was deferred since something of it was done.
     gave_way_to: u32,
-    /// Since when nothing of it has been done, although it was its turn, in ticks of `time`; 0: something has.
-    pub(super) stalled_since: u64,
+    /// Since when nothing of it has been done, although it was its turn, in ticks of `time`. Means something if `deferred_at` is [recent](RECENT).
+    stalled_since: u64,
+    /// When it was last deferred; 0: something of it has been done since.
+    deferred_at: u64,
     /// How many turns there have been ([`Self::next_in_turn`]).
     turns: u32,
     /// It has been deferred since a part was taken out: the next one is chosen by [`Self::next_in_turn`].
@@ -71,6 +76,7 @@ impl Backlog {
     pub(super) const EMPTY: Self = Self {
         gave_way_to: 0,
         stalled_since: 0,
+        deferred_at: 0,
         turns: 0,
         is_resumed: false,
         unstopped: VcpuSet::EMPTY,
@@ -173,7 +179,7 @@ impl Cpu {
         let mut stops = self.is_preempted() || beside_urgent && !was_due;
         let began = clock::now();
         if !stops {
-            (self.backlog.gave_way_to, self.backlog.stalled_since) = (0, 0);
+            (self.backlog.gave_way_to, self.backlog.deferred_at) = (0, 0);
         }
         // BOUND: a part a round; the sets grow by mail, answers and `MakeUpFor`, and between two parts is a preemption point.
         while !stops {
@@ -196,7 +202,7 @@ impl Cpu {
             // Beside a more urgent vCPU little at a time has to do.
             stops = self.is_preempted() || beside_urgent && clock::now() - began >= self.guard / 5;
         }
-        let gives_way = self.is_wanted();
+        let gives_way = self.is_wanted_late();
         if gives_way || beside_urgent {
             self.defer_backlog(gives_way);
         } else {
@@ -280,11 +286,19 @@ impl Cpu {
                 && world::loaded_deadline().is_some_and(|at| now < at && at <= now + 2 * self.guard)
     }
 
+    /// The same where few instructions more don't matter.
+    #[inline(never)]
+    pub(super) fn is_wanted_late(&self) -> bool {
+        self.is_wanted()
+    }
+
     /// Has nothing of the backlog been done for so long that no RTOS can be the reason? A guest that interrupts itself all the time, and never takes
     /// these interrupts, looks like one that is about to be entered with its interrupt.
+    #[inline(never)]
     fn is_stalled(&self, now: u64) -> bool {
-        let since = self.backlog.stalled_since;
-        since != 0 && now - since > STALLED * self.scheduler.policy().patience
+        let patience = self.scheduler.policy().patience;
+        now - self.backlog.deferred_at <= RECENT * patience
+            && now - self.backlog.stalled_since > STALLED * patience
     }
 
     /// The same but for the time before its own timer.
@@ -307,20 +321,19 @@ impl Cpu {
     pub(super) fn defer_backlog(&mut self, gives_way: bool) {
         self.pending.backlog = false;
         self.backlog.is_resumed = true;
+        let (now, patience) = (clock::now(), self.scheduler.policy().patience);
+        if now - self.backlog.deferred_at > RECENT * patience {
+            (self.backlog.gave_way_to, self.backlog.stalled_since) = (0, now);
+        }
+        self.backlog.deferred_at = now;
         if gives_way
             && let Some(id) = self.scheduler.first().filter(|id| self.scheduler.running() == Some(*id))
         {
             // To one that has the core already, as its own timer is due or near.
             self.backlog.gave_way_to |= 1 << self.machine.vcpu(id).class.priority;
         }
-        if self.backlog.is_empty() {
-            self.backlog.stalled_since = 0;
-        } else {
-            let now = clock::now();
-            if self.backlog.stalled_since == 0 {
-                self.backlog.stalled_since = now;
-            }
-            self.look_again_at(now + self.scheduler.policy().patience);
+        if !self.backlog.is_empty() {
+            self.look_again_at(now + patience);
         }
     }
 

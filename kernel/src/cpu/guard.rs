@@ -131,7 +131,6 @@ impl Cpu {
                 && let Some(preempted) = self.backlog.preempted.pop()
             {
                 self.entered = now;
-                self.backlog.stalled_since = 0;
                 self.kick_preempted(preempted);
                 self.note_irqs_off(Exit::Backlog, clock::now());
             }

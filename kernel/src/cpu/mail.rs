@@ -202,7 +202,9 @@ impl Core for Cpu {
 
     fn send_on(&mut self, id: VcpuId) {
         self.migration.migratable.insert(id);
-        self.migration.refused.insert(id);
+        if self.machine.vcpu(id).owner() != self.id {
+            self.migration.refused.insert(id);
+        }
         self.backlog.starved.insert(id);
         self.resume_backlog();
     }

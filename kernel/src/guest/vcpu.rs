@@ -52,7 +52,8 @@ pub struct Vcpu {
     pub fences_awaited: Answers,
     /// Since when it could run but doesn't, in ticks of `time`; 0 if it runs or sleeps.
     waiting_since: AtomicU64,
-    /// When it was parked it was in its guest's kernel. Told only under a policy to which that matters ([`Policy::asks_for_mode`]).
+    /// It was in its guest's kernel when it was parked, or when its core last asked where it should be; or, unless it is confined, about to be, as an
+    /// interrupt was due. Told only under a policy to which that matters ([`Policy::asks_for_mode`]).
     in_kernel: AtomicBool,
     /// Its seat among those of its guest: none but under a policy that keeps a guest's vCPUs apart.
     seat: Seat,
@@ -145,13 +146,13 @@ impl Vcpu {
         self.seat.leave(self.seats);
     }
 
-    /// Tells others whether it is in its kernel. They hear of it by the parking.
+    /// Tells others whether it is in its kernel, or about to be. They hear of it by the parking.
     #[inline]
     pub fn publish_mode(&self, in_kernel: bool) {
         self.in_kernel.store(in_kernel, Ordering::Relaxed);
     }
 
-    /// Was it in its kernel when it was parked?
+    /// Was it in its kernel, or about to be, when it was parked?
     #[inline]
     pub fn is_in_kernel(&self) -> bool {
         self.in_kernel.load(Ordering::Relaxed)

@@ -104,6 +104,7 @@ pub fn setup(features: &Features) {
         csr::write!(csr::HIDELEG, virtual_interrupt::ALL);
         csr::write!(csr::HVIP, 0);
         csr::write!(csr::HIE, 0);
+        csr::write!(csr::VSATP, 0);
         csr::write!(csr::HCOUNTEREN, CYCLE_TIME_INSTRET);
         csr::write!(csr::HENVCFG, features.henvcfg);
         csr::write!(csr::HTIMEDELTA, 0);

@@ -340,11 +340,15 @@ pub fn loaded_deadline() -> Option<u64> {
 }
 
 /// No vCPU's world is in the hart any more. What interrupts the one that was would wake the hart again and again, although nobody waits for it: an
-/// interrupt that is enabled ends [`wait`](crate::arch::hart::wait), delegated or not (privileged specification, Wait for Interrupt).
+/// interrupt that is enabled ends [`wait`](crate::arch::hart::wait), delegated or not (privileged specification, Wait for Interrupt). Nor are its tables
+/// there for speculative walks ([`World::save`]).
 #[inline]
 pub fn forget() {
     // SAFETY: concerns only guests, none of which is loaded.
-    unsafe { csr::write!(csr::HIE, 0) }
+    unsafe {
+        csr::write!(csr::HIE, 0);
+        csr::write!(csr::VSATP, 0);
+    }
 }
 
 /// Raises interrupt lines of the loaded vCPU.

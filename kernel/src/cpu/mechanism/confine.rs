@@ -79,7 +79,8 @@ impl Cpu {
     #[inline(never)]
     fn publish_mode_late(&mut self, id: VcpuId) {
         let resident = self.resident(id);
-        resident.shared.publish_mode(resident.state.is_in_kernel());
+        let is_about_to_be = resident.due != 0 && !resident.shared.confined;
+        resident.shared.publish_mode(resident.state.is_in_kernel() || is_about_to_be);
     }
 
     /// A trap of a confined vCPU in user mode: its guest's handler gets it, but not on this core.

@@ -27,7 +27,7 @@ pub struct Migration {
     pub(in crate::cpu) here: VcpuSet,
     /// Those that are parked, or were claimed by another core, and still have their place in this core's scheduler.
     pub(in crate::cpu) stealable: VcpuSet,
-    /// Those that this core was asked to take, but it was busy with somebody more urgent.
+    /// Those that this core was asked to take from elsewhere, but it was busy with somebody more urgent.
     pub(in crate::cpu) refused: VcpuSet,
     /// Those that may have to go to another core before the next decision of the scheduler.
     pub(in crate::cpu) unsettled: VcpuSet,
@@ -194,6 +194,7 @@ impl Cpu {
             }
             self.scheduler.release(id);
         }
+        self.migration.refused.remove(id);
         if resident.last_core != self.id {
             vcpu.fences.distrust_caches();
             resident.counters.migrations += 1;

@@ -16,7 +16,7 @@ impl Cpu {
     #[inline(never)]
     pub(in crate::cpu) fn settle(&mut self) {
         // BOUND: one of those that have woken a round, and between two is a preemption point.
-        while !self.is_wanted()
+        while !self.is_wanted_late()
             && let Some(id) = self.migration.unsettled.pop()
         {
             if !self.has(id) {

@@ -134,20 +134,21 @@ impl Cpu {
 
     /// Takes a [stray](Self::is_stray) back, or has it sent home.
     pub(in crate::cpu) fn collect(&mut self, id: VcpuId) {
-        // It was brought here just when somebody more urgent came.
-        let was_refused = self.migration.refused.contains(id);
-        self.migration.refused.remove(id);
         if !self.is_stray(id) {
             return;
         }
         let vcpu = self.machine.vcpu(id);
-        let is_lost = || was_refused && vcpu.is_parked() && !self.gets_turns(id);
+        // It was brought here just when somebody more urgent came.
+        let is_lost = || self.migration.refused.contains(id) && vcpu.is_parked() && !self.gets_turns(id);
         let may_take =
             (vcpu.home == self.id || self.is_parked_here(id) || is_lost()) && vcpu.may_run_on(self.id);
         if !(may_take && self.claim(id)) {
             self.forget(id);
             if vcpu.home == self.id {
                 self.ask(id, Requests::HOME);
+            } else if self.migration.refused.contains(id) {
+                // It may not run here now: somebody else must watch over it.
+                self.backlog.starved.insert(id);
             }
         }
     }
