@@ -177,7 +177,8 @@ fn build(tree: Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &'
     let housework_priority = at_home.min().or(all().min()).unwrap_or(0);
     let housework_threshold =
         policy.threshold(policy.level(Class { priority: housework_priority, guest: 0 }));
-    let levels = Levels::of(all());
+    // Where priorities don't count, one's devices must not wait for another one to leave, who may never do so.
+    let levels = Levels::of(vcpus.iter().map(|vcpu| policy.level(vcpu.class)));
     let console_core = console_core as u32;
 
     let guests: &'static [Guest] = guests.leak();

@@ -2,7 +2,8 @@
 use ainori_limits::{PLIC_PRIORITY, PRIORITIES};
 
 /// Interrupt levels of vCPUs: the priorities that really occur, by their rank. The most urgent one has [`PLIC_PRIORITY`], and where there are
-/// more priorities than levels, the least urgent ones have level 1 in common.
+/// more priorities than levels, the least urgent ones have level 1 in common. Where the policy makes no difference between priorities, all have the
+/// highest level.
 #[derive(Debug, Clone, Copy)]
 pub struct Levels {
     /// A bit for each priority that occurs.
@@ -10,7 +11,7 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// The levels of a system with these priorities. Only at boot.
+    /// The levels of a system with these priorities, as the policy [counts](ainori_sched::Policy::level) them. Only at boot.
     pub fn of(priorities: impl Iterator<Item = u8>) -> Self {
         const { assert!(PRIORITIES as u32 <= u32::BITS) };
         Self { occur: priorities.fold(0, |occur, priority| occur | 1 << (priority % PRIORITIES)) }
