@@ -24,8 +24,9 @@ use crate::stats::Exit;
 /// to be entered: half a millisecond.
 const STALLED: u64 = 20;
 
-/// A backlog that was deferred longer ago, in times [`Policy::patience`](ainori_sched::Policy::patience), was another one: it is looked at sooner.
-const RECENT: u64 = 4;
+/// One that was deferred longer ago, in times [`Policy::patience`](ainori_sched::Policy::patience), was another one. Its next look comes after one or
+/// two, and after one more for each higher priority that takes the core meanwhile.
+const RECENT: u64 = STALLED;
 
 // `Backlog::gave_way_to` has a bit for each priority.
 const _: () = assert!(PRIORITIES as u32 <= u32::BITS);
@@ -37,7 +38,7 @@ pub(super) struct Backlog {
     /// Since when nothing of it has been done, although it was its turn, in ticks of `time`. Means something if `deferred_at` is [recent](RECENT).
     stalled_since: u64,
     /// When it was last deferred; 0: something of it has been done since.
-    deferred_at: u64,
+    pub(super) deferred_at: u64,
     /// How many turns there have been ([`Self::next_in_turn`]).
     turns: u32,
     /// It has been deferred since a part was taken out: the next one is chosen by [`Self::next_in_turn`].
@@ -233,7 +234,7 @@ impl Cpu {
     pub(super) fn is_preempted(&mut self) -> bool {
         if self.is_interrupted()
             || self.meet_deadline(self.entered) && self.is_interrupted()
-            || self.is_wanted()
+            || self.is_wanted_late()
         {
             return true;
         }
@@ -321,6 +322,10 @@ impl Cpu {
     pub(super) fn defer_backlog(&mut self, gives_way: bool) {
         self.pending.backlog = false;
         self.backlog.is_resumed = true;
+        if self.backlog.is_empty() {
+            (self.backlog.gave_way_to, self.backlog.deferred_at) = (0, 0);
+            return;
+        }
         let (now, patience) = (clock::now(), self.scheduler.policy().patience);
         if now - self.backlog.deferred_at > RECENT * patience {
             (self.backlog.gave_way_to, self.backlog.stalled_since) = (0, now);
@@ -332,9 +337,7 @@ impl Cpu {
             // To one that has the core already, as its own timer is due or near.
             self.backlog.gave_way_to |= 1 << self.machine.vcpu(id).class.priority;
         }
-        if !self.backlog.is_empty() {
-            self.look_again_at(now + patience);
-        }
+        self.look_again_at(now + patience);
     }
 
     /// What was deferred is taken up again before the next guest is entered.

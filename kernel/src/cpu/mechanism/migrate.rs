@@ -27,7 +27,7 @@ pub struct Migration {
     pub(in crate::cpu) here: VcpuSet,
     /// Those that are parked, or were claimed by another core, and still have their place in this core's scheduler.
     pub(in crate::cpu) stealable: VcpuSet,
-    /// Those that this core was asked to take from elsewhere, but it was busy with somebody more urgent.
+    /// Those that this core was asked to take from elsewhere, but it was busy with somebody more urgent, or they may not run here now.
     pub(in crate::cpu) refused: VcpuSet,
     /// Those that may have to go to another core before the next decision of the scheduler.
     pub(in crate::cpu) unsettled: VcpuSet,
@@ -75,8 +75,8 @@ impl Cpu {
         let previous = previous.filter(|id| waiting.contains(*id));
         if let Some(id) = previous.filter(|_| has_time) {
             waiting.remove(id);
-            let in_kernel = self.state(id).is_in_kernel();
             self.make_stealable(id);
+            let in_kernel = self.machine.vcpu(id).is_in_kernel();
             if self.migration.kicks
                 && self.scheduler.precedes(running, id)
                 && self.scheduler.policy().pulls(Occasion::Preempted { in_kernel })

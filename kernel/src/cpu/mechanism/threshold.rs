@@ -138,10 +138,12 @@ impl Cpu {
             return;
         }
         let vcpu = self.machine.vcpu(id);
-        // It was brought here just when somebody more urgent came.
-        let is_lost = || self.migration.refused.contains(id) && vcpu.is_parked() && !self.gets_turns(id);
-        let may_take =
-            (vcpu.home == self.id || self.is_parked_here(id) || is_lost()) && vcpu.may_run_on(self.id);
+        if !vcpu.is_parked() || self.gets_turns(id) {
+            // Somebody else has taken it.
+            self.migration.refused.remove(id);
+        }
+        let is_ours = vcpu.home == self.id || self.is_parked_here(id) || self.migration.refused.contains(id);
+        let may_take = is_ours && vcpu.may_run_on(self.id);
         if !(may_take && self.claim(id)) {
             self.forget(id);
             if vcpu.home == self.id {
