@@ -115,8 +115,11 @@ impl Landmark {
     }
 }
 
-/// Mask and bits of an instruction (RISC-V instruction set manual, volumes I and II).
-fn encoding(instruction: &str) -> (u32, u32) {
+/// Mask and bits of an instruction that a place can name (RISC-V instruction set manual, volumes I and II).
+///
+/// # Panics
+/// If it is none of those.
+pub fn encoding(instruction: &str) -> (u32, u32) {
     match instruction {
         "sret" => (u32::MAX, 0x1020_0073),
         "wfi" => (u32::MAX, 0x1050_0073),

@@ -16,25 +16,13 @@ const SKEW: u64 = 10_000;
 pub fn check(system: &Description, run: &Run, found: &mut Violations) {
     check_completeness(system, run, found);
     let vcpus = || run.report.guests.iter().flat_map(|guest| &guest.vcpus);
-    for core in &run.report.cores {
-        let is_anybodys = system.guests.iter().any(|guest| guest.allowed(system.harts).contains(&core.core));
-        found.expect(is_anybodys || core.switches == 0, "a core that no guest may have runs none", || {
-            format!("core {}: {} switches", core.core, core.switches)
-        });
-    }
     for (guest, report) in system.guests.iter().zip(&run.report.guests) {
         for vcpu in &report.vcpus {
             check_vcpu(system, guest, vcpu, found);
-            // Between two lives the core that keeps house takes a vCPU to put it back, and has it until the vCPU is started.
-            if report.former_lives.is_empty() {
-                let runs_where_it_may = guest.allowed(system.harts).contains(&vcpu.core);
-                found.expect(runs_where_it_may, "a vCPU runs where it may", || {
-                    format!("{}/{}: core {}", guest.name, vcpu.vcpu, vcpu.core)
-                });
-            }
         }
         check_nobody_starved(guest, report, found);
     }
+    check_places(system, run, found);
     check_times(system, run, found);
     check_interrupts(run, found);
 
@@ -63,6 +51,26 @@ fn check_completeness(system: &Description, run: &Run, found: &mut Violations) {
         found.expect((0..guest.vcpus).eq(has.iter().copied()), "no record is lost", || {
             format!("{}: records of the vCPUs {has:?}", guest.name)
         });
+    }
+}
+
+/// Nobody runs where it may not.
+fn check_places(system: &Description, run: &Run, found: &mut Violations) {
+    let may_have = |guest: &Guest, core: u32| guest.allowed(system.harts).contains(&core);
+    for core in &run.report.cores {
+        let is_anybodys = system.guests.iter().any(|guest| may_have(guest, core.core));
+        found.expect(is_anybodys || core.switches == 0, "a core that no guest may have runs none", || {
+            format!("core {}: {} switches", core.core, core.switches)
+        });
+    }
+    // Between two lives the core that keeps house takes a vCPU to put it back, and has it until the vCPU is started.
+    let guests = system.guests.iter().zip(&run.report.guests);
+    for (guest, report) in guests.filter(|(_, report)| report.former_lives.is_empty()) {
+        for vcpu in &report.vcpus {
+            found.expect(may_have(guest, vcpu.core), "a vCPU runs where it may", || {
+                format!("{}/{}: core {}", guest.name, vcpu.vcpu, vcpu.core)
+            });
+        }
     }
 }
 
@@ -106,12 +114,6 @@ fn check_nobody_starved(guest: &Guest, report: &GuestReport, found: &mut Violati
 fn check_times(system: &Description, run: &Run, found: &mut Violations) {
     let Some(end) = &run.report.end else { return };
     let vcpus = || run.report.guests.iter().flat_map(|guest| &guest.vcpus);
-    for core in &run.report.cores {
-        let is_anybodys = system.guests.iter().any(|guest| guest.allowed(system.harts).contains(&core.core));
-        found.expect(is_anybodys || core.switches == 0, "a core that no guest may have runs none", || {
-            format!("core {}: {} switches", core.core, core.switches)
-        });
-    }
     let cores = &run.report.cores;
     let accounted: u64 =
         vcpus().map(|vcpu| vcpu.running).sum::<u64>() + cores.iter().map(|core| core.idle).sum::<u64>();

@@ -110,9 +110,10 @@ fn a_trace_record_keeps_its_budget() {
 /// in a report a core that looks again and again idles, too.
 #[test]
 fn an_idle_core_sleeps() {
-    const WFI: u32 = 0x1050_0073;
-    let waits = Program::open(&ainori_tests::hypervisor()).instructions(u32::MAX, WFI).into_iter();
+    let (mask, bits) = budgets::encoding("wfi");
+    let waits = Program::open(&ainori_tests::hypervisor()).instructions(mask, bits);
     let paths: Vec<Path> = waits
+        .into_iter()
         .map(|at| (Place::Hypervisor(at), Place::Hypervisor(at + 4)))
         .map(|(from, to)| Path { name: format!("{from}"), from, to, via: None })
         .collect();

@@ -167,6 +167,11 @@ fn a_start_is_not_put_off_where_kernels_stay_away_from_home() {
     assert_eq!(run.number("linux", "cpus"), 5);
 }
 
+/// Who takes a hart when its arguments say so.
+fn burst(name: &str, args: &str, hart: u32) -> Guest {
+    Guest::probe("bursts", args).named(name).harts([hart]).priority(9)
+}
+
 /// Two vCPUs compute for ever on two harts. One's hart is taken for 100 ms; 25 us later, when another core should take that one, the other hart is
 /// taken as well, for a moment: before that core is asked, or just behind it. It was asked once and never again, so that one vCPU waited for the whole time
 /// beside a hart on which both could have taken turns: 103 ms were its, 202 the other's. The same without such a moment.
@@ -174,14 +179,11 @@ fn a_start_is_not_put_off_where_kernels_stay_away_from_home() {
 fn who_finds_no_core_when_it_is_looked_for_is_looked_for_again() {
     for policy in ["ainori", "spumone-on-demand", "spumone-trap-based"] {
         for (second, us) in [(950, 1_000), (1_063, 500), (1_066, 500), (4_000, 1_000)] {
-            let burst = |name, args: String, hart| {
-                Guest::probe("bursts", &args).named(name).harts([hart]).priority(9)
-            };
             let run = System::on(2)
                 .policy(policy)
                 .with(Guest::probe("bursts", "n=0").named("two").vcpus(2).harts([0, 1]).background())
-                .with(burst("long", "n=1 us=100000 pause_us=200000 phase_us=1000".into(), 0))
-                .with(burst("short", format!("n=1 us={us} pause_us=200000 phase_us={second}"), 1))
+                .with(burst("long", "n=1 us=100000 pause_us=200000 phase_us=1000", 0))
+                .with(burst("short", &format!("n=1 us={us} pause_us=200000 phase_us={second}"), 1))
                 .run(Clock::Lockstep { q: 250 });
             run.good();
             let ran = |vcpu: usize| run.guest("two").vcpus[vcpu].running;
@@ -201,17 +203,12 @@ fn who_finds_no_core_when_it_is_looked_for_is_looked_for_again() {
 fn who_waits_for_an_equal_when_the_core_is_taken_is_looked_for_too() {
     for policy in ["ainori", "spumone-on-demand", "spumone-trap-based"] {
         for second in [1_004, 5_000, 23_000] {
-            let burst = |name, phase: u32, hart| {
-                Guest::probe("bursts", &format!("n=1 us=100000 pause_us=100000 phase_us={phase}"))
-                    .named(name)
-                    .harts([hart])
-                    .priority(9)
-            };
+            let taking = |phase: u32| format!("n=1 us=100000 pause_us=100000 phase_us={phase}");
             let run = System::on(3)
                 .policy(policy)
                 .with(Guest::probe("bursts", "n=0").named("three").vcpus(3).harts([0, 1, 2]).background())
-                .with(burst("long", 1_000, 0))
-                .with(burst("other", second, 1))
+                .with(burst("long", &taking(1_000), 0))
+                .with(burst("other", &taking(second), 1))
                 .run(Clock::Lockstep { q: 250 });
             run.good();
             let ran: Vec<u64> = run.guest("three").vcpus.iter().map(|vcpu| vcpu.running).collect();
@@ -228,10 +225,7 @@ fn who_is_below_a_visitor_is_looked_for() {
     let bursts = |name, priority, harts: &[u32]| {
         Guest::probe("bursts", "n=0").named(name).priority(priority).harts(harts.iter().copied()).background()
     };
-    let long = Guest::probe("bursts", "n=1 us=100000 pause_us=100000 phase_us=1000")
-        .named("long")
-        .harts([0])
-        .priority(9);
+    let long = burst("long", "n=1 us=100000 pause_us=100000 phase_us=1000", 0);
     let visited = |policy| System::on(3).policy(policy).with(bursts("visitor", 2, &[0, 1]));
     for policy in ["ainori", "spumone-on-demand", "spumone-trap-based"] {
         let naps = Guest::probe("naps", "period_us=1000 n=250").harts([1, 2]).priority(1);
@@ -276,18 +270,13 @@ fn who_is_to_wait_at_home_is_not_taken_from_there() {
 #[test]
 fn whom_nobody_can_take_is_not_looked_for_all_the_time() {
     let crowd = |name| Guest::probe("bursts", "n=0").named(name).vcpus(14).harts([0, 1]).background();
-    let burst = |name, hart| {
-        Guest::probe("bursts", "n=1 us=50000 pause_us=300000 phase_us=1000")
-            .named(name)
-            .harts([hart])
-            .priority(9)
-    };
+    let taking = "n=1 us=50000 pause_us=300000 phase_us=1000";
     let run = System::on(2)
         .policy("ainori")
         .with(crowd("one"))
         .with(crowd("other"))
-        .with(burst("first", 0))
-        .with(burst("second", 1))
+        .with(burst("first", taking, 0))
+        .with(burst("second", taking, 1))
         .run(Clock::Lockstep { q: 250 });
     run.good();
     for name in ["first", "second"] {

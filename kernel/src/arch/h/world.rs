@@ -173,7 +173,7 @@ impl World {
         self.vscause = csr::read!(csr::VSCAUSE);
         self.vstval = csr::read!(csr::VSTVAL);
         // Until the next one's is loaded, so that not even a speculative walk puts this guest's tables and the next one's second stage together.
-        // SAFETY: it concerns only guests, none of which runs now.
+        // SAFETY: only guests use it, and each is entered behind its own `load`: who saves a world has none loaded, or loads another one.
         self.vsatp = unsafe { csr::take!(csr::VSATP) };
         self.vstimecmp = csr::read!(csr::VSTIMECMP);
         self.hvip = csr::read!(csr::HVIP);
