@@ -34,7 +34,7 @@ const _: () = assert!(PRIORITIES as u32 <= u32::BITS);
 /// What is still to be done, by vCPU.
 pub(super) struct Backlog {
     /// The priorities, a bit each, of those that ran here and for whose own timers it was deferred since something of it was done.
-    gave_way_to: u32,
+    pub(super) gave_way_to: u32,
     /// Since when nothing of it has been done, although it was its turn, in ticks of `time`. Means something if `deferred_at` is [recent](RECENT).
     stalled_since: u64,
     /// When it was last deferred; 0: something of it has been done since.

@@ -131,7 +131,7 @@ impl Cpu {
                 && let Some(preempted) = self.backlog.preempted.pop()
             {
                 self.entered = now;
-                self.backlog.deferred_at = 0;
+                (self.backlog.gave_way_to, self.backlog.deferred_at) = (0, 0);
                 self.kick_preempted(preempted);
                 self.note_irqs_off(Exit::Backlog, clock::now());
             }

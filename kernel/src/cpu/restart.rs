@@ -50,7 +50,9 @@ enum Step {
     Irqchip(usize),
     /// Clears its memory and loads its program: from this offset on.
     Memory(u64),
-    /// Waits until its vCPUs are put back and its output is sent, then announces its next life.
+    /// Waits until its vCPUs are put back and its output is sent.
+    Rest,
+    /// Announces its next life: a piece of its own, as it takes long to look at all of its vCPUs.
     Announce,
     /// Waits until that is sent, then starts it.
     Start,
@@ -131,15 +133,18 @@ impl Cpu {
                 let ended = guest.output.end_line();
                 self.wake_console();
                 ended.ok()?;
-                Step::Announce
+                Step::Rest
             }
-            Step::Announce => {
+            Step::Rest => {
                 let answered = |index| machine.vcpu(VcpuId(index)).fences_awaited.all_given();
                 // BOUND: the vCPUs of one guest, some 8 instructions each.
                 let is_reset = guest.lifecycle.all_reset() && guest.vcpus().all(answered);
                 if !(is_reset && guest.output.is_empty() && self.is_told(guest)) {
                     return None;
                 }
+                Step::Announce
+            }
+            Step::Announce => {
                 let life = guest.lifecycle.life() + 1;
                 stop::tell(self, guest, Record { life, time: clock::now(), happened: Happened::Restarted });
                 Step::Start

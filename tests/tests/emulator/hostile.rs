@@ -157,6 +157,10 @@ fn a_start_loses_no_external_interrupt() {
 
 /// The attacks whose names begin so, under the default policy.
 fn attacks_hold(prefix: &str) {
+    attacks_hold_in_slices(prefix, Q);
+}
+
+fn attacks_hold_in_slices(prefix: &str, q: u32) {
     let trials: Vec<Trial> =
         attacks::all().into_iter().filter(|trial| trial.name.starts_with(prefix)).collect();
     let trials: Vec<Trial> = trials
@@ -165,7 +169,7 @@ fn attacks_hold(prefix: &str) {
         .collect();
     assert!(!trials.is_empty(), "no attack begins with {prefix}");
     for trial in trials {
-        holds(&trial, Q);
+        holds(&trial, q);
     }
 }
 
@@ -191,9 +195,11 @@ fn ipis_to_all_hurt_nobody() {
     attacks_hold("ipis");
 }
 
+/// With the second slice ten vCPUs that waited for an equal were seen to beside the RTOS, just when its own timer was due: its handler was 5.8 us late.
 #[test]
 fn fences_of_all_hurt_nobody() {
     attacks_hold("fences");
+    attacks_hold_in_slices("fences-16", 211);
     attacks_hold("page-fences");
 }
 

@@ -1,7 +1,9 @@
 //! Visitors go home when they are better off there, and who has woken where an equal runs goes to a core that idles.
 use ainori_sched::VcpuId;
 
+use crate::arch::clock;
 use crate::cpu::Cpu;
+
 impl Cpu {
     /// A vCPU may have to go to another core. Done before the next decision, as its own trap may still be served now.
     pub(in crate::cpu) fn unsettle(&mut self, id: VcpuId) {
@@ -13,8 +15,11 @@ impl Cpu {
 
     /// Visitors whose home idles go there, and those that wait for an equal here, if they get turns there. Who has woken here and would have to
     /// wait for an equal goes to a core that idles, if there is one.
+    ///
+    /// Beside one that takes cores from others little at a time has to do, as for the [backlog](crate::cpu::backlog): one of them, and a while later the next.
     #[inline(never)]
     pub(in crate::cpu) fn settle(&mut self) {
+        let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
         // BOUND: one of those that have woken a round, and between two is a preemption point.
         while !self.is_wanted_late()
             && let Some(id) = self.migration.unsettled.pop()
@@ -48,10 +53,13 @@ impl Cpu {
             } else if self.loaded != Some(id) && self.migration.here.contains(id) && waits {
                 self.make_stealable_late(id);
             }
-            if self.is_preempted() {
+            if self.is_preempted() || beside_urgent {
                 break;
             }
         }
         self.unsettle_unseated();
+        if beside_urgent && !self.migration.unsettled.is_empty() {
+            self.look_again_at(clock::now() + self.scheduler.policy().patience);
+        }
     }
 }

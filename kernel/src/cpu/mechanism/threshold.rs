@@ -121,6 +121,8 @@ impl Cpu {
         for id in elsewhere {
             if self.is_stray(id) {
                 self.backlog.strays.insert(id);
+            } else {
+                self.watch_over(id);
             }
         }
     }
@@ -132,10 +134,18 @@ impl Cpu {
             && !(self.waits_for_its_turn(id) && self.machine.vcpu(id).is_parked())
     }
 
+    /// Somebody more urgent has come meanwhile, or a vCPU must not run here now: if it is parked with this core, or was refused here, it isn't left
+    /// alone. Who was tried again and again here isn't any more, since this core was lowered ([`review_starved`](Self::review_starved)).
+    fn watch_over(&mut self, id: VcpuId) {
+        if (self.is_parked_here(id) || self.migration.refused.contains(id)) && !self.gets_turns(id) {
+            self.backlog.starved.insert(id);
+        }
+    }
+
     /// Takes a [stray](Self::is_stray) back, or has it sent home.
     pub(in crate::cpu) fn collect(&mut self, id: VcpuId) {
         if !self.is_stray(id) {
-            return;
+            return self.watch_over(id);
         }
         let vcpu = self.machine.vcpu(id);
         if !vcpu.is_parked() || self.gets_turns(id) {
@@ -148,7 +158,8 @@ impl Cpu {
             self.forget(id);
             if vcpu.home == self.id {
                 self.ask(id, Requests::HOME);
-            } else if self.migration.refused.contains(id) {
+            }
+            if vcpu.is_parked() && (vcpu.home == self.id || self.migration.refused.contains(id)) {
                 // It may not run here now: somebody else must watch over it.
                 self.backlog.starved.insert(id);
             }
