@@ -4,6 +4,7 @@ use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 use core::array::from_fn;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use ainori_board::{Board, Device, Error, Range, largest_free};
 use ainori_console::{InputWaits, Source};
 use ainori_devices::irqchip::Irqchip as GuestIrqchip;
 use ainori_handover::{Housework, Seats, Threshold};
@@ -22,8 +23,6 @@ use crate::arch::hart::{self, Features};
 use crate::arch::start::{leave_boot, start_secondary};
 use crate::arch::world::Translation;
 use crate::arch::{VcpuState, firmware};
-use crate::chip::Board;
-use crate::chip::board::{Device, Error};
 use crate::chip::ipi::Ipi;
 use crate::chip::irqchip::{Irqchip, Levels};
 use crate::chip::uart::Uart;
@@ -34,7 +33,7 @@ use crate::guest::program::Program;
 use crate::guest::space::Space;
 use crate::guest::vcpu::{Resident, Vcpu, hsm};
 use crate::guest::{self, Guest, device_tree, loader};
-use crate::memory::{self, Range};
+use crate::memory;
 use crate::panic::{refuse, use_port};
 use crate::report;
 
@@ -71,7 +70,7 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
         give_up(Error::TooManyRanges)
     }
     let memory = Board::memory_of(tree).unwrap_or_else(|error| give_up(error));
-    let Some(free) = memory::largest_free(memory.as_slice(), reserved.as_slice()) else {
+    let Some(free) = largest_free(memory.as_slice(), reserved.as_slice()) else {
         refuse(format_args!("the firmware's device tree shows no free memory"))
     };
     let free = Range { start: free.start.next_multiple_of(PAGE), ..free };

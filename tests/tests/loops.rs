@@ -23,11 +23,13 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Item, Meta, Token};
 
 /// What runs only before the first guest, so that nobody waits for it, and why that is so.
-const BOOT_ONLY: [(&str, &str); 13] = [
+const BOOT_ONLY: [(&str, &str); 15] = [
     ("kernel/src/boot.rs", "it ends with the start of the harts"),
     ("kernel/src/memory.rs", "allocates, which panics after boot"),
-    ("kernel/src/chip/board.rs", "reads the board's device tree, whose memory the first guest may get"),
-    ("kernel/src/arch/riscv/isa.rs", "what guests are told of the harts is in their device trees"),
+    ("crates/board/src/board.rs", "reads the board's device tree, whose memory the first guest may get"),
+    ("crates/board/src/tree.rs", "reads the board's device tree, whose memory the first guest may get"),
+    ("crates/board/src/isa.rs", "what guests are told of the harts is in their device trees"),
+    ("crates/board/src/range.rs", "finds the memory that guests get"),
     (
         "kernel/src/arch/riscv/clear.rs",
         "a guest's memory before its first life; for the next, `guest/program.rs` clears it in pieces",

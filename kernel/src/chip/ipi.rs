@@ -2,8 +2,8 @@
 use alloc::boxed::Box;
 use core::ptr::write_volatile;
 
-use super::Board;
 use crate::arch::{fence, firmware};
+use ainori_board::Board;
 
 /// How a software interrupt reaches a core. The device costs a store; the firmware costs thousands of instructions on the
 /// sending hart, with interrupts off, and hundreds on the receiving one.

@@ -1,8 +1,5 @@
-//! The board: what is on it, and drivers for the devices that the hypervisor itself uses.
-pub mod board;
+//! Drivers for the devices of the board that the hypervisor itself uses.
 pub mod ipi;
 pub mod irqchip;
 pub mod quiet;
 pub mod uart;
-
-pub use board::Board;

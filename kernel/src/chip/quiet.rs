@@ -2,8 +2,8 @@
 //! (A board has no line that resets one of them.)
 use core::ptr::write_volatile;
 
-use super::board::Device;
 use crate::arch::fence;
+use ainori_board::Device;
 
 /// Registers to write, in order: offset and value.
 type Writes = &'static [(u64, u32)];

@@ -20,6 +20,7 @@ use alloc::{boxed::Box, vec};
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
+use ainori_board::Board;
 use ainori_console::{InputWaits, Source};
 use ainori_handover::{Housework as PublishedHousework, Threshold as PublishedThreshold};
 use ainori_limits::{MAX_HARTS, PRIORITIES, STACK_SIZE, VCPU_SLOTS};
@@ -31,7 +32,6 @@ use self::backlog::Backlog;
 pub use self::by_number::{ByCore, ByVcpu};
 use crate::arch::VcpuState;
 use crate::arch::hart::Features;
-use crate::chip::board::Board;
 use crate::chip::ipi::Ipi;
 use crate::chip::irqchip::{CoreIrqs, Irqchip, Levels};
 use crate::guest::Guest;
@@ -110,7 +110,7 @@ pub struct Machine {
 pub struct SourceOwner {
     /// Index of the guest.
     pub guest: u8,
-    /// Where the board's controller sends the source ([`BoardHart::irq_target`](crate::chip::board::BoardHart::irq_target)).
+    /// Where the board's controller sends the source ([`BoardHart::irq_target`](ainori_board::BoardHart::irq_target)).
     pub target: u32,
 }
 

@@ -10,7 +10,7 @@ use ainori_manifest::layout::Layout;
 
 use super::Guest;
 use crate::arch::hart::Features;
-use crate::chip::Board;
+use ainori_board::Board;
 
 const IRQCHIP_PHANDLE: u32 = 1;
 const FINISHER_PHANDLE: u32 = 2;

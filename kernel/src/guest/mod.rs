@@ -22,7 +22,7 @@ use ainori_manifest::config;
 use ainori_sched::{VcpuId, VcpuSet};
 use spin::Mutex;
 
-use crate::chip::board::Device;
+use ainori_board::Device;
 use program::Program;
 use space::Space;
 

@@ -2,7 +2,7 @@
 //! started again.
 use alloc::vec::Vec;
 
-use crate::memory::Range;
+use ainori_board::Range;
 
 /// Bytes that [`Program::load_chunk`] loads: some 100 instructions where they are zeros, 400 where they are a part's.
 pub const CHUNK: u64 = 512;

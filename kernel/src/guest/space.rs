@@ -7,7 +7,9 @@ use ainori_manifest::config::{GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE};
 use ainori_space::{Attributes, Mapped, Rights};
 
 use crate::arch::gstage::{self, GuestTables};
-use crate::memory::{self, GuestPhysical, HostPhysical, Range};
+use ainori_board::Range;
+
+use crate::memory::{self, GuestPhysical, HostPhysical};
 
 /// What a guest sees beside its virtual devices: its main memory, and the registers of devices that it owns.
 pub struct Space {

@@ -3,8 +3,8 @@ use super::context::trap_entry;
 use super::fence;
 use crate::arch::riscv::csr::{self, envcfg, stateen, status, virtual_interrupt};
 use crate::arch::riscv::hart::{Interrupts, set_alarm};
-use crate::arch::riscv::isa::Isa;
 use crate::arch::riscv::vector::VectorRegisters;
+use ainori_board::{Environment, Isa};
 use ainori_limits::cause::exception;
 
 /// What all harts of the board offer to guests.
@@ -78,8 +78,15 @@ impl Features {
             let is_on = csr::read!(csr::SSTATUS) & status::VS != 0;
             let vlenb = (board.has_vectors() && is_on).then(|| VectorRegisters::hart_vlenb());
             csr::clear!(csr::SSTATUS, status::VS);
+            let environment = Environment {
+                cleans_blocks: henvcfg & envcfg::CBCFE != 0,
+                zeros_blocks: henvcfg & envcfg::CBZE != 0,
+                memory_types: henvcfg & envcfg::PBMTE != 0,
+                updates_bits: henvcfg & envcfg::ADUE != 0,
+                vectors: vlenb.is_some(),
+            };
             Self {
-                isa: board.for_guests(henvcfg, vlenb.is_some()),
+                isa: board.for_guests(environment),
                 henvcfg,
                 vlenb,
                 double: board.has("d"),

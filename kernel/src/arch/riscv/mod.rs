@@ -6,6 +6,5 @@ pub mod fence;
 pub mod firmware;
 pub mod float;
 pub mod hart;
-pub mod isa;
 pub mod start;
 pub mod vector;

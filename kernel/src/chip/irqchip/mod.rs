@@ -9,7 +9,7 @@ mod plic;
 pub use levels::Levels;
 use plic::{Context, Plic};
 
-use super::board::BoardIrqchip;
+use ainori_board::BoardIrqchip;
 
 /// The controller.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ impl Irqchip {
         }
     }
 
-    /// What it sends to a core's target ([`BoardHart::irq_target`](super::board::BoardHart::irq_target)).
+    /// What it sends to a core's target ([`BoardHart::irq_target`](ainori_board::BoardHart::irq_target)).
     pub fn core(self, target: u32) -> Option<CoreIrqs> {
         match self {
             Self::Plic(plic) => plic.context(target).map(CoreIrqs::Plic),

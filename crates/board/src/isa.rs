@@ -1,8 +1,6 @@
 //! Which extensions guests are told of.
 use alloc::{string::String, vec::Vec};
 
-use super::csr::envcfg;
-
 /// Extensions by their lower-case names, in the order of the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Isa(Vec<String>);
@@ -17,6 +15,22 @@ const OFFERED: &str = "\
 
 fn is_offered(name: &str) -> bool {
     OFFERED.split(' ').any(|offered| offered == name)
+}
+
+/// What the harts let guests do beyond their own registers, as the bits of `henvcfg` (privileged specification, "Hypervisor Environment
+/// Configuration Register") say that could be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Environment {
+    /// `cbo.clean`, `cbo.flush`, and `cbo.inval` as a flush.
+    pub cleans_blocks: bool,
+    /// `cbo.zero`.
+    pub zeros_blocks: bool,
+    /// Page-based memory types.
+    pub memory_types: bool,
+    /// Accessed and dirty bits that harts write themselves.
+    pub updates_bits: bool,
+    /// The vector unit can be switched on.
+    pub vectors: bool,
 }
 
 impl Isa {
@@ -69,14 +83,14 @@ impl Isa {
         Self(self.0.iter().filter(|name| other.has(name)).cloned().collect())
     }
 
-    /// What guests are told: extensions that work for them with these bits of [`envcfg`]; `vectors`: the vector unit can be switched on.
-    pub fn for_guests(&self, environment: u64, vectors: bool) -> Self {
+    /// What guests are told: extensions that work for them in this environment.
+    pub fn for_guests(&self, environment: Environment) -> Self {
         let works = |name: &str| match name {
-            "zicbom" => environment & envcfg::CBCFE != 0,
-            "zicboz" => environment & envcfg::CBZE != 0,
-            "svpbmt" => environment & envcfg::PBMTE != 0,
-            "svadu" => environment & envcfg::ADUE != 0,
-            _ if name.starts_with('v') || name.starts_with("zv") => vectors && is_offered(name),
+            "zicbom" => environment.cleans_blocks,
+            "zicboz" => environment.zeros_blocks,
+            "svpbmt" => environment.memory_types,
+            "svadu" => environment.updates_bits,
+            _ if name.starts_with('v') || name.starts_with("zv") => environment.vectors && is_offered(name),
             _ => is_offered(name),
         };
         Self(self.0.iter().filter(|name| works(name)).cloned().collect())

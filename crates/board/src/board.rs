@@ -1,14 +1,12 @@
 //! What the board is, learnt from the device tree that the firmware hands over.
-#![expect(clippy::indexing_slicing, reason = "only at boot")]
 use ainori_limits::cause::interrupt::{SUPERVISOR_EXTERNAL, SUPERVISOR_SOFTWARE};
 use alloc::{format, string::String, vec::Vec};
+use dtoolkit::Node;
 use dtoolkit::error::FdtParseError;
 use dtoolkit::fdt::{Fdt, FdtNode};
-use dtoolkit::standard::Reg;
-use dtoolkit::{Node, Property};
 
-use crate::arch::isa::Isa;
-use crate::memory::{Range, Ranges};
+use crate::tree::{AllNodes, base, cell, cells, compatible, find, registers, targets, text, value};
+use crate::{Isa, Range, Ranges};
 
 /// One hart that can run the hypervisor.
 #[derive(Debug, Clone)]
@@ -21,7 +19,7 @@ pub struct BoardHart {
     pub sswi_index: Option<u64>,
 }
 
-/// An interrupt controller that there is a driver for ([`super::irqchip`]).
+/// An interrupt controller that there is a driver for (in the kernel's `chip/irqchip`).
 #[derive(Debug, Clone, Copy)]
 pub enum BoardIrqchip {
     /// A PLIC at `base` with sources `1..=sources`.
@@ -108,92 +106,6 @@ impl core::fmt::Display for Error {
 }
 
 #[inline(never)]
-fn value<'a>(node: &FdtNode<'a>, name: &str) -> Option<&'a [u8]> {
-    node.property(name)?.value_as().ok()
-}
-
-fn cell(node: &FdtNode<'_>, name: &str) -> Option<u32> {
-    cells(value(node, name)?).next()
-}
-
-fn cells(bytes: &[u8]) -> impl Iterator<Item = u32> {
-    bytes.chunks_exact(4).map(|c| u32::from_be_bytes([c[0], c[1], c[2], c[3]]))
-}
-
-fn text<'a>(node: &FdtNode<'a>, name: &str) -> Option<&'a str> {
-    core::str::from_utf8(value(node, name)?.strip_suffix(b"\0")?).ok()
-}
-
-/// The node at `path`, which may also be a name in `/aliases`.
-#[inline(never)]
-fn find<'a>(tree: Fdt<'a>, path: &str) -> Option<FdtNode<'a>> {
-    tree.find_node(path).or_else(|| tree.find_node(text(&tree.find_node("/aliases")?, path)?))
-}
-
-/// Nodes that lie deeper are left out: nothing that is looked for does.
-const DEEPEST: usize = 16;
-
-/// All nodes below the root, in the order of the tree.
-struct AllNodes<'a> {
-    /// What is still to come: children of the root, of one of these, and so on.
-    children: [Option<<FdtNode<'a> as Node>::Children<'a>>; DEEPEST],
-    depth: usize,
-}
-
-impl<'a> AllNodes<'a> {
-    fn of(tree: Fdt<'a>) -> Self {
-        let mut children = [const { None }; DEEPEST];
-        children[0] = Some(tree.root().children());
-        Self { children, depth: 0 }
-    }
-}
-
-impl<'a> Iterator for AllNodes<'a> {
-    type Item = FdtNode<'a>;
-
-    #[inline(never)]
-    fn next(&mut self) -> Option<FdtNode<'a>> {
-        // BOUND: the levels of the tree. Only at boot.
-        loop {
-            let Some(node) = self.children[self.depth].as_mut()?.next() else {
-                self.depth = self.depth.checked_sub(1)?;
-                continue;
-            };
-            if let Some(below) = self.children.get_mut(self.depth + 1) {
-                *below = Some(node.children());
-                self.depth += 1;
-            }
-            return Some(node);
-        }
-    }
-}
-
-/// The first node that is compatible with one of `names`.
-#[inline(never)]
-fn compatible<'a>(tree: Fdt<'a>, names: &[&str]) -> Option<FdtNode<'a>> {
-    AllNodes::of(tree)
-        .find(|node| node.compatible().is_some_and(|mut own| own.any(|name| names.contains(&name))))
-}
-
-/// The register ranges that are not empty.
-fn registers<'a>(node: &FdtNode<'a>) -> impl Iterator<Item = Range> + use<'a> {
-    let regs = node.reg().ok().flatten();
-    regs.into_iter().flatten().filter_map(range)
-}
-
-#[inline(never)]
-fn range(reg: Reg<'_>) -> Option<Range> {
-    let (start, size) = (reg.address::<u64>().ok()?, reg.size::<u64>().ok()?);
-    (size != 0).then_some(Range { start, end: start + size })
-}
-
-/// Where the registers begin.
-#[inline(never)]
-fn base(node: &FdtNode<'_>) -> Option<u64> {
-    registers(node).next().map(|range| range.start)
-}
-
-#[inline(never)]
 fn add(range: Range, to: &mut Ranges) -> Result<(), Error> {
     if to.add(range) { Ok(()) } else { Err(Error::TooManyRanges) }
 }
@@ -201,13 +113,6 @@ fn add(range: Range, to: &mut Ranges) -> Result<(), Error> {
 #[inline(never)]
 fn add_registers(node: &FdtNode<'_>, to: &mut Ranges) -> Result<(), Error> {
     registers(node).try_for_each(|range| add(range, to))
-}
-
-/// The hart interrupts that a controller drives, in its own order: (phandle of the hart's controller, number).
-fn targets(node: &FdtNode<'_>) -> Vec<(u32, u32)> {
-    let words: Vec<u32> =
-        value(node, "interrupts-extended").map(|value| cells(value).collect()).unwrap_or_default();
-    words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
 impl Board {
@@ -238,7 +143,7 @@ impl Board {
         }
         for block in tree.memory_reservations() {
             let start = block.address();
-            add(Range { start, end: start + block.size() }, &mut ranges)?;
+            add(Range { start, end: start.saturating_add(block.size()) }, &mut ranges)?;
         }
         Ok(ranges)
     }

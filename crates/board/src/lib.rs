@@ -1,0 +1,18 @@
+//! What the board is, learnt from the device tree that the firmware hands over: harts and their extensions, memory, the console, the interrupt
+//! controller, devices that guests may own.
+//!
+//! It is read at boot only, and nothing here touches the hardware: so all of it runs in host tests as well.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+extern crate alloc;
+
+mod board;
+mod isa;
+mod range;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use board::{Board, BoardHart, BoardIrqchip, Device, Error};
+pub use isa::{Environment, Isa};
+pub use range::{Range, Ranges, largest_free};

@@ -1,0 +1,258 @@
+use crate::{Board, BoardIrqchip, Error, Isa, Range};
+use dtoolkit::fdt::Fdt;
+use dtoolkit::memreserve::MemoryReservation;
+use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
+use proptest::prelude::*;
+
+const PHANDLES: u32 = 0x10;
+
+fn node(name: &str, properties: Vec<DeviceTreeProperty>) -> DeviceTreeNode {
+    let mut node = DeviceTreeNode::new(name).unwrap();
+    properties.into_iter().for_each(|property| node.add_property(property));
+    node
+}
+
+fn text(name: &str, value: &str) -> DeviceTreeProperty {
+    DeviceTreeProperty::new(name, value).unwrap()
+}
+
+fn words(name: &str, value: &[u32]) -> DeviceTreeProperty {
+    DeviceTreeProperty::new(name, value).unwrap()
+}
+
+/// One range with addresses and sizes of two words.
+fn reg(start: u64, size: u64) -> DeviceTreeProperty {
+    words("reg", &[start, size].map(|value| [(value >> 32) as u32, value as u32]).concat())
+}
+
+fn cells(address: u32, size: u32) -> [DeviceTreeProperty; 2] {
+    [words("#address-cells", &[address]), words("#size-cells", &[size])]
+}
+
+/// A hart; the phandle of its interrupt controller is [`PHANDLES`] and its id.
+fn hart(id: u32, isa: &str) -> DeviceTreeNode {
+    let properties = vec![
+        text("device_type", "cpu"),
+        words("reg", &[id]),
+        text("riscv,isa", isa),
+        text("mmu-type", "riscv,sv48"),
+        words("riscv,cboz-block-size", &[64]),
+    ];
+    let mut hart = node(&format!("cpu@{id:x}"), properties);
+    hart.add_child(node("interrupt-controller", vec![words("phandle", &[PHANDLES + id])]));
+    hart
+}
+
+/// A board like QEMU's `virt`. Its controllers name the harts in this order, the PLIC for machine mode (11) and supervisor mode (9) each.
+fn virt(harts: &[DeviceTreeNode], order: &[u32]) -> DeviceTree {
+    let mut tree = DeviceTree::new();
+    cells(2, 2).into_iter().for_each(|property| tree.root.add_property(property));
+    tree.root.add_property(text("model", "riscv-virtio,qemu"));
+    let mut cpus = node("cpus", cells(1, 0).into());
+    cpus.add_property(words("timebase-frequency", &[10_000_000]));
+    harts.iter().for_each(|hart| cpus.add_child(hart.clone()));
+    tree.root.add_child(cpus);
+    tree.root.add_child(node(
+        "memory@80000000",
+        vec![text("device_type", "memory"), reg(0x8000_0000, 0x1000_0000)],
+    ));
+    let mut soc = node("soc", cells(2, 2).into());
+    let contexts: Vec<u32> = order.iter().flat_map(|id| [PHANDLES + id, 11, PHANDLES + id, 9]).collect();
+    soc.add_child(node(
+        "plic@c000000",
+        vec![
+            text("compatible", "riscv,plic0"),
+            reg(0x0c00_0000, 0x60_0000),
+            words("riscv,ndev", &[95]),
+            words("interrupts-extended", &contexts),
+        ],
+    ));
+    let software: Vec<u32> = order.iter().flat_map(|id| [PHANDLES + id, 1]).collect();
+    soc.add_child(node(
+        "sswi@2f00000",
+        vec![
+            text("compatible", "riscv,aclint-sswi"),
+            reg(0x02f0_0000, 0x4000),
+            words("interrupts-extended", &software),
+        ],
+    ));
+    soc.add_child(node(
+        "serial@10000000",
+        vec![text("compatible", "ns16550a"), reg(0x1000_0000, 0x100), words("interrupts", &[10])],
+    ));
+    soc.add_child(node(
+        "rtc@101000",
+        vec![text("compatible", "google,goldfish-rtc"), reg(0x0010_1000, 0x1000), words("interrupts", &[11])],
+    ));
+    tree.root.add_child(soc);
+    tree.root.add_child(node("chosen", vec![text("stdout-path", "/soc/serial@10000000")]));
+    tree
+}
+
+fn plain() -> DeviceTree {
+    virt(&[hart(0, "rv64imafdch_zicboz_sstc"), hart(1, "rv64imafdch_sstc_zicboz")], &[0, 1])
+}
+
+fn read(tree: &DeviceTree) -> Result<Board, Error> {
+    let bytes = tree.to_dtb();
+    Board::read(Fdt::new(&bytes).unwrap())
+}
+
+#[test]
+fn a_board_like_virt_is_understood() {
+    let board = read(&plain()).unwrap();
+    assert_eq!(
+        (&*board.model, &*board.mmu, board.timebase_hz),
+        ("riscv-virtio,qemu", "riscv,sv48", 10_000_000)
+    );
+    assert_eq!(board.isa, Isa::parse(None, Some("rv64imafdch_zicboz_sstc")));
+    let harts: Vec<_> = board.harts.iter().map(|hart| (hart.id, hart.irq_target, hart.sswi_index)).collect();
+    assert_eq!(harts, [(0, Some(1), Some(0)), (1, Some(3), Some(1))]);
+    assert!(matches!(board.irqchip, Some(BoardIrqchip::Plic { base: 0x0c00_0000, sources: 95 })));
+    assert_eq!((board.sswi, board.uart), (Some(0x02f0_0000), Some((0x1000_0000, 0, 10))));
+    assert_eq!((board.memory_bytes(), board.zeroing_block()), (0x1000_0000, Some(64)));
+    assert_eq!((&board.seed, &*board.hart_names()), (&None, "0, 1"));
+}
+
+#[test]
+fn harts_that_are_switched_off_do_not_count() {
+    let mut off = hart(1, "rv64i");
+    off.add_property(text("status", "disabled"));
+    let board = read(&virt(&[hart(0, "rv64imafdch_sstc"), off], &[0, 1])).unwrap();
+    assert_eq!(board.harts.len(), 1);
+    assert!(board.isa.has("h"), "nor does what they lack");
+}
+
+#[test]
+fn what_can_not_be_done_without_is_named() {
+    let names = |change: fn(&mut DeviceTreeNode), message: &str| {
+        let mut tree = plain();
+        change(&mut tree.root);
+        let error = read(&tree).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    };
+    names(|root| drop(root.remove_child("cpus")), "has no /cpus");
+    names(
+        |root| drop(root.child_mut("cpus").unwrap().remove_property("timebase-frequency")),
+        "timebase-frequency",
+    );
+    names(
+        |root| {
+            ["cpu@0", "cpu@1"]
+                .iter()
+                .for_each(|name| drop(root.child_mut("cpus").unwrap().remove_child(name)))
+        },
+        "cpu that is switched on",
+    );
+}
+
+#[test]
+fn a_board_may_lack_a_controller_and_a_console() {
+    let mut tree = plain();
+    tree.root.remove_child("soc");
+    tree.root.remove_child("chosen");
+    let board = read(&tree).unwrap();
+    assert!(board.irqchip.is_none() && board.sswi.is_none() && board.uart.is_none());
+    assert!(board.harts.iter().all(|hart| hart.irq_target.is_none() && hart.sswi_index.is_none()));
+}
+
+#[test]
+fn the_console_is_found_by_its_alias_or_by_what_it_is() {
+    let mut tree = plain();
+    tree.root.child_mut("chosen").unwrap().property_mut("stdout-path").unwrap().set_value("serial0");
+    assert!(read(&tree).unwrap().uart.is_some(), "there are no aliases: the first 16550 it is");
+    tree.root.add_child(node("aliases", vec![text("serial0", "/soc/rtc@101000")]));
+    assert_eq!(read(&tree).unwrap().uart, Some((0x0010_1000, 0, 11)));
+}
+
+#[test]
+fn a_seed_of_nothing_is_none() {
+    for (seed, found) in [(vec![], None), (vec![1u8, 2], Some(vec![1, 2]))] {
+        let mut tree = plain();
+        tree.root
+            .child_mut("chosen")
+            .unwrap()
+            .add_property(DeviceTreeProperty::new("rng-seed", seed).unwrap());
+        assert_eq!(read(&tree).unwrap().seed, found);
+    }
+}
+
+#[test]
+fn memory_that_is_not_free_is_known_from_both_places() {
+    let mut tree = plain();
+    let mut reserved = node("reserved-memory", cells(2, 2).into());
+    reserved.add_child(node("mmode@80000000", vec![reg(0x8000_0000, 0x8_0000)]));
+    tree.root.add_child(reserved);
+    tree.memory_reservations.push(MemoryReservation::new(0x8800_0000, 0x1000));
+    let bytes = tree.to_dtb();
+    let found = Board::reserved_of(Fdt::new(&bytes).unwrap()).unwrap();
+    let range = |start, size| Range { start, end: start + size };
+    assert_eq!(found.as_slice(), [range(0x8000_0000, 0x8_0000), range(0x8800_0000, 0x1000)]);
+
+    (0..40).for_each(|_| tree.memory_reservations.push(MemoryReservation::new(0x8900_0000, 0x1000)));
+    let bytes = tree.to_dtb();
+    assert!(matches!(Board::reserved_of(Fdt::new(&bytes).unwrap()), Err(Error::TooManyRanges)));
+}
+
+#[test]
+fn a_device_is_described_and_so_are_its_neighbours() {
+    let mut tree = plain();
+    tree.root.child_mut("soc").unwrap().add_child(node("other@101800", vec![reg(0x0010_1800, 0x100)]));
+    let bytes = tree.to_dtb();
+    let tree = Fdt::new(&bytes).unwrap();
+    let rtc = Board::device(tree, "/soc/rtc@101000").unwrap();
+    assert_eq!(
+        (&*rtc.name, &*rtc.compatible, &*rtc.interrupts),
+        ("rtc@101000", &b"google,goldfish-rtc\0"[..], &[11][..])
+    );
+    assert_eq!(rtc.registers, [Range { start: 0x0010_1000, end: 0x0010_2000 }]);
+    assert_eq!(Board::neighbour(tree, "/soc/rtc@101000", rtc.registers[0]), Some("other@101800"));
+    let serial = Board::device(tree, "/soc/serial@10000000").unwrap();
+    assert_eq!(Board::neighbour(tree, "/soc/serial@10000000", serial.registers[0]), None);
+    assert!(Board::device(tree, "/soc/none").is_none());
+}
+
+#[test]
+fn registers_beyond_all_addresses_are_none() {
+    let mut tree = plain();
+    let soc = tree.root.child_mut("soc").unwrap();
+    soc.add_child(node(
+        "odd@ffff",
+        vec![text("compatible", "odd"), reg(u64::MAX - 0xff, 0x1000), words("interrupts", &[1])],
+    ));
+    tree.memory_reservations.push(MemoryReservation::new(u64::MAX - 0xff, 0x1000));
+    let bytes = tree.to_dtb();
+    let tree = Fdt::new(&bytes).unwrap();
+    assert_eq!(Board::device(tree, "/soc/odd@ffff").unwrap().registers, []);
+    let reserved = Board::reserved_of(tree).unwrap();
+    assert_eq!(reserved.as_slice(), [Range { start: u64::MAX - 0xff, end: u64::MAX }]);
+}
+
+proptest! {
+    /// Harts in any order, and controllers that name them in any other: each hart has its own places there.
+    #[test]
+    fn each_hart_has_its_places(order in Just((0..12u32).collect::<Vec<_>>()).prop_shuffle(), named in Just((0..12u32).collect::<Vec<_>>()).prop_shuffle()) {
+        let harts: Vec<_> = order.iter().map(|id| hart(*id, "rv64imafdch_sstc")).collect();
+        let board = read(&virt(&harts, &named)).unwrap();
+        prop_assert!(board.harts.iter().map(|hart| hart.id).eq(0..12));
+        for hart in &board.harts {
+            let place = named.iter().position(|id| u64::from(*id) == hart.id).unwrap();
+            prop_assert_eq!(hart.irq_target, Some(2 * place as u32 + 1));
+            prop_assert_eq!(hart.sswi_index, Some(place as u64));
+        }
+    }
+
+    /// What is damaged, but still a tree, is read or refused.
+    #[test]
+    fn damage_is_no_panic(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+        let mut bytes = plain().to_dtb();
+        for (at, value) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        if let Ok(tree) = Fdt::new(&bytes) {
+            let _ = (Board::read(tree), Board::reserved_of(tree), Board::device(tree, "/soc/rtc@101000"));
+            let _ = Board::neighbour(tree, "/soc/rtc@101000", Range { start: 0, end: 1 << 32 });
+        }
+    }
+}

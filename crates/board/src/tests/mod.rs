@@ -1,0 +1,3 @@
+mod board;
+mod isa;
+mod range;
