@@ -7,7 +7,7 @@
 //! - [`Fences`] are the remote fences that others want of it, and [`Answers`] those that it waits for itself.
 //! - [`Housework`] is what any core wants of the one that does the hypervisor's own slow work.
 //! - [`Seats`] keep the vCPUs of a guest on different cores, under the policy that wants that.
-//! - [`tell`] and [`look_at`] are the rules by which cores use all these.
+//! - [`tell`], [`look_at`] and [`interrupt_running`] are the rules by which cores use all these.
 //!
 //! # The rule
 //! Whoever wants something of a vCPU looks where it is, in order to tell the right core, or none if that would be a
@@ -53,7 +53,7 @@ mod threshold;
 pub use fences::{Answers, Fence, Fences, Recorded};
 pub use housework::Housework;
 pub use parking::ParkingSlot;
-pub use protocol::{Core, Requests, look_at, tell};
+pub use protocol::{Core, Requests, interrupt_running, look_at, tell};
 pub use requests::RequestWord;
 pub use seats::{Seat, Seats};
 pub use threshold::Threshold;

@@ -64,6 +64,8 @@ pub trait Core {
     fn kick(&mut self, vcpu: VcpuId);
     /// Has a vCPU that is parked here, where it gets no turn, pushed elsewhere behind the present event, if the policy wants that.
     fn send_on(&mut self, vcpu: VcpuId);
+    /// Raises the interrupts that are asked for of the vCPU that runs here, which was in its guest until now.
+    fn interrupt(&mut self, vcpu: VcpuId, what: Requests);
     /// Does what is wanted of a vCPU that lives here.
     fn serve(&mut self, vcpu: VcpuId, what: Requests);
     /// Tells vCPUs that a fence, which they wait for, is as good as done ([`Answers::answer`](crate::Answers::answer)).
@@ -150,6 +152,15 @@ pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
         }
         core.serve(vcpu, what);
     }
+}
+
+/// Something is wanted of the vCPU that runs on this core, which was in its guest until now: mostly an interrupt and nothing else. That is raised.
+/// False if it is something else; then the vCPU is still to be [looked at](look_at).
+pub fn interrupt_running<C: Core>(core: &mut C, vcpu: VcpuId) -> bool {
+    let interrupts = Requests::SOFTWARE.union(Requests::EXTERNAL);
+    let Some(what) = core.requests(vcpu).take_if_only(interrupts.bits()) else { return false };
+    core.interrupt(vcpu, Requests::from_bits_truncate(what));
+    true
 }
 
 /// Answers those who wait for fences of a vCPU that doesn't run at this moment, which is all that they need to know: what is recorded is

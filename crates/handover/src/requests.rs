@@ -34,6 +34,15 @@ impl RequestWord {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// Takes all that is wanted if that is nothing but these, or a part of them. Only who has the vCPU calls this.
+    #[inline]
+    pub fn take_if_only(&self, bits: u32) -> Option<u32> {
+        let wanted = self.wanted();
+        let taken = wanted & !bits == 0
+            && self.0.compare_exchange(wanted, 0, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        taken.then_some(wanted)
+    }
+
     /// Takes all that is wanted. Only who has the vCPU calls this.
     #[inline]
     pub fn take(&self) -> u32 {

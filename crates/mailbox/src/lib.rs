@@ -197,8 +197,20 @@ impl<const N: usize> Mailbox<'_, N> {
     ///
     /// At most `N` visits: what comes in meanwhile waits for the next call. Like [`enter`](Self::enter), it ends an absence.
     #[inline]
-    pub fn take(self, mut visit: impl FnMut(usize, u64)) {
-        let senders = self.inbox.0.swap(0, Ordering::Acquire) & !AWAY;
+    pub fn take(self, visit: impl FnMut(usize, u64)) {
+        self.take_and(0, visit);
+    }
+
+    /// The same for a core that is away and stays so: in a trap so short that it isn't worth an [`enter`](Self::enter) and a
+    /// [`leave`](Self::leave). Who posts from now on sends an IPI.
+    #[inline]
+    pub fn take_away(self, visit: impl FnMut(usize, u64)) {
+        self.take_and(AWAY, visit);
+    }
+
+    #[inline]
+    fn take_and(self, away: u64, mut visit: impl FnMut(usize, u64)) {
+        let senders = self.inbox.0.swap(away, Ordering::Acquire) & !AWAY;
         // BOUND: the other cores, some 15 instructions each and what the caller does.
         for from in ones(senders) {
             visit(from as usize, self.slots.of(from as usize).0.swap(0, Ordering::Acquire));

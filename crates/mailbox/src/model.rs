@@ -77,6 +77,29 @@ impl<const N: usize> Machine<N> {
     }
 }
 
+/// A core that reads its mail without ending its absence, as in a short trap, each time that it is interrupted. Fails if `take_away` ends the absence,
+/// if only for a moment: who posts then sends no IPI.
+#[test]
+fn no_wake_up_is_lost_while_a_core_stays_away() {
+    loom::model(|| {
+        let machine = Machine::<3>::new();
+        let me = || machine.boxes.of(RECEIVER);
+        assert!(me().leave());
+        let senders = [(1, 2), (2, 1)].map(|(from, count)| {
+            let machine = machine.clone();
+            thread::spawn(move || machine.send(from, &[5, 6][..count]))
+        });
+        let mut seen = [0; 3];
+        while seen != [0, 2, 1] {
+            machine.ipi.wait();
+            me().take_away(|from, _| seen[from] = machine.words[from].0.load(Relaxed));
+        }
+        for sender in senders {
+            sender.join().unwrap();
+        }
+    });
+}
+
 #[test]
 fn no_wake_up_is_lost_between_two_cores() {
     loom::model(|| {

@@ -5,6 +5,7 @@ macro_rules! exits {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
         /// Why a vCPU left its guest for the hypervisor. The number of a variant is the class of trap records.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
         pub enum Exit { $($(#[$doc])* $variant,)* }
 
         impl Exit {

@@ -29,11 +29,18 @@ pub struct Decision {
 /// A vCPU that runs stays at the head of its level. So one that is preempted by a higher level finds its
 /// place again, and the rest of its quantum; one that sleeps, yields or comes to the end of its quantum
 /// goes to the tail, and its next quantum is a full one.
+#[repr(C)] // What is used most comes first, where it is reached by the short offsets of loads and stores.
 pub struct Scheduler {
+    /// A vCPU at the head of its list, unless its level has changed since the last `schedule`. `IDLE` also from `sleep` or `yield_now` to
+    /// the next `schedule`.
+    running: Place,
+    /// What the last `schedule` picked. `IDLE` also if that has left this core.
+    picked: Place,
+    /// An equal has been waiting for that since the last `schedule`.
+    shared: bool,
+    /// When the quantum of `running` ends.
+    quantum_end: Time,
     policy: Policy,
-    queue: Lists,
-    /// Of those that sleep.
-    timers: Timers,
     owned: VcpuSet,
     /// Those of `owned` that sleep. The others are in the queue.
     asleep: VcpuSet,
@@ -41,15 +48,9 @@ pub struct Scheduler {
     lists: [List; VCPU_SLOTS],
     /// What each has left of its quantum. Of the running one: what it had when it was picked.
     left: [Time; VCPU_SLOTS],
-    /// A vCPU at the head of its list, unless its level has changed since the last `schedule`. `IDLE` also from `sleep` or `yield_now` to
-    /// the next `schedule`.
-    running: Place,
-    /// What the last `schedule` picked. `IDLE` also if that has left this core.
-    picked: Place,
-    /// When the quantum of `running` ends.
-    quantum_end: Time,
-    /// An equal has been waiting for that since the last `schedule`.
-    shared: bool,
+    queue: Lists,
+    /// Of those that sleep.
+    timers: Timers,
 }
 
 impl Scheduler {

@@ -11,7 +11,6 @@
 use ainori_handover::Requests;
 use ainori_limits::{PRIORITIES, VCPU_SLOTS};
 use ainori_sched::{VcpuId, VcpuSet};
-use ainori_trace::Event;
 
 use super::Cpu;
 use super::mail::NO_VCPU;
@@ -23,6 +22,10 @@ use crate::stats::Exit;
 /// After so many times [`Policy::patience`](ainori_sched::Policy::patience) in which nothing of it was done, a part of the backlog goes before who is about
 /// to be entered: half a millisecond.
 const STALLED: u64 = 20;
+
+/// For how long a core sees to messages and its backlog at most before a guest has it again, in times the guard: 20 us. Where 15 cores ask something of a
+/// vCPU that is about to be entered, again and again as their own ones spin until it goes on, the next messages are there before the last are read.
+const FLOODED: u64 = 4;
 
 /// One that was deferred longer ago, in times [`Policy::patience`](ainori_sched::Policy::patience), was another one. Its next look comes after one or
 /// two, and after one more for each higher priority that takes the core meanwhile.
@@ -201,15 +204,22 @@ impl Cpu {
                 Some(Part::MakeUpFor(neglected)) => self.make_up_for_some(neglected),
             }
             // Beside a more urgent vCPU little at a time has to do.
-            stops = self.is_preempted() || beside_urgent && clock::now() - began >= self.guard / 5;
+            let now = clock::now();
+            stops =
+                self.is_preempted() || self.is_flooded(now) || beside_urgent && now - began >= self.guard / 5;
         }
         let gives_way = self.is_wanted_late();
-        if gives_way || beside_urgent {
+        if gives_way || beside_urgent || self.is_flooded(clock::now()) {
             self.defer_backlog(gives_way);
         } else {
             // An interrupt is pending, and the backlog goes on when that has been served.
             self.resume_backlog();
         }
+    }
+
+    /// Has this core been in the hypervisor for so long that what comes in, and what is left, waits until a guest has had it for a while?
+    pub(super) fn is_flooded(&self, now: u64) -> bool {
+        now - self.busy_since >= FLOODED * self.guard
     }
 
     /// Is there something to be done for vCPUs for whom this core is here now?
@@ -349,17 +359,28 @@ impl Cpu {
     /// Takes the mail and puts it to what is to be looked at before the next guest is entered, unless the caller
     /// sets an alarm for it instead: who has sent it doesn't say it again.
     pub(super) fn read_mail(&mut self) {
-        self.mailbox.take(|from, items| {
-            let items = VcpuSet::from_bits(items);
-            self.counters.messages += items.len() as u64;
-            self.backlog.unread |= items;
-            self.pending.backlog = true;
-            if self.trace.wants(ainori_trace::Kind::Received) {
-                // BOUND: one item mostly, and only if it is traced.
-                for VcpuId(item) in items {
-                    self.trace(Event::Received { from: from as u8, item: u32::from(item) });
-                }
-            }
-        });
+        let mut items = VcpuSet::EMPTY;
+        self.mailbox.take(|from, some| items |= self.note_mail(from, some));
+        if !items.is_empty() {
+            self.put_unread(items);
+        }
+    }
+
+    /// These are to be looked at before the next guest is entered.
+    #[inline]
+    pub(super) fn put_unread(&mut self, items: VcpuSet) {
+        self.backlog.unread |= items;
+        self.pending.backlog = true;
+    }
+
+    /// Counts and traces what one core has sent.
+    #[inline]
+    pub(super) fn note_mail(&mut self, from: usize, items: u64) -> VcpuSet {
+        let items = VcpuSet::from_bits(items);
+        self.counters.messages += items.len() as u64;
+        if self.trace.wants(ainori_trace::Kind::Received) {
+            self.trace_received(from, items);
+        }
+        items
     }
 }

@@ -32,7 +32,7 @@ impl Cpu {
                 }
             }
         }
-        let now = clock::now();
+        let mut now = clock::now();
         // What was done meanwhile took its time: whoever is due by now should not wait for one more switch.
         if self.meet_deadline(now) && self.gives_way() {
             return None;
@@ -49,7 +49,10 @@ impl Cpu {
             if self.gives_way() {
                 return None;
             }
+            // Who has gone meanwhile has been accounted for until then.
+            now = clock::now();
         }
+        // The same time for both: later than this another one might be the next.
         if !self.migration.stealable.is_empty() && !self.reclaim_next(now) {
             return None;
         }
@@ -306,6 +309,7 @@ impl Cpu {
             self.mailbox.enter();
         }
         self.entered = clock::now();
+        self.busy_since = self.entered;
     }
 
     /// The running vCPU doesn't go on until something wakes it.
@@ -345,6 +349,7 @@ impl Cpu {
     pub fn run(&mut self) -> ! {
         self.since = clock::now();
         self.entered = self.since;
+        self.busy_since = self.since;
         self.mailbox.enter();
         // SAFETY: nobody needs what led to here any more.
         unsafe { begin_again(core::ptr::from_mut(self).cast()) }

@@ -3,22 +3,21 @@ use ainori_sched::VcpuId;
 
 use super::Cpu;
 use crate::arch::context::{begin_again, enter_guest};
-use crate::arch::trap::{self, Exception, Interrupt, Trap};
+use crate::arch::trap::{Exception, Interrupt, Trap};
 use crate::arch::{VcpuState, clock, hart, world};
 use crate::guest::{fault, mmio, sbi};
 use crate::stats::Exit;
 
-/// Called by the trap entry for an interrupt of the core, on its empty stack, with the guest's registers saved (`is_trap`); and by whatever
-/// else leaves something to decide.
+/// Called by the trap entry for the core's timer, on its empty stack, with the guest's registers saved; and by whatever else leaves something to decide,
+/// with what that was.
+///
+/// The timer is how an RTOS is woken: its path comes first, and all others stay out of its way.
 ///
 /// None of these functions returns, and none has a caller that needs its registers.
-pub extern "C" fn handle_interrupt(cpu: &mut Cpu, is_trap: bool) -> ! {
-    let exit = if is_trap {
-        // The timer is how an RTOS is woken: its path comes first, and all others stay out of its way.
-        if !trap::is_timer() {
-            handle_exception(cpu)
-        }
+pub extern "C" fn handle_timer(cpu: &mut Cpu, event: Exit) -> ! {
+    let exit = if event == Exit::Timer {
         cpu.entered = clock::now();
+        cpu.busy_since = cpu.entered;
         cpu.mailbox.enter();
         let exit = cpu.take_alarm();
         if let Some(vcpu) = cpu.scheduler.picked() {
@@ -29,7 +28,7 @@ pub extern "C" fn handle_interrupt(cpu: &mut Cpu, is_trap: bool) -> ! {
         }
         exit
     } else {
-        cpu.event
+        event
     };
     let Some(state) = cpu.dispatch() else {
         // SAFETY: this is the core's stack, which is left for good here.
@@ -40,10 +39,11 @@ pub extern "C" fn handle_interrupt(cpu: &mut Cpu, is_trap: bool) -> ! {
     unsafe { enter_guest(state) }
 }
 
-/// Called by the trap entry for what the running vCPU did, for IPIs and for devices. The vCPU goes on at once if that has changed nothing for
+/// Called by the trap entry for all else: what the running vCPU did, IPIs and devices. The vCPU goes on at once if that has changed nothing for
 /// the core.
 pub extern "C" fn handle_exception(cpu: &mut Cpu) -> ! {
     cpu.entered = clock::now();
+    cpu.busy_since = cpu.entered;
     let Some(vcpu) = cpu.scheduler.running() else { handle_nothing(cpu) };
     let exit = if cpu.replay_trap() { Exit::PutOff } else { cpu.take_trap(vcpu) };
     if let Some(state) = cpu.return_at_once(vcpu, exit) {
@@ -53,21 +53,19 @@ pub extern "C" fn handle_exception(cpu: &mut Cpu) -> ! {
     // Until here the core was away as others see it: who wanted something of it has sent an IPI. What they have sent is seen from here on.
     cpu.mailbox.enter();
     hart::clear_software_interrupt();
-    cpu.event = exit;
     cpu.note_exit(vcpu, exit);
     // These are on the RTOS's way, and take little themselves.
     if !matches!(exit, Exit::Wfi | Exit::PutOff) {
         cpu.pause_if_long(exit);
     }
-    handle_interrupt(cpu, false)
+    handle_timer(cpu, exit)
 }
 
 /// The core begins, or nobody was entered at the end of the last event ([`begin_again`]): however often that is so, interrupts are seen to, and
 /// what is due is done.
 pub extern "C" fn handle_nothing(cpu: &mut Cpu) -> ! {
     cpu.look_for_interrupts();
-    cpu.event = Exit::Backlog;
-    handle_interrupt(cpu, false)
+    handle_timer(cpu, Exit::Backlog)
 }
 
 impl Cpu {
@@ -105,11 +103,10 @@ impl Cpu {
         Some(self.state(vcpu))
     }
 
-    /// Any trap but the timer's.
+    /// Any trap but the timer's. None of these is counted as that, so that [`handle_timer`] knows it.
     #[inline(always)]
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
         match Trap::current(|| self.state(vcpu)) {
-            Trap::Interrupt(Interrupt::Timer) => self.take_alarm_late(),
             Trap::Interrupt(Interrupt::Software) => self.take_ipi_beside(vcpu),
             Trap::Interrupt(Interrupt::External) => self.take_external(),
             Trap::Call => sbi::call(self, vcpu),

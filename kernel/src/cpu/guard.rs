@@ -59,17 +59,20 @@ impl Cpu {
     }
 
     /// Mail came in just when this core was about to enter a vCPU. If that takes cores from others, or is about to be interrupted by its timer,
-    /// and the mail is neither for it nor for one that takes cores, it can wait: may the vCPU be entered all the same?
+    /// and the mail is neither for it nor for one that takes cores, it can wait: may the vCPU be entered all the same? Where more comes in than this core
+    /// can do, so can all mail but that for one that takes cores.
     #[inline(never)]
     pub(super) fn may_leave_mail(&mut self, id: VcpuId) -> bool {
-        if !self.urgent.contains(id) && self.own_timer_near(clock::now()).is_none() {
+        let now = clock::now();
+        let is_flooded = self.is_flooded(now);
+        if !is_flooded && !self.urgent.contains(id) && self.own_timer_near(now).is_none() {
             return false;
         }
         // BOUND: two rounds. If more has come in already, it is read as well; and if still more, the core stays one that looks by itself:
         // who sends doesn't send an IPI, and the alarm has it looked at.
         for _ in 0..2 {
             self.read_mail();
-            if self.has_urgent_work() || self.backlog.unread.contains(id) {
+            if self.has_urgent_work() || !is_flooded && self.backlog.unread.contains(id) {
                 return false;
             }
             if self.mailbox.leave() {

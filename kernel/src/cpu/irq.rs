@@ -1,6 +1,6 @@
 //! Interrupts of the core itself.
 use ainori_handover::Requests;
-use ainori_sched::VcpuId;
+use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
@@ -189,10 +189,27 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn take_ipi_beside(&mut self, interrupted: VcpuId) -> Exit {
         let exit = self.take_ipi();
-        if self.mailbox.has_mail() {
+        if self.mailbox.has_mail() && !self.interrupt_at_once(interrupted) {
             self.may_leave_mail(interrupted);
         }
         exit
+    }
+
+    /// Mail is mostly an interrupt for the vCPU that was just running: it goes on with that, and this core has been away all the time. False if it is
+    /// something else: that is read, and waits.
+    #[inline(always)]
+    fn interrupt_at_once(&mut self, id: VcpuId) -> bool {
+        let mut items = VcpuSet::EMPTY;
+        self.mailbox.take_away(|from, some| items |= self.note_mail(from, some));
+        if items != VcpuSet::of(id) || !ainori_handover::interrupt_running(self, id) {
+            self.put_unread(items);
+            return false;
+        }
+        if world::is_interrupted() {
+            self.resident(id).note_delivery();
+            self.trace_taken(id);
+        }
+        true
     }
 
     /// A device of the board.
@@ -270,10 +287,7 @@ impl Cpu {
 
     /// Raises an interrupt line of a resident vCPU that somebody asked for.
     pub(super) fn raise(&mut self, id: VcpuId, lines: Lines, line: Line) {
-        let resident = self.resident(id);
-        if resident.due == 0 {
-            resident.due = resident.shared.asked_at();
-        }
+        self.resident(id).note_request();
         self.set_lines(id, lines, true);
         self.trace(Event::Injected { vcpu: id.0, line });
         self.wake(id);

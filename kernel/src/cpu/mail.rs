@@ -209,6 +209,18 @@ impl Core for Cpu {
         self.resume_backlog();
     }
 
+    #[inline(always)]
+    fn interrupt(&mut self, id: VcpuId, what: Requests) {
+        if what.contains(Requests::SOFTWARE) {
+            self.resident(id).note_request();
+            world::raise(Lines::SOFTWARE);
+            self.trace(Event::Injected { vcpu: id.0, line: Line::Software });
+        }
+        if what.contains(Requests::EXTERNAL) {
+            self.update_external(id);
+        }
+    }
+
     #[inline]
     fn serve(&mut self, id: VcpuId, what: Requests) {
         let vcpu = self.machine.vcpu(id);

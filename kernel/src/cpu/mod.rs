@@ -36,7 +36,7 @@ use crate::chip::ipi::Ipi;
 use crate::chip::irqchip::{CoreIrqs, Irqchip, Levels};
 use crate::guest::Guest;
 use crate::guest::vcpu::{Resident, Vcpu};
-use crate::stats::{CoreCounters, Exit};
+use crate::stats::CoreCounters;
 use console::Console;
 use housekeeping::{Housekeeper, Housework};
 use mechanism::{
@@ -181,10 +181,10 @@ pub struct Cpu {
     none_urgent_until: u64,
     /// There are so many vCPUs or levels that to look through timers takes a while.
     is_crowded: bool,
-    /// What it was entered for, if that is not the alarm.
-    event: Exit,
     /// When the hypervisor was entered, came back from waiting, or was last at a preemption point.
     entered: u64,
+    /// The same but for preemption points: since then no guest has had the core.
+    busy_since: u64,
     migration: Migration,
     push: Push,
     threshold: Threshold,
@@ -264,8 +264,8 @@ impl Cpu {
             watch: Watch::new(machine, scheduler.policy()),
             mechanism_due: u64::MAX,
             own_work_due: u64::MAX,
-            event: Exit::Backlog,
             entered: 0,
+            busy_since: 0,
             since: 0,
             irqs,
             irq_threshold: 0,

@@ -1,6 +1,6 @@
 //! What the kernel tells the trace ring of its core. A record costs at most 30 instructions, and 3 where the mask has
 //! not its kind.
-use ainori_sched::VcpuId;
+use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::{Event, Kind, Line};
 
 use super::Cpu;
@@ -39,6 +39,14 @@ impl Cpu {
     pub(super) fn trace_taken(&mut self, vcpu: VcpuId) {
         if self.trace.wants(Kind::Taken) {
             self.trace_taken_lines(vcpu);
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn trace_received(&mut self, from: usize, items: VcpuSet) {
+        // BOUND: one item mostly, and only if it is traced.
+        for VcpuId(item) in items {
+            self.trace(Event::Received { from: from as u8, item: u32::from(item) });
         }
     }
 

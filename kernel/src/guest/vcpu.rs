@@ -284,6 +284,14 @@ impl Resident {
         Some(self.state.deadline()?.saturating_sub(self.advance))
     }
 
+    /// An interrupt that somebody asked for is raised: it has been due since then, unless another one has been for longer.
+    #[inline]
+    pub fn note_request(&mut self) {
+        if self.due == 0 {
+            self.due = self.shared.asked_at();
+        }
+    }
+
     /// It is about to be entered with an interrupt due: if it has interrupts enabled, its handler starts now.
     #[inline]
     pub fn note_delivery(&mut self) {

@@ -8,9 +8,12 @@ use core::arch::global_asm;
 use core::ffi::c_void;
 use core::mem::offset_of;
 
+use ainori_limits::cause;
+
 use super::VcpuState;
 use crate::arch::riscv::csr::{self, hstatus, status};
 use crate::cpu::Cpu;
+use crate::stats::Exit;
 
 /// General registers and trap state of a vCPU. `sscratch` points to it while the vCPU runs and is 0 in the hypervisor.
 #[repr(C)]
@@ -96,8 +99,11 @@ trap_entry:
     csrr    t0, scause
     ld      sp, {STACK}(a0)
     bgez    t0, 1f
-    li      a1, 1
-    tail    {interrupt}
+    slli    t0, t0, 1
+    li      t1, 2 * {TIMER}
+    bne     t0, t1, 1f
+    li      a1, {EVENT}
+    tail    {timer}
 1:  tail    {exception}
 
     // Without a trap, with the core in a0.
@@ -145,7 +151,9 @@ hypervisor_trap:
     HSTATUS = const offset_of!(Context, hstatus),
     CPU = const offset_of!(Context, cpu),
     STACK = const Cpu::STACK_OFFSET,
-    interrupt = sym crate::cpu::event::handle_interrupt,
+    TIMER = const cause::interrupt::SUPERVISOR_TIMER,
+    EVENT = const Exit::Timer as u8,
+    timer = sym crate::cpu::event::handle_timer,
     exception = sym crate::cpu::event::handle_exception,
     nothing = sym crate::cpu::event::handle_nothing,
     bug = sym super::trap::unexpected_trap,

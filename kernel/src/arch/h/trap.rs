@@ -11,7 +11,6 @@ use ainori_trace::Cause;
 /// The bit of a cause that says that it is an interrupt.
 pub(super) const INTERRUPT: u64 = 1 << 63;
 const SOFTWARE_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_SOFTWARE as u64;
-const TIMER_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_TIMER as u64;
 const EXTERNAL_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_EXTERNAL as u64;
 const GUEST_SOFTWARE_INTERRUPT: u64 = INTERRUPT | interrupt::GUEST_SOFTWARE as u64;
 const GUEST_TIMER_INTERRUPT: u64 = INTERRUPT | interrupt::GUEST_TIMER as u64;
@@ -64,8 +63,6 @@ pub enum Trap {
 pub enum Interrupt {
     /// Another core sent an IPI.
     Software,
-    /// The core's alarm.
-    Timer,
     /// A device.
     External,
 }
@@ -183,13 +180,12 @@ impl FailedLoad {
 }
 
 impl Trap {
-    /// The trap that has just entered the hypervisor. `state` is that of the running vCPU, which is asked for only where it is needed.
+    /// The trap that has just entered the hypervisor; the timer's goes [another way](crate::cpu::event::handle_timer). `state` is that of the running vCPU, which is asked for only where it is needed.
     #[inline(always)]
     pub fn current<'a>(state: impl FnOnce() -> &'a mut VcpuState) -> Self {
         let cause = cause();
         match cause {
             SOFTWARE_INTERRUPT => Self::Interrupt(Interrupt::Software),
-            TIMER_INTERRUPT => Self::Interrupt(Interrupt::Timer),
             EXTERNAL_INTERRUPT => Self::Interrupt(Interrupt::External),
             ILLEGAL_INSTRUCTION => Self::illegal_instruction(state()),
             CALL_FROM_KERNEL => Self::Call,
@@ -246,12 +242,6 @@ fn trapped_instruction(state: &VcpuState) -> u32 {
         0 => fetch_instruction(state.pc()).unwrap_or(0),
         bits => bits,
     }
-}
-
-/// Was it the core's own timer? Only of an interrupt: so the highest bit needs no look.
-#[inline]
-pub fn is_timer() -> bool {
-    cause() << 1 == TIMER_INTERRUPT << 1
 }
 
 /// The present trap as a trace has it: its cause, and where the guest was.
