@@ -115,6 +115,11 @@ fn check_times(system: &Description, run: &Run, found: &mut Violations) {
     let Some(end) = &run.report.end else { return };
     let vcpus = || run.report.guests.iter().flat_map(|guest| &guest.vcpus);
     let cores = &run.report.cores;
+    let each = vcpus().map(|vcpu| vcpu.running).chain(cores.iter().map(|core| core.idle));
+    let longest = each.max().unwrap_or(0);
+    found.expect(longest <= end.time, "nobody runs or idles for longer than the machine", || {
+        format!("{longest} ticks of {}", end.time)
+    });
     let accounted: u64 =
         vcpus().map(|vcpu| vcpu.running).sum::<u64>() + cores.iter().map(|core| core.idle).sum::<u64>();
     found.expect(accounted <= end.time * cores.len() as u64, "time is counted once", || {

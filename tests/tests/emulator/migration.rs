@@ -292,6 +292,20 @@ fn a_sleeper_for_whom_no_core_has_room_is_watched_over() {
     between("ainori", "n=12 for_ever=1", "n=12").good();
 }
 
+/// Sixteen vCPUs share a lock, five of another guest share another one and four of the harts. Those that spin have who waits for a core pulled, each every
+/// microsecond or two: so many messages came to the core that was just about to enter that one, which had been told of all of them before it did, that it
+/// never did.
+#[test]
+fn who_is_waited_for_on_many_harts_is_entered() {
+    let locks = |name, args: &str| Guest::probe("locks", args).named(name);
+    let run = System::on(16)
+        .policy("ainori")
+        .with(locks("all", "ms=300 section=2000 rest=200").vcpus(16))
+        .with(locks("some", "ms=300 section=20000 rest=0").vcpus(5).harts([15, 0, 7, 3]))
+        .run(Clock::Lockstep { q: 250 });
+    run.good();
+}
+
 /// Many wait for two harts that are taken for 50 ms: to look for another core again and again costs who has them a trap each millisecond, however many
 /// they are. (It was one for each ten of them, each 25 us.)
 #[test]
