@@ -55,6 +55,17 @@ fn requests_add_up_until_they_are_taken() {
 }
 
 #[test]
+fn requests_are_taken_if_there_are_no_others() {
+    let requests = RequestWord::new();
+    requests.request(5);
+    assert_eq!(requests.take_if_only(1), None);
+    assert_eq!(requests.take_if_only(4 | 2), None);
+    assert_eq!(requests.wanted(), 5, "nothing is lost");
+    assert_eq!(requests.take_if_only(4 | 1 | 8), Some(5));
+    assert_eq!(requests.take_if_only(1), Some(0));
+}
+
+#[test]
 fn a_threshold_says_what_was_published_last() {
     let threshold = Threshold::new(0);
     threshold.raise(9);

@@ -60,6 +60,16 @@ fn a_short_trap_needs_neither_enter_nor_leave() {
 }
 
 #[test]
+fn a_core_may_take_its_mail_and_stay_away() {
+    let boxes = Mailboxes::<2>::new();
+    assert!(boxes.of(0).leave());
+    assert_eq!(boxes.post(1, 0, 5), Delivery::SendIpi);
+    boxes.of(0).take_away(|from, items| assert_eq!((from, items), (1, 1 << 5)));
+    assert!(!boxes.of(0).has_mail());
+    assert_eq!(boxes.post(1, 0, 5), Delivery::SendIpi, "it is away still");
+}
+
+#[test]
 fn each_receiver_has_an_absence_of_its_own() {
     let boxes = Mailboxes::<3>::new();
     assert!(boxes.of(0).leave());
@@ -96,6 +106,7 @@ const CORES: usize = 3;
 enum Step {
     Post { from: usize, to: usize, item: u32 },
     Take(usize),
+    TakeAway(usize),
     Leave(usize),
     Enter(usize),
 }
@@ -105,6 +116,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (core(), core(), 0..ITEMS).prop_map(|(from, to, item)| Step::Post { from, to, item }),
         1 => core().prop_map(Step::Take),
+        1 => core().prop_map(Step::TakeAway),
         2 => core().prop_map(Step::Leave),
         1 => core().prop_map(Step::Enter),
     ]
@@ -130,6 +142,16 @@ proptest! {
                     let expected: Vec<_> = std::mem::take(&mut sets[me]).into_iter().collect();
                     prop_assert_eq!(mail(&boxes, me), expected);
                     away[me] = false;
+                }
+                // Only who is away has a reason to.
+                Step::TakeAway(me) => {
+                    if away[me] {
+                        let mut taken = BTreeSet::new();
+                        boxes.of(me).take_away(|from, items| {
+                            taken.extend((0..ITEMS).filter(|item| items >> item & 1 != 0).map(|item| (from, item)));
+                        });
+                        prop_assert_eq!(taken, std::mem::take(&mut sets[me]));
+                    }
                 }
                 Step::Leave(me) => {
                     away[me] = sets[me].is_empty();

@@ -7,7 +7,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use super::{Plain, model_with_switches};
-use crate::{Core, Fences, ParkingSlot, RequestWord, Requests, look_at, tell};
+use crate::{Core, Fences, ParkingSlot, RequestWord, Requests, interrupt_running, look_at, tell};
 
 /// The only vCPU.
 const VCPU: VcpuId = VcpuId(0);
@@ -73,6 +73,15 @@ impl TestCore {
             look_at(self, VCPU);
         }
     }
+
+    /// The same for a core that was just running the vCPU.
+    fn read_mail_beside(&mut self) {
+        if self.machine.mail[self.id as usize].swap(0, Ordering::Acquire) != 0
+            && !interrupt_running(self, VCPU)
+        {
+            look_at(self, VCPU);
+        }
+    }
 }
 
 impl Core for TestCore {
@@ -131,6 +140,11 @@ impl Core for TestCore {
     }
 
     fn send_on(&mut self, _: VcpuId) {}
+
+    fn interrupt(&mut self, vcpu: VcpuId, what: Requests) {
+        assert!(Requests::SOFTWARE.union(Requests::EXTERNAL).contains(what));
+        self.serve(vcpu, what);
+    }
 
     fn serve(&mut self, _: VcpuId, what: Requests) {
         assert!(!self.served.intersects(what), "served twice");
@@ -201,6 +215,31 @@ fn a_request_is_served_once_wherever_the_vcpu_goes() {
 #[test]
 fn requests_of_two_are_served_once_each() {
     model_with_switches(3, || ask_while_moving(&[Requests::SOFTWARE, Requests::EXTERNAL]));
+}
+
+/// Fails if `take_if_only` reads and then clears instead of exchanging: a request in between is lost; and if it takes what it can't serve.
+#[test]
+fn who_runs_is_interrupted_once_and_whatever_else_is_wanted_is_served() {
+    for asked in [
+        [Requests::SOFTWARE, Requests::EXTERNAL],
+        [Requests::SOFTWARE, Requests::STOP],
+        [Requests::EXTERNAL, Requests::START],
+    ] {
+        loom::model(move || {
+            let machine = Machine::new();
+            let mut home = TestCore::with_vcpu(0, &machine);
+            let asking = asked.map(|what| {
+                let mut core = TestCore::new(2, &machine);
+                thread::spawn(move || core.ask(what))
+            });
+            home.read_mail_beside();
+            for asker in asking {
+                asker.join().unwrap();
+            }
+            home.read_mail_beside();
+            assert_eq!(home.served, asked.into_iter().collect(), "lost");
+        });
+    }
 }
 
 /// Unlike an interrupt, a stop and a start are served at once even if the vCPU is parked: by the core that asks, or by one that it kicks.
