@@ -22,6 +22,12 @@ pub const GUARD_US: u64 = 5;
 pub const FEW_LEVELS: u32 = 4;
 /// Up to so many vCPUs, to put a timer in among those of others is done in passing: half of them are passed, some 12 instructions each.
 pub const FEW_VCPUS: usize = 24;
+/// How long it takes at most to find one of so many cores for a vCPU and to kick it, in units of the guard's length: half of that, and with more than ten
+/// cores more, some 25 instructions for each (3.2 us with 16).
+pub const fn kick_time(guard: u64, cores: usize) -> u64 {
+    let (least, by_core) = (guard / 2, guard / 4 + guard * cores as u64 / 40);
+    if least > by_core { least } else { by_core }
+}
 /// How long after its deadline a hart's timer may need to be seen, in microseconds. On a chip next to nothing; on the emulator
 /// in lockstep time, a slice.
 pub const SETTLING_US: u64 = 1;
@@ -130,7 +136,7 @@ impl Cpu {
                 self.end_irqs_off(Exit::Backlog, now);
             }
             // There is time for what the policy wants done as soon as the core is taken. If not, it is done when what was deferred is.
-            if now + self.guard / 2 <= due
+            if now + self.kick_time <= due
                 && let Some(preempted) = self.backlog.preempted.pop()
             {
                 self.entered = now;

@@ -175,6 +175,8 @@ pub struct Cpu {
     pending: Pending,
     /// How long before a more urgent deadline nothing else is begun, in ticks.
     guard: u64,
+    /// How long it takes at most to find a core for a vCPU and to kick it, in ticks.
+    kick_time: u64,
     /// How long after its deadline a timer may be seen, in ticks.
     settling: u64,
     /// Until then nobody need look again whether one that takes the core from others is due within the guard.
@@ -251,6 +253,7 @@ impl Cpu {
             none_urgent_until: 0,
             pending: Pending::default(),
             guard: machine.ticks(guard::GUARD_US),
+            kick_time: guard::kick_time(machine.ticks(guard::GUARD_US), machine.harts.len()),
             settling: machine.ticks(guard::SETTLING_US),
             is_crowded: machine.levels.count() > guard::FEW_LEVELS || machine.vcpu_count > guard::FEW_VCPUS,
             migration: Migration::new(scheduler.policy()),
