@@ -104,7 +104,7 @@ fn migration_beside_hackbench_delays_no_task() {
 /// them busy, that took longer than there was time for: each tick's handler was 0.4 us later, and 0.6 us beside two Linuxes.
 #[test]
 fn to_look_through_many_harts_does_not_make_the_rtos_late() {
-    let busy = Guest::probe("bursts", "n=0").vcpus(16).background();
+    let busy = Guest::probe("bursts", "n=0").vcpus(16).harts(0..16).background();
     let rtos =
         Guest::freertos("period_us=1000 periods=100 burn_percent=0 report_ms=0").harts([0]).priority(10);
     let run =

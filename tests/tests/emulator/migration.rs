@@ -300,7 +300,7 @@ fn who_is_waited_for_on_many_harts_is_entered() {
     let locks = |name, args: &str| Guest::probe("locks", args).named(name);
     let run = System::on(16)
         .policy("ainori")
-        .with(locks("all", "ms=300 section=2000 rest=200").vcpus(16))
+        .with(locks("all", "ms=300 section=2000 rest=200").vcpus(16).harts(0..16))
         .with(locks("some", "ms=300 section=20000 rest=0").vcpus(5).harts([15, 0, 7, 3]))
         .run(Clock::Lockstep { q: 250 });
     run.good();
