@@ -17,7 +17,10 @@ impl Cpu {
     /// Stops all vCPUs of the running one's guest, wherever they are, one by one, behind the present event.
     pub fn stop_guest(&mut self, running: VcpuId) {
         self.backlog.unstopped |= self.machine.guest_of(running).vcpu_set(u64::MAX).without(running);
-        // This one doesn't go on, even where another core takes it before its turn comes.
+        // This one doesn't go on, even where another core takes it before its turn comes, or where this core has more to do than it can and
+        // would enter it before that.
+        self.resident(running).hold = Hold::Stopped;
+        self.rest(running);
         self.machine.vcpu(running).request(Requests::STOP);
         self.backlog.unread.insert(running);
         self.resume_backlog();
