@@ -3,7 +3,6 @@
 fn main() {
     let dir = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     println!("cargo:rustc-link-arg-bins=-T{dir}/link.ld");
-    println!("cargo:rustc-link-arg-bins=--no-relax");
     println!("cargo:rerun-if-changed=link.ld");
     println!("cargo:rerun-if-changed=../tools/link-kernel");
 }

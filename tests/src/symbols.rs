@@ -23,6 +23,32 @@ fn pc_relative(address: u64, word: u32) -> u64 {
     address.wrapping_add((word & !0xfff) as i32 as u64)
 }
 
+/// Where a jump goes that says so itself (JAL, C.J): calls and tail calls that the linker could shorten.
+fn jump_target(address: u64, word: u32) -> Option<u64> {
+    // Bits of the instruction: from which one, how many, and where they belong in the offset.
+    let gather = |parts: &[(u32, u32, u32)]| {
+        parts.iter().fold(0, |offset, (from, count, to)| offset | (word >> from & ((1 << count) - 1)) << to)
+    };
+    let (offset, bits) = match word {
+        _ if word & 0x7f == 0x6f => (gather(&[(31, 1, 20), (21, 10, 1), (20, 1, 11), (12, 8, 12)]), 21),
+        _ if word & 0xe003 == 0xa001 => (
+            gather(&[
+                (12, 1, 11),
+                (11, 1, 4),
+                (9, 2, 8),
+                (8, 1, 10),
+                (7, 1, 6),
+                (6, 1, 7),
+                (3, 3, 1),
+                (2, 1, 5),
+            ]),
+            12,
+        ),
+        _ => return None,
+    };
+    Some(address.wrapping_add(((offset << (32 - bits)) as i32 >> (32 - bits)) as u64))
+}
+
 /// An ELF file in memory.
 #[derive(Debug)]
 pub struct Program {
@@ -76,7 +102,10 @@ impl Program {
                     let base = upper.take().filter(|(register, _)| *register == word >> 15 & 31);
                     target = base.map(|(_, base)| base.wrapping_add((word as i32 >> 20) as u64));
                 }
-                _ => upper = None,
+                _ => {
+                    upper = None;
+                    target = jump_target(address, word);
+                }
             }
             if let Some(target) = target
                 && let Some((start, callee)) = function_at(target)
@@ -89,12 +118,15 @@ impl Program {
         found
     }
 
-    /// The instructions in a section whose code refers to something in `range`. An instruction has only the upper bits of an address (AUIPC),
-    /// so what is less than 2 KiB off `range` counts too.
+    /// The instructions in a section whose code refers to something in `range`. AUIPC has only the upper bits of an address, so what is less than 2 KiB
+    /// off `range` counts for it, too.
     pub fn code_that_refers_to(&self, section: &str, range: &Range<u64>) -> Vec<u64> {
-        let range = range.start - 0x800..range.end + 0x800;
-        let upper = self.code(section).filter(|(_, word)| word & 0x7f == AUIPC);
-        upper.filter(|(at, word)| range.contains(&pc_relative(*at, *word))).map(|(at, _)| at).collect()
+        let near = range.start - 0x800..range.end + 0x800;
+        let refers = |&(at, word): &(u64, u32)| match word & 0x7f {
+            AUIPC => near.contains(&pc_relative(at, word)),
+            _ => jump_target(at, word).is_some_and(|target| range.contains(&target)),
+        };
+        self.code(section).filter(refers).map(|(at, _)| at).collect()
     }
 
     /// The words in a section of data that are addresses in `range`.
