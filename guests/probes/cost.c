@@ -106,10 +106,11 @@ static uint64_t timer_with_wfi(void)
     return instret_at_entry - before;
 }
 
-/* Two harts that both stay awake: one sends an IPI, the other one answers it. */
+/* Two harts: one sends an IPI, the other one answers it. Both stay awake, or the other one sleeps meanwhile, and the pings come at irregular times. */
 static struct secondary partner;
 static uint64_t partner_stack[512] __attribute__((aligned(16)));
 static uint64_t ids[2], pings;
+static bool ping_sleeps;
 
 static void send_and_wait(uint64_t to, uint64_t answers)
 {
@@ -124,8 +125,14 @@ static void answer(void *unused)
     csr_write(sie, 1ul << IRQ_SOFTWARE);
     interrupts_on();
     for (uint64_t i = 0; i < pings; i++) {
-        while (interrupts < 2 * i + 1)
-            ;
+        while (interrupts < 2 * i + 1) {
+            if (!ping_sleeps)
+                continue;
+            interrupts_off();
+            if (interrupts < 2 * i + 1)
+                wait_for_interrupt();
+            interrupts_on();
+        }
         sbi_send_ipi(1, ids[0]);
     }
     for (;;)
@@ -146,6 +153,8 @@ static struct cost round_trips(void)
     sleep_us(1000);
     interrupts_on();
     for (uint64_t i = 0; i < pings; i++) {
+        for (uint64_t pause = ping_sleeps ? us_to_ticks(110) + i % 97 : 0, end = read_time() + pause; read_time() < end;)
+            ;
         uint64_t before = read_time();
         send_and_wait(ids[1], 2 * i + 2);
         add(&cost, ticks_to_ns(read_time() - before));
@@ -159,6 +168,7 @@ bool guest_main(void)
     machine_needs("sstc", "the timer's cost is measured with it");
     uint64_t n = arg_number("n", 1000, 1, 1000000);
     pings = arg_number("pings", 0, 0, 1000000);
+    ping_sleeps = arg_number("ping_sleeps", 0, 0, 1);
     args_finish();
     struct plic plic = plic_find();
     volatile uint32_t *plic_register = plic_threshold(&plic);

@@ -18,8 +18,6 @@
 //! | set | none | Away: does not look by itself | must send an IPI |
 //! | set | some | Called: the first of the senders has sent one | need not send an IPI |
 //!
-//! A core may go into a guest all the same if it has set itself a timer to look: nobody sends it an IPI until then.
-//!
 //! The usual shape (two words: the sender writes "mail" and reads "away", the receiver writes "away" and
 //! reads "mail") is Dekker's pattern: on a weakly ordered machine each side needs a full fence between its
 //! write and its read, or both may miss the other. In *one* word both questions are answered by one atomic
@@ -219,8 +217,7 @@ impl<const N: usize> Mailbox<'_, N> {
 
     /// The core is about to enter a guest or to sleep: from now on, who posts must send an IPI.
     ///
-    /// False if there is mail: the core stays, looking, and has to [`take`](Self::take) it first; or it goes into a guest all the same,
-    /// with a timer set to look, and nobody sends it an IPI until then. A core
+    /// False if there is mail: the core stays, looking, and has to [`take`](Self::take) it first. A core
     /// clears its pending IPI *before* it asks, or it would clear the one that ends this absence.
     #[inline]
     #[must_use]

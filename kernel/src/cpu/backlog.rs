@@ -217,16 +217,27 @@ impl Cpu {
         }
     }
 
-    /// Has this core been in the hypervisor for so long that what comes in, and what is left, waits until a guest has had it for a while?
+    /// Has this core been in the hypervisor for so long that what comes in, and what is left, waits until a guest has had it for a while? Not if there is
+    /// none that could.
     pub(super) fn is_flooded(&self, now: u64) -> bool {
-        now - self.busy_since >= FLOODED * self.guard
+        now - self.busy_since >= FLOODED * self.guard && self.scheduler.first().is_some()
     }
 
     /// Is there something to be done for vCPUs for whom this core is here now?
     #[inline]
     pub(super) fn has_urgent_work(&self) -> bool {
+        self.has_work_for(self.urgent_now())
+    }
+
+    /// Is there something to be done for vCPUs that would take the core from this one?
+    pub(super) fn has_work_above(&self, id: VcpuId) -> bool {
+        self.has_work_for(self.urgent & self.at_least(self.machine.vcpu(id).class.priority + 1))
+    }
+
+    #[inline]
+    fn has_work_for(&self, ids: VcpuSet) -> bool {
         let backlog = &self.backlog;
-        !((backlog.unread | backlog.untold | backlog.unfenced) & self.urgent_now()).is_empty()
+        !((backlog.unread | backlog.untold | backlog.unfenced) & ids).is_empty()
     }
 
     /// The vCPUs that take cores from others, but for those that are less urgent than who goes first here.

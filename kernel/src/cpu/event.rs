@@ -95,12 +95,24 @@ impl Cpu {
             && self.scheduler.running() == Some(vcpu)
             && !self.mailbox.has_mail()
             && hart::pending_interrupts().is_empty();
-        if !is_free || self.residents[vcpu].as_ref().is_none_or(|resident| resident.due != 0) {
+        if !is_free {
             return None;
+        }
+        match &self.residents[vcpu] {
+            Some(resident) if resident.due == 0 => {}
+            Some(_) if world::is_interrupted() => self.note_delivery(vcpu),
+            _ => return None,
         }
         self.note_exit(vcpu, exit);
         self.note_irqs_off(exit, clock::now());
         Some(self.state(vcpu))
+    }
+
+    /// The vCPU goes on with an interrupt that was just raised.
+    #[inline(never)]
+    fn note_delivery(&mut self, vcpu: VcpuId) {
+        self.resident(vcpu).note_delivery();
+        self.trace_taken(vcpu);
     }
 
     /// Any trap but the timer's. None of these is counted as that, so that [`handle_timer`] knows it.

@@ -66,7 +66,7 @@ impl Cpu {
 
     /// Mail came in just when this core was about to enter a vCPU. If that takes cores from others, or is about to be interrupted by its timer,
     /// and the mail is neither for it nor for one that takes cores, it can wait: may the vCPU be entered all the same? Where more comes in than this core
-    /// can do, so can all mail but that for one that takes cores.
+    /// can do, so can all mail but that for one that is more urgent.
     #[inline(never)]
     pub(super) fn may_leave_mail(&mut self, id: VcpuId) -> bool {
         let now = clock::now();
@@ -74,19 +74,29 @@ impl Cpu {
         if !is_flooded && !self.urgent.contains(id) && self.own_timer_near(now).is_none() {
             return false;
         }
-        // BOUND: two rounds. If more has come in already, it is read as well; and if still more, the core stays one that looks by itself:
-        // who sends doesn't send an IPI, and the alarm has it looked at.
-        for _ in 0..2 {
+        if is_flooded {
+            self.keep_quiet(id, now);
+        }
+        // BOUND: three rounds. From the first on at the latest others keep quiet, but for those who have begun to send, or send for somebody more urgent.
+        for _ in 0..3 {
             self.read_mail();
-            if self.has_urgent_work() || !is_flooded && self.backlog.unread.contains(id) {
+            let comes_first = if is_flooded { self.has_work_above(id) } else { self.is_wanted_besides(id) };
+            if comes_first {
                 return false;
             }
             if self.mailbox.leave() {
-                break;
+                self.look_again_soon();
+                return true;
             }
+            self.keep_quiet(id, now);
         }
-        self.look_again_soon();
-        true
+        // Never without that others send IPIs from now on: it might be for somebody more urgent.
+        false
+    }
+
+    /// Is there something to do for one that takes cores, or for the vCPU that is about to be entered itself?
+    fn is_wanted_besides(&self, id: VcpuId) -> bool {
+        self.has_urgent_work() || self.backlog.unread.contains(id)
     }
 
     /// When the loaded vCPU's own timer interrupts it, if that is within twice the guard, or was so lately that it may not have begun its work.
@@ -159,7 +169,7 @@ impl Cpu {
         }
         if waits {
             // Nothing that came in meanwhile was kept waiting.
-            self.entered = now;
+            (self.entered, self.busy_since) = (now, now);
         }
         // The IPI for mail that was read before it came need not be taken once more: that would be a trap just after the guest is entered.
         hart::clear_software_interrupt();

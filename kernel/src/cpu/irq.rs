@@ -87,6 +87,7 @@ impl Cpu {
             } else if self.push.retry_due != u64::MAX {
                 self.look_again_at(self.push.retry_due);
             }
+            self.end_quiet();
             self.resume_backlog();
         }
         let exit = if self.watch.sample_due <= now { self.take_sample(now) } else { Exit::Timer };
@@ -204,10 +205,6 @@ impl Cpu {
         if items != VcpuSet::of(id) || !ainori_handover::interrupt_running(self, id) {
             self.put_unread(items);
             return false;
-        }
-        if world::is_interrupted() {
-            self.resident(id).note_delivery();
-            self.trace_taken(id);
         }
         true
     }

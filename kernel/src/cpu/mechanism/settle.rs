@@ -57,8 +57,9 @@ impl Cpu {
                 break;
             }
         }
+        let is_done = self.migration.unsettled.is_empty();
         self.unsettle_unseated();
-        if beside_urgent && !self.migration.unsettled.is_empty() {
+        if beside_urgent && !is_done {
             self.look_again_at(clock::now() + self.scheduler.policy().patience);
         }
     }

@@ -18,12 +18,14 @@ pub struct Threshold {
     pub(in crate::cpu) level: u8,
     /// Where they read it (see [`Machine::thresholds`](crate::cpu::Machine::thresholds)).
     pub(in crate::cpu) published: &'static ainori_handover::Threshold,
+    /// A [higher one](Cpu::keep_quiet) is published for a while.
+    is_quiet: bool,
 }
 
 impl Threshold {
     /// Of a core that runs nothing.
     pub fn new(published: &'static ainori_handover::Threshold) -> Self {
-        Self { level: IDLE, published }
+        Self { level: IDLE, published, is_quiet: false }
     }
 }
 
@@ -58,6 +60,27 @@ impl Cpu {
         }
     }
 
+    /// More comes in than this core can do, and the vCPU that is about to be entered is to have it for a while: until then others keep quiet about its
+    /// equals, and about itself, as if somebody more urgent had the core. They still ask for fences, as who asks waits.
+    #[inline(never)]
+    pub(in crate::cpu) fn keep_quiet(&mut self, id: VcpuId, now: u64) {
+        let policy = self.scheduler.policy();
+        let (level, patience) = (policy.level(self.machine.vcpu(id).class), policy.patience);
+        self.threshold.published.raise(level + 1);
+        self.threshold.is_quiet = true;
+        self.look_again_at(now + patience);
+    }
+
+    /// That while is over, or the core looks at what it has deferred anyhow: it looks for what others have left undone.
+    #[inline(never)]
+    pub(in crate::cpu) fn end_quiet(&mut self) {
+        if core::mem::take(&mut self.threshold.is_quiet) {
+            self.threshold.published.lower(self.threshold.level);
+            self.show_housework();
+            self.look_for_neglected();
+        }
+    }
+
     #[inline(never)]
     fn catch_up(&mut self) {
         self.show_housework();
@@ -66,6 +89,11 @@ impl Cpu {
         if self.push.due != u64::MAX {
             self.review_starved();
         }
+        self.look_for_neglected();
+    }
+
+    /// Looks for what others have left undone about those who are at least as urgent as who has the core now.
+    fn look_for_neglected(&mut self) {
         // Those that are less urgent than who has the core now have their turn when it leaves.
         let lowest = self.scheduler.running().map_or(0, |id| self.machine.vcpu(id).class.priority);
         let neglected = (self.scheduler.owned() | self.migration.migratable) & self.at_least(lowest);
