@@ -60,8 +60,8 @@ pub trait Core {
     fn post(&mut self, to: u32, vcpu: VcpuId);
     /// [Claims](ParkingSlot::claim) a parked vCPU, and serves what is wanted of it. False if it isn't parked any more.
     fn claim(&mut self, vcpu: VcpuId) -> bool;
-    /// Kicks a core that suits a parked vCPU to claim it, if there is one.
-    fn kick(&mut self, vcpu: VcpuId);
+    /// Kicks a core that suits a parked vCPU to claim it. False if there is none at this moment.
+    fn kick(&mut self, vcpu: VcpuId) -> bool;
     /// Has a vCPU that is parked here, where it gets no turn, pushed elsewhere behind the present event, if the policy wants that.
     fn send_on(&mut self, vcpu: VcpuId);
     /// Raises the interrupts that are asked for of the vCPU that runs here, which was in its guest until now.
@@ -100,9 +100,12 @@ fn serve_lying<C: Core>(core: &mut C, vcpu: VcpuId, what: Requests) {
     }
     if what.intersects(Requests::STOP.union(Requests::RESET)) {
         core.claim(vcpu);
-    } else if what.contains(Requests::START)
-        || !what.difference(Requests::FENCE).is_empty() && core.pulls_for_interrupts()
-    {
+    } else if what.contains(Requests::START) {
+        if !core.kick(vcpu) {
+            // The core where it is parked looks for one again and again.
+            core.post(core.parking(vcpu).owner(), vcpu);
+        }
+    } else if !what.difference(Requests::FENCE).is_empty() && core.pulls_for_interrupts() {
         core.kick(vcpu);
     }
 }

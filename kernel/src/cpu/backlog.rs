@@ -23,7 +23,7 @@ use crate::stats::Exit;
 /// to be entered: half a millisecond.
 const STALLED: u64 = 20;
 
-/// For how long a core sees to messages and its backlog at most before a guest has it again, in times the guard: 20 us. Where 15 cores ask something of a
+/// [`Cpu::busy_at_most`] in times the guard: 20 us. Where 15 cores ask something of a
 /// vCPU that is about to be entered, again and again as their own ones spin until it goes on, the next messages are there before the last are read.
 const FLOODED: u64 = 4;
 
@@ -220,7 +220,12 @@ impl Cpu {
     /// Has this core been in the hypervisor for so long that what comes in, and what is left, waits until a guest has had it for a while? Not if there is
     /// none that could.
     pub(super) fn is_flooded(&self, now: u64) -> bool {
-        now - self.busy_since >= FLOODED * self.guard && self.scheduler.first().is_some()
+        now - self.busy_since >= self.busy_at_most() && self.scheduler.first().is_some()
+    }
+
+    /// For how long a core sees to messages and its backlog at most before a guest has it again, in ticks.
+    pub(super) fn busy_at_most(&self) -> u64 {
+        FLOODED * self.guard
     }
 
     /// Is there something to be done for vCPUs for whom this core is here now?

@@ -70,14 +70,16 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn may_leave_mail(&mut self, id: VcpuId) -> bool {
         let now = clock::now();
-        let is_flooded = self.is_flooded(now);
-        if !is_flooded && !self.urgent.contains(id) && self.own_timer_near(now).is_none() {
+        let is_urgent = self.urgent.contains(id);
+        // One that takes cores hides others' mail by its level already. It is flooded only by its own, and since it was given the core.
+        let is_flooded = self.is_flooded(now) && !(is_urgent && now - self.since < self.busy_at_most());
+        if !is_flooded && !is_urgent && self.own_timer_near(now).is_none() {
             return false;
         }
         if is_flooded {
             self.keep_quiet(id, now);
         }
-        // BOUND: three rounds. From the first on at the latest others keep quiet, but for those who have begun to send, or send for somebody more urgent.
+        // BOUND: three rounds. Those who have begun to send, or send for somebody more urgent, and askers of fences are left, who wait for the answer.
         for _ in 0..3 {
             self.read_mail();
             let comes_first = if is_flooded { self.has_work_above(id) } else { self.is_wanted_besides(id) };
@@ -88,7 +90,9 @@ impl Cpu {
                 self.look_again_soon();
                 return true;
             }
-            self.keep_quiet(id, now);
+            if !is_urgent {
+                self.keep_quiet(id, now);
+            }
         }
         // Never without that others send IPIs from now on: it might be for somebody more urgent.
         false

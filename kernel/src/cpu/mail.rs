@@ -196,8 +196,8 @@ impl Core for Cpu {
         Cpu::claim(self, id)
     }
 
-    fn kick(&mut self, id: VcpuId) {
-        let _ = Cpu::kick(self, id);
+    fn kick(&mut self, id: VcpuId) -> bool {
+        Cpu::kick(self, id)
     }
 
     fn send_on(&mut self, id: VcpuId) {

@@ -135,8 +135,9 @@ impl Core for TestCore {
         true
     }
 
-    fn kick(&mut self, vcpu: VcpuId) {
+    fn kick(&mut self, vcpu: VcpuId) -> bool {
         self.post(0, vcpu);
+        true
     }
 
     fn send_on(&mut self, _: VcpuId) {}

@@ -18,7 +18,7 @@ pub struct Threshold {
     pub(in crate::cpu) level: u8,
     /// Where they read it (see [`Machine::thresholds`](crate::cpu::Machine::thresholds)).
     pub(in crate::cpu) published: &'static ainori_handover::Threshold,
-    /// A [higher one](Cpu::keep_quiet) is published for a while.
+    /// A [higher one](Cpu::keep_quiet) was published for a while, and may be still.
     is_quiet: bool,
 }
 
@@ -66,7 +66,8 @@ impl Cpu {
     pub(in crate::cpu) fn keep_quiet(&mut self, id: VcpuId, now: u64) {
         let policy = self.scheduler.policy();
         let (level, patience) = (policy.level(self.machine.vcpu(id).class), policy.patience);
-        self.threshold.published.raise(level + 1);
+        let own = if self.threshold.level == IDLE { 0 } else { self.threshold.level };
+        self.threshold.published.raise(own.max(level + 1));
         self.threshold.is_quiet = true;
         self.look_again_at(now + patience);
     }
@@ -75,9 +76,11 @@ impl Cpu {
     #[inline(never)]
     pub(in crate::cpu) fn end_quiet(&mut self) {
         if core::mem::take(&mut self.threshold.is_quiet) {
-            self.threshold.published.lower(self.threshold.level);
+            let level = self.threshold.level;
+            self.threshold.published.lower(level);
             self.show_housework();
-            self.look_for_neglected();
+            // By the threshold: where that doesn't follow priorities, it may not go down any more when who runs now leaves.
+            self.look_for_neglected(if level == IDLE { 0 } else { level });
         }
     }
 
@@ -89,13 +92,12 @@ impl Cpu {
         if self.push.due != u64::MAX {
             self.review_starved();
         }
-        self.look_for_neglected();
+        // Those that are less urgent than who has the core now have their turn when it leaves.
+        self.look_for_neglected(self.scheduler.running().map_or(0, |id| self.machine.vcpu(id).class.priority));
     }
 
-    /// Looks for what others have left undone about those who are at least as urgent as who has the core now.
-    fn look_for_neglected(&mut self) {
-        // Those that are less urgent than who has the core now have their turn when it leaves.
-        let lowest = self.scheduler.running().map_or(0, |id| self.machine.vcpu(id).class.priority);
+    /// Looks for what others have left undone about vCPUs of this priority and above.
+    fn look_for_neglected(&mut self, lowest: u8) {
         let neglected = (self.scheduler.owned() | self.migration.migratable) & self.at_least(lowest);
         if self.machine.vcpu_count <= MADE_UP_FOR {
             self.make_up_for(neglected);
