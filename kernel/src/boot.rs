@@ -2,7 +2,7 @@
 #![expect(clippy::indexing_slicing, reason = "before the first guest")]
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 use core::array::from_fn;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use ainori_board::{Board, Device, Error, Range, largest_free};
 use ainori_console::{InputWaits, Source};
@@ -31,8 +31,8 @@ use crate::cpu::mechanism::threshold::IDLE;
 use crate::cpu::{ByCore, ByVcpu, Cpu, Machine, SourceOwner};
 use crate::guest::program::Program;
 use crate::guest::space::Space;
-use crate::guest::vcpu::{Resident, Vcpu, hsm};
-use crate::guest::{self, Guest, device_tree, loader};
+use crate::guest::vcpu::{Resident, Vcpu};
+use crate::guest::{Guest, device_tree, loader};
 use crate::memory;
 use crate::panic::{refuse, use_port};
 use crate::report;
@@ -156,7 +156,7 @@ fn build(tree: Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &'
         let target = board.harts[homes[usize::from(first)]].irq_target.unwrap_or(0);
         let mut guest = place(tree, guest_index, config, first, board.timebase_hz);
         guest.program = load(&guest, &board, &features, blob);
-        for source in guest.devices.iter().flat_map(|device| &device.interrupts) {
+        for source in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {
             if let Some(owner) = source_owner.get_mut(*source as usize) {
                 *owner = Some(SourceOwner { guest: guest_index, target });
             }
@@ -197,7 +197,7 @@ fn build(tree: Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &'
         ipi: Ipi::new(&board, &harts),
         harts: harts.into_boxed_slice(),
         mail: Box::new(Mailboxes::new()),
-        log: Source::new(ainori_report::MARK, guest::OUTPUT),
+        log: Source::new(ainori_report::MARK, ainori_guest::serial::OUTPUT),
         news: AtomicU32::new(0),
         console_core,
         housework: Housework::new(),
@@ -238,8 +238,8 @@ fn build(tree: Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &'
             let resident = Resident::new(machine.vcpu(id), state, &policy, advance, machine);
             cpu.adopt(id, resident);
             if machine.vcpu(id).index == 0 {
-                machine.vcpu(id).hsm.store(hsm::START_PENDING, Ordering::Relaxed);
-                cpu.start(id, guest.program.entry, guest.program.tree);
+                machine.vcpu(id).hart.prepare_start(guest.program.entry, guest.program.tree);
+                cpu.start(id);
             }
         }
     }

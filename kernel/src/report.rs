@@ -204,6 +204,7 @@ impl Display for Trace<'_> {
 
 /// The last line. Only at the end of the run.
 pub fn end(machine: &Machine, time: u64) {
-    let lost: u64 = machine.guests.iter().map(|guest| guest.output.lost()).sum::<u64>() + machine.log.lost();
+    let lost: u64 = machine.guests.iter().map(|guest| guest.devices.serial.output.lost()).sum::<u64>()
+        + machine.log.lost();
     record(format_args!(r#""record":"end","time":{time},"console_bytes_lost":{lost}"#));
 }

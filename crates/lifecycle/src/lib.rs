@@ -17,6 +17,9 @@
 //! sends any more, so what is found from then on is the former life's, and can be thrown away. That is the second round. Both are done by
 //! the core that has the vCPU, so that neither needs a lock.
 //!
+//! # Its harts
+//! Within a life the guest stops and starts its harts itself ([`Hart`]). When it has stopped the last one that life is over, too.
+//!
 //! # How it is checked
 //! Property tests compare it with a plain model; `loom` tries out every interleaving of the cores (`src/model.rs`):
 //!
@@ -25,6 +28,7 @@
 #![deny(unsafe_code)]
 
 mod atomic;
+mod hart;
 mod limit;
 #[cfg(all(test, loom))]
 mod model;
@@ -33,6 +37,7 @@ mod rules;
 mod tests;
 
 use atomic::{AtomicU8, AtomicU32, Ordering};
+pub use hart::{Hart, HartState};
 use limit::Limiter;
 pub use rules::{Cause, MAX_LIMIT, Next, Restart, Rules};
 

@@ -178,3 +178,46 @@ fn nobody_loads_too_early() {
         other.join().unwrap();
     });
 }
+
+/// Two harts stop themselves at once: at least one of them is told that all have, as nobody else would end the guest. (Seen to fail without the fence
+/// in `stop_among`.)
+#[test]
+fn of_two_harts_that_stop_at_once_one_sees_both() {
+    model(|| {
+        let harts = Arc::new([Hart::new(), Hart::new()]);
+        harts.iter().for_each(Hart::note_start);
+        let other = thread::spawn({
+            let harts = harts.clone();
+            move || harts[1].stop_among(harts.iter())
+        });
+        let mine = harts[0].stop_among(harts.iter());
+        assert!(other.join().unwrap() || mine);
+    });
+}
+
+/// Two harts ask for the start of a third: one of them gets it, and the core that is asked finds what that one has said. (Seen to fail with a load and a
+/// store in place of the exchange.)
+#[test]
+fn of_two_that_start_a_hart_one_does() {
+    model(|| {
+        let shared = Arc::new((Hart::new(), AtomicBool::new(false)));
+        let ask = |number: u64| {
+            let shared = shared.clone();
+            move || {
+                let (hart, asked) = &*shared;
+                let is_mine = hart.ask_start(number, 10 * number);
+                if is_mine {
+                    asked.store(true, Ordering::Release);
+                }
+                is_mine
+            }
+        };
+        let other = thread::spawn(ask(2));
+        let mine = ask(1)();
+        let (hart, asked) = &*shared;
+        Machine::until(|| asked.load(Ordering::Acquire));
+        let number = if mine { 1 } else { 2 };
+        assert_eq!((hart.state(), hart.start_arguments()), (HartState::StartPending, (number, 10 * number)));
+        assert!(mine ^ other.join().unwrap());
+    });
+}

@@ -8,7 +8,6 @@ use super::housekeeping::{Chore, Next};
 use super::{Cpu, Machine};
 use crate::arch::clock;
 use crate::chip::uart::{FIFO, Uart};
-use crate::guest::serial;
 use crate::panic::write_directly;
 
 /// How long an incomplete line waits for its end before it is shown, in milliseconds.
@@ -34,7 +33,7 @@ pub struct Console {
 impl Console {
     /// The end that drives `uart`, for all that `machine` has to say. Allocates: only at boot.
     pub fn new(uart: Option<Uart>, machine: &'static Machine) -> Box<Self> {
-        let guests = machine.guests.iter().map(|guest| &guest.output);
+        let guests = machine.guests.iter().map(|guest| &guest.devices.serial.output);
         let sources = guests.chain([&machine.log]).collect();
         Box::new(Self { uart, sources, output: Multiplexer::new(), input: Input::new(), was_input: false })
     }
@@ -96,10 +95,12 @@ impl Cpu {
         let machine = self.machine;
         let current = |console: &Console| machine.guests.get(console.output.current());
         if let Some(guest) = self.console.as_deref().and_then(current)
-            && serial::has_awaited_room(guest)
+            && guest.devices.serial.has_awaited_room()
         {
             // A piece of its own: the interrupt takes as long as the output.
-            serial::tell_of_room(self, guest);
+            if let Some(harts) = guest.devices.tell_of_room() {
+                self.look_at_harts(guest, harts);
+            }
             return Next::Soon;
         }
         let was_input = self.console.as_mut().is_some_and(|console| core::mem::take(&mut console.was_input));
@@ -119,7 +120,7 @@ impl Cpu {
         // A port that keeps up is served with pauses, a slow one when it has room.
         let is_slow = rest == Rest::Now && !uart.can_send();
         uart.listen(console.input.room() > 0, is_slow);
-        if was_input || current(console).is_some_and(serial::has_awaited_room) {
+        if was_input || current(console).is_some_and(|guest| guest.devices.serial.has_awaited_room()) {
             return Next::Soon;
         }
         let retry = if is_fed { u64::MAX } else { now + machine.ticks(RETRY_US) };
@@ -139,8 +140,7 @@ impl Cpu {
     /// the port was busy.
     fn feed_input(&mut self) -> Option<usize> {
         let machine = self.machine;
-        // Taken out for a moment, since the guest's port is reached through the core.
-        let Some(mut console) = self.console.take() else { return Some(0) };
+        let Some(console) = &mut self.console else { return Some(0) };
         // BOUND: 4 bytes, as many as are passed on.
         let collected = console.collect();
         let mut moved = Some(collected);
@@ -148,7 +148,7 @@ impl Cpu {
             && let Some(guest) = machine.guests.get(input as usize)
             && !console.input.is_empty()
         {
-            let passed_on = serial::with_port(self, guest, |port| {
+            let passed_on = guest.devices.with_port(|port| {
                 let mut passed_on = 0;
                 console.input.pass_on(&machine.input_waits, |byte| {
                     let is_taken = passed_on < PASSED_ON && port.receive(byte);
@@ -157,9 +157,11 @@ impl Cpu {
                 });
                 passed_on
             });
-            moved = passed_on.map(|passed_on| passed_on.max(collected));
+            moved = passed_on.map(|(passed_on, harts)| {
+                self.look_at_harts(guest, harts);
+                passed_on.max(collected)
+            });
         }
-        self.console = Some(console);
         moved
     }
 

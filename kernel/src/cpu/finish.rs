@@ -10,7 +10,7 @@ use super::housekeeping::Chore;
 use super::mail::{MACHINE, NO_VCPU};
 use crate::arch::{clock, firmware};
 use crate::guest::Guest;
-use crate::guest::vcpu::{Hold, hsm};
+use crate::guest::vcpu::Hold;
 use crate::report;
 
 impl Cpu {
@@ -28,7 +28,7 @@ impl Cpu {
 
     /// A vCPU of a stopped guest comes to rest here. That counts only after the present event, which may be one of its own.
     pub(super) fn bring_to_rest(&mut self, id: VcpuId) {
-        self.machine.vcpu(id).hsm.store(hsm::STOPPED, Ordering::Release);
+        self.machine.vcpu(id).hart.note_stop();
         self.resident(id).hold = Hold::Stopped;
         self.rest(id);
         self.leave_seat_asleep(Some(id));

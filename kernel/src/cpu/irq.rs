@@ -226,7 +226,7 @@ impl Cpu {
                     if guest.lifecycle.is_running() {
                         // One request has come, so one is passed on. Were the virtual line still high when the guest completes
                         // it, that would be the next one; if the board's line is, the controller asks again by itself.
-                        let harts = guest.irqchip.raise(source) | guest.irqchip.lower(source);
+                        let harts = guest.devices.irqchip.raise(source) | guest.devices.irqchip.lower(source);
                         self.look_at_harts(guest, harts);
                     }
                 }
@@ -266,7 +266,7 @@ impl Cpu {
     /// Sets the external-interrupt line of a resident vCPU to what its interrupt controller says.
     pub(super) fn update_external(&mut self, id: VcpuId) {
         let machine = self.machine;
-        if machine.guest_of(id).irqchip.is_pending(machine.vcpu(id).index as usize) {
+        if machine.guest_of(id).devices.irqchip.is_pending(machine.vcpu(id).index as usize) {
             self.raise(id, Lines::EXTERNAL, Line::External(0));
         } else {
             self.set_lines(id, Lines::EXTERNAL, false);

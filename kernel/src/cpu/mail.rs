@@ -12,7 +12,7 @@ use ainori_trace::{Event, Line};
 use super::Cpu;
 use crate::arch::world::{self, Lines};
 use crate::arch::{clock, fence};
-use crate::guest::vcpu::{Hold, Resident, hsm};
+use crate::guest::vcpu::{Hold, Resident};
 
 /// The item that stands for the machine rather than for a vCPU: housework, or the end of the run.
 pub const MACHINE: u32 = ainori_limits::NO_VCPU as u32;
@@ -98,17 +98,17 @@ impl Cpu {
         self.look_for_housework();
     }
 
-    /// Starts a stopped vCPU (SBI HSM).
-    pub fn start(&mut self, id: VcpuId, address: u64, opaque: u64) {
+    /// Starts a vCPU that somebody has asked the start of (SBI HSM).
+    pub fn start(&mut self, id: VcpuId) {
         let vcpu = self.machine.vcpu(id);
         if !self.machine.guest_of(id).lifecycle.is_running() {
             return;
         }
         // What the hart still holds of its former life must not be saved over the new one.
         self.unload(id);
-        let index = u64::from(vcpu.index);
-        self.resident(id).start(index, address, opaque);
-        vcpu.hsm.store(hsm::STARTED, Ordering::Release);
+        let (address, opaque) = vcpu.hart.start_arguments();
+        self.resident(id).start(u64::from(vcpu.index), address, opaque);
+        vcpu.hart.note_start();
         self.wake(id);
     }
 
@@ -228,9 +228,7 @@ impl Core for Cpu {
             return self.reset(id);
         }
         if what.contains(Requests::START) {
-            let (address, opaque) =
-                (vcpu.start_address.load(Ordering::Relaxed), vcpu.start_opaque.load(Ordering::Relaxed));
-            self.start(id, address, opaque);
+            self.start(id);
         }
         // The request may be about fences of a former life.
         if what.contains(Requests::FENCED)

@@ -13,8 +13,6 @@
 //! | what it has printed | a life begins only after all of that, and the record of the new life, are on the serial line |
 use core::sync::atomic::Ordering;
 
-use ainori_devices::bus::UART_SOURCE;
-use ainori_devices::uart::Uart;
 use ainori_handover::{Core, Requests};
 use ainori_limits::MAX_GUESTS;
 use ainori_sched::VcpuId;
@@ -27,7 +25,6 @@ use crate::chip;
 use crate::guest::Guest;
 use crate::guest::program::CHUNK;
 use crate::guest::stop::{self, Happened, Record};
-use crate::guest::vcpu::hsm;
 use crate::stats::Exit;
 
 /// How often a core looks whether what it waits for has come, in microseconds.
@@ -111,26 +108,24 @@ impl Cpu {
                 Step::Port
             }
             Step::Port => {
-                let mut port = guest.port.try_lock()?;
-                *port = Uart::new();
-                guest.irqchip.lower(UART_SOURCE);
+                guest.devices.reset_port()?;
                 Step::Devices(0)
             }
-            Step::Devices(index) => match guest.devices.get(index) {
+            Step::Devices(index) => match guest.owned_devices.get(index) {
                 Some(device) => {
                     chip::quiet::silence(device);
                     Step::Devices(index + 1)
                 }
                 None => Step::Irqchip(0),
             },
-            Step::Irqchip(part) if guest.irqchip.reset(part) => Step::Irqchip(part + 1),
+            Step::Irqchip(part) if guest.devices.irqchip.reset(part) => Step::Irqchip(part + 1),
             Step::Irqchip(_) => Step::Memory(0),
             Step::Memory(offset) if offset < guest.config.memory => {
                 Step::Memory(self.load_memory(guest, offset))
             }
             Step::Memory(_) => {
                 // If its ring is full, the life ends later: the next one's first line must not be the rest of this one's.
-                let ended = guest.output.end_line();
+                let ended = guest.devices.serial.output.end_line();
                 self.wake_console();
                 ended.ok()?;
                 Step::Rest
@@ -139,7 +134,7 @@ impl Cpu {
                 let answered = |index| machine.vcpu(VcpuId(index)).fences_awaited.all_given();
                 // BOUND: the vCPUs of one guest, some 8 instructions each.
                 let is_reset = guest.lifecycle.all_reset() && guest.vcpus().all(answered);
-                if !(is_reset && guest.output.is_empty() && self.is_told(guest)) {
+                if !(is_reset && guest.devices.serial.output.is_empty() && self.is_told(guest)) {
                     return None;
                 }
                 Step::Announce
@@ -154,10 +149,7 @@ impl Cpu {
                     return None;
                 }
                 let vcpu = VcpuId(guest.vcpus().start);
-                let first = machine.vcpu(vcpu);
-                first.hsm.store(hsm::START_PENDING, Ordering::Relaxed);
-                first.start_address.store(guest.program.entry, Ordering::Relaxed);
-                first.start_opaque.store(guest.program.tree, Ordering::Relaxed);
+                machine.vcpu(vcpu).hart.prepare_start(guest.program.entry, guest.program.tree);
                 guest.lifecycle.start();
                 self.complete_all(guest);
                 // Not told at once: with many guests, what led here is long enough for a section.
@@ -176,7 +168,7 @@ impl Cpu {
     /// completed, and those that came since and found nobody ([`Self::take_external`]). Until then none of them comes again.
     fn complete_all(&mut self, guest: &'static Guest) {
         // BOUND: the interrupts of the devices of one guest, mostly one or two, some 30 instructions each.
-        for &source in guest.devices.iter().flat_map(|device| &device.interrupts) {
+        for &source in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {
             self.complete_source(guest, source);
         }
     }
@@ -210,7 +202,7 @@ impl Cpu {
         let vcpu = self.machine.vcpu(id);
         let waiting = vcpu.fences.take_waiting();
         self.answer(waiting);
-        vcpu.hsm.store(hsm::STOPPED, Ordering::Release);
+        vcpu.hart.note_stop();
         // The program is loaded again, so that nothing of what any hart has cached holds.
         vcpu.fences.distrust_caches();
         if self.machine.guest_of(id).lifecycle.note_reset() {

@@ -195,13 +195,13 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     tree.number("#size-cells", 2);
     tree.text("compatible", "simple-bus");
     tree.flag("ranges");
-    match guest.irqchip {
+    match guest.devices.irqchip {
         Irqchip::Plic(_) => plic(&mut tree, guest),
     }
     serial(&mut tree);
     virtio_slots(&mut tree);
     finisher(&mut tree);
-    for device in &guest.devices {
+    for device in &guest.owned_devices {
         tree.begin(&device.name);
         tree.property("compatible", &device.compatible);
         let registers: Vec<u64> = device.registers.iter().flat_map(|r| [r.start, r.size()]).collect();

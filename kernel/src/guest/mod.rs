@@ -1,21 +1,20 @@
 //! What a guest is, and what it sees of its machine.
+mod caller;
 pub mod device_tree;
 pub mod fault;
 pub mod loader;
 pub mod mmio;
 pub mod program;
 pub mod sbi;
-pub mod serial;
 pub mod space;
 pub mod stop;
 pub mod vcpu;
 
 use alloc::vec::Vec;
 use core::ops::Range;
-use core::sync::atomic::AtomicBool;
 
-use ainori_console::Source;
-use ainori_devices::{irqchip::Irqchip, plic::Plic, uart::Uart};
+use ainori_devices::{irqchip::Irqchip, plic::Plic};
+use ainori_guest::{Devices, serial::Serial};
 use ainori_lifecycle::{Lifecycle, Rules};
 use ainori_limits::MAX_GUEST_VCPUS;
 use ainori_manifest::config;
@@ -29,9 +28,6 @@ use space::Space;
 // A set of a guest's harts is a word with a bit for each, and none is all of it.
 const _: () = assert!(MAX_GUEST_VCPUS < u64::BITS as usize);
 
-/// Bytes of output that a guest can be ahead of the board's serial port.
-pub const OUTPUT: usize = 64 * 1024;
-
 /// A guest: everything that its vCPUs share.
 pub struct Guest {
     /// Index in the system; the number that the scheduler knows.
@@ -41,15 +37,9 @@ pub struct Guest {
     /// What it sees at which address.
     pub space: Space,
     /// Devices of the board that it drives itself.
-    pub devices: Vec<Device>,
-    /// Its interrupt controller.
-    pub irqchip: Irqchip,
-    /// Its serial port. Only its own vCPUs and the console core take this lock, and nobody waits for it (see [`serial`]).
-    pub port: Mutex<Uart>,
-    /// Its console output on the way to the board's serial port.
-    pub output: Source,
-    /// It was told that its port is busy, as there was no room for its output, and is to be interrupted when there is.
-    pub awaits_room: AtomicBool,
+    pub owned_devices: Vec<Device>,
+    /// Its virtual devices.
+    pub devices: Devices,
     /// How it stopped, for the report. Nobody waits for this lock: first the core that stops the guest has it, then the
     /// housekeeping core.
     pub record: Mutex<Option<stop::Record>>,
@@ -67,7 +57,7 @@ impl Guest {
         config: config::Guest,
         first_vcpu: u8,
         space: Space,
-        devices: Vec<Device>,
+        owned_devices: Vec<Device>,
         timebase_hz: u64,
     ) -> Self {
         let restart = &config.restart;
@@ -78,11 +68,8 @@ impl Guest {
         Self {
             index,
             space,
-            devices,
-            irqchip: Irqchip::Plic(Plic::new()),
-            port: Mutex::new(Uart::new()),
-            output: Source::new(&config.name, OUTPUT),
-            awaits_room: AtomicBool::new(false),
+            owned_devices,
+            devices: Devices { irqchip: Irqchip::Plic(Plic::new()), serial: Serial::new(&config.name) },
             record: Mutex::new(None),
             lifecycle: Lifecycle::new(config.vcpus.len() as u32, rules),
             program: Program::default(),

@@ -3,22 +3,13 @@ use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use ainori_handover::{Answers, Fences, ParkingSlot, RequestWord, Requests, Seat, Seats};
+use ainori_lifecycle::Hart;
 use ainori_limits::MAX_HARTS;
 use ainori_sched::{Class, Policy};
 
 use crate::arch::{VcpuState, clock};
 use crate::cpu::Machine;
 use crate::stats::VcpuCounters;
-
-/// States of SBI HSM, with the numbers that the specification gives them.
-pub mod hsm {
-    /// Runs, or may.
-    pub const STARTED: u32 = 0;
-    /// Never ran, or stopped itself.
-    pub const STOPPED: u32 = 1;
-    /// Somebody has asked for its start.
-    pub const START_PENDING: u32 = 2;
-}
 
 // A set of cores is a word with a bit for each.
 const _: () = assert!(MAX_HARTS <= u64::BITS as usize);
@@ -40,12 +31,8 @@ pub struct Vcpu {
     pub requests: RequestWord,
     /// When an interrupt was last asked for, in ticks of `time`.
     asked_at: AtomicU64,
-    /// Its state in SBI HSM.
-    pub hsm: AtomicU32,
-    /// Where it starts (HSM).
-    pub start_address: AtomicU64,
-    /// What it finds in a1 when it starts.
-    pub start_opaque: AtomicU64,
+    /// Its state in SBI HSM, and where it starts.
+    pub hart: Hart,
     /// Fences that others want of it.
     pub fences: Fences,
     /// Fences of others that this one still waits for.
@@ -78,9 +65,7 @@ impl Vcpu {
             parking: ParkingSlot::new(home),
             requests: RequestWord::new(),
             asked_at: AtomicU64::new(0),
-            hsm: AtomicU32::new(hsm::STOPPED),
-            start_address: AtomicU64::new(0),
-            start_opaque: AtomicU64::new(0),
+            hart: Hart::new(),
             fences: Fences::new(),
             fences_awaited: Answers::new(),
             waiting_since: AtomicU64::new(0),

@@ -1,13 +1,11 @@
 //! Push migration: vCPUs that wait where they get no turn aren't left alone for longer than [`Policy::patience`](ainori_sched::Policy::patience): this core
 //! looks after them, and has another one take them if the policy says so.
-use core::sync::atomic::Ordering;
-
+use ainori_lifecycle::HartState;
 use ainori_sched::{Occasion, Policy, VcpuId, VcpuSet};
 
 use crate::arch::{clock, world};
 use crate::cpu::Cpu;
 use crate::cpu::mail::NO_VCPU;
-use crate::guest::vcpu::hsm;
 
 /// After so many times [`Policy::patience`](ainori_sched::Policy::patience) a core tries again to have a vCPU pulled, for which no core
 /// was free: a millisecond, since that interrupts the RTOS that the core runs.
@@ -152,14 +150,14 @@ impl Cpu {
             self.make_stealable_late(id);
         }
         let vcpu = self.machine.vcpu(id);
-        if vcpu.hsm.load(Ordering::Acquire) == hsm::STOPPED && !vcpu.has_requests() {
+        if vcpu.hart.state() == HartState::Stopped && !vcpu.has_requests() {
             // It is parked, where whoever starts it finds it, and has no timer that somebody must watch.
             return;
         }
         let asleep = vcpu.waiting_since().is_none();
         let policy = self.scheduler.policy();
         let occasion = policy.pulls(Occasion::Starved { asleep, in_kernel: vcpu.is_in_kernel() })
-            || vcpu.hsm.load(Ordering::Relaxed) == hsm::START_PENDING
+            || vcpu.hart.state() == HartState::StartPending
             || vcpu.has_requests() && policy.pulls(Occasion::Interrupt);
         if occasion && vcpu.is_parked() && !self.gets_turns(id) && !self.kick(id) {
             self.push_again(id);

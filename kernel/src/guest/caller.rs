@@ -1,0 +1,192 @@
+//! What the services of a guest ([`ainori_guest`]) want of the hypervisor, on behalf of the vCPU whose trap is being served.
+
+use ainori_guest::{Devices, Host};
+use ainori_handover::{Fence as Recordable, Recorded, Requests};
+use ainori_lifecycle::{Cause, Hart};
+use ainori_sbi::{Fence, Range};
+use ainori_sched::{VcpuId, VcpuSet};
+use ainori_trace::Event;
+
+use super::{Guest, stop};
+use crate::arch::fence;
+use crate::arch::world::{self, Lines};
+use crate::cpu::Cpu;
+use crate::guest::vcpu::Hold;
+use crate::memory::GuestPhysical;
+
+/// The running vCPU, with its core and its guest.
+pub struct Caller<'a> {
+    /// The core.
+    pub cpu: &'a mut Cpu,
+    /// The vCPU.
+    pub vcpu: VcpuId,
+    /// Its guest.
+    pub guest: &'static Guest,
+}
+
+impl<'a> Caller<'a> {
+    /// The vCPU that runs on a core.
+    #[inline(always)]
+    pub fn new(cpu: &'a mut Cpu, vcpu: VcpuId) -> Self {
+        let guest = cpu.machine.guest_of(vcpu);
+        Self { cpu, vcpu, guest }
+    }
+}
+
+impl<'a> Host for Caller<'a> {
+    #[inline(always)]
+    fn devices(&self) -> &'static Devices {
+        &self.guest.devices
+    }
+
+    fn hart(&self, hart: u32) -> Option<&'static Hart> {
+        self.guest.vcpu(u64::from(hart)).map(|id| &self.cpu.machine.vcpu(id).hart)
+    }
+
+    fn stop_caller(&mut self) -> bool {
+        let machine = self.cpu.machine;
+        self.cpu.resident(self.vcpu).hold = Hold::Stopped;
+        self.cpu.rest(self.vcpu);
+        let all = self.guest.vcpus().map(|index| &machine.vcpu(VcpuId(index)).hart);
+        machine.vcpu(self.vcpu).hart.stop_among(all)
+    }
+
+    fn start(&mut self, hart: u32) {
+        if let Some(target) = self.guest.vcpu(u64::from(hart)) {
+            // To find the vCPU and to make its registers anew takes long.
+            self.cpu.ask_later(target, Requests::START);
+        }
+    }
+
+    fn suspend(&mut self) {
+        self.cpu.wait_for_interrupt(self.vcpu);
+    }
+
+    fn yield_now(&mut self) {
+        self.cpu.yield_now();
+    }
+
+    fn stop_guest(&mut self, reason: &'static str, cause: Cause) {
+        stop::stop(self.cpu, self.vcpu, reason, cause, |_| None);
+    }
+
+    #[inline(always)]
+    fn set_timer(&mut self, at: u64) {
+        world::set_timer(at);
+    }
+
+    #[inline(always)]
+    fn send_ipi(&mut self, harts: u64) {
+        let targets = self.guest.vcpu_set(harts);
+        if targets.contains(self.vcpu) {
+            world::raise(Lines::SOFTWARE);
+        }
+        let others = targets.without(self.vcpu);
+        if !others.is_empty() {
+            self.cpu.ask_all(others, Requests::SOFTWARE);
+        }
+    }
+
+    fn take_software_interrupt(&mut self) -> bool {
+        world::take_software_interrupt()
+    }
+
+    /// It is carried out here for the caller, recorded for vCPUs that don't run, and asked of the owners of those that do. The caller goes on when these
+    /// have answered; meanwhile its core does other things.
+    fn remote_fence(&mut self, harts: u64, what: Fence) {
+        let machine = self.cpu.machine;
+        let targets = self.guest.vcpu_set(harts);
+        let awaited = &machine.vcpu(self.vcpu).fences_awaited;
+        let is_own = targets.contains(self.vcpu);
+        let recordable = match what {
+            Fence::Instructions => {
+                if is_own {
+                    fence::instructions();
+                }
+                Recordable::INSTRUCTIONS
+            }
+            Fence::Translations(range, asid) => {
+                if is_own {
+                    translations(range, asid);
+                }
+                Recordable::TRANSLATIONS
+            }
+        };
+        awaited.begin();
+        let mut present = VcpuSet::EMPTY;
+        // BOUND: the vCPUs of one guest, some 25 instructions each.
+        for target in targets.without(self.vcpu) {
+            if machine.vcpu(target).fences.record(recordable, self.vcpu, awaited) == Recorded::Awaited {
+                present.insert(target);
+            }
+        }
+        if !present.is_empty() {
+            self.cpu.ask_for_fences(present);
+        }
+        if !awaited.answer() {
+            self.cpu.resident(self.vcpu).hold = Hold::Fences;
+            self.cpu.rest(self.vcpu);
+        }
+    }
+
+    #[inline(always)]
+    fn look_at_harts(&mut self, harts: u64) {
+        self.cpu.look_at_harts(self.guest, harts);
+    }
+
+    fn complete_source(&mut self, source: u32) {
+        self.cpu.complete_source(self.guest, source);
+    }
+
+    fn has_memory(&self, address: u64, size: u64) -> bool {
+        self.guest.space.locate(GuestPhysical(address), size).is_some()
+    }
+
+    fn load(&self, address: u64, size: usize) -> Option<impl Iterator<Item = u8> + use<'a>> {
+        let from = self.guest.space.locate(GuestPhysical(address), size as u64)?.0 as *const u8;
+        // SAFETY: the range lies in the guest's memory, which no Rust object shares; the guest may change it at any time, so it is read byte by byte,
+        // as volatile.
+        Some((0..size).map(move |index| unsafe { from.add(index).read_volatile() }))
+    }
+
+    fn store(&mut self, address: u64, byte: u8) {
+        if let Some(at) = self.guest.space.locate(GuestPhysical(address), 1) {
+            // SAFETY: as above, for writing.
+            unsafe { (at.0 as *mut u8).write_volatile(byte) };
+        }
+    }
+
+    fn input_waits(&self) -> bool {
+        self.cpu.machine.input_waits.is_set()
+    }
+
+    fn wake_console(&mut self) {
+        self.cpu.wake_console();
+    }
+
+    fn relieve_console(&mut self) {
+        self.cpu.relieve_console();
+    }
+
+    fn mark(&mut self, value: u64) {
+        self.cpu.trace(Event::Mark { vcpu: self.vcpu.0, value });
+    }
+
+    fn note_lock(&mut self, holds_lock: bool) {
+        self.cpu.resident(self.vcpu).holds_lock = holds_lock;
+    }
+}
+
+/// The caller's own part of a remote SFENCE.VMA: as narrow as it was asked for.
+fn translations(range: Range, asid: Option<u64>) {
+    let Some(pages) = range.pages() else {
+        return asid.map_or_else(fence::guest_all, fence::guest_asid);
+    };
+    // BOUND: `MOST_PAGES` and one, some 8 instructions each.
+    for page in pages {
+        match asid {
+            None => fence::guest_page(page),
+            Some(asid) => fence::guest_page_asid(page, asid),
+        }
+    }
+}
