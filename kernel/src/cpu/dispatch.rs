@@ -203,10 +203,9 @@ impl Cpu {
     fn enter_vcpu(&mut self, id: VcpuId, now: u64) {
         let me = core::ptr::from_mut(self).cast();
         let is_loaded = self.loaded == Some(id);
+        let mut old = None;
         if !is_loaded {
-            if let Some(old) = self.loaded {
-                self.state(old).save();
-            }
+            old = self.loaded.map(|old| &raw mut *self.state(old));
             self.loaded = Some(id);
             self.counters.switches += 1;
         }
@@ -223,8 +222,13 @@ impl Cpu {
             {
                 resident.due = at;
             }
-            // SAFETY: the world that was in the hart has just been saved.
-            unsafe { resident.state.load(me) };
+            // SAFETY: `old` is another vCPU than this one, and nobody else refers to it.
+            match old.map(|old| unsafe { &mut *old }) {
+                // SAFETY: its world is in the hart.
+                Some(old) => unsafe { resident.state.load_over(old, me) },
+                // SAFETY: nobody's is.
+                None => unsafe { resident.state.load(me) },
+            }
             if others_extensions {
                 // They are exchanged now if the guest has the units switched on, so that it will probably use them; else its
                 // first use traps. That takes half as long as the switch: for one that can wait it isn't begun when an interrupt is there.
@@ -301,7 +305,7 @@ impl Cpu {
             && let Some(id) = self.loaded.take()
         {
             // A vCPU that has stopped, say. If it is one that sleeps, it is about to be woken.
-            self.state(id).save_late();
+            self.state(id).save();
             world::forget();
         }
         if self.mailbox.leave() {

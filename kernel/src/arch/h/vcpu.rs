@@ -149,12 +149,6 @@ impl VcpuState {
         self.world.save_deadline();
     }
 
-    /// As [`Self::save`], where few instructions more don't matter.
-    #[inline(always)]
-    pub fn save_late(&mut self) {
-        self.world.save_late();
-    }
-
     /// Loads the saved vCPU into this hart, which is the one of `cpu`. The extension registers are for [`Self::load_extensions`].
     ///
     /// # Safety
@@ -164,6 +158,17 @@ impl VcpuState {
         self.context.cpu = cpu;
         // SAFETY: as the caller says.
         unsafe { self.world.load() }
+    }
+
+    /// [Saves](Self::save) the vCPU that is loaded in this hart, and [loads](Self::load) this one.
+    ///
+    /// # Safety
+    /// The world in the hart is that of `old`.
+    #[inline(always)]
+    pub unsafe fn load_over(&mut self, old: &mut Self, cpu: *mut c_void) {
+        self.context.cpu = cpu;
+        // SAFETY: as the caller says.
+        unsafe { self.world.load_over(&mut old.world) }
     }
 
     /// The extension registers in the hart are another vCPU's: the units are switched off for this one.

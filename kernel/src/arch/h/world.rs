@@ -161,8 +161,15 @@ impl World {
         self.uses = Uses::empty();
     }
 
-    /// Writes the hart's registers to memory. The extension registers stay in the hart.
+    /// Writes to memory what [`Self::deadline`] is made of.
     #[inline(always)]
+    pub(super) fn save_deadline(&mut self) {
+        self.hie = csr::read!(csr::HIE);
+        self.vstimecmp = csr::read!(csr::VSTIMECMP);
+    }
+
+    /// Writes the hart's registers to memory. The extension registers stay in the hart.
+    #[inline(never)]
     pub(super) fn save(&mut self) {
         self.vsstatus = csr::read!(csr::VSSTATUS);
         // No other bits than those of `hideleg` can be set.
@@ -184,24 +191,11 @@ impl World {
         }
     }
 
-    /// Writes to memory what [`Self::deadline`] is made of.
-    #[inline(always)]
-    pub(super) fn save_deadline(&mut self) {
-        self.hie = csr::read!(csr::HIE);
-        self.vstimecmp = csr::read!(csr::VSTIMECMP);
-    }
-
-    /// As [`Self::save`], where few instructions more don't matter.
-    #[inline(never)]
-    pub(super) fn save_late(&mut self) {
-        self.save();
-    }
-
     /// Loads the registers into the hart. The extension registers are for [`Self::load_extensions`].
     ///
     /// # Safety
     /// No other vCPU's world is in the hart unsaved.
-    #[inline]
+    #[inline(never)]
     pub(super) unsafe fn load(&mut self) {
         // SAFETY: these registers concern only guests, none of which runs now. (`scounteren` and `senvcfg` count for U-mode, which the
         // hypervisor has none of.)
@@ -219,6 +213,38 @@ impl World {
             csr::write!(csr::HVIP, self.hvip);
             csr::write!(csr::SCOUNTEREN, self.scounteren);
             csr::write!(csr::SENVCFG, self.senvcfg);
+            give_up_reservation(&mut self.nowhere);
+            if !self.extra.is_empty() {
+                self.load_extra();
+            }
+        }
+    }
+
+    /// [Saves](Self::save) what the hart holds of another vCPU, and [loads](Self::load) this one: a register in three instructions rather than four.
+    ///
+    /// # Safety
+    /// The world in the hart is that of `old`.
+    #[inline(always)]
+    pub(super) unsafe fn load_over(&mut self, old: &mut Self) {
+        // SAFETY: as in `save` and `load`.
+        unsafe {
+            old.vsatp = csr::take!(csr::VSATP);
+            csr::write!(csr::HGATP, self.hgatp);
+            old.vsstatus = csr::swap!(csr::VSSTATUS, self.vsstatus);
+            old.hie = csr::swap!(csr::HIE, self.hie);
+            old.vstvec = csr::swap!(csr::VSTVEC, self.vstvec);
+            old.vsscratch = csr::swap!(csr::VSSCRATCH, self.vsscratch);
+            old.vsepc = csr::swap!(csr::VSEPC, self.vsepc);
+            old.vscause = csr::swap!(csr::VSCAUSE, self.vscause);
+            old.vstval = csr::swap!(csr::VSTVAL, self.vstval);
+            old.vstimecmp = csr::swap!(csr::VSTIMECMP, self.vstimecmp);
+            old.hvip = csr::swap!(csr::HVIP, self.hvip);
+            old.scounteren = csr::swap!(csr::SCOUNTEREN, self.scounteren);
+            old.senvcfg = csr::swap!(csr::SENVCFG, self.senvcfg);
+            if old.extra.contains(Extra::INDIRECT) {
+                old.vsiselect = csr::read!(csr::VSISELECT);
+            }
+            csr::write!(csr::VSATP, self.vsatp);
             give_up_reservation(&mut self.nowhere);
             if !self.extra.is_empty() {
                 self.load_extra();

@@ -29,6 +29,14 @@ macro_rules! take {
         value
     }};
 }
+/// Reads a CSR by number, and writes another value to it. Unsafe as [`write`] is.
+macro_rules! swap {
+    ($csr:expr, $value:expr) => {{
+        let mut value: u64 = $value;
+        core::arch::asm!("csrrw {0}, {1}, {0}", inout(reg) value, const $csr, options(nostack));
+        value
+    }};
+}
 /// Sets bits of a CSR.
 macro_rules! set {
     ($csr:expr, $bits:expr) => {{
@@ -43,7 +51,7 @@ macro_rules! clear {
         core::arch::asm!("csrc {1}, {0}", in(reg) bits, const $csr, options(nostack))
     }};
 }
-pub(crate) use {clear, read, set, take, write};
+pub(crate) use {clear, read, set, swap, take, write};
 
 // Supervisor.
 pub const SSTATUS: u16 = 0x100;

@@ -155,7 +155,7 @@ impl Cpu {
             self.scheduler.unpick();
         }
         if self.loaded == Some(id) {
-            self.state(id).save_late();
+            self.state(id).save();
             self.loaded = None;
             world::forget();
         }
