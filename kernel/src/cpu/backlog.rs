@@ -290,7 +290,9 @@ impl Cpu {
         let time = now - self.entered;
         self.counters.irqs_off_total[cause as usize] += time;
         let longest = &mut self.counters.irqs_off_max[cause as usize];
-        *longest = time.max(*longest);
+        if time > *longest {
+            *longest = time;
+        }
     }
 
     /// Has a vCPU that takes cores from others something to do here that can't wait? So it is from the moment that it is woken until it has

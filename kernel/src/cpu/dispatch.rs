@@ -38,23 +38,26 @@ impl Cpu {
             return None;
         }
         (self.pending.woken, self.pending.fences) = (false, false);
-        if self.deferral.is_on
-            && let Some(id) = self.defer_preemption(now)
-        {
-            return (!self.pending.backlog && self.mailbox.leave()).then(|| &raw mut self.resident(id).state);
-        }
-        if self.pending.unsettled {
-            self.settle();
-            self.pending.unsettled = !self.migration.unsettled.is_empty();
-            if self.gives_way() {
+        if self.has_mechanisms {
+            if self.deferral.is_on
+                && let Some(id) = self.defer_preemption(now)
+            {
+                return (!self.pending.backlog && self.mailbox.leave())
+                    .then(|| &raw mut self.resident(id).state);
+            }
+            if self.pending.unsettled {
+                self.settle();
+                self.pending.unsettled = !self.migration.unsettled.is_empty();
+                if self.gives_way() {
+                    return None;
+                }
+                // Who has gone meanwhile has been accounted for until then.
+                now = clock::now();
+            }
+            // The same time for both: later than this another one might be the next.
+            if !self.migration.stealable.is_empty() && !self.reclaim_next(now) {
                 return None;
             }
-            // Who has gone meanwhile has been accounted for until then.
-            now = clock::now();
-        }
-        // The same time for both: later than this another one might be the next.
-        if !self.migration.stealable.is_empty() && !self.reclaim_next(now) {
-            return None;
         }
         let decision = self.scheduler.schedule(now);
         let Some(id) = decision.run else {
@@ -88,7 +91,6 @@ impl Cpu {
             self.update_deadline(None);
         }
         self.set_alarm(decision.alarm);
-        self.carry_out_fences(id);
         if clock::now() >= self.next_deadline {
             // The switch itself took its time: it is quicker to switch again than to leave and be interrupted at once.
             return None;
@@ -98,10 +100,13 @@ impl Cpu {
             return None;
         }
         let resident = self.resident(id);
-        let (due, state) = (resident.due, &raw mut resident.state);
+        let (due, state, recorded) = (resident.due, &raw mut resident.state, resident.shared.fences.take());
+        if !recorded.is_empty() {
+            self.carry_out_fences(id, recorded);
+        }
         if due != 0 {
             if world::is_interrupted() {
-                resident.note_delivery();
+                self.resident(id).note_delivery();
             } else {
                 if !self.await_interrupt(id, due, decision.alarm) {
                     return None;
@@ -159,20 +164,22 @@ impl Cpu {
     fn switch(&mut self, decision: &Decision, id: VcpuId, now: u64) {
         self.leave_vcpu(decision.previous, decision.preempted, now);
         self.enter_vcpu(id, now);
-        if self.confinement.is_on || self.deferral.is_on {
-            self.set_confinement(id);
-        }
         if self.push.due != u64::MAX {
             self.hold_off_push(id, now);
         }
-        if !self.migration.migratable.is_empty() {
-            self.make_others_stealable(id, decision.previous, now);
-        }
-        if !self.watch.vcpus.is_empty() {
-            if self.watch.vcpus.contains(id) {
-                self.watch(decision.alarm.is_some(), now);
-            } else {
-                self.mechanism_due = self.push.due;
+        if self.has_mechanisms {
+            if self.confinement.is_on || self.deferral.is_on {
+                self.set_confinement(id);
+            }
+            if !self.migration.migratable.is_empty() {
+                self.make_others_stealable(id, decision.previous, now);
+            }
+            if !self.watch.vcpus.is_empty() {
+                if self.watch.vcpus.contains(id) {
+                    self.watch(decision.alarm.is_some(), now);
+                } else {
+                    self.mechanism_due = self.push.due;
+                }
             }
         }
         let from = decision.previous.map(|previous| previous.0);
@@ -190,9 +197,10 @@ impl Cpu {
         };
         let waiting = if self.scheduler.is_asleep(id) { 0 } else { now };
         let resident = self.resident(id);
-        resident.shared.publish_waiting(waiting);
+        let shared = resident.shared;
+        shared.publish_waiting(waiting);
         // Asleep or not, what others want of its translations can wait until it runs again.
-        resident.shared.fences.depart();
+        shared.fences.depart();
         resident.counters.running += ran;
         resident.counters.preemptions += u64::from(preempted);
         resident.count_latency();
@@ -211,8 +219,9 @@ impl Cpu {
         }
         let others_extensions = self.extensions != Some(id);
         let resident = self.resident(id);
-        resident.shared.fences.arrive();
-        resident.shared.publish_waiting(0);
+        let shared = resident.shared;
+        shared.fences.arrive();
+        shared.publish_waiting(0);
         resident.counters.dispatches += 1;
         let (irq_threshold, threshold) = (resident.irq_threshold, resident.threshold);
         if !is_loaded {

@@ -113,12 +113,8 @@ impl Cpu {
     }
 
     /// Carries out what was recorded for the vCPU that is about to be entered.
-    #[inline]
-    pub(super) fn carry_out_fences(&mut self, id: VcpuId) {
-        let recorded = self.resident(id).shared.fences.take();
-        if recorded.is_empty() {
-            return;
-        }
+    #[inline(never)]
+    pub(super) fn carry_out_fences(&mut self, id: VcpuId, recorded: Fence) {
         self.trace(Event::Fence { vcpu: id.0, applied: true });
         if recorded.contains(Fence::TRANSLATIONS) {
             fence::guest_all();

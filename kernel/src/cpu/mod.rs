@@ -187,6 +187,8 @@ pub struct Cpu {
     entered: u64,
     /// The same but for preemption points: since then no guest has had the core.
     busy_since: u64,
+    /// The policy has a mechanism that is asked at a decision or at a switch. If not, the way there tests this once, however many there are.
+    has_mechanisms: bool,
     migration: Migration,
     push: Push,
     threshold: Threshold,
@@ -239,6 +241,9 @@ impl Cpu {
         trace: Ring<'static>,
     ) -> Self {
         let stack = vec![Stack([NEVER_USED; 2]); STACK_SIZE / size_of::<Stack>()].leak();
+        let (confinement, deferral) =
+            (Confinement::new(scheduler.policy()), Deferral::new(scheduler.policy()));
+        let watch = Watch::new(machine, scheduler.policy());
         Self {
             stack_top: stack.as_mut_ptr_range().end as u64,
             id,
@@ -256,15 +261,19 @@ impl Cpu {
             kick_time: guard::kick_time(machine.ticks(guard::GUARD_US), machine.harts.len()),
             settling: machine.ticks(guard::SETTLING_US),
             is_crowded: machine.levels.count() > guard::FEW_LEVELS || machine.vcpu_count > guard::FEW_VCPUS,
+            has_mechanisms: scheduler.policy().moves()
+                || confinement.is_on
+                || deferral.is_on
+                || !watch.vcpus.is_empty(),
             migration: Migration::new(scheduler.policy()),
             push: Push::new(scheduler.policy()),
             threshold: Threshold::new(&machine.thresholds[id]),
             urgent: machine.urgent,
             backlog: Backlog::EMPTY,
             apart: Apart::new(scheduler.policy()),
-            confinement: Confinement::new(scheduler.policy()),
-            deferral: Deferral::new(scheduler.policy()),
-            watch: Watch::new(machine, scheduler.policy()),
+            confinement,
+            deferral,
+            watch,
             mechanism_due: u64::MAX,
             own_work_due: u64::MAX,
             entered: 0,

@@ -291,7 +291,8 @@ impl Resident {
     /// way to the guest's handler.
     #[inline]
     pub fn count_latency(&mut self) {
-        if let Some(delay) = self.delivered.take() {
+        if let Some(delay) = self.delivered {
+            self.delivered = None;
             self.counters.latency.record(delay);
         }
     }

@@ -237,6 +237,7 @@ impl Trap {
 }
 
 /// The instruction that trapped. A hart may leave it out of `stval` (QEMU does so for WRS.NTO).
+#[inline(always)]
 fn trapped_instruction(state: &VcpuState) -> u32 {
     match value() as u32 {
         0 => fetch_instruction(state.pc()).unwrap_or(0),

@@ -41,7 +41,10 @@ impl Cpu {
         }
         self.set_confinement(id);
         self.set_alarm_late(Some(self.deferral.grace_end));
-        self.carry_out_fences(id);
+        let recorded = self.machine.vcpu(id).fences.take();
+        if !recorded.is_empty() {
+            self.carry_out_fences(id, recorded);
+        }
         Some(id)
     }
 }

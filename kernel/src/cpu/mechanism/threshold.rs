@@ -97,6 +97,7 @@ impl Cpu {
     }
 
     /// Looks for what others have left undone about vCPUs of this priority and above.
+    #[inline(always)]
     fn look_for_neglected(&mut self, lowest: u8) {
         let neglected = (self.scheduler.owned() | self.migration.migratable) & self.at_least(lowest);
         if self.machine.vcpu_count <= MADE_UP_FOR {
