@@ -143,6 +143,13 @@ impl Scheduler {
         self.asleep.contains(v)
     }
 
+    /// Is `v`, which runs, the only one that could? If another one can't, it is mostly known to be an equal that waits.
+    #[inline]
+    #[must_use]
+    pub fn is_alone(&self, v: VcpuId) -> bool {
+        !self.shared && self.owned - self.asleep == VcpuSet::of(v)
+    }
+
     /// The state of `v` on this core. Sleeping, if it belongs to another.
     #[inline]
     #[must_use]

@@ -5,7 +5,7 @@ use ainori_trace::Event;
 use super::Cpu;
 use super::mechanism::threshold::IDLE;
 use crate::arch::clock;
-use crate::arch::context::begin_again;
+use crate::arch::context::{begin_again, enter_guest};
 use crate::arch::hart::{self, Interrupts};
 use crate::arch::{VcpuState, world};
 use crate::stats::Exit;
@@ -323,6 +323,51 @@ impl Cpu {
         }
         self.entered = clock::now();
         self.busy_since = self.entered;
+    }
+
+    /// Can the running vCPU wait for an interrupt in the hart? If it makes no difference to others, and nobody else here could run.
+    #[inline(always)]
+    pub(super) fn may_doze(&mut self, id: VcpuId) -> bool {
+        self.resident(id).may_doze && self.scheduler.is_alone(id) && self.pending.is_empty()
+    }
+
+    /// Waits with the running vCPU in the hart, which is woken by that one's own timer as well as by all that interrupts the core. Others see what
+    /// they see of a vCPU that runs, but for its fences, which need not wake it. If the core is wanted otherwise, it sleeps from then on.
+    #[inline(never)]
+    pub(super) fn doze(&mut self, id: VcpuId) -> ! {
+        self.note_exit(id, Exit::Wfi);
+        self.trace(Event::Switch { from: Some(id.0), to: None });
+        let began = clock::now();
+        let ran = began - self.since;
+        let resident = self.resident(id);
+        resident.shared.fences.depart();
+        resident.counters.running += ran;
+        hart::wait();
+        let now = clock::now();
+        self.counters.idle += now - began;
+        (self.since, self.entered, self.busy_since) = (now, now, now);
+        self.trace(Event::Switch { from: None, to: Some(id.0) });
+        let resident = self.resident(id);
+        let shared = resident.shared;
+        shared.fences.arrive();
+        if world::is_interrupted() && hart::pending_interrupts().is_empty() {
+            // By nothing but its timer: what others want comes with an IPI.
+            resident.due = world::loaded_deadline().unwrap_or(now);
+            resident.note_delivery();
+            let state = &raw mut resident.state;
+            let recorded = shared.fences.take();
+            if !recorded.is_empty() {
+                self.carry_out_fences(id, recorded);
+            }
+            self.trace_taken(id);
+            self.note_irqs_off(Exit::Wfi, clock::now());
+            // SAFETY: the vCPU whose state this is was left in the hart.
+            unsafe { enter_guest(state) }
+        }
+        self.mailbox.enter();
+        self.wait_for_interrupt(id);
+        // SAFETY: this is the core's stack, which is left for good here.
+        unsafe { begin_again(core::ptr::from_mut(self).cast()) }
     }
 
     /// The running vCPU doesn't go on until something wakes it.

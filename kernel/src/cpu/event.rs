@@ -71,7 +71,7 @@ pub extern "C" fn handle_nothing(cpu: &mut Cpu) -> ! {
 impl Cpu {
     #[inline(always)]
     #[expect(clippy::indexing_slicing, reason = "there is a place for each `Exit`")]
-    fn note_exit(&mut self, vcpu: VcpuId, exit: Exit) {
+    pub(super) fn note_exit(&mut self, vcpu: VcpuId, exit: Exit) {
         // If it was found spinning, it may have been given to another core by what came behind.
         let Some(resident) = &mut self.residents[vcpu] else { return };
         resident.counters.exits[exit as usize] += 1;
@@ -125,6 +125,9 @@ impl Cpu {
             Trap::Access(access) => mmio::access(self, vcpu, access),
             Trap::Fetch(access) => fault::wild(self, vcpu, fault::What::Fetch, access),
             Trap::Wait => {
+                if self.may_doze(vcpu) {
+                    self.doze(vcpu);
+                }
                 self.wait_for_interrupt(vcpu);
                 Exit::Wfi
             }
@@ -157,8 +160,7 @@ impl Cpu {
 
     /// The guest has nothing to do until an interrupt: the vCPU sleeps unless one is there already.
     pub fn wait_for_interrupt(&mut self, vcpu: VcpuId) {
-        if world::loaded_wakeful_lines().is_empty() {
-            self.state(vcpu).save_deadline();
+        if !self.state(vcpu).save_deadline() {
             self.rest(vcpu);
         }
     }

@@ -204,6 +204,9 @@ pub struct Resident {
     pub irq_threshold: u32,
     /// What its core publishes while it runs: messages for vCPUs of lower levels wait.
     pub threshold: u8,
+    /// It is among the least urgent vCPUs of all, and none moves to a core that idles: while nobody else wants its core, nobody can tell whether it
+    /// sleeps or has the core.
+    pub may_doze: bool,
     /// What a hart holds of it.
     pub state: VcpuState,
     /// How long before its timer it is woken for that, in ticks of `time`. If its core is in the hypervisor anyhow, before that begins
@@ -246,6 +249,8 @@ impl Resident {
                 0
             },
             threshold: policy.threshold(policy.level(shared.class)),
+            may_doze: !policy.moves()
+                && machine.vcpus().iter().all(|other| other.class.priority >= shared.class.priority),
             state,
             advance,
             hold: Hold::Stopped,

@@ -143,10 +143,11 @@ impl VcpuState {
         self.world.save();
     }
 
-    /// The loaded vCPU is going to sleep: brings its [`Self::deadline`] up to date, as that of a saved one.
+    /// The loaded vCPU is going to sleep: brings its [`Self::deadline`] up to date, as that of a saved one. True if there is an interrupt already for
+    /// which it had better stay awake.
     #[inline(always)]
-    pub fn save_deadline(&mut self) {
-        self.world.save_deadline();
+    pub fn save_deadline(&mut self) -> bool {
+        self.world.save_deadline()
     }
 
     /// Loads the saved vCPU into this hart, which is the one of `cpu`. The extension registers are for [`Self::load_extensions`].

@@ -161,11 +161,12 @@ impl World {
         self.uses = Uses::empty();
     }
 
-    /// Writes to memory what [`Self::deadline`] is made of.
+    /// Writes to memory what [`Self::deadline`] is made of. Is there a pending and enabled interrupt already?
     #[inline(always)]
-    pub(super) fn save_deadline(&mut self) {
+    pub(super) fn save_deadline(&mut self) -> bool {
         self.hie = csr::read!(csr::HIE);
         self.vstimecmp = csr::read!(csr::VSTIMECMP);
+        wakeful_lines(self.hie, self.vstimecmp) != 0
     }
 
     /// Writes the hart's registers to memory. The extension registers stay in the hart.
@@ -408,9 +409,15 @@ pub fn set_timer(at: u64) {
 /// Pending and enabled interrupts of the loaded vCPU.
 #[inline]
 pub fn loaded_wakeful_lines() -> Lines {
-    let timer = if csr::read!(csr::VSTIMECMP) <= clock::now() { Lines::TIMER.bits() } else { 0 };
+    Lines::from_bits_retain(wakeful_lines(csr::read!(csr::HIE), csr::read!(csr::VSTIMECMP)))
+}
+
+/// The same, given its registers `hie` and `vstimecmp`.
+#[inline(always)]
+fn wakeful_lines(hie: u64, vstimecmp: u64) -> u64 {
+    let timer = if vstimecmp <= clock::now() { Lines::TIMER.bits() } else { 0 };
     // No others than these can be set or enabled.
-    Lines::from_bits_retain((csr::read!(csr::HVIP) | timer) & csr::read!(csr::HIE))
+    (csr::read!(csr::HVIP) | timer) & hie
 }
 
 /// The hart would interrupt the loaded vCPU if it was entered, or wake it.
