@@ -159,6 +159,7 @@ pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
 
 /// Something is wanted of the vCPU that runs on this core, which was in its guest until now: mostly an interrupt and nothing else. That is raised.
 /// False if it is something else; then the vCPU is still to be [looked at](look_at).
+#[inline(always)] // Called in one place, on the path of an IPI.
 pub fn interrupt_running<C: Core>(core: &mut C, vcpu: VcpuId) -> bool {
     let interrupts = Requests::SOFTWARE.union(Requests::EXTERNAL);
     let Some(what) = core.requests(vcpu).take_if_only(interrupts.bits()) else { return false };

@@ -201,12 +201,12 @@ impl<const N: usize> Mailbox<'_, N> {
 
     /// The same for a core that is away and stays so: in a trap so short that it isn't worth an [`enter`](Self::enter) and a
     /// [`leave`](Self::leave). Who posts from now on sends an IPI.
-    #[inline]
+    #[inline(always)] // Called in one place, on the path of an IPI.
     pub fn take_away(self, visit: impl FnMut(usize, u64)) {
         self.take_and(AWAY, visit);
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_and(self, away: u64, mut visit: impl FnMut(usize, u64)) {
         let senders = self.inbox.0.swap(away, Ordering::Acquire) & !AWAY;
         // BOUND: the other cores, some 15 instructions each and what the caller does.

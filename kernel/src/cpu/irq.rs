@@ -187,7 +187,7 @@ impl Cpu {
 
     /// The same while a vCPU ran. The mail may have been read already, when this core was in the hypervisor anyhow, or it can wait as that vCPU
     /// takes cores from others or is about to be interrupted by its timer: then it goes on at once.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn take_ipi_beside(&mut self, interrupted: VcpuId) -> Exit {
         let exit = self.take_ipi();
         if self.mailbox.has_mail() && !self.interrupt_at_once(interrupted) {

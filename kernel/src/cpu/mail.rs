@@ -36,7 +36,10 @@ impl Cpu {
     /// single one is told at once, which takes no longer than to defer it, unless the present event has taken long already.
     pub fn ask_all(&mut self, ids: VcpuSet, what: Requests) {
         match (ids.into_iter().next(), ids.len()) {
-            (Some(id), 1) if clock::now() - self.entered < self.guard / 4 => self.ask(id, what),
+            (Some(id), 1) if clock::now() - self.entered < self.guard / 4 => {
+                self.request(id, what);
+                self.tell(id);
+            }
             _ => self.ask_all_later(ids, what),
         }
     }
@@ -60,6 +63,7 @@ impl Cpu {
         self.resume_backlog();
     }
 
+    #[inline(always)]
     fn request(&mut self, id: VcpuId, what: Requests) {
         self.machine.vcpu(id).request(what);
         if what.contains(Requests::SOFTWARE) {

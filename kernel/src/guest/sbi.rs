@@ -21,7 +21,7 @@ pub fn call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
     // What guests ask for all the time, and what takes the hypervisor least, doesn't go the long way.
     let (exit, result) = match extension {
         TIME => (Exit::SbiTime, is_first(function).map(|()| set_timer(first))),
-        IPI => (Exit::SbiIpi, is_first(function).and_then(|()| send_ipi(cpu, vcpu, (first, second)))),
+        IPI => (Exit::SbiIpi, send_ipi(cpu, vcpu, function, (first, second))),
         BASE => (Exit::SbiOther, base(function, first)),
         _ => return other_call(cpu, vcpu),
     };
@@ -76,7 +76,9 @@ fn set_timer(at: u64) -> u64 {
     0
 }
 
-fn send_ipi(cpu: &mut Cpu, vcpu: VcpuId, mask: (u64, u64)) -> ainori_sbi::Result<u64> {
+#[inline(always)]
+fn send_ipi(cpu: &mut Cpu, vcpu: VcpuId, function: u64, mask: (u64, u64)) -> ainori_sbi::Result<u64> {
+    is_first(function)?;
     let mut caller = Caller::new(cpu, vcpu);
     caller.send_ipi(hart_mask(caller.guest.harts(), mask)?);
     Ok(0)
