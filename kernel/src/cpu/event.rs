@@ -159,6 +159,7 @@ impl Cpu {
     }
 
     /// The guest has nothing to do until an interrupt: the vCPU sleeps unless one is there already.
+    #[inline(always)]
     pub fn wait_for_interrupt(&mut self, vcpu: VcpuId) {
         if !self.state(vcpu).save_deadline() {
             self.rest(vcpu);

@@ -226,8 +226,8 @@ pub struct Resident {
     pub last_core: u32,
     /// Since when an interrupt is due that its guest has not seen yet, in ticks of `time`; 0 if there is none.
     pub due: u64,
-    /// Delay of the interrupt that was delivered last, and is not counted yet.
-    delivered: Option<u64>,
+    /// Since when the interrupt was due that was delivered last, and when it was, if that isn't counted yet.
+    delivered: Option<(u64, u64)>,
     /// Counters.
     pub counters: VcpuCounters,
 }
@@ -287,7 +287,7 @@ impl Resident {
     pub fn note_delivery(&mut self) {
         if self.state.takes_interrupts() {
             self.count_latency();
-            self.delivered = Some(clock::now().saturating_sub(self.due));
+            self.delivered = Some((self.due, clock::now()));
         }
         self.due = 0;
     }
@@ -296,9 +296,9 @@ impl Resident {
     /// way to the guest's handler.
     #[inline]
     pub fn count_latency(&mut self) {
-        if let Some(delay) = self.delivered {
+        if let Some((due, delivered)) = self.delivered {
             self.delivered = None;
-            self.counters.latency.record(delay);
+            self.counters.latency.record(delivered.saturating_sub(due));
         }
     }
 
