@@ -13,7 +13,7 @@ use ainori_mailbox::Mailboxes;
 use ainori_manifest::config::{self, System};
 use ainori_manifest::layout::TREE_SIZE;
 use ainori_manifest::{blob, housekeeping_core};
-use ainori_sched::{Class, Policy, Scheduler, VcpuId};
+use ainori_sched::{Class, Gangs, Policy, Scheduler, VcpuId};
 use ainori_trace::{Mask, Ring};
 use dtoolkit::error::FdtErrorKind;
 use dtoolkit::fdt::Fdt;
@@ -217,13 +217,14 @@ fn build(tree: Fdt<'_>, board: Board, system: System, blob: &'static [u8]) -> &'
         board,
     }));
 
+    let gangs = Gangs::new(&policy, machine.vcpus().iter().map(|vcpu| vcpu.class));
     let cpus: &'static mut [Cpu] = (0..machine.harts.len() as u32)
         .map(|id| {
             let console = (id == console_core).then(|| Console::new(port(&machine.board), machine));
             let target = machine.board.harts[id as usize].irq_target;
             let irqs = machine.irqchip.zip(target).and_then(|(chip, target)| chip.core(target));
             let trace = trace_ring(machine, id, &system.trace);
-            Cpu::new(id, machine, Scheduler::new(policy), irqs, console, trace)
+            Cpu::new(id, machine, Scheduler::new(policy).with_gangs(gangs), irqs, console, trace)
         })
         .collect::<Vec<_>>()
         .leak();

@@ -168,6 +168,7 @@ fn the_tour_names_what_is_there() {
 fn words(preset: &Preset) -> [&'static str; 3] {
     let placement = match preset.placement {
         Placement::Pinned => "pinned",
+        Placement::CoScheduled => "co-scheduled",
         Placement::OnDemand => "on demand",
         Placement::SpinTriggered => "spin-triggered",
         Placement::Apart => "apart",

@@ -45,6 +45,7 @@
 #![forbid(unsafe_code)]
 
 mod calendar;
+mod gangs;
 pub mod level;
 mod lists;
 mod policy;
@@ -58,6 +59,7 @@ mod vcpu;
 mod tests;
 
 pub use calendar::{Calendar, CalendarError, Window};
+pub use gangs::Gangs;
 pub use level::{AskAgain, Priorities};
 pub use policy::{Admission, Condition, Occasion, Placement, Policy, Preemption};
 pub use presets::{Preset, presets};

@@ -188,6 +188,13 @@ impl Lists {
         self.link_before(list.0, v.0);
     }
 
+    /// Makes `v`, a member of `list`, its first.
+    #[inline]
+    pub(crate) const fn move_first(&mut self, v: VcpuId, list: List) {
+        self.unlink(v.0);
+        self.link_before(self.next[list.0 as usize], v.0);
+    }
+
     #[inline]
     const fn link_before(&mut self, next: Place, place: Place) {
         let previous = self.previous[next as usize];

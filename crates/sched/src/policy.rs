@@ -32,6 +32,9 @@ pub struct Policy {
 pub enum Placement {
     /// Only on the core that it was given to.
     Pinned,
+    /// Only there, too; but equals of one guest get their cores at the same time, in turns by the clock (co-scheduling: Ousterhout; SPUMONE
+    /// thesis, 2.2.2).
+    CoScheduled,
     /// On another core from the moment that its own is taken from it (SPUMONE thesis, 4.3.1).
     OnDemand,
     /// It stays where it is for as long as a short job takes ([`Policy::PATIENCE_US`]), or until another vCPU of its guest
@@ -145,7 +148,7 @@ impl Policy {
     #[inline]
     #[must_use]
     pub const fn moves(&self) -> bool {
-        !matches!(self.placement, Placement::Pinned)
+        !matches!(self.placement, Placement::Pinned | Placement::CoScheduled)
     }
 
     /// Is this the occasion to pull a vCPU whose core was taken from it?
@@ -153,7 +156,7 @@ impl Policy {
     #[must_use]
     pub const fn pulls(&self, occasion: Occasion) -> bool {
         match self.placement {
-            Placement::Pinned => false,
+            Placement::Pinned | Placement::CoScheduled => false,
             Placement::OnDemand => !matches!(occasion, Occasion::Interrupt),
             Placement::SpinTriggered => !matches!(occasion, Occasion::Preempted { .. }),
             Placement::Apart => matches!(occasion, Occasion::Starved { .. } | Occasion::Idle),
@@ -166,6 +169,13 @@ impl Policy {
                 cured && !stays
             }
         }
+    }
+
+    /// Does the clock say which guest goes first among equals, so that its vCPUs run at the same time?
+    #[inline]
+    #[must_use]
+    pub const fn co_schedules(&self) -> bool {
+        matches!(self.placement, Placement::CoScheduled)
     }
 
     /// May only one vCPU of a guest wait or run on a core?

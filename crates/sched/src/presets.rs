@@ -19,7 +19,7 @@ pub struct Preset {
     pub fixed_quantum_ms: Option<u32>,
 }
 
-const PRESETS: [Preset; 12] = [
+const PRESETS: [Preset; 13] = [
     Preset {
         name: "ainori",
         summary: "As spumone, but a preempted vCPU is pulled by another core when one of its guest spins or sends it an \
@@ -78,6 +78,15 @@ const PRESETS: [Preset; 12] = [
         summary: "As spumone, but a vCPU that waits is pulled to a core where it gets a turn, and two of one guest never wait on one core \
                   (balance scheduling: Sukwong and Kim; SPUMONE thesis, 2.2.2).",
         placement: Placement::Apart,
+        preemption: Preemption::Immediate,
+        admission: Admission::ByPriority,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "co-schedule",
+        summary: "As spumone, but equals of one guest get their cores at the same time, in turns by the clock that all cores read \
+                  (co-scheduling: Ousterhout; SPUMONE thesis, 2.2.2); for comparison.",
+        placement: Placement::CoScheduled,
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
         fixed_quantum_ms: None,

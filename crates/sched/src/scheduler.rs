@@ -6,6 +6,7 @@
 
 use ainori_limits::{PRIORITIES, VCPU_SLOTS};
 
+use crate::gangs::{Gangs, Turns};
 use crate::lists::{IDLE, List, Lists, Place};
 use crate::timers::Timers;
 use crate::{AskAgain, Class, Policy, State, Time, VcpuId, VcpuSet};
@@ -28,7 +29,8 @@ pub struct Decision {
 ///
 /// A vCPU that runs stays at the head of its level. So one that is preempted by a higher level finds its
 /// place again, and the rest of its quantum; one that sleeps, yields or comes to the end of its quantum
-/// goes to the tail, and its next quantum is a full one.
+/// goes to the tail, and its next quantum is a full one. Under a policy that [co-schedules](Policy::co_schedules)
+/// the clock says whose turn it is among equals, whatever their places.
 #[repr(C)] // What is used most comes first, where it is reached by the short offsets of loads and stores.
 pub struct Scheduler {
     /// A vCPU at the head of its list, unless its level has changed since the last `schedule`. `IDLE` also from `sleep` or `yield_now` to
@@ -38,6 +40,8 @@ pub struct Scheduler {
     picked: Place,
     /// An equal has been waiting for that since the last `schedule`.
     shared: bool,
+    /// The policy [does](Policy::co_schedules).
+    co_schedules: bool,
     /// When the quantum of `running` ends.
     quantum_end: Time,
     policy: Policy,
@@ -51,6 +55,8 @@ pub struct Scheduler {
     queue: Lists,
     /// Of those that sleep.
     timers: Timers,
+    /// Kept only under a policy that co-schedules.
+    turns: Turns,
 }
 
 impl Scheduler {
@@ -66,6 +72,7 @@ impl Scheduler {
             policy,
             queue: Lists::run_queue(),
             timers: Timers::new(),
+            turns: Turns::new(Gangs::NONE),
             owned: VcpuSet::EMPTY,
             asleep: VcpuSet::EMPTY,
             lists: [List::of_level(0); VCPU_SLOTS],
@@ -74,7 +81,15 @@ impl Scheduler {
             picked: IDLE,
             quantum_end: 0,
             shared: false,
+            co_schedules: policy.co_schedules(),
         }
+    }
+
+    /// The same one, which knows the guests that take turns: all cores have to know the same.
+    #[must_use]
+    pub const fn with_gangs(mut self, gangs: Gangs) -> Self {
+        self.turns = Turns::new(gangs);
+        self
     }
 
     /// The policy that it decides by.
@@ -98,7 +113,12 @@ impl Scheduler {
         self.release(v);
         self.owned.insert(v);
         self.asleep.insert(v);
-        self.lists[v.index()] = List::of_level(self.policy.level(class));
+        let (from, to) = (self.lists[v.index()], List::of_level(self.policy.level(class)));
+        self.lists[v.index()] = to;
+        if self.co_schedules {
+            self.turns.adopt(v, class.guest);
+            self.turns.move_to(v, from, to);
+        }
     }
 
     /// `v` leaves this core, because it stops or moves to another. Returns the state that it had here:
@@ -188,12 +208,18 @@ impl Scheduler {
             return AskAgain::default();
         }
         self.lists[v.index()] = to;
+        if self.co_schedules {
+            self.turns.move_to(v, from, to);
+        }
         if self.is_asleep(v) {
             return AskAgain { schedule: false, timers: self.timers.move_to(v, from, to) };
         }
         self.queue.remove(v, from);
         self.queue.push(v, to);
-        let is_outdated = self.running == v.0 || self.queue.first() != (self.running, self.shared);
+        let is_outdated = self.running == v.0
+            || self.queue.first() != (self.running, self.shared)
+            // It may be the one whose turn it is.
+            || self.shared && self.co_schedules;
         AskAgain { schedule: is_outdated, timers: false }
     }
 
@@ -311,6 +337,9 @@ impl Scheduler {
             self.running = IDLE;
             self.queue.move_last(v, self.lists[v.index()]);
             self.left[v.index()] = self.policy.quantum;
+            if self.co_schedules {
+                self.turns.yields(v);
+            }
         }
     }
 
@@ -356,6 +385,34 @@ impl Scheduler {
             self.end_quantum(v, now);
         }
         vcpu(self.queue.first().0)
+    }
+
+    /// Under a policy that [co-schedules](Policy::co_schedules) this comes ahead of each [`schedule`](Self::schedule), and with the same time: if
+    /// equals wait at the level that goes first, the one whose turn it is becomes the first of them, until the turn's end.
+    ///
+    /// It isn't part of `schedule`, where all policies would pay for the question.
+    pub fn co_schedule(&mut self, now: Time) {
+        if let Some(v) = self.running().filter(|_| now >= self.quantum_end) {
+            self.end_quantum(v, now);
+        }
+        let (first, shared) = self.queue.first();
+        if !shared {
+            return;
+        }
+        let list = self.lists[VcpuId(first).index()];
+        let quantum = self.policy.quantum.max(1);
+        let turn = now / quantum;
+        let awake = self.owned - self.asleep;
+        let first = list.level().and_then(|level| self.turns.first(awake, level, turn, self.picked()));
+        // There is one, as at least two are awake.
+        let Some(v) = first else { return };
+        self.queue.move_first(v, list);
+        let end = turn * quantum + quantum;
+        if self.running == v.0 {
+            self.quantum_end = end;
+        } else {
+            self.left[v.index()] = end - now;
+        }
     }
 
     /// The scheduling point: picks who has the core from `now` on.

@@ -2,6 +2,7 @@
 
 mod against_model;
 mod calendars;
+mod gangs;
 mod levels;
 mod spins;
 
@@ -22,6 +23,14 @@ const RT: VcpuId = VcpuId(MAX_VCPUS as u8);
 
 fn policy(name: &str) -> Policy {
     Policy::preset(name, QUANTUM, 1000).expect("a preset")
+}
+
+/// A scheduling point, as the kernel has it.
+fn decide(core: &mut Scheduler, now: Time) -> Decision {
+    if core.policy().co_schedules() {
+        core.co_schedule(now);
+    }
+    core.schedule(now)
 }
 
 /// A core with three vCPUs of Linux and one of the RTOS, all asleep.

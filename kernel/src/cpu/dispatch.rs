@@ -39,8 +39,8 @@ impl Cpu {
         }
         (self.pending.woken, self.pending.fences) = (false, false);
         if self.has_mechanisms {
-            if self.deferral.is_on
-                && let Some(id) = self.defer_preemption(now)
+            if self.policy_goes_first
+                && let Some(id) = self.ask_policy_first(now)
             {
                 return (!self.pending.backlog && self.mailbox.leave())
                     .then(|| &raw mut self.resident(id).state);

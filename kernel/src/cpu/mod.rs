@@ -199,6 +199,8 @@ pub struct Cpu {
     apart: Apart,
     confinement: Confinement,
     deferral: Deferral,
+    /// The policy has something to say [before](Cpu::ask_policy_first) the scheduler decides.
+    policy_goes_first: bool,
     /// When the mechanisms next want an alarm: the earlier of `push.due` and, if the running vCPU is watched, of `watch.sample_due`.
     mechanism_due: u64,
     /// When the alarm is due for work of the hypervisor's own: `mechanism_due`, or housework.
@@ -264,6 +266,7 @@ impl Cpu {
             has_mechanisms: scheduler.policy().moves()
                 || confinement.is_on
                 || deferral.is_on
+                || scheduler.policy().co_schedules()
                 || !watch.vcpus.is_empty(),
             migration: Migration::new(scheduler.policy()),
             push: Push::new(scheduler.policy()),
@@ -273,6 +276,7 @@ impl Cpu {
             apart: Apart::new(scheduler.policy()),
             confinement,
             deferral,
+            policy_goes_first: scheduler.policy().defers() || scheduler.policy().co_schedules(),
             watch,
             mechanism_due: u64::MAX,
             own_work_due: u64::MAX,

@@ -7,7 +7,6 @@ use super::{
 use crate::Run;
 use ainori::report::GuestReport;
 use ainori_report::{CoreStats, VcpuStats};
-use ainori_sched::Placement;
 
 /// How much the times of two cores may differ, in ticks: they begin and end one after the other. (1 ms.)
 const SKEW: u64 = 10_000;
@@ -77,7 +76,7 @@ fn check_places(system: &Description, run: &Run, found: &mut Violations) {
 fn check_vcpu(system: &Description, guest: &Guest, vcpu: &VcpuStats, found: &mut Violations) {
     let name = || format!("{}/{}", guest.name, vcpu.vcpu);
     let home = guest.homes(system.harts)[vcpu.vcpu as usize];
-    let pinned = oracle::policy(system).placement == Placement::Pinned;
+    let pinned = !oracle::policy(system).moves();
     // Cores are numbered by rising hart ids, and the boards here have all of 0 to n.
     let stays = !pinned || (vcpu.core == home && vcpu.migrations == 0);
     found.expect(stays, "a pinned vCPU stays at home", || {
@@ -125,7 +124,7 @@ fn check_times(system: &Description, run: &Run, found: &mut Violations) {
     found.expect(accounted <= end.time * cores.len() as u64, "time is counted once", || {
         format!("{accounted} ticks on {} cores in {}", cores.len(), end.time)
     });
-    if oracle::policy(system).placement == Placement::Pinned {
+    if !oracle::policy(system).moves() {
         let of = |core: &CoreStats| {
             core.idle + vcpus().filter(|vcpu| vcpu.core == core.core).map(|vcpu| vcpu.running).sum::<u64>()
         };
@@ -168,10 +167,10 @@ fn check_interrupts(run: &Run, found: &mut Violations) {
     }
 }
 
-/// Two guests that compute for ever, equals on one hart: both have had the same, but for a turn and the rest of one.
+/// Two guests that compute for ever, equals on one hart: both have had the same, but for a turn and the rest of one (or some).
 fn check_fair_turns(system: &Description, run: &Run, found: &mut Violations) {
     let Some(board) = &run.report.board else { return };
-    if oracle::policy(system).placement != Placement::Pinned {
+    if oracle::policy(system).moves() {
         return;
     }
     let quantum_us = match system.preset {
@@ -179,6 +178,8 @@ fn check_fair_turns(system: &Description, run: &Run, found: &mut Violations) {
         _ => u64::from(system.quantum_us.unwrap_or(500)),
     };
     let turn = quantum_us * board.timebase_hz / 1_000_000;
+    // Where a guest has a turn in each round only: two rounds that were cut off, and in one of them turns of those that sleep.
+    let turns = if oracle::policy(system).co_schedules() { 3 * system.guests.len() as u64 } else { 2 };
     let busy: Vec<(&Guest, &GuestReport)> =
         system.guests.iter().zip(&run.report.guests).filter(|(guest, _)| guest.job == Job::Busy).collect();
     for (index, (a, of_a)) in busy.iter().enumerate() {
@@ -188,7 +189,7 @@ fn check_fair_turns(system: &Description, run: &Run, found: &mut Violations) {
             let ran = |report: &GuestReport| report.vcpus.iter().map(|vcpu| vcpu.running).sum::<u64>();
             let (a_ran, b_ran) = (ran(of_a), ran(of_b));
             found.expect(
-                !equal || a_ran.abs_diff(b_ran) <= 2 * turn + a_ran / 10,
+                !equal || a_ran.abs_diff(b_ran) <= turns * turn + a_ran / 10,
                 "equals have equal shares",
                 || format!("{}: {a_ran} ticks, {}: {b_ran}", a.name, b.name),
             );

@@ -86,6 +86,10 @@ fn propose(seed: u64, rng: &mut Rng) -> Description {
             add_crowd(rng, &mut system);
         }
     }
+    // Drawn by itself, for the same reason. What one of these presets allows, so does the other.
+    if system.preset == "spumone" && Rng::new(!seed).percent(30) {
+        system.preset = "co-schedule";
+    }
     system
 }
 
@@ -162,7 +166,7 @@ fn weight(preset: &Preset) -> u64 {
     match preset.name {
         "ainori" => 6,
         "spumone" | "spumone-on-demand" => 3,
-        "balance" => 0, // see `keep_apart`
+        "balance" | "co-schedule" => 0, // see `propose`
         _ => 1,
     }
 }

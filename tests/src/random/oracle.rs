@@ -5,18 +5,18 @@
 //! | it comes to its end | every guest whose job ends ([`all_can_finish`] refuses systems where one may wait for ever) |
 //! | it says that all was well | each of them; but one that judges how soon it is served only if it is entitled to that ([`Promise::good`]) |
 //! | no deadline missed, no tick lost | one that keeps time and is [`alone_on_top`], where priorities count |
-//! | delay of its task, of its tick's handler | the same under `ainori`, `spumone`, `spumone-on-demand`, `partition`, with a long enough advance, unless the hypervisor keeps house beside it |
+//! | delay of its task, of its tick's handler | the same under `ainori`, `spumone`, `spumone-on-demand`, `co-schedule`, `partition`, with a long enough advance, unless the hypervisor keeps house beside it |
 //! | longest time in the hypervisor between two looks for interrupts | each core: [`longest_irqs_off_ns`] |
 //!
 //! *May run on*: under a policy that moves vCPUs each hart of the guest's list, otherwise the homes of its vCPUs.
 use super::description::{Description, Guest, Job, LinuxJob};
 use crate::bounds::{IRQS_OFF_BESIDE_RTOS_NS, IRQS_OFF_NS};
-use ainori_sched::{Placement, Policy};
+use ainori_sched::Policy;
 
 /// Shortest advance with which these hold: a switch takes nearly as long.
 const LEAST_ADVANCE_US: u32 = 6;
 /// Presets that promise them.
-const PUNCTUAL: [&str; 4] = ["ainori", "spumone", "spumone-on-demand", "partition"];
+const PUNCTUAL: [&str; 5] = ["ainori", "spumone", "spumone-on-demand", "co-schedule", "partition"];
 /// Most of the machine's time that a system may be given, in milliseconds: the emulator takes three to ten times as long.
 const MOST_MS: u64 = 40_000;
 /// Most of a hart that RTOSes may burn together, in percent, where others are to come to their end.
@@ -45,11 +45,7 @@ pub fn priorities_count(system: &Description) -> bool {
 
 /// Harts where vCPUs of the guest may be met.
 pub fn may_run_on(system: &Description, guest: &Guest) -> Vec<u32> {
-    if policy(system).placement == Placement::Pinned {
-        guest.homes(system.harts)
-    } else {
-        guest.allowed(system.harts)
-    }
+    if policy(system).moves() { guest.allowed(system.harts) } else { guest.homes(system.harts) }
 }
 
 /// The other guests that may be met on a home of this one.
@@ -196,6 +192,9 @@ fn turns_ms(system: &Description, guest: &Guest) -> u64 {
         .filter(|other| !priorities_count(system) || other.priority == guest.priority)
         .map(|other| u64::from(other.vcpus).div_ceil(may_run_on(system, other).len() as u64))
         .sum::<u64>();
+    // Under co-scheduling, once for two rounds of all.
+    let rounds = 2 * system.guests.len() as u64;
+    let endless = if policy(system).co_schedules() { endless.min(1) * rounds } else { endless };
     let turn_us = if priorities_count(system) { system.quantum_us.unwrap_or(QUANTUM_US) } else { TURN_US };
     endless * pauses(guest) * u64::from(turn_us) / 1_000
 }

@@ -4,6 +4,7 @@ mod apart;
 mod balance;
 mod boot;
 mod budgets;
+mod co_schedule;
 mod console;
 mod faults;
 mod foreign;

@@ -1,11 +1,13 @@
 //! Random operations on the scheduler and on a plain model of it, side by side.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 
 use ainori_limits::{PRIORITIES, VCPU_SLOTS};
 use proptest::prelude::*;
 
-use super::QUANTUM;
+use super::{QUANTUM, decide};
+use crate::gangs::turn_of;
 use crate::*;
 
 /// vCPUs in the tests; few, so that they meet.
@@ -24,6 +26,11 @@ struct Waiting {
 #[derive(Clone)]
 struct Model {
     policy: Policy,
+    /// For co-scheduling: the guests of each level, and of each vCPU that was ever here.
+    guests_of_levels: Rc<[BTreeSet<u8>]>,
+    guest_of: BTreeMap<VcpuId, u8>,
+    /// Those who have let others go first, and in which turn.
+    yielded: (Time, Vec<VcpuId>),
     owned: Vec<(VcpuId, Level)>,
     /// Who waits, in the order of his turn: per level, the highest last; before all others those without one.
     levels: Vec<VecDeque<Waiting>>,
@@ -37,10 +44,15 @@ struct Model {
 }
 
 impl Model {
-    fn new(policy: Policy) -> Self {
+    fn new(policy: Policy, classes: &[Class]) -> Self {
+        let at = |level| classes.iter().filter(move |class| policy.level(**class) == level);
+        let guests_of_levels = (0..PRIORITIES).map(|level| at(level).map(|class| class.guest).collect());
         let levels = vec![VecDeque::new(); 1 + usize::from(PRIORITIES)];
         Self {
             policy,
+            guests_of_levels: guests_of_levels.collect(),
+            guest_of: BTreeMap::new(),
+            yielded: (0, Vec::new()),
             owned: Vec::new(),
             levels,
             running: None,
@@ -81,6 +93,8 @@ impl Model {
     fn adopt(&mut self, v: VcpuId, class: Class) {
         self.release(v);
         self.owned.push((v, Some(self.policy.level(class))));
+        self.guest_of.insert(v, class.guest);
+        self.yielded.1.retain(|yielded| *yielded != v);
     }
 
     /// Those of `some` that are awake go, in the order in which they wait, to the tail of their new level.
@@ -150,6 +164,7 @@ impl Model {
         if let Some(v) = self.running {
             self.sleep(v);
             self.wake(v);
+            self.yielded.1.push(v);
         }
     }
 
@@ -181,6 +196,7 @@ impl Model {
                 }
             }
         }
+        self.co_schedule(now);
         let level = self.highest();
         let first = level.map(|level| level[0]);
         self.alarm = level.is_some_and(|level| level.len() > 1);
@@ -197,11 +213,63 @@ impl Model {
 }
 
 impl Model {
+    /// The one whose turn it is becomes the first of its equals, and what it has left is the rest of the turn.
+    fn co_schedule(&mut self, now: Time) {
+        let highest = self.levels.iter().skip(1).rposition(|queue| !queue.is_empty());
+        let Some(level) =
+            highest.filter(|level| self.policy.co_schedules() && self.levels[1 + level].len() > 1)
+        else {
+            return;
+        };
+        let turn = now / self.policy.quantum;
+        if turn != self.yielded.0 {
+            self.yielded = (turn, Vec::new());
+        }
+        let mut equals: Vec<_> = self.levels[1 + level].iter().map(|waiting| waiting.v).collect();
+        equals.sort();
+        if equals.iter().all(|v| self.yielded.1.contains(v)) {
+            self.yielded.1 = self.picked.into_iter().collect();
+        }
+        equals.retain(|v| !self.yielded.1.contains(v));
+
+        // A guest's place is that among the guests of its own level, whose level ever it has now.
+        let count = self.guests_of_levels[level].len().max(1) as u64;
+        let place = |v: &VcpuId| {
+            let guest = self.guest_of[v];
+            let of_level = |guests: &&BTreeSet<u8>| guests.contains(&guest);
+            let place = self
+                .guests_of_levels
+                .iter()
+                .rfind(of_level)
+                .map_or(0, |guests| guests.range(..guest).count());
+            place as u64 % count
+        };
+        let (mut chosen, mut round) = (turn_of(turn, count), turn / count);
+        let waiting: BTreeSet<_> = equals.iter().map(place).collect();
+        if !waiting.contains(&chosen) {
+            let others = waiting.len() as u64;
+            chosen = *waiting.iter().nth(turn_of(round, others) as usize).expect("somebody waits");
+            round /= others;
+        }
+        let its: Vec<_> = equals.into_iter().filter(|v| place(v) == chosen).collect();
+        let first = its[turn_of(round, its.len() as u64) as usize];
+
+        let left = (turn + 1) * self.policy.quantum - now;
+        self.levels[1 + level].retain(|waiting| waiting.v != first);
+        self.levels[1 + level].push_front(Waiting { v: first, left });
+    }
+
     /// Is the last decision still the right one?
     fn is_up_to_date(&self) -> bool {
         let first = self.highest();
         self.running == first.map(|first| first[0].v)
             && self.alarm == first.is_some_and(|first| first.len() > 1)
+    }
+
+    /// The same, even if time has passed since.
+    fn is_up_to_date_at(&self, now: Time) -> bool {
+        let decision = self.clone().schedule(now);
+        (self.running, self.alarm) == (decision.run, decision.alarm.is_some())
     }
 
     /// Is it necessary to schedule again since it was like that?
@@ -236,7 +304,7 @@ fn vcpu() -> impl Strategy<Value = VcpuId> {
 }
 
 fn class() -> impl Strategy<Value = Class> {
-    (prop_oneof![Just(0), Just(7), Just(PRIORITIES - 1)], 0..2u8)
+    (prop_oneof![Just(0), Just(7), Just(PRIORITIES - 1)], 0..3u8)
         .prop_map(|(priority, guest)| Class { priority, guest })
 }
 
@@ -272,13 +340,29 @@ fn policy() -> impl Strategy<Value = Policy> {
         .prop_map(|preset| Policy::preset(preset.name, QUANTUM, 10_000).expect(preset.name))
 }
 
+/// Those under which a vCPU has the level of its priority.
+fn of_levels() -> impl Strategy<Value = Policy> {
+    policy().prop_filter("priorities count", |policy| policy.level(Class { priority: 1, guest: 0 }) == 1)
+}
+
+/// The guests of a machine, of which a core knows some: none has two levels.
+fn guests() -> impl Strategy<Value = Vec<Class>> {
+    prop::collection::vec(class(), 0..4).prop_map(|mut guests| {
+        guests.sort_by_key(|class| class.guest);
+        guests.dedup_by_key(|class| class.guest);
+        guests
+    })
+}
+
 proptest! {
     #[test]
     fn the_scheduler_does_what_the_model_does(
         policy in policy(),
+        guests in guests(),
         steps in prop::collection::vec(step(), 0..300),
     ) {
-        let (mut core, mut model) = (Scheduler::new(policy), Model::new(policy));
+        let gangs = Gangs::new(&policy, guests.iter().copied());
+        let (mut core, mut model) = (Scheduler::new(policy).with_gangs(gangs), Model::new(policy, &guests));
         let mut now = 0;
         for step in steps {
             let mut changed = None;
@@ -324,14 +408,17 @@ proptest! {
                 }
                 Step::Next { after } => {
                     now += after;
+                    if policy.co_schedules() {
+                        core.co_schedule(now);
+                    }
                     let next = core.next(now);
-                    let decision = core.schedule(now);
+                    let decision = decide(&mut core, now);
                     prop_assert_eq!(next, decision.run);
                     prop_assert_eq!(decision, model.schedule(now));
                 }
                 Step::Schedule { after } => {
                     now += after;
-                    prop_assert_eq!(core.schedule(now), model.schedule(now));
+                    prop_assert_eq!(decide(&mut core, now), model.schedule(now));
                 }
             }
             for lowest in [0, 7, PRIORITIES - 1] {
@@ -353,8 +440,11 @@ proptest! {
             if let Some((again, before)) = changed {
                 let has_changed = |timer: &(VcpuId, Time)| model.level(timer.0) != before.level(timer.0);
                 prop_assert_eq!(again.timers, model.timers.iter().any(has_changed));
-                if before.is_up_to_date() {
-                    prop_assert_eq!(again.schedule, model.is_outdated(&before, now));
+                if !policy.co_schedules() {
+                    prop_assert!(!before.is_up_to_date() || again.schedule == model.is_outdated(&before, now));
+                } else if before.is_up_to_date_at(now) {
+                    // Whose turn it is, is found out when that is asked.
+                    prop_assert!(again.schedule || !model.is_outdated(&before, now));
                 }
             }
         }
@@ -362,8 +452,7 @@ proptest! {
 
     /// Whatever happened before, the one that is picked has the highest priority of those that could run.
     #[test]
-    fn nobody_of_higher_priority_waits(steps in prop::collection::vec(step(), 0..100)) {
-        let policy = Policy::preset("spumone", QUANTUM, 10_000).expect("a preset");
+    fn nobody_of_higher_priority_waits(policy in of_levels(), steps in prop::collection::vec(step(), 0..100)) {
         let mut core = Scheduler::new(policy);
         let mut levels = [None; VCPU_SLOTS];
         let mut now = 0;
@@ -393,7 +482,7 @@ proptest! {
                 }
                 Step::Schedule { after } => now += after,
             }
-            let decision = core.schedule(now);
+            let decision = decide(&mut core, now);
             let awake: Vec<_> =
                 core.owned().into_iter().filter(|&v| core.state(v) != State::Sleeping && levels[v.index()].is_some()).collect();
             let highest = awake.iter().map(|v| levels[v.index()]).max();

@@ -3,6 +3,7 @@
 pub mod apart;
 pub mod confine;
 pub mod defer;
+pub mod gangs;
 pub mod migrate;
 pub mod pull;
 pub mod push;

@@ -7,7 +7,7 @@ use crate::host::{
     schema::GuestDraft,
 };
 use ainori_limits::{MAX_GUESTS, MAX_VCPUS};
-use ainori_sched::{Placement, Policy, Preset};
+use ainori_sched::{Policy, Preset};
 use std::collections::HashMap;
 
 /// Checks all guests together. `guests` has those that are complete by themselves.
@@ -213,8 +213,5 @@ fn allowed(guest: &Guest) -> u64 {
 
 /// The set of harts where vCPUs of the guest may be met.
 fn may_run_on(guest: &Guest, policy: &Policy) -> u64 {
-    match policy.placement {
-        Placement::Pinned => guest.vcpus.iter().fold(0, |set, vcpu| set | 1 << vcpu.home),
-        _ => allowed(guest),
-    }
+    if policy.moves() { allowed(guest) } else { guest.vcpus.iter().fold(0, |set, vcpu| set | 1 << vcpu.home) }
 }
