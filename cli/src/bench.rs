@@ -18,6 +18,7 @@
 //! | [`evaluate`] | metrics, their median and range |
 //! | [`judge`], [`verdict`] | bars and derived figures: holds, fails, or can't be told |
 //! | [`results`], [`table`], [`chart`], [`html`] | JSON, terminal, SVG, report |
+//! | [`slack`] | which bars can hardly fail |
 //! | [`again`] | results of before, judged by the bars of today |
 //! | [`compare`] | two results, and what changed beyond the error bar |
 pub mod again;
@@ -43,6 +44,7 @@ pub mod only;
 mod paths;
 pub mod plan;
 pub mod results;
+pub mod slack;
 mod store;
 mod table;
 pub mod template;
