@@ -20,6 +20,7 @@
 //! | [`results`], [`table`], [`chart`], [`html`] | JSON, terminal, SVG, report |
 //! | [`slack`] | which bars can hardly fail |
 //! | [`again`] | results of before, judged by the bars of today |
+//! | [`quote`] | figures in README.md and docs/, made from results |
 //! | [`compare`] | two results, and what changed beyond the error bar |
 pub mod again;
 pub mod args;
@@ -43,6 +44,7 @@ mod lookup;
 pub mod only;
 mod paths;
 pub mod plan;
+pub mod quote;
 pub mod results;
 pub mod slack;
 mod store;

@@ -148,3 +148,14 @@ fn each_bar_could_fail() {
     }
     assert!(loose.is_empty(), "{loose:#?}");
 }
+
+#[test]
+fn the_figures_of_the_pages_are_those_of_the_results() {
+    let output = bench(&["quote", "--check"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "run `./ainori bench quote`: {}{errors}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+}

@@ -77,6 +77,14 @@ pub enum Action {
         /// Results of after
         after: PathBuf,
     },
+    /// Make the figures in README.md and docs/ from docs/results anew: what stands between `<!-- quote ... -->` and `<!-- /quote -->`
+    Quote {
+        /// Write nothing: exit code 1 if a page is not as it should be
+        #[arg(long)]
+        check: bool,
+        /// The pages [default: README.md and those in docs/ and experiments/]
+        pages: Vec<PathBuf>,
+    },
     /// Judge results that were taken before by the bars of today: the exit code is that of --check
     Judge {
         /// Results, as target/bench and docs/results have them: NAME.json

@@ -10,6 +10,7 @@ use super::{
     html, judge,
     key::{Hashes, Tools, key},
     plan::Plan,
+    quote,
     results::Results,
     store::Store,
     table, verdict, versions,
@@ -64,6 +65,11 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
         let (text, code) = again::show(results, &root.join("experiments"))?;
         print!("{text}");
         return Ok(code);
+    }
+    if let Some(Action::Quote { check, pages }) = &arguments.action {
+        let (text, is_well) = quote::pages(&root, pages, *check)?;
+        print!("{text}");
+        return Ok(if is_well { 0 } else { FAILED });
     }
     let form = if arguments.short { Form::Short } else { Form::Full };
     let files = experiment_files(&arguments.experiments, &root)?;

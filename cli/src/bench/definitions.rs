@@ -17,6 +17,11 @@ pub fn expand(experiment: &mut Experiment) -> Result<()> {
     Ok(())
 }
 
+/// An expression with an experiment's definitions put in.
+pub fn put_in(text: &str, experiment: &Experiment) -> Result<String> {
+    expanded(text, &experiment.definitions, &mut Vec::new())
+}
+
 /// An expression with definitions put in; `open` are the names of those that are being put in.
 fn expanded(text: &str, definitions: &BTreeMap<String, String>, open: &mut Vec<String>) -> Result<String> {
     let mut result = String::with_capacity(text.len());
@@ -50,7 +55,7 @@ fn expanded(text: &str, definitions: &BTreeMap<String, String>, open: &mut Vec<S
 mod tests {
     use super::*;
 
-    fn put_in(text: &str) -> Result<String> {
+    fn of(text: &str) -> Result<String> {
         let definitions = [("ideal", "part + 1"), ("part", "{a[f=1].part} / f"), ("round", "round")];
         let definitions = definitions.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         expanded(text, &definitions, &mut Vec::new())
@@ -58,12 +63,12 @@ mod tests {
 
     #[test]
     fn definitions_are_put_in_as_a_whole() {
-        assert_eq!(put_in("2 * ideal").unwrap(), "2 * (({a[f=1].part} / f) + 1)");
-        assert_eq!(put_in("ideals + {ideal.part} - f").unwrap(), "ideals + {ideal.part} - f");
+        assert_eq!(of("2 * ideal").unwrap(), "2 * (({a[f=1].part} / f) + 1)");
+        assert_eq!(of("ideals + {ideal.part} - f").unwrap(), "ideals + {ideal.part} - f");
     }
 
     #[test]
     fn a_definition_of_itself_is_refused() {
-        assert_eq!(put_in("round").unwrap_err().to_string(), "the definition round uses itself: round");
+        assert_eq!(of("round").unwrap_err().to_string(), "the definition round uses itself: round");
     }
 }

@@ -9,6 +9,7 @@
 mod sign_flip;
 
 use super::{
+    definitions,
     experiment::{Bar, ClockKind, Experiment},
     expression::{Expression, Figure, Reference},
     lookup::{self, Place},
@@ -114,6 +115,23 @@ pub fn derived(experiment: &Experiment, cases: &[CaseResult]) -> Result<Vec<Deri
         }
     }
     Ok(results)
+}
+
+/// Median and range of an expression over the pairs of cases, or its value if it is about the least or greatest of all runs; `bound` are
+/// the parameters that have a value there. `None` if a case or a figure isn't there.
+pub fn figure(
+    experiment: &Experiment,
+    cases: &[CaseResult],
+    value: &str,
+    bound: &Values,
+) -> Result<Option<MetricResult>> {
+    let expression = Expression::parse(&definitions::put_in(value, experiment)?)?;
+    let known = Known(cases);
+    let values = match expression.references().iter().all(|reference| reference.figure == Figure::Median) {
+        true => known.pairs(&expression, bound).0,
+        false => known.whole(&expression, bound).into_iter().collect(),
+    };
+    Ok(MetricResult::of(&values, ""))
 }
 
 fn judged(bar: &Bar, known: Known<'_>, expression: &Expression, bound: &Values) -> BarResult {

@@ -121,10 +121,15 @@ pub const JUDGED: &str = "A bar is decided by pairs: its value with the samples 
 
 /// A figure: whole numbers as they are, others with five figures.
 pub fn number(value: f64) -> String {
+    rounded(value, 5)
+}
+
+/// A figure with so many digits, 1 to 9: whole numbers as they are.
+pub fn rounded(value: f64, figures: i32) -> String {
     if value == value.trunc() && value.abs() < 1e15 {
         return format!("{value}");
     }
-    let digits = (4 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let digits = (figures - 1 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
