@@ -14,14 +14,21 @@
 //! | [`engine`] | the runs that are missing, as many at a time as there are cores |
 //! | [`execute`], [`bare`], [`paths`] | one run: on Ainori, or the same guest on the bare machine; exact counts beside it |
 //! | [`document`] | what is known after a run, as JSON that metrics point into |
-//! | [`expression`], [`evaluate`] | metrics, their median and range, bars |
+//! | [`expression`], [`definitions`], [`lookup`] | what an experiment computes of its figures, and which case it means |
+//! | [`evaluate`] | metrics, their median and range |
+//! | [`judge`], [`verdict`] | bars and derived figures: holds, fails, or can't be told |
 //! | [`results`], [`table`], [`chart`], [`html`] | JSON, terminal, SVG, report |
+//! | [`slack`] | which bars can hardly fail |
+//! | [`again`] | results of before, judged by the bars of today |
+//! | [`quote`] | figures in README.md and docs/, made from results |
 //! | [`compare`] | two results, and what changed beyond the error bar |
+pub mod again;
 pub mod args;
 mod bare;
 mod chart;
 mod command;
 pub mod compare;
+mod definitions;
 mod document;
 pub mod engine;
 mod evaluate;
@@ -31,14 +38,19 @@ mod expression;
 #[cfg(test)]
 mod fixture;
 mod html;
+pub mod judge;
 mod key;
+mod lookup;
 pub mod only;
 mod paths;
 pub mod plan;
+pub mod quote;
 pub mod results;
+pub mod slack;
 mod store;
 mod table;
 pub mod template;
+pub mod verdict;
 mod versions;
 
 pub use command::command;

@@ -1,5 +1,10 @@
 //! The experiments of the checkout, and `ainori bench` from outside.
-use ainori::bench::experiment::Experiment;
+use ainori::bench::{
+    again,
+    experiment::{Bar, Experiment},
+    results::Results,
+    slack::{self, slack},
+};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -102,4 +107,55 @@ fn a_part_that_is_asked_for_wrongly_is_refused_before_anything_runs() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{errors}");
     assert!(errors.contains("it must be made of letters"), "{errors}");
+}
+
+#[test]
+fn saved_results_can_be_judged_by_the_bars_of_today() {
+    let output = bench(&["judge", "docs/results/lhp-500ms.json"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("ainori, of a partition with 3") && text.contains("derived figure"), "{text}");
+    // Three slices, and each of them is above the limit.
+    assert!(text.contains("p = 0.125, 3 pairs"), "{text}");
+}
+
+/// A bar that holds when things are three times as bad says nothing; `why` in its experiment says why it is there all the same.
+#[test]
+fn each_bar_could_fail() {
+    let experiments = checkout().join("experiments");
+    let files = fs::read_dir(checkout().join("docs/results")).unwrap().map(|entry| entry.unwrap().path());
+    let mut loose = Vec::new();
+    for path in files.filter(|path| path.extension().is_some_and(|end| end == "json")) {
+        let saved = Results::load(&path).unwrap_or_else(|error| panic!("{error:?}"));
+        let file = experiments.join(&saved.experiment).with_extension("toml");
+        let reasons = Experiment::load(&file).unwrap().bars;
+        let has_reason = |name: &str| {
+            let own = |bar: &&Bar| name == bar.name || name.starts_with(&format!("{} (", bar.name));
+            reasons.iter().find(own).is_some_and(|bar| bar.why.as_ref().is_some_and(|why| !why.is_empty()))
+        };
+        let judged = again::judge(saved, &experiments).unwrap_or_else(|error| panic!("{error:?}"));
+        for bar in judged.bars.iter().filter(|bar| !has_reason(&bar.name)) {
+            if let Some(slack) = slack(bar).filter(|slack| *slack > slack::MOST) {
+                let value = bar.value.unwrap_or_default();
+                loose.push(format!(
+                    "{}: {}: {value} {} {}, which is {slack:.1} times as far",
+                    path.display(),
+                    bar.name,
+                    bar.must_be.words(),
+                    bar.limit
+                ));
+            }
+        }
+    }
+    assert!(loose.is_empty(), "{loose:#?}");
+}
+
+#[test]
+fn the_figures_of_the_pages_are_those_of_the_results() {
+    let output = bench(&["quote", "--check"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "run `./ainori bench quote`: {}{errors}",
+        String::from_utf8_lossy(&output.stdout)
+    );
 }

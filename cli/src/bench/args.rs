@@ -19,11 +19,13 @@ Examples:
                                              some values of what is varied, and one slice: one run of each
   ainori bench overhead --save               full form, report into docs/results
   ainori bench compare old.json new.json     what changed beyond the error bar
+  ainori bench judge docs/results/lhp.json   what the bars of today say to results of before
 
 Exit code:
   0    the experiments ran, whether their bars hold or not (see --check)
-  1    a run failed, or with --check a bar doesn't hold
+  1    a run failed, or with --check a bar fails
   2    nothing was run: an experiment is wrong, or something is not built
+  3    with --check: no bar fails, but one is undecided: it takes three q's or repetitions, or more
   130  interrupted; the same command goes on"
 )]
 pub struct Bench {
@@ -60,7 +62,7 @@ pub struct Bench {
     /// What the files of one experiment's report are called [default: as the experiment, with -part if it is not all of it]
     #[arg(long, value_name = "NAME", value_parser = file_name)]
     pub name: Option<String>,
-    /// Fail (exit code 1) if a bar doesn't hold
+    /// Fail if a bar fails (exit code 1) or is undecided (3)
     #[arg(long)]
     pub check: bool,
 }
@@ -74,6 +76,20 @@ pub enum Action {
         before: PathBuf,
         /// Results of after
         after: PathBuf,
+    },
+    /// Make the figures in README.md and docs/ from docs/results anew: what stands between `<!-- quote ... -->` and `<!-- /quote -->`
+    Quote {
+        /// Write nothing: exit code 1 if a page is not as it should be
+        #[arg(long)]
+        check: bool,
+        /// The pages [default: README.md and those in docs/ and experiments/]
+        pages: Vec<PathBuf>,
+    },
+    /// Judge results that were taken before by the bars of today: the exit code is that of --check
+    Judge {
+        /// Results, as target/bench and docs/results have them: NAME.json
+        #[arg(required = true)]
+        results: Vec<PathBuf>,
     },
 }
 

@@ -1,17 +1,19 @@
 //! `ainori bench`, from the command line to the exit code.
 use super::{
+    again,
     args::{Action, Bench},
     chart, compare,
     engine::{Done, Engine},
     evaluate,
     execute::execute,
     experiment::{Experiment, Form, Machine},
-    html,
+    html, judge,
     key::{Hashes, Tools, key},
     plan::Plan,
+    quote,
     results::Results,
     store::Store,
-    table, versions,
+    table, verdict, versions,
 };
 use crate::{
     checkout,
@@ -33,7 +35,7 @@ use std::{
 };
 
 /// Exit code if a run failed, or a bar with `--check`.
-const FAILED: u8 = 1;
+const FAILED: u8 = verdict::FAILED;
 /// Exit code if the user interrupted it.
 const INTERRUPTED: u8 = 130;
 /// What holds for all figures.
@@ -59,6 +61,16 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
         return Ok(0);
     }
     let root = root()?;
+    if let Some(Action::Judge { results }) = &arguments.action {
+        let (text, code) = again::show(results, &root.join("experiments"))?;
+        print!("{text}");
+        return Ok(code);
+    }
+    if let Some(Action::Quote { check, pages }) = &arguments.action {
+        let (text, is_well) = quote::pages(&root, pages, *check)?;
+        print!("{text}");
+        return Ok(if is_well { 0 } else { FAILED });
+    }
     let form = if arguments.short { Form::Short } else { Form::Full };
     let files = experiment_files(&arguments.experiments, &root)?;
     if arguments.json.is_some() && files.len() != 1 {
@@ -105,6 +117,7 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
             machine: MEASURE.into(),
             versions: versions::versions(plan, &tools, &mut hashes)?,
             bars: evaluate::bars(plan, &cases)?,
+            derived: judge::derived(&plan.experiment, &cases)?,
             cases,
         };
         print!("\n{}", table::results(&results));
@@ -113,10 +126,12 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
         if let Some(json) = json.take() {
             json.write(results.json().as_bytes())?;
         }
-        let bars_hold = results.bars.iter().all(|bar| bar.holds != Some(false));
-        if !evaluate::problems(&results.cases).is_empty() || arguments.check && !bars_hold {
-            code = FAILED;
-        }
+        let checked = if arguments.check { verdict::code(&results.bars) } else { 0 };
+        code = match checked {
+            _ if !evaluate::problems(&results.cases).is_empty() => FAILED,
+            checked if code == 0 || checked == FAILED => checked,
+            _ => code,
+        };
     }
     Ok(code)
 }

@@ -1,7 +1,8 @@
 //! What changed between two results beyond the error bar: where the ranges over the samples don't overlap.
 use super::{
-    results::{BarResult, CaseResult, MetricResult, Results},
+    results::{CaseResult, MetricResult, Results},
     table::{value, verdict, with_range},
+    verdict::BarResult,
 };
 use crate::table::table;
 use std::fmt::Write;
@@ -24,7 +25,7 @@ pub struct Change {
 pub struct Comparison {
     /// Metrics beyond the error bar.
     pub changes: Vec<Change>,
-    /// Bars that hold now and did not, or the other way round.
+    /// Bars that are judged otherwise than before.
     pub bars: Vec<(BarResult, BarResult)>,
     /// Metrics that were compared.
     pub compared: usize,
@@ -65,7 +66,7 @@ pub fn compare(before: &Results, after: &Results) -> Comparison {
         let new = after.bars.iter().find(|new| new.name == old.name);
         comparison
             .bars
-            .extend(new.filter(|new| new.holds != old.holds).map(|new| (old.clone(), new.clone())));
+            .extend(new.filter(|new| new.verdict != old.verdict).map(|new| (old.clone(), new.clone())));
     }
     comparison
 }

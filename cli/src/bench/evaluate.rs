@@ -1,11 +1,13 @@
 //! From the documents of runs to metrics, their ranges, and bars.
 use super::{
     engine::Done,
-    experiment::{Bar, Histogram, Metric},
+    experiment::{Histogram, Metric},
     expression::{Expression, Figure},
+    judge,
     plan::{Plan, Point},
-    results::{BarResult, CaseResult, HistogramResult, MetricResult, MustBe, SampleResult},
+    results::{CaseResult, HistogramResult, MetricResult, SampleResult},
     template::Values,
+    verdict::BarResult,
 };
 use indexmap::IndexMap;
 use miette::Result;
@@ -139,37 +141,9 @@ pub fn figure(
     Ok(expression.value(|name| bound.get(name)?.number(), value))
 }
 
-/// Evaluates the bars. Those that need what `--only` left out are left out as well. Those that are for values that this form
-/// doesn't have are there without a value, if all of the experiment was run.
+/// Judges the bars of what was run, see [`judge::bars`].
 pub fn bars(plan: &Plan, cases: &[CaseResult]) -> Result<Vec<BarResult>> {
-    let mut results = Vec::new();
-    for bar in &plan.experiment.bars {
-        let expression = Expression::parse(&bar.value)?;
-        let combinations = plan.combinations(bar, &expression);
-        if combinations.is_empty() && plan.only.is_all() {
-            results.push(BarResult { holds: None, ..bar_result(bar, &Values::new(), None) });
-        }
-        for bound in combinations {
-            let needed: Result<Vec<usize>> =
-                expression.references().iter().map(|reference| plan.find(reference, &bound)).collect();
-            if needed?.iter().all(|&point| plan.points[point].is_run()) {
-                results.push(bar_result(bar, &bound, figure(plan, cases, &expression, &bound)?));
-            }
-        }
-    }
-    Ok(results)
-}
-
-fn bar_result(bar: &Bar, bound: &Values, value: Option<f64>) -> BarResult {
-    let (must_be, limit) = match (bar.at_most, bar.at_least) {
-        (Some(limit), _) => (MustBe::AtMost, limit),
-        (None, limit) => (MustBe::AtLeast, limit.unwrap_or(f64::INFINITY)),
-    };
-    let values: Vec<_> = bound.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-    let name =
-        if values.is_empty() { bar.name.clone() } else { format!("{} ({})", bar.name, values.join(", ")) };
-    let holds = Some(value.is_some_and(|value| must_be.holds(value, limit)));
-    BarResult { name, value, unit: bar.unit.clone(), must_be, limit, holds }
+    judge::bars(&plan.experiment, cases, plan.only.is_all())
 }
 
 /// Cases whose figures are not complete: `case: why`.

@@ -1,4 +1,5 @@
 //! An experiment's file. See `experiments/README.md` for the format as a person writes it.
+use super::definitions;
 use crate::checkout;
 use miette::{Result, miette};
 use serde::{Deserialize, Serialize};
@@ -136,6 +137,12 @@ pub struct Experiment {
     /// Distributions that are taken from each run.
     #[serde(default, rename = "histogram")]
     pub histograms: Vec<Histogram>,
+    /// Expressions with a name, for those of bars, derived figures and charts: see [`definitions`].
+    #[serde(default)]
+    pub definitions: BTreeMap<String, String>,
+    /// What is stated beside the bars.
+    #[serde(default)]
+    pub derived: Vec<Derived>,
     /// What must hold.
     #[serde(default, rename = "bar")]
     pub bars: Vec<Bar>,
@@ -280,6 +287,44 @@ pub struct Bar {
     /// Only for these values of parameters of `each`.
     #[serde(default)]
     pub only: BTreeMap<String, Range>,
+    /// Why it may have more room than three times its value: without a reason a test refuses that.
+    pub why: Option<String>,
+}
+
+#[cfg(test)]
+impl Bar {
+    /// A bar without parameters.
+    pub fn for_test(name: &str, value: &str, at_most: Option<f64>, at_least: Option<f64>) -> Self {
+        let (each, only) = Default::default();
+        Self {
+            name: name.into(),
+            value: value.into(),
+            unit: "x".into(),
+            at_most,
+            at_least,
+            each,
+            only,
+            why: None,
+        }
+    }
+}
+
+/// A figure that the report states beside the bars: it is made of several cases, and has no limit.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Derived {
+    /// For people.
+    pub name: String,
+    /// Expression as in a bar, of medians.
+    pub value: String,
+    /// Unit of the value.
+    pub unit: String,
+    /// It is made once for each combination of these parameters' values.
+    #[serde(default)]
+    pub each: Vec<String>,
+    /// Only for these values of parameters of `each`.
+    #[serde(default)]
+    pub only: BTreeMap<String, Range>,
 }
 
 /// A picture: of a histogram in several cases, or of a metric against a parameter.
@@ -333,7 +378,8 @@ impl Experiment {
 
     /// Reads the text of an experiment called `name`; paths in it are relative to `folder`.
     pub fn parse(text: &str, folder: &Path, name: &str) -> Result<Self> {
-        let experiment: Self = toml::from_str(text).map_err(|error| miette!("{error}"))?;
+        let mut experiment: Self = toml::from_str(text).map_err(|error| miette!("{error}"))?;
+        definitions::expand(&mut experiment)?;
         Ok(Self { name: name.to_owned(), folder: folder.to_owned(), ..experiment })
     }
 }

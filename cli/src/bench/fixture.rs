@@ -3,6 +3,7 @@ use super::{
     engine::Done,
     evaluate,
     experiment::{ClockKind, Experiment, Form},
+    judge,
     key::{Hashes, Tools, key},
     plan::Plan,
     results::Results,
@@ -160,6 +161,7 @@ impl Fixture {
             machine: "QEMU".into(),
             versions: versions::versions(plan, &self.tools(), &mut Hashes::default()).unwrap(),
             bars: evaluate::bars(plan, &cases).unwrap(),
+            derived: judge::derived(&plan.experiment, &cases).unwrap(),
             cases,
         }
     }

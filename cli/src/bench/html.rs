@@ -1,8 +1,9 @@
 //! The report as one HTML file that needs nothing else: no server, no script, no font, no picture from outside.
 use super::{
     experiment::Form,
-    results::{BarResult, Results},
-    table::{number, value, verdict, with_range},
+    results::Results,
+    table::{JUDGED, distance, number, value, verdict, with_range},
+    verdict::{BarResult, Verdict, ordered},
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -42,6 +43,7 @@ pub fn report(results: &Results, charts: &[String]) -> String {
                     "Command: " code { (results.command) } ", " (results.date) "."
                 }
                 @if !results.bars.is_empty() { h2 { "Bars" } (bars(results)) }
+                @if !results.derived.is_empty() { h2 { "Derived figures" } (derived(results)) }
                 @if !charts.is_empty() { h2 { "Charts" } }
                 @for chart in charts {
                     figure { (PreEscaped(chart)) }
@@ -64,25 +66,45 @@ pub fn report(results: &Results, charts: &[String]) -> String {
 
 /// How a bar's verdict is coloured.
 fn class(bar: &BarResult) -> &'static str {
-    match (bar.value, bar.holds) {
-        (None, _) | (_, None) => "unknown",
-        (_, Some(true)) => "holds",
-        (_, Some(false)) => "fails",
+    match bar.verdict {
+        Verdict::Holds => "holds",
+        Verdict::Fails => "fails",
+        Verdict::Missing | Verdict::Undecided | Verdict::NotInForm => "unknown",
     }
 }
 
 fn bars(results: &Results) -> Markup {
     html! {
+        p.small { (JUDGED) }
         table {
-            thead { tr { th { "bar" } th { "value" } th { "must be" } th { "unit" } th {} } }
+            thead { tr { th { "bar" } th { "value" } th { "must be" } th { "unit" } th { "distance" } th {} } }
             tbody {
-                @for bar in &results.bars {
+                @for bar in ordered(&results.bars) {
                     tr {
                         td { (bar.name) }
                         td.number { (value(bar)) }
                         td { (bar.must_be.words()) " " (number(bar.limit)) }
                         td { (bar.unit) }
+                        td { (distance(bar)) }
                         td class=(class(bar)) { (verdict(bar)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn derived(results: &Results) -> Markup {
+    html! {
+        table {
+            thead { tr { th { "figure" } th { "value" } th { "unit" } th { "pairs" } } }
+            tbody {
+                @for derived in &results.derived {
+                    tr {
+                        td { (derived.name) }
+                        td.number { (with_range(&derived.value)) }
+                        td { (derived.value.unit) }
+                        td.number { (derived.pairs) }
                     }
                 }
             }

@@ -1,7 +1,8 @@
 //! An experiment, multiplied out into runs. Whatever is wrong with it is found here, before hours of runs.
 use super::{
-    experiment::{Bar, Case, ClockKind, Experiment, Form, Machine, Parameters, Scalar},
+    experiment::{Bar, Case, ClockKind, Experiment, Form, Machine, Parameters, Range, Scalar},
     expression::{Expression, Reference},
+    lookup::{self, Place},
     only::{self, Condition, Only, REPETITION},
     paths::{self, Address},
     template::{self, Values},
@@ -177,49 +178,21 @@ impl Plan {
 
     /// The one point that a reference means, where `bound` are the parameters that have a value there.
     pub fn find(&self, reference: &Reference, bound: &Values) -> Result<usize> {
-        let matches = |point: &(usize, &Point)| {
-            let (_, point) = point;
-            let has = |name: &String, value: &String| {
-                point.values.get(name).map(ToString::to_string).as_ref() == Some(value)
-            };
-            let agrees =
-                |(name, value): (&String, &Scalar)| point.values.get(name).is_none_or(|own| own == value);
-            self.case(point).name == reference.case
-                && reference.fixed.iter().all(|(name, value)| has(name, value))
-                && bound.iter().filter(|(name, _)| !reference.fixed.contains_key(*name)).all(agrees)
-        };
-        let found: Vec<_> = self.points.iter().enumerate().filter(matches).collect();
-        match found[..] {
-            [(index, _)] => Ok(index),
-            [] => Err(miette!("there is no case for {reference}{}", shown(bound))),
-            _ => Err(miette!(
-                help = "fix what varies: {case[parameter=value].metric}, or name the parameter in `each`",
-                "{reference} could be any of {} cases{}",
-                found.len(),
-                shown(bound)
-            )),
-        }
+        lookup::find(self.places(), reference, bound)
     }
 
-    /// All combinations of values that the parameters of `bar.each` have together in the cases of the bar, as far as
-    /// `bar.only` lets them through. There may be none left: the values can be another form's.
-    pub fn combinations(&self, bar: &Bar, expression: &Expression) -> Vec<Values> {
-        let cases: BTreeSet<&str> =
-            expression.references().iter().map(|reference| &*reference.case).collect();
-        let mut combinations = Vec::new();
-        for point in self.points.iter().filter(|point| cases.contains(&*self.case(point).name)) {
-            let values = bar.each.iter().map(|name| Some((name.clone(), point.values.get(name)?.clone())));
-            // A case without one of these parameters takes part in each combination, but makes none.
-            let Some(values) = values.collect::<Option<Values>>() else { continue };
-            let is_meant = bar
-                .only
-                .iter()
-                .all(|(name, range)| values.get(name).is_none_or(|value| range.values().contains(value)));
-            if is_meant && !combinations.contains(&values) {
-                combinations.push(values);
-            }
-        }
-        combinations
+    fn places(&self) -> impl Iterator<Item = Place<'_>> {
+        self.points.iter().map(|point| Place { case: &self.case(point).name, values: &point.values })
+    }
+
+    /// See [`lookup::combinations`].
+    fn combinations(
+        &self,
+        expression: &Expression,
+        each: &[String],
+        only: &BTreeMap<String, Range>,
+    ) -> Vec<Values> {
+        lookup::combinations(self.places(), expression, each, only)
     }
 
     /// Checks everything in the file that refers to something else in it.
@@ -265,6 +238,10 @@ impl Plan {
         for bar in &experiment.bars {
             self.check_bar(bar, &metrics).wrap_err_with(|| format!("the bar {:?}", bar.name))?;
         }
+        for derived in &experiment.derived {
+            self.check_value(&derived.value, &derived.each, &derived.only, &metrics)
+                .wrap_err_with(|| format!("the derived figure {:?}", derived.name))?;
+        }
         for chart in &experiment.charts {
             self.check_chart(chart, &metrics, &histograms)
                 .wrap_err_with(|| format!("the chart {:?}", chart.title))?;
@@ -276,16 +253,24 @@ impl Plan {
         if bar.at_most.is_some() == bar.at_least.is_some() {
             return Err(miette!("it needs either `at_most` or `at_least`"));
         }
-        let expression = Expression::parse(&bar.value)?;
-        for name in expression.names() {
-            known("parameter in `each`", name, bar.each.iter().map(String::as_str))?;
+        self.check_value(&bar.value, &bar.each, &bar.only, metrics)
+    }
+
+    /// Checks an expression that is evaluated for each combination of some parameters' values.
+    fn check_value(
+        &self,
+        value: &str,
+        each: &[String],
+        only: &BTreeMap<String, Range>,
+        metrics: &[&str],
+    ) -> Result<()> {
+        let expression = Expression::parse(value)?;
+        for name in expression.names().chain(only.keys().map(String::as_str)) {
+            known("parameter in `each`", name, each.iter().map(String::as_str))?;
         }
-        for name in bar.only.keys() {
-            known("parameter in `each`", name, bar.each.iter().map(String::as_str))?;
-        }
-        let combinations = self.combinations(bar, &expression);
-        if combinations.is_empty() && bar.only.is_empty() {
-            return Err(miette!("none of its cases has all the parameters {}", bar.each.join(", ")));
+        let combinations = self.combinations(&expression, each, only);
+        if combinations.is_empty() && only.is_empty() {
+            return Err(miette!("none of its cases has all the parameters {}", each.join(", ")));
         }
         for bound in &combinations {
             self.check_references(&expression, bound, metrics)?;
@@ -352,12 +337,6 @@ fn properties<'a>(
 ) -> impl Iterator<Item = (&'a str, String)> {
     let parameters = values.iter().map(|(name, value)| (name.as_str(), value.to_string()));
     [(only::CASE, cases[case].name.clone())].into_iter().chain(parameters).chain([run.sample.property()])
-}
-
-/// `, with f = 30`
-fn shown(bound: &Values) -> String {
-    let pairs: Vec<_> = bound.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-    if pairs.is_empty() { String::new() } else { format!(", with {}", pairs.join(", ")) }
 }
 
 fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {

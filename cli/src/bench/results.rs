@@ -4,6 +4,7 @@ use super::{
     only::Only,
     plan::Sample,
     template::Values,
+    verdict::BarResult,
     versions::Versions,
 };
 use crate::checkout;
@@ -38,6 +39,9 @@ pub struct Results {
     pub cases: Vec<CaseResult>,
     /// What had to hold.
     pub bars: Vec<BarResult>,
+    /// Figures that are derived from several cases, without a limit.
+    #[serde(default)]
+    pub derived: Vec<DerivedResult>,
 }
 
 /// A case with one value for each of its parameters.
@@ -118,50 +122,15 @@ pub struct HistogramResult {
     pub buckets: Vec<(f64, u64)>,
 }
 
-/// A bar, and whether it holds.
+/// A figure that is derived from several cases, over the pairs of their samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BarResult {
-    /// For people.
+pub struct DerivedResult {
+    /// For people, with the values that it is for.
     pub name: String,
-    /// What came out; `None` if a figure is missing.
-    pub value: Option<f64>,
-    /// Unit of value and limit.
-    pub unit: String,
-    /// How the value must stand to the limit: `at most` or `at least`.
-    pub must_be: MustBe,
-    /// The limit.
-    pub limit: f64,
-    /// Whether it is so; a bar whose value is missing doesn't hold. `None`: the form has none of the values that it is for.
-    pub holds: Option<bool>,
-}
-
-/// How a value must stand to its limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum MustBe {
-    /// Not greater.
-    #[serde(rename = "at most")]
-    AtMost,
-    /// Not less.
-    #[serde(rename = "at least")]
-    AtLeast,
-}
-
-impl MustBe {
-    /// Does `value` stand so to `limit`?
-    pub fn holds(self, value: f64, limit: f64) -> bool {
-        match self {
-            Self::AtMost => value <= limit,
-            Self::AtLeast => value >= limit,
-        }
-    }
-
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::AtMost => "at most",
-            Self::AtLeast => "at least",
-        }
-    }
+    /// Its median and range over the pairs.
+    pub value: MetricResult,
+    /// The pairs: one for each q or repetition.
+    pub pairs: usize,
 }
 
 impl CaseResult {

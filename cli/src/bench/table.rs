@@ -1,5 +1,8 @@
 //! Results on the terminal.
-use super::results::{BarResult, MetricResult, Results};
+use super::{
+    results::{MetricResult, Results},
+    verdict::{BarResult, Verdict, ordered},
+};
 use crate::table::table;
 use std::fmt::Write;
 
@@ -10,13 +13,23 @@ pub fn results(results: &Results) -> String {
         let _ = writeln!(text, "Only a part of the experiment: {}\n", results.only);
     }
     let _ = writeln!(text, "{}\n", cases(results));
-    if !results.bars.is_empty() {
-        let _ = writeln!(text, "{}\n", bars(&results.bars));
-    }
+    text += &judged(results);
     for problem in super::evaluate::problems(&results.cases) {
         let _ = writeln!(text, "Problem: {problem}");
     }
     let _ = writeln!(text, "{}", results.machine);
+    text
+}
+
+/// Bars, and what is derived without a limit.
+pub fn judged(results: &Results) -> String {
+    let mut text = String::new();
+    if !results.bars.is_empty() {
+        let _ = writeln!(text, "{}\n\n{JUDGED}\n", bars(&results.bars));
+    }
+    if !results.derived.is_empty() {
+        let _ = writeln!(text, "{}\n", derived(results));
+    }
     text
 }
 
@@ -37,41 +50,86 @@ fn cases(results: &Results) -> comfy_table::Table {
 }
 
 fn bars(bars: &[BarResult]) -> comfy_table::Table {
-    let mut rows = table(&["bar", "value", "must be", "unit", ""], &["value"]);
-    for bar in bars {
+    let mut rows = table(&["bar", "value", "must be", "unit", "distance", ""], &["value"]);
+    for bar in ordered(bars) {
         rows.add_row([
             bar.name.clone(),
             value(bar),
             format!("{} {}", bar.must_be.words(), number(bar.limit)),
             bar.unit.clone(),
-            verdict(bar).into(),
+            distance(bar),
+            verdict(bar),
         ]);
     }
     rows
 }
 
-/// What came out for a bar.
-pub fn value(bar: &BarResult) -> String {
-    let none = if bar.holds.is_none() { "-" } else { "missing" };
-    bar.value.map_or_else(|| none.into(), number)
+fn derived(results: &Results) -> comfy_table::Table {
+    let mut rows = table(&["derived figure", "value", "unit", "pairs"], &["value", "pairs"]);
+    for derived in &results.derived {
+        let value = with_range(&derived.value);
+        rows.add_row([derived.name.clone(), value, derived.value.unit.clone(), derived.pairs.to_string()]);
+    }
+    rows
 }
 
-/// Whether a bar holds, in a word or some.
-pub fn verdict(bar: &BarResult) -> &'static str {
-    match (bar.value, bar.holds) {
-        (_, None) => "not in this form",
-        (None, _) => "unknown",
-        (_, Some(true)) => "holds",
-        (_, Some(false)) => "FAILS",
+/// What came out for a bar: `1.02 (1.01 to 1.03)`, where it is about pairs.
+pub fn value(bar: &BarResult) -> String {
+    let none = if bar.verdict == Verdict::NotInForm { "-" } else { "missing" };
+    match (bar.value, bar.range) {
+        (Some(median), Some([min, max])) => {
+            with_range(&MetricResult { median, min, max, unit: String::new() })
+        }
+        (value, _) => value.map_or_else(|| none.into(), number),
     }
 }
+
+/// How far a bar's value is from its limit, as a share of the limit: `4.1 % inside`. A limit of 0 has no shares: `5 ns inside`.
+pub fn distance(bar: &BarResult) -> String {
+    let Some(value) = bar.value else { return "-".into() };
+    let room = bar.must_be.room(value, bar.limit);
+    let side = if room < 0.0 { "outside" } else { "inside" };
+    match bar.limit {
+        _ if room == 0.0 => "at the limit".into(),
+        0.0 => format!("{} {} {side}", number(room.abs()), bar.unit),
+        limit => format!("{:.1} % {side}", (room / limit).abs() * 100.0),
+    }
+}
+
+/// Whether a bar holds, in a word or some, with what decides it.
+pub fn verdict(bar: &BarResult) -> String {
+    let word = match bar.verdict {
+        Verdict::Holds => "holds",
+        Verdict::Fails => "FAILS",
+        Verdict::Missing => "unknown",
+        Verdict::Undecided => "undecided",
+        Verdict::NotInForm => "not in this form",
+    };
+    match (bar.pairs, bar.p) {
+        (0, _) => word.into(),
+        (1, _) => format!("{word} (1 pair)"),
+        (pairs, None) => format!("{word} ({pairs} pairs)"),
+        (pairs, Some(p)) => format!("{word} (p = {}, {pairs} pairs)", number((p * 1e4).round() / 1e4)),
+    }
+}
+
+/// How bars are judged, for people.
+pub const JUDGED: &str = "A bar is decided by pairs: its value with the samples of one q (or repetition) at a time. It holds if all of three or four \
+     pairs lie inside of its limit, or with five and more the exact one-sided test with their signs gives p of at most 0.05; it fails if that is so for the \
+     outside; else, and with fewer than three pairs, it is undecided, which is no pass. A bar about the greatest or least of all runs is \
+     decided by that alone.";
 
 /// A figure: whole numbers as they are, others with five figures.
 pub fn number(value: f64) -> String {
+    rounded(value, 5)
+}
+
+/// A figure with so many digits, 1 to 9: whole numbers as they are.
+pub fn rounded(value: f64, figures: i32) -> String {
     if value == value.trunc() && value.abs() < 1e15 {
         return format!("{value}");
     }
-    let digits = (4 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let digits = (figures - 1 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
@@ -87,6 +145,22 @@ pub fn with_range(metric: &MetricResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::experiment::Bar;
+
+    #[test]
+    fn a_bar_says_how_far_it_is_from_its_limit() {
+        let bar = |value, at_most, at_least| {
+            let bar = Bar::for_test("bar", "1", at_most, at_least);
+            let bar = BarResult::new(&bar, "bar".into(), Verdict::Undecided);
+            BarResult { value: Some(value), pairs: 2, ..bar }
+        };
+        assert_eq!(distance(&bar(1.03, None, Some(1.0))), "3.0 % inside");
+        assert_eq!(distance(&bar(1.03, Some(1.0), None)), "3.0 % outside");
+        assert_eq!(distance(&bar(-1300.0, Some(0.0), None)), "1300 x inside");
+        assert_eq!(distance(&bar(-2000.0, Some(-3000.0), None)), "33.3 % outside");
+        assert_eq!(distance(&bar(1.0, Some(1.0), None)), "at the limit");
+        assert_eq!(verdict(&bar(1.0, Some(1.0), None)), "undecided (2 pairs)");
+    }
 
     #[test]
     fn figures_are_short_but_exact_where_they_are_whole() {

@@ -3,6 +3,7 @@ use crate::bench::{
     experiment::Form,
     fixture::{EXPERIMENT, Fixture},
     plan::Plan,
+    verdict::Verdict,
 };
 
 fn results(speed: f64) -> Results {
@@ -39,17 +40,17 @@ fn what_only_one_side_has_and_bars_that_turned_are_told() {
     let (mut before, mut after) = (results(1.0), results(1.0));
     before.cases.remove(0);
     after.cases.pop();
-    after.bars[1].holds = Some(false);
+    after.bars[1].verdict = Verdict::Fails;
     let comparison = compare(&before, &after);
     assert_eq!(
         comparison.unmatched,
         ["bare machine: only before", "shared, f = 0, policy = spumone: only after"]
     );
     assert_eq!(comparison.bars.len(), 1);
-    assert!(
-        show(&comparison, &before, &after)
-            .contains("Bar throughput (f = 50): FAILS (0.751), was holds (0.751)")
-    );
+    let text = show(&comparison, &before, &after);
+    let wanted =
+        "Bar throughput (f = 50): FAILS (p = 0.125, 3 pairs) (0.751 (0.75 to 0.752)), was holds (p = 0.125";
+    assert!(text.contains(wanted), "{text}");
 }
 
 #[test]

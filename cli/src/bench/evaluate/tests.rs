@@ -4,6 +4,7 @@ use crate::bench::{
     experiment::Form,
     fixture::{EXPERIMENT, Fixture},
     results::Results,
+    verdict::Verdict,
 };
 
 #[test]
@@ -27,20 +28,20 @@ fn metrics_are_medians_with_their_range() {
 fn bars_are_made_for_each_value_and_say_whether_they_hold() {
     let fixture = Fixture::new();
     let results = fixture.results(&fixture.plan(Form::Full), 1.0);
-    let bars: Vec<_> = results.bars.iter().map(|bar| (&*bar.name, bar.value.unwrap(), bar.holds)).collect();
+    let bars: Vec<_> = results.bars.iter().map(|bar| (&*bar.name, bar.value.unwrap(), bar.verdict)).collect();
     assert_eq!(
         bars,
         [
-            ("throughput (f = 0)", 1.001, Some(true)),
-            ("throughput (f = 50)", 0.751, Some(true)),
+            ("throughput (f = 0)", 1.001, Verdict::Holds),
+            ("throughput (f = 50)", 0.751, Verdict::Holds),
             // One in a thousand less would be: (1000 - 450 + 1) / 1000.
-            ("throughput (f = 90)", 0.551, Some(true)),
+            ("throughput (f = 90)", 0.551, Verdict::Holds),
         ]
     );
     let strict = EXPERIMENT.replace("at_least = 0.5", "at_least = 0.7");
     let plan = Plan::new(fixture.experiment(&strict).unwrap(), Form::Full, &[]).unwrap();
-    let holds: Vec<_> = fixture.results(&plan, 1.0).bars.iter().map(|bar| bar.holds).collect();
-    assert_eq!(holds, [Some(true), Some(true), Some(false)]);
+    let verdicts: Vec<_> = fixture.results(&plan, 1.0).bars.iter().map(|bar| bar.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Holds, Verdict::Holds, Verdict::Fails]);
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn a_missing_figure_is_a_problem_and_its_bar_does_not_hold() {
     let cases = cases(&plan, &fixture.keys(&plan), &Done::default()).unwrap();
     assert_eq!(problems(&cases).len(), 5);
     let bars = bars(&plan, &cases).unwrap();
-    assert!(bars.iter().all(|bar| bar.value.is_none() && bar.holds == Some(false)));
+    assert!(bars.iter().all(|bar| bar.value.is_none() && bar.verdict == Verdict::Missing));
 }
 
 #[test]
@@ -60,7 +61,7 @@ fn a_bar_for_values_that_the_form_does_not_have_is_reported_without_a_value() {
     let plan = Plan::new(fixture.experiment(&text).unwrap(), Form::Short, &[]).unwrap();
     let results = fixture.results(&plan, 1.0);
     let [bar] = &results.bars[..] else { panic!("one bar: {:#?}", results.bars) };
-    assert_eq!((&*bar.name, bar.value, bar.holds), ("throughput", None, None));
+    assert_eq!((&*bar.name, bar.value, bar.verdict), ("throughput", None, Verdict::NotInForm));
     assert!(crate::bench::table::results(&results).contains("not in this form"));
     let part = ["policy=spumone".parse().unwrap()];
     let plan = Plan::new(fixture.experiment(&text).unwrap(), Form::Short, &part).unwrap();
@@ -93,8 +94,8 @@ fn what_values_that_are_left_out_would_show_is_left_out() {
         (plan, results)
     };
     let (_, results) = part(&["f=50", "q=240,260"]);
-    let bars: Vec<_> = results.bars.iter().map(|bar| (&*bar.name, bar.holds)).collect();
-    assert_eq!(bars, [("throughput (f = 50)", Some(true))]);
+    let bars: Vec<_> = results.bars.iter().map(|bar| (&*bar.name, bar.verdict)).collect();
+    assert_eq!(bars, [("throughput (f = 50)", Verdict::Undecided)], "two pairs decide nothing");
     assert_eq!(results.cases.iter().map(|case| case.samples.len()).collect::<Vec<_>>(), [2, 2, 1]);
     assert_eq!(results.versions.q, [240, 260]);
     assert!(problems(&results.cases).is_empty());

@@ -8,7 +8,7 @@ fn the_report_is_one_file_with_all_figures() {
     let plan = fixture.plan(Form::Short);
     let mut results = fixture.results(&plan, 1.0);
     results.question = "Is 1 < 2?\n\nYes & no.".into();
-    results.bars[0].holds = Some(false);
+    results.bars[0].verdict = Verdict::Fails;
     let page = report(&results, &["<svg id=\"chart\"></svg>".into()]);
     for wanted in [
         "<p>Is 1 &lt; 2?</p><p>Yes &amp; no.</p>",

@@ -96,7 +96,7 @@ fn a_bar_can_be_for_some_values_only() {
         let fixture = Fixture::new();
         let plan = Plan::new(fixture.experiment(&text).unwrap(), form, &[]).unwrap();
         let bar = &plan.experiment.bars[0];
-        plan.combinations(bar, &Expression::parse(&bar.value).unwrap()).len()
+        plan.combinations(&Expression::parse(&bar.value).unwrap(), &bar.each, &bar.only).len()
     };
     assert_eq!(bars("[50, 90]", Form::Full), 2);
     assert_eq!(bars("[50, 90]", Form::Short), 1);

@@ -1,0 +1,96 @@
+use super::*;
+use crate::bench::{
+    experiment::Form,
+    fixture::{EXPERIMENT, Fixture},
+    plan::Plan,
+};
+
+const LEAST: MustBe = MustBe::AtLeast;
+
+#[test]
+fn three_pairs_on_one_side_decide_and_two_do_not() {
+    assert_eq!(decide(&[1.02, 1.01, 1.03], LEAST, 1.0), (Verdict::Holds, Some(0.125)));
+    assert_eq!(decide(&[0.98, 0.99, 0.97], LEAST, 1.0), (Verdict::Fails, Some(0.125)));
+    assert_eq!(decide(&[1.02, 1.01, 0.999], LEAST, 1.0).0, Verdict::Undecided);
+    assert_eq!(decide(&[1.5, 1.5], LEAST, 1.0), (Verdict::Undecided, None));
+    assert_eq!(decide(&[], LEAST, 1.0), (Verdict::Undecided, None));
+    assert_eq!(decide(&[0.98, 0.99, 0.97], MustBe::AtMost, 1.0), (Verdict::Holds, Some(0.125)));
+}
+
+#[test]
+fn more_pairs_must_be_as_clear_as_one_in_twenty() {
+    assert_eq!(decide(&[1.1; 5], LEAST, 1.0), (Verdict::Holds, Some(1.0 / 32.0)));
+    // 2 of 32 are as great: the smallest may have either sign.
+    assert_eq!(decide(&[1.1, 1.1, 1.1, 1.1, 0.99], LEAST, 1.0), (Verdict::Undecided, Some(2.0 / 32.0)));
+    // 2 of 64 are.
+    assert_eq!(decide(&[1.1, 1.1, 1.1, 1.1, 1.1, 0.99], LEAST, 1.0).0, Verdict::Holds);
+}
+
+#[test]
+fn what_is_at_the_limit_to_the_digit_holds() {
+    assert_eq!(decide(&[0.0; 3], MustBe::AtMost, 0.0), (Verdict::Holds, None));
+    assert_eq!(decide(&[0.0; 2], MustBe::AtMost, 0.0).0, Verdict::Undecided);
+}
+
+/// Bars of the fixture, whose rate of the n-th run is 1000 - 5 f + n.
+fn judged_as(value: &str, form: Form) -> Vec<BarResult> {
+    let fixture = Fixture::new();
+    let text = EXPERIMENT.replace("{lhp[policy=spumone].rate} / {native.rate}", value);
+    let plan = Plan::new(fixture.experiment(&text).unwrap(), form, &[]).unwrap();
+    fixture.results(&plan, 1.0).bars
+}
+
+#[test]
+fn runs_with_the_same_q_are_compared_with_each_other() {
+    // Medians are 1.25 apart, ranges meet: but each pair differs by the same.
+    let bars = judged_as("{lhp[policy=spumone].rate} - {lhp[policy=round-robin].rate} + 1", Form::Full);
+    let found: Vec<_> = bars.iter().map(|bar| (bar.value, bar.range, bar.pairs, bar.verdict)).collect();
+    assert_eq!(found, [(Some(1.0), Some([1.0, 1.0]), 3, Verdict::Holds); 3]);
+    let bars = judged_as("{lhp[policy=spumone].rate} / 1001.5", Form::Full);
+    assert_eq!(bars[0].range, Some([1000.0 / 1001.5, 1002.0 / 1001.5]));
+}
+
+#[test]
+fn one_slice_leaves_a_comparison_undecided_but_not_a_worst_case() {
+    let verdicts = |value| -> Vec<_> {
+        judged_as(value, Form::Short).iter().map(|bar| (bar.verdict, bar.pairs)).collect()
+    };
+    assert_eq!(verdicts("{lhp[policy=spumone].rate} / {native.rate}"), [(Verdict::Undecided, 1); 2]);
+    assert_eq!(verdicts("{lhp[policy=spumone].rate.min} / 1000"), [(Verdict::Holds, 0); 2]);
+    assert_eq!(verdicts("{lhp[policy=spumone].rate.min} / 10000"), [(Verdict::Fails, 0); 2]);
+}
+
+#[test]
+fn a_missing_run_keeps_a_bar_from_holding() {
+    let fixture = Fixture::new();
+    let plan = fixture.plan(Form::Full);
+    let mut results = fixture.results(&plan, 1.0);
+    let more = |case: &CaseResult| {
+        let mut sample = case.samples[0].clone();
+        sample.sample = Sample::Q(270);
+        sample
+    };
+    for case in &mut results.cases {
+        if case.clock == ClockKind::Lockstep {
+            case.samples.push(more(case));
+        }
+    }
+    let verdict = |cases: &[CaseResult]| bars(&plan.experiment, cases, true).unwrap()[0].verdict;
+    assert_eq!(verdict(&results.cases), Verdict::Holds);
+    results.cases[0].samples[3].metrics.clear();
+    assert_eq!(verdict(&results.cases), Verdict::Undecided);
+}
+
+#[test]
+fn derived_figures_are_medians_over_pairs() {
+    let fixture = Fixture::new();
+    let text = format!(
+        "definitions.left = \"{{lhp[policy=spumone].rate}} / {{native.rate}}\"\n{EXPERIMENT}\n\
+         [[derived]]\nname = \"lost\"\nvalue = \"1 - left\"\nunit = \"x\"\neach = [\"f\"]\nonly = {{ f = 50 }}"
+    );
+    let plan = Plan::new(fixture.experiment(&text).unwrap(), Form::Full, &[]).unwrap();
+    let results = fixture.results(&plan, 1.0);
+    let [lost] = &results.derived[..] else { panic!("one figure: {:?}", results.derived) };
+    assert_eq!((&*lost.name, lost.pairs), ("lost (f = 50)", 3));
+    assert!((lost.value.median - 0.249).abs() < 1e-9 && (lost.value.max - 0.25).abs() < 1e-9, "{lost:?}");
+}
