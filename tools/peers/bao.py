@@ -10,10 +10,6 @@ LOAD_AT = [0xC000_0000, 0xD000_0000]
 MACHINES = {"plic": "virt,aclint=on", "aia": "virt,aia=aplic-imsic,aia-guests=1"}
 
 
-def version(source):
-    return subprocess.run(["git", "-C", source, "log", "-1", "--format=%H %cs"], capture_output=True, text=True, check=True).stdout.strip()
-
-
 def _vm(index, guest, harts, size):
     affinity = sum(1 << hart for hart in harts)
     return f"""
@@ -59,7 +55,7 @@ class Peer:
 
     def __init__(self, source, work, variant):
         self.source, self.work, self.irqchip = source, work, variant or "plic"
-        self.version = version(source)
+        self.version = guests.version(source)
         self.changes = ["hcounteren.IR = 1: guests may read instret, which the probe counts with", "cpu_num of the board: 1 where a case has one hart"]
         self.tree = work / "source"
         if not self.tree.exists():
@@ -99,11 +95,4 @@ class Peer:
     def sizes(self):
         text = configuration([(guests.cost("", 1), [0])], [0x1000], self.irqchip)
         image = self._make(f"sizes-{self.irqchip}", text, 4)
-        return elf_sizes(image.with_suffix(".elf"), image.stat().st_size)
-
-
-def elf_sizes(elf, image):
-    """Bytes of instructions and constants, of initialised data, of zeroed data, and of the file that is booted."""
-    line = subprocess.run(["riscv64-unknown-elf-size", elf], capture_output=True, text=True, check=True).stdout.splitlines()[1]
-    text, data, bss = map(int, line.split()[:3])
-    return {"text": text, "data": data, "bss": bss, "image": image}
+        return guests.elf_sizes(image.with_suffix(".elf"), image.stat().st_size)

@@ -4,6 +4,7 @@ The tree has the shape of the one that Ainori gives (docs/guests.md): harts with
 `rng-seed`. So Linux does the same work everywhere.
 """
 import pathlib
+import re
 import struct
 import subprocess
 import tempfile
@@ -148,3 +149,23 @@ def image(guest, tree_bytes):
     if guest.is_linux() and at + struct.unpack_from("<Q", program, 16)[0] > INITRD_AT:
         raise SystemExit("the kernel is too large for the RAM disk's place in tools/peers/guest.py")
     return bytes(whole)
+
+
+def version(source):
+    """The commit of a peer's sources, and its day."""
+    return subprocess.run(["git", "-C", source, "log", "-1", "--format=%H %cs"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def elf_sizes(elf, image):
+    """Bytes of what is in memory: instructions and constants (and those of them in sections named after boot or init), initialised data, zeroed
+    data; and of the file that is booted. By sections: `size` takes a stack that nobody writes to before it is entered for text."""
+    sizes = {"text": 0, "boot": 0, "data": 0, "bss": 0, "image": image}
+    listing = subprocess.run(["riscv64-unknown-elf-readelf", "-SW", elf], capture_output=True, text=True, check=True).stdout
+    for name, kind, size, flags in re.findall(r"\] (\S+) +(\S+) +[0-9a-f]+ [0-9a-f]+ ([0-9a-f]+) [0-9a-f]+ +([WAXMSILGTCEDop]*) ", listing):
+        if "A" not in flags:
+            continue
+        key = "bss" if kind == "NOBITS" else "text" if "X" in flags or "W" not in flags else "data"
+        sizes[key] += int(size, 16)
+        if key == "text" and re.search("boot|init", name):
+            sizes["boot"] += int(size, 16)
+    return sizes
