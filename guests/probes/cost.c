@@ -51,11 +51,24 @@ static uint64_t sbi_base_call(void)
     return csr_read(instret) - before - reading_cost();
 }
 
-/* One load from a register of the interrupt controller: of hardware, or emulated. */
-static uint64_t plic_read(volatile uint32_t *plic_register)
+/* A register of the interrupt controller whose reading has no effect: the threshold of a PLIC, or the first one of an APLIC. */
+static volatile uint32_t *controller_register(bool *is_aplic)
+{
+    for (struct fdt_node node = { 0 }; fdt_next(&machine.fdt, &node);) {
+        uint64_t base, size;
+        *is_aplic = fdt_list_has(&machine.fdt, &node, "compatible", "riscv,aplic");
+        if (*is_aplic && fdt_reg(&machine.fdt, &node, &base, &size))
+            return (volatile uint32_t *)(uintptr_t)base;
+    }
+    struct plic plic = plic_find();
+    return plic_threshold(&plic);
+}
+
+/* One load from it: of hardware, or emulated. */
+static uint64_t controller_read(volatile uint32_t *controller)
 {
     uint64_t before = csr_read(instret);
-    (void)*plic_register;
+    (void)*controller;
     return csr_read(instret) - before - reading_cost();
 }
 
@@ -171,8 +184,8 @@ bool guest_main(void)
     pings = arg_number("pings", 0, 0, 1000000);
     ping_sleeps = arg_number("ping_sleeps", 0, 0, 1);
     args_finish();
-    struct plic plic = plic_find();
-    volatile uint32_t *plic_register = plic_threshold(&plic);
+    bool is_aplic = false;
+    volatile uint32_t *controller = controller_register(&is_aplic);
     struct cost base_call = { 0 }, call = { 0 }, read = { 0 }, ipi = { 0 }, wake = { 0 };
 
     csr_write(CSR_STIMECMP, NEVER);
@@ -184,7 +197,7 @@ bool guest_main(void)
     for (uint64_t i = 0; i < n; i++) {
         add(&base_call, sbi_base_call());
         add(&call, set_timer());
-        add(&read, plic_read(plic_register));
+        add(&read, controller_read(controller));
         add(&ipi, ipi_to_self());
         add(&wake, timer_with_wfi());
     }
@@ -192,7 +205,7 @@ bool guest_main(void)
     print("@result {\"job\":\"cost\",\"unit\":\"instructions\",\"samples\":%lu", n);
     print_cost("sbi_base_call", &base_call);
     print_cost("set_timer", &call);
-    print_cost("plic_read", &read);
+    print_cost(is_aplic ? "aplic_read" : "plic_read", &read);
     print_cost("ipi_to_self", &ipi);
     print_cost("timer_with_wfi", &wake);
     if (pings != 0) {

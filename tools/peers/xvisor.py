@@ -1,0 +1,84 @@
+"""Xvisor: a monolithic hypervisor with a priority scheduler. It is built by its own build system, as configured for generic 64-bit RISC-V."""
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import guest as guests
+
+# Linux has the board's serial port. What others print, by the SBI's debug console, is in a buffer of an emulated one until it is dumped: when so much
+# virtual time has passed since the guests were started. (`vserial bind`, which would print at once, polls at a guest's priority.)
+PRINT_AFTER_MS = {"cost": 1000, "ping": 300, "idle": 2700, "shared": 2900}
+PRIORITY = {True: 1, False: 3}  # of a vCPU of Linux, of others; 7 is the highest, 4 the shell's
+ISA = "rv64imafdc_sstc"  # it knows no other extensions of those that guests are told
+
+
+def _guest(guest, harts):
+    """The guest in Xvisor's own terms, flattened."""
+    linux, affinity = guest.is_linux(), " ".join(map(str, harts))
+    serial = (
+        'manifest_type = "real"; host_physical_addr = <0x10000000>; device_type = "misc";'
+        if linux
+        else 'manifest_type = "virtual"; device_type = "serial"; compatible = "ns16550a"; fifo_size = <8192>; interrupts = <10>;'
+    )
+    text = f"""/dts-v1/;
+/ {{
+    model = "virt64"; device_type = "guest"; sbi_version = <2>;
+    vcpu_template {{
+        device_type = "vcpu"; compatible = "riscv,generic"; riscv,isa = "{ISA}"; start_pc = <{guests.BASE:#x}>; poweroff;
+        priority = <{PRIORITY[linux]}>; affinity = <{affinity}>;
+    }};
+    aspace {{
+        guest_irq_count = <1024>;
+        mem0 {{
+            manifest_type = "real"; address_type = "memory"; guest_physical_addr = <{guests.BASE:#x}>; physical_size = <{guest.memory:#x}>;
+            align_order = <21>; device_type = "alloced_ram";
+        }};
+        plic {{
+            manifest_type = "virtual"; address_type = "memory"; guest_physical_addr = <0x0c000000>; physical_size = <0x4000000>;
+            device_type = "pic"; compatible = "sifive,plic0"; parent_irq = <10>; num_irq = <31>; max_priority = <7>;
+        }};
+        uart0 {{ address_type = "memory"; guest_physical_addr = <0x10000000>; physical_size = <0x1000>; {serial} }};
+    }};
+}};
+"""
+    return subprocess.run(["dtc", "-q", "-I", "dts", "-O", "dtb"], input=text.encode(), stdout=subprocess.PIPE, check=True).stdout
+
+
+class Peer:
+    def __init__(self, source, work, _variant):
+        self.source, self.work, self.changes = pathlib.Path(source), work, []
+        self.version = guests.version(source)
+        self.build = work / "build"
+        self.image = self.build / "vmm.bin"
+        if not self.image.exists():
+            make = ["make", "-s", "-C", source, f"O={self.build}", "ARCH=riscv", "CROSS_COMPILE=riscv64-linux-gnu-"]
+            for target in (["generic-64b-defconfig"], []):
+                subprocess.run([*make, *target], check=True, stdout=subprocess.DEVNULL)
+
+    def is_partitioned(self):
+        return False
+
+    def command(self, name, placed, harts):
+        with tempfile.TemporaryDirectory() as folder:
+            disk = pathlib.Path(folder)
+            script = []
+            for index, (guest, on) in enumerate(placed):
+                tree = guests.tree(guest, "plic", 1 + index, without=("zicbom", "zicboz", "zicbop"), serial_interrupts=False)
+                (disk / f"{guest.name}.dtb").write_bytes(_guest(guest, on))
+                (disk / f"{guest.name}.bin").write_bytes(guests.image(guest, tree))
+                script += [f"vfs guest_fdt_load {guest.name} /{guest.name}.dtb {guest.vcpus}", f"guest create {guest.name}"]
+                script += [f"vfs guest_load {guest.name} {guests.BASE:#x} /{guest.name}.bin"]
+            script += [f"guest kick {guest.name}" for guest, _ in placed]
+            if not all(guest.is_linux() for guest, _ in placed):
+                script += [f"sleep msecs {PRINT_AFTER_MS[name]}", f"vserial dump {placed[-1][0].name}/uart0"]
+            (disk / "boot.xscript").write_text("\n".join(script) + "\n")
+            archive = self.work / f"{name}.cpio"
+            with open(archive, "wb") as out:
+                files = "\n".join(sorted(os.listdir(disk)))
+                subprocess.run(["cpio", "--create", "--quiet", "--format=newc"], cwd=disk, input=files.encode(), stdout=out, check=True)
+        arguments = 'vmm.bootcmd="vfs mount initrd /;vfs run /boot.xscript"'
+        return ["-M", "virt,aclint=on", "-cpu", "rv64", "-smp", harts, "-m", "2048M", "-kernel", self.image, "-initrd", archive, "-append", arguments]
+
+    def sizes(self):
+        return guests.elf_sizes(self.image.with_suffix(".elf"), self.image.stat().st_size)
