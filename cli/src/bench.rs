@@ -15,11 +15,17 @@
 //! | [`execute`], [`bare`], [`paths`] | one run: on Ainori, or the same guest on the bare machine; exact counts beside it |
 //! | [`document`] | what is known after a run, as JSON that metrics point into |
 //! | [`expression`], [`evaluate`] | metrics, their median and range, bars |
-//! | [`results`], [`table`], [`chart`], [`html`] | JSON, terminal, SVG, report |
+//! | [`results`], [`table`], [`charts`], [`chart`], [`html`] | JSON, terminal, what charts show, SVG, report |
+//! | [`report`], [`pages`] | a report's files, made from results alone; which charts are committed |
 //! | [`compare`] | two results, and what changed beyond the error bar |
+//! | [`provenance`], [`versions`] | what a result was made with, and whether that is what is built now |
+//! | [`verify`], [`sameness`] | some runs of results once more, to the byte |
+//!
+//! Around it: [`times`] (how long runs take), [`progress`], and for several machines [`shard`] and [`merge`].
 pub mod args;
 mod bare;
 mod chart;
+mod charts;
 mod command;
 pub mod compare;
 mod document;
@@ -32,13 +38,22 @@ mod expression;
 mod fixture;
 mod html;
 mod key;
+mod merge;
 pub mod only;
+mod pages;
 mod paths;
 pub mod plan;
+mod progress;
+mod provenance;
+mod report;
 pub mod results;
+mod sameness;
+pub mod shard;
 mod store;
 mod table;
 pub mod template;
+mod times;
+mod verify;
 mod versions;
 
 pub use command::command;

@@ -3,6 +3,7 @@ use super::{
     engine::Done,
     experiment::{Bar, Histogram, Metric},
     expression::{Expression, Figure},
+    key,
     plan::{Plan, Point},
     results::{BarResult, CaseResult, HistogramResult, MetricResult, MustBe, SampleResult},
     template::Values,
@@ -55,7 +56,14 @@ fn case_result(plan: &Plan, point: &Point, keys: &[String], done: &Done) -> Resu
             }
         }
         let schedule = document.pointer("/clock/hash").and_then(Value::as_str).map(str::to_owned);
-        samples.push(SampleResult { sample: run.sample, key: key.clone(), schedule, metrics });
+        let digest = Some(key::digest(document));
+        samples.push(SampleResult {
+            sample: run.sample,
+            key: key.clone(),
+            schedule,
+            metrics,
+            document: digest,
+        });
     }
     let metrics = plan.experiment.metrics.iter().filter_map(|metric| {
         let values: Vec<f64> =

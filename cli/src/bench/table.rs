@@ -50,6 +50,13 @@ fn bars(bars: &[BarResult]) -> comfy_table::Table {
     rows
 }
 
+/// Says that results are not of what is built now, for reasons that [`super::provenance::Standing`] knows.
+pub fn old(reasons: &[String]) -> String {
+    let hypervisor = reasons.iter().any(|reason| reason.starts_with("hypervisor "));
+    let what = if hypervisor { "an older hypervisor" } else { "what has changed since" };
+    format!("Measured with {what}: {}.", reasons.join("; "))
+}
+
 /// What came out for a bar.
 pub fn value(bar: &BarResult) -> String {
     let none = if bar.holds.is_none() { "-" } else { "missing" };
