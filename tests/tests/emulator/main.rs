@@ -18,3 +18,4 @@ mod restart;
 mod sharing;
 mod spinning;
 mod stress;
+mod verify;
