@@ -17,15 +17,21 @@
 //! | [`expression`], [`definitions`], [`lookup`] | what an experiment computes of its figures, and which case it means |
 //! | [`evaluate`] | metrics, their median and range |
 //! | [`judge`], [`verdict`] | bars and derived figures: holds, fails, or can't be told |
-//! | [`results`], [`table`], [`chart`], [`html`] | JSON, terminal, SVG, report |
+//! | [`results`], [`table`], [`charts`], [`chart`], [`html`] | JSON, terminal, what charts show, SVG, report |
+//! | [`report`], [`pages`] | a report's files, made from results alone; which charts are committed |
 //! | [`slack`] | which bars can hardly fail |
 //! | [`again`] | results of before, judged by the bars of today |
 //! | [`quote`] | figures in README.md and docs/, made from results |
 //! | [`compare`] | two results, and what changed beyond the error bar |
+//! | [`provenance`], [`versions`] | what a result was made with, and whether that is what is built now |
+//! | [`verify`], [`sameness`] | some runs of results once more, to the byte |
+//!
+//! Around it: [`times`] (how long runs take), [`progress`], and for several machines [`shard`] and [`merge`].
 pub mod again;
 pub mod args;
 mod bare;
 mod chart;
+mod charts;
 mod command;
 pub mod compare;
 mod definitions;
@@ -41,16 +47,25 @@ mod html;
 pub mod judge;
 mod key;
 mod lookup;
+mod merge;
 pub mod only;
+mod pages;
 mod paths;
 pub mod plan;
+mod progress;
+mod provenance;
 pub mod quote;
+mod report;
 pub mod results;
+mod sameness;
+pub mod shard;
 pub mod slack;
 mod store;
 mod table;
 pub mod template;
+mod times;
 pub mod verdict;
+mod verify;
 mod versions;
 
 pub use command::command;

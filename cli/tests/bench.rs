@@ -159,3 +159,39 @@ fn the_figures_of_the_pages_are_those_of_the_results() {
         String::from_utf8_lossy(&output.stdout)
     );
 }
+
+#[test]
+fn a_report_is_made_of_committed_json_without_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display().to_string();
+    let output = bench(&["report", "docs/results/split.json", "--out", &out]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("Report: ") && text.contains("split.html"), "{text}");
+    let mut names: Vec<_> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["split-1.svg", "split-2.svg", "split.html"]);
+}
+
+#[test]
+fn what_is_asked_of_several_machines_wrongly_is_refused() {
+    for (arguments, told) in [
+        (&["demo", "--shard", "9/8"][..], "it must be NUMBER/OF"),
+        (&["demo", "--shard", "1/2", "--save"], "cannot be used with"),
+        (&["demo", "--no-run", "--fresh"], "cannot be used with"),
+        (&["merge"], "FOLDER"),
+        (&["merge", "no/such/folder"], "no/such/folder can't be read"),
+        (&["merge", "docs"], "there are no finished runs in docs"),
+        (&["verify", "Cargo.toml"], "Cargo.toml does not hold the results of a bench"),
+        (&["verify", "--minutes", "-1"], "--minutes"),
+        (&["report", "Cargo.toml"], "Cargo.toml does not hold the results of a bench"),
+    ] {
+        let output = bench(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(told), "{arguments:?}: {errors}");
+    }
+}

@@ -104,7 +104,7 @@ impl Terminal {
 }
 
 /// Builds the tool if that has not been done, so that nobody waits for it on the terminal.
-fn build_tool() {
+pub fn build_tool() {
     static BUILT: Once = Once::new();
     BUILT.call_once(|| {
         let status =

@@ -1,14 +1,12 @@
 //! Charts as SVG: no fonts, scripts or other resources from outside, and the same bytes for the same figures.
 use super::{
-    evaluate,
+    charts::{ChartResult, LineResult},
     experiment::{Chart, Scalar},
-    expression::Expression,
-    plan::Plan,
     results::{CaseResult, HistogramResult},
 };
 use miette::{Result, miette};
 use plotters::prelude::*;
-use std::{collections::BTreeMap, fmt::Display, ops::Range};
+use std::{fmt::Display, ops::Range};
 
 /// Width of a chart in pixels.
 const WIDTH: u32 = 920;
@@ -36,7 +34,10 @@ const COLOURS: [RGBColor; 8] = [
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
 /// Draws a chart. `None` if none of its cases has figures.
-pub fn svg(chart: &Chart, plan: &Plan, cases: &[CaseResult]) -> Result<Option<String>> {
+pub fn svg(
+    ChartResult { chart, computed: ideals }: &ChartResult,
+    cases: &[CaseResult],
+) -> Result<Option<String>> {
     let shown: Vec<&CaseResult> = cases
         .iter()
         .filter(|case| chart.cases.contains(&case.name))
@@ -58,7 +59,7 @@ pub fn svg(chart: &Chart, plan: &Plan, cases: &[CaseResult]) -> Result<Option<St
             if lines.is_empty() {
                 return Ok(None);
             }
-            lines.extend(computed(chart, plan, cases, x)?);
+            lines.extend(computed(ideals));
             line_chart(chart, &lines).map(Some)
         }
         _ => Ok(None), // the plan has refused it
@@ -205,25 +206,13 @@ fn measured(shown: &[&CaseResult], cases: &[CaseResult], x: &str, y: &str) -> Ve
     lines
 }
 
-/// The lines that are given as expressions, at each value of the x axis.
-fn computed(chart: &Chart, plan: &Plan, cases: &[CaseResult], x: &str) -> Result<Vec<LineData>> {
-    let axis = plan.axis(chart, x)?;
-    let mut lines = Vec::new();
-    for line in &chart.lines {
-        let expression = Expression::parse(&line.value)?;
-        let mut points = Vec::new();
-        for value in &axis {
-            let mut bound: BTreeMap<_, _> = chart.only.clone();
-            bound.insert(x.to_owned(), value.clone());
-            if let Some(y) = evaluate::figure(plan, cases, &expression, &bound)? {
-                points.push((value.number().unwrap_or_default(), [y; 3]));
-            }
-        }
-        if !points.is_empty() {
-            lines.push(LineData { title: line.title.clone(), points, computed: true });
-        }
-    }
-    Ok(lines)
+/// The lines that were computed from expressions.
+fn computed(lines: &[LineResult]) -> impl Iterator<Item = LineData> {
+    lines.iter().map(|line| LineData {
+        title: line.title.clone(),
+        points: line.points.iter().map(|(x, y)| (*x, [*y; 3])).collect(),
+        computed: true,
+    })
 }
 
 fn line_chart(chart: &Chart, lines: &[LineData]) -> Result<String> {

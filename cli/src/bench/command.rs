@@ -1,29 +1,29 @@
 //! `ainori bench`, from the command line to the exit code.
 use super::{
     again,
-    args::{Action, Bench},
-    chart, compare,
+    args::{self, Action, Bench},
+    charts, compare,
     engine::{Done, Engine},
     evaluate,
     execute::execute,
     experiment::{Experiment, Form, Machine},
-    html, judge,
+    judge,
     key::{Hashes, Tools, key},
-    plan::Plan,
-    quote,
+    merge,
+    plan::{Plan, Run},
+    progress::Progress,
+    provenance, quote, report,
     results::Results,
+    shard::{Cut, Shard},
     store::Store,
-    table, verdict, versions,
+    table, verdict, verify,
+    versions::{self, Versions},
 };
-use crate::{
-    checkout,
-    output::{self, Output},
-    run::version,
-};
+use crate::{checkout, output::Output, run::version};
 use anstream::{eprintln, print, println};
-use indicatif::{ProgressBar, ProgressStyle};
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     sync::{
@@ -44,33 +44,73 @@ const MEASURE: &str = "Virtual time on QEMU: one instruction takes 4 ns (250 MIP
 
 /// Does what the command line asks for; `stop` ends it early. Returns the exit code.
 pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
-    if let Some(Action::Compare { before, after }) = &arguments.action {
-        let files = (before.display(), after.display());
-        let (before, after) = (Results::load(before)?, Results::load(after)?);
-        if before.experiment != after.experiment {
-            return Err(miette!(
-                help = "give two results of one experiment: target/bench and docs/results have them as NAME.json",
-                "{} has results of the experiment {}, {} of {}: they have nothing to compare",
-                files.0,
-                before.experiment,
-                files.1,
-                after.experiment
-            ));
+    match &arguments.action {
+        None => experiments(arguments, stop),
+        Some(Action::Compare { before, after }) => compare_files(before, after),
+        Some(Action::Report(report)) => pages(report, stop),
+        Some(Action::Merge(merge)) => merge::command(merge, &root()?),
+        Some(Action::Verify(verify)) => verify::command(verify, &root()?, stop),
+        Some(Action::Judge { results }) => {
+            let (text, code) = again::show(results, &root()?.join("experiments"))?;
+            print!("{text}");
+            Ok(code)
         }
-        print!("{}", compare::show(&compare::compare(&before, &after), &before, &after));
-        return Ok(0);
+        Some(Action::Quote { check, pages }) => {
+            let (text, is_well) = quote::pages(&root()?, pages, *check)?;
+            print!("{text}");
+            Ok(if is_well { 0 } else { FAILED })
+        }
     }
+}
+
+fn compare_files(before: &Path, after: &Path) -> Result<u8> {
+    let files = (before.display(), after.display());
+    let (before, after) = (Results::load(before)?, Results::load(after)?);
+    if before.experiment != after.experiment {
+        return Err(miette!(
+            help = "give two results of one experiment: target/bench and docs/results have them as NAME.json",
+            "{} has results of the experiment {}, {} of {}: they have nothing to compare",
+            files.0,
+            before.experiment,
+            files.1,
+            after.experiment
+        ));
+    }
+    print!("{}", compare::show(&compare::compare(&before, &after), &before, &after));
+    Ok(0)
+}
+
+/// Makes pages and charts of results that are there.
+fn pages(arguments: &args::Report, stop: &AtomicBool) -> Result<u8> {
     let root = root()?;
-    if let Some(Action::Judge { results }) = &arguments.action {
-        let (text, code) = again::show(results, &root.join("experiments"))?;
-        print!("{text}");
-        return Ok(code);
+    let files = match arguments.files.is_empty() {
+        true => report::committed(&root)?,
+        false => arguments.files.clone(),
+    };
+    let folder = arguments.out.clone().unwrap_or_else(|| root.join("target/results"));
+    // All are read first: what is wrong with the last must not come out after the pages of the first.
+    let results: Vec<(String, Results)> = files
+        .iter()
+        .map(|file| {
+            let name = file.file_stem().ok_or_else(|| miette!("{} is no file", file.display()))?;
+            Ok((name.to_string_lossy().into_owned(), Results::load(file)?))
+        })
+        .collect::<Result<_>>()?;
+    let mut today = verify::today(stop);
+    for (file, (name, results)) in files.iter().zip(&results) {
+        let old = today.as_mut().map(|today| verify::old(results, file, &root, today)).unwrap_or_default();
+        println!("Report: {}", report::write_page(&folder, name, results, &old)?.display());
+        if arguments.save {
+            for chart in report::save_charts(&root, name, results)? {
+                println!("Saved: {}/{chart}", report::COMMITTED);
+            }
+        }
     }
-    if let Some(Action::Quote { check, pages }) = &arguments.action {
-        let (text, is_well) = quote::pages(&root, pages, *check)?;
-        print!("{text}");
-        return Ok(if is_well { 0 } else { FAILED });
-    }
+    Ok(0)
+}
+
+fn experiments(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
+    let root = root()?;
     let form = if arguments.short { Form::Short } else { Form::Full };
     let files = experiment_files(&arguments.experiments, &root)?;
     if arguments.json.is_some() && files.len() != 1 {
@@ -85,27 +125,36 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
         .iter()
         .map(|file| Plan::new(Experiment::load(file)?, form, &arguments.only))
         .collect::<Result<_>>()?;
-    let Some(tools) = tools(arguments, &plans, stop)? else {
+    let needs_kernel = plans.iter().flat_map(Plan::runs).any(|run| run.machine == Machine::Ainori);
+    let Some(tools) = tools(arguments.kernel.as_deref(), needs_kernel, stop)? else {
         eprintln!("Interrupted before the first run.");
         return Ok(INTERRUPTED);
     };
-    let store = Store::open(root.join(".cache/bench"))?;
+    // Before the reports, which may change what is committed.
+    let commit = provenance::commit(&root);
+    let store = Store::open(arguments.store.clone().unwrap_or_else(|| root.join(".cache/bench")))?;
     let mut hashes = Hashes::default();
+    let keys: Vec<Vec<Vec<String>>> =
+        plans.iter().map(|plan| keys_of(plan, &tools, &mut hashes)).collect::<Result<_>>()?;
+    let all: Vec<(String, &Run)> = plans
+        .iter()
+        .zip(&keys)
+        .flat_map(|(plan, keys)| keys.iter().flatten().cloned().zip(plan.runs()))
+        .collect();
+    if let Some(shard) = arguments.shard {
+        return part(shard, &all, &tools, &store, arguments, stop);
+    }
+    if arguments.no_run {
+        all_are_done(&all, &store)?;
+    }
     let mut code = 0;
-    for plan in &plans {
-        let keys: Vec<Vec<String>> = plan
-            .points
-            .iter()
-            .map(|point| point.runs.iter().map(|run| key(run, &tools, &mut hashes)).collect())
-            .collect::<Result<_>>()?;
-        let done = run(plan, &keys, &tools, &store, arguments, stop)?;
+    for (plan, keys) in plans.iter().zip(&keys) {
+        let runs: Vec<_> = keys.iter().flatten().cloned().zip(plan.runs()).collect();
+        let done = run(&plan.experiment.name, &runs, &tools, &store, arguments, stop)?;
         if stop.load(Ordering::Relaxed) {
-            let (done, runs) = (done.documents.len(), plan.runs().count());
-            let how = if arguments.fresh { " without --fresh" } else { "" };
-            eprintln!("Interrupted with {done} of {runs} runs done; the same command{how} goes on.");
-            return Ok(INTERRUPTED);
+            return Ok(interrupted(&done, &runs, arguments));
         }
-        let cases = evaluate::cases(plan, &keys, &done)?;
+        let cases = evaluate::cases(plan, keys, &done)?;
         let results = Results {
             experiment: plan.experiment.name.clone(),
             title: plan.experiment.title.clone(),
@@ -115,14 +164,14 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             command: shown_command(plan, arguments),
             machine: MEASURE.into(),
-            versions: versions::versions(plan, &tools, &mut hashes)?,
+            versions: Versions { commit: commit.clone(), ..versions::versions(plan, &tools, &mut hashes)? },
             bars: evaluate::bars(plan, &cases)?,
             derived: judge::derived(&plan.experiment, &cases)?,
+            charts: charts::charts(plan, &cases)?,
             cases,
         };
         print!("\n{}", table::results(&results));
-        let folder = root.join(if arguments.save { "docs/results" } else { "target/bench" });
-        write_report(&folder, &report_name(plan, arguments), plan, &results)?;
+        write_report(&root, &report_name(plan, arguments), &results, arguments.save)?;
         if let Some(json) = json.take() {
             json.write(results.json().as_bytes())?;
         }
@@ -134,6 +183,67 @@ pub fn command(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
         };
     }
     Ok(code)
+}
+
+/// Keys of an experiment's runs, by point.
+fn keys_of(plan: &Plan, tools: &Tools, hashes: &mut Hashes) -> Result<Vec<Vec<String>>> {
+    plan.points.iter().map(|point| point.runs.iter().map(|run| key(run, tools, hashes)).collect()).collect()
+}
+
+/// Does one part of the runs, and makes no report.
+fn part(
+    shard: Shard,
+    all: &[(String, &Run)],
+    tools: &Tools,
+    store: &Store,
+    arguments: &Bench,
+    stop: &Arc<AtomicBool>,
+) -> Result<u8> {
+    let cut = Cut::of(store.folder(), all, shard.of)?;
+    let mine: Vec<_> = all.iter().filter(|(key, _)| cut.has(shard, key)).cloned().collect();
+    let different: BTreeSet<&String> = mine.iter().map(|(key, _)| key).collect();
+    println!("Part {shard} (cut {}): {} of {} runs", cut.mark(), different.len(), cut.part.len());
+    let done = run(&format!("part {shard}"), &mine, tools, store, arguments, stop)?;
+    if stop.load(Ordering::Relaxed) {
+        return Ok(interrupted(&done, &mine, arguments));
+    }
+    println!(
+        "{} of them are in {}; `ainori bench merge` brings the parts together",
+        done.documents.len(),
+        store.folder().display()
+    );
+    Ok(if done.failures.is_empty() { 0 } else { FAILED })
+}
+
+/// For `--no-run`: an error that names runs that are not in the store.
+fn all_are_done(all: &[(String, &Run)], store: &Store) -> Result<()> {
+    /// How many are named.
+    const NAMED: usize = 8;
+    let missing: Vec<String> =
+        all.iter().filter(|(key, _)| store.get(key).is_none()).map(|(_, run)| run.shown()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let more = if missing.len() > NAMED { "; ..." } else { "" };
+    Err(miette!(
+        help = "the same command without --no-run does them; if parts were merged, look whether one is missing, or was of another commit",
+        "{} of {} runs are not in {}: {}{more}",
+        missing.len(),
+        all.len(),
+        store.folder().display(),
+        missing[..missing.len().min(NAMED)].join("; ")
+    ))
+}
+
+/// Tells of an interruption. Returns its exit code.
+fn interrupted(done: &Done, runs: &[(String, &Run)], arguments: &Bench) -> u8 {
+    let how = if arguments.fresh { " without --fresh" } else { "" };
+    eprintln!(
+        "Interrupted with {} of {} runs done; the same command{how} goes on.",
+        done.documents.len(),
+        runs.len()
+    );
+    INTERRUPTED
 }
 
 /// The checkout: the folder that has experiments/.
@@ -167,15 +277,14 @@ fn experiment_files(names: &[String], root: &Path) -> Result<Vec<PathBuf>> {
     names.iter().map(file_of).collect()
 }
 
-/// Finds the programs that the runs need. `None` if `stop` was set.
-fn tools(arguments: &Bench, plans: &[Plan], stop: &AtomicBool) -> Result<Option<Tools>> {
+/// Finds the programs that runs need. `None` if `stop` was set.
+pub fn tools(kernel: Option<&Path>, needs_kernel: bool, stop: &AtomicBool) -> Result<Option<Tools>> {
     let remedy = "run `make build`";
-    let needs_kernel = plans.iter().flat_map(Plan::runs).any(|run| run.machine == Machine::Ainori);
-    let kernel = match &arguments.kernel {
+    let kernel = match kernel {
         Some(kernel) if needs_kernel && !kernel.is_file() => {
             return Err(miette!("there is no file {}", kernel.display()));
         }
-        Some(kernel) => kernel.clone(),
+        Some(kernel) => kernel.to_owned(),
         None => checkout::find(".cache/kernel/ainori.elf", "the hypervisor", remedy)?,
     };
     let Some(qemu) = version::version(None, stop)? else { return Ok(None) };
@@ -188,28 +297,23 @@ fn tools(arguments: &Bench, plans: &[Plan], stop: &AtomicBool) -> Result<Option<
 }
 
 fn run(
-    plan: &Plan,
-    keys: &[Vec<String>],
+    name: &str,
+    runs: &[(String, &Run)],
     tools: &Tools,
     store: &Store,
     arguments: &Bench,
     stop: &Arc<AtomicBool>,
 ) -> Result<Done> {
-    let runs: Vec<_> = keys.iter().flatten().cloned().zip(plan.runs()).collect();
-    let style = "{prefix} [{bar:30}] {pos}/{len} runs, {elapsed} gone, about {eta} to go: {wide_msg}";
-    let style = ProgressStyle::with_template(style).into_diagnostic()?.progress_chars("=> ");
-    let progress =
-        ProgressBar::new(runs.len() as u64).with_style(style).with_prefix(plan.experiment.name.clone());
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let engine = Engine {
-        execute: &|run| execute(run, tools, stop),
+        execute: &|run| execute(run, tools, run.timeout, stop),
         store,
         fresh: arguments.fresh,
         jobs: arguments.jobs.map_or(cores, usize::from),
         stop,
-        progress: &progress,
+        progress: &Progress::new(name)?,
     };
-    engine.run(&runs)
+    engine.run(runs)
 }
 
 /// The command that gives the same results, whatever was written here.
@@ -224,19 +328,17 @@ fn report_name(plan: &Plan, arguments: &Bench) -> String {
     arguments.name.clone().unwrap_or_else(|| format!("{}{part}", plan.experiment.name))
 }
 
-/// Writes NAME.json, NAME.html, and each chart as NAME-N.svg.
-fn write_report(folder: &Path, name: &str, plan: &Plan, results: &Results) -> Result<()> {
-    fs::create_dir_all(folder).map_err(|error| miette!("{} can't be made: {error}", folder.display()))?;
-    let mut charts = Vec::new();
-    for (index, chart) in plan.experiment.charts.iter().enumerate() {
-        if let Some(svg) = chart::svg(chart, plan, &results.cases)? {
-            output::write(&folder.join(format!("{name}-{}.svg", index + 1)), svg.as_bytes())?;
-            charts.push(svg);
-        }
+/// Writes the report to target/bench; with `save` also what is committed of it to docs/results.
+fn write_report(root: &Path, name: &str, results: &Results, save: bool) -> Result<()> {
+    let folder = root.join("target/bench");
+    report::write_json(&folder, name, results)?;
+    let page = report::write_page(&folder, name, results, &[])?;
+    if save {
+        report::write_json(&root.join(report::COMMITTED), name, results)?;
+        let charts = report::save_charts(root, name, results)?;
+        let charts: String = charts.iter().map(|chart| format!(", {chart}")).collect();
+        println!("Saved: {}/{name}.json{charts}", report::COMMITTED);
     }
-    output::write(&folder.join(format!("{name}.json")), results.json().as_bytes())?;
-    let page = folder.join(format!("{name}.html"));
-    output::write(&page, html::report(results, &charts).as_bytes())?;
     println!("Report: {}", page.display());
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! What changed between two results beyond the error bar: where the ranges over the samples don't overlap.
 use super::{
+    provenance,
     results::{CaseResult, MetricResult, Results},
     table::{value, verdict, with_range},
     verdict::BarResult,
@@ -29,6 +30,8 @@ pub struct Comparison {
     pub bars: Vec<(BarResult, BarResult)>,
     /// Metrics that were compared.
     pub compared: usize,
+    /// Metrics that were compared of which one side has a single sample: they have no error bar.
+    pub single: usize,
     /// What only one of the results has, in words.
     pub unmatched: Vec<String>,
 }
@@ -48,6 +51,7 @@ pub fn compare(before: &Results, after: &Results) -> Comparison {
                 continue;
             };
             comparison.compared += 1;
+            comparison.single += usize::from(old.samples.len() == 1 || new.samples.len() == 1);
             if metric.max < now.min || now.max < metric.min {
                 comparison.changes.push(Change {
                     case: old.shown(&before.cases),
@@ -84,6 +88,18 @@ pub fn show(comparison: &Comparison, before: &Results, after: &Results) -> Strin
         let part =
             |results: &Results| if results.only.is_all() { "all".into() } else { results.only.to_string() };
         let _ = writeln!(text, "Not the same part of it was run: {}, and {}.", part(before), part(after));
+    }
+    let programs = provenance::differences(before, &after.versions, "after");
+    if !programs.is_empty() {
+        let _ = writeln!(text, "Not of the same programs: {}.", programs.join("; "));
+    }
+    if comparison.single > 0 {
+        let _ = writeln!(
+            text,
+            "Without an error bar, as one side has a single sample: {} of the metrics. Any difference of theirs is listed, and may mean \
+             nothing.",
+            comparison.single
+        );
     }
     if !comparison.changes.is_empty() {
         let mut rows =

@@ -1,6 +1,5 @@
 //! Carries out the runs of a plan, several at a time, and leaves out those that have been done before.
-use super::{plan::Run, store::Store};
-use indicatif::ProgressBar;
+use super::{plan::Run, progress::Progress, store::Store};
 use miette::Result;
 use serde_json::Value;
 use std::{
@@ -10,7 +9,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::Duration,
+    time::Instant,
 };
 
 /// What runs need.
@@ -26,7 +25,7 @@ pub struct Engine<'a> {
     /// Set to end early: what has begun is ended, nothing more begins.
     pub stop: &'a AtomicBool,
     /// Shows how far it is.
-    pub progress: &'a ProgressBar,
+    pub progress: &'a Progress,
 }
 
 /// The documents of the runs that are done.
@@ -56,58 +55,49 @@ impl Engine<'_> {
                 None => missing.push_back((key.clone(), *run)),
             }
         }
-        self.progress.set_length((missing.len() + done.documents.len()) as u64);
-        self.progress.set_position(done.documents.len() as u64);
-        self.progress.reset_eta();
-        self.progress.enable_steady_tick(Duration::from_millis(200));
-
         let workers = self.jobs.min(missing.len());
+        self.progress.begin(self.expected(&missing), done.documents.len(), workers);
         let queue = Mutex::new(missing);
         let shared = Mutex::new(done);
-        let current = Mutex::new(Vec::new());
         let ends: Vec<Result<()>> = thread::scope(|scope| {
-            let workers: Vec<_> =
-                (0..workers).map(|_| scope.spawn(|| self.work(&queue, &shared, &current))).collect();
+            let workers: Vec<_> = (0..workers).map(|_| scope.spawn(|| self.work(&queue, &shared))).collect();
             workers.into_iter().map(|worker| worker.join().expect("a worker does not panic")).collect()
         });
-        self.progress.finish_and_clear();
+        self.progress.finish();
         ends.into_iter().collect::<Result<()>>()?;
         Ok(shared.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn work(
-        &self,
-        queue: &Mutex<VecDeque<(String, &Run)>>,
-        done: &Mutex<Done>,
-        current: &Mutex<Vec<String>>,
-    ) -> Result<()> {
+    /// Seconds that the runs may take, by key.
+    fn expected(&self, runs: &VecDeque<(String, &Run)>) -> HashMap<String, f64> {
+        let only: Vec<&Run> = runs.iter().map(|(_, run)| *run).collect();
+        let seconds = self.store.times().estimates(&only);
+        runs.iter().map(|(key, _)| key.clone()).zip(seconds).collect()
+    }
+
+    fn work(&self, queue: &Mutex<VecDeque<(String, &Run)>>, done: &Mutex<Done>) -> Result<()> {
         while !self.stop.load(Ordering::Relaxed) {
             let Some((key, run)) = lock(queue).pop_front() else { break };
             let shown = run.shown();
-            self.show(current, |current| current.push(shown.clone()));
+            self.progress.starts(&shown);
+            let begun = Instant::now();
             let end = (self.execute)(run);
-            self.show(current, |current| current.retain(|other| *other != shown));
+            let took = begun.elapsed();
             match end {
                 Ok(Some(document)) => {
                     self.store.put(&key, &document)?;
+                    self.store.times().put(run, took)?;
+                    self.progress.ends(&key, &shown, took, None);
                     lock(done).documents.insert(key, document);
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    self.progress.suspend(|| anstream::eprintln!("{shown}: {error}"));
+                    self.progress.ends(&key, &shown, took, Some(&error.to_string()));
                     lock(done).failures.insert(key, error.to_string());
                 }
             }
-            self.progress.inc(1);
         }
         Ok(())
-    }
-
-    /// Changes the list of what is being run, and shows it.
-    fn show(&self, current: &Mutex<Vec<String>>, change: impl FnOnce(&mut Vec<String>)) {
-        let mut current = lock(current);
-        change(&mut current);
-        self.progress.set_message(current.join(", "));
     }
 }
 

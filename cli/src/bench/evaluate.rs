@@ -4,6 +4,7 @@ use super::{
     experiment::{Histogram, Metric},
     expression::{Expression, Figure},
     judge,
+    key,
     plan::{Plan, Point},
     results::{CaseResult, HistogramResult, MetricResult, SampleResult},
     template::Values,
@@ -57,7 +58,14 @@ fn case_result(plan: &Plan, point: &Point, keys: &[String], done: &Done) -> Resu
             }
         }
         let schedule = document.pointer("/clock/hash").and_then(Value::as_str).map(str::to_owned);
-        samples.push(SampleResult { sample: run.sample, key: key.clone(), schedule, metrics });
+        let digest = Some(key::digest(document));
+        samples.push(SampleResult {
+            sample: run.sample,
+            key: key.clone(),
+            schedule,
+            metrics,
+            document: digest,
+        });
     }
     let metrics = plan.experiment.metrics.iter().filter_map(|metric| {
         let values: Vec<f64> =

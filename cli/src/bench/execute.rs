@@ -6,16 +6,19 @@ use crate::{
 };
 use miette::{Result, miette};
 use serde_json::Value;
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
-/// Does one run. `None` if `stop` was set; an error if the run can't be used.
-pub fn execute(run: &Run, tools: &Tools, stop: &Arc<AtomicBool>) -> Result<Option<Value>> {
+/// Does one run, in at most `timeout` of the host's time. `None` if `stop` was set; an error if the run can't be used.
+pub fn execute(run: &Run, tools: &Tools, timeout: Duration, stop: &Arc<AtomicBool>) -> Result<Option<Value>> {
     let counts = Files::new(None)?.create("counts.json")?;
     let mut options = Options {
         kernel: Some(tools.kernel.clone()),
         clock: run.clock,
         seed: run.seed(),
-        timeout: Some(run.timeout),
+        timeout: Some(timeout),
         stop: stop.clone(),
         ..Options::new(&run.label)
     };

@@ -328,7 +328,7 @@ pub struct Derived {
 }
 
 /// A picture: of a histogram in several cases, or of a metric against a parameter.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
     /// Above it.
@@ -357,7 +357,7 @@ pub struct Chart {
 }
 
 /// A line of a chart that is computed: an ideal, say.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
     /// In the legend.

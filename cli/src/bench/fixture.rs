@@ -1,5 +1,6 @@
 //! A small experiment for tests: a folder with everything that it refers to, and documents as its runs would give.
 use super::{
+    charts,
     engine::Done,
     evaluate,
     experiment::{ClockKind, Experiment, Form},
@@ -162,6 +163,7 @@ impl Fixture {
             versions: versions::versions(plan, &self.tools(), &mut Hashes::default()).unwrap(),
             bars: evaluate::bars(plan, &cases).unwrap(),
             derived: judge::derived(&plan.experiment, &cases).unwrap(),
+            charts: charts::charts(plan, &cases).unwrap(),
             cases,
         }
     }

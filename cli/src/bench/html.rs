@@ -17,8 +17,8 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: 
 .small { color: #555; font-size: .9rem; } code { background: #f3f3f3; padding: .1rem .3rem; }
 figure { margin: 1.5rem 0; } svg { max-width: 100%; height: auto; }";
 
-/// Writes the report; `charts` are SVG.
-pub fn report(results: &Results, charts: &[String]) -> String {
+/// Writes the report; `charts` are SVG. `old` says why the results are not of what is built now; empty if they are.
+pub fn report(results: &Results, charts: &[String], old: &[String]) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -42,6 +42,7 @@ pub fn report(results: &Results, charts: &[String]) -> String {
                     @if !results.only.is_all() { "Only a part of the experiment was run: " (results.only) ". " }
                     "Command: " code { (results.command) } ", " (results.date) "."
                 }
+                @if !old.is_empty() { p.fails { (super::table::old(old)) } }
                 @if !results.bars.is_empty() { h2 { "Bars" } (bars(results)) }
                 @if !results.derived.is_empty() { h2 { "Derived figures" } (derived(results)) }
                 @if !charts.is_empty() { h2 { "Charts" } }
@@ -153,6 +154,9 @@ fn versions(results: &Results) -> Markup {
                         td { (name) }
                         td { @if let Some(says) = &file.says { (says) ", " } code { (file.hash) } }
                     }
+                }
+                @if let Some(commit) = &versions.commit {
+                    tr { td { "commit" } td { code { (commit) } } }
                 }
                 @if !versions.q.is_empty() {
                     tr { td { "q" } td { (versions.q.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")) } }

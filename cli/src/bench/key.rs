@@ -49,8 +49,15 @@ impl Hashes {
     }
 }
 
+/// Hash of a run's document: the first 32 digits of SHA-256. The same for the same run.
+pub fn digest(document: &serde_json::Value) -> String {
+    let mut digest = hash(document.to_string().as_bytes());
+    digest.truncate(32);
+    digest
+}
+
 /// SHA-256 in hexadecimal.
-fn hash(bytes: &[u8]) -> String {
+pub fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}"); // writing to a String can't fail
         text
@@ -92,11 +99,7 @@ pub fn key(run: &Run, tools: &Tools, hashes: &mut Hashes) -> Result<String> {
         system: &run.manifest.system,
         files,
         kernel: hash_if(run.machine == Machine::Ainori, &tools.kernel)?,
-        clock: match run.clock {
-            ClockChoice::Host => "host",
-            ClockChoice::Icount => "icount",
-            ClockChoice::Lockstep { .. } => "lockstep",
-        },
+        clock: run.clock_name(),
         sample: run.sample,
         lockstep: hash_if(matches!(run.clock, ClockChoice::Lockstep { .. }), &tools.lockstep)?,
         marks: &run.marks,
@@ -107,6 +110,29 @@ pub fn key(run: &Run, tools: &Tools, hashes: &mut Hashes) -> Result<String> {
     let mut key = hash(&text);
     key.truncate(32);
     Ok(key)
+}
+
+/// What runs have in common that take about the same time of a host: 32 hexadecimal digits. Unlike the key it doesn't depend on the
+/// programs and their versions, nor on q.
+pub fn likeness(run: &Run) -> String {
+    let inputs = Inputs {
+        format: FORMAT,
+        qemu: "",
+        machine: run.machine,
+        board: &run.manifest.board,
+        system: &run.manifest.system,
+        files: vec![format!("{} marks", run.marks.len())],
+        kernel: None,
+        clock: run.clock_name(),
+        sample: Sample::Q(0),
+        lockstep: None,
+        marks: &[],
+        paths: None,
+        guests_may_fail: run.guests_may_fail,
+    };
+    let mut likeness = hash(&serde_json::to_vec(&inputs).expect("plain data has a JSON form"));
+    likeness.truncate(32);
+    likeness
 }
 
 #[cfg(test)]

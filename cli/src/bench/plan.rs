@@ -17,6 +17,7 @@ use miette::{Report, Result, WrapErr, miette};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::Path,
     time::Duration,
 };
 
@@ -103,6 +104,15 @@ impl Run {
         match self.sample {
             Sample::Q(_) => Options::DEFAULT_SEED,
             Sample::Repetition(number) => number,
+        }
+    }
+
+    /// What its clock is called.
+    pub fn clock_name(&self) -> &'static str {
+        match self.clock {
+            ClockChoice::Host => "host",
+            ClockChoice::Icount => "icount",
+            ClockChoice::Lockstep { .. } => "lockstep",
         }
     }
 
@@ -375,6 +385,7 @@ fn points_of(experiment: &Experiment, form: Form, case: &Case) -> Result<Vec<(Va
     let mut points = Vec::new();
     for values in products(&[&experiment.parameters, &case.with], &used, form) {
         let mut runs = Vec::new();
+        let mut parsed: Option<(String, Manifest)> = None;
         for (clock, sample) in clocks(experiment, form, case.clock) {
             let mut all = values.clone();
             let number = match sample {
@@ -383,10 +394,11 @@ fn points_of(experiment: &Experiment, form: Form, case: &Case) -> Result<Vec<(Va
             };
             all.insert(REPETITION.into(), Scalar::Integer(number.into()));
             let text = template::substitute(&template, &all).wrap_err_with(|| file.display().to_string())?;
-            let folder = file.parent().unwrap_or(&experiment.folder);
-            let manifest = Manifest::parse(&file.display().to_string(), &text, folder, SYSTEM_NAME)
-                .map_err(|findings| Report::new(*findings))?;
-            suits(&manifest, case)?;
+            // Runs that differ by their slice alone have one manifest, and to parse it its images are read.
+            let manifest = match &parsed {
+                Some((same, manifest)) if *same == text => Manifest::clone(manifest),
+                _ => parsed.insert((text.clone(), parse(&file, &text, experiment, case)?)).1.clone(),
+            };
             runs.push(Run {
                 label: label(case, &values),
                 machine: case.machine,
@@ -404,6 +416,15 @@ fn points_of(experiment: &Experiment, form: Form, case: &Case) -> Result<Vec<(Va
         points.push((values, runs));
     }
     Ok(points)
+}
+
+/// Parses a manifest that suits its case.
+fn parse(file: &Path, text: &str, experiment: &Experiment, case: &Case) -> Result<Manifest> {
+    let folder = file.parent().unwrap_or(&experiment.folder);
+    let manifest = Manifest::parse(&file.display().to_string(), text, folder, SYSTEM_NAME)
+        .map_err(|findings| Report::new(*findings))?;
+    suits(&manifest, case)?;
+    Ok(manifest)
 }
 
 /// `lhp policy=ainori f=30`

@@ -1,5 +1,6 @@
 //! The results of an experiment, as they are written to JSON and read again to be compared.
 use super::{
+    charts::ChartResult,
     experiment::{ClockKind, Form, Machine, Scalar},
     only::Only,
     plan::Sample,
@@ -42,6 +43,9 @@ pub struct Results {
     /// Figures that are derived from several cases, without a limit.
     #[serde(default)]
     pub derived: Vec<DerivedResult>,
+    /// What its charts show, beside the cases: they can be drawn again from here.
+    #[serde(default)]
+    pub charts: Vec<ChartResult>,
 }
 
 /// A case with one value for each of its parameters.
@@ -85,6 +89,10 @@ pub struct SampleResult {
     pub schedule: Option<String>,
     /// Its metrics.
     pub metrics: IndexMap<String, f64>,
+    /// Hash of its whole document, histograms and counters included: the first 32 digits of SHA-256. Results of
+    /// November 2026 that are older than this field have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
 }
 
 /// A metric over the samples of a case. The range is the error bar.

@@ -1,8 +1,12 @@
-//! Finished runs by key, one JSON file each.
+//! Finished runs by key, one JSON file each; beside them what is known of their times, and which machine does which.
+use super::times::Times;
 use crate::output;
 use miette::{Result, miette};
 use serde_json::Value;
-use std::{fs, io, path::PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 /// A folder of finished runs.
 #[derive(Debug)]
@@ -16,6 +20,16 @@ impl Store {
         fs::create_dir_all(&folder)
             .map_err(|error| miette!("the folder {} can't be made: {error}", folder.display()))?;
         Ok(Self { folder })
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// How long its runs took.
+    pub fn times(&self) -> Times {
+        Times::of(&self.folder)
     }
 
     /// A finished run's document. What can't be read is as if it weren't there: it is run again.

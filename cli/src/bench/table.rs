@@ -73,6 +73,13 @@ fn derived(results: &Results) -> comfy_table::Table {
     rows
 }
 
+/// Says that results are not of what is built now, for reasons that [`super::provenance::Standing`] knows.
+pub fn old(reasons: &[String]) -> String {
+    let hypervisor = reasons.iter().any(|reason| reason.starts_with("hypervisor "));
+    let what = if hypervisor { "an older hypervisor" } else { "what has changed since" };
+    format!("Measured with {what}: {}.", reasons.join("; "))
+}
+
 /// What came out for a bar: `1.02 (1.01 to 1.03)`, where it is about pairs.
 pub fn value(bar: &BarResult) -> String {
     let none = if bar.verdict == Verdict::NotInForm { "-" } else { "missing" };

@@ -26,6 +26,10 @@ pub struct Versions {
     pub files: BTreeMap<String, FileVersion>,
     /// Slices of the lockstep clock; none if no run had it.
     pub q: Vec<u32>,
+    /// The commit that was checked out, if nothing but `docs/results` had been changed since. Whether the programs were built from
+    /// it only their hashes say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
 }
 
 /// A file of a guest.
@@ -70,6 +74,7 @@ pub fn versions(plan: &Plan, tools: &Tools, hashes: &mut Hashes) -> Result<Versi
         paths: short(&tools.paths)?,
         files,
         q: q.into_iter().collect(),
+        commit: None,
     })
 }
 

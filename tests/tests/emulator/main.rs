@@ -19,3 +19,4 @@ mod restart;
 mod sharing;
 mod spinning;
 mod stress;
+mod verify;

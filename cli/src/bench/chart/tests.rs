@@ -7,7 +7,7 @@ fn texts(index: usize) -> (String, Vec<String>) {
     let fixture = Fixture::new();
     let plan = fixture.plan(Form::Full);
     let results = fixture.results(&plan, 1.0);
-    let svg = svg(&plan.experiment.charts[index], &plan, &results.cases).unwrap().expect("there are figures");
+    let svg = svg(&results.charts[index], &results.cases).unwrap().expect("there are figures");
     let document = Document::parse(&svg).expect("well-formed XML");
     assert_eq!(document.root_element().tag_name().name(), "svg");
     let texts = document.descendants().filter(|node| node.has_tag_name("text"));

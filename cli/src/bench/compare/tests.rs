@@ -63,3 +63,28 @@ fn another_part_of_the_experiment_is_told() {
     assert!(text.contains("Not the same part of it was run: all, and f = 0."), "{text}");
     assert!(text.contains("shared, f = 50, policy = spumone: only before"), "{text}");
 }
+
+#[test]
+fn other_programs_and_single_samples_are_told() {
+    let (before, mut after) = (results(1.0), results(1.0));
+    let text = show(&compare(&before, &after), &before, &after);
+    assert!(!text.contains("Not of the same programs"), "{text}");
+    assert!(text.contains("has a single sample: 1 of the metrics"), "the bare machine's: {text}");
+    after.versions.kernel = "0123".into();
+    after.versions.files["Image"].hash.clone_into(&mut after.versions.lockstep);
+    let text = show(&compare(&before, &after), &before, &after);
+    let kernel = &before.versions.kernel;
+    assert!(
+        text.contains(&format!("Not of the same programs: hypervisor {kernel}, after 0123; lockstep.so ")),
+        "{text}"
+    );
+    // Where neither has a hypervisor, it doesn't matter which is there.
+    let bare = |mut results: Results| {
+        results.cases.retain(|case| case.name == "native");
+        results.versions.q.clear();
+        results
+    };
+    let (before, after) = (bare(before), bare(after));
+    let text = show(&compare(&before, &after), &before, &after);
+    assert!(!text.contains("Not of the same programs"), "{text}");
+}

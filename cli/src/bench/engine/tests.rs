@@ -33,7 +33,7 @@ fn bench(
         fresh,
         jobs: 1,
         stop: &stop,
-        progress: &ProgressBar::hidden(),
+        progress: &Progress::hidden(),
     };
     let keys = fixture.keys(plan);
     let runs: Vec<_> =

@@ -9,7 +9,7 @@ fn the_report_is_one_file_with_all_figures() {
     let mut results = fixture.results(&plan, 1.0);
     results.question = "Is 1 < 2?\n\nYes & no.".into();
     results.bars[0].verdict = Verdict::Fails;
-    let page = report(&results, &["<svg id=\"chart\"></svg>".into()]);
+    let page = report(&results, &["<svg id=\"chart\"></svg>".into()], &["hypervisor 1, now 2".into()]);
     for wanted in [
         "<p>Is 1 &lt; 2?</p><p>Yes &amp; no.</p>",
         "<svg id=\"chart\"></svg>",
@@ -19,6 +19,7 @@ fn the_report_is_one_file_with_all_figures() {
         "rate<br>",
         "./ainori bench throughput",
         "short form",
+        "Measured with an older hypervisor: hypervisor 1, now 2.",
     ] {
         assert!(page.contains(wanted), "{wanted} is missing");
     }
@@ -51,18 +52,14 @@ fn a_browser_opens_the_report_without_a_server() {
     let fixture = Fixture::new();
     let plan = fixture.plan(Form::Short);
     let results = fixture.results(&plan, 1.0);
-    let charts: Vec<String> = plan
-        .experiment
-        .charts
-        .iter()
-        .filter_map(|chart| chart::svg(chart, &plan, &results.cases).unwrap())
-        .collect();
+    let charts: Vec<String> =
+        results.charts.iter().filter_map(|chart| chart::svg(chart, &results.cases).unwrap()).collect();
     assert_eq!(charts.len(), 2);
     let page = fixture.folder.path().join("report.html");
     // The script is the test's: it tells what the browser has laid out.
     let probe = "<script>document.title = [...document.querySelectorAll('svg, table')].map(part => \
                  `${part.tagName}:${part.getBoundingClientRect().height > 50}`).join(' ')</script></body>";
-    fs::write(&page, report(&results, &charts).replace("</body>", probe)).unwrap();
+    fs::write(&page, report(&results, &charts, &[]).replace("</body>", probe)).unwrap();
     let seen = opened(&page, &fixture.folder.path().join("profile"));
     let wanted = "<title>TABLE:true svg:true svg:true TABLE:true TABLE:true</title>";
     assert!(seen.contains(wanted), "{}", &seen[..seen.find("</title>").unwrap_or(0)]);
