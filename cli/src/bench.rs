@@ -17,7 +17,7 @@
 //! | [`expression`], [`definitions`], [`lookup`] | what an experiment computes of its figures, and which case it means |
 //! | [`evaluate`] | metrics, their median and range |
 //! | [`judge`], [`verdict`] | bars and derived figures: holds, fails, or can't be told |
-//! | [`results`], [`table`], [`chart`], [`html`] | JSON, terminal, SVG, report |
+//! | [`results`], [`table`], [`chart`], [`look`], [`html`] | JSON, terminal, SVG, report |
 //! | [`slack`] | which bars can hardly fail |
 //! | [`again`] | results of before, judged by the bars of today |
 //! | [`quote`] | figures in README.md and docs/, made from results |
@@ -40,6 +40,7 @@ mod fixture;
 mod html;
 pub mod judge;
 mod key;
+mod look;
 mod lookup;
 pub mod only;
 mod paths;
