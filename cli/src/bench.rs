@@ -17,7 +17,7 @@
 //! | [`expression`], [`definitions`], [`lookup`] | what an experiment computes of its figures, and which case it means |
 //! | [`evaluate`] | metrics, their median and range |
 //! | [`judge`], [`verdict`] | bars and derived figures: holds, fails, or can't be told |
-//! | [`results`], [`table`], [`charts`], [`chart`], [`html`] | JSON, terminal, what charts show, SVG, report |
+//! | [`results`], [`table`], [`charts`], [`chart`], [`look`], [`html`] | JSON, terminal, what charts show, SVG and its colours, report |
 //! | [`report`], [`pages`] | a report's files, made from results alone; which charts are committed |
 //! | [`slack`] | which bars can hardly fail |
 //! | [`again`] | results of before, judged by the bars of today |
@@ -46,6 +46,7 @@ mod fixture;
 mod html;
 pub mod judge;
 mod key;
+mod look;
 mod lookup;
 mod merge;
 pub mod only;

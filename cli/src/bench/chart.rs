@@ -2,10 +2,11 @@
 use super::{
     charts::{ChartResult, LineResult},
     experiment::{Chart, Scalar},
+    look::{Look, is_policy, look},
     results::{CaseResult, HistogramResult},
 };
 use miette::{Result, miette};
-use plotters::prelude::*;
+use plotters::{element::ComposedElement, prelude::*};
 use std::{fmt::Display, ops::Range};
 
 /// Width of a chart in pixels.
@@ -19,19 +20,9 @@ const PANEL_HEIGHT: u32 = 190;
 /// Height of the title.
 const TITLE_HEIGHT: u32 = 36;
 const FONT: &str = "sans-serif";
-/// Colours that can be told apart with any kind of sight (Okabe and Ito).
-const COLOURS: [RGBColor; 8] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(86, 180, 233),
-    RGBColor(230, 159, 0),
-    RGBColor(0, 0, 0),
-    RGBColor(150, 140, 30),
-];
-
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+/// A filled shape and its outline, in pixels around a place.
+type MarkerElement<'a, C> = ComposedElement<C, SVGBackend<'a>, Polygon<(i32, i32)>, PathElement<(i32, i32)>>;
 
 /// Draws a chart. `None` if none of its cases has figures.
 pub fn svg(
@@ -47,10 +38,16 @@ pub fn svg(
         .collect();
     match (&chart.histogram, &chart.x, &chart.y) {
         (Some(name), ..) => {
-            let panels: Vec<(String, &HistogramResult)> = shown
+            let panels: Vec<Panel<'_>> = shown
                 .iter()
-                .filter_map(|case| Some((case.shown(cases), case.histograms.get(name)?)))
-                .filter(|(_, histogram)| !histogram.buckets.is_empty())
+                .filter_map(|case| {
+                    Some(Panel {
+                        title: case.shown(cases),
+                        histogram: case.histograms.get(name)?,
+                        look: look(policy(case), 0),
+                    })
+                })
+                .filter(|panel| !panel.histogram.buckets.is_empty())
                 .collect();
             (!panels.is_empty()).then(|| histograms(chart, &panels)).transpose()
         }
@@ -64,6 +61,21 @@ pub fn svg(
         }
         _ => Ok(None), // the plan has refused it
     }
+}
+
+/// The policy of a case.
+fn policy(case: &CaseResult) -> Option<&str> {
+    match case.params.get("policy") {
+        Some(Scalar::Text(name)) => Some(name),
+        _ => None,
+    }
+}
+
+/// A histogram of one case.
+struct Panel<'a> {
+    title: String,
+    histogram: &'a HistogramResult,
+    look: Look,
 }
 
 /// An axis whose values may be shown by their logarithm.
@@ -115,7 +127,7 @@ fn failed(error: impl Display) -> miette::Report {
 }
 
 /// One panel for each case, with the same axes. Shares are logarithmic: what is rare is what matters here.
-fn histograms(chart: &Chart, panels: &[(String, &HistogramResult)]) -> Result<String> {
+fn histograms(chart: &Chart, panels: &[Panel<'_>]) -> Result<String> {
     let mut svg = String::new();
     {
         let height = TITLE_HEIGHT + PANEL_HEIGHT * panels.len() as u32;
@@ -123,15 +135,14 @@ fn histograms(chart: &Chart, panels: &[(String, &HistogramResult)]) -> Result<St
         root.fill(&WHITE).map_err(failed)?;
         let body = root.titled(&chart.title, (FONT, 20)).map_err(failed)?;
         let scale = Scale { log: chart.x_log };
-        let bounds =
-            panels.iter().flat_map(|(_, histogram)| histogram.buckets.iter().map(|(bound, _)| *bound));
+        let bounds = panels.iter().flat_map(|panel| panel.histogram.buckets.iter().map(|(bound, _)| *bound));
         let x = scale.around(bounds, false);
-        let shares: Vec<Vec<(f64, f64)>> = panels.iter().map(|(_, histogram)| shares(histogram)).collect();
+        let shares: Vec<Vec<(f64, f64)>> = panels.iter().map(|panel| shares(panel.histogram)).collect();
         let y = Scale { log: true }
             .around(shares.iter().flatten().map(|(_, share)| *share).chain([100.0]), false);
         for (index, area) in body.split_evenly((panels.len(), 1)).iter().enumerate() {
             let stems = shares[index].iter().map(|(bound, share)| (scale.place(*bound), share.log10()));
-            panel(chart, area, &panels[index].0, scale, (x.clone(), y.clone()), stems)?;
+            panel(chart, area, &panels[index], scale, (x.clone(), y.clone()), stems)?;
         }
         root.present().map_err(failed)?;
     }
@@ -147,7 +158,7 @@ fn shares(histogram: &HistogramResult) -> Vec<(f64, f64)> {
 fn panel(
     chart: &Chart,
     area: &Area<'_>,
-    title: &str,
+    Panel { title, look, .. }: &Panel<'_>,
     scale: Scale,
     (x, y): (Range<f64>, Range<f64>),
     stems: impl Iterator<Item = (f64, f64)>,
@@ -170,7 +181,7 @@ fn panel(
         .light_line_style(WHITE)
         .draw()
         .map_err(failed)?;
-    let style = COLOURS[0].stroke_width(3);
+    let style = look.colour.stroke_width(3);
     context
         .draw_series(stems.map(|(x, y)| PathElement::new(vec![(x, floor), (x, y)], style)))
         .map_err(failed)?;
@@ -182,7 +193,18 @@ struct LineData {
     title: String,
     /// x, then y as least, median and greatest.
     points: Vec<(f64, [f64; 3])>,
+    /// The policy that it is of, if it is of one.
+    policy: Option<String>,
     computed: bool,
+}
+
+/// How lines look: each policy as in every other chart.
+fn looks(lines: &[LineData]) -> Vec<Look> {
+    let before = |index: usize| {
+        let same = |line: &&LineData| line.policy == lines[index].policy;
+        lines[..index].iter().filter(same).count()
+    };
+    lines.iter().enumerate().map(|(index, line)| look(line.policy.as_deref(), before(index))).collect()
 }
 
 /// A line for each case and combination of the parameters other than `x`.
@@ -197,7 +219,10 @@ fn measured(shown: &[&CaseResult], cases: &[CaseResult], x: &str, y: &str) -> Ve
         let point = (at, [metric.min, metric.median, metric.max]);
         match lines.iter_mut().find(|line| line.title == title) {
             Some(line) => line.points.push(point),
-            None => lines.push(LineData { title, points: vec![point], computed: false }),
+            None => {
+                let policy = policy(case).map(str::to_owned);
+                lines.push(LineData { title, points: vec![point], policy, computed: false });
+            }
         }
     }
     for line in &mut lines {
@@ -211,6 +236,8 @@ fn computed(lines: &[LineResult]) -> impl Iterator<Item = LineData> {
     lines.iter().map(|line| LineData {
         title: line.title.clone(),
         points: line.points.iter().map(|(x, y)| (*x, [*y; 3])).collect(),
+        // A line may be called as the policy that it is of: `spumone`; it is no other line then.
+        policy: is_policy(&line.title).then(|| line.title.clone()),
         computed: true,
     })
 }
@@ -242,38 +269,49 @@ fn line_chart(chart: &Chart, lines: &[LineData]) -> Result<String> {
             .light_line_style(WHITE)
             .draw()
             .map_err(failed)?;
-        for (index, line) in lines.iter().enumerate() {
-            let colour = COLOURS[index % COLOURS.len()];
-            let style = colour.stroke_width(2);
+        for (index, (line, look)) in lines.iter().zip(looks(lines)).enumerate() {
+            let style = look.colour.stroke_width(2);
             let places = line.points.iter().map(|(x, [_, y, _])| (scale.place(*x), *y));
-            name(&legend, index, line, style)?;
+            name(&legend, index, line, look)?;
             // What is computed is dashed. A single point would be no line.
             if line.computed && line.points.len() > 1 {
                 context.draw_series(DashedLineSeries::new(places, 6, 4, style)).map_err(failed)?;
                 continue;
             }
             context.draw_series(LineSeries::new(places.clone(), style)).map_err(failed)?;
-            context
-                .draw_series(places.map(|place| Circle::new(place, 3, colour.filled())))
-                .map_err(failed)?;
             let range = |(x, [low, _, high]): &(f64, [f64; 3])| {
                 PathElement::new(vec![(scale.place(*x), *low), (scale.place(*x), *high)], style)
             };
             context.draw_series(line.points.iter().map(range)).map_err(failed)?;
+            context.draw_series(places.map(|place| marker(place, look))).map_err(failed)?;
         }
         root.present().map_err(failed)?;
     }
     Ok(svg)
 }
 
+/// A line's marker at a place.
+fn marker<'a, C>(place: C, Look { colour, marker }: Look) -> MarkerElement<'a, C> {
+    let fill = if marker.is_filled { colour } else { WHITE };
+    let outline = marker.corners.iter().chain(&marker.corners[..1]).copied().collect::<Vec<_>>();
+    EmptyElement::at(place)
+        + Polygon::new(marker.corners.to_vec(), fill.filled())
+        + PathElement::new(outline, colour.stroke_width(1))
+}
+
 /// Writes the name of the line number `index` into the legend, behind a piece of the line.
-fn name(legend: &Area<'_>, index: usize, line: &LineData, style: ShapeStyle) -> Result<()> {
+fn name(legend: &Area<'_>, index: usize, line: &LineData, look: Look) -> Result<()> {
     let y = 24 + 20 * index as i32;
-    let stretches: &[(i32, i32)] = if line.computed { &[(0, 6), (10, 16)] } else { &[(0, 16)] };
+    let style = look.colour.stroke_width(2);
+    let is_dashed = line.computed && line.points.len() > 1;
+    let stretches: &[(i32, i32)] = if is_dashed { &[(0, 8), (12, 20)] } else { &[(0, 20)] };
     for (from, to) in stretches {
         legend.draw(&PathElement::new(vec![(*from, y), (*to, y)], style)).map_err(failed)?;
     }
-    legend.draw(&Text::new(line.title.clone(), (24, y - 7), (FONT, 13))).map_err(failed)
+    if !is_dashed {
+        legend.draw(&marker((10, y), look)).map_err(failed)?;
+    }
+    legend.draw(&Text::new(line.title.clone(), (28, y - 7), (FONT, 13))).map_err(failed)
 }
 
 #[cfg(test)]

@@ -10,12 +10,15 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 const STYLE: &str = "\
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
 h1 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
-table { border-collapse: collapse; display: block; overflow-x: auto; }
+.box { overflow-x: auto; } table { border-collapse: collapse; }
 th, td { padding: .3rem .8rem .3rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid #ddd; }
+th:first-child, td:first-child { min-width: 9rem; overflow-wrap: anywhere; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .holds { color: #00664b; } .fails { color: #b3261e; font-weight: bold; } .unknown { color: #6b5b00; }
 .small { color: #555; font-size: .9rem; } code { background: #f3f3f3; padding: .1rem .3rem; }
-figure { margin: 1.5rem 0; } svg { max-width: 100%; height: auto; }";
+figure { margin: 1.5rem 0; overflow-x: auto; } svg { width: 100%; min-width: 44rem; height: auto; }
+@media (max-width: 40rem) { body { margin: 1rem auto; }
+th:first-child, td:first-child { position: sticky; left: 0; background: #fff; max-width: 40vw; } }";
 
 /// Writes the report; `charts` are SVG. `old` says why the results are not of what is built now; empty if they are.
 pub fn report(results: &Results, charts: &[String], old: &[String]) -> String {
@@ -77,27 +80,27 @@ fn class(bar: &BarResult) -> &'static str {
 fn bars(results: &Results) -> Markup {
     html! {
         p.small { (JUDGED) }
-        table {
-            thead { tr { th { "bar" } th { "value" } th { "must be" } th { "unit" } th { "distance" } th {} } }
+        div.box tabindex="0" { table {
+            thead { tr { th { "bar" } th {} th { "value" } th { "must be" } th { "unit" } th { "distance" } } }
             tbody {
                 @for bar in ordered(&results.bars) {
                     tr {
                         td { (bar.name) }
+                        td class=(class(bar)) { (verdict(bar)) }
                         td.number { (value(bar)) }
                         td { (bar.must_be.words()) " " (number(bar.limit)) }
                         td { (bar.unit) }
                         td { (distance(bar)) }
-                        td class=(class(bar)) { (verdict(bar)) }
                     }
                 }
             }
-        }
+        } }
     }
 }
 
 fn derived(results: &Results) -> Markup {
     html! {
-        table {
+        div.box tabindex="0" { table {
             thead { tr { th { "figure" } th { "value" } th { "unit" } th { "pairs" } } }
             tbody {
                 @for derived in &results.derived {
@@ -109,7 +112,7 @@ fn derived(results: &Results) -> Markup {
                     }
                 }
             }
-        }
+        } }
     }
 }
 
@@ -117,7 +120,7 @@ fn derived(results: &Results) -> Markup {
 fn figures(results: &Results) -> Markup {
     let metrics = results.metrics();
     html! {
-        table {
+        div.box tabindex="0" { table {
             thead {
                 tr {
                     th { "case" }
@@ -136,14 +139,14 @@ fn figures(results: &Results) -> Markup {
                     }
                 }
             }
-        }
+        } }
     }
 }
 
 fn versions(results: &Results) -> Markup {
     let versions = &results.versions;
     html! {
-        table {
+        div.box tabindex="0" { table {
             tbody {
                 tr { td { "QEMU" } td { (versions.qemu) } }
                 tr { td { "hypervisor" } td { code { (versions.kernel) } } }
@@ -162,7 +165,7 @@ fn versions(results: &Results) -> Markup {
                     tr { td { "q" } td { (versions.q.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")) } }
                 }
             }
-        }
+        } }
         p.small { "Hashes are the first 16 digits of SHA-256." }
     }
 }

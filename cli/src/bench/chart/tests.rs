@@ -55,3 +55,21 @@ fn numbers_on_axes_are_short() {
     assert_eq!(Scale { log: true }.label(2.5), "");
     assert_eq!(Scale { log: true }.label(-3.0), "0.001");
 }
+
+#[test]
+fn a_policy_has_its_colour_and_shape_in_lines_and_histograms() {
+    let colour = |name: &str| {
+        let RGBColor(red, green, blue) = look(Some(name), 0).colour;
+        format!("#{red:02X}{green:02X}{blue:02X}")
+    };
+    for index in [0, 1] {
+        let (svg, _) = texts(index);
+        for policy in ["spumone", "round-robin"] {
+            assert!(svg.contains(&colour(policy)), "{policy} in chart {index}");
+        }
+    }
+    // Three points and the legend of a filled shape; the other's is filled with white.
+    let (svg, _) = texts(0);
+    let filled = svg.matches(&format!("<polygon opacity=\"1\" fill=\"{}\"", colour("spumone"))).count();
+    assert_eq!(filled, 4, "{svg}");
+}
