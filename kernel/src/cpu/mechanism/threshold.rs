@@ -93,7 +93,9 @@ impl Cpu {
             self.review_starved();
         }
         // Those that are less urgent than who has the core now have their turn when it leaves.
-        self.look_for_neglected(self.scheduler.running().map_or(0, |id| self.machine.vcpu(id).class.priority));
+        self.look_for_neglected(
+            self.scheduler.running().map_or(0, |id| self.machine.vcpu(id).class.priority),
+        );
     }
 
     /// Looks for what others have left undone about vCPUs of this priority and above.
