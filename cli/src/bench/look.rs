@@ -51,11 +51,12 @@ const CROSS: &[(i32, i32)] = &[
     (-5, 3),
     (-2, 0),
 ];
-const SHAPES: [&[(i32, i32)]; 6] = [CIRCLE, SQUARE, UP, DIAMOND, DOWN, CROSS];
+const FLAT: &[(i32, i32)] = &[(-5, -2), (5, -2), (5, 2), (-5, 2)];
+const SHAPES: [&[(i32, i32)]; 7] = [CIRCLE, SQUARE, UP, DIAMOND, DOWN, CROSS, FLAT];
 
 /// Colours of policies, with the number of the shape and whether it is filled. The first eight can be told apart with any kind of
 /// sight (Okabe and Ito).
-const POLICIES: [(&str, RGBColor, usize, bool); 12] = [
+const POLICIES: [(&str, RGBColor, usize, bool); 13] = [
     ("ainori", RGBColor(0, 114, 178), 0, true),
     ("spumone", RGBColor(213, 94, 0), 1, true),
     ("spumone-on-demand", RGBColor(0, 158, 115), 2, true),
@@ -67,6 +68,7 @@ const POLICIES: [(&str, RGBColor, usize, bool); 12] = [
     ("round-robin", RGBColor(110, 60, 20), 0, false),
     ("partition", RGBColor(90, 90, 90), 3, false),
     ("balance", RGBColor(150, 40, 60), 4, false),
+    ("co-schedule", RGBColor(40, 110, 60), 6, true),
     ("spumone-without-split", RGBColor(90, 60, 150), 5, false),
 ];
 
