@@ -186,7 +186,7 @@ fn what_is_asked_of_several_machines_wrongly_is_refused() {
         (&["merge", "no/such/folder"], "no/such/folder can't be read"),
         (&["merge", "docs"], "there are no finished runs in docs"),
         (&["verify", "Cargo.toml"], "Cargo.toml does not hold the results of a bench"),
-        (&["verify", "--minutes", "-1"], "--minutes"),
+        (&["verify", "--minutes=-1"], "--minutes"),
         (&["report", "Cargo.toml"], "Cargo.toml does not hold the results of a bench"),
     ] {
         let output = bench(arguments);
