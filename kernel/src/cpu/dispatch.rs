@@ -325,10 +325,14 @@ impl Cpu {
         self.busy_since = self.entered;
     }
 
-    /// Can the running vCPU wait for an interrupt in the hart? If it makes no difference to others, and nobody else here could run.
+    /// Can the running vCPU wait for an interrupt in the hart? If it makes no difference to others, and nobody else here could run. Not while something
+    /// is deferred, or others keep quiet: a core that idles does that at once.
     #[inline(always)]
     pub(super) fn may_doze(&mut self, id: VcpuId) -> bool {
-        self.resident(id).may_doze && self.scheduler.is_alone(id) && self.pending.is_empty()
+        self.resident(id).may_doze
+            && self.scheduler.is_alone(id)
+            && self.pending.is_empty()
+            && self.push.due == u64::MAX
     }
 
     /// Waits with the running vCPU in the hart, which is woken by that one's own timer as well as by all that interrupts the core. Others see what
@@ -351,7 +355,7 @@ impl Cpu {
         let shared = resident.shared;
         shared.fences.arrive();
         if world::is_interrupted() && hart::pending_interrupts().is_empty() {
-            // By nothing but its timer: what others want comes with an IPI.
+            // By nothing but its timer, or what it had pending and won't take now: what others want comes with an IPI.
             resident.due = world::loaded_deadline().unwrap_or(now);
             resident.note_delivery();
             let state = &raw mut resident.state;
