@@ -232,7 +232,8 @@ impl Cpu {
                 resident.due = at;
             }
             // SAFETY: `old` is another vCPU than this one, and nobody else refers to it.
-            match old.map(|old| unsafe { &mut *old }) {
+            let old = old.map(|old| unsafe { &mut *old });
+            match old {
                 // SAFETY: its world is in the hart.
                 Some(old) => unsafe { resident.state.load_over(old, me) },
                 // SAFETY: nobody's is.
