@@ -2,7 +2,7 @@
 use ainori_manifest::files;
 use miette::{Result, miette};
 use std::{
-    env,
+    env, fs,
     path::{Path, PathBuf},
 };
 
@@ -18,6 +18,16 @@ pub fn find(relative: &str, what: &str, remedy: &str) -> Result<PathBuf> {
             "{what} is not built: there is no {relative} above the current folder or above the program"
         )
     })
+}
+
+/// The files of a folder whose names have an ending (`json`), by name.
+pub fn list(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    let mut files: Vec<PathBuf> =
+        entries.map_err(|error| miette!("{} can't be read: {error}", folder.display()))?;
+    files.retain(|path| path.extension().is_some_and(|own| own == ending));
+    files.sort();
+    Ok(files)
 }
 
 /// Reads a file, or says which one can't be read.

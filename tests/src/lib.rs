@@ -11,6 +11,7 @@
 //! | [`budgets`] | how many instructions a path may have |
 //! | [`paths`] | exact instruction counts of paths through hypervisor and guests |
 //! | [`random`] | random systems, and what must hold for each |
+//! | [`timeline`] | what a trace tells of a guest's vCPUs |
 //! | [`version`] | which programs results are of |
 //! | [`terminal`] | the tool itself on a terminal, with somebody who types |
 //!
@@ -25,6 +26,7 @@ pub mod random;
 pub mod symbols;
 pub mod system;
 pub mod terminal;
+pub mod timeline;
 pub mod version;
 
 pub use ainori::run::ClockChoice as Clock;

@@ -21,10 +21,9 @@ use super::{
 };
 use crate::{checkout, output::Output, run::version};
 use anstream::{eprintln, print, println};
-use miette::{IntoDiagnostic, Result, WrapErr, miette};
+use miette::{Result, miette};
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -256,13 +255,7 @@ fn root() -> Result<PathBuf> {
 
 /// The files of the experiments that are meant.
 fn experiment_files(names: &[String], root: &Path) -> Result<Vec<PathBuf>> {
-    let folder = root.join("experiments");
-    let mut all: Vec<PathBuf> = fs::read_dir(&folder)
-        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
-        .into_diagnostic()
-        .wrap_err_with(|| format!("{} can't be read", folder.display()))?;
-    all.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
-    all.sort();
+    let all = checkout::list(&root.join("experiments"), "toml")?;
     if names.is_empty() {
         return Ok(all);
     }

@@ -1,9 +1,8 @@
 //! Which charts of docs/results the project's pages show: only these are committed beside the results' JSON.
 use crate::checkout;
-use miette::{IntoDiagnostic, Result, WrapErr};
+use miette::Result;
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -19,12 +18,7 @@ pub fn shown_charts(root: &Path) -> Result<BTreeSet<String>> {
 
 /// README.md and the pages of docs/.
 fn pages(root: &Path) -> Result<Vec<PathBuf>> {
-    let folder = root.join("docs");
-    let mut pages: Vec<PathBuf> = fs::read_dir(&folder)
-        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
-        .into_diagnostic()
-        .wrap_err_with(|| format!("{} can't be read", folder.display()))?;
-    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
+    let mut pages = checkout::list(&root.join("docs"), "md")?;
     pages.push(root.join("README.md"));
     Ok(pages)
 }

@@ -24,6 +24,7 @@ use super::{
     table,
     template::Values,
 };
+use crate::checkout;
 use miette::{Result, WrapErr, miette};
 use std::{
     fs,
@@ -41,7 +42,7 @@ impl Quotes {
     pub fn load(root: &Path) -> Result<Self> {
         let experiments = root.join("experiments");
         let mut results = Vec::new();
-        for path in files(&root.join("docs/results"), "json")? {
+        for path in checkout::list(&root.join("docs/results"), "json")? {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             results.push((name, again::judge(Results::load(&path)?, &experiments)?));
         }
@@ -107,8 +108,8 @@ pub fn pages(root: &Path, pages: &[PathBuf], check: bool) -> Result<(String, boo
     let mut all = pages.to_vec();
     if all.is_empty() {
         all.push(root.join("README.md"));
-        all.extend(files(&root.join("docs"), "md")?);
-        all.extend(files(&root.join("experiments"), "md")?);
+        all.extend(checkout::list(&root.join("docs"), "md")?);
+        all.extend(checkout::list(&root.join("experiments"), "md")?);
     }
     let (mut text, mut is_well) = (String::new(), true);
     for page in &all {
@@ -127,16 +128,6 @@ pub fn pages(root: &Path, pages: &[PathBuf], check: bool) -> Result<(String, boo
         }
     }
     Ok((text, is_well))
-}
-
-/// The files of a folder with an ending, by name.
-fn files(folder: &Path, end: &str) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder)
-        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>());
-    let mut files = entries.map_err(|error| miette!("{} can't be read: {error}", folder.display()))?;
-    files.retain(|path| path.extension().is_some_and(|own| own == end));
-    files.sort();
-    Ok(files)
 }
 
 #[cfg(test)]

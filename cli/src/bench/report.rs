@@ -1,6 +1,6 @@
 //! The files of a report, made from results alone: one HTML page, its charts as SVG, and the JSON that they are made of.
 use super::{chart, html, pages, results::Results};
-use crate::output;
+use crate::{checkout, output};
 use miette::{Result, WrapErr, miette};
 use std::{
     fs,
@@ -55,11 +55,7 @@ pub fn save_charts(root: &Path, name: &str, results: &Results) -> Result<Vec<Str
 /// The committed results, by name.
 pub fn committed(root: &Path) -> Result<Vec<PathBuf>> {
     let folder = root.join(COMMITTED);
-    let mut files: Vec<PathBuf> = fs::read_dir(&folder)
-        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
-        .map_err(|error| miette!("{} can't be read: {error}", folder.display()))?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
-    files.sort();
+    let files = checkout::list(&folder, "json")?;
     if files.is_empty() {
         return Err(miette!(
             help = "name files, or take an experiment with `ainori bench NAME --save`",

@@ -5,7 +5,6 @@ use ainori_trace::{Event, Line};
 
 use super::Cpu;
 use super::mail::NO_VCPU;
-use super::mechanism::threshold::IDLE;
 use crate::arch::clock;
 use crate::arch::hart;
 use crate::arch::world::{self, Lines};
@@ -157,7 +156,7 @@ impl Cpu {
     #[inline(always)]
     pub(super) fn update_deadline(&mut self, now: Option<u64>) {
         self.pending.deadlines = false;
-        let lowest = if self.threshold.level == IDLE { 0 } else { self.threshold.level };
+        let lowest = self.threshold.lowest();
         self.next_deadline = u64::MAX;
         // BOUND: the levels that have sleepers, some 20 instructions each.
         for (id, at) in self.scheduler.timers(lowest) {

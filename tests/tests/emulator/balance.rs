@@ -1,8 +1,11 @@
 //! `balance`: two vCPUs of one guest never wait on one hart, and yet none waits where a hart is free.
 use ainori::run::Tracing;
-use ainori_tests::{Clock, Guest, System, whole_trace};
-use ainori_trace::host::perfetto::messages::{self, EventType};
-use prost::Message;
+use ainori_tests::{
+    Clock, Guest, System,
+    timeline::{Event, timeline},
+    whole_trace,
+};
+use ainori_trace::host::perfetto::messages::EventType;
 use std::collections::BTreeMap;
 
 /// A vCPU that wakes where another one of its guest has come meanwhile goes on with the next decision of the scheduler, in nanoseconds.
@@ -27,38 +30,27 @@ impl Stay {
 /// The longest time that a vCPU of `guest` has waited for a hart, which it then got, while another one of that guest ran there; and how often one
 /// of them migrated.
 fn longest_together(trace: &[u8], guest: &str) -> (u64, u64) {
-    let file = messages::Trace::decode(trace).expect("the file is a trace");
-    let mut tracks = BTreeMap::new();
     let (mut runs, mut waits) = (Vec::new(), Vec::new());
     // By vCPU: since when it waits where it is; since when it runs, and where.
     let (mut waiting, mut running): (BTreeMap<usize, u64>, BTreeMap<usize, (u64, u64)>) = Default::default();
     let mut migrations = 0;
-    for packet in file.packet {
-        if let Some(track) = packet.track_descriptor {
-            let name = track.name.expect("a track has a name");
-            let vcpu =
-                name.strip_prefix(guest).and_then(|rest| rest.strip_prefix('/')?.parse::<usize>().ok());
-            tracks.extend(vcpu.map(|vcpu| (track.uuid, vcpu)));
-            continue;
-        }
-        let (Some(event), Some(now)) = (packet.track_event, packet.timestamp) else { continue };
-        let (Some(&vcpu), Some(name)) = (tracks.get(&event.track_uuid), &event.name) else { continue };
-        match event.r#type() {
+    for event in timeline(trace, guest) {
+        let Event { vcpu, at, .. } = event;
+        match event.kind {
             EventType::SliceBegin => {
                 if let Some((hart, from)) = running.remove(&vcpu) {
-                    runs.push(Stay { vcpu, hart, from, to: now });
+                    runs.push(Stay { vcpu, hart, from, to: at });
                 }
                 let waited = waiting.remove(&vcpu);
-                if name == "suspended" {
-                    waiting.insert(vcpu, now);
-                } else if let Some(hart) = name.strip_prefix("running on hart ") {
-                    let hart = hart.parse().expect("a hart");
-                    waits.extend(waited.map(|from| Stay { vcpu, hart, from, to: now }));
-                    running.insert(vcpu, (hart, now));
+                if event.name == "suspended" {
+                    waiting.insert(vcpu, at);
+                } else if let Some(hart) = event.hart() {
+                    waits.extend(waited.map(|from| Stay { vcpu, hart, from, to: at }));
+                    running.insert(vcpu, (hart, at));
                 }
             }
             // It waited elsewhere.
-            EventType::Instant if name.starts_with("migrates") => {
+            EventType::Instant if event.name.starts_with("migrates") => {
                 migrations += 1;
                 waiting.remove(&vcpu);
             }

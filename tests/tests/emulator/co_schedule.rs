@@ -1,34 +1,20 @@
 //! `co-schedule`: the vCPUs of a guest get their harts together.
-use ainori_tests::{Clock, Guest, System, bounds, whole_trace};
-use ainori_trace::host::perfetto::messages::{self, EventType};
-use prost::Message;
+use ainori_tests::{Clock, Guest, System, bounds, timeline::timeline, whole_trace};
+use ainori_trace::host::perfetto::messages::EventType;
 use std::collections::BTreeMap;
 
 const PERIODS: u64 = 300;
 
 /// When each vCPU of `guest` ran, in nanoseconds.
 fn runs(trace: &[u8], guest: &str) -> BTreeMap<usize, Vec<(u64, u64)>> {
-    let file = messages::Trace::decode(trace).expect("the file is a trace");
-    let mut tracks = BTreeMap::new();
     let mut running = BTreeMap::new();
     let mut runs: BTreeMap<usize, Vec<_>> = BTreeMap::new();
-    for packet in file.packet {
-        if let Some(track) = packet.track_descriptor {
-            let name = track.name.expect("a track has a name");
-            let vcpu =
-                name.strip_prefix(guest).and_then(|rest| rest.strip_prefix('/')?.parse::<usize>().ok());
-            tracks.extend(vcpu.map(|vcpu| (track.uuid, vcpu)));
-            continue;
+    for event in timeline(trace, guest).into_iter().filter(|event| event.kind == EventType::SliceBegin) {
+        if let Some(from) = running.remove(&event.vcpu) {
+            runs.entry(event.vcpu).or_default().push((from, event.at));
         }
-        let (Some(event), Some(now)) = (packet.track_event, packet.timestamp) else { continue };
-        let (Some(&vcpu), Some(name)) = (tracks.get(&event.track_uuid), &event.name) else { continue };
-        if event.r#type() == EventType::SliceBegin {
-            if let Some(from) = running.remove(&vcpu) {
-                runs.entry(vcpu).or_default().push((from, now));
-            }
-            if name.starts_with("running on hart ") {
-                running.insert(vcpu, now);
-            }
+        if event.hart().is_some() {
+            running.insert(event.vcpu, event.at);
         }
     }
     runs

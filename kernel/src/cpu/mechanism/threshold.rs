@@ -27,6 +27,12 @@ impl Threshold {
     pub fn new(published: &'static ainori_handover::Threshold) -> Self {
         Self { level: IDLE, published, is_quiet: false }
     }
+
+    /// The lowest level that is heard: any, on a core that runs nothing.
+    #[inline(always)]
+    pub(in crate::cpu) fn lowest(&self) -> u8 {
+        if self.level == IDLE { 0 } else { self.level }
+    }
 }
 
 impl Cpu {
@@ -66,8 +72,7 @@ impl Cpu {
     pub(in crate::cpu) fn keep_quiet(&mut self, id: VcpuId, now: u64) {
         let policy = self.scheduler.policy();
         let (level, patience) = (policy.level(self.machine.vcpu(id).class), policy.patience);
-        let own = if self.threshold.level == IDLE { 0 } else { self.threshold.level };
-        self.threshold.published.raise(own.max(level + 1));
+        self.threshold.published.raise(self.threshold.lowest().max(level + 1));
         self.threshold.is_quiet = true;
         self.look_again_at(now + patience);
     }
@@ -76,11 +81,10 @@ impl Cpu {
     #[inline(never)]
     pub(in crate::cpu) fn end_quiet(&mut self) {
         if core::mem::take(&mut self.threshold.is_quiet) {
-            let level = self.threshold.level;
-            self.threshold.published.lower(level);
+            self.threshold.published.lower(self.threshold.level);
             self.show_housework();
             // By the threshold: where that doesn't follow priorities, it may not go down any more when who runs now leaves.
-            self.look_for_neglected(if level == IDLE { 0 } else { level });
+            self.look_for_neglected(self.threshold.lowest());
         }
     }
 
