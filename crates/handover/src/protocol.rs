@@ -29,6 +29,8 @@ bitflags! {
         const WANTED = 1 << 7;
         /// Put it back to its reset state, and forget whatever else is wanted of it: its guest is started again.
         const RESET = 1 << 8;
+        /// Nothing more: it is parked, and the core where it is parked has been told of what stands beside this.
+        const TOLD = 1 << 9;
     }
 }
 
@@ -101,8 +103,9 @@ fn serve_lying<C: Core>(core: &mut C, vcpu: VcpuId, what: Requests) {
     if what.intersects(Requests::STOP.union(Requests::RESET)) {
         core.claim(vcpu);
     } else if what.contains(Requests::START) {
-        if !core.kick(vcpu) {
-            // The core where it is parked looks for one again and again.
+        if !core.kick(vcpu) && core.requests(vcpu).note_once(what.bits(), Requests::TOLD.bits()) {
+            // The core where it is parked looks for one again and again. It is told once for each start: whatever else is wanted meanwhile would
+            // interrupt who runs there for nothing.
             core.post(core.parking(vcpu).owner(), vcpu);
         }
     } else if !what.difference(Requests::FENCE).is_empty() && core.pulls_for_interrupts() {

@@ -44,11 +44,22 @@ struct TestCore {
     vcpu: Option<Box<Plain>>,
     /// The requests that it has served.
     served: Requests,
+    /// A core can be found that suits the vCPU.
+    finds_core: bool,
+    /// The messages that it has sent.
+    posted: u32,
 }
 
 impl TestCore {
     fn new(id: u32, machine: &Arc<Machine>) -> Self {
-        Self { id, machine: machine.clone(), vcpu: None, served: Requests::empty() }
+        Self {
+            id,
+            machine: machine.clone(),
+            vcpu: None,
+            served: Requests::empty(),
+            finds_core: true,
+            posted: 0,
+        }
     }
 
     fn with_vcpu(id: u32, machine: &Arc<Machine>) -> Self {
@@ -124,6 +135,7 @@ impl Core for TestCore {
     }
 
     fn post(&mut self, to: u32, _: VcpuId) {
+        self.posted += 1;
         self.machine.mail[to as usize].fetch_or(1, Ordering::Release);
     }
 
@@ -136,8 +148,10 @@ impl Core for TestCore {
     }
 
     fn kick(&mut self, vcpu: VcpuId) -> bool {
-        self.post(0, vcpu);
-        true
+        if self.finds_core {
+            self.post(0, vcpu);
+        }
+        self.finds_core
     }
 
     fn send_on(&mut self, _: VcpuId) {}
@@ -148,6 +162,7 @@ impl Core for TestCore {
     }
 
     fn serve(&mut self, _: VcpuId, what: Requests) {
+        let what = what - Requests::TOLD;
         assert!(!self.served.intersects(what), "served twice");
         for bit in what.iter() {
             let argument = &self.machine.arguments[bit.bits().trailing_zeros() as usize];
@@ -265,6 +280,48 @@ fn a_stop_and_a_start_are_served_though_the_vcpu_lies() {
             assert_eq!(home | asker, what, "lost");
         });
     }
+}
+
+/// While no core is free for a vCPU that is started, the one where it is parked looks for one. Fails if that isn't told, or if each further request tells
+/// it again, which would interrupt whoever runs there as often as others please.
+#[test]
+fn a_start_that_finds_no_core_is_told_once() {
+    loom::model(|| {
+        let machine = Machine::new();
+        TestCore::with_vcpu(0, &machine).park();
+        let mut asker = TestCore { finds_core: false, ..TestCore::new(2, &machine) };
+        asker.ask(Requests::START);
+        asker.ask(Requests::SOFTWARE);
+        asker.ask(Requests::SOFTWARE);
+        assert_eq!(asker.posted, 1);
+        all_served(vec![TestCore::new(0, &machine), asker], Requests::START | Requests::SOFTWARE);
+    });
+}
+
+/// Fails if the mark can stand alone: it is made just when the vCPU is taken, and the next start isn't told.
+#[test]
+fn a_start_is_told_though_another_one_was_just_served() {
+    loom::model(|| {
+        let machine = Machine::new();
+        TestCore::with_vcpu(0, &machine).park();
+        let mut asker = TestCore { finds_core: false, ..TestCore::new(2, &machine) };
+        let asking = thread::spawn(move || {
+            asker.ask(Requests::START);
+            asker
+        });
+        let mut home = TestCore::new(0, &machine);
+        home.claim(VCPU);
+        home.park();
+        let mut asker = asking.join().unwrap();
+        home.read_mail();
+        home.park();
+        // It is served in either order; the next one is told as well.
+        assert_eq!(home.served, Requests::START, "lost");
+        home.served = Requests::empty();
+        asker.ask(Requests::START);
+        home.read_mail();
+        assert_eq!(home.served, Requests::START, "not told");
+    });
 }
 
 /// Fails if `take` reads and then clears instead of swapping: both have it.
