@@ -147,9 +147,10 @@ impl Backlog {
 }
 
 impl Cpu {
-    /// Reads the mail, and does what there is to do until all is done or something more urgent is.
+    /// Reads the mail, and does what there is to do until all is done or something more urgent is. False if there is something to do before anybody is
+    /// chosen: a preemption point has read what can't wait.
     #[inline(never)]
-    pub(super) fn work_off(&mut self) {
+    pub(super) fn work_off(&mut self) -> bool {
         // The IPI for this mail need not be taken once more: that would be a trap just after the guest is entered. First, as an
         // IPI always comes after its mail.
         hart::clear_software_interrupt();
@@ -164,7 +165,7 @@ impl Cpu {
             self.meet_deadline(clock::now());
             if self.is_interrupted() {
                 self.resume_backlog();
-                return;
+                return true;
             }
             let urgent = self.urgent_now();
             if let Some(id) = (self.backlog.unread & urgent).pop() {
@@ -190,7 +191,7 @@ impl Cpu {
             match self.backlog.next() {
                 None => {
                     self.pending.backlog = false;
-                    return;
+                    return true;
                 }
                 Some(Part::Look(NO_VCPU)) => self.look_at_machine(),
                 Some(Part::Look(id)) => self.look_at(id),
@@ -205,15 +206,31 @@ impl Cpu {
             }
             // Beside a more urgent vCPU little at a time has to do.
             let now = clock::now();
-            stops =
-                self.is_preempted() || self.is_flooded(now) || beside_urgent && now - began >= self.guard / 5;
+            stops = self.is_preempted()
+                || self.has_urgent_work()
+                || self.is_flooded(now)
+                || beside_urgent && now - began >= self.guard / 5;
         }
-        let gives_way = self.is_wanted_late();
-        if gives_way || beside_urgent || self.is_flooded(clock::now()) {
+        let (gives_way, is_flooded) = (self.is_wanted_late(), self.is_flooded(clock::now()));
+        if self.has_read_urgent_mail(is_flooded) {
+            self.resume_backlog();
+            return false;
+        }
+        if gives_way || beside_urgent || is_flooded {
             self.defer_backlog(gives_way);
         } else {
             // An interrupt is pending, and the backlog goes on when that has been served.
             self.resume_backlog();
+        }
+        true
+    }
+
+    /// Has a preemption point read something for one that takes cores from others? That is never deferred with the rest, as nobody says it again. Where
+    /// more comes in than this core can do, only what is for one that is more urgent than who is about to be entered.
+    fn has_read_urgent_mail(&self, is_flooded: bool) -> bool {
+        match self.scheduler.first() {
+            Some(first) if is_flooded => self.has_work_above(first),
+            _ => self.has_urgent_work(),
         }
     }
 

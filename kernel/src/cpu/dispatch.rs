@@ -26,8 +26,7 @@ impl Cpu {
                     self.defer_backlog(true);
                 }
             } else {
-                self.work_off();
-                if self.gives_way() {
+                if !self.work_off() || self.gives_way() {
                     return None;
                 }
             }
@@ -166,6 +165,7 @@ impl Cpu {
         self.enter_vcpu(id, now);
         if self.push.due != u64::MAX {
             self.hold_off_push(id, now);
+            self.end_quiet_above(id);
         }
         if self.has_mechanisms {
             if self.confinement.is_on || self.deferral.is_on {

@@ -258,3 +258,25 @@ fn consoles_hurt_nobody() {
 fn a_crowd_under_the_strict_policy_hurts_nobody() {
     attacks_hold("crowd");
 }
+
+/// What is left beside an urgent vCPU is taken up a part at a time, and a message for a more urgent one that comes in during such a part isn't left with the
+/// rest, though nobody says it again.
+#[test]
+fn a_message_during_deferred_work_is_not_deferred_with_it() {
+    for (policy, q) in [("spumone", 211), ("spumone-on-demand", 250), ("ainori", 250)] {
+        let most_urgent =
+            Guest::probe("cost", "n=10 pings=300 ping_sleeps=1").vcpus(2).harts([0, 1]).priority(10);
+        let urgent = Guest::probe("naps", "period_us=150 n=100000").harts([1]).priority(5).background();
+        let others = Guest::probe("storm", "n=1000000000").vcpus(12).harts(1..4).background();
+        let run = System::on(4)
+            .policy(policy)
+            .with(most_urgent)
+            .with(urgent)
+            .with(others)
+            .run(Clock::Lockstep { q });
+        run.good();
+        let longest = run.number("cost", "ipi_round_trip_ns/max");
+        println!("{policy}, q = {q}: an answer comes after {longest} ns at most");
+        run.check(longest <= 20_000, format_args!("an answer comes after {longest} ns"));
+    }
+}

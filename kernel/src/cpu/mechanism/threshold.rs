@@ -18,14 +18,14 @@ pub struct Threshold {
     pub(in crate::cpu) level: u8,
     /// Where they read it (see [`Machine::thresholds`](crate::cpu::Machine::thresholds)).
     pub(in crate::cpu) published: &'static ainori_handover::Threshold,
-    /// A [higher one](Cpu::keep_quiet) was published for a while, and may be still.
-    is_quiet: bool,
+    /// A [higher one](Cpu::keep_quiet) was published for a while, and may be still; 0 if not.
+    quiet: u8,
 }
 
 impl Threshold {
     /// Of a core that runs nothing.
     pub fn new(published: &'static ainori_handover::Threshold) -> Self {
-        Self { level: IDLE, published, is_quiet: false }
+        Self { level: IDLE, published, quiet: 0 }
     }
 
     /// The lowest level that is heard: any, on a core that runs nothing.
@@ -72,19 +72,28 @@ impl Cpu {
     pub(in crate::cpu) fn keep_quiet(&mut self, id: VcpuId, now: u64) {
         let policy = self.scheduler.policy();
         let (level, patience) = (policy.level(self.machine.vcpu(id).class), policy.patience);
-        self.threshold.published.raise(self.threshold.lowest().max(level + 1));
-        self.threshold.is_quiet = true;
+        self.threshold.quiet = self.threshold.lowest().max(level + 1);
+        self.threshold.published.raise(self.threshold.quiet);
         self.look_again_at(now + patience);
     }
 
     /// That while is over, or the core looks at what it has deferred anyhow: it looks for what others have left undone.
     #[inline(never)]
     pub(in crate::cpu) fn end_quiet(&mut self) {
-        if core::mem::take(&mut self.threshold.is_quiet) {
+        if core::mem::take(&mut self.threshold.quiet) != 0 {
             self.threshold.published.lower(self.threshold.level);
             self.show_housework();
             // By the threshold: where that doesn't follow priorities, it may not go down any more when who runs now leaves.
             self.look_for_neglected(self.threshold.lowest());
+        }
+    }
+
+    /// The core is given to this vCPU. If it is less urgent than the one for whom others keep quiet, that ends: where thresholds follow priorities they
+    /// have been told already, elsewhere the threshold is the same for both.
+    #[inline(never)]
+    pub(in crate::cpu) fn end_quiet_above(&mut self, id: VcpuId) {
+        if self.threshold.quiet > self.scheduler.policy().level(self.machine.vcpu(id).class) + 1 {
+            self.end_quiet();
         }
     }
 
