@@ -99,6 +99,7 @@ impl Cpu {
 
     #[inline(never)]
     fn catch_up(&mut self) {
+        self.threshold.quiet = 0;
         self.show_housework();
         // Nobody is looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
         self.mechanism_due = u64::MAX;
