@@ -2,7 +2,8 @@
 //!
 //! A *figure* is a number with a unit or a percent sign in a paragraph or an item of a list. Its paragraph must name a *source*: figures
 //! that `ainori bench quote` has put there, a command, a link to where it was measured, or a comment that readers don't see:
-//! `<!-- source: what, when -->`, or `<!-- source: file: code -->` for a constant, which the file must have as it stands there. Tables and blocks of code aren't looked at: their figures stand beside their commands.
+//! `<!-- source: what, when -->`, or `<!-- source: file: code -->` for a constant, which the file must have as it stands there. Tables and
+//! blocks of code aren't looked at: their figures stand beside their commands.
 use super::{files, read};
 use std::{collections::BTreeMap, path::PathBuf};
 

@@ -282,14 +282,20 @@ fn a_stop_and_a_start_are_served_though_the_vcpu_lies() {
     }
 }
 
+/// A vCPU that core 0 has parked, and a core that finds none for it.
+fn parked_where_no_core_is_free() -> (Arc<Machine>, TestCore) {
+    let machine = Machine::new();
+    TestCore::with_vcpu(0, &machine).park();
+    let asker = TestCore { finds_core: false, ..TestCore::new(2, &machine) };
+    (machine, asker)
+}
+
 /// While no core is free for a vCPU that is started, the one where it is parked looks for one. Fails if that isn't told, or if each further request tells
 /// it again, which would interrupt whoever runs there as often as others please.
 #[test]
 fn a_start_that_finds_no_core_is_told_once() {
     loom::model(|| {
-        let machine = Machine::new();
-        TestCore::with_vcpu(0, &machine).park();
-        let mut asker = TestCore { finds_core: false, ..TestCore::new(2, &machine) };
+        let (machine, mut asker) = parked_where_no_core_is_free();
         asker.ask(Requests::START);
         asker.ask(Requests::SOFTWARE);
         asker.ask(Requests::SOFTWARE);
@@ -302,9 +308,7 @@ fn a_start_that_finds_no_core_is_told_once() {
 #[test]
 fn a_start_is_told_though_another_one_was_just_served() {
     loom::model(|| {
-        let machine = Machine::new();
-        TestCore::with_vcpu(0, &machine).park();
-        let mut asker = TestCore { finds_core: false, ..TestCore::new(2, &machine) };
+        let (machine, mut asker) = parked_where_no_core_is_free();
         let asking = thread::spawn(move || {
             asker.ask(Requests::START);
             asker
