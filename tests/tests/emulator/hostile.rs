@@ -280,3 +280,25 @@ fn a_message_during_deferred_work_is_not_deferred_with_it() {
         run.check(longest <= 20_000, format_args!("an answer comes after {longest} ns"));
     }
 }
+
+/// While there is no core for a vCPU that is being started, the core where it is parked is told of that once, whatever else is wanted of it meanwhile.
+/// (Each interrupt for it was told, past the threshold of the RTOS that ran there: 652 times.)
+#[test]
+fn a_start_that_finds_no_core_disturbs_who_has_it_once() {
+    // Under this policy the hart of the one that asks isn't for the other one.
+    let run = System::on(2)
+        .policy("balance")
+        .with(Guest::probe("starts", "ms=100").vcpus(2).harts([1, 0]).background())
+        .with(
+            Guest::freertos("period_us=1000 periods=150 burn_percent=50 burn_period_us=5000 report_ms=0")
+                .harts([0])
+                .priority(10),
+        )
+        .run(Clock::Lockstep { q: 250 });
+    run.good();
+    // The RTOS is busy 30 times for 2.5 ms, in which it is asked some 500 times.
+    let (asked, disturbed) = (run.number("starts", "asked"), run.exits_for("freertos", "ipi"));
+    println!("asked {asked} times, the RTOS was disturbed {disturbed} times");
+    run.check(asked > 10_000, format_args!("asked only {asked} times"));
+    run.check(disturbed <= 30, format_args!("the RTOS was disturbed {disturbed} times"));
+}
