@@ -138,6 +138,17 @@ const PRESETS: [Preset; 13] = [
     },
 ];
 
+/// The same without the texts, which are for people: the kernel's image has no room for them.
+const CHOICES: [Preset; PRESETS.len()] = {
+    let mut choices = PRESETS;
+    let mut i = 0;
+    while i < choices.len() {
+        choices[i].summary = "";
+        i += 1;
+    }
+    choices
+};
+
 /// All presets.
 #[must_use]
 pub const fn presets() -> &'static [Preset] {
@@ -155,7 +166,7 @@ impl Policy {
     /// that instead. The other times are the defaults.
     #[must_use]
     pub fn preset(name: &str, quantum: Time, timebase_hz: u64) -> Option<Self> {
-        let preset = PRESETS.iter().find(|preset| preset.name == name)?;
+        let preset = CHOICES.iter().find(|preset| preset.name == name)?;
         let ticks = |us: u64| us * timebase_hz / 1_000_000;
         let quantum = preset.fixed_quantum_ms.map_or(quantum, |ms| ticks(u64::from(ms) * 1000));
         Some(Self {
