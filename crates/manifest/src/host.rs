@@ -23,6 +23,8 @@ use std::{
 
 /// Longest manifest in bytes: many times what the largest possible system needs.
 const MAX_TEXT: u64 = 1 << 20;
+/// Longest line of a manifest in bytes: far more than one can read. What is shown of a line with an error has no room for columns beyond 2^16.
+const MAX_LINE: usize = 1 << 14;
 
 /// A manifest that keeps all rules.
 #[derive(Debug, Clone, Serialize)]
@@ -145,6 +147,14 @@ impl Manifest {
     /// Checks the text of a manifest. `file` names it in messages, paths in it are relative to `directory`, and
     /// `name` is the system's if the text gives none.
     pub fn parse(file: &str, text: &str, directory: &Path, name: &str) -> Result<Self, Box<Findings>> {
+        let long = text.lines().zip(1..).find(|(line, _)| line.len() > MAX_LINE);
+        if let Some((line, number)) = long {
+            let length = line.len();
+            let finding =
+                Finding::of_file(format!("line {number} of the manifest {file} has {length} bytes"))
+                    .help(format!("at most {MAX_LINE}"));
+            return Err(Box::new(Findings::new(file, "", vec![finding])));
+        }
         let mut findings = Vec::new();
         let draft = Draft::read(text, &mut findings);
         match rules::check(&draft, directory, name, &mut findings) {

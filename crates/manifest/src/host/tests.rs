@@ -89,6 +89,15 @@ fn broken_at(line: usize, from: &str, to: &str, message: &str, help: &str) {
     assert!(found_help.contains(help), "{only}");
 }
 
+/// To show an error far to the right was a panic, and a deep value took minutes.
+#[test]
+fn a_line_too_long_to_show_is_refused() {
+    for text in [format!("name=\"{}\" y", "x".repeat(66_000)), format!("#\na={}", "[".repeat(200_000))] {
+        let [only] = &errors(&text)[..] else { panic!("expected one finding") };
+        assert!(only.contains("bytes") && only.contains("at most 16384"), "{only}");
+    }
+}
+
 #[test]
 fn a_good_manifest_passes() {
     let manifest = parse(GOOD).unwrap();
