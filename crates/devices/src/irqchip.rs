@@ -52,6 +52,14 @@ impl Irqchip {
         }
     }
 
+    /// One request of `source`, whose line is another controller's. Returns the harts to look at again. Sources that don't exist are ignored.
+    #[inline]
+    pub fn request(&self, source: u32) -> u64 {
+        match self {
+            Self::Plic(plic) => harts_of(plic.request(source)),
+        }
+    }
+
     /// Is the external interrupt of a hart on? False for harts that don't exist.
     #[inline]
     pub fn is_pending(&self, hart: usize) -> bool {

@@ -301,7 +301,15 @@ impl Plic {
         if at(&self.claimed, source.word).load(Ordering::Relaxed) & source.bit != 0 {
             return 0;
         }
-        self.request(source)
+        self.forward(source)
+    }
+
+    /// One request of `source`, whose gateway is another controller's: it is made even where a handler has not completed the last one yet, and then
+    /// counts from its completion on. Returns the contexts to look at again. Sources that don't exist are ignored.
+    ///
+    /// Unlike a line that goes high and low again, it isn't lost if the source is just being claimed.
+    pub fn request(&self, source: u32) -> u64 {
+        Source::new(source).map_or(0, |source| self.forward(source))
     }
 
     /// The line of `source` goes low (or stays low). Returns the contexts to look at again: none, since a gateway can't
@@ -335,12 +343,12 @@ impl Plic {
 
     /// Ends a write to a configuration register: makes it visible before the caller looks at the pending bits.
     fn after_write(&self, contexts: u64) -> Effects {
-        fence(Ordering::SeqCst); // Against `request`: the configuration before the pending bits.
+        fence(Ordering::SeqCst); // Against `forward`: the configuration before the pending bits.
         Effects::on(contexts)
     }
 
     /// Forwards a request to the PLIC core. Returns the contexts that may take it.
-    fn request(&self, source: Source) -> u64 {
+    fn forward(&self, source: Source) -> u64 {
         at(&self.pending, source.word).fetch_or(source.bit, Ordering::AcqRel);
         fence(Ordering::SeqCst); // Against `after_write` and `release`: the pending bit before their words.
         self.listeners(source.number)
@@ -406,9 +414,9 @@ impl Plic {
     /// Ends the service of a source and forwards the next request if its line is high. Returns the contexts to look at.
     fn release(&self, source: Source) -> u64 {
         at(&self.claimed, source.word).fetch_and(!source.bit, Ordering::AcqRel);
-        fence(Ordering::SeqCst); // Against `raise` and `request`: the claim before the level and the pending bit.
+        fence(Ordering::SeqCst); // Against `raise` and `forward`: the claim before the level and the pending bit.
         if at(&self.level, source.word).load(Ordering::Relaxed) & source.bit != 0 {
-            return self.request(source);
+            return self.forward(source);
         }
         // A request that was forwarded while the claim still hid it counts from now on.
         if self.requests(source.word) & source.bit != 0 { self.listeners(source.number) } else { 0 }

@@ -154,3 +154,29 @@ fn a_late_claim_hides_the_next_request_from_nobody_for_good() {
         }
     });
 }
+
+/// A request that another controller has made while a core claims late: it stays, and somebody is told. (A line that goes high and low again is lost then.)
+#[test]
+fn a_late_claim_loses_no_request() {
+    loom::model(|| {
+        let plic = Arc::new(listening());
+        plic.request(SOURCE);
+        let (told, (claimed, effects)) = both(
+            &plic,
+            |plic| {
+                if !claim(plic, 0) {
+                    return None;
+                }
+                complete(plic, 0);
+                Some(plic.request(SOURCE))
+            },
+            |plic| plic.read(CLAIM_COMPLETE[1], 4),
+        );
+        if let Some(told) = told
+            && claimed == 0
+        {
+            assert!(plic.external_pending(0) && plic.external_pending(1), "the request is lost");
+            assert_ne!(told | effects.contexts, 0, "nobody was told of the request");
+        }
+    });
+}
