@@ -36,6 +36,8 @@ void clock_set_alarm(const struct clock *clock, uint64_t us)
     *reg(clock, ALARM_LOW) = (uint32_t)at;
 }
 
+void clock_ask_again(const struct clock *clock) { *reg(clock, IRQ_ENABLED) = 1; }
+
 void clock_acknowledge(const struct clock *clock) { *reg(clock, CLEAR_INTERRUPT) = 1; }
 
 bool clock_is_set(const struct clock *clock) { return *reg(clock, ALARM_STATUS) != 0; }

@@ -18,5 +18,8 @@ void clock_set_alarm(const struct clock *clock, uint64_t us);
 /* True until the alarm's time has come. */
 bool clock_is_set(const struct clock *clock);
 
+/* Asks for an interrupt at once, if one that is over has not been acknowledged. */
+void clock_ask_again(const struct clock *clock);
+
 /* Takes the interrupt back. */
 void clock_acknowledge(const struct clock *clock);

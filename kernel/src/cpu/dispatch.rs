@@ -141,8 +141,9 @@ impl Cpu {
     /// Serves the interrupts that have come in meanwhile, until there are no more: a preemption point.
     #[inline(never)]
     pub(super) fn look_for_interrupts(&mut self) {
-        // BOUND: mostly a round or two. The alarm is off until the next entry, a core that looks at its mail isn't sent IPIs, and a source of the
-        // interrupt controller comes again only when a vCPU on another hart has completed it, which takes longer than a round.
+        // BOUND: mostly a round or two. The alarm is off until the next entry, and a core that looks at its mail isn't sent IPIs. A source of the
+        // interrupt controller comes again when a vCPU on another hart has completed it: until somebody is woken who is more urgent than its guest, or
+        // for as long as the core may be busy.
         loop {
             self.end_irqs_off(Exit::Backlog, clock::now());
             let pending = hart::pending_interrupts();
@@ -151,7 +152,7 @@ impl Cpu {
             } else if pending.contains(Interrupts::SOFTWARE) {
                 self.take_ipi();
             } else if pending.contains(Interrupts::EXTERNAL) {
-                self.take_external();
+                self.take_external_late();
             } else {
                 return;
             }
@@ -272,7 +273,7 @@ impl Cpu {
     /// Only devices of guests that are at least as urgent may interrupt a vCPU: lower ones wait in the interrupt controller until
     /// the core is given to somebody less urgent.
     #[inline]
-    fn set_irq_threshold(&mut self, level: u32) {
+    pub(super) fn set_irq_threshold(&mut self, level: u32) {
         if level != self.irq_threshold
             && let Some(irqs) = &self.irqs
         {

@@ -6,7 +6,7 @@ use ainori_trace::{Event, Line};
 use super::Cpu;
 use super::mail::NO_VCPU;
 use crate::arch::clock;
-use crate::arch::hart;
+use crate::arch::hart::{self, Interrupts};
 use crate::arch::world::{self, Lines};
 use crate::guest::Guest;
 use crate::guest::vcpu::Hold;
@@ -223,9 +223,9 @@ impl Cpu {
                     };
                     // If the guest has stopped, whoever starts it again completes it, behind that.
                     if guest.lifecycle.is_running() {
-                        // One request has come, so one is passed on. Were the virtual line still high when the guest completes
-                        // it, that would be the next one; if the board's line is, the controller asks again by itself.
-                        let harts = guest.devices.irqchip.raise(source) | guest.devices.irqchip.lower(source);
+                        // One request has come, so one is passed on. If the board's line is still high when the guest completes it, the
+                        // controller asks again by itself.
+                        let harts = guest.devices.irqchip.request(source);
                         self.look_at_harts(guest, harts);
                     }
                 }
@@ -236,6 +236,18 @@ impl Cpu {
             }
         }
         Exit::External
+    }
+
+    /// The same where it is not what interrupted a guest, unless it has to wait.
+    #[inline(never)]
+    pub(super) fn take_external_late(&mut self) {
+        let now = clock::now();
+        // If the alarm has been taken, nobody else sees to that before a guest is entered.
+        self.meet_deadline(now);
+        self.hold_back_devices(now);
+        if hart::pending_interrupts().contains(Interrupts::EXTERNAL) {
+            self.take_external();
+        }
     }
 
     /// A guest has finished with an interrupt source of its controller; if that is one of the board's, it may interrupt

@@ -302,3 +302,33 @@ fn a_start_that_finds_no_core_disturbs_who_has_it_once() {
     run.check(asked > 10_000, format_args!("asked only {asked} times"));
     run.check(disturbed <= 30, format_args!("the RTOS was disturbed {disturbed} times"));
 }
+
+/// A device that its guest serves on other harts, and makes ask again, as fast as they can: the hart where its interrupt comes in has more to do than it
+/// can. An RTOS there was 12 us late: its alarm was taken, and then one interrupt after the other.
+#[test]
+fn a_device_that_asks_again_and_again_hurts_nobody() {
+    for (preset, harts, servers, roles, q) in [
+        ("spumone", 16, 15, 2, 250),
+        ("ainori", 16, 15, 0, 241),
+        ("ainori", 8, 7, 0, 250),
+        ("spumone-on-demand", 8, 7, 2, 211),
+        ("ainori", 2, 1, 0, 250),
+    ] {
+        let clamour = Guest::probe("clamour", &format!("ms=120 servers={servers} roles={roles}"));
+        let freertos =
+            "period_us=1000 periods=80 begin_ms=5 burn_percent=20 report_ms=0 burn_period_us=10000";
+        let trial = Trial {
+            name: format!("{preset}: {servers} serve a device"),
+            preset,
+            system: System::on(harts)
+                .policy(preset)
+                .with(clamour.vcpus(16).harts(0..harts).device("/soc/rtc@101000"))
+                .with(Guest::freertos(freertos).harts([0]).priority(10))
+                .with(Guest::probe("fpkeep", "ms=60").harts([0])),
+            hostile: vec![("clamour".into(), Expected::Nothing)],
+            rtoses: vec![("freertos".into(), 0)],
+            neighbours: vec!["fpkeep".into()],
+        };
+        holds(&trial, q);
+    }
+}

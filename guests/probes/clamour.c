@@ -1,0 +1,72 @@
+/* A device's interrupt that comes again as soon as it has been served: harts that claim and complete it as fast as they can, and make the device ask
+ * again, for `ms`. All harts listen. The first one does nothing: where it runs, the interrupt comes in. Who beside it is late? */
+#include "args.h"
+#include "clock_device.h"
+#include "console.h"
+#include "csr.h"
+#include "machine.h"
+#include "plic_device.h"
+#include "sbi.h"
+#include "start.h"
+#include "trap.h"
+
+#define STACK_WORDS 128
+
+struct server {
+    struct secondary start;
+    struct plic plic;
+    uint64_t served;
+    uint64_t stack[STACK_WORDS] __attribute__((aligned(16)));
+};
+
+static struct server servers[MAX_HARTS];
+static struct clock the_clock;
+static volatile bool stopping;
+static uint64_t roles;
+
+static void serve(void *which)
+{
+    struct server *server = which;
+    unsigned role = roles ? 1 + (server - servers) % roles : 0;
+    while (!stopping) {
+        clock_ask_again(&the_clock);
+        if (role != 1)
+            server->served += plic_claim(&server->plic) == the_clock.source;
+        if (role != 2)
+            plic_complete(&server->plic, the_clock.source);
+    }
+    sbi_hart_stop();
+}
+
+bool guest_main(void)
+{
+    uint64_t ms = arg_number("ms", 100, 1, 1000000), count = arg_number("servers", 3, 1, MAX_HARTS);
+    roles = arg_number("roles", 0, 0, 2);
+    args_finish();
+    the_clock = clock_find();
+    struct plic plic = plic_find();
+    uint32_t boot_context = plic.context;
+    plic_set_priority(&plic, the_clock.source, 1);
+    for (unsigned i = 0; i < machine.hart_count; i++) {
+        plic.context = boot_context + 2 * i;
+        plic_set_enabled(&plic, the_clock.source, true);
+        servers[i].plic = plic;
+    }
+    clock_set_alarm(&the_clock, 0);
+    for (unsigned i = 1; i < machine.hart_count && i <= count; i++) {
+        servers[i].start = (struct secondary){ servers[i].stack + STACK_WORDS, serve, &servers[i] };
+        start_hart(machine.harts[i].id, &servers[i].start);
+    }
+    for (uint64_t end = read_time() + us_to_ticks(ms * 1000); read_time() < end;)
+        ;
+    stopping = true;
+    uint64_t served = 0;
+    for (unsigned i = 1; i < machine.hart_count; i++) {
+        while (sbi_hart_status(machine.harts[i].id).value != SBI_HART_STOPPED)
+            ;
+        served += servers[i].served;
+    }
+    clock_acknowledge(&the_clock);
+    print("@result {\"job\":\"clamour\",\"served\":%lu,\"ok\":%s}\n", served, served ? "true" : "false");
+    return served;
+}
