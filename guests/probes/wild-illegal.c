@@ -8,10 +8,12 @@
 
 bool guest_main(void)
 {
-    uint64_t ms = arg_number("ms", 0, 0, 1000000);
+    uint64_t ms = arg_number("ms", 0, 0, 1000000), open = arg_number("open", 0, 0, 1);
     args_finish();
     sleep_us(ms * 1000);
     print("illegal instruction, no trap handler\n");
+    if (open)
+        console_write("a line without an end", 21);
     csr_write(stvec, 0);
     __asm__ volatile(".word 0"); /* all zeros is defined to be illegal */
     print("nobody stopped the illegal instruction\n");

@@ -147,6 +147,8 @@ impl Cpu {
         if let Some(input) = machine.console_input
             && let Some(guest) = machine.guests.get(input as usize)
             && !console.input.is_empty()
+            // What is typed meanwhile waits for its next life.
+            && guest.lifecycle.is_running()
         {
             let passed_on = guest.devices.with_port(|port| {
                 let mut passed_on = 0;
@@ -169,8 +171,10 @@ impl Cpu {
     pub(super) fn flush_console(&mut self) {
         loop {
             let reports = self.write_reports();
+            // A report is written part by part: until it is whole, it would be broken by what others have left incomplete.
+            let patience = self.reports.guest.map(|_| u64::MAX / 2);
             let Some(console) = &mut self.console else { return };
-            if console.send(None) == Rest::Nothing && reports != Next::Soon {
+            if console.send(patience) == Rest::Nothing && reports != Next::Soon && patience.is_none() {
                 break;
             }
         }

@@ -17,13 +17,17 @@ impl Cpu {
     /// Stops all vCPUs of the running one's guest, wherever they are, one by one, behind the present event.
     pub fn stop_guest(&mut self, running: VcpuId) {
         self.backlog.unstopped |= self.machine.guest_of(running).vcpu_set(u64::MAX).without(running);
-        // This one doesn't go on, even where another core takes it before its turn comes, or where this core has more to do than it can and
-        // would enter it before that.
-        self.resident(running).hold = Hold::Stopped;
-        self.rest(running);
+        self.hold_until_stopped(running);
         self.machine.vcpu(running).request(Requests::STOP);
         self.backlog.unread.insert(running);
         self.resume_backlog();
+    }
+
+    /// The running vCPU doesn't go on before it is asked to come to rest, even where another core takes it before its turn comes, or where this core has
+    /// more to do than it can and would enter it before that.
+    pub fn hold_until_stopped(&mut self, running: VcpuId) {
+        self.resident(running).hold = Hold::Stopped;
+        self.rest(running);
     }
 
     /// A vCPU of a stopped guest comes to rest here. That counts only after the present event, which may be one of its own.

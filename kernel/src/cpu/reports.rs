@@ -16,7 +16,7 @@ const RETRY_US: u64 = 100;
 #[derive(Default)]
 pub struct ReportWriter {
     /// Index of the guest, if one has been begun.
-    guest: Option<usize>,
+    pub(super) guest: Option<usize>,
     /// The part to be written next.
     part: usize,
 }

@@ -154,6 +154,7 @@ impl Cpu {
                 self.complete_all(guest);
                 // Not told at once: with many guests, what led here is long enough for a section.
                 self.ask_later(vcpu, Requests::START);
+                self.wake_console();
                 Step::Vcpus
             }
         })

@@ -22,6 +22,8 @@ pub enum What {
     Access,
     /// Executed an illegal instruction, with no trap handler of its own.
     IllegalInstruction,
+    /// Trapped in user mode, with no trap handler of its own.
+    Unhandled,
     /// A trap that the hypervisor doesn't know.
     Unknown,
 }
@@ -35,6 +37,7 @@ impl What {
             Self::Store => "store to an address that is not the guest's",
             Self::Access => "access to a device with an instruction or a width that devices do not take",
             Self::IllegalInstruction => "illegal instruction, and no trap handler set (stvec is 0)",
+            Self::Unhandled => "trap in user mode, and no trap handler set (stvec is 0)",
             Self::Unknown => "trap with a cause that the hypervisor does not know",
         }
     }

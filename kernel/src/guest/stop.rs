@@ -57,7 +57,10 @@ pub fn stop(
     let machine = cpu.machine;
     let guest = machine.guest_of(vcpu);
     let time = clock::now();
-    let Some(next) = guest.lifecycle.stop(cause, time) else { return };
+    let Some(next) = guest.lifecycle.stop(cause, time) else {
+        // Another one was faster. This one doesn't go on behind what would have stopped it.
+        return cpu.hold_until_stopped(vcpu);
+    };
     let stopped = Stopped { vcpu: machine.vcpu(vcpu).index, reason, next, fault: fault(cpu) };
     let life = guest.lifecycle.life();
     tell(cpu, guest, Record { life, time, happened: Happened::Stopped(stopped) });

@@ -99,6 +99,22 @@ fn an_illegal_instruction_without_a_handler_stops_its_guest_only() {
     assert!(fault.what.contains("illegal instruction"), "{}", fault.what);
 }
 
+/// Where the hypervisor hands traps on itself, as where the hart does.
+#[test]
+fn a_trap_in_user_mode_without_a_handler_stops_its_guest_only() {
+    for policy in ["spumone", "spumone-trap-based-strict", "spumone-trap-based-uncured"] {
+        let rtos = Guest::freertos("periods=100 burn_percent=30 report_ms=0").harts([0]).priority(10);
+        let run = System::on(2)
+            .policy(policy)
+            .with(Guest::probe("wild-user", "").harts([0, 1]))
+            .with(rtos)
+            .run(Clock::Lockstep { q: 250 });
+        run.ended(Outcome::GuestFailed).lost_no_tick("freertos", 100);
+        let outcome = run.guest("wild-user").outcome;
+        run.check(outcome == GuestOutcome::Faulted, format_args!("{policy}: {outcome:?}"));
+    }
+}
+
 /// What a guest might reach for, at the address where the board has it: its store ends there, and FreeRTOS, which shares the
 /// hart, goes on.
 #[test]

@@ -98,11 +98,12 @@ fn neighbours_do_not_notice() {
     }
 }
 
-/// A guest that fails at once, each time: after so many restarts it stays where it is, and the others go on.
+/// A guest that fails at once, each time: after so many restarts it stays where it is, and the others go on. The line that it leaves without an end
+/// breaks no report (the last one was).
 #[test]
 fn a_guest_that_always_fails_is_given_up() {
     let run = System::on(1)
-        .with(Guest::probe("wild-illegal", "").restart("on-failure", 6, "10s"))
+        .with(Guest::probe("wild-illegal", "open=1").restart("on-failure", 6, "10s"))
         .with(Guest::freertos("periods=300 burn_percent=10 burn_period_us=10000 report_ms=0"))
         .run(Clock::Icount);
     run.ended(Outcome::GuestFailed).lost_no_tick("freertos", 300);
@@ -114,6 +115,39 @@ fn a_guest_that_always_fails_is_given_up() {
         faults.len() == 7 && faults.iter().all(|pc| *pc == faults[0]),
         format_args!("each life's fault is reported: {faults:x?}"),
     );
+}
+
+/// A line without an end behind which a guest fails breaks no report.
+#[test]
+fn a_report_at_the_end_of_the_run_is_whole() {
+    for guests in [1, 2] {
+        let wild = |nth: u32| Guest::probe("wild-illegal", "open=1").named(&format!("wild-{nth}"));
+        let run = (0..guests).map(wild).fold(System::on(1), System::with).run(Clock::Icount);
+        run.ended(Outcome::GuestFailed);
+        for nth in 0..guests {
+            let guest = run.guest(&format!("wild-{nth}"));
+            run.check(guest.outcome == GuestOutcome::Faulted, "the guest should be reported as faulted");
+        }
+    }
+}
+
+/// With two vCPUs that end their guest at the same moment, neither goes on behind its call, which doesn't return.
+#[test]
+fn nobody_goes_on_behind_the_end() {
+    for (policy, harts) in [("ainori", 2), ("spumone", 4)] {
+        // An RTOS on the other's hart, which that has to wait for to be told.
+        let rtos = Guest::freertos("periods=100 burn_percent=50 burn_period_us=10000 report_ms=0").harts([1]);
+        let run = System::on(harts)
+            .policy(policy)
+            .with(Guest::probe("ends", "").vcpus(harts).harts(0..harts))
+            .with(rtos)
+            .run(Clock::Lockstep { q: 250 });
+        run.good();
+        run.check(
+            !run.lines("ends").any(|line| line.contains("goes on")),
+            "a hart went on behind the guest's end",
+        );
+    }
 }
 
 /// With `never`, a reboot is the end; with `always`, even a shutdown isn't, and the guest in the background holds nobody up.

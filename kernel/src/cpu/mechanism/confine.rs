@@ -88,8 +88,11 @@ impl Cpu {
         if !self.machine.vcpu(vcpu).confined {
             return fault::stop(self, vcpu, fault::What::Unknown, exception);
         }
-        self.state(vcpu).deliver(exception);
-        Exit::Confined
+        if self.state(vcpu).deliver(exception) {
+            Exit::Confined
+        } else {
+            fault::stop(self, vcpu, fault::What::Unhandled, exception)
+        }
     }
 
     /// A return of a guest's kernel that had to be seen: that of a confined vCPU to user mode, or the end of a grace.
