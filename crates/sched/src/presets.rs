@@ -139,6 +139,7 @@ const PRESETS: [Preset; 13] = [
 ];
 
 /// The same without the texts, which are for people: the kernel's image has no room for them.
+#[expect(clippy::indexing_slicing, reason = "only when it is compiled")]
 const CHOICES: [Preset; PRESETS.len()] = {
     let mut choices = PRESETS;
     let mut i = 0;
