@@ -1,5 +1,5 @@
 /* A device's interrupt that comes again as soon as it has been served: harts that claim and complete it as fast as they can, and make the device ask
- * again, for `ms`. All harts listen. The first one does nothing: where it runs, the interrupt comes in. Who beside it is late? */
+ * again, for `ms`. All harts listen. The first one is busy with nothing, or sleeps: where it runs, the interrupt comes in. Who beside it is late? */
 #include "args.h"
 #include "clock_device.h"
 #include "console.h"
@@ -8,6 +8,7 @@
 #include "plic_device.h"
 #include "sbi.h"
 #include "start.h"
+#include "timer.h"
 #include "trap.h"
 
 #define STACK_WORDS 128
@@ -41,6 +42,7 @@ static void serve(void *which)
 bool guest_main(void)
 {
     uint64_t ms = arg_number("ms", 100, 1, 1000000), count = arg_number("servers", 3, 1, MAX_HARTS);
+    uint64_t idle = arg_number("idle", 0, 0, 1);
     roles = arg_number("roles", 0, 0, 2);
     args_finish();
     the_clock = clock_find();
@@ -57,7 +59,9 @@ bool guest_main(void)
         servers[i].start = (struct secondary){ servers[i].stack + STACK_WORDS, serve, &servers[i] };
         start_hart(machine.harts[i].id, &servers[i].start);
     }
-    for (uint64_t end = read_time() + us_to_ticks(ms * 1000); read_time() < end;)
+    if (idle)
+        sleep_us(ms * 1000);
+    for (uint64_t end = read_time() + us_to_ticks(idle ? 0 : ms * 1000); read_time() < end;)
         ;
     stopping = true;
     uint64_t served = 0;

@@ -75,8 +75,10 @@ impl Cpu {
         if decision.previous != Some(id) || self.loaded != Some(id) {
             self.switch(&decision, id, now);
         } else {
-            // It may have been raised for one that, after all, doesn't get the core.
-            let threshold = self.resident(id).threshold;
+            // They may have been raised for one that, after all, doesn't get the core.
+            let resident = self.resident(id);
+            let (irq_threshold, threshold) = (resident.irq_threshold, resident.threshold);
+            self.set_irq_threshold(irq_threshold);
             self.publish_threshold(threshold);
         }
         if self.pending.backlog {
@@ -141,9 +143,8 @@ impl Cpu {
     /// Serves the interrupts that have come in meanwhile, until there are no more: a preemption point.
     #[inline(never)]
     pub(super) fn look_for_interrupts(&mut self) {
-        // BOUND: mostly a round or two. The alarm is off until the next entry, and a core that looks at its mail isn't sent IPIs. A source of the
-        // interrupt controller comes again when a vCPU on another hart has completed it: until somebody is woken who is more urgent than its guest, or
-        // for as long as the core may be busy.
+        // BOUND: mostly a round or two. The alarm is off until the next entry, a core that looks at its mail isn't sent IPIs, and a source of the
+        // interrupt controller comes again only when it has been handed on and completed: once in a while for each guest.
         loop {
             self.end_irqs_off(Exit::Backlog, clock::now());
             let pending = hart::pending_interrupts();

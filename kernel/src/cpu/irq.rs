@@ -6,7 +6,7 @@ use ainori_trace::{Event, Line};
 use super::Cpu;
 use super::mail::NO_VCPU;
 use crate::arch::clock;
-use crate::arch::hart::{self, Interrupts};
+use crate::arch::hart;
 use crate::arch::world::{self, Lines};
 use crate::guest::Guest;
 use crate::guest::vcpu::Hold;
@@ -58,10 +58,20 @@ impl Cpu {
         let mut exit = Exit::Timer;
         if self.mechanism_due <= now {
             exit = self.serve_mechanisms(now);
-            if !hart::pending_interrupts().is_empty() {
+            // Each behind a preemption point.
+            if self.gives_way() {
+                if self.devices.are_held() {
+                    self.look_again_at(now);
+                }
                 return exit;
             }
-            self.end_irqs_off(exit, clock::now());
+            if self.devices.are_held() {
+                self.hand_on_held(clock::now());
+                exit = Exit::External;
+                if self.gives_way() {
+                    return exit;
+                }
+            }
         }
         if self.housework_alarm() <= now {
             exit = Exit::Housekeeping;
@@ -221,13 +231,7 @@ impl Cpu {
                     let Some(guest) = self.machine.guests.get(usize::from(owner.guest)) else {
                         return Exit::External;
                     };
-                    // If the guest has stopped, whoever starts it again completes it, behind that.
-                    if guest.lifecycle.is_running() {
-                        // One request has come, so one is passed on. If the board's line is still high when the guest completes it, the
-                        // controller asks again by itself.
-                        let harts = guest.devices.irqchip.request(source);
-                        self.look_at_harts(guest, harts);
-                    }
+                    self.take_owned_source(guest, source);
                 }
                 None => {
                     self.take_serial_interrupt();
@@ -238,16 +242,27 @@ impl Cpu {
         Exit::External
     }
 
-    /// The same where it is not what interrupted a guest, unless it has to wait.
+    /// The same where it is not what interrupted a guest, unless somebody is woken before: then interrupts are looked for once more.
     #[inline(never)]
     pub(super) fn take_external_late(&mut self) {
-        let now = clock::now();
         // If the alarm has been taken, nobody else sees to that before a guest is entered.
-        self.meet_deadline(now);
-        self.hold_back_devices(now);
-        if hart::pending_interrupts().contains(Interrupts::EXTERNAL) {
+        let is_woken = self.meet_deadline(clock::now());
+        if !self.hold_back_devices() && !is_woken {
             self.take_external();
         }
+    }
+
+    /// Who has been woken has raised the core's threshold: devices of less urgent guests wait from now on, too. True if they didn't before.
+    fn hold_back_devices(&mut self) -> bool {
+        let first = self.scheduler.first().and_then(|id| self.residents[id].as_ref());
+        let level = first
+            .filter(|first| first.threshold == self.threshold.level)
+            .map_or(0, |first| first.irq_threshold);
+        let is_raised = level > self.irq_threshold;
+        if is_raised {
+            self.set_irq_threshold(level);
+        }
+        is_raised
     }
 
     /// A guest has finished with an interrupt source of its controller; if that is one of the board's, it may interrupt

@@ -3,6 +3,7 @@
 mod backlog;
 mod by_number;
 pub mod console;
+mod devices;
 pub mod dispatch;
 pub mod event;
 pub mod finish;
@@ -30,6 +31,7 @@ use ainori_trace::Ring;
 
 use self::backlog::Backlog;
 pub use self::by_number::{ByCore, ByVcpu};
+use self::devices::Devices;
 use crate::arch::VcpuState;
 use crate::arch::hart::Features;
 use crate::chip::ipi::Ipi;
@@ -210,6 +212,8 @@ pub struct Cpu {
     /// What the board's interrupt controller sends to it, and the threshold that holds for that now.
     irqs: Option<CoreIrqs>,
     irq_threshold: u32,
+    /// Interrupts of guests' devices.
+    devices: Devices,
     /// Serial port (console core only).
     console: Option<Box<Console>>,
     /// Reports on guests that have stopped, and what is known of all such work (console core only).
@@ -285,6 +289,7 @@ impl Cpu {
             since: 0,
             irqs,
             irq_threshold: 0,
+            devices: Devices::NONE,
             housekeeper: console.is_some().then(|| Housekeeper::new(machine)),
             console,
             reports: ReportWriter::default(),

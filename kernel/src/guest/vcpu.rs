@@ -202,8 +202,6 @@ pub struct Resident {
     pub shared: &'static Vcpu,
     /// Interrupts of the board up to this level stay away from the core while it runs.
     pub irq_threshold: u32,
-    /// The level of its guest's devices.
-    pub irq_level: u32,
     /// What its core publishes while it runs: messages for vCPUs of lower levels wait.
     pub threshold: u8,
     /// It is among the least urgent vCPUs of all, and none moves to a core that idles: while nobody else wants its core, nobody can tell whether it
@@ -243,11 +241,13 @@ impl Resident {
         advance: u64,
         machine: &Machine,
     ) -> Box<Self> {
-        let irq_level = machine.levels.level(shared.class.priority);
         Box::new(Self {
             shared,
-            irq_level,
-            irq_threshold: if policy.splits_levels() { irq_level - 1 } else { 0 },
+            irq_threshold: if policy.splits_levels() {
+                machine.levels.level(shared.class.priority) - 1
+            } else {
+                0
+            },
             threshold: policy.threshold(policy.level(shared.class)),
             may_doze: !policy.moves()
                 && machine.vcpus().iter().all(|other| other.class.priority >= shared.class.priority),

@@ -20,14 +20,12 @@ pub struct Threshold {
     pub(in crate::cpu) published: &'static ainori_handover::Threshold,
     /// A [higher one](Cpu::keep_quiet) was published for a while, and may be still; 0 if not.
     quiet: u8,
-    /// Devices of its level [are held back](Cpu::hold_back_devices), too.
-    holds_devices: bool,
 }
 
 impl Threshold {
     /// Of a core that runs nothing.
     pub fn new(published: &'static ainori_handover::Threshold) -> Self {
-        Self { level: IDLE, published, quiet: 0, holds_devices: false }
+        Self { level: IDLE, published, quiet: 0 }
     }
 
     /// The lowest level that is heard: any, on a core that runs nothing.
@@ -85,9 +83,6 @@ impl Cpu {
         if core::mem::take(&mut self.threshold.quiet) != 0 {
             self.threshold.published.lower(self.threshold.level);
             self.show_housework();
-            if core::mem::take(&mut self.threshold.holds_devices) {
-                self.let_devices_in();
-            }
             // By the threshold: where that doesn't follow priorities, it may not go down any more when who runs now leaves.
             self.look_for_neglected(self.threshold.lowest());
         }
@@ -99,52 +94,20 @@ impl Cpu {
     pub(in crate::cpu) fn end_quiet_above(&mut self, id: VcpuId) {
         if self.threshold.quiet > self.scheduler.policy().level(self.machine.vcpu(id).class) + 1 {
             self.end_quiet();
-        } else if self.threshold.holds_devices {
-            self.hold_back_devices_beside(id);
         }
-    }
-
-    /// Devices of guests that are less urgent than who goes first on this core wait in the interrupt controller: also when that isn't entered yet, as
-    /// devices interrupt this core again and again. Where this core [has been busy](Self::is_flooded) with them, and whatever else comes in, those of
-    /// its equals and its own wait as well for a while: a guest that serves its device on other cores can make it interrupt faster than this core
-    /// can hand that on.
-    pub(in crate::cpu) fn hold_back_devices(&mut self, now: u64) {
-        let Some(first) = self.scheduler.first() else { return };
-        // One that takes cores is flooded only by what is its own, and since it was given the core.
-        let is_new = self.scheduler.running() != Some(first) || now - self.since < self.busy_at_most();
-        if self.is_flooded(now) && !(is_new && self.urgent.contains(first)) {
-            self.keep_quiet(first, now);
-            self.threshold.holds_devices = true;
-        }
-        self.hold_back_devices_beside(first);
-    }
-
-    #[inline(never)]
-    fn hold_back_devices_beside(&mut self, id: VcpuId) {
-        let is_quiet = self.threshold.holds_devices
-            && self.threshold.quiet > self.scheduler.policy().level(self.machine.vcpu(id).class);
-        let Some(resident) = &self.residents[id] else { return };
-        let level = if is_quiet { resident.irq_level } else { resident.irq_threshold };
-        if level > self.irq_threshold {
-            self.set_irq_threshold(level);
-        }
-    }
-
-    /// Back to the devices that may interrupt who runs here.
-    #[inline(never)]
-    fn let_devices_in(&mut self) {
-        let level = self.scheduler.running().and_then(|id| self.residents[id].as_ref());
-        self.set_irq_threshold(level.map_or(0, |resident| resident.irq_threshold));
     }
 
     #[inline(never)]
     fn catch_up(&mut self) {
-        (self.threshold.quiet, self.threshold.holds_devices) = (0, false);
+        self.threshold.quiet = 0;
         self.show_housework();
         // Nobody is looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
         self.mechanism_due = u64::MAX;
         if self.push.due != u64::MAX {
             self.review_starved();
+        }
+        if self.devices.are_held() {
+            self.remember_held();
         }
         // Those that are less urgent than who has the core now have their turn when it leaves.
         self.look_for_neglected(
