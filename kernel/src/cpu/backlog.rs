@@ -317,7 +317,7 @@ impl Cpu {
     #[inline]
     pub(super) fn is_wanted(&self) -> bool {
         let Some(first) = self.first_urgent() else { return false };
-        if self.scheduler.running() != Some(first) {
+        if self.waits_for_core(first) {
             return true;
         }
         let is_due = self.is_due(first);
@@ -349,7 +349,19 @@ impl Cpu {
 
     /// The same but for the time before its own timer.
     pub(super) fn is_awaited(&self) -> bool {
-        self.first_urgent().is_some_and(|first| self.scheduler.running() != Some(first) || self.is_due(first))
+        self.first_urgent().is_some_and(|first| self.waits_for_core(first) || self.is_due(first))
+    }
+
+    /// Has somebody else the core who it takes it from? Who has just let its equals go first still has it: none of them is in more of a hurry than
+    /// it was, unless it [is due](Self::is_due). Else one that yields at each of its traps would hold up all that gives way here.
+    fn waits_for_core(&self, first: VcpuId) -> bool {
+        let scheduler = &self.scheduler;
+        match scheduler.running() {
+            Some(running) => running != first,
+            None => scheduler
+                .picked()
+                .is_none_or(|picked| scheduler.is_asleep(picked) || scheduler.precedes(first, picked)),
+        }
     }
 
     fn first_urgent(&self) -> Option<VcpuId> {

@@ -283,14 +283,14 @@ impl Cpu {
     }
 
     /// Is somebody about to get the core, or the running vCPU about to be interrupted by its timer? Then says until when housework waits at
-    /// least. The least urgent guest of this core may be an RTOS as well; but as it may also be one that sets its timer again and again,
+    /// least. The least urgent guest of this core may be an RTOS as well; but as it may also be one that sets its timer, or is woken, again and again,
     /// housework gives way to that only so often.
     pub(super) fn must_hurry(&self, now: u64) -> Option<u64> {
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
         let may_wait = self.threshold.level != IDLE && self.housework.gave_way < MOST_GIVEN_WAY;
         let own_timer = || self.own_timer_near(now).filter(|_| may_wait);
-        if self.pending.woken || self.is_awaited() {
+        if self.is_awaited() || self.pending.woken && may_wait {
             return Some(soon);
         }
         Some(self.next_deadline)
