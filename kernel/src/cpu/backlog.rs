@@ -179,7 +179,7 @@ impl Cpu {
                 self.ask(id, Requests::FENCE);
             }
         }
-        let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
+        let beside_urgent = self.holder().is_some_and(|id| self.urgent.contains(id));
         // What made this work has taken its time already.
         let mut stops = self.is_preempted() || beside_urgent && !was_due;
         let began = clock::now();
@@ -352,16 +352,16 @@ impl Cpu {
         self.first_urgent().is_some_and(|first| self.waits_for_core(first) || self.is_due(first))
     }
 
-    /// Has somebody else the core who it takes it from? Who has just let its equals go first still has it: none of them is in more of a hurry than
-    /// it was, unless it [is due](Self::is_due). Else one that yields at each of its traps would hold up all that gives way here.
-    fn waits_for_core(&self, first: VcpuId) -> bool {
+    /// Who has the core. Also one that has just let its equals go first: none of them is in more of a hurry than it was, unless it [is
+    /// due](Self::is_due). Else one that yields at each of its traps would hold up all that gives way here.
+    fn holder(&self) -> Option<VcpuId> {
         let scheduler = &self.scheduler;
-        match scheduler.running() {
-            Some(running) => running != first,
-            None => scheduler
-                .picked()
-                .is_none_or(|picked| scheduler.is_asleep(picked) || scheduler.precedes(first, picked)),
-        }
+        scheduler.running().or_else(|| scheduler.picked().filter(|id| !scheduler.is_asleep(*id)))
+    }
+
+    /// Does it take the core from who has it, or does nobody?
+    fn waits_for_core(&self, first: VcpuId) -> bool {
+        self.holder().is_none_or(|holder| self.scheduler.precedes(first, holder))
     }
 
     fn first_urgent(&self) -> Option<VcpuId> {
@@ -388,9 +388,7 @@ impl Cpu {
             (self.backlog.gave_way_to, self.backlog.stalled_since) = (0, now);
         }
         self.backlog.deferred_at = now;
-        if gives_way
-            && let Some(id) = self.scheduler.first().filter(|id| self.scheduler.running() == Some(*id))
-        {
+        if gives_way && let Some(id) = self.scheduler.first().filter(|id| !self.waits_for_core(*id)) {
             // To one that has the core already, as its own timer is due or near.
             self.backlog.gave_way_to |= 1 << self.machine.vcpu(id).class.priority;
         }

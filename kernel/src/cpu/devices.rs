@@ -2,7 +2,9 @@
 //!
 //! A guest that serves its device on other cores can make it interrupt again faster than this core can hand that on. So one interrupt of each guest's
 //! devices is handed on in a while; the next one is claimed, and waits for the rest of it. Until it is handed on nobody can complete it, and so it can't
-//! come again.
+//! come again. Nor is it handed on beside a vCPU that the interrupt controller would keep it from.
+use alloc::boxed::Box;
+
 use ainori_limits::{MAX_GUESTS, PLIC_SOURCES};
 
 use super::Cpu;
@@ -11,24 +13,92 @@ use crate::guest::Guest;
 
 // A guest's controller has the numbers of the board's, so there are no others.
 const _: () = assert!(PLIC_SOURCES <= u128::BITS as usize);
+const _: () = assert!(MAX_GUESTS <= u16::BITS as usize);
 
 /// What this core has claimed for guests.
 pub struct Devices {
-    /// When the next interrupt of each guest's devices may be handed on, in ticks of `time`.
-    due: [u64; MAX_GUESTS],
-    /// Sources that have been claimed and wait for that, a bit each.
+    /// Apart from what is asked for on the RTOS's way.
+    guests: Box<[OfGuest; MAX_GUESTS]>,
+    /// The guests of which sources wait, a bit each.
+    held: u16,
+    /// When the next one is to be handed on, in ticks of `time`; never, while the interrupt controller would keep all of them away.
+    pub(super) due: u64,
+}
+
+/// The sources of one guest.
+#[derive(Clone, Copy)]
+struct OfGuest {
+    /// When the next one may be handed on.
+    due: u64,
+    /// Those that have been claimed and wait for that, a bit each.
     held: u128,
-    /// In which life of each guest: the next one finds its sources completed.
-    lives: [u32; MAX_GUESTS],
+    /// Which of them was handed on last: the others have their turns before it.
+    last: u32,
+    /// The level of all of them in the interrupt controller.
+    level: u32,
+    /// The life of the guest in which they were claimed: the next one finds its sources completed.
+    life: u32,
 }
 
 impl Devices {
-    /// Nothing has been claimed.
-    pub const NONE: Self = Self { due: [0; MAX_GUESTS], held: 0, lives: [0; MAX_GUESTS] };
+    /// Nothing has been claimed. Allocates: only at boot.
+    pub fn new() -> Self {
+        let guests = Box::new([OfGuest { due: 0, held: 0, last: 0, level: 0, life: 0 }; MAX_GUESTS]);
+        Self { guests, held: 0, due: u64::MAX }
+    }
 
     /// Does something wait?
     pub(super) fn are_held(&self) -> bool {
         self.held != 0
+    }
+
+    /// When the next one is to be handed on beside a vCPU that keeps away levels up to `threshold`.
+    fn next_due(&self, threshold: u32) -> u64 {
+        let mut due = u64::MAX;
+        let mut rest = self.held;
+        // BOUND: the guests, 10 instructions for each of which something waits.
+        while rest != 0 {
+            if let Some(of) = self.guests.get(rest.trailing_zeros() as usize)
+                && of.level > threshold
+            {
+                due = due.min(of.due);
+            }
+            rest &= rest - 1;
+        }
+        due
+    }
+
+    /// The most urgent guest of which one is to be handed on by `now`.
+    fn choose(&self, threshold: u32, now: u64) -> Option<usize> {
+        let mut chosen = None;
+        let mut above = threshold;
+        let mut rest = self.held;
+        // BOUND: as above.
+        while rest != 0 {
+            let index = rest.trailing_zeros() as usize;
+            if let Some(of) = self.guests.get(index)
+                && of.level > above
+                && of.due <= now
+            {
+                (chosen, above) = (Some(index), of.level);
+            }
+            rest &= rest - 1;
+        }
+        chosen
+    }
+}
+
+impl OfGuest {
+    /// Takes the next source out of those that wait.
+    fn take(&mut self) -> Option<u32> {
+        let after = self.last + 1;
+        let steps = self.held.rotate_right(after).trailing_zeros();
+        let source = (after + steps) % u128::BITS;
+        (self.held != 0).then(|| {
+            self.held &= !(1 << source);
+            self.last = source;
+            source
+        })
     }
 }
 
@@ -39,15 +109,20 @@ impl Cpu {
         if !guest.lifecycle.is_running() {
             return;
         }
+        let index = usize::from(guest.index);
+        let Some(of) = self.devices.guests.get_mut(index) else { return };
+        let life = guest.lifecycle.life();
+        if of.life != life {
+            (of.life, of.held) = (life, 0);
+        }
         let now = clock::now();
-        let Some((due, life)) = self.devices.of(guest) else { return };
-        if now < *due {
-            *life = guest.lifecycle.life();
-            let due = *due;
-            self.devices.held |= 1 << source;
-            self.look_again_at(due);
+        if now < of.due || of.held != 0 {
+            of.held |= 1 << source;
+            of.level = self.machine.levels.level(guest.config.priority);
+            self.devices.held |= 1 << index;
+            self.review_held();
         } else {
-            *due = now + self.scheduler.policy().patience;
+            of.due = now + self.scheduler.policy().patience;
             self.hand_on(guest, source);
         }
     }
@@ -58,50 +133,37 @@ impl Cpu {
         self.look_at_harts(guest, harts);
     }
 
-    /// Hands on one of those that wait, if its time has come, and has this core look again for the others.
+    /// Hands on one of those that wait, if its time has come. Is there one?
     #[inline(never)]
-    pub(super) fn hand_on_held(&mut self, now: u64) {
-        let mut rest = self.devices.held;
-        // BOUND: the sources that wait, some 60 instructions each; of each guest's, the next can't come before it is handed on.
-        while rest != 0 {
-            let source = rest.trailing_zeros();
-            rest &= rest - 1;
-            let owner = self.machine.source_owner.get(source as usize).copied().flatten();
-            let Some(guest) = owner.and_then(|owner| self.machine.guests.get(usize::from(owner.guest)))
-            else {
-                continue;
-            };
-            let Some((due, life)) = self.devices.of(guest) else { continue };
-            if now < *due {
-                let due = *due;
-                self.look_again_at(due);
-                continue;
-            }
-            let is_of_this_life = guest.lifecycle.is_running() && *life == guest.lifecycle.life();
-            *due = now + self.scheduler.policy().patience;
-            self.devices.held &= !(1 << source);
-            if is_of_this_life {
-                self.hand_on(guest, source);
-            }
-            if rest != 0 {
-                self.look_again_at(now);
-            }
-            return;
+    pub(super) fn hand_on_held(&mut self, now: u64) -> bool {
+        let Some(index) = self.devices.choose(self.irq_threshold, now) else { return false };
+        let (Some(of), Some(guest)) = (self.devices.guests.get_mut(index), self.machine.guests.get(index))
+        else {
+            return false;
+        };
+        if !guest.lifecycle.is_running() || of.life != guest.lifecycle.life() {
+            of.held = 0;
         }
+        let source = of.take();
+        of.due = now + self.scheduler.policy().patience;
+        if of.held == 0 {
+            self.devices.held &= !(1 << index);
+        }
+        self.review_held();
+        if let Some(source) = source {
+            self.hand_on(guest, source);
+        }
+        source.is_some()
     }
 
-    /// What was to be looked at again has been forgotten, as this core has got room: those that wait aren't.
+    /// What waits, or what it waits behind, has changed.
     #[inline(never)]
-    pub(super) fn remember_held(&mut self) {
-        let now = clock::now();
-        self.look_again_at(now);
-    }
-}
-
-impl Devices {
-    /// When the next one of a guest may be handed on, and in which life one was claimed.
-    fn of(&mut self, guest: &Guest) -> Option<(&mut u64, &mut u32)> {
-        let index = usize::from(guest.index);
-        self.due.get_mut(index).zip(self.lives.get_mut(index))
+    pub(super) fn review_held(&mut self) {
+        self.devices.due = self.devices.next_due(self.irq_threshold);
+        self.mechanism_due = self.push.due.min(self.devices.due);
+        if self.scheduler.running().is_some_and(|id| self.watch.vcpus.contains(id)) {
+            self.mechanism_due = self.mechanism_due.min(self.watch.sample_due);
+        }
+        self.pending.alarm = true;
     }
 }

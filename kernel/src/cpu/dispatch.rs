@@ -180,7 +180,7 @@ impl Cpu {
                 if self.watch.vcpus.contains(id) {
                     self.watch(decision.alarm.is_some(), now);
                 } else {
-                    self.mechanism_due = self.push.due;
+                    self.mechanism_due = self.push.due.min(self.devices.due);
                 }
             }
         }
@@ -280,11 +280,14 @@ impl Cpu {
         {
             self.irq_threshold = level;
             irqs.set_threshold(level);
+            if self.devices.are_held() {
+                self.review_held();
+            }
         }
     }
 
     /// Sets the alarm to the earliest of: end of the quantum, deadlines of sleeping vCPUs that may take the core,
-    /// housework, and the next look at what was deferred or at a vCPU that is sampled (`mechanism_due`).
+    /// housework, and the next look at what was deferred, at a vCPU that is sampled, or at a device's interrupt that waits (`mechanism_due`).
     #[inline(always)]
     fn set_alarm(&mut self, quantum: Option<u64>) {
         self.pending.alarm = false;

@@ -60,14 +60,14 @@ impl Cpu {
             exit = self.serve_mechanisms(now);
             // Each behind a preemption point.
             if self.gives_way() {
-                if self.devices.are_held() {
-                    self.look_again_at(now);
-                }
                 return exit;
             }
-            if self.devices.are_held() {
-                self.hand_on_held(clock::now());
-                exit = Exit::External;
+            if self.devices.due <= now {
+                // Who has been woken just now keeps them away from here on.
+                self.hold_back_devices();
+                if self.hand_on_held(now) {
+                    exit = Exit::External;
+                }
                 if self.gives_way() {
                     return exit;
                 }
@@ -100,7 +100,7 @@ impl Cpu {
             self.resume_backlog();
         }
         let exit = if self.watch.sample_due <= now { self.take_sample(now) } else { Exit::Timer };
-        self.mechanism_due = self.push.due.min(self.watch.sample_due);
+        self.mechanism_due = self.push.due.min(self.devices.due).min(self.watch.sample_due);
         exit
     }
 
@@ -252,11 +252,12 @@ impl Cpu {
         }
     }
 
-    /// Who has been woken has raised the core's threshold: devices of less urgent guests wait from now on, too. True if they didn't before.
+    /// Who will have the core next keeps devices of less urgent guests away from now on. True if they weren't before.
     fn hold_back_devices(&mut self) -> bool {
-        let first = self.scheduler.first().and_then(|id| self.residents[id].as_ref());
+        let first = self.scheduler.first().and_then(|id| self.residents[id].as_deref());
+        // A policy that defers may go on with somebody else; who has been woken by its timer has raised the core's threshold.
         let level = first
-            .filter(|first| first.threshold == self.threshold.level)
+            .filter(|first| !self.deferral.is_on || first.threshold == self.threshold.level)
             .map_or(0, |first| first.irq_threshold);
         let is_raised = level > self.irq_threshold;
         if is_raised {

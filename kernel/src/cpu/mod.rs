@@ -203,7 +203,7 @@ pub struct Cpu {
     deferral: Deferral,
     /// The policy has something to say [before](Cpu::ask_policy_first) the scheduler decides.
     policy_goes_first: bool,
-    /// When the mechanisms next want an alarm: the earlier of `push.due` and, if the running vCPU is watched, of `watch.sample_due`.
+    /// When the mechanisms next want an alarm: the earliest of `push.due`, `devices.due` and, if the running vCPU is watched, `watch.sample_due`.
     mechanism_due: u64,
     /// When the alarm is due for work of the hypervisor's own: `mechanism_due`, or housework.
     own_work_due: u64,
@@ -289,7 +289,7 @@ impl Cpu {
             since: 0,
             irqs,
             irq_threshold: 0,
-            devices: Devices::NONE,
+            devices: Devices::new(),
             housekeeper: console.is_some().then(|| Housekeeper::new(machine)),
             console,
             reports: ReportWriter::default(),

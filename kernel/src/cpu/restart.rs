@@ -166,7 +166,7 @@ impl Cpu {
     }
 
     /// Tells the board's controller that the interrupts of a guest's devices are completed, now that it runs: those that the former life had not
-    /// completed, and those that came since and found nobody ([`Self::take_external`]). Until then none of them comes again.
+    /// completed, and those that came since and found nobody ([`Self::take_owned_source`]). Until then none of them comes again.
     fn complete_all(&mut self, guest: &'static Guest) {
         // BOUND: the interrupts of the devices of one guest, mostly one or two, some 30 instructions each.
         for &source in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {

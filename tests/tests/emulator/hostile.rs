@@ -332,3 +332,24 @@ fn a_device_that_asks_again_and_again_hurts_nobody() {
         holds(&trial, q);
     }
 }
+
+/// What has been claimed for such a guest waits, like what the interrupt controller holds back, while somebody more urgent runs: an RTOS was interrupted
+/// for it whenever it ran for longer than such a one waits.
+#[test]
+fn a_device_of_a_less_urgent_guest_interrupts_no_rtos() {
+    let clamour = Guest::probe("clamour", "ms=120 servers=7 roles=0");
+    let freertos = "period_us=1000 periods=80 begin_ms=5 burn_percent=20 report_ms=0 burn_period_us=10000";
+    let run = System::on(8)
+        .policy("ainori")
+        .with(clamour.vcpus(16).harts(0..8).device("/soc/rtc@101000"))
+        .with(Guest::freertos(freertos).harts([0]).priority(10))
+        .run(Clock::Lockstep { q: 250 });
+    run.good();
+    let (claimed, disturbed) = (run.exits_for("clamour", "external"), run.exits_for("freertos", "external"));
+    println!("{claimed} times beside its own guest, {disturbed} beside the RTOS");
+    run.check(claimed > 100, format_args!("the device interrupted only {claimed} times"));
+    run.check(
+        disturbed == 0,
+        format_args!("the RTOS was interrupted {disturbed} times for a device of another guest"),
+    );
+}

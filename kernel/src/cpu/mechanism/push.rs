@@ -87,7 +87,7 @@ impl Cpu {
             self.push.held_off_for = rank;
             let begins = self.resident(id).due.max(now);
             self.push.due = self.push.due.max(begins + self.scheduler.policy().patience);
-            self.mechanism_due = self.push.due;
+            self.mechanism_due = self.push.due.min(self.devices.due);
         }
     }
 
@@ -108,7 +108,7 @@ impl Cpu {
             if self.push.held_off_for != 0 && core::mem::take(&mut self.push.is_wanted) {
                 self.backlog.starved.insert(NO_VCPU);
             }
-            self.mechanism_due = self.push.due;
+            self.mechanism_due = self.push.due.min(self.devices.due);
         } else {
             self.push.due = u64::MAX;
             self.push.is_wanted = false;

@@ -102,12 +102,9 @@ impl Cpu {
         self.threshold.quiet = 0;
         self.show_housework();
         // Nobody is looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
-        self.mechanism_due = u64::MAX;
+        self.mechanism_due = self.devices.due;
         if self.push.due != u64::MAX {
             self.review_starved();
-        }
-        if self.devices.are_held() {
-            self.remember_held();
         }
         // Those that are less urgent than who has the core now have their turn when it leaves.
         self.look_for_neglected(
