@@ -354,7 +354,7 @@ impl Cpu {
 
     /// Who has the core. Also one that has just let its equals go first: none of them is in more of a hurry than it was, unless it [is
     /// due](Self::is_due). Else one that yields at each of its traps would hold up all that gives way here.
-    fn holder(&self) -> Option<VcpuId> {
+    pub(super) fn holder(&self) -> Option<VcpuId> {
         let scheduler = &self.scheduler;
         scheduler.running().or_else(|| scheduler.picked().filter(|id| !scheduler.is_asleep(*id)))
     }

@@ -114,6 +114,7 @@ impl Cpu {
         let life = guest.lifecycle.life();
         if of.life != life {
             (of.life, of.held) = (life, 0);
+            self.devices.held &= !(1 << index);
         }
         let now = clock::now();
         if now < of.due || of.held != 0 {
@@ -136,7 +137,11 @@ impl Cpu {
     /// Hands on one of those that wait, if its time has come. Is there one?
     #[inline(never)]
     pub(super) fn hand_on_held(&mut self, now: u64) -> bool {
-        let Some(index) = self.devices.choose(self.irq_threshold, now) else { return false };
+        let Some(index) = self.devices.choose(self.irq_threshold, now) else {
+            // What was due belonged to a former life.
+            self.review_held();
+            return false;
+        };
         let (Some(of), Some(guest)) = (self.devices.guests.get_mut(index), self.machine.guests.get(index))
         else {
             return false;
@@ -161,7 +166,8 @@ impl Cpu {
     pub(super) fn review_held(&mut self) {
         self.devices.due = self.devices.next_due(self.irq_threshold);
         self.mechanism_due = self.push.due.min(self.devices.due);
-        if self.scheduler.running().is_some_and(|id| self.watch.vcpus.contains(id)) {
+        // Also one that has let its equals go first: it may go on without a switch.
+        if self.scheduler.picked().is_some_and(|id| self.watch.vcpus.contains(id)) {
             self.mechanism_due = self.mechanism_due.min(self.watch.sample_due);
         }
         self.pending.alarm = true;

@@ -23,8 +23,9 @@ const PAUSE_US: u64 = 12;
 const PATIENCE_US: u64 = 10_300;
 /// So often a piece gives way to vCPUs that have their own timers just then: to each of several RTOSes, but not for ever.
 const MOST_GIVEN_WAY: u8 = 8;
-/// So often to one that takes cores from others and is awaited: such a one may also be woken again and again.
-const MOST_EVER: u8 = 64;
+/// So often to one that takes cores from others and has been woken: such a one, too, may be woken again and again. Only to what is about to be woken by
+/// its timer it gives way each time.
+const MOST_AWAITED: u8 = 64;
 /// A time that no clock ever adds up to.
 const NEVER: u64 = u64::MAX / 2;
 /// How far hidden housework keeps behind the deadline that it gave way to, in microseconds.
@@ -289,13 +290,11 @@ impl Cpu {
     /// housework gives way to that only so often.
     pub(super) fn must_hurry(&self, now: u64) -> Option<u64> {
         // A piece, and then the way to a guest, take no longer.
-        if self.housework.gave_way >= MOST_EVER {
-            return None;
-        }
         let soon = now + 2 * self.guard;
         let may_wait = self.housework.gave_way < MOST_GIVEN_WAY;
         let own_timer = || self.own_timer_near(now).filter(|_| may_wait && self.threshold.level != IDLE);
-        if self.is_awaited() || self.pending.woken && may_wait {
+        let is_awaited = self.housework.gave_way < MOST_AWAITED && self.is_awaited();
+        if is_awaited || self.pending.woken && may_wait {
             return Some(soon);
         }
         Some(self.next_deadline)

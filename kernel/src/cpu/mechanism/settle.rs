@@ -19,7 +19,7 @@ impl Cpu {
     /// Beside one that takes cores from others little at a time has to do, as for the [backlog](crate::cpu::backlog): one of them, and a while later the next.
     #[inline(never)]
     pub(in crate::cpu) fn settle(&mut self) {
-        let beside_urgent = self.scheduler.running().is_some_and(|id| self.urgent.contains(id));
+        let beside_urgent = self.holder().is_some_and(|id| self.urgent.contains(id));
         // BOUND: one of those that have woken a round, and between two is a preemption point.
         while !self.is_wanted_late()
             && let Some(id) = self.migration.unsettled.pop()
