@@ -138,7 +138,7 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn hand_on_held(&mut self, now: u64) -> bool {
         let Some(index) = self.devices.choose(self.irq_threshold, now) else {
-            // What was due belonged to a former life.
+            // Who is next keeps them away, or what was due belonged to a former life.
             self.review_held();
             return false;
         };
@@ -165,7 +165,7 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn review_held(&mut self) {
         self.devices.due = self.devices.next_due(self.irq_threshold);
-        self.mechanism_due = self.push.due.min(self.devices.due);
+        self.mechanism_due = self.deferred_due();
         // Also one that has let its equals go first: it may go on without a switch.
         if self.scheduler.picked().is_some_and(|id| self.watch.vcpus.contains(id)) {
             self.mechanism_due = self.mechanism_due.min(self.watch.sample_due);

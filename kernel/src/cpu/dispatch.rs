@@ -180,7 +180,7 @@ impl Cpu {
                 if self.watch.vcpus.contains(id) {
                     self.watch(decision.alarm.is_some(), now);
                 } else {
-                    self.mechanism_due = self.push.due.min(self.devices.due);
+                    self.mechanism_due = self.deferred_due();
                 }
             }
         }

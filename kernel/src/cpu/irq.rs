@@ -100,7 +100,7 @@ impl Cpu {
             self.resume_backlog();
         }
         let exit = if self.watch.sample_due <= now { self.take_sample(now) } else { Exit::Timer };
-        self.mechanism_due = self.push.due.min(self.devices.due).min(self.watch.sample_due);
+        self.mechanism_due = self.deferred_due().min(self.watch.sample_due);
         exit
     }
 

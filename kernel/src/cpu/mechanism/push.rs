@@ -87,8 +87,14 @@ impl Cpu {
             self.push.held_off_for = rank;
             let begins = self.resident(id).due.max(now);
             self.push.due = self.push.due.max(begins + self.scheduler.policy().patience);
-            self.mechanism_due = self.push.due.min(self.devices.due);
+            self.mechanism_due = self.deferred_due();
         }
+    }
+
+    /// When to look again at what has been deferred, or at a device's interrupt that waits.
+    #[inline(always)]
+    pub(in crate::cpu) fn deferred_due(&self) -> u64 {
+        self.push.due.min(self.devices.due)
     }
 
     fn clear_of_own_timer(&self, at: u64) -> u64 {
@@ -108,7 +114,7 @@ impl Cpu {
             if self.push.held_off_for != 0 && core::mem::take(&mut self.push.is_wanted) {
                 self.backlog.starved.insert(NO_VCPU);
             }
-            self.mechanism_due = self.push.due.min(self.devices.due);
+            self.mechanism_due = self.deferred_due();
         } else {
             self.push.due = u64::MAX;
             self.push.is_wanted = false;

@@ -39,7 +39,7 @@ impl Cpu {
     pub(in crate::cpu) fn watch(&mut self, shared: bool, now: u64) {
         self.watch.detector.restart(shared);
         self.watch.sample_due = now + self.watch.detector.pause();
-        self.mechanism_due = self.push.due.min(self.devices.due).min(self.watch.sample_due);
+        self.mechanism_due = self.deferred_due().min(self.watch.sample_due);
     }
 
     /// It is time to look at the running vCPU. Not if somebody has just woken, who may want the core.
