@@ -130,8 +130,12 @@ impl Manifest {
     pub fn load(path: &Path) -> Result<Self, Box<Findings>> {
         let file = path.display().to_string();
         let unreadable = |why: String| {
-            let finding = Finding::of_file(format!("the manifest {file} can't be read: {why}"))
-                .help("give the path of a TOML file; this project's own are in systems/");
+            let with_extension = path.with_extension("toml");
+            let help = match !path.exists() && with_extension.is_file() {
+                true => format!("did you mean {}?", with_extension.display()),
+                false => "give the path of a TOML file; this project's own are in systems/".into(),
+            };
+            let finding = Finding::of_file(format!("the manifest {file} can't be read: {why}")).help(help);
             Box::new(Findings::new(&file, "", vec![finding]))
         };
         let bytes = files::read(path, MAX_TEXT).map_err(|error| unreadable(error.to_string()))?;

@@ -12,6 +12,7 @@ use super::{
     findings::Finding,
     reader::{At, suggest},
     schema::{BoardDraft, Draft, GuestDraft, RunDraft, TraceDraft},
+    units::show_size,
 };
 use crate::config::{Guest, Kind, System, Trace};
 use ainori_trace::{DEFAULT_MASK, Mask};
@@ -21,6 +22,10 @@ use std::{path::Path, time::Duration};
 pub const DEFAULT_TRACE_RECORDS: u32 = 65_536;
 /// Most records per core: 16 bytes each, so 16 MiB.
 pub const MAX_TRACE_RECORDS: u32 = 1 << 20;
+
+/// Most memory of a board in bytes: what is left of the 56 bits of a physical address behind QEMU's devices (privileged specification,
+/// "Sv39": a PPN has 44 bits).
+const MAX_BOARD_MEMORY: u64 = (1 << 56) - (2 << 30);
 
 /// Longest name of a system in bytes.
 const MAX_NAME: usize = 64;
@@ -119,10 +124,23 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
             let help = "a 64-bit model of QEMU and its properties, e.g. \"rv64,v=true\"";
             findings.push(Finding::at(cpu.span.clone(), message).help(help));
         }
+        if cpu.value.split(',').any(str::is_empty) {
+            let message = format!("{:?} has a comma with nothing behind it", cpu.value);
+            findings.push(Finding::at(cpu.span.clone(), message).help("one comma before each property"));
+        }
         check_needed(cpu, findings);
         check_extensions(cpu, findings);
     }
-    let memory = draft.memory.as_ref().map(|memory| memory.value.0);
+    let memory = draft.memory.as_ref().and_then(|memory| {
+        if memory.value.0 <= MAX_BOARD_MEMORY {
+            return Some(memory.value.0);
+        }
+        let message = "a board can't have so much memory";
+        let help =
+            format!("at most {}: a hart's physical addresses have 56 bits", show_size(MAX_BOARD_MEMORY));
+        findings.push(Finding::at(memory.span.clone(), message).help(help));
+        None
+    });
     let board = || {
         let kind = kind?;
         let cpu = draft.cpu.as_ref().map_or(kind.cpu, |cpu| &cpu.value).to_owned();

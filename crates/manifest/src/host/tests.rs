@@ -249,6 +249,12 @@ fn the_board_must_exist() {
     broken("memory = \"2GiB\"", "memory = \"2GB\"", "\"2GB\" is not a size", "GiB");
     broken(
         "memory = \"2GiB\"",
+        "memory = \"67108863GiB\"",
+        "can't have so much memory",
+        "at most 67108862GiB",
+    );
+    broken(
+        "memory = \"2GiB\"",
         "memory = \"9999999999999GiB\"",
         "\"9999999999999GiB\" is too large",
         "64 bits",
@@ -279,6 +285,7 @@ fn extensions_that_are_needed_must_be_there() {
     for lacking in ["rv64,h=false", "rv64,v=true,h=off", "rv64,h=no", "rv64,h=on,h=off", "rv64i,sstc=on"] {
         broken_at(5, "harts = 4", &cpu(lacking), "lacks the H extension", "use \"rv64\"");
     }
+    broken_at(5, "harts = 4", &cpu("rv64,,v=on"), "a comma with nothing behind it", "one comma");
     broken_at(5, "harts = 4", &cpu("rv64,sstc=false"), "lacks the Sstc extension", "use \"rv64\"");
     for good in ["rv64,h=true", "rv64,h=off,h=on", "rv64i,h=on,sstc=on"] {
         assert!(parse(&GOOD.replacen("harts = 4", &cpu(good), 1)).is_ok(), "{good}");
@@ -620,6 +627,12 @@ fn a_missing_manifest_is_an_error_of_the_file() {
     let finding = findings.iter().next().unwrap();
     assert!(finding.message.contains("/nowhere/x.toml can't be read"));
     assert_eq!(findings.position(finding), (1, 1));
+    let directory = guest_files();
+    let written = directory.path().join("x.toml");
+    std::fs::write(&written, "").unwrap();
+    let findings = Manifest::load(&directory.path().join("x")).unwrap_err();
+    let help = findings.iter().next().unwrap().help.clone().unwrap();
+    assert_eq!(help, format!("did you mean {}?", written.display()));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use elf::{
     endian::LittleEndian,
     file::Class,
     segment::ProgramHeader,
+    to_str::e_machine_to_human_str,
 };
 
 /// An ELF file, little-endian as RISC-V is.
@@ -74,7 +75,8 @@ fn parse(bytes: &[u8]) -> Result<File<'_>, Problem> {
     if file.ehdr.class != Class::ELF64 || file.ehdr.e_machine != EM_RISCV {
         let bits = if file.ehdr.class == Class::ELF64 { 64 } else { 32 };
         let machine = file.ehdr.e_machine;
-        let found = if machine == EM_RISCV { "RISC-V".into() } else { format!("machine {machine}") };
+        let found =
+            e_machine_to_human_str(machine).map_or_else(|| format!("machine {machine}"), str::to_owned);
         return Err(Problem::new(format!("is a {bits}-bit ELF file for {found}, not for riscv64"), WANTED));
     }
     if file.ehdr.e_type != ET_EXEC && file.ehdr.e_type != ET_DYN {

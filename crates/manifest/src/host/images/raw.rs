@@ -12,7 +12,16 @@ pub fn read(file: &[u8], places: Places) -> Result<Program<'_>, Problem> {
             "set kind = \"elf\", or make one with `objcopy -O binary`",
         ));
     }
+    if is_text(file) {
+        return Err(Problem::new("is a text, not a program", "give the program as a flat binary"));
+    }
     let address = places.load.unwrap_or(DEFAULT_LOAD_ADDRESS);
     let segment = Segment { address, bytes: file.into(), memory: file.len() as u64 };
     Ok(Program { entry: places.entry.unwrap_or(address), segments: vec![segment] })
+}
+
+/// Nothing but characters that people read. A program has zeros or other control characters in nearly each of its instructions.
+fn is_text(file: &[u8]) -> bool {
+    let readable = |c: char| !c.is_control() || c.is_whitespace();
+    str::from_utf8(file).is_ok_and(|text| text.chars().all(readable))
 }

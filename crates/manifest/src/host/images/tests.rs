@@ -132,6 +132,7 @@ fn other_files_are_recognised() {
     let raw = |file: &[u8]| read(Kind::Raw, file, MEMORY, ANYWHERE).unwrap_err().what;
     assert_eq!(raw(&elf_file(BASE, &[])), "is an ELF file, not a flat binary");
     assert_eq!(raw(b""), "is empty");
+    assert_eq!(raw("#!/bin/sh\n# \u{e9}\n".as_bytes()), "is a text, not a program");
 }
 
 #[test]
@@ -142,7 +143,7 @@ fn elf_files_for_other_machines_are_refused() {
         elf_problem(&bytes)
     };
     assert_eq!(changed(5, 2), "is a big-endian ELF file");
-    assert_eq!(changed(18, 62), "is a 64-bit ELF file for machine 62, not for riscv64");
+    assert_eq!(changed(18, 62), "is a 64-bit ELF file for AMD x86-64 architecture, not for riscv64");
     assert_eq!(changed(16, 1), "is not an executable");
 }
 
