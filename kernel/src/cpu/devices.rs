@@ -165,11 +165,7 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn review_held(&mut self) {
         self.devices.due = self.devices.next_due(self.irq_threshold);
-        self.mechanism_due = self.deferred_due();
-        // Also one that has let its equals go first: it may go on without a switch.
-        if self.scheduler.picked().is_some_and(|id| self.watch.vcpus.contains(id)) {
-            self.mechanism_due = self.mechanism_due.min(self.watch.sample_due);
-        }
+        self.mechanism_due = self.deferred_due().min(self.next_sample());
         self.pending.alarm = true;
     }
 }

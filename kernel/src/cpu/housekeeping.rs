@@ -15,6 +15,7 @@ use super::mail::MACHINE;
 use super::mechanism::threshold::IDLE;
 use super::{Cpu, Machine};
 use crate::arch::{clock, world};
+use ainori_sched::VcpuId;
 
 /// How long the guests of the housekeeping core go on between two pieces, in microseconds: housework has a seventh of a busy core at most.
 const PAUSE_US: u64 = 12;
@@ -23,9 +24,11 @@ const PAUSE_US: u64 = 12;
 const PATIENCE_US: u64 = 10_300;
 /// So often a piece gives way to vCPUs that have their own timers just then: to each of several RTOSes, but not for ever.
 const MOST_GIVEN_WAY: u8 = 8;
-/// So often to one that takes cores from others and has been woken: such a one, too, may be woken again and again. Only to what is about to be woken by
-/// its timer it gives way each time.
+/// So often to one that takes cores from others and has been woken: such a one, too, may be woken again and again.
 const MOST_AWAITED: u8 = 64;
+/// So often to one that takes cores from others and is about to be woken by its timer: more than others can use up before, and than RTOSes need that leave
+/// the core any time at all.
+const MOST_TIMERS: u8 = 250;
 /// A time that no clock ever adds up to.
 const NEVER: u64 = u64::MAX / 2;
 /// How far hidden housework keeps behind the deadline that it gave way to, in microseconds.
@@ -287,7 +290,7 @@ impl Cpu {
 
     /// Is somebody about to get the core, or the running vCPU about to be interrupted by its timer? Then says until when housework waits at
     /// least. The least urgent guest of this core may be an RTOS as well; but as it may also be one that sets its timer, or is woken, again and again,
-    /// housework gives way to that only so often.
+    /// housework gives way to that only so often; and even to those that take cores from others not for ever.
     pub(super) fn must_hurry(&self, now: u64) -> Option<u64> {
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
@@ -297,9 +300,18 @@ impl Cpu {
         if is_awaited || self.pending.woken && may_wait {
             return Some(soon);
         }
-        Some(self.next_deadline)
-            .filter(|at| *at <= soon)
-            .or_else(own_timer)
-            .map(|at| (at + self.guard).max(soon))
+        self.sleeper_due_by(soon).or_else(own_timer).map(|at| (at + self.guard).max(soon))
+    }
+
+    /// When the first sleeper is woken to which housework gives way, if that is by then.
+    fn sleeper_due_by(&self, soon: u64) -> Option<u64> {
+        let gave_way = self.housework.gave_way;
+        if self.next_deadline > soon || gave_way >= MOST_TIMERS {
+            return None;
+        }
+        let may_wait = |id: VcpuId| gave_way < MOST_GIVEN_WAY || self.urgent.contains(id);
+        // BOUND: the levels that have sleepers, some 20 instructions each.
+        let sleepers = self.scheduler.timers(self.threshold.lowest());
+        sleepers.filter(|(id, at)| *at <= soon && may_wait(*id)).map(|(_, at)| at).min()
     }
 }

@@ -99,8 +99,8 @@ impl Cpu {
             self.end_quiet();
             self.resume_backlog();
         }
-        let exit = if self.watch.sample_due <= now { self.take_sample(now) } else { Exit::Timer };
-        self.mechanism_due = self.deferred_due().min(self.watch.sample_due);
+        let exit = if self.next_sample() <= now { self.take_sample(now) } else { Exit::Timer };
+        self.mechanism_due = self.deferred_due().min(self.next_sample());
         exit
     }
 

@@ -181,6 +181,21 @@ fn who_is_always_about_to_be_interrupted_silences_nobody() {
     run.ended(Outcome::Good);
 }
 
+/// The same of one that sleeps, and is always about to be woken by its timer: housework gave way to that for ever.
+#[test]
+fn who_is_always_about_to_be_woken_silences_nobody() {
+    for period in [7, 10, 13] {
+        let run = System::on(2)
+            .with(
+                Guest::probe("naps", &format!("period_us={period} n=1000000000")).harts([0, 1]).background(),
+            )
+            // More than its ring takes.
+            .with(Guest::probe("talk", "bytes=80000").harts([1]))
+            .run(Clock::Lockstep { q: 250 });
+        run.ended(Outcome::Good);
+    }
+}
+
 /// The hart has somebody to run at every moment, and an RTOS above: keys arrive all the same.
 #[test]
 fn what_is_typed_reaches_a_guest_on_a_busy_hart() {

@@ -42,19 +42,19 @@ impl Cpu {
         self.mechanism_due = self.deferred_due().min(self.watch.sample_due);
     }
 
-    /// It is time to look at the running vCPU. Not if somebody has just woken, who may want the core.
+    /// When to look at whoever has the core; never, if that isn't watched. Also one that has let its equals go first: it may go on without a switch.
+    pub(in crate::cpu) fn next_sample(&self) -> u64 {
+        let is_watched = self.scheduler.picked().is_some_and(|id| self.watch.vcpus.contains(id));
+        if is_watched { self.watch.sample_due } else { u64::MAX }
+    }
+
+    /// It is time to look at the running vCPU. Not if somebody has just woken, who may want the core; nor if it doesn't run at this moment.
     #[inline(never)]
     pub(in crate::cpu) fn take_sample(&mut self, now: u64) -> Exit {
         let machine = self.machine;
-        let running = self.scheduler.running();
-        let Some(id) = running.filter(|id| self.watch.vcpus.contains(*id)) else {
-            self.watch.sample_due = u64::MAX;
-            return Exit::Timer;
-        };
-        if self.pending.woken {
-            self.watch.sample_due = now + self.watch.detector.pause();
-            return Exit::Timer;
-        }
+        self.watch.sample_due = now + self.watch.detector.pause();
+        let running = self.scheduler.running().filter(|id| self.watch.vcpus.contains(*id));
+        let Some(id) = running.filter(|_| !self.pending.woken) else { return Exit::Timer };
         let mut siblings = machine.guest_of(id).vcpus().map(VcpuId);
         // BOUND: the vCPUs of one guest, some 12 instructions each.
         if !siblings.any(|sibling| machine.vcpu(sibling).waiting_since().is_some()) {
