@@ -186,6 +186,7 @@ fn who_is_always_about_to_be_interrupted_silences_nobody() {
 fn who_is_always_about_to_be_woken_silences_nobody() {
     for period in [7, 10, 13] {
         let run = System::on(2)
+            .policy("ainori")
             .with(
                 Guest::probe("naps", &format!("period_us={period} n=1000000000")).harts([0, 1]).background(),
             )
