@@ -310,8 +310,8 @@ impl Cpu {
             return None;
         }
         let may_wait = |id: VcpuId| gave_way < MOST_GIVEN_WAY || self.urgent.contains(id);
-        // BOUND: the levels that have sleepers, some 20 instructions each.
         let sleepers = self.scheduler.timers(self.threshold.lowest());
+        // BOUND: the levels that have sleepers, some 20 instructions each.
         sleepers.filter(|(id, at)| *at <= soon && may_wait(*id)).map(|(_, at)| at).min()
     }
 }
