@@ -38,11 +38,15 @@ impl Cpu {
         }
         (self.pending.woken, self.pending.fences) = (false, false);
         if self.has_mechanisms {
-            if self.policy_goes_first
-                && let Some(id) = self.ask_policy_first(now)
-            {
-                return (!self.pending.backlog && self.mailbox.leave())
-                    .then(|| &raw mut self.resident(id).state);
+            if self.policy_goes_first {
+                // Where many guests take turns, to find whose it is takes as long as all the rest.
+                if self.gives_way() {
+                    return None;
+                }
+                if let Some(id) = self.ask_policy_first(now) {
+                    return (!self.pending.backlog && self.mailbox.leave())
+                        .then(|| &raw mut self.resident(id).state);
+                }
             }
             if self.pending.unsettled {
                 self.settle();
