@@ -165,7 +165,7 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn review_held(&mut self) {
         self.devices.due = self.devices.next_due(self.irq_threshold);
-        self.mechanism_due = self.deferred_due().min(self.next_sample());
+        self.update_mechanism_due();
         self.pending.alarm = true;
     }
 }

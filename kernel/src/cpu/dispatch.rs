@@ -84,6 +84,9 @@ impl Cpu {
             let (irq_threshold, threshold) = (resident.irq_threshold, resident.threshold);
             self.set_irq_threshold(irq_threshold);
             self.publish_threshold(threshold);
+            if !self.watch.vcpus.is_empty() {
+                self.update_mechanism_due();
+            }
         }
         if self.pending.backlog {
             // Something more urgent than what was chosen may come of it.

@@ -16,8 +16,8 @@ use crate::stats::Exit;
 const WOKEN_AT_ONCE: usize = 4;
 
 impl Cpu {
-    /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or there is housework, or something was deferred or a vCPU is
-    /// to be sampled (`mechanism_due`).
+    /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or there is housework, or what was deferred, a vCPU that is sampled
+    /// or a device's interrupt that waits has its turn (`mechanism_due`).
     #[inline(always)]
     pub(super) fn take_alarm(&mut self) -> Exit {
         let now = self.silence_alarm();
@@ -34,7 +34,7 @@ impl Cpu {
         let now = self.silence_alarm();
         self.pending.alarm = true;
         if self.meet_deadline(now) && self.is_wanted() {
-            // What is deferred then begins anew at the switch.
+            // What is deferred then begins anew at the switch; for one that keeps the core, having slept for a moment, it interrupts once.
             if self.housework_alarm() <= now {
                 self.puts_off_housework(now);
             }
@@ -100,7 +100,7 @@ impl Cpu {
             self.resume_backlog();
         }
         let exit = if self.next_sample() <= now { self.take_sample(now) } else { Exit::Timer };
-        self.mechanism_due = self.deferred_due().min(self.next_sample());
+        self.update_mechanism_due();
         exit
     }
 

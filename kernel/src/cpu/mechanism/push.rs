@@ -97,6 +97,12 @@ impl Cpu {
         self.push.due.min(self.devices.due)
     }
 
+    /// What there is to look at has changed, but not who has the core.
+    #[inline]
+    pub(in crate::cpu) fn update_mechanism_due(&mut self) {
+        self.mechanism_due = self.deferred_due().min(self.next_sample());
+    }
+
     fn clear_of_own_timer(&self, at: u64) -> u64 {
         let runs =
             self.scheduler.running().filter(|id| self.urgent.contains(*id) && self.loaded == Some(*id));

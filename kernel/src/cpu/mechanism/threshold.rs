@@ -101,7 +101,7 @@ impl Cpu {
     fn catch_up(&mut self) {
         self.threshold.quiet = 0;
         self.show_housework();
-        // Nobody is looked at on a core that idles; if a watched vCPU has just got it, that is set afterwards.
+        // Nobody is looked at on a core that idles; where a watched vCPU gets or keeps it, that is set afterwards.
         self.mechanism_due = self.devices.due;
         if self.push.due != u64::MAX {
             self.review_starved();

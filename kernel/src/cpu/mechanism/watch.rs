@@ -48,13 +48,14 @@ impl Cpu {
         if is_watched { self.watch.sample_due } else { u64::MAX }
     }
 
-    /// It is time to look at the running vCPU. Not if somebody has just woken, who may want the core; nor if it doesn't run at this moment.
+    /// It is [time](Self::next_sample) to look at the running vCPU. Not if somebody has just woken, who may want the core; nor if it doesn't run at this moment.
     #[inline(never)]
     pub(in crate::cpu) fn take_sample(&mut self, now: u64) -> Exit {
         let machine = self.machine;
         self.watch.sample_due = now + self.watch.detector.pause();
-        let running = self.scheduler.running().filter(|id| self.watch.vcpus.contains(*id));
-        let Some(id) = running.filter(|_| !self.pending.woken) else { return Exit::Timer };
+        let Some(id) = self.scheduler.running().filter(|_| !self.pending.woken) else {
+            return Exit::Timer;
+        };
         let mut siblings = machine.guest_of(id).vcpus().map(VcpuId);
         // BOUND: the vCPUs of one guest, some 12 instructions each.
         if !siblings.any(|sibling| machine.vcpu(sibling).waiting_since().is_some()) {
