@@ -46,6 +46,7 @@ struct sbi_result {
 #define SBI_HSM_START         0
 #define SBI_HSM_STOP          1
 #define SBI_HSM_STATUS        2
+#define SBI_HSM_SUSPEND       3
 #define SBI_SRST_RESET        0
 #define SBI_DBCN_WRITE        0
 #define SBI_DBCN_READ         1

@@ -211,6 +211,11 @@ impl Cpu {
                 || self.is_flooded(now)
                 || beside_urgent && now - began >= self.guard / 5;
         }
+        if self.is_interrupted() {
+            // The backlog goes on when that has been served. A part may have taken as long as a section may: no time for what follows.
+            self.resume_backlog();
+            return true;
+        }
         let (gives_way, is_flooded) = (self.is_wanted_late(), self.is_flooded(clock::now()));
         if self.has_read_urgent_mail(is_flooded) {
             self.resume_backlog();

@@ -110,7 +110,8 @@ fn restarted_guests_in_chaos_hurt_nobody() {
 /// - up to 14 levels of sleepers, and 16 timers at one moment below them: handler 2.7 us late, sections with interrupts off of 17.4 us;
 /// - 14 guests that print beginnings of lines on one hart: 6.1 us;
 /// - a guest that is started again on the RTOS's hart: 7.2 us; fences of 16 vCPUs on 16 harts: 5.1 us;
-/// - 14 guests that take turns (`co-schedule`), of which a random system had some: 6.1 us.
+/// - 14 guests that take turns (`co-schedule`), of which a random system had some: 6.1 us;
+/// - three guests of 16 vCPUs, of three levels, that sleep for moments, wake, stop and start each other: 5.2 us.
 #[test]
 fn a_crowd_hurts_nobody() {
     const PERIODS: u32 = 200;
@@ -146,6 +147,13 @@ fn a_crowd_hurts_nobody() {
     beside("restarts", "ainori", 1, vec![again()], 250);
     let many = (0..14).map(printer).chain([again()]).collect();
     beside("restarts among many", "round-robin", 1, many, 250);
+    let restless = |nth: u32| {
+        let args = format!("seed={nth}");
+        Guest::probe("restless", &args).named(&format!("restless-{nth}")).vcpus(16).priority(nth).background()
+    };
+    for preset in ["ainori", "spumone-on-demand"] {
+        beside("three levels of the restless", preset, 2, (1..=3).map(restless).collect(), 250);
+    }
     let member = |nth: u32| crowd(format!("member-{nth}"), "period_us=300").vcpus(4).harts([0]);
     beside("turns of many guests", "co-schedule", 1, (0..14).map(member).collect(), 250);
     let smp = Guest::probe("smp", "rounds=6").vcpus(16).harts(0..16).background();
