@@ -36,7 +36,8 @@ const _: () = assert!(PRIORITIES as u32 <= u32::BITS);
 
 /// What is still to be done, by vCPU.
 pub(super) struct Backlog {
-    /// The priorities, a bit each, of those that ran here and for whose own timers it was deferred since something of it was done.
+    /// The priorities, a bit each, of those that ran here and for whose own timers it was deferred since something of it was done; and, once it is
+    /// [stalled](Cpu::is_stalled), of those that took the core.
     pub(super) gave_way_to: u32,
     /// Since when nothing of it has been done, although it was its turn, in ticks of `time`. Means something if `deferred_at` is [recent](RECENT).
     stalled_since: u64,
@@ -322,14 +323,14 @@ impl Cpu {
     #[inline]
     pub(super) fn is_wanted(&self) -> bool {
         let Some(first) = self.first_urgent() else { return false };
-        if self.waits_for_core(first) {
-            return true;
-        }
-        let is_due = self.is_due(first);
         let now = clock::now();
         // Guests that set their timers again and again, or take the core from each other, may not keep it from its work for ever.
         let priority = self.machine.vcpu(first).class.priority;
         let gave_way = self.backlog.gave_way_to & (1 << priority) != 0;
+        if self.waits_for_core(first) {
+            return !gave_way || !self.is_stalled(now);
+        }
+        let is_due = self.is_due(first);
         let is_top = || (self.scheduler.owned() & self.at_least(priority + 1)).is_empty();
         is_due && (!gave_way || is_top() && !self.is_stalled(now))
             || !gave_way
@@ -393,8 +394,9 @@ impl Cpu {
             (self.backlog.gave_way_to, self.backlog.stalled_since) = (0, now);
         }
         self.backlog.deferred_at = now;
-        if gives_way && let Some(id) = self.scheduler.first().filter(|id| !self.waits_for_core(*id)) {
-            // To one that has the core already, as its own timer is due or near.
+        let is_noted = |id: &VcpuId| !self.waits_for_core(*id) || self.is_stalled(now);
+        if gives_way && let Some(id) = self.scheduler.first().filter(is_noted) {
+            // To one that has the core already, as its own timer is due or near; or that takes it, and may do so for some microseconds each time.
             self.backlog.gave_way_to |= 1 << self.machine.vcpu(id).class.priority;
         }
         self.look_again_at(now + patience);
