@@ -5,9 +5,10 @@
 //!
 //! A piece is at most some 500 instructions (2 us), and lies between two instructions of a guest, like an interrupt:
 //! - While the core runs somebody more urgent than its own least urgent guest, housework is *hidden*: nobody sends the core an IPI for it, no alarm is set
-//!   for it. The core looks when it lowers its threshold. So an RTOS that shares the core isn't disturbed; should it never sleep,
-//!   there is a piece every [`PATIENCE_US`], so that nobody on another core waits for ever.
-//! - Just before the deadline of a more urgent vCPU no piece is begun.
+//!   for it. The core looks when it lowers its threshold. So an RTOS that shares the core isn't disturbed. But what has been asked for is gone on with
+//!   [`PATIENCE_US`] after the last piece also while it is hidden: that one may never sleep, or for no longer than a piece takes.
+//! - Just before the deadline of a more urgent vCPU no piece is begun; where there has been no other moment for [`PATIENCE_US`], that holds once for each
+//!   threshold.
 //! - Between two pieces the guests of this core go on for [`PAUSE_US`] at least.
 //!
 //! To add a kind of work: a variant of [`Chore`], and its function in [`Cpu::do_piece`].
@@ -19,16 +20,11 @@ use ainori_sched::VcpuId;
 
 /// How long the guests of the housekeeping core go on between two pieces, in microseconds: housework has a seventh of a busy core at most.
 const PAUSE_US: u64 = 12;
-/// How long hidden housework waits for a core that is never free for it, in microseconds. Not a multiple of an RTOS's usual
-/// period, near whose end it began to wait.
+/// How long hidden housework waits for a core that is never free for it, and how long it gives way to those that take cores from others, in
+/// microseconds. Not a multiple of an RTOS's usual period, near whose end it began to wait.
 const PATIENCE_US: u64 = 10_300;
-/// So often a piece gives way to vCPUs that have their own timers just then: to each of several RTOSes, but not for ever.
+/// So often a piece gives way to any vCPUs that have their own timers just then: to each of several RTOSes, but not for ever.
 const MOST_GIVEN_WAY: u8 = 8;
-/// So often to one that takes cores from others and has been woken: such a one, too, may be woken again and again.
-const MOST_AWAITED: u8 = 64;
-/// So often to one that takes cores from others and is about to be woken by its timer: more than others can use up before, and than RTOSes need that leave
-/// the core any time at all.
-const MOST_TIMERS: u8 = 250;
 /// A time that no clock ever adds up to.
 const NEVER: u64 = u64::MAX / 2;
 /// How far hidden housework keeps behind the deadline that it gave way to, in microseconds.
@@ -98,8 +94,12 @@ impl Housekeeper {
 pub struct Housework {
     /// When the next piece is due, in ticks of `time`.
     pub(super) due: u64,
-    /// How often the next piece gave way to vCPUs that had their own timers just then.
+    /// How often the next piece gave way.
     gave_way: u8,
+    /// When it did so first. Means something if it did.
+    gave_way_at: u64,
+    /// The thresholds, a bit each, of those to whom it gave way although its [patience](PATIENCE_US) had ended.
+    gave_way_to: u32,
     /// The same as `due` while a vCPU hides housework.
     latest: u64,
     /// How long hidden housework waits, in ticks.
@@ -115,6 +115,8 @@ impl Housework {
         Self {
             due: u64::MAX,
             gave_way: 0,
+            gave_way_at: 0,
+            gave_way_to: 0,
             latest: clock::now() + patience,
             patience,
             hidden_from: machine.housework_threshold + 1,
@@ -144,12 +146,56 @@ impl Cpu {
         }
     }
 
-    /// From now on housework may be hidden here, where `before` is what was published until now. If it was hidden already, it is due when it was.
+    /// From now on housework may be hidden here by a vCPU with this threshold, where `before` is what was published until now. If it was hidden already,
+    /// it is due when it was; and so it is if it was shown for a moment only, in which nothing of what is asked for was done.
     #[inline(always)]
-    pub(super) fn hide_housework(&mut self, before: u8, now: u64) {
+    pub(super) fn hide_housework(&mut self, before: u8, threshold: u8, now: u64) {
         // An idle core hides nothing: its threshold plus one is 0.
         if before.wrapping_add(1) <= self.housework.hidden_from {
-            self.housework.latest = now + self.housework.patience;
+            if self.machine.housework.asked() == 0 {
+                self.housework.latest = now + self.housework.patience;
+            } else if self.housework.latest <= now {
+                self.hide_overdue(threshold, now);
+            }
+        }
+    }
+
+    /// Who hides it has just got the core, and isn't to be interrupted at once.
+    #[inline(never)]
+    fn hide_overdue(&mut self, threshold: u8, now: u64) {
+        let may_wait = self.may_give_way_to(threshold);
+        if may_wait != 0 {
+            self.note_giving_way(now, may_wait);
+            self.housework.latest = now + self.machine.ticks(DISTANCE_US);
+        }
+    }
+
+    /// The next piece gives way once more, to those of these thresholds that take cores from others, a bit each.
+    #[inline(never)]
+    fn note_giving_way(&mut self, now: u64, thresholds: u32) {
+        let housework = &mut self.housework;
+        if housework.gave_way == 0 {
+            (housework.gave_way_at, housework.gave_way_to) = (now, 0);
+        }
+        housework.gave_way = housework.gave_way.saturating_add(1);
+        if now - housework.gave_way_at >= housework.patience {
+            housework.gave_way_to |= thresholds;
+        }
+    }
+
+    /// The bit of this threshold, if the next piece may give way once more to vCPUs that have it and take cores from others; else 0.
+    #[inline(never)]
+    fn may_give_way_to(&self, threshold: u8) -> u32 {
+        let gave_way_to = if self.housework.gave_way == 0 { 0 } else { self.housework.gave_way_to };
+        1 << (u32::from(threshold) % u32::BITS) & !gave_way_to
+    }
+
+    /// The same of a vCPU.
+    #[inline(never)]
+    fn may_give_way_to_vcpu(&self, id: VcpuId) -> u32 {
+        match &self.residents[id] {
+            Some(resident) if self.urgent.contains(id) => self.may_give_way_to(resident.threshold),
+            _ => 0,
         }
     }
 
@@ -173,7 +219,10 @@ impl Cpu {
         let Some(housekeeper) = &self.housekeeper else { return };
         let earliest = housekeeper.earliest();
         // It need not interrupt a vCPU to find out that it must wait. That doesn't count as giving way, since who is asked already isn't asked again.
-        let later = self.must_hurry(now).filter(|_| earliest <= now && !self.is_housework_hidden());
+        let later = self
+            .must_hurry(now)
+            .map(|(later, _)| later)
+            .filter(|_| earliest <= now && !self.is_housework_hidden());
         self.housework.due = self.clear_of_deadline(later.unwrap_or(earliest));
         self.pending.alarm = true;
     }
@@ -195,8 +244,8 @@ impl Cpu {
 
     /// Puts housework off if it [must](Self::must_hurry) be.
     pub(super) fn puts_off_housework(&mut self, now: u64) -> bool {
-        let Some(later) = self.must_hurry(now) else { return false };
-        self.housework.gave_way = self.housework.gave_way.saturating_add(1);
+        let Some((later, thresholds)) = self.must_hurry(now) else { return false };
+        self.note_giving_way(now, thresholds);
         // If that one hides housework, what it does at its deadline isn't to be disturbed either.
         self.housework.latest = later + self.machine.ticks(DISTANCE_US);
         self.housework.due = self.clear_of_deadline(later);
@@ -232,9 +281,10 @@ impl Cpu {
     pub(super) fn hold_off_housework(&mut self, due: u64) -> bool {
         let collides =
             self.is_housework_hidden() && self.housework.latest < due + self.scheduler.policy().patience;
-        let gives_way = collides && self.housework.gave_way < MOST_GIVEN_WAY;
+        let threshold = if collides { self.may_give_way_to(self.threshold.level) } else { 0 };
+        let gives_way = threshold != 0;
         if gives_way {
-            self.housework.gave_way = self.housework.gave_way.saturating_add(1);
+            self.note_giving_way(clock::now(), threshold);
             self.housework.latest = due + self.machine.ticks(DISTANCE_US);
         }
         gives_way
@@ -251,14 +301,25 @@ impl Cpu {
         self.note_housework(now);
         // What led here is a section of its own: a piece may take as long as a section at all. But nobody keeps it from being done for ever.
         if self.housework.gave_way < MOST_GIVEN_WAY && self.gives_way() {
-            self.housework.gave_way = self.housework.gave_way.saturating_add(1);
+            self.note_giving_way(now, 0);
             self.pending.alarm = true;
             return;
         }
-        self.housework.gave_way = 0;
+        let is_overdue = self.is_housework_hidden() && self.housework.latest <= now;
         let Some(housekeeper) = &mut self.housekeeper else { return };
-        // If nothing is due, it was the patience that ended: what is typed may wait, since its interrupt is hidden, too.
-        let chore = housekeeper.choose(now).unwrap_or(Chore::Console);
+        let chore = match housekeeper.choose(now) {
+            Some(chore) => chore,
+            // What is typed may wait, since its interrupt is hidden, too.
+            None if is_overdue => Chore::Console,
+            None => {
+                // What is under way has its pause.
+                let earliest = housekeeper.earliest();
+                self.housework.due = self.clear_of_deadline(earliest);
+                self.pending.alarm = true;
+                return;
+            }
+        };
+        self.housework.gave_way = 0;
         housekeeper.last = chore as usize;
         let housework = &self.machine.housework;
         housework.take(chore.bit());
@@ -289,29 +350,45 @@ impl Cpu {
     }
 
     /// Is somebody about to get the core, or the running vCPU about to be interrupted by its timer? Then says until when housework waits at
-    /// least. The least urgent guest of this core may be an RTOS as well; but as it may also be one that sets its timer, or is woken, again and again,
-    /// housework gives way to that only so often; and even to those that take cores from others not for ever.
-    pub(super) fn must_hurry(&self, now: u64) -> Option<u64> {
+    /// least, and for which thresholds of those that take cores from others, a bit each. The least urgent guest of this core may be an RTOS as well; but as
+    /// it may also be one that sets its timer, or is woken, again and again, housework gives way to that only so often; and to those that take cores from
+    /// others, who may do the same, only for so long, and then once more.
+    pub(super) fn must_hurry(&self, now: u64) -> Option<(u64, u32)> {
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
         let may_wait = self.housework.gave_way < MOST_GIVEN_WAY;
-        let own_timer = || self.own_timer_near(now).filter(|_| may_wait && self.threshold.level != IDLE);
-        let is_awaited = self.housework.gave_way < MOST_AWAITED && self.is_awaited();
-        if is_awaited || self.pending.woken && may_wait {
-            return Some(soon);
+        let awaited = if self.is_awaited() {
+            self.scheduler.first().map_or(0, |first| self.may_give_way_to_vcpu(first))
+        } else {
+            0
+        };
+        if awaited != 0 || self.pending.woken && may_wait {
+            return Some((soon, awaited));
         }
-        self.sleeper_due_by(soon).or_else(own_timer).map(|at| (at + self.guard).max(soon))
+        let own_timer = || {
+            let at = self.own_timer_near(now).filter(|_| self.threshold.level != IDLE)?;
+            let threshold = self.loaded.map_or(0, |id| self.may_give_way_to_vcpu(id));
+            (may_wait || threshold != 0).then_some((at, threshold))
+        };
+        let (at, thresholds) = self.sleeper_due_by(soon).or_else(own_timer)?;
+        Some(((at + self.guard).max(soon), thresholds))
     }
 
-    /// When the first sleeper is woken to which housework gives way, if that is by then.
-    fn sleeper_due_by(&self, soon: u64) -> Option<u64> {
-        let gave_way = self.housework.gave_way;
-        if self.next_deadline > soon || gave_way >= MOST_TIMERS {
+    /// When the first sleeper is woken to which housework gives way, if that is `soon`; and the thresholds of those that take cores from others.
+    fn sleeper_due_by(&self, soon: u64) -> Option<(u64, u32)> {
+        if self.next_deadline > soon {
             return None;
         }
-        let may_wait = |id: VcpuId| gave_way < MOST_GIVEN_WAY || self.urgent.contains(id);
-        let sleepers = self.scheduler.timers(self.threshold.lowest());
-        // BOUND: the levels that have sleepers, some 20 instructions each.
-        sleepers.filter(|(id, at)| *at <= soon && may_wait(*id)).map(|(_, at)| at).min()
+        let may_wait = self.housework.gave_way < MOST_GIVEN_WAY;
+        let (mut first, mut thresholds) = (None, 0);
+        // BOUND: the levels that have sleepers, some 30 instructions each.
+        for (id, at) in self.scheduler.timers(self.threshold.lowest()).filter(|(_, at)| *at <= soon) {
+            let threshold = self.may_give_way_to_vcpu(id);
+            if may_wait || threshold != 0 {
+                first = Some(first.map_or(at, |first: u64| first.min(at)));
+                thresholds |= threshold;
+            }
+        }
+        first.map(|first| (first, thresholds))
     }
 }

@@ -197,6 +197,47 @@ fn who_is_always_about_to_be_woken_silences_nobody() {
     }
 }
 
+/// The same of those that take the hart from others, and leave it for less time than a piece of housework needs: each time that they came, its patience
+/// began anew. And what other cores said was deferred for them each time, even that the run was over: for that it is enough that they share a hart.
+#[test]
+fn who_takes_the_hart_again_and_again_silences_nobody() {
+    for (args, bytes) in
+        [("period_us=14", 1000), ("period_us=11", 1000), ("period_us=1000 busy_us=984", 40000)]
+    {
+        // The hart of the least urgent one empties the console.
+        for priority in [1, 5] {
+            let urgent = Guest::probe("naps", &format!("{args} n=1000000000")).harts([0]).priority(10);
+            let talk = Guest::probe("talk", &format!("bytes={bytes}")).harts([1]).priority(priority);
+            let run = System::on(2)
+                .policy("spumone")
+                .with(urgent.background())
+                .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())
+                .with(talk)
+                .run(Clock::Lockstep { q: 250 });
+            run.ended(Outcome::Good);
+        }
+    }
+}
+
+/// An RTOS above them isn't disturbed by a piece that has lost its patience with them: it gives way to each threshold once more. It was 6.6 us late.
+#[test]
+fn a_piece_without_patience_disturbs_no_rtos() {
+    for (policy, busy) in [("spumone", 35), ("spumone", 38), ("ainori", 36)] {
+        let urgent = Guest::probe("naps", &format!("period_us=50 busy_us={busy} n=1000000000"));
+        let run = System::on(2)
+            .policy(policy)
+            .with(Guest::freertos("periods=400").harts([0]).priority(20))
+            .with(urgent.harts([0]).priority(10).background())
+            .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())
+            .with(Guest::probe("talk", "bytes=20000").harts([1]).priority(5))
+            .run(Clock::Lockstep { q: 211 });
+        run.ended(Outcome::Good);
+        let [task, handler] = ["delay_ns/max", "handler_delay_ns/max"].map(|key| run.number("freertos", key));
+        println!("{policy}, {busy}: task {task} ns, handler {handler} ns");
+        run.check(task <= TASK_NS && handler <= HANDLER_NS, format_args!("{task} ns, {handler} ns"));
+    }
+}
+
 /// The hart has somebody to run at every moment, and an RTOS above: keys arrive all the same.
 #[test]
 fn what_is_typed_reaches_a_guest_on_a_busy_hart() {

@@ -50,7 +50,7 @@ impl Cpu {
             self.threshold.published.lower(threshold);
             self.catch_up();
         } else {
-            self.hide_housework(before, clock::now());
+            self.hide_housework(before, threshold, clock::now());
             self.threshold.published.raise(threshold);
         }
     }
@@ -59,7 +59,7 @@ impl Cpu {
     #[inline]
     pub(in crate::cpu) fn raise_threshold(&mut self, threshold: u8, now: u64) {
         if self.threshold.level == IDLE || threshold > self.threshold.level {
-            self.hide_housework(self.threshold.level, now);
+            self.hide_housework(self.threshold.level, threshold, now);
             self.threshold.level = threshold;
             self.pending.deadlines = true;
             self.threshold.published.raise(threshold);
