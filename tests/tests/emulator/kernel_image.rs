@@ -12,8 +12,8 @@ fn what_stays_fits_into_80_kib_and_all_into_136() {
     assert!(stays <= 80 << 10, "text + rodata are {stays} bytes, more than 80 KiB");
     let all = stays + sections.boot;
     assert!(all <= 136 << 10, "with what only boot needs, they are {all} bytes, more than 136 KiB");
-    // What they are now, and 6 % for other compilers: who adds more should know.
-    assert!(stays <= 70 << 10, "text + rodata have grown from 66 KiB to {stays} bytes");
+    // What they are now, and 5 % for other compilers: who adds more should know.
+    assert!(stays <= 74 << 10, "text + rodata have grown from 70.5 KiB to {stays} bytes");
 }
 
 /// Boot's code and constants are zeros afterwards.
