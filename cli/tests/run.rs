@@ -379,7 +379,7 @@ fn a_guest_that_was_given_up_fails_the_run() {
     let (code, out, _, report) = played_after(&[lived_before(1, "shutdown", "restart")], change);
     assert_eq!(code, Some(1), "{out}");
     assert!(out.contains("failed: given up in life 2") && out.contains("shutdown; given up"), "{out}");
-    assert!(out.contains("linux was started 2 times, then it was given up"), "{out}");
+    assert!(out.contains("linux was started 2 times in all, then it was given up"), "{out}");
     assert_eq!(report["guests"][0]["outcome"], "failed");
 }
 

@@ -304,7 +304,7 @@ impl Monitor {
                     guest.name
                 )),
                 Some((Next::GiveUp, _)) => self.problems.push(format!(
-                    "{} was started {} times, then it was given up: more would be above its restart_limit",
+                    "{} was started {} times in all, then it was given up: one more restart would be above its restart_limit",
                     guest.name,
                     guest.former_lives.len() + 1
                 )),
