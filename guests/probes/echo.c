@@ -29,10 +29,15 @@ bool guest_main(void)
     unsigned length = 0;
     uint64_t pause_us = arg_number("pause_us", 0, 0, 1000000);
     legacy = arg_number("legacy", 0, 0, 1);
+    bool same_line = arg_number("same_line", 0, 0, 1);
+    static const char question[] = "type a line: ";
     args_finish();
     uart = (volatile uint8_t *)(uintptr_t)uart_find().base;
     uart[UART_FCR] = FCR_ENABLE;
-    print("type a line\n");
+    if (same_line)
+        console_write(question, sizeof question - 1);
+    else
+        print("type a line\n");
     while (length < sizeof line - 1) {
         long c = next();
         if (c >= 0) {

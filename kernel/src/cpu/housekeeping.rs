@@ -5,10 +5,10 @@
 //!
 //! A piece is at most some 500 instructions (2 us), and lies between two instructions of a guest, like an interrupt:
 //! - While the core runs somebody more urgent than its own least urgent guest, housework is *hidden*: nobody sends the core an IPI for it, no alarm is set
-//!   for it. The core looks when it lowers its threshold. So an RTOS that shares the core isn't disturbed. But what has been asked for is gone on with
-//!   [`PATIENCE_US`] after the last piece also while it is hidden: that one may never sleep, or for no longer than a piece takes.
-//! - Just before the deadline of a more urgent vCPU no piece is begun; where there has been no other moment for [`PATIENCE_US`], that holds once for each
-//!   threshold.
+//!   for it. The core looks when it lowers its threshold. So an RTOS that shares the core isn't disturbed. But what is due is gone on with
+//!   [`PATIENCE_US`] later also while it is hidden: that one may never sleep, or for no longer than a piece takes.
+//! - Just before the deadline of a vCPU no piece is begun, nor while it waits for the core. Who has deadlines again and again can't keep housework from
+//!   being done: it [gives way](GivenWay) to each level for a moment only, and then not again before a time in which an RTOS has one deadline.
 //! - Between two pieces the guests of this core go on for [`PAUSE_US`] at least.
 //!
 //! To add a kind of work: a variant of [`Chore`], and its function in [`Cpu::do_piece`].
@@ -16,18 +16,22 @@ use super::mail::MACHINE;
 use super::mechanism::threshold::IDLE;
 use super::{Cpu, Machine};
 use crate::arch::{clock, world};
+use ainori_limits::PRIORITIES;
 use ainori_sched::VcpuId;
 
 /// How long the guests of the housekeeping core go on between two pieces, in microseconds: housework has a seventh of a busy core at most.
 const PAUSE_US: u64 = 12;
-/// How long hidden housework waits for a core that is never free for it, and how long it gives way to those that take cores from others, in
-/// microseconds. Not a multiple of an RTOS's usual period, near whose end it began to wait.
+/// How long hidden housework waits for a core that is never free for it, in microseconds. Not a multiple of an RTOS's usual period, near whose end it
+/// began to wait.
 const PATIENCE_US: u64 = 10_300;
-/// So often a piece gives way to any vCPUs that have their own timers just then: to each of several RTOSes, but not for ever.
-const MOST_GIVEN_WAY: u8 = 8;
+/// For how long a piece gives way to a level, in microseconds: from just before its deadline until its task has begun.
+const MOMENT_US: u64 = 25;
+/// From when on it gives way to that level again, in microseconds: less than the shortest period for which an RTOS is promised anything, which is 500.
+const INTERVAL_US: u64 = 450;
 /// A time that no clock ever adds up to.
 const NEVER: u64 = u64::MAX / 2;
-/// How far hidden housework keeps behind the deadline that it gave way to, in microseconds.
+/// How far hidden housework keeps behind the deadline that it gave way to, in microseconds, so that a short job isn't interrupted. Once it has given way
+/// for [`PATIENCE_US`] it comes as soon as it can: else the next one could always have its deadline just then.
 const DISTANCE_US: u64 = 300;
 
 /// A kind of work.
@@ -90,20 +94,55 @@ impl Housekeeper {
     }
 }
 
+/// To whom housework has given way lately. By level, as there are more vCPUs of a level than a piece could wait for; and one more, for
+/// [interrupts](Self::ANYBODY) of which isn't known for whom they are.
+struct GivenWay {
+    /// When it did so, in ticks of `time`.
+    began: [u64; Self::ANYBODY as usize + 1],
+    /// [`MOMENT_US`] and [`INTERVAL_US`] in ticks.
+    moment: u64,
+    interval: u64,
+}
+
+impl GivenWay {
+    const ANYBODY: u8 = PRIORITIES;
+
+    fn new(machine: &Machine) -> Self {
+        let (moment, interval) = (machine.ticks(MOMENT_US), machine.ticks(INTERVAL_US));
+        let began = [clock::now().wrapping_sub(interval); Self::ANYBODY as usize + 1];
+        Self { began, moment, interval }
+    }
+
+    /// The bit of this level if a piece may give way to it now, else 0.
+    fn may(&self, level: u8, now: u64) -> u64 {
+        let passed = self.began.get(usize::from(level)).map_or(0, |began| now.wrapping_sub(*began));
+        if passed < self.moment || passed >= self.interval { 1 << level } else { 0 }
+    }
+
+    /// A piece gives way to these levels, a bit each.
+    fn note(&mut self, levels: u64, now: u64) {
+        // BOUND: the levels, 5 instructions each.
+        for (level, began) in self.began.iter_mut().enumerate() {
+            if levels >> level & 1 != 0 && now.wrapping_sub(*began) >= self.interval {
+                *began = now;
+            }
+        }
+    }
+}
+
+const _: () = assert!(GivenWay::ANYBODY < u64::BITS as u8);
+
 /// When a core is interrupted for housework. A core that does none has it too: never comes sooner than a question on the RTOS's way.
 pub struct Housework {
     /// When the next piece is due, in ticks of `time`.
     pub(super) due: u64,
-    /// How often the next piece gave way.
-    gave_way: u8,
-    /// When it did so first. Means something if it did.
-    gave_way_at: u64,
-    /// The thresholds, a bit each, of those to whom it gave way although its [patience](PATIENCE_US) had ended.
-    gave_way_to: u32,
-    /// The same as `due` while a vCPU hides housework.
+    /// The same while a vCPU hides housework.
     latest: u64,
     /// How long hidden housework waits, in ticks.
     patience: u64,
+    /// When the next piece gave way first; [`NEVER`] if it didn't.
+    gives_way_since: u64,
+    given_way: GivenWay,
     /// The level from which on vCPUs hide it.
     hidden_from: u8,
 }
@@ -114,11 +153,10 @@ impl Housework {
         let patience = if id == machine.console_core { machine.ticks(PATIENCE_US) } else { NEVER };
         Self {
             due: u64::MAX,
-            gave_way: 0,
-            gave_way_at: 0,
-            gave_way_to: 0,
             latest: clock::now() + patience,
             patience,
+            gives_way_since: NEVER,
+            given_way: GivenWay::new(machine),
             hidden_from: machine.housework_threshold + 1,
         }
     }
@@ -147,12 +185,12 @@ impl Cpu {
     }
 
     /// From now on housework may be hidden here by a vCPU with this threshold, where `before` is what was published until now. If it was hidden already,
-    /// it is due when it was; and so it is if it was shown for a moment only, in which nothing of what is asked for was done.
+    /// it is due when it was; and so it is if it was shown for a moment only, in which nothing of what is due was done.
     #[inline(always)]
     pub(super) fn hide_housework(&mut self, before: u8, threshold: u8, now: u64) {
         // An idle core hides nothing: its threshold plus one is 0.
         if before.wrapping_add(1) <= self.housework.hidden_from {
-            if self.machine.housework.asked() == 0 {
+            if self.machine.housework.asked() == 0 && self.housework.due > now {
                 self.housework.latest = now + self.housework.patience;
             } else if self.housework.latest <= now {
                 self.hide_overdue(threshold, now);
@@ -160,43 +198,33 @@ impl Cpu {
         }
     }
 
-    /// Who hides it has just got the core, and isn't to be interrupted at once.
+    /// Who hides it has just got the core, and isn't to be interrupted at once. Housework is hidden only where a threshold is a level.
     #[inline(never)]
-    fn hide_overdue(&mut self, threshold: u8, now: u64) {
-        let may_wait = self.may_give_way_to(threshold);
-        if may_wait != 0 {
-            self.note_giving_way(now, may_wait);
-            self.housework.latest = now + self.machine.ticks(DISTANCE_US);
+    fn hide_overdue(&mut self, level: u8, now: u64) {
+        let levels = self.housework.given_way.may(level, now);
+        if levels != 0 {
+            self.give_way(levels, now, now);
         }
     }
 
-    /// The next piece gives way once more, to those of these thresholds that take cores from others, a bit each.
+    /// The next piece gives way to these levels, a bit each, until `later` at least; and if it is hidden, for a while more: what a vCPU does at its
+    /// deadline isn't to be disturbed either.
     #[inline(never)]
-    fn note_giving_way(&mut self, now: u64, thresholds: u32) {
+    fn give_way(&mut self, levels: u64, later: u64, now: u64) {
+        let is_short = now >= self.housework.gives_way_since.saturating_add(self.housework.patience);
+        let distance = if is_short { 2 * self.guard } else { self.machine.ticks(DISTANCE_US) };
         let housework = &mut self.housework;
-        if housework.gave_way == 0 {
-            (housework.gave_way_at, housework.gave_way_to) = (now, 0);
+        housework.given_way.note(levels, now);
+        if housework.gives_way_since == NEVER {
+            housework.gives_way_since = now;
         }
-        housework.gave_way = housework.gave_way.saturating_add(1);
-        if now - housework.gave_way_at >= housework.patience {
-            housework.gave_way_to |= thresholds;
-        }
+        housework.latest = later + distance;
     }
 
-    /// The bit of this threshold, if the next piece may give way once more to vCPUs that have it and take cores from others; else 0.
-    #[inline(never)]
-    fn may_give_way_to(&self, threshold: u8) -> u32 {
-        let gave_way_to = if self.housework.gave_way == 0 { 0 } else { self.housework.gave_way_to };
-        1 << (u32::from(threshold) % u32::BITS) & !gave_way_to
-    }
-
-    /// The same of a vCPU.
-    #[inline(never)]
-    fn may_give_way_to_vcpu(&self, id: VcpuId) -> u32 {
-        match &self.residents[id] {
-            Some(resident) if self.urgent.contains(id) => self.may_give_way_to(resident.threshold),
-            _ => 0,
-        }
+    /// The bit of its level, if a piece may give way to this vCPU now; else 0.
+    fn may_give_way_to(&self, id: VcpuId, now: u64) -> u64 {
+        let level = self.scheduler.policy().level(self.machine.vcpu(id).class);
+        self.housework.given_way.may(level, now)
     }
 
     /// What was hidden isn't any more, at the last switch. This is on the way from the RTOS to others, on all cores.
@@ -232,22 +260,24 @@ impl Cpu {
     fn note_housework(&mut self, now: u64) {
         let Some(housekeeper) = &mut self.housekeeper else { return };
         let asked = self.machine.housework.asked();
+        let was_due = housekeeper.earliest() <= now + housekeeper.pause;
         // BOUND: the kinds of work: 3.
         for chore in Chore::ALL {
             let due = &mut housekeeper.due[chore as usize];
             // What is under way keeps its pauses.
             if asked & chore.bit() != 0 && *due > now + housekeeper.pause {
                 *due = now;
+                if !was_due {
+                    self.housework.latest = now + self.housework.patience;
+                }
             }
         }
     }
 
     /// Puts housework off if it [must](Self::must_hurry) be.
     pub(super) fn puts_off_housework(&mut self, now: u64) -> bool {
-        let Some((later, thresholds)) = self.must_hurry(now) else { return false };
-        self.note_giving_way(now, thresholds);
-        // If that one hides housework, what it does at its deadline isn't to be disturbed either.
-        self.housework.latest = later + self.machine.ticks(DISTANCE_US);
+        let Some((later, levels)) = self.must_hurry(now) else { return false };
+        self.give_way(levels, later, now);
         self.housework.due = self.clear_of_deadline(later);
         true
     }
@@ -276,18 +306,20 @@ impl Cpu {
         self.threshold.level.wrapping_add(1) > self.housework.hidden_from
     }
 
-    /// Hidden housework isn't to interrupt what begins at `due`, but gives way only so often. True if the alarm has to be set anew. What isn't
+    /// Hidden housework isn't to interrupt what begins at `due`, if it [may](GivenWay) give way. True if the alarm has to be set anew. What isn't
     /// hidden looks for itself, just before it begins, whether it has to give way.
     pub(super) fn hold_off_housework(&mut self, due: u64) -> bool {
         let collides =
             self.is_housework_hidden() && self.housework.latest < due + self.scheduler.policy().patience;
-        let threshold = if collides { self.may_give_way_to(self.threshold.level) } else { 0 };
-        let gives_way = threshold != 0;
-        if gives_way {
-            self.note_giving_way(clock::now(), threshold);
-            self.housework.latest = due + self.machine.ticks(DISTANCE_US);
+        if !collides {
+            return false;
         }
-        gives_way
+        let now = clock::now();
+        let levels = self.housework.given_way.may(self.threshold.level, now);
+        if levels != 0 {
+            self.give_way(levels, due, now);
+        }
+        levels != 0
     }
 
     /// Does one piece of what is due.
@@ -300,8 +332,9 @@ impl Cpu {
         let now = clock::now();
         self.note_housework(now);
         // What led here is a section of its own: a piece may take as long as a section at all. But nobody keeps it from being done for ever.
-        if self.housework.gave_way < MOST_GIVEN_WAY && self.gives_way() {
-            self.note_giving_way(now, 0);
+        let levels = self.housework.given_way.may(GivenWay::ANYBODY, now);
+        if levels != 0 && self.gives_way() {
+            self.housework.given_way.note(levels, now);
             self.pending.alarm = true;
             return;
         }
@@ -319,7 +352,7 @@ impl Cpu {
                 return;
             }
         };
-        self.housework.gave_way = 0;
+        self.housework.gives_way_since = NEVER;
         housekeeper.last = chore as usize;
         let housework = &self.machine.housework;
         housework.take(chore.bit());
@@ -336,8 +369,8 @@ impl Cpu {
             Next::At(time) => time,
             Next::WhenAsked => u64::MAX,
         };
-        self.housework.latest = now + self.housework.patience;
         let due = housekeeper.earliest();
+        self.housework.latest = (if due == u64::MAX { now } else { due.max(now) }) + self.housework.patience;
         self.housework.due = self.clear_of_deadline(due);
     }
 
@@ -350,45 +383,38 @@ impl Cpu {
     }
 
     /// Is somebody about to get the core, or the running vCPU about to be interrupted by its timer? Then says until when housework waits at
-    /// least, and for which thresholds of those that take cores from others, a bit each. The least urgent guest of this core may be an RTOS as well; but as
-    /// it may also be one that sets its timer, or is woken, again and again, housework gives way to that only so often; and to those that take cores from
-    /// others, who may do the same, only for so long, and then once more.
-    pub(super) fn must_hurry(&self, now: u64) -> Option<(u64, u32)> {
+    /// least, and to which levels it gives way, a bit each. The least urgent guest of this core may be an RTOS as well.
+    pub(super) fn must_hurry(&self, now: u64) -> Option<(u64, u64)> {
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
-        let may_wait = self.housework.gave_way < MOST_GIVEN_WAY;
-        let awaited = if self.is_awaited() {
-            self.scheduler.first().map_or(0, |first| self.may_give_way_to_vcpu(first))
-        } else {
-            0
-        };
-        if awaited != 0 || self.pending.woken && may_wait {
-            return Some((soon, awaited));
+        let is_awaited = self.pending.woken || self.is_awaited();
+        let first =
+            self.scheduler.first().filter(|_| is_awaited).map_or(0, |id| self.may_give_way_to(id, now));
+        if first != 0 {
+            return Some((soon, first));
         }
         let own_timer = || {
             let at = self.own_timer_near(now).filter(|_| self.threshold.level != IDLE)?;
-            let threshold = self.loaded.map_or(0, |id| self.may_give_way_to_vcpu(id));
-            (may_wait || threshold != 0).then_some((at, threshold))
+            let level = self.loaded.map_or(0, |id| self.may_give_way_to(id, now));
+            (level != 0).then_some((at, level))
         };
-        let (at, thresholds) = self.sleeper_due_by(soon).or_else(own_timer)?;
-        Some(((at + self.guard).max(soon), thresholds))
+        let (at, levels) = self.sleeper_due_by(soon, now).or_else(own_timer)?;
+        Some(((at + self.guard).max(soon), levels))
     }
 
-    /// When the first sleeper is woken to which housework gives way, if that is `soon`; and the thresholds of those that take cores from others.
-    fn sleeper_due_by(&self, soon: u64) -> Option<(u64, u32)> {
+    /// When the first sleeper is woken to which housework gives way, if that is `soon`; and the levels of all of those, a bit each.
+    fn sleeper_due_by(&self, soon: u64, now: u64) -> Option<(u64, u64)> {
         if self.next_deadline > soon {
             return None;
         }
-        let may_wait = self.housework.gave_way < MOST_GIVEN_WAY;
-        let (mut first, mut thresholds) = (None, 0);
+        let (mut first, mut levels) = (u64::MAX, 0);
         // BOUND: the levels that have sleepers, some 30 instructions each.
         for (id, at) in self.scheduler.timers(self.threshold.lowest()).filter(|(_, at)| *at <= soon) {
-            let threshold = self.may_give_way_to_vcpu(id);
-            if may_wait || threshold != 0 {
-                first = Some(first.map_or(at, |first: u64| first.min(at)));
-                thresholds |= threshold;
+            let level = self.may_give_way_to(id, now);
+            if level != 0 {
+                (first, levels) = (first.min(at), levels | level);
             }
         }
-        first.map(|first| (first, thresholds))
+        (levels != 0).then_some((first, levels))
     }
 }

@@ -219,7 +219,7 @@ fn who_takes_the_hart_again_and_again_silences_nobody() {
     }
 }
 
-/// An RTOS above them isn't disturbed by a piece that has lost its patience with them: it gives way to each threshold once more. It was 6.6 us late.
+/// An RTOS above them isn't disturbed by a piece that has lost its patience with them. It was 6.6 us late.
 #[test]
 fn a_piece_without_patience_disturbs_no_rtos() {
     for (policy, busy) in [("spumone", 35), ("spumone", 38), ("ainori", 36)] {
@@ -235,6 +235,64 @@ fn a_piece_without_patience_disturbs_no_rtos() {
         let [task, handler] = ["delay_ns/max", "handler_delay_ns/max"].map(|key| run.number("freertos", key));
         println!("{policy}, {busy}: task {task} ns, handler {handler} ns");
         run.check(task <= TASK_NS && handler <= HANDLER_NS, format_args!("{task} ns, {handler} ns"));
+    }
+}
+
+/// Nor does one that comes at the right moment: the deadlines of these move along those of the RTOS, a few microseconds each time. The first one stays
+/// for as long as hidden housework waits (RTOS 4.4 us late); of the others the next one always comes when a piece, having given way, begins (6.8 us).
+#[test]
+fn a_piece_that_others_have_put_off_disturbs_no_rtos() {
+    let beside = |name: &str, system: System, periods| {
+        let args =
+            format!("periods={periods} period_us=500 burn_period_us=500000 burn_percent=0 report_ms=0");
+        let run = system
+            .policy("spumone")
+            .with(Guest::freertos(&args).harts([0]).priority(20))
+            .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())
+            .run(Clock::Lockstep { q: 211 });
+        run.ended(Outcome::Good).lost_no_tick("freertos", periods);
+        let [task, handler] = ["delay_ns/max", "handler_delay_ns/max"].map(|key| run.number("freertos", key));
+        println!("{name}: task {task} ns, handler {handler} ns");
+        run.check(task <= TASK_NS && handler <= HANDLER_NS, format_args!("{task} ns, {handler} ns"));
+    };
+    let bursts = |nth: u32, args: &str| {
+        Guest::probe("bursts", &format!("n=1000000 {args}"))
+            .named(&format!("bursts-{nth}"))
+            .harts([0])
+            .priority(nth)
+            .background()
+    };
+    beside("one", System::on(1).with(bursts(10, "us=10400 pause_us=20004")), 5000);
+
+    let talk = Guest::probe("talk", "bytes=1000000").harts([1]).priority(5).background();
+    let busy = Guest::probe("busyloop", "").named("busy").harts([0]).priority(5).background();
+    let chain = System::on(2).with(talk).with(busy);
+    let chain = [1, 2, 3, 4, 6, 7, 8, 9].into_iter().fold(chain, |system, nth| {
+        system.with(bursts(nth + 5, &format!("us=3 pause_us=3002 phase_us={}", 300 * nth)))
+    });
+    beside("one after the other", chain, 1000);
+}
+
+/// What asks somebody to type has no line end: it is shown although somebody takes the hart again and again, each time when it was to be shown. What is
+/// printed before it has its turn each 10 ms only.
+#[test]
+fn who_takes_the_hart_again_and_again_hides_no_question() {
+    for period in [13, 14, 16] {
+        let urgent = Guest::probe("naps", &format!("period_us={period} n=1000000000"));
+        let run = System::on(2)
+            .policy("spumone")
+            .with(urgent.harts([0]).priority(10).background())
+            .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())
+            .with(Guest::probe("echo", "pause_us=500 same_line=1").harts([1]).priority(5).background())
+            .with(Guest::freertos("periods=300 report_ms=0").harts([1]).priority(10))
+            .run(Clock::Lockstep { q: 250 });
+        run.ended(Outcome::Good);
+        let place = |text: &str| run.serial.iter().position(|line| line.starts_with(text));
+        let [asked, later] = ["echo| type a line:", "freertos| @result"].map(place);
+        run.check(
+            asked.zip(later).is_some_and(|(asked, later)| asked < later),
+            "the question should be shown",
+        );
     }
 }
 
