@@ -2,6 +2,7 @@
 #![expect(clippy::indexing_slicing, reason = "before the first guest")]
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 use core::array::from_fn;
+use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use ainori_board::{Board, Device, Error, Range, largest_free};
@@ -316,14 +317,10 @@ fn place(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, timeb
         for range in &device.registers {
             let pages = Range { start: range.start & !(PAGE - 1), end: range.end.next_multiple_of(PAGE) };
             if !space.add_device(pages) {
-                refuse(format_args!(
-                    "guest `{name}` can't own device `{path}`: that address isn't free in its space"
-                ))
+                refuse_device(name, path, format_args!("that address isn't free in its space"))
             }
             if let Some(other) = Board::neighbour(tree, path, pages) {
-                refuse(format_args!(
-                    "guest `{name}` can't own device `{path}`: `{other}` has registers in the same page of 4 KiB"
-                ))
+                refuse_device(name, path, format_args!("`{other}` has registers in the same page of 4 KiB"))
             }
         }
     }
@@ -331,16 +328,21 @@ fn place(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, timeb
 }
 
 fn device(tree: Fdt<'_>, guest: &str, path: &str) -> Device {
-    let device = Board::device(tree, path).unwrap_or_else(|| {
-        refuse(format_args!("guest `{guest}` wants device `{path}`, which this board doesn't have"))
-    });
+    let device = Board::device(tree, path)
+        .unwrap_or_else(|| refuse_device(guest, path, format_args!("this board doesn't have it")));
     if let Some(source) = device.interrupts.iter().find(|source| **source as usize >= GuestIrqchip::SOURCES) {
-        refuse(format_args!(
-            "guest `{guest}` can't own device `{path}`: its interrupt is source {source}, and a guest's controller has those below {}",
-            GuestIrqchip::SOURCES
-        ))
+        let most = GuestIrqchip::SOURCES;
+        let why =
+            format_args!("its interrupt is source {source}, and a guest's controller has those below {most}");
+        refuse_device(guest, path, why)
     }
     device
+}
+
+#[cold]
+#[inline(never)]
+fn refuse_device(guest: &str, path: &str, why: fmt::Arguments<'_>) -> ! {
+    refuse(format_args!("guest `{guest}` can't own device `{path}`: {why}"))
 }
 
 // As `place`.

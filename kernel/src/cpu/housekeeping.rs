@@ -64,36 +64,6 @@ pub enum Next {
     WhenAsked,
 }
 
-/// What the housekeeping core knows of its work.
-pub struct Housekeeper {
-    /// When each kind of work is due. By [`Chore`].
-    due: [u64; Chore::ALL.len()],
-    /// The kind whose piece was the last: those that are due have their turns one after the other.
-    last: usize,
-    pause: u64,
-}
-
-impl Housekeeper {
-    /// Nothing is due.
-    pub fn new(machine: &Machine) -> Self {
-        Self { due: [u64::MAX; Chore::ALL.len()], last: 0, pause: machine.ticks(PAUSE_US) }
-    }
-
-    fn earliest(&self) -> u64 {
-        // BOUND: the kinds of work: 3.
-        self.due.iter().fold(u64::MAX, |earliest, due| earliest.min(*due))
-    }
-
-    fn choose(&self, now: u64) -> Option<Chore> {
-        let count = Chore::ALL.len();
-        // BOUND: the kinds of work: 3.
-        (1..=count)
-            .map(|step| (self.last + step) % count)
-            .find(|&i| self.due.get(i).is_some_and(|due| *due <= now))
-            .and_then(|i| Chore::ALL.get(i).copied())
-    }
-}
-
 /// To whom housework has given way lately. By level, as there are more vCPUs of a level than a piece could wait for; and one more, for
 /// [interrupts](Self::ANYBODY) of which isn't known for whom they are.
 struct GivenWay {
@@ -109,8 +79,8 @@ impl GivenWay {
 
     fn new(machine: &Machine) -> Self {
         let (moment, interval) = (machine.ticks(MOMENT_US), machine.ticks(INTERVAL_US));
-        let began = [clock::now().wrapping_sub(interval); Self::ANYBODY as usize + 1];
-        Self { began, moment, interval }
+        // Long ago: more than that has passed since a board's clock began.
+        Self { began: [0; Self::ANYBODY as usize + 1], moment, interval }
     }
 
     /// The bit of this level if a piece may give way to it now, else 0.
@@ -132,6 +102,38 @@ impl GivenWay {
 
 const _: () = assert!(GivenWay::ANYBODY < u64::BITS as u8);
 
+/// What the housekeeping core knows of its work.
+pub struct Housekeeper {
+    /// When each kind of work is due. By [`Chore`].
+    due: [u64; Chore::ALL.len()],
+    /// The kind whose piece was the last: those that are due have their turns one after the other.
+    last: usize,
+    pause: u64,
+    given_way: GivenWay,
+}
+
+impl Housekeeper {
+    /// Nothing is due.
+    pub fn new(machine: &Machine) -> Self {
+        let due = [u64::MAX; Chore::ALL.len()];
+        Self { due, last: 0, pause: machine.ticks(PAUSE_US), given_way: GivenWay::new(machine) }
+    }
+
+    fn earliest(&self) -> u64 {
+        // BOUND: the kinds of work: 3.
+        self.due.iter().fold(u64::MAX, |earliest, due| earliest.min(*due))
+    }
+
+    fn choose(&self, now: u64) -> Option<Chore> {
+        let count = Chore::ALL.len();
+        // BOUND: the kinds of work: 3.
+        (1..=count)
+            .map(|step| (self.last + step) % count)
+            .find(|&i| self.due.get(i).is_some_and(|due| *due <= now))
+            .and_then(|i| Chore::ALL.get(i).copied())
+    }
+}
+
 /// When a core is interrupted for housework. A core that does none has it too: never comes sooner than a question on the RTOS's way.
 pub struct Housework {
     /// When the next piece is due, in ticks of `time`.
@@ -142,7 +144,6 @@ pub struct Housework {
     patience: u64,
     /// When the next piece gave way first; [`NEVER`] if it didn't.
     gives_way_since: u64,
-    given_way: GivenWay,
     /// The level from which on vCPUs hide it.
     hidden_from: u8,
 }
@@ -156,7 +157,6 @@ impl Housework {
             latest: clock::now() + patience,
             patience,
             gives_way_since: NEVER,
-            given_way: GivenWay::new(machine),
             hidden_from: machine.housework_threshold + 1,
         }
     }
@@ -193,18 +193,20 @@ impl Cpu {
             if self.machine.housework.asked() == 0 && self.housework.due > now {
                 self.housework.latest = now + self.housework.patience;
             } else if self.housework.latest <= now {
-                self.hide_overdue(threshold, now);
+                // Who hides it has just got the core, and isn't to be interrupted at once. A threshold that hides is a level.
+                self.puts_off_for(threshold, now, now);
             }
         }
     }
 
-    /// Who hides it has just got the core, and isn't to be interrupted at once. Housework is hidden only where a threshold is a level.
+    /// Puts housework off for this level until `later`, if it may.
     #[inline(never)]
-    fn hide_overdue(&mut self, level: u8, now: u64) {
-        let levels = self.housework.given_way.may(level, now);
+    fn puts_off_for(&mut self, level: u8, later: u64, now: u64) -> bool {
+        let levels = self.may_give_way_to(level, now);
         if levels != 0 {
-            self.give_way(levels, now, now);
+            self.give_way(levels, later, now);
         }
+        levels != 0
     }
 
     /// The next piece gives way to these levels, a bit each, until `later` at least; and if it is hidden, for a while more: what a vCPU does at its
@@ -213,18 +215,25 @@ impl Cpu {
     fn give_way(&mut self, levels: u64, later: u64, now: u64) {
         let is_short = now >= self.housework.gives_way_since.saturating_add(self.housework.patience);
         let distance = if is_short { 2 * self.guard } else { self.machine.ticks(DISTANCE_US) };
+        if let Some(housekeeper) = &mut self.housekeeper {
+            housekeeper.given_way.note(levels, now);
+        }
         let housework = &mut self.housework;
-        housework.given_way.note(levels, now);
         if housework.gives_way_since == NEVER {
             housework.gives_way_since = now;
         }
         housework.latest = later + distance;
     }
 
-    /// The bit of its level, if a piece may give way to this vCPU now; else 0.
-    fn may_give_way_to(&self, id: VcpuId, now: u64) -> u64 {
-        let level = self.scheduler.policy().level(self.machine.vcpu(id).class);
-        self.housework.given_way.may(level, now)
+    /// The bit of this level, if a piece may give way to it now; else 0.
+    fn may_give_way_to(&self, level: u8, now: u64) -> u64 {
+        self.housekeeper.as_ref().map_or(0, |housekeeper| housekeeper.given_way.may(level, now))
+    }
+
+    /// The same of a vCPU's level.
+    #[inline(never)]
+    fn may_give_way_to_vcpu(&self, id: VcpuId, now: u64) -> u64 {
+        self.may_give_way_to(self.scheduler.policy().level(self.machine.vcpu(id).class), now)
     }
 
     /// What was hidden isn't any more, at the last switch. This is on the way from the RTOS to others, on all cores.
@@ -260,16 +269,13 @@ impl Cpu {
     fn note_housework(&mut self, now: u64) {
         let Some(housekeeper) = &mut self.housekeeper else { return };
         let asked = self.machine.housework.asked();
-        let was_due = housekeeper.earliest() <= now + housekeeper.pause;
         // BOUND: the kinds of work: 3.
         for chore in Chore::ALL {
             let due = &mut housekeeper.due[chore as usize];
             // What is under way keeps its pauses.
             if asked & chore.bit() != 0 && *due > now + housekeeper.pause {
                 *due = now;
-                if !was_due {
-                    self.housework.latest = now + self.housework.patience;
-                }
+                self.housework.latest = now + self.housework.patience;
             }
         }
     }
@@ -284,6 +290,7 @@ impl Cpu {
 
     /// Just before a more urgent deadline no piece is begun, so an alarm for it would only cost the way to it a trap. Nor is the running vCPU
     /// interrupted when its own timer is near, or has just woken what waits for that: it may be an RTOS.
+    #[inline(never)]
     fn clear_of_deadline(&self, due: u64) -> u64 {
         let near = 2 * self.guard;
         let collides = due < self.next_deadline && self.next_deadline <= due.saturating_add(near);
@@ -311,15 +318,7 @@ impl Cpu {
     pub(super) fn hold_off_housework(&mut self, due: u64) -> bool {
         let collides =
             self.is_housework_hidden() && self.housework.latest < due + self.scheduler.policy().patience;
-        if !collides {
-            return false;
-        }
-        let now = clock::now();
-        let levels = self.housework.given_way.may(self.threshold.level, now);
-        if levels != 0 {
-            self.give_way(levels, due, now);
-        }
-        levels != 0
+        collides && self.puts_off_for(self.threshold.level, due, clock::now())
     }
 
     /// Does one piece of what is due.
@@ -332,9 +331,7 @@ impl Cpu {
         let now = clock::now();
         self.note_housework(now);
         // What led here is a section of its own: a piece may take as long as a section at all. But nobody keeps it from being done for ever.
-        let levels = self.housework.given_way.may(GivenWay::ANYBODY, now);
-        if levels != 0 && self.gives_way() {
-            self.housework.given_way.note(levels, now);
+        if self.gives_way() && self.puts_off_for(GivenWay::ANYBODY, now, now) {
             self.pending.alarm = true;
             return;
         }
@@ -389,13 +386,13 @@ impl Cpu {
         let soon = now + 2 * self.guard;
         let is_awaited = self.pending.woken || self.is_awaited();
         let first =
-            self.scheduler.first().filter(|_| is_awaited).map_or(0, |id| self.may_give_way_to(id, now));
+            self.scheduler.first().filter(|_| is_awaited).map_or(0, |id| self.may_give_way_to_vcpu(id, now));
         if first != 0 {
             return Some((soon, first));
         }
         let own_timer = || {
             let at = self.own_timer_near(now).filter(|_| self.threshold.level != IDLE)?;
-            let level = self.loaded.map_or(0, |id| self.may_give_way_to(id, now));
+            let level = self.loaded.map_or(0, |id| self.may_give_way_to_vcpu(id, now));
             (level != 0).then_some((at, level))
         };
         let (at, levels) = self.sleeper_due_by(soon, now).or_else(own_timer)?;
@@ -410,7 +407,7 @@ impl Cpu {
         let (mut first, mut levels) = (u64::MAX, 0);
         // BOUND: the levels that have sleepers, some 30 instructions each.
         for (id, at) in self.scheduler.timers(self.threshold.lowest()).filter(|(_, at)| *at <= soon) {
-            let level = self.may_give_way_to(id, now);
+            let level = self.may_give_way_to_vcpu(id, now);
             if level != 0 {
                 (first, levels) = (first.min(at), levels | level);
             }

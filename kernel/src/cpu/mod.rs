@@ -218,7 +218,7 @@ pub struct Cpu {
     console: Option<Box<Console>>,
     /// Reports on guests that have stopped, and what is known of all such work (console core only).
     reports: ReportWriter,
-    housekeeper: Option<Housekeeper>,
+    housekeeper: Option<Box<Housekeeper>>,
     housework: Housework,
     /// vCPUs of stopped guests that come to rest here with the present event.
     resting: VcpuSet,
@@ -290,7 +290,7 @@ impl Cpu {
             irqs,
             irq_threshold: 0,
             devices: Devices::new(),
-            housekeeper: console.is_some().then(|| Housekeeper::new(machine)),
+            housekeeper: console.is_some().then(|| Box::new(Housekeeper::new(machine))),
             console,
             reports: ReportWriter::default(),
             housework: Housework::new(machine, id),
