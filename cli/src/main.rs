@@ -110,7 +110,7 @@ fn window(from: Duration, to: Duration) -> Window {
     let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let backwards = "--to must be later than --from";
     Window::new(nanoseconds(from), nanoseconds(to))
-        .unwrap_or_else(|| Cli::command().error(ErrorKind::ValueValidation, backwards).exit())
+        .unwrap_or_else(|| refuse(ErrorKind::ValueValidation, backwards))
 }
 
 fn run_system(how: &How, trace: Option<Tracing>) -> Result<u8> {
@@ -147,12 +147,23 @@ fn run_system(how: &How, trace: Option<Tracing>) -> Result<u8> {
     Ok(report.outcome.exit_code())
 }
 
+/// Ends with an error in the arguments that only several of them together make, and with the usage of the command that they were given to.
+fn refuse(kind: ErrorKind, message: &str) -> ! {
+    let mut cli = Cli::command();
+    cli.build();
+    let name = std::env::args().nth(1).unwrap_or_default();
+    match cli.find_subcommand_mut(&name) {
+        Some(command) => command.error(kind, message).exit(),
+        None => cli.error(kind, message).exit(),
+    }
+}
+
 /// The clock that the arguments ask for, or else the manifest.
 fn clock(how: &How, manifest: &Manifest) -> ClockChoice {
     let conflict = "--q goes only with the clock lockstep";
     match (how.clock.unwrap_or(manifest.run.clock.into()), how.q) {
         (ClockMode::Lockstep, q) => ClockChoice::Lockstep { q: q.unwrap_or(DEFAULT_Q) },
-        (_, Some(_)) => Cli::command().error(ErrorKind::ArgumentConflict, conflict).exit(),
+        (_, Some(_)) => refuse(ErrorKind::ArgumentConflict, conflict),
         (ClockMode::Host, None) => ClockChoice::Host,
         (ClockMode::Icount, None) => ClockChoice::Icount,
     }
