@@ -284,6 +284,10 @@ impl Cpu {
     pub(super) fn puts_off_housework(&mut self, now: u64) -> bool {
         let Some((later, levels)) = self.must_hurry(now) else { return false };
         self.give_way(levels, later, now);
+        // What is due at a time only counts as asked for from now on: else it would be forgotten when it is hidden, as `due` is later.
+        if let Some(chore) = self.housekeeper.as_ref().and_then(|housekeeper| housekeeper.choose(now)) {
+            let _ = self.machine.housework.ask(chore.bit());
+        }
         self.housework.due = self.clear_of_deadline(later);
         true
     }
@@ -384,7 +388,7 @@ impl Cpu {
     pub(super) fn must_hurry(&self, now: u64) -> Option<(u64, u64)> {
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
-        let is_awaited = self.pending.woken || self.is_awaited();
+        let is_awaited = self.is_awaited() || self.pending.woken && self.scheduler.first() != self.holder();
         let first =
             self.scheduler.first().filter(|_| is_awaited).map_or(0, |id| self.may_give_way_to_vcpu(id, now));
         if first != 0 {

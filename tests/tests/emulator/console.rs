@@ -277,8 +277,8 @@ fn a_piece_that_others_have_put_off_disturbs_no_rtos() {
 /// printed before it has its turn each 10 ms only.
 #[test]
 fn who_takes_the_hart_again_and_again_hides_no_question() {
-    for period in [13, 14, 16] {
-        let urgent = Guest::probe("naps", &format!("period_us={period} n=1000000000"));
+    for times in ["period_us=13", "period_us=14", "period_us=1000 busy_us=984"] {
+        let urgent = Guest::probe("naps", &format!("{times} n=1000000000"));
         let run = System::on(2)
             .policy("spumone")
             .with(urgent.harts([0]).priority(10).background())
