@@ -275,7 +275,10 @@ impl Cpu {
             // What is under way keeps its pauses.
             if asked & chore.bit() != 0 && *due > now + housekeeper.pause {
                 *due = now;
-                self.housework.latest = now + self.housework.patience;
+                // If it is hidden now, it hasn't waited since then.
+                if self.housework.latest <= now {
+                    self.housework.latest = now + self.housework.patience;
+                }
             }
         }
     }
@@ -371,7 +374,7 @@ impl Cpu {
             Next::WhenAsked => u64::MAX,
         };
         let due = housekeeper.earliest();
-        self.housework.latest = (if due == u64::MAX { now } else { due.max(now) }) + self.housework.patience;
+        self.housework.latest = now + self.housework.patience;
         self.housework.due = self.clear_of_deadline(due);
     }
 
