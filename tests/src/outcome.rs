@@ -1,5 +1,6 @@
 //! A run that has ended, and what tests ask of it. Whatever is not as it should be ends the test with the manifest, the
 //! report's own words and the last lines of each console.
+use crate::bounds::{HANDLER_NS, TASK_NS};
 use ainori::{
     report::{GuestReport, Outcome, RunReport},
     serial::{self, GuestResult, Source},
@@ -139,6 +140,16 @@ impl Run {
             let found = self.number(name, key);
             self.check(found == wanted, format_args!("{name}: {key} is {found}, not {wanted}"));
         }
+        self
+    }
+
+    /// No task of FreeRTOS began later than an RTOS is promised, and no handler of its tick. `what` names the run in the output.
+    #[track_caller]
+    pub fn was_in_time(&self, name: &str, what: impl Display) -> &Self {
+        let [task, handler] = ["delay_ns/max", "handler_delay_ns/max"].map(|key| self.number(name, key));
+        println!("{what}: {name}: task {task} ns, handler {handler} ns");
+        self.check(task <= TASK_NS, format_args!("{name}: a task is {task} ns late"));
+        self.check(handler <= HANDLER_NS, format_args!("{name}: a tick's handler is {handler} ns late"));
         self
     }
 
