@@ -332,9 +332,11 @@ fn device(tree: Fdt<'_>, guest: &str, path: &str) -> Device {
         .unwrap_or_else(|| refuse_device(guest, path, format_args!("this board doesn't have it")));
     if let Some(source) = device.interrupts.iter().find(|source| **source as usize >= GuestIrqchip::SOURCES) {
         let most = GuestIrqchip::SOURCES;
-        let why =
-            format_args!("its interrupt is source {source}, and a guest's controller has those below {most}");
-        refuse_device(guest, path, why)
+        refuse_device(
+            guest,
+            path,
+            format_args!("its interrupt is source {source}, and a guest's controller has those below {most}"),
+        )
     }
     device
 }
