@@ -1,0 +1,117 @@
+//! The cores: making them, starting them, and where each one begins.
+use alloc::{vec, vec::Vec};
+
+use ainori_board::Board;
+use ainori_manifest::config;
+use ainori_sched::{Gangs, Policy, Scheduler, VcpuId};
+use ainori_trace::{Mask, Ring};
+
+use super::sharing::is_alone;
+use crate::arch::hart;
+use crate::arch::start::{leave_boot, start_secondary};
+use crate::arch::world::Translation;
+use crate::arch::{VcpuState, firmware};
+use crate::chip::uart::Uart;
+use crate::cpu::console::Console;
+use crate::cpu::{Cpu, Machine};
+use crate::guest::vcpu::Resident;
+use crate::panic::refuse;
+use crate::report;
+
+/// Makes the cores, each vCPU at its home, each guest with its first vCPU ready.
+pub fn make(machine: &'static Machine, policy: Policy, trace: &config::Trace) -> &'static mut [Cpu] {
+    let gangs = Gangs::new(&policy, machine.vcpus().iter().map(|vcpu| vcpu.class));
+    let cpus: &'static mut [Cpu] = (0..machine.harts.len() as u32)
+        .map(|id| {
+            let console = (id == machine.console_core).then(|| Console::new(port(&machine.board), machine));
+            let target = machine.board.harts[id as usize].irq_target;
+            let irqs = machine.irqchip.zip(target).and_then(|(chip, target)| chip.core(target));
+            let trace = trace_ring(machine, id, trace);
+            Cpu::new(id, machine, Scheduler::new(policy).with_gangs(gangs), irqs, console, trace)
+        })
+        .collect::<Vec<_>>()
+        .leak();
+    for guest in machine.guests {
+        for id in guest.vcpus().map(VcpuId) {
+            let translation =
+                Translation::new(guest.space.tables(), id.0, machine.vcpu_count, &machine.features);
+            let cpu = &mut cpus[machine.vcpu(id).home as usize];
+            let alone = is_alone(machine.vcpus(), id, &policy);
+            let advance = if machine.urgent.contains(id) { policy.advance } else { 0 };
+            let state = VcpuState::new(&translation, alone, &machine.features);
+            let resident = Resident::new(machine.vcpu(id), state, &policy, advance, machine);
+            cpu.adopt(id, resident);
+            if machine.vcpu(id).index == 0 {
+                machine.vcpu(id).hart.prepare_start(guest.program.entry, guest.program.tree);
+                cpu.start(id);
+            }
+        }
+    }
+    cpus
+}
+
+fn trace_ring(machine: &Machine, core: u32, trace: &config::Trace) -> Ring<'static> {
+    if trace.records == 0 {
+        return Ring::disabled();
+    }
+    let memory = vec![[0; 2]; Ring::slots(trace.records as usize)].leak();
+    let hart = machine.harts[core as usize];
+    Ring::new(memory, u64::from(core), hart, machine.board.timebase_hz, Mask(trace.mask)).unwrap_or_else(
+        || refuse(format_args!("a trace ring of {} records: not a power of two", trace.records)),
+    )
+}
+
+fn port(board: &Board) -> Option<Uart> {
+    // SAFETY: the board says that a 16550A is there. The firmware may still write to it, which does no harm.
+    board.uart.map(|(base, shift, _)| unsafe { Uart::new(base, shift) })
+}
+
+/// Starts all cores, and ends boot. `memory` are the bytes that the hypervisor has taken.
+pub fn start(cpus: &'static mut [Cpu], boot_hart: u64, memory: u64) -> ! {
+    let machine = cpus[0].machine;
+    let Some(own) = cpus.iter().position(|cpu| cpu.hart == boot_hart) else {
+        let harts = machine.board.hart_names();
+        refuse(format_args!("the boot hart {boot_hart} is not among the harts of the board: {harts}"))
+    };
+    report::board(machine, memory);
+    for cpu in cpus.iter_mut().filter(|cpu| cpu.hart != boot_hart) {
+        let hart = cpu.hart;
+        if let Err(error) =
+            firmware::hart_start(hart, start_secondary as *const () as u64, &raw mut *cpu as u64)
+        {
+            refuse(format_args!("hart {hart} does not start: SBI error {}", error.0));
+        }
+    }
+    // SAFETY: this is the hart; it doesn't come back. The others are on their cores' stacks, in code that stays.
+    unsafe { leave_boot(boot_hart, (&raw mut cpus[own]).cast()) }
+}
+
+/// Has a core's own part of the board's interrupts come to it. By the core itself and after its start: starting a hart, the firmware
+/// (OpenSBI) sets its part of the controller anew.
+fn route_interrupts(cpu: &Cpu) {
+    let machine = cpu.machine;
+    let hart = |core: u32| machine.board.harts.get(core as usize);
+    let Some(irqchip) = machine.irqchip else { return };
+    let Some(target) = hart(cpu.id).and_then(|hart| hart.irq_target) else { return };
+    irqchip.reset_target(target);
+    for (source, owner) in machine.source_owner.iter().enumerate() {
+        if let Some(owner) = owner.filter(|owner| owner.target == target)
+            && let Some(guest) = machine.guests.get(usize::from(owner.guest))
+        {
+            irqchip.route(source as u32, target, machine.levels.level(guest.config.priority));
+        }
+    }
+    // The serial port interrupts the least urgent guest of its core, and nobody else.
+    if let Some((_, _, source)) = machine.board.uart
+        && cpu.id == machine.console_core
+    {
+        irqchip.route(source, target, machine.levels.level(machine.housework_priority));
+    }
+}
+
+/// Every hart ends here: as the core that it was made.
+pub extern "C" fn secondary(cpu: &'static mut Cpu) -> ! {
+    hart::setup(&cpu.machine.features);
+    route_interrupts(cpu);
+    cpu.run()
+}

@@ -1,0 +1,136 @@
+//! The guests: their memory, their vCPUs, and what is in their memory at the start.
+use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
+use core::fmt;
+
+use ainori_board::{Board, Device, Range};
+use ainori_devices::irqchip::Irqchip as GuestIrqchip;
+use ainori_handover::Seats;
+use ainori_limits::{MAX_GUESTS, PAGE};
+use ainori_manifest::config;
+use ainori_manifest::layout::TREE_SIZE;
+use ainori_sched::Class;
+use dtoolkit::fdt::Fdt;
+
+use crate::arch::clear::Clearer;
+use crate::arch::hart::Features;
+use crate::cpu::SourceOwner;
+use crate::guest::program::Program;
+use crate::guest::space::Space;
+use crate::guest::vcpu::Vcpu;
+use crate::guest::{Guest, device_tree, loader};
+use crate::panic::refuse;
+
+/// The guests in their places.
+pub struct Placed {
+    pub guests: Vec<Guest>,
+    /// Their vCPUs, in the order of their numbers.
+    pub vcpus: Vec<Vcpu>,
+    /// By source of the board's controller: whose it is.
+    pub source_owner: Vec<Option<SourceOwner>>,
+}
+
+/// Makes the guests, with their programs loaded, and their vCPUs. `harts` are the ids of the cores' harts.
+pub fn place(
+    tree: Fdt<'_>,
+    board: &Board,
+    harts: &[u64],
+    configs: &[config::Guest],
+    features: &Features,
+    blob: &'static [u8],
+) -> Placed {
+    let sources = board.irqchip.map_or(0, |chip| chip.last_source() as usize + 1);
+    let mut placed = Placed { guests: Vec::new(), vcpus: Vec::new(), source_owner: vec![None; sources] };
+    for (index, config) in configs.iter().enumerate().take(MAX_GUESTS) {
+        let index = index as u8;
+        let first = placed.vcpus.len();
+        add_vcpus(index, config, board, harts, &mut placed.vcpus);
+        let mut guest = with_space(tree, index, config, first as u8, board.timebase_hz);
+        guest.program = load(&guest, board, features, blob);
+        let target = board.harts[placed.vcpus[first].home as usize].irq_target.unwrap_or(0);
+        for source in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {
+            if let Some(owner) = placed.source_owner.get_mut(*source as usize) {
+                *owner = Some(SourceOwner { guest: index, target });
+            }
+        }
+        placed.guests.push(guest);
+    }
+    placed
+}
+
+fn add_vcpus(guest: u8, config: &config::Guest, board: &Board, harts: &[u64], to: &mut Vec<Vcpu>) {
+    let seats = Box::leak(Box::new(Seats::new()));
+    for (index, vcpu) in config.vcpus.iter().enumerate() {
+        let Some(home) = harts.iter().position(|&id| id == u64::from(vcpu.home)) else {
+            refuse(format_args!(
+                "guest `{}` wants hart {}, but this board has {}",
+                config.name,
+                vcpu.home,
+                board.hart_names()
+            ))
+        };
+        let class = Class { priority: config.priority, guest };
+        let cores = (0..harts.len())
+            .filter(|&core| vcpu.harts >> harts[core] & 1 != 0)
+            .fold(0, |set, core| set | 1 << core);
+        to.push(Vcpu::new(guest, index as u32, class, home as u32, cores, seats));
+    }
+}
+
+/// Takes memory for a guest and builds its translation.
+// Not within `place`, whose frame would be so large that each access to a local takes several instructions.
+#[inline(never)]
+fn with_space(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, timebase_hz: u64) -> Guest {
+    let name = &config.name;
+    let Some(mut space) = Space::new(config.memory) else {
+        refuse(format_args!(
+            "not enough memory on this board for guest `{name}` ({} MiB)",
+            config.memory >> 20
+        ))
+    };
+    let devices: Vec<Device> = config.devices.iter().map(|path| device(tree, name, path)).collect();
+    for (device, path) in devices.iter().zip(&config.devices) {
+        for range in &device.registers {
+            let pages = Range { start: range.start & !(PAGE - 1), end: range.end.next_multiple_of(PAGE) };
+            if !space.add_device(pages) {
+                refuse_device(name, path, format_args!("that address isn't free in its space"))
+            }
+            if let Some(other) = Board::neighbour(tree, path, pages) {
+                refuse_device(name, path, format_args!("`{other}` has registers in the same page of 4 KiB"))
+            }
+        }
+    }
+    Guest::new(index, config.clone(), first_vcpu, space, devices, timebase_hz)
+}
+
+fn device(tree: Fdt<'_>, guest: &str, path: &str) -> Device {
+    let device = Board::device(tree, path)
+        .unwrap_or_else(|| refuse_device(guest, path, format_args!("this board doesn't have it")));
+    if let Some(source) = device.interrupts.iter().find(|source| **source as usize >= GuestIrqchip::SOURCES) {
+        let most = GuestIrqchip::SOURCES;
+        refuse_device(
+            guest,
+            path,
+            format_args!("its interrupt is source {source}, and a guest's controller has those below {most}"),
+        )
+    }
+    device
+}
+
+#[cold]
+#[inline(never)]
+fn refuse_device(guest: &str, path: &str, why: fmt::Arguments<'_>) -> ! {
+    refuse(format_args!("guest `{guest}` can't own device `{path}`: {why}"))
+}
+
+// As `with_space`.
+#[inline(never)]
+fn load(guest: &Guest, board: &Board, features: &Features, blob: &'static [u8]) -> Program {
+    let fail = |why: String| -> ! { refuse(format_args!("guest `{}`: {why}", guest.config.name)) };
+    let (layout, mut parts) = loader::load(guest, blob, &Clearer::new(board.zeroing_block()))
+        .unwrap_or_else(|| fail("its memory is too small for its image, RAM disk and device tree".into()));
+    let tree = device_tree::make(guest, &layout, board, features);
+    let tree = Some(tree).filter(|tree| tree.len() as u64 <= TREE_SIZE);
+    let tree = tree.and_then(|tree| loader::write(guest, layout.tree.start, tree.leak()));
+    parts.push(tree.unwrap_or_else(|| fail(format!("its device tree is larger than {TREE_SIZE} bytes"))));
+    Program { entry: guest.config.image.entry, tree: layout.tree.start, parts }
+}

@@ -1,0 +1,99 @@
+//! What the cores share.
+use alloc::{boxed::Box, vec::Vec};
+use core::array::from_fn;
+use core::sync::atomic::{AtomicBool, AtomicU32};
+
+use ainori_board::Board;
+use ainori_console::{InputWaits, Source};
+use ainori_handover::{Housework, Seats, Threshold};
+use ainori_limits::VCPU_SLOTS;
+use ainori_mailbox::Mailboxes;
+use ainori_manifest::config::System;
+use ainori_manifest::housekeeping_core;
+use ainori_sched::{Class, Policy, VcpuId};
+
+use super::guests::Placed;
+use super::sharing::{shares_home_with_higher, takes_cores};
+use crate::arch::hart::Features;
+use crate::chip::ipi::Ipi;
+use crate::chip::irqchip::{Irqchip, Levels};
+use crate::cpu::mechanism::threshold::IDLE;
+use crate::cpu::{ByCore, ByVcpu, Machine};
+use crate::guest::Guest;
+use crate::guest::vcpu::Vcpu;
+use crate::panic::refuse;
+
+/// Puts together what all cores see. It stays for ever.
+pub fn share(
+    board: Board,
+    harts: Vec<u64>,
+    features: Features,
+    system: &System,
+    policy: &Policy,
+    placed: Placed,
+) -> &'static Machine {
+    let mut vcpus = placed.vcpus;
+    for index in 0..vcpus.len() {
+        let confined = policy.confines() && shares_home_with_higher(&vcpus, VcpuId(index as u8), policy);
+        vcpus[index].confined = confined;
+    }
+    let priority = |vcpu: &Vcpu| vcpu.class.priority;
+    let console_core =
+        housekeeping_core(harts.len(), vcpus.iter().map(|vcpu| (vcpu.home as usize, vcpu.class.priority)));
+    let at_home = vcpus.iter().filter(|vcpu| vcpu.home == console_core as u32).map(priority);
+    // Where nobody has a home, there are only visitors.
+    let all = || vcpus.iter().map(priority);
+    let housework_priority = at_home.min().or(all().min()).unwrap_or(0);
+    let housework_threshold =
+        policy.threshold(policy.level(Class { priority: housework_priority, guest: 0 }));
+    // Where priorities don't count, one's devices must not wait for another one to leave, who may never do so.
+    let levels = Levels::of(vcpus.iter().map(|vcpu| policy.level(vcpu.class)));
+    let console_core = console_core as u32;
+
+    let guests: &'static [Guest] = placed.guests.leak();
+    let ids = (0..vcpus.len() as u8).map(VcpuId);
+    Box::leak(Box::new(Machine {
+        from_priority: from_fn(|least| {
+            ids.clone().filter(|id| usize::from(vcpus[usize::from(id.0)].class.priority) >= least).collect()
+        }),
+        urgent: ids.filter(|id| policy.takes_cores() && takes_cores(&vcpus, *id, policy)).collect(),
+        features,
+        guests,
+        vcpu_count: vcpus.len(),
+        guests_of: ByVcpu(from_fn(|index| {
+            &guests[vcpus.get(index).map_or(0, |vcpu| usize::from(vcpu.guest))]
+        })),
+        vcpu_places: by_vcpu(vcpus),
+        ipi: Ipi::new(&board, &harts),
+        harts: harts.into_boxed_slice(),
+        mail: Box::new(Mailboxes::new()),
+        log: Source::new(ainori_report::MARK, ainori_guest::serial::OUTPUT),
+        news: AtomicU32::new(0),
+        console_core,
+        housework: Housework::new(),
+        housework_threshold,
+        housework_priority,
+        levels,
+        console_input: system.console_input,
+        input_waits: InputWaits::new(),
+        // SAFETY: the board says that it is there; the firmware doesn't use the supervisor's part.
+        irqchip: board.irqchip.map(|chip| unsafe { Irqchip::new(chip) }),
+        source_owner: placed.source_owner.into_boxed_slice(),
+        awaited_guests: AtomicU32::new(system.guests.iter().filter(|guest| !guest.background).count() as u32),
+        finishing: AtomicBool::new(false),
+        thresholds: ByCore(from_fn(|_| Threshold::new(IDLE))),
+        ended: AtomicU32::new(0),
+        turn: AtomicU32::new(0),
+        board,
+    }))
+}
+
+/// The vCPUs, and behind them ones that run nowhere.
+fn by_vcpu(mut vcpus: Vec<Vcpu>) -> Box<ByVcpu<Vcpu>> {
+    let seats = Box::leak(Box::new(Seats::new()));
+    vcpus.resize_with(VCPU_SLOTS, || Vcpu::new(0, 0, Class::default(), 0, 0, seats));
+    let Ok(places) = Box::try_from(vcpus) else {
+        refuse(format_args!("there are more than {VCPU_SLOTS} vCPUs"))
+    };
+    Box::new(ByVcpu(*places))
+}

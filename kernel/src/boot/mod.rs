@@ -1,0 +1,114 @@
+//! From the firmware to the first guest: learns the board, then makes the [`guests`], what the cores share
+//! ([`machine`]), and the [`cores`].
+#![expect(clippy::indexing_slicing, reason = "before the first guest")]
+mod cores;
+mod guests;
+mod machine;
+mod sharing;
+
+use alloc::vec::Vec;
+
+use ainori_board::{Board, Error, Range, largest_free};
+use ainori_limits::{MAX_HARTS, PAGE};
+use ainori_manifest::{blob, config};
+use ainori_sched::Policy;
+use dtoolkit::error::FdtErrorKind;
+use dtoolkit::fdt::Fdt;
+
+pub use self::cores::secondary;
+use crate::arch::firmware;
+use crate::arch::hart::{self, Features};
+use crate::memory;
+use crate::panic::{refuse, use_port};
+
+unsafe extern "C" {
+    static __image_start: u8;
+    static __image_end: u8;
+}
+
+fn image() -> Range {
+    Range { start: &raw const __image_start as u64, end: &raw const __image_end as u64 }
+}
+
+/// The first hart, from the firmware.
+pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
+    let give_up = |error: Error| -> ! { refuse(format_args!("{error}")) };
+    if tree_at.is_null() {
+        give_up(Error::Missing("address"))
+    }
+    // SAFETY: the firmware enters with `a1` pointing to a device tree (SBI, HSM), in memory that it doesn't use any more.
+    let tree = unsafe { Fdt::from_raw_unchecked(tree_at) };
+    match Fdt::new(tree.data()) {
+        Ok(_) => {}
+        // Some boards' trees have names of more than the 31 characters that the specification allows. The check ends there, so that damage
+        // behind it can still end in a panic.
+        Err(error)
+            if matches!(error.kind, FdtErrorKind::InvalidNodeName | FdtErrorKind::InvalidPropertyName) => {}
+        Err(error) => give_up(Error::Tree(error)),
+    }
+    let blob = find_blob(tree);
+    let mut reserved = Board::reserved_of(tree).unwrap_or_else(|error| give_up(error));
+    let own = Range { start: image().start, end: blob.as_ptr() as u64 + blob.len() as u64 };
+    let trees = Range { start: tree_at as u64, end: tree_at as u64 + tree.data().len() as u64 };
+    if !reserved.add(own) || !reserved.add(trees) {
+        give_up(Error::TooManyRanges)
+    }
+    let memory = Board::memory_of(tree).unwrap_or_else(|error| give_up(error));
+    let Some(free) = largest_free(memory.as_slice(), reserved.as_slice()) else {
+        refuse(format_args!("the firmware's device tree shows no free memory"))
+    };
+    let free = Range { start: free.start.next_multiple_of(PAGE), ..free };
+    // SAFETY: the range is main memory that neither the firmware, nor this image, nor the tree uses.
+    unsafe { memory::provide(free) };
+
+    let board = Board::read(tree).unwrap_or_else(|error| give_up(error));
+    if let Some((base, shift, _)) = board.uart {
+        use_port(base, shift);
+    }
+    if let Some(what) = hart::lacks(&board.isa) {
+        let isa = board.isa.string();
+        refuse(format_args!("the harts of this board ({isa}) lack {what}, which Ainori needs"));
+    }
+    if let Some(what) = board.isa.refused() {
+        refuse(format_args!(
+            "the harts of this board have registers that can't be kept apart between guests ({what})"
+        ));
+    }
+    if firmware::version() < ainori_sbi::VERSION_2_0 {
+        refuse(format_args!("the firmware's SBI is older than 2.0: OpenSBI 1.4 or newer is needed"));
+    }
+    let system = blob::decode(blob)
+        .unwrap_or_else(|error| refuse(format_args!("the system after the kernel's image: {error}")));
+    let features = Features::probe(&board.isa);
+    let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();
+    let policy = policy(&system.policy, board.timebase_hz);
+    let guests = guests::place(tree, &board, &harts, &system.guests, &features, blob);
+    let machine = machine::share(board, harts, features, &system, &policy, guests);
+    let cpus = cores::make(machine, policy, &system.trace);
+    cores::start(cpus, boot_hart, memory::end() - free.start + image().size())
+}
+
+/// The blob lies right after the image; how long it may be, only its header says, so all memory behind it is offered.
+fn find_blob(tree: Fdt<'_>) -> &'static [u8] {
+    let start = image().end;
+    let memory = Board::memory_of(tree).unwrap_or_else(|error| refuse(format_args!("{error}")));
+    let mut ranges = memory.as_slice().iter();
+    let end = ranges.find(|m| m.start <= start && start < m.end).map_or(start, |m| m.end);
+    // SAFETY: this is main memory that the boot loader filled with the image file and that nobody writes to.
+    let rest = unsafe { core::slice::from_raw_parts(start as *const u8, (end - start) as usize) };
+    match blob::length(rest) {
+        Ok(length) => &rest[..length],
+        Err(error) => refuse(format_args!(
+            "there is no system after the kernel's image ({error}): make one with `ainori build`"
+        )),
+    }
+}
+
+/// The system's policy, with its times in ticks.
+fn policy(config: &config::Policy, timebase_hz: u64) -> Policy {
+    let ticks = |us: u32| u64::from(us) * timebase_hz / 1_000_000;
+    let Some(preset) = Policy::preset(&config.preset, ticks(config.quantum_us), timebase_hz) else {
+        refuse(format_args!("there is no policy `{}`", config.preset))
+    };
+    Policy { grace: ticks(config.grace_us), advance: ticks(config.advance_us), ..preset }
+}
