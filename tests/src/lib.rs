@@ -20,6 +20,7 @@
 pub mod bounds;
 pub mod budgets;
 pub mod fuzz;
+pub mod operator;
 pub mod outcome;
 pub mod paths;
 pub mod random;

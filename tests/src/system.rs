@@ -1,4 +1,5 @@
 //! Systems that a test makes up: guests and where they run, written as a manifest and given to `ainori run`.
+use crate::operator::{self, Typing};
 use crate::{Clock, Run, checkout};
 use ainori::report::RunReport;
 use ainori::run::{Options, Tracing};
@@ -283,6 +284,12 @@ impl System {
     pub fn qemu_args(mut self, args: impl IntoIterator<Item = String>) -> Self {
         self.qemu_args.extend(args);
         self
+    }
+
+    /// A line is typed at this time, in milliseconds of the machine's. A second after that it is switched off.
+    pub fn typed(self, line: &str, at_ms: u64) -> Self {
+        let typing = Typing { text: line.into(), at_ms };
+        self.qemu_args(["-plugin".into(), operator::argument(at_ms + 1000, Some(&typing))])
     }
 
     /// Who gets what is typed, by its name.

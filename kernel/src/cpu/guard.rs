@@ -36,7 +36,11 @@ impl Cpu {
     /// If a deadline is too near to handle the present trap, wakes who waits for it instead.
     #[inline]
     pub(super) fn replay_trap(&mut self) -> bool {
-        self.meet_deadline(self.entered)
+        let is_put_off = self.meet_deadline(self.entered);
+        if is_put_off {
+            self.note_put_off();
+        }
+        is_put_off
     }
 
     /// Wakes who is to be woken by now: whose deadline is over, or within the guard if that one takes the core from others. Is anybody?

@@ -7,14 +7,18 @@
 //! - While the core runs somebody more urgent than its own least urgent guest, housework is *hidden*: nobody sends the core an IPI for it, no alarm is set
 //!   for it. The core looks when it lowers its threshold. So an RTOS that shares the core isn't disturbed. But what is due is gone on with
 //!   [`PATIENCE_US`] later also while it is hidden: that one may never sleep, or for no longer than a piece takes.
+//! - Nor is it interrupted at its own deadlines, of which the core isn't told: after one the guest sets its timer anew, and goes on. So before the next one
+//!   the core looks what that is ([`Housework::look`]), and interrupts it some time behind one of them only.
 //! - Just before the deadline of a vCPU no piece is begun, nor while it waits for the core. Who has deadlines again and again can't keep housework from
-//!   being done: it [gives way](GivenWay) to each level for a moment only, and then not again before a time in which an RTOS has one deadline.
+//!   being done: it [gives way](GivenWay) to each level for a moment only, and then not again before a time in which an RTOS has one deadline. (Moments of
+//!   nine levels can't fill that time. More guests than that, timed to the microsecond, make housework slower.)
 //! - Between two pieces the guests of this core go on for [`PAUSE_US`] at least.
 //!
 //! To add a kind of work: a variant of [`Chore`], and its function in [`Cpu::do_piece`].
 use super::mail::MACHINE;
 use super::mechanism::threshold::IDLE;
 use super::{Cpu, Machine};
+use crate::arch::hart::{self, Interrupts};
 use crate::arch::{clock, world};
 use ainori_limits::PRIORITIES;
 use ainori_sched::VcpuId;
@@ -24,15 +28,17 @@ const PAUSE_US: u64 = 12;
 /// How long hidden housework waits for a core that is never free for it, in microseconds. Not a multiple of an RTOS's usual period, near whose end it
 /// began to wait.
 const PATIENCE_US: u64 = 10_300;
-/// For how long a piece gives way to a level, in microseconds: from just before its deadline until its task has begun.
+/// For how long a piece gives way to a level, in microseconds: from just before the deadline that it has been found to have until its task has begun.
 const MOMENT_US: u64 = 25;
 /// From when on it gives way to that level again, in microseconds: less than the shortest period for which an RTOS is promised anything, which is 500.
 const INTERVAL_US: u64 = 450;
 /// A time that no clock ever adds up to.
 const NEVER: u64 = u64::MAX / 2;
-/// How far hidden housework keeps behind the deadline that it gave way to, in microseconds, so that a short job isn't interrupted. Once it has given way
-/// for [`PATIENCE_US`] it comes as soon as it can: else the next one could always have its deadline just then.
+/// How far hidden housework keeps behind a deadline, in microseconds, so that a short job isn't interrupted, and it isn't the next deadline yet. Once it
+/// has given way for [`PATIENCE_US`] it comes as soon as it can: else the next one could always have its deadline just then.
 const DISTANCE_US: u64 = 300;
+/// Stands for a [`Housework::latest`] that is as long after the first look as the patience lasts.
+const FROM_LOOK: u64 = 0;
 
 /// A kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,27 +144,45 @@ impl Housekeeper {
 pub struct Housework {
     /// When the next piece is due, in ticks of `time`.
     pub(super) due: u64,
-    /// The same while a vCPU hides housework.
+    /// From when on it is gone on with although a vCPU hides it; or [`FROM_LOOK`].
     latest: u64,
+    /// While a vCPU hides it: when the core is interrupted to look. Never at one of this vCPU's own deadlines: before that is a look from which
+    /// on the next one is known.
+    look: u64,
+    /// The loaded vCPU's own deadline when the core looked last; [`u64::MAX`] if it didn't since that got the core.
+    seen: u64,
     /// How long hidden housework waits, in ticks.
     patience: u64,
+    /// [`DISTANCE_US`] in ticks.
+    distance: u64,
     /// When the next piece gave way first; [`NEVER`] if it didn't.
     gives_way_since: u64,
-    /// The level from which on vCPUs hide it.
+    /// The level from which on vCPUs hide it: none on cores that do none.
     hidden_from: u8,
 }
 
 impl Housework {
     /// Nothing is due on core `id`.
     pub fn new(machine: &Machine, id: u32) -> Self {
-        let patience = if id == machine.console_core { machine.ticks(PATIENCE_US) } else { NEVER };
+        let patience = machine.ticks(PATIENCE_US);
+        let latest = clock::now() + patience;
         Self {
             due: u64::MAX,
-            latest: clock::now() + patience,
+            latest,
+            look: latest,
+            seen: u64::MAX,
             patience,
+            distance: machine.ticks(DISTANCE_US),
             gives_way_since: NEVER,
-            hidden_from: machine.housework_threshold + 1,
+            hidden_from: if id == machine.console_core { machine.housework_threshold + 1 } else { u8::MAX },
         }
+    }
+}
+
+impl Housework {
+    /// From when on it is gone on with although a vCPU hides it.
+    fn latest(&self) -> u64 {
+        if self.latest == FROM_LOOK { self.look + self.patience } else { self.latest }
     }
 }
 
@@ -184,19 +208,37 @@ impl Cpu {
         }
     }
 
-    /// From now on housework may be hidden here by a vCPU with this threshold, where `before` is what was published until now. If it was hidden already,
-    /// it is due when it was; and so it is if it was shown for a moment only, in which nothing of what is due was done.
+    /// From now on housework may be hidden here by a vCPU with this threshold, which is a level, where `before` is what was published until now. If it was
+    /// hidden already, it is due when it was; and so it is if it was shown for a moment only, in which nothing of what is due was done.
+    ///
+    /// This is on the way to the RTOS, on all cores.
     #[inline(always)]
     pub(super) fn hide_housework(&mut self, before: u8, threshold: u8, now: u64) {
+        let housework = &mut self.housework;
         // An idle core hides nothing: its threshold plus one is 0.
-        if before.wrapping_add(1) <= self.housework.hidden_from {
-            if self.machine.housework.asked() == 0 && self.housework.due > now {
-                self.housework.latest = now + self.housework.patience;
-            } else if self.housework.latest <= now {
-                // Who hides it has just got the core, and isn't to be interrupted at once. A threshold that hides is a level.
-                self.puts_off_for(threshold, now, now);
-            }
+        if before.wrapping_add(1) <= housework.hidden_from && self.machine.housework.asked() == 0 {
+            (housework.latest, housework.look) = (FROM_LOOK, now + housework.distance);
+        } else {
+            self.spare_beginning(threshold, now);
         }
+    }
+
+    /// A vCPU of this level, which hides housework, has just got the core, or will in a moment: isn't to be interrupted at once.
+    #[cold]
+    #[inline(never)]
+    fn spare_beginning(&mut self, level: u8, now: u64) {
+        if level < self.housework.hidden_from {
+            return;
+        }
+        let latest = self.housework.latest();
+        if latest <= now {
+            self.puts_off_for(level, now, now);
+            return;
+        }
+        let housework = &mut self.housework;
+        housework.latest = latest;
+        housework.look = (now + housework.distance).min(latest.max(now + 2 * self.guard));
+        housework.seen = u64::MAX;
     }
 
     /// Puts housework off for this level until `later`, if it may.
@@ -214,7 +256,7 @@ impl Cpu {
     #[inline(never)]
     fn give_way(&mut self, levels: u64, later: u64, now: u64) {
         let is_short = now >= self.housework.gives_way_since.saturating_add(self.housework.patience);
-        let distance = if is_short { 2 * self.guard } else { self.machine.ticks(DISTANCE_US) };
+        let distance = if is_short { 2 * self.guard } else { self.housework.distance };
         if let Some(housekeeper) = &mut self.housekeeper {
             housekeeper.given_way.note(levels, now);
         }
@@ -223,6 +265,7 @@ impl Cpu {
             housework.gives_way_since = now;
         }
         housework.latest = later + distance;
+        housework.look = housework.latest;
     }
 
     /// The bit of this level, if a piece may give way to it now; else 0.
@@ -236,11 +279,23 @@ impl Cpu {
         self.may_give_way_to(self.scheduler.policy().level(self.machine.vcpu(id).class), now)
     }
 
-    /// What was hidden isn't any more, at the last switch. This is on the way from the RTOS to others, on all cores.
+    /// The present trap isn't handled, as somebody is woken first. If a device has caused it, that may be the serial port, which isn't heard while somebody
+    /// more urgent has the core: it counts as asked for, like what waits for its turn.
+    #[inline(never)]
+    pub(super) fn note_put_off(&mut self) {
+        if self.console.is_some() && hart::pending_interrupts().contains(Interrupts::EXTERNAL) {
+            let _ = self.machine.housework.ask(Chore::Console.bit());
+        }
+    }
+
+    /// What was hidden isn't any more, at the last switch, or is by a vCPU of a lower level. This is on the way from the RTOS to others, on all cores.
     #[inline(always)]
     pub(super) fn show_housework(&mut self) {
-        if self.housework.patience == NEVER {
+        if self.housework.hidden_from == u8::MAX {
             return;
+        }
+        if self.is_housework_hidden() {
+            self.spare_beginning(self.threshold.level, clock::now());
         }
         if self.machine.housework.asked() != 0 {
             // An alarm at once, which looks what it is.
@@ -285,14 +340,23 @@ impl Cpu {
 
     /// Puts housework off if it [must](Self::must_hurry) be.
     pub(super) fn puts_off_housework(&mut self, now: u64) -> bool {
+        if self.is_housework_hidden() && now < self.housework.latest() {
+            self.spare_beginning(self.threshold.level, now);
+            return true;
+        }
         let Some((later, levels)) = self.must_hurry(now) else { return false };
         self.give_way(levels, later, now);
-        // What is due at a time only counts as asked for from now on: else it would be forgotten when it is hidden, as `due` is later.
+        self.keep_in_mind(now);
+        self.housework.due = self.clear_of_deadline(later);
+        true
+    }
+
+    /// What is due at a time only, and isn't done now, counts as asked for from now on: else it would be forgotten when it is hidden.
+    #[inline(never)]
+    pub(super) fn keep_in_mind(&mut self, now: u64) {
         if let Some(chore) = self.housekeeper.as_ref().and_then(|housekeeper| housekeeper.choose(now)) {
             let _ = self.machine.housework.ask(chore.bit());
         }
-        self.housework.due = self.clear_of_deadline(later);
-        true
     }
 
     /// Just before a more urgent deadline no piece is begun, so an alarm for it would only cost the way to it a trap. Nor is the running vCPU
@@ -310,7 +374,7 @@ impl Cpu {
     /// When to interrupt the vCPU that is about to be entered for housework. Never, on cores that do none.
     #[inline(always)]
     pub(super) fn housework_alarm(&self) -> u64 {
-        if self.is_housework_hidden() { self.housework.latest } else { self.housework.due }
+        if self.is_housework_hidden() { self.housework.look } else { self.housework.due }
     }
 
     /// Is what runs here too urgent to be disturbed by housework?
@@ -323,15 +387,57 @@ impl Cpu {
     /// Hidden housework isn't to interrupt what begins at `due`, if it [may](GivenWay) give way. True if the alarm has to be set anew. What isn't
     /// hidden looks for itself, just before it begins, whether it has to give way.
     pub(super) fn hold_off_housework(&mut self, due: u64) -> bool {
-        let collides =
-            self.is_housework_hidden() && self.housework.latest < due + self.scheduler.policy().patience;
-        collides && self.puts_off_for(self.threshold.level, due, clock::now())
+        if !self.is_housework_hidden() || self.housework.look >= due + self.scheduler.policy().patience {
+            return false;
+        }
+        let now = clock::now();
+        if self.housework.latest() <= now {
+            return self.puts_off_for(self.threshold.level, due, now);
+        }
+        self.housework.look = due + self.housework.distance;
+        true
+    }
+
+    /// Is it time for a piece although the vCPU that runs here hides it? If not, the core looks again later.
+    fn must_work_now(&mut self, now: u64) -> bool {
+        self.housework.latest = self.housework.latest();
+        let own = world::loaded_deadline().unwrap_or(u64::MAX);
+        let seen = self.housework.seen;
+        // Had it another one ahead, it has set its timer anew since then, and nobody knows whether for what it has just begun.
+        let is_known = own == seen || seen.saturating_add(2 * self.guard) <= now;
+        let is_overdue = self.housework.latest <= now;
+        if is_overdue && (is_known || !self.puts_off_for(self.threshold.level, now, now)) {
+            return true;
+        }
+        if !is_overdue {
+            self.look_later(own, now);
+        }
+        self.housework.seen = own;
+        false
+    }
+
+    /// When to look next at what is hidden, for a while after the loaded vCPU's `own` deadline: at that it sets the next one, of which this core isn't
+    /// told.
+    fn look_later(&mut self, own: u64, now: u64) {
+        let housework = &mut self.housework;
+        housework.seen = own;
+        housework.look = if own <= now {
+            (now + housework.distance).min(housework.latest.max(now + 2 * self.guard))
+        } else if own <= housework.latest + 2 * self.guard {
+            own + housework.distance
+        } else {
+            housework.latest
+        };
     }
 
     /// Does one piece of what is due.
     #[inline(never)]
     #[expect(clippy::indexing_slicing, reason = "there is a place for each `Chore`")]
     pub(super) fn keep_house(&mut self, now: u64) {
+        if self.is_housework_hidden() && !self.must_work_now(now) {
+            self.pending.alarm = true;
+            return;
+        }
         if self.puts_off_housework(now) {
             return;
         }
@@ -346,7 +452,7 @@ impl Cpu {
         let Some(housekeeper) = &mut self.housekeeper else { return };
         let chore = match housekeeper.choose(now) {
             Some(chore) => chore,
-            // What is typed may wait, since its interrupt is hidden, too.
+            // What is typed may wait, since its interrupt was hidden, too.
             None if is_overdue => Chore::Console,
             None => {
                 // What is under way has its pause.
@@ -375,6 +481,7 @@ impl Cpu {
         };
         let due = housekeeper.earliest();
         self.housework.latest = now + self.housework.patience;
+        self.look_later(world::loaded_deadline().unwrap_or(u64::MAX), now);
         self.housework.due = self.clear_of_deadline(due);
     }
 

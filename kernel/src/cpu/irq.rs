@@ -37,6 +37,8 @@ impl Cpu {
             // What is deferred then begins anew at the switch; for one that keeps the core, having slept for a moment, it interrupts once.
             if self.housework_alarm() <= now {
                 self.puts_off_housework(now);
+            } else {
+                self.keep_in_mind(now);
             }
             return Exit::Timer;
         }
@@ -75,7 +77,10 @@ impl Cpu {
         }
         if self.housework_alarm() <= now {
             exit = Exit::Housekeeping;
-            self.keep_house(now);
+            self.keep_house(clock::now());
+        } else {
+            // Who has been woken just now hides it.
+            self.keep_in_mind(now);
         }
         if hart::pending_interrupts().is_empty() {
             self.end_irqs_off(exit, clock::now());

@@ -1,5 +1,6 @@
 //! A system as the generator made it: what runs where, and what each guest is told to do. [`Display`] shows it as a manifest.
 use crate::checkout;
+use crate::operator::Typing;
 use std::{
     fmt::{self, Display, Formatter},
     path::PathBuf,
@@ -30,15 +31,6 @@ pub struct Description {
     pub typing: Option<Typing>,
     /// Instructions of a slice of the lockstep clock.
     pub slice: u32,
-}
-
-/// A line that somebody types.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Typing {
-    /// The line, without its end.
-    pub text: String,
-    /// When its first character comes, in milliseconds of the machine's time.
-    pub at_ms: u64,
 }
 
 /// A guest.

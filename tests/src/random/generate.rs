@@ -6,10 +6,11 @@
 //! The emulator takes some 15 ns for an instruction in lockstep time, so most systems last a fraction of a second: what takes long, such
 //! as Linux's boot or a text that fills a console's ring, is in some of them only.
 use super::{
-    description::{Description, Guest, Job, LinuxJob, Talk, Typing},
+    description::{Description, Guest, Job, LinuxJob, Talk},
     oracle,
     rng::Rng,
 };
+use crate::operator::Typing;
 use ainori_limits::{MAX_GUEST_VCPUS, MAX_GUESTS, MAX_HARTS, MAX_VCPUS, PRIORITIES};
 use ainori_sched::{Policy, Preset, presets};
 

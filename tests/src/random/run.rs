@@ -5,7 +5,7 @@ use super::{
     oracle,
 };
 use crate::{
-    Clock, Run, checkout,
+    Clock, Run, checkout, operator,
     version::{Programs, hash},
 };
 use ainori::run::Options;
@@ -116,20 +116,13 @@ fn parameters(system: &Description, twice: bool) -> String {
 
 /// The plugin that types and that ends runs, with its options.
 pub fn operator(system: &Description) -> String {
-    let plugin = checkout(".cache/plugins/operator.so");
-    let mut argument =
-        format!("{},stop_ns={}", plugin.display(), oracle::machine_limit_ms(system) * 1_000_000);
-    if let Some(typing) = &system.typing {
-        let hex: String = typing.text.bytes().chain([b'\r']).map(|byte| format!("{byte:02x}")).collect();
-        argument += &format!(",port=serial,type={hex},at_ns={}", typing.at_ms * 1_000_000);
-    }
-    argument
+    operator::argument(oracle::machine_limit_ms(system), system.typing.as_ref())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::{description::Typing, generate};
+    use crate::{operator::Typing, random::generate};
 
     /// A system that ran once was taken for one that ran twice.
     #[test]

@@ -263,6 +263,32 @@ fn a_piece_that_others_have_put_off_disturbs_no_rtos() {
     beside("one after the other", chain, 1000);
 }
 
+/// Nor one whose task goes on across its own ticks, of which the core isn't told. Who has taken the hart before it chooses when the patience with it is
+/// over: just before a tick (its handler 3.8 us late), or just behind it, when the timer is set anew already (its task 6.5 us).
+#[test]
+fn a_task_that_goes_on_across_ticks_is_disturbed_at_none() {
+    let measure = |policy: &'static str, phase: u64| {
+        let rtos = "periods=100 period_us=500 burn_period_us=20000 burn_percent=50 report_ms=0";
+        let first = format!("n=1000000 us=10400 pause_us=20000 phase_us={phase:05}");
+        let run = System::on(2)
+            .policy(policy)
+            .with(Guest::freertos(rtos).harts([0]).priority(20))
+            .with(Guest::probe("bursts", &first).harts([0]).priority(10).background())
+            .with(Guest::probe("talk", "bytes=1000000 gap_us=3000").harts([1]).priority(5).background())
+            .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())
+            .run(Clock::Lockstep { q: 211 });
+        run.ended(Outcome::Good).was_in_time("freertos", format_args!("{policy}, {phase}"));
+        run.number("freertos", "span/from")
+    };
+    for policy in ["spumone", "ainori"] {
+        // When its ticks are, in microseconds; the patience is 300 us longer than a multiple of their period.
+        let tick = measure(policy, 15_000) / 10 % 20_000;
+        for offset in (11_698..11_716).step_by(2) {
+            measure(policy, tick + offset);
+        }
+    }
+}
+
 /// What asks somebody to type has no line end: it is shown although somebody takes the hart again and again, each time when it was to be shown. What is
 /// printed before it has its turn each 10 ms only.
 #[test]
@@ -283,6 +309,26 @@ fn who_takes_the_hart_again_and_again_hides_no_question() {
             asked.zip(later).is_some_and(|(asked, later)| asked < later),
             "the question should be shown",
         );
+    }
+}
+
+/// What is typed is known by its interrupt only, and that is put off while somebody is about to be woken: who leaves the hart for less time than that each
+/// time kept it from being taken for ever.
+#[test]
+fn who_takes_the_hart_again_and_again_leaves_nobody_deaf() {
+    for times in ["period_us=14", "period_us=1000 busy_us=984", "period_us=1000 busy_us=987"] {
+        let urgent = Guest::probe("naps", &format!("{times} n=1000000000"));
+        let run = System::on(2)
+            .policy("spumone")
+            .with(Guest::probe("echo", "pause_us=500").harts([1]).priority(5))
+            .with(urgent.harts([0]).priority(10).background())
+            .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())
+            .input("echo")
+            .typed("hello", 200)
+            .run(Clock::Lockstep { q: 211 });
+        run.ended(Outcome::Good);
+        let heard = run.lines("echo").any(|line| line.ends_with("heard: hello"));
+        run.check(heard, "what is typed should be heard");
     }
 }
 

@@ -1,7 +1,8 @@
 //! Some of the random systems (any number: `tools/soak systems`). Each is made from its seed; what must hold for it is derived from its
 //! description (`ainori_tests::random::oracle`).
+use ainori_tests::operator::Typing;
 use ainori_tests::random::{
-    description::{Description, Guest, Job, LinuxJob, Talk, Typing},
+    description::{Description, Guest, Job, LinuxJob, Talk},
     generate,
     run::Runner,
 };
