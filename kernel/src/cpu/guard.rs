@@ -38,7 +38,7 @@ impl Cpu {
     pub(super) fn replay_trap(&mut self) -> bool {
         let is_put_off = self.meet_deadline(self.entered);
         if is_put_off {
-            self.note_put_off();
+            self.note_put_off(hart::pending_interrupts());
         }
         is_put_off
     }

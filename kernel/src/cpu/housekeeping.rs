@@ -8,7 +8,7 @@
 //!   for it. The core looks when it lowers its threshold. So an RTOS that shares the core isn't disturbed. But what is due is gone on with
 //!   [`PATIENCE_US`] later also while it is hidden: that one may never sleep, or for no longer than a piece takes.
 //! - Nor is it interrupted at its own deadlines, of which the core isn't told: after one the guest sets its timer anew, and goes on. So before the next one
-//!   the core looks what that is ([`Housework::look`]), and interrupts it some time behind one of them only.
+//!   the core looks what that is ([`Housework::look`]), and has a piece some time behind one of them only.
 //! - Just before the deadline of a vCPU no piece is begun, nor while it waits for the core. Who has deadlines again and again can't keep housework from
 //!   being done: it [gives way](GivenWay) to each level for a moment only, and then not again before a time in which an RTOS has one deadline. (Moments of
 //!   nine levels can't fill that time. More guests than that, timed to the microsecond, make housework slower.)
@@ -18,7 +18,7 @@
 use super::mail::MACHINE;
 use super::mechanism::threshold::IDLE;
 use super::{Cpu, Machine};
-use crate::arch::hart::{self, Interrupts};
+use crate::arch::hart::Interrupts;
 use crate::arch::{clock, world};
 use ainori_limits::PRIORITIES;
 use ainori_sched::VcpuId;
@@ -149,7 +149,7 @@ pub struct Housework {
     /// While a vCPU hides it: when the core is interrupted to look. Never at one of this vCPU's own deadlines: before that is a look from which
     /// on the next one is known.
     look: u64,
-    /// The loaded vCPU's own deadline when the core looked last; [`u64::MAX`] if it didn't since that got the core.
+    /// The loaded vCPU's own deadline when the core looked last, or when that got the core.
     seen: u64,
     /// How long hidden housework waits, in ticks.
     patience: u64,
@@ -194,6 +194,12 @@ impl Machine {
     }
 }
 
+/// When the loaded vCPU's own timer interrupts it; [`u64::MAX`] if it doesn't.
+#[inline(never)]
+pub(super) fn own_deadline() -> u64 {
+    world::loaded_deadline().unwrap_or(u64::MAX)
+}
+
 impl Cpu {
     /// Any core: there is work of this kind. What it is has been written before.
     pub fn ask_housekeeper(&mut self, chore: Chore) {
@@ -216,37 +222,37 @@ impl Cpu {
     pub(super) fn hide_housework(&mut self, before: u8, threshold: u8, now: u64) {
         let housework = &mut self.housework;
         // An idle core hides nothing: its threshold plus one is 0.
-        if before.wrapping_add(1) <= housework.hidden_from && self.machine.housework.asked() == 0 {
+        if before.wrapping_add(1) <= housework.hidden_from
+            && housework.due > now
+            && self.machine.housework.asked() == 0
+        {
             (housework.latest, housework.look) = (FROM_LOOK, now + housework.distance);
         } else {
-            self.spare_beginning(threshold, now);
+            // Who is woken by its timer has its own deadline just now.
+            self.spare_beginning(threshold, now, now);
         }
     }
 
-    /// A vCPU of this level, which hides housework, has just got the core, or will in a moment: isn't to be interrupted at once.
+    /// A vCPU of this level, which may hide housework, has just got the core, or will in a moment: isn't to be interrupted at once. `own` is its deadline.
     #[cold]
     #[inline(never)]
-    fn spare_beginning(&mut self, level: u8, now: u64) {
+    pub(super) fn spare_beginning(&mut self, level: u8, own: u64, now: u64) {
         if level < self.housework.hidden_from {
             return;
         }
-        let latest = self.housework.latest();
-        if latest <= now {
-            self.puts_off_for(level, now, now);
-            return;
+        if self.housework.latest() <= now {
+            self.puts_off_for(level, own, now, now);
+        } else {
+            self.look_later(own, now);
         }
-        let housework = &mut self.housework;
-        housework.latest = latest;
-        housework.look = (now + housework.distance).min(latest.max(now + 2 * self.guard));
-        housework.seen = u64::MAX;
     }
 
-    /// Puts housework off for this level until `later`, if it may.
+    /// Puts housework off for this level until `later`, if it may. `own` is the deadline of who will run here then.
     #[inline(never)]
-    fn puts_off_for(&mut self, level: u8, later: u64, now: u64) -> bool {
+    fn puts_off_for(&mut self, level: u8, own: u64, later: u64, now: u64) -> bool {
         let levels = self.may_give_way_to(level, now);
         if levels != 0 {
-            self.give_way(levels, later, now);
+            self.give_way(levels, own, later, now);
         }
         levels != 0
     }
@@ -254,7 +260,7 @@ impl Cpu {
     /// The next piece gives way to these levels, a bit each, until `later` at least; and if it is hidden, for a while more: what a vCPU does at its
     /// deadline isn't to be disturbed either.
     #[inline(never)]
-    fn give_way(&mut self, levels: u64, later: u64, now: u64) {
+    fn give_way(&mut self, levels: u64, own: u64, later: u64, now: u64) {
         let is_short = now >= self.housework.gives_way_since.saturating_add(self.housework.patience);
         let distance = if is_short { 2 * self.guard } else { self.housework.distance };
         if let Some(housekeeper) = &mut self.housekeeper {
@@ -265,7 +271,10 @@ impl Cpu {
             housework.gives_way_since = now;
         }
         housework.latest = later + distance;
-        housework.look = housework.latest;
+        housework.seen = own;
+        // Behind the next deadline as well: not before long may it give way to that.
+        let is_next = now < own && own <= housework.latest + 2 * self.guard;
+        housework.look = if is_next { own + distance } else { housework.latest };
     }
 
     /// The bit of this level, if a piece may give way to it now; else 0.
@@ -279,11 +288,12 @@ impl Cpu {
         self.may_give_way_to(self.scheduler.policy().level(self.machine.vcpu(id).class), now)
     }
 
-    /// The present trap isn't handled, as somebody is woken first. If a device has caused it, that may be the serial port, which isn't heard while somebody
-    /// more urgent has the core: it counts as asked for, like what waits for its turn.
+    /// These interrupts aren't taken, as somebody is woken first. A device's may be the serial port's, which isn't heard while somebody more urgent has
+    /// the core: it counts as asked for, like what waits for its turn.
+    #[cold]
     #[inline(never)]
-    pub(super) fn note_put_off(&mut self) {
-        if self.console.is_some() && hart::pending_interrupts().contains(Interrupts::EXTERNAL) {
+    pub(super) fn note_put_off(&mut self, interrupts: Interrupts) {
+        if interrupts.contains(Interrupts::EXTERNAL) && self.console.is_some() {
             let _ = self.machine.housework.ask(Chore::Console.bit());
         }
     }
@@ -295,7 +305,7 @@ impl Cpu {
             return;
         }
         if self.is_housework_hidden() {
-            self.spare_beginning(self.threshold.level, clock::now());
+            self.spare_beginning(self.threshold.level, own_deadline(), clock::now());
         }
         if self.machine.housework.asked() != 0 {
             // An alarm at once, which looks what it is.
@@ -341,22 +351,17 @@ impl Cpu {
     /// Puts housework off if it [must](Self::must_hurry) be.
     pub(super) fn puts_off_housework(&mut self, now: u64) -> bool {
         if self.is_housework_hidden() && now < self.housework.latest() {
-            self.spare_beginning(self.threshold.level, now);
+            self.spare_beginning(self.threshold.level, own_deadline(), now);
             return true;
         }
         let Some((later, levels)) = self.must_hurry(now) else { return false };
-        self.give_way(levels, later, now);
-        self.keep_in_mind(now);
-        self.housework.due = self.clear_of_deadline(later);
-        true
-    }
-
-    /// What is due at a time only, and isn't done now, counts as asked for from now on: else it would be forgotten when it is hidden.
-    #[inline(never)]
-    pub(super) fn keep_in_mind(&mut self, now: u64) {
+        self.give_way(levels, own_deadline(), later, now);
+        // What is due at a time only counts as asked for from now on: else it would be forgotten when it is hidden, as `due` is later.
         if let Some(chore) = self.housekeeper.as_ref().and_then(|housekeeper| housekeeper.choose(now)) {
             let _ = self.machine.housework.ask(chore.bit());
         }
+        self.housework.due = self.clear_of_deadline(later);
+        true
     }
 
     /// Just before a more urgent deadline no piece is begun, so an alarm for it would only cost the way to it a trap. Nor is the running vCPU
@@ -392,7 +397,7 @@ impl Cpu {
         }
         let now = clock::now();
         if self.housework.latest() <= now {
-            return self.puts_off_for(self.threshold.level, due, now);
+            return self.puts_off_for(self.threshold.level, due, due, now);
         }
         self.housework.look = due + self.housework.distance;
         true
@@ -400,19 +405,17 @@ impl Cpu {
 
     /// Is it time for a piece although the vCPU that runs here hides it? If not, the core looks again later.
     fn must_work_now(&mut self, now: u64) -> bool {
-        self.housework.latest = self.housework.latest();
-        let own = world::loaded_deadline().unwrap_or(u64::MAX);
+        let own = own_deadline();
         let seen = self.housework.seen;
         // Had it another one ahead, it has set its timer anew since then, and nobody knows whether for what it has just begun.
         let is_known = own == seen || seen.saturating_add(2 * self.guard) <= now;
-        let is_overdue = self.housework.latest <= now;
-        if is_overdue && (is_known || !self.puts_off_for(self.threshold.level, now, now)) {
+        let is_overdue = self.housework.latest() <= now;
+        if is_overdue && (is_known || !self.puts_off_for(self.threshold.level, own, now, now)) {
             return true;
         }
         if !is_overdue {
             self.look_later(own, now);
         }
-        self.housework.seen = own;
         false
     }
 
@@ -420,6 +423,7 @@ impl Cpu {
     /// told.
     fn look_later(&mut self, own: u64, now: u64) {
         let housework = &mut self.housework;
+        housework.latest = housework.latest();
         housework.seen = own;
         housework.look = if own <= now {
             (now + housework.distance).min(housework.latest.max(now + 2 * self.guard))
@@ -444,11 +448,11 @@ impl Cpu {
         let now = clock::now();
         self.note_housework(now);
         // What led here is a section of its own: a piece may take as long as a section at all. But nobody keeps it from being done for ever.
-        if self.gives_way() && self.puts_off_for(GivenWay::ANYBODY, now, now) {
+        if self.gives_way() && self.puts_off_for(GivenWay::ANYBODY, own_deadline(), now, now) {
             self.pending.alarm = true;
             return;
         }
-        let is_overdue = self.is_housework_hidden() && self.housework.latest <= now;
+        let is_overdue = self.is_housework_hidden() && self.housework.latest() <= now;
         let Some(housekeeper) = &mut self.housekeeper else { return };
         let chore = match housekeeper.choose(now) {
             Some(chore) => chore,
@@ -481,7 +485,7 @@ impl Cpu {
         };
         let due = housekeeper.earliest();
         self.housework.latest = now + self.housework.patience;
-        self.look_later(world::loaded_deadline().unwrap_or(u64::MAX), now);
+        self.look_later(own_deadline(), now);
         self.housework.due = self.clear_of_deadline(due);
     }
 

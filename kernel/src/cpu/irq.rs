@@ -6,7 +6,7 @@ use ainori_trace::{Event, Line};
 use super::Cpu;
 use super::mail::NO_VCPU;
 use crate::arch::clock;
-use crate::arch::hart;
+use crate::arch::hart::{self, Interrupts};
 use crate::arch::world::{self, Lines};
 use crate::guest::Guest;
 use crate::guest::vcpu::Hold;
@@ -37,8 +37,6 @@ impl Cpu {
             // What is deferred then begins anew at the switch; for one that keeps the core, having slept for a moment, it interrupts once.
             if self.housework_alarm() <= now {
                 self.puts_off_housework(now);
-            } else {
-                self.keep_in_mind(now);
             }
             return Exit::Timer;
         }
@@ -78,9 +76,6 @@ impl Cpu {
         if self.housework_alarm() <= now {
             exit = Exit::Housekeeping;
             self.keep_house(clock::now());
-        } else {
-            // Who has been woken just now hides it.
-            self.keep_in_mind(now);
         }
         if hart::pending_interrupts().is_empty() {
             self.end_irqs_off(exit, clock::now());
@@ -254,6 +249,8 @@ impl Cpu {
         let is_woken = self.meet_deadline(clock::now());
         if !self.hold_back_devices() && !is_woken {
             self.take_external();
+        } else {
+            self.note_put_off(Interrupts::EXTERNAL);
         }
     }
 

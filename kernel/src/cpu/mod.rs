@@ -238,6 +238,8 @@ impl Cpu {
     pub const STACK_OFFSET: usize = offset_of!(Cpu, stack_top);
 
     /// A core with no vCPU yet. Allocates its stack: only at boot.
+    // In the frame of who makes all cores each access to a local would take several instructions.
+    #[inline(never)]
     pub fn new(
         id: u32,
         machine: &'static Machine,

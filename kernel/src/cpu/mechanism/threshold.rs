@@ -5,6 +5,7 @@ use ainori_sched::{VcpuId, VcpuSet};
 
 use crate::arch::clock;
 use crate::cpu::Cpu;
+use crate::cpu::housekeeping::own_deadline;
 
 /// So many vCPUs are looked at in one go when a core has room for them again.
 const MADE_UP_FOR: usize = 5;
@@ -50,7 +51,9 @@ impl Cpu {
             self.threshold.published.lower(threshold);
             self.catch_up();
         } else {
-            self.hide_housework(before, threshold, clock::now());
+            let now = clock::now();
+            self.hide_housework(before, threshold, now);
+            self.spare_beginning(threshold, own_deadline(), now);
             self.threshold.published.raise(threshold);
         }
     }
