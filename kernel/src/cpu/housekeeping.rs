@@ -295,6 +295,9 @@ impl Cpu {
     pub(super) fn note_put_off(&mut self, interrupts: Interrupts) {
         if interrupts.contains(Interrupts::EXTERNAL) && self.console.is_some() {
             let _ = self.machine.housework.ask(Chore::Console.bit());
+            // Who is woken may be an equal, who hides nothing.
+            self.housework.due = self.since;
+            self.pending.alarm = true;
         }
     }
 
