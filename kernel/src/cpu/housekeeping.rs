@@ -130,6 +130,7 @@ impl Housekeeper {
         self.due.iter().fold(u64::MAX, |earliest, due| earliest.min(*due))
     }
 
+    #[inline(never)]
     fn choose(&self, now: u64) -> Option<Chore> {
         let count = Chore::ALL.len();
         // BOUND: the kinds of work: 3.
@@ -261,8 +262,7 @@ impl Cpu {
     /// deadline isn't to be disturbed either.
     #[inline(never)]
     fn give_way(&mut self, levels: u64, own: u64, later: u64, now: u64) {
-        let is_short = now >= self.housework.gives_way_since.saturating_add(self.housework.patience);
-        let distance = if is_short { 2 * self.guard } else { self.housework.distance };
+        let distance = self.distance(now);
         if let Some(housekeeper) = &mut self.housekeeper {
             housekeeper.given_way.note(levels, now);
         }
@@ -402,7 +402,7 @@ impl Cpu {
         if self.housework.latest() <= now {
             return self.puts_off_for(self.threshold.level, due, due, now);
         }
-        self.housework.look = due + self.housework.distance;
+        self.housework.look = due + self.distance(now);
         true
     }
 
@@ -422,16 +422,24 @@ impl Cpu {
         false
     }
 
+    /// How far to keep behind a deadline now: [`DISTANCE_US`] says when less.
+    #[inline(never)]
+    fn distance(&self, now: u64) -> u64 {
+        let is_short = now >= self.housework.gives_way_since.saturating_add(self.housework.patience);
+        if is_short { 2 * self.guard } else { self.housework.distance }
+    }
+
     /// When to look next at what is hidden, for a while after the loaded vCPU's `own` deadline: at that it sets the next one, of which this core isn't
     /// told.
     fn look_later(&mut self, own: u64, now: u64) {
+        let distance = self.distance(now);
         let housework = &mut self.housework;
         housework.latest = housework.latest();
         housework.seen = own;
         housework.look = if own <= now {
-            (now + housework.distance).min(housework.latest.max(now + 2 * self.guard))
+            (now + distance).min(housework.latest.max(now + 2 * self.guard))
         } else if own <= housework.latest + 2 * self.guard {
-            own + housework.distance
+            own + distance
         } else {
             housework.latest
         };
