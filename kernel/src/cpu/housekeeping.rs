@@ -10,8 +10,8 @@
 //! - Nor is it interrupted at its own deadlines, of which the core isn't told: after one the guest sets its timer anew, and goes on. So before the next one
 //!   the core looks what that is ([`Housework::look`]), and has a piece some time behind one of them only.
 //! - Just before the deadline of a vCPU no piece is begun, nor while it waits for the core. Who has deadlines again and again can't keep housework from
-//!   being done: it [gives way](GivenWay) to each level for a moment only, and then not again before a time in which an RTOS has one deadline. (Moments of
-//!   nine levels can't fill that time. More guests than that, timed to the microsecond, make housework slower.)
+//!   being done: it [gives way](GivenWay) to each level for a moment only, and then not again before a time in which an RTOS has one deadline. (Guests that
+//!   are timed to the microsecond make it slower all the same.)
 //! - Between two pieces the guests of this core go on for [`PAUSE_US`] at least.
 //!
 //! To add a kind of work: a variant of [`Chore`], and its function in [`Cpu::do_piece`].
@@ -147,8 +147,8 @@ pub struct Housework {
     pub(super) due: u64,
     /// From when on it is gone on with although a vCPU hides it; or [`FROM_LOOK`].
     latest: u64,
-    /// While a vCPU hides it: when the core is interrupted to look. Never at one of this vCPU's own deadlines: before that is a look from which
-    /// on the next one is known.
+    /// While a vCPU hides it: when the core is interrupted to look. Not at one of this vCPU's own deadlines, as far as they are known: before that is a
+    /// look from which on the next one is, if it is set within [`DISTANCE_US`] of the last one. Who sets it later, or twice, can be met by a look or a piece.
     look: u64,
     /// The loaded vCPU's own deadline when the core looked last, or when that got the core.
     seen: u64,
@@ -178,12 +178,15 @@ impl Housework {
             hidden_from: if id == machine.console_core { machine.housework_threshold + 1 } else { u8::MAX },
         }
     }
-}
 
-impl Housework {
     /// From when on it is gone on with although a vCPU hides it.
     fn latest(&self) -> u64 {
         if self.latest == FROM_LOOK { self.look + self.patience } else { self.latest }
+    }
+
+    /// Then; or, if a deadline `own` is ahead that comes before or is `near` to that, this distance behind the deadline.
+    fn behind(&self, own: u64, distance: u64, near: u64) -> u64 {
+        if own <= self.latest + near { own + distance } else { self.latest }
     }
 }
 
@@ -215,23 +218,23 @@ impl Cpu {
         }
     }
 
-    /// From now on housework may be hidden here by a vCPU with this threshold, which is a level, where `before` is what was published until now. If it was
-    /// hidden already, it is due when it was; and so it is if it was shown for a moment only, in which nothing of what is due was done.
+    /// From now on housework may be hidden here, where `before` is the threshold that was published until now: its patience begins, and it is looked at
+    /// behind a deadline that is just now. If it was hidden already, it is due when it was; and so it is if it was shown for a moment only, in which
+    /// nothing of what is due was done: then false.
     ///
     /// This is on the way to the RTOS, on all cores.
     #[inline(always)]
-    pub(super) fn hide_housework(&mut self, before: u8, threshold: u8, now: u64) {
+    pub(super) fn begin_patience(&mut self, before: u8, now: u64) -> bool {
         let housework = &mut self.housework;
         // An idle core hides nothing: its threshold plus one is 0.
-        if before.wrapping_add(1) <= housework.hidden_from
-            && housework.due > now
-            && self.machine.housework.asked() == 0
+        if before.wrapping_add(1) > housework.hidden_from
+            || housework.due <= now
+            || self.machine.housework.asked() != 0
         {
-            (housework.latest, housework.look) = (FROM_LOOK, now + housework.distance);
-        } else {
-            // Who is woken by its timer has its own deadline just now.
-            self.spare_beginning(threshold, now, now);
+            return false;
         }
+        (housework.latest, housework.look) = (FROM_LOOK, now + housework.distance);
+        true
     }
 
     /// A vCPU of this level, which may hide housework, has just got the core, or will in a moment: isn't to be interrupted at once. `own` is its deadline.
@@ -273,8 +276,8 @@ impl Cpu {
         housework.latest = later + distance;
         housework.seen = own;
         // Behind the next deadline as well: not before long may it give way to that.
-        let is_next = now < own && own <= housework.latest + 2 * self.guard;
-        housework.look = if is_next { own + distance } else { housework.latest };
+        housework.look =
+            if now < own { housework.behind(own, distance, 2 * self.guard) } else { housework.latest };
     }
 
     /// The bit of this level, if a piece may give way to it now; else 0.
@@ -294,8 +297,9 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn note_put_off(&mut self, interrupts: Interrupts) {
         if interrupts.contains(Interrupts::EXTERNAL) && self.console.is_some() {
+            // Not `ask_housekeeper`: this is on the way to who is woken, who waits for no look at what there is to do.
             let _ = self.machine.housework.ask(Chore::Console.bit());
-            // Who is woken may be an equal, who hides nothing.
+            // An alarm at once, as when housework is shown: who is woken may be an equal, who hides nothing.
             self.housework.due = self.since;
             self.pending.alarm = true;
         }
@@ -351,12 +355,17 @@ impl Cpu {
         }
     }
 
-    /// Puts housework off if it [must](Self::must_hurry) be.
-    pub(super) fn puts_off_housework(&mut self, now: u64) -> bool {
+    /// Housework would interrupt who has been woken just now. What is hidden and can wait is looked at later.
+    pub(super) fn defer_housework(&mut self, now: u64) {
         if self.is_housework_hidden() && now < self.housework.latest() {
-            self.spare_beginning(self.threshold.level, own_deadline(), now);
-            return true;
+            self.look_later(own_deadline(), now);
+        } else {
+            self.puts_off_housework(now);
         }
+    }
+
+    /// Puts housework off if it [must](Self::must_hurry) be.
+    fn puts_off_housework(&mut self, now: u64) -> bool {
         let Some((later, levels)) = self.must_hurry(now) else { return false };
         self.give_way(levels, own_deadline(), later, now);
         // What is due at a time only counts as asked for from now on: else it would be forgotten when it is hidden, as `due` is later.
@@ -438,10 +447,8 @@ impl Cpu {
         housework.seen = own;
         housework.look = if own <= now {
             (now + distance).min(housework.latest.max(now + 2 * self.guard))
-        } else if own <= housework.latest + 2 * self.guard {
-            own + distance
         } else {
-            housework.latest
+            housework.behind(own, distance, 2 * self.guard)
         };
     }
 

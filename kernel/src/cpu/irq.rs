@@ -36,7 +36,7 @@ impl Cpu {
         if self.meet_deadline(now) && self.is_wanted() {
             // What is deferred then begins anew at the switch; for one that keeps the core, having slept for a moment, it interrupts once.
             if self.housework_alarm() <= now {
-                self.puts_off_housework(now);
+                self.defer_housework(now);
             }
             return Exit::Timer;
         }

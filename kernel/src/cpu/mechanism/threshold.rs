@@ -52,7 +52,7 @@ impl Cpu {
             self.catch_up();
         } else {
             let now = clock::now();
-            self.hide_housework(before, threshold, now);
+            self.begin_patience(before, now);
             self.spare_beginning(threshold, own_deadline(), now);
             self.threshold.published.raise(threshold);
         }
@@ -62,7 +62,10 @@ impl Cpu {
     #[inline]
     pub(in crate::cpu) fn raise_threshold(&mut self, threshold: u8, now: u64) {
         if self.threshold.level == IDLE || threshold > self.threshold.level {
-            self.hide_housework(self.threshold.level, threshold, now);
+            if !self.begin_patience(self.threshold.level, now) {
+                // Who is woken by its timer has its own deadline just now.
+                self.spare_beginning(threshold, now, now);
+            }
             self.threshold.level = threshold;
             self.pending.deadlines = true;
             self.threshold.published.raise(threshold);
