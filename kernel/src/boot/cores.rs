@@ -82,7 +82,7 @@ pub fn start(cpus: &'static mut [Cpu], boot_hart: u64, memory: u64) -> ! {
             refuse(format_args!("hart {hart} does not start: SBI error {}", error.0));
         }
     }
-    // SAFETY: this is the hart; it doesn't come back. The others are on their cores' stacks, in code that stays.
+    // SAFETY: this is the hart; it doesn't come back. The others are in the firmware still, or on their cores' stacks in code that stays (link-kernel).
     unsafe { leave_boot(boot_hart, (&raw mut cpus[own]).cast()) }
 }
 

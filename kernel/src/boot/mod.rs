@@ -94,7 +94,7 @@ fn find_blob(tree: Fdt<'_>) -> &'static [u8] {
     let memory = Board::memory_of(tree).unwrap_or_else(|error| refuse(format_args!("{error}")));
     let mut ranges = memory.as_slice().iter();
     let end = ranges.find(|m| m.start <= start && start < m.end).map_or(start, |m| m.end);
-    // SAFETY: this is main memory that the boot loader filled with the image file and that nobody writes to.
+    // SAFETY: this is main memory behind the image. Nobody writes to it before the allocator gets memory; of that, what is returned is kept out.
     let rest = unsafe { core::slice::from_raw_parts(start as *const u8, (end - start) as usize) };
     match blob::length(rest) {
         Ok(length) => &rest[..length],
