@@ -102,6 +102,8 @@ bool guest_main(void)
     csr_write(CSR_STIMECMP, deadline);
     csr_write(sie, 1ul << IRQ_TIMER | 1ul << IRQ_SOFTWARE);
     if (wake_us != 0) {
+        if (machine.hart_count < 2)
+            fail("a second hart is needed");
         on_interrupt(IRQ_SOFTWARE, software);
         waker = (struct secondary){ &waker_stack[STACK_WORDS], wake_when_told, NULL };
         start_hart(machine.harts[machine.harts[0].id == machine.boot_hart].id, &waker);

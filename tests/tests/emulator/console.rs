@@ -311,7 +311,7 @@ fn who_is_woken_between_ticks_is_disturbed_at_none() {
 /// printed before it has its turn each 10 ms only.
 #[test]
 fn who_takes_the_hart_again_and_again_hides_no_question() {
-    for times in ["period_us=13", "period_us=14", "period_us=1000 busy_us=984"] {
+    for times in ["period_us=13", "period_us=14", "period_us=16", "period_us=1000 busy_us=984"] {
         let urgent = Guest::probe("naps", &format!("{times} n=1000000000"));
         let run = System::on(2)
             .policy("spumone")

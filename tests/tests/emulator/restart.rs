@@ -197,7 +197,7 @@ fn linux_panics(when: &'static str, ends: &[StopReason], outcome: Outcome) {
     // All of it while FreeRTOS measured: from 3 to 5 s, at 10 MHz.
     let stopped = linux.ends().next().map_or(0, |end| end.time);
     run.check((32_000_000..48_000_000).contains(&stopped), format_args!("it stopped at {stopped}"));
-    run.was_in_time("freertos", "restart");
+    run.was_in_time("freertos", when);
 }
 
 #[test]
