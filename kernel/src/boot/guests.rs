@@ -99,6 +99,7 @@ fn with_space(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, 
             }
         }
     }
+    super::clear_stack();
     Guest::new(index, config.clone(), first_vcpu, space, devices, timebase_hz)
 }
 

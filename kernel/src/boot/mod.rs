@@ -82,10 +82,18 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     let features = Features::probe(&board.isa);
     let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();
     let policy = policy(&system.policy, board.timebase_hz);
+    clear_stack();
     let guests = guests::place(tree, &board, &harts, &system.guests, &features, blob);
     let machine = machine::share(board, harts, features, &system, &policy, guests);
     let cpus = cores::make(machine, policy, &system.trace);
     cores::start(cpus, boot_hart, memory::end() - free.start + image().size())
+}
+
+/// Objects that stay are made on the stack, and moved with the gaps between their fields. Makes that these hold zeros, rather than what the
+/// calls before have left there: pointers to what only boot needs.
+#[inline(never)]
+fn clear_stack() {
+    core::hint::black_box([0_u64; 4096]);
 }
 
 /// The blob lies right after the image; how long it may be, only its header says, so all memory behind it is offered.

@@ -125,6 +125,15 @@ impl Housekeeper {
         Self { due, last: 0, pause: machine.ticks(PAUSE_US), given_way: GivenWay::new(machine) }
     }
 
+    fn due_mut(&mut self, chore: Chore) -> &mut u64 {
+        let [reports, console, restarts] = &mut self.due;
+        match chore {
+            Chore::Reports => reports,
+            Chore::Console => console,
+            Chore::Restarts => restarts,
+        }
+    }
+
     fn earliest(&self) -> u64 {
         // BOUND: the kinds of work: 3.
         self.due.iter().fold(u64::MAX, |earliest, due| earliest.min(*due))
@@ -337,15 +346,15 @@ impl Cpu {
     }
 
     /// What has been asked for is due from now on.
-    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Chore`")]
     fn note_housework(&mut self, now: u64) {
         let Some(housekeeper) = &mut self.housekeeper else { return };
         let asked = self.machine.housework.asked();
         // BOUND: the kinds of work: 3.
         for chore in Chore::ALL {
-            let due = &mut housekeeper.due[chore as usize];
+            let pause = housekeeper.pause;
+            let due = housekeeper.due_mut(chore);
             // What is under way keeps its pauses.
-            if asked & chore.bit() != 0 && *due > now + housekeeper.pause {
+            if asked & chore.bit() != 0 && *due > now + pause {
                 *due = now;
                 // If it is hidden now, it hasn't waited since then.
                 if self.housework.latest <= now {
@@ -454,7 +463,6 @@ impl Cpu {
 
     /// Does one piece of what is due.
     #[inline(never)]
-    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Chore`")]
     pub(super) fn keep_house(&mut self, now: u64) {
         if self.is_housework_hidden() && !self.must_work_now(now) {
             self.pending.alarm = true;
@@ -492,7 +500,7 @@ impl Cpu {
         let now = clock::now();
         let is_idle = self.threshold.level == IDLE;
         let Some(housekeeper) = &mut self.housekeeper else { return };
-        housekeeper.due[chore as usize] = match next {
+        *housekeeper.due_mut(chore) = match next {
             Next::Soon => {
                 // Nobody need ask for what is under way.
                 let _ = housework.ask(chore.bit());
