@@ -23,7 +23,7 @@ struct worker {
 
 static struct worker workers[MAX_HARTS];
 static atomic_uint finished;
-static uint64_t period, spread, busy, ahead, wanted;
+static uint64_t period, spread, busy, ahead, aligned, wanted;
 
 /* The timer's interrupt wakes the hart, but isn't taken: it stays pending until the timer is set again. */
 static void nap(struct worker *me, uint64_t until)
@@ -39,6 +39,8 @@ static void work(struct worker *me)
 {
     csr_write(sie, 1ul << IRQ_TIMER);
     uint64_t next = read_time();
+    if (aligned != 0)
+        next -= next % period;
     for (uint64_t i = 0; i < wanted; i++) {
         next += period + (spread == 0 ? 0 : xorshift(&me->random) % spread);
         uint64_t now = read_time();
@@ -67,6 +69,8 @@ bool guest_main(void)
     spread = us_to_ticks(arg_number("spread_us", 0, 0, 10000000));
     busy = us_to_ticks(arg_number("busy_us", 0, 0, 10000000));
     ahead = us_to_ticks(arg_number("ahead_us", 0, 0, 10000000));
+    /* Wakes at multiples of its period in the machine's time, wherever it has begun. */
+    aligned = arg_number("aligned", 0, 0, 1);
     wanted = arg_number("n", 100, 1, 1000000000);
     uint64_t limit_us = arg_number("limit_us", 10000000, 1, 10000000);
     args_finish();

@@ -286,10 +286,10 @@ impl System {
         self
     }
 
-    /// A line is typed at this time, in milliseconds of the machine's. A second after that it is switched off.
-    pub fn typed(self, line: &str, at_ms: u64) -> Self {
-        let typing = Typing { text: line.into(), at_ms };
-        self.qemu_args(["-plugin".into(), operator::argument(at_ms + 1000, Some(&typing))])
+    /// A line is typed at this time of the machine. So long after that it is switched off.
+    pub fn typed(self, line: &str, at: Duration, rest: Duration) -> Self {
+        let typing = Typing { text: line.into(), at };
+        self.qemu_args(["-plugin".into(), operator::argument(at + rest, Some(&typing))])
     }
 
     /// Who gets what is typed, by its name.

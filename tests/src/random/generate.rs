@@ -13,6 +13,7 @@ use super::{
 use crate::operator::Typing;
 use ainori_limits::{MAX_GUEST_VCPUS, MAX_GUESTS, MAX_HARTS, MAX_VCPUS, PRIORITIES};
 use ainori_sched::{Policy, Preset, presets};
+use std::time::Duration;
 
 /// Most vCPUs of all guests, and with a crowd of sleepers: each costs the host time.
 const MOST_VCPUS: u32 = 24;
@@ -363,16 +364,17 @@ fn type_a_line(rng: &mut Rng, system: &mut Description) {
     let letters = b"abcdefghijklmnopqrstuvwxyz0123456789-";
     let text: String = (0..length).map(|_| rng.pick(letters) as char).collect();
     // Not before the firmware has booted: it switches the port's FIFO on, which then forgets what it has. A guest need not be ready.
-    let mut at_ms = 150 + 20 * u64::from(system.harts) + rng.below(150);
+    let booted = Duration::from_millis(150 + 20 * u64::from(system.harts));
+    let mut at = booted + Duration::from_nanos(rng.below(150_000_000));
     match &mut system.guests[system.input].job {
         Job::Talk(talk) => talk.ears = Some(rng.pick(&["interrupt", "polling", "dbcn"])),
         Job::Linux(LinuxJob::Talk { hears, .. }) => {
             *hears = true;
-            at_ms = 12_000; // what comes before the job has begun is thrown away, as by any Linux
+            at = Duration::from_secs(12); // what comes before the job has begun is thrown away, as by any Linux
         }
         _ => {}
     }
-    system.typing = Some(Typing { text, at_ms });
+    system.typing = Some(Typing { text, at });
 }
 
 #[cfg(test)]

@@ -180,7 +180,7 @@ fn is_house_hardly_kept(system: &Description) -> bool {
 pub fn machine_limit_ms(system: &Description) -> u64 {
     let jobs: u64 = system.guests.iter().map(work_ms).sum();
     let endless = system.guests.iter().filter(|guest| !rests(&guest.job)).count() as u64;
-    let typing = system.typing.as_ref().map_or(0, |typing| typing.at_ms);
+    let typing = system.typing.as_ref().map_or(0, |typing| typing.at.as_millis() as u64);
     let turns: u64 = system.guests.iter().map(|guest| turns_ms(system, guest)).sum();
     1_000 + typing + (2 + endless) * jobs + turns
 }

@@ -116,7 +116,7 @@ fn parameters(system: &Description, twice: bool) -> String {
 
 /// The plugin that types and that ends runs, with its options.
 pub fn operator(system: &Description) -> String {
-    operator::argument(oracle::machine_limit_ms(system), system.typing.as_ref())
+    operator::argument(Duration::from_millis(oracle::machine_limit_ms(system)), system.typing.as_ref())
 }
 
 #[cfg(test)]
@@ -131,7 +131,10 @@ mod tests {
         let first = parameters(&system, false);
         assert_eq!(first, parameters(&system.clone(), false));
         let slower = Description { slice: system.slice + 1, ..system.clone() };
-        let louder = Description { typing: Some(Typing { text: "x".into(), at_ms: 1 }), ..system.clone() };
+        let louder = Description {
+            typing: Some(Typing { text: "x".into(), at: Duration::from_millis(1) }),
+            ..system.clone()
+        };
         let others = [(&system, true), (&slower, false), (&louder, false), (&generate::system(2), false)];
         for (other, twice) in others {
             assert_ne!(first, parameters(other, twice));

@@ -2,6 +2,7 @@
 use ainori::report::Outcome;
 use ainori_tests::bounds::HANDLER_NS;
 use ainori_tests::{Clock, Guest, System, terminal::Terminal};
+use std::time::Duration;
 
 /// Guests that print at the same time, two of them from several vCPUs, harts in parallel.
 #[test]
@@ -348,7 +349,27 @@ fn who_takes_the_hart_again_and_again_leaves_nobody_deaf() {
             .with(urgent.harts([0]).priority(10).background())
             .with(below.harts([0]).priority(1).background())
             .input("echo")
-            .typed("hello", 200)
+            .typed("hello", Duration::from_millis(200), Duration::from_secs(1))
+            .run(Clock::Lockstep { q: 211 });
+        run.ended(Outcome::Good);
+        let heard = run.lines("echo").any(|line| line.ends_with("heard: hello"));
+        run.check(heard, "what is typed should be heard");
+    }
+}
+
+/// Who types does so at any time: just as an equal is woken, too, when the serial port's interrupt isn't taken. (In 300 ns of each such moment it was
+/// forgotten, and the console was dead from then on.)
+#[test]
+fn what_is_typed_as_an_equal_is_woken_is_heard() {
+    // The equal is woken at 112.5 ms, and some 100 instructions later it is chosen.
+    for at in (0..24).map(|step| Duration::from_nanos(112_499_000 + 150 * step)) {
+        let run = System::on(2)
+            .policy("spumone")
+            .with(Guest::probe("echo", "pause_us=500").harts([1]).priority(5))
+            .with(Guest::probe("naps", "period_us=1500 aligned=1 n=1000000000").harts([0]).priority(1).background())
+            .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())
+            .input("echo")
+            .typed("hello", at, Duration::from_millis(50))
             .run(Clock::Lockstep { q: 211 });
         run.ended(Outcome::Good);
         let heard = run.lines("echo").any(|line| line.ends_with("heard: hello"));

@@ -6,7 +6,7 @@ use ainori_tests::random::{
     generate,
     run::Runner,
 };
-use std::fmt::Write;
+use std::{fmt::Write, time::Duration};
 
 /// Ends the test unless the systems of these seeds keep all their promises; all of them are run.
 fn hold(seeds: impl IntoIterator<Item = u64>, twice: bool) {
@@ -163,7 +163,7 @@ fn what_is_typed_before_a_guest_is_ready_arrives() {
     for ears in ["interrupt", "polling", "dbcn"] {
         let hearing = guest("hearing", Job::Talk(Talk { ears: Some(ears), ..talker(1_000) }), 1);
         let above = Guest { priority: 2, ..guest("above", Job::Locks { ms: 300 }, 1) };
-        let typing = Typing { text: "more than a whole FIFO holds".into(), at_ms: 180 };
+        let typing = Typing { text: "more than a whole FIFO holds".into(), at: Duration::from_millis(180) };
         hold_system(&Description { typing: Some(typing), ..described("spumone", 1, vec![hearing, above]) });
     }
 }
