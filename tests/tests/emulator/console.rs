@@ -357,6 +357,27 @@ fn who_takes_the_hart_again_and_again_leaves_nobody_deaf() {
     }
 }
 
+/// Each of two guests for whom housework waits a moment, again and again, would be bearable alone: the one sets its timer for the moment before the other
+/// wakes. (While housework kept its long distance to any deadline, there was no time left between them, and nothing typed was ever heard.)
+#[test]
+fn two_who_keep_housework_waiting_leave_nobody_deaf() {
+    let computes = "period_us=500 busy_us=10000000 ahead_us=6 last_ahead_us=14";
+    let run = System::on(2)
+        .policy("spumone")
+        .with(Guest::probe("echo", "pause_us=500").harts([1]).priority(5))
+        .with(Guest::probe("naps", computes).named("computes").harts([0]).priority(8).background())
+        .with(
+            Guest::probe("naps", "period_us=500 aligned=1 n=1000000000").harts([0]).priority(10).background(),
+        )
+        .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())
+        .input("echo")
+        .typed("hello", Duration::from_millis(200), Duration::from_secs(1))
+        .run(Clock::Lockstep { q: 211 });
+    run.ended(Outcome::Good);
+    let heard = run.lines("echo").any(|line| line.ends_with("heard: hello"));
+    run.check(heard, "what is typed should be heard");
+}
+
 /// Who types does so at any time: just as an equal is woken, too, when the serial port's interrupt isn't taken. (In 300 ns of each such moment it was
 /// forgotten, and the console was dead from then on.)
 #[test]
@@ -366,7 +387,12 @@ fn what_is_typed_as_an_equal_is_woken_is_heard() {
         let run = System::on(2)
             .policy("spumone")
             .with(Guest::probe("echo", "pause_us=500").harts([1]).priority(5))
-            .with(Guest::probe("naps", "period_us=1500 aligned=1 n=1000000000").harts([0]).priority(1).background())
+            .with(
+                Guest::probe("naps", "period_us=1500 aligned=1 n=1000000000")
+                    .harts([0])
+                    .priority(1)
+                    .background(),
+            )
             .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())
             .input("echo")
             .typed("hello", at, Duration::from_millis(50))
