@@ -94,8 +94,8 @@ impl Fences {
 
     /// Takes the vCPUs that wait; they must now be [answered](Answers::answer).
     ///
-    /// Called by a core that knows that the vCPU isn't in its guest at this moment, because it has it, or has found it
-    /// [parked](crate::ParkingSlot::is_parked): what is recorded will be taken before it is.
+    /// Called by the core that has the vCPU, which so isn't in its guest at this moment: what is recorded will be taken before it is. (To have found it
+    /// [parked](crate::ParkingSlot::is_parked) isn't enough: somebody may claim it, and run it, before those who wait are taken.)
     #[inline]
     pub fn take_waiting(&self) -> VcpuSet {
         let bits = if self.waiting.load(Ordering::Relaxed) == 0 {

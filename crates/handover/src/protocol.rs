@@ -97,8 +97,7 @@ fn tell_other<C: Core>(core: &mut C, vcpu: VcpuId, owner: u32, what: Requests) {
 /// Something is wanted of a parked vCPU. Whoever claims it will see what; the question is only whether it is claimed now.
 fn serve_lying<C: Core>(core: &mut C, vcpu: VcpuId, what: Requests) {
     if what.contains(Requests::FENCE) {
-        // It doesn't run, and will see what is recorded before it does.
-        answer_fences(core, vcpu);
+        answer_for_parked(core, vcpu);
     }
     if what.intersects(Requests::STOP.union(Requests::RESET)) {
         core.claim(vcpu);
@@ -127,6 +126,13 @@ fn answer_for_absent<C: Core>(core: &mut C, vcpu: VcpuId) -> bool {
     true
 }
 
+/// The same for one that was found parked. By now somebody else may have claimed it, and run it: who waits is answered by that core.
+fn answer_for_parked<C: Core>(core: &mut C, vcpu: VcpuId) {
+    if !answer_for_absent(core, vcpu) {
+        core.post(core.parking(vcpu).owner(), vcpu);
+    }
+}
+
 /// Does what is wanted of a vCPU that lives here, unless this core is busy with something more urgent. If the vCPU is parked, this core has
 /// been kicked to claim it; if it has moved, its new owner is told.
 pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
@@ -141,13 +147,14 @@ pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
         // Otherwise somebody is just about to have it, and looks himself.
     } else if !core.accepts(vcpu, core.number()) || parked && !core.may_run(vcpu) {
         // Not now, or not here; but who waits for it is answered.
-        answer_fences(core, vcpu);
-        if !lives_here {
+        if lives_here {
+            answer_fences(core, vcpu);
+        } else {
+            answer_for_parked(core, vcpu);
             core.send_on(vcpu);
         }
     } else if parked {
-        // It doesn't run, and will see what is recorded before it does.
-        answer_fences(core, vcpu);
+        answer_for_parked(core, vcpu);
         if core.wants(vcpu) {
             core.claim(vcpu);
         }
@@ -170,8 +177,8 @@ pub fn interrupt_running<C: Core>(core: &mut C, vcpu: VcpuId) -> bool {
     true
 }
 
-/// Answers those who wait for fences of a vCPU that doesn't run at this moment, which is all that they need to know: what is recorded is
-/// carried out before it does.
+/// Answers those who wait for fences of a vCPU that lives here, and so doesn't run at this moment, which is all that they need to know: what is
+/// recorded is carried out before it does.
 fn answer_fences<C: Core>(core: &mut C, vcpu: VcpuId) {
     let waiting = core.fences(vcpu).take_waiting();
     if !waiting.is_empty() {
