@@ -12,7 +12,7 @@ use ainori_space::{Format, Space, Table, Tables};
 use crate::memory::HostPhysical;
 
 /// `hgatp.MODE` of Sv39x4: each hart with the H extension and Sv39 has it.
-const MODE_SV39X4: u64 = 8;
+pub const MODE_SV39X4: u64 = 8;
 
 #[repr(C, align(4096))]
 struct Lower([u64; 512]);

@@ -1,6 +1,7 @@
 //! One hart: what it can do for guests, and setting it up for them.
 use super::context::trap_entry;
 use super::fence;
+use super::gstage::MODE_SV39X4;
 use crate::arch::riscv::csr::{self, envcfg, stateen, status, virtual_interrupt};
 use crate::arch::riscv::hart::{Interrupts, set_alarm};
 use crate::arch::riscv::vector::VectorRegisters;
@@ -68,7 +69,8 @@ impl Features {
             }
             henvcfg &= possible;
 
-            csr::write!(csr::HGATP, u64::from(u16::MAX >> 2) << 44);
+            // With a mode, as Bare allows nothing else in the register (privileged specification, hgatp). No guest is loaded yet that it could be for.
+            csr::write!(csr::HGATP, MODE_SV39X4 << 60 | u64::from(u16::MAX >> 2) << 44);
             let vmid_mask = (csr::read!(csr::HGATP) >> 44) as u16 & (u16::MAX >> 2);
             csr::write!(csr::HGATP, 0);
 
