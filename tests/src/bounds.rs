@@ -143,8 +143,7 @@ fn cores(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>], add: &mut impl F
                 format!("hart {}: {} bytes of {STACK_SIZE} of its stack were in use", core.hart, core.stack);
             add(Kind::Stack, text);
         }
-        let beside =
-            rtoses.iter().any(|rtos| u64::from(rtos.hart) == core.hart) && promise(preset) == Promise::Bound;
+        let beside = rtoses.iter().any(|rtos| u64::from(rtos.hart) == core.hart);
         let most = if beside { IRQS_OFF_BESIDE_RTOS_NS } else { IRQS_OFF_NS };
         if ns > most {
             let us = ns as f64 / 1e3;
