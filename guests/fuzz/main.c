@@ -21,8 +21,7 @@ static const struct {
     [KIND_KEEP] = { "keep", 2 },                 [KIND_OUTPUT] = { "output", 1 },
 };
 
-/* All but those that a guest may be stopped for. */
-#define DEFAULT_KINDS ((1u << KINDS) - 1 - (1u << KIND_WILD))
+#define DEFAULT_KINDS ((1u << KINDS) - 1)
 
 static void list_vcpus(uint64_t *ids)
 {
