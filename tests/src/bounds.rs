@@ -112,7 +112,7 @@ pub fn findings(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>]) -> Vec<Fi
             None => add(Kind::Neighbour, format!("{} is not in the report", wanted.name)),
         }
     }
-    cores(report, preset, rtoses, &mut add);
+    cores(report, rtoses, &mut add);
     found
 }
 
@@ -122,7 +122,7 @@ fn has_ended(outcome: Outcome) -> bool {
 }
 
 /// What no core may do. One that isn't in the report may have done it.
-fn cores(report: &RunReport, preset: &str, rtoses: &[Rtos<'_>], add: &mut impl FnMut(Kind, String)) {
+fn cores(report: &RunReport, rtoses: &[Rtos<'_>], add: &mut impl FnMut(Kind, String)) {
     let Some(board) = &report.board else {
         return add(
             Kind::Emulator,

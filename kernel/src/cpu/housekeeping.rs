@@ -6,7 +6,8 @@
 //! A piece is at most some 500 instructions (2 us), and lies between two instructions of a guest, like an interrupt:
 //! - While the core runs somebody more urgent than its own least urgent guest, housework is *hidden*: nobody sends the core an IPI for it, no alarm is set
 //!   for it. The core looks when it lowers its threshold. So an RTOS that shares the core isn't disturbed. But what is due is gone on with
-//!   [`PATIENCE_US`] later also while it is hidden: that one may never sleep, or for no longer than a piece takes.
+//!   [`PATIENCE_US`] later also while it is hidden: that one may never sleep, or for no longer than a piece takes. Then there is a piece each
+//!   [`INTERVAL_US`] until all is done, so that who is more urgent silences nobody.
 //! - Nor is it interrupted at its own deadlines, of which the core isn't told: after one the guest sets its timer anew, and goes on. So before the next one
 //!   the core looks what that is ([`Housework::look`]), and has a piece some time behind one of them only.
 //! - Just before the deadline of a vCPU no piece is begun, nor while it waits for the core. Who has deadlines again and again can't keep housework from
@@ -510,7 +511,10 @@ impl Cpu {
             Next::WhenAsked => u64::MAX,
         };
         let due = housekeeper.earliest();
-        self.housework.latest = now + self.housework.patience;
+        // What is under way need not wait as long again: that would be 16 bytes of all consoles each time.
+        let is_under_way = due <= now + housekeeper.pause;
+        let waits = if is_under_way { housekeeper.given_way.interval } else { self.housework.patience };
+        self.housework.latest = now + waits;
         self.look_later(own_deadline(), now);
         self.housework.due = self.clear_of_deadline(due);
     }

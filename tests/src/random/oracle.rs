@@ -150,7 +150,7 @@ pub fn all_can_finish(system: &Description) -> bool {
     let foreground = system.guests.iter().filter(|guest| !guest.background);
     foreground.clone().count() > 0
         && machine_limit_ms(system) <= MOST_MS
-        && !is_house_hardly_kept(system)
+        && !is_restart_slow(system)
         && foreground.into_iter().all(|guest| {
             let above: Vec<&Guest> = neighbours(system, guest)
                 .filter(|other| !priorities_count(system) || other.priority >= guest.priority)
@@ -163,9 +163,12 @@ pub fn all_can_finish(system: &Description) -> bool {
         })
 }
 
-/// Does somebody who never rests keep the hypervisor from its housework, who is more urgent than the least urgent guest of the hart that keeps house?
-/// Then there is a piece of 16 bytes every 10 ms, and a restart takes minutes (kernel/src/cpu/housekeeping.rs).
-fn is_house_hardly_kept(system: &Description) -> bool {
+/// Is a guest started again while somebody who never rests, and is more urgent than the least urgent guest of the hart that keeps house, leaves little time for
+/// housework? Then its memory is loaded at some 2 MiB a second (kernel/src/cpu/housekeeping.rs).
+fn is_restart_slow(system: &Description) -> bool {
+    if !system.guests.iter().any(|guest| matches!(guest.job, Job::Lives { .. })) {
+        return false;
+    }
     let hart = housekeeping_hart(system);
     priorities_count(system)
         && least_at_home(system, hart).is_some_and(|least| {

@@ -357,6 +357,22 @@ fn who_takes_the_hart_again_and_again_leaves_nobody_deaf() {
     }
 }
 
+/// Who never sleeps, above the least urgent guest of the hart that keeps house, doesn't silence the others. (They had 16 bytes each 10 ms: that took 22 s.)
+#[test]
+fn who_never_sleeps_leaves_the_others_their_console() {
+    let run = System::on(2)
+        .policy("spumone")
+        .with(Guest::probe("flood", "bytes=100000 line=50").harts([1]).priority(5))
+        .with(Guest::probe("busyloop", "").harts([0]).priority(10).background())
+        .with(Guest::probe("busyloop", "").named("below").harts([0]).priority(1).background())
+        .run(Clock::Lockstep { q: 1000 });
+    run.good();
+    // What is more than its ring takes has been sent by then.
+    let ms = run.guest("flood").stopped.as_ref().map_or(u64::MAX, |stopped| stopped.time / 10_000);
+    println!("{ms} ms");
+    run.check(ms < 2_000, format_args!("its 100 KB were taken after {ms} ms"));
+}
+
 /// Each of two guests for whom housework waits a moment, again and again, would be bearable alone: the one sets its timer for the moment before the other
 /// wakes. (While housework kept its long distance to any deadline, there was no time left between them, and nothing typed was ever heard.)
 #[test]
