@@ -176,7 +176,7 @@ pub fn core(core: u32, hart: u64, counters: &CoreCounters, stack: u64, trace: &R
     let (cause, longest) =
         counters.irqs_off_max.iter().enumerate().max_by_key(|(_, ticks)| **ticks).unwrap_or((0, &0));
     record(format_args!(
-        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_irqs_off":{longest},"longest_irqs_off_cause":"{}","irqs_off_max":{},"irqs_off_total":{},"stack":{stack},"trace":{}"#,
+        r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_irqs_off":{longest},"longest_irqs_off_cause":"{}","irqs_off_max":{},"irqs_off_total":{},"longest_delay":{},"stack":{stack},"trace":{}"#,
         Counters(&["software", "timer", "external"], &counters.interrupts),
         counters.switches,
         counters.messages,
@@ -186,6 +186,7 @@ pub fn core(core: u32, hart: u64, counters: &CoreCounters, stack: u64, trace: &R
         if *longest == 0 { "" } else { Exit::NAMES.get(cause).unwrap_or(&"") },
         Counters(Exit::NAMES, &counters.irqs_off_max),
         Counters(Exit::NAMES, &counters.irqs_off_total),
+        counters.longest_delay,
         Trace(trace),
     ));
 }

@@ -46,4 +46,6 @@ pub struct CoreCounters {
     pub irqs_off_max: [u64; EXITS],
     /// All such times added up, by cause.
     pub irqs_off_total: [u64; EXITS],
+    /// The longest time for which nobody was entered, although somebody was ready.
+    pub longest_delay: u64,
 }

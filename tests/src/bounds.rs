@@ -14,6 +14,10 @@ pub const IRQS_OFF_BESIDE_RTOS_NS: u64 = 5_000;
 /// The same for any core.
 pub const IRQS_OFF_NS: u64 = 50_000;
 
+/// Most nanoseconds for which a core serves one event after the other while a vCPU is ready. What makes a core look again and again without end is
+/// seen here only: each look is short.
+pub const DELAY_NS: u64 = 100_000;
+
 /// Most bytes of a core's stack: more than twice of what is seen. There is no page behind it that would trap, so one that is too small changes
 /// other data.
 pub const STACK: u64 = STACK_SIZE as u64 / 8;
@@ -47,6 +51,8 @@ pub enum Kind {
     Delay,
     /// A core was longer in the hypervisor than it may be.
     IrqsOff,
+    /// A core served one event after the other for longer than [`DELAY_NS`], and nobody was entered.
+    Livelock,
     /// A core used more than [`STACK`] of its stack, or it wasn't measured.
     Stack,
 }
@@ -142,6 +148,10 @@ fn cores(report: &RunReport, rtoses: &[Rtos<'_>], add: &mut impl FnMut(Kind, Str
             let text =
                 format!("hart {}: {} bytes of {STACK_SIZE} of its stack were in use", core.hart, core.stack);
             add(Kind::Stack, text);
+        }
+        let delay = core.longest_delay * (1_000_000_000 / board.timebase_hz);
+        if delay > DELAY_NS {
+            add(Kind::Livelock, format!("hart {}: nobody was entered for {} us", core.hart, delay / 1000));
         }
         let beside = rtoses.iter().any(|rtos| u64::from(rtos.hart) == core.hart);
         let most = if beside { IRQS_OFF_BESIDE_RTOS_NS } else { IRQS_OFF_NS };

@@ -223,6 +223,8 @@ pub struct CoreStats {
     pub irqs_off_max: BTreeMap<Cow<'static, str>, u64>,
     /// All such times for each cause added up, in ticks of `time`.
     pub irqs_off_total: BTreeMap<Cow<'static, str>, u64>,
+    /// Longest time for which the core served one event after the other without entering a vCPU, although one was ready, in ticks of `time`.
+    pub longest_delay: u64,
     /// Most bytes of its stack ([`STACK_SIZE`](ainori_limits::STACK_SIZE)) that were ever in use.
     pub stack: u64,
     /// The core's trace ring, if the run was traced.

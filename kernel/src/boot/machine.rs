@@ -82,6 +82,7 @@ pub fn share(
         awaited_guests: AtomicU32::new(system.guests.iter().filter(|guest| !guest.background).count() as u32),
         finishing: AtomicBool::new(false),
         thresholds: ByCore(from_fn(|_| Threshold::new(IDLE))),
+        restarting: AtomicU32::new(0),
         ended: AtomicU32::new(0),
         turn: AtomicU32::new(0),
         board,

@@ -64,11 +64,21 @@ pub extern "C" fn handle_exception(cpu: &mut Cpu) -> ! {
 /// The core begins, or nobody was entered at the end of the last event ([`begin_again`]): however often that is so, interrupts are seen to, and
 /// what is due is done.
 pub extern "C" fn handle_nothing(cpu: &mut Cpu) -> ! {
+    cpu.note_delay();
     cpu.look_for_interrupts();
     handle_timer(cpu, Exit::Backlog)
 }
 
 impl Cpu {
+    /// Nobody was entered: since when has somebody been ready here?
+    fn note_delay(&mut self) {
+        let now = clock::now();
+        if self.scheduler.first().is_none() {
+            self.busy_since = now;
+        }
+        self.counters.longest_delay = self.counters.longest_delay.max(now - self.busy_since);
+    }
+
     #[inline(always)]
     #[expect(clippy::indexing_slicing, reason = "there is a place for each `Exit`")]
     pub(super) fn note_exit(&mut self, vcpu: VcpuId, exit: Exit) {

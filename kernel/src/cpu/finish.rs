@@ -50,7 +50,10 @@ impl Cpu {
             let guest = self.machine.guest_of(id);
             match guest.lifecycle.note_rest() {
                 None => {}
-                Some(Next::Restart) => self.ask_housekeeper(Chore::Restarts),
+                Some(Next::Restart) => {
+                    self.machine.restarting.fetch_or(1 << guest.index, Ordering::Release);
+                    self.ask_housekeeper(Chore::Restarts);
+                }
                 Some(Next::End | Next::GiveUp) => self.end(guest),
             }
         }

@@ -101,6 +101,8 @@ pub struct Machine {
     pub finishing: AtomicBool,
     /// Per core: the level below which messages must not disturb what it runs, or [`mechanism::threshold::IDLE`].
     pub thresholds: ByCore<PublishedThreshold>,
+    /// The guests all of whose vCPUs rest, and that are to be started again: a bit each.
+    pub restarting: AtomicU32,
     /// How many cores have come to an end.
     pub ended: AtomicU32,
     /// Core whose turn it is to report.

@@ -59,7 +59,7 @@ enum Step {
 pub(super) struct Restarter {
     steps: [Step; MAX_GUESTS],
     /// Whose piece was the last: they have their turns one after the other.
-    last: usize,
+    last: u32,
 }
 
 impl Restarter {
@@ -72,22 +72,23 @@ impl Restarter {
 impl Cpu {
     /// A piece of the work on guests that are started again.
     pub(super) fn restart_guests(&mut self) -> Next {
-        let guests = &self.machine.guests;
         let mut next = Next::WhenAsked;
-        // BOUND: the guests, some 20 instructions for each that waits or runs.
-        for turn in 1..=guests.len() {
-            let index = self.restarter.last + turn;
-            let index = if index < guests.len() { index } else { index - guests.len() };
-            let (Some(guest), Some(step)) = (guests.get(index), self.restarter.steps.get(index).copied())
+        // From the one behind the last on, which comes at the end itself.
+        let mut rest = self.machine.restarting.load(Ordering::Acquire).rotate_right(self.restarter.last + 1);
+        let mut index = self.restarter.last;
+        // BOUND: the guests that are started again, some 30 instructions for each that waits.
+        while rest != 0 {
+            let step = rest.trailing_zeros() + 1;
+            (index, rest) = ((index + step) % u32::BITS, rest.unbounded_shr(step));
+            let place = index as usize;
+            let (Some(guest), Some(step)) =
+                (self.machine.guests.get(place), self.restarter.steps.get(place).copied())
             else {
                 break;
             };
-            if !guest.lifecycle.is_resetting() {
-                continue;
-            }
             match self.take_step(guest, step) {
                 Some(step) => {
-                    if let Some(place) = self.restarter.steps.get_mut(index) {
+                    if let Some(place) = self.restarter.steps.get_mut(place) {
                         *place = step;
                     }
                     self.restarter.last = index;
@@ -150,6 +151,7 @@ impl Cpu {
                 }
                 let vcpu = VcpuId(guest.vcpus().start);
                 machine.vcpu(vcpu).hart.prepare_start(guest.program.entry, guest.program.tree);
+                machine.restarting.fetch_and(!(1 << guest.index), Ordering::Release);
                 guest.lifecycle.start();
                 self.complete_all(guest);
                 // Not told at once: with many guests, what led here is long enough for a section.
@@ -192,7 +194,7 @@ impl Cpu {
             if !is_interrupted {
                 self.end_irqs_off(Exit::Housekeeping, now);
             }
-            // SAFETY: all vCPUs of the guest rest (`Lifecycle::is_resetting`), and only this core loads.
+            // SAFETY: all vCPUs of the guest rest (`Machine::restarting`), and only this core loads.
             unsafe { guest.program.load_chunk(guest.space.memory(), offset) };
             offset += CHUNK;
         }

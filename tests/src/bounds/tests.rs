@@ -37,7 +37,7 @@ pub(crate) fn guest(reason: Option<&str>, result: Option<serde_json::Value>) -> 
 /// The run of such a guest, on a board of one hart.
 pub(crate) fn report(guests: Vec<GuestReport>) -> RunReport {
     let core = json!({ "core": 0, "hart": 0, "interrupts": {}, "switches": 0, "messages": 0, "ipis_sent": 0, "ipis_saved": 0, "idle": 0,
-        "longest_irqs_off": 10, "longest_irqs_off_cause": "timer", "irqs_off_max": {}, "irqs_off_total": {}, "stack": 1000, "trace": null });
+        "longest_irqs_off": 10, "longest_irqs_off_cause": "timer", "irqs_off_max": {}, "irqs_off_total": {}, "longest_delay": 0, "stack": 1000, "trace": null });
     RunReport {
         system: "test".into(),
         outcome: Outcome::of(&guests),
