@@ -5,8 +5,13 @@ use dtoolkit::Node;
 use dtoolkit::error::FdtParseError;
 use dtoolkit::fdt::{Fdt, FdtNode};
 
-use crate::tree::{AllNodes, base, cell, cells, compatible, find, registers, targets, text, value};
+use crate::tree::{
+    AllNodes, base, cell, cells, compatible, find, is_compatible, is_on, registers, targets, text, value,
+};
 use crate::{Isa, Range, Ranges};
+
+/// Registers of a 16550.
+const UART_REGISTERS: u64 = 8;
 
 /// One hart that can run the hypervisor.
 #[derive(Debug, Clone)]
@@ -74,7 +79,7 @@ pub struct Board {
     pub irqchip: Option<BoardIrqchip>,
     /// Base of the supervisor software-interrupt device (ACLINT).
     pub sswi: Option<u64>,
-    /// The console: base, register shift, interrupt source.
+    /// The console, a 16550A whose registers are a byte each: base, register shift, interrupt source.
     pub uart: Option<(u64, usize, u32)>,
     /// Seed of random numbers, if the firmware gave one.
     pub seed: Option<Vec<u8>>,
@@ -113,6 +118,21 @@ fn add(range: Range, to: &mut Ranges) -> Result<(), Error> {
 #[inline(never)]
 fn add_registers(node: &FdtNode<'_>, to: &mut Ranges) -> Result<(), Error> {
     registers(node).try_for_each(|range| add(range, to))
+}
+
+/// The serial port that this node is, as [`Board::uart`] has it. `None` if it isn't on, or isn't one that the kernel's `chip/uart.rs` can drive: a 16550
+/// whose registers are a byte each.
+#[inline(never)]
+fn uart(node: FdtNode<'_>) -> Option<(u64, usize, u32)> {
+    let number = |name, default| cell(&node, name).unwrap_or(default);
+    let registers = registers(&node).next()?;
+    let (offset, shift) = (u64::from(number("reg-offset", 0)), number("reg-shift", 0));
+    let has_all = registers.size().checked_sub(offset)?.checked_shr(shift)? >= UART_REGISTERS;
+    let can_be_driven = is_on(&node)
+        && is_compatible(&node, &["ns16550a", "ns16550", "snps,dw-apb-uart"])
+        && number("reg-io-width", 1) == 1
+        && has_all;
+    can_be_driven.then_some((registers.start + offset, shift as usize, cell(&node, "interrupts")?))
 }
 
 impl Board {
@@ -166,7 +186,7 @@ impl Board {
         let mut mmu = String::new();
         let mut cache_blocks = Vec::new();
         for node in cpus.children().filter(|node| text(node, "device_type") == Some("cpu")) {
-            if text(&node, "status").is_some_and(|status| status != "okay") {
+            if !is_on(&node) {
                 continue;
             }
             let id = value(&node, "reg")
@@ -200,11 +220,9 @@ impl Board {
         }
 
         let chosen = tree.find_node("/chosen");
-        let stdout = chosen.and_then(|node| find(tree, text(&node, "stdout-path")?));
-        let serial = stdout.or_else(|| compatible(tree, &["ns16550a", "ns16550"]));
-        let uart = serial.and_then(|node| {
-            Some((base(&node)?, cell(&node, "reg-shift").unwrap_or(0) as usize, cell(&node, "interrupts")?))
-        });
+        // Behind the path there may be the line's settings, which stay as the firmware left them.
+        let stdout = chosen.and_then(|node| find(tree, text(&node, "stdout-path")?.split(':').next()?));
+        let uart = stdout.and_then(uart).or_else(|| AllNodes::of(tree).find_map(uart));
         Ok(Self {
             model: String::from(text(&tree.root(), "model").unwrap_or("unknown")),
             memory: Self::memory_of(tree)?.as_slice().to_vec(),
@@ -261,7 +279,11 @@ impl Board {
 
     /// Names a hart for a message.
     pub fn hart_names(&self) -> String {
-        let ids: Vec<String> = self.harts.iter().map(|hart| format!("{}", hart.id)).collect();
-        ids.join(", ")
+        let mut names = String::new();
+        for hart in &self.harts {
+            let separator = if names.is_empty() { "" } else { ", " };
+            names += &format!("{separator}{}", hart.id);
+        }
+        names
     }
 }

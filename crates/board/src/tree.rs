@@ -12,6 +12,7 @@ pub fn value<'a>(node: &FdtNode<'a>, name: &str) -> Option<&'a [u8]> {
     node.property(name)?.value_as().ok()
 }
 
+#[inline(never)]
 pub fn cell(node: &FdtNode<'_>, name: &str) -> Option<u32> {
     cells(value(node, name)?).next()
 }
@@ -70,11 +71,22 @@ impl<'a> Iterator for AllNodes<'a> {
     }
 }
 
-/// The first node that is compatible with one of `names`.
+/// Is the node compatible with one of `names`?
+#[inline(never)]
+pub fn is_compatible(node: &FdtNode<'_>, names: &[&str]) -> bool {
+    node.compatible().is_some_and(|mut own| own.any(|name| names.contains(&name)))
+}
+
+/// The first node that is.
 #[inline(never)]
 pub fn compatible<'a>(tree: Fdt<'a>, names: &[&str]) -> Option<FdtNode<'a>> {
-    AllNodes::of(tree)
-        .find(|node| node.compatible().is_some_and(|mut own| own.any(|name| names.contains(&name))))
+    AllNodes::of(tree).find(|node| is_compatible(node, names))
+}
+
+/// Is what the node stands for switched on?
+#[inline(never)]
+pub fn is_on(node: &FdtNode<'_>) -> bool {
+    text(node, "status").is_none_or(|status| status == "okay")
 }
 
 /// The register ranges that are not empty.

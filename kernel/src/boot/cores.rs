@@ -62,7 +62,8 @@ fn trace_ring(machine: &Machine, core: u32, trace: &config::Trace) -> Ring<'stat
 }
 
 fn port(board: &Board) -> Option<Uart> {
-    // SAFETY: the board says that a 16550A is there. The firmware may still write to it, which does no harm.
+    // SAFETY: `Board::uart` is a node that is on and says it is of the 16550's kind, and all eight registers, a byte each, are within its `reg`. Of the
+    // hypervisor, only this core and `panic.rs` drive it. The firmware may still write to it, which at worst mixes letters.
     board.uart.map(|(base, shift, _)| unsafe { Uart::new(base, shift) })
 }
 

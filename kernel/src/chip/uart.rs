@@ -19,7 +19,7 @@ impl Uart {
     /// The port at `base`, with registers `1 << shift` bytes apart. Line settings stay as the firmware left them.
     ///
     /// # Safety
-    /// A 16550A is there, and nothing else drives it.
+    /// A 16550A is there, with registers that are a byte each. Nothing else drives it, but for who sends something, which mixes letters.
     pub unsafe fn new(base: u64, shift: usize) -> Self {
         let uart = Self { base: base as usize, shift };
         uart.write(IIR_FCR, fcr::ENABLE);

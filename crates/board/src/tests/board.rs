@@ -156,13 +156,59 @@ fn a_board_may_lack_a_controller_and_a_console() {
     assert!(board.harts.iter().all(|hart| hart.irq_target.is_none() && hart.sswi_index.is_none()));
 }
 
-#[test]
-fn the_console_is_found_by_its_alias_or_by_what_it_is() {
+/// [`plain`] with another serial port, behind the first one and chosen by an alias.
+fn with_second_port(properties: &[DeviceTreeProperty]) -> DeviceTree {
     let mut tree = plain();
-    tree.root.child_mut("chosen").unwrap().property_mut("stdout-path").unwrap().set_value("serial0");
-    assert!(read(&tree).unwrap().uart.is_some(), "there are no aliases: the first 16550 it is");
-    tree.root.add_child(node("aliases", vec![text("serial0", "/soc/rtc@101000")]));
-    assert_eq!(read(&tree).unwrap().uart, Some((0x0010_1000, 0, 11)));
+    tree.root.child_mut("chosen").unwrap().property_mut("stdout-path").unwrap().set_value("serial1:115200n8");
+    tree.root.add_child(node("aliases", vec![text("serial1", "/soc/serial@10010000")]));
+    let mut port = node("serial@10010000", vec![reg(0x1001_0000, 0x100), words("interrupts", &[20])]);
+    properties.iter().for_each(|property| port.add_property(property.clone()));
+    tree.root.child_mut("soc").unwrap().add_child(port);
+    tree
+}
+
+const FIRST_PORT: Option<(u64, usize, u32)> = Some((0x1000_0000, 0, 10));
+
+#[test]
+fn the_console_is_what_is_chosen_if_it_can_be_driven() {
+    let taken = |properties: &[DeviceTreeProperty]| read(&with_second_port(properties)).unwrap().uart;
+    let is = |name| text("compatible", name);
+    for name in ["ns16550a", "ns16550", "snps,dw-apb-uart"] {
+        assert_eq!(taken(&[is(name)]), Some((0x1001_0000, 0, 20)), "{name}");
+    }
+    let ns16550a = || is("ns16550a");
+    let either = DeviceTreeProperty::new("compatible", b"vendor,uart\0ns16550a\0".to_vec()).unwrap();
+    assert_eq!(taken(&[either]), Some((0x1001_0000, 0, 20)));
+    let (shift, offset, width) =
+        (words("reg-shift", &[2]), words("reg-offset", &[0x40]), words("reg-io-width", &[1]));
+    assert_eq!(
+        taken(&[ns16550a(), shift, offset, width, text("status", "okay")]),
+        Some((0x1001_0040, 2, 20))
+    );
+
+    for name in ["sifive,uart0", "arm,pl011", "litex,liteuart", "ns8250"] {
+        assert_eq!(taken(&[is(name)]), FIRST_PORT, "{name} has other registers");
+    }
+    assert_eq!(taken(&[ns16550a(), words("reg-io-width", &[4])]), FIRST_PORT, "its registers are words");
+    assert_eq!(taken(&[ns16550a(), text("status", "disabled")]), FIRST_PORT, "it is off");
+    for (name, value) in [("reg-shift", 6), ("reg-shift", u32::MAX), ("reg-offset", 0xf9)] {
+        assert_eq!(taken(&[ns16550a(), words(name, &[value])]), FIRST_PORT, "registers beyond its own");
+    }
+}
+
+#[test]
+fn without_a_choice_the_console_is_the_first_that_can_be_driven() {
+    let mut tree = with_second_port(&[text("compatible", "ns16550a")]);
+    tree.root.remove_child("aliases");
+    assert_eq!(read(&tree).unwrap().uart, FIRST_PORT);
+    let first = |tree: &mut DeviceTree, property| {
+        tree.root.child_mut("soc").unwrap().child_mut("serial@10000000").unwrap().add_property(property);
+    };
+    first(&mut tree, text("compatible", "sifive,uart0"));
+    assert_eq!(read(&tree).unwrap().uart, Some((0x1001_0000, 0, 20)));
+    let mut tree = plain();
+    first(&mut tree, text("compatible", "sifive,uart0"));
+    assert_eq!(read(&tree).unwrap().uart, None, "the one that is chosen has other registers");
 }
 
 #[test]
