@@ -38,15 +38,17 @@ impl Console {
         Box::new(Self { uart, sources, output: Multiplexer::new(), input: Input::new(), was_input: false })
     }
 
-    /// Sends the next piece. None of it if the port isn't ready.
+    /// Sends the next piece. None of it if the port isn't ready. Where there is no port it is taken all the same: guests, and who starts them again,
+    /// wait until their output has gone.
     fn send(&mut self, patience: Option<u64>) -> Rest {
-        let Some(uart) = self.uart else { return Rest::Nothing };
-        if !uart.can_send() {
+        if self.uart.is_some_and(|uart| !uart.can_send()) {
             return Rest::Now;
         }
         let mut piece = [0; FIFO];
         let (length, rest) = self.output.fill(&self.sources, clock::now(), patience, &mut piece);
-        uart.send(piece.get(..length).unwrap_or_default());
+        if let Some(uart) = self.uart {
+            uart.send(piece.get(..length).unwrap_or_default());
+        }
         rest
     }
 
@@ -116,10 +118,12 @@ impl Cpu {
         let patience = self.console_patience();
         let Some(console) = &mut self.console else { return Next::WhenAsked };
         let rest = console.send(Some(patience));
-        let Some(uart) = console.uart else { return Next::WhenAsked };
-        // A port that keeps up is served with pauses, a slow one when it has room.
-        let is_slow = rest == Rest::Now && !uart.can_send();
-        uart.listen(console.input.room() > 0, is_slow);
+        let mut is_slow = false;
+        if let Some(uart) = console.uart {
+            // A port that keeps up is served with pauses, a slow one when it has room.
+            is_slow = rest == Rest::Now && !uart.can_send();
+            uart.listen(console.input.room() > 0, is_slow);
+        }
         if was_input || current(console).is_some_and(|guest| guest.devices.serial.has_awaited_room()) {
             return Next::Soon;
         }

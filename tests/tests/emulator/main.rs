@@ -2,6 +2,7 @@
 //! them keep one core of the host busy.
 mod apart;
 mod balance;
+mod boards;
 mod boot;
 mod budgets;
 mod co_schedule;

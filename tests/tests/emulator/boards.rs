@@ -1,0 +1,57 @@
+//! Boards that differ from QEMU's `virt`, as far as their device trees say so.
+use ainori::report::Outcome;
+use ainori_tests::{Clock, Guest, Run, System, operator};
+use dtoolkit::fdt::Fdt;
+use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
+use std::{fs, process::Command, time::Duration};
+
+const CLOCK: &str = "/soc/rtc@101000";
+
+/// The system on `virt` with one hart, of whose device tree the node at `path` is changed.
+fn run(system: System, path: &str, change: impl FnOnce(&mut DeviceTreeNode)) -> Run {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("board.dtb");
+    let dump = format!("virt,aclint=on,dumpdtb={}", file.display());
+    let status = Command::new("qemu-system-riscv64")
+        .args(["-M", &dump, "-cpu", "rv64", "-smp", "1", "-m", "2048M", "-display", "none"])
+        .status();
+    assert!(status.expect("QEMU is there").success());
+    let bytes = fs::read(&file).expect("QEMU has written it");
+    let mut tree = DeviceTree::from_fdt(&Fdt::new(&bytes).expect("a device tree"));
+    change(tree.find_node_mut(path).expect("the board has such a node"));
+    fs::write(&file, tree.to_dtb()).expect("the temporary folder can be written");
+    system.qemu_args(["-dtb".into(), file.display().to_string()]).run(Clock::Icount)
+}
+
+fn set(node: &mut DeviceTreeNode, name: &str, cells: &[u32]) {
+    node.add_property(DeviceTreeProperty::new(name, cells).expect("a property's name"));
+}
+
+/// A guest that owns the clock.
+fn owner() -> System {
+    System::on(1).with(Guest::probe("selfshutdown", "").device(CLOCK))
+}
+
+/// Who got the clock would get the other registers in its page, too.
+#[test]
+fn a_device_that_shares_its_page_is_nobodys() {
+    owner().run(Clock::Icount).good();
+    let run = run(owner(), "/fw-cfg@10100000", |node| set(node, "reg", &[0, 0x0010_1800, 0, 0x18]));
+    run.refused("`fw-cfg@10100000` has registers in the same page");
+}
+
+/// Nothing is seen, but guests print more than their rings hold, are started again, and end. (They stood still.)
+#[test]
+fn without_a_console_guests_run_all_the_same() {
+    for way in ["uart", "dbcn"] {
+        let printer = Guest::probe("flood", &format!("bytes=200000 line=50 way={way}"));
+        let reborn = Guest::probe("lives", "end=failure until_ms=100").restart("on-failure", 32, "10s");
+        let off = operator::argument(Duration::from_secs(20), None);
+        let system = System::on(1).with(printer).with(reborn).qemu_args(["-plugin".into(), off]);
+        // The firmware takes one without an interrupt, and its banner is all that is seen.
+        let run = run(system, "/soc/serial@10000000", |node| drop(node.remove_property("interrupts")));
+        run.ended(Outcome::QemuDied);
+        let is_stuck = run.report.problems.iter().any(|problem| problem.contains("operator: switched off"));
+        run.check(!is_stuck, format_args!("{way}: the system should have come to its end by itself"));
+    }
+}
