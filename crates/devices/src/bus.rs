@@ -1,5 +1,6 @@
 //! Which virtual device answers at which guest-physical address: the memory map of QEMU's `virt` (its hw/riscv/virt.c), as far as a guest
-//! has it. A device more is a line more in [`MAP`].
+//! has it. A device more is a line more in [`MAP`], and its source of the interrupt controller is one less in [`is_free_source`].
+use crate::irqchip::Irqchip;
 
 /// A range of a guest's physical addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +67,11 @@ pub fn is_used(start: u64, end: u64) -> bool {
     MAP.iter().any(|(window, _, _)| start < window.base + window.size && window.base < end)
 }
 
+/// Can a device of the board have this source of the interrupt controller: does it exist, and has no virtual device it?
+pub fn is_free_source(source: u32) -> bool {
+    source > VIRTIO_SLOTS && source != UART_SOURCE && source < Irqchip::SOURCES as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,5 +111,15 @@ mod tests {
         }
         assert!(!is_used(0x10_1000, 0x10_2000));
         assert!(!is_used(0x8000_0000, u64::MAX));
+    }
+
+    #[test]
+    fn no_source_has_two_devices() {
+        // The slots have 1 to 8, the serial port 10, and there are 95.
+        for source in 0..200 {
+            let expected = source == 9 || (11..96).contains(&source);
+            assert_eq!(is_free_source(source), expected, "{source}");
+        }
+        assert!(!is_free_source(u32::MAX));
     }
 }

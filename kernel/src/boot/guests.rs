@@ -3,7 +3,7 @@ use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 use core::fmt;
 
 use ainori_board::{Board, Device, Range};
-use ainori_devices::irqchip::Irqchip as GuestIrqchip;
+use ainori_devices::bus;
 use ainori_handover::Seats;
 use ainori_limits::{MAX_GUESTS, PAGE};
 use ainori_manifest::config;
@@ -106,13 +106,8 @@ fn with_space(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, 
 fn device(tree: Fdt<'_>, guest: &str, path: &str) -> Device {
     let device = Board::device(tree, path)
         .unwrap_or_else(|| refuse_device(guest, path, format_args!("this board doesn't have it")));
-    if let Some(source) = device.interrupts.iter().find(|source| **source as usize >= GuestIrqchip::SOURCES) {
-        let most = GuestIrqchip::SOURCES;
-        refuse_device(
-            guest,
-            path,
-            format_args!("its interrupt is source {source}, and a guest's controller has those below {most}"),
-        )
+    if let Some(source) = device.interrupts.iter().find(|source| !bus::is_free_source(**source)) {
+        refuse_device(guest, path, format_args!("interrupt {source} isn't free in the guest's controller"))
     }
     device
 }

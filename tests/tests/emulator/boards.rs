@@ -40,6 +40,20 @@ fn a_device_that_shares_its_page_is_nobodys() {
     run.refused("`fw-cfg@10100000` has registers in the same page");
 }
 
+/// A guest's controller has the board's sources for the devices that it owns, and its own ones for virtual devices. (The clock and the serial port shared a
+/// line.)
+#[test]
+fn a_device_with_an_interrupt_of_a_virtual_one_is_nobodys() {
+    for (source, is_free) in [(8, false), (9, true), (10, false)] {
+        let run = run(owner(), CLOCK, |node| set(node, "interrupts", &[source]));
+        if is_free {
+            run.good();
+        } else {
+            run.refused(&format!("interrupt {source} isn't free in the guest's controller"));
+        }
+    }
+}
+
 /// Nothing is seen, but guests print more than their rings hold, are started again, and end. (They stood still.)
 #[test]
 fn without_a_console_guests_run_all_the_same() {
