@@ -46,10 +46,16 @@ pub fn place(
         add_vcpus(index, config, board, harts, &mut placed.vcpus);
         let mut guest = with_space(tree, index, config, first as u8, board.timebase_hz);
         guest.program = load(&guest, board, features, blob);
-        let target = board.harts[placed.vcpus[first].home as usize].irq_target.unwrap_or(0);
-        for source in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {
-            if let Some(owner) = placed.source_owner.get_mut(*source as usize) {
-                *owner = Some(SourceOwner { guest: index, target });
+        let hart = &board.harts[placed.vcpus[first].home as usize];
+        for device in guest.owned_devices.iter().filter(|device| !device.interrupts.is_empty()) {
+            let Some(target) = hart.irq_target else {
+                let why = format_args!("no interrupts of devices reach its hart {}", hart.id);
+                refuse_device(&config.name, &device.name, why)
+            };
+            for source in &device.interrupts {
+                if let Some(owner) = placed.source_owner.get_mut(*source as usize) {
+                    *owner = Some(SourceOwner { guest: index, target });
+                }
             }
         }
         placed.guests.push(guest);

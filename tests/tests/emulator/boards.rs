@@ -3,6 +3,7 @@ use ainori::report::Outcome;
 use ainori_tests::{Clock, Guest, Run, System, operator};
 use dtoolkit::fdt::Fdt;
 use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
+use dtoolkit::{Node, Property};
 use std::{fs, process::Command, time::Duration};
 
 const CLOCK: &str = "/soc/rtc@101000";
@@ -52,6 +53,22 @@ fn a_device_with_an_interrupt_of_a_virtual_one_is_nobodys() {
             run.refused(&format!("interrupt {source} isn't free in the guest's controller"));
         }
     }
+}
+
+/// The interrupt controller has no context for the supervisor of that hart. (The device's interrupts were sent to context 0, which isn't even a
+/// supervisor's on this board.)
+#[test]
+fn a_device_whose_interrupts_can_not_arrive_is_nobodys() {
+    const NONE: u32 = u32::MAX;
+    let run = run(owner(), "/soc/plic@c000000", |node| {
+        let mut contexts: Vec<u8> =
+            node.property("interrupts-extended").expect("its contexts").value().to_vec();
+        contexts.splice(12..16, NONE.to_be_bytes());
+        node.add_property(
+            DeviceTreeProperty::new("interrupts-extended", contexts).expect("a property's name"),
+        );
+    });
+    run.refused("no interrupts of devices reach its hart 0");
 }
 
 /// Nothing is seen, but guests print more than their rings hold, are started again, and end. (They stood still.)
