@@ -17,6 +17,8 @@ pub struct Features {
     henvcfg: u64,
     /// Bytes of a vector register, where there are any.
     pub(super) vlenb: Option<usize>,
+    /// The fields of `sstatus` that switch those units on that there are: F, V.
+    pub(super) units: u64,
     /// Its floating-point registers are 64 bits wide.
     pub(super) double: bool,
     /// It can hide from guests the registers that extensions add (Smstateen).
@@ -90,6 +92,8 @@ impl Features {
             Self {
                 isa: board.for_guests(environment),
                 henvcfg,
+                units: if board.has("f") { status::FS } else { 0 }
+                    | if vlenb.is_some() { status::VS } else { 0 },
                 vlenb,
                 double: board.has("d"),
                 hides,

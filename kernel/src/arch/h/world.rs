@@ -56,8 +56,8 @@ pub(super) struct World {
     extra: Extra,
     /// Only if [`Extra::INDIRECT`].
     vsiselect: u64,
-    /// The hart has floating-point registers.
-    has_float: bool,
+    /// As in [`Features`].
+    units: u64,
     /// See [`give_up_reservation`].
     nowhere: u64,
     float: FloatRegisters,
@@ -99,12 +99,10 @@ bitflags! {
 /// `scounteren` at the start: guests rely on a firmware that lets U-mode read cycle, time and instret (OpenSBI does).
 const COUNTERS: u64 = 0b111;
 
-/// `vsstatus` at the start. The units are on, as programs rely on a firmware that switches them on (OpenSBI does); the first use traps here
-/// all the same.
-const fn initial_vsstatus(has_float: bool, has_vectors: bool) -> u64 {
-    let float = if has_float { status::FS_INITIAL } else { 0 };
-    let vector = if has_vectors { status::VS_INITIAL } else { 0 };
-    status::UXL_64 | float | vector
+/// `vsstatus` at the start. The units that there are are on, as programs rely on a firmware that switches them on (OpenSBI does); the first use
+/// traps here all the same.
+const fn initial_vsstatus(units: u64) -> u64 {
+    status::UXL_64 | units & (status::FS_INITIAL | status::VS_INITIAL)
 }
 
 impl World {
@@ -113,14 +111,12 @@ impl World {
         let mut extra = Extra::empty();
         extra.set(Extra::INDIRECT, features.indirect);
         extra.set(Extra::FLUSH, translation.shares_vmid);
-        let has_float = features.isa.has("f");
-        let vector = features.vlenb.map(VectorRegisters::new);
         Self {
             extra,
             vsiselect: 0,
             nowhere: 0,
             hgatp: translation.hgatp,
-            vsstatus: initial_vsstatus(has_float, vector.is_some()),
+            vsstatus: initial_vsstatus(features.units),
             hie: 0,
             vstvec: 0,
             vsscratch: 0,
@@ -133,15 +129,15 @@ impl World {
             scounteren: COUNTERS,
             senvcfg: 0,
             float: FloatRegisters::new(features.double),
-            vector,
-            has_float,
+            vector: features.vlenb.map(VectorRegisters::new),
+            units: features.units,
             uses: Uses::empty(),
         }
     }
 
     /// Resets all but what it was made with, for a start through HSM.
     pub(super) fn reset(&mut self) {
-        self.vsstatus = initial_vsstatus(self.has_float, self.vector.is_some());
+        self.vsstatus = initial_vsstatus(self.units);
         self.hie = 0;
         self.vstvec = 0;
         self.vsscratch = 0;
@@ -332,9 +328,10 @@ impl World {
     /// Answers an illegal instruction of the loaded vCPU: was it only that the hypervisor had switched off a unit that the
     /// guest has on? Then notes that the vCPU uses it and says true; its registers have to be loaded before it goes on.
     pub(super) fn needs_extensions(&mut self, context: &Context) -> bool {
-        let guest = csr::read!(csr::VSSTATUS);
+        // The fields may be writable where there is no unit ("Extension Context Status in mstatus Register": for firmware that emulates one).
+        let guest = csr::read!(csr::VSSTATUS) & self.units;
         let float = context.sstatus & status::FS == 0 && guest & status::FS != 0;
-        let vector = self.vector.is_some() && context.sstatus & status::VS == 0 && guest & status::VS != 0;
+        let vector = context.sstatus & status::VS == 0 && guest & status::VS != 0;
         self.uses |= if float { Uses::FLOAT } else { Uses::empty() };
         self.uses |= if vector { Uses::VECTOR } else { Uses::empty() };
         float | vector
