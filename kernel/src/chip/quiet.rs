@@ -34,5 +34,6 @@ pub fn silence(device: &Device) {
             unsafe { write_volatile((range.start + offset) as *mut u32, *value) };
         }
     }
-    fence::before_device();
+    // Its interrupt is completed later, perhaps by another core: by then it must be silent.
+    fence::memory_and_devices();
 }

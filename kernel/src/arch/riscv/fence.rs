@@ -23,6 +23,14 @@ pub fn after_device_read() {
     unsafe { asm!("fence i, r", options(nostack)) }
 }
 
+/// What this hart has read and written so far, of memory and of devices, comes before all that it then does, as memory, other harts and devices see
+/// it.
+#[inline(always)]
+pub fn memory_and_devices() {
+    // SAFETY: orders accesses, nothing else.
+    unsafe { asm!("fence iorw, iorw", options(nostack)) }
+}
+
 /// Makes this hart fetch instructions as they stand in memory.
 pub fn instructions() {
     // SAFETY: has no effect but on instruction fetch.

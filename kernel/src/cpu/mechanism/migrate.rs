@@ -16,7 +16,7 @@ use core::sync::atomic::Ordering;
 use ainori_sched::{Occasion, Policy, State, VcpuId, VcpuSet};
 use ainori_trace::Event;
 
-use crate::arch::{clock, world};
+use crate::arch::{clock, fence, world};
 use crate::cpu::Cpu;
 
 /// Which of a core's vCPUs can move, and where they are.
@@ -173,6 +173,8 @@ impl Cpu {
         let Some(mut resident) = self.residents[id].take() else { return };
         resident.suspended = suspended;
         resident.last_core = self.id;
+        // If it owns devices: the slot orders memory only.
+        fence::memory_and_devices();
         resident.shared.park(resident, owner);
     }
 
@@ -197,6 +199,8 @@ impl Cpu {
         self.migration.refused.remove(id);
         if resident.last_core != self.id {
             vcpu.fences.distrust_caches();
+            // As in `park`: what it does with its devices here comes after what it has done there.
+            fence::memory_and_devices();
             resident.counters.migrations += 1;
             self.trace(Event::Migration { vcpu: id.0, from: resident.last_core as u8, to: self.id as u8 });
         }
