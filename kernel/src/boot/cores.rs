@@ -41,6 +41,8 @@ pub fn make(machine: &'static Machine, policy: Policy, trace: &config::Trace) ->
             let state = VcpuState::new(&translation, alone, &machine.features);
             let resident = Resident::new(machine.vcpu(id), state, &policy, advance, machine);
             cpu.adopt(id, resident);
+            // The boot hart has written its memory, and who had its hart before may have used its VMID.
+            machine.vcpu(id).fences.distrust_caches();
             if machine.vcpu(id).index == 0 {
                 machine.vcpu(id).hart.prepare_start(guest.program.entry, guest.program.tree);
                 cpu.start(id);

@@ -1,5 +1,5 @@
 //! Linux comes up and does its job, on as many vCPUs and harts as it is given; a board that won't do is refused.
-use ainori_tests::{Clock, Guest, System};
+use ainori_tests::{Clock, Guest, System, timeline::timeline, whole_trace};
 
 /// Linux with 4 vCPUs on 4 harts, measuring itself.
 fn four_vcpus() -> System {
@@ -63,4 +63,19 @@ fn harts_without_the_h_extension_are_refused_with_a_message() {
     let run = System::on(2).qemu_args(cpu).with(Guest::probe("selfshutdown", "")).run(Clock::Host);
     run.refused("H extension");
     assert_ne!(run.report.outcome.exit_code(), 0);
+}
+
+/// The hart that boots has written its memory, and another may have cached what was there before. (QEMU caches nothing of that kind: what is looked for
+/// is that the fences are carried out.)
+#[test]
+fn a_vcpu_begins_with_fences() {
+    let system = System::on(2)
+        .with(Guest::probe("timer", "n=10").named("first").harts([0]))
+        .with(Guest::probe("timer", "n=10").named("second").harts([1]));
+    let (_, trace) = system.run_with_trace(Clock::Lockstep { q: 250 }, whole_trace());
+    for guest in ["first", "second"] {
+        let events = timeline(&trace, guest);
+        let fences = events.iter().filter(|event| event.name == "fence applied").count();
+        assert_eq!(fences, 1, "{guest}: {events:?}");
+    }
 }

@@ -107,8 +107,11 @@ impl Features {
 /// Sets this hart up: traps come to the hypervisor, guests' own interrupts and exceptions go to them.
 pub fn setup(features: &Features) {
     const CYCLE_TIME_INSTRET: u64 = 0b111;
-    // SAFETY: no guest runs on this hart yet; `trap_entry` is aligned and handles traps with sscratch = 0.
+    // SAFETY: no guest runs on this hart yet: what concerns only guests concerns nobody, and `World::load` loads a table before one is entered.
+    // `trap_entry` is aligned and handles traps with sscratch = 0; the hypervisor runs without translation.
     unsafe {
+        csr::write!(csr::VSATP, 0);
+        csr::write!(csr::HGATP, 0);
         csr::write!(csr::SSCRATCH, 0);
         csr::write!(csr::STVEC, trap_entry as *const () as u64);
         csr::clear!(csr::SSTATUS, status::SIE | status::FS | status::VS);
@@ -117,7 +120,6 @@ pub fn setup(features: &Features) {
         csr::write!(csr::HIDELEG, virtual_interrupt::ALL);
         csr::write!(csr::HVIP, 0);
         csr::write!(csr::HIE, 0);
-        csr::write!(csr::VSATP, 0);
         csr::write!(csr::HCOUNTEREN, CYCLE_TIME_INSTRET);
         csr::write!(csr::HENVCFG, features.henvcfg);
         csr::write!(csr::HTIMEDELTA, 0);
@@ -127,8 +129,9 @@ pub fn setup(features: &Features) {
         set_alarm(u64::MAX);
         csr::write!(csr::SIE, Interrupts::all().bits());
     }
+    // Of whoever had the hart before, now that no walk can begin any more. What each guest's own fence is for, it carries out before it is first
+    // entered (`boot::cores::make`): it acts on the VMID in `hgatp` only.
     fence::guest_physical_all();
-    fence::guest_all();
 }
 
 /// Lets guests take their own traps, or has all of them come to the hypervisor.
