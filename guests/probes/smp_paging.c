@@ -52,4 +52,6 @@ void paging_map_window(unsigned turn)
     __asm__ volatile("fence rw, rw" ::: "memory");
 }
 
+volatile uint64_t *paging_window_entry(void) { return last; }
+
 bool paging_window_shows(unsigned turn) { return *(const volatile uint64_t *)PAGING_WINDOW == content(turn); }

@@ -18,3 +18,6 @@ void paging_map_window(unsigned turn);
 
 /* Whether this hart sees the page of this turn. */
 bool paging_window_shows(unsigned turn);
+
+/* The window's page-table entry, which anybody may write. */
+volatile uint64_t *paging_window_entry(void);

@@ -54,7 +54,7 @@ exits! {
     Device = "mmio-other",
     /// Use of floating point or vectors while another vCPU's were in the hart.
     Extensions = "extensions",
-    /// An illegal instruction, handed to the guest.
+    /// An illegal instruction, handed to the guest; or one that the guest has taken away meanwhile.
     Illegal = "illegal",
     /// An access where the guest has nothing, handed to it as an access fault.
     Wild = "access-fault",

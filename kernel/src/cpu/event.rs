@@ -154,6 +154,7 @@ impl Cpu {
                 Exit::Extensions
             }
             Trap::Illegal(exception) => self.hand_over_illegal(vcpu, exception),
+            Trap::Again => Exit::Illegal,
             Trap::Confined(exception) => self.confined_trap(vcpu, exception),
             Trap::Unknown(exception) => fault::stop(self, vcpu, fault::What::Unknown, exception),
         }

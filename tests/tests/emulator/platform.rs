@@ -95,6 +95,19 @@ fn four_vcpus_work_together_on_one_hart() {
     smp(&[2], Clock::Lockstep { q: 250 });
 }
 
+/// WRS.NTO, which QEMU leaves out of `stval`, in a page that is gone when the hypervisor would fetch it: the guest gets its page fault. (It was an illegal
+/// instruction.) It traps only where others wait for the hart.
+#[test]
+fn an_instruction_whose_page_is_gone_is_not_illegal() {
+    let run = System::on(1)
+        .with(Guest::probe("gone", "n=1000"))
+        .with(Guest::probe("busyloop", "").background())
+        .run(Clock::Icount);
+    run.good();
+    assert_eq!(run.number("gone", "faults"), 1000);
+    run.check(run.exits_for("gone", "illegal") > 900, "the instruction should have come to the hypervisor");
+}
+
 /// Two guests that fill all registers with patterns, by turns on one hart, and FreeRTOS between them.
 fn registers_are_kept(cpu: &str) {
     let probe = |name, seed| Guest::probe("fpkeep", &format!("seed={seed} ms=1000")).named(name);

@@ -1,6 +1,7 @@
 //! What a trap was: `scause` (privileged specification, table "Supervisor cause register values") and, where that says too little, the
 //! instruction, in the guest's terms.
 use super::VcpuState;
+use super::fence;
 use super::guest_access::fetch_instruction;
 use super::hart::DELEGATED;
 use crate::arch::riscv::csr;
@@ -22,9 +23,11 @@ const LOAD_FAULT: u64 = exception::LOAD_GUEST_PAGE_FAULT as u64;
 const VIRTUAL_INSTRUCTION: u64 = exception::VIRTUAL_INSTRUCTION as u64;
 const STORE_FAULT: u64 = exception::STORE_GUEST_PAGE_FAULT as u64;
 
-const WFI: u32 = 0x1050_0073;
-const WRS_NTO: u32 = 0x00d0_0073;
-const SRET: u32 = 0x1020_0073;
+const WFI: u64 = 0x1050_0073;
+const WRS_NTO: u64 = 0x00d0_0073;
+const SRET: u64 = 0x1020_0073;
+/// What stands for an instruction that could not be fetched: none of theirs has so many bits.
+const GONE: u64 = u64::MAX;
 /// Bytes of each of them.
 const LENGTH: u8 = 4;
 
@@ -52,6 +55,8 @@ pub enum Trap {
     Fetch(Access),
     /// An instruction that doesn't exist for it.
     Illegal(Exception),
+    /// An instruction that the guest has taken away meanwhile: it gets its own fault when it comes back to it.
+    Again,
     /// Something that guests handle themselves, from one that must not do so here.
     Confined(Exception),
     /// A cause that is not delegated to a guest and that the hypervisor has not enabled.
@@ -143,7 +148,7 @@ impl Access {
     pub fn instruction<'a>(&self, state: impl FnOnce() -> &'a mut VcpuState) -> Option<Instruction> {
         // The hart describes simple loads and stores itself; where it doesn't, the instruction is fetched.
         match self.instruction as u32 {
-            0 => fetch_instruction(state().pc()).map(Instruction),
+            0 => fetch(state()).map(Instruction),
             bits => Some(Instruction(bits)),
         }
     }
@@ -231,18 +236,33 @@ impl Trap {
         Self::illegal(trapped_instruction(state))
     }
 
-    fn illegal(bits: u32) -> Self {
-        Self::Illegal(Exception { cause: ILLEGAL_INSTRUCTION, value: u64::from(bits) })
+    fn illegal(bits: u64) -> Self {
+        match bits {
+            GONE => Self::Again,
+            bits => Self::Illegal(Exception { cause: ILLEGAL_INSTRUCTION, value: bits }),
+        }
     }
 }
 
-/// The instruction that trapped. A hart may leave it out of `stval` (QEMU does so for WRS.NTO).
+/// The instruction that trapped, or [`GONE`] (an Option would be an instruction more on the way of each WFI). A hart may leave it out of `stval` (QEMU
+/// does so for WRS.NTO).
 #[inline(always)]
-fn trapped_instruction(state: &VcpuState) -> u32 {
+fn trapped_instruction(state: &VcpuState) -> u64 {
     match value() as u32 {
-        0 => fetch_instruction(state.pc()).unwrap_or(0),
-        bits => bits,
+        0 => fetch(state).map_or(GONE, u64::from),
+        bits => bits.into(),
     }
+}
+
+/// The instruction that the vCPU is at. None if the guest has taken its page away: it gets its own fault when it comes back to it. Where the hart
+/// went on with a translation that it has cached, it would come back with the same trap until the guest fences, so that is forgotten.
+#[inline(never)]
+fn fetch(state: &VcpuState) -> Option<u32> {
+    let bits = fetch_instruction(state.pc());
+    if bits.is_none() {
+        fence::guest_all();
+    }
+    bits
 }
 
 /// The present trap as a trace has it: its cause, and where the guest was.
