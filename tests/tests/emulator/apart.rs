@@ -94,6 +94,14 @@ fn what_the_hart_adds_is_hidden_where_it_can_be() {
     assert!(found.contains(&0x10a), "senvcfg should be there");
 }
 
+/// The device tree says Ssaia, but the firmware (OpenSBI looks for Smaia) keeps its registers from the hypervisor, which leaves them alone.
+#[test]
+fn registers_that_firmware_keeps_to_itself_are_left_alone() {
+    for cpu in ["rv64,ssaia=on,smaia=off,smstateen=on", "rv64,ssaia=on,smaia=off"] {
+        System::on(1).cpu(cpu).with(Guest::probe("selfshutdown", "")).run(Clock::Icount).good();
+    }
+}
+
 /// The manifest's checks refuse these by name. What they can't know, because a model has it by itself, the boot refuses.
 #[test]
 fn harts_whose_registers_cannot_be_kept_apart_are_refused() {

@@ -25,6 +25,9 @@ pub struct Features {
     hides: bool,
     /// It has registers that are reached through `siselect`, and can't hide it: it is switched.
     pub(super) indirect: bool,
+    /// It has the registers by which a hypervisor gives guests further interrupts, and priorities (Ssaia); what firmware or a boot loader has left in them
+    /// is taken back.
+    aia: bool,
     /// VMIDs that the hart tells apart, less one.
     pub(super) vmid_mask: u16,
 }
@@ -77,6 +80,12 @@ impl Features {
             csr::write!(csr::HGATP, 0);
 
             let hides = board.hides_registers();
+            // Firmware may keep its registers to itself: then that bit can't be set (Smstateen).
+            let aia = board.has("ssaia")
+                && (!hides || {
+                    csr::write!(csr::HSTATEEN0, stateen::AIA);
+                    csr::read!(csr::HSTATEEN0) & stateen::AIA != 0
+                });
             // QEMU has no unit to switch on for the parts of V (Zve*) by themselves: their instructions are illegal there.
             csr::set!(csr::SSTATUS, status::VS);
             let is_on = csr::read!(csr::SSTATUS) & status::VS != 0;
@@ -97,7 +106,8 @@ impl Features {
                 vlenb,
                 double: board.has("d"),
                 hides,
-                indirect: !hides && ["ssaia", "sscsrind"].iter().any(|name| board.has(name)),
+                indirect: !hides && (aia || board.has("sscsrind")),
+                aia,
                 vmid_mask,
             }
         }
@@ -123,6 +133,12 @@ pub fn setup(features: &Features) {
         csr::write!(csr::HCOUNTEREN, CYCLE_TIME_INSTRET);
         csr::write!(csr::HENVCFG, features.henvcfg);
         csr::write!(csr::HTIMEDELTA, 0);
+        if features.aia {
+            csr::write!(csr::HVIEN, 0);
+            csr::write!(csr::HVICTL, 0);
+            csr::write!(csr::HVIPRIO1, 0);
+            csr::write!(csr::HVIPRIO2, 0);
+        }
         if features.hides {
             csr::write!(csr::HSTATEEN0, stateen::ENVCFG);
         }

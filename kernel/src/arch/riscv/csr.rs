@@ -72,11 +72,15 @@ pub const HEDELEG: u16 = 0x602;
 pub const HIDELEG: u16 = 0x603;
 pub const HIE: u16 = 0x604;
 pub const HCOUNTEREN: u16 = 0x606;
+pub const HVIEN: u16 = 0x608;
+pub const HVICTL: u16 = 0x609;
 pub const HENVCFG: u16 = 0x60a;
 pub const HSTATEEN0: u16 = 0x60c;
 pub const HTVAL: u16 = 0x643;
 pub const HIP: u16 = 0x644;
 pub const HVIP: u16 = 0x645;
+pub const HVIPRIO1: u16 = 0x646;
+pub const HVIPRIO2: u16 = 0x647;
 pub const HTINST: u16 = 0x64a;
 pub const HGATP: u16 = 0x680;
 pub const HTIMEDELTA: u16 = 0x605;
@@ -169,8 +173,10 @@ pub mod envcfg {
     pub const STCE: u64 = 1 << 63;
 }
 
-/// Fields of `hstateen0` (Smstateen): which registers guests may reach. None is set but this, so that what else a hart adds is hidden.
+/// Fields of `hstateen0` (Smstateen): which registers guests may reach. None stays set but the first, so that what else a hart adds is hidden.
 pub mod stateen {
     /// `senvcfg`.
     pub const ENVCFG: u64 = 1 << 62;
+    /// Those of Ssaia. Can be set only if the hypervisor itself may reach them.
+    pub const AIA: u64 = 1 << 59;
 }
