@@ -49,8 +49,11 @@ pub fn place(
         let hart = &board.harts[placed.vcpus[first].home as usize];
         for device in guest.owned_devices.iter().filter(|device| !device.interrupts.is_empty()) {
             let Some(target) = hart.irq_target else {
-                let why = format_args!("no interrupts of devices reach its hart {}", hart.id);
-                refuse_device(&config.name, &device.name, why)
+                refuse_device(
+                    &config.name,
+                    &device.name,
+                    format_args!("no interrupts of devices reach its hart {}", hart.id),
+                )
             };
             for source in &device.interrupts {
                 if let Some(owner) = placed.source_owner.get_mut(*source as usize) {
