@@ -331,6 +331,20 @@ fn who_takes_the_hart_again_and_again_hides_no_question() {
     }
 }
 
+/// A line that is typed `at` this time, beside these guests, is heard by one before them on hart 1 before the machine is switched off, `rest` later.
+fn is_heard(others: impl IntoIterator<Item = Guest>, at: Duration, rest: Duration) {
+    let echo = Guest::probe("echo", "pause_us=500").harts([1]).priority(5);
+    let run = others
+        .into_iter()
+        .fold(System::on(2).policy("spumone").with(echo), System::with)
+        .input("echo")
+        .typed("hello", at, rest)
+        .run(Clock::Lockstep { q: 211 });
+    run.ended(Outcome::Good);
+    let heard = run.lines("echo").any(|line| line.ends_with("heard: hello"));
+    run.check(heard, "what is typed should be heard");
+}
+
 /// What is typed is known by its interrupt only, and that is put off while somebody is about to be woken: who leaves the hart for less time than that each
 /// time kept it from being taken for ever. A second later the machine is switched off.
 #[test]
@@ -343,17 +357,8 @@ fn who_takes_the_hart_again_and_again_leaves_nobody_deaf() {
     let systems = short.map(|times| (times, busy())).into_iter().chain(long.map(|times| (times, asleep())));
     for (times, below) in systems {
         let urgent = Guest::probe("naps", &format!("{times} n=1000000000"));
-        let run = System::on(2)
-            .policy("spumone")
-            .with(Guest::probe("echo", "pause_us=500").harts([1]).priority(5))
-            .with(urgent.harts([0]).priority(10).background())
-            .with(below.harts([0]).priority(1).background())
-            .input("echo")
-            .typed("hello", Duration::from_millis(200), Duration::from_secs(1))
-            .run(Clock::Lockstep { q: 211 });
-        run.ended(Outcome::Good);
-        let heard = run.lines("echo").any(|line| line.ends_with("heard: hello"));
-        run.check(heard, "what is typed should be heard");
+        let others = [urgent.priority(10), below.priority(1)].map(|guest| guest.harts([0]).background());
+        is_heard(others, Duration::from_millis(200), Duration::from_secs(1));
     }
 }
 
@@ -378,20 +383,13 @@ fn who_never_sleeps_leaves_the_others_their_console() {
 #[test]
 fn two_who_keep_housework_waiting_leave_nobody_deaf() {
     let computes = "period_us=500 busy_us=10000000 ahead_us=6 last_ahead_us=14";
-    let run = System::on(2)
-        .policy("spumone")
-        .with(Guest::probe("echo", "pause_us=500").harts([1]).priority(5))
-        .with(Guest::probe("naps", computes).named("computes").harts([0]).priority(8).background())
-        .with(
-            Guest::probe("naps", "period_us=500 aligned=1 n=1000000000").harts([0]).priority(10).background(),
-        )
-        .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())
-        .input("echo")
-        .typed("hello", Duration::from_millis(200), Duration::from_secs(1))
-        .run(Clock::Lockstep { q: 211 });
-    run.ended(Outcome::Good);
-    let heard = run.lines("echo").any(|line| line.ends_with("heard: hello"));
-    run.check(heard, "what is typed should be heard");
+    let others = [
+        Guest::probe("naps", computes).named("computes").priority(8),
+        Guest::probe("naps", "period_us=500 aligned=1 n=1000000000").priority(10),
+        Guest::probe("busyloop", "").priority(1),
+    ];
+    let others = others.map(|guest| guest.harts([0]).background());
+    is_heard(others, Duration::from_millis(200), Duration::from_secs(1));
 }
 
 /// Who types does so at any time: just as an equal is woken, too, when the serial port's interrupt isn't taken. (In 300 ns of each such moment it was
@@ -400,22 +398,10 @@ fn two_who_keep_housework_waiting_leave_nobody_deaf() {
 fn what_is_typed_as_an_equal_is_woken_is_heard() {
     // The equal is woken at 112.5 ms, and some 100 instructions later it is chosen.
     for at in (0..24).map(|step| Duration::from_nanos(112_499_000 + 150 * step)) {
-        let run = System::on(2)
-            .policy("spumone")
-            .with(Guest::probe("echo", "pause_us=500").harts([1]).priority(5))
-            .with(
-                Guest::probe("naps", "period_us=1500 aligned=1 n=1000000000")
-                    .harts([0])
-                    .priority(1)
-                    .background(),
-            )
-            .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())
-            .input("echo")
-            .typed("hello", at, Duration::from_millis(50))
-            .run(Clock::Lockstep { q: 211 });
-        run.ended(Outcome::Good);
-        let heard = run.lines("echo").any(|line| line.ends_with("heard: hello"));
-        run.check(heard, "what is typed should be heard");
+        let equals =
+            [Guest::probe("naps", "period_us=1500 aligned=1 n=1000000000"), Guest::probe("busyloop", "")];
+        let equals = equals.map(|guest| guest.harts([0]).priority(1).background());
+        is_heard(equals, at, Duration::from_millis(50));
     }
 }
 
