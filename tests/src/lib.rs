@@ -42,6 +42,29 @@ pub fn checkout(relative: &str) -> PathBuf {
     top.parent().expect("this crate is a folder of the checkout").join(relative)
 }
 
+/// Folders whose contents are not the project's own, or made by it.
+const NOT_OURS: [&str; 4] = [".git", ".cache", "target", "results"];
+
+/// All files of the checkout below `folder` whose names end with `suffix`, relative to the checkout.
+pub fn files(folder: &str, suffix: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![PathBuf::from(folder)];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(checkout("").join(&folder)).expect("a folder of the checkout") {
+            let entry = entry.expect("it can be read");
+            let path = folder.join(entry.file_name());
+            let is_ours = !NOT_OURS.iter().any(|name| entry.file_name() == *name);
+            if entry.file_type().expect("it can be read").is_dir() {
+                open.extend(is_ours.then_some(path));
+            } else if path.to_string_lossy().ends_with(suffix) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
 /// The hypervisor, as `tools/build-kernel` leaves it, or another one that `AINORI_KERNEL` names.
 pub fn hypervisor() -> PathBuf {
     std::env::var_os("AINORI_KERNEL").map_or_else(|| checkout(".cache/kernel/ainori.elf"), PathBuf::from)

@@ -5,9 +5,8 @@
 //! sees to, since the folders are private. This test is about those who would make names of their own.) It reads code, not comments and texts.
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use ainori_tests::checkout;
+use ainori_tests::{checkout, files};
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{File, Item};
 
@@ -79,18 +78,6 @@ fn names() -> Names {
     )
 }
 
-/// The Rust sources in a folder, but for those in `but`.
-fn sources(folder: &Path, but: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("it is a folder") {
-        let path = entry.expect("it can be read").path();
-        if path.is_dir() && path != but {
-            sources(&path, but, found);
-        } else if path.extension().is_some_and(|suffix| suffix == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 #[test]
 fn what_knows_risc_v_is_in_arch() {
     let names = names();
@@ -98,13 +85,13 @@ fn what_knows_risc_v_is_in_arch() {
         names.registers.contains("hstatus") && names.whole.contains("SPP"),
         "the list of registers is another one"
     );
-    let mut found = Vec::new();
-    sources(&checkout("kernel/src"), &checkout("kernel/src/arch"), &mut found);
+    let mut found = files("kernel/src", ".rs");
+    found.retain(|path| !path.starts_with("kernel/src/arch"));
     assert!(found.len() > 30, "only {found:?}");
     let mut faults = Vec::new();
     for path in found {
-        let used = names.in_text(&fs::read_to_string(&path).expect("it can be read"));
-        let path = path.strip_prefix(checkout("")).expect("a part of the checkout").display().to_string();
+        let path = path.display().to_string();
+        let used = names.in_text(&fs::read_to_string(checkout(&path)).expect("it can be read"));
         faults.extend(
             used.iter().map(|(line, name)| format!("{path}:{line}: `{name}` belongs in kernel/src/arch")),
         );

@@ -1,35 +1,12 @@
 //! What the documentation says of the code, compared with the code: where links and paths lead, and each table that lists all of something.
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ainori_report::exits::Exit;
 use ainori_sched::{Admission, Occasion, Placement, Policy, Preemption, Preset, presets};
-use ainori_tests::checkout;
+use ainori_tests::{checkout, files};
 use ainori_trace::Mask;
-
-/// Folders whose contents are not the project's own, or made by it.
-const NOT_OURS: [&str; 4] = [".git", ".cache", "target", "results"];
-
-/// All files of the checkout below `folder` whose names end with `suffix`, relative to the checkout.
-fn files(folder: &str, suffix: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut open = vec![PathBuf::from(folder)];
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(checkout("").join(&folder)).unwrap() {
-            let entry = entry.unwrap();
-            let path = folder.join(entry.file_name());
-            let is_ours = !NOT_OURS.iter().any(|name| entry.file_name() == *name);
-            if entry.file_type().unwrap().is_dir() {
-                open.extend(is_ours.then_some(path));
-            } else if path.to_string_lossy().ends_with(suffix) {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
-}
 
 fn read(file: impl AsRef<Path>) -> String {
     let path = checkout("").join(file);

@@ -1,8 +1,8 @@
 //! Where the hypervisor is allowed what can panic: the list is here, so that one more is seen. (That nothing else can is clippy's to say, and of what
 //! the compiler has made of it `emulator/kernel_image.rs`'s.)
-use std::{fs, path::Path};
+use std::fs;
 
-use ainori_tests::checkout;
+use ainori_tests::{checkout, files};
 
 /// Files with an exception from the lints that forbid it, how many, and why. See docs/trap.md, "What can still panic".
 const KNOWN: [(&str, usize, &str); 3] = [
@@ -13,30 +13,19 @@ const KNOWN: [(&str, usize, &str); 3] = [
 
 #[test]
 fn what_is_allowed_to_panic_is_known() {
-    let mut found = Vec::new();
-    look_through(&checkout("kernel/src"), &mut found);
-    for entry in fs::read_dir(checkout("crates")).unwrap() {
-        look_through(&entry.unwrap().path().join("src"), &mut found);
-    }
+    let mut found = files("kernel/src", ".rs");
+    found.extend(files("crates", ".rs").into_iter().filter(|path| path.iter().any(|part| part == "src")));
+    let found = found.into_iter().filter(|path| {
+        let name = path.file_name().map_or("".into(), |name| name.to_string_lossy());
+        !name.contains("test") && name != "model.rs"
+    });
+    let found = found.map(|path| path.display().to_string());
+    let counted = found.map(|path| (exceptions(&fs::read_to_string(checkout(&path)).unwrap()), path));
+    let mut found: Vec<_> = counted.filter(|(count, _)| *count > 0).collect();
     found.sort();
-    let mut known: Vec<_> = KNOWN.iter().map(|(file, count, _)| (checkout(file), *count)).collect();
+    let mut known: Vec<_> = KNOWN.iter().map(|(file, count, _)| (*count, String::from(*file))).collect();
     known.sort();
     assert_eq!(found, known);
-}
-
-fn look_through(folder: &Path, found: &mut Vec<(std::path::PathBuf, usize)>) {
-    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        let path = entry.path();
-        let name = entry.file_name().into_string().unwrap();
-        if path.is_dir() {
-            look_through(&path, found);
-        } else if name.ends_with(".rs") && !name.contains("test") && name != "model.rs" {
-            let count = exceptions(&fs::read_to_string(&path).unwrap());
-            if count > 0 {
-                found.push((path, count));
-            }
-        }
-    }
 }
 
 /// Attributes that allow it. Those of code for tests are left out.
