@@ -48,9 +48,10 @@ pub fn may_run_on(system: &Description, guest: &Guest) -> Vec<u32> {
     if policy(system).moves() { guest.allowed(system.harts) } else { guest.homes(system.harts) }
 }
 
-/// The other guests that may be met on a home of this one.
+/// The other guests that may be met on a home of this one; or, under a policy that leaves who waits where it is, on any hart to which this one may go.
 pub fn neighbours<'a>(system: &'a Description, guest: &'a Guest) -> impl Iterator<Item = &'a Guest> {
-    let homes = guest.homes(system.harts);
+    let homes =
+        if policy(system).waits_at_home() { guest.allowed(system.harts) } else { guest.homes(system.harts) };
     system
         .guests
         .iter()
@@ -300,6 +301,16 @@ mod tests {
         assert_eq!(promised("ainori", guests.clone()), Promise { ends: true, good: true, punctual: true });
         assert_eq!(promised("delayed", guests.clone()), Promise { ends: true, good: true, punctual: false });
         assert!(!promised("round-robin", guests).good);
+    }
+
+    #[test]
+    fn who_is_left_where_its_kernel_went_may_be_starved_there() {
+        let finishes = |preset| {
+            let guests = vec![guest("a", Job::Sbi, 1, &[0, 1]), guest("b", Job::Busy, 5, &[1])];
+            all_can_finish(&system(preset, guests))
+        };
+        assert!(finishes("spumone-trap-based-strict"));
+        assert!(!finishes("spumone-trap-based-uncured"));
     }
 
     #[test]
