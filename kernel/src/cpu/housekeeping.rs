@@ -194,9 +194,16 @@ impl Housework {
         if self.latest == FROM_LOOK { self.look + self.patience } else { self.latest }
     }
 
-    /// Then; or, if a deadline `own` is ahead that comes before or is `near` to that, this distance behind the deadline.
-    fn behind(&self, own: u64, distance: u64, near: u64) -> u64 {
-        if own <= self.latest + near { own + distance } else { self.latest }
+    /// When to look, if the deadline `own` is ahead: at [`Self::latest`]; or, if the deadline comes before or is `near` to that, this distance behind it.
+    /// If none is in sight, the vCPU may not have set it yet: then this distance from now.
+    fn behind(&self, own: u64, distance: u64, near: u64, now: u64) -> u64 {
+        if own <= self.latest + near {
+            own + distance
+        } else if own > now + self.patience {
+            self.latest.min(now + distance)
+        } else {
+            self.latest
+        }
     }
 }
 
@@ -287,7 +294,7 @@ impl Cpu {
         housework.seen = own;
         // Behind the next deadline as well: not before long may it give way to that.
         housework.look =
-            if now < own { housework.behind(own, distance, 2 * self.guard) } else { housework.latest };
+            if now < own { housework.behind(own, distance, 2 * self.guard, now) } else { housework.latest };
     }
 
     /// The bit of this level, if a piece may give way to it now; else 0.
@@ -458,7 +465,7 @@ impl Cpu {
         housework.look = if own <= now {
             (now + distance).min(housework.latest.max(now + 2 * self.guard))
         } else {
-            housework.behind(own, distance, 2 * self.guard)
+            housework.behind(own, distance, 2 * self.guard, now)
         };
     }
 

@@ -94,6 +94,13 @@ fn who_was_left_alone_is_found_out_in_pieces() {
     }
 }
 
+/// An RTOS sets its timer for the first time after it has been given the core of who empties the console, and then computes across its ticks: the look at
+/// what there is to do lay 10 ms ahead, where no tick was in sight yet, and came just before one. That was 1 us late.
+#[test]
+fn who_has_not_set_its_timer_yet_is_looked_at_soon() {
+    hold_system(&generate::system(19_000_115));
+}
+
 /// A guest that prints a text.
 fn talker(bytes: u32) -> Talk {
     Talk { seed: 1, bytes, by_uart: false, gap_us: 0, ears: None, alarms: 0, alarm_us: 2_000, flash: false }
