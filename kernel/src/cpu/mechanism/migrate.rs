@@ -88,15 +88,12 @@ impl Cpu {
             if let Some(id) = previous.filter(|_| !has_time) {
                 self.backlog.starved.insert(id);
             }
-            if !(self.migration.here | self.migration.stealable).is_empty() {
-                self.push_later(now);
-            }
+            let all = self.migration.here | self.migration.stealable;
             // Also those that waited for an equal when the core was taken: only who had it is kicked at once.
-            let others = (self.migration.here | self.migration.stealable).without(running);
-            if self.migration.kicks && !others.is_empty() {
-                self.push_soon(now);
-            }
-            if !(self.backlog.preempted | self.backlog.starved).is_empty() {
+            let are_starved = self.push.is_on && !all.is_empty()
+                || self.migration.kicks && !all.without(running).is_empty();
+            self.push.is_wanted |= are_starved;
+            if are_starved || !(self.backlog.preempted | self.backlog.starved).is_empty() {
                 // While the core waits for the RTOS's timer, or else after a while.
                 self.look_again_at(now + self.scheduler.policy().patience);
             }

@@ -52,16 +52,8 @@ impl Push {
 }
 
 impl Cpu {
-    /// From now on a vCPU is parked where it gets no turn. If nobody has claimed it after a while, this core will have that done.
-    #[inline]
-    pub(super) fn push_later(&mut self, now: u64) {
-        if self.push.is_on {
-            self.push_soon(now);
-        }
-    }
-
-    /// The same also where who is preempted is pulled at once.
-    pub(super) fn push_soon(&mut self, now: u64) {
+    /// vCPUs wait or are parked where they get no turn. If nobody has claimed them after a while, this core will have that done.
+    fn push_soon(&mut self, now: u64) {
         self.push.is_wanted = true;
         self.look_again_at(now + self.scheduler.policy().patience);
     }
