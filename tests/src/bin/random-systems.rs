@@ -5,7 +5,7 @@ use ainori_tests::{
     random::{
         check::Violation,
         description::Description,
-        generate,
+        generate::{self, Theme},
         run::{Runner, SAME_TWICE, plugins, version},
         shrink,
     },
@@ -42,6 +42,9 @@ struct Args {
     /// How many systems, with seeds that follow each other
     #[arg(long, default_value_t = 20)]
     count: u64,
+    /// Which systems
+    #[arg(long, value_enum, default_value = "any")]
+    theme: Theme,
     /// Begins no further system after so many minutes
     #[arg(long, value_name = "MINUTES")]
     minutes: Option<u64>,
@@ -93,7 +96,7 @@ fn main() -> Result<ExitCode> {
     let args = Args::parse();
     if args.show {
         for seed in args.seeds() {
-            let system = generate::system(seed);
+            let system = generate::themed(args.theme, seed);
             println!(
                 "# {}\n# -plugin {}\n{system}",
                 summary(&system),
@@ -168,7 +171,7 @@ impl Args {
         programs: &Programs,
         bar: &ProgressBar,
     ) -> Result<Option<Record>> {
-        let system = generate::system(seed);
+        let system = generate::themed(self.theme, seed);
         let twice = self.twice || seed.is_multiple_of(TWICE_EVERY);
         let made_of = || version(programs, &system, twice).into_diagnostic();
         let version = made_of()?;

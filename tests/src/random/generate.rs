@@ -13,6 +13,7 @@ use super::{
 use crate::operator::Typing;
 use ainori_limits::{MAX_GUEST_VCPUS, MAX_GUESTS, MAX_HARTS, MAX_VCPUS, PRIORITIES};
 use ainori_sched::{Policy, Preset, presets};
+use clap::ValueEnum;
 use std::time::Duration;
 
 /// Most vCPUs of all guests, and with a crowd of sleepers: each costs the host time.
@@ -34,13 +35,68 @@ const SHORT_TEXT: u32 = 10_000;
 const MEASUREMENT_US: u32 = 100_000;
 const LONG_MEASUREMENT_US: u32 = 500_000;
 
+/// Which systems are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Theme {
+    /// All that the generator knows.
+    Any,
+    /// An RTOS on the hart that keeps house, which computes across its ticks for a part of the time, beside guests that print.
+    House,
+}
+
 /// The system of this seed.
 pub fn system(seed: u64) -> Description {
+    themed(Theme::Any, seed)
+}
+
+/// The system of this theme and this seed.
+pub fn themed(theme: Theme, seed: u64) -> Description {
     let mut rng = Rng::new(seed);
     loop {
-        let proposal = propose(seed, &mut rng);
+        let proposal = match theme {
+            Theme::Any => propose(seed, &mut rng),
+            Theme::House => propose_house(seed, &mut rng),
+        };
         if oracle::all_can_finish(&proposal) {
             return proposal;
+        }
+    }
+}
+
+/// A system whose last guest is a punctual RTOS on the hart that keeps house.
+fn propose_house(seed: u64, rng: &mut Rng) -> Description {
+    loop {
+        let mut system = propose(seed, rng);
+        system.harts = rng.pick(&[1, 1, 2, 3]);
+        system.preset = rng.pick(&["ainori", "spumone", "spumone-on-demand"]);
+        (system.grace_us, system.advance_us) = (None, None);
+        system.slice = slice(rng, system.harts);
+        for guest in &mut system.guests {
+            guest.harts.retain(|hart| *hart < system.harts);
+            guest.priority = guest.priority.min(u32::from(PRIORITIES) - 2);
+        }
+        if system.guests.len() == MAX_GUESTS {
+            continue;
+        }
+        let period_us = rng.between(500, 2_000) as u32;
+        let rtos = Guest {
+            name: format!("freertos-{}", system.guests.len()),
+            job: Job::FreeRtos {
+                period_us,
+                periods: rng.between(20, u64::from(MEASUREMENT_US / period_us)) as u32,
+                burn_percent: rng.pick(&[0, 10, 50, 65]),
+                burn_period_us: rng.pick(&[500, 1_000, 5_000, 20_000, 50_000, 100_000]),
+                report_ms: rng.pick(&[0, 0, 1, 10]),
+            },
+            vcpus: 1,
+            harts: vec![rng.below(system.harts.into()) as u32],
+            priority: u32::from(PRIORITIES) - 1,
+            background: false,
+        };
+        system.guests.push(rtos);
+        let prints = system.guests.iter().any(|guest| guest.job.text().is_some());
+        if prints && oracle::keeps_house(&system, &system.guests[system.guests.len() - 1]) {
+            return system;
         }
     }
 }
@@ -385,8 +441,9 @@ mod tests {
 
     #[test]
     fn every_system_is_valid() {
-        for seed in 0..300 {
-            let text = system(seed).to_string();
+        let houses = (0..100).map(|seed| themed(Theme::House, seed));
+        for system in (0..300).map(system).chain(houses) {
+            let text = system.to_string();
             if let Err(findings) = Manifest::parse("system.toml", &text, Path::new("/"), "random") {
                 panic!("{:?}\n{text}", miette::Report::new(*findings));
             }
@@ -396,6 +453,15 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_system() {
         assert!((0..100).all(|seed| system(seed) == system(seed)));
+    }
+
+    #[test]
+    fn an_rtos_that_keeps_house_is_punctual() {
+        for seed in 0..100 {
+            let system = themed(Theme::House, seed);
+            let punctual = |guest| oracle::promise(&system, guest).punctual;
+            assert!(system.guests.last().is_some_and(punctual), "{system}");
+        }
     }
 
     /// Nothing that the generator knows is so rare that a few hundred systems don't have it.

@@ -87,11 +87,16 @@ fn housekeeping_hart(system: &Description) -> u32 {
     (0..system.harts).min_by_key(rank).unwrap_or(0)
 }
 
+/// Is this guest at home on the hart that keeps house?
+pub fn keeps_house(system: &Description, guest: &Guest) -> bool {
+    guest.homes(system.harts).contains(&housekeeping_hart(system))
+}
+
 /// Does the hypervisor's housework lie beside this guest, as there is none less urgent at home on the hart that keeps house? Then it may be
 /// interrupted at any time, but shortly before its own timer.
 fn has_housework_beside_it(system: &Description, guest: &Guest) -> bool {
     let hart = housekeeping_hart(system);
-    guest.homes(system.harts).contains(&hart) && least_at_home(system, hart) >= Some(guest.priority)
+    keeps_house(system, guest) && least_at_home(system, hart) >= Some(guest.priority)
 }
 
 /// The least priority of those at home on a hart; `None` if there are none.
