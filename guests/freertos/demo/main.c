@@ -30,9 +30,12 @@ static void read_parameters(void)
     p->seed = arg_number("seed", 0, 0, UINT64_MAX);
     p->forever = arg_choice("end", ends) == 1;
     p->marks = arg_number("marks", 0, 0, 1) && sbi_probe(AINORI_EID);
+    uint64_t both = greatest_common_divisor(p->period_us, p->burn_period_us);
+    p->tick_us = arg_number("tick_us", greatest_common_divisor(both, MOST_TICK_US), 1, 10000000);
     args_finish();
 
-    p->tick_us = greatest_common_divisor(greatest_common_divisor(p->period_us, p->burn_period_us), MOST_TICK_US);
+    if (both % p->tick_us != 0)
+        fail("bootargs: tick_us=%lu doesn't divide period_us=%lu and burn_period_us=%lu", p->tick_us, p->period_us, p->burn_period_us);
     if (p->tick_us < LEAST_TICK_US)
         fail("bootargs: period_us=%lu burn_period_us=%lu need a tick of %lu us; choose multiples of %d us", p->period_us,
              p->burn_period_us, p->tick_us, LEAST_TICK_US);

@@ -63,6 +63,8 @@ pub enum Job {
         burn_percent: u32,
         /// In pieces of so many microseconds.
         burn_period_us: u32,
+        /// Its tick in microseconds, if it doesn't choose that itself.
+        tick_us: Option<u32>,
         /// A line each so often; 0: none.
         report_ms: u32,
     },
@@ -211,9 +213,12 @@ impl Job {
 
     fn args(&self) -> String {
         match self {
-            Self::FreeRtos { period_us, periods, burn_percent, burn_period_us, report_ms } => format!(
-                "period_us={period_us} periods={periods} burn_percent={burn_percent} burn_period_us={burn_period_us} report_ms={report_ms}"
-            ),
+            Self::FreeRtos { period_us, periods, burn_percent, burn_period_us, tick_us, report_ms } => {
+                format!(
+                    "period_us={period_us} periods={periods} burn_percent={burn_percent} burn_period_us={burn_period_us} report_ms={report_ms}{}",
+                    tick_us.map(|tick| format!(" tick_us={tick}")).unwrap_or_default()
+                )
+            }
             Self::Timer { period_us, ticks } => format!("period_us={period_us} n={ticks}"),
             Self::Talk(talk) => {
                 let Talk { seed, bytes, by_uart, gap_us, ears, alarms, alarm_us, flash } = talk;

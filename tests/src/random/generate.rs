@@ -78,14 +78,16 @@ fn propose_house(seed: u64, rng: &mut Rng) -> Description {
         if system.guests.len() == MAX_GUESTS {
             continue;
         }
-        let period_us = rng.between(500, 2_000) as u32;
+        let tick_us = rng.between(500, 2_000) as u32;
+        let period_us = tick_us * rng.pick(&[1, 1, 2, 3]);
         let rtos = Guest {
             name: format!("freertos-{}", system.guests.len()),
             job: Job::FreeRtos {
                 period_us,
-                periods: rng.between(20, u64::from(MEASUREMENT_US / period_us)) as u32,
+                periods: rng.between(15, u64::from(MEASUREMENT_US / period_us)) as u32,
                 burn_percent: rng.pick(&[0, 10, 50, 65]),
-                burn_period_us: rng.pick(&[500, 1_000, 5_000, 20_000, 50_000, 100_000]),
+                burn_period_us: tick_us * rng.pick(&[1, 2, 5, 20, 50]),
+                tick_us: Some(tick_us),
                 report_ms: rng.pick(&[0, 0, 1, 10]),
             },
             vcpus: 1,
@@ -386,6 +388,7 @@ fn free_rtos(rng: &mut Rng) -> Job {
         periods: periods(rng, period_us),
         burn_percent: rng.pick(&[0, 0, 10, 30, 50]),
         burn_period_us: rng.pick(&[5_000, 10_000, 50_000, 100_000]),
+        tick_us: None,
         report_ms: rng.pick(&[0, 1, 5, 10, 100]),
     }
 }

@@ -284,6 +284,7 @@ mod tests {
             periods: 100,
             burn_percent: 30,
             burn_period_us: 10_000,
+            tick_us: None,
             report_ms: 0,
         }
     }

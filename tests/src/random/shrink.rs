@@ -87,11 +87,12 @@ fn forget_typing(system: &mut Description) {
 /// The same job with less in it.
 fn simpler_job(job: &Job) -> Job {
     match job {
-        Job::FreeRtos { period_us, periods, .. } => Job::FreeRtos {
+        Job::FreeRtos { period_us, periods, burn_period_us, tick_us, .. } => Job::FreeRtos {
             period_us: *period_us,
             periods: *periods,
             burn_percent: 0,
-            burn_period_us: 10_000,
+            burn_period_us: *burn_period_us,
+            tick_us: *tick_us,
             report_ms: 0,
         },
         Job::Talk(talk) if talk.flash => Job::Talk(Talk { flash: false, ..talk.clone() }),
