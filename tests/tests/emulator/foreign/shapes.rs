@@ -1,4 +1,5 @@
 //! Linux with few and many vCPUs, with little and much memory.
+use super::{freertos, is_in_time};
 use ainori_tests::{Clock, Guest, System};
 
 /// Linux with `vcpus` on four harts passes hackbench.
@@ -24,6 +25,28 @@ fn linux_has_more_vcpus_than_there_are_harts() {
 #[test]
 fn linux_has_four_times_as_many_vcpus_as_there_are_harts() {
     linux_works_with(16);
+}
+
+/// Sixteen threads of one process on sixteen CPUs, each of which has all of them forget a page, again and again, beside FreeRTOS on one of their harts. To
+/// carry the fences of one such call to all of them took 10 us and more in one go, and made FreeRTOS's tick handler 5 us late.
+fn fences_of_16_cpus_delay_no_task(policy: &'static str) {
+    let linux = Guest::linux("shootdown").args("ainori.ms=200").vcpus(16);
+    let run =
+        System::on(4).policy(policy).with(freertos(1500, 800)).with(linux).run(Clock::Lockstep { q: 250 });
+    run.good();
+    run.check(run.number("linux", "shootdowns") > 500, "the CPUs should make each other forget pages");
+    is_in_time(&run, 800);
+}
+
+#[test]
+fn fences_of_16_cpus_delay_no_task_under_ainori() {
+    fences_of_16_cpus_delay_no_task("ainori");
+}
+
+#[test]
+#[ignore = "soak: a minute"]
+fn fences_of_16_cpus_delay_no_task_under_others() {
+    ["spumone", "spumone-on-demand"].into_iter().for_each(fences_of_16_cpus_delay_no_task);
 }
 
 /// Memory that begins below 4 GiB, guest-physical, and ends above: every word of four fifths of it is written and read.
