@@ -46,6 +46,21 @@ fn what_is_typed_reaches_linux() {
     assert!(seen.contains("every guest did its job"), "{seen}");
 }
 
+/// The port's interrupt had the level of the lowest guest's own, so that a key was heard only while the hart idled: a busy loop could not be ended.
+#[test]
+fn what_is_typed_reaches_a_linux_that_never_idles_beside_freertos() {
+    let freertos = Guest::freertos("end=forever report_ms=0").background();
+    let mut terminal = Terminal::run(&System::on(1).with(Guest::linux("shell")).with(freertos));
+    terminal.wait_for("# ");
+    terminal.type_in("while :; do :; done &\r");
+    terminal.wait_for("# ");
+    terminal.type_in("echo hello-$((6*7))\r");
+    terminal.wait_for("hello-42");
+    terminal.type_in("kill %1; exit\r");
+    let (status, seen) = terminal.end();
+    assert!(status.success(), "{status}:\n{seen}");
+}
+
 /// However the shell is left: its job has one result, also where the last thing shown had no line end.
 #[test]
 fn who_leaves_the_shell_has_one_result() {
