@@ -72,6 +72,49 @@ fn links_lead_somewhere() {
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
+/// A name of code in a page, such as `a_function`, is a name of something.
+#[test]
+fn names_of_code_are_there() {
+    /// Of others: the SBI specification's, Linux's, a crate's.
+    const FOREIGN: [&str; 11] = [
+        "clear_ipi",
+        "console_getchar",
+        "console_putchar",
+        "cryptomgr_test",
+        "hart_get_status",
+        "hart_suspend",
+        "is_ci",
+        "machine_halt",
+        "probe_extension",
+        "slab_lock",
+        "write_byte",
+    ];
+    let is_name = |word: &&str| {
+        let is_of_code = |b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_');
+        word.contains('_')
+            && word.starts_with(|c: char| c.is_ascii_lowercase())
+            && word.bytes().all(is_of_code)
+    };
+    let sources: Vec<String> = [".rs", ".c", ".h", ".S", ".toml"]
+        .into_iter()
+        .flat_map(|suffix| files("", suffix))
+        .map(read)
+        .collect();
+    let words: BTreeSet<&str> = sources
+        .iter()
+        .flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
+        .collect();
+    let mut missing = Vec::new();
+    // The changelog has names of its time.
+    for page in files("", ".md").into_iter().filter(|page| !page.ends_with("CHANGELOG.md")) {
+        let text = read(&page);
+        let unknown =
+            code(&text).filter(is_name).filter(|name| !words.contains(name) && !FOREIGN.contains(name));
+        missing.extend(unknown.map(|name| format!("{}: {name}", page.display())));
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
 /// In pages and in sources: whatever begins with a folder of the checkout is something that is there.
 #[test]
 fn paths_are_there() {

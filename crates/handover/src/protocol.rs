@@ -81,7 +81,7 @@ pub fn tell<C: Core>(core: &mut C, vcpu: VcpuId) {
     if owner == core.number() {
         look_at(core, vcpu);
     } else if core.parking(vcpu).is_parked() {
-        serve_lying(core, vcpu, what);
+        serve_parked(core, vcpu, what);
     } else {
         tell_other(core, vcpu, owner, what);
     }
@@ -95,7 +95,7 @@ fn tell_other<C: Core>(core: &mut C, vcpu: VcpuId, owner: u32, what: Requests) {
 }
 
 /// Something is wanted of a parked vCPU. Whoever claims it will see what; the question is only whether it is claimed now.
-fn serve_lying<C: Core>(core: &mut C, vcpu: VcpuId, what: Requests) {
+fn serve_parked<C: Core>(core: &mut C, vcpu: VcpuId, what: Requests) {
     if what.contains(Requests::FENCE) {
         answer_for_parked(core, vcpu);
     }

@@ -259,9 +259,9 @@ fn who_runs_is_interrupted_once_and_whatever_else_is_wanted_is_served() {
 }
 
 /// Unlike an interrupt, a stop and a start are served at once even if the vCPU is parked: by the core that asks, or by one that it kicks.
-/// Fails if `serve_lying` leaves either to whoever comes next (then nobody has to come).
+/// Fails if `serve_parked` leaves either to whoever comes next (then nobody has to come).
 #[test]
-fn a_stop_and_a_start_are_served_though_the_vcpu_lies() {
+fn a_stop_and_a_start_are_served_though_the_vcpu_is_parked() {
     for what in [Requests::STOP, Requests::START] {
         loom::model(move || {
             let machine = Machine::new();
