@@ -23,7 +23,7 @@ struct worker {
 
 static struct worker workers[MAX_HARTS];
 static atomic_uint finished;
-static uint64_t period, spread, busy, ahead, last_ahead, aligned, wanted;
+static uint64_t first, period, spread, busy, ahead, last_ahead, aligned, wanted;
 
 /* The timer's interrupt wakes the hart, but isn't taken: it stays pending until the timer is set again. */
 static void nap(struct worker *me, uint64_t until)
@@ -47,6 +47,8 @@ static void work(struct worker *me)
     uint64_t next = read_time();
     if (aligned != 0)
         next -= next % period;
+    if (first != 0)
+        nap(me, next += first);
     for (uint64_t i = 0; i < wanted; i++) {
         next += period + (spread == 0 ? 0 : xorshift(&me->random) % spread);
         uint64_t now = read_time();
@@ -71,6 +73,8 @@ static void secondary(void *argument)
 bool guest_main(void)
 {
     machine_needs("sstc", "this probe measures the supervisor's own timer");
+    /* One nap that is not counted, before the others. */
+    first = us_to_ticks(arg_number("first_us", 0, 0, 10000000));
     period = us_to_ticks(arg_number("period_us", 1000, 1, 10000000));
     spread = us_to_ticks(arg_number("spread_us", 0, 0, 10000000));
     busy = us_to_ticks(arg_number("busy_us", 0, 0, 10000000));

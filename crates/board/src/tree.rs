@@ -86,7 +86,7 @@ pub fn compatible<'a>(tree: Fdt<'a>, names: &[&str]) -> Option<FdtNode<'a>> {
 /// Is what the node stands for switched on?
 #[inline(never)]
 pub fn is_on(node: &FdtNode<'_>) -> bool {
-    text(node, "status").is_none_or(|status| status == "okay")
+    text(node, "status").is_none_or(|status| matches!(status, "okay" | "ok"))
 }
 
 /// The register ranges that are not empty.

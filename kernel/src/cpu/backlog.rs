@@ -131,7 +131,7 @@ impl Backlog {
     /// one kind faster than that: so each kind, and each vCPU, goes first after so many turns.
     #[inline(never)]
     fn next_in_turn(&mut self) -> Option<Part> {
-        const KINDS: u32 = 7;
+        const KINDS: u32 = 8;
         self.turns = self.turns.wrapping_add(1);
         let (kind, first) = (self.turns % KINDS, self.turns / KINDS % VCPU_SLOTS as u32);
         let (set, part): (_, fn(VcpuId) -> Part) = match kind {
@@ -141,6 +141,7 @@ impl Backlog {
             3 => (&mut self.starved, Part::Push),
             4 => (&mut self.strays, Part::Collect),
             5 => (&mut self.unfenced, Part::Fence),
+            6 => (&mut self.unstopped, Part::Stop),
             _ => return (!self.neglected.is_empty()).then_some(Part::MakeUpFor(self.neglected)),
         };
         set.pop_from(first as u8).map(part)

@@ -250,9 +250,9 @@ impl Cpu {
             }
             if others_extensions {
                 // They are exchanged now if the guest has the units switched on, so that it will probably use them; else its
-                // first use traps. That takes half as long as the switch: for one that can wait it isn't begun when an interrupt is there.
+                // first use traps. That takes half as long as the switch: before it is a preemption point, which only one that can wait heeds.
                 resident.state.switch_extensions_off();
-                if resident.state.wants_extensions() && (self.urgent.contains(id) || !self.gives_way()) {
+                if resident.state.wants_extensions() && (!self.gives_way() || self.urgent.contains(id)) {
                     self.reload_extensions(id);
                 }
             }

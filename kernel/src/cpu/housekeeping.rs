@@ -38,8 +38,6 @@ const NEVER: u64 = u64::MAX / 2;
 /// How far hidden housework keeps behind a deadline, in microseconds, so that a short job isn't interrupted, and it isn't the next deadline yet. Once it
 /// has given way for [`PATIENCE_US`] it comes as soon as it can: else the next one could always have its deadline just then.
 const DISTANCE_US: u64 = 300;
-/// Stands for a [`Housework::latest`] that is as long after the first look as the patience lasts.
-const FROM_LOOK: u64 = 0;
 
 /// A kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,10 +95,14 @@ impl GivenWay {
     }
 
     /// A piece gives way to these levels, a bit each.
-    fn note(&mut self, levels: u64, now: u64) {
-        // BOUND: the levels, 5 instructions each.
-        for (level, began) in self.began.iter_mut().enumerate() {
-            if levels >> level & 1 != 0 && now.wrapping_sub(*began) >= self.interval {
+    fn note(&mut self, mut levels: u64, now: u64) {
+        // BOUND: the levels to which it gives way now, some 10 instructions each.
+        while levels != 0 {
+            let level = levels.trailing_zeros() as usize;
+            levels &= levels - 1;
+            if let Some(began) = self.began.get_mut(level)
+                && now.wrapping_sub(*began) >= self.interval
+            {
                 *began = now;
             }
         }
@@ -155,8 +157,8 @@ impl Housekeeper {
 pub struct Housework {
     /// When the next piece is due, in ticks of `time`.
     pub(super) due: u64,
-    /// From when on it is gone on with although a vCPU hides it; or [`FROM_LOOK`].
-    latest: u64,
+    /// Since when it counts as waiting, if a vCPU hides it: this patience later it is gone on with all the same.
+    waits_since: u64,
     /// While a vCPU hides it: when the core is interrupted to look. Not at one of this vCPU's own deadlines, as far as they are known: before that is a
     /// look from which on the next one is, if it is set within [`DISTANCE_US`] of the last one. Who sets it later, or twice, can be met by a look or a piece.
     look: u64,
@@ -176,11 +178,11 @@ impl Housework {
     /// Nothing is due on core `id`.
     pub fn new(machine: &Machine, id: u32) -> Self {
         let patience = machine.ticks(PATIENCE_US);
-        let latest = clock::now() + patience;
+        let now = clock::now();
         Self {
             due: u64::MAX,
-            latest,
-            look: latest,
+            waits_since: now,
+            look: now + patience,
             seen: u64::MAX,
             patience,
             distance: machine.ticks(DISTANCE_US),
@@ -191,18 +193,23 @@ impl Housework {
 
     /// From when on it is gone on with although a vCPU hides it.
     fn latest(&self) -> u64 {
-        if self.latest == FROM_LOOK { self.look + self.patience } else { self.latest }
+        self.waits_since.wrapping_add(self.patience)
+    }
+
+    fn set_latest(&mut self, latest: u64) {
+        self.waits_since = latest.wrapping_sub(self.patience);
     }
 
     /// When to look, if the deadline `own` is ahead: at [`Self::latest`]; or, if the deadline comes before or is `near` to that, this distance behind it.
-    /// If none is in sight, the vCPU may not have set it yet: then this distance from now.
+    /// If none is in sight, the vCPU may not have set it yet: then this distance from now, and each time twice as late.
     fn behind(&self, own: u64, distance: u64, near: u64, now: u64) -> u64 {
-        if own <= self.latest + near {
+        let latest = self.latest();
+        if own <= latest + near {
             own + distance
         } else if own > now + self.patience {
-            self.latest.min(now + distance)
+            latest.min(now + distance.max(now.saturating_sub(self.waits_since)))
         } else {
-            self.latest
+            latest
         }
     }
 }
@@ -250,7 +257,7 @@ impl Cpu {
         {
             return false;
         }
-        (housework.latest, housework.look) = (FROM_LOOK, now + housework.distance);
+        (housework.waits_since, housework.look) = (now, now + housework.distance);
         true
     }
 
@@ -290,11 +297,11 @@ impl Cpu {
         if housework.gives_way_since == NEVER {
             housework.gives_way_since = now;
         }
-        housework.latest = later + distance;
+        housework.set_latest(later + distance);
         housework.seen = own;
         // Behind the next deadline as well: not before long may it give way to that.
         housework.look =
-            if now < own { housework.behind(own, distance, 2 * self.guard, now) } else { housework.latest };
+            if now < own { housework.behind(own, distance, 2 * self.guard, now) } else { housework.latest() };
     }
 
     /// The bit of this level, if a piece may give way to it now; else 0.
@@ -365,8 +372,8 @@ impl Cpu {
             if asked & chore.bit() != 0 && *due > now + pause {
                 *due = now;
                 // If it is hidden now, it hasn't waited since then.
-                if self.housework.latest <= now {
-                    self.housework.latest = now + self.housework.patience;
+                if self.housework.latest() <= now {
+                    self.housework.waits_since = now;
                 }
             }
         }
@@ -460,10 +467,9 @@ impl Cpu {
     fn look_later(&mut self, own: u64, now: u64) {
         let distance = self.distance(now);
         let housework = &mut self.housework;
-        housework.latest = housework.latest();
         housework.seen = own;
         housework.look = if own <= now {
-            (now + distance).min(housework.latest.max(now + 2 * self.guard))
+            (now + distance).min(housework.latest().max(now + 2 * self.guard))
         } else {
             housework.behind(own, distance, 2 * self.guard, now)
         };
@@ -521,7 +527,7 @@ impl Cpu {
         // What is under way need not wait as long again: that would be 16 bytes of all consoles each time.
         let is_under_way = due <= now + housekeeper.pause;
         let waits = if is_under_way { housekeeper.given_way.interval } else { self.housework.patience };
-        self.housework.latest = now + waits;
+        self.housework.set_latest(now + waits);
         self.look_later(own_deadline(), now);
         self.housework.due = self.clear_of_deadline(due);
     }

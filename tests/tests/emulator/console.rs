@@ -369,12 +369,33 @@ fn who_takes_the_hart_again_and_again_leaves_nobody_deaf() {
     // Below it is one that computes, or that sleeps: then the interrupt comes while the core idles.
     let busy = || Guest::probe("busyloop", "");
     let asleep = || Guest::probe("bursts", "n=1000000 us=1 pause_us=1000000");
-    let systems = short.map(|times| (times, busy())).into_iter().chain(long.map(|times| (times, asleep())));
+    // The same once nothing is wanted of the hart, which has been calm for a while.
+    let restless = ["first_us=100000 period_us=10", "first_us=100000 period_us=290 busy_us=281"];
+    let systems = restless
+        .map(|times| (times, busy()))
+        .into_iter()
+        .chain(short.map(|times| (times, busy())))
+        .chain(long.map(|times| (times, asleep())));
     for (times, below) in systems {
         let urgent = Guest::probe("naps", &format!("{times} n=1000000000"));
         let others = [urgent.priority(10), below.priority(1)].map(|guest| guest.harts([0]).background());
         is_heard(others, Duration::from_millis(200), Duration::from_secs(1));
     }
+}
+
+/// Who computes without a timer, where the house is kept, is disturbed now and then only, for what may have been typed.
+#[test]
+fn who_computes_without_a_timer_is_seldom_disturbed() {
+    let run = System::on(2)
+        .policy("spumone")
+        .with(Guest::probe("fpkeep", "ms=1000").harts([1]).priority(5))
+        .with(Guest::probe("busyloop", "").harts([0]).priority(10).background())
+        .with(Guest::probe("busyloop", "").named("below").harts([0]).priority(1).background())
+        .run(Clock::Lockstep { q: 1000 });
+    run.good();
+    let exits = run.exits("busyloop", 0);
+    // One each 300 us, as where a deadline is in sight, would be 3,300.
+    run.check(exits < 1_000, format_args!("{exits} exits in a second"));
 }
 
 /// Who never sleeps, above the least urgent guest of the hart that keeps house, doesn't silence the others. (They had 16 bytes each 10 ms: that took 22 s.)

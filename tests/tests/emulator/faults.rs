@@ -1,7 +1,9 @@
 //! Guests that do what they may not: each is stopped and reported, and its neighbours don't notice.
 use ainori::report::{GuestOutcome, Outcome};
 use ainori_report::{Fault, StopReason};
-use ainori_tests::{Clock, Guest, Run, System, checkout, hypervisor, symbols::Program};
+use ainori_tests::{
+    Clock, Guest, Run, System, bounds::IRQS_OFF_BESIDE_RTOS_NS, checkout, hypervisor, symbols::Program,
+};
 
 /// `scause` (privileged specification, "Supervisor cause register values after trap").
 const ILLEGAL_INSTRUCTION: u64 = 2;
@@ -200,4 +202,23 @@ fn many_faults_delay_no_task_and_each_is_reported() {
         }
         run.was_in_time("freertos", format_args!("{policy}, {apart_ms} ms apart"));
     }
+}
+
+/// Who stops on the hart that keeps house, among sleepers of many levels, looks at what there is to do there. (With two looks, one behind the other, that was
+/// an irqs-off section of 5.1 us.)
+#[test]
+fn the_end_of_a_guest_among_many_levels_is_no_long_section() {
+    let sleeper = |number: u32| {
+        Guest::freertos("periods=60 burn_percent=0 report_ms=10")
+            .named(&format!("sleeper-{number}"))
+            .priority(5 + number)
+    };
+    let system = System::on(1)
+        .with(Guest::probe("talk", "bytes=10000 way=dbcn").vcpus(4))
+        // It refuses these words, and says why.
+        .with(Guest::freertos("period_us=1001").named("refuses").priority(31));
+    let run = (0..5).map(sleeper).fold(system, System::with).run(Clock::Lockstep { q: 1_000 });
+    run.ended(Outcome::GuestFailed);
+    let longest = run.core(0).longest_irqs_off * 100;
+    run.check(longest <= IRQS_OFF_BESIDE_RTOS_NS, format_args!("a section took {longest} ns"));
 }
