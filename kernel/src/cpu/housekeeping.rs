@@ -4,8 +4,8 @@
 //! it a few instructions; the housekeeping core then calls the work's function again and again, until that says that there is no more.
 //!
 //! A piece is at most some 500 instructions (2 us), and lies between two instructions of a guest, like an interrupt:
-//! - While the core runs somebody more urgent than its own least urgent guest, housework is *hidden*: nobody sends the core an IPI for it, no alarm is set
-//!   for it. The core looks when it lowers its threshold. So an RTOS that shares the core isn't disturbed. But what is due is gone on with
+//! - While the core runs somebody more urgent than its own least urgent guest, housework is *hidden*: nobody sends the core an IPI for it. The core looks
+//!   when it lowers its threshold, and some time behind a deadline. So an RTOS that shares it isn't disturbed. But what is due is gone on with
 //!   [`PATIENCE_US`] later also while it is hidden: that one may never sleep, or for no longer than a piece takes. Then there is a piece each
 //!   [`INTERVAL_US`] until all is done, so that who is more urgent silences nobody.
 //! - Nor is it interrupted at its own deadlines, of which the core isn't told: after one the guest sets its timer anew, and goes on. So before the next one
