@@ -1,40 +1,10 @@
 /* Fills memory and reads it again: `fill MEBIBYTES`. Every word holds its own address, so that two pages which turn out to be one
- * are seen. Prints how many pages of the kernel's, from /proc/self/pagemap, have a physical address of 4 GiB or more.
- *
- * It needs no C library: the cross compiler of this project has none for Linux. System calls are those of asm-generic/unistd.h. */
-#include <stddef.h>
-#include <stdint.h>
+ * are seen. Prints how many pages of the kernel's, from /proc/self/pagemap, have a physical address of 4 GiB or more. */
+#include "bare.h"
 
-enum { SYS_openat = 56, SYS_write = 64, SYS_pread64 = 67, SYS_exit = 93, SYS_mmap = 222 };
+enum { SYS_openat = 56, SYS_pread64 = 67, SYS_exit = 93, SYS_mmap = 222 };
 enum { AT_FDCWD = -100, PROT_READ_WRITE = 3, MAP_PRIVATE_ANONYMOUS = 0x22 };
 enum { PAGE = 4096, WORDS = PAGE / sizeof(uint64_t), ENTRIES = 512 };
-
-static long syscall6(long number, long a, long b, long c, long d, long e, long f)
-{
-	register long a0 __asm__("a0") = a, a1 __asm__("a1") = b, a2 __asm__("a2") = c;
-	register long a3 __asm__("a3") = d, a4 __asm__("a4") = e, a5 __asm__("a5") = f, a7 __asm__("a7") = number;
-	__asm__ volatile("ecall" : "+r"(a0) : "r"(a1), "r"(a2), "r"(a3), "r"(a4), "r"(a5), "r"(a7) : "memory");
-	return a0;
-}
-
-static void print(const char *text)
-{
-	size_t length = 0;
-	while (text[length])
-		length++;
-	syscall6(SYS_write, 1, (long)text, (long)length, 0, 0, 0);
-}
-
-static void print_number(uint64_t value)
-{
-	char digits[21] = { 0 };
-	size_t at = sizeof digits - 1;
-	do {
-		digits[--at] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value);
-	print(&digits[at]);
-}
 
 static _Noreturn void end(int status)
 {

@@ -1,12 +1,9 @@
 /* Makes translations invalid on all CPUs: `shootdown THREADS MILLISECONDS`. So many threads of one process, each on a CPU of its own as far as there are as
  * many, take the right to write from a page and give it back, again and again: the kernel then has all of the process's CPUs forget the page. Each writes its
- * page after each time, which ends the process if one of them has not been told. Prints how often they did.
- *
- * It needs no C library: see fill.c. System calls are those of asm-generic/unistd.h. */
-#include <stddef.h>
-#include <stdint.h>
+ * page after each time, which ends the process if one of them has not been told. Prints how often they did. */
+#include "bare.h"
 
-enum { SYS_write = 64, SYS_exit = 93, SYS_sched_setaffinity = 122, SYS_mmap = 222, SYS_mprotect = 226, SYS_clone = 220 };
+enum { SYS_exit = 93, SYS_sched_setaffinity = 122, SYS_mmap = 222, SYS_mprotect = 226, SYS_clone = 220 };
 enum { SYS_wait4 = 260, SYS_exit_group = 94, SYS_clock_gettime = 113, CLOCK_MONOTONIC = 1 };
 enum { PROT_READ = 1, PROT_READ_WRITE = 3, MAP_PRIVATE_ANONYMOUS = 0x22 };
 /* CLONE_VM, CLONE_FS, CLONE_FILES and CLONE_SIGHAND; the signal that tells the parent is SIGCHLD. */
@@ -21,33 +18,6 @@ static struct {
 	_Alignas(64) volatile uint64_t count;
 } done[MOST_THREADS];
 static uint64_t threads, end_ns;
-
-static long syscall6(long number, long a, long b, long c, long d, long e, long f)
-{
-	register long a0 __asm__("a0") = a, a1 __asm__("a1") = b, a2 __asm__("a2") = c;
-	register long a3 __asm__("a3") = d, a4 __asm__("a4") = e, a5 __asm__("a5") = f, a7 __asm__("a7") = number;
-	__asm__ volatile("ecall" : "+r"(a0) : "r"(a1), "r"(a2), "r"(a3), "r"(a4), "r"(a5), "r"(a7) : "memory");
-	return a0;
-}
-
-static void print(const char *text)
-{
-	size_t length = 0;
-	while (text[length])
-		length++;
-	syscall6(SYS_write, 1, (long)text, (long)length, 0, 0, 0);
-}
-
-static void print_number(uint64_t value)
-{
-	char digits[21] = { 0 };
-	size_t at = sizeof digits - 1;
-	do {
-		digits[--at] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value);
-	print(&digits[at]);
-}
 
 static _Noreturn void fail(const char *why, uint64_t value)
 {
