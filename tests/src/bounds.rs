@@ -127,6 +127,11 @@ fn has_ended(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Good | Outcome::Unreported | Outcome::GuestFailed)
 }
 
+/// So many ticks of a board's clock, in nanoseconds.
+pub fn ticks_to_ns(ticks: u64, timebase_hz: u64) -> u64 {
+    ticks * 1_000_000_000 / timebase_hz
+}
+
 /// What no core may do. One that isn't in the report may have done it.
 fn cores(report: &RunReport, rtoses: &[Rtos<'_>], add: &mut impl FnMut(Kind, String)) {
     let Some(board) = &report.board else {
@@ -143,13 +148,13 @@ fn cores(report: &RunReport, rtoses: &[Rtos<'_>], add: &mut impl FnMut(Kind, Str
         add(Kind::Emulator, format!("{} is said to be on hart {} of {}", rtos.name, rtos.hart, board.harts));
     }
     for core in &report.cores {
-        let ns = core.longest_irqs_off * (1_000_000_000 / board.timebase_hz);
+        let ns = ticks_to_ns(core.longest_irqs_off, board.timebase_hz);
         if !(1..=STACK).contains(&core.stack) {
             let text =
                 format!("hart {}: {} bytes of {STACK_SIZE} of its stack were in use", core.hart, core.stack);
             add(Kind::Stack, text);
         }
-        let delay = core.longest_delay * (1_000_000_000 / board.timebase_hz);
+        let delay = ticks_to_ns(core.longest_delay, board.timebase_hz);
         if delay > DELAY_NS {
             add(Kind::Livelock, format!("hart {}: nobody was entered for {} us", core.hart, delay / 1000));
         }

@@ -1,6 +1,6 @@
 //! A run that has ended, and what tests ask of it. Whatever is not as it should be ends the test with the manifest, the
 //! report's own words and the last lines of each console.
-use crate::bounds::{HANDLER_NS, TASK_NS};
+use crate::bounds::{HANDLER_NS, TASK_NS, ticks_to_ns};
 use ainori::{
     report::{GuestReport, Outcome, RunReport},
     serial::{self, GuestResult, Source},
@@ -177,6 +177,13 @@ impl Run {
     #[track_caller]
     pub fn core(&self, index: usize) -> &CoreStats {
         self.report.cores.get(index).unwrap_or_else(|| self.fail(format_args!("no counters of core {index}")))
+    }
+
+    /// The longest time that a core was in the hypervisor between two looks for interrupts, in nanoseconds.
+    #[track_caller]
+    pub fn longest_irqs_off_ns(&self, index: usize) -> u64 {
+        let Some(board) = &self.report.board else { self.fail("the hypervisor didn't tell its board") };
+        ticks_to_ns(self.core(index).longest_irqs_off, board.timebase_hz)
     }
 
     /// Texts of the lines with this mark, in order. One that was broken, as others had something to say, is put together again.

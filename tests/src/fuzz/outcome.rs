@@ -1,7 +1,7 @@
 //! What became of one trial, as it is kept.
 use super::Trial;
 use crate::{
-    bounds::{Finding, Kind, number},
+    bounds::{Finding, Kind, number, ticks_to_ns},
     version::hash,
 };
 use ainori::report::RunReport;
@@ -98,7 +98,7 @@ impl Outcome {
         }
         let Some(board) = &report.board else { return };
         for core in &report.cores {
-            let ns = core.longest_irqs_off * (1_000_000_000 / board.timebase_hz);
+            let ns = ticks_to_ns(core.longest_irqs_off, board.timebase_hz);
             let beside = trial.rtoses.iter().any(|(_, hart)| u64::from(*hart) == core.hart);
             let longest =
                 if beside { &mut self.irqs_off_beside_rtos_ns } else { &mut self.irqs_off_elsewhere_ns };

@@ -6,7 +6,7 @@ use super::{
     text,
 };
 use crate::Run;
-use crate::bounds::{DELAY_NS, HANDLER_NS, STACK, TASK_NS};
+use crate::bounds::{DELAY_NS, HANDLER_NS, STACK, TASK_NS, ticks_to_ns};
 use ainori::report::{Clock, GuestOutcome, GuestReport, Outcome};
 use ainori_report::{Next, StopReason};
 use serde::Serialize;
@@ -218,14 +218,14 @@ fn check_irqs_off(system: &Description, run: &Run, found: &mut Violations) {
         found.expect(core.stack <= STACK, "no core uses more than an eighth of its stack", || {
             format!("hart {}: {} bytes", core.hart, core.stack)
         });
-        let delay = core.longest_delay * 1_000_000_000 / board.timebase_hz;
+        let delay = ticks_to_ns(core.longest_delay, board.timebase_hz);
         found.expect(
             delay <= DELAY_NS,
             "no core serves events for longer than 100 us while a vCPU is ready",
             || format!("hart {}: {delay} ns", core.hart),
         );
         let most = oracle::longest_irqs_off_ns(system, core.hart as u32);
-        let longest = core.longest_irqs_off * 1_000_000_000 / board.timebase_hz;
+        let longest = ticks_to_ns(core.longest_irqs_off, board.timebase_hz);
         let rule = if most < 50_000 {
             "no irqs-off section on an RTOS's core is longer than 5 us"
         } else {

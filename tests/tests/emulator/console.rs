@@ -1,7 +1,7 @@
 //! Many consoles on one line: no line is mixed with another's, what has no end yet is shown, what is typed arrives.
 use ainori::report::Outcome;
 use ainori_tests::bounds::HANDLER_NS;
-use ainori_tests::{Clock, Guest, System, terminal::Terminal};
+use ainori_tests::{Clock, Guest, Run, System, terminal::Terminal};
 use std::time::Duration;
 
 /// Guests that print at the same time, two of them from several vCPUs, harts in parallel.
@@ -383,16 +383,22 @@ fn who_takes_the_hart_again_and_again_leaves_nobody_deaf() {
     }
 }
 
-/// Who computes without a timer, where the house is kept, is disturbed now and then only, for what may have been typed.
-#[test]
-fn who_computes_without_a_timer_is_seldom_disturbed() {
+/// This guest does its job on hart 1, while on the one that keeps house somebody never sleeps, above the least urgent guest.
+fn beside_who_never_sleeps(guest: Guest) -> Run {
     let run = System::on(2)
         .policy("spumone")
-        .with(Guest::probe("fpkeep", "ms=1000").harts([1]).priority(5))
+        .with(guest.harts([1]).priority(5))
         .with(Guest::probe("busyloop", "").harts([0]).priority(10).background())
         .with(Guest::probe("busyloop", "").named("below").harts([0]).priority(1).background())
         .run(Clock::Lockstep { q: 1000 });
     run.good();
+    run
+}
+
+/// Who computes without a timer, where the house is kept, is disturbed now and then only, for what may have been typed.
+#[test]
+fn who_computes_without_a_timer_is_seldom_disturbed() {
+    let run = beside_who_never_sleeps(Guest::probe("fpkeep", "ms=1000"));
     let exits = run.exits("busyloop", 0);
     // One each 300 us, as where a deadline is in sight, would be 3,300.
     run.check(exits < 1_000, format_args!("{exits} exits in a second"));
@@ -401,13 +407,7 @@ fn who_computes_without_a_timer_is_seldom_disturbed() {
 /// Who never sleeps, above the least urgent guest of the hart that keeps house, doesn't silence the others. (They had 16 bytes each 10 ms: that took 22 s.)
 #[test]
 fn who_never_sleeps_leaves_the_others_their_console() {
-    let run = System::on(2)
-        .policy("spumone")
-        .with(Guest::probe("flood", "bytes=100000 line=50").harts([1]).priority(5))
-        .with(Guest::probe("busyloop", "").harts([0]).priority(10).background())
-        .with(Guest::probe("busyloop", "").named("below").harts([0]).priority(1).background())
-        .run(Clock::Lockstep { q: 1000 });
-    run.good();
+    let run = beside_who_never_sleeps(Guest::probe("flood", "bytes=100000 line=50"));
     // What is more than its ring takes has been sent by then.
     let ms = run.guest("flood").stopped.as_ref().map_or(u64::MAX, |stopped| stopped.time / 10_000);
     println!("{ms} ms");

@@ -219,6 +219,6 @@ fn the_end_of_a_guest_among_many_levels_is_no_long_section() {
         .with(Guest::freertos("period_us=1001").named("refuses").priority(31));
     let run = (0..5).map(sleeper).fold(system, System::with).run(Clock::Lockstep { q: 1_000 });
     run.ended(Outcome::GuestFailed);
-    let longest = run.core(0).longest_irqs_off * 100;
+    let longest = run.longest_irqs_off_ns(0);
     run.check(longest <= IRQS_OFF_BESIDE_RTOS_NS, format_args!("a section took {longest} ns"));
 }
