@@ -154,8 +154,17 @@ mod tests {
     /// Guests that aren't in the report were not asked after.
     #[test]
     fn guests_that_are_missing_or_did_something_else_are_found() {
-        let case =
-            Case { seed: 9, preset: "round-robin", vcpus: 2, harts: 1, ms: 200, kinds: None, q: 250 }.trial();
+        let case = Case {
+            seed: 9,
+            preset: "round-robin",
+            vcpus: 2,
+            harts: 1,
+            cpu: "rv64",
+            ms: 200,
+            kinds: None,
+            q: 250,
+        }
+        .trial();
         let periods = case.system.told("freertos", "periods").unwrap();
         let named = |name: &str, reason| {
             let mut said = result(periods, 0);

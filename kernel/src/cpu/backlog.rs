@@ -282,10 +282,17 @@ impl Cpu {
 
     /// A preemption point: must the present work give way to something more urgent, or to an interrupt?
     pub(super) fn is_preempted(&mut self) -> bool {
-        if self.is_interrupted()
-            || self.meet_deadline(self.entered) && self.is_interrupted()
-            || self.is_wanted_late()
-        {
+        if self.is_interrupted() {
+            return true;
+        }
+        if self.is_deadline_near(self.entered) {
+            // To look at all sleepers takes its time, whether one is woken or not.
+            self.meet_deadline_late(self.entered);
+            if self.is_interrupted() {
+                return true;
+            }
+        }
+        if self.is_wanted_late() {
             return true;
         }
         if !self.mailbox.has_mail() {

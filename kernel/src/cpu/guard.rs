@@ -46,11 +46,16 @@ impl Cpu {
     /// Wakes who is to be woken by now: whose deadline is over, or within the guard if that one takes the core from others. Is anybody?
     #[inline(always)]
     pub(super) fn meet_deadline(&mut self, now: u64) -> bool {
-        self.next_deadline <= now + self.guard && self.meet_deadline_late(now)
+        self.is_deadline_near(now) && self.meet_deadline_late(now)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_deadline_near(&self, now: u64) -> bool {
+        self.next_deadline <= now + self.guard
     }
 
     #[inline(never)]
-    fn meet_deadline_late(&mut self, now: u64) -> bool {
+    pub(super) fn meet_deadline_late(&mut self, now: u64) -> bool {
         if self.is_crowded && !self.urgent.contains(self.next_sleeper) {
             if self.next_deadline > now && now < self.none_urgent_until {
                 return false;

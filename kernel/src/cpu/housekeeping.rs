@@ -16,13 +16,13 @@
 //! - Between two pieces the guests of this core go on for [`PAUSE_US`] at least.
 //!
 //! To add a kind of work: a variant of [`Chore`], and its function in [`Cpu::do_piece`].
-use super::mail::MACHINE;
+use super::mail::{MACHINE, NO_VCPU};
 use super::mechanism::threshold::IDLE;
 use super::{Cpu, Machine};
 use crate::arch::hart::Interrupts;
 use crate::arch::{clock, world};
 use ainori_limits::PRIORITIES;
-use ainori_sched::VcpuId;
+use ainori_sched::{VcpuId, VcpuSet};
 
 /// How long the guests of the housekeeping core go on between two pieces, in microseconds: housework has a seventh of a busy core at most.
 const PAUSE_US: u64 = 12;
@@ -231,15 +231,28 @@ pub(super) fn own_deadline() -> u64 {
 impl Cpu {
     /// Any core: there is work of this kind. What it is has been written before.
     pub fn ask_housekeeper(&mut self, chore: Chore) {
+        if self.is_told_of(chore) {
+            self.look_for_housework();
+        }
+    }
+
+    /// The same in the midst of what takes long by itself: if it is this core's work, it looks behind the present event.
+    pub fn ask_housekeeper_later(&mut self, chore: Chore) {
+        if self.is_told_of(chore) {
+            self.put_unread(VcpuSet::of(NO_VCPU));
+        }
+    }
+
+    /// There is work of this kind. Is it this core's, which doesn't know yet? If it is another's, that is told.
+    fn is_told_of(&mut self, chore: Chore) -> bool {
         let machine = self.machine;
         if !machine.housework.ask(chore.bit()) {
-            return;
+            return false;
         }
-        if machine.console_core == self.id {
-            self.look_for_housework();
-        } else if !machine.hides_housework() {
+        if machine.console_core != self.id && !machine.hides_housework() {
             self.post(machine.console_core, MACHINE);
         }
+        machine.console_core == self.id
     }
 
     /// From now on housework may be hidden here, where `before` is the threshold that was published until now: its patience begins, and it is looked at

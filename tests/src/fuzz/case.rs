@@ -14,6 +14,8 @@ pub struct Case {
     pub vcpus: u32,
     /// Harts of the board.
     pub harts: u32,
+    /// Their model, as QEMU names it.
+    pub cpu: &'static str,
     /// Virtual milliseconds that the fuzzing guest goes on for.
     pub ms: u64,
     /// Kinds of inputs (guests/fuzz/README.md); `None`: all that a guest isn't stopped for.
@@ -21,6 +23,15 @@ pub struct Case {
     /// Instructions of a slice in lockstep time.
     pub q: u32,
 }
+
+/// Models of harts: most have vector registers, of two lengths, and some have CSRs that others haven't.
+const CPUS: [&str; 5] = [
+    "rv64,v=true",
+    "rv64,v=true,vlen=512",
+    "rv64",
+    "rv64,v=true,smaia=true,ssaia=true",
+    "rv64,v=true,smstateen=true,svinval=true",
+];
 
 /// What cases are drawn from.
 #[derive(Debug, Clone)]
@@ -60,8 +71,11 @@ impl Range {
         let pick = |nth: u64, below: u64| scramble(seed ^ scramble(nth)) % below;
         let preset = self.presets[(index % self.presets.len() as u64) as usize];
         // A partition gives each guest harts of its own.
-        let harts =
-            if preset == "partition" { 3 + pick(1, 2) } else { [1, 2, 2, 2, 3, 4][pick(1, 6) as usize] };
+        let harts = if preset == "partition" {
+            3 + pick(1, 2)
+        } else {
+            [1, 2, 2, 2, 3, 4, 4, 8][pick(1, 8) as usize]
+        };
         let (least, most) = self.vcpus;
         // Nor are there more vCPUs than harts where they are kept apart.
         let most = if keeps_apart(preset) { most.min(harts as u32) } else { most };
@@ -71,6 +85,7 @@ impl Range {
             preset,
             vcpus: least + pick(2, u64::from(most - least + 1)) as u32,
             harts: harts as u32,
+            cpu: CPUS[pick(4, CPUS.len() as u64) as usize],
             ms: self.ms,
             kinds: self.kinds,
             q: [250, 250, 149, 199][pick(3, 4) as usize],
@@ -81,7 +96,7 @@ impl Range {
 impl Case {
     /// Its system: the fuzzing guest on all harts, FreeRTOS on one of them, a guest that looks at its registers on another.
     pub fn trial(&self) -> Trial {
-        let Self { seed, preset, vcpus, harts, ms, .. } = *self;
+        let Self { seed, preset, vcpus, harts, cpu, ms, .. } = *self;
         let alone = preset == "partition";
         let rtos_hart = if alone { 0 } else { (scramble(seed ^ 7) % u64::from(harts)) as u32 };
         let keeper_hart = harts - 1;
@@ -94,6 +109,7 @@ impl Case {
         let keeper = Guest::probe("fpkeep", &format!("seed={} ms={keeper_ms} period_us=700", seed | 1));
         let system = System::on(harts)
             .policy(preset)
+            .cpu(cpu)
             .with(fuzz)
             .with(Guest::freertos(&measuring(ms, burn)).harts([rtos_hart]))
             .with(keeper.harts([keeper_hart]));

@@ -161,7 +161,7 @@ mod tests {
 
     /// The outcome of a run with these figures.
     fn outcome(preset: &'static str, vcpus: u32, task_ns: u64, irqs_off: (u64, u64)) -> Outcome {
-        let case = Case { seed: 1, preset, vcpus, harts: 2, ms: 20, kinds: None, q: 250 };
+        let case = Case { seed: 1, preset, vcpus, harts: 2, cpu: "rv64", ms: 20, kinds: None, q: 250 };
         let outcome = Outcome::new(&case.trial(), 250, "version".into());
         assert_eq!(outcome.vcpus, vcpus);
         let (irqs_off_beside_rtos_ns, irqs_off_elsewhere_ns) = irqs_off;

@@ -69,7 +69,7 @@ fn random_inputs_that_have_hurt_somebody_hurt_nobody() {
         ("ainori", 0x34cb_ada6_e45e_f173, 9, 4, 199),
         ("spumone-on-demand", 0xaa41_0515_c91b_28a4, 16, 2, 250),
     ] {
-        let case = Case { seed, preset, vcpus, harts, ms: 100, kinds: None, q };
+        let case = Case { seed, preset, vcpus, harts, cpu: "rv64", ms: 100, kinds: None, q };
         holds(&case.trial(), case.q);
     }
 }

@@ -51,6 +51,15 @@ fn who_takes_cores_is_looked_at_behind_a_preemption_point() {
     }
 }
 
+/// A guest among 16 levels of one hart ends: to look at all sleepers, to keep for the report what happened, and to look what housework there is were one irqs-off
+/// section of 6.2 us. And under `ainori` to look at the sleepers and to start a vCPU were one of 5.2 us.
+#[test]
+fn the_end_of_a_guest_among_many_levels_is_told_in_pieces() {
+    for preset in ["spumone-trap-based-uncured", "spumone", "ainori"] {
+        hold_system(&Description { preset, ..generate::system(10) });
+    }
+}
+
 /// A guest of 16 vCPUs among 16 guests is started again on an RTOS's hart: to look whether all of it rests, and to announce its next life, were one irqs-off
 /// section of 5.4 us.
 #[test]
