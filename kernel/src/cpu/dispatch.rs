@@ -137,14 +137,14 @@ impl Cpu {
         self.gives_way_to(Interrupts::all())
     }
 
-    /// The same for some interrupts only.
+    /// The same for some interrupts only. One of the others waits on from when it came in, unless it says that there is mail: that is read without it.
     #[inline(never)]
     pub(super) fn gives_way_to(&mut self, interrupts: Interrupts) -> bool {
-        let gives_way = hart::pending_interrupts().intersects(interrupts);
-        if !gives_way {
+        let pending = hart::pending_interrupts();
+        if !pending.intersects(interrupts | (Interrupts::all() - Interrupts::SOFTWARE)) {
             self.end_irqs_off(Exit::Backlog, clock::now());
         }
-        gives_way
+        pending.intersects(interrupts)
     }
 
     /// Serves the interrupts that have come in meanwhile, until there are no more: a preemption point.
