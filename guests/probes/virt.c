@@ -7,6 +7,8 @@
 #include "plic_device.h"
 #include "start.h"
 
+#include <string.h>
+
 #define FINISHER 0x100000ul
 #define UART     0x10000000ul
 #define VIRTIO   0x10001000ul
@@ -61,6 +63,19 @@ static void check_nowhere(uint64_t address)
     faults(TRY("lbu %[r], 3(%[a])", address), LOAD_ACCESS_FAULT, address + 3, "so is one of a byte, at its own address");
     faults(TRY("sd %[r], 0(%[a])", address), STORE_ACCESS_FAULT, address, "a store to nowhere is a store access fault");
     faults(TRY("jr %[a]", address), FETCH_ACCESS_FAULT, address, "a jump to nowhere is an instruction access fault");
+}
+
+/* Some find the console by its alias rather than by `stdout-path`. */
+static void check_tree(void)
+{
+    const char *alias = NULL, *console = NULL;
+    for (struct fdt_node node = { 0 }; fdt_next(&machine.fdt, &node);) {
+        if (fdt_is_named(&node, "aliases"))
+            alias = fdt_string(&machine.fdt, &node, "serial0");
+        if (fdt_is_named(&node, "chosen"))
+            console = fdt_string(&machine.fdt, &node, "stdout-path");
+    }
+    check(alias && console && strcmp(alias, console) == 0, "the alias serial0 is the console");
 }
 
 static void check_devices(bool strict)
@@ -154,6 +169,7 @@ bool guest_main(void)
     if (zeros)
         check_zeros(tree);
     check_nowhere(beyond);
+    check_tree();
     check_devices(strict);
     print("@result {\"job\":\"virt\",\"failures\":%u,\"ok\":%s}\n", failures, failures == 0 ? "true" : "false");
     *(volatile uint32_t *)FINISHER = values[end];

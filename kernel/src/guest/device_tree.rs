@@ -171,9 +171,14 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     tree.text("compatible", "riscv-virtio");
     tree.text("model", "ainori,guest");
 
+    let console = format!("/soc/serial@{:x}", UART.base);
+    tree.begin("aliases");
+    tree.text("serial0", &console);
+    tree.end();
+
     tree.begin("chosen");
     tree.text("bootargs", &guest.config.args);
-    tree.text("stdout-path", &format!("/soc/serial@{:x}", UART.base));
+    tree.text("stdout-path", &console);
     if let Some(seed) = &board.seed {
         tree.property("rng-seed", &stretched(seed, guest.index));
     }
