@@ -33,6 +33,7 @@ FP_STORE fp_store_single, fsw
 /* void vector_load(const uint8_t *v, uint64_t elements, uint64_t vcsr): all 32 registers, then vl, vtype and vcsr */
 .global vector_load
 vector_load:
+    csrw vstart, zero # else a load would begin in the middle
     csrr t0, vlenb
     slli t0, t0, 3
     vl8r.v v0, (a0)
