@@ -2,6 +2,7 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`apart`] | what a command reads and what it writes: different files |
 //! | [`bench`](mod@bench) | experiments: runs to figures, with their error bars |
 //! | [`check`] | a manifest, checked, as a table or as JSON |
 //! | [`image`] | one bootable image of hypervisor, system and guests |
@@ -12,6 +13,7 @@
 //! | [`report`] | what is known after a run, and whether it was good |
 //! | [`table`] | reports for people |
 
+pub mod apart;
 pub mod bench;
 pub mod check;
 mod checkout;

@@ -2,6 +2,7 @@
 mod args;
 
 use ainori::{
+    apart::Apart,
     check::CheckReport,
     image::{self, Kernel},
     output::Output,
@@ -27,6 +28,8 @@ use std::{
 const WRONG_MANIFEST: u8 = 1;
 /// Exit code if what was asked for could not be started.
 const NOT_STARTED: u8 = 2;
+/// What the file of `--kernel` is.
+const HYPERVISOR: &str = "the hypervisor's ELF file";
 /// Instructions of a lockstep slice: 1 us at 4 ns each.
 const DEFAULT_Q: u32 = 250;
 
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
 }
 
 fn check(arguments: &Check) -> Result<u8> {
+    Apart::of_system(&arguments.system).writes("--json", arguments.json.as_deref()).check()?;
     let json = prepare(arguments.json.as_deref())?;
     let checked = Manifest::load(&arguments.system);
     write_json(json, &CheckReport::new(checked.as_ref().map_err(|findings| &**findings)))?;
@@ -71,6 +75,11 @@ fn warn(manifest: &mut Manifest) {
 }
 
 fn build(arguments: &Build) -> Result<u8> {
+    Apart::of_system(&arguments.system)
+        .reads(HYPERVISOR, Kernel::path(arguments.kernel.as_deref()).ok().as_deref())
+        .writes("--output", Some(&arguments.output))
+        .writes("--json", arguments.json.as_deref())
+        .check()?;
     let (output, json) = (Output::prepare(&arguments.output)?, prepare(arguments.json.as_deref())?);
     let manifest = Manifest::load(&arguments.system).map_err(|findings| Report::new(*findings))?;
     let image = image::build(&manifest, Kernel::load(arguments.kernel.as_deref())?)?;
@@ -87,13 +96,14 @@ fn run(arguments: &Run) -> Result<u8> {
         records: arguments.trace_records,
         window: None,
     });
-    run_system(&arguments.how, tracing)
+    run_system(&arguments.how, "--trace", tracing)
 }
 
 fn trace(arguments: &Trace) -> Result<u8> {
     let Trace { how, output, mask, records, from, to } = arguments;
     let window = from.zip(*to).map(|(from, to)| window(from, to));
-    run_system(how, Some(Tracing { file: output.clone(), mask: *mask, records: *records, window }))
+    let tracing = Tracing { file: output.clone(), mask: *mask, records: *records, window };
+    run_system(how, "--output", Some(tracing))
 }
 
 fn policies(arguments: &Policies) -> Result<u8> {
@@ -113,7 +123,17 @@ fn window(from: Duration, to: Duration) -> Window {
         .unwrap_or_else(|| refuse(ErrorKind::ValueValidation, backwards))
 }
 
-fn run_system(how: &How, trace: Option<Tracing>) -> Result<u8> {
+/// `output` is the option that names the trace.
+fn run_system(how: &How, output: &str, trace: Option<Tracing>) -> Result<u8> {
+    Apart::of_system(&how.system)
+        .reads(HYPERVISOR, Kernel::path(how.kernel.as_deref()).ok().as_deref())
+        .reads("the file of --type", how.type_file.as_deref())
+        .reads("standard input", Some(Path::new("/dev/stdin")))
+        .reads_plugin()
+        .writes(output, trace.as_ref().map(|trace| &*trace.file))
+        .writes("--json", how.json.as_deref())
+        .keeps(how.record_dir.as_deref())
+        .check()?;
     let json = prepare(how.json.as_deref())?;
     let mut manifest = Manifest::load(&how.system).map_err(|findings| Report::new(*findings))?;
     warn(&mut manifest);

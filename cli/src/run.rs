@@ -12,6 +12,8 @@ mod trace;
 mod typist;
 pub mod version;
 
+pub use command::LOCKSTEP;
+pub use files::KEPT;
 pub use input::Input;
 pub use screen::Console;
 pub use trace::Tracing;

@@ -126,6 +126,60 @@ fn outputs_that_cannot_be_written_are_told_before_anything_runs() {
     assert!(!checkout.path("started").exists(), "QEMU was not started");
 }
 
+/// Who mixes two names up loses nothing: no input is overwritten, and no output by another.
+#[test]
+fn no_output_is_an_input_or_another_output() {
+    let checkout = Checkout::new(2);
+    checkout.fake_qemu(VERSION, "touch started; cat $recorded/good.txt");
+    checkout
+        .change_manifest(|text| text.replace("image = \"Image\"", "image = \"Image\"\ninitrd = \"disk\""));
+    fs::write(checkout.path("disk"), "a disk").unwrap();
+    fs::write(checkout.path("keys"), "exit\n").unwrap();
+    fs::write(checkout.path("wrong.toml"), "nam = \"x\"\n[[guest]]\nimage = \"disk\"\n").unwrap();
+    fs::create_dir(checkout.path("kept")).unwrap();
+    fs::copy(checkout.path("Image"), checkout.path("kept/image.bin")).unwrap();
+    let kept =
+        fs::read_to_string(checkout.path("demo.toml")).unwrap().replace("\"Image\"", "\"kept/image.bin\"");
+    fs::write(checkout.path("kept.toml"), kept).unwrap();
+    std::os::unix::fs::symlink("demo.toml", checkout.path("link")).unwrap();
+    let inputs =
+        ["demo.toml", "Image", "disk", "freertos.elf", "kernel.elf", "keys", "wrong.toml", "kept/image.bin"];
+    let contents = || inputs.map(|name| fs::read(checkout.path(name)).unwrap());
+    let before = contents();
+    for arguments in [
+        &["check", "demo.toml", "--json", "demo.toml"][..],
+        &["check", "demo.toml", "--json", "link"],
+        &["check", "demo.toml", "--json", "Image"],
+        &["check", "wrong.toml", "--json", "disk"],
+        &["build", "demo.toml", "-o", "demo.toml"],
+        &["build", "demo.toml", "-o", "freertos.elf"],
+        &["build", "demo.toml", "-o", "new", "--json", "disk"],
+        &["build", "demo.toml", "-o", "kernel.elf"],
+        &["build", "demo.toml", "-o", "new", "--json", "./new"],
+        &["run", "demo.toml", "--json", "demo.toml"],
+        &["run", "demo.toml", "--trace", "Image"],
+        &["run", "demo.toml", "--json", "new", "--trace", "new"],
+        &["run", "demo.toml", "--type", "keys", "--json", "keys"],
+        &["run", "kept.toml", "--record-dir", "kept"],
+        &["run", "demo.toml", "--record-dir", "keeps", "--trace", "keeps/serial.log"],
+        &["trace", "demo.toml", "-o", "demo.toml"],
+        &["trace", "demo.toml", "-o", "new", "--json", "new"],
+    ] {
+        let (code, out, err) = call(&checkout, arguments);
+        assert_eq!((code, &*out), (Some(2), ""), "{arguments:?}: {err}");
+        assert!(
+            err.contains("can't be written") && err.contains("a file of its own"),
+            "{arguments:?}: {err}"
+        );
+    }
+    assert_eq!(contents(), before);
+    for new in ["new", "keeps", "started"] {
+        assert!(!checkout.path(new).exists(), "{new}: nothing was done");
+    }
+    let (code, _, err) = call(&checkout, ["run", "demo.toml", "--json", "/dev/null", "--trace", "/dev/null"]);
+    assert!(code != Some(2), "of what nothing stays there may be two: {err}");
+}
+
 #[test]
 fn a_full_disk_is_told_with_the_file_and_nothing_else_is_lost() {
     let checkout = Checkout::new(1);

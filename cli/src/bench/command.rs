@@ -19,7 +19,7 @@ use super::{
     table, verdict, verify,
     versions::{self, Versions},
 };
-use crate::{checkout, output::Output, run::version};
+use crate::{apart::Apart, checkout, output::Output, run::version};
 use anstream::{eprintln, print, println};
 use miette::{Result, miette};
 use std::{
@@ -118,6 +118,8 @@ fn experiments(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
     if arguments.name.is_some() && files.len() != 1 {
         return Err(miette!("--name is for the report of one experiment, but there are {}", files.len()));
     }
+    let apart = files.iter().fold(Apart::default(), |apart, file| apart.reads("an experiment", Some(file)));
+    apart.writes("--json", arguments.json.as_deref()).check()?;
     let mut json = arguments.json.as_deref().map(Output::prepare).transpose()?;
     // All plans first: what is wrong with the last must not come out after the runs of the first.
     let plans: Vec<Plan> = files

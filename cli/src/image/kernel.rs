@@ -46,16 +46,18 @@ impl Kernel {
     /// Where firmware on RISC-V boards starts the next stage: 2 MiB behind the start of memory.
     pub const LOAD_ADDRESS: u64 = 0x8020_0000;
 
+    /// Where [`Self::load`] loads it from.
+    pub fn path(path: Option<&Path>) -> Result<PathBuf> {
+        let help = "run `make build`, or give --kernel FILE";
+        match path {
+            Some(path) => Ok(path.to_owned()),
+            None => checkout::find(".cache/kernel/ainori.elf", "the hypervisor", help),
+        }
+    }
+
     /// Loads the hypervisor from `path`, or from where the checkout's scripts put it.
     pub fn load(path: Option<&Path>) -> Result<Self> {
-        let path: PathBuf = match path {
-            Some(path) => path.to_owned(),
-            None => checkout::find(
-                ".cache/kernel/ainori.elf",
-                "the hypervisor",
-                "run `make build`, or give --kernel FILE",
-            )?,
-        };
+        let path = Self::path(path)?;
         Self::from_elf(&checkout::read(&path)?)
             .wrap_err_with(|| format!("{} is not a hypervisor that can be used", path.display()))
     }

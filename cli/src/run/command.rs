@@ -9,6 +9,9 @@ use ainori_manifest::Board;
 use miette::{Result, miette};
 use std::{ffi::OsStr, path::Path, process::Command};
 
+/// The plugin that is the clock lockstep, in a checkout.
+pub const LOCKSTEP: &str = ".cache/plugins/lockstep.so";
+
 /// The command that boots `image` on `board`. With a virtual clock the serial port's output goes to `serial`, otherwise to stdout.
 pub fn command(
     options: &Options,
@@ -48,8 +51,7 @@ pub fn command(
             command.arg("-icount").arg(icount).args(virtual_time);
         }
         ClockChoice::Lockstep { q } => {
-            let plugin =
-                checkout::find(".cache/plugins/lockstep.so", "the lockstep clock", "run `make build`")?;
+            let plugin = checkout::find(LOCKSTEP, "the lockstep clock", "run `make build`")?;
             let settings = format!(",q={q},ns={}", ClockChoice::NS);
             let plugin = joined(&[&option("file", &plugin), OsStr::new(&settings)]);
             command.args(["-accel", "tcg,thread=single", "-plugin"]).arg(plugin).args(virtual_time);

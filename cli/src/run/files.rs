@@ -17,6 +17,9 @@ use std::{
 };
 use tempfile::TempDir;
 
+/// The names of all files of a run that may be kept.
+pub const KEPT: [&str; 5] = ["image.bin", "serial.log", "serial.out", "command.txt", "replay.bin"];
+
 /// Where the files of a run go.
 #[derive(Debug, Clone, Copy)]
 pub struct Files<'a> {
@@ -53,7 +56,7 @@ impl<'a> Files<'a> {
     pub fn create(self, name: &str) -> Result<RunFile> {
         match self.folder {
             Some(folder) => {
-                let path = folder.join(name);
+                let path = kept(folder, name);
                 let told = path.display().to_string();
                 let options = File::options().read(true).write(true).create(true).truncate(true).open(&path);
                 let file = options.map_err(|error| miette!("{told} can't be written: {error}"))?;
@@ -76,8 +79,13 @@ impl<'a> Files<'a> {
 
     /// Where QEMU may write what is of no use but to be kept.
     pub fn only_if_kept(self, name: &str) -> PathBuf {
-        self.folder.map_or_else(|| PathBuf::from("/dev/null"), |folder| folder.join(name))
+        self.folder.map_or_else(|| PathBuf::from("/dev/null"), |folder| kept(folder, name))
     }
+}
+
+fn kept(folder: &Path, name: &str) -> PathBuf {
+    debug_assert!(KEPT.contains(&name), "nobody looks whether {name} may be written");
+    folder.join(name)
 }
 
 impl RunFile {
@@ -189,7 +197,7 @@ mod tests {
         file.append(b"c").unwrap();
         assert_eq!(std::fs::read(&file.path).unwrap(), b"abc");
         assert!(std::fs::read_link(&file.path).unwrap().to_string_lossy().ends_with("(deleted)"));
-        assert_eq!(Files::new(None).unwrap().only_if_kept("x"), Path::new("/dev/null"));
+        assert_eq!(Files::new(None).unwrap().only_if_kept("replay.bin"), Path::new("/dev/null"));
     }
 
     #[test]

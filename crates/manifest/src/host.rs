@@ -148,12 +148,27 @@ impl Manifest {
         Self::parse(&file, &text, path.parent().unwrap_or(Path::new(".")), &name)
     }
 
+    /// What a command reads that loads this manifest: the manifest itself, and the files that it names, each with what it is. As far as they
+    /// can be known: a manifest may be wrong, and what it names missing.
+    pub fn files(path: &Path) -> Vec<(&'static str, PathBuf)> {
+        let mut all = vec![("the manifest", path.to_owned())];
+        let text = files::read(path, MAX_TEXT).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        if let Some(text) = text.filter(|text| too_long(text).is_none()) {
+            let folder = path.parent().unwrap_or(Path::new("."));
+            for guest in Draft::read(&text, &mut Vec::new()).guests {
+                let named = [("a guest's image", guest.image), ("a guest's initrd", guest.initrd)];
+                all.extend(
+                    named.into_iter().filter_map(|(what, name)| Some((what, folder.join(name?.value)))),
+                );
+            }
+        }
+        all
+    }
+
     /// Checks the text of a manifest. `file` names it in messages, paths in it are relative to `directory`, and
     /// `name` is the system's if the text gives none.
     pub fn parse(file: &str, text: &str, directory: &Path, name: &str) -> Result<Self, Box<Findings>> {
-        let long = text.lines().zip(1..).find(|(line, _)| line.len() > MAX_LINE);
-        if let Some((line, number)) = long {
-            let length = line.len();
+        if let Some((length, number)) = too_long(text) {
             let finding =
                 Finding::of_file(format!("line {number} of the manifest {file} has {length} bytes"))
                     .help(format!("at most {MAX_LINE}"));
@@ -174,6 +189,11 @@ impl Manifest {
             }
         }
     }
+}
+
+/// Length and number of the first line that is longer than a line may be.
+fn too_long(text: &str) -> Option<(usize, usize)> {
+    text.lines().map(str::len).zip(1..).find(|(length, _)| *length > MAX_LINE)
 }
 
 #[cfg(test)]
