@@ -208,8 +208,9 @@ pub struct GuestReport {
     pub outcome: GuestOutcome,
     /// Its lives before the last one, in order: each ended, and it was started again.
     pub former_lives: Vec<Life>,
-    /// When its last life began, in ticks since boot; 0 for the first one.
-    pub started: u64,
+    /// When its last life began, in ticks since boot; 0 for the first one, of which nobody tells. `None` if it was not started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started: Option<u64>,
     /// The end of its last life, if it came to one.
     pub stopped: Option<Stopped>,
     /// The objects that it printed in its last life, in order.
@@ -221,7 +222,7 @@ pub struct GuestReport {
 /// A life of a guest that was started again.
 #[derive(Debug, Clone, Serialize)]
 pub struct Life {
-    /// When it began, in ticks since boot; 0 for the first one.
+    /// When it began, in ticks since boot; 0 for the first one, of which nobody tells.
     pub started: u64,
     /// Its end. `None` only if the line that told it was lost.
     pub stopped: Option<Stopped>,
@@ -243,6 +244,8 @@ pub enum GuestOutcome {
     Failed,
     /// Did what it may not do.
     Faulted,
+    /// The run ended before the hypervisor started guests.
+    NotStarted,
     /// Had not stopped when the run ended.
     Running,
     /// Had stopped, and was about to be started again when the run ended.
@@ -252,7 +255,7 @@ pub enum GuestOutcome {
 impl GuestOutcome {
     /// Did the run end before the guest did?
     pub fn is_unfinished(self) -> bool {
-        matches!(self, Self::Running | Self::Restarting)
+        matches!(self, Self::NotStarted | Self::Running | Self::Restarting)
     }
 }
 
@@ -263,18 +266,23 @@ impl GuestReport {
             name: guest.name.clone(),
             kind: guest.kind,
             background: guest.background,
-            outcome: GuestOutcome::Running,
+            outcome: GuestOutcome::NotStarted,
             former_lives: Vec::new(),
-            started: 0,
+            started: None,
             stopped: None,
             results: Vec::new(),
             vcpus: Vec::new(),
         }
     }
 
+    /// It is started for the first time.
+    pub fn start(&mut self) {
+        self.started = Some(0);
+    }
+
     /// It is started again: what comes from now on is its next life's. `problems`: what was wrong in the former one.
     pub fn restart(&mut self, time: u64, problems: Vec<String>) {
-        let started = std::mem::replace(&mut self.started, time);
+        let started = self.started.replace(time).unwrap_or(0);
         let (stopped, results) = (self.stopped.take(), std::mem::take(&mut self.results));
         self.former_lives.push(Life { started, stopped, results, problems });
     }
@@ -296,6 +304,7 @@ impl GuestReport {
             _ if says_bad || self.is_given_up() => GuestOutcome::Failed,
             Some(StopReason::Shutdown) if self.results.is_empty() => GuestOutcome::ShutDown,
             Some(StopReason::Shutdown) => GuestOutcome::Done,
+            None if self.started.is_none() => GuestOutcome::NotStarted,
             None => GuestOutcome::Running,
         };
     }

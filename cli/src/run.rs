@@ -332,6 +332,9 @@ fn conclude(report: &mut RunReport, watched: &Watched, machine: &Qemu) {
         };
         problems.push(format!("{lines} not typed: the guest that gets them, or the run, ended first"));
     }
+    if cause != Cause::Ended && report.board.is_none() {
+        problems.push("the hypervisor had not told of its board by then, so no guest was started".into());
+    }
     report.outcome = match cause {
         Cause::Interrupted => Outcome::Interrupted,
         Cause::TimeLimit => Outcome::TimeLimit,

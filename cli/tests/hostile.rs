@@ -305,6 +305,7 @@ fn a_run_may_end_while_qemu_is_asked_for_its_version() {
             assert!(out.contains("not started") && out.contains("had not told its version"), "{out}");
             assert!(out.contains("demo: stopped at the time limit."), "{out}");
             assert_eq!(outcome(&checkout), "time-limit");
+            no_guest_was_started(&checkout);
         }
     }
     for signal in ending_signals() {
@@ -316,8 +317,30 @@ fn a_run_may_end_while_qemu_is_asked_for_its_version() {
         assert!(sent.unwrap().success());
         assert_eq!(end(&mut child).code(), Some(130), "{signal}");
         assert_eq!(outcome(&checkout), "interrupted");
+        no_guest_was_started(&checkout);
         nothing_is_left(&checkout);
     }
+}
+
+/// The table says so, and the report is the same for programs.
+fn no_guest_was_started(checkout: &Checkout) {
+    let report: Value = serde_json::from_slice(&fs::read(checkout.path("report.json")).unwrap()).unwrap();
+    for guest in report["guests"].as_array().unwrap() {
+        assert_eq!((&guest["outcome"], guest.get("started")), (&"not-started".into(), None), "{guest}");
+    }
+    let problems = report["problems"].as_array().unwrap();
+    assert!(problems.iter().any(|problem| problem.as_str().unwrap().contains("started")), "{problems:?}");
+}
+
+#[test]
+fn guests_are_not_started_before_the_hypervisor_is_up() {
+    let checkout = Checkout::new(2);
+    checkout.fake_qemu(VERSION, "sed /Platform/q $recorded/good.txt; exec sleep 600");
+    let arguments = ["run", "demo.toml", "--timeout", "1s", "--json", "report.json"];
+    let (code, out, err) = call(&checkout, arguments);
+    assert_eq!(code, Some(3), "{err}");
+    assert!(out.contains("not started") && out.contains("Problem: the hypervisor had not told"), "{out}");
+    no_guest_was_started(&checkout);
 }
 
 /// What the report says of the whole run.

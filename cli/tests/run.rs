@@ -461,6 +461,7 @@ fn a_refusal_of_the_hypervisor_is_the_reason() {
     assert_eq!(report["outcome"], "refused");
     let reason = "the hypervisor doesn't start on this machine: the harts of this board (rv64imafdch) lack the Sstc extension (stimecmp), which Ainori needs";
     assert_eq!(report["problems"], serde_json::json!([reason]));
+    assert_eq!(report["guests"][0]["outcome"], "not-started");
     assert!(out.contains(&format!("Problem: {reason}\n")) && out.contains("not started"), "{out}");
     assert!(!out.contains("QEMU ended") && !out.contains("Last lines"), "{out}");
 }

@@ -60,6 +60,7 @@ pub fn run(options: &mut Options, run: &Run, version: &str) -> Result<RunReport>
         trace: None,
         host: Host::default(),
     };
+    report.guests[0].start();
     report.outcome = watch(options, &mut machine, &mut report)?;
     report.host.seconds = started.elapsed().as_secs_f64();
     if let Clock::Lockstep { stuck, hash, .. } = &mut report.clock {
@@ -141,7 +142,7 @@ fn watch(options: &Options, machine: &mut Qemu, report: &mut RunReport) -> Resul
     Ok(early.unwrap_or(match guest.outcome {
         GuestOutcome::Done => Outcome::Good,
         GuestOutcome::ShutDown => Outcome::Unreported,
-        GuestOutcome::Running | GuestOutcome::Restarting => Outcome::QemuDied,
+        GuestOutcome::NotStarted | GuestOutcome::Running | GuestOutcome::Restarting => Outcome::QemuDied,
         GuestOutcome::Failed | GuestOutcome::Faulted => Outcome::GuestFailed,
     }))
 }

@@ -221,7 +221,11 @@ impl Monitor {
 
     fn take_record(&mut self, record: Record) {
         match record {
-            Record::Board(board) => self.board = Some(board),
+            // The hypervisor tells of the board before it starts a guest.
+            Record::Board(board) => {
+                self.board = Some(board);
+                self.guests.iter_mut().for_each(GuestReport::start);
+            }
             Record::Stopped(stopped) => match self.guest(&stopped.guest) {
                 Some(guest) => guest.stopped = Some(stopped),
                 None => {
@@ -295,6 +299,9 @@ impl Monitor {
             .filter_map(|(guest, heard)| Some((guest.name.clone(), heard.as_ref()?.elapsed().as_secs_f64())));
         report.host.silent = silent.collect();
         for guest in &mut self.guests {
+            if self.refusal.is_some() {
+                guest.started = None;
+            }
             guest.judge();
             guest.vcpus.sort_by_key(|stats| stats.vcpu);
             match guest.stopped.as_ref().map(|stopped| (stopped.next, stopped.reason)) {

@@ -101,10 +101,7 @@ fn outcome(guest: &GuestReport, report: &RunReport) -> String {
         (GuestOutcome::Failed, Some(StopReason::Reboot)) => "failed: wanted a reboot",
         (GuestOutcome::Failed, _) => "failed",
         (GuestOutcome::Faulted, _) => "faulted",
-        // The hypervisor tells of the board before it starts a guest.
-        (GuestOutcome::Running, _) if report.outcome == Outcome::Refused || report.board.is_none() => {
-            return "not started".into();
-        }
+        (GuestOutcome::NotStarted, _) => return "not started".into(),
         (GuestOutcome::Running, _) => "running",
         (GuestOutcome::Restarting, _) => "restarting",
     };
@@ -136,13 +133,13 @@ fn lives(report: &RunReport) -> comfy_table::Table {
         &["started at", "stopped at"],
     );
     for guest in report.guests.iter().filter(|guest| !guest.former_lives.is_empty()) {
-        let former = guest.former_lives.iter().map(|life| (life.started, &life.stopped, &life.results));
+        let former = guest.former_lives.iter().map(|life| (Some(life.started), &life.stopped, &life.results));
         let all = former.chain([(guest.started, &guest.stopped, &guest.results)]);
         for (number, (started, stopped, results)) in (1..).zip(all) {
             rows.add_row([
                 guest.name.clone(),
                 number.to_string(),
-                ticks(report, started),
+                started.map_or_else(|| "-".into(), |started| ticks(report, started)),
                 stopped.as_ref().map_or_else(|| "-".into(), |stopped| ticks(report, stopped.time)),
                 stopped.as_ref().map_or("", why).to_owned(),
                 plain(&shown(results, report)),

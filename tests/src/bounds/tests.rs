@@ -25,7 +25,7 @@ pub(crate) fn guest(reason: Option<&str>, result: Option<serde_json::Value>) -> 
         background: false,
         outcome: GuestOutcome::Running,
         former_lives: Vec::new(),
-        started: 0,
+        started: Some(0),
         stopped,
         results: result.into_iter().map(|result| result.as_object().unwrap().clone()).collect(),
         vcpus: Vec::new(),
