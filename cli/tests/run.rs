@@ -308,6 +308,8 @@ fn the_last_life_decides() {
         lives.iter().any(|line| line.contains(" 2 ") && line.contains("200 ms") && line.contains("reboot")),
         "{out}"
     );
+    let first = lives.iter().find(|line| line.contains(" 1 ") && line.contains("failure")).unwrap();
+    assert!(first.contains(" boot ") && !first.contains("0 ns"), "nobody tells when it began: {first}");
     assert!(report["guests"][1]["former_lives"].as_array().unwrap().is_empty());
 }
 

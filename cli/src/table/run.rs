@@ -133,13 +133,14 @@ fn lives(report: &RunReport) -> comfy_table::Table {
         &["started at", "stopped at"],
     );
     for guest in report.guests.iter().filter(|guest| !guest.former_lives.is_empty()) {
-        let former = guest.former_lives.iter().map(|life| (Some(life.started), &life.stopped, &life.results));
-        let all = former.chain([(guest.started, &guest.stopped, &guest.results)]);
+        let former = guest.former_lives.iter().map(|life| (life.started, &life.stopped, &life.results));
+        let all = former.chain([(guest.started.unwrap_or(0), &guest.stopped, &guest.results)]);
         for (number, (started, stopped, results)) in (1..).zip(all) {
             rows.add_row([
                 guest.name.clone(),
                 number.to_string(),
-                started.map_or_else(|| "-".into(), |started| ticks(report, started)),
+                // The hypervisor tells when a guest is started again, but not when it boots its guests.
+                if number == 1 { "boot".into() } else { ticks(report, started) },
                 stopped.as_ref().map_or_else(|| "-".into(), |stopped| ticks(report, stopped.time)),
                 stopped.as_ref().map_or("", why).to_owned(),
                 plain(&shown(results, report)),
