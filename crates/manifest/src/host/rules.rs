@@ -86,16 +86,18 @@ fn complete<'a>(
 
 /// The name stands in a line of its own, in tables and in traces.
 fn check_name(name: &At<String>, findings: &mut Vec<Finding>) {
-    let what = match &*name.value {
-        text if text.trim().is_empty() => "is empty",
-        text if text.contains(char::is_control) => "contains a control character",
-        text if text.len() > MAX_NAME => "is too long",
-        _ => return,
-    };
-    let help = format!(
-        "write a name on one line, of at most {MAX_NAME} bytes; or leave the key out: the system is called as the file"
-    );
-    findings.push(Finding::at(name.span.clone(), format!("the system's name {what}")).help(help));
+    let text = &*name.value;
+    let wrong = [
+        ("is empty", text.trim().is_empty()),
+        ("contains a control character", text.contains(char::is_control)),
+        ("is too long", text.len() > MAX_NAME),
+    ];
+    for (what, _) in wrong.into_iter().filter(|(_, is)| *is) {
+        let help = format!(
+            "write a name on one line, of at most {MAX_NAME} bytes; or leave the key out: the system is called as the file"
+        );
+        findings.push(Finding::at(name.span.clone(), format!("the system's name {what}")).help(help));
+    }
 }
 
 fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, Option<Board>) {

@@ -158,6 +158,33 @@ fn all_errors_are_reported_at_once_in_order() {
     assert_eq!(lines, ["2", "3", "4", "17", "17", "25"]);
 }
 
+/// One value being wrong says nothing of the next, nor one thing that is wrong with a value of another.
+#[test]
+fn no_error_hides_another() {
+    let restarts = "restart = \"always\"\nrestart_limit = 0\nrestart_interval = \"0s\"\n";
+    let text = GOOD
+        .replace("\"demo\"", &format!("{:?}", "\n".repeat(65) + "x"))
+        .replace("vcpus = 4\nharts = [0, 1, 2, 3]", "vcpus = 0\nharts = [0, 0, 9]")
+        .replace("memory = \"16MiB\"", "memory = \"4194305KiB\"")
+        .replace("background = true\n", restarts);
+    let found = errors(&text);
+    let expected = [
+        "1: the system's name contains a control character",
+        "1: the system's name is too long",
+        "16: a guest can't have 0 vCPUs",
+        "17: hart 0 is in this list twice",
+        "17: hart 9 is not on the board",
+        "23: a guest's memory must be a multiple of 2MiB",
+        "23: a guest with 4194305KiB doesn't fit a board with 2GiB",
+        "28: restart_limit: 0 is out of range",
+        "29: restart_interval: 0 is out of range",
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}");
+    }
+}
+
 #[test]
 fn what_is_there_twice_is_told_beside_all_else() {
     let text = GOOD

@@ -82,22 +82,24 @@ fn check_name(name: &At<String>, findings: &mut Vec<Finding>) {
 
 fn check_memory(memory: &At<Size>, board: BoardView, findings: &mut Vec<Finding>) -> Option<u64> {
     let bytes = memory.value.0;
-    let (message, help) = if bytes == 0 || !bytes.is_multiple_of(GUEST_MEMORY_ALIGN) {
+    let mut report = |message: String, help: String| {
+        findings.push(Finding::at(memory.span.clone(), message).help(help));
+    };
+    let is_multiple = bytes != 0 && bytes.is_multiple_of(GUEST_MEMORY_ALIGN);
+    if !is_multiple {
         let next = bytes.max(1).checked_next_multiple_of(GUEST_MEMORY_ALIGN);
         let help =
             next.map_or_else(|| "choose less".into(), |next| format!("the next is {}", show_size(next)));
-        (format!("a guest's memory must be a multiple of {}", show_size(GUEST_MEMORY_ALIGN)), help)
-    } else {
-        match board.memory {
-            Some(has) if bytes >= has => (
-                format!("a guest with {} doesn't fit a board with {}", show_size(bytes), show_size(has)),
-                format!("give the guest less, or the board more than {}", show_size(bytes)),
-            ),
-            _ => return Some(bytes),
-        }
-    };
-    findings.push(Finding::at(memory.span.clone(), message).help(help));
-    None
+        report(format!("a guest's memory must be a multiple of {}", show_size(GUEST_MEMORY_ALIGN)), help);
+    }
+    let too_small = board.memory.filter(|has| bytes >= *has);
+    if let Some(has) = too_small {
+        report(
+            format!("a guest with {} doesn't fit a board with {}", show_size(bytes), show_size(has)),
+            format!("give the guest less, or the board more than {}", show_size(bytes)),
+        );
+    }
+    (is_multiple && too_small.is_none()).then_some(bytes)
 }
 
 fn check_args(args: &At<String>, findings: &mut Vec<Finding>) {
@@ -129,7 +131,6 @@ fn check_vcpus(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>
     if let Some(vcpus) = draft.vcpus.as_ref().filter(|_| !(1..=MAX_GUEST_VCPUS as u32).contains(&count)) {
         let message = format!("a guest can't have {count} vCPUs");
         findings.push(Finding::at(vcpus.span.clone(), message).help(format!("from 1 to {MAX_GUEST_VCPUS}")));
-        return None;
     }
     let harts: Vec<u32> = match &draft.harts {
         None => (0..board.harts?).collect(),
@@ -153,7 +154,8 @@ fn check_vcpus(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>
         }
     };
     let set = harts.iter().fold(0, |set, hart| set | 1u64 << hart);
-    let homes = harts.iter().cycle().take(if harts.is_empty() { 0 } else { count as usize });
+    let homes =
+        harts.iter().cycle().take(if harts.is_empty() { 0 } else { (count as usize).min(MAX_GUEST_VCPUS) });
     Some(homes.map(|home| Vcpu { home: *home, harts: set }).collect())
 }
 

@@ -29,15 +29,15 @@ pub fn check(draft: &GuestDraft, findings: &mut Vec<Finding>) -> Option<Restarts
         u64::from(default.limit),
         ("restart_limit", format!("from 1 to {MAX_RESTART_LIMIT}")),
         findings,
-    )?;
+    );
     let interval_us = in_range(
         draft.restart_interval.as_ref().map(|At { value, span }| At { value: value.0, span: span.clone() }),
         1..=MAX_RESTART_INTERVAL_US,
         default.interval_us,
         ("restart_interval", "from 1 us to 86400 s".into()),
         findings,
-    )?;
-    Some(Restarts { when, limit: limit as u32, interval_us })
+    );
+    Some(Restarts { when, limit: limit? as u32, interval_us: interval_us? })
 }
 
 fn in_range(
