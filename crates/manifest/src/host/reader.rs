@@ -140,45 +140,88 @@ fn read<T: FromToml>(value: &Spanned<DeValue<'_>>, what: &str, findings: &mut Ve
     result.map(|value| At { value, span })
 }
 
-/// A table of the manifest with the keys that it may have.
+/// A kind of table.
+pub struct Kind {
+    /// Its name for messages, e.g. `[board]`.
+    pub name: &'static str,
+    /// Where its keys stand, for who looks for them elsewhere.
+    pub place: &'static str,
+    /// The keys that it may have.
+    pub keys: &'static [&'static str],
+}
+
+/// Keys of a table that are there, but of which nobody knows what they say: misspelt, as far as one can guess, or with a value that can't be read.
+/// That they aren't as they should be has been reported; what follows from their absence would only add noise.
+#[derive(Debug, Default)]
+pub struct Lost(Vec<String>);
+
+impl Lost {
+    /// Is it one of them?
+    pub fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|lost| lost == key)
+    }
+
+    /// This one, too.
+    pub fn add(&mut self, key: &str) {
+        self.0.push(key.to_owned());
+    }
+}
+
+/// A table of the manifest.
 pub struct Table<'a> {
     entries: &'a DeTable<'a>,
-    /// Name for messages, e.g. `[board]`.
-    name: &'static str,
+    kind: &'static Kind,
     /// Where its header, or the inline table, stands.
     pub span: Span,
+    /// See [`Lost`].
+    pub lost: Lost,
 }
 
 impl<'a> Table<'a> {
-    /// Opens a table and reports the keys that are not in `keys`.
+    /// Opens a table and reports the keys that it can't have; `all` are the kinds of tables where they may belong.
     pub fn open(
         entries: &'a DeTable<'a>,
         span: Span,
-        name: &'static str,
-        keys: &[&str],
+        kind: &'static Kind,
+        all: &[&Kind],
         findings: &mut Vec<Finding>,
     ) -> Self {
+        let Kind { name, keys, .. } = kind;
+        let mut lost = Lost::default();
         for key in entries.keys().filter(|key| !keys.contains(&key.get_ref().as_ref())) {
-            let known = key.get_ref();
+            let found = key.get_ref();
+            let homes: Vec<_> = all
+                .iter()
+                .filter(|kind| kind.keys.contains(&found.as_ref()))
+                .map(|kind| kind.place)
+                .collect();
+            let help = match homes[..] {
+                [] => suggest(found, keys),
+                _ => format!("it is a key of {}: move it there", homes.join(", or of ")),
+            };
+            if let (true, Some(meant)) = (homes.is_empty(), nearest(found, keys)) {
+                lost.add(meant);
+            }
             findings.push(
-                Finding::at(key.span(), format!("{name} has no key `{known}`"))
+                Finding::at(key.span(), format!("{name} has no key `{found}`"))
                     .saying("unknown key")
-                    .help(suggest(known, keys)),
+                    .help(help),
             );
         }
-        Self { entries, name, span }
+        Self { entries, kind, span, lost }
     }
 
     /// Opens a value that must be a table.
     pub fn open_value(
         value: &'a Spanned<DeValue<'a>>,
-        name: &'static str,
-        keys: &[&str],
+        kind: &'static Kind,
+        all: &[&Kind],
         findings: &mut Vec<Finding>,
     ) -> Option<Self> {
         match value.get_ref() {
-            DeValue::Table(entries) => Some(Self::open(entries, value.span(), name, keys, findings)),
+            DeValue::Table(entries) => Some(Self::open(entries, value.span(), kind, all, findings)),
             other => {
+                let name = kind.name;
                 let message = format!("{name} must be a table, not a value of type {}", other.type_str());
                 findings.push(Finding::at(value.span(), message).saying("expected a table"));
                 None
@@ -191,21 +234,41 @@ impl<'a> Table<'a> {
         self.entries.get(key)
     }
 
+    /// Is the key in a table below this one? Who writes it at the end of the file puts it into the last table.
+    pub fn has_below(&self, key: &str) -> bool {
+        let has = |value: &Spanned<DeValue<'_>>| {
+            value.get_ref().as_table().is_some_and(|table| table.contains_key(key))
+        };
+        let list = |value: &Spanned<DeValue<'_>>| {
+            value.get_ref().as_array().is_some_and(|items| items.iter().any(has))
+        };
+        self.entries.values().any(|value| has(value) || list(value))
+    }
+
     /// The value of a key if it is there and can be read.
-    pub fn optional<T: FromToml>(&self, key: &str, findings: &mut Vec<Finding>) -> Option<At<T>> {
-        read(self.get(key)?, &format!("`{key}`"), findings)
+    pub fn optional<T: FromToml>(&mut self, key: &str, findings: &mut Vec<Finding>) -> Option<At<T>> {
+        let value = read(self.get(key)?, &format!("`{key}`"), findings);
+        if value.is_none() {
+            self.lost.add(key);
+        }
+        value
+    }
+
+    /// Is the key missing? Not if it is only misspelt, which has been reported.
+    pub fn lacks(&self, key: &str) -> bool {
+        self.get(key).is_none() && !self.lost.has(key)
     }
 
     /// The value of a key that must be there; `example` shows how it is written.
     pub fn required<T: FromToml>(
-        &self,
+        &mut self,
         key: &str,
         example: &str,
         findings: &mut Vec<Finding>,
     ) -> Option<At<T>> {
-        if self.get(key).is_none() {
+        if self.lacks(key) {
             findings.push(
-                Finding::at(self.span.clone(), format!("{} needs the key `{key}`", self.name))
+                Finding::at(self.span.clone(), format!("{} needs the key `{key}`", self.kind.name))
                     .saying(format!("`{key}` is missing"))
                     .help(format!("e.g. {key} = {example}")),
             );
@@ -216,6 +279,8 @@ impl<'a> Table<'a> {
 
 /// The nearest of some names if it is near enough for a typing error or an abbreviation.
 pub fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
+    // All names are in small letters.
+    let found = &*found.to_lowercase();
     let near = |distance: usize, name: &str| {
         distance <= name.len().min(found.len()).div_ceil(3) || found.len() >= 3 && name.starts_with(found)
     };

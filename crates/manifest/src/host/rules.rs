@@ -50,14 +50,16 @@ pub fn check(
         check_name(name, findings);
     }
     let (view, board) = check_board(&draft.board, findings);
-    let preset = policy::check_preset(draft.policy.preset.as_ref(), findings);
+    let preset = policy::check_preset(&draft.policy, findings);
     let policy = policy::check_times(&draft.policy, preset, findings);
     let guests: Vec<Option<(Guest, GuestPaths)>> =
         draft.guests.iter().map(|guest| guest::check(guest, view, directory, findings)).collect();
     sharing::check(&draft.guests, &guests, preset, findings);
     let console = check_console(draft, findings);
     let trace = check_trace(draft.trace.as_ref(), findings);
-    memory::check(&draft.guests, &guests, &trace, view, findings);
+    if let Some(trace) = &trace {
+        memory::check(&draft.guests, &guests, trace, view, findings);
+    }
     let run = check_run(&draft.run, view, findings);
 
     let (guests, files): (Vec<_>, Vec<_>) =
@@ -71,12 +73,12 @@ pub fn check(
         policy: policy?,
         guests,
         console_input: u32::try_from(console.unwrap_or(default_input)).ok(),
-        trace,
+        trace: trace?,
     };
     Some(Manifest { system, board: board?, files, run, warnings: None })
 }
 
-/// The guests that are complete by themselves, with what the manifest says of them.
+/// The guests in which there is no error, with what the manifest says of them.
 fn complete<'a>(
     drafts: &'a [GuestDraft],
     guests: &'a [Option<(Guest, GuestPaths)>],
@@ -194,6 +196,10 @@ fn check_extensions(cpu: &At<String>, findings: &mut Vec<Finding>) {
 
 fn check_console(draft: &Draft, findings: &mut Vec<Finding>) -> Option<usize> {
     let input = draft.console_input.as_ref()?;
+    // A guest whose name nobody knows may be it.
+    if draft.guests.is_empty() || draft.guests.iter().any(|guest| guest.name.is_none()) {
+        return None;
+    }
     let names: Vec<&str> =
         draft.guests.iter().filter_map(|guest| Some(guest.name.as_ref()?.value.as_str())).collect();
     let index = draft
@@ -207,8 +213,10 @@ fn check_console(draft: &Draft, findings: &mut Vec<Finding>) -> Option<usize> {
     index
 }
 
-fn check_trace(draft: Option<&TraceDraft>, findings: &mut Vec<Finding>) -> Trace {
-    let Some(draft) = draft else { return Trace { mask: 0, records: 0 } };
+/// What is recorded; `None` if there is an error in it.
+fn check_trace(draft: Option<&TraceDraft>, findings: &mut Vec<Finding>) -> Option<Trace> {
+    let Some(draft) = draft else { return Some(Trace { mask: 0, records: 0 }) };
+    let before = findings.len();
     let mut mask = if draft.mask.is_some() { Mask::NONE } else { DEFAULT_MASK };
     for name in draft.mask.iter().flat_map(|list| &list.value) {
         match Mask::from_names([name.value.as_str()]) {
@@ -226,11 +234,10 @@ fn check_trace(draft: Option<&TraceDraft>, findings: &mut Vec<Finding>) -> Trace
             let message = format!("{value} trace records per core is not possible");
             let help = format!("a power of two up to {MAX_TRACE_RECORDS}");
             findings.push(Finding::at(records.span.clone(), message).help(help));
-            return DEFAULT_TRACE_RECORDS;
         }
         value
     });
-    Trace { mask: mask.0, records }
+    (!draft.is_wrong && findings.len() == before).then_some(Trace { mask: mask.0, records })
 }
 
 /// May a core's ring hold so many records?

@@ -2,10 +2,54 @@
 use super::{
     Clock,
     findings::{Finding, Span},
-    reader::{Address, At, FromToml, Micros, Size, Table, suggest},
+    reader::{self, Address, At, FromToml, Lost, Micros, Size, Table, suggest},
 };
 use crate::config::{Kind, OnWildAccess, Restart};
-use toml::de::{DeTable, DeValue};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+const ROOT: reader::Kind = reader::Kind {
+    name: "the manifest",
+    place: "the manifest itself, above its first [table]",
+    keys: &["name", "policy", "board", "console", "guest", "trace", "run"],
+};
+const POLICY: reader::Kind = reader::Kind {
+    name: "policy",
+    place: "policy = { ... }",
+    keys: &["preset", "quantum", "grace", "advance"],
+};
+const BOARD: reader::Kind =
+    reader::Kind { name: "[board]", place: "[board]", keys: &["machine", "cpu", "harts", "memory"] };
+const GUEST: reader::Kind = reader::Kind {
+    name: "[[guest]]",
+    place: "[[guest]]",
+    keys: &[
+        "name",
+        "kind",
+        "image",
+        "load_address",
+        "entry",
+        "initrd",
+        "args",
+        "memory",
+        "vcpus",
+        "harts",
+        "priority",
+        "devices",
+        "background",
+        "restart",
+        "restart_limit",
+        "restart_interval",
+        "on_wild_access",
+    ],
+};
+const CONSOLE: reader::Kind = reader::Kind { name: "[console]", place: "[console]", keys: &["input"] };
+const TRACE: reader::Kind = reader::Kind { name: "[trace]", place: "[trace]", keys: &["mask", "records"] };
+const RUN: reader::Kind = reader::Kind { name: "[run]", place: "[run]", keys: &["clock", "time_limit"] };
+/// All of them: a key may stand in the wrong one.
+const KINDS: [&reader::Kind; 7] = [&ROOT, &POLICY, &BOARD, &GUEST, &CONSOLE, &TRACE, &RUN];
 
 /// A manifest with whatever of it could be read.
 #[derive(Debug, Default)]
@@ -23,6 +67,8 @@ pub struct Draft {
 #[derive(Debug, Default)]
 pub struct PolicyDraft {
     pub preset: Option<At<String>>,
+    /// It says a preset, but nobody knows which.
+    pub is_lost: bool,
     pub quantum: Option<At<Micros>>,
     pub grace: Option<At<Micros>>,
     pub advance: Option<At<Micros>>,
@@ -42,6 +88,10 @@ pub struct BoardDraft {
 pub struct GuestDraft {
     /// Where its header stands.
     pub span: Span,
+    /// Keys of which nobody knows what they say.
+    pub lost: Lost,
+    /// There is an error in it.
+    pub is_wrong: bool,
     pub name: Option<At<String>>,
     pub kind: Option<At<Kind>>,
     pub image: Option<At<String>>,
@@ -64,6 +114,8 @@ pub struct GuestDraft {
 /// `[trace]`.
 #[derive(Debug)]
 pub struct TraceDraft {
+    /// There is an error in it.
+    pub is_wrong: bool,
     pub mask: Option<At<Vec<At<String>>>>,
     pub records: Option<At<u32>>,
 }
@@ -166,67 +218,89 @@ impl Draft {
         if !errors.iter().all(is_repetition) {
             return Self::default();
         }
-        let keys = ["name", "policy", "board", "console", "guest", "trace", "run"];
-        let root = Table::open(root.get_ref(), 0..0, "the manifest", &keys, findings);
+        let mut root = Table::open(root.get_ref(), 0..0, &ROOT, &KINDS, findings);
         Self {
             name: root.optional("name", findings),
-            policy: read_policy(&root, findings),
+            policy: read_policy(&mut root, findings),
             board: read_board(&root, findings),
             console_input: root
                 .get("console")
-                .and_then(|value| Table::open_value(value, "[console]", &["input"], findings))
-                .and_then(|table| table.optional("input", findings)),
+                .and_then(|value| open(value, &CONSOLE, findings))
+                .and_then(|mut table| table.optional("input", findings)),
             guests: read_guests(&root, findings),
-            trace: root.get("trace").and_then(|value| {
-                let table = Table::open_value(value, "[trace]", &["mask", "records"], findings)?;
-                Some(TraceDraft {
-                    mask: table.optional("mask", findings),
-                    records: table.optional("records", findings),
-                })
-            }),
+            trace: root.get("trace").and_then(|value| read_trace(value, findings)),
             run: read_run(&root, findings),
         }
     }
 }
 
+fn open<'a>(
+    value: &'a Spanned<DeValue<'a>>,
+    kind: &'static reader::Kind,
+    findings: &mut Vec<Finding>,
+) -> Option<Table<'a>> {
+    Table::open_value(value, kind, &KINDS, findings)
+}
+
+fn read_trace(value: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Option<TraceDraft> {
+    let before = findings.len();
+    let mut table = open(value, &TRACE, findings)?;
+    let (mask, records) = (table.optional("mask", findings), table.optional("records", findings));
+    Some(TraceDraft { is_wrong: findings.len() > before, mask, records })
+}
+
 fn read_run(root: &Table<'_>, findings: &mut Vec<Finding>) -> RunDraft {
-    let keys = ["clock", "time_limit"];
-    let Some(table) = root.get("run").and_then(|value| Table::open_value(value, "[run]", &keys, findings))
-    else {
+    let Some(mut table) = root.get("run").and_then(|value| open(value, &RUN, findings)) else {
         return RunDraft::default();
     };
     RunDraft { clock: table.optional("clock", findings), time_limit: table.optional("time_limit", findings) }
 }
 
+/// The name of a preset where a table could stand as well.
+struct Preset(String);
+
+impl FromToml for Preset {
+    const EXPECTED: &'static str = "a string, or a table such as { preset = \"ainori\" }";
+
+    fn read(value: &DeValue<'_>, _: Span, _: &mut Vec<Finding>) -> Option<Self> {
+        value.as_str().map(|name| Self(name.to_owned()))
+    }
+}
+
 /// `policy = "NAME"` or `policy = { preset = "NAME", quantum = "10ms" }`.
-fn read_policy(root: &Table<'_>, findings: &mut Vec<Finding>) -> PolicyDraft {
+fn read_policy(root: &mut Table<'_>, findings: &mut Vec<Finding>) -> PolicyDraft {
     match root.get("policy") {
         Some(value) if value.get_ref().is_table() => {
-            let keys = ["preset", "quantum", "grace", "advance"];
-            let Some(table) = Table::open_value(value, "policy", &keys, findings) else {
+            let Some(mut table) = open(value, &POLICY, findings) else {
                 return PolicyDraft::default();
             };
             PolicyDraft {
                 preset: table.optional("preset", findings),
+                is_lost: table.lost.has("preset"),
                 quantum: table.optional("quantum", findings),
                 grace: table.optional("grace", findings),
                 advance: table.optional("advance", findings),
             }
         }
-        _ => PolicyDraft { preset: root.optional("policy", findings), ..PolicyDraft::default() },
+        _ => {
+            let name = root.optional("policy", findings);
+            PolicyDraft {
+                preset: name.map(|At { value: Preset(value), span }| At { value, span }),
+                is_lost: root.lost.has("policy") || root.has_below("policy"),
+                ..PolicyDraft::default()
+            }
+        }
     }
 }
 
 fn read_board(root: &Table<'_>, findings: &mut Vec<Finding>) -> BoardDraft {
-    let Some(value) = root.get("board") else {
+    if root.lacks("board") {
         findings.push(
             Finding::of_file("the manifest has no [board]")
                 .help("add a table [board] with machine = \"qemu-virt\", harts = 4, memory = \"2GiB\""),
         );
-        return BoardDraft::default();
-    };
-    let keys = ["machine", "cpu", "harts", "memory"];
-    let Some(table) = Table::open_value(value, "[board]", &keys, findings) else {
+    }
+    let Some(mut table) = root.get("board").and_then(|value| open(value, &BOARD, findings)) else {
         return BoardDraft::default();
     };
     BoardDraft {
@@ -242,59 +316,44 @@ fn not_a_list(guest: Span) -> Finding {
 }
 
 fn read_guests(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<GuestDraft> {
-    let Some(value) = root.get("guest") else {
+    if root.lacks("guest") {
         findings.push(Finding::of_file("the manifest has no guest").help("add a [[guest]]"));
-        return Vec::new();
-    };
+    }
+    let Some(value) = root.get("guest") else { return Vec::new() };
     let Some(items) = value.get_ref().as_array() else {
         findings.push(not_a_list(value.span()));
         return Vec::new();
     };
-    let keys = [
-        "name",
-        "kind",
-        "image",
-        "load_address",
-        "entry",
-        "initrd",
-        "args",
-        "memory",
-        "vcpus",
-        "harts",
-        "priority",
-        "devices",
-        "background",
-        "restart",
-        "restart_limit",
-        "restart_interval",
-        "on_wild_access",
-    ];
     if items.is_empty() {
         findings.push(Finding::at(value.span(), "the manifest has no guest").help("add a [[guest]]"));
     }
-    let mut guests = Vec::new();
-    for item in items.iter() {
-        let Some(table) = Table::open_value(item, "[[guest]]", &keys, findings) else { continue };
-        guests.push(GuestDraft {
-            span: table.span.clone(),
-            name: table.required("name", "\"linux\"", findings),
-            kind: table.required("kind", Kind::EXPECTED, findings),
-            image: table.required("image", "\"path/to/Image\"", findings),
-            load_address: table.optional("load_address", findings),
-            entry: table.optional("entry", findings),
-            initrd: table.optional("initrd", findings),
-            args: table.optional("args", findings),
-            memory: table.required("memory", "\"512MiB\"", findings),
-            vcpus: table.optional("vcpus", findings),
-            harts: table.optional("harts", findings),
-            priority: table.optional("priority", findings),
-            devices: table.optional("devices", findings).map_or_else(Vec::new, |list: At<_>| list.value),
-            background: table.optional("background", findings),
-            restart: table.optional("restart", findings),
-            restart_limit: table.optional("restart_limit", findings),
-            restart_interval: table.optional("restart_interval", findings),
-            on_wild_access: table.optional("on_wild_access", findings),
-        });
-    }
-    guests
+    items.iter().filter_map(|item| read_guest(item, findings)).collect()
+}
+
+fn read_guest(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Option<GuestDraft> {
+    let before = findings.len();
+    let mut table = open(item, &GUEST, findings)?;
+    let draft = GuestDraft {
+        span: table.span.clone(),
+        lost: Lost::default(),
+        is_wrong: false,
+        name: table.required("name", "\"linux\"", findings),
+        kind: table.required("kind", Kind::EXPECTED, findings),
+        image: table.required("image", "\"path/to/Image\"", findings),
+        load_address: table.optional("load_address", findings),
+        entry: table.optional("entry", findings),
+        initrd: table.optional("initrd", findings),
+        args: table.optional("args", findings),
+        memory: table.required("memory", "\"512MiB\"", findings),
+        vcpus: table.optional("vcpus", findings),
+        harts: table.optional("harts", findings),
+        priority: table.optional("priority", findings),
+        devices: table.optional("devices", findings).map_or_else(Vec::new, |list: At<_>| list.value),
+        background: table.optional("background", findings),
+        restart: table.optional("restart", findings),
+        restart_limit: table.optional("restart_limit", findings),
+        restart_interval: table.optional("restart_interval", findings),
+        on_wild_access: table.optional("on_wild_access", findings),
+    };
+    Some(GuestDraft { lost: table.lost, is_wrong: findings.len() > before, ..draft })
 }

@@ -21,13 +21,14 @@ use std::{
 const MAX_NAME: usize = 16;
 /// Longest command line. Linux on RISC-V has 1024 bytes for it, with the NUL (COMMAND_LINE_SIZE).
 const MAX_ARGS: usize = 1023;
-/// Checks one guest. Returns it if nothing is missing.
+/// Checks one guest. Returns it if there is no error in it: with one that has an error nothing can be compared.
 pub fn check(
     draft: &GuestDraft,
     board: BoardView,
     directory: &Path,
     findings: &mut Vec<Finding>,
 ) -> Option<(Guest, GuestPaths)> {
+    let before = findings.len();
     if let Some(name) = &draft.name {
         check_name(name, findings);
     }
@@ -46,6 +47,9 @@ pub fn check(
     let places = check_places(draft, findings);
     let program = check_image(draft, image.as_ref(), initrd.as_ref(), memory, places, findings);
 
+    if draft.is_wrong || findings.len() > before {
+        return None;
+    }
     let payload = |file: &Opened| Payload { offset: 0, len: file.file.len };
     let guest = Guest {
         name: draft.name.as_ref()?.value.clone(),
@@ -258,6 +262,9 @@ fn check_image(
     findings: &mut Vec<Finding>,
 ) -> Option<Image> {
     let (kind, entry, image, memory) = (draft.kind.as_ref()?.value, draft.image.as_ref()?, image?, memory?);
+    if ["load_address", "entry"].iter().any(|key| draft.lost.has(key)) {
+        return None;
+    }
     let described = read_all(image, memory).and_then(|file| {
         let initrd_len = initrd.map(|initrd| initrd.file.len);
         let program = images::read(kind, &file, memory, initrd_len, places)?;

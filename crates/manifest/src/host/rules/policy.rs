@@ -21,7 +21,11 @@ const DEFAULT_GRACE_US: u32 = Policy::GRACE_US as u32;
 const DEFAULT_ADVANCE_US: u32 = Policy::ADVANCE_US as u32;
 
 /// The preset must be one of the scheduler's.
-pub fn check_preset(preset: Option<&At<String>>, findings: &mut Vec<Finding>) -> Option<&'static Preset> {
+pub fn check_preset(draft: &PolicyDraft, findings: &mut Vec<Finding>) -> Option<&'static Preset> {
+    if draft.is_lost {
+        return None;
+    }
+    let preset = draft.preset.as_ref();
     let wanted = preset.map_or(DEFAULT_PRESET, |preset| &preset.value);
     let found = presets().iter().find(|known| known.name == wanted);
     if let (None, Some(preset)) = (found, preset) {

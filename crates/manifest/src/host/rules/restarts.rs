@@ -11,7 +11,7 @@ pub fn check(draft: &GuestDraft, findings: &mut Vec<Finding>) -> Option<Restarts
         draft.restart_limit.as_ref().map(|limit| limit.span.clone()),
         draft.restart_interval.as_ref().map(|interval| interval.span.clone()),
     ];
-    if when == Restart::Never {
+    if when == Restart::Never && !draft.lost.has("restart") {
         for span in spans.into_iter().flatten() {
             let message = "this guest is never started again, so there is nothing to limit";
             findings.push(

@@ -10,7 +10,7 @@ use ainori_limits::{MAX_GUESTS, MAX_VCPUS};
 use ainori_sched::{Policy, Preset};
 use std::collections::HashMap;
 
-/// Checks all guests together. `guests` has those that are complete by themselves.
+/// Checks all guests together. `guests` has those in which there is no error.
 pub fn check(
     drafts: &[GuestDraft],
     guests: &[Option<(Guest, GuestPaths)>],
