@@ -461,7 +461,7 @@ fn piped_input_is_typed_at_prompts_and_its_end_ends_nothing() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(b"one\ntwo\nexit\n").unwrap();
+    child.stdin.take().unwrap().write_all(b"one\ntwo\nexit").unwrap();
     let mut out = String::new();
     child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
     assert_eq!(end(&mut child).code(), Some(0), "{out}");

@@ -49,6 +49,8 @@ pub struct Typist<S> {
     /// Of these, so many are being typed.
     under_way: usize,
     ended: bool,
+    /// The byte that was read last ends no line.
+    unended: bool,
     /// The guest's life, from 0; `None` between two lives, and after the last one.
     life: Option<usize>,
     /// In this life.
@@ -70,6 +72,7 @@ impl<S: Source> Typist<S> {
             ahead: VecDeque::new(),
             under_way: 0,
             ended,
+            unended: false,
             life: Some(0),
             typed_something,
             since: now,
@@ -139,8 +142,15 @@ impl<S: Source> Typist<S> {
         let mut buffer = [0; LINE];
         while !self.ended && self.ahead.len() < LINE {
             match self.source.read(&mut buffer) {
-                Some(0) => self.ended = true,
-                Some(len) => self.ahead.extend(&buffer[..len]),
+                // Nothing more comes behind the last line: that ends it as well as a line's end does.
+                Some(0) => {
+                    self.ended = true;
+                    self.ahead.extend(self.unended.then_some(b'\n'));
+                }
+                Some(len) => {
+                    self.unended = !matches!(buffer[len - 1], b'\n' | b'\r');
+                    self.ahead.extend(&buffer[..len]);
+                }
                 None => return,
             }
         }
@@ -183,12 +193,28 @@ mod tests {
         assert!(typist.next(start + 11_500 * MS).is_empty());
         // Another guest's line has ended the prompt's.
         typist.hear(b"~ # ", true, start + 11_600 * MS);
-        assert_eq!(
-            typist.next(start + 11_800 * MS),
-            b"poweroff -f",
-            "the end of input ends a line, but adds no Enter"
-        );
+        assert_eq!(typist.next(start + 11_800 * MS), b"poweroff -f\r", "the end of input ends the last line");
         assert_eq!((typist.lines_left(), typist.next(start + 99_000 * MS).len()), (0, 0));
+    }
+
+    #[test]
+    fn the_last_line_is_entered_once() {
+        for (text, typed) in [("a", "a\r"), ("a\n", "a\r"), ("a\r", "a\r"), ("", "")] {
+            let (mut typist, start) = typist(text);
+            typist.hear(b"> ", false, start);
+            assert_eq!(typist.next(start + 200 * MS), typed.as_bytes(), "{text:?}");
+            typist.hear(b"> ", false, start + 300 * MS);
+            assert_eq!((typist.next(start + 99_000 * MS).len(), typist.lines_left()), (0, 0), "{text:?}");
+        }
+        // One that is longer than a line may be, whose end comes last and alone.
+        let (mut typist, start) = typist(&"x".repeat(LINE));
+        let (mut typed, mut now) = (Vec::new(), start);
+        for _ in 0..=LINE / PIECE {
+            typist.hear(b"> ", false, now);
+            now += 200 * MS;
+            typed.extend(typist.next(now));
+        }
+        assert_eq!((typed.len(), typed.last()), (LINE + 1, Some(&b'\r')));
     }
 
     #[test]
