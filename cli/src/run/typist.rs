@@ -13,9 +13,10 @@ use std::{
 
 /// How long a text must stand to be a prompt.
 const REST: Duration = Duration::from_millis(150);
-/// How long a guest without a prompt is waited for at first in each life: a Linux that boots with `quiet` says nothing for some time.
+/// How long a guest without a prompt is waited for at first in each life, and for as long as it has said nothing in it: a Linux that boots with `quiet`
+/// says nothing for some time.
 const FIRST_PATIENCE: Duration = Duration::from_secs(60);
-/// The same for each later line.
+/// The same for each later line to a guest that has said something.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Bytes that are typed at once: a serial port holds 16, and the hypervisor 1024 for a guest that is slow.
 const PIECE: usize = 64;
@@ -55,6 +56,8 @@ pub struct Typist<S> {
     life: Option<usize>,
     /// In this life.
     typed_something: bool,
+    /// The guest has said something in this life.
+    is_up: bool,
     /// When the guest last said something, or something was typed.
     since: Instant,
     /// The guest has said something since the last line was typed.
@@ -75,6 +78,7 @@ impl<S: Source> Typist<S> {
             unended: false,
             life: Some(0),
             typed_something,
+            is_up: false,
             since: now,
             heard,
             prompt,
@@ -84,7 +88,7 @@ impl<S: Source> Typist<S> {
     /// The guest has said `text`: a whole line, or the part of one that has come so far.
     pub fn hear(&mut self, text: &[u8], whole: bool, now: Instant) {
         self.prompt = !text.is_empty() && (!whole || text.ends_with(b" "));
-        self.heard = true;
+        (self.heard, self.is_up) = (true, true);
         self.since = now;
     }
 
@@ -95,7 +99,8 @@ impl<S: Source> Typist<S> {
         }
         self.ahead.drain(..self.under_way);
         (self.life, self.since, self.under_way) = (life, now, 0);
-        (self.typed_something, self.heard, self.prompt) = (false, false, false);
+        (self.typed_something, self.is_up) = (false, false);
+        (self.heard, self.prompt) = (false, false);
         true
     }
 
@@ -124,7 +129,7 @@ impl<S: Source> Typist<S> {
 
     fn may_begin(&self, now: Instant) -> bool {
         let quiet = now.saturating_duration_since(self.since);
-        let patience = if self.typed_something { PATIENCE } else { FIRST_PATIENCE };
+        let patience = if self.typed_something && self.is_up { PATIENCE } else { FIRST_PATIENCE };
         self.life.is_some() && (self.heard && self.prompt && quiet >= REST || quiet >= patience)
     }
 
@@ -246,6 +251,21 @@ mod tests {
             typist.next(start + 300_000 * MS).is_empty() && typist.lines_left() == 1,
             "it doesn't come back"
         );
+    }
+
+    /// That one line was typed at random doesn't make a guest ready that is silent still.
+    #[test]
+    fn a_guest_that_has_said_nothing_in_its_life_is_waited_for_with_each_line() {
+        let (mut typist, start) = typist("reboot -f\na\nb\nc\n");
+        typist.hear(b"~ # ", false, start);
+        assert_eq!(typist.next(start + 200 * MS), b"reboot -f\r");
+        assert!(typist.lives(Some(1), start + 1000 * MS));
+        assert_eq!(typist.next(start + 61_000 * MS), b"a\r");
+        assert!(typist.next(start + 120_000 * MS).is_empty(), "it may be booting still");
+        assert_eq!(typist.next(start + 121_000 * MS), b"b\r");
+        typist.hear(b"booted", true, start + 121_500 * MS);
+        assert!(typist.next(start + 123_400 * MS).is_empty());
+        assert_eq!(typist.next(start + 123_500 * MS), b"c\r");
     }
 
     #[test]
