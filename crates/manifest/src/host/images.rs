@@ -155,7 +155,13 @@ impl Program<'_> {
         let holds_entry = |segment: &Segment<'_>| {
             self.entry.checked_sub(segment.address).is_some_and(|offset| offset < segment.memory)
         };
-        if !self.entry.is_multiple_of(2) || !self.segments.iter().any(holds_entry) {
+        if !self.entry.is_multiple_of(2) {
+            return Err(Problem::new(
+                format!("starts at {:#x}, an odd address, where no instruction can be", self.entry),
+                "give an even address: as the key `entry`, as `load_address` if it starts with its first byte, or with ENTRY in the linker script",
+            ));
+        }
+        if !self.segments.iter().any(holds_entry) {
             return Err(Problem::new(
                 format!("starts at {:#x}, where it has no code", self.entry),
                 "set ENTRY in the linker script, or the key `entry`, to the address of its first instruction",

@@ -276,7 +276,13 @@ fn a_flat_binary_goes_where_the_manifest_says() {
     assert_eq!((program.entry, program.end()), (BASE + 8, BASE + 16));
     assert!(raw(Places { load: Some(0x1000), entry: None }).unwrap_err().what.contains("outside"));
     assert!(raw(Places { load: None, entry: Some(BASE) }).unwrap_err().what.contains("no code"));
-    assert!(raw(Places { load: None, entry: Some(0x8020_0001) }).unwrap_err().what.contains("no code"));
+    for odd in
+        [Places { load: None, entry: Some(0x8020_0001) }, Places { load: Some(0x8020_0001), entry: None }]
+    {
+        let told = raw(odd).unwrap_err();
+        assert_eq!(told.what, "starts at 0x80200001, an odd address, where no instruction can be");
+        assert!(told.help.contains("`load_address`"), "{}", told.help);
+    }
 }
 
 #[test]
