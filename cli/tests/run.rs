@@ -246,9 +246,15 @@ fn a_guest_that_prints_much_does_not_hold_the_tables_up() {
 
 #[test]
 fn a_result_that_is_not_ok_fails_the_run() {
-    let (code, _, _, report) = played("sed 's/\"ok\":true/\"ok\":false/' $recorded/good.txt", &[]);
+    let (code, out, _, report) = played("sed 's/\"ok\":true/\"ok\":false/' $recorded/good.txt", &[]);
     assert_eq!(code, Some(1));
     assert_eq!(report["guests"][1]["outcome"], "failed");
+    assert!(out.contains("failed: said so in a result"), "{out}");
+    let stopped =
+        r#"sed '/"stopped","guest":"freertos"/s/"reason":"shutdown"/"reason":"failure"/' $recorded/good.txt"#;
+    let (code, out, ..) = played(stopped, &[]);
+    assert_eq!(code, Some(1));
+    assert!(out.contains("failed: said so as it stopped"), "{out}");
 }
 
 /// However orderly: a guest that was halted before it did anything ends so, too.
