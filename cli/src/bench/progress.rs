@@ -138,7 +138,8 @@ impl Inner {
         let pace = if expected > 0.0 { took / expected } else { 1.0 };
         let longest = self.ahead.values().copied().fold(0.0, f64::max);
         // Runs go beside each other, but the longest takes its time.
-        (self.ahead.values().sum::<f64>() / self.jobs as f64).max(longest) * pace
+        let all = self.ahead.values().fold(0.0, |all, one| all + one); // not `sum`, which begins with -0
+        (all / self.jobs as f64).max(longest) * pace
     }
 }
 
@@ -166,6 +167,12 @@ mod tests {
         let inner = progress.lock();
         assert_eq!(inner.to_go(), 60.0, "all take twice as long as expected");
         assert_eq!((inner.there, inner.all, inner.current.len()), (3, 5, 0));
+        drop(inner);
+        for key in ["b", "c"] {
+            progress.ends(key, key, Duration::from_secs(1), None);
+        }
+        let words = progress.lock().words();
+        assert!(words.starts_with("5/5 runs") && words.ends_with(" about 0 s to go"), "{words}");
     }
 
     #[test]
