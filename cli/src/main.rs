@@ -34,15 +34,11 @@ const HYPERVISOR: &str = "the hypervisor's ELF file";
 const DEFAULT_Q: u32 = 250;
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
-        Command::Check(arguments) => check(&arguments),
-        Command::Build(arguments) => build(&arguments),
-        Command::Run(arguments) => run(&arguments),
-        Command::Trace(arguments) => trace(&arguments),
-        Command::Policies(arguments) => policies(&arguments),
-        Command::Bench(arguments) => {
-            stop_on_signals().and_then(|stop| ainori::bench::command(&arguments, &stop))
-        }
+    let done = match Cli::try_parse() {
+        Ok(cli) => command(cli.command),
+        Err(wrong) if wrong.use_stderr() => wrong.exit(),
+        // Help and the version are output like any other.
+        Err(told) => show(&told.render().ansi().to_string()).map(|()| 0),
     };
     match done {
         Ok(code) => ExitCode::from(code),
@@ -51,6 +47,19 @@ fn main() -> ExitCode {
             // Where nobody reads the message, the exit code still tells.
             let _ = write!(anstream::stderr(), "{report:?}");
             ExitCode::from(code)
+        }
+    }
+}
+
+fn command(command: Command) -> Result<u8> {
+    match command {
+        Command::Check(arguments) => check(&arguments),
+        Command::Build(arguments) => build(&arguments),
+        Command::Run(arguments) => run(&arguments),
+        Command::Trace(arguments) => trace(&arguments),
+        Command::Policies(arguments) => policies(&arguments),
+        Command::Bench(arguments) => {
+            stop_on_signals().and_then(|stop| ainori::bench::command(&arguments, &stop))
         }
     }
 }

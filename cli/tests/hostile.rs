@@ -195,12 +195,20 @@ fn a_full_disk_is_told_with_the_file_and_nothing_else_is_lost() {
     assert!(out.contains("Problem: kept/serial.log can't be written: No space left on device"), "{out}");
     assert!(out.contains("periods: 5000"), "the run went on: {out}");
 
-    let mut command = checkout.ainori(&["run", "demo.toml", "--json", "report.json"]);
-    let full = fs::File::options().write(true).open("/dev/full").unwrap();
-    let output = command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert!(err.contains("standard output can't be written: No space left"), "{err}");
+    for arguments in [
+        &["run", "demo.toml", "--json", "report.json"][..],
+        &["check", "demo.toml"],
+        &["--help"],
+        &["run", "--help"],
+        &["--version"],
+    ] {
+        let mut command = checkout.ainori(arguments);
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(err.contains("standard output can't be written: No space left"), "{err}");
+    }
     assert!(fs::read_to_string(checkout.path("report.json")).unwrap().contains("\"good\""));
 }
 
