@@ -7,6 +7,7 @@ use ainori::{
     image::{self, Kernel},
     output::Output,
     policies::Policy,
+    report::{NotStarted, RunReport},
     run::{self, ClockChoice, Console, Input, Options, Tracing},
     table::{self, Detail},
 };
@@ -144,6 +145,24 @@ fn run_system(how: &How, output: &str, trace: Option<Tracing>) -> Result<u8> {
         .keeps(how.record_dir.as_deref())
         .check()?;
     let json = prepare(how.json.as_deref())?;
+    let ends_with_reader = json.is_none() && trace.is_none() && how.record_dir.is_none();
+    let report = match start(how, trace, ends_with_reader) {
+        Ok(report) => report,
+        Err(why) => {
+            // What stands in the file is of another run. Why this one wasn't started counts more than that the file can't be written.
+            let _ = write_json(json, &NotStarted::new(&why));
+            return Err(why);
+        }
+    };
+    let detail = if how.verbose { Detail::Everything } else { Detail::Summary };
+    // The file first: should nobody be there to read the table, or the disk under it be full, the file is there.
+    write_json(json, &report)?;
+    show(&format!("\n{}", table::run(&report, detail)))?;
+    Ok(report.outcome.exit_code())
+}
+
+/// Runs a system to its end. `ends_with_reader`: see [`Options::ends_with_reader`].
+fn start(how: &How, trace: Option<Tracing>, ends_with_reader: bool) -> Result<RunReport> {
     let mut manifest = Manifest::load(&how.system).map_err(|findings| Report::new(*findings))?;
     warn(&mut manifest);
     let clock = clock(how, &manifest);
@@ -165,15 +184,10 @@ fn run_system(how: &How, output: &str, trace: Option<Tracing>) -> Result<u8> {
             _ => Console::Guests,
         },
         stop: stop_on_signals()?,
-        ends_with_reader: json.is_none() && trace.is_none() && how.record_dir.is_none(),
+        ends_with_reader,
         trace,
     };
-    let report = run::run_manifest(&options, &manifest)?;
-    let detail = if how.verbose { Detail::Everything } else { Detail::Summary };
-    // The file first: should nobody be there to read the table, or the disk under it be full, the file is there.
-    write_json(json, &report)?;
-    show(&format!("\n{}", table::run(&report, detail)))?;
-    Ok(report.outcome.exit_code())
+    run::run_manifest(&options, &manifest)
 }
 
 /// Ends with an error in the arguments that only several of them together make, and with the usage of the command that they were given to.

@@ -1,6 +1,6 @@
 //! What is known after a run, and whether the run was good.
 use crate::serial::GuestResult;
-use ainori_manifest::config::Kind;
+use ainori_manifest::{Findings, config::Kind};
 use ainori_report::{Board, CoreStats, End, Next, StopReason, Stopped, VcpuStats};
 use serde::Serialize;
 use std::{collections::BTreeMap, path::PathBuf};
@@ -76,6 +76,24 @@ impl RunReport {
             _ if booted => drop(self.console.remove(FIRMWARE)),
             _ => {}
         }
+    }
+}
+
+/// All that is known of a run that could not be started.
+#[derive(Debug, Serialize)]
+pub struct NotStarted {
+    outcome: &'static str,
+    problems: Vec<String>,
+}
+
+impl NotStarted {
+    /// Of one that was not started for this reason: the errors of its manifest, or what else it was.
+    pub fn new(why: &miette::Report) -> Self {
+        let errors = why.downcast_ref::<Findings>().map(|findings| {
+            let errors = findings.iter().filter(|finding| !finding.is_warning);
+            errors.map(|error| error.message.clone()).collect()
+        });
+        Self { outcome: "not-started", problems: errors.unwrap_or_else(|| vec![format!("{why:#}")]) }
     }
 }
 

@@ -351,6 +351,28 @@ fn guests_are_not_started_before_the_hypervisor_is_up() {
     no_guest_was_started(&checkout);
 }
 
+/// A report that was there before is of another run, and not left for this one's.
+#[test]
+fn a_run_that_could_not_be_started_has_a_report_of_that() {
+    let checkout = Checkout::new(2);
+    checkout.fake_qemu(VERSION, "echo 'no such machine' >&2; exit 1");
+    let text = fs::read_to_string(checkout.path("demo.toml")).unwrap();
+    fs::write(checkout.path("wrong.toml"), text.replace("priority = 10", "priorty = 10")).unwrap();
+    for (system, code, problem) in [
+        ("none.toml", 1, "the manifest none.toml can't be read: No such file"),
+        ("wrong.toml", 1, "[[guest]] has no key `priorty`"),
+        ("demo.toml", 2, "QEMU ended"),
+    ] {
+        fs::write(checkout.path("report.json"), "{\"outcome\":\"good\"}").unwrap();
+        let (found, _, err) = call(&checkout, ["run", system, "--json", "report.json"]);
+        assert_eq!(found, Some(code), "{err}");
+        let report: Value = serde_json::from_slice(&fs::read(checkout.path("report.json")).unwrap()).unwrap();
+        assert_eq!(report["outcome"], "not-started");
+        let problems = report["problems"].as_array().unwrap();
+        assert!(problems.len() == 1 && problems[0].as_str().unwrap().contains(problem), "{problems:?}");
+    }
+}
+
 /// What the report says of the whole run.
 fn outcome(checkout: &Checkout) -> Value {
     let report = fs::read(checkout.path("report.json")).unwrap();
