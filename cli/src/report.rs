@@ -305,6 +305,12 @@ impl GuestReport {
         self.former_lives.push(Life { started, stopped, results, problems });
     }
 
+    /// Did it say in a result of its last life that it missed deadlines, or lost ticks?
+    pub fn missed(&self) -> bool {
+        let missed = |name| self.results.iter().filter_map(move |result| result.get(name)?.as_u64());
+        ["missed", "ticks_lost"].into_iter().flat_map(missed).any(|count| count != 0)
+    }
+
     /// The ends of all its lives, in order.
     pub fn ends(&self) -> impl Iterator<Item = &Stopped> {
         self.former_lives.iter().map(|life| &life.stopped).chain([&self.stopped]).flatten()

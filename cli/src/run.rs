@@ -332,6 +332,15 @@ fn conclude(report: &mut RunReport, watched: &Watched, machine: &Qemu) {
         };
         problems.push(format!("{lines} not typed: the guest that gets them, or the run, ended first"));
     }
+    if report.clock == Clock::Host {
+        problems.extend(report.guests.iter().filter(|guest| guest.missed()).map(|guest| {
+            format!(
+                "{} missed deadlines, but by the host's clock, by which delays mean nothing: whether it misses any is seen with \
+                 clock = \"lockstep\" in [run] of the manifest, or --clock lockstep",
+                guest.name
+            )
+        }));
+    }
     if cause != Cause::Ended && report.board.is_none() {
         problems.push("the hypervisor had not told of its board by then, so no guest was started".into());
     }

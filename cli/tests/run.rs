@@ -257,6 +257,26 @@ fn a_result_that_is_not_ok_fails_the_run() {
     assert!(out.contains("failed: said so as it stopped"), "{out}");
 }
 
+/// What they mean depends on the clock, which nobody thinks of who sees deadlines missed in the very first run.
+#[test]
+fn deadlines_that_are_missed_by_the_hosts_clock_mean_nothing() {
+    let told = |change: &str, arguments: &[&str]| {
+        let checkout = Checkout::new(1);
+        checkout.fake_qemu(VERSION, &format!("sed '{change}' $recorded/good.txt > $serial"));
+        let (_, out, _, report) = run(&checkout, arguments);
+        let problems = report["problems"].as_array().unwrap().clone();
+        let is_told = problems
+            .iter()
+            .any(|problem| problem.as_str().unwrap().contains("clock = \"lockstep\" in [run]"));
+        assert_eq!(out.contains("Problem: freertos missed deadlines, but by the host"), is_told, "{out}");
+        is_told
+    };
+    assert!(told("s/\"missed\":0/\"missed\":3/", &[]));
+    assert!(told("s/\"ticks_lost\":0/\"ticks_lost\":1/", &[]));
+    assert!(!told("", &[]), "it missed none");
+    assert!(!told("s/\"missed\":0/\"missed\":3/", &["--clock", "icount"]), "it did miss them");
+}
+
 /// However orderly: a guest that was halted before it did anything ends so, too.
 #[test]
 fn a_shutdown_without_a_result_is_no_job_done() {

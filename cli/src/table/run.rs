@@ -66,8 +66,8 @@ fn time(report: &RunReport) -> String {
     let emulated = "An emulator has no caches and no TLB cost: these are not the times of a chip";
     match &report.clock {
         Clock::Host => format!(
-            "Times are the host's (QEMU {qemu}): delays and speeds mean nothing. For figures: --clock lockstep, or icount \
-             with one hart."
+            "Times are the host's (QEMU {qemu}): delays and speeds mean nothing. For figures: clock = \"lockstep\" in [run], or \
+             --clock lockstep; icount with one hart."
         ),
         Clock::Icount => format!("Times are virtual: 4 ns per instruction (QEMU {qemu}). {emulated}."),
         Clock::Lockstep { q, ns, hash, .. } => format!(

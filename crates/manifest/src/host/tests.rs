@@ -118,6 +118,29 @@ fn a_good_manifest_passes() {
     assert_eq!(manifest.board.cpu, "rv64");
 }
 
+/// Who copies it has a system that runs, with figures that mean something.
+#[test]
+fn the_small_complete_manifest_of_the_page_is_right() {
+    let page = include_str!("../../../../docs/manifest.md");
+    let (_, text) = page.split_once("```toml\n").unwrap();
+    let (text, _) = text.split_once("```").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let guests = folder.path().join(".cache/guests");
+    for (name, bytes) in [
+        ("linux/Image", linux_image(0x20_0000, 0x140_0000)),
+        ("linux/initramfs.cpio.gz", vec![0; 1000]),
+        ("freertos/freertos.elf", elf_file(GUEST_MEMORY_BASE, &[(GUEST_MEMORY_BASE, 0x1f_8000)])),
+    ] {
+        std::fs::create_dir_all(guests.join(name).parent().unwrap()).unwrap();
+        std::fs::write(guests.join(name), bytes).unwrap();
+    }
+    let systems = folder.path().join("systems");
+    std::fs::create_dir(&systems).unwrap();
+    let manifest = Manifest::parse("small.toml", text, &systems, "small").unwrap();
+    assert!(manifest.warnings.is_none());
+    assert_eq!(manifest.run.clock, Clock::Lockstep);
+}
+
 #[test]
 fn defaults_are_what_a_user_expects() {
     let text = GOOD
