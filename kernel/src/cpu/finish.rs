@@ -43,19 +43,16 @@ impl Cpu {
         self.resume_backlog();
     }
 
-    /// Between two events: vCPUs that were brought to rest here are there now.
-    pub(super) fn note_rest(&mut self) {
-        // BOUND: the vCPUs of this core, some 20 instructions each but for the last one of a guest.
-        while let Some(id) = self.resting.pop() {
-            let guest = self.machine.guest_of(id);
-            match guest.lifecycle.note_rest() {
-                None => {}
-                Some(Next::Restart) => {
-                    self.machine.restarting.fetch_or(1 << guest.index, Ordering::Release);
-                    self.ask_housekeeper(Chore::Restarts);
-                }
-                Some(Next::End | Next::GiveUp) => self.end(guest),
+    /// Between two events: a vCPU that was brought to rest here is there now.
+    pub(super) fn note_rest(&mut self, id: VcpuId) {
+        let guest = self.machine.guest_of(id);
+        match guest.lifecycle.note_rest() {
+            None => {}
+            Some(Next::Restart) => {
+                self.machine.restarting.fetch_or(1 << guest.index, Ordering::Release);
+                self.ask_housekeeper_later(Chore::Restarts);
             }
+            Some(Next::End | Next::GiveUp) => self.end(guest),
         }
     }
 

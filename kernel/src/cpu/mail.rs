@@ -98,8 +98,14 @@ impl Cpu {
         if self.machine.finishing.load(Ordering::Acquire) {
             self.finish();
         }
-        self.note_rest();
-        self.look_for_housework();
+        // One at a time, each behind a preemption point: the last ones of many guests may come to rest together.
+        match self.resting.pop() {
+            Some(id) => {
+                self.note_rest(id);
+                self.put_unread(VcpuSet::of(NO_VCPU));
+            }
+            None => self.look_for_housework(),
+        }
     }
 
     /// Starts a vCPU that somebody has asked the start of (SBI HSM).
