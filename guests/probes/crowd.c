@@ -1,5 +1,5 @@
 /* A crowd of timers: each hart sleeps until the next whole period of the machine's `time`, the same for all harts and all guests that do so, and
- * may then print the beginning of a line, which never ends. With a period that is never over: only sleeps. */
+ * may then print the beginning of a line, which never ends. With a period that is never over: only sleeps. All may want a reboot at one moment. */
 #include "args.h"
 #include "console.h"
 #include "csr.h"
@@ -10,10 +10,11 @@
 #include "trap.h"
 
 #define STACK_WORDS 512
+#define RESET_COLD  1
 
 static struct secondary secondaries[MAX_HARTS];
 static uint64_t stacks[MAX_HARTS][STACK_WORDS] __attribute__((aligned(16)));
-static uint64_t period, bytes;
+static uint64_t period, bytes, reboot;
 
 static void timer(void) { csr_write(CSR_STIMECMP, NEVER); }
 
@@ -24,9 +25,14 @@ static __attribute__((noreturn)) void sleep_and_wake(void *argument)
     csr_write(sie, 1ul << IRQ_TIMER);
     for (uint64_t round = 0;; round++) {
         uint64_t next = (read_time() / period + 1) * period;
+        bool ends = next >= reboot;
+        if (ends)
+            next = reboot;
         csr_write(CSR_STIMECMP, next);
         while (read_time() < next)
             wait_for_interrupt();
+        if (ends)
+            sbi_call(SBI_SRST, SBI_SRST_RESET, RESET_COLD, SBI_REASON_NONE, 0);
         if (bytes != 0)
             sbi_call(SBI_DBCN, SBI_DBCN_WRITE, bytes, (uintptr_t)text + round % 2, 0);
     }
@@ -36,7 +42,9 @@ bool guest_main(void)
 {
     period = us_to_ticks(arg_number("period_us", 100, 1, UINT32_MAX));
     bytes = arg_number("bytes", 0, 0, 8);
+    uint64_t lives = us_to_ticks(arg_number("reboot_us", 0, 0, UINT32_MAX));
     args_finish();
+    reboot = lives != 0 ? (read_time() / lives + 1) * lives : NEVER;
     on_interrupt(IRQ_TIMER, timer);
     for (unsigned i = 1; i < machine.hart_count; i++) {
         secondaries[i] = (struct secondary){ &stacks[i][STACK_WORDS], sleep_and_wake, NULL };

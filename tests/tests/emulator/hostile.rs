@@ -113,7 +113,8 @@ fn restarted_guests_in_chaos_hurt_nobody() {
 /// - 14 guests that print beginnings of lines on one hart: 6.1 us;
 /// - a guest that is started again on the RTOS's hart: 7.2 us; fences of 16 vCPUs on 16 harts: 5.1 us;
 /// - 14 guests that take turns (`co-schedule`), of which a random system had some: 6.1 us;
-/// - three guests of 16 vCPUs, of three levels, that sleep for moments, wake, stop and start each other: 5.2 us.
+/// - three guests of 16 vCPUs, of three levels, that sleep for moments, wake, stop and start each other: 5.2 us;
+/// - six guests of ten vCPUs on one hart whose last vCPUs come to rest together, as all are started again: up to 6.7 us.
 #[test]
 fn a_crowd_hurts_nobody() {
     const PERIODS: u32 = 200;
@@ -158,6 +159,13 @@ fn a_crowd_hurts_nobody() {
     }
     let member = |nth: u32| crowd(format!("member-{nth}"), "period_us=300").vcpus(4).harts([0]);
     beside("turns of many guests", "co-schedule", 1, (0..14).map(member).collect(), 250);
+    let again = |(period_us, nth): (u32, u32)| {
+        let args = format!("period_us={period_us} reboot_us=40000");
+        let guest = crowd(format!("again-{nth}"), &args).vcpus(10).harts([0]).priority(nth);
+        guest.restart("always", 32, "1us")
+    };
+    let many = [850, 1_000, 100_000].into_iter().cycle().zip(1..=6).map(again).collect();
+    beside("ends of many guests", "spumone", 1, many, 241);
     let smp = Guest::probe("smp", "rounds=6").vcpus(16).harts(0..16).background();
     beside("fences", "spumone", 16, vec![smp], 250);
 }
