@@ -55,9 +55,11 @@ struct sbi_result {
 #define SBI_HART_STARTED 0
 #define SBI_HART_STOPPED 1
 
-#define SBI_RESET_SHUTDOWN 0
-#define SBI_REASON_NONE    0
-#define SBI_REASON_FAILURE 1
+#define SBI_RESET_SHUTDOWN    0
+#define SBI_RESET_COLD_REBOOT 1
+#define SBI_RESET_WARM_REBOOT 2
+#define SBI_REASON_NONE       0
+#define SBI_REASON_FAILURE    1
 
 static inline struct sbi_result sbi_call5(long extension, long function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
                                           uint64_t a4)

@@ -10,7 +10,6 @@
 #include "trap.h"
 
 #define STACK_WORDS 512
-#define RESET_COLD  1
 
 static struct secondary secondaries[MAX_HARTS];
 static uint64_t stacks[MAX_HARTS][STACK_WORDS] __attribute__((aligned(16)));
@@ -32,7 +31,7 @@ static __attribute__((noreturn)) void sleep_and_wake(void *argument)
         while (read_time() < next)
             wait_for_interrupt();
         if (ends)
-            sbi_call(SBI_SRST, SBI_SRST_RESET, RESET_COLD, SBI_REASON_NONE, 0);
+            sbi_call(SBI_SRST, SBI_SRST_RESET, SBI_RESET_COLD_REBOOT, SBI_REASON_NONE, 0);
         if (bytes != 0)
             sbi_call(SBI_DBCN, SBI_DBCN_WRITE, bytes, (uintptr_t)text + round % 2, 0);
     }

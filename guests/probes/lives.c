@@ -15,8 +15,6 @@
 #define PAGE        4096
 #define MARK        0x6c69766573206f66ul
 #define ALL_HARTS   UINT64_MAX /* hart mask base: the mask doesn't matter */
-#define RESET_COLD  1
-#define RESET_WARM  2
 
 enum end { END_REBOOT, END_WARM, END_FAILURE, END_FAULT, END_STOP, END_SHUTDOWN };
 
@@ -123,10 +121,10 @@ static void end_life(enum end end)
     console_write("a line that is begun", 20);
     switch (end) {
     case END_REBOOT:
-        sbi_call(SBI_SRST, SBI_SRST_RESET, RESET_COLD, SBI_REASON_NONE, 0);
+        sbi_call(SBI_SRST, SBI_SRST_RESET, SBI_RESET_COLD_REBOOT, SBI_REASON_NONE, 0);
         break;
     case END_WARM:
-        sbi_call(SBI_SRST, SBI_SRST_RESET, RESET_WARM, SBI_REASON_NONE, 0);
+        sbi_call(SBI_SRST, SBI_SRST_RESET, SBI_RESET_WARM_REBOOT, SBI_REASON_NONE, 0);
         break;
     case END_FAILURE:
         sbi_shutdown(SBI_REASON_FAILURE);

@@ -20,7 +20,6 @@
 #define CLEAR_INTERRUPT 0x1c
 
 #define ARRIVES_MS 5000
-#define RESET_COLD 1
 
 static struct plic plic;
 static uint64_t base, size;
@@ -82,7 +81,7 @@ bool guest_main(void)
         set_alarm(late_us * 1000);
         while (*rtc(ALARM_RUNNING))
             ;
-        sbi_call(SBI_SRST, SBI_SRST_RESET, RESET_COLD, SBI_REASON_NONE, 0);
+        sbi_call(SBI_SRST, SBI_SRST_RESET, SBI_RESET_COLD_REBOOT, SBI_REASON_NONE, 0);
     }
     return ok;
 }
