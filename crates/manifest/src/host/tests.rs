@@ -56,6 +56,15 @@ fn parse(text: &str) -> Result<Manifest, Box<Findings>> {
     Manifest::parse("demo.toml", text, guest_files().path(), "fallback")
 }
 
+/// These are the errors that were found, in this order: each begins so.
+#[track_caller]
+fn assert_told(found: &[String], expected: &[&str]) {
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}");
+    }
+}
+
 /// All findings as "LINE: message / help".
 fn errors(text: &str) -> Vec<String> {
     let findings = parse(text).expect_err("this manifest is wrong");
@@ -201,10 +210,7 @@ fn no_error_hides_another() {
         "28: restart_limit: 0 is out of range",
         "29: restart_interval: 0 is out of range",
     ];
-    assert_eq!(found.len(), expected.len(), "{found:#?}");
-    for (found, expected) in found.iter().zip(expected) {
-        assert!(found.starts_with(expected), "{found}");
-    }
+    assert_told(&found, &expected);
 }
 
 /// What is written there is not known, so nothing follows from it.
@@ -296,10 +302,7 @@ fn what_is_there_twice_is_told_beside_all_else() {
         "26: there is no priority 99",
         "27: the device /soc/rtc@101000 is in this list twice / name each device once",
     ];
-    assert_eq!(found.len(), expected.len(), "{found:#?}");
-    for (found, expected) in found.iter().zip(expected) {
-        assert!(found.starts_with(expected), "{found}");
-    }
+    assert_told(&found, &expected);
     // Where the text can't be understood, nothing else can be said of it.
     assert_eq!(errors(&text.replace("priority = 99", "priority = ")).len(), 2);
 }
