@@ -23,7 +23,7 @@ run: guests build
 # Three schedules can leave its bar undecided (3): that is an answer too, and the table is what the demo is for.
 demo: guests build
 	./ainori bench demo --check || { [ $$? -eq 3 ] && \
-	echo "In one of the three schedules the bar did not hold: so few decide nothing. experiments/lhp.toml has more."; }
+	echo "The three schedules leave its bar undecided: it holds in some of them. The experiment lhp has more."; }
 
 test:
 	@tools/setup --tests
