@@ -188,7 +188,7 @@ impl Cpu {
         if !stops {
             (self.backlog.gave_way_to, self.backlog.deferred_at) = (0, 0);
         }
-        // BOUND: a part a round; the sets grow by mail, answers and `MakeUpFor`, and between two parts is a preemption point.
+        // BOUND: a part a round; the sets grow by mail, answers, `MakeUpFor` and who comes to rest, and between two parts is a preemption point.
         while !stops {
             match self.backlog.next() {
                 None => {

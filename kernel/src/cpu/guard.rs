@@ -49,6 +49,7 @@ impl Cpu {
         self.is_deadline_near(now) && self.meet_deadline_late(now)
     }
 
+    /// May somebody have to be woken by now? To find out whom takes a look at all sleepers.
     #[inline(always)]
     pub(super) fn is_deadline_near(&self, now: u64) -> bool {
         self.next_deadline <= now + self.guard

@@ -231,20 +231,20 @@ pub(super) fn own_deadline() -> u64 {
 impl Cpu {
     /// Any core: there is work of this kind. What it is has been written before.
     pub fn ask_housekeeper(&mut self, chore: Chore) {
-        if self.is_told_of(chore) {
+        if self.note_chore(chore) {
             self.look_for_housework();
         }
     }
 
     /// The same in the midst of what takes long by itself: if it is this core's work, it looks behind the present event.
     pub fn ask_housekeeper_later(&mut self, chore: Chore) {
-        if self.is_told_of(chore) {
+        if self.note_chore(chore) {
             self.put_unread(VcpuSet::of(NO_VCPU));
         }
     }
 
-    /// There is work of this kind. Is it this core's, which doesn't know yet? If it is another's, that is told.
-    fn is_told_of(&mut self, chore: Chore) -> bool {
+    /// Notes that there is work of this kind, and tells the core whose it is. Is it this one's, which has yet to look?
+    fn note_chore(&mut self, chore: Chore) -> bool {
         let machine = self.machine;
         if !machine.housework.ask(chore.bit()) {
             return false;

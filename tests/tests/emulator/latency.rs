@@ -118,8 +118,8 @@ fn to_look_through_many_harts_does_not_make_the_rtos_late() {
 }
 
 /// Sleepers of eight levels wake when the housework of a guest that is started again, of one that stops and of one that prints is due, on the RTOS's hart: to note
-/// to whom it gives way, and what led there, was one irqs-off
-/// section of 5.0 us here, and of 5.1 us beside others.
+/// to whom it gives way, and what led there, was one irqs-off section of 5.0 us here, and of 5.1 us
+/// beside others.
 #[test]
 fn housework_gives_way_to_many_levels_in_short_sections() {
     let naps =
