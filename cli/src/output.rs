@@ -73,6 +73,10 @@ fn way(path: &Path) -> io::Result<Way> {
     let file = match OpenOptions::new().write(true).custom_flags(wait_for_nobody).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // A link that leads to nothing stays one, too. It is in no circle: that would be another error.
+            if let Ok(target) = fs::read_link(path) {
+                return way(&folder(path).join(target));
+            }
             room_for(path)?;
             return Ok(Way::Replace(path.to_owned()));
         }
@@ -82,9 +86,10 @@ fn way(path: &Path) -> io::Result<Way> {
         Err(error) => return Err(error),
     };
     if file.metadata()?.is_file() {
-        // A link stays one: what it leads to is replaced.
-        let target = path.canonicalize()?;
-        if room_for(&target).is_ok() {
+        // A link stays one: what it leads to is replaced. An open file may have lost its name.
+        if let Ok(target) = path.canonicalize()
+            && room_for(&target).is_ok()
+        {
             return Ok(Way::Replace(target));
         }
     }
@@ -173,7 +178,15 @@ mod tests {
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
         assert_eq!(text, "old", "whoever had it open still has all of it");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+
+        symlink("link-to-nothing", path("link-to-it")).unwrap();
+        symlink("nothing", path("link-to-nothing")).unwrap();
+        Output::prepare(&path("link-to-it")).unwrap().write(b"made").unwrap();
+        assert_eq!(fs::read(path("nothing")).unwrap(), b"made");
+        for link in ["link-to-it", "link-to-nothing"] {
+            assert!(fs::symlink_metadata(path(link)).unwrap().is_symlink(), "{link}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5);
     }
 
     #[test]

@@ -62,14 +62,15 @@ priority = 10
     }
 
     /// Puts a shell script in QEMU's place. It answers `--version` by itself; otherwise it finds the folder of recorded
-    /// serial lines in `$recorded`, and in `$serial` where its output is expected.
+    /// serial lines in `$recorded`, and in `$serial` where its output is expected: not in `/dev/stdout`, which is a link that
+    /// anybody who may write in `/dev` can break.
     pub fn fake_qemu(&self, version: &str, script: &str) {
         let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/serial");
         let text = format!(
             r#"#!/bin/sh
 [ "$1" = --version ] && {{ echo "QEMU emulator version {version}"; exit; }}
 recorded={}
-serial=/dev/stdout
+serial=/proc/self/fd/1
 for argument; do case $argument in file,id=serial,*) serial=${{argument#*path=}} ;; esac; done
 {script}
 "#,
