@@ -304,7 +304,7 @@ impl Cpu {
     }
 
     /// Has an interrupt come in meanwhile, other than that there is mail?
-    fn is_interrupted(&mut self) -> bool {
+    pub(super) fn is_interrupted(&mut self) -> bool {
         self.gives_way_to(Interrupts::all() - Interrupts::SOFTWARE)
     }
 

@@ -51,11 +51,12 @@ impl Cpu {
             if self.pending.unsettled {
                 self.settle();
                 self.pending.unsettled = !self.migration.unsettled.is_empty();
+                // Who has gone meanwhile has been accounted for until then.
+                now = clock::now();
+                self.meet_deadline(now);
                 if self.gives_way() {
                     return None;
                 }
-                // Who has gone meanwhile has been accounted for until then.
-                now = clock::now();
             }
             // The same time for both: later than this another one might be the next.
             if !self.migration.stealable.is_empty() && !self.reclaim_next(now) {
@@ -103,8 +104,10 @@ impl Cpu {
             // The switch itself took its time: it is quicker to switch again than to leave and be interrupted at once.
             return None;
         }
-        // Mail that has come in meanwhile takes a while, too. The alarm is at hand, and IPIs are what is looked at.
-        if !self.mailbox.leave() && (self.gives_way_to(Interrupts::EXTERNAL) || !self.may_leave_mail(id)) {
+        // Mail that has come in meanwhile takes a while, too.
+        if !self.mailbox.leave()
+            && (self.meet_deadline(clock::now()) || self.is_interrupted() || !self.may_leave_mail(id))
+        {
             return None;
         }
         let resident = self.resident(id);

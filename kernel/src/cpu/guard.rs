@@ -70,6 +70,9 @@ impl Cpu {
         if !is_woken {
             // All have been looked at, and none that takes the core from others is due within the guard.
             self.none_urgent_until = now + self.guard / 8;
+        } else if self.alarm <= now + self.guard && self.housework_alarm() > now + self.guard {
+            // It would cost a round more, and what else it may be for is deferred at the switch. Whoever is entered next has it set anew.
+            self.cancel_alarm();
         }
         is_woken
     }

@@ -20,7 +20,7 @@ impl Cpu {
     /// or a device's interrupt that waits has its turn (`mechanism_due`).
     #[inline(always)]
     pub(super) fn take_alarm(&mut self) -> Exit {
-        let now = self.silence_alarm();
+        let now = self.note_alarm();
         self.wake_expired(now);
         if self.own_work_due > now {
             return Exit::Timer;
@@ -31,7 +31,7 @@ impl Cpu {
     /// The same where it is not what interrupted a guest.
     #[inline(never)]
     pub(super) fn take_alarm_late(&mut self) -> Exit {
-        let now = self.silence_alarm();
+        let now = self.note_alarm();
         self.pending.alarm = true;
         if self.meet_deadline(now) && self.is_wanted() {
             // What is deferred then begins anew at the switch; for one that keeps the core, having slept for a moment, it interrupts once.
@@ -43,13 +43,25 @@ impl Cpu {
         self.see_to_own_work(now)
     }
 
-    /// Whatever happens next computes the alarm anew; until then it must not fire again.
+    /// The alarm has fired. When?
     #[inline(always)]
-    fn silence_alarm(&mut self) -> u64 {
+    fn note_alarm(&mut self) -> u64 {
         self.counters.interrupts[1] += 1;
+        self.silence_alarm();
+        clock::now()
+    }
+
+    /// Whatever happens next computes the alarm anew; until then it must not fire again, or at all.
+    #[inline(always)]
+    fn silence_alarm(&mut self) {
         self.alarm = u64::MAX;
         hart::set_alarm(u64::MAX);
-        clock::now()
+    }
+
+    /// What the alarm was for is seen to before it has fired.
+    pub(super) fn cancel_alarm(&mut self) {
+        self.silence_alarm();
+        self.pending.alarm = true;
     }
 
     /// The alarm was for work of the hypervisor's own.

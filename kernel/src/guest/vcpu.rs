@@ -183,6 +183,12 @@ impl Vcpu {
     pub fn has_requests(&self) -> bool {
         self.requests.any()
     }
+
+    /// All that is wanted at this moment.
+    #[inline]
+    pub fn wanted(&self) -> Requests {
+        Requests::from_bits_truncate(self.requests.wanted())
+    }
 }
 
 /// Why a vCPU doesn't run although it wasn't put to sleep by WFI.

@@ -166,6 +166,23 @@ fn a_crowd_hurts_nobody() {
     };
     let many = [850, 1_000, 100_000].into_iter().cycle().zip(1..=6).map(again).collect();
     beside("ends of many guests", "spumone", 1, many, 241);
+    // Harts, level, period, what each hart does in it: fences all, interrupts all, prints, and whether it reboots.
+    let calls = [
+        (2, 13, 100_000, "fences=1"),
+        (10, 19, 850, "fences=1 ipis=1 bytes=8 reboot_us=40000"),
+        (6, 5, 850, "reboot_us=40000"),
+        (10, 6, 300, "fences=1 ipis=1"),
+        (16, 1, 500, "fences=1 ipis=1 bytes=8"),
+        (2, 14, 1_000, "ipis=1 bytes=8 reboot_us=40000"),
+        (6, 11, 850, "fences=1 bytes=8 reboot_us=40000"),
+    ];
+    let caller = |(vcpus, level, period_us, what): (u32, u32, u32, &str)| {
+        let guest = crowd(format!("caller-{level}"), &format!("period_us={period_us} {what}"));
+        guest.vcpus(vcpus).harts([1, 0]).priority(level).restart("always", 32, "1us")
+    };
+    for (preset, q) in [("ainori", 211), ("spumone-on-demand", 271)] {
+        beside("calls to all", preset, 2, calls.map(caller).into(), q);
+    }
     let smp = Guest::probe("smp", "rounds=6").vcpus(16).harts(0..16).background();
     beside("fences", "spumone", 16, vec![smp], 250);
 }

@@ -13,6 +13,7 @@
 //! | parked, on its way to another core | in its slot, in no scheduler |
 use core::sync::atomic::Ordering;
 
+use ainori_handover::Requests;
 use ainori_sched::{Occasion, Policy, State, VcpuId, VcpuSet};
 use ainori_trace::Event;
 
@@ -127,7 +128,7 @@ impl Cpu {
                 self.forget(id);
                 return false;
             }
-            if self.gives_way() {
+            if self.gives_way() || self.meet_deadline(clock::now()) {
                 return false;
             }
         }
@@ -186,9 +187,7 @@ impl Cpu {
                 self.residents[id] = Some(resident);
                 self.migration.here.insert(id);
                 self.note_arrival(id, !self.scheduler.is_asleep(id));
-                if vcpu.has_requests() {
-                    self.look_at(id);
-                }
+                self.serve_claimed(id, true);
                 return true;
             }
             self.scheduler.release(id);
@@ -208,12 +207,21 @@ impl Cpu {
             // It comes for a short visit to its kernel: the one that runs here lets it go first.
             self.yield_now();
         }
-        if self.machine.vcpu(id).has_requests() {
-            // Behind a preemption point: to take it has taken its time, and a start does, too.
+        self.serve_claimed(id, false);
+        true
+    }
+
+    /// What is wanted of a vCPU that has just been claimed is done, or behind a preemption point: a start takes its time.
+    fn serve_claimed(&mut self, id: VcpuId, at_once: bool) {
+        let wanted = self.machine.vcpu(id).wanted();
+        if at_once && !wanted.contains(Requests::START) {
+            if !wanted.is_empty() {
+                self.look_at(id);
+            }
+        } else if !wanted.is_empty() {
             self.backlog.unread.insert(id);
             self.resume_backlog();
         }
-        true
     }
 
     /// A vCPU lives here from now on: it could run, or this core watches its timer.

@@ -20,10 +20,9 @@ impl Cpu {
     #[inline(never)]
     pub(in crate::cpu) fn settle(&mut self) {
         let beside_urgent = self.holder().is_some_and(|id| self.urgent.contains(id));
+        let mut stops = self.is_wanted_late();
         // BOUND: one of those that have woken a round, and between two is a preemption point.
-        while !self.is_wanted_late()
-            && let Some(id) = self.migration.unsettled.pop()
-        {
+        while !stops && let Some(id) = self.migration.unsettled.pop() {
             if !self.has(id) {
                 continue;
             }
@@ -53,9 +52,7 @@ impl Cpu {
             } else if self.loaded != Some(id) && self.migration.here.contains(id) && waits {
                 self.make_stealable_late(id);
             }
-            if self.is_preempted() || beside_urgent {
-                break;
-            }
+            stops = self.is_preempted() || beside_urgent;
         }
         let is_done = self.migration.unsettled.is_empty();
         self.unsettle_unseated();
