@@ -5,6 +5,7 @@ use ainori_manifest::Manifest;
 use miette::{Result, miette};
 use std::{
     fs,
+    io::ErrorKind,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
@@ -95,7 +96,13 @@ impl Place {
         match fs::metadata(path) {
             Ok(about) if about.is_file() => Some(Self::There { device: about.dev(), inode: about.ino() }),
             Ok(_) => None,
-            Err(_) => new(path).map(Self::New),
+            Err(error) => match fs::read_link(path) {
+                // What it leads to will be made, not the link.
+                Ok(target) if error.kind() == ErrorKind::NotFound => {
+                    Self::of(&path.parent().unwrap_or(Path::new("")).join(target))
+                }
+                _ => new(path).map(Self::New),
+            },
         }
     }
 }
@@ -127,6 +134,8 @@ mod tests {
         fs::hard_link(path("old"), path("hard")).unwrap();
         symlink("old", path("soft")).unwrap();
         symlink("below", path("link")).unwrap();
+        symlink("below/../new", path("to-new")).unwrap();
+        symlink("circle", path("circle")).unwrap();
         let two = |one: &str, other: &str| {
             let (one, other) = (path(one), path(other));
             [
@@ -140,6 +149,8 @@ mod tests {
             ("old", "hard"),
             ("old", "soft"),
             ("new", "new"),
+            ("new", "to-new"),
+            ("circle", "circle"),
             ("below/new", "link/new"),
             ("below/new", "below/../below/new"),
             ("no/folder/new", "no/folder/new"),

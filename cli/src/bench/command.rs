@@ -119,13 +119,16 @@ fn experiments(arguments: &Bench, stop: &Arc<AtomicBool>) -> Result<u8> {
         return Err(miette!("--name is for the report of one experiment, but there are {}", files.len()));
     }
     let apart = files.iter().fold(Apart::default(), |apart, file| apart.reads("an experiment", Some(file)));
-    apart.writes("--json", arguments.json.as_deref()).check()?;
+    let apart =
+        apart.reads("--kernel", arguments.kernel.as_deref()).writes("--json", arguments.json.as_deref());
+    apart.check()?;
     let mut json = arguments.json.as_deref().map(Output::prepare).transpose()?;
     // All plans first: what is wrong with the last must not come out after the runs of the first.
     let plans: Vec<Plan> = files
         .iter()
         .map(|file| Plan::new(Experiment::load(file)?, form, &arguments.only))
         .collect::<Result<_>>()?;
+    plans.iter().fold(apart, |apart, plan| plan.reads(apart)).check()?;
     let needs_kernel = plans.iter().flat_map(Plan::runs).any(|run| run.machine == Machine::Ainori);
     let Some(tools) = tools(arguments.kernel.as_deref(), needs_kernel, stop)? else {
         eprintln!("Interrupted before the first run.");

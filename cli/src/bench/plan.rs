@@ -8,6 +8,7 @@ use super::{
     template::{self, Values},
 };
 use crate::{
+    apart::Apart,
     checkout,
     run::{ClockChoice, Options},
 };
@@ -184,6 +185,17 @@ impl Plan {
     /// All runs that were asked for.
     pub fn runs(&self) -> impl Iterator<Item = &Run> {
         self.points.iter().flat_map(|point| &point.runs)
+    }
+
+    /// Adds all that its runs read to the files of a command.
+    pub fn reads(&self, files: Apart) -> Apart {
+        let experiment = &self.experiment;
+        let systems = experiment.cases.iter().map(|case| experiment.folder.join(&case.system));
+        let files = systems.fold(files, |files, system| files.reads("the system of a case", Some(&system)));
+        self.runs().flat_map(|run| &run.manifest.files).fold(files, |files, guest| {
+            let files = files.reads("a guest's image", Some(&guest.image));
+            files.reads("a guest's initrd", guest.initrd.as_deref())
+        })
     }
 
     /// The one point that a reference means, where `bound` are the parameters that have a value there.

@@ -43,6 +43,23 @@ fn an_experiments_name_is_no_part_of_its_systems() {
     assert_eq!(systems("one"), systems("another"));
 }
 
+/// Results over an input, after hours of runs, would lose both.
+#[test]
+fn what_the_runs_read_is_known() {
+    let fixture = Fixture::new();
+    let plan = fixture.plan(Form::Short);
+    let told = |file: &Path| {
+        let files = plan.reads(Apart::default()).writes("--json", Some(file));
+        files.check().map_or_else(|error| error.to_string(), |()| "fine".into())
+    };
+    let folder = &plan.experiment.folder;
+    assert!(told(&folder.join("linux.toml")).ends_with("it is the system of a case, which is read"));
+    for run in plan.runs() {
+        assert!(told(&run.manifest.files[0].image).ends_with("it is a guest's image, which is read"));
+    }
+    assert_eq!(told(&folder.join("results.json")), "fine");
+}
+
 #[test]
 fn only_the_cases_that_are_asked_for_are_run() {
     let fixture = Fixture::new();
