@@ -85,9 +85,12 @@ fn spinners_keep_their_budgets() {
 fn the_rtos_beside_linux_keeps_its_budgets() {
     let args = format!("periods={TICKS} burn_percent=0 report_ms=0");
     // Without an advance, as nearly all of this way is done ahead of the tick otherwise.
-    let system = System::on(1).advance("0us").with(Guest::linux("busy").background());
-    let run = judge("rtos", system.with(Guest::freertos(&args)));
-    run.lost_no_tick("freertos", TICKS);
+    let system = System::on(1).advance("0us");
+    let alone = system.clone().with(Guest::linux("busy").background());
+    let moving = system.policy("ainori").with(Guest::linux("busy").vcpus(2).background());
+    for (name, system) in [("rtos", alone), ("rtos-ainori", moving)] {
+        judge(name, system.with(Guest::freertos(&args))).lost_no_tick("freertos", TICKS);
+    }
 }
 
 /// The shortest trap of the probe, with its record in the trace and without.
