@@ -72,13 +72,19 @@ impl Cpu {
 
     /// What was deferred for a vCPU that has run before waits for one that takes cores from others, too, if that gets the core now. But
     /// only for one of each priority in turn, should the core be taken again and again.
+    ///
+    /// Nor is it left for much later: when that one's timer is due next isn't known before it has set it, and a look in passing may be just then (a
+    /// task 2.7 us late, where another try was due a millisecond after a tick).
     #[inline(never)]
     pub(in crate::cpu) fn hold_off_push(&mut self, id: VcpuId, now: u64) {
+        if !self.urgent.contains(id) {
+            return;
+        }
         let rank = self.machine.vcpu(id).class.priority + 1;
-        if self.urgent.contains(id) && rank > self.push.held_off_for {
-            self.push.held_off_for = rank;
-            let begins = self.resident(id).due.max(now);
-            self.push.due = self.push.due.max(begins + self.scheduler.policy().patience);
+        let look = self.resident(id).due.max(now) + self.scheduler.policy().patience;
+        if rank > self.push.held_off_for || self.push.due > look {
+            self.push.held_off_for = self.push.held_off_for.max(rank);
+            self.push.due = look;
             self.mechanism_due = self.deferred_due();
         }
     }
