@@ -1,6 +1,6 @@
 /* A crowd of timers: each hart sleeps until the next whole period of the machine's `time`, the same for all harts and all guests that do so, and
- * may then fence all and interrupt all, and print the beginning of a line, which never ends. With a period that is never over: only sleeps. All may
- * want a reboot at one moment. */
+ * may then fence all and interrupt all, and print the beginning of a line, which never ends. Nobody takes the others' interrupts: who sends them is
+ * what is tried. With a period that is never over: only sleeps. All may want a reboot at one moment. */
 #include "args.h"
 #include "console.h"
 #include "csr.h"
@@ -19,9 +19,6 @@ static uint64_t period, bytes, reboot;
 static bool fences, ipis;
 
 static void timer(void) { csr_write(CSR_STIMECMP, NEVER); }
-
-/* Taken while a hart is awake; its sleep ends without. */
-static void software(void) { csr_clear(sip, 1ul << IRQ_SOFTWARE); }
 
 static __attribute__((noreturn)) void sleep_and_wake(void *argument)
 {
@@ -57,7 +54,6 @@ bool guest_main(void)
     args_finish();
     reboot = lives != 0 ? (read_time() / lives + 1) * lives : NEVER;
     on_interrupt(IRQ_TIMER, timer);
-    on_interrupt(IRQ_SOFTWARE, software);
     for (unsigned i = 1; i < machine.hart_count; i++) {
         secondaries[i] = (struct secondary){ &stacks[i][STACK_WORDS], sleep_and_wake, NULL };
         sbi_hart_start(i, (uint64_t)(uintptr_t)secondary_start, (uint64_t)(uintptr_t)&secondaries[i]);

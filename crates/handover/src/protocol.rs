@@ -60,7 +60,7 @@ pub trait Core {
 
     /// Sends "look at this vCPU" to another core.
     fn post(&mut self, to: u32, vcpu: VcpuId);
-    /// [Claims](ParkingSlot::claim) a parked vCPU, and serves what is wanted of it. False if it isn't parked any more.
+    /// [Claims](ParkingSlot::claim) a parked vCPU, and serves what is wanted of it, or does so later. False if it isn't parked any more.
     fn claim(&mut self, vcpu: VcpuId) -> bool;
     /// Kicks a core that suits a parked vCPU to claim it. False if there is none at this moment.
     fn kick(&mut self, vcpu: VcpuId) -> bool;

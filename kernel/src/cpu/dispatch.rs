@@ -50,13 +50,15 @@ impl Cpu {
             }
             if self.pending.unsettled {
                 self.settle();
-                self.pending.unsettled = !self.migration.unsettled.is_empty();
                 // Who has gone meanwhile has been accounted for until then.
                 now = clock::now();
-                self.meet_deadline(now);
-                if self.gives_way() {
+                // Somebody who is woken here may be unsettled, too.
+                let is_woken = self.meet_deadline(now);
+                self.pending.unsettled = !self.migration.unsettled.is_empty();
+                if is_woken && self.pending.unsettled || self.gives_way() {
                     return None;
                 }
+                self.pending.woken = false;
             }
             // The same time for both: later than this another one might be the next.
             if !self.migration.stealable.is_empty() && !self.reclaim_next(now) {
@@ -140,14 +142,14 @@ impl Cpu {
         self.gives_way_to(Interrupts::all())
     }
 
-    /// The same for some interrupts only. One of the others waits on from when it came in, unless it says that there is mail: that is read without it.
+    /// The same for some interrupts only.
     #[inline(never)]
     pub(super) fn gives_way_to(&mut self, interrupts: Interrupts) -> bool {
-        let pending = hart::pending_interrupts();
-        if !pending.intersects(interrupts | (Interrupts::all() - Interrupts::SOFTWARE)) {
+        let gives_way = hart::pending_interrupts().intersects(interrupts);
+        if !gives_way {
             self.end_irqs_off(Exit::Backlog, clock::now());
         }
-        pending.intersects(interrupts)
+        gives_way
     }
 
     /// Serves the interrupts that have come in meanwhile, until there are no more: a preemption point.
@@ -255,7 +257,9 @@ impl Cpu {
                 // They are exchanged now if the guest has the units switched on, so that it will probably use them; else its
                 // first use traps. That takes half as long as the switch: before it is a preemption point, which only one that can wait heeds.
                 resident.state.switch_extensions_off();
-                if resident.state.wants_extensions() && (!self.gives_way() || self.urgent.contains(id)) {
+                if resident.state.wants_extensions()
+                    && (!self.gives_way() && !self.is_deadline_near(clock::now()) || self.urgent.contains(id))
+                {
                     self.reload_extensions(id);
                 }
             }

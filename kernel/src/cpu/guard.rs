@@ -44,6 +44,9 @@ impl Cpu {
     }
 
     /// Wakes who is to be woken by now: whose deadline is over, or within the guard if that one takes the core from others. Is anybody?
+    ///
+    /// That has taken its time. Who goes on to choose somebody looks for interrupts then, and if there are none, chooses from those who are awake by
+    /// now; who has chosen already has to choose again.
     #[inline(always)]
     pub(super) fn meet_deadline(&mut self, now: u64) -> bool {
         self.is_deadline_near(now) && self.meet_deadline_late(now)
@@ -71,7 +74,8 @@ impl Cpu {
             // All have been looked at, and none that takes the core from others is due within the guard.
             self.none_urgent_until = now + self.guard / 8;
         } else if self.alarm <= now + self.guard && self.housework_alarm() > now + self.guard {
-            // It would cost a round more, and what else it may be for is deferred at the switch. Whoever is entered next has it set anew.
+            // It would cost a round more, on the way to who has been woken. If the mechanisms want it too, it fires again behind that, as it is set anew
+            // for whoever is entered; mostly they are held off by then.
             self.cancel_alarm();
         }
         is_woken

@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use super::Cpu;
-use super::housekeeping::Next;
+use super::housekeeping::{Chore, Next};
 use crate::arch::clock;
 use crate::report;
 
@@ -29,7 +29,7 @@ impl Cpu {
         let index = self.reports.guest.unwrap_or(waiting);
         let Some(guest) = machine.guests.get(index) else { return Next::WhenAsked };
         if machine.log.room() < LONGEST_PART {
-            self.wake_console();
+            self.ask_housekeeper_later(Chore::Console);
             return Next::At(clock::now() + machine.ticks(RETRY_US));
         }
         let mut line_ended = false;
@@ -42,7 +42,7 @@ impl Cpu {
             })
         });
         if line_ended {
-            self.wake_console();
+            self.ask_housekeeper_later(Chore::Console);
         }
         if is_more {
             self.reports = ReportWriter { guest: Some(index), part: number + 1 };

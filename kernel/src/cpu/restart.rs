@@ -127,7 +127,7 @@ impl Cpu {
             Step::Memory(_) => {
                 // If its ring is full, the life ends later: the next one's first line must not be the rest of this one's.
                 let ended = guest.devices.serial.output.end_line();
-                self.wake_console();
+                self.ask_housekeeper_later(Chore::Console);
                 ended.ok()?;
                 Step::Rest
             }
@@ -156,7 +156,7 @@ impl Cpu {
                 self.complete_all(guest);
                 // Not told at once: with many guests, what led here is long enough for a section.
                 self.ask_later(vcpu, Requests::START);
-                self.wake_console();
+                self.ask_housekeeper_later(Chore::Console);
                 Step::Vcpus
             }
         })
@@ -209,7 +209,7 @@ impl Cpu {
         // The program is loaded again, so that nothing of what any hart has cached holds.
         vcpu.fences.distrust_caches();
         if self.machine.guest_of(id).lifecycle.note_reset() {
-            self.ask_housekeeper(Chore::Restarts);
+            self.ask_housekeeper_later(Chore::Restarts);
         }
     }
 }

@@ -114,7 +114,8 @@ fn restarted_guests_in_chaos_hurt_nobody() {
 /// - a guest that is started again on the RTOS's hart: 7.2 us; fences of 16 vCPUs on 16 harts: 5.1 us;
 /// - 14 guests that take turns (`co-schedule`), of which a random system had some: 6.1 us;
 /// - three guests of 16 vCPUs, of three levels, that sleep for moments, wake, stop and start each other: 5.2 us;
-/// - six guests of ten vCPUs on one hart whose last vCPUs come to rest together, as all are started again: up to 6.7 us.
+/// - six guests of ten vCPUs on one hart whose last vCPUs come to rest together, as all are started again: up to 6.7 us;
+/// - seven guests with 52 vCPUs that fence and interrupt all of theirs: task 3.8 us late, handler 2.6 us, sections of 5.5 us.
 #[test]
 fn a_crowd_hurts_nobody() {
     const PERIODS: u32 = 200;
@@ -180,7 +181,7 @@ fn a_crowd_hurts_nobody() {
         let guest = crowd(format!("caller-{level}"), &format!("period_us={period_us} {what}"));
         guest.vcpus(vcpus).harts([1, 0]).priority(level).restart("always", 32, "1us")
     };
-    for (preset, q) in [("ainori", 211), ("spumone-on-demand", 271)] {
+    for (preset, q) in [("ainori", 271), ("spumone-on-demand", 257)] {
         beside("calls to all", preset, 2, calls.map(caller).into(), q);
     }
     let smp = Guest::probe("smp", "rounds=6").vcpus(16).harts(0..16).background();

@@ -211,10 +211,11 @@ impl Cpu {
         true
     }
 
-    /// What is wanted of a vCPU that has just been claimed is done, or behind a preemption point: a start takes its time.
-    fn serve_claimed(&mut self, id: VcpuId, at_once: bool) {
+    /// What is wanted of a vCPU that has just been claimed is done, at once if it `is_back` from where it was parked here. It waits for a preemption
+    /// point if it is a start, or the vCPU has come from elsewhere: each takes as long as the claim before.
+    fn serve_claimed(&mut self, id: VcpuId, is_back: bool) {
         let wanted = self.machine.vcpu(id).wanted();
-        if at_once && !wanted.contains(Requests::START) {
+        if is_back && !wanted.contains(Requests::START) {
             if !wanted.is_empty() {
                 self.look_at(id);
             }
