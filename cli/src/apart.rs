@@ -1,6 +1,6 @@
 //! What a command reads and what it writes are different files, and so are any two that it writes. That is looked at before anything is done:
 //! afterwards one of them is lost.
-use crate::{checkout, run};
+use crate::{checkout, output, run};
 use ainori_manifest::Manifest;
 use miette::{Result, miette};
 use std::{
@@ -96,11 +96,9 @@ impl Place {
         match fs::metadata(path) {
             Ok(about) if about.is_file() => Some(Self::There { device: about.dev(), inode: about.ino() }),
             Ok(_) => None,
-            Err(error) => match fs::read_link(path) {
+            Err(error) => match output::target_of(path) {
                 // What it leads to will be made, not the link.
-                Ok(target) if error.kind() == ErrorKind::NotFound => {
-                    Self::of(&path.parent().unwrap_or(Path::new("")).join(target))
-                }
+                Some(target) if error.kind() == ErrorKind::NotFound => Self::of(&target),
                 _ => new(path).map(Self::New),
             },
         }

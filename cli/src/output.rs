@@ -74,8 +74,8 @@ fn way(path: &Path) -> io::Result<Way> {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             // A link that leads to nothing stays one, too. It is in no circle: that would be another error.
-            if let Ok(target) = fs::read_link(path) {
-                return way(&folder(path).join(target));
+            if let Some(target) = target_of(path) {
+                return way(&target);
             }
             room_for(path)?;
             return Ok(Way::Replace(path.to_owned()));
@@ -104,6 +104,11 @@ fn room_for(path: &Path) -> io::Result<()> {
         return Err(io::Error::other("it is not the name of a file"));
     }
     tempfile::tempfile_in(folder(path)).map(drop)
+}
+
+/// Where a link leads, whether anything is there or not; `None` if this is no link.
+pub fn target_of(path: &Path) -> Option<PathBuf> {
+    fs::read_link(path).ok().map(|target| folder(path).join(target))
 }
 
 fn folder(path: &Path) -> &Path {
