@@ -200,7 +200,7 @@ impl Args {
                 // Whatever takes much longer than the failure did only hangs.
                 let host_limit = begin.elapsed() * 3 + Duration::from_secs(10);
                 let twice = first.rule == SAME_TWICE;
-                let runner = Runner { host_limit, twice, ..runner.clone() };
+                let runner = Runner { host_limit: Some(host_limit), twice, ..runner.clone() };
                 // Written each time, so that what was found is there even if nobody waits for the end.
                 let file = self.out.join(format!("{seed}.shrunk.toml"));
                 let keep = |smaller: &str| write(&file, smaller);

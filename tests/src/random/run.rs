@@ -38,13 +38,13 @@ pub struct Runner {
     pub stop: Arc<AtomicBool>,
     /// Each system runs twice, and both runs must be the same.
     pub twice: bool,
-    /// Most host time of a run: only against an emulator that hangs, as the machine's time is limited too ([`oracle::machine_limit_ms`]).
-    pub host_limit: Duration,
+    /// Another limit of the host's time than what is [enough for a system](host_limit).
+    pub host_limit: Option<Duration>,
 }
 
 impl Default for Runner {
     fn default() -> Self {
-        Self { kernel: None, stop: Arc::default(), twice: false, host_limit: Duration::from_secs(240) }
+        Self { kernel: None, stop: Arc::default(), twice: false, host_limit: None }
     }
 }
 
@@ -86,7 +86,7 @@ impl Runner {
         let options = Options {
             kernel: Some(self.kernel.clone().unwrap_or_else(crate::hypervisor)),
             clock: Clock::Lockstep { q: system.slice },
-            timeout: Some(self.host_limit),
+            timeout: Some(self.host_limit.unwrap_or_else(|| host_limit(system))),
             qemu_args: vec!["-plugin".into(), operator(system).into()],
             record_dir: Some(folder.path().to_owned()),
             stop: self.stop.clone(),
@@ -97,6 +97,15 @@ impl Runner {
             Err(error) => Err(format!("{error:?}")),
         }
     }
+}
+
+/// Most time of the host for a run: only against an emulator that hangs, as the machine's time is limited too ([`oracle::machine_limit_ms`]). A busy host must
+/// not make a system fail (one with eight busy harts needed more than the four minutes that all had).
+fn host_limit(system: &Description) -> Duration {
+    /// For each second of a hart. With a host's core to itself it takes the emulator some four.
+    const SLOWEST: u64 = 20;
+    let harts_ms = oracle::machine_limit_ms(system) * u64::from(system.harts);
+    Duration::from_secs(240) + Duration::from_millis(harts_ms * SLOWEST)
 }
 
 /// The plugins that runs need.
