@@ -30,7 +30,7 @@ pub struct Judgement {
 }
 
 /// How to run systems.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Runner {
     /// Another hypervisor than the checkout's.
     pub kernel: Option<PathBuf>,
@@ -40,12 +40,6 @@ pub struct Runner {
     pub twice: bool,
     /// Another limit of the host's time than what is [enough for a system](host_limit).
     pub host_limit: Option<Duration>,
-}
-
-impl Default for Runner {
-    fn default() -> Self {
-        Self { kernel: None, stop: Arc::default(), twice: false, host_limit: None }
-    }
 }
 
 impl Runner {
