@@ -96,7 +96,7 @@ impl Runner {
 /// Most time of the host for a run: only against an emulator that hangs, as the machine's time is limited too ([`oracle::machine_limit_ms`]). A busy host must
 /// not make a system fail (one with eight busy harts needed more than the four minutes that all had).
 fn host_limit(system: &Description) -> Duration {
-    /// For each second of a hart. With a host's core to itself it takes the emulator some four.
+    /// For each second of a hart. On a host of its own it took the emulator 4 in a system of eight harts, 11 for each that a guest ran.
     const SLOWEST: u64 = 20;
     let harts_ms = oracle::machine_limit_ms(system) * u64::from(system.harts);
     Duration::from_secs(240) + Duration::from_millis(harts_ms * SLOWEST)
