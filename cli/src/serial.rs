@@ -9,6 +9,10 @@ pub type GuestResult = Map<String, Value>;
 /// line's end.
 pub const LONGEST: usize = 1 << 20;
 
+/// Longest text that is quoted in a report, in bytes: enough to recognise a line by. Twenty whole lines of each console may be 20 MiB, and
+/// in JSON six times that, as many as a guest likes.
+pub const QUOTED: usize = 2000;
+
 /// What a piece of the stream is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -101,18 +105,26 @@ pub fn split<'a>(line: &'a [u8], guests: &[String]) -> (Source, Part, &'a [u8]) 
         .unwrap_or((Source::Unmarked, Part::Line, line))
 }
 
+/// A text as reports quote it: what is above [`QUOTED`] bytes is only counted.
+pub fn quoted(text: &[u8]) -> String {
+    let (shown, rest) = text.split_at(text.len().min(QUOTED));
+    let shown = String::from_utf8_lossy(shown).into_owned();
+    if rest.is_empty() { shown } else { format!("{shown}... and {} bytes more", rest.len()) }
+}
+
 /// What a whole line means. More of a line is, by itself, only text.
 pub fn meaning(source: Source, part: Part, text: &[u8]) -> Meaning {
     if part == Part::More {
         return Meaning::Text;
     }
+    let quote = |error: serde_json::Error| format!("{error} in {:?}", quoted(text));
     let text = String::from_utf8_lossy(text);
-    let damaged = |error: serde_json::Error| Meaning::Damaged(format!("{error} in {text:?}"));
     match source {
         Source::Hypervisor => {
             let last_words = |prefix| text.strip_prefix(prefix).map(str::to_owned);
             match text.strip_prefix(PREFIX) {
-                Some(json) => serde_json::from_str(json).map_or_else(damaged, Meaning::Record),
+                Some(json) => serde_json::from_str(json)
+                    .map_or_else(|error| Meaning::Damaged(quote(error)), Meaning::Record),
                 None => (last_words("panic: ").map(Meaning::Panic))
                     .or_else(|| last_words("error: ").map(Meaning::Refusal))
                     .unwrap_or(Meaning::Text),
@@ -121,8 +133,8 @@ pub fn meaning(source: Source, part: Part, text: &[u8]) -> Meaning {
         Source::Guest(_) => match text.strip_prefix(GUEST_PREFIX) {
             Some(json) => serde_json::from_str(json).map_or_else(
                 |error| match error.classify() {
-                    Category::Eof => Meaning::Incomplete(format!("{error} in {text:?}")),
-                    Category::Io | Category::Syntax | Category::Data => damaged(error),
+                    Category::Eof => Meaning::Incomplete(quote(error)),
+                    Category::Io | Category::Syntax | Category::Data => Meaning::Damaged(quote(error)),
                 },
                 Meaning::Result,
             ),

@@ -280,7 +280,7 @@ impl Monitor {
         if tail.len() == TAIL {
             tail.pop_front();
         }
-        tail.push_back(String::from_utf8_lossy(text).into_owned());
+        tail.push_back(serial::quoted(text));
     }
 
     /// Fills in a report. The outcome is set only if the hypervisor panicked or refused to start; guests are judged.

@@ -60,6 +60,24 @@ fn each_kind_of_line_is_known() {
 }
 
 #[test]
+fn quotes_are_short_whatever_is_quoted() {
+    assert_eq!(quoted(b"a line"), "a line");
+    assert_eq!(quoted(&[b'x'; QUOTED]), "x".repeat(QUOTED));
+    // Cut within a character.
+    let long = "\u{7fff}".repeat(LONGEST / 3);
+    assert!(quoted(long.as_bytes()).ends_with(&format!("... and {} bytes more", long.len() - QUOTED)));
+    for result in ["{\"a\":\"", "["] {
+        let line = format!("{GUEST_PREFIX}{result}{}", "\0".repeat(LONGEST / 2));
+        let (Meaning::Damaged(why) | Meaning::Incomplete(why)) =
+            meaning(Source::Guest(0), Part::Line, line.as_bytes())
+        else {
+            panic!("it can't be read")
+        };
+        assert!(why.len() < 10 * QUOTED, "{}", why.len());
+    }
+}
+
+#[test]
 fn beginnings_of_records_are_held_back() {
     let hidden = |line: &str| {
         let (source, part, text) = split(line.as_bytes(), &names());
