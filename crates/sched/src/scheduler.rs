@@ -378,6 +378,13 @@ impl Scheduler {
         self.is_queued(v) && self.queue.first().0 == first && first != v.0
     }
 
+    /// When the turn of the running vCPU ends as the last decision has it; `None` if no equal waited for it.
+    #[inline]
+    #[must_use]
+    pub const fn turn_end(&self) -> Option<Time> {
+        if self.shared { Some(self.quantum_end) } else { None }
+    }
+
     /// Whom [`schedule`](Self::schedule) would pick now.
     #[inline]
     pub fn next(&mut self, now: Time) -> Option<VcpuId> {
@@ -442,7 +449,7 @@ impl Scheduler {
         self.running = first;
         self.picked = first;
         self.shared = shared;
-        Decision { run, previous, preempted, alarm: shared.then_some(self.quantum_end) }
+        Decision { run, previous, preempted, alarm: self.turn_end() }
     }
 
     /// `v`, which runs, has used up its quantum. It gets a new one, after its equals if one was waiting.

@@ -468,6 +468,15 @@ impl Cpu {
         false
     }
 
+    /// Is it only time to look at hidden housework, which isn't overdue? Then says when to look again.
+    pub(super) fn must_only_look(&mut self, now: u64) -> bool {
+        let must = self.is_housework_hidden() && now < self.housework.latest();
+        if must {
+            self.look_later(own_deadline(), now);
+        }
+        must
+    }
+
     /// How far to keep behind a deadline now: [`DISTANCE_US`] says when less.
     #[inline(never)]
     fn distance(&self, now: u64) -> u64 {

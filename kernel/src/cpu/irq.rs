@@ -6,6 +6,7 @@ use ainori_trace::{Event, Line};
 use super::Cpu;
 use super::mail::NO_VCPU;
 use crate::arch::clock;
+use crate::arch::context::enter_guest;
 use crate::arch::hart::{self, Interrupts};
 use crate::arch::world::{self, Lines};
 use crate::guest::Guest;
@@ -24,6 +25,16 @@ impl Cpu {
         self.wake_expired(now);
         if self.own_work_due > now {
             return Exit::Timer;
+        }
+        self.begin_own_work(now)
+    }
+
+    /// The alarm has interrupted a guest for work of the hypervisor's own.
+    #[inline(never)]
+    fn begin_own_work(&mut self, now: u64) -> Exit {
+        if let Some(state) = self.return_from_look(now) {
+            // SAFETY: the vCPU whose state this is was left in the hart.
+            unsafe { enter_guest(state) }
         }
         self.see_to_own_work(now)
     }
@@ -64,7 +75,7 @@ impl Cpu {
         self.pending.alarm = true;
     }
 
-    /// The alarm was for work of the hypervisor's own.
+    /// Does the work of the hypervisor's own that the alarm was for.
     #[inline(never)]
     fn see_to_own_work(&mut self, now: u64) -> Exit {
         let mut exit = Exit::Timer;

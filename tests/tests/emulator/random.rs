@@ -3,7 +3,7 @@
 use ainori_tests::operator::Typing;
 use ainori_tests::random::{
     description::{Description, Guest, Job, LinuxJob, Talk},
-    generate,
+    generate::{self, Theme},
     run::Runner,
 };
 use std::{fmt::Write, time::Duration};
@@ -49,6 +49,12 @@ fn who_takes_cores_is_looked_at_behind_a_preemption_point() {
     for slice in [207, 221, 234, 259] {
         hold_system(&Description { slice, ..generate::system(60179) });
     }
+}
+
+/// A look at hidden housework fell on an RTOS's first tick, of which nobody could know: its task was 2.8 us late, its handler 1.8 us.
+#[test]
+fn a_look_that_falls_on_a_tick_returns_at_once() {
+    hold_system(&generate::themed(Theme::House, 22_000_042));
 }
 
 /// A guest among 16 levels of one hart ends: to look at all sleepers, to keep for the report what happened, and to look what housework there is were one irqs-off

@@ -415,6 +415,7 @@ proptest! {
                     let decision = decide(&mut core, now);
                     prop_assert_eq!(next, decision.run);
                     prop_assert_eq!(decision, model.schedule(now));
+                    prop_assert_eq!(core.turn_end(), decision.alarm);
                 }
                 Step::Schedule { after } => {
                     now += after;

@@ -114,7 +114,8 @@ impl Cpu {
     /// The same where few instructions more don't matter.
     #[inline(never)]
     pub(super) fn make_stealable_late(&mut self, id: VcpuId) {
-        self.make_stealable(id);
+        self.migration.stealable.insert(id);
+        self.park_late(id, self.id);
     }
 
     /// If the next one to run is stealable, it comes back with all that it had here; or if somebody has taken it, not at all, and the one
@@ -176,6 +177,12 @@ impl Cpu {
         resident.shared.park(resident, owner);
     }
 
+    /// The same where few instructions more don't matter.
+    #[inline(never)]
+    fn park_late(&mut self, id: VcpuId, owner: u32) {
+        self.park(id, owner);
+    }
+
     /// Claims a parked vCPU. False if it isn't parked any more.
     pub(in crate::cpu) fn claim(&mut self, id: VcpuId) -> bool {
         let vcpu = self.machine.vcpu(id);
@@ -215,11 +222,12 @@ impl Cpu {
     /// point if it is a start, or the vCPU has come from elsewhere: each takes as long as the claim before.
     fn serve_claimed(&mut self, id: VcpuId, is_back: bool) {
         let wanted = self.machine.vcpu(id).wanted();
+        if wanted.is_empty() {
+            return;
+        }
         if is_back && !wanted.contains(Requests::START) {
-            if !wanted.is_empty() {
-                self.look_at(id);
-            }
-        } else if !wanted.is_empty() {
+            self.look_at(id);
+        } else {
             self.backlog.unread.insert(id);
             self.resume_backlog();
         }
@@ -251,7 +259,7 @@ impl Cpu {
 
     /// Sends a vCPU that lives here, running or not, to another core.
     pub(in crate::cpu) fn migrate_to(&mut self, id: VcpuId, core: u32) {
-        self.park(id, core);
+        self.park_late(id, core);
         self.scheduler.release(id);
         self.post(core, u32::from(id.0));
     }
