@@ -87,6 +87,7 @@ pub fn all() -> Vec<Trial> {
         list.push(faults(14, true, preset));
         list.push(flood(preset));
         list.push(newlines(preset));
+        list.extend(CROWDING.map(|kinds| many_harts(preset, kinds)));
     }
     for preset in ["ainori", "spumone-on-demand", "spumone-trap-based"] {
         for top in [Top::Rtos, Top::Often] {
@@ -100,6 +101,33 @@ pub fn all() -> Vec<Trial> {
         list.push(pair("delayed", seed));
     }
     list
+}
+
+/// What the three guests of [`many_harts`] do, a bit for each kind of the probe `chaos`: 0 sends IPIs, 6 and 7 sleep for moments, 20 computes, 21 spins.
+const CROWDING: [[u32; 3]; 2] = [[0x30_00c0, 0x20_0001, 0x20_00c0], [0x20_00c0, 0x00_00c0, 0x30_00c0]];
+
+/// 48 vCPUs that sleep for moments, spin and wake each other on 16 harts, and an RTOS on each of twelve: each hart idles again and again, and looks among
+/// all vCPUs for one to run, while its own RTOS is about to wake; and who spins has a core found for who has none among many.
+fn many_harts(preset: &'static str, kinds: [u32; 3]) -> Trial {
+    const HARTS: u32 = 16;
+    let name = format!("many-harts-{:x}-{preset}", kinds[0]);
+    let crowd = kinds.into_iter().enumerate().fold(empty(name, preset, HARTS), |trial, (nth, kinds)| {
+        let chaos = Guest::probe("chaos", &format!("seed={} ends_in=0 only={kinds}", nth + 1));
+        let chaos = chaos.named(&format!("crowd-{nth}")).vcpus(HARTS).harts(0..HARTS).memory_mib(8);
+        trial.hostile(chaos.background(), Expected::Nothing)
+    });
+    // Ticks that come near each other on different harts now and then.
+    (2..HARTS - 2).zip([450, 500, 600, 700, 800, 900, 1000, 1100, 1300].into_iter().cycle()).fold(
+        crowd,
+        |trial, (hart, us)| {
+            let args = format!(
+                "period_us={us} tick_us={us} periods={} burn_percent=30 burn_period_us={us} report_ms=0",
+                MS * 1000 / us
+            );
+            let rtos = Guest::freertos(&args).named(&format!("rtos-{hart}")).harts([hart]).memory_mib(8);
+            trial.rtos(rtos.priority(10), hart)
+        },
+    )
 }
 
 /// Microseconds that a sleeping vCPU may wake late although its hart has been taken, as another one is free.

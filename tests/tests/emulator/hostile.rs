@@ -223,6 +223,13 @@ fn sixteen_vcpus_that_stop_and_start_each_other_hurt_nobody() {
     attacks_hold("restarts-16-");
 }
 
+/// An attacker's. An idle core looked for work while its RTOS was about to wake: a task 3.0 us late, a handler 1.6 us. And where to bring the one that is
+/// spun for was searched among 16 cores twice in one section, 5.6 us.
+#[test]
+fn many_vcpus_on_many_harts_hurt_nobody() {
+    attacks_hold("many-harts-3000c0-");
+}
+
 /// Was 288 ms where the guest in the middle left its timer alone.
 #[test]
 fn sleepers_below_two_guests_are_looked_after() {

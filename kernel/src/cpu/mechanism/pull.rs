@@ -9,7 +9,7 @@ use crate::arch::{clock, hart};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
 
-/// After so many vCPUs it is noted that interrupts were looked for.
+/// After so many vCPUs it is asked whether somebody is due, and noted that interrupts were looked for.
 const NOTED_EACH: usize = 16;
 
 impl Cpu {
@@ -19,7 +19,14 @@ impl Cpu {
         if !vcpu.is_parked() {
             vcpu.wanted_by.store(core, Ordering::Relaxed);
             self.ask(id, Requests::WANTED);
-        } else if core == self.id {
+        } else {
+            self.have_claimed(id, core);
+        }
+    }
+
+    /// Has a parked vCPU claimed by `core`, unless another one is faster.
+    fn have_claimed(&mut self, id: VcpuId, core: u32) {
+        if core == self.id {
             self.claim(id);
         } else {
             self.post(core, u32::from(id.0));
@@ -33,7 +40,8 @@ impl Cpu {
         let waits_for_equal = self.gets_turns(id);
         let core = self.suitable_core(id).filter(|core| !waits_for_equal || self.is_idle(*core));
         if let Some(core) = core {
-            self.pull(id, core);
+            // If it isn't parked any more, a core has it. To ask that for it might end in another search here, once it is parked again.
+            self.have_claimed(id, core);
         }
         core.is_some()
     }
@@ -49,19 +57,22 @@ impl Cpu {
     }
 
     /// This core has nothing to do: it pulls the vCPU that has waited longest for a core, if that may run here and has waited
-    /// for long enough. Otherwise, returns when it will have.
+    /// for long enough. Otherwise, returns when it will have; or when to look again, as a sleeper of this core is due before all have been looked at.
     pub(in crate::cpu) fn pull_work(&mut self, now: u64) -> Option<u64> {
         if !self.scheduler.policy().pulls(Occasion::Idle) {
             return None;
         }
         let mut longest: Option<(u64, VcpuId)> = None;
-        // BOUND: the machine's vCPUs, some 20 instructions each. An interrupt goes first: then this core looks again behind it.
+        // BOUND: the machine's vCPUs, some 20 instructions each. An interrupt goes first: then this core looks again behind it. So does a deadline,
+        // for which no alarm is set yet.
         for (index, vcpu) in self.machine.vcpus().iter().enumerate() {
             if !hart::pending_interrupts().is_empty() {
                 return None;
             }
-            if index % NOTED_EACH == 0 {
-                self.end_irqs_off(Exit::Backlog, clock::now());
+            if index % NOTED_EACH == 0
+                && let Some(later) = self.must_wait_for_sleeper()
+            {
+                return Some(later);
             }
             if let Some(since) = vcpu.waiting_since().filter(|_| vcpu.may_run_on(self.id))
                 && longest.is_none_or(|(earliest, _)| since < earliest)
@@ -69,7 +80,10 @@ impl Cpu {
                 longest = Some((since, VcpuId(index as u8)));
             }
         }
-        self.end_irqs_off(Exit::Backlog, clock::now());
+        let later = self.must_wait_for_sleeper();
+        if later.is_some() {
+            return later;
+        }
         let (since, id) = longest?;
         let due = since + self.scheduler.policy().patience;
         if due > now {
@@ -78,6 +92,13 @@ impl Cpu {
         self.pull(id, self.id);
         // If another core was faster, or its own goes on with it, somebody else may be waiting.
         Some(now + self.scheduler.policy().patience)
+    }
+
+    /// A preemption point of a core that idles: if a sleeper is due before what takes long could be done, says when to begin again.
+    fn must_wait_for_sleeper(&mut self) -> Option<u64> {
+        let now = clock::now();
+        self.end_irqs_off(Exit::Backlog, now);
+        self.is_deadline_near(now).then_some(now + 2 * self.guard)
     }
 
     /// The running vCPU spins. If one of its guest could run but has no core, it probably waits for that: the one that has waited
@@ -93,8 +114,9 @@ impl Cpu {
             && self.scheduler.policy().pulls(Occasion::Spin)
             && let Some(core) = self.suitable_core(id)
         {
-            // With many vCPUs and cores, to find both takes as long as a section may. Who spins says so again.
-            if self.has_taken_long() && self.gives_way() {
+            // With many vCPUs and cores, to find both takes as long as half a section may, and to have it brought here as long again. Who spins
+            // says so again.
+            if clock::now() - self.entered >= self.guard / 4 && self.gives_way() {
                 return;
             }
             self.pull(id, core);
@@ -118,16 +140,20 @@ impl Cpu {
     pub(super) fn suitable_core(&self, id: VcpuId) -> Option<u32> {
         let vcpu = self.machine.vcpu(id);
         let level = self.scheduler.policy().level(vcpu.class);
-        let thresholds = &self.machine.thresholds;
-        let mut busy = None;
-        // The cores that it may run on, a bit each, the one after its home first.
-        let first = vcpu.home + 1;
-        let mut rest = vcpu.cores_now().rotate_right(first);
-        // BOUND: the cores, some 25 instructions each.
-        while rest != 0 {
-            let core = (rest.trailing_zeros() + first) % u64::BITS;
-            rest &= rest - 1;
-            let threshold = thresholds[core].level();
+        let machine = self.machine;
+        let cores = vcpu.cores_now();
+        let all = machine.harts.len() as u32;
+        let (mut busy, mut core) = (None, vcpu.home);
+        // BOUND: the cores, some 20 instructions each.
+        for _ in 0..all {
+            core += 1;
+            if core >= all {
+                core = 0;
+            }
+            if cores >> core & 1 == 0 {
+                continue;
+            }
+            let threshold = machine.thresholds[core].level();
             if threshold == IDLE {
                 return Some(core);
             }
