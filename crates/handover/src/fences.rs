@@ -80,7 +80,8 @@ impl Fences {
         self.present.store(false, Ordering::Release);
     }
 
-    /// Takes what has been recorded. Called whenever the vCPU is about to be entered.
+    /// Takes what has been recorded. Called whenever the vCPU is about to be entered by a decision of the scheduler; a trap may return to it without, unless
+    /// somebody has been answered meanwhile.
     #[inline]
     pub fn take(&self) -> Fence {
         // Mostly there is nothing, and a load is cheaper than a swap.

@@ -225,7 +225,7 @@ impl<const N: usize> Mailbox<'_, N> {
         let inbox = &self.inbox.0;
         let mail = inbox.fetch_or(AWAY, Ordering::Relaxed) & !AWAY != 0;
         if mail {
-            // A sender that looks between the two finds Rung, and relies on the `take` that follows.
+            // A sender that looks between the two finds Called, and relies on the `take` that follows.
             inbox.fetch_and(!AWAY, Ordering::Relaxed);
         }
         !mail

@@ -18,7 +18,7 @@ macro_rules! exits {
 exits! {
     /// The core's alarm: another vCPU's timer, or the end of the quantum.
     Timer = "timer",
-    /// The core's alarm, and then a piece of the hypervisor's own work.
+    /// The core's alarm, and then a piece of the hypervisor's own work, or a look whether it is time for one.
     Housekeeping = "housekeeping",
     /// Another core sent an IPI.
     Ipi = "ipi",

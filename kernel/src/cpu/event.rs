@@ -123,19 +123,17 @@ impl Cpu {
     #[inline]
     pub(super) fn return_from_look(&mut self, now: u64) -> Option<*mut VcpuState> {
         let vcpu = self.scheduler.running()?;
+        // As none of what is pending is about fences, nobody has been promised one of this vCPU's.
         let is_free = self.mechanism_due > now && self.pending.is_empty() && self.resident(vcpu).due == 0;
-        if !is_free || !self.must_only_look(now) {
+        if !is_free || !self.puts_off_look(now) {
             return None;
         }
         self.set_alarm_late(self.scheduler.turn_end());
         if !self.mailbox.leave() {
             return None;
         }
-        let recorded = self.machine.vcpu(vcpu).fences.take();
-        if !recorded.is_empty() {
-            self.carry_out_fences(vcpu, recorded);
-        }
         self.note_exit(vcpu, Exit::Housekeeping);
+        self.trace_taken(vcpu);
         self.note_irqs_off(Exit::Housekeeping, clock::now());
         Some(self.state(vcpu))
     }

@@ -22,8 +22,8 @@ pub const GUARD_US: u64 = 5;
 pub const FEW_LEVELS: u32 = 4;
 /// Up to so many vCPUs, to put a timer in among those of others is done in passing: half of them are passed, some 12 instructions each.
 pub const FEW_VCPUS: usize = 24;
-/// How long it takes at most to find one of so many cores for a vCPU and to kick it, in units of the guard's length: half of that, and with more than ten
-/// cores more, some 25 instructions for each (3.2 us with 16).
+/// How long it takes at most to find one of so many cores for a vCPU and to kick it, in the unit of `guard`, the guard's length: half of that, and with more
+/// than ten cores more, some 25 instructions for each (3.2 us with 16).
 pub const fn kick_time(guard: u64, cores: usize) -> u64 {
     let (least, by_core) = (guard / 2, guard / 4 + guard * cores as u64 / 40);
     if least > by_core { least } else { by_core }

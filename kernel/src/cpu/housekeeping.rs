@@ -6,7 +6,7 @@
 //! A piece is at most some 500 instructions (2 us), and lies between two instructions of a guest, like an interrupt:
 //! - While the core runs somebody more urgent than its own least urgent guest, housework is *hidden*: nobody sends the core an IPI for it. The core looks
 //!   when it lowers its threshold, and some time behind a deadline. So an RTOS that shares it isn't disturbed. But what is due is gone on with
-//!   [`PATIENCE_US`] later also while it is hidden: that one may never sleep, or for no longer than a piece takes. Then there is a piece each
+//!   [`HIDDEN_US`] later also while it is hidden: that one may never sleep, or for no longer than a piece takes. Then there is a piece each
 //!   [`INTERVAL_US`] until all is done, so that who is more urgent silences nobody.
 //! - Nor is it interrupted at its own deadlines, of which the core isn't told: after one the guest sets its timer anew, and goes on. So before the next one
 //!   the core looks what that is ([`Housework::look`]), and has a piece some time behind one of them only.
@@ -28,7 +28,7 @@ use ainori_sched::{VcpuId, VcpuSet};
 const PAUSE_US: u64 = 12;
 /// How long hidden housework waits for a core that is never free for it, in microseconds. Not a multiple of an RTOS's usual period, near whose end it
 /// began to wait.
-const PATIENCE_US: u64 = 10_300;
+const HIDDEN_US: u64 = 10_300;
 /// For how long a piece gives way to a level, in microseconds: from just before the deadline that it has been found to have until its task has begun.
 const MOMENT_US: u64 = 25;
 /// From when on it gives way to that level again, in microseconds: less than the shortest period for which an RTOS is promised anything, which is 500.
@@ -36,7 +36,7 @@ const INTERVAL_US: u64 = 450;
 /// A time that no clock ever adds up to.
 const NEVER: u64 = u64::MAX / 2;
 /// How far hidden housework keeps behind a deadline, in microseconds, so that a short job isn't interrupted, and it isn't the next deadline yet. Once it
-/// has given way for [`PATIENCE_US`] it comes as soon as it can: else the next one could always have its deadline just then.
+/// has given way for [`HIDDEN_US`] it comes as soon as it can: else the next one could always have its deadline just then.
 const DISTANCE_US: u64 = 300;
 
 /// A kind of work.
@@ -177,7 +177,7 @@ pub struct Housework {
 impl Housework {
     /// Nothing is due on core `id`.
     pub fn new(machine: &Machine, id: u32) -> Self {
-        let patience = machine.ticks(PATIENCE_US);
+        let patience = machine.ticks(HIDDEN_US);
         let now = clock::now();
         Self {
             due: u64::MAX,
@@ -394,9 +394,7 @@ impl Cpu {
 
     /// Housework would interrupt who has been woken just now. What is hidden and can wait is looked at later.
     pub(super) fn defer_housework(&mut self, now: u64) {
-        if self.is_housework_hidden() && now < self.housework.latest() {
-            self.look_later(own_deadline(), now);
-        } else {
+        if !self.puts_off_look(now) {
             self.puts_off_housework(now);
         }
     }
@@ -468,13 +466,14 @@ impl Cpu {
         false
     }
 
-    /// Is it only time to look at hidden housework, which isn't overdue? Then says when to look again.
-    pub(super) fn must_only_look(&mut self, now: u64) -> bool {
-        let must = self.is_housework_hidden() && now < self.housework.latest();
-        if must {
+    /// Puts the look at hidden housework off if that isn't overdue.
+    #[inline]
+    pub(super) fn puts_off_look(&mut self, now: u64) -> bool {
+        let may_wait = self.is_housework_hidden() && now < self.housework.latest();
+        if may_wait {
             self.look_later(own_deadline(), now);
         }
-        must
+        may_wait
     }
 
     /// How far to keep behind a deadline now: [`DISTANCE_US`] says when less.

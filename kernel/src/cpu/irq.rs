@@ -29,16 +29,6 @@ impl Cpu {
         self.begin_own_work(now)
     }
 
-    /// The alarm has interrupted a guest for work of the hypervisor's own.
-    #[inline(never)]
-    fn begin_own_work(&mut self, now: u64) -> Exit {
-        if let Some(state) = self.return_from_look(now) {
-            // SAFETY: the vCPU whose state this is was left in the hart.
-            unsafe { enter_guest(state) }
-        }
-        self.see_to_own_work(now)
-    }
-
     /// The same where it is not what interrupted a guest.
     #[inline(never)]
     pub(super) fn take_alarm_late(&mut self) -> Exit {
@@ -50,6 +40,16 @@ impl Cpu {
                 self.defer_housework(now);
             }
             return Exit::Timer;
+        }
+        self.see_to_own_work(now)
+    }
+
+    /// The alarm has interrupted a guest for work of the hypervisor's own.
+    #[inline(never)]
+    fn begin_own_work(&mut self, now: u64) -> Exit {
+        if let Some(state) = self.return_from_look(now) {
+            // SAFETY: the vCPU whose state this is was left in the hart.
+            unsafe { enter_guest(state) }
         }
         self.see_to_own_work(now)
     }

@@ -219,6 +219,24 @@ fn who_waits_for_an_equal_when_the_core_is_taken_is_looked_for_too() {
     }
 }
 
+/// A hart idles but for a vCPU that sleeps for 4 us again and again, and is due whenever work is looked for. Of two others, which take turns on another hart,
+/// the one that may come is brought to it all the same.
+#[test]
+fn who_sleeps_for_moments_keeps_nobody_from_an_idle_hart() {
+    for policy in ["ainori", "spumone-on-demand", "balance"] {
+        let run = System::on(2)
+            .policy(policy)
+            .with(Guest::probe("naps", "period_us=4 n=1000").harts([0]))
+            .with(Guest::probe("busyloop", "").harts([1]).background())
+            .with(Guest::probe("bursts", "n=0").harts([1, 0]).background())
+            .run(Clock::Lockstep { q: 250 });
+        run.good();
+        let (ran, other) = (run.guest("bursts").vcpus[0].running, run.guest("busyloop").vcpus[0].running);
+        println!("{policy}: {ran} and {other} ticks, {} migrations", run.migrations("bursts"));
+        run.check(run.migrations("bursts") != 0, format_args!("{policy}: it was never brought there"));
+    }
+}
+
 /// A guest whose hart is taken for 100 ms goes to another one, where it is above somebody who could run, or wake from its sleep, on a third.
 #[test]
 fn who_is_below_a_visitor_is_looked_for() {

@@ -9,8 +9,8 @@ use crate::arch::{clock, hart};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
 
-/// After so many vCPUs it is asked whether somebody is due, and noted that interrupts were looked for.
-const NOTED_EACH: usize = 16;
+/// After so many vCPUs it is asked whether somebody is due.
+const ASKED_EACH: usize = 16;
 
 impl Cpu {
     /// Has a vCPU that waits for a core brought to `core`.
@@ -20,12 +20,12 @@ impl Cpu {
             vcpu.wanted_by.store(core, Ordering::Relaxed);
             self.ask(id, Requests::WANTED);
         } else {
-            self.have_claimed(id, core);
+            self.offer(id, core);
         }
     }
 
-    /// Has a parked vCPU claimed by `core`, unless another one is faster.
-    fn have_claimed(&mut self, id: VcpuId, core: u32) {
+    /// Offers a parked vCPU to `core`: that claims it, unless another one is faster.
+    fn offer(&mut self, id: VcpuId, core: u32) {
         if core == self.id {
             self.claim(id);
         } else {
@@ -40,8 +40,9 @@ impl Cpu {
         let waits_for_equal = self.gets_turns(id);
         let core = self.suitable_core(id).filter(|core| !waits_for_equal || self.is_idle(*core));
         if let Some(core) = core {
-            // If it isn't parked any more, a core has it. To ask that for it might end in another search here, once it is parked again.
-            self.have_claimed(id, core);
+            // If it isn't parked any more, a core has it. `pull` would ask that one for it; by then it might be parked again, and the cores would be
+            // searched a second time in this section.
+            self.offer(id, core);
         }
         core.is_some()
     }
@@ -57,22 +58,23 @@ impl Cpu {
     }
 
     /// This core has nothing to do: it pulls the vCPU that has waited longest for a core, if that may run here and has waited
-    /// for long enough. Otherwise, returns when it will have; or when to look again, as a sleeper of this core is due before all have been looked at.
+    /// for long enough. Otherwise it says when to look again: at once, if something comes first.
     pub(in crate::cpu) fn pull_work(&mut self, now: u64) -> Option<u64> {
         if !self.scheduler.policy().pulls(Occasion::Idle) {
             return None;
         }
+        if self.pending.deadlines {
+            // An idle core watches the timers of all levels.
+            self.update_deadline_late(None);
+        }
         let mut longest: Option<(u64, VcpuId)> = None;
-        // BOUND: the machine's vCPUs, some 20 instructions each. An interrupt goes first: then this core looks again behind it. So does a deadline,
-        // for which no alarm is set yet.
+        // BOUND: the machine's vCPUs, some 20 instructions each. An interrupt goes first, and so does who is due here.
         for (index, vcpu) in self.machine.vcpus().iter().enumerate() {
-            if !hart::pending_interrupts().is_empty() {
-                return None;
-            }
-            if index % NOTED_EACH == 0
-                && let Some(later) = self.must_wait_for_sleeper()
-            {
-                return Some(later);
+            // The alarm may be for what is gone by now: then nothing but the time to look again leads here once more.
+            let is_free =
+                hart::pending_interrupts().is_empty() && (index % ASKED_EACH != 0 || self.may_go_on_idle());
+            if !is_free {
+                return Some(now);
             }
             if let Some(since) = vcpu.waiting_since().filter(|_| vcpu.may_run_on(self.id))
                 && longest.is_none_or(|(earliest, _)| since < earliest)
@@ -80,9 +82,8 @@ impl Cpu {
                 longest = Some((since, VcpuId(index as u8)));
             }
         }
-        let later = self.must_wait_for_sleeper();
-        if later.is_some() {
-            return later;
+        if !self.may_go_on_idle() {
+            return Some(now);
         }
         let (since, id) = longest?;
         let due = since + self.scheduler.policy().patience;
@@ -94,11 +95,11 @@ impl Cpu {
         Some(now + self.scheduler.policy().patience)
     }
 
-    /// A preemption point of a core that idles: if a sleeper is due before what takes long could be done, says when to begin again.
-    fn must_wait_for_sleeper(&mut self) -> Option<u64> {
+    /// A preemption point of a core that idles, for which no alarm is set yet: has nobody been woken meanwhile?
+    fn may_go_on_idle(&mut self) -> bool {
         let now = clock::now();
         self.end_irqs_off(Exit::Backlog, now);
-        self.is_deadline_near(now).then_some(now + 2 * self.guard)
+        !self.meet_deadline(now)
     }
 
     /// The running vCPU spins. If one of its guest could run but has no core, it probably waits for that: the one that has waited
@@ -113,12 +114,10 @@ impl Cpu {
         if !self.has(id)
             && self.scheduler.policy().pulls(Occasion::Spin)
             && let Some(core) = self.suitable_core(id)
-        {
             // With many vCPUs and cores, to find both takes as long as half a section may, and to have it brought here as long again. Who spins
             // says so again.
-            if clock::now() - self.entered >= self.guard / 4 && self.gives_way() {
-                return;
-            }
+            && !(clock::now() - self.entered >= self.guard / 4 && self.gives_way())
+        {
             self.pull(id, core);
         }
         let siblings = self.machine.guest_of(spinner).vcpus();
