@@ -7,32 +7,28 @@
 //! - While the core runs somebody more urgent than its own least urgent guest, housework is *hidden*: nobody sends the core an IPI for it. The core looks
 //!   when it lowers its threshold, and some time behind a deadline. So an RTOS that shares it isn't disturbed. But what is due is gone on with
 //!   [`HIDDEN_US`] later also while it is hidden: that one may never sleep, or for no longer than a piece takes. Then there is a piece each
-//!   [`INTERVAL_US`] until all is done, so that who is more urgent silences nobody.
+//!   [`INTERVAL_US`](super::given_way::INTERVAL_US) until all is done, so that who is more urgent silences nobody.
 //! - Nor is it interrupted at its own deadlines, of which the core isn't told: after one the guest sets its timer anew, and goes on. So before the next one
 //!   the core looks what that is ([`Housework::look`]), and has a piece some time behind one of them only.
 //! - Just before the deadline of a vCPU no piece is begun, nor while it waits for the core. Who has deadlines again and again can't keep housework from
-//!   being done: it [gives way](GivenWay) to each level for a moment only, and then not again before a time in which an RTOS has one deadline. (Guests that
+//!   being done: it [gives way](super::given_way) to each level for a moment only, and then not again before a time in which an RTOS has one deadline. (Guests that
 //!   are timed to the microsecond make it slower all the same.)
 //! - Between two pieces the guests of this core go on for [`PAUSE_US`] at least.
 //!
 //! To add a kind of work: a variant of [`Chore`], and its function in [`Cpu::do_piece`].
+use super::given_way::GivenWay;
 use super::mail::{MACHINE, NO_VCPU};
 use super::mechanism::threshold::IDLE;
 use super::{Cpu, Machine};
 use crate::arch::hart::Interrupts;
 use crate::arch::{clock, world};
-use ainori_limits::PRIORITIES;
-use ainori_sched::{VcpuId, VcpuSet};
+use ainori_sched::VcpuSet;
 
 /// How long the guests of the housekeeping core go on between two pieces, in microseconds: housework has a seventh of a busy core at most.
 const PAUSE_US: u64 = 12;
 /// How long hidden housework waits for a core that is never free for it, in microseconds. Not a multiple of an RTOS's usual period, near whose end it
 /// began to wait.
 const HIDDEN_US: u64 = 10_300;
-/// For how long a piece gives way to a level, in microseconds: from just before the deadline that it has been found to have until its task has begun.
-const MOMENT_US: u64 = 25;
-/// From when on it gives way to that level again, in microseconds: less than the shortest period for which an RTOS is promised anything, which is 500.
-const INTERVAL_US: u64 = 450;
 /// A time that no clock ever adds up to.
 const NEVER: u64 = u64::MAX / 2;
 /// How far hidden housework keeps behind a deadline, in microseconds, so that a short job isn't interrupted, and it isn't the next deadline yet. Once it
@@ -68,48 +64,6 @@ pub enum Next {
     /// When somebody asks.
     WhenAsked,
 }
-
-/// To whom housework has given way lately. By level, as there are more vCPUs of a level than a piece could wait for; and one more, for
-/// [interrupts](Self::ANYBODY) of which isn't known for whom they are.
-struct GivenWay {
-    /// When it did so, in ticks of `time`.
-    began: [u64; Self::ANYBODY as usize + 1],
-    /// [`MOMENT_US`] and [`INTERVAL_US`] in ticks.
-    moment: u64,
-    interval: u64,
-}
-
-impl GivenWay {
-    const ANYBODY: u8 = PRIORITIES;
-
-    fn new(machine: &Machine) -> Self {
-        let (moment, interval) = (machine.ticks(MOMENT_US), machine.ticks(INTERVAL_US));
-        // Long ago: more than that has passed since a board's clock began.
-        Self { began: [0; Self::ANYBODY as usize + 1], moment, interval }
-    }
-
-    /// The bit of this level if a piece may give way to it now, else 0.
-    fn may(&self, level: u8, now: u64) -> u64 {
-        let passed = self.began.get(usize::from(level)).map_or(0, |began| now.wrapping_sub(*began));
-        if passed < self.moment || passed >= self.interval { 1 << level } else { 0 }
-    }
-
-    /// A piece gives way to these levels, a bit each.
-    fn note(&mut self, mut levels: u64, now: u64) {
-        // BOUND: the levels to which it gives way now, some 10 instructions each.
-        while levels != 0 {
-            let level = levels.trailing_zeros() as usize;
-            levels &= levels - 1;
-            if let Some(began) = self.began.get_mut(level)
-                && now.wrapping_sub(*began) >= self.interval
-            {
-                *began = now;
-            }
-        }
-    }
-}
-
-const _: () = assert!(GivenWay::ANYBODY < u64::BITS as u8);
 
 /// What the housekeeping core knows of its work.
 pub struct Housekeeper {
@@ -322,12 +276,6 @@ impl Cpu {
         self.housekeeper.as_ref().map_or(0, |housekeeper| housekeeper.given_way.may(level, now))
     }
 
-    /// The same of a vCPU's level.
-    #[inline(never)]
-    fn may_give_way_to_vcpu(&self, id: VcpuId, now: u64) -> u64 {
-        self.may_give_way_to(self.scheduler.policy().level(self.machine.vcpu(id).class), now)
-    }
-
     /// These interrupts aren't taken, as somebody is woken first. A device's may be the serial port's, which isn't heard while somebody more urgent has
     /// the core: it counts as asked for, like what waits for its turn.
     #[cold]
@@ -436,7 +384,7 @@ impl Cpu {
         self.threshold.level.wrapping_add(1) > self.housework.hidden_from
     }
 
-    /// Hidden housework isn't to interrupt what begins at `due`, if it [may](GivenWay) give way. True if the alarm has to be set anew. What isn't
+    /// Hidden housework isn't to interrupt what begins at `due`, if it [may](super::given_way) give way. True if the alarm has to be set anew. What isn't
     /// hidden looks for itself, just before it begins, whether it has to give way.
     pub(super) fn hold_off_housework(&mut self, due: u64) -> bool {
         if !self.is_housework_hidden() || self.housework.look >= due + self.scheduler.policy().patience {
@@ -564,36 +512,20 @@ impl Cpu {
     /// Is somebody about to get the core, or the running vCPU about to be interrupted by its timer? Then says until when housework waits at
     /// least, and to which levels it gives way, a bit each. The least urgent guest of this core may be an RTOS as well.
     pub(super) fn must_hurry(&self, now: u64) -> Option<(u64, u64)> {
+        let given_way = &self.housekeeper.as_ref()?.given_way;
         // A piece, and then the way to a guest, take no longer.
         let soon = now + 2 * self.guard;
         let is_awaited = self.is_awaited() || self.pending.woken && self.scheduler.first() != self.holder();
-        let first =
-            self.scheduler.first().filter(|_| is_awaited).map_or(0, |id| self.may_give_way_to_vcpu(id, now));
+        let awaited = self.scheduler.first().filter(|_| is_awaited);
+        let first = awaited.map_or(0, |id| self.may_give_way_to_vcpu(id, given_way, now));
         if first != 0 {
             return Some((soon, first));
         }
-        let own_timer = || {
-            let at = self.own_timer_near(now).filter(|_| self.threshold.level != IDLE)?;
-            let level = self.loaded.map_or(0, |id| self.may_give_way_to_vcpu(id, now));
-            (level != 0).then_some((at, level))
-        };
-        let (at, levels) = self.sleeper_due_by(soon, now).or_else(own_timer)?;
-        Some(((at + self.guard).max(soon), levels))
-    }
-
-    /// When the first sleeper is woken to which housework gives way, if that is `soon`; and the levels of all of those, a bit each.
-    fn sleeper_due_by(&self, soon: u64, now: u64) -> Option<(u64, u64)> {
-        if self.next_deadline > soon {
-            return None;
+        let (mut at, mut levels) = self.sleepers_due_by(soon, given_way, now);
+        if levels == 0 {
+            at = self.own_timer_near(now).filter(|_| self.threshold.level != IDLE)?;
+            levels = self.loaded.map_or(0, |id| self.may_give_way_to_vcpu(id, given_way, now));
         }
-        let (mut first, mut levels) = (u64::MAX, 0);
-        // BOUND: the levels that have sleepers, some 30 instructions each.
-        for (id, at) in self.scheduler.timers(self.threshold.lowest()).filter(|(_, at)| *at <= soon) {
-            let level = self.may_give_way_to_vcpu(id, now);
-            if level != 0 {
-                (first, levels) = (first.min(at), levels | level);
-            }
-        }
-        (levels != 0).then_some((first, levels))
+        (levels != 0).then_some(((at + self.guard).max(soon), levels))
     }
 }

@@ -7,6 +7,7 @@ mod devices;
 pub mod dispatch;
 pub mod event;
 pub mod finish;
+mod given_way;
 mod guard;
 pub mod housekeeping;
 pub mod irq;
@@ -32,6 +33,7 @@ use ainori_trace::Ring;
 use self::backlog::Backlog;
 pub use self::by_number::{ByCore, ByVcpu};
 use self::devices::Devices;
+use self::given_way::GivenWay;
 use crate::arch::VcpuState;
 use crate::arch::hart::Features;
 use crate::chip::ipi::Ipi;
@@ -233,6 +235,8 @@ pub struct Cpu {
     scheduler: Scheduler,
     /// The guests that it starts again (console core only).
     restarter: Restarter,
+    /// To whom the search for work has given way.
+    search_given_way: GivenWay,
 }
 
 impl Cpu {
@@ -303,6 +307,7 @@ impl Cpu {
             counters: Box::default(),
             scheduler,
             restarter: Restarter::new(),
+            search_given_way: GivenWay::new(machine),
             residents: ByVcpu([const { None }; VCPU_SLOTS]),
         }
     }

@@ -95,11 +95,18 @@ impl Cpu {
         Some(now + self.scheduler.policy().patience)
     }
 
-    /// A preemption point of a core that idles, for which no alarm is set yet: has nobody been woken meanwhile?
+    /// A preemption point of a core that idles, for which no alarm is set yet: has nobody been woken meanwhile? Who sleeps for moments only, again and
+    /// again, [isn't asked for](crate::cpu::given_way) each time.
+    #[inline(never)]
     fn may_go_on_idle(&mut self) -> bool {
         let now = clock::now();
         self.end_irqs_off(Exit::Backlog, now);
-        !self.meet_deadline(now)
+        let (_, levels) = self.sleepers_due_by(now + self.guard, &self.search_given_way, now);
+        let gives_way = levels != 0 && self.meet_deadline(now);
+        if gives_way {
+            self.search_given_way.note(levels, now);
+        }
+        !gives_way
     }
 
     /// The running vCPU spins. If one of its guest could run but has no core, it probably waits for that: the one that has waited
