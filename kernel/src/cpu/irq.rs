@@ -48,7 +48,7 @@ impl Cpu {
     #[inline(never)]
     fn begin_own_work(&mut self, now: u64) -> Exit {
         if let Some(state) = self.return_from_look(now) {
-            // SAFETY: the vCPU whose state this is was left in the hart.
+            // SAFETY: of the running vCPU, which the alarm has interrupted: it was left in the hart, and nobody was loaded since.
             unsafe { enter_guest(state) }
         }
         self.see_to_own_work(now)
