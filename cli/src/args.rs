@@ -92,7 +92,7 @@ Exit code:
   1    a guest failed, faulted or did not finish; or the manifest has errors
   2    the run could not be started
   3    time limit, panic of the hypervisor, early end of QEMU, a clock that can't be relied on, or no trace
-  130  interrupted")]
+  130  interrupted, or nobody reads the output any more")]
 pub struct Run {
     #[command(flatten)]
     pub how: How,

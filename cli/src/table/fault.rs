@@ -1,7 +1,7 @@
 //! What guests did wrong, with their registers.
 use super::units::ticks;
 use crate::report::RunReport;
-use ainori_limits::cause::exception_name;
+use ainori_limits::cause::{exception, exception_name};
 use ainori_report::{Fault, Stopped};
 use std::fmt::Write;
 
@@ -21,28 +21,50 @@ pub fn faults(report: &RunReport) -> String {
 fn fault(report: &RunReport, stopped: &Stopped, fault: &Fault, is_one_of_many: bool) -> String {
     let life = if is_one_of_many { format!(" in life {}", stopped.life) } else { String::new() };
     let mut text = format!("Fault of {}/{}{life}: {}\n", stopped.guest, stopped.vcpu, fault.what);
-    let address = format!("{:#018x}", fault.address);
+    // An instruction that is illegal has none.
+    let address = (fault.cause != u64::from(exception::ILLEGAL_INSTRUCTION))
+        .then(|| format!("{:#018x}", fault.address));
     let instruction = match fault.instruction {
-        0 => "unknown".into(),
+        // The hart says the same of an instruction that it doesn't know and of one that is all zeros.
+        0 => "unknown, or all zeros".into(),
         // The two lowest bits of a compressed instruction are not both set.
         bits if bits & 3 != 3 => format!("{:04x}", bits & 0xffff),
         bits => format!("{bits:08x}"),
     };
     let facts = [
-        ("time", ticks(report, stopped.time)),
-        ("pc", format!("{:#018x}", fault.pc)),
-        ("cause", format!("{} ({})", fault.cause, exception_name(fault.cause).unwrap_or("unknown"))),
+        ("time", Some(ticks(report, stopped.time))),
+        ("pc", Some(format!("{:#018x}", fault.pc))),
+        ("cause", Some(cause(fault.cause))),
         ("address", address),
-        ("instruction", instruction),
-        ("mode", fault.mode.to_string()),
+        ("instruction", Some(instruction)),
+        ("mode", Some(fault.mode.to_string())),
+        ("handler", unreachable_handler(fault)),
     ];
     for (name, value) in facts {
-        let _ = writeln!(text, "    {name:<12} {value}");
+        if let Some(value) = value {
+            let _ = writeln!(text, "    {name:<12} {value}");
+        }
     }
     let registers = fault.x.iter().enumerate().skip(1).map(|(index, value)| (register(index), *value));
     columns(&mut text, registers.collect());
     columns(&mut text, fault.csr.iter().map(|(name, value)| (name.to_string(), *value)).collect());
     text
+}
+
+/// An exception's number and name.
+fn cause(code: u64) -> String {
+    format!("{code} ({})", exception_name(code).unwrap_or("unknown"))
+}
+
+/// Is it the first instruction of the guest's own trap handler that it can't fetch? Then what went wrong first is what that was called for.
+fn unreachable_handler(fault: &Fault) -> Option<String> {
+    let csr = |name| fault.csr.get(name).copied();
+    let fetches = [exception::FETCH_ACCESS, exception::FETCH_PAGE_FAULT, exception::FETCH_GUEST_PAGE_FAULT];
+    let is_fetch = fetches.iter().any(|code| u64::from(*code) == fault.cause);
+    // The two lowest bits are the handler's mode. An interrupt has no instruction to blame.
+    let is_handler = is_fetch && csr("vstvec")? & !3 == fault.pc;
+    let called_for = csr("vscause").filter(|cause| is_handler && cause >> 63 == 0)?;
+    Some(format!("can't be fetched; called for {} at {:#018x}", cause(called_for), csr("vsepc")?))
 }
 
 /// Registers, four in a row.
@@ -60,4 +82,35 @@ fn register(index: usize) -> String {
         "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
     ];
     NAMES.get(index).map_or_else(|| format!("x{index}"), ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(cause: u64, pc: u64) -> Fault {
+        let csr = [("vstvec", 0x1800_0001), ("vscause", 2), ("vsepc", 0x8040_02bc)];
+        Fault {
+            what: "a fault".into(),
+            pc,
+            cause,
+            address: 0,
+            instruction: 0,
+            mode: "VS".into(),
+            x: vec![0; 32],
+            csr: csr.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+        }
+    }
+
+    #[test]
+    fn what_an_unreachable_handler_was_called_for_is_told() {
+        let told = "can't be fetched; called for 2 (illegal instruction) at 0x00000000804002bc";
+        assert_eq!(unreachable_handler(&fault(20, 0x1800_0000)).as_deref(), Some(told));
+        assert_eq!(unreachable_handler(&fault(20, 0x1900_0000)), None, "it is not its handler");
+        assert_eq!(
+            unreachable_handler(&fault(2, 0x1800_0000)),
+            None,
+            "its handler has an illegal instruction"
+        );
+    }
 }

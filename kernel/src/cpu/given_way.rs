@@ -70,7 +70,7 @@ impl Cpu {
         }
         // BOUND: the levels that have sleepers, some 30 instructions each.
         for (id, at) in self.scheduler.timers(self.threshold.lowest()).filter(|(_, at)| *at <= soon) {
-            let level = self.may_give_way_to_vcpu(id, given_way, now);
+            let level = self.scheduler.level(id).map_or(0, |level| given_way.may(level, now));
             if level != 0 {
                 (first, levels) = (first.min(at), levels | level);
             }

@@ -6,6 +6,7 @@ use ainori_tests::{
         check::Violation,
         description::Description,
         generate::{self, Theme},
+        greatest::Greatest,
         run::{Runner, SAME_TWICE, plugins, version},
         shrink,
     },
@@ -80,6 +81,9 @@ struct Record {
     /// The machine's time, in milliseconds.
     #[serde(default)]
     machine_ms: u64,
+    /// How near it came to its bounds.
+    #[serde(default)]
+    greatest: Greatest,
     violations: Vec<Broken>,
     /// The smallest system that was found to break the first of these rules, as a manifest.
     shrunk: Option<String>,
@@ -220,6 +224,7 @@ impl Args {
             summary: summary(&system),
             host_seconds,
             machine_ms: judgement.run.as_ref().map_or(0, machine_ms),
+            greatest: judgement.run.as_ref().map_or_else(Greatest::default, |run| Greatest::of(&system, run)),
             violations: violations.collect(),
             shrunk,
         };
@@ -322,6 +327,10 @@ fn report(args: &Args, records: &[Record]) -> Result<bool> {
             println!("shrunk:\n{shrunk}");
         }
     }
+    let greatest = greatest(records);
+    for (what, (ns, seed)) in &greatest {
+        println!("at most {ns:6} ns {what} (seed {seed})");
+    }
     let failing = records.iter().filter(|record| !record.violations.is_empty()).count();
     let seconds: f64 = records.iter().map(|record| record.host_seconds).sum();
     let mean = seconds / records.len().max(1) as f64;
@@ -331,9 +340,35 @@ fn report(args: &Args, records: &[Record]) -> Result<bool> {
         args.seed,
         args.out.display()
     );
-    let summary = serde_json::json!({ "systems": records.len(), "failing": failing, "rules": rules, "host_seconds": seconds });
+    let greatest: BTreeMap<&str, serde_json::Value> = greatest
+        .into_iter()
+        .map(|(what, (ns, seed))| (what, serde_json::json!({ "ns": ns, "seed": seed })))
+        .collect();
+    let summary = serde_json::json!({
+        "systems": records.len(),
+        "failing": failing,
+        "rules": rules,
+        "greatest": greatest,
+        "host_seconds": seconds,
+    });
     write(&args.out.join("summary.json"), &format!("{summary:#}\n"))?;
     Ok(failing == 0)
+}
+
+/// The greatest of each bounded time, and the first seed that had it.
+fn greatest(records: &[Record]) -> Vec<(&'static str, (u64, u64))> {
+    let mut greatest: Vec<(&'static str, (u64, u64))> = Vec::new();
+    for record in records {
+        for (what, ns) in record.greatest.named() {
+            let Some(ns) = ns else { continue };
+            match greatest.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, (most, seed))) if ns > *most => (*most, *seed) = (ns, record.seed),
+                Some(_) => {}
+                None => greatest.push((what, (ns, record.seed))),
+            }
+        }
+    }
+    greatest
 }
 
 fn list(seeds: &[u64]) -> String {

@@ -66,6 +66,15 @@ fn the_end_of_a_guest_among_many_levels_is_told_in_pieces() {
     }
 }
 
+/// Sleepers of eight levels are due together while somebody types, below an RTOS: to wake some of them, and to look to whom housework gives way, was one irqs-off
+/// section of 5.1 us.
+#[test]
+fn housework_begins_behind_a_preemption_point_if_many_were_woken() {
+    for slice in [1136, 997] {
+        hold_system(&Description { slice, ..generate::system(80) });
+    }
+}
+
 /// A guest of 16 vCPUs among 16 guests is started again on an RTOS's hart: to look whether all of it rests, and to announce its next life, were one irqs-off
 /// section of 5.4 us.
 #[test]

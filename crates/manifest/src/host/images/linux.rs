@@ -1,6 +1,13 @@
 //! The `Image` of a RISC-V Linux (Documentation/arch/riscv/boot-image-header.rst in the kernel's source).
 use super::{Problem, Program, Segment};
 use crate::config::GUEST_MEMORY_BASE;
+use object::{
+    pe::{ImageDosHeader, ImageNtHeaders64},
+    read::pe::ImageNtHeaders,
+};
+
+/// What to do about a file that isn't whole.
+const AGAIN: &str = "fetch or build it again";
 
 /// Length of the boot header.
 const HEADER_LEN: usize = 64;
@@ -46,6 +53,10 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Problem> {
     if flags & 1 != 0 {
         return not_image("one for a big-endian CPU", "build the kernel for little-endian riscv64");
     }
+    // `MZ` is an instruction that changes nothing here.
+    if header.starts_with(b"MZ") && end_of_sections(file).is_none_or(|end| end > file.len() as u64) {
+        return Err(Problem::new("is cut off: its header tells of more than there is", AGAIN));
+    }
     let start = GUEST_MEMORY_BASE.checked_add(text_offset);
     let memory = image_size.max(file.len() as u64);
     match start {
@@ -53,9 +64,18 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Problem> {
             entry: start,
             segments: vec![Segment { address: start, bytes: file.into(), memory }],
         }),
-        _ => Err(Problem::new(
-            "has a damaged boot header (its image size makes no sense)",
-            "fetch or build it again",
-        )),
+        _ => Err(Problem::new("has a damaged boot header (its image size makes no sense)", AGAIN)),
     }
+}
+
+/// Where the last section ends, of an image that is a program for UEFI as well (`EFI_STUB`, as all distributions have it); `None` if its headers are not whole.
+/// The boot header doesn't say how long the file is.
+fn end_of_sections(file: &[u8]) -> Option<u64> {
+    let mut offset = ImageDosHeader::parse(file).ok()?.nt_headers_offset().into();
+    let (headers, _) = ImageNtHeaders64::parse(file, &mut offset).ok()?;
+    let ends = headers.sections(file, offset).ok()?.iter().map(|section| {
+        let (start, len) = section.pe_file_range();
+        u64::from(start) + u64::from(len)
+    });
+    ends.max()
 }

@@ -13,6 +13,24 @@ pub fn linux_image(text_offset: u64, image_size: u64) -> Vec<u8> {
     bytes
 }
 
+/// The same with the header of a program for UEFI, whose only section ends here.
+fn efi_image(end: u32) -> Vec<u8> {
+    let mut bytes = linux_image(0, 0x100_0000);
+    bytes[..2].copy_from_slice(b"MZ");
+    bytes[60..64].copy_from_slice(&64_u32.to_le_bytes());
+    bytes.extend(*b"PE\0\0\x64\x50\x01\0");
+    bytes.extend([0; 12]);
+    bytes.extend(*b"\x70\0\0\0"); // length of what follows
+    bytes.extend(*b"\x0b\x02");
+    bytes.extend([0; 110]);
+    bytes.extend(*b".text\0\0\0");
+    for word in [end, 0, end - 0x100, 0x100] {
+        bytes.extend(word.to_le_bytes());
+    }
+    bytes.extend([0; 16]);
+    bytes
+}
+
 /// A riscv64 ELF file, piece by piece.
 pub struct Elf {
     pub kind: u16,
@@ -133,6 +151,21 @@ fn other_files_are_recognised() {
     assert_eq!(raw(&elf_file(BASE, &[])), "is an ELF file, not a flat binary");
     assert_eq!(raw(b""), "is empty");
     assert_eq!(raw("#!/bin/sh\n# \u{e9}\n".as_bytes()), "is a text, not a program");
+}
+
+/// A download that was broken off would be silent for ever.
+#[test]
+fn a_linux_that_is_cut_off_is_refused() {
+    let linux = |file: &[u8]| read(Kind::Linux, file, 64 << 20, ANYWHERE).map(|program| program.end() - BASE);
+    let mut whole = efi_image(0x1000);
+    whole.resize(0x1000, 0);
+    assert_eq!(linux(&whole), Ok(0x100_0000));
+    for len in [0xfff, 0x800, 0x100] {
+        let problem = linux(&whole[..len]).unwrap_err();
+        assert_eq!(problem.what, "is cut off: its header tells of more than there is", "{len:#x}");
+    }
+    // Not even the table of sections is there.
+    assert!(linux(&whole[..0xc0]).is_err());
 }
 
 #[test]

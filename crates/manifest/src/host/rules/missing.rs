@@ -5,6 +5,9 @@ use std::path::Path;
 /// Where the scripts of `guests/` put what they make.
 const BUILT: &str = ".cache/guests/";
 
+/// By this the project's folder is known.
+const SCRIPTS: &str = "guests/probes/Makefile";
+
 /// What makes the guests that most systems need.
 const MAKE: &str = "make guests";
 const U_BOOT: &str = "guests/u-boot/build";
@@ -26,12 +29,18 @@ const PROBES: &str = include_str!("../../../../../guests/probes/Makefile");
 /// What would be right instead of a path that leads nowhere.
 pub fn help(path: &Path) -> String {
     let path = path.to_string_lossy();
-    let Some((_, file)) = path.split_once(BUILT) else {
+    let Some((folder, file)) = path.split_once(BUILT) else {
         return "paths are relative to the manifest".into();
     };
     let made = made();
     if let Some((_, command)) = made.iter().find(|(name, _)| name == file) {
-        return format!("it is built by `{command}`, called in the project's folder");
+        return if Path::new(folder).join(SCRIPTS).is_file() {
+            format!("it is built by `{command}`, called in the project's folder")
+        } else {
+            format!(
+                "paths are relative to the manifest, and {folder} isn't the project's folder, where `{command}` builds it"
+            )
+        };
     }
     let names: Vec<&str> = made.iter().map(|(name, _)| &**name).collect();
     let meant = nearest(file, &names).map(|name| format!(": did you mean `{BUILT}{name}`?"));
@@ -61,6 +70,15 @@ mod tests {
 
     fn top() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    }
+
+    /// A manifest that was written for one folder and lies in another: to build the files doesn't help.
+    #[test]
+    fn a_path_from_the_wrong_folder_is_told() {
+        let right = top().join("systems/../.cache/guests/linux/Image");
+        let wrong = top().join("systems/.cache/guests/linux/Image");
+        assert!(help(&right).starts_with("it is built by `make guests`"), "{}", help(&right));
+        assert!(help(&wrong).starts_with("paths are relative to the manifest, and "), "{}", help(&wrong));
     }
 
     #[test]

@@ -179,12 +179,12 @@ fn check_priorities(
                 None
             } else if its == theirs && place < index {
                 Some((
-                    met,
+                    (met, &other.name),
                     format!("{} and {name} take turns on hart {hart}: both have priority {its}", other.name),
                 ))
             } else if its < theirs && is_linux(other) {
                 Some((
-                    met,
+                    (met, &other.name),
                     format!(
                         "{name} waits for {} on hart {hart}: priority {its} is below {theirs}",
                         other.name
@@ -194,12 +194,12 @@ fn check_priorities(
                 None
             }
         });
-        if let Some((met, message)) = loss {
+        if let Some(((met, met_name), message)) = loss {
             findings.push(
                 Finding::at(place(draft), message)
                     .warning()
-                    .saying("one of them")
-                    .and(place(met), "the other")
+                    .saying(&guest.name)
+                    .and(place(met), met_name)
                     .help("an RTOS misses deadlines so: if one of them is one, give it the higher priority, or a hart of its own"),
             );
         }
