@@ -32,12 +32,15 @@ const BEGIN_MS: u64 = 10;
 /// What an RTOS measures longer than attacks are meant to last: for attackers that begin later, and for the last inputs.
 const SPARE_MS: u64 = 20;
 
+/// An RTOS computes for a part of so many microseconds, at most half of it.
+const BURN_PERIOD_US: u64 = 10_000;
+
 /// Parameters of an RTOS with a period of 1 ms that measures from before `ms` milliseconds of attacks until after them. That it did is
 /// looked at ([`Trial::findings`]).
 fn measuring(ms: u64, burn_percent: u64) -> String {
     let periods = BEGIN_MS - MEASURE_MS + ms + SPARE_MS;
     format!(
-        "period_us=1000 periods={periods} begin_ms={MEASURE_MS} burn_percent={burn_percent} burn_period_us=10000 report_ms=0"
+        "period_us=1000 periods={periods} begin_ms={MEASURE_MS} burn_percent={burn_percent} burn_period_us={BURN_PERIOD_US} report_ms=0"
     )
 }
 
@@ -67,6 +70,8 @@ pub struct Trial {
     pub rtoses: Vec<(String, u32)>,
     /// Guests that must find everything as they left it.
     pub neighbours: Vec<String>,
+    /// Most milliseconds that a timer interrupt of theirs may come late, if they say how late it came: their equals take turns with them. `None`: any.
+    pub patience_ms: Option<u64>,
 }
 
 impl Trial {
@@ -103,10 +108,25 @@ impl Trial {
                 found.push(Finding { kind, text: format!("{name} ended so: {ended:?}") });
             }
         }
+        found.extend(self.starved(report));
         if found.is_empty() {
             found = self.unmeasured(report);
         }
         found
+    }
+
+    /// Neighbours that waited for their turn for too long.
+    fn starved(&self, report: &RunReport) -> Vec<Finding> {
+        let Some(most) = self.patience_ms else { return Vec::new() };
+        let neighbours = report.guests.iter().filter(|guest| self.neighbours.contains(&guest.name));
+        let delays = neighbours.filter_map(|guest| Some((guest, bounds::number(guest, "tick_delay_ns")?)));
+        delays
+            .filter(|(_, ns)| *ns > most * 1_000_000)
+            .map(|(guest, ns)| Finding {
+                kind: Kind::Neighbour,
+                text: format!("{}: a timer interrupt was {ns} ns late, at most {most} ms", guest.name),
+            })
+            .collect()
     }
 
     /// Attacks that an RTOS didn't measure all of: that nothing was found says nothing of those.
@@ -163,6 +183,7 @@ mod tests {
             ms: 200,
             kinds: None,
             q: 250,
+            lives: case::Lives::One,
         }
         .trial();
         let periods = case.system.told("freertos", "periods").unwrap();

@@ -34,7 +34,7 @@ struct Args {
     /// vCPUs of the fuzzing guest: a number or a range; without it, any number that a guest can have.
     #[arg(long, value_parser = range)]
     vcpus: Option<(u32, u32)>,
-    /// Kinds of inputs, as a mask (decimal); those that a guest isn't stopped for if it isn't given.
+    /// Kinds of inputs (guests/fuzz/README.md), as a mask (decimal); all of them if it isn't given.
     #[arg(long)]
     kinds: Option<u32>,
     /// Virtual milliseconds of each run.
@@ -127,8 +127,7 @@ fn campaign(args: &Args) -> Result<bool, String> {
     let is_over =
         || end.is_some_and(|end| Instant::now() >= end) || inputs.load(Ordering::Relaxed) >= args.count;
     let mut index = 0;
-    let vcpus = (cases.vcpus.1 - cases.vcpus.0 + 1) as usize;
-    let mut summary = Summary::new(list.is_none().then_some(presets.len() * vcpus));
+    let mut summary = Summary::new(list.is_none().then_some(cases.pairs()));
     let next = || match &mut list {
         Some(list) => list.next().filter(|_| end.is_none_or(|end| Instant::now() < end)),
         None if is_over() => None,

@@ -17,7 +17,15 @@ fn freertos(hart: u32) -> Guest {
 /// Without guests.
 fn empty(name: String, preset: &'static str, harts: u32) -> Trial {
     let system = System::on(harts).policy(preset);
-    Trial { name, preset, system, hostile: Vec::new(), rtoses: Vec::new(), neighbours: Vec::new() }
+    Trial {
+        name,
+        preset,
+        system,
+        hostile: Vec::new(),
+        rtoses: Vec::new(),
+        neighbours: Vec::new(),
+        patience_ms: None,
+    }
 }
 
 /// With the RTOS on the last hart.

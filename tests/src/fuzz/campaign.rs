@@ -153,9 +153,18 @@ mod tests {
 
     /// A trial like those of campaigns, without files, which tests of the host don't have.
     fn trial(args: &str) -> Trial {
-        let case =
-            Case { seed: 9, preset: "ainori", vcpus: 2, harts: 2, cpu: "rv64", ms: 20, kinds: None, q: 250 }
-                .trial();
+        let case = Case {
+            seed: 9,
+            preset: "ainori",
+            vcpus: 2,
+            harts: 2,
+            cpu: "rv64",
+            ms: 20,
+            kinds: None,
+            q: 250,
+            lives: crate::fuzz::case::Lives::One,
+        }
+        .trial();
         let system = System::on(2).policy("ainori").with(Guest::fuzz(args).file(Path::new("/dev/null")));
         Trial { system, ..case }
     }

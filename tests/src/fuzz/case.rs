@@ -1,7 +1,7 @@
 //! One run with random inputs.
-use super::{BEGIN_MS, Expected, SPARE_MS, Trial, measuring};
+use super::{BEGIN_MS, BURN_PERIOD_US, Expected, SPARE_MS, Trial, measuring};
 use crate::{Guest, System};
-use ainori_sched::Policy;
+use ainori_sched::{Policy, presets};
 
 /// A random run. Everything about it follows from these values, so it can be run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +18,33 @@ pub struct Case {
     pub cpu: &'static str,
     /// Virtual milliseconds that the fuzzing guest goes on for.
     pub ms: u64,
-    /// Kinds of inputs (guests/fuzz/README.md); `None`: all that a guest isn't stopped for.
+    /// Kinds of inputs (guests/fuzz/README.md); `None`: all.
     pub kinds: Option<u32>,
     /// Instructions of a slice in lockstep time.
     pub q: u32,
+    /// How the fuzzing guest's lives end.
+    pub lives: Lives,
 }
+
+/// How often a fuzzing guest begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lives {
+    /// Once: it is waited for, and says that all was well.
+    One,
+    /// Again and again: each life ends well, after [`LIFE_MS`].
+    Many,
+    /// The same, but it is stopped for the first access that goes beyond what it has, which is one of its first inputs.
+    Faults,
+}
+
+/// Microseconds of a turn, where a manifest doesn't say otherwise.
+const QUANTUM_US: u64 = 500;
+
+/// Milliseconds of one of many lives, without the time to load it.
+const LIFE_MS: u64 = 10;
+
+/// Most harts of a case.
+const MOST_HARTS: u32 = 8;
 
 /// Models of harts: most have vector registers, of two lengths, and some have CSRs that others haven't.
 const CPUS: [&str; 5] = [
@@ -53,6 +75,11 @@ fn keeps_apart(preset: &str) -> bool {
     Policy::preset(preset, 1, 1_000).is_some_and(|policy| policy.keeps_apart())
 }
 
+/// Does a turn under this preset take [`QUANTUM_US`]? Else it may be longer than a case.
+fn takes_short_turns(preset: &str) -> bool {
+    presets().iter().any(|known| known.name == preset && known.fixed_quantum_ms.is_none())
+}
+
 /// One step of splitmix64.
 pub fn scramble(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -65,6 +92,16 @@ impl Range {
     /// Least and most vCPUs that a guest can have.
     pub const ALL_VCPUS: (u32, u32) = (1, ainori_limits::MAX_GUEST_VCPUS as u32);
 
+    /// Pairs of a preset and a number of vCPUs that can occur.
+    pub fn pairs(&self) -> usize {
+        let (least, most) = self.vcpus;
+        let numbers = |preset: &&str| {
+            let most = if keeps_apart(preset) { most.min(MOST_HARTS) } else { most };
+            (most - least.min(most) + 1) as usize
+        };
+        self.presets.iter().map(numbers).sum()
+    }
+
     /// Case number `index`.
     pub fn case(&self, index: u64) -> Case {
         let seed = scramble(self.seed ^ scramble(index));
@@ -74,7 +111,7 @@ impl Range {
         let harts = if preset == "partition" {
             3 + pick(1, 2)
         } else {
-            [1, 2, 2, 2, 3, 4, 4, 8][pick(1, 8) as usize]
+            [1, 2, 2, 2, 3, 4, 4, MOST_HARTS as u64][pick(1, 8) as usize]
         };
         let (least, most) = self.vcpus;
         // Nor are there more vCPUs than harts where they are kept apart.
@@ -89,6 +126,7 @@ impl Range {
             ms: self.ms,
             kinds: self.kinds,
             q: [250, 250, 149, 199][pick(3, 4) as usize],
+            lives: [Lives::One, Lives::One, Lives::One, Lives::Many, Lives::Faults][pick(5, 5) as usize],
         }
     }
 }
@@ -96,14 +134,20 @@ impl Range {
 impl Case {
     /// Its system: the fuzzing guest on all harts, FreeRTOS on one of them, a guest that looks at its registers on another.
     pub fn trial(&self) -> Trial {
-        let Self { seed, preset, vcpus, harts, cpu, ms, .. } = *self;
+        let Self { seed, preset, vcpus, harts, cpu, ms, lives, .. } = *self;
         let alone = preset == "partition";
         let rtos_hart = if alone { 0 } else { (scramble(seed ^ 7) % u64::from(harts)) as u32 };
         let keeper_hart = harts - 1;
         let kinds = self.kinds.map_or(String::new(), |kinds| format!(" kinds={kinds}"));
-        let fuzz = Guest::fuzz(&format!("seed={seed} inputs=1000000000 begin_ms={BEGIN_MS} ms={ms}{kinds}"))
-            .vcpus(vcpus)
-            .harts(if alone { 1..harts - 1 } else { 0..harts });
+        let (begin_ms, life_ms) = if lives == Lives::One { (BEGIN_MS, ms) } else { (0, LIFE_MS) };
+        let args = format!("seed={seed} inputs=1000000000 begin_ms={begin_ms} ms={life_ms}{kinds}");
+        let fuzz = Guest::fuzz(&args).vcpus(vcpus).harts(if alone { 1..harts - 1 } else { 0..harts });
+        let again = |guest: Guest| guest.restart("always", 32, "1us").background();
+        let (fuzz, expected) = match lives {
+            Lives::One => (fuzz, Expected::Done),
+            Lives::Many => (again(fuzz), Expected::Nothing),
+            Lives::Faults => (again(fuzz.strict()), Expected::Nothing),
+        };
         let burn = [0, 20, 50][(scramble(seed ^ 8) % 3) as usize];
         let keeper_ms = BEGIN_MS + ms + SPARE_MS;
         let keeper = Guest::probe("fpkeep", &format!("seed={} ms={keeper_ms} period_us=700", seed | 1));
@@ -117,9 +161,12 @@ impl Case {
             name: format!("{preset}-{vcpus}-vcpus-{harts}-harts-{seed:016x}"),
             preset,
             system,
-            hostile: vec![("fuzz".into(), Expected::Done)],
+            hostile: vec![("fuzz".into(), expected)],
             rtoses: vec![("freertos".into(), rtos_hart)],
             neighbours: vec!["fpkeep".into()],
+            patience_ms: takes_short_turns(preset)
+                // The turns of all that may be on its hart, and the RTOS's time; twice, as both may come together again meanwhile.
+                .then(|| 2 * (u64::from(vcpus + 1) * QUANTUM_US + BURN_PERIOD_US / 2) / 1_000),
         }
     }
 }

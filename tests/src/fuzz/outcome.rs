@@ -6,6 +6,7 @@ use crate::{
 };
 use ainori::report::RunReport;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What became of one trial.
@@ -29,6 +30,12 @@ pub struct Outcome {
     pub inputs: u64,
     /// By kind.
     pub kinds: BTreeMap<String, u64>,
+    /// Lives after which a guest was started again.
+    #[serde(default)]
+    pub lives: u64,
+    /// How late a neighbour that is no RTOS took its tick at most, in nanoseconds; `None` if nobody measured it.
+    #[serde(default)]
+    pub neighbour_ns: Option<u64>,
     /// Periods that RTOSes measured.
     pub periods: u64,
     /// How late an RTOS's task and tick handler were at most, in nanoseconds; `None` if nobody measured it.
@@ -47,8 +54,8 @@ pub struct Outcome {
 
 /// Everything that a trial is made of, what is asked of it included, and what it runs on, as a hash.
 pub fn key(trial: &Trial, q: u32, version: &str) -> String {
-    let Trial { name, preset, system, hostile, rtoses, neighbours } = trial;
-    let asked = format!("{hostile:?} {rtoses:?} {neighbours:?}");
+    let Trial { name, preset, system, hostile, rtoses, neighbours, patience_ms } = trial;
+    let asked = format!("{hostile:?} {rtoses:?} {neighbours:?} {patience_ms:?}");
     hash([name, *preset, &system.to_string(), &asked, &q.to_string(), version])
 }
 
@@ -65,6 +72,8 @@ impl Outcome {
             args: trial.system.args(),
             inputs: 0,
             kinds: BTreeMap::new(),
+            lives: 0,
+            neighbour_ns: None,
             periods: 0,
             task_ns: None,
             handler_ns: None,
@@ -84,17 +93,24 @@ impl Outcome {
     pub fn measure(&mut self, trial: &Trial, report: &RunReport) {
         self.seconds = report.host.seconds;
         for guest in &report.guests {
-            self.inputs += number(guest, "inputs").unwrap_or(0);
-            let kinds = guest.results.first().and_then(|result| result.get("kinds")?.as_object().cloned());
-            for (kind, count) in kinds.unwrap_or_default() {
-                *self.kinds.entry(kind).or_default() += count.as_u64().unwrap_or(0);
+            let former = guest.former_lives.iter().map(|life| &life.results);
+            for result in former.chain([&guest.results]).filter_map(|results| results.first()) {
+                self.inputs += result.get("inputs").and_then(Value::as_u64).unwrap_or(0);
+                for (kind, count) in result.get("kinds").and_then(Value::as_object).into_iter().flatten() {
+                    *self.kinds.entry(kind.clone()).or_default() += count.as_u64().unwrap_or(0);
+                }
             }
+            self.lives += guest.former_lives.len() as u64;
         }
         let is_rtos = |name: &str| trial.rtoses.iter().any(|(rtos, _)| rtos == name);
         for guest in report.guests.iter().filter(|guest| is_rtos(&guest.name)) {
             self.periods += number(guest, "periods").unwrap_or(0);
             self.task_ns = self.task_ns.max(number(guest, "delay_ns/max"));
             self.handler_ns = self.handler_ns.max(number(guest, "handler_delay_ns/max"));
+        }
+        let is_neighbour = |name: &String| trial.neighbours.contains(name);
+        for guest in report.guests.iter().filter(|guest| is_neighbour(&guest.name)) {
+            self.neighbour_ns = self.neighbour_ns.max(number(guest, "tick_delay_ns"));
         }
         let Some(board) = &report.board else { return };
         for core in &report.cores {

@@ -37,6 +37,10 @@ pub struct Figures {
     pub inputs: u64,
     /// Those of them that an earlier call tried.
     pub inputs_earlier: u64,
+    /// Lives after which a guest was started again.
+    pub lives: u64,
+    /// How late a neighbour that is no RTOS took its tick at most; `None` if nobody measured it.
+    pub neighbour_ns: Option<u64>,
     /// Periods that RTOSes measured.
     pub periods: u64,
     /// How late an RTOS's task was at most; `None` if nobody measured it.
@@ -62,6 +66,8 @@ impl Figures {
             self.runs_earlier += 1;
             self.inputs_earlier += outcome.inputs;
         }
+        self.lives += outcome.lives;
+        self.neighbour_ns = self.neighbour_ns.max(outcome.neighbour_ns);
         self.periods += outcome.periods;
         self.task_ns = self.task_ns.max(outcome.task_ns);
         self.handler_ns = self.handler_ns.max(outcome.handler_ns);
@@ -95,16 +101,32 @@ impl Summary {
 impl Display for Summary {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let [top, below] = [
-            ["", "", "", "", "task", "handler", "irqs-off us", "irqs-off us", "numbers", "", ""],
+            [
+                "",
+                "",
+                "",
+                "",
+                "",
+                "task",
+                "handler",
+                "irqs-off us",
+                "irqs-off us",
+                "neighbour",
+                "numbers",
+                "",
+                "",
+            ],
             [
                 "preset",
                 "runs",
                 "inputs",
+                "restarts",
                 "periods",
                 "us",
                 "us",
                 "at RTOS",
                 "elsewhere",
+                "ms",
                 "of vCPUs",
                 "host s",
                 "failed",
@@ -120,11 +142,13 @@ impl Display for Summary {
                 name.to_owned(),
                 figures.runs.to_string(),
                 figures.inputs.to_string(),
+                figures.lives.to_string(),
                 figures.periods.to_string(),
                 us(figures.task_ns),
                 us(figures.handler_ns),
                 us(figures.irqs_off_beside_rtos_ns),
                 us(figures.irqs_off_elsewhere_ns),
+                figures.neighbour_ns.map_or("-".into(), |ns| format!("{:.1}", ns as f64 / 1e6)),
                 figures.vcpus.len().to_string(),
                 format!("{:.0}", figures.seconds),
                 figures.runs_failed.to_string(),
@@ -145,10 +169,10 @@ impl Display for Summary {
 }
 
 /// A line of the table.
-fn row(f: &mut Formatter<'_>, cells: [&str; 11]) -> fmt::Result {
+fn row(f: &mut Formatter<'_>, cells: [&str; 13]) -> fmt::Result {
     let [first, rest @ ..] = cells;
     write!(f, "{first:<26}")?;
-    for (cell, width) in rest.iter().zip([6, 11, 10, 9, 9, 12, 12, 10, 8, 8]) {
+    for (cell, width) in rest.iter().zip([6, 11, 10, 10, 9, 9, 12, 12, 10, 9, 8, 8]) {
         write!(f, "{cell:>width$}")?;
     }
     writeln!(f)
@@ -157,11 +181,21 @@ fn row(f: &mut Formatter<'_>, cells: [&str; 11]) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzz::Case;
+    use crate::fuzz::case::{Case, Lives};
 
     /// The outcome of a run with these figures.
     fn outcome(preset: &'static str, vcpus: u32, task_ns: u64, irqs_off: (u64, u64)) -> Outcome {
-        let case = Case { seed: 1, preset, vcpus, harts: 2, cpu: "rv64", ms: 20, kinds: None, q: 250 };
+        let case = Case {
+            seed: 1,
+            preset,
+            vcpus,
+            harts: 2,
+            cpu: "rv64",
+            ms: 20,
+            kinds: None,
+            q: 250,
+            lives: Lives::One,
+        };
         let outcome = Outcome::new(&case.trial(), 250, "version".into());
         assert_eq!(outcome.vcpus, vcpus);
         let (irqs_off_beside_rtos_ns, irqs_off_elsewhere_ns) = irqs_off;

@@ -4,7 +4,7 @@ use ainori_tests::{
     bounds::Kind,
     fuzz::{
         Expected, Trial, attacks,
-        case::{Case, Range},
+        case::{Case, Lives, Range},
     },
 };
 
@@ -45,6 +45,7 @@ fn an_attack_that_the_rtos_did_not_measure_is_told() {
         hostile: vec![("fuzz".into(), Expected::Done)],
         rtoses: vec![("freertos".into(), 0)],
         neighbours: Vec::new(),
+        patience_ms: None,
     };
     let (run, findings) = trial.run(Q);
     let told = findings.iter().any(|finding| finding.kind == Kind::Emulator);
@@ -69,7 +70,8 @@ fn random_inputs_that_have_hurt_somebody_hurt_nobody() {
         ("ainori", 0x34cb_ada6_e45e_f173, 9, 4, 199),
         ("spumone-on-demand", 0xaa41_0515_c91b_28a4, 16, 2, 250),
     ] {
-        let case = Case { seed, preset, vcpus, harts, cpu: "rv64", ms: 100, kinds: None, q };
+        let case =
+            Case { seed, preset, vcpus, harts, cpu: "rv64", ms: 100, kinds: None, q, lives: Lives::One };
         holds(&case.trial(), case.q);
     }
 }
@@ -101,6 +103,7 @@ fn restarted_guests_in_chaos_hurt_nobody() {
             hostile: vec![("chaos".into(), Expected::Nothing)],
             rtoses: vec![("freertos".into(), rtos)],
             neighbours: vec!["fpkeep".into()],
+            patience_ms: None,
         };
         for q in slices {
             holds(&trial, q);
@@ -132,6 +135,7 @@ fn a_crowd_hurts_nobody() {
             hostile,
             rtoses: vec![("freertos".into(), 0)],
             neighbours: Vec::new(),
+            patience_ms: None,
         };
         holds(&trial, q);
     };
@@ -352,7 +356,7 @@ fn a_start_that_finds_no_core_disturbs_who_has_it_once() {
                 .harts([0])
                 .priority(10),
         )
-        .run(Clock::Lockstep { q: 250 });
+        .run(Clock::Lockstep { q: 250, lives: Lives::One });
     run.good();
     // The RTOS is busy 30 times for 2.5 ms, in which it is asked some 500 times.
     let (asked, disturbed) = (run.number("starts", "asked"), run.exits_for("freertos", "ipi"));
@@ -386,6 +390,7 @@ fn a_device_that_asks_again_and_again_hurts_nobody() {
             hostile: vec![("clamour".into(), Expected::Nothing)],
             rtoses: vec![("freertos".into(), 0)],
             neighbours: vec!["cost".into()],
+            patience_ms: None,
         };
         holds(&trial, q);
     }
@@ -401,7 +406,7 @@ fn a_device_of_a_less_urgent_guest_interrupts_no_rtos() {
         .policy("ainori")
         .with(clamour.vcpus(16).harts(0..8).device("/soc/rtc@101000"))
         .with(Guest::freertos(freertos).harts([0]).priority(10))
-        .run(Clock::Lockstep { q: 250 });
+        .run(Clock::Lockstep { q: 250, lives: Lives::One });
     run.good();
     let (claimed, disturbed) = (run.exits_for("clamour", "external"), run.exits_for("freertos", "external"));
     println!("{claimed} times beside its own guest, {disturbed} beside the RTOS");
