@@ -356,7 +356,7 @@ fn a_start_that_finds_no_core_disturbs_who_has_it_once() {
                 .harts([0])
                 .priority(10),
         )
-        .run(Clock::Lockstep { q: 250, lives: Lives::One });
+        .run(Clock::Lockstep { q: 250 });
     run.good();
     // The RTOS is busy 30 times for 2.5 ms, in which it is asked some 500 times.
     let (asked, disturbed) = (run.number("starts", "asked"), run.exits_for("freertos", "ipi"));
@@ -406,7 +406,7 @@ fn a_device_of_a_less_urgent_guest_interrupts_no_rtos() {
         .policy("ainori")
         .with(clamour.vcpus(16).harts(0..8).device("/soc/rtc@101000"))
         .with(Guest::freertos(freertos).harts([0]).priority(10))
-        .run(Clock::Lockstep { q: 250, lives: Lives::One });
+        .run(Clock::Lockstep { q: 250 });
     run.good();
     let (claimed, disturbed) = (run.exits_for("clamour", "external"), run.exits_for("freertos", "external"));
     println!("{claimed} times beside its own guest, {disturbed} beside the RTOS");
