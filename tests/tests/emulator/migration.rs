@@ -46,40 +46,47 @@ fn is_complete(run: &Run, name: &str, shared: &[u32], virtual_time: bool) {
     run.check(moves > 0, format_args!("no vCPU of {name} moved, so the run shows nothing"));
 }
 
-/// Both guests, in every order of events, beside one FreeRTOS and beside two.
-fn nothing_is_lost(policy: &'static str) {
-    for (q, shared) in STRESS {
-        for guest in [smp(4), hackbench(4)] {
-            let name = guest.name().to_owned();
-            let run = beside_bursts(policy, 4, guest, shared).run(Clock::Lockstep { q });
-            println!(
-                "{policy}, q={q}: {name} moved {} times, {:.1} s",
-                run.migrations(&name),
-                run.report.host.seconds
-            );
-            is_complete(&run, &name, shared, true);
-        }
+/// Both guests, in one order of events.
+fn nothing_is_lost(policy: &'static str, (q, shared): (u32, &[u32])) {
+    for guest in [smp(4), hackbench(4)] {
+        let name = guest.name().to_owned();
+        let run = beside_bursts(policy, 4, guest, shared).run(Clock::Lockstep { q });
+        println!(
+            "{policy}, q={q}: {name} moved {} times, {:.1} s",
+            run.migrations(&name),
+            run.report.host.seconds
+        );
+        is_complete(&run, &name, shared, true);
     }
 }
 
 #[test]
 fn nothing_is_lost_under_ainori() {
-    nothing_is_lost("ainori");
+    nothing_is_lost("ainori", STRESS[0]);
 }
 
 #[test]
 fn nothing_is_lost_under_spumone_on_demand() {
-    nothing_is_lost("spumone-on-demand");
+    nothing_is_lost("spumone-on-demand", STRESS[1]);
 }
 
 #[test]
 fn nothing_is_lost_under_spumone_trap_based() {
-    nothing_is_lost("spumone-trap-based");
+    nothing_is_lost("spumone-trap-based", STRESS[0]);
 }
 
 #[test]
 fn nothing_is_lost_under_spumone_trap_based_uncured() {
-    nothing_is_lost("spumone-trap-based-uncured");
+    nothing_is_lost("spumone-trap-based-uncured", STRESS[1]);
+}
+
+#[test]
+#[ignore = "soak: each policy in the other order of events, beside one FreeRTOS or beside two"]
+fn nothing_is_lost_in_the_other_order() {
+    nothing_is_lost("ainori", STRESS[1]);
+    nothing_is_lost("spumone-on-demand", STRESS[0]);
+    nothing_is_lost("spumone-trap-based", STRESS[1]);
+    nothing_is_lost("spumone-trap-based-uncured", STRESS[0]);
 }
 
 #[test]

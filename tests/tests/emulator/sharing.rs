@@ -3,37 +3,39 @@ use ainori_tests::{Clock, Guest, System};
 
 /// Periods of 1 ms.
 const TEN_SECONDS: u64 = 10_000;
+/// The same of a job that does the same all the time.
+const FOUR_SECONDS: u64 = 4_000;
 
 /// Busy itself for a third of the time.
-fn freertos() -> Guest {
-    Guest::freertos("period_us=1000 periods=10000 burn_percent=30").harts([1])
+fn freertos(periods: u64) -> Guest {
+    Guest::freertos(&format!("period_us=1000 periods={periods} burn_percent=30")).harts([1])
 }
 
 #[test]
 fn freertos_alone_loses_no_tick() {
-    let run = System::on(1).with(freertos().harts([0])).run(Clock::Icount);
+    let run = System::on(1).with(freertos(TEN_SECONDS).harts([0])).run(Clock::Icount);
     run.good().lost_no_tick("freertos", TEN_SECONDS);
 }
 
 /// Four harts, all of them busy with Linux, and FreeRTOS before it on hart 1.
-fn beside_linux(job: &str) {
+fn beside_linux(job: &str, periods: u64) {
     let run = System::on(4)
         .with(Guest::linux(job).vcpus(4).background())
-        .with(freertos())
+        .with(freertos(periods))
         .run(Clock::Lockstep { q: 250 });
-    run.good().lost_no_tick("freertos", TEN_SECONDS);
+    run.good().lost_no_tick("freertos", periods);
     assert_eq!(run.number("linux", "cpus"), 4); // it was up, and at its job
     run.was_in_time("freertos", job);
 }
 
 #[test]
 fn freertos_loses_no_tick_beside_a_busy_linux() {
-    beside_linux("busy");
+    beside_linux("busy", FOUR_SECONDS);
 }
 
 #[test]
 fn freertos_loses_no_tick_beside_hackbench() {
-    beside_linux("hackbench-loop");
+    beside_linux("hackbench-loop", TEN_SECONDS);
 }
 
 #[test]
