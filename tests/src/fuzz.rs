@@ -207,6 +207,35 @@ mod tests {
         assert_eq!(kinds(&[]), [Kind::Neighbour, Kind::Hostile]);
     }
 
+    /// So long that no turns of its equals explain it.
+    #[test]
+    fn a_neighbour_that_waited_for_too_long_is_found() {
+        let mut trial = attacks::all().remove(0);
+        (trial.neighbours, trial.patience_ms) = (vec!["fpkeep".into()], Some(7));
+        let found = |trial: &Trial, ns: u64| {
+            let said = serde_json::json!({ "tick_delay_ns": ns, "ok": true });
+            let neighbour = GuestReport { name: "fpkeep".into(), ..guest(Some("shutdown"), Some(said)) };
+            trial.starved(&report(vec![neighbour])).len()
+        };
+        assert_eq!((found(&trial, 7_000_000), found(&trial, 7_000_001)), (0, 1));
+        trial.patience_ms = None;
+        assert_eq!(found(&trial, 7_000_001), 0);
+    }
+
+    /// Each kind of lives occurs, and those that go on are not waited for.
+    #[test]
+    fn some_fuzzing_guests_have_many_lives() {
+        use case::Lives;
+        let presets = vec!["ainori", "balance"];
+        let range = case::Range { seed: 1, presets, vcpus: case::Range::ALL_VCPUS, ms: 40, kinds: None };
+        assert_eq!(range.pairs(), 16 + 8);
+        for lives in [Lives::One, Lives::Many, Lives::Faults] {
+            let case = (0..40).map(|index| range.case(index)).find(|case| case.lives == lives).unwrap();
+            let expected = if lives == Lives::One { Expected::Done } else { Expected::Nothing };
+            assert_eq!(case.trial().hostile, [("fuzz".to_owned(), expected)]);
+        }
+    }
+
     /// Else it would be a finding that it has measured any.
     #[test]
     fn each_rtos_is_told_how_many_periods_to_measure() {

@@ -201,6 +201,8 @@ mod tests {
         let (irqs_off_beside_rtos_ns, irqs_off_elsewhere_ns) = irqs_off;
         Outcome {
             inputs: 100,
+            lives: 2,
+            neighbour_ns: Some(task_ns * 1_000),
             periods: 20,
             task_ns: Some(task_ns),
             handler_ns: Some(task_ns / 2),
@@ -229,6 +231,8 @@ mod tests {
             runs_earlier: 1,
             inputs: 300,
             inputs_earlier: 100,
+            lives: 6,
+            neighbour_ns: Some(2_000_000),
             periods: 60,
             task_ns: Some(2_000),
             handler_ns: Some(1_000),
@@ -247,7 +251,10 @@ mod tests {
         let text = summary().to_string();
         let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
         let cells: Vec<&str> = line("ainori").split_whitespace().collect();
-        assert_eq!(cells, ["ainori", "3", "300", "60", "2.0", "1.0", "4.5", "20.0", "2", "0", "0"]);
+        assert_eq!(
+            cells,
+            ["ainori", "3", "300", "6", "60", "2.0", "1.0", "4.5", "20.0", "2.0", "2", "0", "0"]
+        );
         assert!(text.contains("\n3 of 6 pairs"), "{text}");
         assert!(text.contains("1 runs with 100 inputs are of earlier calls"), "{text}");
         assert!(text.ends_with("Findings: {IrqsOff: 1}"), "{text}");
@@ -258,11 +265,12 @@ mod tests {
     fn what_was_not_measured_is_not_zero() {
         let mut summary = Summary::new(None);
         let measured = outcome("ainori", 1, 2_000, (3_000, 20_000));
-        summary.add(&Outcome { irqs_off_elsewhere_ns: None, vcpus: 0, ..measured }, false);
+        summary
+            .add(&Outcome { irqs_off_elsewhere_ns: None, neighbour_ns: None, vcpus: 0, ..measured }, false);
         let text = summary.to_string();
         let cells: Vec<&str> =
             text.lines().find(|line| line.starts_with("ainori")).unwrap().split_whitespace().collect();
-        assert_eq!(cells[6..9], ["3.0", "-", "0"]);
+        assert_eq!(cells[7..11], ["3.0", "-", "-", "0"]);
         assert!(text.contains("\n0 pairs"), "{text}");
     }
 
