@@ -68,7 +68,7 @@ impl Cpu {
         if self.next_deadline > soon {
             return (first, levels);
         }
-        // BOUND: the levels that have sleepers, some 30 instructions each.
+        // BOUND: the levels that have sleepers, some 45 instructions each.
         for (id, at) in self.scheduler.timers(self.threshold.lowest()).filter(|(_, at)| *at <= soon) {
             let level = self.scheduler.level(id).map_or(0, |level| given_way.may(level, now));
             if level != 0 {
