@@ -23,7 +23,7 @@ use crate::{
     Clock, System,
     bounds::{self, Finding, Kind, Rtos},
 };
-use ainori::report::{GuestOutcome, RunReport};
+use ainori::report::{GuestOutcome, GuestReport, Life, RunReport};
 
 /// Virtual milliseconds from an RTOS's start until it measures: the others' first moments are not the subject.
 const MEASURE_MS: u64 = 5;
@@ -51,6 +51,8 @@ pub enum Expected {
     Done,
     /// It is stopped for a fault.
     Fault,
+    /// It is started again and again; each life that has ended says that all was well.
+    Again,
     /// It is not waited for.
     Nothing,
 }
@@ -99,6 +101,10 @@ impl Trial {
         for (name, kind, expected) in neighbours.chain(hostile) {
             let outcome = match expected {
                 Expected::Nothing => continue,
+                Expected::Again => {
+                    found.extend(report.guests.iter().filter(|guest| guest.name == *name).flat_map(unwell));
+                    continue;
+                }
                 Expected::Done => GuestOutcome::Done,
                 Expected::Fault => GuestOutcome::Faulted,
             };
@@ -119,12 +125,12 @@ impl Trial {
     fn starved(&self, report: &RunReport) -> Vec<Finding> {
         let Some(most) = self.patience_ms else { return Vec::new() };
         let neighbours = report.guests.iter().filter(|guest| self.neighbours.contains(&guest.name));
-        let delays = neighbours.filter_map(|guest| Some((guest, bounds::number(guest, "tick_delay_ns")?)));
+        let delays = neighbours.map(|guest| (guest, bounds::number(guest, "tick_delay_ns")));
         delays
-            .filter(|(_, ns)| *ns > most * 1_000_000)
+            .filter(|(_, ns)| ns.is_none_or(|ns| ns > most * 1_000_000))
             .map(|(guest, ns)| Finding {
                 kind: Kind::Neighbour,
-                text: format!("{}: a timer interrupt was {ns} ns late, at most {most} ms", guest.name),
+                text: format!("{}: a timer interrupt was {ns:?} ns late, at most {most} ms", guest.name),
             })
             .collect()
     }
@@ -142,10 +148,11 @@ impl Trial {
         let ms = |ticks: u64| {
             ticks as f64 * 1e3 / report.board.as_ref().map_or(1e3, |board| board.timebase_hz as f64)
         };
+        let is_awaited = |expected| !matches!(expected, Expected::Nothing | Expected::Again);
         let mut found = Vec::new();
         for (rtos, _) in &self.rtoses {
             let measured = span(rtos);
-            for (attacker, _) in self.hostile.iter().filter(|(_, expected)| *expected != Expected::Nothing) {
+            for (attacker, _) in self.hostile.iter().filter(|(_, expected)| is_awaited(*expected)) {
                 let text = match (measured, span(attacker)) {
                     (Some((begin, end)), Some((first, last))) if begin <= first && last <= end => continue,
                     (Some((begin, end)), Some((first, last))) => format!(
@@ -165,11 +172,21 @@ impl Trial {
     }
 }
 
+/// Former lives of a guest that don't say that all was well.
+fn unwell(guest: &GuestReport) -> impl Iterator<Item = Finding> {
+    let is_well = |life: &&Life| {
+        !life.results.is_empty() && life.results.iter().all(|result| result.get("ok") == Some(&true.into()))
+    };
+    guest.former_lives.iter().filter(move |life| !is_well(life)).map(|life| Finding {
+        kind: Kind::Hostile,
+        text: format!("{}: a life ended so: {:?}, {:?}", guest.name, life.stopped, life.results),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bounds::tests::{guest, report, result};
-    use ainori::report::GuestReport;
 
     /// Guests that aren't in the report were not asked after.
     #[test]
@@ -218,8 +235,28 @@ mod tests {
             trial.starved(&report(vec![neighbour])).len()
         };
         assert_eq!((found(&trial, 7_000_000), found(&trial, 7_000_001)), (0, 1));
+        let silent = GuestReport { name: "fpkeep".into(), ..guest(Some("failure"), None) };
+        assert_eq!(trial.starved(&report(vec![silent])).len(), 1, "nobody knows how late it was");
         trial.patience_ms = None;
         assert_eq!(found(&trial, 7_000_001), 0);
+    }
+
+    /// What a former life found is not forgotten because the next one has begun.
+    #[test]
+    fn a_life_that_ended_ill_is_found() {
+        let life = |result| Life {
+            started: 1,
+            stopped: None,
+            results: Option::into_iter(result).collect(),
+            problems: Vec::new(),
+        };
+        let with = |results: [Option<bool>; 2]| {
+            let said = |ok: bool| serde_json::json!({ "ok": ok }).as_object().cloned().unwrap();
+            let former_lives = results.map(|ok| life(ok.map(said))).into();
+            unwell(&GuestReport { former_lives, ..guest(None, None) }).count()
+        };
+        assert_eq!(with([Some(true), Some(true)]), 0);
+        assert_eq!((with([Some(true), Some(false)]), with([None, Some(true)])), (1, 1));
     }
 
     /// Each kind of lives occurs, and those that go on are not waited for.
@@ -231,7 +268,11 @@ mod tests {
         assert_eq!(range.pairs(), 16 + 8);
         for lives in [Lives::One, Lives::Many, Lives::Faults] {
             let case = (0..40).map(|index| range.case(index)).find(|case| case.lives == lives).unwrap();
-            let expected = if lives == Lives::One { Expected::Done } else { Expected::Nothing };
+            let expected = match lives {
+                Lives::One => Expected::Done,
+                Lives::Many => Expected::Again,
+                Lives::Faults => Expected::Nothing,
+            };
             assert_eq!(case.trial().hostile, [("fuzz".to_owned(), expected)]);
         }
     }

@@ -61,8 +61,9 @@ fn unreachable_handler(fault: &Fault) -> Option<String> {
     let csr = |name| fault.csr.get(name).copied();
     let fetches = [exception::FETCH_ACCESS, exception::FETCH_PAGE_FAULT, exception::FETCH_GUEST_PAGE_FAULT];
     let is_fetch = fetches.iter().any(|code| u64::from(*code) == fault.cause);
-    // The two lowest bits are the handler's mode. An interrupt has no instruction to blame.
-    let is_handler = is_fetch && csr("vstvec")? & !3 == fault.pc;
+    // The two lowest bits are the handler's mode. All are 0 before the guest has set one and has trapped; and an interrupt has no instruction to blame.
+    let has_trapped = csr("vscause")? != 0 || csr("vsepc")? != 0;
+    let is_handler = is_fetch && has_trapped && csr("vstvec")? & !3 == fault.pc;
     let called_for = csr("vscause").filter(|cause| is_handler && cause >> 63 == 0)?;
     Some(format!("can't be fetched; called for {} at {:#018x}", cause(called_for), csr("vsepc")?))
 }
@@ -112,5 +113,8 @@ mod tests {
             None,
             "its handler has an illegal instruction"
         );
+        let mut early = fault(20, 0);
+        early.csr.values_mut().for_each(|value| *value = 0);
+        assert_eq!(unreachable_handler(&early), None, "it has jumped to 0 before it had a handler");
     }
 }

@@ -217,7 +217,7 @@ fn check_irqs_off(system: &Description, run: &Run, found: &mut Violations) {
     for core in &run.report.cores {
         found.expect(
             (1..=STACK).contains(&core.stack),
-            "no core uses more than an eighth of its stack",
+            "the use of each core's stack is measured, and at most an eighth",
             || format!("hart {}: {} bytes", core.hart, core.stack),
         );
         let delay = ticks_to_ns(core.longest_delay, board.timebase_hz);
