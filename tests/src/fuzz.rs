@@ -72,7 +72,7 @@ pub struct Trial {
     pub rtoses: Vec<(String, u32)>,
     /// Guests that must find everything as they left it.
     pub neighbours: Vec<String>,
-    /// Most milliseconds that a timer interrupt of theirs may come late, if they say how late it came: their equals take turns with them. `None`: any.
+    /// Most milliseconds that a timer interrupt of theirs may come late, which they have to say: their equals take turns with them. `None`: nobody asks.
     pub patience_ms: Option<u64>,
 }
 
