@@ -3,6 +3,7 @@
 use ainori::report::{GuestOutcome, GuestReport, Outcome, RunReport};
 use ainori_limits::STACK_SIZE;
 use ainori_report::StopReason;
+pub use greatest::Greatest;
 use serde::{Deserialize, Serialize};
 
 /// Most nanoseconds from a period's deadline to the first statement of an RTOS's task, where the policy lets it take its core at once.
@@ -127,6 +128,11 @@ fn has_ended(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Good | Outcome::Unreported | Outcome::GuestFailed)
 }
 
+/// Is it a use of a core's stack, in bytes, that was measured and is within bounds?
+pub fn is_stack_sound(bytes: u64) -> bool {
+    (1..=STACK).contains(&bytes)
+}
+
 /// So many ticks of a board's clock, in nanoseconds.
 pub fn ticks_to_ns(ticks: u64, timebase_hz: u64) -> u64 {
     ticks * 1_000_000_000 / timebase_hz
@@ -149,7 +155,7 @@ fn cores(report: &RunReport, rtoses: &[Rtos<'_>], add: &mut impl FnMut(Kind, Str
     }
     for core in &report.cores {
         let ns = ticks_to_ns(core.longest_irqs_off, board.timebase_hz);
-        if !(1..=STACK).contains(&core.stack) {
+        if !is_stack_sound(core.stack) {
             let text =
                 format!("hart {}: {} bytes of {STACK_SIZE} of its stack were in use", core.hart, core.stack);
             add(Kind::Stack, text);
@@ -232,5 +238,6 @@ fn last_words(report: &RunReport) -> String {
     panic.cloned().unwrap_or_else(|| "the hypervisor panicked".into())
 }
 
+mod greatest;
 #[cfg(test)]
 pub(crate) mod tests;

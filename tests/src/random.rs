@@ -7,7 +7,6 @@
 //! | [`oracle`] | what it promises, by rules on the description alone |
 //! | [`run`] | runs it in lockstep time; somebody types |
 //! | [`check`], [`counters`] | compares a run with the promises, and its counters with each other |
-//! | [`greatest`] | how near a run came to its bounds |
 //! | [`text`] | what talking guests print, computed |
 //! | [`shrink`] | makes a failing system smaller |
 //! | [`rng`] | the same numbers for the same seed for ever |
@@ -18,7 +17,6 @@ pub mod check;
 pub mod counters;
 pub mod description;
 pub mod generate;
-pub mod greatest;
 pub mod oracle;
 pub mod rng;
 pub mod run;

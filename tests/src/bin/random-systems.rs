@@ -1,12 +1,14 @@
 //! Runs random systems, each made from a seed, and tells which of them break a rule. See `docs/measuring.md` and
 //! `ainori_tests::random`.
+use ainori::report::GuestReport;
 use ainori_tests::{
     Run,
+    bounds::{Greatest, IRQS_OFF_BESIDE_RTOS_NS},
     random::{
         check::Violation,
-        description::Description,
+        description::{Description, Job},
         generate::{self, Theme},
-        greatest::Greatest,
+        oracle,
         run::{Runner, SAME_TWICE, plugins, version},
         shrink,
     },
@@ -224,7 +226,7 @@ impl Args {
             summary: summary(&system),
             host_seconds,
             machine_ms: judgement.run.as_ref().map_or(0, machine_ms),
-            greatest: judgement.run.as_ref().map_or_else(Greatest::default, |run| Greatest::of(&system, run)),
+            greatest: judgement.run.as_ref().map(|run| greatest_of(&system, run)).unwrap_or_default(),
             violations: violations.collect(),
             shrunk,
         };
@@ -355,16 +357,28 @@ fn report(args: &Args, records: &[Record]) -> Result<bool> {
     Ok(failing == 0)
 }
 
+/// How near a run came to its bounds.
+fn greatest_of(system: &Description, run: &Run) -> Greatest {
+    let is_rtos = |report: &GuestReport| {
+        system.guests.iter().any(|guest| {
+            guest.name == report.name
+                && matches!(guest.job, Job::FreeRtos { .. })
+                && oracle::promise(system, guest).punctual
+        })
+    };
+    let has_rtos = |hart| oracle::longest_irqs_off_ns(system, hart as u32) == IRQS_OFF_BESIDE_RTOS_NS;
+    Greatest::of(&run.report, is_rtos, has_rtos)
+}
+
 /// The greatest of each bounded time, and the first seed that had it.
-fn greatest(records: &[Record]) -> Vec<(&'static str, (u64, u64))> {
-    let mut greatest: Vec<(&'static str, (u64, u64))> = Vec::new();
+fn greatest(records: &[Record]) -> BTreeMap<&'static str, (u64, u64)> {
+    let mut greatest = BTreeMap::new();
     for record in records {
         for (what, ns) in record.greatest.named() {
             let Some(ns) = ns else { continue };
-            match greatest.iter_mut().find(|(known, _)| *known == what) {
-                Some((_, (most, seed))) if ns > *most => (*most, *seed) = (ns, record.seed),
-                Some(_) => {}
-                None => greatest.push((what, (ns, record.seed))),
+            let most = greatest.entry(what).or_insert((ns, record.seed));
+            if ns > most.0 {
+                *most = (ns, record.seed);
             }
         }
     }

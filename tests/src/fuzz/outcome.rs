@@ -1,7 +1,7 @@
 //! What became of one trial, as it is kept.
 use super::Trial;
 use crate::{
-    bounds::{Finding, Kind, number, ticks_to_ns},
+    bounds::{Finding, Greatest, Kind, number},
     version::hash,
 };
 use ainori::report::RunReport;
@@ -38,14 +38,9 @@ pub struct Outcome {
     pub neighbour_ns: Option<u64>,
     /// Periods that RTOSes measured.
     pub periods: u64,
-    /// How late an RTOS's task and tick handler were at most, in nanoseconds; `None` if nobody measured it.
-    pub task_ns: Option<u64>,
-    /// See `task_ns`.
-    pub handler_ns: Option<u64>,
-    /// The longest irqs-off section on a core of an RTOS, in nanoseconds.
-    pub irqs_off_beside_rtos_ns: Option<u64>,
-    /// The same on all other cores.
-    pub irqs_off_elsewhere_ns: Option<u64>,
+    /// How near it came to its bounds.
+    #[serde(flatten)]
+    pub greatest: Greatest,
     /// Host seconds.
     pub seconds: f64,
     /// What doesn't hold.
@@ -75,10 +70,7 @@ impl Outcome {
             lives: 0,
             neighbour_ns: None,
             periods: 0,
-            task_ns: None,
-            handler_ns: None,
-            irqs_off_beside_rtos_ns: None,
-            irqs_off_elsewhere_ns: None,
+            greatest: Greatest::default(),
             seconds: 0.0,
             findings: Vec::new(),
         }
@@ -105,20 +97,12 @@ impl Outcome {
         let is_rtos = |name: &str| trial.rtoses.iter().any(|(rtos, _)| rtos == name);
         for guest in report.guests.iter().filter(|guest| is_rtos(&guest.name)) {
             self.periods += number(guest, "periods").unwrap_or(0);
-            self.task_ns = self.task_ns.max(number(guest, "delay_ns/max"));
-            self.handler_ns = self.handler_ns.max(number(guest, "handler_delay_ns/max"));
         }
         let is_neighbour = |name: &String| trial.neighbours.contains(name);
         for guest in report.guests.iter().filter(|guest| is_neighbour(&guest.name)) {
             self.neighbour_ns = self.neighbour_ns.max(number(guest, "tick_delay_ns"));
         }
-        let Some(board) = &report.board else { return };
-        for core in &report.cores {
-            let ns = ticks_to_ns(core.longest_irqs_off, board.timebase_hz);
-            let beside = trial.rtoses.iter().any(|(_, hart)| u64::from(*hart) == core.hart);
-            let longest =
-                if beside { &mut self.irqs_off_beside_rtos_ns } else { &mut self.irqs_off_elsewhere_ns };
-            *longest = (*longest).max(Some(ns));
-        }
+        let has_rtos = |hart| trial.rtoses.iter().any(|(_, its)| u64::from(*its) == hart);
+        self.greatest = Greatest::of(report, |guest| is_rtos(&guest.name), has_rtos);
     }
 }

@@ -1,6 +1,6 @@
 //! What the trials of a campaign have shown together: as a table for people, and as JSON.
 use super::outcome::Outcome;
-use crate::bounds::Kind;
+use crate::bounds::{Greatest, Kind};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -43,14 +43,9 @@ pub struct Figures {
     pub neighbour_ns: Option<u64>,
     /// Periods that RTOSes measured.
     pub periods: u64,
-    /// How late an RTOS's task was at most; `None` if nobody measured it.
-    pub task_ns: Option<u64>,
-    /// How late an RTOS's tick handler was at most.
-    pub handler_ns: Option<u64>,
-    /// The longest irqs-off section on a core of an RTOS.
-    pub irqs_off_beside_rtos_ns: Option<u64>,
-    /// The longest irqs-off section on any other core.
-    pub irqs_off_elsewhere_ns: Option<u64>,
+    /// How near they came to their bounds.
+    #[serde(flatten)]
+    pub greatest: Greatest,
     /// Numbers of hostile vCPUs that occurred.
     pub vcpus: BTreeSet<u32>,
     /// Host seconds of all runs.
@@ -69,10 +64,7 @@ impl Figures {
         self.lives += outcome.lives;
         self.neighbour_ns = self.neighbour_ns.max(outcome.neighbour_ns);
         self.periods += outcome.periods;
-        self.task_ns = self.task_ns.max(outcome.task_ns);
-        self.handler_ns = self.handler_ns.max(outcome.handler_ns);
-        self.irqs_off_beside_rtos_ns = self.irqs_off_beside_rtos_ns.max(outcome.irqs_off_beside_rtos_ns);
-        self.irqs_off_elsewhere_ns = self.irqs_off_elsewhere_ns.max(outcome.irqs_off_elsewhere_ns);
+        self.greatest = self.greatest.max(outcome.greatest);
         self.vcpus.extend((outcome.vcpus > 0).then_some(outcome.vcpus));
         self.seconds += outcome.seconds;
     }
@@ -144,10 +136,10 @@ impl Display for Summary {
                 figures.inputs.to_string(),
                 figures.lives.to_string(),
                 figures.periods.to_string(),
-                us(figures.task_ns),
-                us(figures.handler_ns),
-                us(figures.irqs_off_beside_rtos_ns),
-                us(figures.irqs_off_elsewhere_ns),
+                us(figures.greatest.task_ns),
+                us(figures.greatest.handler_ns),
+                us(figures.greatest.irqs_off_beside_rtos_ns),
+                us(figures.greatest.irqs_off_elsewhere_ns),
                 figures.neighbour_ns.map_or("-".into(), |ns| format!("{:.1}", ns as f64 / 1e6)),
                 figures.vcpus.len().to_string(),
                 format!("{:.0}", figures.seconds),
@@ -204,10 +196,12 @@ mod tests {
             lives: 2,
             neighbour_ns: Some(task_ns * 1_000),
             periods: 20,
-            task_ns: Some(task_ns),
-            handler_ns: Some(task_ns / 2),
-            irqs_off_beside_rtos_ns: Some(irqs_off_beside_rtos_ns),
-            irqs_off_elsewhere_ns: Some(irqs_off_elsewhere_ns),
+            greatest: Greatest {
+                task_ns: Some(task_ns),
+                handler_ns: Some(task_ns / 2),
+                irqs_off_beside_rtos_ns: Some(irqs_off_beside_rtos_ns),
+                irqs_off_elsewhere_ns: Some(irqs_off_elsewhere_ns),
+            },
             ..outcome
         }
     }
@@ -234,10 +228,12 @@ mod tests {
             lives: 6,
             neighbour_ns: Some(2_000_000),
             periods: 60,
-            task_ns: Some(2_000),
-            handler_ns: Some(1_000),
-            irqs_off_beside_rtos_ns: Some(4_500),
-            irqs_off_elsewhere_ns: Some(20_000),
+            greatest: Greatest {
+                task_ns: Some(2_000),
+                handler_ns: Some(1_000),
+                irqs_off_beside_rtos_ns: Some(4_500),
+                irqs_off_elsewhere_ns: Some(20_000),
+            },
             vcpus: [1, 3].into(),
             ..Figures::default()
         };
@@ -265,8 +261,8 @@ mod tests {
     fn what_was_not_measured_is_not_zero() {
         let mut summary = Summary::new(None);
         let measured = outcome("ainori", 1, 2_000, (3_000, 20_000));
-        summary
-            .add(&Outcome { irqs_off_elsewhere_ns: None, neighbour_ns: None, vcpus: 0, ..measured }, false);
+        let greatest = Greatest { irqs_off_elsewhere_ns: None, ..measured.greatest };
+        summary.add(&Outcome { greatest, neighbour_ns: None, vcpus: 0, ..measured }, false);
         let text = summary.to_string();
         let cells: Vec<&str> =
             text.lines().find(|line| line.starts_with("ainori")).unwrap().split_whitespace().collect();

@@ -6,7 +6,7 @@ use super::{
     text,
 };
 use crate::Run;
-use crate::bounds::{DELAY_NS, HANDLER_NS, STACK, TASK_NS, ticks_to_ns};
+use crate::bounds::{DELAY_NS, HANDLER_NS, TASK_NS, is_stack_sound, ticks_to_ns};
 use ainori::report::{Clock, GuestOutcome, GuestReport, Outcome};
 use ainori_report::{Next, StopReason};
 use serde::Serialize;
@@ -216,7 +216,7 @@ fn check_irqs_off(system: &Description, run: &Run, found: &mut Violations) {
     let Some(board) = &run.report.board else { return };
     for core in &run.report.cores {
         found.expect(
-            (1..=STACK).contains(&core.stack),
+            is_stack_sound(core.stack),
             "the use of each core's stack is measured, and at most an eighth",
             || format!("hart {}: {} bytes", core.hart, core.stack),
         );
