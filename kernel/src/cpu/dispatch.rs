@@ -70,6 +70,13 @@ impl Cpu {
             self.leave_vcpu(decision.previous, false, now);
             self.publish_threshold(IDLE);
             self.leave_seat_asleep(decision.previous);
+            if self.pending.deadlines {
+                // An idle core watches the timers of all levels.
+                if self.is_crowded && self.gives_way_if_long(self.guard / 2) {
+                    return None;
+                }
+                self.update_deadline_late(None);
+            }
             let look_again = self.pull_work(now);
             if !self.pending.woken && !self.pending.backlog {
                 self.idle(decision.previous, look_again);
@@ -96,7 +103,7 @@ impl Cpu {
             return None;
         }
         if self.pending.deadlines {
-            if self.is_crowded && self.has_taken_long() && self.gives_way() {
+            if self.is_crowded && self.gives_way_if_long(self.guard / 2) {
                 return None;
             }
             self.update_deadline(None);
@@ -131,10 +138,10 @@ impl Cpu {
         Some(state)
     }
 
-    /// Has the present section taken so long that what may take as long again needs a preemption point before it?
-    #[inline(always)]
-    pub(super) fn has_taken_long(&self) -> bool {
-        clock::now() - self.entered >= self.guard / 2
+    /// A preemption point before what takes its time, too, if the present section has taken so long already, in ticks: has an interrupt come in meanwhile?
+    #[inline(never)]
+    pub(super) fn gives_way_if_long(&mut self, limit: u64) -> bool {
+        clock::now() - self.entered >= limit && self.gives_way()
     }
 
     /// A preemption point: has an interrupt come in meanwhile?

@@ -99,11 +99,10 @@ impl Cpu {
         if self.housework_alarm() <= now {
             exit = Exit::Housekeeping;
             // Who was woken on the way here may have taken as long as a look at all levels does.
-            let now = clock::now();
-            if now - self.entered >= self.guard / 4 && self.gives_way() {
+            if self.gives_way_if_long(self.guard / 4) {
                 return exit;
             }
-            self.keep_house(now);
+            self.keep_house(clock::now());
         }
         if hart::pending_interrupts().is_empty() {
             self.end_irqs_off(exit, clock::now());

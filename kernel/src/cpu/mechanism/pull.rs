@@ -63,10 +63,6 @@ impl Cpu {
         if !self.scheduler.policy().pulls(Occasion::Idle) {
             return None;
         }
-        if self.pending.deadlines {
-            // An idle core watches the timers of all levels.
-            self.update_deadline_late(None);
-        }
         let mut longest: Option<(u64, VcpuId)> = None;
         // BOUND: the machine's vCPUs, some 20 instructions each. An interrupt goes first, and so does who is due here.
         for (index, vcpu) in self.machine.vcpus().iter().enumerate() {
@@ -124,7 +120,7 @@ impl Cpu {
             && let Some(core) = self.suitable_core(id)
             // With many vCPUs and cores, to find both takes as long as half a section may, and to have it brought here as long again. Who spins
             // says so again.
-            && !(clock::now() - self.entered >= self.guard / 4 && self.gives_way())
+            && !self.gives_way_if_long(self.guard / 4)
         {
             self.pull(id, core);
         }
