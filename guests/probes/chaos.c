@@ -1,5 +1,6 @@
 /* All harts do, at random, whatever they can to each other and to the hypervisor, end the guest now and then (it is to be started again), and go
- * through user mode. Never ends by itself: for a guest in the background with restart = "always". */
+ * through user mode. Never ends by itself: for a guest in the background with restart = "always". With a `phase` they lie in wait: each sleeps until
+ * shortly before or after a neighbour's periodic deadline, does one thing, and sleeps again. */
 #include <stdatomic.h>
 #include "args.h"
 #include "console.h"
@@ -20,6 +21,7 @@
 static struct secondary secondaries[MAX_HARTS];
 static uint64_t stacks[MAX_HARTS][STACK_WORDS] __attribute__((aligned(16)));
 static uint64_t seed, ends_in, only, source;
+static uint64_t phase, period, before, after; /* the neighbour's, and around it, in ticks; no period: they don't wait */
 static volatile uint64_t sink;
 
 static uint64_t hart_bits(void) { return machine.hart_count >= 64 ? UINT64_MAX : (1ul << machine.hart_count) - 1; }
@@ -133,13 +135,32 @@ static void enable_for_starting(uint64_t *state)
     *enable = turns++ & 1 ? 0 : UINT32_MAX;
 }
 
+static void lie_in_wait(uint64_t *state)
+{
+    uint64_t now = read_time(), deadline = now - (now - phase) % period + period;
+    uint64_t until = deadline - before + xorshift(state) % (before + after);
+    if (until < now) until += period;
+    csr_write(sie, 1ul << IRQ_SOFTWARE | 1ul << IRQ_TIMER | 1ul << IRQ_EXTERNAL);
+    interrupts_off();
+    while (read_time() < until) {
+        csr_write(CSR_STIMECMP, until);
+        wait_for_interrupt();
+        interrupts_on(); /* what has woken it is taken here */
+        interrupts_off();
+    }
+    csr_write(CSR_STIMECMP, NEVER);
+    interrupts_on();
+}
+
 static __attribute__((noreturn)) void forever(void *argument)
 {
     uint64_t state = seed ^ (uint64_t)(uintptr_t)argument * 0x9e3779b97f4a7c15ul ^ read_time();
     if (!state) state = 1;
     csr_write(sie, 1ul << IRQ_SOFTWARE | 1ul << IRQ_TIMER | 1ul << IRQ_EXTERNAL);
-    for (;;)
+    for (;;) {
+        if (period) lie_in_wait(&state);
         (source == 2 ? enable_for_starting : source ? fight_for_source : chaos)(&state);
+    }
 }
 
 bool guest_main(void)
@@ -148,6 +169,10 @@ bool guest_main(void)
     ends_in = arg_number("ends_in", 200, 0, UINT64_MAX);
     only = arg_number("only", 0, 0, UINT64_MAX);
     source = arg_number("source", 0, 0, 2);
+    phase = arg_number("phase", NEVER, 0, NEVER);
+    period = phase == NEVER ? 0 : us_to_ticks(arg_number("period_us", 1000, 100, UINT32_MAX));
+    before = us_to_ticks(arg_number("before_us", 15, 1, 100));
+    after = us_to_ticks(arg_number("after_us", 4, 0, 100));
     args_finish();
     if (source) {
         *(volatile uint32_t *)(PLIC + 40) = 7;

@@ -111,6 +111,43 @@ fn restarted_guests_in_chaos_hurt_nobody() {
     }
 }
 
+/// Guests of 15 levels whose vCPUs sleep until shortly before or after an RTOS's deadline, and do one thing then. An attacker's: what a message asked for, a
+/// look at the timers of all levels, and the waking of one of them were one irqs-off section of 5.4 us.
+#[test]
+fn a_crowd_that_lies_in_wait_for_a_deadline_hurts_nobody() {
+    const TICKS_PER_PERIOD: u64 = 10_000;
+    const RTOS: u32 = 1;
+    let trial = |preset, kinds: u32, phase: u64, periods: u32| {
+        let args = format!("ends_in=0 only={kinds} phase={phase}");
+        let hidden = |level: u32| {
+            let args = format!("seed={level} {args}");
+            Guest::probe("chaos", &args).named(&format!("hidden-{level}")).vcpus(3).harts([0, 1])
+        };
+        let hidden =
+            |level| hidden(level).memory_mib(8).priority(level).background().restart("always", 32, "1us");
+        let args = format!(
+            "period_us=1000 periods={periods} begin_ms=5 burn_percent=20 report_ms=0 burn_period_us=20000"
+        );
+        let rtos = Guest::freertos(&args).harts([RTOS]).priority(31);
+        Trial {
+            name: format!("{preset}: kinds {kinds}"),
+            preset,
+            system: (1..=15).map(hidden).fold(System::on(2).policy(preset).with(rtos), System::with),
+            hostile: (1..=15).map(|level| (format!("hidden-{level}"), Expected::Nothing)).collect(),
+            rtoses: vec![("freertos".into(), RTOS)],
+            neighbours: Vec::new(),
+            patience_ms: None,
+        }
+    };
+    // All kinds, or interrupts and fences only.
+    for (preset, kinds, q) in [("ainori", 3, 250), ("ainori", 0, 257), ("spumone-on-demand", 3, 253)] {
+        // When its deadlines are is not known before it has begun.
+        let (run, _) = trial(preset, kinds, 0, 1).run(q);
+        let phase = run.number("freertos", "span/from") % TICKS_PER_PERIOD;
+        holds(&trial(preset, kinds, phase, 150), q);
+    }
+}
+
 /// FreeRTOS on hart 0 beside guests that sleep, wake together, print and are started again. In an examination:
 /// - up to 14 levels of sleepers, and 16 timers at one moment below them: handler 2.7 us late, sections with interrupts off of 17.4 us;
 /// - 14 guests that print beginnings of lines on one hart: 6.1 us;
