@@ -319,7 +319,7 @@ fn who_gets_more_interrupts_than_can_be_handed_on_goes_on() {
 #[test]
 fn an_interrupt_for_an_rtos_passes_those_for_others() {
     for q in [211, 250] {
-        let rtos = Guest::probe("cost", "n=10 pings=150 ping_sleeps=1").vcpus(2).harts([0, 1]).priority(10);
+        let rtos = Guest::probe("cost", "n=0 pings=150 ping_sleeps=1").vcpus(2).harts([0, 1]).priority(10);
         let storm = Guest::probe("storm", "n=1000000000").vcpus(5).harts(1..6).background();
         let run = System::on(6).policy("spumone").with(rtos).with(storm).run(Clock::Lockstep { q });
         run.good();
@@ -364,7 +364,7 @@ fn a_crowd_under_the_strict_policy_hurts_nobody() {
 fn a_message_during_deferred_work_is_not_deferred_with_it() {
     for (policy, q) in [("spumone", 211), ("spumone-on-demand", 250), ("ainori", 250)] {
         let most_urgent =
-            Guest::probe("cost", "n=10 pings=300 ping_sleeps=1").vcpus(2).harts([0, 1]).priority(10);
+            Guest::probe("cost", "n=0 pings=300 ping_sleeps=1").vcpus(2).harts([0, 1]).priority(10);
         let urgent = Guest::probe("naps", "period_us=150 n=100000").harts([1]).priority(5).background();
         let others = Guest::probe("storm", "n=1000000000").vcpus(12).harts(1..4).background();
         let run = System::on(4)
@@ -423,7 +423,7 @@ fn a_device_that_asks_again_and_again_hurts_nobody() {
                 .policy(preset)
                 .with(clamour.vcpus(16).harts(0..harts).device("/soc/rtc@101000"))
                 .with(Guest::freertos(freertos).harts([0]).priority(10))
-                .with(Guest::probe("cost", "n=2 pings=3 ping_sleeps=1").vcpus(2).harts([0, 1])),
+                .with(Guest::probe("cost", "n=0 pings=3 ping_sleeps=1").vcpus(2).harts([0, 1])),
             hostile: vec![("clamour".into(), Expected::Nothing)],
             rtoses: vec![("freertos".into(), 0)],
             neighbours: vec!["cost".into()],
