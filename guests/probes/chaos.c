@@ -17,6 +17,7 @@
 #define UART        0x10000000ul
 #define PLIC        0xc000000ul
 #define CAUSE_USER_CALL 8
+#define ALL_IRQS    (1ul << IRQ_SOFTWARE | 1ul << IRQ_TIMER | 1ul << IRQ_EXTERNAL)
 
 static struct secondary secondaries[MAX_HARTS];
 static uint64_t stacks[MAX_HARTS][STACK_WORDS] __attribute__((aligned(16)));
@@ -140,7 +141,7 @@ static void lie_in_wait(uint64_t *state)
     uint64_t now = read_time(), deadline = now - (now - phase) % period + period;
     uint64_t until = deadline - before + xorshift(state) % (before + after);
     if (until < now) until += period;
-    csr_write(sie, 1ul << IRQ_SOFTWARE | 1ul << IRQ_TIMER | 1ul << IRQ_EXTERNAL);
+    csr_write(sie, ALL_IRQS);
     interrupts_off();
     while (read_time() < until) {
         csr_write(CSR_STIMECMP, until);
@@ -156,7 +157,7 @@ static __attribute__((noreturn)) void forever(void *argument)
 {
     uint64_t state = seed ^ (uint64_t)(uintptr_t)argument * 0x9e3779b97f4a7c15ul ^ read_time();
     if (!state) state = 1;
-    csr_write(sie, 1ul << IRQ_SOFTWARE | 1ul << IRQ_TIMER | 1ul << IRQ_EXTERNAL);
+    csr_write(sie, ALL_IRQS);
     for (;;) {
         if (period) lie_in_wait(&state);
         (source == 2 ? enable_for_starting : source ? fight_for_source : chaos)(&state);
