@@ -22,6 +22,7 @@
 static struct secondary secondaries[MAX_HARTS];
 static uint64_t stacks[MAX_HARTS][STACK_WORDS] __attribute__((aligned(16)));
 static uint64_t seed, ends_in, only, source;
+static bool extensions, has_vectors; /* the registers of floating point and vectors are in use all the time */
 static uint64_t phase, period, before, after; /* the neighbour's, and around it, in ticks; no period: they don't wait */
 static volatile uint64_t sink;
 
@@ -153,12 +154,23 @@ static void lie_in_wait(uint64_t *state)
     interrupts_on();
 }
 
+static void use_extensions(void)
+{
+    csr_set(sstatus, SSTATUS_FS_INITIAL);
+    __asm__ volatile("fadd.d fs6, fs5, fs5");
+    if (has_vectors) {
+        csr_set(sstatus, SSTATUS_VS_INITIAL);
+        __asm__ volatile(".insn 0x0d007057" ::: "memory"); /* vsetvli zero, zero, e32, m1, ta, ma */
+    }
+}
+
 static __attribute__((noreturn)) void forever(void *argument)
 {
     uint64_t state = seed ^ (uint64_t)(uintptr_t)argument * 0x9e3779b97f4a7c15ul ^ read_time();
     if (!state) state = 1;
     csr_write(sie, ALL_IRQS);
     for (;;) {
+        if (extensions) use_extensions();
         if (period) lie_in_wait(&state);
         (source == 2 ? enable_for_starting : source ? fight_for_source : chaos)(&state);
     }
@@ -172,8 +184,10 @@ bool guest_main(void)
     source = arg_number("source", 0, 0, 2);
     phase = arg_number("phase", NEVER, 0, NEVER);
     period = phase == NEVER ? 0 : us_to_ticks(arg_number("period_us", 1000, 100, UINT32_MAX));
-    before = us_to_ticks(arg_number("before_us", 15, 1, 100));
-    after = us_to_ticks(arg_number("after_us", 4, 0, 100));
+    before = us_to_ticks(arg_number("before_us", 15, 1, 100000));
+    after = us_to_ticks(arg_number("after_us", 4, 0, 100000));
+    extensions = arg_number("extensions", 0, 0, 1);
+    has_vectors = machine_has("v");
     args_finish();
     if (source) {
         *(volatile uint32_t *)(PLIC + 40) = 7;

@@ -260,7 +260,7 @@ impl Cpu {
 
     /// Is there something to be done for vCPUs that would take the core from this one?
     pub(super) fn has_work_above(&self, id: VcpuId) -> bool {
-        self.has_work_for(self.urgent & self.at_least(self.machine.vcpu(id).class.priority + 1))
+        self.has_work_for(self.urgent & self.above(id))
     }
 
     #[inline]
@@ -278,6 +278,12 @@ impl Cpu {
     /// All vCPUs of this priority or a higher one.
     pub(super) fn at_least(&self, priority: u8) -> VcpuSet {
         self.machine.from_priority.get(usize::from(priority)).copied().unwrap_or_default()
+    }
+
+    /// All vCPUs of a higher priority than this one.
+    #[inline(never)]
+    fn above(&self, id: VcpuId) -> VcpuSet {
+        self.at_least(self.machine.vcpu(id).class.priority + 1)
     }
 
     /// A preemption point: must the present work give way to something more urgent, or to an interrupt?
@@ -335,15 +341,23 @@ impl Cpu {
         // Guests that set their timers again and again, or take the core from each other, may not keep it from its work for ever.
         let priority = self.machine.vcpu(first).class.priority;
         let gave_way = self.backlog.gave_way_to & (1 << priority) != 0;
-        if self.waits_for_core(first) {
-            return !gave_way || !self.is_stalled(now);
+        if gave_way && self.is_stalled(now) {
+            return false;
         }
-        let is_due = self.is_due(first);
-        let is_top = || (self.scheduler.owned() & self.at_least(priority + 1)).is_empty();
-        is_due && (!gave_way || is_top() && !self.is_stalled(now))
-            || !gave_way
-                && self.loaded == Some(first)
-                && world::loaded_deadline().is_some_and(|at| now < at && at <= now + 2 * self.guard)
+        if self.waits_for_core(first) || self.is_due(first) && (!gave_way || self.is_top(first)) {
+            return true;
+        }
+        self.loaded == Some(first)
+            && world::loaded_deadline().is_some_and(|at| {
+                let near = 2 * self.guard;
+                // It may have given way for this very deadline: another alarm came before that.
+                now < at && at <= now + near && (!gave_way || at <= self.backlog.deferred_at + near)
+            })
+    }
+
+    /// Is nobody of this core more urgent?
+    pub(super) fn is_top(&self, id: VcpuId) -> bool {
+        (self.scheduler.owned() & self.above(id)).is_empty()
     }
 
     /// The same where few instructions more don't matter.

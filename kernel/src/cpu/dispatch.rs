@@ -68,18 +68,21 @@ impl Cpu {
         let decision = self.scheduler.schedule(now);
         let Some(id) = decision.run else {
             self.leave_vcpu(decision.previous, false, now);
+            if let Some(VcpuId(from)) = decision.previous {
+                self.trace(Event::Switch { from: Some(from), to: None });
+            }
             self.publish_threshold(IDLE);
             self.leave_seat_asleep(decision.previous);
             if self.pending.deadlines {
                 // An idle core watches the timers of all levels.
-                if self.is_crowded && self.gives_way_if_long(self.guard / 2) {
+                if self.is_crowded && self.gives_way_if_long() {
                     return None;
                 }
                 self.update_deadline_late(None);
             }
             let look_again = self.pull_work(now);
             if !self.pending.woken && !self.pending.backlog {
-                self.idle(decision.previous, look_again);
+                self.idle(look_again);
             }
             return None;
         };
@@ -103,7 +106,7 @@ impl Cpu {
             return None;
         }
         if self.pending.deadlines {
-            if self.is_crowded && self.gives_way_if_long(self.guard / 2) {
+            if self.is_crowded && self.gives_way_if_long() {
                 return None;
             }
             self.update_deadline(None);
@@ -138,10 +141,16 @@ impl Cpu {
         Some(state)
     }
 
-    /// A preemption point before what takes its time, too, if the present section has taken so long already, in ticks: has an interrupt come in meanwhile?
+    /// A preemption point before what takes up to half the guard, too, if the present section has taken a quarter already: has an interrupt come in meanwhile?
     #[inline(never)]
-    pub(super) fn gives_way_if_long(&mut self, limit: u64) -> bool {
-        clock::now() - self.entered >= limit && self.gives_way()
+    pub(super) fn gives_way_if_long(&mut self) -> bool {
+        self.has_taken(self.guard / 4) && self.gives_way()
+    }
+
+    /// Has the present section taken so long already, in ticks?
+    #[inline(always)]
+    pub(super) fn has_taken(&self, limit: u64) -> bool {
+        clock::now() - self.entered >= limit
     }
 
     /// A preemption point: has an interrupt come in meanwhile?
@@ -262,10 +271,12 @@ impl Cpu {
             }
             if others_extensions {
                 // They are exchanged now if the guest has the units switched on, so that it will probably use them; else its
-                // first use traps. That takes half as long as the switch: before it is a preemption point, which only one that can wait heeds.
+                // first use traps. That takes half as long as the switch: before it is a preemption point, which only an urgent one doesn't
+                // heed that is its core's most urgent.
                 resident.state.switch_extensions_off();
                 if resident.state.wants_extensions()
-                    && (!self.gives_way() && !self.is_deadline_near(clock::now()) || self.urgent.contains(id))
+                    && (!self.gives_way() && !self.is_deadline_near(clock::now())
+                        || self.urgent.contains(id) && self.is_top(id))
                 {
                     self.reload_extensions(id);
                 }
@@ -331,10 +342,7 @@ impl Cpu {
 
     /// Waits for an interrupt of the core, which the next attempt takes. At `look_again` at the latest there may be something to do.
     #[inline(never)]
-    fn idle(&mut self, previous: Option<VcpuId>, look_again: Option<u64>) {
-        if let Some(VcpuId(from)) = previous {
-            self.trace(Event::Switch { from: Some(from), to: None });
-        }
+    fn idle(&mut self, look_again: Option<u64>) {
         self.set_irq_threshold(0);
         self.set_alarm_late(look_again);
         if world::is_interrupted()

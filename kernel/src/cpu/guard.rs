@@ -66,7 +66,7 @@ impl Cpu {
                 return false;
             }
             // To look at them all and to wake one takes more than half the guard, so that what came before may have taken a quarter.
-            if clock::now() - self.entered >= self.guard / 4 && self.is_interrupted() {
+            if self.has_taken(self.guard / 4) && self.is_interrupted() {
                 // They are woken behind that interrupt.
                 return true;
             }

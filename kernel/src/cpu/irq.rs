@@ -99,7 +99,7 @@ impl Cpu {
         if self.housework_alarm() <= now {
             exit = Exit::Housekeeping;
             // Who was woken on the way here may have taken as long as a look at all levels does.
-            if self.gives_way_if_long(self.guard / 4) {
+            if self.gives_way_if_long() {
                 return exit;
             }
             self.keep_house(clock::now());

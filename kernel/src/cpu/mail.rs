@@ -10,8 +10,8 @@ use ainori_sched::{Occasion, VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
+use crate::arch::fence;
 use crate::arch::world::{self, Lines};
-use crate::arch::{clock, fence};
 use crate::guest::vcpu::{Hold, Resident};
 
 /// The item that stands for the machine rather than for a vCPU: housework, or the end of the run.
@@ -36,7 +36,7 @@ impl Cpu {
     /// single one is told at once, which takes no longer than to defer it, unless the present event has taken long already.
     pub fn ask_all(&mut self, ids: VcpuSet, what: Requests) {
         match (ids.into_iter().next(), ids.len()) {
-            (Some(id), 1) if clock::now() - self.entered < self.guard / 4 => {
+            (Some(id), 1) if !self.has_taken(self.guard / 4) => {
                 self.request(id, what);
                 self.tell(id);
             }

@@ -68,9 +68,9 @@ impl Cpu {
         let is_urgent = self.urgent.contains(running);
         // Before its timer; or else, if what led to the switch didn't take long itself.
         let has_time = if is_urgent {
-            now + self.guard / 4 * 3 <= self.resident(running).due
+            now + self.guard / 4 * 3 <= self.resident(running).due && !self.has_taken(self.guard / 2)
         } else {
-            now < self.entered + self.guard / 4
+            !self.has_taken(self.guard / 4)
         };
         let mut waiting = (self.migration.here - self.scheduler.asleep()).without(running);
         let previous = previous.filter(|id| waiting.contains(*id));

@@ -120,7 +120,7 @@ impl Cpu {
             && let Some(core) = self.suitable_core(id)
             // With many vCPUs and cores, to find both takes as long as half a section may, and to have it brought here as long again. Who spins
             // says so again.
-            && !self.gives_way_if_long(self.guard / 4)
+            && !self.gives_way_if_long()
         {
             self.pull(id, core);
         }
