@@ -117,6 +117,19 @@ pub enum Job {
         /// Bytes that each prints when it wakes, of a line that never ends.
         bytes: u32,
     },
+    /// Harts that sleep, wake at random times within a window of each period, and do one thing then, for ever.
+    Chaos {
+        /// Of what is done and when.
+        seed: u32,
+        /// What may be done, a bit for each of the probe's kinds.
+        kinds: u32,
+        /// Period in microseconds.
+        period_us: u32,
+        /// Length of the window in microseconds.
+        window_us: u32,
+        /// Registers of floating point and vectors are in use all the time.
+        extensions: bool,
+    },
     /// Computes for ever.
     Busy,
     /// Linux with one of its jobs.
@@ -167,7 +180,7 @@ pub enum LinuxJob {
 impl Job {
     /// Does it end by itself?
     pub fn ends(&self) -> bool {
-        !matches!(self, Self::Crowd { .. } | Self::Busy | Self::Linux(LinuxJob::Storm))
+        !matches!(self, Self::Crowd { .. } | Self::Chaos { .. } | Self::Busy | Self::Linux(LinuxJob::Storm))
     }
 
     /// Is it Linux?
@@ -206,6 +219,7 @@ impl Job {
             Self::Locks { .. } => "probes/locks.elf",
             Self::Lives { .. } => "probes/lives.elf",
             Self::Crowd { .. } => "probes/crowd.elf",
+            Self::Chaos { .. } => "probes/chaos.elf",
             Self::Busy => "probes/busyloop.elf",
             Self::Linux(_) => "linux/Image",
         }
@@ -236,6 +250,10 @@ impl Job {
             Self::Locks { ms } => format!("ms={ms}"),
             Self::Lives { end, ms, until_ms } => format!("end={end} ms={ms} until_ms={until_ms}"),
             Self::Crowd { period_us, bytes } => format!("period_us={period_us} bytes={bytes}"),
+            Self::Chaos { seed, kinds, period_us, window_us, extensions } => format!(
+                "seed={seed} ends_in=0 only={kinds} phase=0 period_us={period_us} before_us={window_us} after_us=0 extensions={}",
+                u32::from(*extensions)
+            ),
             Self::Busy => String::new(),
             Self::Linux(job) => {
                 let job = match job {

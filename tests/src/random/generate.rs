@@ -35,6 +35,12 @@ const SHORT_TEXT: u32 = 10_000;
 const MEASUREMENT_US: u32 = 100_000;
 const LONG_MEASUREMENT_US: u32 = 500_000;
 
+/// Presets that promise an RTOS something, whoever is beside it.
+const PROMISING: [&str; 3] = ["ainori", "spumone", "spumone-on-demand"];
+/// What sleepers do when they wake: kinds of the probe `chaos`, a bit each. They nap, by WFI or the SBI; send interrupts, too; send interrupts and fences; or
+/// do all that leaves the console alone and stops nobody.
+const SLEEPERS_KINDS: [u32; 4] = [0xc0, 0xc1, 0x3, 0x3f_c7df];
+
 /// Which systems are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Theme {
@@ -42,6 +48,8 @@ pub enum Theme {
     Any,
     /// An RTOS on the hart that keeps house, which computes across its ticks for a part of the time, beside guests that print.
     House,
+    /// An RTOS, which may compute across its ticks, and many guests of other levels that sleep, and do one thing when they wake.
+    Sleepers,
 }
 
 /// The system of this seed.
@@ -56,6 +64,7 @@ pub fn themed(theme: Theme, seed: u64) -> Description {
         let proposal = match theme {
             Theme::Any => propose(seed, &mut rng),
             Theme::House => propose_house(seed, &mut rng),
+            Theme::Sleepers => propose_sleepers(seed, &mut rng),
         };
         if oracle::all_can_finish(&proposal) {
             return proposal;
@@ -68,7 +77,7 @@ fn propose_house(seed: u64, rng: &mut Rng) -> Description {
     loop {
         let mut system = propose(seed, rng);
         system.harts = rng.pick(&[1, 1, 2, 3]);
-        system.preset = rng.pick(&["ainori", "spumone", "spumone-on-demand"]);
+        system.preset = rng.pick(&PROMISING);
         (system.grace_us, system.advance_us) = (None, None);
         system.slice = slice(rng, system.harts);
         for guest in &mut system.guests {
@@ -79,27 +88,73 @@ fn propose_house(seed: u64, rng: &mut Rng) -> Description {
             continue;
         }
         let tick_us = rng.between(500, 2_000) as u32;
-        let period_us = tick_us * rng.pick(&[1, 1, 2, 3]);
-        let rtos = Guest {
-            name: format!("freertos-{}", system.guests.len()),
-            job: Job::FreeRtos {
-                period_us,
-                periods: rng.between(15, u64::from(MEASUREMENT_US / period_us)) as u32,
-                burn_percent: rng.pick(&[0, 10, 50, 65]),
-                burn_period_us: tick_us * rng.pick(&[1, 2, 5, 20, 50]),
-                tick_us: Some(tick_us),
-                report_ms: rng.pick(&[0, 0, 1, 10]),
-            },
-            vcpus: 1,
-            harts: vec![rng.below(system.harts.into()) as u32],
-            priority: u32::from(PRIORITIES) - 1,
-            background: false,
-        };
+        let rtos = top_rtos(rng, system.guests.len(), system.harts, tick_us);
         system.guests.push(rtos);
         let prints = system.guests.iter().any(|guest| guest.job.text().is_some());
         if prints && oracle::keeps_house(&system, &system.guests[system.guests.len() - 1]) {
             return system;
         }
+    }
+}
+
+/// An RTOS of the highest priority, which computes for a part of the time.
+fn top_rtos(rng: &mut Rng, nth: usize, harts: u32, tick_us: u32) -> Guest {
+    let period_us = tick_us * rng.pick(&[1, 1, 2, 3]);
+    Guest {
+        name: format!("freertos-{nth}"),
+        job: Job::FreeRtos {
+            period_us,
+            periods: rng.between(15, u64::from(MEASUREMENT_US / period_us)) as u32,
+            burn_percent: rng.pick(&[0, 10, 50, 65]),
+            burn_period_us: tick_us * rng.pick(&[1, 2, 5, 20, 50]),
+            tick_us: Some(tick_us),
+            report_ms: rng.pick(&[0, 0, 1, 10]),
+        },
+        vcpus: 1,
+        harts: vec![rng.below(harts.into()) as u32],
+        priority: u32::from(PRIORITIES) - 1,
+        background: false,
+    }
+}
+
+/// An RTOS beside many guests that sleep most of the time. Their period is about that of its ticks, so that they pass by each other.
+fn propose_sleepers(seed: u64, rng: &mut Rng) -> Description {
+    let harts = rng.pick(&[1, 2, 2, 2, 3, 4]);
+    let tick_us = rng.between(500, 2_000) as u32;
+    let kinds = rng.pick(&SLEEPERS_KINDS);
+    let extensions = rng.percent(50);
+    let period_us = tick_us + rng.pick(&[0, 1, 7]);
+    let window_us = rng.pick(&[20, 100, period_us]);
+    let most = rng.pick(&[1, 2, 3, 4]);
+    let mut guests = vec![top_rtos(rng, 0, harts, tick_us)];
+    let mut vcpus = 0;
+    for nth in 1..=rng.between(4, MAX_GUESTS as u64 - 1) as u32 {
+        let guest = Guest {
+            name: format!("chaos-{nth}"),
+            job: Job::Chaos { seed: rng.below(1 << 30) as u32, kinds, period_us, window_us, extensions },
+            vcpus: rng.between(1, most) as u32,
+            harts: some_harts(rng, harts, false),
+            priority: if rng.percent(80) { nth } else { rng.below(u64::from(PRIORITIES) - 2) as u32 },
+            background: true,
+        };
+        vcpus += guest.vcpus;
+        if vcpus > MOST_WITH_CROWD {
+            break;
+        }
+        guests.push(guest);
+    }
+    Description {
+        seed,
+        harts,
+        cpu: cpu(rng),
+        preset: rng.pick(&PROMISING),
+        quantum_us: None,
+        grace_us: None,
+        advance_us: None,
+        guests,
+        input: 0,
+        typing: None,
+        slice: slice(rng, harts),
     }
 }
 
@@ -444,8 +499,8 @@ mod tests {
 
     #[test]
     fn every_system_is_valid() {
-        let houses = (0..100).map(|seed| themed(Theme::House, seed));
-        for system in (0..300).map(system).chain(houses) {
+        let of = |theme| (0..100).map(move |seed| themed(theme, seed));
+        for system in (0..300).map(system).chain(of(Theme::House)).chain(of(Theme::Sleepers)) {
             let text = system.to_string();
             if let Err(findings) = Manifest::parse("system.toml", &text, Path::new("/"), "random") {
                 panic!("{:?}\n{text}", miette::Report::new(*findings));
@@ -456,6 +511,14 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_system() {
         assert!((0..100).all(|seed| system(seed) == system(seed)));
+    }
+
+    #[test]
+    fn an_rtos_beside_sleepers_is_punctual() {
+        for seed in 0..100 {
+            let system = themed(Theme::Sleepers, seed);
+            assert!(oracle::promise(&system, &system.guests[0]).punctual, "{system}");
+        }
     }
 
     #[test]

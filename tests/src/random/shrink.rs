@@ -100,6 +100,10 @@ fn simpler_job(job: &Job) -> Job {
         Job::Talk(talk) => Job::Talk(Talk { gap_us: 0, by_uart: false, ..talk.clone() }),
         Job::Linux(LinuxJob::Hackbench(_)) => Job::Linux(LinuxJob::Boot),
         Job::Crowd { period_us, .. } => Job::Crowd { period_us: *period_us, bytes: 0 },
+        Job::Chaos { seed, kinds, period_us, window_us, extensions: true } => {
+            let (seed, kinds, period_us, window_us) = (*seed, *kinds, *period_us, *window_us);
+            Job::Chaos { seed, kinds, period_us, window_us, extensions: false }
+        }
         other => other.clone(),
     }
 }
