@@ -178,6 +178,16 @@ pub enum LinuxJob {
 }
 
 impl Job {
+    /// Is it an RTOS whose first tick the hypervisor can't foresee, as it computes from its start on, and its tick is longer than the hypervisor keeps away from
+    /// a start (docs/manifest.md, "What an RTOS is promised")?
+    pub fn begins_unseen(&self) -> bool {
+        const DISTANCE_US: u32 = 300;
+        let Self::FreeRtos { period_us, burn_percent, tick_us, .. } = self else { return false };
+        // What guests/freertos/demo/main.c chooses.
+        let own = || (1..=1_000).rev().find(|tick| 1_000 % tick == 0 && period_us % tick == 0);
+        *burn_percent > 0 && tick_us.or_else(own).is_some_and(|tick| tick > DISTANCE_US)
+    }
+
     /// Does it end by itself?
     pub fn ends(&self) -> bool {
         !matches!(self, Self::Crowd { .. } | Self::Chaos { .. } | Self::Busy | Self::Linux(LinuxJob::Storm))

@@ -99,6 +99,11 @@ fn has_housework_beside_it(system: &Description, guest: &Guest) -> bool {
     keeps_house(system, guest) && least_at_home(system, hart) >= Some(guest.priority)
 }
 
+/// May its first tick meet a look at what housework there is, as nobody could foresee it?
+pub fn may_meet_look(system: &Description, guest: &Guest) -> bool {
+    keeps_house(system, guest) && guest.job.begins_unseen()
+}
+
 /// The least priority of those at home on a hart; `None` if there are none.
 fn least_at_home(system: &Description, hart: u32) -> Option<u32> {
     let at_home = system.guests.iter().filter(|guest| guest.homes(system.harts).contains(&hart));
@@ -307,6 +312,33 @@ mod tests {
         assert_eq!(promised("ainori", guests.clone()), Promise { ends: true, good: true, punctual: true });
         assert_eq!(promised("delayed", guests.clone()), Promise { ends: true, good: true, punctual: false });
         assert!(!promised("round-robin", guests).good);
+    }
+
+    #[test]
+    fn only_a_first_tick_that_nobody_foresees_may_meet_a_look() {
+        let may = |period_us, burn_percent, tick_us, hart| {
+            let job = Job::FreeRtos {
+                period_us,
+                periods: 1,
+                burn_percent,
+                burn_period_us: 1,
+                tick_us,
+                report_ms: 0,
+            };
+            let system = system(
+                "ainori",
+                vec![
+                    guest("a", job, 10, &[hart]),
+                    guest("b", Job::Busy, 1, &[0]),
+                    guest("c", Job::Busy, 2, &[1]),
+                ],
+            );
+            may_meet_look(&system, &system.guests[0])
+        };
+        assert!(may(1_000, 30, None, 0) && may(501, 30, Some(501), 0));
+        assert!(!may(1_000, 30, None, 1), "the house is kept on the other hart");
+        assert!(!may(1_000, 0, None, 0), "it sleeps first");
+        assert!(!may(1_300, 30, None, 0) && !may(900, 30, Some(300), 0), "its tick is short");
     }
 
     #[test]
