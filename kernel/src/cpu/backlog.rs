@@ -360,7 +360,7 @@ impl Cpu {
         (self.scheduler.owned() & self.above(id)).is_empty()
     }
 
-    /// The same where few instructions more don't matter.
+    /// [`Self::is_wanted`] where few instructions more don't matter.
     #[inline(never)]
     pub(super) fn is_wanted_late(&self) -> bool {
         self.is_wanted()

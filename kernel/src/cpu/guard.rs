@@ -106,7 +106,7 @@ impl Cpu {
                 return false;
             }
             if self.mailbox.leave() {
-                self.look_again_soon();
+                self.look_again(now + self.scheduler.policy().patience);
                 return true;
             }
             if !is_urgent {
@@ -132,10 +132,10 @@ impl Cpu {
         world::loaded_deadline().filter(is_near)
     }
 
-    /// What has come in is looked at a while after the next vCPU has been entered.
-    fn look_again_soon(&mut self) {
+    /// What has come in is looked at then, a while after the next vCPU has been entered.
+    fn look_again(&mut self, at: u64) {
         self.pending.backlog = false;
-        self.look_again_at(clock::now() + self.scheduler.policy().patience);
+        self.look_again_at(at);
         if self.mechanism_due < self.alarm {
             self.own_work_due = self.mechanism_due;
             self.alarm = self.mechanism_due;
@@ -149,7 +149,11 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn await_interrupt(&mut self, id: VcpuId, due: u64, quantum: Option<u64>) -> bool {
         self.mailbox.enter();
-        if self.hold_off_housework(due) {
+        // Nothing that this core has to do for itself is to interrupt what begins at `due`.
+        let look = due + self.scheduler.policy().patience;
+        if self.own_work_due < look {
+            self.mechanism_due = self.mechanism_due.max(look);
+            self.hold_off_housework(due, look);
             self.set_alarm_late(quantum);
         }
         let mut now = clock::now();
@@ -175,7 +179,7 @@ impl Cpu {
                 self.entered = now;
                 (self.backlog.gave_way_to, self.backlog.deferred_at) = (0, 0);
                 self.kick_preempted(preempted);
-                self.note_irqs_off(Exit::Backlog, clock::now());
+                self.end_irqs_off(Exit::Backlog, clock::now());
             }
             now = clock::now();
             is_free = now < self.next_deadline;
@@ -186,7 +190,7 @@ impl Cpu {
                     is_free = false;
                 } else {
                     // Nothing that could not wait a little longer.
-                    self.look_again_soon();
+                    self.look_again(look);
                 }
             }
         }

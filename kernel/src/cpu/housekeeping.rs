@@ -18,7 +18,7 @@
 //! To add a kind of work: a variant of [`Chore`], and its function in [`Cpu::do_piece`].
 use super::given_way::GivenWay;
 use super::mail::{MACHINE, NO_VCPU};
-use super::mechanism::threshold::IDLE;
+use super::mechanism::threshold::{IDLE, rank};
 use super::{Cpu, Machine};
 use crate::arch::hart::Interrupts;
 use crate::arch::{clock, world};
@@ -172,7 +172,7 @@ impl Machine {
     /// Does the housekeeping core run somebody more urgent at this moment?
     fn hides_housework(&self) -> bool {
         let threshold = self.thresholds[self.console_core].level();
-        threshold != IDLE && threshold > self.housework_threshold
+        rank(threshold) > rank(self.housework_threshold)
     }
 }
 
@@ -217,10 +217,7 @@ impl Cpu {
     #[inline(always)]
     pub(super) fn begin_patience(&mut self, before: u8, now: u64) -> bool {
         let housework = &mut self.housework;
-        // An idle core hides nothing: its threshold plus one is 0.
-        if before.wrapping_add(1) > housework.hidden_from
-            || housework.due <= now
-            || self.machine.housework.asked() != 0
+        if rank(before) > housework.hidden_from || housework.due <= now || self.machine.housework.asked() != 0
         {
             return false;
         }
@@ -380,22 +377,21 @@ impl Cpu {
     /// Is what runs here too urgent to be disturbed by housework?
     #[inline(always)]
     fn is_housework_hidden(&self) -> bool {
-        // An idle core hides nothing: its threshold plus one is 0.
-        self.threshold.level.wrapping_add(1) > self.housework.hidden_from
+        rank(self.threshold.level) > self.housework.hidden_from
     }
 
-    /// Hidden housework isn't to interrupt what begins at `due`, if it [may](super::given_way) give way. True if the alarm has to be set anew. What isn't
-    /// hidden looks for itself, just before it begins, whether it has to give way.
-    pub(super) fn hold_off_housework(&mut self, due: u64) -> bool {
-        if !self.is_housework_hidden() || self.housework.look >= due + self.scheduler.policy().patience {
-            return false;
+    /// Hidden housework isn't to interrupt what begins at `due` before `look`, if it [may](super::given_way) give way. What isn't hidden looks for itself, just before
+    /// it begins, whether it has to give way.
+    pub(super) fn hold_off_housework(&mut self, due: u64, look: u64) {
+        if !self.is_housework_hidden() || self.housework.look >= look {
+            return;
         }
         let now = clock::now();
         if self.housework.latest() <= now {
-            return self.puts_off_for(self.threshold.level, due, due, now);
+            self.puts_off_for(self.threshold.level, due, due, now);
+        } else {
+            self.housework.look = due + self.distance(now);
         }
-        self.housework.look = due + self.distance(now);
-        true
     }
 
     /// Is it time for a piece although the vCPU that runs here hides it? If not, the core looks again later.

@@ -36,6 +36,8 @@ const MEASUREMENT_US: u32 = 100_000;
 const LONG_MEASUREMENT_US: u32 = 500_000;
 
 /// Presets that promise an RTOS something, whoever is beside it.
+/// Advances, in microseconds, that are longer than what was deferred waits, or nearly so.
+const LONG_ADVANCES_US: [u32; 4] = [20, 30, 50, 100];
 const PROMISING: [&str; 3] = ["ainori", "spumone", "spumone-on-demand"];
 /// What sleepers do when they wake: kinds of the probe `chaos`, a bit each. They nap, by WFI or the SBI; send interrupts, too; send interrupts and fences; or
 /// do all that leaves the console alone and stops nobody.
@@ -150,7 +152,7 @@ fn propose_sleepers(seed: u64, rng: &mut Rng) -> Description {
         preset: rng.pick(&PROMISING),
         quantum_us: None,
         grace_us: None,
-        advance_us: None,
+        advance_us: rng.percent(30).then(|| rng.pick(&LONG_ADVANCES_US)),
         guests,
         input: 0,
         typing: None,
@@ -166,7 +168,10 @@ fn propose(seed: u64, rng: &mut Rng) -> Description {
     let grace_us = (policy.defers() && rng.percent(50)).then(|| rng.pick(&[1, 20, 100, 200]));
     let quantum_us = (preset.fixed_quantum_ms.is_none() && rng.percent(40))
         .then(|| rng.pick(&[100, 200, 1_000, 5_000, 10_000]));
-    let advance_us = (policy.takes_cores() && rng.percent(20)).then(|| rng.pick(&[0, 2, 6, 8, 20]));
+    let advance_us = (policy.takes_cores() && rng.percent(20)).then(|| match rng.pick(&[0, 2, 6, 8, 20]) {
+        20 => rng.pick(&LONG_ADVANCES_US),
+        short => short,
+    });
     let guests = guests(rng, harts, policy.shares_cores());
     let input = rng.below(guests.len() as u64) as usize;
     let mut system = Description {

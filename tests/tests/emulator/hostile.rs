@@ -158,6 +158,29 @@ fn a_crowd_of_sleepers_hurts_nobody() {
     }
 }
 
+/// A core waits for an RTOS's deadline for longer than what it has deferred may wait: its alarm for that was taken as soon as the RTOS was entered, whose
+/// task was 12.8 us late.
+#[test]
+fn a_long_advance_hurts_nobody() {
+    for (preset, advance, q) in
+        [("ainori", "30us", 250), ("ainori", "100us", 257), ("spumone-on-demand", "40us", 241)]
+    {
+        let args = "period_us=1000 periods=100 burn_percent=0 report_ms=0 begin_ms=5";
+        let system = System::on(2).policy(preset).advance(advance);
+        let hostile = Guest::probe("chaos", "seed=1 ends_in=0").vcpus(4).harts([0, 1]).priority(1);
+        let trial = Trial {
+            name: format!("{preset} with an advance of {advance}"),
+            preset,
+            system: system.with(Guest::freertos(args).harts([0]).priority(31)).with(hostile.background()),
+            hostile: vec![("chaos".into(), Expected::Nothing)],
+            rtoses: vec![("freertos".into(), 0)],
+            neighbours: Vec::new(),
+            patience_ms: None,
+        };
+        holds(&trial, q);
+    }
+}
+
 /// FreeRTOS on hart 0 beside guests that sleep, wake together, print and are started again. In an examination:
 /// - up to 14 levels of sleepers, and 16 timers at one moment below them: handler 2.7 us late, sections with interrupts off of 17.4 us;
 /// - 14 guests that print beginnings of lines on one hart: 6.1 us;

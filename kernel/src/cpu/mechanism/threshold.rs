@@ -13,6 +13,12 @@ const MADE_UP_FOR: usize = 5;
 /// Published by a core that runs nothing.
 pub const IDLE: u8 = u8::MAX;
 
+/// Orders thresholds by what they hide: that of an idle core, which hides nothing, comes before all levels.
+#[inline(always)]
+pub const fn rank(threshold: u8) -> u8 {
+    threshold.wrapping_add(1)
+}
+
 /// A core's threshold.
 pub struct Threshold {
     /// What others know, or will in a moment.
@@ -46,8 +52,7 @@ impl Cpu {
             return;
         }
         self.pending.deadlines = true;
-        // An idle core hides nothing, so as a number it is the lowest.
-        if before != IDLE && (threshold == IDLE || threshold < before) {
+        if rank(threshold) < rank(before) {
             self.threshold.published.lower(threshold);
             self.catch_up();
         } else {
@@ -61,7 +66,7 @@ impl Cpu {
     /// A vCPU with this threshold will have the core in a moment: who is about to send an IPI for somebody less urgent had better know now.
     #[inline]
     pub(in crate::cpu) fn raise_threshold(&mut self, threshold: u8, now: u64) {
-        if self.threshold.level == IDLE || threshold > self.threshold.level {
+        if rank(threshold) > rank(self.threshold.level) {
             if !self.begin_patience(self.threshold.level, now) {
                 // Who is woken by its timer has its own deadline just now.
                 self.spare_beginning(threshold, now, now);
