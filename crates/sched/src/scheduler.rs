@@ -66,8 +66,8 @@ impl Scheduler {
     /// If the policy's quantum is 0, or above `Time::MAX / 2`: points in time must not overflow.
     #[must_use]
     pub const fn new(policy: Policy) -> Self {
-        assert!(policy.quantum > 0, "the quantum of a policy must be at least one tick");
-        assert!(policy.quantum <= Time::MAX / 2, "the quantum of a policy must not be longer than all time");
+        assert!(policy.quantum > 0, "a quantum must be at least one tick");
+        assert!(policy.quantum <= Time::MAX / 2, "a quantum must not be longer than all time");
         Self {
             policy,
             queue: Lists::run_queue(),

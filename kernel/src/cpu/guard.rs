@@ -149,14 +149,17 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn await_interrupt(&mut self, id: VcpuId, due: u64, quantum: Option<u64>) -> bool {
         self.mailbox.enter();
-        // Nothing that this core has to do for itself is to interrupt what begins at `due`.
-        let look = due + self.scheduler.policy().patience;
+        let mut now = clock::now();
+        // Nothing that this core has to do for itself is to interrupt what begins at `due`; but what it has deferred isn't kept from its turn for ever.
+        let patience = self.scheduler.policy().patience;
+        let look = due + patience;
         if self.own_work_due < look {
-            self.mechanism_due = self.mechanism_due.max(look);
+            if self.deferred_due() > now - patience {
+                self.mechanism_due = self.mechanism_due.max(look);
+            }
             self.hold_off_housework(due, look);
             self.set_alarm_late(quantum);
         }
-        let mut now = clock::now();
         let end = due + self.settling;
         let mut is_free = true;
         let mut waits = false;

@@ -172,7 +172,7 @@ impl Machine {
     /// Does the housekeeping core run somebody more urgent at this moment?
     fn hides_housework(&self) -> bool {
         let threshold = self.thresholds[self.console_core].level();
-        rank(threshold) > rank(self.housework_threshold)
+        threshold != IDLE && threshold > self.housework_threshold
     }
 }
 
