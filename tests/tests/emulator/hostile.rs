@@ -181,6 +181,22 @@ fn a_long_advance_hurts_nobody() {
     }
 }
 
+/// A guest that sleeps for moments again and again keeps its core from nothing: each wait for its next deadline put off what the core had deferred, so that it
+/// never read that the run was over.
+#[test]
+fn a_chain_of_naps_does_not_keep_the_run_from_its_end() {
+    for (preset, q) in [("spumone", 200), ("spumone", 241), ("ainori", 223)] {
+        let naps = Guest::probe("naps", "period_us=6 busy_us=1 n=1000000000").harts([1]).priority(9);
+        System::on(2)
+            .policy(preset)
+            .with(naps.background())
+            .with(Guest::probe("busyloop", "").harts([1]).background())
+            .with(Guest::probe("timer", "period_us=1000 n=20").harts([0]))
+            .run(Clock::Lockstep { q })
+            .good();
+    }
+}
+
 /// FreeRTOS on hart 0 beside guests that sleep, wake together, print and are started again. In an examination:
 /// - up to 14 levels of sleepers, and 16 timers at one moment below them: handler 2.7 us late, sections with interrupts off of 17.4 us;
 /// - 14 guests that print beginnings of lines on one hart: 6.1 us;
