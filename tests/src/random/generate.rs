@@ -35,9 +35,9 @@ const SHORT_TEXT: u32 = 10_000;
 const MEASUREMENT_US: u32 = 100_000;
 const LONG_MEASUREMENT_US: u32 = 500_000;
 
-/// Presets that promise an RTOS something, whoever is beside it.
 /// Advances, in microseconds, that are longer than what was deferred waits, or nearly so.
 const LONG_ADVANCES_US: [u32; 4] = [20, 30, 50, 100];
+/// Presets that promise an RTOS something, whoever is beside it.
 const PROMISING: [&str; 3] = ["ainori", "spumone", "spumone-on-demand"];
 /// What sleepers do when they wake: kinds of the probe `chaos`, a bit each. They nap, by WFI or the SBI; send interrupts, too; send interrupts and fences; or
 /// do all that leaves the console alone and stops nobody.
