@@ -23,7 +23,9 @@ use crate::{
     Clock, System,
     bounds::{self, Finding, Kind, Rtos},
 };
-use ainori::report::{GuestOutcome, GuestReport, Life, RunReport};
+use ainori::report::{GuestOutcome, GuestReport, RunReport};
+use ainori::serial::GuestResult;
+use ainori_report::{StopReason, Stopped};
 
 /// Virtual milliseconds from an RTOS's start until it measures: the others' first moments are not the subject.
 const MEASURE_MS: u64 = 5;
@@ -51,8 +53,10 @@ pub enum Expected {
     Done,
     /// It is stopped for a fault.
     Fault,
-    /// It is started again and again; each life that has ended says that all was well.
-    Again,
+    /// It is started again and again, and ends at least so often; each life that ends says that all was well.
+    Again(usize),
+    /// The same, but each life that ends is stopped for a fault, or says that all was well.
+    FaultAgain(usize),
     /// It is not waited for.
     Nothing,
 }
@@ -101,8 +105,15 @@ impl Trial {
         for (name, kind, expected) in neighbours.chain(hostile) {
             let outcome = match expected {
                 Expected::Nothing => continue,
-                Expected::Again => {
-                    found.extend(report.guests.iter().filter(|guest| guest.name == *name).flat_map(unwell));
+                Expected::Again(least) | Expected::FaultAgain(least) => {
+                    let may_fault = matches!(expected, Expected::FaultAgain(_));
+                    let guest = report.guests.iter().find(|guest| guest.name == *name);
+                    found.extend(guest.map_or_else(Vec::new, |guest| unwell(guest, may_fault)));
+                    let ends = guest.map_or(0, |guest| guest.ends().count());
+                    if ends < least {
+                        let text = format!("{name} ended {ends} times, not {least} times or more");
+                        found.push(Finding { kind, text });
+                    }
                     continue;
                 }
                 Expected::Done => GuestOutcome::Done,
@@ -148,7 +159,7 @@ impl Trial {
         let ms = |ticks: u64| {
             ticks as f64 * 1e3 / report.board.as_ref().map_or(1e3, |board| board.timebase_hz as f64)
         };
-        let is_awaited = |expected| !matches!(expected, Expected::Nothing | Expected::Again);
+        let is_awaited = |expected| matches!(expected, Expected::Done | Expected::Fault);
         let mut found = Vec::new();
         for (rtos, _) in &self.rtoses {
             let measured = span(rtos);
@@ -172,21 +183,30 @@ impl Trial {
     }
 }
 
-/// Former lives of a guest that don't say that all was well.
-fn unwell(guest: &GuestReport) -> impl Iterator<Item = Finding> {
-    let is_well = |life: &&Life| {
-        !life.results.is_empty() && life.results.iter().all(|result| result.get("ok") == Some(&true.into()))
+/// Lives of a guest that have ended, and don't say that all was well. Some may have been stopped for a fault instead.
+fn unwell(guest: &GuestReport, may_fault: bool) -> Vec<Finding> {
+    let former = guest.former_lives.iter().map(|life| (life.stopped.as_ref(), &life.results));
+    // The last one may have ended, too; what it says of a shutdown may have been on its way yet when the run ended.
+    let failed = guest.stopped.as_ref().is_some_and(|stopped| stopped.reason != StopReason::Shutdown);
+    let last = (failed || !guest.results.is_empty()).then_some((guest.stopped.as_ref(), &guest.results));
+    let is_well = |(stopped, results): &(Option<&Stopped>, &Vec<GuestResult>)| {
+        let has_faulted = stopped.is_some_and(|stopped| stopped.reason == StopReason::Fault);
+        may_fault && has_faulted
+            || !results.is_empty() && results.iter().all(|result| result.get("ok") == Some(&true.into()))
     };
-    guest.former_lives.iter().filter(move |life| !is_well(life)).map(|life| Finding {
+    let ill = former.chain(last).filter(|life| !is_well(life));
+    ill.map(|(stopped, results)| Finding {
         kind: Kind::Hostile,
-        text: format!("{}: a life ended so: {:?}, {:?}", guest.name, life.stopped, life.results),
+        text: format!("{}: a life ended so: {stopped:?}, {results:?}", guest.name),
     })
+    .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bounds::tests::{guest, report, result};
+    use ainori::report::Life;
 
     /// Guests that aren't in the report were not asked after.
     #[test]
@@ -241,22 +261,48 @@ mod tests {
         assert_eq!(found(&trial, 7_000_001), 0);
     }
 
-    /// What a former life found is not forgotten because the next one has begun.
+    /// What a life came to is not forgotten because the next one has begun, nor because it was the last.
     #[test]
     fn a_life_that_ended_ill_is_found() {
-        let life = |result| Life {
-            started: 1,
-            stopped: None,
-            results: Option::into_iter(result).collect(),
-            problems: Vec::new(),
+        let results = |ok: Option<bool>| {
+            ok.and_then(|ok| serde_json::json!({ "ok": ok }).as_object().cloned()).into_iter().collect()
         };
-        let with = |results: [Option<bool>; 2]| {
-            let said = |ok: bool| serde_json::json!({ "ok": ok }).as_object().cloned().unwrap();
-            let former_lives = results.map(|ok| life(ok.map(said))).into();
-            unwell(&GuestReport { former_lives, ..guest(None, None) }).count()
+        let fault = || guest(Some("fault"), None).stopped;
+        let life = |ok, stopped| Life { started: 1, stopped, results: results(ok), problems: Vec::new() };
+        let former = |lives: Vec<Life>, may_fault| {
+            unwell(&GuestReport { former_lives: lives, ..guest(None, None) }, may_fault).len()
         };
-        assert_eq!(with([Some(true), Some(true)]), 0);
-        assert_eq!((with([Some(true), Some(false)]), with([None, Some(true)])), (1, 1));
+        let said = |oks: [Option<bool>; 2]| former(oks.map(|ok| life(ok, None)).into(), false);
+        assert_eq!(said([Some(true), Some(true)]), 0);
+        assert_eq!((said([Some(true), Some(false)]), said([None, Some(true)])), (1, 1));
+        let faulted = |may_fault| former(vec![life(None, fault())], may_fault);
+        assert_eq!((faulted(true), faulted(false)), (0, 1));
+        assert_eq!(former(vec![life(Some(false), None)], true), 1);
+
+        let last = |reason, ok, may_fault| {
+            unwell(&GuestReport { results: results(ok), ..guest(reason, None) }, may_fault).len()
+        };
+        assert_eq!((last(None, None, false), last(Some("shutdown"), None, false)), (0, 0));
+        assert_eq!((last(None, Some(true), false), last(None, Some(false), true)), (0, 1));
+        assert_eq!((last(Some("fault"), None, true), last(Some("fault"), None, false)), (0, 1));
+        assert_eq!(last(Some("failure"), None, true), 1);
+    }
+
+    /// One that never ends hasn't many lives.
+    #[test]
+    fn too_few_lives_are_found() {
+        let mut trial = attacks::all().remove(0);
+        (trial.neighbours, trial.rtoses, trial.patience_ms) = Default::default();
+        let mut kinds = |expected| {
+            trial.hostile = vec![("fuzz".into(), expected)];
+            let living = GuestReport { name: "fuzz".into(), ..guest(None, None) };
+            trial.findings(&report(vec![living])).into_iter().map(|finding| finding.kind).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(Expected::Again(0)), []);
+        assert_eq!(
+            (kinds(Expected::Again(1)), kinds(Expected::FaultAgain(1))),
+            (vec![Kind::Hostile], vec![Kind::Hostile])
+        );
     }
 
     /// Each kind of lives occurs, and those that go on are not waited for.
@@ -268,12 +314,15 @@ mod tests {
         assert_eq!(range.pairs(), 16 + 8);
         for lives in [Lives::One, Lives::Many, Lives::Faults] {
             let case = (0..40).map(|index| range.case(index)).find(|case| case.lives == lives).unwrap();
-            let expected = match lives {
-                Lives::One => Expected::Done,
-                Lives::Many => Expected::Again,
-                Lives::Faults => Expected::Nothing,
-            };
-            assert_eq!(case.trial().hostile, [("fuzz".to_owned(), expected)]);
+            // There is time for one only if the run is long.
+            for (ms, least) in [(20, 0), (1_000, 1)] {
+                let expected = match lives {
+                    Lives::One => Expected::Done,
+                    Lives::Many => Expected::Again(least),
+                    Lives::Faults => Expected::FaultAgain(least),
+                };
+                assert_eq!(Case { ms, ..case }.trial().hostile, [("fuzz".to_owned(), expected)]);
+            }
         }
     }
 

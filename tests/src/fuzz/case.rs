@@ -143,16 +143,25 @@ impl Case {
         let rtos_hart = if alone { 0 } else { (scramble(seed ^ 7) % u64::from(harts)) as u32 };
         let keeper_hart = harts - 1;
         let kinds = self.kinds.map_or(String::new(), |kinds| format!(" kinds={kinds}"));
+        let burn = [0, 20, 50][(scramble(seed ^ 8) % 3) as usize];
+        // The turns of all that may be on its hart, and the RTOS's time; twice, as both may come together again meanwhile.
+        let turns_us = 2 * (u64::from(vcpus + 1) * QUANTUM_US + BURN_PERIOD_US * burn / 100);
+        let turns_ms = takes_short_turns(preset).then(|| turns_us.div_ceil(1_000));
         let (begin_ms, life_ms) = if lives == Lives::One { (BEGIN_MS, ms) } else { (0, LIFE_MS) };
-        let args = format!("seed={seed} inputs=1000000000 begin_ms={begin_ms} ms={life_ms}{kinds}");
+        // One with a vCPU that is lost is to say so while somebody listens.
+        let patience =
+            turns_ms.map_or(String::new(), |turns| format!(" patience_ms={}", 2 * turns + LIFE_MS));
+        let args = format!("seed={seed} inputs=1000000000 begin_ms={begin_ms} ms={life_ms}{patience}{kinds}");
         let fuzz = Guest::fuzz(&args).vcpus(vcpus).harts(if alone { 1..harts - 1 } else { 0..harts });
+        // The first of its lives ends long before the run does, if each vCPU has its turn at its begin, for its inputs, and at its end.
+        let is_long = turns_ms.is_some_and(|turns| LIFE_MS + 3 * turns <= ms);
+        let least = usize::from(is_long && self.kinds.is_none());
         let again = |guest: Guest| guest.restart("always", 32, "1us").background();
         let (fuzz, expected) = match lives {
             Lives::One => (fuzz, Expected::Done),
-            Lives::Many => (again(fuzz), Expected::Again),
-            Lives::Faults => (again(fuzz.strict()), Expected::Nothing),
+            Lives::Many => (again(fuzz), Expected::Again(least)),
+            Lives::Faults => (again(fuzz.strict()), Expected::FaultAgain(least)),
         };
-        let burn = [0, 20, 50][(scramble(seed ^ 8) % 3) as usize];
         let keeper_ms = BEGIN_MS + ms + SPARE_MS;
         let keeper = Guest::probe("fpkeep", &format!("seed={} ms={keeper_ms} period_us=700", seed | 1));
         let system = System::on(harts)
@@ -168,9 +177,7 @@ impl Case {
             hostile: vec![("fuzz".into(), expected)],
             rtoses: vec![("freertos".into(), rtos_hart)],
             neighbours: vec!["fpkeep".into()],
-            patience_ms: takes_short_turns(preset)
-                // The turns of all that may be on its hart, and the RTOS's time; twice, as both may come together again meanwhile.
-                .then(|| 2 * (u64::from(vcpus + 1) * QUANTUM_US + BURN_PERIOD_US / 2) / 1_000),
+            patience_ms: turns_ms,
         }
     }
 }
