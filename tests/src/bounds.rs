@@ -10,8 +10,6 @@ use serde::{Deserialize, Serialize};
 pub const TASK_NS: u64 = 2_500;
 /// The same to the first statement of its tick handler.
 pub const HANDLER_NS: u64 = 1_200;
-/// Nanoseconds of a look at what housework there is.
-pub const LOOK_NS: u64 = 1_100;
 /// Most nanoseconds in the hypervisor between two looks for interrupts, on a core that an RTOS may want.
 pub const IRQS_OFF_BESIDE_RTOS_NS: u64 = 5_000;
 /// The same for any core.

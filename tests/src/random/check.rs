@@ -6,7 +6,7 @@ use super::{
     text,
 };
 use crate::Run;
-use crate::bounds::{DELAY_NS, HANDLER_NS, LOOK_NS, TASK_NS, is_stack_sound, ticks_to_ns};
+use crate::bounds::{DELAY_NS, HANDLER_NS, TASK_NS, is_stack_sound, ticks_to_ns};
 use ainori::report::{Clock, GuestOutcome, GuestReport, Outcome};
 use ainori_report::{Next, StopReason};
 use serde::Serialize;
@@ -90,8 +90,7 @@ fn check_guest(system: &Description, guest: &Guest, report: &GuestReport, run: &
     if let Job::FreeRtos { periods, report_ms, .. } = &guest.job
         && !report.results.is_empty()
     {
-        let slack = if oracle::may_meet_look(system, guest) { LOOK_NS } else { 0 };
-        check_rtos(name, *periods, promise, slack, &report.results, found);
+        check_rtos(name, *periods, promise, &report.results, found);
         if *report_ms > 0 {
             check_progress(name, run, found);
         }
@@ -160,12 +159,10 @@ fn check_talk(system: &Description, guest: &Guest, report: &GuestReport, found: 
     }
 }
 
-/// Its first tick may be later by `slack` nanoseconds.
 fn check_rtos(
     name: &str,
     periods: u32,
     promise: Promise,
-    slack: u64,
     results: &[Map<String, Value>],
     found: &mut Violations,
 ) {
@@ -189,18 +186,9 @@ fn check_rtos(
             ("an RTOS's task begins in time", "delay_ns", TASK_NS),
             ("an RTOS's tick is handled in time", "handler_delay_ns", HANDLER_NS),
         ] {
-            let slack = if later_than(results, kind, most) == 1 { slack } else { 0 };
-            at_most(found, rule, &format!("/{kind}/max"), most + slack);
+            at_most(found, rule, &format!("/{kind}/max"), most);
         }
     }
-}
-
-/// How many of an RTOS's delays of this kind were longer than so many nanoseconds.
-fn later_than(results: &[Map<String, Value>], kind: &str, ns: u64) -> u64 {
-    let parts = results.iter().filter(|result| result.get("hist").is_some_and(|hist| hist == kind));
-    let buckets = parts.filter_map(|part| part.get("buckets")?.as_array()).flatten();
-    let counts = buckets.filter_map(|bucket| Some((bucket.get(0)?.as_u64()?, bucket.get(1)?.as_u64()?)));
-    counts.filter(|(delay, _)| *delay > ns).map(|(_, count)| count).sum()
 }
 
 /// FreeRTOS's lines between the first and the result: "N periods, worst delay 1.9 us", with rising numbers.
@@ -261,38 +249,5 @@ fn check_irqs_off(system: &Description, run: &Run, found: &mut Violations) {
         found.expect(longest <= most, rule, || {
             format!("hart {}: {longest} ns for {}, at most {most}", core.hart, core.longest_irqs_off_cause)
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    /// Is an RTOS punctual enough whose handler was so late so often?
-    fn holds(slack: u64, delays: &[(u64, u64)]) -> bool {
-        let max = delays.iter().map(|(delay, _)| *delay).max();
-        let first =
-            json!({ "periods": 10, "delay_ns": { "max": 2_000 }, "handler_delay_ns": { "max": max } });
-        let parts = delays.iter().map(|part| json!({ "hist": "handler_delay_ns", "buckets": [part] }));
-        let results: Vec<_> = [first]
-            .into_iter()
-            .chain(parts)
-            .map(|result| result.as_object().cloned().unwrap_or_default())
-            .collect();
-        let mut found = Violations::default();
-        check_rtos("a", 10, Promise { ends: true, good: false, punctual: true }, slack, &results, &mut found);
-        found.0.is_empty()
-    }
-
-    #[test]
-    fn only_one_tick_may_meet_a_look() {
-        assert!(holds(0, &[(300, 9), (HANDLER_NS, 1)]));
-        assert!(!holds(0, &[(300, 9), (HANDLER_NS + 100, 1)]));
-        assert!(holds(LOOK_NS, &[(300, 9), (HANDLER_NS + LOOK_NS, 1)]));
-        assert!(!holds(LOOK_NS, &[(300, 8), (HANDLER_NS + LOOK_NS, 2)]));
-        assert!(!holds(LOOK_NS, &[(300, 8), (HANDLER_NS + 100, 1), (HANDLER_NS + LOOK_NS, 1)]));
-        assert!(!holds(LOOK_NS, &[(300, 9), (HANDLER_NS + LOOK_NS + 100, 1)]));
     }
 }

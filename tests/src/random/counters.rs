@@ -5,11 +5,15 @@ use super::{
     oracle,
 };
 use crate::Run;
+use crate::bounds::ticks_to_ns;
 use ainori::report::GuestReport;
 use ainori_report::{CoreStats, VcpuStats};
 
 /// How much the times of two cores may differ, in ticks: they begin and end one after the other. (1 ms.)
 const SKEW: u64 = 10_000;
+
+/// Kinds of the probe `chaos` after which it sleeps until its next window all the same: IPIs, fences, short naps.
+const SLEEPS_ON: u32 = 0xc3;
 
 /// Checks all of them.
 pub fn check(system: &Description, run: &Run, found: &mut Violations) {
@@ -21,6 +25,7 @@ pub fn check(system: &Description, run: &Run, found: &mut Violations) {
         }
         check_nobody_starved(guest, report, found);
     }
+    check_sleepers_wake(system, run, found);
     check_places(system, run, found);
     check_times(system, run, found);
     check_interrupts(run, found);
@@ -106,6 +111,29 @@ fn check_nobody_starved(guest: &Guest, report: &GuestReport, found: &mut Violati
     }
     for vcpu in &report.vcpus {
         found.expect(vcpu.running > 0, "no vCPU is starved", || format!("{}/{}", guest.name, vcpu.vcpu));
+    }
+}
+
+/// Where there is time, who sleeps from period to period wakes in each: a timer that was lost leaves its vCPU asleep for ever, and a guest in the background
+/// isn't asked what it has done.
+fn check_sleepers_wake(system: &Description, run: &Run, found: &mut Violations) {
+    let (Some(end), Some(board)) = (&run.report.end, &run.report.board) else { return };
+    let homes: Vec<u32> = system.guests.iter().flat_map(|guest| guest.homes(system.harts)).collect();
+    for (guest, report) in system.guests.iter().zip(&run.report.guests) {
+        // What else one can do ends its own sleep, or makes it longer.
+        let Job::Chaos { kinds, period_us, .. } = guest.job else { continue };
+        let (Some(vcpu), home) = (report.vcpus.first(), guest.homes(system.harts)[0]) else { continue };
+        let has_time = run.report.cores.iter().any(|core| core.core == home && core.idle > end.time / 4);
+        // Who is alone on its core sleeps there without a trap.
+        let has_company = homes.iter().filter(|other| **other == home).count() > 1;
+        if kinds & !SLEEPS_ON != 0 || !has_time || !has_company {
+            continue;
+        }
+        let periods = ticks_to_ns(end.time, board.timebase_hz) / 1_000 / u64::from(period_us);
+        let exits: u64 = vcpu.exits.values().sum();
+        found.expect(exits >= periods / 2, "who sleeps from period to period wakes in each", || {
+            format!("{}/0: {exits} exits in {periods} periods", guest.name)
+        });
     }
 }
 

@@ -1,4 +1,5 @@
 //! A system as the generator made it: what runs where, and what each guest is told to do. [`Display`] shows it as a manifest.
+use super::oracle;
 use crate::checkout;
 use crate::operator::Typing;
 use std::{
@@ -178,16 +179,6 @@ pub enum LinuxJob {
 }
 
 impl Job {
-    /// Is it an RTOS whose first tick the hypervisor can't foresee, as it computes from its start on, and its tick is longer than the hypervisor keeps away from
-    /// a start (docs/manifest.md, "What an RTOS is promised")?
-    pub fn begins_unseen(&self) -> bool {
-        const DISTANCE_US: u32 = 300;
-        let Self::FreeRtos { period_us, burn_percent, tick_us, .. } = self else { return false };
-        // What guests/freertos/demo/main.c chooses.
-        let own = || (1..=1_000).rev().find(|tick| 1_000 % tick == 0 && period_us % tick == 0);
-        *burn_percent > 0 && tick_us.or_else(own).is_some_and(|tick| tick > DISTANCE_US)
-    }
-
     /// Does it end by itself?
     pub fn ends(&self) -> bool {
         !matches!(self, Self::Crowd { .. } | Self::Chaos { .. } | Self::Busy | Self::Linux(LinuxJob::Storm))
@@ -314,14 +305,15 @@ impl Guest {
     }
 }
 
-impl Display for Guest {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+impl Guest {
+    /// Writes it as in a manifest, with these parameters beside those of its job.
+    fn write(&self, f: &mut Formatter<'_>, more: &str) -> fmt::Result {
         let kind = if self.job.is_linux() { "linux" } else { "elf" };
         writeln!(f, "\n[[guest]]\nname = {:?}\nkind = {kind:?}", self.name)?;
         for (key, file) in ["image", "initrd"].into_iter().zip(self.files()) {
             writeln!(f, "{key} = {file:?}")?;
         }
-        writeln!(f, "args = {:?}\nmemory = \"{}MiB\"", self.job.args(), self.memory_mib())?;
+        writeln!(f, "args = {:?}\nmemory = \"{}MiB\"", self.job.args() + more, self.memory_mib())?;
         writeln!(f, "vcpus = {}\npriority = {}", self.vcpus, self.priority)?;
         if !self.harts.is_empty() {
             writeln!(f, "harts = {:?}", self.harts)?;
@@ -346,6 +338,8 @@ impl Description {
     }
 }
 
+/// So FreeRTOS measures no tick of its first 2 ms, the longest tick here.
+const FROM_THE_SECOND_TICK_ON: &str = " begin_ms=2";
 /// Board memory beside that of the guests: firmware, hypervisor, programs.
 const OTHER_MEMORY_MIB: u32 = 64;
 /// The same for the files of each Linux.
@@ -368,7 +362,10 @@ impl Display for Description {
             + linux * LINUX_FILES_MIB;
         writeln!(f, " }}\n\n[board]\nmachine = \"qemu-virt\"\nharts = {}", self.harts)?;
         writeln!(f, "memory = \"{}MiB\"\ncpu = {:?}", memory.next_multiple_of(64), self.cpu)?;
-        self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))?;
+        for guest in &self.guests {
+            let more = if oracle::begins_unseen(self, guest) { FROM_THE_SECOND_TICK_ON } else { "" };
+            guest.write(f, more)?;
+        }
         writeln!(f, "\n[console]\ninput = {:?}", self.guests[self.input].name)
     }
 }
