@@ -1,11 +1,12 @@
 //! Relocations of a position-independent file that is loaded elsewhere than it was linked (RISC-V ELF psABI, "Relocations").
 //!
-//! Many programs do them themselves when they start. Doing them here as well does no harm: each is a store of the same value.
+//! Many programs do them themselves when they start. Doing those of a table with addends here as well does no harm: each is a store of the same value.
+//! The compact table adds to what is there, so the program is told that its table is empty.
 use super::elf::{File, damaged};
 use super::{Problem, Program};
 use elf::abi::{
-    DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, R_RISCV_64, R_RISCV_JUMP_SLOT, R_RISCV_NONE,
-    R_RISCV_RELATIVE, SHN_UNDEF, STB_WEAK,
+    DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, PT_DYNAMIC, R_RISCV_64, R_RISCV_JUMP_SLOT, R_RISCV_NONE,
+    R_RISCV_RELATIVE, SHN_ABS, SHN_UNDEF, STB_WEAK,
 };
 
 /// Address and size of the compact table (ELF gABI, "Relative Relocation Table"), which the parser has no names for.
@@ -14,6 +15,8 @@ const DT_RELR: i64 = 36;
 
 /// Bytes of an entry of a table with addends.
 const RELA_SIZE: u64 = 24;
+/// Bytes of an entry of the dynamic section, whose second half is its value.
+const DYNAMIC_SIZE: u64 = 16;
 
 /// Moves all addresses in the program's memory by `bias`, by which it is loaded above where it was linked.
 pub fn apply(file: &File<'_>, bias: u64, program: &mut Program<'_>) -> Result<(), Problem> {
@@ -39,7 +42,15 @@ pub fn apply(file: &File<'_>, bias: u64, program: &mut Program<'_>) -> Result<()
             store(program, target.wrapping_add(bias), moved)?;
         }
     }
-    relative(value(DT_RELR).wrapping_add(bias), value(DT_RELRSZ) / 8, bias, program)
+    relative(value(DT_RELR).wrapping_add(bias), value(DT_RELRSZ) / 8, bias, program)?;
+    let mut headers = file.segments().into_iter().flatten();
+    let Some(section) = headers.find(|header| header.p_type == PT_DYNAMIC) else { return Ok(()) };
+    let sizes = entries.iter().zip(0..).filter(|((tag, value), _)| *tag == DT_RELRSZ && *value != 0);
+    for (_, index) in sizes {
+        let entry = section.p_vaddr.wrapping_add(bias).wrapping_add(index * DYNAMIC_SIZE);
+        store(program, entry.wrapping_add(DYNAMIC_SIZE / 2), 0)?;
+    }
+    Ok(())
 }
 
 /// The compact table of relative relocations: an address, or with the lowest bit set a map of which of the 63 words behind the last
@@ -82,6 +93,7 @@ fn symbol(file: &File<'_>, index: u64, bias: u64) -> Result<u64, Problem> {
                 "link it with -static-pie",
             ))
         }
+        SHN_ABS => Ok(symbol.st_value),
         _ => Ok(symbol.st_value.wrapping_add(bias)),
     }
 }

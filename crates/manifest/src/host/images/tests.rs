@@ -272,6 +272,20 @@ fn a_position_independent_elf_is_loaded_and_relocated() {
     assert!(moved.what.contains("linked at a fixed address"), "{moved:?}");
 }
 
+/// A program that does its relocations itself when it starts finds the compact table empty: it would move what has been moved already.
+#[test]
+fn the_compact_table_is_done_once() {
+    let file = position_independent(&[], &[]).bytes();
+    let program = elf(&file).unwrap();
+    let memory = &program.segments[0].bytes;
+    let long = |at: usize| u64::from_le_bytes(memory[at..].first_chunk().copied().unwrap());
+    // The dynamic section is behind the compact table's two words at 0x80.
+    let dynamic: Vec<(u64, u64)> =
+        (0x90..0x90 + 5 * 16).step_by(16).map(|at| (long(at), long(at + 8))).collect();
+    assert_eq!(dynamic, [(7, 0x80), (8, 0), (36, 0x80), (35, 0), (0, 0)]);
+    assert_eq!(long(0x20), DEFAULT_LOAD_ADDRESS + 0x10);
+}
+
 /// As U-Boot is linked: position-independent, but where it wants to be. It is left alone.
 #[test]
 fn a_position_independent_elf_linked_in_memory_stays_there() {
