@@ -39,8 +39,8 @@
 //! Levels may [change](level), by a [`Calendar`] or whenever somebody says so. Where they don't, that costs nothing: the queue has one list
 //! more, which no search comes to.
 //!
-//! Every operation takes constant time but three ([`set_timer`](Scheduler::set_timer), and what changes levels), and few instructions: they are on
-//! the way from a timer interrupt to the RTOS.
+//! Every operation takes constant time but few ([`set_timer`](Scheduler::set_timer), [`co_schedule`](Scheduler::co_schedule), and what changes levels),
+//! and few instructions: they are on the way from a timer interrupt to the RTOS.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

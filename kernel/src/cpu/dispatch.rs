@@ -171,7 +171,7 @@ impl Cpu {
     /// Serves the interrupts that have come in meanwhile, until there are no more: a preemption point.
     #[inline(never)]
     pub(super) fn look_for_interrupts(&mut self) {
-        // BOUND: mostly a round or two. The alarm is off until the next entry, a core that looks at its mail isn't sent IPIs, and a source of the
+        // BOUND: mostly a round or two. An alarm that has been taken is off, a core that looks at its mail isn't sent IPIs, and a source of the
         // interrupt controller comes again only when it has been handed on and completed: once in a while for each guest.
         loop {
             self.end_irqs_off(Exit::Backlog, clock::now());
