@@ -1,9 +1,9 @@
 //! The atomics that [`crate::plic`] is built from: those of `core`, or loom's in its race tests.
 
 #[cfg(not(loom))]
-pub(crate) use core::sync::atomic::{AtomicU32, Ordering, fence};
+pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicU32, Ordering, fence};
+pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// `N` atomics of value zero.
 #[cfg(not(loom))]
@@ -15,6 +15,18 @@ pub(crate) const fn zeros<const N: usize>() -> [AtomicU32; N] {
 #[cfg(loom)]
 pub(crate) fn zeros<const N: usize>() -> [AtomicU32; N] {
     core::array::from_fn(|_| AtomicU32::new(0))
+}
+
+/// The same of words with a bit for each hart.
+#[cfg(not(loom))]
+pub(crate) const fn no_harts<const N: usize>() -> [AtomicU64; N] {
+    [const { AtomicU64::new(0) }; N]
+}
+
+/// The same under loom.
+#[cfg(loom)]
+pub(crate) fn no_harts<const N: usize>() -> [AtomicU64; N] {
+    core::array::from_fn(|_| AtomicU64::new(0))
 }
 
 /// Defines a constructor that is `const`, except under loom, whose atomics have none.

@@ -1,6 +1,6 @@
 //! A guest's interrupt controller, whichever kind it is: what its devices, its vCPUs and a restart want of it. Harts are the guest's, by
 //! their ids there, a bit each in a set.
-use crate::plic::{self, Plic, interrupted_harts, supervisor_context};
+use crate::plic::{self, Plic, supervisor_context};
 
 /// A controller. Shared by the vCPUs of one guest: all methods take `&self` and may run on several cores at once.
 pub enum Irqchip {
@@ -20,14 +20,8 @@ pub struct Effects {
 impl From<plic::Effects> for Effects {
     #[inline(always)]
     fn from(effects: plic::Effects) -> Self {
-        Self { harts: harts_of(effects.contexts), completed: effects.completed }
+        Self { harts: effects.harts, completed: effects.completed }
     }
-}
-
-/// Mostly none.
-#[inline(always)]
-fn harts_of(contexts: u64) -> u64 {
-    if contexts == 0 { 0 } else { interrupted_harts(contexts) }
 }
 
 impl Irqchip {
@@ -40,7 +34,7 @@ impl Irqchip {
     #[inline]
     pub fn raise(&self, source: u32) -> u64 {
         match self {
-            Self::Plic(plic) => harts_of(plic.raise(source)),
+            Self::Plic(plic) => plic.raise(source),
         }
     }
 
@@ -48,7 +42,7 @@ impl Irqchip {
     #[inline]
     pub fn lower(&self, source: u32) -> u64 {
         match self {
-            Self::Plic(plic) => harts_of(plic.lower(source)),
+            Self::Plic(plic) => plic.lower(source),
         }
     }
 
@@ -56,7 +50,7 @@ impl Irqchip {
     #[inline]
     pub fn request(&self, source: u32) -> u64 {
         match self {
-            Self::Plic(plic) => harts_of(plic.request(source)),
+            Self::Plic(plic) => plic.request(source),
         }
     }
 

@@ -25,7 +25,7 @@
 use ainori_limits::{PLIC_CONTEXTS, PLIC_PRIORITY, PLIC_SOURCES};
 
 use self::layout::{CLAIM_COMPLETE, CONTEXT, CONTEXT_SIZE, ENABLE, ENABLE_SIZE, PENDING};
-use crate::atomic::{AtomicU32, Ordering, fence, zeros};
+use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence, no_harts, zeros};
 
 /// Interrupt sources, the non-existent source 0 included. Few where loom tries out every order.
 pub const SOURCES: usize = if cfg!(loom) { 32 } else { PLIC_SOURCES };
@@ -34,25 +34,21 @@ pub const SOURCES: usize = if cfg!(loom) { 32 } else { PLIC_SOURCES };
 const TABLE: usize = SOURCES.next_power_of_two();
 
 /// Contexts: two for each vCPU of one guest.
-pub const MAX_CONTEXTS: usize = if cfg!(loom) { 2 } else { PLIC_CONTEXTS };
+pub const MAX_CONTEXTS: usize = if cfg!(loom) { 4 } else { PLIC_CONTEXTS };
 
-// A word with a bit for each: of those that listen to a source, and of those that an operation concerns.
-const _: () = assert!(MAX_CONTEXTS <= u32::BITS as usize);
+/// The modes of a hart that have a context each: machine mode, then supervisor mode. No guest has machine mode, so nobody is interrupted through its
+/// contexts; programs that number them as on `virt` find them all the same.
+const MODES: usize = 2;
+
+/// The index of supervisor mode among them.
+const SUPERVISOR: usize = 1;
+
+// A word with a bit for each hart: of those that listen to a source in one mode, and of those that an operation concerns.
+const _: () = assert!(MAX_CONTEXTS <= MODES * u64::BITS as usize);
 
 /// The context through which a vCPU (its hart id in the guest) is interrupted.
 pub const fn supervisor_context(vcpu: usize) -> usize {
-    2 * vcpu + 1
-}
-
-/// The vCPUs (bit *n*: hart id *n* of the guest) that are interrupted through a set of contexts (bit *n*: context *n*).
-pub const fn interrupted_harts(contexts: u64) -> u64 {
-    // Every second bit, moved together: pairs, then fours, and so on.
-    let mut harts = contexts >> 1 & 0x5555_5555_5555_5555;
-    harts = (harts | harts >> 1) & 0x3333_3333_3333_3333;
-    harts = (harts | harts >> 2) & 0x0f0f_0f0f_0f0f_0f0f;
-    harts = (harts | harts >> 4) & 0x00ff_00ff_00ff_00ff;
-    harts = (harts | harts >> 8) & 0x0000_ffff_0000_ffff;
-    (harts | harts >> 16) & 0xffff_ffff
+    MODES * vcpu + SUPERVISOR
 }
 
 /// Size in bytes of the register window: room for every context that the specification allows, plus one page that
@@ -66,18 +62,18 @@ const PRIORITY_MASK: u32 = PLIC_PRIORITY;
 /// What an operation may have changed outside the PLIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effects {
-    /// The contexts whose [`Plic::external_pending`] must be looked at again (bit *n*: context *n*).
-    pub contexts: u64,
+    /// The vCPUs whose [`Plic::external_pending`] must be looked at again (bit *n*: hart id *n* of the guest).
+    pub harts: u64,
     /// A source whose handler has completed. Where it stands for a physical interrupt, that one can be completed now.
     pub completed: Option<u32>,
 }
 
 impl Effects {
     /// Nothing changed.
-    pub const NONE: Self = Self { contexts: 0, completed: None };
+    pub const NONE: Self = Self { harts: 0, completed: None };
 
-    const fn on(contexts: u64) -> Self {
-        Self { contexts, completed: None }
+    const fn on(harts: u64) -> Self {
+        Self { harts, completed: None }
     }
 }
 
@@ -152,6 +148,27 @@ fn source_register(offset: u64) -> Option<SourceRegister> {
     exists.then_some(register)
 }
 
+/// A context as a place in the sets of those that listen.
+#[derive(Clone, Copy)]
+struct Context {
+    mode: usize,
+    bit: u64,
+}
+
+impl Context {
+    /// Of a number below [`MAX_CONTEXTS`].
+    #[inline(always)]
+    const fn new(number: usize) -> Self {
+        Self { mode: number % MODES, bit: 1 << (number / MODES) }
+    }
+
+    /// The harts that an interrupt through it concerns.
+    #[inline(always)]
+    const fn harts(self) -> u64 {
+        if self.mode == SUPERVISOR { self.bit } else { 0 }
+    }
+}
+
 /// A source as a place in the bit maps.
 #[derive(Clone, Copy)]
 struct Source {
@@ -171,7 +188,7 @@ impl Source {
 /// A word of a table whose length is a power of two. All indices are below it, and the compiler need not check that.
 #[inline(always)]
 #[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
-fn at<const N: usize>(table: &[AtomicU32; N], index: usize) -> &AtomicU32 {
+fn at<T, const N: usize>(table: &[T; N], index: usize) -> &T {
     debug_assert!(index < N);
     &table[index % N]
 }
@@ -184,9 +201,9 @@ pub struct Plic {
     pending: [AtomicU32; TABLE / 32],
     /// Sources in service.
     claimed: [AtomicU32; TABLE / 32],
-    /// The contexts that enable a source. Transposed against the registers, so that raising a source, which is
+    /// The harts that enable a source, by mode and source. Transposed against the registers, so that raising a source, which is
     /// frequent, reads one word; writing an enable register, which is rare, touches up to 32.
-    listeners: [AtomicU32; TABLE],
+    listeners: [[AtomicU64; TABLE]; MODES],
     priority: [AtomicU32; TABLE],
     threshold: [AtomicU32; MAX_CONTEXTS],
 }
@@ -200,7 +217,7 @@ impl Plic {
                 level: zeros(),
                 pending: zeros(),
                 claimed: zeros(),
-                listeners: zeros(),
+                listeners: [no_harts(), no_harts()],
                 priority: zeros(),
                 threshold: zeros(),
             }
@@ -219,7 +236,8 @@ impl Plic {
         }
         // BOUND: 32, some 5 instructions each.
         for number in word * 32..(word + 1) * 32 {
-            at(&self.listeners, number).store(0, Ordering::Relaxed);
+            // BOUND: 2 modes.
+            self.listeners.iter().for_each(|listeners| at(listeners, number).store(0, Ordering::Relaxed));
             at(&self.priority, number).store(0, Ordering::Relaxed);
         }
         // The level last: a line that rises from now on is a new edge, and makes a request.
@@ -231,7 +249,7 @@ impl Plic {
 
     /// Puts the thresholds back to reset.
     pub fn reset_thresholds(&self) {
-        // BOUND: 32 contexts.
+        // BOUND: the contexts, 2 instructions each.
         self.threshold.iter().for_each(|threshold| threshold.store(0, Ordering::Relaxed));
     }
 
@@ -272,7 +290,7 @@ impl Plic {
         match register(offset) {
             Ok((context, ContextRegister::Threshold)) => {
                 at(&self.threshold, context).store(value & PRIORITY_MASK, Ordering::Relaxed);
-                self.after_write(1 << context)
+                self.after_write(Context::new(context).harts())
             }
             Ok((context, ContextRegister::ClaimComplete)) => self.complete(context, value),
             Err(Some(SourceRegister::Priority { source })) => {
@@ -280,14 +298,14 @@ impl Plic {
                 self.after_write(self.listeners(source))
             }
             Err(Some(SourceRegister::Enable { context, word })) => {
-                self.enable(context, word, value);
-                self.after_write(1 << context)
+                self.enable(Context::new(context), word, value);
+                self.after_write(Context::new(context).harts())
             }
             Err(Some(SourceRegister::Pending { .. }) | None) => Effects::NONE,
         }
     }
 
-    /// The line of `source` goes high (or stays high). Returns the contexts to look at again (bit *n*: context *n*).
+    /// The line of `source` goes high (or stays high). Returns the vCPUs to look at again (bit *n*: hart id *n* of the guest).
     ///
     /// Sources that don't exist are ignored. The line of one source must be driven by one party at a time; different
     /// sources and all other operations may run at once.
@@ -305,14 +323,14 @@ impl Plic {
     }
 
     /// One request of `source`, whose gateway is another controller's: it is made even where a handler has not completed the last one yet, and then
-    /// counts from its completion on. Returns the contexts to look at again. Sources that don't exist are ignored.
+    /// counts from its completion on. Returns the vCPUs to look at again. Sources that don't exist are ignored.
     ///
     /// Unlike a line that goes high and low again, it isn't lost if the source is just being claimed.
     pub fn request(&self, source: u32) -> u64 {
         Source::new(source).map_or(0, |source| self.forward(source))
     }
 
-    /// The line of `source` goes low (or stays low). Returns the contexts to look at again: none, since a gateway can't
+    /// The line of `source` goes low (or stays low). Returns the vCPUs to look at again: none, since a gateway can't
     /// take a request back once it was forwarded.
     ///
     /// Sources that don't exist are ignored.
@@ -336,18 +354,28 @@ impl Plic {
         at(&self.pending, word).load(Ordering::Acquire) & !at(&self.claimed, word).load(Ordering::Acquire)
     }
 
-    /// The contexts that enable a source.
+    /// The harts that enable a source in a mode.
+    fn enabled_in(&self, mode: usize, source: usize) -> u64 {
+        at(at(&self.listeners, mode), source).load(Ordering::Relaxed)
+    }
+
+    /// Those that it may interrupt.
     fn listeners(&self, source: usize) -> u64 {
-        at(&self.listeners, source).load(Ordering::Relaxed).into()
+        self.enabled_in(SUPERVISOR, source)
+    }
+
+    /// Does a context enable a source?
+    fn listens(&self, context: Context, source: usize) -> bool {
+        self.enabled_in(context.mode, source) & context.bit != 0
     }
 
     /// Ends a write to a configuration register: makes it visible before the caller looks at the pending bits.
-    fn after_write(&self, contexts: u64) -> Effects {
+    fn after_write(&self, harts: u64) -> Effects {
         fence(Ordering::SeqCst); // Against `forward`: the configuration before the pending bits.
-        Effects::on(contexts)
+        Effects::on(harts)
     }
 
-    /// Forwards a request to the PLIC core. Returns the contexts that may take it.
+    /// Forwards a request to the PLIC core. Returns the vCPUs that may take it.
     fn forward(&self, source: Source) -> u64 {
         at(&self.pending, source.word).fetch_or(source.bit, Ordering::AcqRel);
         fence(Ordering::SeqCst); // Against `after_write` and `release`: the pending bit before their words.
@@ -357,6 +385,7 @@ impl Plic {
     /// The source that `context` would claim if only priorities above `threshold` counted: the highest priority, and
     /// among equals the lowest number.
     fn best(&self, context: usize, threshold: u32) -> Option<Source> {
+        let context = Context::new(context);
         let mut best = None;
         let mut best_priority = threshold;
         // BOUND: 3 words.
@@ -368,7 +397,7 @@ impl Plic {
                 let bit = requests & requests.wrapping_neg();
                 requests ^= bit;
                 let priority = at(&self.priority, number).load(Ordering::Relaxed);
-                if priority > best_priority && self.listeners(number) >> context & 1 != 0 {
+                if priority > best_priority && self.listens(context, number) {
                     best = Some(Source { number, word, bit });
                     best_priority = priority;
                 }
@@ -379,7 +408,7 @@ impl Plic {
 
     /// Claims the best source of `context`, whatever its threshold; 0 if there is none.
     fn claim(&self, context: usize) -> (u32, Effects) {
-        let mut contexts = 0;
+        let mut harts = 0;
         // Each round that fails means that another vCPU has got a source, so few rounds do. Should they not, zero is
         // a correct answer too: the external interrupt stays on, and the guest will claim again.
         // BOUND: one round mostly; each more is one that another vCPU has won.
@@ -391,27 +420,27 @@ impl Plic {
             }
             let before = at(&self.pending, source.word).fetch_and(!source.bit, Ordering::AcqRel);
             if before & source.bit != 0 {
-                contexts |= self.listeners(source.number);
-                return (source.number as u32, Effects::on(contexts));
+                harts |= self.listeners(source.number);
+                return (source.number as u32, Effects::on(harts));
             }
-            contexts |= self.release(source);
+            harts |= self.release(source);
         }
-        (0, Effects::on(contexts))
+        (0, Effects::on(harts))
     }
 
     /// A handler of `context` has completed source `number`. Ignored if the context does not enable that source
     /// (specification, "Interrupt Completion") or if no handler had it.
     fn complete(&self, context: usize, number: u32) -> Effects {
         let Some(source) = Source::new(number) else { return Effects::NONE };
-        let enabled = self.listeners(source.number) >> context & 1 != 0;
+        let enabled = self.listens(Context::new(context), source.number);
         let claimed = at(&self.claimed, source.word).load(Ordering::Relaxed) & source.bit != 0;
         if !enabled || !claimed {
             return Effects::NONE;
         }
-        Effects { contexts: self.release(source), completed: Some(number) }
+        Effects { harts: self.release(source), completed: Some(number) }
     }
 
-    /// Ends the service of a source and forwards the next request if its line is high. Returns the contexts to look at.
+    /// Ends the service of a source and forwards the next request if its line is high. Returns the vCPUs to look at.
     fn release(&self, source: Source) -> u64 {
         at(&self.claimed, source.word).fetch_and(!source.bit, Ordering::AcqRel);
         fence(Ordering::SeqCst); // Against `raise` and `forward`: the claim before the level and the pending bit.
@@ -424,22 +453,23 @@ impl Plic {
 
     /// The enable register `word` of `context`.
     fn enabled(&self, context: usize, word: usize) -> u32 {
-        let listeners = self.listeners.get(word * 32..(word + 1) * 32).unwrap_or_default();
-        // BOUND: 32, some 6 instructions each.
-        listeners.iter().rev().fold(0, |bits, set| bits << 1 | (set.load(Ordering::Relaxed) >> context & 1))
+        let context = Context::new(context);
+        // BOUND: 32, some 7 instructions each.
+        (word * 32..(word + 1) * 32)
+            .rev()
+            .fold(0, |bits, source| bits << 1 | u32::from(self.listens(context, source)))
     }
 
     /// Writes the enable register `word` of `context`.
-    fn enable(&self, context: usize, word: usize, value: u32) {
-        let context = 1 << context;
+    fn enable(&self, context: Context, word: usize, value: u32) {
         let value = if word == 0 { value & !1 } else { value }; // Source 0 doesn't exist.
-        let all = self.listeners.get(word * 32..(word + 1) * 32).unwrap_or_default();
+        let all = at(&self.listeners, context.mode).get(word * 32..(word + 1) * 32).unwrap_or_default();
         // BOUND: 32, some 12 instructions each.
         for (bit, listeners) in all.iter().enumerate() {
-            let was = listeners.load(Ordering::Relaxed) & context != 0;
+            let was = listeners.load(Ordering::Relaxed) & context.bit != 0;
             match (was, value >> bit & 1 != 0) {
-                (false, true) => listeners.fetch_or(context, Ordering::AcqRel),
-                (true, false) => listeners.fetch_and(!context, Ordering::AcqRel),
+                (false, true) => listeners.fetch_or(context.bit, Ordering::AcqRel),
+                (true, false) => listeners.fetch_and(!context.bit, Ordering::AcqRel),
                 _ => continue,
             };
         }

@@ -6,11 +6,11 @@ use ainori_devices::plic::Plic;
 use loom::{sync::Arc, thread};
 
 const PRIORITY: u64 = 4;
-const ENABLE: [u64; 2] = [0x2000, 0x2080];
-const CLAIM_COMPLETE: [u64; 2] = [0x20_0004, 0x20_1004];
+const ENABLE: [u64; 2] = [0x2080, 0x2180];
+const CLAIM_COMPLETE: [u64; 2] = [0x20_1004, 0x20_3004];
 const SOURCE: u32 = 1;
 
-/// A PLIC with source 1 at priority 1 and enabled for both contexts.
+/// A PLIC with source 1 at priority 1 and enabled for both vCPUs' contexts, 1 and 3.
 fn listening() -> Plic {
     let plic = Plic::new();
     plic.write(PRIORITY, 4, 1);
@@ -24,11 +24,11 @@ fn claim(plic: &Plic, context: usize) -> bool {
     plic.read(CLAIM_COMPLETE[context], 4).0 == SOURCE
 }
 
-/// Completes in `context`. Returns the contexts to look at.
+/// Completes in `context`. Returns the vCPUs to look at.
 fn complete(plic: &Plic, context: usize) -> u64 {
     let effects = plic.write(CLAIM_COMPLETE[context], 4, SOURCE);
     assert_eq!(effects.completed, Some(SOURCE));
-    effects.contexts
+    effects.harts
 }
 
 /// Runs `other` on a second core while `here` runs on this one.
@@ -61,24 +61,24 @@ fn raising_and_enabling_do_not_miss_one_another() {
         let (told, seen) = both(
             &plic,
             |plic| plic.raise(SOURCE) & 1 != 0,
-            |plic| plic.write(ENABLE[0], 4, 1 << SOURCE).contexts & 1 != 0 && plic.external_pending(0),
+            |plic| plic.write(ENABLE[0], 4, 1 << SOURCE).harts & 1 != 0 && plic.external_pending(1),
         );
         assert!(told || seen, "the raising core did not see the listener, nor the listener the request");
-        assert!(plic.external_pending(0));
+        assert!(plic.external_pending(1));
     });
 }
 
 #[test]
 fn raising_and_lowering_the_threshold_do_not_miss_one_another() {
-    const THRESHOLD: u64 = 0x20_0000;
+    const THRESHOLD: u64 = 0x20_1000;
     loom::model(|| {
         let plic = Arc::new(listening());
         plic.write(THRESHOLD, 4, 7);
         // The raising core looks by itself here. In the kernel the owner of context 0 does, which only comes later.
         let (told, seen) = both(
             &plic,
-            |plic| plic.raise(SOURCE) & 1 != 0 && plic.external_pending(0),
-            |plic| plic.write(THRESHOLD, 4, 0).contexts & 1 != 0 && plic.external_pending(0),
+            |plic| plic.raise(SOURCE) & 1 != 0 && plic.external_pending(1),
+            |plic| plic.write(THRESHOLD, 4, 0).harts & 1 != 0 && plic.external_pending(1),
         );
         assert!(told || seen);
     });
@@ -92,7 +92,7 @@ fn a_line_that_rises_during_completion_is_not_lost() {
         assert!(claim(&plic, 0));
         plic.lower(SOURCE);
         let (raised, completed) = both(&plic, |plic| plic.raise(SOURCE), |plic| complete(plic, 0));
-        assert!(plic.external_pending(0));
+        assert!(plic.external_pending(1));
         assert_eq!(raised | completed, 0b11, "nobody was told of the new request");
     });
 }
@@ -118,11 +118,11 @@ fn a_late_claim_neither_steals_nor_loses_the_next_request() {
         );
         assert!(first || second);
         if second {
-            assert!(!plic.external_pending(0), "a source in service must not ask again");
+            assert!(!plic.external_pending(1), "a source in service must not ask again");
             complete(&plic, 1);
         }
         assert!(
-            plic.external_pending(0) && plic.external_pending(1),
+            plic.external_pending(1) && plic.external_pending(3),
             "the line is high and nobody serves it"
         );
     });
@@ -144,13 +144,13 @@ fn a_late_claim_hides_the_next_request_from_nobody_for_good() {
                 let told = plic.raise(SOURCE) & 1 != 0;
                 // The request stays, if it was made before the other core's claim; that core must not go by the level.
                 plic.lower(SOURCE);
-                told && plic.external_pending(0)
+                told && plic.external_pending(1)
             },
             |plic| plic.read(CLAIM_COMPLETE[1], 4),
         );
-        if claimed == 0 && plic.external_pending(0) {
+        if claimed == 0 && plic.external_pending(1) {
             // Context 0 saw the request at once, or the core whose late claim hid it tells context 0 to look again.
-            assert!(seen || effects.contexts & 1 != 0);
+            assert!(seen || effects.harts & 1 != 0);
         }
     });
 }
@@ -175,8 +175,8 @@ fn a_late_claim_loses_no_request() {
         if let Some(told) = told
             && claimed == 0
         {
-            assert!(plic.external_pending(0) && plic.external_pending(1), "the request is lost");
-            assert_ne!(told | effects.contexts, 0, "nobody was told of the request");
+            assert!(plic.external_pending(1) && plic.external_pending(3), "the request is lost");
+            assert_ne!(told | effects.harts, 0, "nobody was told of the request");
         }
     });
 }

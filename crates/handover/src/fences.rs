@@ -2,7 +2,8 @@
 use ainori_sched::{VcpuId, VcpuSet};
 use bitflags::bitflags;
 
-use crate::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use crate::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use crate::atomic_set::AtomicVcpuSet;
 
 bitflags! {
     /// What a fence is about.
@@ -35,15 +36,15 @@ pub struct Fences {
     /// Bits of [`Fence`]. That some translations are out of date is recorded as "all are": it costs a vCPU
     /// refills, never correctness, and takes one bit however many fences come.
     recorded: AtomicU32,
-    /// The vCPUs that wait, as a [`VcpuSet`].
-    waiting: AtomicU64,
+    /// The vCPUs that wait.
+    waiting: AtomicVcpuSet,
 }
 
 impl Fences {
     /// Those of a vCPU that isn't running.
     #[must_use]
     pub fn new() -> Self {
-        Self { present: AtomicBool::new(false), recorded: AtomicU32::new(0), waiting: AtomicU64::new(0) }
+        Self { present: AtomicBool::new(false), recorded: AtomicU32::new(0), waiting: AtomicVcpuSet::new() }
     }
 
     /// Records a fence that `sender` wants. What the sender wrote before is visible to the vCPU after the fence.
@@ -57,7 +58,7 @@ impl Fences {
             return Recorded::ForLater;
         }
         answers.expect_one();
-        self.waiting.fetch_or(VcpuSet::from_iter([sender]).bits(), Ordering::Release);
+        self.waiting.insert(VcpuSet::of(sender));
         Recorded::Awaited
     }
 
@@ -99,12 +100,8 @@ impl Fences {
     /// [parked](crate::ParkingSlot::is_parked) isn't enough: somebody may claim it, and run it, before those who wait are taken.)
     #[inline]
     pub fn take_waiting(&self) -> VcpuSet {
-        let bits = if self.waiting.load(Ordering::Relaxed) == 0 {
-            0
-        } else {
-            self.waiting.swap(0, Ordering::Acquire)
-        };
-        VcpuSet::from_bits(bits)
+        // Mostly there is nobody, and a load is cheaper than a swap.
+        if self.waiting.is_empty() { VcpuSet::EMPTY } else { self.waiting.take() }
     }
 
     /// The same for a core that has not the vCPU: none if it is in its guest, or may be.
@@ -112,13 +109,13 @@ impl Fences {
     /// In that case they may have been missing for a moment, in which the vCPU's owner has looked for them: it must be told once more.
     pub fn take_waiting_if_absent(&self) -> Option<VcpuSet> {
         // Acquire: what they have recorded comes before the look at `present`.
-        let bits = self.waiting.swap(0, Ordering::Acquire);
+        let waiting = self.waiting.take();
         fence(Ordering::SeqCst);
         if self.present.load(Ordering::Acquire) {
-            self.waiting.fetch_or(bits, Ordering::Release);
+            self.waiting.insert(waiting);
             return None;
         }
-        Some(VcpuSet::from_bits(bits))
+        Some(waiting)
     }
 }
 

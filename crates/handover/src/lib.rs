@@ -38,6 +38,7 @@
 extern crate alloc;
 
 mod atomic;
+mod atomic_set;
 mod fences;
 mod housework;
 #[cfg(all(test, loom))]
@@ -50,6 +51,7 @@ mod seats;
 mod tests;
 mod threshold;
 
+pub use atomic_set::AtomicVcpuSet;
 pub use fences::{Answers, Fence, Fences, Recorded};
 pub use housework::Housework;
 pub use parking::ParkingSlot;

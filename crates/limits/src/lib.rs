@@ -9,17 +9,50 @@
 
 pub mod cause;
 
-/// Numbers of vCPUs: each is below this. A power of two, so that a table by number needs no check.
-pub const VCPU_SLOTS: usize = 64;
+/// How much a build of the hypervisor has room for. There are two: what few need would take time and memory from all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Most harts that it runs on.
+    pub harts: usize,
+    /// Most vCPUs in one system.
+    pub vcpus: usize,
+    /// Most vCPUs of one guest.
+    pub guest_vcpus: usize,
+}
+
+impl Room {
+    /// Of the usual build. A set of vCPUs is one word.
+    pub const USUAL: Self = Self { harts: 16, vcpus: 63, guest_vcpus: 16 };
+    /// Of the build with the feature `large`.
+    pub const LARGE: Self = Self { harts: 64, vcpus: 255, guest_vcpus: 64 };
+    /// Of this build.
+    pub const BUILT: Self = if cfg!(feature = "large") { Self::LARGE } else { Self::USUAL };
+
+    /// Is it enough for what needs so much?
+    #[must_use]
+    pub const fn holds(self, needs: Self) -> bool {
+        needs.harts <= self.harts && needs.vcpus <= self.vcpus && needs.guest_vcpus <= self.guest_vcpus
+    }
+}
+
+/// A number of a vCPU, or one that stands for a list of vCPUs: a byte where both fit.
+#[cfg(not(feature = "large"))]
+pub type Place = u8;
+/// A number of a vCPU, or one that stands for a list of vCPUs.
+#[cfg(feature = "large")]
+pub type Place = u16;
+
 /// Most vCPUs in one system: all numbers but [`NO_VCPU`].
-pub const MAX_VCPUS: usize = VCPU_SLOTS - 1;
+pub const MAX_VCPUS: usize = Room::BUILT.vcpus;
+/// Numbers of vCPUs: each is below this. A power of two, so that a table by number needs no check.
+pub const VCPU_SLOTS: usize = MAX_VCPUS + 1;
 /// The number that no vCPU has. It stands for the machine as a whole.
 pub const NO_VCPU: u8 = MAX_VCPUS as u8;
 /// Most vCPUs of one guest.
-pub const MAX_GUEST_VCPUS: usize = 16;
+pub const MAX_GUEST_VCPUS: usize = Room::BUILT.guest_vcpus;
 
 /// Most harts that the hypervisor runs on: each is a core, and their numbers are below this. A power of two, as [`VCPU_SLOTS`] is.
-pub const MAX_HARTS: usize = 16;
+pub const MAX_HARTS: usize = Room::BUILT.harts;
 /// Ids of harts that a manifest can name: each is below this. A board's ids may have gaps.
 pub const HART_IDS: u32 = 64;
 /// Bytes of a page of memory.
@@ -41,7 +74,7 @@ pub const PLIC_PRIORITY: u32 = 7;
 
 const _: () = {
     assert!(VCPU_SLOTS.is_power_of_two() && MAX_HARTS.is_power_of_two());
-    assert!(VCPU_SLOTS <= u8::MAX as usize, "a number is a byte");
+    assert!(NO_VCPU as usize == MAX_VCPUS, "a number is a byte");
     assert!(MAX_GUEST_VCPUS <= MAX_VCPUS && MAX_GUESTS <= MAX_VCPUS);
     assert!(MAX_HARTS as u32 <= HART_IDS);
     assert!(PRIORITIES < u8::MAX, "above all levels is the one of a core that idles");

@@ -4,7 +4,7 @@
 //! Each core changes only its own vCPUs. What it wants of another core's vCPU it writes into atomic words
 //! of that vCPU (an interrupt to inject, a fence to apply, a core to move to), which travel with the vCPU;
 //! then it [posts](Mailboxes::post) "look at item v" to the core that owns the vCPU. Such a message may
-//! arrive once or twice, it says the same. So a slot is a *set* of items, one word: it is never full, a
+//! arrive once or twice, it says the same. So a slot is a *set* of items, a bit for each: it is never full, a
 //! sender never waits, and no core can delay another.
 //!
 //! # When the receiver looks
@@ -30,7 +30,7 @@
 //!
 //! let boxes = Mailboxes::<2>::new();
 //! assert_eq!(boxes.post(0, 1, 7), Delivery::WillLook, "core 1 is in the hypervisor");
-//! boxes.of(1).take(|from, items| assert_eq!((from, items), (0, 1 << 7)));
+//! boxes.of(1).take(|from, items| assert_eq!((from, items[0]), (0, 1 << 7)));
 //!
 //! assert!(boxes.of(1).leave(), "no mail: it goes into its guest");
 //! assert_eq!(boxes.post(0, 1, 8), Delivery::SendIpi);
@@ -41,9 +41,9 @@
 //! # What is left to order
 //! - Receivers must see what the sender wrote *before* the message: posting releases (slot, then inbox),
 //!   taking acquires (inbox, then slot).
-//! - A sender whose slot still holds mail returns at once. Its earlier message has set its bit and has not
-//!   been taken, so the receiver has yet to look; the `swap` that then empties the slot comes after this
-//!   `fetch_or` in the order of the slot's word, takes the new item too, and acquires what it released.
+//! - A sender whose slot still holds mail, in the word of its item, returns at once. Its earlier message has set its bit and has not
+//!   been taken, so the receiver has yet to look; the `swap` that then empties the word comes after this
+//!   `fetch_or` in the order of that word, takes the new item too, and acquires what it released.
 //!
 //! `loom` tries out every interleaving of two and three cores; `src/model.rs` says which mistakes it finds,
 //! and which it can't:
@@ -63,16 +63,25 @@ use core::sync::atomic::{AtomicU64, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, Ordering};
 
-/// Items are `0..ITEMS`: a slot is one word with a bit for each, and there is an item for each number of a vCPU.
-pub const ITEMS: u32 = u64::BITS;
-const _: () = assert!(VCPU_SLOTS <= ITEMS as usize);
+/// Items are `0..ITEMS`: there is one for each number of a vCPU, and one that is no vCPU's.
+pub const ITEMS: u32 = VCPU_SLOTS as u32;
 
-/// At most this many cores: an inbox is one word with a bit for each sender, and one more.
-pub const MAX_CORES: usize = u64::BITS as usize - 1;
-const _: () = assert!(MAX_HARTS <= MAX_CORES);
+/// Words with a bit for each item.
+const WORDS: usize = VCPU_SLOTS / u64::BITS as usize;
+const _: () = assert!(WORDS * u64::BITS as usize == VCPU_SLOTS, "the words are whole");
 
-/// The bit of an inbox that says: this core does not look by itself.
-const AWAY: u64 = 1 << MAX_CORES;
+/// A set of items: item `n` is bit `n % 64` of word `n / 64`.
+pub type Items = [u64; WORDS];
+
+/// At most this many cores.
+pub const MAX_CORES: usize = LAST_BIT as usize + 2;
+const _: () = assert!(cfg!(loom) || MAX_HARTS <= MAX_CORES);
+
+/// The bit of an inbox that says: this core does not look by itself. The others are the senders'.
+const AWAY: u64 = 1 << LAST_BIT + 1;
+/// The last sender's bit. With one sender more than there are bits, the last two share it: the slots of both are looked into then. For loom so few that it
+/// tries that, too.
+const LAST_BIT: u32 = if cfg!(loom) { 2 } else { u64::BITS - 2 };
 
 /// The slots between `N` cores, which are `0..N`.
 ///
@@ -87,7 +96,23 @@ pub struct Mailboxes<const N: usize> {
 /// The items that one sender has posted to one receiver. On a cache line of its own: senders don't slow
 /// each other.
 #[repr(align(64))]
-struct Slot(AtomicU64);
+struct Slot([AtomicU64; WORDS]);
+
+impl Slot {
+    /// The word of an item.
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
+    fn word(&self, item: u32) -> &AtomicU64 {
+        &self.0[(item / u64::BITS) as usize % WORDS]
+    }
+
+    /// Takes all items.
+    #[inline]
+    fn take(&self) -> Items {
+        // BOUND: the words of a slot, 2 instructions each.
+        core::array::from_fn(|index| self.0.get(index).map_or(0, |word| word.swap(0, Ordering::Acquire)))
+    }
+}
 
 /// The slots of one receiver, by sender.
 struct Slots<const N: usize>([Slot; N]);
@@ -121,9 +146,9 @@ impl<const N: usize> Mailboxes<N> {
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
-        const { assert!(N <= MAX_CORES, "an inbox has no bit for each core") };
+        const { assert!(N <= MAX_CORES, "there are more cores than an inbox can tell apart") };
         Self {
-            slots: [const { Slots([const { Slot(AtomicU64::new(0)) }; N]) }; N],
+            slots: [const { Slots([const { Slot([const { AtomicU64::new(0) }; WORDS]) }; N]) }; N],
             inboxes: [const { Inbox(AtomicU64::new(0)) }; N],
         }
     }
@@ -134,7 +159,9 @@ impl<const N: usize> Mailboxes<N> {
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Self {
-            slots: std::array::from_fn(|_| Slots(std::array::from_fn(|_| Slot(AtomicU64::new(0))))),
+            slots: std::array::from_fn(|_| {
+                Slots(std::array::from_fn(|_| Slot(std::array::from_fn(|_| AtomicU64::new(0)))))
+            }),
             inboxes: std::array::from_fn(|_| Inbox(AtomicU64::new(0))),
         }
     }
@@ -159,10 +186,11 @@ impl<const N: usize> Mailboxes<N> {
     #[inline]
     pub fn post(&self, from: usize, to: usize, item: u32) -> Delivery {
         debug_assert!(item < ITEMS, "item {item} has no bit in a slot");
-        if self.slots(to).of(from).0.fetch_or(1 << (item % ITEMS), Ordering::Release) != 0 {
+        if self.slots(to).of(from).word(item).fetch_or(1 << (item % u64::BITS), Ordering::Release) != 0 {
             return Delivery::WillLook;
         }
-        match self.inbox(to).0.fetch_or(1 << from, Ordering::Release) {
+        let bit = if N > LAST_BIT as usize + 1 { from.min(LAST_BIT as usize) } else { from };
+        match self.inbox(to).0.fetch_or(1 << bit, Ordering::Release) {
             AWAY => Delivery::SendIpi,
             _ => Delivery::WillLook,
         }
@@ -190,28 +218,31 @@ impl<const N: usize> Mailbox<'_, N> {
         self.inbox.0.load(Ordering::Relaxed) & !AWAY != 0
     }
 
-    /// Takes the mail that is there now and visits each sender: with its number, and the set of the items that it has posted, a bit
-    /// each.
+    /// Takes the mail that is there now and visits each sender: with its number, and the set of the items that it has posted.
     ///
     /// At most `N` visits: what comes in meanwhile waits for the next call. Like [`enter`](Self::enter), it ends an absence.
     #[inline]
-    pub fn take(self, visit: impl FnMut(usize, u64)) {
+    pub fn take(self, visit: impl FnMut(usize, Items)) {
         self.take_and(0, visit);
     }
 
     /// The same for a core that is away and stays so: in a trap so short that it isn't worth an [`enter`](Self::enter) and a
     /// [`leave`](Self::leave). Who posts from now on sends an IPI.
     #[inline(always)] // Called in one place, on the path of an IPI.
-    pub fn take_away(self, visit: impl FnMut(usize, u64)) {
+    pub fn take_away(self, visit: impl FnMut(usize, Items)) {
         self.take_and(AWAY, visit);
     }
 
     #[inline(always)]
-    fn take_and(self, away: u64, mut visit: impl FnMut(usize, u64)) {
+    fn take_and(self, away: u64, mut visit: impl FnMut(usize, Items)) {
         let senders = self.inbox.0.swap(away, Ordering::Acquire) & !AWAY;
         // BOUND: the other cores, some 15 instructions each and what the caller does.
-        for from in ones(senders) {
-            visit(from as usize, self.slots.of(from as usize).0.swap(0, Ordering::Acquire));
+        for bit in ones(senders) {
+            visit(bit as usize, self.slots.of(bit as usize).take());
+            if N > LAST_BIT as usize + 1 && bit == LAST_BIT {
+                // Nothing, if it was the other one's.
+                visit(N - 1, self.slots.of(N - 1).take());
+            }
         }
     }
 

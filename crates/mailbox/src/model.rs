@@ -79,9 +79,9 @@ impl<const N: usize> Machine<N> {
 
 /// A core that reads its mail without ending its absence, as in a short trap, each time that it is interrupted. Fails if `take_away` ends the absence,
 /// if only for a moment: who posts then sends no IPI.
-fn receive_away<const N: usize>(senders: [(usize, &'static [u32]); N]) {
+fn receive_away<const CORES: usize, const N: usize>(senders: [(usize, &'static [u32]); N]) {
     loom::model(move || {
-        let machine = Machine::<3>::new();
+        let machine = Machine::<CORES>::new();
         let me = || machine.boxes.of(RECEIVER);
         assert!(me().leave());
         let threads = senders.map(|(from, items)| {
@@ -104,8 +104,14 @@ fn receive_away<const N: usize>(senders: [(usize, &'static [u32]); N]) {
 
 #[test]
 fn no_wake_up_is_lost_while_a_core_stays_away() {
-    receive_away([(1, &[5, 6])]);
-    receive_away([(1, &[5]), (2, &[5])]);
+    receive_away::<2, _>([(1, &[5, 6])]);
+    receive_away::<3, _>([(1, &[5]), (2, &[5])]);
+}
+
+/// The last two of as many cores as there can be: one bit says of both that they have sent.
+#[test]
+fn no_wake_up_is_lost_where_two_cores_share_a_bit() {
+    receive_away::<MAX_CORES, _>([(MAX_CORES - 2, &[5]), (MAX_CORES - 1, &[5])]);
 }
 
 #[test]

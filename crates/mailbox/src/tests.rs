@@ -6,10 +6,15 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// The numbers of the items in a set, lowest first.
+fn numbers(items: Items) -> impl Iterator<Item = u32> {
+    (0..).step_by(64).zip(items).flat_map(|(first, word)| ones(word).map(move |bit| first + bit))
+}
+
 /// All that `me` finds in its mail.
 fn mail<const N: usize>(boxes: &Mailboxes<N>, me: usize) -> Vec<(usize, u32)> {
     let mut found = Vec::new();
-    boxes.of(me).take(|from, items| found.extend(ones(items).map(|item| (from, item))));
+    boxes.of(me).take(|from, items| found.extend(numbers(items).map(|item| (from, item))));
     found
 }
 
@@ -64,7 +69,7 @@ fn a_core_may_take_its_mail_and_stay_away() {
     let boxes = Mailboxes::<2>::new();
     assert!(boxes.of(0).leave());
     assert_eq!(boxes.post(1, 0, 5), Delivery::SendIpi);
-    boxes.of(0).take_away(|from, items| assert_eq!((from, items), (1, 1 << 5)));
+    boxes.of(0).take_away(|from, items| assert!(from == 1 && numbers(items).eq([5])));
     assert!(!boxes.of(0).has_mail());
     assert_eq!(boxes.post(1, 0, 5), Delivery::SendIpi, "it is away still");
 }
@@ -93,10 +98,28 @@ fn a_message_sent_while_visiting_waits_for_the_next_look() {
     let mut visits = 0;
     boxes.of(0).take(|_, items| {
         visits += 1;
-        assert_eq!(boxes.post(0, 0, items.trailing_zeros()), Delivery::WillLook);
+        for item in numbers(items) {
+            assert_eq!(boxes.post(0, 0, item), Delivery::WillLook);
+        }
     });
     assert_eq!(visits, 1);
     assert!(!boxes.of(0).leave());
+}
+
+/// The last two have one bit between them to say that they have posted.
+#[test]
+fn as_many_cores_as_there_can_be_are_told_apart() {
+    let boxes = Mailboxes::<MAX_CORES>::new();
+    for from in 0..MAX_CORES {
+        assert!(boxes.of(0).leave());
+        assert_eq!(boxes.post(from, 0, ITEMS - 1), Delivery::SendIpi);
+        assert_eq!(mail(&boxes, 0), [(from, ITEMS - 1)]);
+    }
+    let (one, other) = (MAX_CORES - 2, MAX_CORES - 1);
+    assert!(boxes.of(0).leave());
+    assert_eq!(boxes.post(one, 0, 3), Delivery::SendIpi);
+    assert_eq!(boxes.post(other, 0, 4), Delivery::WillLook);
+    assert_eq!(mail(&boxes, 0), [(one, 3), (other, 4)]);
 }
 
 /// Cores of the table in the property test.
@@ -148,7 +171,7 @@ proptest! {
                     if away[me] {
                         let mut taken = BTreeSet::new();
                         boxes.of(me).take_away(|from, items| {
-                            taken.extend((0..ITEMS).filter(|item| items >> item & 1 != 0).map(|item| (from, item)));
+                            taken.extend(numbers(items).map(|item| (from, item)));
                         });
                         prop_assert_eq!(taken, std::mem::take(&mut sets[me]));
                     }

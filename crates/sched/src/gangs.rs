@@ -151,13 +151,13 @@ impl Turns {
             round /= others;
         }
         let its = waiting[place as usize % MAX_GUESTS];
-        nth(its.bits(), turn_of(round, its.len() as u64)).map(|v| VcpuId(v as u8))
+        its.nth(turn_of(round, its.len() as u64))
     }
 }
 
 /// The bit behind `n` others among those that are set, the lowest first.
 fn nth(mut bits: u64, n: u64) -> Option<u64> {
-    // BOUND: `n`, 3 instructions each: the vCPUs of a guest on this core, or the guests.
+    // BOUND: `n`, 3 instructions each: the guests.
     for _ in 0..n {
         bits &= bits.wrapping_sub(1);
     }

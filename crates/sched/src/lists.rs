@@ -7,16 +7,21 @@
 //! no search finds them.
 #![expect(
     clippy::indexing_slicing,
-    reason = "a place is a byte, and there are 256 links: no index can be too large"
+    reason = "there are as many links as a byte can name, or no remainder is too large"
 )]
 
+pub(crate) use ainori_limits::Place;
 use ainori_limits::{PRIORITIES, VCPU_SLOTS};
 
 use crate::VcpuId;
 
-/// Where a link leads: places below [`VCPU_SLOTS`] are vCPUs, then come the ends of the lists, then
-/// [`IDLE`].
-pub(crate) type Place = u8;
+// Where a link leads: places below `VCPU_SLOTS` are vCPUs, then come the ends of the lists, then `IDLE`.
+
+/// The place of a vCPU.
+#[inline]
+pub(crate) const fn place(v: VcpuId) -> Place {
+    v.0 as Place
+}
 
 /// The idle vCPU.
 pub(crate) const IDLE: Place = NO_LEVEL.0 + 1;
@@ -26,14 +31,14 @@ pub(crate) const IDLE: Place = NO_LEVEL.0 + 1;
 pub(crate) struct List(Place);
 
 const FIRST_LIST: List = List(VCPU_SLOTS as Place);
-const IDLE_LIST: List = List(FIRST_LIST.0 + PRIORITIES);
+const IDLE_LIST: List = List(FIRST_LIST.0 + PRIORITIES as Place);
 const NO_LEVEL: List = List(IDLE_LIST.0 + 1);
 
 // A list of each level and that of the idle vCPU: a place and a bit for each. That of those without a level, which isn't searched, and the idle vCPU
 // itself have places only.
 const _: () = assert!(
     IDLE_LIST.0 as usize == VCPU_SLOTS + PRIORITIES as usize
-        && IDLE < Place::MAX
+        && (IDLE as usize) < LINKS
         && PRIORITIES < u64::BITS as u8
 );
 
@@ -41,7 +46,7 @@ impl List {
     /// The list of a level, which is below [`PRIORITIES`]. The highest is searched first.
     #[inline]
     pub(crate) const fn of_level(level: u8) -> Self {
-        Self(FIRST_LIST.0 + (PRIORITIES - 1 - level))
+        Self(FIRST_LIST.0 + (PRIORITIES - 1 - level) as Place)
     }
 
     /// The list of a level that may be none. One that is not below [`PRIORITIES`] is the highest.
@@ -57,7 +62,7 @@ impl List {
     /// The level whose list it is.
     #[inline]
     pub(crate) const fn level(self) -> Option<u8> {
-        if self.is_before(IDLE_LIST) { Some(PRIORITIES - 1 - (self.0 - FIRST_LIST.0)) } else { None }
+        if self.is_before(IDLE_LIST) { Some(PRIORITIES - 1 - (self.0 - FIRST_LIST.0) as u8) } else { None }
     }
 
     /// Is this one searched before the other?
@@ -78,8 +83,23 @@ impl List {
     }
 }
 
-/// Links from places, as many as a `Place` can name: no access needs a check.
-type Links = [Place; Place::MAX as usize + 1];
+/// The vCPU at a place that is one's.
+#[inline]
+pub(crate) const fn vcpu_at(place: Place) -> VcpuId {
+    VcpuId(place as u8)
+}
+
+/// How many links there are: as many as a byte can name, or a power of two, so that no access needs a check.
+const LINKS: usize =
+    if size_of::<Place>() == 1 { 256 } else { (VCPU_SLOTS + PRIORITIES as usize + 3).next_power_of_two() };
+/// Links from places.
+type Links = [Place; LINKS];
+
+/// Where the link of a place is.
+#[inline]
+const fn at(place: Place) -> usize {
+    place as usize % LINKS
+}
 
 pub(crate) struct Lists {
     next: Links,
@@ -92,7 +112,7 @@ pub(crate) struct Lists {
 impl Lists {
     /// No vCPU is in any list. Only at boot.
     pub(crate) const fn new() -> Self {
-        let mut alone: Links = [0; Place::MAX as usize + 1];
+        let mut alone: Links = [0; LINKS];
         let mut place = 0;
         while place < alone.len() {
             alone[place] = place as Place;
@@ -120,7 +140,7 @@ impl Lists {
     /// The first of a list; of one that has no members, its end.
     #[inline]
     pub(crate) const fn first_of(&self, list: List) -> Place {
-        self.next[list.0 as usize]
+        self.next[at(list.0)]
     }
 
     /// Makes `v`, not a member, the last of `list`.
@@ -132,20 +152,20 @@ impl Lists {
     /// Makes `v`, not a member, one of `list`: the one before `place`, which is a member or the end.
     #[inline]
     pub(crate) const fn insert(&mut self, v: VcpuId, list: List, place: Place) {
-        self.link_before(place, v.0);
+        self.link_before(place, self::place(v));
         self.occupied |= list.bit();
     }
 
     /// The one before `place`, a member of a list; the list's end, if it is the first.
     #[inline]
     pub(crate) const fn before(&self, place: Place) -> Place {
-        self.previous[place as usize]
+        self.previous[at(place)]
     }
 
     /// The one behind `place`, a member of a list; the list's end, if it is the last.
     #[inline]
     pub(crate) const fn behind(&self, place: Place) -> Place {
-        self.next[place as usize]
+        self.next[at(place)]
     }
 
     /// The lists of vCPUs that have members, in the order in which they are searched.
@@ -153,7 +173,7 @@ impl Lists {
     pub(crate) fn with_members(&self) -> impl Iterator<Item = List> + use<> {
         let mut lists = self.occupied & !IDLE_LIST.bit();
         core::iter::from_fn(move || {
-            let first = lists.trailing_zeros() as u8;
+            let first = lists.trailing_zeros() as Place;
             lists = (lists != 0).then_some(lists)?;
             lists &= lists - 1;
             Some(List(FIRST_LIST.0 + first))
@@ -168,15 +188,15 @@ impl Lists {
             let end = FIRST_LIST.0 as usize + lists.trailing_zeros() as usize;
             lists = (lists != 0).then_some(lists)?;
             lists &= lists - 1;
-            Some(VcpuId(self.next[end % self.next.len()]))
+            Some(vcpu_at(self.next[end % self.next.len()]))
         })
     }
 
     /// Takes `v`, a member, out of `list`, wherever in it it is.
     #[inline]
     pub(crate) const fn remove(&mut self, v: VcpuId, list: List) {
-        self.unlink(v.0);
-        if self.next[list.0 as usize] == list.0 {
+        self.unlink(place(v));
+        if self.next[at(list.0)] == list.0 {
             self.occupied &= !list.bit();
         }
     }
@@ -184,30 +204,30 @@ impl Lists {
     /// Makes `v`, a member of `list`, its last.
     #[inline]
     pub(crate) const fn move_last(&mut self, v: VcpuId, list: List) {
-        self.unlink(v.0);
-        self.link_before(list.0, v.0);
+        self.unlink(place(v));
+        self.link_before(list.0, place(v));
     }
 
     /// Makes `v`, a member of `list`, its first.
     #[inline]
     pub(crate) const fn move_first(&mut self, v: VcpuId, list: List) {
-        self.unlink(v.0);
-        self.link_before(self.next[list.0 as usize], v.0);
+        self.unlink(place(v));
+        self.link_before(self.next[at(list.0)], place(v));
     }
 
     #[inline]
     const fn link_before(&mut self, next: Place, place: Place) {
-        let previous = self.previous[next as usize];
-        self.previous[place as usize] = previous;
-        self.next[place as usize] = next;
-        self.next[previous as usize] = place;
-        self.previous[next as usize] = place;
+        let previous = self.previous[at(next)];
+        self.previous[at(place)] = previous;
+        self.next[at(place)] = next;
+        self.next[at(previous)] = place;
+        self.previous[at(next)] = place;
     }
 
     #[inline]
     const fn unlink(&mut self, place: Place) {
-        let (next, previous) = (self.next[place as usize], self.previous[place as usize]);
-        self.next[previous as usize] = next;
-        self.previous[next as usize] = previous;
+        let (next, previous) = (self.next[at(place)], self.previous[at(place)]);
+        self.next[at(previous)] = next;
+        self.previous[at(next)] = previous;
     }
 }

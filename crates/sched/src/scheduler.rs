@@ -7,7 +7,7 @@
 use ainori_limits::{PRIORITIES, VCPU_SLOTS};
 
 use crate::gangs::{Gangs, Turns};
-use crate::lists::{IDLE, List, Lists, Place};
+use crate::lists::{IDLE, List, Lists, Place, place, vcpu_at};
 use crate::timers::Timers;
 use crate::{AskAgain, Class, Policy, State, Time, VcpuId, VcpuSet};
 
@@ -129,7 +129,7 @@ impl Scheduler {
         self.owned.remove(v);
         self.asleep.remove(v);
         self.clear_timer(v);
-        if self.picked == v.0 {
+        if self.picked == place(v) {
             self.picked = IDLE;
         }
         state
@@ -174,7 +174,7 @@ impl Scheduler {
     #[inline]
     #[must_use]
     pub fn state(&self, v: VcpuId) -> State {
-        if self.running == v.0 {
+        if self.running == place(v) {
             State::Running
         } else if self.is_queued(v) {
             State::Suspended
@@ -216,7 +216,7 @@ impl Scheduler {
         }
         self.queue.remove(v, from);
         self.queue.push(v, to);
-        let is_outdated = self.running == v.0
+        let is_outdated = self.running == place(v)
             || self.queue.first() != (self.running, self.shared)
             // It may be the one whose turn it is.
             || self.shared && self.co_schedules;
@@ -233,7 +233,7 @@ impl Scheduler {
             // BOUND: in all lists together the vCPUs of this core that are awake, and once more those that come to one that is searched later; some
             // 30 instructions each.
             while place != list.end() {
-                let v = VcpuId(place);
+                let v = vcpu_at(place);
                 place = self.queue.behind(place);
                 if some.contains(v) {
                     again |= self.set_level(v, level);
@@ -294,7 +294,7 @@ impl Scheduler {
             self.asleep.insert(v);
             self.queue.remove(v, self.lists[v.index()]);
             self.left[v.index()] = self.policy.quantum;
-            if self.running == v.0 {
+            if self.running == place(v) {
                 self.running = IDLE;
             }
         }
@@ -375,7 +375,7 @@ impl Scheduler {
     #[must_use]
     pub fn waits_for_equal(&self, v: VcpuId) -> bool {
         let first = self.queue.first_of(self.lists[v.index()]);
-        self.is_queued(v) && self.queue.first().0 == first && first != v.0
+        self.is_queued(v) && self.queue.first().0 == first && first != place(v)
     }
 
     /// When the turn of the running vCPU ends as the last decision has it; `None` if no equal waited for it.
@@ -406,7 +406,7 @@ impl Scheduler {
         if !shared {
             return;
         }
-        let list = self.lists[VcpuId(first).index()];
+        let list = self.lists[vcpu_at(first).index()];
         let quantum = self.policy.quantum.max(1);
         let turn = now / quantum;
         let awake = self.owned - self.asleep;
@@ -415,7 +415,7 @@ impl Scheduler {
         let Some(v) = first else { return };
         self.queue.move_first(v, list);
         let end = turn * quantum + quantum;
-        if self.running == v.0 {
+        if self.running == place(v) {
             self.quantum_end = end;
         } else {
             self.left[v.index()] = end - now;
@@ -472,5 +472,5 @@ impl Scheduler {
 /// The vCPU at a place of the queue; `None` for the idle one.
 #[inline]
 fn vcpu(place: Place) -> Option<VcpuId> {
-    (place != IDLE).then_some(VcpuId(place))
+    (place != IDLE).then_some(vcpu_at(place))
 }

@@ -318,16 +318,16 @@ fn a_set_of_vcpus() {
     assert_eq!(set.into_iter().collect::<Vec<_>>(), [VcpuId(0), VcpuId(5), VcpuId(63)]);
     set.remove(VcpuId(5));
     assert_eq!((set.len(), set.contains(VcpuId(5)), set.contains(VcpuId(63))), (2, false, true));
-    assert_eq!(VcpuSet::from_bits(set.bits()), set);
+    assert_eq!(VcpuSet::from_words(set.words()), set);
     assert!(VcpuSet::EMPTY.is_empty());
 
-    let mut circle = VcpuSet::from_bits(1 << 63 | 0b1001);
+    let mut circle = VcpuSet::from_bits_at(1 << 63 | 0b1001, 0);
     let turns = [4, 64, 1, 0].map(|first| circle.pop_from(first).map(|id| id.0));
     assert_eq!(turns, [Some(63), Some(0), Some(3), None]);
 
-    let many = VcpuSet::from_bits(1 << MAX_VCPUS | 0b1011_0100);
+    let many = VcpuSet::from_bits_at(0b1011_0100, 0) | VcpuSet::of(VcpuId(MAX_VCPUS as u8));
     assert_eq!(many.lowest::<0>(), VcpuSet::EMPTY);
-    assert_eq!(many.lowest::<3>(), VcpuSet::from_bits(0b0011_0100));
+    assert_eq!(many.lowest::<3>(), VcpuSet::from_bits_at(0b0011_0100, 0));
     assert_eq!(many.lowest::<5>(), many);
     assert_eq!(many.lowest::<9>(), many);
 }

@@ -9,7 +9,7 @@
 
 use ainori_limits::VCPU_SLOTS;
 
-use crate::lists::{List, Lists};
+use crate::lists::{List, Lists, vcpu_at};
 use crate::{Time, VcpuId, VcpuSet};
 
 pub(crate) struct Timers {
@@ -36,10 +36,10 @@ impl Timers {
         // BOUND: half of those of this core's vCPUs whose timers are set, some 12 instructions each.
         loop {
             let place = self.lists.before(next);
-            if place == end || self.at[VcpuId(place).index()] <= at {
+            if place == end || self.at[vcpu_at(place).index()] <= at {
                 break;
             }
-            if self.at[VcpuId(later).index()] > at {
+            if self.at[vcpu_at(later).index()] > at {
                 next = later;
                 break;
             }

@@ -1,4 +1,8 @@
 //! What the scheduler knows of a vCPU: its number, its class, its state; and sets of them.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "no number of a vCPU is in a word that isn't there, and loops end with the words"
+)]
 
 use ainori_limits::VCPU_SLOTS;
 
@@ -15,9 +19,15 @@ impl VcpuId {
         self.0 as usize % VCPU_SLOTS
     }
 
+    /// Which word of a set its bit is in.
+    #[inline]
+    const fn word(self) -> usize {
+        self.index() / u64::BITS as usize
+    }
+
     #[inline]
     const fn bit(self) -> u64 {
-        1 << self.index()
+        1 << (self.0 as u32 % u64::BITS)
     }
 }
 
@@ -41,78 +51,109 @@ pub enum State {
     Running,
 }
 
-/// A set of vCPUs: one word, a bit for each.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct VcpuSet(u64);
+/// Words of a [`VcpuSet`].
+pub const SET_WORDS: usize = VCPU_SLOTS / u64::BITS as usize;
 
-const _: () = assert!(VCPU_SLOTS <= u64::BITS as usize);
+/// A set of vCPUs: a bit for each, in as many words as there can be vCPUs for. Mostly that is one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct VcpuSet([u64; SET_WORDS]);
+
+const _: () = assert!(SET_WORDS * u64::BITS as usize == VCPU_SLOTS, "the words are whole");
 
 impl VcpuSet {
     /// The set without members.
-    pub const EMPTY: Self = Self(0);
+    pub const EMPTY: Self = Self([0; SET_WORDS]);
 
     /// The set whose only member is `v`.
     #[inline]
     #[must_use]
     pub const fn of(v: VcpuId) -> Self {
-        Self(v.bit())
+        let mut set = Self::EMPTY;
+        set.insert(v);
+        set
     }
 
-    /// The set whose members are the numbers of the bits that are set.
+    /// The set whose members are the numbers of the bits that are set: those of the first word, then those of the next.
     #[inline]
     #[must_use]
-    pub const fn from_bits(bits: u64) -> Self {
-        Self(bits)
+    pub const fn from_words(words: [u64; SET_WORDS]) -> Self {
+        Self(words)
     }
 
-    /// Bit `n` is set if vCPU `n` is a member.
+    /// Bit `n % 64` of word `n / 64` is set if vCPU `n` is a member.
     #[inline]
     #[must_use]
-    pub const fn bits(self) -> u64 {
+    pub const fn words(self) -> [u64; SET_WORDS] {
         self.0
+    }
+
+    /// The set with member `first + n` for each bit `n` that is set. What would be no vCPU's number is left out.
+    #[inline]
+    #[must_use]
+    pub const fn from_bits_at(bits: u64, first: u8) -> Self {
+        let (word, shift) = (first as usize / u64::BITS as usize, first as u32 % u64::BITS);
+        let mut set = Self::EMPTY;
+        set.0[word % SET_WORDS] = bits << shift;
+        if shift != 0 && word + 1 < SET_WORDS {
+            set.0[word + 1] = bits >> (u64::BITS - shift);
+        }
+        set
     }
 
     /// Is `v` a member?
     #[inline]
     #[must_use]
     pub const fn contains(self, v: VcpuId) -> bool {
-        self.0 & v.bit() != 0
+        self.0[v.word()] & v.bit() != 0
     }
 
     /// Makes `v` a member.
     #[inline]
     pub const fn insert(&mut self, v: VcpuId) {
-        self.0 |= v.bit();
+        self.0[v.word()] |= v.bit();
     }
 
     /// Makes `v` no member.
     #[inline]
     pub const fn remove(&mut self, v: VcpuId) {
-        self.0 &= !v.bit();
+        self.0[v.word()] &= !v.bit();
     }
 
     /// All members but `v`.
     #[inline]
     #[must_use]
-    pub const fn without(self, v: VcpuId) -> Self {
-        Self(self.0 & !v.bit())
+    pub const fn without(mut self, v: VcpuId) -> Self {
+        self.remove(v);
+        self
     }
 
     /// Takes out the member with the lowest number.
     #[inline]
     pub const fn pop(&mut self) -> Option<VcpuId> {
-        if self.0 == 0 {
-            return None;
+        let mut word = 0;
+        // BOUND: the words of a set, some 3 instructions each.
+        while word < SET_WORDS {
+            let bits = self.0[word];
+            if bits != 0 {
+                self.0[word] = bits & (bits - 1);
+                return Some(VcpuId((word as u32 * u64::BITS + bits.trailing_zeros()) as u8));
+            }
+            word += 1;
         }
-        let lowest = self.0.trailing_zeros();
-        self.0 &= self.0 - 1;
-        Some(VcpuId(lowest as u8))
+        None
     }
 
     /// Takes out the first member from number `first` on; if there is none, the one with the lowest number.
     #[inline]
     pub const fn pop_from(&mut self, first: u8) -> Option<VcpuId> {
-        let mut from = Self(if first < 64 { self.0 >> first << first } else { 0 });
+        let mut from = *self;
+        let mut word = 0;
+        // BOUND: the words of a set, some 7 instructions each.
+        while word < SET_WORDS {
+            let skipped = (first as u32).saturating_sub(word as u32 * u64::BITS);
+            from.0[word] = if skipped < u64::BITS { from.0[word] >> skipped << skipped } else { 0 };
+            word += 1;
+        }
         let Some(id) = from.pop() else { return self.pop() };
         self.remove(id);
         Some(id)
@@ -122,33 +163,83 @@ impl VcpuSet {
     #[inline]
     #[must_use]
     pub const fn lowest<const N: usize>(self) -> Self {
-        let mut others = self.0;
+        let mut others = self;
         let mut left = N;
-        // BOUND: `N`, 3 instructions each.
+        // BOUND: `N`, some 3 instructions for each word of a set.
         while left > 0 {
-            others &= others.wrapping_sub(1);
+            others.drop_lowest();
             left -= 1;
         }
-        Self(self.0 & !others)
+        self.minus(others)
+    }
+
+    /// The member behind `n` others, the lowest first.
+    #[inline]
+    pub(crate) fn nth(mut self, n: u64) -> Option<VcpuId> {
+        // BOUND: `n`, some 3 instructions for each word of a set: the vCPUs of a guest on one core.
+        for _ in 0..n {
+            self.drop_lowest();
+        }
+        self.pop()
+    }
+
+    #[inline]
+    const fn drop_lowest(&mut self) {
+        let mut word = 0;
+        // BOUND: the words of a set, some 3 instructions each.
+        while word < SET_WORDS {
+            let bits = self.0[word];
+            if bits != 0 || word + 1 == SET_WORDS {
+                self.0[word] = bits & bits.wrapping_sub(1);
+                return;
+            }
+            word += 1;
+        }
     }
 
     /// Has it no members?
     #[inline]
     #[must_use]
     pub const fn is_empty(self) -> bool {
-        self.0 == 0
+        let mut all = 0;
+        let mut word = 0;
+        // BOUND: the words of a set, 2 instructions each.
+        while word < SET_WORDS {
+            all |= self.0[word];
+            word += 1;
+        }
+        all == 0
     }
 
     /// How many members it has.
     #[inline]
     #[must_use]
     pub const fn len(self) -> usize {
-        // Mostly it is one, and a hart without Zbb counts for 12 instructions.
-        if self.0 & self.0.wrapping_sub(1) == 0 {
-            (self.0 != 0) as usize
-        } else {
-            self.0.count_ones() as usize
+        let mut count = 0;
+        let mut word = 0;
+        // BOUND: the words of a set, some 17 instructions each.
+        while word < SET_WORDS {
+            let bits = self.0[word];
+            // Mostly it is one, and a hart without Zbb counts for 12 instructions.
+            count += if bits & bits.wrapping_sub(1) == 0 {
+                (bits != 0) as usize
+            } else {
+                bits.count_ones() as usize
+            };
+            word += 1;
         }
+        count
+    }
+
+    #[inline]
+    const fn minus(mut self, other: Self) -> Self {
+        let mut word = 0;
+        // BOUND: the words of a set, 2 instructions each.
+        while word < SET_WORDS {
+            self.0[word] &= !other.0[word];
+            word += 1;
+        }
+        self
     }
 }
 
@@ -156,15 +247,19 @@ impl core::ops::BitOr for VcpuSet {
     type Output = Self;
 
     #[inline]
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+    fn bitor(mut self, other: Self) -> Self {
+        self |= other;
+        self
     }
 }
 
 impl core::ops::BitOrAssign for VcpuSet {
     #[inline]
     fn bitor_assign(&mut self, other: Self) {
-        self.0 |= other.0;
+        // BOUND: the words of a set, 2 instructions each.
+        for word in 0..SET_WORDS {
+            self.0[word] |= other.0[word];
+        }
     }
 }
 
@@ -172,8 +267,12 @@ impl core::ops::BitAnd for VcpuSet {
     type Output = Self;
 
     #[inline]
-    fn bitand(self, other: Self) -> Self {
-        Self(self.0 & other.0)
+    fn bitand(mut self, other: Self) -> Self {
+        // BOUND: the words of a set, 2 instructions each.
+        for word in 0..SET_WORDS {
+            self.0[word] &= other.0[word];
+        }
+        self
     }
 }
 
@@ -183,7 +282,7 @@ impl core::ops::Sub for VcpuSet {
 
     #[inline]
     fn sub(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
+        self.minus(other)
     }
 }
 

@@ -3,13 +3,13 @@
 //! vCPUs are numbered through the whole machine and cores densely, both from 0 and below 255. "This core" is the one in
 //! whose ring the record is.
 
-use ainori_limits::VCPU_SLOTS;
+use ainori_limits::MAX_VCPUS;
 
 use crate::record::{Kind, Record};
 
 /// Stands for "no vCPU" in a record.
 const NONE: u8 = u8::MAX;
-const _: () = assert!(VCPU_SLOTS <= NONE as usize);
+const _: () = assert!(MAX_VCPUS <= NONE as usize);
 
 /// An interrupt line of a vCPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

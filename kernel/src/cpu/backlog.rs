@@ -10,6 +10,7 @@
 //! later, beside it, for a fifth of the guard at a time; of a less urgent vCPU only those are answered then who wait for its fences.
 use ainori_handover::Requests;
 use ainori_limits::{PRIORITIES, VCPU_SLOTS};
+use ainori_mailbox::Items;
 use ainori_sched::{VcpuId, VcpuSet};
 
 use super::Cpu;
@@ -449,8 +450,8 @@ impl Cpu {
 
     /// Counts and traces what one core has sent.
     #[inline]
-    pub(super) fn note_mail(&mut self, from: usize, items: u64) -> VcpuSet {
-        let items = VcpuSet::from_bits(items);
+    pub(super) fn note_mail(&mut self, from: usize, items: Items) -> VcpuSet {
+        let items = VcpuSet::from_words(items);
         self.counters.messages += items.len() as u64;
         if self.trace.wants(ainori_trace::Kind::Received) {
             self.trace_received(from, items);

@@ -26,7 +26,7 @@ use program::Program;
 use space::Space;
 
 // A set of a guest's harts is a word with a bit for each, and none is all of it.
-const _: () = assert!(MAX_GUEST_VCPUS < u64::BITS as usize);
+const _: () = assert!(MAX_GUEST_VCPUS <= u64::BITS as usize);
 
 /// A guest: everything that its vCPUs share.
 pub struct Guest {
@@ -86,12 +86,12 @@ impl Guest {
     /// The hart ids of its vCPUs in its own eyes, a bit each.
     #[inline]
     pub fn harts(&self) -> u64 {
-        (1 << self.config.vcpus.len()) - 1
+        u64::MAX >> (u64::BITS as usize - self.config.vcpus.len())
     }
 
     /// Those of its vCPUs whose hart ids in the guest's eyes are in `harts`, a bit each. Others are left out.
     pub fn vcpu_set(&self, harts: u64) -> VcpuSet {
-        VcpuSet::from_bits((harts & self.harts()) << self.first_vcpu)
+        VcpuSet::from_bits_at(harts & self.harts(), self.first_vcpu)
     }
 
     /// The vCPU with this hart id of the guest.

@@ -300,7 +300,7 @@ enum Step {
 
 fn vcpu() -> impl Strategy<Value = VcpuId> {
     // The first and the last numbers that there are.
-    (0..VCPUS).prop_map(|n| VcpuId(if n % 2 == 0 { n } else { VCPU_SLOTS as u8 - n }))
+    (0..VCPUS).prop_map(|n| VcpuId(if n % 2 == 0 { n } else { (VCPU_SLOTS - usize::from(n)) as u8 }))
 }
 
 fn class() -> impl Strategy<Value = Class> {
