@@ -1,6 +1,8 @@
 //! What a command reads and what it writes are different files, and so are any two that it writes. That is looked at before anything is done:
 //! afterwards one of them is lost.
+use crate::image::Kernel;
 use crate::{checkout, output, run};
+use ainori_limits::Room;
 use ainori_manifest::Manifest;
 use miette::{Result, miette};
 use std::{
@@ -47,6 +49,13 @@ impl Apart {
     pub fn reads_plugin(self) -> Self {
         let plugin = checkout::find(run::LOCKSTEP, "", "").ok();
         self.reads("the lockstep clock", plugin.as_deref())
+    }
+
+    /// The command reads the hypervisor: this one, or one of the checkout's builds.
+    pub fn reads_hypervisor(self, path: Option<&Path>) -> Self {
+        [Room::USUAL, Room::LARGE].into_iter().fold(self, |files, needs| {
+            files.reads("the hypervisor's ELF file", Kernel::path(path, needs).ok().as_deref())
+        })
     }
 
     /// The command keeps the files of a run in this folder, if there is one.

@@ -29,8 +29,6 @@ use std::{
 const WRONG_MANIFEST: u8 = 1;
 /// Exit code if what was asked for could not be started.
 const NOT_STARTED: u8 = 2;
-/// What the file of `--kernel` is.
-const HYPERVISOR: &str = "the hypervisor's ELF file";
 /// Instructions of a lockstep slice: 1 us at 4 ns each.
 const DEFAULT_Q: u32 = 250;
 
@@ -86,13 +84,13 @@ fn warn(manifest: &mut Manifest) {
 
 fn build(arguments: &Build) -> Result<u8> {
     Apart::of_system(&arguments.system)
-        .reads(HYPERVISOR, Kernel::path(arguments.kernel.as_deref()).ok().as_deref())
+        .reads_hypervisor(arguments.kernel.as_deref())
         .writes("--output", Some(&arguments.output))
         .writes("--json", arguments.json.as_deref())
         .check()?;
     let (output, json) = (Output::prepare(&arguments.output)?, prepare(arguments.json.as_deref())?);
     let manifest = Manifest::load(&arguments.system).map_err(|findings| Report::new(*findings))?;
-    let image = image::build(&manifest, Kernel::load(arguments.kernel.as_deref())?)?;
+    let image = image::build(&manifest, Kernel::load(arguments.kernel.as_deref(), manifest.needs())?)?;
     output.write(&image.bytes)?;
     write_json(json, &image.sizes)?;
     show(&table::sizes(&image.sizes))?;
@@ -136,7 +134,7 @@ fn window(from: Duration, to: Duration) -> Window {
 /// `output` is the option that names the trace.
 fn run_system(how: &How, output: &str, trace: Option<Tracing>) -> Result<u8> {
     Apart::of_system(&how.system)
-        .reads(HYPERVISOR, Kernel::path(how.kernel.as_deref()).ok().as_deref())
+        .reads_hypervisor(how.kernel.as_deref())
         .reads("the file of --type", how.type_file.as_deref())
         .reads("standard input", Some(Path::new("/dev/stdin")))
         .reads_plugin()

@@ -168,11 +168,13 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
     };
     progress.enable_steady_tick(Duration::from_millis(100));
     progress.set_message(format!("building the image of {}", manifest.system.name));
-    let bytes = image::build(&manifest, Kernel::load(options.kernel.as_deref())?)?.bytes;
+    let kernel = Kernel::load(options.kernel.as_deref(), manifest.needs())?;
+    let room = kernel.room;
+    let bytes = image::build(&manifest, kernel)?.bytes;
     let image = files.write("image.bin", &bytes)?;
     progress.finish_and_clear();
     let tracing = recording.as_mut().map(|recording| {
-        recording.image(bytes.len());
+        recording.image(bytes.len(), room);
         recording.qemu_args(manifest.board.memory)
     });
     let tracing = tracing.as_ref().map_or(&[][..], |arguments| arguments);

@@ -334,9 +334,13 @@ fn the_limits_of_a_manifest_are_told() {
     let text = read("docs/manifest.md");
     let has = |what: String| assert!(text.contains(&what), "{what} is not in docs/manifest.md");
     has(format!("| required, 1 to {MAX_GUESTS} |"));
-    has(format!("| 1 to {MAX_HARTS}. Hart ids"));
-    has(format!("| 1 to {MAX_GUEST_VCPUS}; at most {MAX_VCPUS} in all guests together |"));
-    has(format!("more than {MAX_GUESTS} guests or {MAX_VCPUS} vCPUs"));
+    let words = |room: Room| (room.harts, room.vcpus, room.guest_vcpus);
+    let (harts, vcpus, guest_vcpus) = words(Room::LARGE);
+    has(format!("| 1 to {harts}. Hart ids"));
+    has(format!("| 1 to {guest_vcpus}; at most {vcpus} in all guests together |"));
+    has(format!("more than {MAX_GUESTS} guests or {vcpus} vCPUs"));
+    let (harts, vcpus, guest_vcpus) = words(Room::USUAL);
+    has(format!("has room for {harts} harts, {vcpus} vCPUs, and {guest_vcpus} vCPUs of one guest"));
     has(format!("| 0 to {}; the higher one", PRIORITIES - 1));
     has(format!("| 1 to {MAX_RESTART_LIMIT}: at most"));
     has(format!("| {MIN_QUANTUM_US} us to 10 s;"));
@@ -350,7 +354,7 @@ fn limits_are_told_elsewhere_too() {
     use ainori_limits::*;
     let has = |page: &str, what: String| assert!(read(page).contains(&what), "{what} is not in {page}");
     has("docs/boards.md", format!("with 1 to {MAX_HARTS} harts"));
-    has("docs/boards.md", format!("({MAX_VCPUS} at most)"));
+    has("docs/boards.md", format!("({MAX_VCPUS} at most, {} in the large build)", Room::LARGE.vcpus));
     has("docs/boards.md", format!("\n   {PLIC_SOURCES} or above"));
     has("docs/decisions.md", format!("a stack of {} KiB", STACK_SIZE >> 10));
     has("docs/decisions.md", format!("more than {MAX_GUEST_VCPUS} vCPUs in one guest"));

@@ -1,5 +1,6 @@
 //! The hypervisor's ELF file, flattened to the bytes that stand in memory.
 use crate::checkout;
+use ainori_limits::Room;
 use ainori_manifest::blob::PAGE;
 use elf::{
     ElfBytes,
@@ -13,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// The symbol behind the last byte of the hypervisor's memory image, bss included.
 const IMAGE_END: &str = "__image_end";
+/// The symbols that say what it has room for.
+const ROOM: [&str; 3] = ["__room_harts", "__room_vcpus", "__room_guest_vcpus"];
 /// How the names of sections begin that only boot needs.
 const BOOT: &str = ".boot.";
 /// Longest image that is taken for a hypervisor's: guards against an ELF file with segments far apart.
@@ -25,6 +28,8 @@ pub struct Kernel {
     pub bytes: Vec<u8>,
     /// Sizes of the sections.
     pub sections: Sections,
+    /// What it has room for.
+    pub room: Room,
 }
 
 /// Sizes of the hypervisor's sections in bytes.
@@ -47,19 +52,37 @@ impl Kernel {
     pub const LOAD_ADDRESS: u64 = 0x8020_0000;
 
     /// Where [`Self::load`] loads it from.
-    pub fn path(path: Option<&Path>) -> Result<PathBuf> {
-        let help = "run `make build`, or give --kernel FILE";
+    pub fn path(path: Option<&Path>, needs: Room) -> Result<PathBuf> {
+        let (file, help) = if Room::USUAL.holds(needs) {
+            (".cache/kernel/ainori.elf", "run `make build`, or give --kernel FILE")
+        } else {
+            (".cache/kernel/ainori-large.elf", "run `tools/build-kernel --large`, or give --kernel FILE")
+        };
         match path {
             Some(path) => Ok(path.to_owned()),
-            None => checkout::find(".cache/kernel/ainori.elf", "the hypervisor", help),
+            None => checkout::find(file, "the hypervisor", help),
         }
     }
 
-    /// Loads the hypervisor from `path`, or from where the checkout's scripts put it.
-    pub fn load(path: Option<&Path>) -> Result<Self> {
-        let path = Self::path(path)?;
-        Self::from_elf(&checkout::read(&path)?)
-            .wrap_err_with(|| format!("{} is not a hypervisor that can be used", path.display()))
+    /// Loads the hypervisor from `path`, or the checkout's own that has room for what a system `needs`.
+    pub fn load(path: Option<&Path>, needs: Room) -> Result<Self> {
+        let path = Self::path(path, needs)?;
+        let kernel = Self::from_elf(&checkout::read(&path)?)
+            .wrap_err_with(|| format!("{} is not a hypervisor that can be used", path.display()))?;
+        let room = kernel.room;
+        if !room.holds(needs) {
+            let words = |room: Room| {
+                format!("{} harts, {} vCPUs, and {} of one guest", room.harts, room.vcpus, room.guest_vcpus)
+            };
+            return Err(miette!(
+                help = "tools/build-kernel --large builds .cache/kernel/ainori-large.elf, which has more",
+                "{} has room for {}; the system has {}",
+                path.display(),
+                words(room),
+                words(needs)
+            ));
+        }
+        Ok(kernel)
     }
 
     /// Flattens an ELF file.
@@ -96,7 +119,16 @@ impl Kernel {
         if flat.get(56..60) != Some(b"RSC\x05") {
             return Err(miette!("it doesn't start with the header of a RISC-V Image"));
         }
-        Ok(Self { bytes: flat, sections: sections(&file)? })
+        let [harts, vcpus, guest_vcpus] = ROOM.map(|name| symbol(&file, name).ok());
+        let number =
+            |value: Option<u64>, usual| value.and_then(|value| usize::try_from(value).ok()).unwrap_or(usual);
+        // One that doesn't say so is of a time when there was only the usual build.
+        let room = Room {
+            harts: number(harts, Room::USUAL.harts),
+            vcpus: number(vcpus, Room::USUAL.vcpus),
+            guest_vcpus: number(guest_vcpus, Room::USUAL.guest_vcpus),
+        };
+        Ok(Self { bytes: flat, sections: sections(&file)?, room })
     }
 }
 

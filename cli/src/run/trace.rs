@@ -7,7 +7,7 @@ use crate::{
     output::Output,
     report::{Outcome, RunReport, TraceReport},
 };
-use ainori_limits::MAX_VCPUS;
+use ainori_limits::Room;
 use ainori_manifest::{
     DEFAULT_TRACE_RECORDS, Manifest,
     config::{System, Trace},
@@ -83,9 +83,13 @@ impl Recording {
         ["-object".into(), backend, "-machine".into(), "memory-backend=ram".into()]
     }
 
-    /// Tells how long the image is.
-    pub fn image(&mut self, len: usize) {
+    /// Tells how long the image is, and what the hypervisor in it has room for.
+    pub fn image(&mut self, len: usize, room: Room) {
         self.image_len = len as u64;
+        // The number that no vCPU has stands for the machine.
+        let named = self.names.messages.len();
+        self.names.messages.extend((named..room.vcpus).map(|vcpu| format!("vCPU {vcpu}")));
+        self.names.messages.push("machine".into());
     }
 
     /// Writes the trace of a run that has ended, and notes it in the report; or why there is none.
@@ -157,11 +161,8 @@ fn names(system: &System) -> perfetto::Names {
         .iter()
         .flat_map(|guest| (0..guest.vcpus.len()).map(move |index| format!("{}/{index}", guest.name)));
     let vcpus: Vec<String> = vcpus.collect();
-    // A message says only which vCPU its receiver shall look at. One number stands for the machine.
-    let mut messages: Vec<String> = (0..MAX_VCPUS)
-        .map(|vcpu| vcpus.get(vcpu).cloned().unwrap_or_else(|| format!("vCPU {vcpu}")))
-        .collect();
-    messages.push("machine".into());
+    // A message says only which vCPU its receiver shall look at.
+    let messages = vcpus.clone();
     let exits = Exit::NAMES.iter().map(ToString::to_string).collect();
     perfetto::Names { vcpus, exits, messages }
 }

@@ -17,10 +17,12 @@ pub struct Effects {
     pub completed: Option<u32>,
 }
 
-impl From<plic::Effects> for Effects {
-    #[inline(always)]
-    fn from(effects: plic::Effects) -> Self {
-        Self { harts: effects.harts, completed: effects.completed }
+impl Effects {
+    /// Nothing changed.
+    pub const NONE: Self = Self { harts: 0, completed: None };
+
+    pub(crate) const fn on(harts: u64) -> Self {
+        Self { harts, completed: None }
     }
 }
 

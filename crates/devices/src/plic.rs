@@ -26,6 +26,7 @@ use ainori_limits::{PLIC_CONTEXTS, PLIC_PRIORITY, PLIC_SOURCES};
 
 use self::layout::{CLAIM_COMPLETE, CONTEXT, CONTEXT_SIZE, ENABLE, ENABLE_SIZE, PENDING};
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence, no_harts, zeros};
+use crate::irqchip::Effects;
 
 /// Interrupt sources, the non-existent source 0 included. Few where loom tries out every order.
 pub const SOURCES: usize = if cfg!(loom) { 32 } else { PLIC_SOURCES };
@@ -58,24 +59,6 @@ pub const WINDOW: u64 = 0x400_0000;
 const WORDS: usize = SOURCES / 32;
 /// Writable bits of priorities and thresholds.
 const PRIORITY_MASK: u32 = PLIC_PRIORITY;
-
-/// What an operation may have changed outside the PLIC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Effects {
-    /// The vCPUs whose [`Plic::external_pending`] must be looked at again (bit *n*: hart id *n* of the guest).
-    pub harts: u64,
-    /// A source whose handler has completed. Where it stands for a physical interrupt, that one can be completed now.
-    pub completed: Option<u32>,
-}
-
-impl Effects {
-    /// Nothing changed.
-    pub const NONE: Self = Self { harts: 0, completed: None };
-
-    const fn on(harts: u64) -> Self {
-        Self { harts, completed: None }
-    }
-}
 
 /// Where the registers are in the window, in bytes (specification, "Memory Map"). At the start are the sources' priorities, 4 bytes each.
 pub mod layout {

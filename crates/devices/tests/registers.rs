@@ -3,7 +3,8 @@
 #![cfg(not(loom))]
 
 use ainori_devices::{
-    plic::{Effects, MAX_CONTEXTS, Plic, SOURCES, WINDOW},
+    irqchip::Effects,
+    plic::{MAX_CONTEXTS, Plic, SOURCES, WINDOW},
     uart::Uart,
 };
 use proptest::prelude::*;

@@ -1,11 +1,12 @@
 //! A set of vCPUs that several cores change.
-use ainori_sched::{SET_WORDS, VcpuSet};
+use ainori_limits::VCPU_WORDS;
+use ainori_sched::VcpuSet;
 
 use crate::atomic::{AtomicU64, Ordering};
 
 /// A [`VcpuSet`] to which anybody adds, and from which all members are taken at once. Each word is changed by itself: what is added meanwhile is taken now
 /// or the next time.
-pub struct AtomicVcpuSet([AtomicU64; SET_WORDS]);
+pub struct AtomicVcpuSet([AtomicU64; VCPU_WORDS]);
 
 impl AtomicVcpuSet {
     /// Nobody is in it.
@@ -35,7 +36,7 @@ impl AtomicVcpuSet {
     /// Takes all that are in it.
     #[inline]
     pub fn take(&self) -> VcpuSet {
-        let mut words = [0; SET_WORDS];
+        let mut words = [0; VCPU_WORDS];
         // BOUND: the words of a set, 3 instructions each.
         for (taken, word) in words.iter_mut().zip(&self.0) {
             *taken = word.swap(0, Ordering::Acquire);

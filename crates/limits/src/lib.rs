@@ -46,6 +46,8 @@ pub type Place = u16;
 pub const MAX_VCPUS: usize = Room::BUILT.vcpus;
 /// Numbers of vCPUs: each is below this. A power of two, so that a table by number needs no check.
 pub const VCPU_SLOTS: usize = MAX_VCPUS + 1;
+/// Words of a set with a bit for each number of a vCPU.
+pub const VCPU_WORDS: usize = VCPU_SLOTS / u64::BITS as usize;
 /// The number that no vCPU has. It stands for the machine as a whole.
 pub const NO_VCPU: u8 = MAX_VCPUS as u8;
 /// Most vCPUs of one guest.
@@ -74,6 +76,7 @@ pub const PLIC_PRIORITY: u32 = 7;
 
 const _: () = {
     assert!(VCPU_SLOTS.is_power_of_two() && MAX_HARTS.is_power_of_two());
+    assert!(VCPU_WORDS * u64::BITS as usize == VCPU_SLOTS, "the words are whole");
     assert!(NO_VCPU as usize == MAX_VCPUS, "a number is a byte");
     assert!(MAX_GUEST_VCPUS <= MAX_VCPUS && MAX_GUESTS <= MAX_VCPUS);
     assert!(MAX_HARTS as u32 <= HART_IDS);

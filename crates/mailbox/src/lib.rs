@@ -57,7 +57,7 @@ mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use ainori_limits::{MAX_HARTS, VCPU_SLOTS};
+use ainori_limits::{MAX_HARTS, VCPU_SLOTS, VCPU_WORDS};
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU64, Ordering};
 #[cfg(loom)]
@@ -66,19 +66,15 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 /// Items are `0..ITEMS`: there is one for each number of a vCPU, and one that is no vCPU's.
 pub const ITEMS: u32 = VCPU_SLOTS as u32;
 
-/// Words with a bit for each item.
-const WORDS: usize = VCPU_SLOTS / u64::BITS as usize;
-const _: () = assert!(WORDS * u64::BITS as usize == VCPU_SLOTS, "the words are whole");
-
 /// A set of items: item `n` is bit `n % 64` of word `n / 64`.
-pub type Items = [u64; WORDS];
+pub type Items = [u64; VCPU_WORDS];
 
 /// At most this many cores.
 pub const MAX_CORES: usize = LAST_BIT as usize + 2;
 const _: () = assert!(cfg!(loom) || MAX_HARTS <= MAX_CORES);
 
 /// The bit of an inbox that says: this core does not look by itself. The others are the senders'.
-const AWAY: u64 = 1 << LAST_BIT + 1;
+const AWAY: u64 = 1 << (LAST_BIT + 1);
 /// The last sender's bit. With one sender more than there are bits, the last two share it: the slots of both are looked into then. For loom so few that it
 /// tries that, too.
 const LAST_BIT: u32 = if cfg!(loom) { 2 } else { u64::BITS - 2 };
@@ -96,20 +92,21 @@ pub struct Mailboxes<const N: usize> {
 /// The items that one sender has posted to one receiver. On a cache line of its own: senders don't slow
 /// each other.
 #[repr(align(64))]
-struct Slot([AtomicU64; WORDS]);
+struct Slot([AtomicU64; VCPU_WORDS]);
 
 impl Slot {
     /// The word of an item.
     #[inline]
     #[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
+    #[allow(clippy::modulo_one, reason = "there is one word in the usual build only")]
     fn word(&self, item: u32) -> &AtomicU64 {
-        &self.0[(item / u64::BITS) as usize % WORDS]
+        &self.0[(item / u64::BITS) as usize % VCPU_WORDS]
     }
 
     /// Takes all items.
     #[inline]
     fn take(&self) -> Items {
-        // BOUND: the words of a slot, 2 instructions each.
+        // The words of a slot, 2 instructions each.
         core::array::from_fn(|index| self.0.get(index).map_or(0, |word| word.swap(0, Ordering::Acquire)))
     }
 }
@@ -148,7 +145,7 @@ impl<const N: usize> Mailboxes<N> {
     pub const fn new() -> Self {
         const { assert!(N <= MAX_CORES, "there are more cores than an inbox can tell apart") };
         Self {
-            slots: [const { Slots([const { Slot([const { AtomicU64::new(0) }; WORDS]) }; N]) }; N],
+            slots: [const { Slots([const { Slot([const { AtomicU64::new(0) }; VCPU_WORDS]) }; N]) }; N],
             inboxes: [const { Inbox(AtomicU64::new(0)) }; N],
         }
     }

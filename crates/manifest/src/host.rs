@@ -14,6 +14,7 @@ pub use rules::{DEFAULT_TRACE_RECORDS, MAX_TRACE_RECORDS};
 pub use units::show_size;
 
 use crate::config::{System, Trace};
+use ainori_limits::Room;
 use schema::Draft;
 use serde::Serialize;
 use std::{
@@ -40,6 +41,19 @@ pub struct Manifest {
     /// What keeps all rules, and is hardly meant so.
     #[serde(skip)]
     pub warnings: Option<Box<Findings>>,
+}
+
+impl Manifest {
+    /// How much room it needs the hypervisor to have.
+    #[must_use]
+    pub fn needs(&self) -> Room {
+        let vcpus = || self.system.guests.iter().map(|guest| guest.vcpus.len());
+        Room {
+            harts: self.board.harts as usize,
+            vcpus: vcpus().sum(),
+            guest_vcpus: vcpus().max().unwrap_or_default(),
+        }
+    }
 }
 
 /// `[run]` of a manifest.

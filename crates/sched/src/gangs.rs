@@ -151,7 +151,7 @@ impl Turns {
             round /= others;
         }
         let its = waiting[place as usize % MAX_GUESTS];
-        its.nth(turn_of(round, its.len() as u64))
+        its.member(turn_of(round, its.len() as u64))
     }
 }
 

@@ -65,7 +65,7 @@ pub use policy::{Admission, Condition, Occasion, Placement, Policy, Preemption};
 pub use presets::{Preset, presets};
 pub use scheduler::{Decision, Scheduler};
 pub use spin::SpinDetector;
-pub use vcpu::{Class, SET_WORDS, State, VcpuId, VcpuIter, VcpuSet};
+pub use vcpu::{Class, State, VcpuId, VcpuIter, VcpuSet};
 
 /// A point in time or a length of it, in ticks of the `time` CSR.
 pub type Time = u64;

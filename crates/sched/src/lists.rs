@@ -61,6 +61,7 @@ impl List {
 
     /// The level whose list it is.
     #[inline]
+    #[allow(clippy::unnecessary_cast, reason = "a place is a byte in the usual build only")]
     pub(crate) const fn level(self) -> Option<u8> {
         if self.is_before(IDLE_LIST) { Some(PRIORITIES - 1 - (self.0 - FIRST_LIST.0) as u8) } else { None }
     }
@@ -85,6 +86,7 @@ impl List {
 
 /// The vCPU at a place that is one's.
 #[inline]
+#[allow(clippy::unnecessary_cast, reason = "a place is a byte in the usual build only")]
 pub(crate) const fn vcpu_at(place: Place) -> VcpuId {
     VcpuId(place as u8)
 }

@@ -4,7 +4,7 @@
     reason = "no number of a vCPU is in a word that isn't there, and loops end with the words"
 )]
 
-use ainori_limits::VCPU_SLOTS;
+use ainori_limits::{VCPU_SLOTS, VCPU_WORDS};
 
 /// The number of a vCPU, below [`VCPU_SLOTS`]. It is the same on all cores.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -51,18 +51,13 @@ pub enum State {
     Running,
 }
 
-/// Words of a [`VcpuSet`].
-pub const SET_WORDS: usize = VCPU_SLOTS / u64::BITS as usize;
-
 /// A set of vCPUs: a bit for each, in as many words as there can be vCPUs for. Mostly that is one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct VcpuSet([u64; SET_WORDS]);
-
-const _: () = assert!(SET_WORDS * u64::BITS as usize == VCPU_SLOTS, "the words are whole");
+pub struct VcpuSet([u64; VCPU_WORDS]);
 
 impl VcpuSet {
     /// The set without members.
-    pub const EMPTY: Self = Self([0; SET_WORDS]);
+    pub const EMPTY: Self = Self([0; VCPU_WORDS]);
 
     /// The set whose only member is `v`.
     #[inline]
@@ -76,25 +71,26 @@ impl VcpuSet {
     /// The set whose members are the numbers of the bits that are set: those of the first word, then those of the next.
     #[inline]
     #[must_use]
-    pub const fn from_words(words: [u64; SET_WORDS]) -> Self {
+    pub const fn from_words(words: [u64; VCPU_WORDS]) -> Self {
         Self(words)
     }
 
     /// Bit `n % 64` of word `n / 64` is set if vCPU `n` is a member.
     #[inline]
     #[must_use]
-    pub const fn words(self) -> [u64; SET_WORDS] {
+    pub const fn words(self) -> [u64; VCPU_WORDS] {
         self.0
     }
 
     /// The set with member `first + n` for each bit `n` that is set. What would be no vCPU's number is left out.
     #[inline]
     #[must_use]
+    #[allow(clippy::modulo_one, reason = "a set is one word in the usual build only")]
     pub const fn from_bits_at(bits: u64, first: u8) -> Self {
         let (word, shift) = (first as usize / u64::BITS as usize, first as u32 % u64::BITS);
         let mut set = Self::EMPTY;
-        set.0[word % SET_WORDS] = bits << shift;
-        if shift != 0 && word + 1 < SET_WORDS {
+        set.0[word % VCPU_WORDS] = bits << shift;
+        if shift != 0 && word + 1 < VCPU_WORDS {
             set.0[word + 1] = bits >> (u64::BITS - shift);
         }
         set
@@ -132,7 +128,7 @@ impl VcpuSet {
     pub const fn pop(&mut self) -> Option<VcpuId> {
         let mut word = 0;
         // BOUND: the words of a set, some 3 instructions each.
-        while word < SET_WORDS {
+        while word < VCPU_WORDS {
             let bits = self.0[word];
             if bits != 0 {
                 self.0[word] = bits & (bits - 1);
@@ -149,7 +145,7 @@ impl VcpuSet {
         let mut from = *self;
         let mut word = 0;
         // BOUND: the words of a set, some 7 instructions each.
-        while word < SET_WORDS {
+        while word < VCPU_WORDS {
             let skipped = (first as u32).saturating_sub(word as u32 * u64::BITS);
             from.0[word] = if skipped < u64::BITS { from.0[word] >> skipped << skipped } else { 0 };
             word += 1;
@@ -175,7 +171,7 @@ impl VcpuSet {
 
     /// The member behind `n` others, the lowest first.
     #[inline]
-    pub(crate) fn nth(mut self, n: u64) -> Option<VcpuId> {
+    pub(crate) fn member(mut self, n: u64) -> Option<VcpuId> {
         // BOUND: `n`, some 3 instructions for each word of a set: the vCPUs of a guest on one core.
         for _ in 0..n {
             self.drop_lowest();
@@ -187,9 +183,9 @@ impl VcpuSet {
     const fn drop_lowest(&mut self) {
         let mut word = 0;
         // BOUND: the words of a set, some 3 instructions each.
-        while word < SET_WORDS {
+        while word < VCPU_WORDS {
             let bits = self.0[word];
-            if bits != 0 || word + 1 == SET_WORDS {
+            if bits != 0 || word + 1 == VCPU_WORDS {
                 self.0[word] = bits & bits.wrapping_sub(1);
                 return;
             }
@@ -204,7 +200,7 @@ impl VcpuSet {
         let mut all = 0;
         let mut word = 0;
         // BOUND: the words of a set, 2 instructions each.
-        while word < SET_WORDS {
+        while word < VCPU_WORDS {
             all |= self.0[word];
             word += 1;
         }
@@ -218,7 +214,7 @@ impl VcpuSet {
         let mut count = 0;
         let mut word = 0;
         // BOUND: the words of a set, some 17 instructions each.
-        while word < SET_WORDS {
+        while word < VCPU_WORDS {
             let bits = self.0[word];
             // Mostly it is one, and a hart without Zbb counts for 12 instructions.
             count += if bits & bits.wrapping_sub(1) == 0 {
@@ -235,7 +231,7 @@ impl VcpuSet {
     const fn minus(mut self, other: Self) -> Self {
         let mut word = 0;
         // BOUND: the words of a set, 2 instructions each.
-        while word < SET_WORDS {
+        while word < VCPU_WORDS {
             self.0[word] &= !other.0[word];
             word += 1;
         }
@@ -257,7 +253,7 @@ impl core::ops::BitOrAssign for VcpuSet {
     #[inline]
     fn bitor_assign(&mut self, other: Self) {
         // BOUND: the words of a set, 2 instructions each.
-        for word in 0..SET_WORDS {
+        for word in 0..VCPU_WORDS {
             self.0[word] |= other.0[word];
         }
     }
@@ -269,7 +265,7 @@ impl core::ops::BitAnd for VcpuSet {
     #[inline]
     fn bitand(mut self, other: Self) -> Self {
         // BOUND: the words of a set, 2 instructions each.
-        for word in 0..SET_WORDS {
+        for word in 0..VCPU_WORDS {
             self.0[word] &= other.0[word];
         }
         self

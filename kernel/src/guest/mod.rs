@@ -25,7 +25,7 @@ use ainori_board::Device;
 use program::Program;
 use space::Space;
 
-// A set of a guest's harts is a word with a bit for each, and none is all of it.
+// A set of a guest's vCPUs is a word with a bit for each.
 const _: () = assert!(MAX_GUEST_VCPUS <= u64::BITS as usize);
 
 /// A guest: everything that its vCPUs share.

@@ -12,6 +12,7 @@ mod foreign;
 mod grace;
 mod hostile;
 mod kernel_image;
+mod large;
 mod latency;
 mod migration;
 mod platform;

@@ -25,7 +25,7 @@ pub struct Device {
 /// The boards.
 pub const BOARDS: &[BoardKind] = &[BoardKind {
     machine: "qemu-virt",
-    harts: 1..=ainori_limits::MAX_HARTS as u32,
+    harts: 1..=ainori_limits::Room::LARGE.harts as u32,
     cpu: "rv64",
     devices: QEMU_VIRT_DEVICES,
 }];

@@ -113,7 +113,7 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
         kind
     });
     let harts = draft.harts.as_ref().and_then(|harts| {
-        let allowed = kind.map_or(1..=ainori_limits::MAX_HARTS as u32, |kind| kind.harts.clone());
+        let allowed = kind.map_or(1..=ainori_limits::Room::LARGE.harts as u32, |kind| kind.harts.clone());
         if allowed.contains(&harts.value) {
             return Some(harts.value);
         }

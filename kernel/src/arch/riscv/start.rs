@@ -2,6 +2,8 @@
 use core::arch::global_asm;
 use core::ffi::c_void;
 
+use ainori_limits::Room;
+
 // The image starts with the header of a RISC-V Linux `Image`, so that every boot loader can start it; `ainori build`
 // fills in the size. The firmware enters with the hart id in a0 and the device tree in a1.
 global_asm!(
@@ -78,3 +80,16 @@ unsafe extern "C" {
     /// The hart is the core's, and runs nothing else; no other hart uses what is boot's.
     pub fn leave_boot(hart: u64, cpu: *mut c_void) -> !;
 }
+
+// What this build has room for, as numbers in the ELF file's table of symbols: the tool that makes the image reads them. They take no memory.
+global_asm!(
+    ".global __room_harts",
+    ".set __room_harts, {harts}",
+    ".global __room_vcpus",
+    ".set __room_vcpus, {vcpus}",
+    ".global __room_guest_vcpus",
+    ".set __room_guest_vcpus, {guest_vcpus}",
+    harts = const Room::BUILT.harts,
+    vcpus = const Room::BUILT.vcpus,
+    guest_vcpus = const Room::BUILT.guest_vcpus,
+);

@@ -11,11 +11,14 @@ use crate::host::{
     units::show_size,
 };
 use crate::layout::Layout;
-use ainori_limits::{MAX_GUEST_VCPUS, PRIORITIES};
+use ainori_limits::{PRIORITIES, Room};
 use std::{
     io,
     path::{Path, PathBuf},
 };
+
+/// Most vCPUs of a guest, in any build of the hypervisor.
+const MOST_VCPUS: usize = Room::LARGE.guest_vcpus;
 
 /// Longest guest name: names stand before every console line.
 const MAX_NAME: usize = 16;
@@ -132,9 +135,9 @@ fn check_priority(priority: &At<u32>, findings: &mut Vec<Finding>) -> Option<u8>
 
 fn check_vcpus(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) -> Option<Vec<Vcpu>> {
     let count = draft.vcpus.as_ref().map_or(1, |vcpus| vcpus.value);
-    if let Some(vcpus) = draft.vcpus.as_ref().filter(|_| !(1..=MAX_GUEST_VCPUS as u32).contains(&count)) {
+    if let Some(vcpus) = draft.vcpus.as_ref().filter(|_| !(1..=MOST_VCPUS as u32).contains(&count)) {
         let message = format!("a guest can't have {count} vCPUs");
-        findings.push(Finding::at(vcpus.span.clone(), message).help(format!("from 1 to {MAX_GUEST_VCPUS}")));
+        findings.push(Finding::at(vcpus.span.clone(), message).help(format!("from 1 to {MOST_VCPUS}")));
     }
     let harts: Vec<u32> = match &draft.harts {
         None => (0..board.harts?).collect(),
@@ -159,7 +162,7 @@ fn check_vcpus(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>
     };
     let set = harts.iter().fold(0, |set, hart| set | 1u64 << hart);
     let homes =
-        harts.iter().cycle().take(if harts.is_empty() { 0 } else { (count as usize).min(MAX_GUEST_VCPUS) });
+        harts.iter().cycle().take(if harts.is_empty() { 0 } else { (count as usize).min(MOST_VCPUS) });
     Some(homes.map(|home| Vcpu { home: *home, harts: set }).collect())
 }
 

@@ -6,7 +6,7 @@ use crate::host::{
     findings::{Finding, Span},
     schema::GuestDraft,
 };
-use ainori_limits::{MAX_GUESTS, MAX_VCPUS};
+use ainori_limits::{MAX_GUESTS, Room};
 use ainori_sched::{Policy, Preset};
 use std::collections::HashMap;
 
@@ -33,6 +33,9 @@ pub fn check(
     }
 }
 
+/// Most vCPUs of a system, in any build of the hypervisor.
+const MOST_VCPUS: usize = Room::LARGE.vcpus;
+
 fn check_counts(drafts: &[GuestDraft], guests: &[Option<(Guest, GuestPaths)>], findings: &mut Vec<Finding>) {
     if let Some(excess) = drafts.get(MAX_GUESTS) {
         let message = format!("{} guests are too many", drafts.len());
@@ -41,12 +44,12 @@ fn check_counts(drafts: &[GuestDraft], guests: &[Option<(Guest, GuestPaths)>], f
     let mut vcpus = 0;
     for (draft, guest) in complete(drafts, guests) {
         vcpus += guest.vcpus.len();
-        if vcpus > MAX_VCPUS && guest.vcpus.len() <= MAX_VCPUS {
+        if vcpus > MOST_VCPUS && guest.vcpus.len() <= MOST_VCPUS {
             let message = format!("with this guest the system has {vcpus} vCPUs");
             let place = draft.vcpus.as_ref().map_or(&draft.span, |vcpus| &vcpus.span);
             findings.push(
                 Finding::at(place.clone(), message)
-                    .help(format!("at most {MAX_VCPUS} in all guests together")),
+                    .help(format!("at most {MOST_VCPUS} in all guests together")),
             );
             return;
         }
