@@ -68,10 +68,7 @@ impl Irqchip {
     #[inline(always)] // Called in one place; most of what guests want of their controller.
     pub fn read(&self, offset: u64, width: u8) -> (u32, Effects) {
         match self {
-            Self::Plic(plic) => {
-                let (value, effects) = plic.read(offset, width);
-                (value, Effects::from(effects))
-            }
+            Self::Plic(plic) => plic.read(offset, width),
         }
     }
 
@@ -79,7 +76,7 @@ impl Irqchip {
     #[inline]
     pub fn write(&self, offset: u64, width: u8, value: u32) -> Effects {
         match self {
-            Self::Plic(plic) => Effects::from(plic.write(offset, width, value)),
+            Self::Plic(plic) => plic.write(offset, width, value),
         }
     }
 
