@@ -110,6 +110,24 @@ fn equals_take_turns() {
     assert_eq!(order, [LINUX_B, LINUX_C, LINUX_A, LINUX_B, LINUX_C, LINUX_A]);
 }
 
+/// One that has come from elsewhere goes before those that have waited less, but not before who has the core.
+#[test]
+fn who_has_waited_longer_elsewhere_goes_first() {
+    let order = |waits_for_it: &[VcpuId]| {
+        let mut core = core_with("spumone", &[LINUX_A, LINUX_B]);
+        core.wake(LINUX_C);
+        core.move_ahead(LINUX_C, |other| waits_for_it.contains(&other));
+        assert_eq!(core.schedule(1).run, Some(LINUX_A), "it isn't preempted");
+        [1, 2].map(|turn| core.schedule(turn * QUANTUM).run)
+    };
+    assert_eq!(order(&[]), [Some(LINUX_B), Some(LINUX_C)]);
+    assert_eq!(order(&[LINUX_B]), [Some(LINUX_C), Some(LINUX_B)]);
+    assert_eq!(order(&[LINUX_A, LINUX_B]), [Some(LINUX_C), Some(LINUX_B)]);
+    let mut asleep = core_with("spumone", &[LINUX_A]);
+    asleep.move_ahead(LINUX_C, |_| true);
+    assert_eq!(asleep.state(LINUX_C), State::Sleeping);
+}
+
 #[test]
 fn a_quantum_does_not_end_early() {
     let mut core = core_with("spumone", &[LINUX_A, LINUX_B]);

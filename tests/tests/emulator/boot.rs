@@ -57,12 +57,14 @@ fn guests_use_only_the_harts_that_they_are_given() {
 }
 
 #[test]
-fn harts_without_the_h_extension_are_refused_with_a_message() {
-    // A manifest that says so is refused before: QEMU takes the last CPU that it is told.
-    let cpu = ["-cpu", "rv64,h=false"].map(String::from);
-    let run = System::on(2).qemu_args(cpu).with(Guest::probe("selfshutdown", "")).run(Clock::Host);
-    run.refused("H extension");
-    assert_ne!(run.report.outcome.exit_code(), 0);
+fn harts_that_lack_what_the_hypervisor_needs_are_refused_with_a_message() {
+    for (cpu, lacking) in [("rv64,h=false", "H extension"), ("rv64,c=false,zca=true", "C extension")] {
+        // A manifest that says so is refused before: QEMU takes the last CPU that it is told.
+        let cpu = ["-cpu", cpu].map(String::from);
+        let run = System::on(2).qemu_args(cpu).with(Guest::probe("selfshutdown", "")).run(Clock::Host);
+        run.refused(lacking);
+        assert_ne!(run.report.outcome.exit_code(), 0);
+    }
 }
 
 /// The hart that boots has written its memory, and another may have cached what was there before. (QEMU caches nothing of that kind: what is looked for

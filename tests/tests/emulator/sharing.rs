@@ -56,3 +56,41 @@ fn freertos_and_linux_share_one_hart_and_every_run_is_the_same() {
     };
     second.check(facts(&first) == facts(&second), format_args!("two runs differ: first {:#}", facts(&first)));
 }
+
+/// vCPUs that an RTOS's jobs send from hart to hart and back again and again get as much of the cores as their equals: one that has waited elsewhere has
+/// waited. (It began anew with each move, so some had no core at all, 0 ms of 300, while the first of their hart had it all.)
+#[test]
+fn equals_that_are_moved_to_and_fro_get_their_share() {
+    for (preset, quantum, job, vcpus, q) in [
+        ("ainori", "500us", "burn_percent=50 burn_period_us=1000", 4, 250),
+        ("ainori", "10ms", "burn_percent=20 burn_period_us=5000", 2, 230),
+        ("ainori", "500us", "burn_percent=20 burn_period_us=5000", 16, 250),
+        ("spumone-on-demand", "500us", "burn_percent=20 burn_period_us=5000", 12, 285),
+    ] {
+        let busy = |name: &str| {
+            Guest::probe("bursts", "n=0").vcpus(vcpus).harts([0, 1]).priority(2).named(name).background()
+        };
+        let args = format!("period_us=1000 periods=300 report_ms=0 {job}");
+        let run = System::on(2)
+            .policy(preset)
+            .quantum(quantum)
+            .with(Guest::freertos(&args).harts([0]))
+            .with(busy("a"))
+            .with(busy("b"))
+            .run(Clock::Lockstep { q });
+        run.good().was_in_time("freertos", preset);
+        // vCPUs of one home, which have the same to expect.
+        for home in 0..2 {
+            let at_home = |name| run.guest(name).vcpus.iter().filter(move |vcpu| vcpu.vcpu % 2 == home);
+            let shares: Vec<u64> =
+                ["a", "b"].into_iter().flat_map(at_home).map(|vcpu| vcpu.running).collect();
+            let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
+            run.check(
+                2 * least >= *most,
+                format_args!(
+                    "{preset}, {quantum}, {job}: ticks of equals at home on hart {home}: {shares:?}"
+                ),
+            );
+        }
+    }
+}

@@ -163,10 +163,10 @@ fn is_set(cpu: &str, extension: &str) -> Option<bool> {
     }
 }
 
-/// Extensions that the hypervisor doesn't boot without. QEMU's `rv64` has them, its smaller models have none.
+/// Extensions that the hypervisor doesn't boot without, those for which it is compiled among them. QEMU's `rv64` has them, its smaller models have none.
 fn check_needed(cpu: &At<String>, findings: &mut Vec<Finding>) {
     let model = cpu.value.split(',').next().unwrap_or_default();
-    for (extension, name) in [("h", "H"), ("sstc", "Sstc")] {
+    for (extension, name) in [("h", "H"), ("sstc", "Sstc"), ("m", "M"), ("a", "A"), ("c", "C")] {
         let has = is_set(&cpu.value, extension).unwrap_or(!matches!(model, "rv64i" | "rv64e"));
         if !has {
             let message = format!("{:?} lacks the {name} extension, which Ainori needs", cpu.value);

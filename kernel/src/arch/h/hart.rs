@@ -165,6 +165,8 @@ pub fn lacks(isa: &Isa) -> Option<&'static str> {
     match () {
         () if !isa.has("h") => Some("the H extension"),
         () if !isa.has("sstc") => Some("the Sstc extension (stimecmp)"),
+        // Harts with Zca only execute nearly all of this program.
+        () if !isa.has("c") => Some("the C extension"),
         () => None,
     }
 }

@@ -208,8 +208,12 @@ impl Cpu {
             self.trace(Event::Migration { vcpu: id.0, from: resident.last_core as u8, to: self.id as u8 });
         }
         let suspended = resident.suspended;
+        let waiting_since = vcpu.waiting_since();
         self.adopt(id, resident);
         self.note_arrival(id, suspended);
+        if let Some(since) = waiting_since {
+            self.keep_seniority(id, since);
+        }
         if vcpu.confined && vcpu.home != self.id {
             // It comes for a short visit to its kernel: the one that runs here lets it go first.
             self.yield_now();
@@ -231,6 +235,15 @@ impl Cpu {
             self.backlog.unread.insert(id);
             self.resume_backlog();
         }
+    }
+
+    /// A vCPU that has come from elsewhere has waited there since then, and goes before those of its level that have waited less. If that began anew with each
+    /// move, those that are sent to and fro as an RTOS takes its core would wait for ever behind those that stay.
+    fn keep_seniority(&mut self, id: VcpuId, since: u64) {
+        let machine = self.machine;
+        machine.vcpu(id).publish_waiting(since);
+        self.scheduler
+            .move_ahead(id, |other| machine.vcpu(other).waiting_since().is_some_and(|later| later > since));
     }
 
     /// A vCPU lives here from now on: it could run, or this core watches its timer.
