@@ -42,7 +42,12 @@ pub fn write_directly(text: fmt::Arguments<'_>) {
 fn panic(info: &PanicInfo<'_>) -> ! {
     static ALREADY: AtomicBool = AtomicBool::new(false);
     if !ALREADY.swap(true, Ordering::AcqRel) {
-        write_directly(format_args!("\n{}{}panic: {info}\n", ainori_report::MARK, ainori_report::SEPARATOR));
+        // All in one line: `info` as it is has the reason in another one, which the tool wouldn't take for a part of this.
+        let (mark, separator, why) = (ainori_report::MARK, ainori_report::SEPARATOR, info.message());
+        match info.location() {
+            Some(place) => write_directly(format_args!("\n{mark}{separator}panic: {why} ({place})\n")),
+            None => write_directly(format_args!("\n{mark}{separator}panic: {why}\n")),
+        }
     }
     firmware::shutdown(true)
 }
