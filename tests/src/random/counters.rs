@@ -41,6 +41,7 @@ pub fn check(system: &Description, run: &Run, found: &mut Violations) {
         format!("{taken} taken, {posted} posted")
     });
     check_fair_turns(system, run, found);
+    check_fair_moves(system, run, found);
 }
 
 /// There is one record for each core and each vCPU.
@@ -201,6 +202,40 @@ fn check_interrupts(run: &Run, found: &mut Violations) {
         found.expect(exits <= interrupts, "each exit for an interrupt is one", || {
             format!("{exits} exits for {exit}, {interrupts} interrupts")
         });
+    }
+}
+
+/// Where vCPUs move, those that always have something to do, are equals, and have the same harts and the same home, have shares of the same order: none is
+/// always where it has no turn.
+fn check_fair_moves(system: &Description, run: &Run, found: &mut Violations) {
+    let Some(board) = &run.report.board else { return };
+    let policy = oracle::policy(system);
+    if !policy.moves() || policy.asks_for_mode() {
+        return;
+    }
+    let quantum_us = u64::from(system.quantum_us.unwrap_or(500));
+    let turns = 3 * quantum_us * board.timebase_hz / 1_000_000;
+    let busy = || system.guests.iter().zip(&run.report.guests).filter(|(guest, _)| guest.job == Job::Busy);
+    for (first, of_first) in busy() {
+        let homes = first.homes(system.harts);
+        let is_equal = |other: &Guest| {
+            other.allowed(system.harts) == first.allowed(system.harts)
+                && (other.priority == first.priority || !oracle::priorities_count(system))
+        };
+        let equals = busy().filter(|(other, _)| is_equal(other));
+        let equals: Vec<(u32, &VcpuStats)> = equals
+            .flat_map(|(other, report)| other.homes(system.harts).into_iter().zip(&report.vcpus))
+            .collect();
+        for (home, vcpu) in homes.into_iter().zip(&of_first.vcpus) {
+            let shares = equals.iter().filter(|(other, _)| *other == home).map(|(_, vcpu)| vcpu.running);
+            let most = shares.max().unwrap_or(0);
+            found.expect(most <= 3 * vcpu.running + turns, "equals have shares of the same order", || {
+                format!(
+                    "{}/{}: {} ticks, another one of its home {most}",
+                    first.name, vcpu.vcpu, vcpu.running
+                )
+            });
+        }
     }
 }
 

@@ -131,7 +131,7 @@ pub enum Job {
         /// Registers of floating point and vectors are in use all the time.
         extensions: bool,
     },
-    /// Computes for ever.
+    /// Computes for ever, on all its vCPUs.
     Busy,
     /// Linux with one of its jobs.
     Linux(LinuxJob),
@@ -221,7 +221,7 @@ impl Job {
             Self::Lives { .. } => "probes/lives.elf",
             Self::Crowd { .. } => "probes/crowd.elf",
             Self::Chaos { .. } => "probes/chaos.elf",
-            Self::Busy => "probes/busyloop.elf",
+            Self::Busy => "probes/bursts.elf",
             Self::Linux(_) => "linux/Image",
         }
     }
@@ -255,7 +255,7 @@ impl Job {
                 "seed={seed} ends_in=0 only={kinds} phase=0 period_us={period_us} before_us={window_us} after_us=0 extensions={}",
                 u32::from(*extensions)
             ),
-            Self::Busy => String::new(),
+            Self::Busy => "n=0".into(),
             Self::Linux(job) => {
                 let job = match job {
                     LinuxJob::Boot => "boot".into(),

@@ -39,6 +39,8 @@ const LONG_MEASUREMENT_US: u32 = 500_000;
 const LONG_ADVANCES_US: [u32; 4] = [20, 30, 50, 100];
 /// Presets that promise an RTOS something, whoever is beside it.
 const PROMISING: [&str; 3] = ["ainori", "spumone", "spumone-on-demand"];
+/// Those of them that move vCPUs.
+const MOVING: [&str; 2] = ["ainori", "spumone-on-demand"];
 /// What sleepers do when they wake: kinds of the probe `chaos`, a bit each. They nap, by WFI or the SBI; send interrupts, too; send interrupts and fences; or
 /// do all that leaves the console alone and stops nobody.
 const SLEEPERS_KINDS: [u32; 4] = [0xc0, 0xc1, 0x3, 0x3f_c7df];
@@ -52,6 +54,8 @@ pub enum Theme {
     House,
     /// An RTOS, which may compute across its ticks, and many guests of other levels that sleep, and do one thing when they wake.
     Sleepers,
+    /// An RTOS whose jobs send the vCPUs of several guests of one priority, which compute for ever, from hart to hart.
+    Equals,
 }
 
 /// The system of this seed.
@@ -67,6 +71,7 @@ pub fn themed(theme: Theme, seed: u64) -> Description {
             Theme::Any => propose(seed, &mut rng),
             Theme::House => propose_house(seed, &mut rng),
             Theme::Sleepers => propose_sleepers(seed, &mut rng),
+            Theme::Equals => propose_equals(seed, &mut rng),
         };
         if oracle::all_can_finish(&proposal) {
             return proposal;
@@ -153,6 +158,41 @@ fn propose_sleepers(seed: u64, rng: &mut Rng) -> Description {
         quantum_us: None,
         grace_us: None,
         advance_us: rng.percent(30).then(|| rng.pick(&LONG_ADVANCES_US)),
+        guests,
+        input: 0,
+        typing: None,
+        slice: slice(rng, harts),
+    }
+}
+
+/// An RTOS that computes for a part of the time beside guests that always have something to do, are of one priority, and may run on all harts.
+fn propose_equals(seed: u64, rng: &mut Rng) -> Description {
+    let harts = rng.pick(&[2, 2, 3, 4]);
+    let mut rtos = top_rtos(rng, 0, harts, 1_000);
+    if let Job::FreeRtos { period_us, periods, burn_percent, .. } = &mut rtos.job {
+        *periods = LONG_MEASUREMENT_US / *period_us;
+        *burn_percent = rng.pick(&[10, 20, 50, 65]);
+    }
+    let mut guests = vec![rtos];
+    let most = rng.pick(&[1, 2, 4, 8]);
+    for nth in 1..=rng.between(2, 4) {
+        guests.push(Guest {
+            name: format!("equal-{nth}"),
+            job: Job::Busy,
+            vcpus: rng.between(1, most) as u32,
+            harts: Vec::new(),
+            priority: 1,
+            background: true,
+        });
+    }
+    Description {
+        seed,
+        harts,
+        cpu: cpu(rng),
+        preset: rng.pick(&MOVING),
+        quantum_us: Some(rng.pick(&[100, 500, 500, 2_000])),
+        grace_us: None,
+        advance_us: None,
         guests,
         input: 0,
         typing: None,
@@ -505,7 +545,8 @@ mod tests {
     #[test]
     fn every_system_is_valid() {
         let of = |theme| (0..100).map(move |seed| themed(theme, seed));
-        for system in (0..300).map(system).chain(of(Theme::House)).chain(of(Theme::Sleepers)) {
+        let themes = [Theme::House, Theme::Sleepers, Theme::Equals];
+        for system in (0..300).map(system).chain(themes.into_iter().flat_map(of)) {
             let text = system.to_string();
             if let Err(findings) = Manifest::parse("system.toml", &text, Path::new("/"), "random") {
                 panic!("{:?}\n{text}", miette::Report::new(*findings));
@@ -519,9 +560,9 @@ mod tests {
     }
 
     #[test]
-    fn an_rtos_beside_sleepers_is_punctual() {
-        for seed in 0..100 {
-            let system = themed(Theme::Sleepers, seed);
+    fn an_rtos_beside_sleepers_or_equals_is_punctual() {
+        for (theme, seed) in (0..100).flat_map(|seed| [(Theme::Sleepers, seed), (Theme::Equals, seed)]) {
+            let system = themed(theme, seed);
             assert!(oracle::promise(&system, &system.guests[0]).punctual, "{system}");
         }
     }
