@@ -15,6 +15,7 @@ fn ten_boots_with_harts_in_parallel() {
 }
 
 #[test]
+#[ignore = "soak: minutes"]
 fn ten_boots_with_slices_of_different_lengths() {
     [50, 97, 149, 211, 250, 307, 401, 503, 997, 2003].into_iter().for_each(|q| boot(Clock::Lockstep { q }));
 }
