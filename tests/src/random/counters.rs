@@ -205,8 +205,8 @@ fn check_interrupts(run: &Run, found: &mut Violations) {
     }
 }
 
-/// Where vCPUs move, each that always has something to do has at least a third of its part of what others leave of its home to its equals: none is always
-/// where it has no turn. (It may have more, elsewhere.)
+/// Where vCPUs move, each that always has something to do has at least a quarter of its part of what others leave to its equals of its home, or of all their
+/// harts: none is always where it has no turn.
 fn check_fair_moves(system: &Description, run: &Run, found: &mut Violations) {
     let (Some(board), Some(end)) = (&run.report.board, &run.report.end) else { return };
     let policy = oracle::policy(system);
@@ -222,16 +222,22 @@ fn check_fair_moves(system: &Description, run: &Run, found: &mut Violations) {
                 && other.allowed(system.harts) == guest.allowed(system.harts)
                 && (other.priority == guest.priority || !oracle::priorities_count(system))
         };
-        for (home, vcpu) in guest.homes(system.harts).into_iter().zip(&report.vcpus) {
-            let idle = run.report.cores.iter().find(|core| core.core == home).map_or(0, |core| core.idle);
-            let may_be_there = |other: &Guest| other.allowed(system.harts).contains(&home);
+        let left = |hart: u32| {
+            let idle = run.report.cores.iter().find(|core| core.core == hart).map_or(0, |core| core.idle);
+            let may_be_there = |other: &Guest| other.allowed(system.harts).contains(&hart);
             let others = all().filter(|(other, _)| !is_equal(other) && may_be_there(other));
             let taken: u64 = others.flat_map(|(_, report)| &report.vcpus).map(|vcpu| vcpu.running).sum();
-            let equals =
-                all().filter(|(other, _)| is_equal(other)).flat_map(|(other, _)| other.homes(system.harts));
-            let part =
-                end.time.saturating_sub(idle + taken) / equals.filter(|other| *other == home).count() as u64;
-            found.expect(part <= 3 * vcpu.running + turns, "no equal is starved where vCPUs move", || {
+            end.time.saturating_sub(idle + taken)
+        };
+        let homes: Vec<u32> = all()
+            .filter(|(other, _)| is_equal(other))
+            .flat_map(|(other, _)| other.homes(system.harts))
+            .collect();
+        let of_all = guest.allowed(system.harts).into_iter().map(left).sum::<u64>() / homes.len() as u64;
+        for (home, vcpu) in guest.homes(system.harts).into_iter().zip(&report.vcpus) {
+            let of_home = left(home) / homes.iter().filter(|other| **other == home).count() as u64;
+            let part = of_home.min(of_all);
+            found.expect(part <= 4 * vcpu.running + turns, "no equal is starved where vCPUs move", || {
                 format!("{}/{}: {} ticks, its part is {part}", guest.name, vcpu.vcpu, vcpu.running)
             });
         }
