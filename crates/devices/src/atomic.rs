@@ -5,29 +5,30 @@ pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// `N` atomics of value zero.
-#[cfg(not(loom))]
-pub(crate) const fn zeros<const N: usize>() -> [AtomicU32; N] {
-    [const { AtomicU32::new(0) }; N]
+/// Defines a function that makes `N` atomics of value zero. It is `const`, except under loom, which registers each of them at run time.
+macro_rules! zeros {
+    ($(#[$attribute:meta])* $name:ident: $Atomic:ident) => {
+        #[cfg(not(loom))]
+        $(#[$attribute])*
+        pub(crate) const fn $name<const N: usize>() -> [$Atomic; N] {
+            [const { $Atomic::new(0) }; N]
+        }
+        #[cfg(loom)]
+        $(#[$attribute])*
+        pub(crate) fn $name<const N: usize>() -> [$Atomic; N] {
+            core::array::from_fn(|_| $Atomic::new(0))
+        }
+    };
 }
 
-/// `N` atomics of value zero. Loom registers each of them at run time, so this can't be `const`.
-#[cfg(loom)]
-pub(crate) fn zeros<const N: usize>() -> [AtomicU32; N] {
-    core::array::from_fn(|_| AtomicU32::new(0))
-}
-
-/// The same of words with a bit for each hart.
-#[cfg(not(loom))]
-pub(crate) const fn no_harts<const N: usize>() -> [AtomicU64; N] {
-    [const { AtomicU64::new(0) }; N]
-}
-
-/// The same under loom.
-#[cfg(loom)]
-pub(crate) fn no_harts<const N: usize>() -> [AtomicU64; N] {
-    core::array::from_fn(|_| AtomicU64::new(0))
-}
+zeros!(
+    /// `N` words of value zero.
+    zeros: AtomicU32
+);
+zeros!(
+    /// `N` words with a bit for each hart, of which none is set.
+    no_harts: AtomicU64
+);
 
 /// Defines a constructor that is `const`, except under loom, whose atomics have none.
 macro_rules! const_constructor {
