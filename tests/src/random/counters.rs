@@ -213,14 +213,13 @@ fn check_fair_moves(system: &Description, run: &Run, found: &mut Violations) {
     if !policy.moves() || policy.asks_for_mode() {
         return;
     }
-    let quantum_us = u64::from(system.quantum_us.unwrap_or(500));
-    let turns = 3 * quantum_us * board.timebase_hz / 1_000_000;
+    let turns = 3 * u64::from(oracle::turn_us(system)) * board.timebase_hz / 1_000_000;
     let all = || system.guests.iter().zip(&run.report.guests);
     for (guest, report) in all().filter(|(guest, _)| guest.job == Job::Busy) {
         let is_equal = |other: &Guest| {
             other.job == Job::Busy
                 && other.allowed(system.harts) == guest.allowed(system.harts)
-                && (other.priority == guest.priority || !oracle::priorities_count(system))
+                && oracle::are_of_one_level(system, guest, other)
         };
         let left = |hart: u32| {
             let idle = run.report.cores.iter().find(|core| core.core == hart).map_or(0, |core| core.idle);
@@ -250,19 +249,15 @@ fn check_fair_turns(system: &Description, run: &Run, found: &mut Violations) {
     if oracle::policy(system).moves() {
         return;
     }
-    let quantum_us = match system.preset {
-        "round-robin" => 10_000,
-        _ => u64::from(system.quantum_us.unwrap_or(500)),
-    };
-    let turn = quantum_us * board.timebase_hz / 1_000_000;
+    let turn = u64::from(oracle::turn_us(system)) * board.timebase_hz / 1_000_000;
     // Where a guest has a turn in each round only: two rounds that were cut off, and in one of them turns of those that sleep.
     let turns = if oracle::policy(system).co_schedules() { 3 * system.guests.len() as u64 } else { 2 };
     let busy: Vec<(&Guest, &GuestReport)> =
         system.guests.iter().zip(&run.report.guests).filter(|(guest, _)| guest.job == Job::Busy).collect();
     for (index, (a, of_a)) in busy.iter().enumerate() {
         for (b, of_b) in &busy[index + 1..] {
-            let equal = a.homes(system.harts) == b.homes(system.harts)
-                && (a.priority == b.priority || !oracle::priorities_count(system));
+            let equal =
+                a.homes(system.harts) == b.homes(system.harts) && oracle::are_of_one_level(system, a, b);
             let ran = |report: &GuestReport| report.vcpus.iter().map(|vcpu| vcpu.running).sum::<u64>();
             let (a_ran, b_ran) = (ran(of_a), ran(of_b));
             found.expect(

@@ -11,7 +11,7 @@
 //! *May run on*: under a policy that moves vCPUs each hart of the guest's list, otherwise the homes of its vCPUs.
 use super::description::{Description, Guest, Job, LinuxJob};
 use crate::bounds::{IRQS_OFF_BESIDE_RTOS_NS, IRQS_OFF_NS};
-use ainori_sched::Policy;
+use ainori_sched::{Policy, presets};
 
 /// Shortest advance with which these hold: a switch takes nearly as long.
 const LEAST_ADVANCE_US: u32 = 6;
@@ -41,6 +41,20 @@ pub fn policy(system: &Description) -> Policy {
 /// Do priorities decide who has a hart? If not, all take turns.
 pub fn priorities_count(system: &Description) -> bool {
     policy(system).takes_cores()
+}
+
+/// Do two guests take turns where they meet?
+pub fn are_of_one_level(system: &Description, guest: &Guest, other: &Guest) -> bool {
+    !priorities_count(system) || other.priority == guest.priority
+}
+
+/// Microseconds of a turn.
+pub fn turn_us(system: &Description) -> u32 {
+    let fixed_ms = presets()
+        .iter()
+        .find(|preset| preset.name == system.preset)
+        .and_then(|preset| preset.fixed_quantum_ms);
+    fixed_ms.map_or(system.quantum_us.unwrap_or(QUANTUM_US), |ms| ms * 1_000)
 }
 
 /// Harts where vCPUs of the guest may be met.
@@ -204,14 +218,13 @@ pub fn machine_limit_ms(system: &Description) -> u64 {
 fn turns_ms(system: &Description, guest: &Guest) -> u64 {
     let endless = neighbours(system, guest)
         .filter(|other| !rests(&other.job))
-        .filter(|other| !priorities_count(system) || other.priority == guest.priority)
+        .filter(|other| are_of_one_level(system, guest, other))
         .map(|other| u64::from(other.vcpus).div_ceil(may_run_on(system, other).len() as u64))
         .sum::<u64>();
     // Under co-scheduling, once for two rounds of all.
     let rounds = 2 * system.guests.len() as u64;
     let endless = if policy(system).co_schedules() { endless.min(1) * rounds } else { endless };
-    let turn_us = if priorities_count(system) { system.quantum_us.unwrap_or(QUANTUM_US) } else { TURN_US };
-    endless * pauses(guest) * u64::from(turn_us) / 1_000
+    endless * pauses(guest) * u64::from(turn_us(system)) / 1_000
 }
 
 /// How often a guest sleeps in the middle of its job, roughly.
@@ -256,8 +269,7 @@ fn work_ms(guest: &Guest) -> u64 {
     }
 }
 
-/// A turn under `round-robin`, in microseconds; that of equals elsewhere, unless the manifest gives another.
-const TURN_US: u32 = 10_000;
+/// A turn in microseconds, where neither the preset nor the manifest gives another.
 const QUANTUM_US: u32 = 500;
 /// How often all vCPUs of the probe `smp` wait for each other, for each of them, apart from the pings.
 const SMP_BARRIERS: u64 = 60;
@@ -318,13 +330,12 @@ mod tests {
     #[test]
     fn only_a_first_tick_that_nobody_foresees_is_not_measured() {
         let measures_all = |burn_percent, hart| {
-            let (period_us, tick_us) = (1_000, None);
             let job = Job::FreeRtos {
-                period_us,
+                period_us: 1_000,
                 periods: 1,
                 burn_percent,
                 burn_period_us: 1,
-                tick_us,
+                tick_us: None,
                 report_ms: 0,
             };
             let guests = vec![
