@@ -25,9 +25,6 @@ pub struct Decision {
     pub alarm: Option<Time>,
 }
 
-/// So many of its level a vCPU passes by that has waited for longer than they have: what this takes is bounded.
-const PASSED_AT_MOST: usize = 16;
-
 /// Which of the vCPUs that a core owns has the core.
 ///
 /// A vCPU that runs stays at the head of its level. So one that is preempted by a higher level finds its
@@ -332,24 +329,19 @@ impl Scheduler {
         self.timers.firsts(lowest)
     }
 
-    /// `v`, which has just joined its level at the tail, goes before those that are to wait for it: from the last one on, and not before who
-    /// has the core. Nothing happens if it sleeps.
-    pub fn move_ahead(&mut self, v: VcpuId, waits_for_it: impl Fn(VcpuId) -> bool) {
+    /// `v`, which has just joined its level at the tail, goes before all who wait there, if the first of them is to wait for it. Nothing happens if it
+    /// sleeps.
+    pub fn move_ahead(&mut self, v: VcpuId, waits_for_it: impl FnOnce(VcpuId) -> bool) {
         if !self.is_queued(v) {
             return;
         }
         let list = self.lists[v.index()];
-        let mut place = list.end();
-        self.queue.remove(v, list);
-        // BOUND: `PASSED_AT_MOST` rounds of some 12 instructions.
-        for _ in 0..PASSED_AT_MOST {
-            let last = self.queue.before(place);
-            if last == list.end() || last == self.running || !waits_for_it(vcpu_at(last)) {
-                break;
-            }
-            place = last;
+        let first = self.queue.first_of(list);
+        let waits = if first == self.running { self.queue.behind(first) } else { first };
+        if vcpu_at(waits) != v && waits_for_it(vcpu_at(waits)) {
+            self.queue.remove(v, list);
+            self.queue.insert(v, list, waits);
         }
-        self.queue.insert(v, list, place);
     }
 
     /// The running vCPU lets its equals go first: it is suspended, at the tail of its level. Nothing

@@ -110,7 +110,7 @@ fn equals_take_turns() {
     assert_eq!(order, [LINUX_B, LINUX_C, LINUX_A, LINUX_B, LINUX_C, LINUX_A]);
 }
 
-/// One that has come from elsewhere goes before those that have waited less, but not before who has the core.
+/// One that has come from elsewhere goes before those that wait, if the first of them has waited less, but not before who has the core.
 #[test]
 fn who_has_waited_longer_elsewhere_goes_first() {
     let order = |waits_for_it: &[VcpuId]| {

@@ -237,7 +237,7 @@ impl Cpu {
         }
     }
 
-    /// A vCPU that has come from elsewhere has waited there since then, and goes before those of its level that have waited less. If that began anew with each
+    /// A vCPU that has come from elsewhere has waited there since then, and goes before those of its level if the first of them has waited less. If that began anew with each
     /// move, those that are sent to and fro as an RTOS takes its core would wait for ever behind those that stay.
     fn keep_seniority(&mut self, id: VcpuId, since: u64) {
         let machine = self.machine;
