@@ -329,18 +329,25 @@ impl Scheduler {
         self.timers.firsts(lowest)
     }
 
-    /// `v`, which has just joined its level at the tail, goes before all who wait there, if the first of them is to wait for it. Nothing happens if it
-    /// sleeps.
-    pub fn move_ahead(&mut self, v: VcpuId, waits_for_it: impl FnOnce(VcpuId) -> bool) {
+    /// `v`, which has just joined its level at the tail, goes before the first of those that wait there and are to wait for it, if that is among the first
+    /// `looked_at`. Nothing happens if it sleeps.
+    pub fn move_ahead(&mut self, v: VcpuId, looked_at: usize, waits_for_it: impl Fn(VcpuId) -> bool) {
         if !self.is_queued(v) {
             return;
         }
         let list = self.lists[v.index()];
         let first = self.queue.first_of(list);
-        let waits = if first == self.running { self.queue.behind(first) } else { first };
-        if vcpu_at(waits) != v && waits_for_it(vcpu_at(waits)) {
-            self.queue.remove(v, list);
-            self.queue.insert(v, list, waits);
+        let mut next = if first == self.running { self.queue.behind(first) } else { first };
+        // BOUND: `looked_at` rounds of some 8 instructions.
+        for _ in 0..looked_at {
+            if vcpu_at(next) == v {
+                return;
+            }
+            if waits_for_it(vcpu_at(next)) {
+                self.queue.remove(v, list);
+                return self.queue.insert(v, list, next);
+            }
+            next = self.queue.behind(next);
         }
     }
 

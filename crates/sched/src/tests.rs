@@ -110,21 +110,24 @@ fn equals_take_turns() {
     assert_eq!(order, [LINUX_B, LINUX_C, LINUX_A, LINUX_B, LINUX_C, LINUX_A]);
 }
 
-/// One that has come from elsewhere goes before those that wait, if the first of them has waited less, but not before who has the core.
+/// One that has come from elsewhere goes before those that wait and have waited less, but not before who has the core, nor where many have waited longer.
 #[test]
 fn who_has_waited_longer_elsewhere_goes_first() {
-    let order = |waits_for_it: &[VcpuId]| {
+    let order = |looked_at, waits_for_it: &[VcpuId]| {
         let mut core = core_with("spumone", &[LINUX_A, LINUX_B]);
         core.wake(LINUX_C);
-        core.move_ahead(LINUX_C, |other| waits_for_it.contains(&other));
+        core.move_ahead(LINUX_C, looked_at, |other| waits_for_it.contains(&other));
         assert_eq!(core.schedule(1).run, Some(LINUX_A), "it isn't preempted");
         [1, 2].map(|turn| core.schedule(turn * QUANTUM).run)
     };
-    assert_eq!(order(&[]), [Some(LINUX_B), Some(LINUX_C)]);
-    assert_eq!(order(&[LINUX_B]), [Some(LINUX_C), Some(LINUX_B)]);
-    assert_eq!(order(&[LINUX_A, LINUX_B]), [Some(LINUX_C), Some(LINUX_B)]);
+    for looked_at in 0..4 {
+        assert_eq!(order(looked_at, &[]), [Some(LINUX_B), Some(LINUX_C)]);
+    }
+    assert_eq!(order(0, &[LINUX_B]), [Some(LINUX_B), Some(LINUX_C)]);
+    assert_eq!(order(1, &[LINUX_B]), [Some(LINUX_C), Some(LINUX_B)]);
+    assert_eq!(order(4, &[LINUX_A, LINUX_B]), [Some(LINUX_C), Some(LINUX_B)]);
     let mut asleep = core_with("spumone", &[LINUX_A]);
-    asleep.move_ahead(LINUX_C, |_| true);
+    asleep.move_ahead(LINUX_C, 4, |_| true);
     assert_eq!(asleep.state(LINUX_C), State::Sleeping);
 }
 

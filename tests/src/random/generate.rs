@@ -174,7 +174,7 @@ fn propose_equals(seed: u64, rng: &mut Rng) -> Description {
         *burn_percent = rng.pick(&[10, 20, 50, 65]);
     }
     let mut guests = vec![rtos];
-    let most = rng.pick(&[1, 2, 4, 8]);
+    let most = rng.pick(&[1, 2, 4, 8, 15]);
     for nth in 1..=rng.between(2, 4) {
         guests.push(Guest {
             name: format!("equal-{nth}"),

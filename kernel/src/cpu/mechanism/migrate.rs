@@ -20,6 +20,10 @@ use ainori_trace::Event;
 use crate::arch::{clock, fence, world};
 use crate::cpu::Cpu;
 
+/// So many of those that wait here are asked whether they have waited less than who comes, as each takes 0.1 us: of those that have waited longest, no more
+/// get a turn in a millisecond with the usual quantum.
+const LOOKED_AT: usize = 4;
+
 /// Which of a core's vCPUs can move, and where they are.
 pub struct Migration {
     /// May run elsewhere, and have ever been here, or been offered to this core; never removed.
@@ -237,13 +241,15 @@ impl Cpu {
         }
     }
 
-    /// A vCPU that has come from elsewhere has waited there since then, and goes before those of its level if the first of them has waited less. If that began anew with each
-    /// move, those that are sent to and fro as an RTOS takes its core would wait for ever behind those that stay.
+    /// A vCPU that has come from elsewhere has waited there since then, and goes before those of its level that have waited less, if it is among those that
+    /// have waited longest. If that began anew with each move, those that are sent to and fro as an RTOS takes its core would wait for ever behind those that stay.
     fn keep_seniority(&mut self, id: VcpuId, since: u64) {
         let machine = self.machine;
         machine.vcpu(id).publish_waiting(since);
-        self.scheduler
-            .move_ahead(id, |other| machine.vcpu(other).waiting_since().is_some_and(|later| later > since));
+        let looked_at = if self.has_taken(self.guard / 2) { 1 } else { LOOKED_AT };
+        // Also one that has gone from its place here, and waits no more.
+        let has_waited_less = |other| machine.vcpu(other).waiting_since().is_none_or(|later| later > since);
+        self.scheduler.move_ahead(id, looked_at, has_waited_less);
     }
 
     /// A vCPU lives here from now on: it could run, or this core watches its timer.
