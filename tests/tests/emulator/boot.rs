@@ -58,7 +58,12 @@ fn guests_use_only_the_harts_that_they_are_given() {
 
 #[test]
 fn harts_that_lack_what_the_hypervisor_needs_are_refused_with_a_message() {
-    for (cpu, lacking) in [("rv64,h=false", "H extension"), ("rv64,c=false,zca=true", "C extension")] {
+    for (cpu, lacking) in [
+        ("rv64,h=false", "H extension"),
+        ("rv64,c=false,zca=true", "C extension"),
+        // It took no notice, and guests ran in the machine's own memory, each other's and the hypervisor's.
+        ("rv64,sv39=off", "Sv39"),
+    ] {
         // A manifest that says so is refused before: QEMU takes the last CPU that it is told.
         let cpu = ["-cpu", cpu].map(String::from);
         let run = System::on(2).qemu_args(cpu).with(Guest::probe("selfshutdown", "")).run(Clock::Host);

@@ -166,10 +166,20 @@ fn is_set(cpu: &str, extension: &str) -> Option<bool> {
 /// Extensions that the hypervisor doesn't boot without, those for which it is compiled among them. QEMU's `rv64` has them, its smaller models have none.
 fn check_needed(cpu: &At<String>, findings: &mut Vec<Finding>) {
     let model = cpu.value.split(',').next().unwrap_or_default();
-    for (extension, name) in [("h", "H"), ("sstc", "Sstc"), ("m", "M"), ("a", "A"), ("c", "C")] {
-        let has = is_set(&cpu.value, extension).unwrap_or(!matches!(model, "rv64i" | "rv64e"));
-        if !has {
-            let message = format!("{:?} lacks the {name} extension, which Ainori needs", cpu.value);
+    let is_small = matches!(model, "rv64i" | "rv64e");
+    let needed = [
+        ("h", "the H extension", !is_small),
+        ("sstc", "the Sstc extension", !is_small),
+        ("m", "the M extension", !is_small),
+        ("a", "the A extension", !is_small),
+        ("c", "the C extension", !is_small),
+        ("zifencei", "the Zifencei extension", true),
+        ("mmu", "Sv39", true),
+        ("sv39", "Sv39", true),
+    ];
+    for (property, what, by_itself) in needed {
+        if !is_set(&cpu.value, property).unwrap_or(by_itself) {
+            let message = format!("{:?} lacks {what}, which Ainori needs", cpu.value);
             let help = "use \"rv64\", which has it, and don't switch it off";
             findings.push(Finding::at(cpu.span.clone(), message).help(help));
         }

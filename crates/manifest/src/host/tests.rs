@@ -424,6 +424,11 @@ fn extensions_that_are_needed_must_be_there() {
     for lacking in ["rv64,c=false", "rv64,c=off,zca=on"] {
         broken_at(5, "harts = 4", &cpu(lacking), "lacks the C extension", "use \"rv64\"");
     }
+    // Guests ran in the machine's own memory.
+    for lacking in ["rv64,sv39=off", "rv64,mmu=false"] {
+        broken_at(5, "harts = 4", &cpu(lacking), "lacks Sv39", "use \"rv64\"");
+    }
+    broken_at(5, "harts = 4", &cpu("rv64,zifencei=off"), "lacks the Zifencei extension", "use \"rv64\"");
     for good in ["rv64,h=true", "rv64,h=off,h=on", "rv64i,h=on,sstc=on,m=on,a=on,c=on"] {
         assert!(parse(&GOOD.replacen("harts = 4", &cpu(good), 1)).is_ok(), "{good}");
     }

@@ -159,7 +159,17 @@ pub fn delegate_to_guests(delegate: bool) {
     }
 }
 
-/// What harts with this ISA lack of what this back end needs. It asks the board's description rather than the hart, since at boot nobody could
+/// Has this hart, with the H extension, the second stage that guests are kept apart by? Where it hasn't, `hgatp` keeps another mode, and guests would run
+/// in the machine's own memory.
+fn translates() -> bool {
+    // SAFETY: no guest runs yet.
+    unsafe {
+        csr::write!(csr::HGATP, MODE_SV39X4 << 60);
+        csr::read!(csr::HGATP) >> 60 == MODE_SV39X4
+    }
+}
+
+/// What harts with this ISA lack of what this back end needs. It asks the board's description where it can, since at boot nobody could
 /// answer a trap.
 pub fn lacks(isa: &Isa) -> Option<&'static str> {
     match () {
@@ -167,6 +177,7 @@ pub fn lacks(isa: &Isa) -> Option<&'static str> {
         () if !isa.has("sstc") => Some("the Sstc extension (stimecmp)"),
         // Harts with Zca only execute nearly all of this program.
         () if !isa.has("c") => Some("the C extension"),
+        () if !translates() => Some("Sv39"),
         () => None,
     }
 }
