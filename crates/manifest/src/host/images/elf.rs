@@ -16,6 +16,9 @@ pub type File<'a> = ElfBytes<'a, LittleEndian>;
 
 const WANTED: &str = "link it statically for riscv64 (S-mode), e.g. with riscv64-unknown-elf-gcc";
 
+/// Most segments that are loaded. Programs have a handful, and each relocation looks for the one that it is in.
+const MAX_SEGMENTS: usize = 64;
+
 /// A file of which the parser says that it makes no sense.
 pub fn damaged(error: elf::ParseError) -> Problem {
     Problem::new(format!("is a damaged ELF file ({error})"), "build it again")
@@ -37,6 +40,12 @@ pub fn read(bytes: &[u8], memory: u64, places: Places) -> Result<Program<'_>, Pr
         headers.iter().filter(|segment| segment.p_type == PT_LOAD && segment.p_memsz != 0).copied().collect();
     if loaded.is_empty() {
         return Err(Problem::new("has nothing to load", WANTED));
+    }
+    if loaded.len() > MAX_SEGMENTS {
+        return Err(Problem::new(
+            format!("has {} segments to load", loaded.len()),
+            format!("at most {MAX_SEGMENTS}: correct the linker script"),
+        ));
     }
     let bias = bias(&file, &loaded, memory, places)?;
     let loaded: Vec<Loaded> = loaded
