@@ -162,7 +162,7 @@ pub fn delegate_to_guests(delegate: bool) {
 /// Has this hart, with the H extension, the second stage that guests are kept apart by? Where it hasn't, `hgatp` keeps another mode, and guests would run
 /// in the machine's own memory.
 fn translates() -> bool {
-    // SAFETY: no guest runs yet.
+    // SAFETY: the register acts on guests only, of which none runs yet, and `Features::probe` clears it. It is there: `lacks` has asked for H before.
     unsafe {
         csr::write!(csr::HGATP, MODE_SV39X4 << 60);
         csr::read!(csr::HGATP) >> 60 == MODE_SV39X4
