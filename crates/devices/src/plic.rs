@@ -406,7 +406,7 @@ impl Plic {
                 harts |= self.listeners(source.number);
                 return (source.number as u32, Effects::on(harts));
             }
-            harts |= self.release(source);
+            harts |= self.release(source).unwrap_or(0);
         }
         (0, Effects::on(harts))
     }
@@ -415,23 +415,28 @@ impl Plic {
     /// (specification, "Interrupt Completion") or if no handler had it.
     fn complete(&self, context: usize, number: u32) -> Effects {
         let Some(source) = Source::new(number) else { return Effects::NONE };
-        let enabled = self.listens(Context::new(context), source.number);
-        let claimed = at(&self.claimed, source.word).load(Ordering::Relaxed) & source.bit != 0;
-        if !enabled || !claimed {
+        if !self.listens(Context::new(context), source.number) {
             return Effects::NONE;
         }
-        Effects { harts: self.release(source), completed: Some(number) }
+        match self.release(source) {
+            Some(harts) => Effects { harts, completed: Some(number) },
+            None => Effects::NONE,
+        }
     }
 
-    /// Ends the service of a source and forwards the next request if its line is high. Returns the vCPUs to look at.
-    fn release(&self, source: Source) -> u64 {
-        at(&self.claimed, source.word).fetch_and(!source.bit, Ordering::AcqRel);
+    /// Ends the service of a source and forwards the next request if its line is high. Returns the vCPUs to look at; `None` if no handler had it. Of
+    /// several vCPUs that complete one claim at the same time, one has ended it: the board's interrupt must not be completed twice.
+    fn release(&self, source: Source) -> Option<u64> {
+        let before = at(&self.claimed, source.word).fetch_and(!source.bit, Ordering::AcqRel);
+        if before & source.bit == 0 {
+            return None;
+        }
         fence(Ordering::SeqCst); // Against `raise` and `forward`: the claim before the level and the pending bit.
         if at(&self.level, source.word).load(Ordering::Relaxed) & source.bit != 0 {
-            return self.forward(source);
+            return Some(self.forward(source));
         }
         // A request that was forwarded while the claim still hid it counts from now on.
-        if self.requests(source.word) & source.bit != 0 { self.listeners(source.number) } else { 0 }
+        Some(if self.requests(source.word) & source.bit != 0 { self.listeners(source.number) } else { 0 })
     }
 
     /// The enable register `word` of `context`.

@@ -53,6 +53,21 @@ fn one_of_two_claims_wins() {
     });
 }
 
+/// The board's interrupt is completed with it, and that one could come again before the second.
+#[test]
+fn one_of_two_completions_of_a_claim_completes_it() {
+    loom::model(|| {
+        let plic = Arc::new(listening());
+        plic.raise(SOURCE);
+        assert!(claim(&plic, 0));
+        let completes = |context: usize| {
+            move |plic: &Plic| plic.write(CLAIM_COMPLETE[context], 4, SOURCE).completed == Some(SOURCE)
+        };
+        let (first, second) = both(&plic, completes(0), completes(1));
+        assert!(first ^ second);
+    });
+}
+
 #[test]
 fn raising_and_enabling_do_not_miss_one_another() {
     loom::model(|| {
