@@ -137,6 +137,11 @@ fn answer_for_parked<C: Core>(core: &mut C, vcpu: VcpuId) {
 /// been kicked to claim it; if it has moved, its new owner is told.
 pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
     let (lives_here, parked) = (core.has(vcpu), core.parking(vcpu).is_parked());
+    // A life's end needs no turn. Who has claimed a vCPU for that ends it, even if others keep it from running there: they may never go.
+    let ends_here = || {
+        let wanted = Requests::from_bits_truncate(core.requests(vcpu).wanted());
+        lives_here && wanted.intersects(Requests::STOP.union(Requests::RESET))
+    };
     if !lives_here && !parked {
         let owner = core.parking(vcpu).owner();
         if owner != core.number() {
@@ -145,7 +150,7 @@ pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
             tell_other(core, vcpu, owner, what);
         }
         // Otherwise somebody is just about to have it, and looks himself.
-    } else if !core.accepts(vcpu, core.number()) || parked && !core.may_run(vcpu) {
+    } else if !(core.accepts(vcpu, core.number()) || ends_here()) || parked && !core.may_run(vcpu) {
         // Not now, or not here; but who waits for it is answered.
         if lives_here {
             answer_fences(core, vcpu);

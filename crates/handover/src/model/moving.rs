@@ -18,7 +18,7 @@ struct Machine {
     requests: RequestWord,
     fences: Fences,
     /// What goes with a request, by its bit (an address, a time).
-    arguments: [AtomicU32; 4],
+    arguments: [AtomicU32; Requests::all().bits().count_ones() as usize],
     /// Per core: is there a message?
     mail: [AtomicU32; 4],
 }
@@ -46,6 +46,8 @@ struct TestCore {
     served: Requests,
     /// A core can be found that suits the vCPU.
     finds_core: bool,
+    /// It isn't busy with something more urgent than the vCPU.
+    accepts: bool,
     /// The messages that it has sent.
     posted: u32,
 }
@@ -58,6 +60,7 @@ impl TestCore {
             vcpu: None,
             served: Requests::empty(),
             finds_core: true,
+            accepts: true,
             posted: 0,
         }
     }
@@ -118,8 +121,8 @@ impl Core for TestCore {
         self.vcpu.is_some()
     }
 
-    fn accepts(&self, _: VcpuId, _: u32) -> bool {
-        true
+    fn accepts(&self, _: VcpuId, core: u32) -> bool {
+        core != self.id || self.accepts
     }
 
     fn may_run(&self, _: VcpuId) -> bool {
@@ -267,6 +270,30 @@ fn a_stop_and_a_start_are_served_though_the_vcpu_is_parked() {
             let machine = Machine::new();
             let mut home = TestCore::with_vcpu(0, &machine);
             let mut asker = TestCore::new(2, &machine);
+            let asking = thread::spawn(move || {
+                asker.ask(what);
+                asker
+            });
+            home.park();
+            let mut cores = [home, asking.join().unwrap()];
+            while machine.mail.iter().any(|mail| mail.load(Ordering::Acquire) != 0) {
+                cores.iter_mut().for_each(TestCore::read_mail);
+            }
+            let [home, asker] = cores.map(|core| core.served);
+            assert_eq!(home | asker, what, "lost");
+        });
+    }
+}
+
+/// A vCPU that rests where it may run is brought to an end by a core where it must not, which is busy with something more urgent for ever. Fails if that core
+/// waits for the vCPU's turn.
+#[test]
+fn a_life_ends_on_a_core_that_would_not_let_the_vcpu_run() {
+    for what in [Requests::STOP, Requests::RESET] {
+        loom::model(move || {
+            let machine = Machine::new();
+            let mut home = TestCore::with_vcpu(0, &machine);
+            let mut asker = TestCore { accepts: false, ..TestCore::new(2, &machine) };
             let asking = thread::spawn(move || {
                 asker.ask(what);
                 asker
