@@ -205,7 +205,6 @@ impl World {
             csr::write!(csr::VSEPC, self.vsepc);
             csr::write!(csr::VSCAUSE, self.vscause);
             csr::write!(csr::VSTVAL, self.vstval);
-            csr::write!(csr::VSATP, self.vsatp);
             csr::write!(csr::VSTIMECMP, self.vstimecmp);
             csr::write!(csr::HVIP, self.hvip);
             csr::write!(csr::SCOUNTEREN, self.scounteren);
@@ -214,6 +213,8 @@ impl World {
             if !self.extra.is_empty() {
                 self.load_extra();
             }
+            // Last: a walk may begin as soon as there are tables, and must not find what the hart remembers of another guest.
+            csr::write!(csr::VSATP, self.vsatp);
         }
     }
 
@@ -241,11 +242,12 @@ impl World {
             if old.extra.contains(Extra::INDIRECT) {
                 old.vsiselect = csr::read!(csr::VSISELECT);
             }
-            csr::write!(csr::VSATP, self.vsatp);
             give_up_reservation(&mut self.nowhere);
             if !self.extra.is_empty() {
                 self.load_extra();
             }
+            // Last, as in `load`.
+            csr::write!(csr::VSATP, self.vsatp);
         }
     }
 
