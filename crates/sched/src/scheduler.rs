@@ -28,7 +28,8 @@ pub struct Decision {
 /// Which of the vCPUs that a core owns has the core.
 ///
 /// A vCPU that runs stays at the head of its level. So one that is preempted by a higher level finds its
-/// place again, and the rest of its quantum; one that sleeps, yields or comes to the end of its quantum
+/// place again, unless one that has waited longer on another core [comes before it](Self::move_ahead), and the
+/// rest of its quantum; one that sleeps, yields or comes to the end of its quantum
 /// goes to the tail, and its next quantum is a full one. Under a policy that [co-schedules](Policy::co_schedules)
 /// the clock says whose turn it is among equals, whatever their places.
 #[repr(C)] // What is used most comes first, where it is reached by the short offsets of loads and stores.

@@ -20,7 +20,7 @@ use ainori_trace::Event;
 use crate::arch::{clock, fence, world};
 use crate::cpu::Cpu;
 
-/// So many of those that wait here are asked whether they have waited less than who comes, as each takes 0.1 us: of those that have waited longest, no more
+/// So many of those that wait here are asked whether they have waited less than who comes, as each takes 0.1 us: of those at the head of the queue, no more
 /// get a turn in a millisecond with the usual quantum.
 const LOOKED_AT: usize = 4;
 
@@ -241,8 +241,8 @@ impl Cpu {
         }
     }
 
-    /// A vCPU that has come from elsewhere has waited there since then, and goes before those of its level that have waited less, if it is among those that
-    /// have waited longest. If that began anew with each move, those that are sent to and fro as an RTOS takes its core would wait for ever behind those that stay.
+    /// A vCPU that has come from elsewhere has waited there since then, and goes before those of its level that have waited less, if it comes among the
+    /// next few. If that began anew with each move, those that are sent to and fro as an RTOS takes its core would wait for ever behind those that stay.
     fn keep_seniority(&mut self, id: VcpuId, since: u64) {
         let machine = self.machine;
         machine.vcpu(id).publish_waiting(since);
