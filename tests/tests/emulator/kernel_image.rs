@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, ops::Range, os::unix::fs::FileExt};
 use ainori_tests::{Clock, Guest, System, checkout, hypervisor, symbols::Program};
 
 #[test]
-fn what_stays_fits_into_80_kib_and_all_into_136() {
+fn what_stays_fits_into_80_kib_and_all_into_140() {
     let sections = Kernel::load(Some(&hypervisor()), ainori_limits::Room::USUAL)
         .expect("the hypervisor can be loaded")
         .sections;
@@ -13,7 +13,7 @@ fn what_stays_fits_into_80_kib_and_all_into_136() {
     println!("{} bytes of code, {} of constants, {} for boot", sections.text, sections.rodata, sections.boot);
     assert!(stays <= 80 << 10, "text + rodata are {stays} bytes, more than 80 KiB");
     let all = stays + sections.boot;
-    assert!(all <= 136 << 10, "with what only boot needs, they are {all} bytes, more than 136 KiB");
+    assert!(all <= 140 << 10, "with what only boot needs, they are {all} bytes, more than 140 KiB");
     // What they are now, and 5 % for other compilers: who adds more should know.
     assert!(stays <= 74 << 10, "text + rodata have grown from 70.5 KiB to {stays} bytes");
 }
