@@ -2,7 +2,7 @@
 use std::{collections::BTreeMap, fs};
 
 use ainori_devices::{bus, plic::layout};
-use ainori_limits::{MAX_GUEST_VCPUS, MAX_HARTS, PLIC_CONTEXTS, PLIC_SOURCES, cause};
+use ainori_limits::{MAX_GUEST_VCPUS, MAX_HARTS, PLIC_CONTEXTS, PLIC_SOURCES, Room, cause};
 use ainori_tests::checkout;
 
 fn read(file: &str) -> String {
@@ -66,6 +66,14 @@ fn exceptions_have_the_same_names_in_guests() {
 fn guests_have_room_for_all_harts() {
     let most = numbers("common/machine.h")["MAX_HARTS"] as usize;
     assert!(most >= MAX_GUEST_VCPUS && most >= MAX_HARTS, "they run on the bare machine too");
+}
+
+#[test]
+fn qemu_plugins_have_room_for_all_harts() {
+    let text = std::fs::read_to_string(ainori_tests::checkout("tools/qemu-plugins/harts.h")).unwrap();
+    let (_, most) = text.split_once("MAX_HARTS = ").unwrap();
+    let (most, _) = most.split_once(' ').unwrap();
+    assert_eq!(most.parse(), Ok(Room::LARGE.harts));
 }
 
 #[test]

@@ -6,10 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "harts.h"
 #include "qemu_internals.h"
 #include "qemu_plugin_api.h"
-
-enum { MAX_HARTS = 16 };
 
 /* lockstep.c: the options of the command line. */
 struct options {

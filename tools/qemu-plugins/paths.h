@@ -6,9 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "harts.h"
 #include "histogram.h"
 
-enum { MAX_HARTS = 64, MAX_PATHS = 128, MAX_PLACES = 3 * MAX_PATHS };
+enum { MAX_PATHS = 128, MAX_PLACES = 3 * MAX_PATHS };
 
 /* An instruction at which something begins or ends. */
 struct place {

@@ -11,10 +11,13 @@
 
 enum { KNOWN_MAJOR = 10, KNOWN_MINOR = 0 };
 
-static const char NEEDED[] = "needed: QEMU 10.0 as Debian builds it (checked with 10.0.2), qemu-system-riscv64 "
-                             "-accel tcg,thread=single, no -icount, at most 16 harts";
-
-static void refuse(const char *found) { fprintf(stderr, "lockstep: refused: found %s; %s\n", found, NEEDED); }
+static void refuse(const char *found)
+{
+    fprintf(stderr,
+            "lockstep: refused: found %s; needed: QEMU 10.0 as Debian builds it (checked with 10.0.2), "
+            "qemu-system-riscv64 -accel tcg,thread=single, no -icount, at most %d harts\n",
+            found, MAX_HARTS);
+}
 
 static const char *missing_symbol(void)
 {

@@ -32,6 +32,26 @@ fn many_harts_and_vcpus_do_their_jobs() {
     const { assert!(2 * 33 > Room::USUAL.vcpus) }
 }
 
+/// Linux has a CPU on each of 32 harts, beside FreeRTOS on one of them, and all of them have work.
+#[test]
+#[ignore = "soak: minutes"]
+fn linux_has_32_vcpus_on_32_harts() {
+    let run = on(32)
+        .policy("ainori")
+        .with(Guest::linux("hackbench").args("ainori.loops=20").vcpus(32).memory_mib(512))
+        .with(
+            Guest::freertos("period_us=1000 periods=1000 begin_ms=10 burn_percent=30 report_ms=0")
+                .harts([31])
+                .priority(10),
+        )
+        .run(Clock::Lockstep { q: 250 });
+    run.good();
+    run.lost_no_tick("freertos", 1000);
+    assert_eq!(run.number("linux", "cpus"), 32);
+    let idle = run.guest("linux").vcpus.iter().position(|vcpu| vcpu.running == 0);
+    run.check(idle.is_none(), format_args!("vCPU {idle:?} of Linux never ran"));
+}
+
 /// The usual build is told to have too little room before anything runs.
 #[test]
 #[should_panic(expected = "has room for 16 harts")]

@@ -6,8 +6,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "../harts.h"
+
 enum {
-    MAX_HARTS = 16,
     SBI_PUTCHAR = 0x01,
     SBI_HSM = 0x48534d, /* function 0: hart_start */
     SBI_IPI = 0x735049, /* function 0: send_ipi */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Entry of all harts in S-mode: a0 = hart id. The first comes from the firmware, the others from hart_start. */
     .equ STACK_SHIFT, 12
-    .equ MAX_HARTS, 16
+    .equ MAX_HARTS, 64
 
     .section .text.start, "ax"
     .globl _start
