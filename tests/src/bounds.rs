@@ -72,7 +72,9 @@ pub enum Promise {
 /// What a preset (docs/policies.md) promises to an RTOS with a period of 1 ms.
 pub fn promise(preset: &str) -> Promise {
     match preset {
-        "ainori" | "spumone" | "spumone-on-demand" | "co-schedule" | "partition" => Promise::Bound,
+        "ainori" | "spumone" | "spumone-on-demand" | "co-schedule" | "listee-rt" | "listee" | "partition" => {
+            Promise::Bound
+        }
         "round-robin" => Promise::Nothing,
         _ => Promise::Ticks,
     }

@@ -28,6 +28,7 @@ pub struct Guest {
     vcpus: u32,
     harts: Option<Vec<u32>>,
     priority: u32,
+    priority_on: Vec<(u32, u32)>,
     background: bool,
     restart: Option<(&'static str, u32, &'static str)>,
     on_wild_access: Option<&'static str>,
@@ -49,6 +50,7 @@ impl Guest {
             vcpus: 1,
             harts: None,
             priority: 1,
+            priority_on: Vec::new(),
             background: false,
             restart: None,
             on_wild_access: None,
@@ -100,6 +102,7 @@ impl Guest {
             vcpus: 1,
             harts: Some(vec![0]),
             priority: 1,
+            priority_on: Vec::new(),
             background: false,
             restart: None,
             on_wild_access: None,
@@ -170,6 +173,12 @@ impl Guest {
         Self { priority, ..self }
     }
 
+    /// Another one on this hart.
+    pub fn priority_on(mut self, hart: u32, priority: u32) -> Self {
+        self.priority_on.push((hart, priority));
+        self
+    }
+
     /// The run doesn't wait for its end.
     pub fn background(self) -> Self {
         Self { background: true, ..self }
@@ -190,6 +199,11 @@ impl Display for Guest {
         }
         writeln!(f, "args = {:?}\nmemory = \"{}MiB\"", self.args, self.memory_mib)?;
         writeln!(f, "vcpus = {}\npriority = {}", self.vcpus, self.priority)?;
+        if !self.priority_on.is_empty() {
+            let there: Vec<String> =
+                self.priority_on.iter().map(|(hart, priority)| format!("{hart} = {priority}")).collect();
+            writeln!(f, "priority_on = {{ {} }}", there.join(", "))?;
+        }
         if let Some(harts) = &self.harts {
             writeln!(f, "harts = {harts:?}")?;
         }

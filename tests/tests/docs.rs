@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use ainori_report::exits::Exit;
-use ainori_sched::{Admission, Occasion, Placement, Policy, Preemption, Preset, presets};
+use ainori_sched::{Admission, Occasion, Placement, Policy, Preemption, Preset, Ranking, presets};
 use ainori_tests::{checkout, files};
 use ainori_trace::Mask;
 
@@ -190,7 +190,7 @@ fn the_tour_names_what_is_there() {
 }
 
 /// How the tables of policies.md call the choices.
-fn words(preset: &Preset) -> [&'static str; 3] {
+fn words(preset: &Preset) -> [&'static str; 4] {
     let placement = match preset.placement {
         Placement::Pinned => "pinned",
         Placement::CoScheduled => "co-scheduled",
@@ -211,13 +211,17 @@ fn words(preset: &Preset) -> [&'static str; 3] {
         Admission::Exclusive => "exclusive",
         Admission::Any => "any",
     };
-    [placement, preemption, admission]
+    let ranking = match preset.ranking {
+        Ranking::Everywhere => "everywhere",
+        Ranking::PerCore => "per core",
+    };
+    [placement, preemption, admission, ranking]
 }
 
 #[test]
 fn the_presets_are_those_of_the_scheduler() {
     let text = read("docs/policies.md");
-    let told: BTreeSet<_> = rows(section(&text, "Presets")).iter().map(|row| row[..4].join(" | ")).collect();
+    let told: BTreeSet<_> = rows(section(&text, "Presets")).iter().map(|row| row[..5].join(" | ")).collect();
     let made = presets().iter().map(|preset| format!("`{}` | {}", preset.name, words(preset).join(" | ")));
     assert_eq!(told, made.collect());
 }
@@ -225,7 +229,7 @@ fn the_presets_are_those_of_the_scheduler() {
 #[test]
 fn the_functions_of_a_policy_are_told() {
     let text = read("docs/policies.md");
-    let asked = rows(section(&text, "The three choices"));
+    let asked = rows(section(&text, "The choices"));
     let told: BTreeSet<_> = asked
         .iter()
         .flat_map(|row| code(row[0]))
@@ -255,7 +259,7 @@ fn what_is_pulled_when_is_told() {
     ];
     let policies = ["spumone-on-demand", "ainori", "balance", "spumone-trap-based"];
     let text = read("docs/policies.md");
-    let rows = rows(section(&text, "The three choices"));
+    let rows = rows(section(&text, "The choices"));
     for (name, variants) in occasions {
         let row = rows.iter().find(|row| row[0] == format!("`{name}`")).expect(name);
         for (cell, policy) in row[2..].iter().zip(policies) {

@@ -43,7 +43,7 @@ pub fn system(manifest: &Manifest) -> String {
                 Kind::Raw => "raw",
             }
             .into(),
-            guest.priority.to_string(),
+            priorities(guest),
             show_size(guest.memory),
             homes(guest),
             if moves { reach(guest) } else { "-".into() },
@@ -59,6 +59,12 @@ pub fn system(manifest: &Manifest) -> String {
         let _ = writeln!(text, "What is typed goes to {}.", input.name);
     }
     text
+}
+
+/// `1, on hart 0: 12`.
+fn priorities(guest: &Guest) -> String {
+    let there = guest.priority_on.iter().map(|there| format!(", on hart {}: {}", there.hart, there.priority));
+    guest.priority.to_string() + &there.collect::<String>()
 }
 
 /// `0→0 1→1`: each vCPU and the hart that it starts on.

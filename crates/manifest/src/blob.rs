@@ -23,7 +23,7 @@ use core::fmt;
 /// First bytes of a blob.
 pub const MAGIC: [u8; 8] = *b"AINORI\0\x01";
 /// Version of the format. It changes with the format and with [`System`].
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Length of the header in bytes: what [`length`] needs.
 pub const HEADER_LEN: usize = 24;
 /// Payloads start at multiples of this many bytes, and the blob's length is one.
@@ -163,7 +163,8 @@ fn check_limits(system: &System) -> Result<(), Error> {
     system.guests.iter().try_for_each(|guest: &Guest| {
         require(!guest.vcpus.is_empty(), "a guest without vCPU")?;
         require(guest.vcpus.len() <= MAX_GUEST_VCPUS, "number of a guest's vCPUs")?;
-        require(guest.priority < PRIORITIES, "priority out of range")?;
+        let others = guest.priority_on.iter().map(|there| there.priority);
+        require(others.chain([guest.priority]).all(|one| one < PRIORITIES), "priority out of range")?;
         let aligned = guest.memory != 0 && guest.memory.is_multiple_of(GUEST_MEMORY_ALIGN);
         require(aligned, "guest memory not a multiple of 2 MiB")?;
         require(is_placed(guest), "an image that doesn't fit its guest's memory")?;

@@ -137,6 +137,8 @@ pub struct Guest {
     pub vcpus: Vec<Vcpu>,
     /// Priority of its vCPUs, below [`PRIORITIES`](ainori_limits::PRIORITIES); the higher goes first.
     pub priority: u8,
+    /// Where it is another one, under policies that rank guests hart by hart.
+    pub priority_on: Vec<HartPriority>,
     /// Devices of the board that this guest alone uses: paths in the board's device tree.
     pub devices: Vec<String>,
     /// The run does not wait for this guest to finish.
@@ -145,6 +147,23 @@ pub struct Guest {
     pub restart: Restarts,
     /// What becomes of accesses outside its memory.
     pub on_wild_access: OnWildAccess,
+}
+
+impl Guest {
+    /// The priority of its vCPUs on a hart (board hart id), under a policy that ranks by hart.
+    pub fn priority_on(&self, hart: u64) -> u8 {
+        let there = self.priority_on.iter().find(|there| u64::from(there.hart) == hart);
+        there.map_or(self.priority, |there| there.priority)
+    }
+}
+
+/// A guest's priority on one hart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HartPriority {
+    /// Board hart id.
+    pub hart: u32,
+    /// Below [`PRIORITIES`](ainori_limits::PRIORITIES).
+    pub priority: u8,
 }
 
 /// Whether a guest that has stopped is started again.

@@ -7,7 +7,7 @@
 //! | a level | comes from |
 //! |---|---|
 //! | at first | the policy, [`Policy::level`](crate::Policy::level), for the class with which a core [adopts](crate::Scheduler::adopt) the vCPU |
-//! | from core to core | [`Priorities`]: each core adopts with the priority that the vCPU has there. Others know it without asking that core |
+//! | from core to core | the class, which differs under a policy that [ranks by core](crate::Policy::ranks_by_core): each core adopts with the one that the vCPU has there. That is a constant, so others know it without asking that core |
 //! | in time | a [`Calendar`](crate::Calendar): its core calls [`set_level`](crate::Scheduler::set_level) whenever that changes |
 //! | for a while | whoever lends it his own (priority inheritance): the higher of the two. Levels are ordered, `None` is the lowest |
 //!
@@ -30,35 +30,5 @@ impl core::ops::BitOrAssign for AskAgain {
     fn bitor_assign(&mut self, other: Self) {
         self.schedule |= other.schedule;
         self.timers |= other.timers;
-    }
-}
-
-/// The priorities of a vCPU: one on most cores, and another on some, where it goes first or gives way. (In LiSTEE RT one guest is first on
-/// one hart and another one on the next.)
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Priorities {
-    usual: u8,
-    special: u8,
-    special_on: u64,
-}
-
-impl Priorities {
-    /// The same on all cores.
-    #[must_use]
-    pub const fn everywhere(priority: u8) -> Self {
-        Self { usual: priority, special: 0, special_on: 0 }
-    }
-
-    /// But this one on these cores, a bit each.
-    #[must_use]
-    pub const fn but_on(self, cores: u64, priority: u8) -> Self {
-        Self { special: priority, special_on: cores, ..self }
-    }
-
-    /// The one on a core. Cores from 64 on are most cores.
-    #[inline]
-    #[must_use]
-    pub const fn on(&self, core: u32) -> u8 {
-        if core < u64::BITS && self.special_on >> core & 1 != 0 { self.special } else { self.usual }
     }
 }

@@ -60,8 +60,8 @@ mod tests;
 
 pub use calendar::{Calendar, CalendarError, Window};
 pub use gangs::Gangs;
-pub use level::{AskAgain, Priorities};
-pub use policy::{Admission, Condition, Occasion, Placement, Policy, Preemption};
+pub use level::AskAgain;
+pub use policy::{Admission, Condition, Occasion, Placement, Policy, Preemption, Ranking};
 pub use presets::{Preset, presets};
 pub use scheduler::{Decision, Scheduler};
 pub use spin::SpinDetector;

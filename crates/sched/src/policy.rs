@@ -1,4 +1,4 @@
-//! The three choices that make a policy, and what they decide.
+//! The choices that make a policy, and what they decide.
 //!
 //! A choice is an enum; what it decides are pure functions of [`Policy`], which say what they decide from
 //! in their arguments. The scheduler and the kernel ask them and know no policy by name. A new policy is a
@@ -15,6 +15,8 @@ pub struct Policy {
     pub preemption: Preemption,
     /// Whose interrupts may reach a core while another vCPU runs there?
     pub admission: Admission,
+    /// May a guest be more urgent on one core than on another?
+    pub ranking: Ranking,
     /// For how long a vCPU runs before the next of its level gets its turn. Not 0.
     pub quantum: Time,
     /// For how long a preemption may be deferred at most.
@@ -112,6 +114,15 @@ pub enum Admission {
     Exclusive,
     /// Everybody's: interrupt levels are not split (SPUMONE thesis, figure 3.5).
     Any,
+}
+
+/// May a guest be more urgent on one core than on another?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ranking {
+    /// No: one order of the guests holds on all cores (SPUMONE; LiSTEE).
+    Everywhere,
+    /// Yes: each core has an order of its own, and thus a *priority OS* (LiSTEE RT). Who comes to another core has the priority that its guest has there.
+    PerCore,
 }
 
 impl Policy {
@@ -248,6 +259,13 @@ impl Policy {
     #[must_use]
     pub const fn splits_levels(&self) -> bool {
         !matches!(self.admission, Admission::Any)
+    }
+
+    /// Does each core have an order of the guests of its own?
+    #[inline]
+    #[must_use]
+    pub const fn ranks_by_core(&self) -> bool {
+        matches!(self.ranking, Ranking::PerCore)
     }
 
     /// May vCPUs of several guests have one core? If not, the one that does not run would miss its

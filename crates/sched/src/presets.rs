@@ -1,6 +1,6 @@
 //! The policies that have a name.
 
-use crate::{Admission, Placement, Policy, Preemption, Time};
+use crate::{Admission, Placement, Policy, Preemption, Ranking, Time};
 
 /// A policy that a system description can name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,11 +15,13 @@ pub struct Preset {
     pub preemption: Preemption,
     /// See [`Policy::admission`].
     pub admission: Admission,
+    /// See [`Policy::ranking`].
+    pub ranking: Ranking,
     /// The quantum in milliseconds if it is part of the preset; otherwise the system description gives it.
     pub fixed_quantum_ms: Option<u32>,
 }
 
-const PRESETS: [Preset; 13] = [
+const PRESETS: [Preset; 15] = [
     Preset {
         name: "ainori",
         summary: "As spumone, but a preempted vCPU is pulled by another core when one of its guest spins or sends it an \
@@ -27,6 +29,7 @@ const PRESETS: [Preset; 13] = [
         placement: Placement::SpinTriggered,
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
+        ranking: Ranking::PerCore,
         fixed_quantum_ms: None,
     },
     Preset {
@@ -36,6 +39,7 @@ const PRESETS: [Preset; 13] = [
         placement: Placement::Pinned,
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
+        ranking: Ranking::Everywhere,
         fixed_quantum_ms: None,
     },
     Preset {
@@ -45,6 +49,7 @@ const PRESETS: [Preset; 13] = [
         placement: Placement::OnDemand,
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
+        ranking: Ranking::Everywhere,
         fixed_quantum_ms: None,
     },
     Preset {
@@ -54,6 +59,7 @@ const PRESETS: [Preset; 13] = [
         placement: Placement::TrapBased { confined: false, cured: true },
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
+        ranking: Ranking::Everywhere,
         fixed_quantum_ms: None,
     },
     Preset {
@@ -63,6 +69,7 @@ const PRESETS: [Preset; 13] = [
         placement: Placement::TrapBased { confined: true, cured: true },
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
+        ranking: Ranking::Everywhere,
         fixed_quantum_ms: None,
     },
     Preset {
@@ -71,6 +78,26 @@ const PRESETS: [Preset; 13] = [
         placement: Placement::TrapBased { confined: true, cured: false },
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
+        ranking: Ranking::Everywhere,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "listee-rt",
+        summary: "As spumone, but each core has its own order of guests, and so a priority OS: who has deadlines on a core goes first \
+                  there, and gives way elsewhere (LiSTEE RT).",
+        placement: Placement::Pinned,
+        preemption: Preemption::Immediate,
+        admission: Admission::ByPriority,
+        ranking: Ranking::PerCore,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "listee",
+        summary: "As listee-rt, but one OS goes first on all cores (LiSTEE, on which LiSTEE RT is built); for comparison.",
+        placement: Placement::Pinned,
+        preemption: Preemption::Immediate,
+        admission: Admission::ByPriority,
+        ranking: Ranking::Everywhere,
         fixed_quantum_ms: None,
     },
     Preset {
@@ -80,6 +107,7 @@ const PRESETS: [Preset; 13] = [
         placement: Placement::Apart,
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
+        ranking: Ranking::Everywhere,
         fixed_quantum_ms: None,
     },
     Preset {
@@ -89,6 +117,7 @@ const PRESETS: [Preset; 13] = [
         placement: Placement::CoScheduled,
         preemption: Preemption::Immediate,
         admission: Admission::ByPriority,
+        ranking: Ranking::Everywhere,
         fixed_quantum_ms: None,
     },
     Preset {
@@ -98,6 +127,7 @@ const PRESETS: [Preset; 13] = [
         placement: Placement::Pinned,
         preemption: Preemption::Delayed,
         admission: Admission::ByPriority,
+        ranking: Ranking::Everywhere,
         fixed_quantum_ms: None,
     },
     Preset {
@@ -107,6 +137,7 @@ const PRESETS: [Preset; 13] = [
         placement: Placement::Pinned,
         preemption: Preemption::SafeUnsafe,
         admission: Admission::ByPriority,
+        ranking: Ranking::Everywhere,
         fixed_quantum_ms: None,
     },
     Preset {
@@ -116,6 +147,7 @@ const PRESETS: [Preset; 13] = [
         placement: Placement::Pinned,
         preemption: Preemption::Immediate,
         admission: Admission::Any,
+        ranking: Ranking::Everywhere,
         fixed_quantum_ms: None,
     },
     Preset {
@@ -125,6 +157,7 @@ const PRESETS: [Preset; 13] = [
         placement: Placement::Pinned,
         preemption: Preemption::Immediate,
         admission: Admission::Exclusive,
+        ranking: Ranking::Everywhere,
         fixed_quantum_ms: None,
     },
     Preset {
@@ -134,6 +167,7 @@ const PRESETS: [Preset; 13] = [
         placement: Placement::Pinned,
         preemption: Preemption::AtQuantum,
         admission: Admission::ByPriority,
+        ranking: Ranking::Everywhere,
         fixed_quantum_ms: Some(10),
     },
 ];
@@ -174,6 +208,7 @@ impl Policy {
             placement: preset.placement,
             preemption: preset.preemption,
             admission: preset.admission,
+            ranking: preset.ranking,
             quantum,
             grace: ticks(Self::GRACE_US),
             patience: ticks(Self::PATIENCE_US),

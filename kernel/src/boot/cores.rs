@@ -20,7 +20,9 @@ use crate::report;
 
 /// Makes the cores, each vCPU at its home, each guest with its first vCPU ready.
 pub fn make(machine: &'static Machine, policy: Policy, trace: &config::Trace) -> &'static mut [Cpu] {
-    let gangs = Gangs::new(&policy, machine.vcpus().iter().map(|vcpu| vcpu.class));
+    // Who co-schedules has one order on all cores.
+    let ids = || (0..machine.vcpu_count as u8).map(VcpuId);
+    let gangs = Gangs::new(&policy, ids().map(|id| machine.orders[0].rank(id).class));
     let cpus: &'static mut [Cpu] = (0..machine.harts.len() as u32)
         .map(|id| {
             let console = (id == machine.console_core).then(|| Console::new(port(&machine.board), machine));
@@ -37,9 +39,10 @@ pub fn make(machine: &'static Machine, policy: Policy, trace: &config::Trace) ->
                 Translation::new(guest.space.tables(), id.0, machine.vcpu_count, &machine.features);
             let cpu = &mut cpus[machine.vcpu(id).home as usize];
             let alone = is_alone(machine.vcpus(), id, &policy);
-            let advance = if machine.urgent.contains(id) { policy.advance } else { 0 };
+            let priority = |id: VcpuId| cpu.order.rank(id).class.priority;
+            let may_doze = !policy.moves() && ids().all(|other| priority(other) >= priority(id));
             let state = VcpuState::new(&translation, alone, &machine.features);
-            let resident = Resident::new(machine.vcpu(id), state, &policy, advance, machine);
+            let resident = Resident::new(machine.vcpu(id), state, may_doze);
             cpu.adopt(id, resident);
             // The boot hart has written its memory, and who had its hart before may have used its VMID.
             machine.vcpu(id).fences.distrust_caches();
@@ -101,7 +104,7 @@ fn route_interrupts(cpu: &Cpu) {
         if let Some(owner) = owner.filter(|owner| owner.target == target)
             && let Some(guest) = machine.guests.get(usize::from(owner.guest))
         {
-            irqchip.route(source as u32, target, machine.levels.level(guest.config.priority));
+            irqchip.route(source as u32, target, machine.device_level(guest, cpu.id));
         }
     }
     // The serial port interrupts the least urgent guest of its core, and nobody else.

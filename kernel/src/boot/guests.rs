@@ -8,7 +8,6 @@ use ainori_handover::Seats;
 use ainori_limits::{MAX_GUESTS, PAGE};
 use ainori_manifest::config;
 use ainori_manifest::layout::TREE_SIZE;
-use ainori_sched::Class;
 use dtoolkit::fdt::Fdt;
 
 use crate::arch::clear::Clearer;
@@ -77,11 +76,10 @@ fn add_vcpus(guest: u8, config: &config::Guest, board: &Board, harts: &[u64], to
                 board.hart_names()
             ))
         };
-        let class = Class { priority: config.priority, guest };
         let cores = (0..harts.len())
             .filter(|&core| vcpu.harts >> harts[core] & 1 != 0)
             .fold(0, |set, core| set | 1 << core);
-        to.push(Vcpu::new(guest, index as u32, class, home as u32, cores, seats));
+        to.push(Vcpu::new(guest, index as u32, home as u32, cores, seats));
     }
 }
 

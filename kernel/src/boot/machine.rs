@@ -13,11 +13,12 @@ use ainori_manifest::housekeeping_core;
 use ainori_sched::{Class, Policy, VcpuId};
 
 use super::guests::Placed;
-use super::sharing::{shares_home_with_higher, takes_cores};
+use super::sharing::{class_on, order, shares_home_with_higher};
 use crate::arch::hart::Features;
 use crate::chip::ipi::Ipi;
 use crate::chip::irqchip::{Irqchip, Levels};
 use crate::cpu::mechanism::threshold::IDLE;
+use crate::cpu::order::Order;
 use crate::cpu::{ByCore, ByVcpu, Machine};
 use crate::guest::Guest;
 use crate::guest::vcpu::Vcpu;
@@ -33,30 +34,36 @@ pub fn share(
     placed: Placed,
 ) -> &'static Machine {
     let mut vcpus = placed.vcpus;
+    let class = |core: usize, guest| class_on(harts[core], guest, &system.guests, policy);
+    // Where priorities don't count, one's devices must not wait for another one to leave, who may never do so.
+    let guests = 0..system.guests.len() as u8;
+    let levels = Levels::of(
+        (0..harts.len()).flat_map(|core| guests.clone().map(move |guest| policy.level(class(core, guest)))),
+    );
+    let orders: Vec<Order> =
+        (0..harts.len()).map(|core| order(&vcpus, &|guest| class(core, guest), levels, policy)).collect();
+    let orders: &'static [Order] = orders.leak();
     for index in 0..vcpus.len() {
-        let confined = policy.confines() && shares_home_with_higher(&vcpus, VcpuId(index as u8), policy);
-        vcpus[index].confined = confined;
+        let id = VcpuId(index as u8);
+        let home = &orders[vcpus[index].home as usize];
+        vcpus[index].confined = policy.confines() && shares_home_with_higher(&vcpus, id, home);
     }
-    let priority = |vcpu: &Vcpu| vcpu.class.priority;
-    let console_core =
-        housekeeping_core(harts.len(), vcpus.iter().map(|vcpu| (vcpu.home as usize, vcpu.class.priority)));
-    let at_home = vcpus.iter().filter(|vcpu| vcpu.home == console_core as u32).map(priority);
+    let at_home = |vcpu: &Vcpu| (vcpu.home as usize, class(vcpu.home as usize, vcpu.guest).priority);
+    let at_home: Vec<(usize, u8)> = vcpus.iter().map(at_home).collect();
+    let console_core = housekeeping_core(harts.len(), at_home.iter().copied());
+    let least =
+        at_home.iter().copied().filter(|(home, _)| *home == console_core).map(|(_, priority)| priority).min();
     // Where nobody has a home, there are only visitors.
-    let all = || vcpus.iter().map(priority);
-    let housework_priority = at_home.min().or(all().min()).unwrap_or(0);
+    let visitors = || guests.clone().map(|guest| class(console_core, guest).priority);
+    let housework_priority = least.or_else(|| visitors().min()).unwrap_or(0);
     let housework_threshold =
         policy.threshold(policy.level(Class { priority: housework_priority, guest: 0 }));
-    // Where priorities don't count, one's devices must not wait for another one to leave, who may never do so.
-    let levels = Levels::of(vcpus.iter().map(|vcpu| policy.level(vcpu.class)));
     let console_core = console_core as u32;
 
     let guests: &'static [Guest] = placed.guests.leak();
-    let ids = (0..vcpus.len() as u8).map(VcpuId);
     Box::leak(Box::new(Machine {
-        from_priority: from_fn(|least| {
-            ids.clone().filter(|id| usize::from(vcpus[usize::from(id.0)].class.priority) >= least).collect()
-        }),
-        urgent: ids.filter(|id| policy.takes_cores() && takes_cores(&vcpus, *id, policy)).collect(),
+        // Those of cores that aren't there mean nothing.
+        orders: ByCore(from_fn(|core| orders.get(core).unwrap_or(&orders[0]))),
         features,
         guests,
         vcpu_count: vcpus.len(),
@@ -92,7 +99,7 @@ pub fn share(
 /// The vCPUs, and behind them ones that run nowhere.
 fn by_vcpu(mut vcpus: Vec<Vcpu>) -> Box<ByVcpu<Vcpu>> {
     let seats = Box::leak(Box::new(Seats::new()));
-    vcpus.resize_with(VCPU_SLOTS, || Vcpu::new(0, 0, Class::default(), 0, 0, seats));
+    vcpus.resize_with(VCPU_SLOTS, || Vcpu::new(0, 0, 0, 0, seats));
     let Ok(places) = Box::try_from(vcpus) else {
         refuse(format_args!("there are more than {VCPU_SLOTS} vCPUs"))
     };

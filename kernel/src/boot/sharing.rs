@@ -1,7 +1,21 @@
-//! Who can meet whom on a core: facts of a system that never change.
-use ainori_sched::{Policy, VcpuId};
+//! Who can meet whom on a core, and who goes first there: facts of a system that never change.
+use core::array::from_fn;
 
+use ainori_manifest::config;
+use ainori_sched::{Class, Policy, VcpuId, VcpuSet};
+
+use crate::chip::irqchip::Levels;
+use crate::cpu::ByVcpu;
+use crate::cpu::order::{Order, Rank};
 use crate::guest::vcpu::Vcpu;
+
+/// What a policy may know of a guest's vCPUs on the core of this hart (board hart id).
+#[inline(never)]
+pub fn class_on(hart: u64, guest: u8, guests: &[config::Guest], policy: &Policy) -> Class {
+    let config = &guests[usize::from(guest)];
+    let priority = if policy.ranks_by_core() { config.priority_on(hart) } else { config.priority };
+    Class { priority, guest }
+}
 
 /// The cores that a vCPU can come to, a bit each.
 fn cores_of(vcpu: &Vcpu, policy: &Policy) -> u64 {
@@ -15,17 +29,37 @@ pub fn is_alone(vcpus: &[Vcpu], id: VcpuId, policy: &Policy) -> bool {
     own.is_power_of_two() && others.map(|(_, other)| cores_of(other, policy)).all(|set| set & own == 0)
 }
 
-/// Can a vCPU take a core from one of a lower level, at home or as a visitor?
-pub fn takes_cores(vcpus: &[Vcpu], id: VcpuId, policy: &Policy) -> bool {
-    let own = &vcpus[usize::from(id.0)];
-    let meets = |other: &&Vcpu| cores_of(other, policy) & cores_of(own, policy) != 0;
-    vcpus.iter().filter(meets).any(|other| policy.level(other.class) < policy.level(own.class))
+/// The order of all vCPUs on a core: `class` is what those of a guest are there, and `levels` those of the board's interrupts.
+pub fn order(vcpus: &[Vcpu], class: &dyn Fn(u8) -> Class, levels: Levels, policy: &Policy) -> Order {
+    let rank = |vcpu: &Vcpu| {
+        let class = class(vcpu.guest);
+        let level = policy.level(class);
+        let irq_level = if policy.splits_levels() { levels.level(class.priority) } else { 1 };
+        let irq_threshold = irq_level as u8 - 1;
+        Rank { class, level, threshold: policy.threshold(level), irq_threshold, ..Rank::default() }
+    };
+    let ranks = ByVcpu(from_fn(|index| vcpus.get(index).map_or(Rank::default(), rank)));
+    let ids = (0..vcpus.len() as u8).map(VcpuId);
+    let urgent: VcpuSet =
+        ids.filter(|id| policy.takes_cores() && takes_cores(vcpus, *id, &ranks, policy)).collect();
+    Order::new(ranks, urgent, vcpus.len())
 }
 
-/// Has a vCPU its home where one of a higher level has it too, and another core to go to?
-pub fn shares_home_with_higher(vcpus: &[Vcpu], id: VcpuId, policy: &Policy) -> bool {
+/// Is a vCPU, with these ranks, above one with which it shares a core, at home or as a visitor?
+#[inline(never)]
+fn takes_cores(vcpus: &[Vcpu], id: VcpuId, ranks: &ByVcpu<Rank>, policy: &Policy) -> bool {
     let own = &vcpus[usize::from(id.0)];
-    let mut others = vcpus.iter().filter(|other| other.home == own.home);
+    let mut others = vcpus.iter().enumerate();
+    others.any(|(index, other)| {
+        cores_of(other, policy) & cores_of(own, policy) != 0
+            && ranks[VcpuId(index as u8)].level < ranks[id].level
+    })
+}
+
+/// Has a vCPU its home where one of a higher level has it too, and another core to go to? `order` is that of its home.
+pub fn shares_home_with_higher(vcpus: &[Vcpu], id: VcpuId, order: &Order) -> bool {
+    let own = &vcpus[usize::from(id.0)];
+    let mut others = vcpus.iter().enumerate().filter(|(_, other)| other.home == own.home);
     own.cores & !(1 << own.home) != 0
-        && others.any(|other| policy.level(other.class) > policy.level(own.class))
+        && others.any(|(index, _)| order.rank(VcpuId(index as u8)).level > order.rank(id).level)
 }

@@ -271,20 +271,16 @@ impl Cpu {
     }
 
     /// The vCPUs that take cores from others, but for those that are less urgent than who goes first here.
+    #[inline(never)]
     fn urgent_now(&self) -> VcpuSet {
-        let first = self.scheduler.first().map_or(0, |id| self.machine.vcpu(id).class.priority);
-        self.urgent & self.at_least(first)
-    }
-
-    /// All vCPUs of this priority or a higher one.
-    pub(super) fn at_least(&self, priority: u8) -> VcpuSet {
-        self.machine.from_priority.get(usize::from(priority)).copied().unwrap_or_default()
+        let first = self.scheduler.first();
+        first.map_or(self.urgent, |id| self.urgent & self.order.rank(id).no_less_urgent)
     }
 
     /// All vCPUs of a higher priority than this one.
     #[inline(never)]
     fn above(&self, id: VcpuId) -> VcpuSet {
-        self.at_least(self.machine.vcpu(id).class.priority + 1)
+        self.order.at_least(self.order.rank(id).class.priority + 1)
     }
 
     /// A preemption point: must the present work give way to something more urgent, or to an interrupt?
@@ -340,7 +336,7 @@ impl Cpu {
         let Some(first) = self.first_urgent() else { return false };
         let now = clock::now();
         // Guests that set their timers again and again, or take the core from each other, may not keep it from its work for ever.
-        let priority = self.machine.vcpu(first).class.priority;
+        let priority = self.order.rank(first).class.priority;
         let gave_way = self.backlog.gave_way_to & (1 << priority) != 0;
         if gave_way && self.is_stalled(now) {
             return false;
@@ -420,7 +416,7 @@ impl Cpu {
         let is_noted = |id: &VcpuId| !self.waits_for_core(*id) || self.is_stalled(now);
         if gives_way && let Some(id) = self.scheduler.first().filter(is_noted) {
             // To one that has the core already, as its own timer is due or near; or that takes it, and may do so for some microseconds each time.
-            self.backlog.gave_way_to |= 1 << self.machine.vcpu(id).class.priority;
+            self.backlog.gave_way_to |= 1 << self.order.rank(id).class.priority;
         }
         self.look_again_at(now + patience);
     }

@@ -119,7 +119,7 @@ impl Cpu {
         let now = clock::now();
         if now < of.due || of.held != 0 {
             of.held |= 1 << source;
-            of.level = self.machine.levels.level(guest.config.priority);
+            of.level = self.machine.device_level(guest, self.id);
             self.devices.held |= 1 << index;
             self.review_held();
         } else {

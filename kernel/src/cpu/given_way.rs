@@ -58,7 +58,7 @@ impl Cpu {
     /// The bit of a vCPU's level if such work may give way to that now, else 0.
     #[inline(never)]
     pub(super) fn may_give_way_to_vcpu(&self, id: VcpuId, given_way: &GivenWay, now: u64) -> u64 {
-        given_way.may(self.scheduler.policy().level(self.machine.vcpu(id).class), now)
+        given_way.may(self.order.rank(id).level, now)
     }
 
     /// When the first sleeper is woken to which such work gives way, if that is `soon`; and the levels of all of those, a bit each.

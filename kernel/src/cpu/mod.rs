@@ -13,6 +13,7 @@ pub mod housekeeping;
 pub mod irq;
 pub mod mail;
 pub mod mechanism;
+pub mod order;
 mod pending;
 mod reports;
 mod restart;
@@ -25,7 +26,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32};
 use ainori_board::Board;
 use ainori_console::{InputWaits, Source};
 use ainori_handover::{Housework as PublishedHousework, Threshold as PublishedThreshold};
-use ainori_limits::{MAX_HARTS, PRIORITIES, STACK_SIZE, VCPU_SLOTS};
+use ainori_limits::{MAX_HARTS, STACK_SIZE, VCPU_SLOTS};
 use ainori_mailbox::{Mailbox, Mailboxes};
 use ainori_sched::{Scheduler, VcpuId, VcpuSet};
 use ainori_trace::Ring;
@@ -47,6 +48,7 @@ use mechanism::{
     apart::Apart, confine::Confinement, defer::Deferral, migrate::Migration, push::Push,
     threshold::Threshold, watch::Watch,
 };
+use order::Order;
 use pending::Pending;
 use reports::ReportWriter;
 use restart::Restarter;
@@ -67,10 +69,8 @@ pub struct Machine {
     pub guests_of: ByVcpu<&'static Guest>,
     /// Hart ids by core.
     pub harts: Box<[u64]>,
-    /// vCPUs that take cores from others.
-    pub urgent: VcpuSet,
-    /// Those of each priority and above.
-    pub from_priority: [VcpuSet; PRIORITIES as usize],
+    /// How urgent they are on each core.
+    pub orders: ByCore<&'static Order>,
     /// How cores interrupt each other.
     pub ipi: Ipi,
     /// Messages between cores.
@@ -131,6 +131,11 @@ impl Machine {
     #[inline]
     pub fn vcpu(&self, id: VcpuId) -> &Vcpu {
         &self.vcpu_places[id]
+    }
+
+    /// The level of the interrupts of a guest's devices on the core that handles them.
+    pub fn device_level(&self, guest: &Guest, core: u32) -> u32 {
+        self.levels.level(self.orders[core].rank(VcpuId(guest.vcpus().start)).class.priority)
     }
 
     /// The guest of a vCPU.
@@ -200,6 +205,8 @@ pub struct Cpu {
     threshold: Threshold,
     /// vCPUs that take cores from others: what concerns them can't wait.
     urgent: VcpuSet,
+    /// How urgent vCPUs are here.
+    pub order: &'static Order,
     /// What this core has deferred.
     backlog: Backlog,
     apart: Apart,
@@ -283,7 +290,8 @@ impl Cpu {
             migration: Migration::new(scheduler.policy()),
             push: Push::new(scheduler.policy()),
             threshold: Threshold::new(&machine.thresholds[id]),
-            urgent: machine.urgent,
+            urgent: machine.orders[id].urgent,
+            order: machine.orders[id],
             backlog: Backlog::EMPTY,
             apart: Apart::new(scheduler.policy()),
             confinement,
@@ -327,9 +335,13 @@ impl Cpu {
     }
 
     /// Gives the core a vCPU, asleep.
-    pub fn adopt(&mut self, id: VcpuId, resident: Box<Resident>) {
+    pub fn adopt(&mut self, id: VcpuId, mut resident: Box<Resident>) {
         let vcpu = self.machine.vcpu(id);
-        self.scheduler.adopt(id, vcpu.class);
+        let rank = self.order.rank(id);
+        self.scheduler.adopt(id, rank.class);
+        resident.threshold = rank.threshold;
+        resident.irq_threshold = rank.irq_threshold.into();
+        resident.advance = if self.urgent.contains(id) { self.scheduler.policy().advance } else { 0 };
         if self.scheduler.policy().moves() && vcpu.cores & !(1 << self.id) != 0 {
             self.migration.migratable.insert(id);
             self.migration.here.insert(id);

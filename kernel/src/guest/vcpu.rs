@@ -5,10 +5,8 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use ainori_handover::{Answers, Fences, ParkingSlot, RequestWord, Requests, Seat, Seats};
 use ainori_lifecycle::Hart;
 use ainori_limits::MAX_HARTS;
-use ainori_sched::{Class, Policy};
 
 use crate::arch::{VcpuState, clock};
-use crate::cpu::Machine;
 use crate::stats::VcpuCounters;
 
 // A set of cores is a word with a bit for each.
@@ -23,8 +21,6 @@ pub struct Vcpu {
     pub guest: u8,
     /// Its hart id in the guest's eyes.
     pub index: u32,
-    /// What a policy may know of it.
-    pub class: Class,
     /// Where it is parked, not running, for whichever core claims it first; and who owns it.
     pub parking: ParkingSlot<Resident>,
     /// Bits of [`Requests`].
@@ -57,11 +53,10 @@ pub struct Vcpu {
 
 impl Vcpu {
     /// A vCPU that is stopped, at home on core `home`, which is among `cores`. `seats` are its guest's.
-    pub fn new(guest: u8, index: u32, class: Class, home: u32, cores: u64, seats: &'static Seats) -> Self {
+    pub fn new(guest: u8, index: u32, home: u32, cores: u64, seats: &'static Seats) -> Self {
         Self {
             guest,
             index,
-            class,
             parking: ParkingSlot::new(home),
             requests: RequestWord::new(),
             asked_at: AtomicU64::new(0),
@@ -240,25 +235,14 @@ pub struct Resident {
 
 impl Resident {
     /// A stopped vCPU. Allocates: only at boot.
-    pub fn new(
-        shared: &'static Vcpu,
-        state: VcpuState,
-        policy: &Policy,
-        advance: u64,
-        machine: &Machine,
-    ) -> Box<Self> {
+    pub fn new(shared: &'static Vcpu, state: VcpuState, may_doze: bool) -> Box<Self> {
         Box::new(Self {
             shared,
-            irq_threshold: if policy.splits_levels() {
-                machine.levels.level(shared.class.priority) - 1
-            } else {
-                0
-            },
-            threshold: policy.threshold(policy.level(shared.class)),
-            may_doze: !policy.moves()
-                && machine.vcpus().iter().all(|other| other.class.priority >= shared.class.priority),
+            irq_threshold: 0,
+            threshold: 0,
+            may_doze,
             state,
-            advance,
+            advance: 0,
             hold: Hold::Stopped,
             called_home: false,
             returns_home: false,

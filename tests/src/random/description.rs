@@ -2,6 +2,7 @@
 use super::oracle;
 use crate::checkout;
 use crate::operator::Typing;
+use ainori_limits::PRIORITIES;
 use std::{
     fmt::{self, Display, Formatter},
     path::PathBuf,
@@ -26,6 +27,9 @@ pub struct Description {
     pub advance_us: Option<u32>,
     /// The guests.
     pub guests: Vec<Guest>,
+    /// Their priorities are given hart by hart, where the policy heeds that, and what stands for all others orders them the other way round. That must
+    /// make no difference.
+    pub by_hart: bool,
     /// Index of the guest that gets what is typed.
     pub input: usize,
     /// What is typed.
@@ -307,14 +311,23 @@ impl Guest {
 
 impl Guest {
     /// Writes it as in a manifest, with these parameters beside those of its job.
-    fn write(&self, f: &mut Formatter<'_>, more: &str) -> fmt::Result {
+    fn write(&self, f: &mut Formatter<'_>, system: &Description, more: &str) -> fmt::Result {
         let kind = if self.job.is_linux() { "linux" } else { "elf" };
         writeln!(f, "\n[[guest]]\nname = {:?}\nkind = {kind:?}", self.name)?;
         for (key, file) in ["image", "initrd"].into_iter().zip(self.files()) {
             writeln!(f, "{key} = {file:?}")?;
         }
         writeln!(f, "args = {:?}\nmemory = \"{}MiB\"", self.job.args() + more, self.memory_mib())?;
-        writeln!(f, "vcpus = {}\npriority = {}", self.vcpus, self.priority)?;
+        writeln!(f, "vcpus = {}", self.vcpus)?;
+        if system.by_hart && oracle::policy(system).ranks_by_core() {
+            let there =
+                self.allowed(system.harts).into_iter().map(|hart| format!("{hart} = {}", self.priority));
+            let there: Vec<String> = there.collect();
+            writeln!(f, "priority_on = {{ {} }}", there.join(", "))?;
+            writeln!(f, "priority = {}", u32::from(PRIORITIES) - 1 - self.priority)?;
+        } else {
+            writeln!(f, "priority = {}", self.priority)?;
+        }
         if !self.harts.is_empty() {
             writeln!(f, "harts = {:?}", self.harts)?;
         }
@@ -364,7 +377,7 @@ impl Display for Description {
         writeln!(f, "memory = \"{}MiB\"\ncpu = {:?}", memory.next_multiple_of(64), self.cpu)?;
         for guest in &self.guests {
             let more = if oracle::begins_unseen(self, guest) { FROM_THE_SECOND_TICK_ON } else { "" };
-            guest.write(f, more)?;
+            guest.write(f, self, more)?;
         }
         writeln!(f, "\n[console]\ninput = {:?}", self.guests[self.input].name)
     }

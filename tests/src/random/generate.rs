@@ -159,6 +159,7 @@ fn propose_sleepers(seed: u64, rng: &mut Rng) -> Description {
         grace_us: None,
         advance_us: rng.percent(30).then(|| rng.pick(&LONG_ADVANCES_US)),
         guests,
+        by_hart: false,
         input: 0,
         typing: None,
         slice: slice(rng, harts),
@@ -194,6 +195,7 @@ fn propose_equals(seed: u64, rng: &mut Rng) -> Description {
         grace_us: None,
         advance_us: None,
         guests,
+        by_hart: false,
         input: 0,
         typing: None,
         slice: slice(rng, harts),
@@ -223,6 +225,7 @@ fn propose(seed: u64, rng: &mut Rng) -> Description {
         grace_us,
         advance_us,
         guests,
+        by_hart: false,
         input,
         typing: None,
         slice: slice(rng, harts),
@@ -247,9 +250,14 @@ fn propose(seed: u64, rng: &mut Rng) -> Description {
         }
     }
     // Drawn by itself, for the same reason. What one of these presets allows, so does the other.
-    if system.preset == "spumone" && Rng::new(!seed).percent(30) {
+    let rng = &mut Rng::new(!seed);
+    if system.preset == "spumone" && rng.percent(30) {
         system.preset = "co-schedule";
     }
+    if system.preset == "spumone" && rng.percent(30) {
+        system.preset = rng.pick(&["listee-rt", "listee-rt", "listee"]);
+    }
+    system.by_hart = rng.percent(40);
     system
 }
 
@@ -326,7 +334,7 @@ fn weight(preset: &Preset) -> u64 {
     match preset.name {
         "ainori" => 6,
         "spumone" | "spumone-on-demand" => 3,
-        "balance" | "co-schedule" => 0, // see `propose`
+        "balance" | "co-schedule" | "listee-rt" | "listee" => 0, // see `propose`
         _ => 1,
     }
 }

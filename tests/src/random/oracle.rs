@@ -5,18 +5,16 @@
 //! | it comes to its end | every guest whose job ends ([`all_can_finish`] refuses systems where one may wait for ever) |
 //! | it says that all was well | each of them; but one that judges how soon it is served only if it is entitled to that ([`Promise::good`]) |
 //! | no deadline missed, no tick lost | one that keeps time and is [`alone_on_top`], where priorities count |
-//! | delay of its task, of its tick's handler | the same under `ainori`, `spumone`, `spumone-on-demand`, `co-schedule`, `partition`, with a long enough advance, unless the hypervisor keeps house beside it |
+//! | delay of its task, of its tick's handler | the same under presets that promise it ([`bounds::promise`]), with a long enough advance, unless the hypervisor keeps house beside it |
 //! | longest time in the hypervisor between two looks for interrupts | each core: [`longest_irqs_off_ns`] |
 //!
 //! *May run on*: under a policy that moves vCPUs each hart of the guest's list, otherwise the homes of its vCPUs.
 use super::description::{Description, Guest, Job, LinuxJob};
-use crate::bounds::{IRQS_OFF_BESIDE_RTOS_NS, IRQS_OFF_NS};
+use crate::bounds::{self, IRQS_OFF_BESIDE_RTOS_NS, IRQS_OFF_NS};
 use ainori_sched::{Policy, presets};
 
 /// Shortest advance with which these hold: a switch takes nearly as long.
 const LEAST_ADVANCE_US: u32 = 6;
-/// Presets that promise them.
-const PUNCTUAL: [&str; 5] = ["ainori", "spumone", "spumone-on-demand", "co-schedule", "partition"];
 /// Most of the machine's time that a system may be given, in milliseconds: the emulator takes three to ten times as long.
 const MOST_MS: u64 = 40_000;
 /// Most of a hart that RTOSes may burn together, in percent, where others are to come to their end.
@@ -158,7 +156,7 @@ pub fn promise(system: &Description, guest: &Guest) -> Promise {
             && enough_advance
             && (!alone || stays_at_home(system, guest))
             && !has_housework_beside_it(system, guest)
-            && PUNCTUAL.contains(&system.preset),
+            && bounds::promise(system.preset) == bounds::Promise::Bound,
     }
 }
 

@@ -17,6 +17,7 @@ mod latency;
 mod migration;
 mod platform;
 mod random;
+mod ranking;
 mod restart;
 mod sharing;
 mod spinning;

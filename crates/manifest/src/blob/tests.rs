@@ -1,6 +1,6 @@
 //! Any system survives the way through a blob; any other bytes are refused without a panic.
 use super::*;
-use crate::config::{Image, Kind, OnWildAccess, Policy, Restarts, Segment, Trace, Vcpu};
+use crate::config::{HartPriority, Image, Kind, OnWildAccess, Policy, Restarts, Segment, Trace, Vcpu};
 use ainori_limits::MAX_HARTS;
 use alloc::{string::String, vec, vec::Vec};
 use proptest::prelude::*;
@@ -24,6 +24,7 @@ fn system(guests: usize, args: String) -> System {
         memory: 2 * GUEST_MEMORY_ALIGN,
         vcpus: vec![Vcpu { home: 3, harts: 0b1010 }],
         priority: 1,
+        priority_on: vec![HartPriority { hart: 3, priority: 2 }],
         devices: vec![],
         background: false,
         restart: Restarts::default(),

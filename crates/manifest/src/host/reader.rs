@@ -91,6 +91,33 @@ impl<T: FromToml> FromToml for Vec<At<T>> {
     }
 }
 
+/// Numbers of harts, and a value for each.
+#[derive(Debug, Clone)]
+pub struct ByHart<T>(pub Vec<(At<u32>, At<T>)>);
+
+impl<T: FromToml> FromToml for ByHart<T> {
+    const EXPECTED: &'static str = "a table of harts such as { 0 = 12 }";
+
+    fn read(value: &DeValue<'_>, _: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        let mut entries = Vec::new();
+        for (key, value) in value.as_table()? {
+            let (name, span) = (key.get_ref(), key.span());
+            let Ok(hart) = name.parse() else {
+                findings.push(
+                    Finding::at(span, format!("{name:?} is not the number of a hart"))
+                        .help("e.g. { 0 = 12 }"),
+                );
+                continue;
+            };
+            // One that can't be read has been reported.
+            if let Some(value) = read(value, &format!("the value for hart {hart}"), findings) {
+                entries.push((At { value: hart, span }, value));
+            }
+        }
+        Some(Self(entries))
+    }
+}
+
 /// A size of memory in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Size(pub u64);

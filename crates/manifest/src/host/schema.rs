@@ -2,7 +2,7 @@
 use super::{
     Clock,
     findings::{Finding, Span},
-    reader::{self, Address, At, FromToml, Lost, Micros, Size, Table, suggest},
+    reader::{self, Address, At, ByHart, FromToml, Lost, Micros, Size, Table, suggest},
 };
 use crate::config::{Kind, OnWildAccess, Restart};
 use toml::{
@@ -37,6 +37,7 @@ const GUEST: reader::Kind = reader::Kind {
         "vcpus",
         "harts",
         "priority",
+        "priority_on",
         "devices",
         "background",
         "restart",
@@ -103,6 +104,7 @@ pub struct GuestDraft {
     pub vcpus: Option<At<u32>>,
     pub harts: Option<At<Vec<At<u32>>>>,
     pub priority: Option<At<u32>>,
+    pub priority_on: Option<At<ByHart<u32>>>,
     pub devices: Vec<At<String>>,
     pub background: Option<At<bool>>,
     pub restart: Option<At<Restart>>,
@@ -348,6 +350,7 @@ fn read_guest(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Optio
         vcpus: table.optional("vcpus", findings),
         harts: table.optional("harts", findings),
         priority: table.optional("priority", findings),
+        priority_on: table.optional("priority_on", findings),
         devices: table.optional("devices", findings).map_or_else(Vec::new, |list: At<_>| list.value),
         background: table.optional("background", findings),
         restart: table.optional("restart", findings),

@@ -510,6 +510,18 @@ fn vcpus_harts_and_priorities_are_in_range() {
     );
     broken("priority = 10", "priority = 32", "no priority 32", "from 0 to 31");
     broken("priority = 10", "priority = 256", "no priority 256", "from 0 to 31");
+    for (priorities, message) in [
+        ("{ 1 = 32 }", "there is no priority 32 / from 0 to 31; the higher goes first"),
+        ("{ 2 = 3 }", "the guest never runs on hart 2 / remove it, or add the hart to the guest's `harts`"),
+        ("{ 99 = 3 }", "the guest never runs on hart 99 / remove it, or add the hart to the guest's `harts`"),
+        ("{ one = 3 }", "\"one\" is not the number of a hart / e.g. { 0 = 12 }"),
+        ("{ 1 = \"3\" }", "the value for hart 1 must be a whole number, 0 or more, not a string / no help"),
+        ("3", "`priority_on` must be a table of harts such as { 0 = 12 }, not the integer 3 / no help"),
+    ] {
+        let text = GOOD.replace("\"spumone\"", "\"listee-rt\"");
+        let text = text.replace("priority = 10", &format!("priority = 10\npriority_on = {priorities}"));
+        assert_eq!(errors(&text), [format!("26: {message}")]);
+    }
     broken("console=ttyS0", &"a".repeat(1024), "have 1024 bytes", "at most 1023");
     broken("console=ttyS0", "a\\nb", "control character", "one line");
     let background = GOOD.replacen("priority = 1\n", "priority = 1\nbackground = true\n", 1);
@@ -705,6 +717,18 @@ fn an_rtos_that_is_not_above_others_is_warned_of() {
     assert_eq!(warnings(&equal.replace("harts = [0, 1, 2, 3]", "harts = [0, 2, 3]")), [""; 0]);
     let round_robin = equal.replace("\"spumone\", quantum = \"5ms\"", "\"round-robin\"");
     assert_eq!(warnings(&round_robin), [""; 0], "who chooses that knows it");
+    // Where each hart has an order of its own, that counts; and who is first somewhere has its deadlines there.
+    let by_hart = |policy: &str, linux: &str| {
+        let text = GOOD.replace("\"spumone\"", &format!("{policy:?}"));
+        text.replace("priority = 1\n", &format!("priority = 1\npriority_on = {linux}\n"))
+    };
+    let waits = ["26: freertos waits for linux on hart 1: priority 10 is below 12"];
+    assert_eq!(warnings(&by_hart("listee-rt", "{ 1 = 12 }")), waits);
+    assert_eq!(warnings(&by_hart("listee-rt", "{ 0 = 12 }")), [""; 0]);
+    let both = by_hart("ainori", "{ 1 = 12 }").replace("harts = [1]", "harts = [1, 2]");
+    assert_eq!(warnings(&both), [""; 0]);
+    let unheard = "19: under the policy \"spumone\" a guest has the same priority on all harts: `priority_on` doesn't count";
+    assert_eq!(warnings(&by_hart("spumone", "{ 1 = 12 }")), [unheard]);
     let second =
         "[[guest]]\nname = \"linux-2\"\nkind = \"linux\"\nimage = \"Image\"\nmemory = \"512MiB\"\n[trace]";
     assert_eq!(warnings(&GOOD.replace("[trace]", second)), [""; 0], "two Linuxes have no deadlines");

@@ -142,7 +142,6 @@ impl Cpu {
     /// The core where a vCPU had best go: one that idles, or else this one, or the next one after its home.
     pub(super) fn suitable_core(&self, id: VcpuId) -> Option<u32> {
         let vcpu = self.machine.vcpu(id);
-        let level = self.scheduler.policy().level(vcpu.class);
         let machine = self.machine;
         let cores = vcpu.cores_now();
         let all = machine.harts.len() as u32;
@@ -160,7 +159,7 @@ impl Cpu {
             if threshold == IDLE {
                 return Some(core);
             }
-            if threshold <= level && (busy.is_none() || core == self.id) {
+            if threshold <= machine.orders[core].rank(id).level && (busy.is_none() || core == self.id) {
                 busy = Some(core);
             }
         }
@@ -170,7 +169,7 @@ impl Cpu {
     /// Would a vCPU get its turns on this core?
     pub(in crate::cpu) fn accepts(&self, id: VcpuId, core: u32) -> bool {
         let threshold = self.machine.thresholds[core].level();
-        threshold == IDLE || threshold <= self.scheduler.policy().level(self.machine.vcpu(id).class)
+        threshold == IDLE || threshold <= self.machine.orders[core].rank(id).level
     }
 
     /// Would a vCPU get its turns where it is parked? An idle core is of no use to one that must not run there.

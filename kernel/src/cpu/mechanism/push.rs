@@ -80,7 +80,7 @@ impl Cpu {
         if !self.urgent.contains(id) {
             return;
         }
-        let rank = self.machine.vcpu(id).class.priority + 1;
+        let rank = self.order.rank(id).class.priority + 1;
         let look = self.resident(id).due.max(now) + self.scheduler.policy().patience;
         if rank > self.push.held_off_for || self.push.due > look {
             self.push.held_off_for = self.push.held_off_for.max(rank);

@@ -82,8 +82,7 @@ impl Cpu {
     /// equals, and about itself, as if somebody more urgent had the core. They still ask for fences, as who asks waits.
     #[inline(never)]
     pub(in crate::cpu) fn keep_quiet(&mut self, id: VcpuId, now: u64) {
-        let policy = self.scheduler.policy();
-        let (level, patience) = (policy.level(self.machine.vcpu(id).class), policy.patience);
+        let (level, patience) = (self.order.rank(id).level, self.scheduler.policy().patience);
         self.threshold.quiet = self.threshold.lowest().max(level + 1);
         self.threshold.published.raise(self.threshold.quiet);
         self.look_again_at(now + patience);
@@ -96,7 +95,7 @@ impl Cpu {
             self.threshold.published.lower(self.threshold.level);
             self.show_housework();
             // By the threshold: where that doesn't follow priorities, it may not go down any more when who runs now leaves.
-            self.look_for_neglected(self.threshold.lowest());
+            self.look_for_neglected(self.order.at_least(self.threshold.lowest()));
         }
     }
 
@@ -104,7 +103,7 @@ impl Cpu {
     /// have been told already, elsewhere the threshold is the same for both.
     #[inline(never)]
     pub(in crate::cpu) fn end_quiet_above(&mut self, id: VcpuId) {
-        if self.threshold.quiet > self.scheduler.policy().level(self.machine.vcpu(id).class) + 1 {
+        if self.threshold.quiet > self.order.rank(id).level + 1 {
             self.end_quiet();
         }
     }
@@ -119,15 +118,16 @@ impl Cpu {
             self.review_starved();
         }
         // Those that are less urgent than who has the core now have their turn when it leaves.
+        let running = self.scheduler.running();
         self.look_for_neglected(
-            self.scheduler.running().map_or(0, |id| self.machine.vcpu(id).class.priority),
+            running.map_or(self.order.at_least(0), |id| self.order.rank(id).no_less_urgent),
         );
     }
 
-    /// Looks for what others have left undone about vCPUs of this priority and above.
+    /// Looks for what others have left undone about these vCPUs.
     #[inline(always)]
-    fn look_for_neglected(&mut self, lowest: u8) {
-        let neglected = (self.scheduler.owned() | self.migration.migratable) & self.at_least(lowest);
+    fn look_for_neglected(&mut self, among: VcpuSet) {
+        let neglected = (self.scheduler.owned() | self.migration.migratable) & among;
         if self.machine.vcpu_count <= MADE_UP_FOR {
             self.make_up_for(neglected);
         } else {

@@ -94,15 +94,18 @@ fn watched(machine: &Machine, policy: &Policy) -> VcpuSet {
     if machine.features.has_spin_hints() {
         return VcpuSet::EMPTY;
     }
-    let level = |id: VcpuId| policy.level(machine.vcpu(id).class);
+    // Where they meet: at the home of one of them.
+    let level = |id: VcpuId, at: VcpuId| machine.orders[machine.vcpu(at).home].rank(id).level;
     let all = || (0..machine.vcpus().len() as u8).map(VcpuId);
     let share_core = |one: VcpuId, other: VcpuId| {
         let (home, visitor) = (machine.vcpu(one).home, machine.vcpu(other));
         let visits = policy.moves() && visitor.guest != machine.vcpu(one).guest && visitor.may_run_on(home);
         one != other && (visitor.home == home || visits)
     };
-    let may_lose_core = |id: VcpuId| all().any(|other| share_core(id, other) && level(other) >= level(id));
-    let can_yield = |id: VcpuId| all().any(|other| share_core(id, other) && level(other) == level(id));
+    let may_lose_core =
+        |id: VcpuId| all().any(|other| share_core(id, other) && level(other, id) >= level(id, id));
+    let can_yield =
+        |id: VcpuId| all().any(|other| share_core(id, other) && level(other, id) == level(id, id));
     all()
         .filter(|id| {
             let mut siblings = machine.guest_of(*id).vcpus().map(VcpuId);

@@ -1,6 +1,6 @@
 //! Rules that concern one guest alone.
 use super::{BoardView, missing, restarts};
-use crate::config::{GUEST_MEMORY_ALIGN, Guest, Image, Kind, OnWildAccess, Payload, Vcpu};
+use crate::config::{GUEST_MEMORY_ALIGN, Guest, HartPriority, Image, Kind, OnWildAccess, Payload, Vcpu};
 use crate::host::{
     GuestPaths,
     files::File,
@@ -42,6 +42,7 @@ pub fn check(
     }
     let priority = draft.priority.as_ref().map_or(Some(1), |priority| check_priority(priority, findings));
     let vcpus = check_vcpus(draft, board, findings);
+    let priority_on = check_priority_on(draft, vcpus.as_deref().unwrap_or_default(), findings);
     check_devices(draft, board, findings);
     let restart = restarts::check(draft, findings);
 
@@ -63,6 +64,7 @@ pub fn check(
         memory: memory?,
         vcpus: vcpus?,
         priority: priority?,
+        priority_on,
         devices: draft.devices.iter().map(|device| device.value.clone()).collect(),
         background: draft.background.as_ref().is_some_and(|background| background.value),
         restart: restart?,
@@ -131,6 +133,25 @@ fn check_priority(priority: &At<u32>, findings: &mut Vec<Finding>) -> Option<u8>
         findings.push(Finding::at(priority.span.clone(), message).help(help));
     }
     valid
+}
+
+/// A priority for a hart to which the guest never comes is one that somebody has counted on.
+fn check_priority_on(draft: &GuestDraft, vcpus: &[Vcpu], findings: &mut Vec<Finding>) -> Vec<HartPriority> {
+    let allowed = vcpus.iter().fold(0, |set, vcpu| set | vcpu.harts);
+    let Some(draft) = &draft.priority_on else { return Vec::new() };
+    let mut checked = Vec::new();
+    for (hart, priority) in &draft.value.0 {
+        let comes = 1u64.checked_shl(hart.value).is_some_and(|bit| allowed & bit != 0);
+        if allowed != 0 && !comes {
+            let message = format!("the guest never runs on hart {}", hart.value);
+            let help = "remove it, or add the hart to the guest's `harts`";
+            findings.push(Finding::at(hart.span.clone(), message).help(help));
+        }
+        if let Some(priority) = check_priority(priority, findings) {
+            checked.push(HartPriority { hart: hart.value, priority });
+        }
+    }
+    checked
 }
 
 fn check_vcpus(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) -> Option<Vec<Vcpu>> {

@@ -6,9 +6,9 @@ use crate::host::{
     findings::{Finding, Span},
     schema::GuestDraft,
 };
-use ainori_limits::{MAX_GUESTS, Room};
-use ainori_sched::{Policy, Preset};
-use std::collections::HashMap;
+use ainori_limits::{HART_IDS, MAX_GUESTS, Room};
+use ainori_sched::{Policy, Preset, Ranking, presets};
+use std::{cmp::Reverse, collections::HashMap};
 
 /// Checks all guests together. `guests` has those in which there is no error.
 pub fn check(
@@ -25,6 +25,9 @@ pub fn check(
     if let Some((preset, policy)) = preset.and_then(|one| Some((one, Policy::preset(one.name, 1, 1_000)?))) {
         if !policy.shares_cores() {
             check_exclusive_harts(drafts, guests, preset, findings);
+        }
+        if !policy.ranks_by_core() {
+            check_ranks(drafts, preset, findings);
         }
         check_priorities(drafts, guests, &policy, findings);
         if policy.keeps_apart() {
@@ -157,8 +160,26 @@ fn check_seats(
     }
 }
 
+/// Who has given a guest priorities of its own on some harts should know when they don't count.
+fn check_ranks(drafts: &[GuestDraft], preset: &Preset, findings: &mut Vec<Finding>) {
+    for priorities in drafts.iter().filter_map(|draft| draft.priority_on.as_ref()) {
+        let message = format!(
+            "under the policy {:?} a guest has the same priority on all harts: `priority_on` doesn't count",
+            preset.name
+        );
+        let others: Vec<_> = presets()
+            .iter()
+            .filter(|preset| preset.ranking == Ranking::PerCore)
+            .map(|one| one.name)
+            .collect();
+        let help = format!("it does under {}", others.join(" and "));
+        findings.push(Finding::at(priorities.span.clone(), message).warning().help(help));
+    }
+}
+
 /// What isn't Linux may be an RTOS. It loses its deadlines where it takes turns with a guest of its own priority, or waits for a Linux of a higher one.
-/// (That one RTOS waits for another is what priorities are for, and Linux doesn't mind.) One warning for each guest is enough: it says what to do.
+/// (That one RTOS waits for another is what priorities are for, and Linux doesn't mind.) Not if it goes first on another hart that they share: then
+/// somebody has decided where it has its deadlines. One warning for each guest is enough: it says what to do.
 /// Where priorities don't count, nobody is promised a time.
 fn check_priorities(
     drafts: &[GuestDraft],
@@ -176,9 +197,14 @@ fn check_priorities(
         let loss = all.iter().enumerate().find_map(|(place, (met, other))| {
             let shared = may_run_on(guest, policy) & may_run_on(other, policy);
             let is_linux = |guest: &Guest| guest.kind == Kind::Linux;
-            let hart = shared.trailing_zeros();
-            let (name, its, theirs) = (&guest.name, guest.priority, other.priority);
-            if shared == 0 || is_linux(guest) && is_linux(other) {
+            let harts = (0..HART_IDS).filter(|hart| shared >> hart & 1 != 0);
+            // The one where the guest is the most urgent, beside the other.
+            let (_, hart, its, theirs) = harts
+                .map(|hart| (hart, priority_on(guest, hart, policy), priority_on(other, hart, policy)))
+                .map(|(hart, its, theirs)| (Reverse(its.cmp(&theirs)), hart, its, theirs))
+                .min()?;
+            let name = &guest.name;
+            if is_linux(guest) && is_linux(other) {
                 None
             } else if its == theirs && place < index {
                 Some((
@@ -207,6 +233,11 @@ fn check_priorities(
             );
         }
     }
+}
+
+/// The priority of the guest's vCPUs on a hart.
+fn priority_on(guest: &Guest, hart: u32, policy: &Policy) -> u8 {
+    if policy.ranks_by_core() { guest.priority_on(hart.into()) } else { guest.priority }
 }
 
 /// The set of harts that the guest's vCPUs are allowed on.
