@@ -1,6 +1,5 @@
 //! Reading a guest's memory through the guest's own translation.
 use super::trap::FailedLoad;
-use crate::arch::riscv::csr;
 use core::arch::{asm, global_asm};
 
 // `hlvx.hu` reads like an instruction fetch of the guest. A fault in it is no bug: another vCPU may have changed the
@@ -27,22 +26,6 @@ guest_access_failed:
     "#
 );
 
-/// Runs an access. A fault in it is a trap of its own: behind it the hart's registers say again of the guest's trap what a trace is told
-/// ([`traced`](super::trap::traced)).
-#[inline(always)]
-fn within_trap<T, E>(access: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    let (cause, pc) = (csr::read!(csr::SCAUSE), csr::read!(csr::SEPC));
-    let result = access();
-    if result.is_err() {
-        // SAFETY: they are read by the hypervisor alone, while it serves the trap that they are about.
-        unsafe {
-            csr::write!(csr::SCAUSE, cause);
-            csr::write!(csr::SEPC, pc);
-        }
-    }
-    result
-}
-
 fn halfword(address: u64) -> Option<u16> {
     let value: u64;
     // SAFETY: the routine reads the memory of the guest that is loaded on this core, which no Rust object lies in;
@@ -53,33 +36,26 @@ fn halfword(address: u64) -> Option<u16> {
     u16::try_from(value).ok()
 }
 
-fn doubleword(address: u64) -> Option<u64> {
-    let (failed, value): (u64, u64);
-    // SAFETY: as in `halfword`; this one changes `a1` too.
-    unsafe {
-        asm!("call guest_load_doubleword", inout("a0") address => failed, out("a1") value, out("ra") _, options(nostack, readonly));
-    }
-    (failed == 0).then_some(value)
-}
-
 /// The doubleword at a guest virtual address of the guest that is loaded on this core, with the privilege that it had at its last trap.
 ///
 /// # Errors
 /// The fault that the guest itself would have made with it.
 pub fn load_doubleword(address: u64) -> Result<u64, FailedLoad> {
-    within_trap(|| doubleword(address).ok_or_else(FailedLoad::current))
+    let (failed, value): (u64, u64);
+    // SAFETY: as in `halfword`; this one changes `a1` too.
+    unsafe {
+        asm!("call guest_load_doubleword", inout("a0") address => failed, out("a1") value, out("ra") _, options(nostack, readonly));
+    }
+    if failed == 0 { Ok(value) } else { Err(FailedLoad::current()) }
 }
 
 /// The instruction at a guest virtual address of the guest that is loaded on this core, with the privilege that it
 /// had at its last trap. A compressed one has zeros in its upper half. None if the guest itself could not fetch it.
 pub fn fetch_instruction(pc: u64) -> Option<u32> {
-    within_trap(|| {
-        let low = halfword(pc).ok_or(())?;
-        if low & 0b11 != 0b11 {
-            return Ok::<u32, ()>(u32::from(low));
-        }
-        let high = halfword(pc.wrapping_add(2)).ok_or(())?;
-        Ok(u32::from(high) << 16 | u32::from(low))
-    })
-    .ok()
+    let low = halfword(pc)?;
+    if low & 0b11 != 0b11 {
+        return Some(u32::from(low));
+    }
+    let high = halfword(pc.wrapping_add(2))?;
+    Some(u32::from(high) << 16 | u32::from(low))
 }
