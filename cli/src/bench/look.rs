@@ -52,11 +52,12 @@ const CROSS: &[(i32, i32)] = &[
     (-2, 0),
 ];
 const FLAT: &[(i32, i32)] = &[(-5, -2), (5, -2), (5, 2), (-5, 2)];
-const SHAPES: [&[(i32, i32)]; 7] = [CIRCLE, SQUARE, UP, DIAMOND, DOWN, CROSS, FLAT];
+const TALL: &[(i32, i32)] = &[(-2, -5), (2, -5), (2, 5), (-2, 5)];
+const SHAPES: [&[(i32, i32)]; 8] = [CIRCLE, SQUARE, UP, DIAMOND, DOWN, CROSS, FLAT, TALL];
 
 /// Colours of policies, with the number of the shape and whether it is filled. The first eight can be told apart with any kind of
 /// sight (Okabe and Ito).
-const POLICIES: [(&str, RGBColor, usize, bool); 13] = [
+const POLICIES: [(&str, RGBColor, usize, bool); 15] = [
     ("ainori", RGBColor(0, 114, 178), 0, true),
     ("spumone", RGBColor(213, 94, 0), 1, true),
     ("spumone-on-demand", RGBColor(0, 158, 115), 2, true),
@@ -70,6 +71,8 @@ const POLICIES: [(&str, RGBColor, usize, bool); 13] = [
     ("balance", RGBColor(150, 40, 60), 4, false),
     ("co-schedule", RGBColor(40, 110, 60), 6, true),
     ("spumone-without-split", RGBColor(90, 60, 150), 5, false),
+    ("listee-rt", RGBColor(0, 140, 150), 6, false),
+    ("listee", RGBColor(190, 90, 90), 7, true),
 ];
 
 /// Colours of what is no policy: an ideal, a machine.
