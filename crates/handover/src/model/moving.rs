@@ -261,27 +261,30 @@ fn who_runs_is_interrupted_once_and_whatever_else_is_wanted_is_served() {
     }
 }
 
+/// Core 0 parks its vCPU while the asker wants something of it, which one of the two must serve although nobody comes for the vCPU.
+fn ask_while_parking(what: Requests, asker_accepts: bool) {
+    let machine = Machine::new();
+    let mut home = TestCore::with_vcpu(0, &machine);
+    let mut asker = TestCore { accepts: asker_accepts, ..TestCore::new(2, &machine) };
+    let asking = thread::spawn(move || {
+        asker.ask(what);
+        asker
+    });
+    home.park();
+    let mut cores = [home, asking.join().unwrap()];
+    while machine.mail.iter().any(|mail| mail.load(Ordering::Acquire) != 0) {
+        cores.iter_mut().for_each(TestCore::read_mail);
+    }
+    let [home, asker] = cores.map(|core| core.served);
+    assert_eq!(home | asker, what, "lost");
+}
+
 /// Unlike an interrupt, a stop and a start are served at once even if the vCPU is parked: by the core that asks, or by one that it kicks.
 /// Fails if `serve_parked` leaves either to whoever comes next (then nobody has to come).
 #[test]
 fn a_stop_and_a_start_are_served_though_the_vcpu_is_parked() {
     for what in [Requests::STOP, Requests::START] {
-        loom::model(move || {
-            let machine = Machine::new();
-            let mut home = TestCore::with_vcpu(0, &machine);
-            let mut asker = TestCore::new(2, &machine);
-            let asking = thread::spawn(move || {
-                asker.ask(what);
-                asker
-            });
-            home.park();
-            let mut cores = [home, asking.join().unwrap()];
-            while machine.mail.iter().any(|mail| mail.load(Ordering::Acquire) != 0) {
-                cores.iter_mut().for_each(TestCore::read_mail);
-            }
-            let [home, asker] = cores.map(|core| core.served);
-            assert_eq!(home | asker, what, "lost");
-        });
+        loom::model(move || ask_while_parking(what, true));
     }
 }
 
@@ -290,22 +293,7 @@ fn a_stop_and_a_start_are_served_though_the_vcpu_is_parked() {
 #[test]
 fn a_life_ends_on_a_core_that_would_not_let_the_vcpu_run() {
     for what in [Requests::STOP, Requests::RESET] {
-        loom::model(move || {
-            let machine = Machine::new();
-            let mut home = TestCore::with_vcpu(0, &machine);
-            let mut asker = TestCore { accepts: false, ..TestCore::new(2, &machine) };
-            let asking = thread::spawn(move || {
-                asker.ask(what);
-                asker
-            });
-            home.park();
-            let mut cores = [home, asking.join().unwrap()];
-            while machine.mail.iter().any(|mail| mail.load(Ordering::Acquire) != 0) {
-                cores.iter_mut().for_each(TestCore::read_mail);
-            }
-            let [home, asker] = cores.map(|core| core.served);
-            assert_eq!(home | asker, what, "lost");
-        });
+        loom::model(move || ask_while_parking(what, false));
     }
 }
 
