@@ -36,7 +36,7 @@ pub struct Vcpu {
     /// Since when it could run but doesn't, in ticks of `time`; 0 if it runs or sleeps.
     waiting_since: AtomicU64,
     /// It was in its guest's kernel when it was parked, or when its core last asked where it should be; or, unless it is confined, about to be, as an
-    /// interrupt was due. Told only under a policy to which that matters ([`Policy::asks_for_mode`]).
+    /// interrupt was due. Told only under a policy to which that matters ([`asks_for_mode`](ainori_sched::Policy::asks_for_mode)).
     in_kernel: AtomicBool,
     /// Its seat among those of its guest: none but under a policy that keeps a guest's vCPUs apart.
     seat: Seat,
