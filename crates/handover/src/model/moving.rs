@@ -228,7 +228,7 @@ fn ask_while_moving(asked: &[Requests]) {
 /// - either order of `RequestWord` relaxed: a request without its argument.
 #[test]
 fn a_request_is_served_once_wherever_the_vcpu_goes() {
-    loom::model(|| ask_while_moving(&[Requests::SOFTWARE]));
+    model_with_switches(4, || ask_while_moving(&[Requests::SOFTWARE]));
 }
 
 #[test]
