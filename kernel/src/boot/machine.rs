@@ -47,6 +47,8 @@ pub fn share(
         let id = VcpuId(index as u8);
         let home = &orders[vcpus[index].home as usize];
         vcpus[index].confined = policy.confines() && shares_home_with_higher(&vcpus, id, home);
+        vcpus[index].levels =
+            ByCore(from_fn(|core| orders.get(core).map_or(0, |order| order.rank(id).level)));
     }
     let at_home = |vcpu: &Vcpu| (vcpu.home as usize, class(vcpu.home as usize, vcpu.guest).priority);
     let at_home: Vec<(usize, u8)> = vcpus.iter().map(at_home).collect();

@@ -7,6 +7,7 @@ use ainori_lifecycle::Hart;
 use ainori_limits::MAX_HARTS;
 
 use crate::arch::{VcpuState, clock};
+use crate::cpu::ByCore;
 use crate::stats::VcpuCounters;
 
 // A set of cores is a word with a bit for each.
@@ -49,6 +50,8 @@ pub struct Vcpu {
     pub cores: u64,
     /// At home it runs in user mode only.
     pub confined: bool,
+    /// At which level it waits on each core ([`Rank::level`](crate::cpu::order::Rank)): whoever looks for a core for it needs all of them.
+    pub levels: ByCore<u8>,
 }
 
 impl Vcpu {
@@ -71,6 +74,7 @@ impl Vcpu {
             home,
             cores,
             confined: false,
+            levels: ByCore([0; MAX_HARTS]),
         }
     }
 

@@ -142,34 +142,32 @@ impl Cpu {
     /// The core where a vCPU had best go: one that idles, or else this one, or the next one after its home.
     pub(super) fn suitable_core(&self, id: VcpuId) -> Option<u32> {
         let vcpu = self.machine.vcpu(id);
-        let machine = self.machine;
         let cores = vcpu.cores_now();
-        let all = machine.harts.len() as u32;
-        let (mut busy, mut core) = (None, vcpu.home);
-        // BOUND: the cores, some 20 instructions each.
-        for _ in 0..all {
-            core += 1;
-            if core >= all {
-                core = 0;
+        let all = self.machine.harts.len() as u32;
+        let is_here = cores >> self.id & 1 != 0 && self.accepts(id, self.id);
+        let (mut busy, mut core) = (is_here.then_some(self.id), vcpu.home);
+        // BOUND: the cores, some 17 instructions each.
+        loop {
+            core = if core + 1 < all { core + 1 } else { 0 };
+            if cores >> core & 1 != 0 {
+                let threshold = self.machine.thresholds[core].level();
+                if threshold == IDLE {
+                    return Some(core);
+                }
+                if busy.is_none() && threshold <= vcpu.levels[core] {
+                    busy = Some(core);
+                }
             }
-            if cores >> core & 1 == 0 {
-                continue;
-            }
-            let threshold = machine.thresholds[core].level();
-            if threshold == IDLE {
-                return Some(core);
-            }
-            if threshold <= machine.orders[core].rank(id).level && (busy.is_none() || core == self.id) {
-                busy = Some(core);
+            if core == vcpu.home {
+                return busy;
             }
         }
-        busy
     }
 
     /// Would a vCPU get its turns on this core?
     pub(in crate::cpu) fn accepts(&self, id: VcpuId, core: u32) -> bool {
         let threshold = self.machine.thresholds[core].level();
-        threshold == IDLE || threshold <= self.machine.orders[core].rank(id).level
+        threshold == IDLE || threshold <= self.machine.vcpu(id).levels[core]
     }
 
     /// Would a vCPU get its turns where it is parked? An idle core is of no use to one that must not run there.
