@@ -284,6 +284,11 @@ impl Uart {
             self.received.push(byte);
         } else {
             self.overrun = true;
+            if !self.fifos_enabled {
+                // There is one place, which the newer byte takes. A full FIFO keeps what it has.
+                self.received.clear();
+                self.received.push(byte);
+            }
         }
         None
     }

@@ -182,7 +182,14 @@ impl Model {
         match (register, self.lcr & 0x80 != 0) {
             (0 | 1, true) => self.divisor[usize::from(register)] = value,
             (0, false) if self.mcr & 0x10 == 0 => return Some(value),
-            (0, false) => self.overrun |= !self.push(value),
+            (0, false) => {
+                if !self.push(value) {
+                    self.overrun = true;
+                    if !self.fifos {
+                        self.queue[0] = value;
+                    }
+                }
+            }
             (1, false) => self.ier = value & 0x0f,
             (2, _) => {
                 if value & 2 != 0 || self.fifos != (value & 1 != 0) {

@@ -135,6 +135,19 @@ fn loopback_returns_bytes_and_reports_the_lost_one() {
     assert_eq!((0..16).map(|_| uart.read(DATA)).collect::<Vec<_>>(), (0..16).collect::<Vec<_>>());
 }
 
+/// As a 16450, and QEMU's port, do.
+#[test]
+fn without_fifos_the_newest_byte_in_loopback_is_kept() {
+    let mut uart = Uart::new();
+    uart.write(IIR_FCR, 0x00);
+    uart.write(MCR, 0x10);
+    for byte in [b'a', b'b', b'c'] {
+        assert_eq!(uart.write(DATA, byte), None);
+    }
+    assert_eq!(uart.read(LSR), 0x63);
+    assert_eq!((uart.read(DATA), uart.read(LSR)), (b'c', 0x60));
+}
+
 #[test]
 fn loopback_connects_the_modem_lines_and_reports_changes() {
     let mut uart = Uart::new();

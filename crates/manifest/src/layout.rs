@@ -1,7 +1,8 @@
 //! What lies where in a guest's memory when it starts: the checks on the host and the loader in the hypervisor must agree.
 //!
-//! As on QEMU's `virt` (`riscv_compute_fdt_addr` in its hw/riscv/boot.c), the device tree lies at the top of memory: programs
-//! that were made for that machine let their early heap grow right behind their image. The RAM disk lies right below the tree, for the same reason.
+//! As on QEMU's `virt` (`riscv_compute_fdt_addr` and `riscv_load_initrd` in its hw/riscv/boot.c), the device tree lies at the top of memory, and the
+//! RAM disk in the middle, or [`INITRD_AT`] behind the start of more memory. Programs that were made for that machine let their early heap grow right behind their
+//! image, or move to the top of memory themselves (U-Boot).
 use crate::config::GUEST_MEMORY_BASE;
 use core::ops::Range;
 
@@ -9,6 +10,8 @@ use core::ops::Range;
 pub const ALIGN: u64 = 2 << 20;
 /// In a guest too small for that, at a multiple of this.
 pub const SMALL_ALIGN: u64 = ainori_limits::PAGE;
+/// A RAM disk lies no further behind the start of memory than this, in bytes, if it has room there.
+pub const INITRD_AT: u64 = 512 << 20;
 /// Room for the guest's device tree in bytes.
 pub const TREE_SIZE: u64 = 64 << 10;
 
@@ -22,8 +25,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Places the device tree, and below it a RAM disk of so many bytes, at the top of a guest's `memory` bytes. The image ends, its
-    /// bss included, at `image_end`. `None` if there is no room.
+    /// Places the device tree at the top of a guest's `memory` bytes, and a RAM disk of so many bytes in the middle, or right below the tree if there is no room
+    /// for it there. The image ends, its bss included, at `image_end`. `None` if there is no room at all.
     pub fn of(memory: u64, image_end: u64, initrd_len: Option<u64>) -> Option<Self> {
         let memory_end = GUEST_MEMORY_BASE.checked_add(memory)?;
         // First with as much room for the image as `virt` leaves, then as little as it takes.
@@ -33,8 +36,13 @@ impl Layout {
                 (start >= image_end).then(|| start..start + len)
             };
             let tree = below(memory_end, TREE_SIZE)?;
+            let in_middle = |len: u64| {
+                let start = GUEST_MEMORY_BASE + (memory / 2).min(INITRD_AT) / align * align;
+                let end = start.checked_add(len)?;
+                (start >= image_end && end <= tree.start).then_some(start..end)
+            };
             let initrd = match initrd_len {
-                Some(len) => Some(below(tree.start, len)?),
+                Some(len) => Some(in_middle(len).or_else(|| below(tree.start, len))?),
                 None => None,
             };
             Some(Self { initrd, tree })
@@ -65,10 +73,18 @@ mod tests {
     }
 
     #[test]
-    fn the_initrd_lies_below_the_tree() {
-        let layout = Layout::of(64 * MIB, BASE + 20 * MIB, Some(5 * MIB + 1)).unwrap();
-        assert_eq!(layout.tree.start, BASE + 62 * MIB);
-        assert_eq!(layout.initrd, Some(BASE + 56 * MIB..BASE + 61 * MIB + 1));
+    fn the_initrd_lies_in_the_middle_as_on_virt() {
+        let initrd = |memory, image_end, len| Layout::of(memory, BASE + image_end, Some(len)).unwrap().initrd;
+        assert_eq!(initrd(64 * MIB, 20 * MIB, 5 * MIB + 1), Some(BASE + 32 * MIB..BASE + 37 * MIB + 1));
+        assert_eq!(initrd(8192 * MIB, 20 * MIB, MIB), Some(BASE + 512 * MIB..BASE + 513 * MIB));
+    }
+
+    #[test]
+    fn an_initrd_without_room_in_the_middle_lies_below_the_tree() {
+        let initrd = |image_end, len| Layout::of(64 * MIB, BASE + image_end, Some(len)).unwrap().initrd;
+        let (below, large) = (BASE + 56 * MIB..BASE + 61 * MIB + 1, BASE + 22 * MIB..BASE + 62 * MIB);
+        assert_eq!(initrd(32 * MIB + 1, 5 * MIB + 1), Some(below), "the image is there");
+        assert_eq!(initrd(20 * MIB, 40 * MIB), Some(large), "it is too large");
     }
 
     #[test]

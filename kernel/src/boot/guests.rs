@@ -70,7 +70,7 @@ fn add_vcpus(guest: u8, config: &config::Guest, board: &Board, harts: &[u64], to
     for (index, vcpu) in config.vcpus.iter().enumerate() {
         let Some(home) = harts.iter().position(|&id| id == u64::from(vcpu.home)) else {
             refuse(format_args!(
-                "guest `{}` wants hart {}, but this board has {}",
+                "guest `{}` wants hart {}, which is not among this board's: {}",
                 config.name,
                 vcpu.home,
                 board.hart_names()

@@ -64,6 +64,9 @@ impl Problem {
     }
 }
 
+/// One past the guest-physical addresses that a guest can have (Sv39x4: 41 bits, privileged specification 19.5).
+const ADDRESSES_END: u64 = 1 << 41;
+
 /// Reads a file of this kind for a guest with `memory` bytes and a RAM disk of `initrd_len`.
 pub fn read(
     kind: Kind,
@@ -130,7 +133,7 @@ impl Program<'_> {
             let end = start.checked_add(segment.memory);
             if start < GUEST_MEMORY_BASE || end.is_none_or(|end| end > memory_end) {
                 let help = match end {
-                    Some(_) if start >= GUEST_MEMORY_BASE => format!(
+                    Some(end) if start >= GUEST_MEMORY_BASE && end <= ADDRESSES_END => format!(
                         "link or load it inside the guest's memory, or give the guest at least {}",
                         least_memory(self.end(), initrd_len)
                     ),

@@ -86,8 +86,10 @@ impl<T: FromToml> FromToml for Vec<At<T>> {
 
     fn read(value: &DeValue<'_>, _: Span, findings: &mut Vec<Finding>) -> Option<Self> {
         let items = value.as_array()?;
-        // An item that can't be read has been reported and is left out, so that the others are still checked.
-        Some(items.iter().filter_map(|item| read(item, "an item of the list", findings)).collect())
+        // An item that can't be read has been reported and is left out, so that the others are still checked. If there are no others, this isn't an empty list.
+        let read: Vec<At<T>> =
+            items.iter().filter_map(|item| read(item, "an item of the list", findings)).collect();
+        (items.is_empty() || !read.is_empty()).then_some(read)
     }
 }
 
@@ -102,7 +104,8 @@ impl<T: FromToml> FromToml for ByHart<T> {
         let mut entries = Vec::new();
         for (key, value) in value.as_table()? {
             let (name, span) = (key.get_ref(), key.span());
-            let Ok(hart) = name.parse() else {
+            // As TOML takes two spellings for two keys, a hart has one.
+            let Some(hart) = name.parse().ok().filter(|hart: &u32| hart.to_string() == **name) else {
                 findings.push(
                     Finding::at(span, format!("{name:?} is not the number of a hart"))
                         .help("e.g. { 0 = 12 }"),

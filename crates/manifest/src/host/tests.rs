@@ -484,6 +484,11 @@ fn names_are_unique_and_plain() {
 fn vcpus_harts_and_priorities_are_in_range() {
     broken("harts = [1]", "harts = [4]", "hart 4 is not on the board", "harts 0 to 3");
     broken("harts = [1]", "harts = []", "at least one hart", "all harts");
+    for item in ["-1", "1.0", "[0]", "99999999999"] {
+        let text = GOOD.replace("harts = [1]", &format!("harts = [{item}]"));
+        let found = errors(&text);
+        assert!(found.len() == 1 && !found[0].contains("at least one hart"), "{item}: {found:?}");
+    }
     broken("harts = [1]", "harts = [1, 1]", "hart 1 is in this list twice", "name each hart once");
     let found = errors(&GOOD.replace("[0, 1, 2, 3]", "[2, 0, 2, 9, 9, 2]"));
     assert_eq!(found.len(), 5, "each repetition, and each hart that isn't there: {found:#?}");
@@ -515,6 +520,8 @@ fn vcpus_harts_and_priorities_are_in_range() {
         ("{ 2 = 3 }", "the guest never runs on hart 2 / remove it, or add the hart to the guest's `harts`"),
         ("{ 99 = 3 }", "the guest never runs on hart 99 / remove it, or add the hart to the guest's `harts`"),
         ("{ one = 3 }", "\"one\" is not the number of a hart / e.g. { 0 = 12 }"),
+        ("{ 1 = 3, 01 = 4 }", "\"01\" is not the number of a hart / e.g. { 0 = 12 }"),
+        ("{ \"+1\" = 3 }", "\"+1\" is not the number of a hart / e.g. { 0 = 12 }"),
         ("{ 1 = \"3\" }", "the value for hart 1 must be a whole number, 0 or more, not a string / no help"),
         ("3", "`priority_on` must be a table of harts such as { 0 = 12 }, not the integer 3 / no help"),
     ] {

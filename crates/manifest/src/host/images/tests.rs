@@ -192,6 +192,8 @@ fn segments_must_fit() {
     let much = super::read(Kind::Elf, &large, MEMORY, Some(3 << 20), ANYWHERE);
     let needed = least_memory(BASE + MEMORY + 1, Some(3 << 20));
     assert!(much.unwrap_err().help.ends_with(&format!("give the guest at least {needed}")));
+    let nowhere = elf(&elf_file(1 << 60, &[(1 << 60, 16)])).unwrap_err();
+    assert_eq!(nowhere.help, "link or load it inside the guest's memory", "no guest has so much");
     let below = elf_file(0x1000, &[(0x1000, 16)]);
     let below = elf(&below).unwrap_err();
     assert_eq!(below.help, "link or load it inside the guest's memory", "more would be of no use");

@@ -161,6 +161,7 @@ fn check_vcpus(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>
         findings.push(Finding::at(vcpus.span.clone(), message).help(format!("from 1 to {MOST_VCPUS}")));
     }
     let harts: Vec<u32> = match &draft.harts {
+        None if draft.lost.has("harts") => return None,
         None => (0..board.harts?).collect(),
         Some(list) => {
             if list.value.is_empty() {
