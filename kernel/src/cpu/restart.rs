@@ -23,7 +23,6 @@ use super::mechanism::threshold::IDLE;
 use crate::arch::{clock, hart};
 use crate::chip;
 use crate::guest::Guest;
-use crate::guest::program::CHUNK;
 use crate::guest::stop::{self, Happened, Record};
 use crate::stats::Exit;
 
@@ -176,13 +175,13 @@ impl Cpu {
         }
     }
 
-    /// Loads a part of the guest's memory, from `offset` on: as many chunks as it can until the piece is over, or the core is wanted. Returns where it
+    /// Loads some of the guest's memory, from `offset` on: as much as it can until the piece is over, or the core is wanted. Returns where it
     /// has stopped.
     fn load_memory(&mut self, guest: &Guest, mut offset: u64) -> u64 {
         let piece = if self.threshold.level == IDLE { ROW_US } else { PIECE_US };
         let end = clock::now() + self.machine.ticks(piece);
         let begin = offset;
-        // BOUND: the piece. Before each chunk is a preemption point; a chunk is loaded in any case, so that nobody can keep it from going on for ever.
+        // BOUND: the piece. Before each step is a preemption point; one is made in any case, so that nobody can keep it from going on for ever.
         loop {
             let now = clock::now();
             let is_interrupted = !hart::pending_interrupts().is_empty();
@@ -194,9 +193,8 @@ impl Cpu {
             if !is_interrupted {
                 self.end_irqs_off(Exit::Housekeeping, now);
             }
-            // SAFETY: all vCPUs of the guest rest (`Machine::restarting`), and only this core loads.
-            unsafe { guest.program.load_chunk(guest.space.memory(), offset) };
-            offset += CHUNK;
+            // SAFETY: all vCPUs of the guest rest (`Machine::restarting`), and only this core loads; `offset` was just found to lie in its memory.
+            offset = unsafe { guest.program.load_some(guest.space.memory(), offset) };
         }
     }
 

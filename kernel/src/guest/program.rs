@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use ainori_board::Range;
 
-/// Bytes that [`Program::load_chunk`] loads: some 100 instructions where they are zeros, 400 where they are a part's.
+/// Bytes that [`Program::load_some`] loads at most: some 100 instructions where they are zeros, 400 where they are a part's.
 pub const CHUNK: u64 = 512;
 
 /// Bytes that lie in a guest's memory.
@@ -16,6 +16,12 @@ pub struct Part {
     pub bytes: &'static [u8],
 }
 
+impl Part {
+    fn end(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+}
+
 /// A guest's program with all that it finds beside it: RAM disk and device tree. The rest of its memory is zero.
 #[derive(Debug, Default)]
 pub struct Program {
@@ -23,7 +29,7 @@ pub struct Program {
     pub entry: u64,
     /// Guest-physical address of its device tree.
     pub tree: u64,
-    /// In any order, without overlaps.
+    /// In the order of their places, without overlaps.
     pub parts: Vec<Part>,
 }
 
@@ -91,32 +97,36 @@ fn copy_bytes(from: &[u8], to: &mut [u8]) {
 }
 
 impl Program {
-    /// Puts [`CHUNK`] bytes of a guest's memory, which starts at `memory`, to what they are when a life begins. `offset` is a multiple of
-    /// [`CHUNK`].
+    /// Puts some bytes of a guest's memory, which starts at `memory`, to what they are when a life begins: from `offset` on, [`CHUNK`] at most, and of one part
+    /// only, however many there are. Returns where it has stopped.
     ///
     /// # Safety
-    /// That memory is the guest's, and none of its vCPUs runs.
-    pub unsafe fn load_chunk(&self, memory: Range, offset: u64) {
-        let end = offset + CHUNK;
-        let chunk = (memory.start + offset) as *mut u64;
-        let covers = |part: &Part| part.offset <= offset && end <= part.offset + part.bytes.len() as u64;
-        // BOUND: the parts of the program, some 8 instructions each; there are about five.
-        if !self.parts.iter().any(covers) {
-            // SAFETY: the caller vouches for the chunk, which is aligned as guests' memory is.
-            unsafe { clear(chunk) };
+    /// That memory is the guest's, `offset` lies in it, and none of its vCPUs runs.
+    pub unsafe fn load_some(&self, memory: Range, offset: u64) -> u64 {
+        let chunk_end = (offset / CHUNK + 1) * CHUNK;
+        let to = (memory.start + offset) as *mut u8;
+        // BOUND: 7 rounds for as many parts as a program may have, some 10 instructions each.
+        let next = self.parts.partition_point(|part| part.end() <= offset);
+        let part = self.parts.get(next);
+        if let Some(part) = part
+            && let Some(rest) =
+                offset.checked_sub(part.offset).and_then(|from| part.bytes.get(from as usize..))
+        {
+            let bytes = rest.get(..(chunk_end - offset) as usize).unwrap_or(rest);
+            // SAFETY: `to` and as many bytes behind it are the guest's, as the part fits into its memory: while no vCPU runs, nobody else knows of them. The part
+            // lies elsewhere: nothing of the hypervisor's is in a guest's memory.
+            unsafe { copy(bytes, to) };
+            return offset + bytes.len() as u64;
         }
-        // BOUND: the same, some 15 instructions for each that isn't in the chunk.
-        for part in &self.parts {
-            let (from, to) = (part.offset.max(offset), (part.offset + part.bytes.len() as u64).min(end));
-            if from < to
-                && let Some(bytes) =
-                    part.bytes.get((from - part.offset) as usize..(to - part.offset) as usize)
-            {
-                let to = (memory.start + from) as *mut u8;
-                // SAFETY: `from..to` lies in the chunk, which the caller vouches for: while no vCPU runs, nobody else knows of it. The part lies
-                // elsewhere: nothing of the hypervisor's is in a guest's memory.
-                unsafe { copy(bytes, to) };
-            }
+        let end = part.map_or(chunk_end, |part| part.offset.min(chunk_end));
+        if end - offset == CHUNK {
+            // SAFETY: as above, since memory is a multiple of chunks; a whole chunk is aligned as guests' memory is.
+            unsafe { clear(to.cast()) };
+        } else {
+            // SAFETY: the same, for less than a chunk.
+            // BOUND: less than a chunk.
+            unsafe { to.write_bytes(0, (end - offset) as usize) };
         }
+        end
     }
 }

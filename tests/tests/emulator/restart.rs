@@ -1,7 +1,7 @@
 //! Guests that are started again: nothing is left of a former life, neighbours don't notice, and somebody gives up in the end.
 use ainori::report::{GuestOutcome, Life, Outcome};
 use ainori_report::{Next, StopReason};
-use ainori_tests::{Clock, Guest, Run, System};
+use ainori_tests::{Clock, Guest, Run, System, bounds::IRQS_OFF_BESIDE_RTOS_NS};
 
 /// The probe that looks for what former lives have left, and leaves all that it can. It ends in this way until so many milliseconds have gone by since
 /// the machine was switched on, then it is content.
@@ -91,6 +91,53 @@ fn neighbours_do_not_notice() {
         run.check(lives > 10, format_args!("{lives} lives are too few to show anything"));
         run.was_in_time("freertos", format_args!("{lives} lives that end with {end}"));
     }
+}
+
+/// An ELF file of a program that asks to be started again, which is all that it does, and of so many parts of 7 bytes each, close together.
+fn program_of_parts(count: u64) -> Vec<u8> {
+    const BASE: u64 = 0x8000_0000;
+    const HEADER: u64 = 64;
+    const PROGRAM_HEADER: u64 = 56;
+    // li a7, SRST; li a6, 0; li a0, cold reboot; li a1, 0; ecall
+    let code = [0x5352_58b7_u32, 0x3548_889b, 0x0000_0813, 0x0010_0513, 0x0000_0593, 0x0000_0073];
+    let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let parts: Vec<(u64, Vec<u8>)> =
+        (0..count).map(|part| (BASE + 0x2001 + 8 * part, vec![part as u8 + 1; 7])).collect();
+    let segments = [&[(BASE, code)], &parts[..]].concat();
+    let numbers =
+        |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    // 64 bits, little-endian; executable, RISC-V; entry, program headers, no sections.
+    let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+    file.resize(16, 0);
+    file.extend(numbers(&[2 | 243 << 16 | 1 << 32, BASE, HEADER, 0]));
+    file.extend(numbers(&[HEADER << 32 | PROGRAM_HEADER << 48, segments.len() as u64 | 64 << 16]));
+    let mut data = HEADER + PROGRAM_HEADER * segments.len() as u64;
+    for (address, bytes) in &segments {
+        let size = bytes.len() as u64;
+        // Loaded; read, write, execute; aligned to bytes.
+        file.extend(numbers(&[1 | 7 << 32, data, *address, *address, size, size, 1]));
+        data += size;
+    }
+    segments.into_iter().for_each(|(_, bytes)| file.extend(bytes));
+    file
+}
+
+/// However many parts its program has, which is up to whoever built it: each was a round more of a loop with interrupts off.
+#[test]
+fn neighbours_do_not_notice_how_many_parts_a_program_has() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("parts.elf");
+    std::fs::write(&file, program_of_parts(63)).expect("the temporary folder can be written to");
+    let parts = Guest::probe("busyloop", "").named("parts").file(&file).memory_mib(2);
+    let run = System::on(1)
+        .with(parts.background().restart("always", 32, "1us"))
+        .with(Guest::freertos("periods=200 burn_percent=20 burn_period_us=10000 report_ms=0"))
+        .run(Clock::Lockstep { q: 250 });
+    run.good().lost_no_tick("freertos", 200).was_in_time("freertos", "63 parts");
+    let (lives, section) = (run.guest("parts").former_lives.len(), run.longest_irqs_off_ns(0));
+    println!("{lives} lives, {section} ns with interrupts off");
+    run.check(lives > 3, format_args!("{lives} lives are too few to show anything"));
+    run.check(section <= IRQS_OFF_BESIDE_RTOS_NS, format_args!("{section} ns with interrupts off"));
 }
 
 /// A guest that fails at once, each time: after so many restarts it stays where it is, and the others go on. The line that it leaves without an end
