@@ -6,11 +6,13 @@ mod images;
 mod reader;
 mod rules;
 mod schema;
+mod tasks;
 mod units;
 
 pub use findings::{Finding, Findings, Place, Span};
 pub use images::{Places, Problem, Program};
 pub use rules::{DEFAULT_TRACE_RECORDS, MAX_TRACE_RECORDS};
+pub use tasks::Task;
 pub use units::show_size;
 
 use crate::config::{System, Trace};
@@ -36,6 +38,8 @@ pub struct Manifest {
     pub board: Board,
     /// Each guest's files, in the order of the guests.
     pub files: Vec<GuestPaths>,
+    /// Each guest's tasks, in the order of the guests, as far as they are declared. The hypervisor doesn't know them: they are for the analysis of deadlines.
+    pub tasks: Vec<Vec<Task>>,
     /// How `ainori run` runs it unless its arguments say otherwise.
     pub run: RunSettings,
     /// What keeps all rules, and is hardly meant so.
@@ -192,6 +196,10 @@ impl Manifest {
         let draft = Draft::read(text, &mut findings);
         match rules::check(&draft, directory, name, &mut findings) {
             Some(mut manifest) if findings.iter().all(|finding| finding.is_warning) => {
+                let drafts = draft.guests.iter().flat_map(|guest| &guest.tasks);
+                for (task, draft) in manifest.tasks.iter_mut().flatten().zip(drafts) {
+                    task.line = text[..draft.span.start].matches('\n').count() + 1;
+                }
                 if !findings.is_empty() {
                     manifest.warnings = Some(Box::new(Findings::new(file, text, findings)));
                 }

@@ -225,11 +225,16 @@ impl<'a> Table<'a> {
                 .filter(|kind| kind.keys.contains(&found.as_ref()))
                 .map(|kind| kind.place)
                 .collect();
-            let help = match homes[..] {
-                [] => suggest(found, keys),
+            // A letter too many or too few is a slip, even if another table has a key of that name.
+            let is_slip = |meant: &&str| {
+                strsim::damerau_levenshtein(found, meant) == 1 && !entries.contains_key(*meant)
+            };
+            let meant = nearest(found, keys).filter(|meant| homes.is_empty() || is_slip(meant));
+            let help = match (&homes[..], meant) {
+                ([], _) | (_, Some(_)) => suggest(found, keys),
                 _ => format!("it is a key of {}: move it there", homes.join(", or of ")),
             };
-            if let (true, Some(meant)) = (homes.is_empty(), nearest(found, keys)) {
+            if let Some(meant) = meant {
                 lost.add(meant);
             }
             findings.push(

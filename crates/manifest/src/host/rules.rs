@@ -5,9 +5,10 @@ mod missing;
 mod policy;
 mod restarts;
 mod sharing;
+mod tasks;
 
 use super::{
-    Board, Clock, GuestPaths, Manifest, RunSettings,
+    Board, Clock, GuestPaths, Manifest, RunSettings, Task,
     boards::{BOARDS, BoardKind},
     findings::Finding,
     reader::{At, suggest},
@@ -54,6 +55,12 @@ pub fn check(
     let policy = policy::check_times(&draft.policy, preset, findings);
     let guests: Vec<Option<(Guest, GuestPaths)>> =
         draft.guests.iter().map(|guest| guest::check(guest, view, directory, findings)).collect();
+    let tasks: Vec<Option<Vec<Task>>> = draft
+        .guests
+        .iter()
+        .zip(&guests)
+        .map(|(draft, guest)| tasks::check(draft, guest.as_ref().map(|(guest, _)| guest), findings))
+        .collect();
     sharing::check(&draft.guests, &guests, preset, findings);
     let console = check_console(draft, findings);
     let trace = check_trace(draft.trace.as_ref(), findings);
@@ -64,6 +71,7 @@ pub fn check(
 
     let (guests, files): (Vec<_>, Vec<_>) =
         guests.into_iter().collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let tasks = tasks.into_iter().collect::<Option<Vec<_>>>()?;
     let name = draft.name.as_ref().map_or(fallback_name, |name| &name.value);
     // Only a file's name can still have one, which nobody thought of as a name for the system.
     let name = name.replace(char::is_control, "\u{fffd}");
@@ -75,7 +83,7 @@ pub fn check(
         console_input: u32::try_from(console.unwrap_or(default_input)).ok(),
         trace: trace?,
     };
-    Some(Manifest { system, board: board?, files, run, warnings: None })
+    Some(Manifest { system, board: board?, files, tasks, run, warnings: None })
 }
 
 /// The guests in which there is no error, with what the manifest says of them.

@@ -44,13 +44,19 @@ const GUEST: reader::Kind = reader::Kind {
         "restart_limit",
         "restart_interval",
         "on_wild_access",
+        "task",
     ],
+};
+const TASK: reader::Kind = reader::Kind {
+    name: "[[guest.task]]",
+    place: "[[guest.task]]",
+    keys: &["name", "period", "execution", "deadline", "priority", "hart", "jitter", "blocking"],
 };
 const CONSOLE: reader::Kind = reader::Kind { name: "[console]", place: "[console]", keys: &["input"] };
 const TRACE: reader::Kind = reader::Kind { name: "[trace]", place: "[trace]", keys: &["mask", "records"] };
 const RUN: reader::Kind = reader::Kind { name: "[run]", place: "[run]", keys: &["clock", "time_limit"] };
 /// All of them: a key may stand in the wrong one.
-const KINDS: [&reader::Kind; 7] = [&ROOT, &POLICY, &BOARD, &GUEST, &CONSOLE, &TRACE, &RUN];
+const KINDS: [&reader::Kind; 8] = [&ROOT, &POLICY, &BOARD, &GUEST, &TASK, &CONSOLE, &TRACE, &RUN];
 
 /// A manifest with whatever of it could be read.
 #[derive(Debug, Default)]
@@ -111,6 +117,24 @@ pub struct GuestDraft {
     pub restart_limit: Option<At<u32>>,
     pub restart_interval: Option<At<Micros>>,
     pub on_wild_access: Option<At<OnWildAccess>>,
+    pub tasks: Vec<TaskDraft>,
+}
+
+/// `[[guest.task]]`.
+#[derive(Debug)]
+pub struct TaskDraft {
+    /// Where its header stands.
+    pub span: Span,
+    /// Keys of which nobody knows what they say.
+    pub lost: Lost,
+    pub name: Option<At<String>>,
+    pub period: Option<At<Micros>>,
+    pub execution: Option<At<Micros>>,
+    pub deadline: Option<At<Micros>>,
+    pub priority: Option<At<u32>>,
+    pub hart: Option<At<u32>>,
+    pub jitter: Option<At<Micros>>,
+    pub blocking: Option<At<Micros>>,
 }
 
 /// `[trace]`.
@@ -357,6 +381,36 @@ fn read_guest(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Optio
         restart_limit: table.optional("restart_limit", findings),
         restart_interval: table.optional("restart_interval", findings),
         on_wild_access: table.optional("on_wild_access", findings),
+        tasks: read_tasks(&table, findings),
     };
     Some(GuestDraft { lost: table.lost, is_wrong: findings.len() > before, ..draft })
+}
+
+fn read_tasks(guest: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<TaskDraft> {
+    let Some(value) = guest.get("task") else { return Vec::new() };
+    let Some(items) = value.get_ref().as_array() else {
+        findings.push(
+            Finding::at(value.span(), "`task` must be a list of tables")
+                .help("write [[guest.task]] with two brackets"),
+        );
+        return Vec::new();
+    };
+    items.iter().filter_map(|item| read_task(item, findings)).collect()
+}
+
+fn read_task(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Option<TaskDraft> {
+    let mut table = open(item, &TASK, findings)?;
+    let draft = TaskDraft {
+        span: table.span.clone(),
+        lost: Lost::default(),
+        name: table.required("name", "\"control\"", findings),
+        period: table.required("period", "\"1ms\"", findings),
+        execution: table.required("execution", "\"150us\"", findings),
+        deadline: table.optional("deadline", findings),
+        priority: table.required("priority", "3", findings),
+        hart: table.optional("hart", findings),
+        jitter: table.optional("jitter", findings),
+        blocking: table.optional("blocking", findings),
+    };
+    Some(TaskDraft { lost: table.lost, ..draft })
 }

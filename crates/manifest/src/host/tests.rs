@@ -6,6 +6,8 @@ use super::{
 use crate::config::{GUEST_MEMORY_BASE, Kind, OnWildAccess, Policy, Restart, Restarts, Vcpu};
 use ainori_limits::{PRIORITIES, Room};
 
+mod tasks;
+
 const MAX_HARTS: usize = Room::LARGE.harts;
 const MAX_VCPUS: usize = Room::LARGE.vcpus;
 const MAX_GUEST_VCPUS: usize = Room::LARGE.guest_vcpus;
@@ -266,7 +268,7 @@ fn a_key_in_the_wrong_table_is_told_where_it_belongs() {
     assert_eq!(told("harts = 4", "clock = \"host\""), "it is a key of [run]: move it there");
     assert_eq!(
         told("machine = \"qemu-virt\"", "name = \"x\""),
-        "it is a key of the manifest itself, above its first [table], or of [[guest]]: move it there"
+        "it is a key of the manifest itself, above its first [table], or of [[guest]], or of [[guest.task]]: move it there"
     );
     // The preset is meant for the whole system: which one it is, is not looked at here.
     let last = GOOD.replace("policy = { preset = \"spumone\", quantum = \"5ms\" }\n", "");

@@ -1,0 +1,122 @@
+//! What the hypervisor takes for itself, in instructions as they are counted, and in nanoseconds at a hart's speed.
+use crate::system::System;
+use ainori_sched::Occasion;
+use serde::Deserialize;
+
+/// The file of costs, `costs.toml`. A test in the emulator (`tests/tests/emulator/budgets.rs`) fails if a budget of a path is greater than what stands there.
+pub const FILE: &str = include_str!("../costs.toml");
+
+/// How fast a hart is in the analysis if nobody says: as in virtual time, where an instruction takes 4 ns. In millions of instructions per second.
+pub const MIPS: u32 = 250;
+
+/// Instructions of the hypervisor's paths, as [`FILE`] has them.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paths {
+    /// From the hart's trap to the first instruction of the guest's handler, where another guest runs.
+    pub dispatch: Path,
+    /// From a guest's going to sleep to the next instruction of whoever is next.
+    pub sleep: Path,
+    /// What a switch takes beyond these: floating point, vectors, mail of other cores.
+    pub registers: Path,
+    /// A trap that does next to nothing.
+    pub trap: Path,
+    /// Longest stretch without a look at who waits, on a hart that an RTOS may want.
+    pub irqs_off: Path,
+    /// A piece of housework.
+    pub housework: Path,
+    /// Looking for another core for a vCPU that is preempted.
+    pub kick: Path,
+    /// More of that for each hart of the board.
+    pub kick_per_hart: Path,
+    /// Records of a trace in one switch.
+    pub records: Path,
+    /// Time between two pieces of housework beside the least urgent guest of the hart that keeps house, in microseconds.
+    pub housework_pause_us: Duration,
+    /// The same beside others there.
+    pub hidden_housework_us: Duration,
+}
+
+/// What a path may take.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Path {
+    /// Most instructions.
+    pub instructions: u64,
+    /// Where that is from.
+    pub source: String,
+    /// Names of budgets (`tests/budgets.toml`) that may not be greater.
+    #[serde(default)]
+    pub budgets: Vec<String>,
+}
+
+/// A time that doesn't depend on how fast a hart is.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Duration {
+    /// Microseconds.
+    pub us: u64,
+    /// Where that is from.
+    pub source: String,
+}
+
+/// What the hypervisor takes on one hart of a system, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Costs {
+    /// Each job may find its guest asleep: to it, and back.
+    pub switches_ns: u64,
+    /// The hart may be taken so much before a job arrives.
+    pub advance_ns: u64,
+    /// What has been begun for somebody else when a job arrives, once in a busy period.
+    pub blocking_ns: u64,
+    /// For how long the policy may defer a preemption, once in a busy period.
+    pub grace_ns: u64,
+    /// Housework beside guests: a load of so much in each period, 0 where there is none.
+    pub housework_ns: u64,
+    /// That period.
+    pub housework_period_ns: u64,
+}
+
+impl Paths {
+    /// The costs on a hart, for a guest with this priority there; `mips` is the hart's speed, not 0.
+    #[must_use]
+    pub fn on(&self, system: &System, hart: u32, priority: u8, mips: u32) -> Costs {
+        let ns = |instructions: u64| (instructions * 1_000).div_ceil(u64::from(mips.max(1)));
+        let us = |time: &Duration| time.us * 1_000;
+        let is_alone = system.is_alone(hart);
+        let keeps_house = system.housekeeping_hart == hart;
+        let records = if system.is_traced { self.records.instructions } else { 0 };
+        let advance_ns = if is_alone { 0 } else { system.advance_ns };
+        let kick = system.policy.pulls(Occasion::Preempted { in_kernel: true });
+        // The hart looks again and again what the next deadline is, to keep its housework clear of it.
+        let look = if keeps_house { self.trap.instructions } else { 0 };
+        let switches_ns = if is_alone {
+            // Its timer doesn't reach the hypervisor, and nobody is switched to.
+            ns(look + records)
+        } else {
+            let harts = u64::from(system.harts);
+            let kick =
+                if kick { self.kick.instructions + self.kick_per_hart.instructions * harts } else { 0 };
+            let to = ns(self.dispatch.instructions + self.registers.instructions + kick + records);
+            to.max(advance_ns) + ns(self.sleep.instructions + self.registers.instructions + look + records)
+        };
+        let is_least = system.least_at_home(hart).is_some_and(|least| priority <= least);
+        let (housework_ns, housework_period_ns) = if keeps_house {
+            let piece = ns(self.housework.instructions + self.trap.instructions + records);
+            let pause = if is_least { &self.housework_pause_us } else { &self.hidden_housework_us };
+            // Beside others it comes each interval, whatever a piece takes; the pause begins behind a piece.
+            (piece, us(pause) + if is_least { piece } else { 0 })
+        } else {
+            (0, u64::MAX)
+        };
+        Costs {
+            switches_ns,
+            advance_ns,
+            // What was begun for somebody else, and what was begun for the one who waits: budgets.toml has the same for the longest way to an RTOS.
+            blocking_ns: ns(2 * self.irqs_off.instructions),
+            grace_ns: if system.policy.defers() && !is_alone { system.grace_ns } else { 0 },
+            housework_ns,
+            housework_period_ns,
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Where nothing can be said about a guest's tasks, and why: from the choices of the policy and who may be met on the hart.
+use crate::system::{Guest, System, bit};
+use ainori_sched::Admission;
+
+/// Why nothing can be said about the tasks of a guest on a hart, in words that tell what to do about it; `None` if the analysis holds.
+#[must_use]
+pub fn reason(system: &System, guest: usize, hart: u32) -> Option<String> {
+    let own = &system.guests[guest];
+    if let Some(why) = unclear(system, own, hart) {
+        return Some(why);
+    }
+    let others = || system.guests.iter().enumerate().filter(move |(index, _)| *index != guest);
+    let met: Vec<&Guest> =
+        others().map(|(_, other)| other).filter(|other| system.may_be_met(other, hart) > 0).collect();
+    let Some(first) = met.first() else { return None };
+    if !system.has_priorities() {
+        return Some(format!("under this policy {} takes turns with {}", own.name, first.name));
+    }
+    // Whose interrupts come while somebody else runs: no bound is known of how many.
+    if matches!(system.policy.admission, Admission::Any) {
+        return Some(format!(
+            "under this policy the interrupts of {} reach its hart at any time",
+            first.name
+        ));
+    }
+    let level = own.priority_on(hart);
+    met.into_iter().find_map(|other| {
+        let theirs = other.priority_on(hart);
+        let name = &other.name;
+        if theirs < level {
+            None
+        } else if theirs == level {
+            Some(format!("{} takes turns with {name}, which has the same priority on hart {hart}", own.name))
+        } else if other.tasks_on(hart).next().is_none() {
+            Some(format!(
+                "{name} has a higher priority on hart {hart}, and no task there says for how long it computes"
+            ))
+        } else {
+            unclear(system, other, hart)
+        }
+    })
+}
+
+/// Why it isn't clear what a guest that declares tasks does on a hart.
+fn unclear(system: &System, guest: &Guest, hart: u32) -> Option<String> {
+    let name = &guest.name;
+    if system.may_be_met(guest, hart) > 1 {
+        return Some(format!("several vCPUs of {name} may be on hart {hart}, and take turns"));
+    }
+    let moves = guest
+        .vcpus
+        .iter()
+        .filter(|vcpu| system.reach(vcpu) & bit(hart) != 0)
+        .any(|vcpu| system.reach(vcpu) != bit(hart));
+    moves.then(|| {
+        format!("the vCPU of {name} may leave hart {hart}, or come to it: give it `harts` of its own")
+    })
+}

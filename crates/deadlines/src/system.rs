@@ -1,0 +1,110 @@
+//! What is asked: a system as far as it matters for the time of its tasks.
+use ainori_sched::Policy;
+
+/// A system.
+#[derive(Debug, Clone)]
+pub struct System {
+    /// The choices of the policy. Its times are in ticks of some clock and don't count: these do.
+    pub policy: Policy,
+    /// For how long a preemption may be deferred, in nanoseconds, where the policy does that.
+    pub grace_ns: u64,
+    /// How long before its timer a vCPU gets the hart that it takes from others, in nanoseconds.
+    pub advance_ns: u64,
+    /// Harts of the board; their ids are below this.
+    pub harts: u32,
+    /// The one where the hypervisor does its own slow work.
+    pub housekeeping_hart: u32,
+    /// Each event leaves a record in a trace.
+    pub is_traced: bool,
+    /// The guests.
+    pub guests: Vec<Guest>,
+}
+
+/// A guest.
+#[derive(Debug, Clone)]
+pub struct Guest {
+    /// Its name, for reasons in words.
+    pub name: String,
+    /// Its vCPUs.
+    pub vcpus: Vec<Vcpu>,
+    /// Its priority on each hart, by the hart's id; the higher goes first.
+    pub priorities: Vec<u8>,
+    /// Its tasks. A guest without any computes for as long as it likes.
+    pub tasks: Vec<Task>,
+}
+
+/// Where a vCPU may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Vcpu {
+    /// The hart that has it at the start.
+    pub home: u32,
+    /// The set of harts that it may move to under a policy that moves vCPUs, a bit each.
+    pub harts: u64,
+}
+
+/// A task: jobs that arrive at least a period apart. All times are in nanoseconds.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Its name.
+    pub name: String,
+    /// The hart that it runs on, which is home to one of its guest's vCPUs.
+    pub hart: u32,
+    /// Least time between two jobs. Not 0.
+    pub period_ns: u64,
+    /// Most that a job computes.
+    pub execution_ns: u64,
+    /// When a job has to have ended, from its arrival.
+    pub deadline_ns: u64,
+    /// Within its guest; the higher goes first.
+    pub priority: u8,
+    /// By how much a job may become ready later than it arrives.
+    pub jitter_ns: u64,
+    /// For how long less urgent tasks of its guest may keep it waiting: critical sections, interrupts off, locks.
+    pub blocking_ns: u64,
+}
+
+impl System {
+    /// Does the policy let a guest's priority take a hart from others?
+    pub(crate) fn has_priorities(&self) -> bool {
+        self.policy.takes_cores()
+    }
+
+    /// The set of harts where a vCPU may be met.
+    pub(crate) fn reach(&self, vcpu: &Vcpu) -> u64 {
+        if self.policy.moves() { vcpu.harts } else { bit(vcpu.home) }
+    }
+
+    /// How many vCPUs of a guest may be met on a hart.
+    pub(crate) fn may_be_met(&self, guest: &Guest, hart: u32) -> usize {
+        guest.vcpus.iter().filter(|vcpu| self.reach(vcpu) & bit(hart) != 0).count()
+    }
+
+    /// Is a hart left to one vCPU, as no other may be met there?
+    pub(crate) fn is_alone(&self, hart: u32) -> bool {
+        self.guests.iter().map(|guest| self.may_be_met(guest, hart)).sum::<usize>() <= 1
+    }
+
+    /// The least priority of those at home on a hart, beside whom housework lies if it is done there.
+    pub(crate) fn least_at_home(&self, hart: u32) -> Option<u8> {
+        let at_home = self.guests.iter().filter(|guest| guest.vcpus.iter().any(|vcpu| vcpu.home == hart));
+        at_home.map(|guest| guest.priority_on(hart)).min()
+    }
+}
+
+impl Guest {
+    /// Its priority on a hart; 0 on one that isn't on the board.
+    #[must_use]
+    pub fn priority_on(&self, hart: u32) -> u8 {
+        self.priorities.get(hart as usize).copied().unwrap_or_default()
+    }
+
+    /// Its tasks on a hart, and their places in [`Self::tasks`].
+    pub fn tasks_on(&self, hart: u32) -> impl Iterator<Item = (usize, &Task)> {
+        self.tasks.iter().enumerate().filter(move |(_, task)| task.hart == hart)
+    }
+}
+
+/// The set of this hart.
+pub(crate) fn bit(hart: u32) -> u64 {
+    1u64.checked_shl(hart).unwrap_or_default()
+}

@@ -1,0 +1,3 @@
+//! The analysis against textbooks, against an exact schedule, and on whole systems.
+mod analysis;
+mod response;
