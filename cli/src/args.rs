@@ -29,19 +29,30 @@ pub enum Command {
 /// Check a manifest and show the system that it describes
 ///
 /// All errors are shown at once, each with its line and with what would be right. Nothing is run.
+///
+/// Where the manifest declares tasks ([[guest.task]]), it is analysed whether they keep their deadlines: what the longest time from a job's arrival
+/// to its end is, what bounds it, and what is left of each hart.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   ainori check systems/demo.toml
   ainori check systems/demo.toml --json findings.json
+  ainori check systems/tasks.toml --gantt tasks.svg
+  ainori check systems/tasks.toml --mips 1000
 
-Exit code: 0 if all is right, 1 if not, 2 if the tool was called wrongly.")]
+Exit code: 0 if all is right, 1 if the manifest has errors or a task may miss its deadline, 2 if the tool was called wrongly.")]
 pub struct Check {
     /// The manifest
     pub system: PathBuf,
     /// Also write what was found to FILE, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Also draw how the tasks run if all arrive at once, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub gantt: Option<PathBuf>,
+    /// How fast the harts are, in millions of instructions per second; what the hypervisor takes for itself depends on it
+    #[arg(long, value_name = "N", default_value_t = ainori_deadlines::costs::MIPS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub mips: u32,
 }
 
 /// Build one bootable image of the hypervisor, the system and its guests

@@ -1,11 +1,12 @@
 //! `ainori check`: a manifest's findings, or the system that it describes.
+use crate::deadlines::{Deadlines, Problem, Weight};
 use ainori_manifest::{Finding, Findings, Manifest};
 use serde::Serialize;
 
 /// What a check found, for machines.
 #[derive(Debug, Serialize)]
 pub struct CheckReport<'a> {
-    /// The manifest keeps all rules.
+    /// The manifest keeps all rules, and no task may miss its deadline.
     pub ok: bool,
     /// What is wrong, in the order of lines.
     pub errors: Vec<Found<'a>>,
@@ -13,6 +14,8 @@ pub struct CheckReport<'a> {
     pub warnings: Vec<Found<'a>>,
     /// The system, if all is right.
     pub system: Option<&'a Manifest>,
+    /// Answers for the tasks that it declares, if all is right but for them.
+    pub deadlines: Option<&'a Deadlines>,
 }
 
 /// One thing that is wrong, or may be.
@@ -25,14 +28,18 @@ pub struct Found<'a> {
     /// From 1, in characters.
     pub column: usize,
     /// What is wrong.
-    pub message: &'a str,
+    pub message: String,
     /// What would be right.
     pub help: Option<&'a str>,
 }
 
 impl<'a> CheckReport<'a> {
-    /// The report of what [`Manifest::load`] returned.
-    pub fn new(checked: Result<&'a Manifest, &'a Findings>) -> Self {
+    /// The report of what [`Manifest::load`] returned for `file`, and of the deadlines.
+    pub fn new(
+        file: &'a str,
+        checked: Result<&'a Manifest, &'a Findings>,
+        deadlines: Option<&'a Deadlines>,
+    ) -> Self {
         let findings = match checked {
             Ok(manifest) => manifest.warnings.as_deref(),
             Err(findings) => Some(findings),
@@ -41,16 +48,26 @@ impl<'a> CheckReport<'a> {
             let all =
                 findings.into_iter().flat_map(|findings| findings.iter().map(move |one| (findings, one)));
             let wanted = all.filter(|(_, finding)| finding.is_warning == warnings);
-            wanted.map(|(findings, finding)| Found::new(findings, finding)).collect()
+            wanted.map(|(findings, finding)| Found::new(findings, finding)).collect::<Vec<_>>()
         };
-        Self { ok: checked.is_ok(), errors: list(false), warnings: list(true), system: checked.ok() }
+        let (mut errors, mut warnings) = (list(false), list(true));
+        for problem in deadlines.iter().flat_map(|deadlines| deadlines.problems()) {
+            let list = if problem.weight == Weight::Error { &mut errors } else { &mut warnings };
+            list.push(Found::of_task(file, problem));
+        }
+        Self { ok: errors.is_empty(), errors, warnings, system: checked.ok(), deadlines }
     }
 }
 
 impl<'a> Found<'a> {
     fn new(findings: &'a Findings, finding: &'a Finding) -> Self {
         let (line, column) = findings.position(finding);
-        let (message, help) = (&*finding.message, finding.help.as_deref());
+        let (message, help) = (finding.message.clone(), finding.help.as_deref());
         Self { file: &findings.file, line, column, message, help }
+    }
+
+    fn of_task(file: &'a str, problem: Problem) -> Self {
+        let Problem { line, message, help, .. } = problem;
+        Self { file, line, column: 1, message, help: Some(help) }
     }
 }

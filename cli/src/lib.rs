@@ -5,6 +5,8 @@
 //! | [`apart`] | what a command reads and what it writes: different files |
 //! | [`bench`](mod@bench) | experiments: runs to figures, with their error bars |
 //! | [`check`] | a manifest, checked, as a table or as JSON |
+//! | [`deadlines`] | whether the tasks that a manifest declares keep their deadlines |
+//! | [`gantt`] | a picture of that |
 //! | [`image`] | one bootable image of hypervisor, system and guests |
 //! | [`output`] | files that are written at the end, and prepared at the beginning |
 //! | [`policies`] | the policies that a manifest can name |
@@ -17,6 +19,8 @@ pub mod apart;
 pub mod bench;
 pub mod check;
 mod checkout;
+pub mod deadlines;
+pub mod gantt;
 pub mod image;
 pub mod output;
 pub mod policies;

@@ -4,6 +4,8 @@ mod args;
 use ainori::{
     apart::Apart,
     check::CheckReport,
+    deadlines::{Deadlines, Problem, Weight},
+    gantt,
     image::{self, Kernel},
     output::Output,
     policies::Policy,
@@ -15,7 +17,7 @@ use ainori_manifest::{Findings, Manifest};
 use ainori_trace::host::Window;
 use args::{Build, Check, Cli, ClockMode, Command, How, Policies, Run, Trace};
 use clap::{CommandFactory, Parser, error::ErrorKind};
-use miette::{Report, Result, miette};
+use miette::{Report, Result, Severity, miette};
 use serde::Serialize;
 use std::{
     io::{self, Write},
@@ -64,14 +66,37 @@ fn command(command: Command) -> Result<u8> {
 }
 
 fn check(arguments: &Check) -> Result<u8> {
-    Apart::of_system(&arguments.system).writes("--json", arguments.json.as_deref()).check()?;
-    let json = prepare(arguments.json.as_deref())?;
+    Apart::of_system(&arguments.system)
+        .writes("--json", arguments.json.as_deref())
+        .writes("--gantt", arguments.gantt.as_deref())
+        .check()?;
+    let (json, gantt) = (prepare(arguments.json.as_deref())?, prepare(arguments.gantt.as_deref())?);
     let checked = Manifest::load(&arguments.system);
-    write_json(json, &CheckReport::new(checked.as_ref().map_err(|findings| &**findings)))?;
+    let deadlines =
+        checked.as_ref().ok().map(|manifest| Deadlines::of(manifest, arguments.mips)).transpose()?;
+    let file = arguments.system.display().to_string();
+    let found = checked.as_ref().map_err(|findings| &**findings);
+    write_json(json, &CheckReport::new(&file, found, deadlines.as_ref()))?;
     let mut manifest = checked.map_err(|findings| Report::new(*findings))?;
     show(&table::system(&manifest))?;
+    let Some(deadlines) = deadlines else { return Ok(0) };
+    show(&table::deadlines(&deadlines))?;
+    if let Some(gantt) = gantt {
+        gantt.write(gantt::svg(&deadlines)?.as_bytes())?;
+    }
     warn(&mut manifest);
-    Ok(0)
+    tell(&file, &deadlines);
+    Ok(if deadlines.is_missed() { WRONG_MANIFEST } else { 0 })
+}
+
+/// Deadlines that may be missed, and those of which nothing can be said.
+fn tell(file: &str, deadlines: &Deadlines) {
+    for Problem { weight, line, message, help } in deadlines.problems() {
+        let severity = if weight == Weight::Error { Severity::Error } else { Severity::Warning };
+        let report = miette!(severity = severity, help = help, "{file}:{line}: {message}");
+        // Where nobody reads them, the exit code tells.
+        let _ = write!(anstream::stderr(), "{report:?}");
+    }
 }
 
 /// What the system may not be meant to be.

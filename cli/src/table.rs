@@ -1,11 +1,13 @@
 //! Reports for people.
 mod counters;
+mod deadlines;
 mod fault;
 mod policies;
 mod run;
 mod system;
 mod units;
 
+pub use deadlines::deadlines;
 pub use policies::policies;
 pub use run::{Detail, run};
 pub use system::{sizes, system};

@@ -185,3 +185,75 @@ fn every_command_explains_itself() {
         assert!(out.contains("Examples:") && out.contains("Exit code:"), "{out}");
     }
 }
+
+/// Two tasks for FreeRTOS on hart 1, of which the second computes so long.
+fn with_tasks(checkout: &Checkout, harts: &str, execution: &str) {
+    checkout.change_manifest(|text| {
+        let task = |name: &str, period: &str, execution: &str, priority: u8| {
+            format!(
+                "[[guest.task]]\nname = \"{name}\"\nperiod = \"{period}\"\nexecution = \"{execution}\"\npriority = {priority}\n"
+            )
+        };
+        text + harts + &task("fast", "1ms", "300us", 2) + &task("slow", "5ms", execution, 1)
+    });
+}
+
+#[test]
+fn tasks_that_meet_their_deadlines_are_shown_with_what_bounds_them() {
+    let checkout = Checkout::new(2);
+    with_tasks(&checkout, "harts = [1]\n", "900us");
+    let arguments = ["check", "demo.toml", "--json", "found.json", "--gantt", "tasks.svg"];
+    let (code, out, err) = call(&checkout, &arguments);
+    assert_eq!((code, &*err), (Some(0), ""), "{out}");
+    let row = out.lines().find(|line| line.contains("freertos/slow")).unwrap();
+    assert!(row.contains(" met ") && row.contains("own 900, fast 2x 300, switches"), "{out}");
+    assert!(out.contains("Of hart 1 tasks and hypervisor take ") && out.contains("% is left"), "{out}");
+    let found = json(&checkout, "found.json");
+    assert_eq!(found["ok"], true);
+    let hart = &found["deadlines"]["harts"][0];
+    assert_eq!((&hart["hart"], &hart["tasks"][0]["task"]), (&1.into(), &"fast".into()));
+    assert_eq!(hart["tasks"][1]["verdict"], "met");
+    assert!(hart["left_percent"].as_f64().unwrap() > 45.0, "{hart}");
+    let parts = hart["tasks"][1]["parts"].as_array().unwrap();
+    let sum: u64 = parts.iter().map(|part| part["ns"].as_u64().unwrap()).sum();
+    assert_eq!(hart["tasks"][1]["response_ns"], sum);
+    let svg = std::fs::read_to_string(checkout.path("tasks.svg")).unwrap();
+    roxmltree::Document::parse(&svg).unwrap();
+    assert!(svg.contains("freertos/slow"), "{svg}");
+    // A faster board has more left.
+    let (_, faster, _) = call(&checkout, &["check", "demo.toml", "--mips", "1000"]);
+    assert!(faster.contains("1000 MIPS") && faster != out);
+}
+
+#[test]
+fn a_task_that_may_be_late_is_an_error() {
+    let checkout = Checkout::new(2);
+    with_tasks(&checkout, "harts = [1]\n", "4ms");
+    let (code, out, err) = call(&checkout, &["check", "demo.toml", "--json", "found.json"]);
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(out.contains("missed, without a bound"), "{out}");
+    assert!(err.contains("demo.toml:24: the task slow of freertos may be late without end"), "{err}");
+    let found = json(&checkout, "found.json");
+    assert_eq!((&found["ok"], &found["errors"][0]["line"]), (&false.into(), &24.into()));
+    assert_eq!(found["system"]["system"]["name"], "demo", "the manifest itself is right");
+}
+
+#[test]
+fn a_task_of_which_nothing_can_be_said_is_a_warning() {
+    let checkout = Checkout::new(2);
+    // Under `ainori` it may leave its hart.
+    with_tasks(&checkout, "harts = [1, 0]\n", "900us");
+    let (code, out, err) = call(&checkout, &["check", "demo.toml", "--json", "found.json"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.contains("can't be said") && err.contains("give it `harts` of its own"), "{out}{err}");
+    let found = json(&checkout, "found.json");
+    assert_eq!((&found["ok"], found["warnings"].as_array().unwrap().len()), (&true.into(), 2));
+}
+
+#[test]
+fn a_picture_needs_tasks() {
+    let checkout = Checkout::new(2);
+    let (code, _, err) = call(&checkout, &["check", "demo.toml", "--gantt", "tasks.svg"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("the manifest has no task to draw"), "{err}");
+}

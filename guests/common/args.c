@@ -80,6 +80,26 @@ uint64_t arg_number(const char *key, uint64_t fallback, uint64_t least, uint64_t
     return value;
 }
 
+bool arg_numbers(const char *key, uint64_t values[], unsigned count)
+{
+    size_t length;
+    const char *text = find(key, &length);
+    if (!text)
+        return false;
+    const char *end = text + length;
+    for (unsigned i = 0; i < count; i++) {
+        bool last = i + 1 == count;
+        const char *comma = last ? end : memchr(text, ',', (size_t)(end - text));
+        if (!comma || !parse(text, (size_t)(comma - text), &values[i])) {
+            char word[64];
+            copy_word(end - length, length, word, sizeof word);
+            fail("bootargs: %s=%s: expected %u numbers with commas between them", key, word, count);
+        }
+        text = last ? end : comma + 1;
+    }
+    return true;
+}
+
 unsigned arg_choice(const char *key, const char *const choices[])
 {
     size_t length;

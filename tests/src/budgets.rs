@@ -210,6 +210,7 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ainori_deadlines::Paths;
 
     fn limit(instructions: u64) -> Limit {
         Limit { name: "a path".into(), instructions }
@@ -229,6 +230,35 @@ mod tests {
         assert_eq!(limit(605).verdict(550), None);
         let why = limit(606).verdict(550).expect("more than 10 %");
         assert!(why.contains("set it to at most 605"), "{why}");
+    }
+
+    /// An answer "met" of `ainori check` rests on what the hypervisor takes at most: none of the paths may take more.
+    #[test]
+    fn the_analysis_of_deadlines_knows_what_paths_may_take() {
+        let costs: Paths = toml::from_str(ainori_deadlines::costs::FILE).expect("it can be read");
+        let budgets = read();
+        let paths = [&costs.dispatch, &costs.sleep, &costs.registers, &costs.trap, &costs.irqs_off];
+        let more = [&costs.housework, &costs.kick, &costs.kick_per_hart, &costs.records];
+        for cost in paths.into_iter().chain(more) {
+            for name in &cost.budgets {
+                let budget = budgets.budget.iter().find(|budget| budget.name == *name);
+                let budget = budget.unwrap_or_else(|| panic!("costs.toml: there is no budget {name:?}"));
+                let (most, stated) = (budget.instructions, cost.instructions);
+                assert!(most <= stated, "{name}: a budget of {most}, but costs.toml has {stated}");
+            }
+        }
+        let irqs_off = crate::bounds::IRQS_OFF_BESIDE_RTOS_NS / 4;
+        assert!(irqs_off <= costs.irqs_off.instructions, "costs.toml, irqs_off: {irqs_off} are allowed");
+        assert!(10 * budgets.record.instructions <= costs.records.instructions, "costs.toml, records");
+        let constants = [
+            ("kernel/src/cpu/guard.rs", format!("GUARD_US: u64 = {};", costs.guard_us.us)),
+            ("kernel/src/cpu/housekeeping.rs", format!("PAUSE_US: u64 = {};", costs.housework_pause_us.us)),
+            ("kernel/src/cpu/given_way.rs", format!("INTERVAL_US: u64 = {};", costs.hidden_housework_us.us)),
+        ];
+        for (file, constant) in constants {
+            let text = std::fs::read_to_string(checkout(file)).expect("it is there");
+            assert!(text.contains(&constant), "{file} doesn't say {constant}, but costs.toml does");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | [`budgets`] | how many instructions a path may have |
 //! | [`paths`] | exact instruction counts of paths through hypervisor and guests |
 //! | [`random`] | random systems, and what must hold for each |
+//! | [`task_sets`] | random sets of tasks: the analysis of their deadlines against runs |
 //! | [`timeline`] | what a trace tells of a guest's vCPUs |
 //! | [`version`] | which programs results are of |
 //! | [`terminal`] | the tool itself on a terminal, with somebody who types |
@@ -26,6 +27,7 @@ pub mod paths;
 pub mod random;
 pub mod symbols;
 pub mod system;
+pub mod task_sets;
 pub mod terminal;
 pub mod timeline;
 pub mod version;

@@ -34,6 +34,33 @@ pub struct Guest {
     on_wild_access: Option<&'static str>,
     load_address: Option<u64>,
     devices: Vec<&'static str>,
+    tasks: Vec<Task>,
+}
+
+/// A task that a guest declares. Durations are in microseconds.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Its name.
+    pub name: String,
+    /// Least time between two jobs.
+    pub period_us: u64,
+    /// Most that a job computes.
+    pub execution_us: u64,
+    /// When a job has to have ended.
+    pub deadline_us: u64,
+    /// Within its guest; the higher goes first.
+    pub priority: u32,
+    /// For how long less urgent tasks may keep it waiting.
+    pub blocking_us: u64,
+}
+
+impl Display for Task {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { name, period_us, execution_us, deadline_us, priority, blocking_us } = self;
+        writeln!(f, "[[guest.task]]\nname = {name:?}\nperiod = \"{period_us}us\"")?;
+        writeln!(f, "execution = \"{execution_us}us\"\ndeadline = \"{deadline_us}us\"")?;
+        writeln!(f, "priority = {priority}\nblocking = \"{blocking_us}us\"")
+    }
 }
 
 impl Guest {
@@ -56,6 +83,7 @@ impl Guest {
             on_wild_access: None,
             load_address: None,
             devices: Vec::new(),
+            tasks: Vec::new(),
         }
     }
 
@@ -108,6 +136,7 @@ impl Guest {
             on_wild_access: None,
             load_address: None,
             devices: Vec::new(),
+            tasks: Vec::new(),
         }
     }
 
@@ -130,6 +159,12 @@ impl Guest {
     /// A device of the board that is its own, by its path in the device tree.
     pub fn device(mut self, path: &'static str) -> Self {
         self.devices.push(path);
+        self
+    }
+
+    /// A task that it declares.
+    pub fn task(mut self, task: Task) -> Self {
+        self.tasks.push(task);
         self
     }
 
@@ -219,7 +254,8 @@ impl Display for Guest {
         if let Some((when, limit, interval)) = self.restart {
             writeln!(f, "restart = {when:?}\nrestart_limit = {limit}\nrestart_interval = {interval:?}")?;
         }
-        writeln!(f, "background = {}", self.background)
+        writeln!(f, "background = {}", self.background)?;
+        self.tasks.iter().try_for_each(|task| write!(f, "{task}"))
     }
 }
 

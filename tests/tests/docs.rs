@@ -320,7 +320,16 @@ fn the_kinds_of_trace_records_are_told() {
 #[test]
 fn the_keys_of_a_manifest_are_those_that_are_read() {
     let (text, source) = (read("docs/manifest.md"), read("crates/manifest/src/host/schema.rs"));
-    let tables = ["Top level", "`policy`", "`[board]`", "`[[guest]]`", "`[console]`", "`[run]`", "`[trace]`"];
+    let tables = [
+        "Top level",
+        "`policy`",
+        "`[board]`",
+        "`[[guest]]`",
+        "`[[guest.task]]`",
+        "`[console]`",
+        "`[run]`",
+        "`[trace]`",
+    ];
     let told = tables
         .iter()
         .flat_map(|heading| rows(section(&text, heading)))

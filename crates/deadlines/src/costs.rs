@@ -31,6 +31,8 @@ pub struct Paths {
     pub kick_per_hart: Path,
     /// Records of a trace in one switch.
     pub records: Path,
+    /// So long before the time to take the hart it may be taken already, if the one who has it traps then.
+    pub guard_us: Duration,
     /// Time between two pieces of housework beside the least urgent guest of the hart that keeps house, in microseconds.
     pub housework_pause_us: Duration,
     /// The same beside others there.
@@ -65,7 +67,7 @@ pub struct Duration {
 pub struct Costs {
     /// Each job may find its guest asleep: to it, and back.
     pub switches_ns: u64,
-    /// The hart may be taken so much before a job arrives.
+    /// The hart may be taken so much before a job arrives: the policy's advance, and the guard.
     pub advance_ns: u64,
     /// What has been begun for somebody else when a job arrives, once in a busy period.
     pub blocking_ns: u64,
@@ -86,7 +88,7 @@ impl Paths {
         let is_alone = system.is_alone(hart);
         let keeps_house = system.housekeeping_hart == hart;
         let records = if system.is_traced { self.records.instructions } else { 0 };
-        let advance_ns = if is_alone { 0 } else { system.advance_ns };
+        let advance_ns = if is_alone { 0 } else { system.advance_ns + us(&self.guard_us) };
         let kick = system.policy.pulls(Occasion::Preempted { in_kernel: true });
         // The hart looks again and again what the next deadline is, to keep its housework clear of it.
         let look = if keeps_house { self.trap.instructions } else { 0 };

@@ -3,10 +3,10 @@
 #include "trap.h"
 
 #define configUSE_PREEMPTION           1
-#define configUSE_TIME_SLICING         0 /* no two tasks have the same priority */
+#define configUSE_TIME_SLICING         0 /* tasks of the same priority, in a set, go one after the other */
 #define configUSE_IDLE_HOOK            1 /* sleeps */
 #define configUSE_TICK_HOOK            0
-#define configMAX_PRIORITIES           4
+#define configMAX_PRIORITIES           16
 #define configMAX_TASK_NAME_LEN        12
 #define configTICK_TYPE_WIDTH_IN_BITS  TICK_TYPE_WIDTH_64_BITS
 #define configCHECK_FOR_STACK_OVERFLOW 2

@@ -15,12 +15,16 @@ struct parameters {
     uint64_t report_ms;
     uint64_t begin_ms;
     uint64_t seed;
+    uint64_t run_ms;
     bool forever;
     bool marks;
+    bool is_set; /* tasks were given: they run instead of the periodic task and the burner */
     uint64_t tick_us; /* not given: the longest that divides both periods, at most 1 ms */
     TickType_t begin; /* `begin_ms` in ticks: what was due up to this tick is not measured */
 };
 extern struct parameters parameters;
+
+uint64_t greatest_common_divisor(uint64_t a, uint64_t b);
 
 /* What was measured. The periodic task and the tick handler write it until `over`. */
 struct measurement {
@@ -34,7 +38,7 @@ struct measurement {
 };
 extern struct measurement measurement;
 
-/* Priorities. The idle task has 0. */
+/* Priorities. The idle task has 0. A task of a set has its own and that of the reporter. */
 enum { PRIORITY_BURNER = 1, PRIORITY_REPORTER = 2, PRIORITY_PERIODIC = 3 };
 
 /* Creates the task that records its own wake-up delays. */
@@ -49,6 +53,16 @@ struct progress periodic_progress(void);
 
 /* Creates the task that takes a share of the hart, if bootargs ask for one. */
 void burner_create(void);
+
+/* Reads the tasks of a set from bootargs. Returns the greatest common divisor of their periods, in microseconds; 0 if there are none, and the demo's
+ * other tasks run. */
+uint64_t task_set_read(void);
+/* Creates these tasks. */
+void task_set_create(void);
+/* All have done their jobs. */
+bool task_set_is_over(void);
+/* Prints how long each took. Returns whether all deadlines were met. */
+bool task_set_print_result(void);
 
 /* Creates the task that prints. */
 void reporter_create(void);

@@ -15,7 +15,7 @@
 struct parameters parameters;
 struct measurement measurement;
 
-static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) { return b == 0 ? a : greatest_common_divisor(b, a % b); }
+uint64_t greatest_common_divisor(uint64_t a, uint64_t b) { return b == 0 ? a : greatest_common_divisor(b, a % b); }
 
 static void read_parameters(void)
 {
@@ -30,15 +30,18 @@ static void read_parameters(void)
     p->seed = arg_number("seed", 0, 0, UINT64_MAX);
     p->forever = arg_choice("end", ends) == 1;
     p->marks = arg_number("marks", 0, 0, 1) && sbi_probe(AINORI_EID);
-    uint64_t both = greatest_common_divisor(p->period_us, p->burn_period_us);
+    uint64_t set = task_set_read();
+    p->is_set = set != 0;
+    if (p->is_set)
+        p->run_ms = arg_number("run_ms", 1000, 1, 1000000);
+    uint64_t both = p->is_set ? set : greatest_common_divisor(p->period_us, p->burn_period_us);
     p->tick_us = arg_number("tick_us", greatest_common_divisor(both, MOST_TICK_US), 1, 10000000);
     args_finish();
 
     if (both % p->tick_us != 0)
-        fail("bootargs: tick_us=%lu doesn't divide period_us=%lu and burn_period_us=%lu", p->tick_us, p->period_us, p->burn_period_us);
+        fail("bootargs: tick_us=%lu doesn't divide all periods, as their greatest common divisor is %lu us", p->tick_us, both);
     if (p->tick_us < LEAST_TICK_US)
-        fail("bootargs: period_us=%lu burn_period_us=%lu need a tick of %lu us; choose multiples of %d us", p->period_us,
-             p->burn_period_us, p->tick_us, LEAST_TICK_US);
+        fail("bootargs: these periods need a tick of %lu us; choose multiples of %d us", p->tick_us, LEAST_TICK_US);
     p->begin = p->begin_ms * 1000 / p->tick_us;
 }
 
@@ -46,6 +49,13 @@ bool guest_main(void)
 {
     machine_needs("sstc", "the port's tick is the supervisor's own timer");
     read_parameters();
+    if (parameters.is_set) {
+        print("FreeRTOS " tskKERNEL_VERSION_NUMBER ": a set of tasks for %lu ms\n", parameters.run_ms);
+        port_set_tick_period(us_to_ticks(parameters.tick_us));
+        task_set_create();
+        reporter_create();
+        vTaskStartScheduler(); /* does not return */
+    }
     print("FreeRTOS " tskKERNEL_VERSION_NUMBER ": %lu periods of %lu us, burner %lu %% of %lu us\n", parameters.periods,
           parameters.period_us, parameters.burn_percent, parameters.burn_period_us);
     port_set_tick_period(us_to_ticks(parameters.tick_us));
@@ -59,7 +69,7 @@ bool guest_main(void)
 
 void tick_taken(uint64_t deadline, uint64_t now)
 {
-    if (measurement.over || deadline <= port_tick_deadline(parameters.begin))
+    if (parameters.is_set || measurement.over || deadline <= port_tick_deadline(parameters.begin))
         return;
     if (measurement.tick_interrupts > 0)
         spread_add(&measurement.tick_period, now - measurement.last_tick);

@@ -47,8 +47,9 @@ static void run(void *unused)
     bool reported = false;
     for (;;) {
         ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
-        if (measurement.over && !reported) {
-            bool ok = print_result();
+        bool over = parameters.is_set ? task_set_is_over() : measurement.over;
+        if (over && !reported) {
+            bool ok = parameters.is_set ? task_set_print_result() : print_result();
             reported = true;
             if (!parameters.forever)
                 sbi_shutdown(ok ? SBI_REASON_NONE : SBI_REASON_FAILURE);

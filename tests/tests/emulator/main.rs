@@ -22,4 +22,5 @@ mod restart;
 mod sharing;
 mod spinning;
 mod stress;
+mod task_sets;
 mod verify;

@@ -1,0 +1,259 @@
+//! Do the tasks that a manifest declares keep their deadlines? What `ainori check` says of them.
+use ainori_deadlines::{
+    Guest, HartAnswer, Part, Paths, System, Task, Vcpu, Verdict, analyse, costs,
+    response::{Load, Unbounded},
+};
+use ainori_manifest::{Manifest, housekeeping_core};
+use ainori_sched::Policy;
+use miette::{Result, miette};
+use serde::Serialize;
+
+/// Answers for all tasks of a system.
+#[derive(Debug, Serialize)]
+pub struct Deadlines {
+    /// How fast harts are taken to be, in millions of instructions per second.
+    pub mips: u32,
+    /// The harts that have tasks.
+    pub harts: Vec<HartReport>,
+}
+
+/// Answers for one hart.
+#[derive(Debug, Serialize)]
+pub struct HartReport {
+    /// Its id.
+    pub hart: u32,
+    /// What tasks and hypervisor take at most in the long run, in percent of the hart.
+    pub taken_percent: f64,
+    /// What is left for guests without tasks at least.
+    pub left_percent: f64,
+    /// Its tasks, the most urgent first.
+    pub tasks: Vec<TaskReport>,
+    /// What each of these asks of the hart, with the hypervisor's switches.
+    #[serde(skip)]
+    pub loads: Vec<Load>,
+}
+
+/// The answer for one task.
+#[derive(Debug, Serialize)]
+pub struct TaskReport {
+    /// Its guest.
+    pub guest: String,
+    /// Its name.
+    pub task: String,
+    /// Line of the manifest where it stands, from 1.
+    pub line: usize,
+    /// Within its guest; the higher goes first.
+    pub priority: u8,
+    /// Least time between two jobs.
+    pub period_ns: u64,
+    /// Most that a job computes.
+    pub execution_ns: u64,
+    /// When a job has to have ended, from its arrival.
+    pub deadline_ns: u64,
+    /// `met`, `missed`, `unbounded` or `unsaid`.
+    pub verdict: &'static str,
+    /// By how much the deadline may be missed.
+    pub late_ns: Option<u64>,
+    /// Why there is no bound, or nothing can be said.
+    pub why: Option<String>,
+    /// The longest time from a job's arrival to its end, if there is a bound.
+    pub response_ns: Option<u64>,
+    /// What that is made of, the largest part first.
+    pub parts: Vec<PartReport>,
+}
+
+/// A part of a response.
+#[derive(Debug, Serialize)]
+pub struct PartReport {
+    /// `own`, `switches`, `housework`, `begun`, `grace`, `blocking`, `jitter`, or another task.
+    pub what: String,
+    /// Of how many jobs, where it is a task's.
+    pub jobs: Option<u64>,
+    /// How much.
+    pub ns: u64,
+}
+
+/// Of how much weight a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// A deadline may be missed.
+    Error,
+    /// Nothing can be said of one.
+    Warning,
+}
+
+/// What is wrong with a task.
+#[derive(Debug)]
+pub struct Problem {
+    /// Of how much weight it is.
+    pub weight: Weight,
+    /// Line of the manifest, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub help: &'static str,
+}
+
+impl Deadlines {
+    /// Analyses a system; `mips` is how fast its harts are, in millions of instructions per second, not 0.
+    ///
+    /// # Errors
+    /// If the file of the hypervisor's costs, which is built in, can't be read; a test reads it.
+    pub fn of(manifest: &Manifest, mips: u32) -> Result<Self> {
+        let paths: Paths = toml::from_str(costs::FILE)
+            .map_err(|error| miette!("the hypervisor's costs can't be read: {error}"))?;
+        let system = system(manifest)?;
+        let harts = analyse(&system, &paths, mips).into_iter();
+        Ok(Self { mips, harts: harts.map(|answer| HartReport::new(manifest, answer)).collect() })
+    }
+
+    /// What is wrong, in the order of the table.
+    pub fn problems(&self) -> Vec<Problem> {
+        self.harts.iter().flat_map(|hart| &hart.tasks).filter_map(TaskReport::problem).collect()
+    }
+
+    /// Is there a deadline that may be missed?
+    pub fn is_missed(&self) -> bool {
+        self.problems().iter().any(|problem| problem.weight == Weight::Error)
+    }
+}
+
+impl HartReport {
+    fn new(manifest: &Manifest, answer: HartAnswer) -> Self {
+        let percent = |ppm: u64| ppm as f64 / 10_000.0;
+        let (taken_percent, left_percent) = (percent(answer.taken_ppm), percent(answer.left_ppm()));
+        let tasks = answer.tasks.into_iter().map(|answer| {
+            let (guest, task) = (answer.guest, &manifest.tasks[answer.guest][answer.task]);
+            let (verdict, late_ns, why) = match answer.verdict {
+                Verdict::Met => ("met", None, None),
+                Verdict::Missed { by_ns } => ("missed", Some(by_ns), None),
+                Verdict::Unbounded(why) => ("unbounded", None, Some(unbounded(why).to_owned())),
+                Verdict::Unsaid(why) => ("unsaid", None, Some(why)),
+            };
+            TaskReport {
+                guest: manifest.system.guests[guest].name.clone(),
+                task: task.name.clone(),
+                line: task.line,
+                priority: task.priority,
+                period_ns: task.period_us * 1_000,
+                execution_ns: task.execution_us * 1_000,
+                deadline_ns: task.deadline_us * 1_000,
+                verdict,
+                late_ns,
+                why,
+                response_ns: answer.response_ns,
+                parts: answer.parts.iter().map(|part| PartReport::new(manifest, guest, part)).collect(),
+            }
+        });
+        Self { hart: answer.hart, taken_percent, left_percent, tasks: tasks.collect(), loads: answer.loads }
+    }
+}
+
+fn unbounded(why: Unbounded) -> &'static str {
+    match why {
+        Unbounded::Overload => "it and the more urgent ask for more than the hart has",
+        Unbounded::Endless => "it and the more urgent ask for nearly all that the hart has",
+    }
+}
+
+impl PartReport {
+    fn new(manifest: &Manifest, own: usize, part: &Part) -> Self {
+        let (what, jobs) = match part {
+            Part::Own { jobs, .. } => ("own".into(), Some(*jobs)),
+            Part::Task { guest, task, jobs, .. } => {
+                let name = &manifest.tasks[*guest][*task].name;
+                let of = &manifest.system.guests[*guest].name;
+                (if *guest == own { name.clone() } else { format!("{of}/{name}") }, Some(*jobs))
+            }
+            Part::Switches { .. } => ("switches".into(), None),
+            Part::Housework { .. } => ("housework".into(), None),
+            Part::Begun { .. } => ("begun".into(), None),
+            Part::Grace { .. } => ("grace".into(), None),
+            Part::Blocking { .. } => ("blocking".into(), None),
+            Part::Jitter { .. } => ("jitter".into(), None),
+        };
+        Self { what, jobs, ns: part.ns() }
+    }
+}
+
+impl TaskReport {
+    fn problem(&self) -> Option<Problem> {
+        let name = format!("the task {} of {}", self.task, self.guest);
+        let (weight, message, help) = match (self.verdict, &self.why) {
+            ("met", _) => return None,
+            ("unsaid", Some(why)) => (
+                Weight::Warning,
+                format!("of {name} nothing can be said: {why}"),
+                "docs/manifest.md, \"Deadlines\", says what the analysis needs",
+            ),
+            (_, Some(why)) => (
+                Weight::Error,
+                format!("{name} may be late without end: {why}"),
+                "shorten executions, lengthen periods, or give it another hart",
+            ),
+            _ => (
+                Weight::Error,
+                format!(
+                    "{name} may miss its deadline of {} us by {} us",
+                    micros(self.deadline_ns),
+                    micros(self.late_ns.unwrap_or_default())
+                ),
+                "the table says what bounds it: make that shorter or less urgent, or its deadline later",
+            ),
+        };
+        Some(Problem { weight, line: self.line, message, help })
+    }
+}
+
+/// Nanoseconds as microseconds, with one digit behind the point where that isn't 0. Rounded up: a bound stays one.
+pub fn micros(ns: u64) -> String {
+    let tenths = ns.div_ceil(100);
+    match tenths % 10 {
+        0 => (tenths / 10).to_string(),
+        digit => format!("{}.{digit}", tenths / 10),
+    }
+}
+
+/// A system as the analysis asks for it.
+fn system(manifest: &Manifest) -> Result<System> {
+    let (system, harts) = (&manifest.system, manifest.board.harts);
+    let name = &system.policy.preset;
+    // Its times are in ticks of a clock that nobody has here.
+    let policy = Policy::preset(name, 1, 1_000).ok_or_else(|| miette!("there is no policy {name:?}"))?;
+    let priority = |guest: &ainori_manifest::config::Guest, hart: u32| {
+        if policy.ranks_by_core() { guest.priority_on(hart.into()) } else { guest.priority }
+    };
+    let residents = system.guests.iter().flat_map(|guest| {
+        guest.vcpus.iter().map(move |vcpu| (vcpu.home as usize, priority(guest, vcpu.home)))
+    });
+    let housekeeping_hart = housekeeping_core(harts as usize, residents) as u32;
+    let guests = system.guests.iter().zip(&manifest.tasks).map(|(guest, tasks)| Guest {
+        name: guest.name.clone(),
+        vcpus: guest.vcpus.iter().map(|vcpu| Vcpu { home: vcpu.home, harts: vcpu.harts }).collect(),
+        priorities: (0..harts).map(|hart| priority(guest, hart)).collect(),
+        tasks: tasks.iter().map(task).collect(),
+    });
+    Ok(System {
+        policy,
+        grace_ns: u64::from(system.policy.grace_us) * 1_000,
+        advance_ns: u64::from(system.policy.advance_us) * 1_000,
+        harts,
+        housekeeping_hart,
+        is_traced: system.trace.records != 0,
+        guests: guests.collect(),
+    })
+}
+
+fn task(task: &ainori_manifest::Task) -> Task {
+    Task {
+        name: task.name.clone(),
+        hart: task.hart,
+        period_ns: task.period_us * 1_000,
+        execution_ns: task.execution_us * 1_000,
+        deadline_ns: task.deadline_us * 1_000,
+        priority: task.priority,
+        jitter_ns: task.jitter_us * 1_000,
+        blocking_ns: task.blocking_us * 1_000,
+    }
+}

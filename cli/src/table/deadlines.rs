@@ -1,0 +1,58 @@
+//! A table of tasks and their deadlines.
+use super::table;
+use crate::deadlines::{Deadlines, HartReport, TaskReport, micros};
+use std::fmt::Write;
+
+/// All tasks, and what is left of each hart. Empty if there are no tasks.
+pub fn deadlines(deadlines: &Deadlines) -> String {
+    if deadlines.harts.is_empty() {
+        return String::new();
+    }
+    let mut rows = table(
+        &["hart", "task", "priority", "period", "deadline", "longest", "verdict", "what bounds it, in us"],
+        &["hart", "priority", "period", "deadline", "longest"],
+    );
+    for (hart, task) in
+        deadlines.harts.iter().flat_map(|hart| hart.tasks.iter().map(move |task| (hart, task)))
+    {
+        rows.add_row([
+            hart.hart.to_string(),
+            format!("{}/{}", task.guest, task.task),
+            task.priority.to_string(),
+            micros(task.period_ns),
+            micros(task.deadline_ns),
+            task.response_ns.map_or_else(|| "-".into(), micros),
+            verdict(task),
+            parts(task),
+        ]);
+    }
+    let mut text = format!("Deadlines, in us, of harts with {} MIPS:\n{rows}\n", deadlines.mips);
+    for HartReport { hart, taken_percent, left_percent, .. } in &deadlines.harts {
+        let _ = writeln!(
+            text,
+            "Of hart {hart} tasks and hypervisor take {taken_percent:.1} % at most; {left_percent:.1} % is left for others."
+        );
+    }
+    text
+}
+
+fn verdict(task: &TaskReport) -> String {
+    match (task.verdict, task.late_ns) {
+        ("missed", Some(late)) => format!("missed by {}", micros(late)),
+        ("unbounded", _) => "missed, without a bound".into(),
+        ("unsaid", _) => "can't be said".into(),
+        (verdict, _) => verdict.into(),
+    }
+}
+
+/// `own 900, control 2x 300, switches 32`; or why there is no bound.
+fn parts(task: &TaskReport) -> String {
+    let Some(why) = &task.why else {
+        let part = |part: &crate::deadlines::PartReport| match part.jobs {
+            Some(jobs) if jobs > 1 => format!("{} {jobs}x {}", part.what, micros(part.ns / jobs)),
+            _ => format!("{} {}", part.what, micros(part.ns)),
+        };
+        return task.parts.iter().map(part).collect::<Vec<_>>().join(", ");
+    };
+    why.clone()
+}

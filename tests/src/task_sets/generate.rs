@@ -1,0 +1,177 @@
+//! A set of tasks from a seed.
+//!
+//! The tasks are FreeRTOS's (`task1=...` of guests/freertos); all of a guest arrive at once at first. Beside them somebody less urgent computes or traps on all harts, as a Linux
+//! does that has always something to do.
+use crate::{Guest, System, random::rng::Rng, system::Task};
+
+/// What tasks and RTOS ask of the hart, in percent: by turns, so that as many sets are easy as are near the edge.
+pub const UTILISATIONS: [u64; 8] = [30, 45, 60, 70, 78, 85, 90, 95];
+/// Periods in microseconds: their hyperperiod is 40 ms, of which a run has more than two.
+const PERIODS_US: [u64; 7] = [1_000, 2_000, 4_000, 5_000, 8_000, 10_000, 20_000];
+/// What FreeRTOS does for a job, in microseconds: its task becomes ready in the tick's handler, is switched to, asks for the next period, and the next task is
+/// switched to. Some 900 instructions of 4 ns.
+const JOB_US: u64 = 4;
+/// Its tick's handler that finds nothing to do: some 250 instructions.
+const TICK_US: u64 = 2;
+/// For how long one of its tasks holds back the switch to another one, where it asks for the next period: some 500 instructions.
+const BLOCKING_US: u64 = 3;
+/// Instructions in a microsecond of lockstep time.
+const MIPS: u64 = 250;
+/// Most tasks of a guest that the demo takes.
+const MOST_TASKS: u64 = 8;
+/// What is measured, in milliseconds.
+const RUN_MS: u64 = 100;
+/// From when on, after the guest's start: all guests have booted by then.
+const BEGIN_MS: u64 = 20;
+/// A more urgent guest goes on for so much longer in milliseconds, as it prints its result then, of which the analysis knows nothing.
+const LONGER_MS: u64 = 60;
+
+/// Presets under which something can be said, and how often there is one of them.
+const PRESETS: [(u64, &str); 9] = [
+    (6, "ainori"),
+    (4, "spumone"),
+    (2, "spumone-on-demand"),
+    (2, "co-schedule"),
+    (1, "listee-rt"),
+    (1, "delayed"),
+    (2, "safe-unsafe"),
+    (1, "spumone-trap-based"),
+    (1, "balance"),
+];
+
+/// A set, and how it is run.
+#[derive(Debug, Clone)]
+pub struct TaskSet {
+    /// The system.
+    pub system: System,
+    /// Instructions of a slice.
+    pub q: u32,
+    /// What tasks and RTOS ask of the hart, in percent.
+    pub utilisation: u64,
+    /// In a line.
+    pub summary: String,
+    /// The guests with tasks, and how many each has beside its tick.
+    pub guests: Vec<(String, usize)>,
+}
+
+/// The set of this seed.
+pub fn set(seed: u64) -> TaskSet {
+    let mut rng = Rng::new(seed);
+    let utilisation = UTILISATIONS[(seed % UTILISATIONS.len() as u64) as usize];
+    let harts = if rng.percent(70) { 1 } else { 2 };
+    let preset = rng.weighted(&PRESETS);
+    let mut system = System::on(harts).policy(preset);
+    if matches!(preset, "delayed" | "safe-unsafe") {
+        system = system.grace(rng.pick(&["20us", "100us", "300us"]));
+    }
+    let rtoses = rng.between(1, 2);
+    let shares = shares(&mut rng, utilisation, rtoses);
+    let mut guests = Vec::new();
+    for index in 0..rtoses {
+        let (guest, count) = rtos(&mut rng, index, rtoses, &shares[index as usize]);
+        guests.push((guest.name().to_owned(), count));
+        system = system.with(guest);
+    }
+    let busy = match rng.below(3) {
+        0 => Guest::probe("chaos", &format!("seed={}", rng.below(1 << 32))).restart("always", 32, "1s"),
+        _ => Guest::probe("bursts", ""),
+    };
+    let busy = busy.vcpus(harts).harts(0..harts).background();
+    let summary = format!(
+        "{utilisation} %, {preset} on {harts} harts: {} beside {}",
+        guests.iter().map(|(name, count)| format!("{name} with {count}")).collect::<Vec<_>>().join(", "),
+        busy.name()
+    );
+    TaskSet { system: system.with(busy), q: rng.pick(&[149, 199, 250]), utilisation, summary, guests }
+}
+
+/// The shares of tasks, in millionths of the hart, for each guest: uniform among all with this sum (Bini and Buttazzo, "Measuring the performance of
+/// schedulability tests", 2005: UUniFast).
+fn shares(rng: &mut Rng, utilisation: u64, rtoses: u64) -> Vec<Vec<u64>> {
+    let count = rng.between(2, 6).max(rtoses);
+    // Ticks are a part of it.
+    let mut left = utilisation as f64 / 100.0 - 0.004 * rtoses as f64;
+    let mut all = vec![Vec::new(); rtoses as usize];
+    for index in 0..count {
+        let others = count - index - 1;
+        let uniform = (rng.below(1 << 32) as f64 + 1.0) / (1u64 << 32) as f64;
+        let rest = if others == 0 { 0.0 } else { left * uniform.powf(1.0 / others as f64) };
+        // Each guest has one, and the others are anybody's.
+        let guest = if index < rtoses { index } else { rng.below(rtoses) };
+        all[guest as usize].push(((left - rest) * 1e6) as u64);
+        left = rest;
+    }
+    all
+}
+
+/// A FreeRTOS with tasks of these shares, and how many they are.
+fn rtos(rng: &mut Rng, index: u64, of: u64, shares: &[u64]) -> (Guest, usize) {
+    let mut tasks: Vec<Task> = shares
+        .iter()
+        .take(MOST_TASKS as usize)
+        .enumerate()
+        .map(|(number, share)| {
+            let period_us = rng.pick(&PERIODS_US);
+            // Nothing shorter than the job of an RTOS that only looks at something.
+            let execution_us = (period_us * share / 1_000_000).clamp(JOB_US + 10, period_us);
+            let deadline_us = match rng.below(5) {
+                0 => rng.between(execution_us.max(period_us / 2), period_us),
+                1 => rng.between(period_us, 2 * period_us),
+                _ => period_us,
+            };
+            Task {
+                name: format!("task{}", number + 1),
+                period_us,
+                execution_us,
+                deadline_us,
+                priority: 0,
+                blocking_us: BLOCKING_US,
+            }
+        })
+        .collect();
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    order.sort_by_key(|task| std::cmp::Reverse(tasks[*task].deadline_us));
+    if rng.percent(25) {
+        rng.shuffle(&mut order);
+    }
+    for (priority, task) in order.into_iter().enumerate() {
+        tasks[task].priority = priority as u32 + 1;
+    }
+    // The more urgent guest outlasts the other one.
+    let run_ms = RUN_MS + LONGER_MS * (of - 1 - index);
+    let words: Vec<String> = tasks
+        .iter()
+        .zip(1..)
+        .map(|(task, number)| {
+            let instructions = (task.execution_us - JOB_US) * MIPS;
+            let Task { period_us, deadline_us, priority, .. } = task;
+            format!("task{number}={period_us},{instructions},{deadline_us},{priority}")
+        })
+        .collect();
+    let args = format!("begin_ms={BEGIN_MS} run_ms={run_ms} report_ms=0 {}", words.join(" "));
+    let count = tasks.len();
+    let tick = Task {
+        name: "tick".into(),
+        period_us: 1_000,
+        execution_us: TICK_US,
+        deadline_us: 1_000,
+        priority: 255,
+        blocking_us: BLOCKING_US,
+    };
+    let guest = Guest::freertos(&args).named(&format!("rtos{}", index + 1)).priority(10 - 2 * index as u32);
+    (tasks.into_iter().chain([tick]).fold(guest, Guest::task), count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_makes_one_set() {
+        for seed in 0..100 {
+            let one = set(seed);
+            assert_eq!(one.system.to_string(), set(seed).system.to_string());
+            assert!(one.guests.iter().all(|(_, count)| *count > 0), "{}", one.summary);
+        }
+    }
+}

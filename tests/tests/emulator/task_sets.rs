@@ -1,0 +1,25 @@
+//! What the analysis of deadlines says of a few random sets of tasks, against their runs (any number: `tools/soak tasks`).
+use ainori_tests::task_sets::{generate, judge};
+use std::fmt::Write;
+
+/// Ends the test unless nothing that was said of these sets is wrong.
+fn hold(seeds: impl IntoIterator<Item = u64>) {
+    let mut wrong = String::new();
+    for seed in seeds {
+        let set = generate::set(seed);
+        for finding in judge::judge(&set).findings {
+            let _ = writeln!(wrong, "seed {seed} ({}): {finding}", set.summary);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn tasks_keep_the_deadlines_that_are_said_to_be_met_1() {
+    hold([1, 2, 3, 4]);
+}
+
+#[test]
+fn tasks_keep_the_deadlines_that_are_said_to_be_met_2() {
+    hold([5, 6, 7, 8]);
+}
