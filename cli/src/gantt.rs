@@ -101,7 +101,8 @@ fn draw(area: &Area<'_>, hart: &HartReport) -> Result<()> {
             _ => MISSED,
         };
         let y = middle(slice.task);
-        Rectangle::new([(ms(slice.from), y - 0.3), (ms(slice.to), y + 0.3)], colour.filled())
+        let to = slice.to.max(slice.from + end / u64::from(WIDTH)); // short ones would be left out
+        Rectangle::new([(ms(slice.from), y - 0.3), (ms(to), y + 0.3)], colour.filled())
     });
     chart.draw_series(bars).map_err(failed)?;
     // Arrivals below each row, deadlines above.

@@ -41,7 +41,7 @@ pub enum Part {
         /// Nanoseconds of all these jobs.
         ns: u64,
     },
-    /// The hypervisor switches between guests for all these jobs.
+    /// The hypervisor switches between guests.
     Switches {
         /// Nanoseconds.
         ns: u64,
@@ -185,20 +185,34 @@ fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
     HartAnswer { hart, tasks, taken_ppm: u64::try_from(taken).unwrap_or(u64::MAX), loads }
 }
 
-/// What a task asks of the hart.
+/// What a task asks of the hart, in the eyes of other guests.
 ///
-/// The hart may be taken from others so much ahead of a job's arrival as `advance` says, and waits for it then: that is a part of the cost. So a job counts as
-/// arriving so much earlier, with that as jitter, as it isn't taken ahead if it has nobody to be taken from.
+/// Each job may find its guest asleep. The hart may be taken from others so much ahead of the job's arrival as `advance_ns` says, and waits for it then: that is
+/// a part of the cost. So a job counts as arriving so much earlier, with that as jitter, as it isn't taken ahead if there is nobody to take it from.
 fn load(place: &Place<'_>, costs: &Costs) -> Load {
+    let load = load_within(place, costs);
+    Load {
+        cost: load.cost.saturating_add(costs.switches_ns),
+        jitter: load.jitter.saturating_add(costs.advance_ns),
+        ..load
+    }
+}
+
+/// What a task asks of the hart, in the eyes of tasks of its own guest.
+///
+/// From the arrival of a job until its end its guest is awake, so all jobs of that guest that arrive meanwhile, or that are still there, cost it one switch together. Those
+/// before it are no part of the busy period: while more urgent guests have the hart, no job of this guest begins and ends. So the switch is a part of what
+/// the task itself waits for, once, as is what blocks it.
+fn load_within(place: &Place<'_>, costs: &Costs) -> Load {
     let task = place.task;
-    let grace = costs.grace_ns;
+    let blocking = [task.blocking_ns, costs.blocking_ns, costs.grace_ns, costs.switches_ns];
     Load {
         rank: place.rank,
         period: task.period_ns,
-        cost: task.execution_ns.saturating_add(costs.switches_ns),
-        deadline: task.deadline_ns.saturating_add(costs.advance_ns),
-        jitter: task.jitter_ns.saturating_add(costs.advance_ns),
-        blocking: task.blocking_ns.saturating_add(costs.blocking_ns).saturating_add(grace),
+        cost: task.execution_ns.saturating_add(costs.job_ns),
+        deadline: task.deadline_ns,
+        jitter: task.jitter_ns,
+        blocking: blocking.into_iter().fold(0, u64::saturating_add),
     }
 }
 
@@ -215,7 +229,10 @@ fn housework(costs: &Costs) -> Option<Load> {
 }
 
 fn answer(place: &Place<'_>, places: &[Place<'_>], costs: &Costs) -> Answer {
-    let mut loads: Vec<Load> = places.iter().map(|place| load(place, costs)).collect();
+    let seen = |other: &Place<'_>| {
+        if other.guest == place.guest { load_within(other, costs) } else { load(other, costs) }
+    };
+    let mut loads: Vec<Load> = places.iter().map(seen).collect();
     loads.extend(housework(costs));
     let found = places.iter().position(|other| (other.guest, other.index) == (place.guest, place.index));
     let own = found.unwrap_or_default();
@@ -228,7 +245,7 @@ fn answer(place: &Place<'_>, places: &[Place<'_>], costs: &Costs) -> Answer {
             parts: Vec::new(),
         },
         Ok(worst) => {
-            let response = worst.response - costs.advance_ns;
+            let response = worst.response;
             let by_ns = response.saturating_sub(place.task.deadline_ns);
             Answer {
                 guest: place.guest,
@@ -245,11 +262,13 @@ fn parts(place: &Place<'_>, places: &[Place<'_>], costs: &Costs, worst: &Worst) 
     let task = place.task;
     let others = places.iter().zip(&worst.others).filter(|(_, jobs)| **jobs > 0);
     let all_jobs = worst.jobs + others.clone().map(|(_, jobs)| jobs).sum::<u64>();
+    let of_others = others.clone().filter(|(other, _)| other.guest != place.guest);
+    let switches = 1 + of_others.map(|(_, jobs)| jobs).sum::<u64>();
     // Behind those of the tasks is that of the housework.
     let pieces = worst.others.get(places.len()).copied().unwrap_or_default();
     let mut parts = vec![
         Part::Own { jobs: worst.jobs, ns: task.execution_ns * worst.jobs },
-        Part::Switches { ns: costs.switches_ns * all_jobs },
+        Part::Switches { ns: costs.switches_ns * switches + costs.job_ns * all_jobs },
         Part::Housework { ns: costs.housework_ns * pieces },
         Part::Begun { ns: costs.blocking_ns },
         Part::Grace { ns: costs.grace_ns },

@@ -65,8 +65,10 @@ pub struct Duration {
 /// What the hypervisor takes on one hart of a system, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {
-    /// Each job may find its guest asleep: to it, and back.
+    /// A guest that has slept gets the hart, and gives it back.
     pub switches_ns: u64,
+    /// What each job costs beyond that, whether its guest has slept or not.
+    pub job_ns: u64,
     /// The hart may be taken so much before a job arrives: the policy's advance, and the guard.
     pub advance_ns: u64,
     /// What has been begun for somebody else when a job arrives, once in a busy period.
@@ -90,18 +92,19 @@ impl Paths {
         let records = if system.is_traced { self.records.instructions } else { 0 };
         let advance_ns = if is_alone { 0 } else { system.advance_ns + us(&self.guard_us) };
         let kick = system.policy.pulls(Occasion::Preempted { in_kernel: true });
-        // The hart looks again and again what the next deadline is, to keep its housework clear of it.
-        let look = if keeps_house { self.trap.instructions } else { 0 };
         let switches_ns = if is_alone {
-            // Its timer doesn't reach the hypervisor, and nobody is switched to.
-            ns(look + records)
+            // Nobody is switched to.
+            0
         } else {
             let harts = u64::from(system.harts);
             let kick =
                 if kick { self.kick.instructions + self.kick_per_hart.instructions * harts } else { 0 };
             let to = ns(self.dispatch.instructions + self.registers.instructions + kick + records);
-            to.max(advance_ns) + ns(self.sleep.instructions + self.registers.instructions + look + records)
+            to.max(advance_ns) + ns(self.sleep.instructions + self.registers.instructions + records)
         };
+        // The hart that keeps house looks what the next deadline is, to keep its work clear of it. Other timers of a guest that is awake don't reach
+        // the hypervisor.
+        let job_ns = if keeps_house { ns(self.trap.instructions + records) } else { 0 };
         let is_least = system.least_at_home(hart).is_some_and(|least| priority <= least);
         let (housework_ns, housework_period_ns) = if keeps_house {
             let piece = ns(self.housework.instructions + self.trap.instructions + records);
@@ -113,6 +116,7 @@ impl Paths {
         };
         Costs {
             switches_ns,
+            job_ns,
             advance_ns,
             // What was begun for somebody else, and what was begun for the one who waits: budgets.toml has the same for the longest way to an RTOS.
             blocking_ns: ns(2 * self.irqs_off.instructions),
