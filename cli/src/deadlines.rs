@@ -65,7 +65,7 @@ pub struct TaskReport {
 /// A part of a response.
 #[derive(Debug, Serialize)]
 pub struct PartReport {
-    /// `own`, `switches`, `housework`, `begun`, `grace`, `blocking`, `jitter`, or another task.
+    /// `own`, `switches`, `housework`, `moving`, `begun`, `grace`, `blocking`, `jitter`, or another task.
     pub what: String,
     /// Of how many jobs, where it is a task's.
     pub jobs: Option<u64>,
@@ -168,6 +168,7 @@ impl PartReport {
             }
             Part::Switches { .. } => ("switches".into(), None),
             Part::Housework { .. } => ("housework".into(), None),
+            Part::Moving { .. } => ("moving".into(), None),
             Part::Begun { .. } => ("begun".into(), None),
             Part::Grace { .. } => ("grace".into(), None),
             Part::Blocking { .. } => ("blocking".into(), None),
@@ -231,6 +232,7 @@ fn system(manifest: &Manifest) -> Result<System> {
     let guests = system.guests.iter().zip(&manifest.tasks).map(|(guest, tasks)| Guest {
         name: guest.name.clone(),
         vcpus: guest.vcpus.iter().map(|vcpu| Vcpu { home: vcpu.home, harts: vcpu.harts }).collect(),
+        has_devices: !guest.devices.is_empty(),
         priorities: (0..harts).map(|hart| priority(guest, hart)).collect(),
         tasks: tasks.iter().map(task).collect(),
     });

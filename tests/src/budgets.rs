@@ -250,7 +250,9 @@ mod tests {
         let irqs_off = crate::bounds::IRQS_OFF_BESIDE_RTOS_NS / 4;
         assert!(irqs_off <= costs.irqs_off.instructions, "costs.toml, irqs_off: {irqs_off} are allowed");
         assert!(10 * budgets.record.instructions <= costs.records.instructions, "costs.toml, records");
+        let retries = costs.retry_us.us / ainori_sched::Policy::PATIENCE_US;
         let constants = [
+            ("kernel/src/cpu/mechanism/push.rs", format!("RETRY: u64 = {retries};")),
             ("kernel/src/cpu/guard.rs", format!("GUARD_US: u64 = {};", costs.guard_us.us)),
             ("kernel/src/cpu/housekeeping.rs", format!("PAUSE_US: u64 = {};", costs.housework_pause_us.us)),
             ("kernel/src/cpu/given_way.rs", format!("INTERVAL_US: u64 = {};", costs.hidden_housework_us.us)),

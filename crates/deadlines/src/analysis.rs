@@ -51,6 +51,11 @@ pub enum Part {
         /// Nanoseconds.
         ns: u64,
     },
+    /// The policy looks for other harts for those that are kept waiting.
+    Moving {
+        /// Nanoseconds.
+        ns: u64,
+    },
     /// The hypervisor is at something that it has begun before.
     Begun {
         /// Nanoseconds.
@@ -82,6 +87,7 @@ impl Part {
             | Self::Task { ns, .. }
             | Self::Switches { ns }
             | Self::Housework { ns }
+            | Self::Moving { ns }
             | Self::Begun { ns }
             | Self::Grace { ns }
             | Self::Blocking { ns }
@@ -178,10 +184,11 @@ fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
         })
         .collect();
     let loads: Vec<Load> = places.iter().map(|place| load(place, &costs(place.guest))).collect();
-    // Housework as the least urgent tasks meet it, which is at least what the others do.
-    let housework = places.last().and_then(|last| housework(&costs(last.guest)));
-    let share = |load: &Load| u128::from(load.cost) * u128::from(MILLION) / u128::from(load.period.max(1));
-    let taken: u128 = loads.iter().chain(&housework).map(|load| share(load) + 1).sum();
+    // As the least urgent tasks meet it, which is at least what the others do.
+    let own = places.last().map(|last| own_work(&costs(last.guest)));
+    let share =
+        |load: &Load| (u128::from(load.cost) * u128::from(MILLION)).div_ceil(u128::from(load.period.max(1)));
+    let taken: u128 = loads.iter().chain(own.iter().flatten()).map(share).sum();
     HartAnswer { hart, tasks, taken_ppm: u64::try_from(taken).unwrap_or(u64::MAX), loads }
 }
 
@@ -216,16 +223,11 @@ fn load_within(place: &Place<'_>, costs: &Costs) -> Load {
     }
 }
 
-/// The hypervisor's own work comes between at any time.
-fn housework(costs: &Costs) -> Option<Load> {
-    (costs.housework_ns > 0).then_some(Load {
-        rank: u32::MAX,
-        period: costs.housework_period_ns,
-        cost: costs.housework_ns,
-        deadline: u64::MAX,
-        jitter: 0,
-        blocking: 0,
-    })
+/// Work of the hypervisor's own that comes between at any time: housework, and moving vCPUs. One of which there is none has a cost of 0.
+fn own_work(costs: &Costs) -> [Load; 2] {
+    let load =
+        |period, cost| Load { rank: u32::MAX, period, cost, deadline: u64::MAX, jitter: 0, blocking: 0 };
+    [load(costs.housework_period_ns, costs.housework_ns), load(costs.retry_period_ns, costs.retry_ns)]
 }
 
 fn answer(place: &Place<'_>, places: &[Place<'_>], costs: &Costs) -> Answer {
@@ -233,7 +235,7 @@ fn answer(place: &Place<'_>, places: &[Place<'_>], costs: &Costs) -> Answer {
         if other.guest == place.guest { load_within(other, costs) } else { load(other, costs) }
     };
     let mut loads: Vec<Load> = places.iter().map(seen).collect();
-    loads.extend(housework(costs));
+    loads.extend(own_work(costs));
     let found = places.iter().position(|other| (other.guest, other.index) == (place.guest, place.index));
     let own = found.unwrap_or_default();
     match worst(&loads, own) {
@@ -264,12 +266,13 @@ fn parts(place: &Place<'_>, places: &[Place<'_>], costs: &Costs, worst: &Worst) 
     let all_jobs = worst.jobs + others.clone().map(|(_, jobs)| jobs).sum::<u64>();
     let of_others = others.clone().filter(|(other, _)| other.guest != place.guest);
     let switches = 1 + of_others.map(|(_, jobs)| jobs).sum::<u64>();
-    // Behind those of the tasks is that of the housework.
-    let pieces = worst.others.get(places.len()).copied().unwrap_or_default();
+    // Behind those of the tasks is what the hypervisor does of its own.
+    let own = |place: usize| worst.others.get(places.len() + place).copied().unwrap_or_default();
     let mut parts = vec![
         Part::Own { jobs: worst.jobs, ns: task.execution_ns * worst.jobs },
         Part::Switches { ns: costs.switches_ns * switches + costs.job_ns * all_jobs },
-        Part::Housework { ns: costs.housework_ns * pieces },
+        Part::Housework { ns: costs.housework_ns * own(0) },
+        Part::Moving { ns: costs.retry_ns * own(1) },
         Part::Begun { ns: costs.blocking_ns },
         Part::Grace { ns: costs.grace_ns },
         Part::Blocking { ns: task.blocking_ns },

@@ -3,7 +3,8 @@ use crate::system::System;
 use ainori_sched::Occasion;
 use serde::Deserialize;
 
-/// The file of costs, `costs.toml`. A test in the emulator (`tests/tests/emulator/budgets.rs`) fails if a budget of a path is greater than what stands there.
+/// The file of costs, `costs.toml`. A test (in `tests/src/budgets.rs`) fails if a budget of a path is greater than what stands there; that budgets are kept
+/// is counted in the emulator.
 pub const FILE: &str = include_str!("../costs.toml");
 
 /// How fast a hart is in the analysis if nobody says: as in virtual time, where an instruction takes 4 ns. In millions of instructions per second.
@@ -31,6 +32,8 @@ pub struct Paths {
     pub kick_per_hart: Path,
     /// Records of a trace in one switch.
     pub records: Path,
+    /// Time between two looks for another hart for a vCPU that is kept waiting, where the policy moves vCPUs.
+    pub retry_us: Duration,
     /// So long before the time to take the hart it may be taken already, if the one who has it traps then.
     pub guard_us: Duration,
     /// Time between two pieces of housework beside the least urgent guest of the hart that keeps house, in microseconds.
@@ -75,6 +78,10 @@ pub struct Costs {
     pub blocking_ns: u64,
     /// For how long the policy may defer a preemption, once in a busy period.
     pub grace_ns: u64,
+    /// Looking for another hart for who is kept waiting, under a policy that moves vCPUs: so much in each period, 0 where there is nobody to move.
+    pub retry_ns: u64,
+    /// That period.
+    pub retry_period_ns: u64,
     /// Housework beside guests: a load of so much in each period, 0 where there is none.
     pub housework_ns: u64,
     /// That period.
@@ -91,16 +98,20 @@ impl Paths {
         let keeps_house = system.housekeeping_hart == hart;
         let records = if system.is_traced { self.records.instructions } else { 0 };
         let advance_ns = if is_alone { 0 } else { system.advance_ns + us(&self.guard_us) };
-        let kick = system.policy.pulls(Occasion::Preempted { in_kernel: true });
+        let kick = ns(self.kick.instructions + self.kick_per_hart.instructions * u64::from(system.harts));
+        // Who has lost the hart is looked after a while later, each of them, and if there is no other hart for one, again and again.
+        let movable = system.movable(hart);
+        let look = ns(self.trap.instructions + 2 * self.irqs_off.instructions);
+        let first_look = if movable > 0 { look + kick * (movable - 1) } else { 0 };
         let switches_ns = if is_alone {
             // Nobody is switched to.
             0
         } else {
-            let harts = u64::from(system.harts);
-            let kick =
-                if kick { self.kick.instructions + self.kick_per_hart.instructions * harts } else { 0 };
-            let to = ns(self.dispatch.instructions + self.registers.instructions + kick + records);
-            to.max(advance_ns) + ns(self.sleep.instructions + self.registers.instructions + records)
+            let is_moved_at_once = system.policy.pulls(Occasion::Preempted { in_kernel: true });
+            let move_ns = if is_moved_at_once { kick } else { 0 };
+            let to = ns(self.dispatch.instructions + self.registers.instructions + records) + move_ns;
+            let back = ns(self.sleep.instructions + self.registers.instructions + records);
+            to.max(advance_ns) + back + first_look
         };
         // The hart that keeps house looks what the next deadline is, to keep its work clear of it. Other timers of a guest that is awake don't reach
         // the hypervisor.
@@ -121,6 +132,8 @@ impl Paths {
             // What was begun for somebody else, and what was begun for the one who waits: budgets.toml has the same for the longest way to an RTOS.
             blocking_ns: ns(2 * self.irqs_off.instructions),
             grace_ns: if system.policy.defers() && !is_alone { system.grace_ns } else { 0 },
+            retry_ns: if movable > 0 { look } else { 0 },
+            retry_period_ns: us(&self.retry_us),
             housework_ns,
             housework_period_ns,
         }

@@ -1,6 +1,8 @@
 //! Where nothing can be said about a guest's tasks, and why: from the choices of the policy and who may be met on the hart.
 use crate::system::{Guest, System, bit};
+use ainori_limits::PLIC_PRIORITY;
 use ainori_sched::Admission;
+use std::collections::BTreeSet;
 
 /// Why nothing can be said about the tasks of a guest on a hart, in words that tell what to do about it; `None` if the analysis holds.
 #[must_use]
@@ -24,6 +26,12 @@ pub fn reason(system: &System, guest: usize, hart: u32) -> Option<String> {
         ));
     }
     let level = own.priority_on(hart);
+    if let Some(owner) = interrupts_all(system, level) {
+        return Some(format!(
+            "there are so many priorities above that of {} that the devices of {owner} may interrupt it",
+            own.name
+        ));
+    }
     met.into_iter().find_map(|other| {
         let theirs = other.priority_on(hart);
         let name = &other.name;
@@ -39,6 +47,17 @@ pub fn reason(system: &System, guest: usize, hart: u32) -> Option<String> {
             unclear(system, other, hart)
         }
     })
+}
+
+/// A guest whose devices may interrupt those of this priority, though it is less urgent: the board's interrupts have fewer levels than there are
+/// priorities, and the lowest share one.
+fn interrupts_all(system: &System, level: u8) -> Option<&str> {
+    let priorities = || system.guests.iter().flat_map(|guest| &guest.priorities);
+    let above: BTreeSet<u8> = priorities().copied().filter(|priority| *priority > level).collect();
+    let is_below = |guest: &&Guest| guest.priorities.iter().any(|priority| *priority < level);
+    let mut owners = system.guests.iter().filter(|guest| guest.has_devices).filter(is_below);
+    // Its own level is among those that have to be apart.
+    owners.next().filter(|_| above.len() + 1 >= PLIC_PRIORITY as usize).map(|guest| &*guest.name)
 }
 
 /// Why it isn't clear what a guest that declares tasks does on a hart.

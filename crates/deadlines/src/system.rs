@@ -29,6 +29,8 @@ pub struct Guest {
     pub vcpus: Vec<Vcpu>,
     /// Its priority on each hart, by the hart's id; the higher goes first.
     pub priorities: Vec<u8>,
+    /// It owns devices of the board.
+    pub has_devices: bool,
     /// Its tasks. A guest without any computes for as long as it likes.
     pub tasks: Vec<Task>,
 }
@@ -77,6 +79,12 @@ impl System {
     /// How many vCPUs of a guest may be met on a hart.
     pub(crate) fn may_be_met(&self, guest: &Guest, hart: u32) -> usize {
         guest.vcpus.iter().filter(|vcpu| self.reach(vcpu) & bit(hart) != 0).count()
+    }
+
+    /// How many vCPUs may be met on a hart that may be moved to another one.
+    pub(crate) fn movable(&self, hart: u32) -> u64 {
+        let vcpus = self.guests.iter().flat_map(|guest| &guest.vcpus).map(|vcpu| self.reach(vcpu));
+        vcpus.filter(|reach| reach & bit(hart) != 0 && *reach != bit(hart)).count() as u64
     }
 
     /// Is a hart left to one vCPU, as no other may be met there?

@@ -25,7 +25,8 @@ fn task(priority: u8, period_us: u64, execution_us: u64) -> Task {
 
 fn guest(name: &str, priority: u8, tasks: &[Task]) -> Guest {
     let vcpus = vec![Vcpu { home: 0, harts: 1 }];
-    Guest { name: name.into(), vcpus, priorities: vec![priority; 2], tasks: tasks.to_vec() }
+    let priorities = vec![priority; 2];
+    Guest { name: name.into(), vcpus, priorities, has_devices: false, tasks: tasks.to_vec() }
 }
 
 fn system(preset: &str, guests: &[Guest]) -> System {
@@ -64,7 +65,7 @@ fn alone_on_a_hart_nothing_is_switched() {
     // What the hypervisor may have begun is 10 us.
     assert_eq!(answer.tasks[0].response_ns, Some(310 * US));
     assert_eq!(answer.tasks[1].response_ns, Some((900 + 2 * 300 + 10) * US));
-    assert_eq!(answer.left_ppm(), 1_000_000 - 300_000 - 180_000 - 2);
+    assert_eq!(answer.left_ppm(), 1_000_000 - 300_000 - 180_000);
 }
 
 #[test]
@@ -83,7 +84,7 @@ fn beside_linux_the_guest_is_switched_to_once() {
     assert_eq!(low.verdict, Verdict::Met);
     // In the long run it may sleep between any two jobs.
     let taken = (300_000 + 15_660) + (180_000 + 3_132);
-    assert_eq!(answer.taken_ppm, taken + 2);
+    assert_eq!(answer.taken_ppm, taken);
 }
 
 #[test]
@@ -160,6 +161,37 @@ fn nothing_is_said_where_nothing_is_known() {
     // The least urgent may be anybody.
     let guests = [guest("a", 5, &[task(1, 1_000, 10)]), guest("b", 5, &[task(1, 1_000, 10)])];
     because("spumone", &guests, "takes turns with b");
+}
+
+/// A policy that moves vCPUs looks after those that the RTOS keeps waiting (random set 138 was 0.6 us later than its bound, as that was left out).
+#[test]
+fn looking_after_those_that_can_move_interrupts_an_rtos() {
+    let linux = Guest { vcpus: vec![Vcpu { home: 0, harts: 3 }; 2], ..guest("linux", 1, &[]) };
+    let guests = [guest("rtos", 10, &[task(1, 20_000, 6_500)]), linux];
+    let answer = |preset| hart(&system(preset, &guests)).tasks[0].clone();
+    let pinned = answer("spumone");
+    let moving = answer("balance");
+    // 2,800 instructions each millisecond; and once at first, with another hart sought for the second one.
+    let (look, kick) = (11_200, (625 + 2 * 32) * 4);
+    assert!(moving.parts.contains(&Part::Moving { ns: 7 * look }), "{moving:?}");
+    assert_eq!(moving.response_ns.unwrap() - pinned.response_ns.unwrap(), 8 * look + kick);
+}
+
+/// Interrupts of the board have seven levels.
+#[test]
+fn devices_of_the_less_urgent_may_interrupt_where_there_are_too_many_priorities() {
+    let verdicts = |above: u8| {
+        let owner = Guest { has_devices: true, ..guest("linux", 1, &[]) };
+        let elsewhere = (0..above).map(|index| Guest {
+            vcpus: vec![Vcpu { home: 1, harts: 2 }],
+            ..guest("other", 11 + index, &[])
+        });
+        let guests: Vec<Guest> =
+            [guest("rtos", 10, &[task(1, 1_000, 300)]), owner].into_iter().chain(elsewhere).collect();
+        verdicts(&system("spumone", &guests))
+    };
+    assert_eq!(verdicts(5), [Verdict::Met]);
+    assert!(matches!(&verdicts(6)[0], Verdict::Unsaid(why) if why.contains("the devices of linux")));
 }
 
 #[test]
