@@ -14,7 +14,7 @@ pub fn reason(system: &System, guest: usize, hart: u32) -> Option<String> {
     let others = || system.guests.iter().enumerate().filter(move |(index, _)| *index != guest);
     let met: Vec<&Guest> =
         others().map(|(_, other)| other).filter(|other| system.may_be_met(other, hart) > 0).collect();
-    let Some(first) = met.first() else { return None };
+    let first = met.first()?;
     if !system.has_priorities() {
         return Some(format!("under this policy {} takes turns with {}", own.name, first.name));
     }
