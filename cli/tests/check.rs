@@ -232,9 +232,9 @@ fn a_task_that_may_be_late_is_an_error() {
     let (code, out, err) = call(&checkout, &["check", "demo.toml", "--json", "found.json"]);
     assert_eq!(code, Some(1), "{out}{err}");
     assert!(out.contains("missed, without a bound"), "{out}");
-    assert!(err.contains("demo.toml:24: the task slow of freertos may be late without end"), "{err}");
+    assert!(err.contains("demo.toml:23: the task slow of freertos may be late without end"), "{err}");
     let found = json(&checkout, "found.json");
-    assert_eq!((&found["ok"], &found["errors"][0]["line"]), (&false.into(), &24.into()));
+    assert_eq!((&found["ok"], &found["errors"][0]["line"]), (&false.into(), &23.into()));
     assert_eq!(found["system"]["system"]["name"], "demo", "the manifest itself is right");
 }
 
