@@ -105,7 +105,7 @@ impl Program {
     pub unsafe fn load_some(&self, memory: Range, offset: u64) -> u64 {
         let chunk_end = (offset / CHUNK + 1) * CHUNK;
         let to = (memory.start + offset) as *mut u8;
-        // BOUND: 7 rounds for as many parts as a program may have, some 10 instructions each.
+        // 7 rounds for as many parts as a program may have, some 10 instructions each.
         let next = self.parts.partition_point(|part| part.end() <= offset);
         let part = self.parts.get(next);
         if let Some(part) = part
@@ -124,7 +124,6 @@ impl Program {
             unsafe { clear(to.cast()) };
         } else {
             // SAFETY: the same, for less than a chunk.
-            // BOUND: less than a chunk.
             unsafe { to.write_bytes(0, (end - offset) as usize) };
         }
         end
