@@ -177,19 +177,23 @@ impl Model {
         room
     }
 
+    /// Into the receiver. If that is full, the byte is lost, or without FIFOs the one before it.
+    fn loop_back(&mut self, byte: u8) {
+        if self.push(byte) {
+            return;
+        }
+        self.overrun = true;
+        if !self.fifos {
+            self.queue[0] = byte;
+        }
+    }
+
     /// The byte that leaves the port.
     fn write(&mut self, register: u8, value: u8) -> Option<u8> {
         match (register, self.lcr & 0x80 != 0) {
             (0 | 1, true) => self.divisor[usize::from(register)] = value,
             (0, false) if self.mcr & 0x10 == 0 => return Some(value),
-            (0, false) => {
-                if !self.push(value) {
-                    self.overrun = true;
-                    if !self.fifos {
-                        self.queue[0] = value;
-                    }
-                }
-            }
+            (0, false) => self.loop_back(value),
             (1, false) => self.ier = value & 0x0f,
             (2, _) => {
                 if value & 2 != 0 || self.fifos != (value & 1 != 0) {

@@ -89,9 +89,11 @@ mod tests {
 
     #[test]
     fn a_small_guest_has_them_closer_together() {
-        let layout = Layout::of(2 * MIB, BASE + MIB, Some(5000)).unwrap();
+        let layout = Layout::of(2 * MIB, BASE + MIB + 1, Some(5000)).unwrap();
         assert_eq!(layout.tree, BASE + 2 * MIB - TREE_SIZE..BASE + 2 * MIB);
         assert_eq!(layout.initrd, Some(layout.tree.start - 8192..layout.tree.start - 8192 + 5000));
+        let roomy = Layout::of(2 * MIB, BASE + MIB, Some(5000)).unwrap();
+        assert_eq!(roomy.initrd, Some(BASE + MIB..BASE + MIB + 5000));
         assert_eq!(Layout::of(2 * MIB, BASE + 2 * MIB - TREE_SIZE + 1, None), None);
     }
 
