@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use ainori_board::Range;
 
 /// Bytes that [`Program::load_some`] loads at most: some 100 instructions where they are zeros, 400 where they are a part's.
-pub const CHUNK: u64 = 512;
+const CHUNK: u64 = 512;
 
 /// Bytes that lie in a guest's memory.
 #[derive(Debug, Clone, Copy)]

@@ -146,7 +146,7 @@ impl Cpu {
         let all = self.machine.harts.len() as u32;
         let is_here = cores >> self.id & 1 != 0 && self.accepts(id, self.id);
         let (mut busy, mut core) = (is_here.then_some(self.id), vcpu.home);
-        // BOUND: the cores, some 17 instructions each.
+        // BOUND: the cores, some 18 instructions each.
         loop {
             core = if core + 1 < all { core + 1 } else { 0 };
             if cores >> core & 1 != 0 {
