@@ -12,6 +12,7 @@
 //! | [`paths`] | exact instruction counts of paths through hypervisor and guests |
 //! | [`random`] | random systems, and what must hold for each |
 //! | [`task_sets`] | random sets of tasks: the analysis of their deadlines against runs |
+//! | [`seeds`] | work that is made from seeds, some at a time |
 //! | [`timeline`] | what a trace tells of a guest's vCPUs |
 //! | [`version`] | which programs results are of |
 //! | [`terminal`] | the tool itself on a terminal, with somebody who types |
@@ -25,6 +26,7 @@ pub mod operator;
 pub mod outcome;
 pub mod paths;
 pub mod random;
+pub mod seeds;
 pub mod symbols;
 pub mod system;
 pub mod task_sets;

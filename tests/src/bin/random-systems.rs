@@ -12,21 +12,19 @@ use ainori_tests::{
         run::{Runner, SAME_TWICE, plugins, version},
         shrink,
     },
+    seeds::{self, Seeds, kept, write},
     version::Programs,
 };
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use miette::{IntoDiagnostic, Result, WrapErr};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitCode,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
@@ -114,13 +112,12 @@ fn main() -> Result<ExitCode> {
     std::fs::create_dir_all(&args.out).into_diagnostic().wrap_err_with(|| args.out.display().to_string())?;
     let kernel = args.kernel.clone().unwrap_or_else(ainori_tests::hypervisor);
     let programs = Programs::hold(&args.out, &kernel, plugins()).into_diagnostic()?;
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = seeds::stop_at_signals()?;
     let runner =
         Runner { kernel: Some(programs.kernel().to_owned()), stop: stop.clone(), ..Runner::default() };
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, stop.clone()).into_diagnostic()?;
-    }
-    let records = args.run(&runner, &programs, &stop)?;
+    let seeds = Seeds { seeds: args.seeds(), jobs: args.jobs, minutes: args.minutes };
+    let one = |seed, bar: &ProgressBar| args.one(seed, &runner, &programs, bar);
+    let records = seeds.run(&stop, one, |record| !record.violations.is_empty())?;
     let ok = report(&args, &records)?;
     Ok(match (stop.load(Ordering::Relaxed), ok) {
         (true, _) => ExitCode::from(130),
@@ -132,41 +129,6 @@ fn main() -> Result<ExitCode> {
 impl Args {
     fn seeds(&self) -> std::ops::Range<u64> {
         self.seed..self.seed.saturating_add(self.count)
-    }
-
-    /// Runs what is not in the folder yet.
-    fn run(&self, runner: &Runner, programs: &Programs, stop: &AtomicBool) -> Result<Vec<Record>> {
-        let bar = ProgressBar::new(self.count);
-        let style = "{elapsed_precise} {bar:40} {pos}/{len} {msg}, {eta} left";
-        bar.set_style(ProgressStyle::with_template(style).into_diagnostic()?);
-        bar.enable_steady_tick(Duration::from_millis(200));
-        let next = AtomicU64::new(self.seed);
-        let records = Mutex::new(Vec::new());
-        let until = self.minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
-        let work = || -> Result<()> {
-            loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                let is_late = until.is_some_and(|until| Instant::now() >= until);
-                if !self.seeds().contains(&seed) || is_late || stop.load(Ordering::Relaxed) {
-                    return Ok(());
-                }
-                let Some(record) = self.one(seed, runner, programs, &bar)? else { return Ok(()) };
-                let mut records = records.lock().expect("nobody panics with it");
-                records.push(record);
-                let failing = records.iter().filter(|record: &&Record| !record.violations.is_empty()).count();
-                bar.set_message(format!("{failing} failing"));
-                bar.inc(1);
-            }
-        };
-        let results: Vec<Result<()>> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..self.jobs.max(1)).map(|_| scope.spawn(work)).collect();
-            workers.into_iter().map(|worker| worker.join().expect("workers don't panic")).collect()
-        });
-        bar.finish_and_clear();
-        results.into_iter().collect::<Result<()>>()?;
-        let mut records = records.into_inner().expect("nobody panics with it");
-        records.sort_by_key(|record| record.seed);
-        Ok(records)
     }
 
     /// One system: from the folder, or run, and shrunk if it fails. `None` if it was interrupted.
@@ -182,9 +144,7 @@ impl Args {
         let made_of = || version(programs, &system, twice).into_diagnostic();
         let version = made_of()?;
         let file = self.out.join(format!("{seed}.json"));
-        let known: Option<Record> =
-            std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        if let Some(known) = known.filter(|known| known.version == version) {
+        if let Some(known) = kept(&file).filter(|known: &Record| known.version == version) {
             return Ok(Some(known));
         }
         let begin = Instant::now();
@@ -295,15 +255,6 @@ fn summary(system: &Description) -> String {
 fn machine_ms(run: &Run) -> u64 {
     let (Some(end), Some(board)) = (&run.report.end, &run.report.board) else { return 0 };
     end.time * 1_000 / board.timebase_hz
-}
-
-/// Writes a file, whole or not at all.
-fn write(path: &Path, text: &str) -> Result<()> {
-    let new = path.with_extension("new");
-    std::fs::write(&new, text)
-        .and_then(|()| std::fs::rename(&new, path))
-        .into_diagnostic()
-        .wrap_err_with(|| path.display().to_string())
 }
 
 /// Shows what failed, and writes the summary. True if nothing did.

@@ -1,6 +1,7 @@
 //! Runs random sets of tasks, and compares each run with what `ainori check` says of the deadlines. See `tests/README.md`.
 use ainori_tests::{
     checkout, hypervisor,
+    seeds::{self, Seeds, kept, write},
     task_sets::{
         generate::{self, TaskSet, UTILISATIONS},
         judge::{self, Outcome},
@@ -8,18 +9,15 @@ use ainori_tests::{
     version::{Programs, hash},
 };
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
-use miette::{IntoDiagnostic, Result, WrapErr, miette};
+use indicatif::ProgressBar;
+use miette::{IntoDiagnostic, Result, WrapErr};
 use serde::{Deserialize, Serialize};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitCode,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    time::{Duration, Instant},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Instant,
 };
 
 /// Runs sets of tasks that are made from seeds, and compares them with the analysis of their deadlines.
@@ -71,11 +69,10 @@ fn main() -> Result<ExitCode> {
     std::fs::create_dir_all(&args.out).into_diagnostic().wrap_err_with(|| args.out.display().to_string())?;
     let plugins = vec![checkout(".cache/plugins/lockstep.so")];
     let programs = Programs::hold(&args.out, &hypervisor(), plugins).into_diagnostic()?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, stop.clone()).into_diagnostic()?;
-    }
-    let records = args.run(&programs, &stop)?;
+    let stop = seeds::stop_at_signals()?;
+    let seeds = Seeds { seeds: args.seeds(), jobs: args.jobs, minutes: args.minutes };
+    let one = |seed, bar: &ProgressBar| args.one(seed, &programs, &stop, bar);
+    let records = seeds.run(&stop, one, |record| !record.outcome.findings.is_empty())?;
     let summary = Summary::of(&records);
     println!("{}Results: {}", summary.text(), args.out.display());
     let json = serde_json::to_string_pretty(&summary).into_diagnostic()?;
@@ -92,47 +89,20 @@ impl Args {
         self.seed..self.seed.saturating_add(self.count)
     }
 
-    /// Runs what is not in the folder yet.
-    fn run(&self, programs: &Programs, stop: &AtomicBool) -> Result<Vec<Record>> {
-        let bar = ProgressBar::new(self.count);
-        let style = "{elapsed_precise} {bar:40} {pos}/{len} {msg}, {eta} left";
-        bar.set_style(ProgressStyle::with_template(style).into_diagnostic()?);
-        bar.enable_steady_tick(Duration::from_millis(200));
-        let next = AtomicU64::new(self.seed);
-        let records = Mutex::new(Vec::new());
-        let until = self.minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
-        let work = || -> Result<()> {
-            loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                let is_late = until.is_some_and(|until| Instant::now() >= until);
-                if !self.seeds().contains(&seed) || is_late || stop.load(Ordering::Relaxed) {
-                    return Ok(());
-                }
-                let Some(record) = self.one(seed, programs, stop)? else { return Ok(()) };
-                for finding in &record.outcome.findings {
-                    bar.println(format!("seed {seed} ({}): {finding}", record.summary));
-                }
-                let mut records = records.lock().map_err(|_| miette!("another worker panicked"))?;
-                records.push(record);
-                let failing =
-                    records.iter().filter(|record: &&Record| !record.outcome.findings.is_empty()).count();
-                bar.set_message(format!("{failing} failing"));
-                bar.inc(1);
-            }
-        };
-        let results: Vec<Result<()>> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..self.jobs.max(1)).map(|_| scope.spawn(work)).collect();
-            workers.into_iter().map(|worker| worker.join().expect("workers don't panic")).collect()
-        });
-        bar.finish_and_clear();
-        results.into_iter().collect::<Result<()>>()?;
-        let mut records = records.into_inner().map_err(|_| miette!("a worker panicked"))?;
-        records.sort_by_key(|record| record.seed);
-        Ok(records)
-    }
-
     /// One set: from the folder, or run. `None` if somebody asked for the end meanwhile.
-    fn one(&self, seed: u64, programs: &Programs, stop: &AtomicBool) -> Result<Option<Record>> {
+    fn one(
+        &self,
+        seed: u64,
+        programs: &Programs,
+        stop: &AtomicBool,
+        bar: &ProgressBar,
+    ) -> Result<Option<Record>> {
+        let told = |record: Record| {
+            for finding in &record.outcome.findings {
+                bar.println(format!("seed {seed} ({}): {finding}", record.summary));
+            }
+            Some(record)
+        };
         let set = generate::set(seed);
         let set = TaskSet { system: set.system.kernel(programs.kernel()), ..set };
         let version = || -> Result<String> {
@@ -142,10 +112,8 @@ impl Args {
         };
         let made_of = version()?;
         let file = self.out.join(format!("{seed}.json"));
-        let known: Option<Record> =
-            std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        if let Some(known) = known.filter(|known| known.version == made_of) {
-            return Ok(Some(known));
+        if let Some(known) = kept(&file).filter(|known: &Record| known.version == made_of) {
+            return Ok(told(known));
         }
         let begin = Instant::now();
         // A system that can't be started panics.
@@ -170,7 +138,7 @@ impl Args {
             outcome,
         };
         write(&file, &serde_json::to_string_pretty(&record).into_diagnostic()?)?;
-        Ok(Some(record))
+        Ok(told(record))
     }
 }
 
@@ -261,13 +229,4 @@ impl Summary {
             self.host_seconds / self.sets.max(1) as f64
         )
     }
-}
-
-/// Writes a file, whole or not at all.
-fn write(path: &Path, text: &str) -> Result<()> {
-    let new = path.with_extension("new");
-    std::fs::write(&new, text)
-        .and_then(|()| std::fs::rename(&new, path))
-        .into_diagnostic()
-        .wrap_err_with(|| path.display().to_string())
 }
