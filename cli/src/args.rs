@@ -144,11 +144,11 @@ pub struct Trace {
     /// Records that fit for each core, a power of two [default: as the manifest says, or 65536]
     #[arg(long, value_name = "N")]
     pub records: Option<u32>,
-    /// Show the run only from this time of the machine on, e.g. 1.2s
-    #[arg(long, value_name = "TIME", requires = "to", value_parser = humantime::parse_duration)]
+    /// Show the run only from this time of the machine on, e.g. 1.2s; a number alone is in seconds
+    #[arg(long, value_name = "TIME", requires = "to", allow_hyphen_values = true, value_parser = duration)]
     pub from: Option<Duration>,
     /// Show the run only up to this time
-    #[arg(long, value_name = "TIME", requires = "from", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", requires = "from", allow_hyphen_values = true, value_parser = duration)]
     pub to: Option<Duration>,
 }
 
@@ -184,7 +184,7 @@ pub struct How {
     pub q: Option<u32>,
     /// End the run after so much time of the host, e.g. 40s; a number alone is in seconds [default: as the manifest says in
     /// [run], or never]
-    #[arg(long, value_name = "TIME", value_parser = time_limit)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time_limit)]
     pub timeout: Option<Duration>,
     /// Type the lines of FILE, each when the guest waits at a prompt (what is piped to standard input is typed without it)
     #[arg(long = "type", value_name = "FILE")]
@@ -207,11 +207,18 @@ pub struct How {
 }
 
 /// Reads a duration with its unit, as in a manifest, or a number of seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => {
+            humantime::parse_duration(text).map_err(|error| format!("{error}; for example 40s or 250ms"))
+        }
+    }
+}
+
+/// Reads a duration that isn't zero.
 fn time_limit(text: &str) -> Result<Duration, String> {
-    let time = match text.parse() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => humantime::parse_duration(text).map_err(|error| format!("{error}, e.g. 40s"))?,
-    };
+    let time = duration(text)?;
     if time.is_zero() { Err("a run can't have a time limit of zero".into()) } else { Ok(time) }
 }
 

@@ -307,8 +307,8 @@ impl GuestReport {
 
     /// Did it say in a result of its last life that it missed deadlines, or lost ticks?
     pub fn missed(&self) -> bool {
-        let missed = |name| self.results.iter().filter_map(move |result| result.get(name)?.as_u64());
-        ["missed", "ticks_lost"].into_iter().flat_map(missed).any(|count| count != 0)
+        let missed = |name| self.results.iter().filter_map(move |result| result.get(name)?.as_f64());
+        ["missed", "ticks_lost"].into_iter().flat_map(missed).any(|count| count != 0.0)
     }
 
     /// The ends of all its lives, in order.
@@ -318,7 +318,7 @@ impl GuestReport {
 
     /// Decides the outcome from what is known.
     pub fn judge(&mut self) {
-        let says_bad = self.results.iter().any(|result| result.get("ok").is_some_and(|ok| ok == false));
+        let says_bad = self.results.iter().any(|result| result.get("ok").is_some_and(|ok| ok != true));
         self.outcome = match self.stopped.as_ref().map(|stopped| stopped.reason) {
             _ if self.is_between_lives() => GuestOutcome::Restarting,
             Some(StopReason::Fault) => GuestOutcome::Faulted,

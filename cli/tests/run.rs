@@ -178,8 +178,10 @@ fn a_window_that_is_none_is_told_before_the_run() {
     assert!(err.contains("--to must be later than --from"), "{err}");
     let err = told(&["--from", "2s"]);
     assert!(err.contains("--to <TIME>"), "{err}");
-    let err = told(&["--from", "2", "--to", "3s"]);
-    assert!(err.contains("time unit needed") && err.contains("--from <TIME>"), "{err}");
+    let err = told(&["--from", "2 parsecs", "--to", "3"]);
+    assert!(err.contains("parsecs") && err.contains("--from <TIME>"), "{err}");
+    let err = told(&["--from", "-2s", "--to", "3s"]);
+    assert!(err.contains("expected number at 0") && err.contains("--from <TIME>"), "{err}");
 }
 
 #[test]
@@ -339,6 +341,16 @@ fn the_last_life_decides() {
     let first = lives.iter().find(|line| line.contains(" 1 ") && line.contains("failure")).unwrap();
     assert!(first.contains(" boot ") && !first.contains("0 ns"), "nobody tells when it began: {first}");
     assert!(report["guests"][1]["former_lives"].as_array().unwrap().is_empty());
+}
+
+/// What a guest says of itself is good if it says so in the words of the documentation, and not if it says anything else.
+#[test]
+fn only_true_is_a_result_that_is_good() {
+    for (ok, code) in [("true", 0), ("false", 1), ("\"yes\"", 1), ("0", 1), ("null", 1)] {
+        let (found, out, err, report) = played_after(&[], &format!("/result.*hackbench/s/true/{ok}/"));
+        assert_eq!(found, Some(code), "{ok}: {out}{err}");
+        assert_eq!(report["guests"][0]["outcome"] == "done", code == 0, "{ok}");
+    }
 }
 
 /// A life that was cut off in the middle of a result, or that printed too many, ended badly, and was forgiven for that: it spoils neither the run nor

@@ -139,6 +139,11 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
         if cpu.value.split(',').any(str::is_empty) {
             let message = format!("{:?} has a comma with nothing behind it", cpu.value);
             findings.push(Finding::at(cpu.span.clone(), message).help("one comma before each property"));
+        } else if let Some(property) = cpu.value.split(',').skip(1).find(|property| !property.contains('=')) {
+            let message = format!("the property {property:?} of the CPU has no value");
+            findings.push(
+                Finding::at(cpu.span.clone(), message).help(format!("{property}=true or {property}=false")),
+            );
         }
         check_needed(cpu, findings);
         check_extensions(cpu, findings);
@@ -181,6 +186,7 @@ fn check_needed(cpu: &At<String>, findings: &mut Vec<Finding>) {
         ("m", "the M extension", !is_small),
         ("a", "the A extension", !is_small),
         ("c", "the C extension", !is_small),
+        ("zicsr", "the Zicsr extension", true),
         ("zifencei", "the Zifencei extension", true),
         ("mmu", "Sv39", true),
         ("sv39", "Sv39", true),

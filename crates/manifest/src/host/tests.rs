@@ -421,6 +421,13 @@ fn extensions_that_are_needed_must_be_there() {
         broken_at(5, "harts = 4", &cpu(lacking), "lacks the H extension", "use \"rv64\"");
     }
     broken_at(5, "harts = 4", &cpu("rv64,,v=on"), "a comma with nothing behind it", "one comma");
+    broken_at(
+        5,
+        "harts = 4",
+        &cpu("rv64,c"),
+        "the property \"c\" of the CPU has no value",
+        "c=true or c=false",
+    );
     broken_at(5, "harts = 4", &cpu("rv64,sstc=false"), "lacks the Sstc extension", "use \"rv64\"");
     // Part of C is enough for nearly all of the hypervisor: it panicked when it first put floating-point registers away.
     for lacking in ["rv64,c=false", "rv64,c=off,zca=on"] {
@@ -430,6 +437,7 @@ fn extensions_that_are_needed_must_be_there() {
     for lacking in ["rv64,sv39=off", "rv64,mmu=false"] {
         broken_at(5, "harts = 4", &cpu(lacking), "lacks Sv39", "use \"rv64\"");
     }
+    broken_at(5, "harts = 4", &cpu("rv64,zicsr=off"), "lacks the Zicsr extension", "use \"rv64\"");
     broken_at(5, "harts = 4", &cpu("rv64,zifencei=off"), "lacks the Zifencei extension", "use \"rv64\"");
     for good in ["rv64,h=true", "rv64,h=off,h=on", "rv64i,h=on,sstc=on,m=on,a=on,c=on"] {
         assert!(parse(&GOOD.replacen("harts = 4", &cpu(good), 1)).is_ok(), "{good}");

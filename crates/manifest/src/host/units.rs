@@ -3,7 +3,8 @@
 /// Units of memory, in bytes.
 const SIZES: &[(&str, u64)] = &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)];
 /// Units of time, in microseconds.
-const TIMES: &[(&str, u64)] = &[("us", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60_000_000)];
+const TIMES: &[(&str, u64)] =
+    &[("us", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)];
 
 /// What is wrong with a text, in words that go behind it, and what would be right.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub fn size(text: &str) -> Result<u64, Wrong> {
 
 /// A duration in microseconds.
 pub fn duration_us(text: &str) -> Result<u64, Wrong> {
-    let help = "write a whole number and us, ms, s or min, e.g. \"10ms\"";
+    let help = "write a whole number and us, ms, s, min or h, e.g. \"10ms\"";
     let written = parse(text, TIMES).ok_or_else(|| Wrong { what: "is not a duration", help: help.into() })?;
     written.ok_or_else(|| too_large("microseconds"))
 }
@@ -84,6 +85,7 @@ mod tests {
         assert_eq!(duration_us("10ms"), Ok(10_000));
         assert_eq!(duration_us("3s"), Ok(3_000_000));
         assert_eq!(duration_us("2min"), Ok(120_000_000));
+        assert_eq!(duration_us("1h"), Ok(3_600_000_000));
         let help = "write MiB (powers of 1024) instead of MB".into();
         assert_eq!(size("512MB"), Err(Wrong { what: "is not a size", help }));
         for text in ["1.5GiB", "512", "GiB", "-1GiB", "", "\u{665}GiB"] {
