@@ -29,8 +29,6 @@ bitflags! {
         const WANTED = 1 << 7;
         /// Put it back to its reset state, and forget whatever else is wanted of it: its guest is started again.
         const RESET = 1 << 8;
-        /// Nothing more: it is parked, and the core where it is parked has been told of what stands beside this.
-        const TOLD = 1 << 9;
     }
 }
 
@@ -64,7 +62,8 @@ pub trait Core {
     fn claim(&mut self, vcpu: VcpuId) -> bool;
     /// Kicks a core that suits a parked vCPU to claim it. False if there is none at this moment.
     fn kick(&mut self, vcpu: VcpuId) -> bool;
-    /// Has a vCPU that is parked here, where it gets no turn, pushed elsewhere behind the present event, if the policy wants that.
+    /// Has a parked vCPU, which gets no turn where it is, pushed elsewhere behind the present event, if the policy wants that or it is to be started; if no core has room
+    /// for it, this one tries again and again.
     fn send_on(&mut self, vcpu: VcpuId);
     /// Raises the interrupts that are asked for of the vCPU that runs here, which was in its guest until now.
     fn interrupt(&mut self, vcpu: VcpuId, what: Requests);
@@ -102,10 +101,15 @@ fn serve_parked<C: Core>(core: &mut C, vcpu: VcpuId, what: Requests) {
     if what.intersects(Requests::STOP.union(Requests::RESET)) {
         core.claim(vcpu);
     } else if what.contains(Requests::START) {
-        if !core.kick(vcpu) && core.requests(vcpu).note_once(what.bits(), Requests::TOLD.bits()) {
-            // The core where it is parked looks for one again and again. It is told once for each start: whatever else is wanted meanwhile would
-            // interrupt who runs there for nothing.
-            core.post(core.parking(vcpu).owner(), vcpu);
+        if !core.kick(vcpu) {
+            // The core where it is parked takes it when it has room for it: that isn't told past somebody more urgent. Until then this one looks for
+            // another.
+            let owner = core.parking(vcpu).owner();
+            if core.accepts(vcpu, owner) {
+                core.post(owner, vcpu);
+            } else {
+                core.send_on(vcpu);
+            }
         }
     } else if !what.difference(Requests::FENCE).is_empty() && core.pulls_for_interrupts() {
         core.kick(vcpu);

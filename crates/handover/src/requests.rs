@@ -34,20 +34,6 @@ impl RequestWord {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Adds a mark to what is wanted, which the caller has just [read](Self::wanted): it is taken with that. False if it was there.
-    ///
-    /// True, without a mark, if something else is wanted by now, or that has been taken: a mark must not stand alone, or the next who asks takes it
-    /// for his own.
-    #[must_use]
-    pub fn note_once(&self, wanted: u32, mark: u32) -> bool {
-        if wanted & mark != 0 {
-            return false;
-        }
-        // Whoever sees the mark relies on the message of who made it, which follows. If it fails, nothing is lost but a message that was not needed.
-        let _ = self.0.compare_exchange(wanted, wanted | mark, Ordering::Relaxed, Ordering::Relaxed);
-        true
-    }
-
     /// Takes all that is wanted if that is nothing but these, or a part of them. Only who has the vCPU calls this.
     #[inline]
     pub fn take_if_only(&self, bits: u32) -> Option<u32> {

@@ -253,9 +253,6 @@ impl Core for Cpu {
         }
         if what.contains(Requests::STOP) {
             self.bring_to_rest(id);
-        } else if what.contains(Requests::START) && !vcpu.is_allowed_on(self.id) {
-            // It was brought here only to be stopped.
-            self.migrate_to(id, vcpu.home);
         } else if what.contains(Requests::HOME) {
             self.resident(id).called_home = true;
             self.unsettle(id);

@@ -432,26 +432,30 @@ fn a_message_during_deferred_work_is_not_deferred_with_it() {
     }
 }
 
-/// While there is no core for a vCPU that is being started, the core where it is parked is told of that once, whatever else is wanted of it meanwhile.
-/// (Each interrupt for it was told, past the threshold of the RTOS that ran there: 652 times.)
+/// While there is no core for a vCPU that is being started, the one where it is parked isn't told, whatever else is wanted of it meanwhile: an RTOS has that.
+/// (Each interrupt for it was told, past the RTOS's threshold: 652 times. Then each start was, just as the RTOS's tick came: a task 6.8 us late.)
 #[test]
-fn a_start_that_finds_no_core_disturbs_who_has_it_once() {
-    // Under this policy the hart of the one that asks isn't for the other one.
-    let run = System::on(2)
-        .policy("balance")
-        .with(Guest::probe("starts", "ms=100").vcpus(2).harts([1, 0]).background())
-        .with(
-            Guest::freertos("period_us=1000 periods=150 burn_percent=50 burn_period_us=5000 report_ms=0")
-                .harts([0])
-                .priority(10),
-        )
-        .run(Clock::Lockstep { q: 250 });
-    run.good();
-    // The RTOS is busy 30 times for 2.5 ms, in which it is asked some 500 times.
-    let (asked, disturbed) = (run.number("starts", "asked"), run.exits_for("freertos", "ipi"));
-    println!("asked {asked} times, the RTOS was disturbed {disturbed} times");
-    run.check(asked > 10_000, format_args!("asked only {asked} times"));
-    run.check(disturbed <= 30, format_args!("the RTOS was disturbed {disturbed} times"));
+fn a_start_that_finds_no_core_disturbs_nobody() {
+    // Under `balance` the hart of the one that asks isn't for the other one. Elsewhere it is, but for the moments in which a third one takes it.
+    for (policy, pause_us) in [("balance", 0), ("ainori", 61), ("spumone-on-demand", 61)] {
+        let system = System::on(2)
+            .policy(policy)
+            .with(Guest::probe("starts", "ms=100").vcpus(2).harts([1, 0]).background())
+            .with(
+                Guest::freertos("period_us=1000 periods=150 burn_percent=50 burn_period_us=5000 report_ms=0")
+                    .harts([0])
+                    .priority(10),
+            );
+        let takes =
+            Guest::probe("bursts", &format!("n=1000000 us=10 pause_us={pause_us}")).harts([1]).priority(5);
+        let system = if pause_us != 0 { system.with(takes.background()) } else { system };
+        let run = system.run(Clock::Lockstep { q: 250 });
+        run.good().was_in_time("freertos", policy);
+        let (asked, disturbed) = (run.number("starts", "asked"), run.exits_for("freertos", "ipi"));
+        println!("{policy}: asked {asked} times, the RTOS was disturbed {disturbed} times");
+        run.check(asked > 1_000, format_args!("asked only {asked} times"));
+        run.check(disturbed == 0, format_args!("the RTOS was disturbed {disturbed} times"));
+    }
 }
 
 /// A device that its guest serves on other harts, and makes ask again, as fast as they can: the hart where its interrupt comes in has more to do than it

@@ -140,6 +140,91 @@ fn neighbours_do_not_notice_how_many_parts_a_program_has() {
     run.check(section <= IRQS_OFF_BESIDE_RTOS_NS, format_args!("{section} ns with interrupts off"));
 }
 
+/// The vCPU of a guest that starts again rests on a hart that an RTOS has, and is put back by the hart that keeps house, where it may not run. Its next life begins
+/// where there is room for it, though somebody never gives that hart away (it was left there for ever), and without a word to the RTOS (each start
+/// was sent to the vCPU's home, past the RTOS's threshold).
+#[test]
+fn a_guest_starts_again_though_its_vcpu_is_where_it_may_not_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("again.elf");
+    std::fs::write(&file, program_of_parts(1)).expect("the temporary folder can be written to");
+    for (policy, is_busy, periods) in [("spumone-on-demand", true, 900), ("ainori", false, 400)] {
+        let system = System::on(3)
+            .policy(policy)
+            .with(
+                Guest::freertos(&format!(
+                    "periods={periods} burn_percent=45 burn_period_us=10000 report_ms=0"
+                ))
+                .harts([1])
+                .priority(10),
+            )
+            // The least urgent one is on the hart that keeps house.
+            .with(
+                Guest::probe("bursts", "n=1 pause_us=900000")
+                    .named("sleeps")
+                    .harts([0])
+                    .priority(0)
+                    .background(),
+            )
+            .with(
+                Guest::probe("busyloop", "")
+                    .named("again")
+                    .file(&file)
+                    .memory_mib(2)
+                    .harts([1, 2])
+                    .priority(1)
+                    .background()
+                    .restart("always", 32, "1us"),
+            );
+        let stays = |hart: u32, from_us: u32| {
+            Guest::probe("bursts", &format!("n=1 us=1000000 pause_us={from_us}"))
+                .named(&format!("stays-{hart}"))
+                .harts([hart])
+                .priority(5)
+                .background()
+        };
+        let system = system.with(stays(2, 1_000));
+        let system = if is_busy { system.with(stays(0, 200_000)) } else { system };
+        let run = system.run(Clock::Lockstep { q: 250 });
+        run.good().lost_no_tick("freertos", periods).was_in_time("freertos", policy);
+        let (lives, disturbed) = (run.guest("again").former_lives.len(), run.exits_for("freertos", "ipi"));
+        println!("{policy}, {is_busy}: {lives} lives, the RTOS was disturbed {disturbed} times");
+        // The one that stays has come after 200 ms.
+        let late = run.guest("again").ends().filter(|end| end.time > 3_000_000).count();
+        run.check(lives > 10 && late > 0, format_args!("only {lives} lives, {late} of them late"));
+        run.check(disturbed == 0, format_args!("the RTOS was disturbed {disturbed} times"));
+    }
+}
+
+/// Many guests wait at the same time until all is sent that is to be told of them, to be started again: they are asked a few at a time whether they may go on.
+/// (All were asked in one go, with interrupts off for 7.8 us.)
+#[test]
+fn neighbours_do_not_notice_how_many_start_again() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("again.elf");
+    std::fs::write(&file, program_of_parts(1)).expect("the temporary folder can be written to");
+    let again = |nth: u32| {
+        Guest::probe("busyloop", "")
+            .named(&format!("again-{nth}"))
+            .file(&file)
+            .memory_mib(2)
+            .vcpus(if nth < 3 { 16 } else { 1 })
+            .harts([0])
+            .priority(1)
+            .background()
+            .restart("always", 32, "1us")
+    };
+    let freertos = "periods=900 burn_percent=20 burn_period_us=10000 report_ms=0";
+    let system = System::on(1).policy("spumone").with(Guest::freertos(freertos).priority(10));
+    let run = (0..14).map(again).fold(system, System::with).run(Clock::Lockstep { q: 250 });
+    run.good().lost_no_tick("freertos", 900).was_in_time("freertos", "14 others");
+    let section = run.longest_irqs_off_ns(0);
+    let lives: usize = (0..14).map(|nth| run.guest(&format!("again-{nth}")).former_lives.len()).sum();
+    println!("{lives} lives, {section} ns with interrupts off");
+    run.check(lives >= 14, format_args!("{lives} lives are too few to show anything"));
+    run.check(section <= IRQS_OFF_BESIDE_RTOS_NS, format_args!("{section} ns with interrupts off"));
+}
+
 /// A guest that fails at once, each time: after so many restarts it stays where it is, and the others go on. The line that it leaves without an end
 /// breaks no report (the last one was).
 #[test]

@@ -283,6 +283,17 @@ impl Cpu {
         self.post(core, u32::from(id.0));
     }
 
+    /// A vCPU has been put back to its reset state here. Where it gets no turns it isn't left: who starts it finds it parked for its home, and looks for a core that
+    /// has room for it.
+    pub(in crate::cpu) fn leave_where_it_starts(&mut self, id: VcpuId) {
+        let vcpu = self.machine.vcpu(id);
+        let stays = vcpu.is_allowed_on(self.id) && self.accepts(id, self.id);
+        if !stays && self.migration.here.contains(id) {
+            self.park_late(id, vcpu.home);
+            self.scheduler.release(id);
+        }
+    }
+
     /// Does this core hold a place for a stealable vCPU, so that it comes back when its turn comes? Not if it sleeps, when it gets
     /// none, nor if it has been away since and is parked for another core, when this one has no claim to it any more.
     #[inline]
