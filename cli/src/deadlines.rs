@@ -1,8 +1,9 @@
 //! Do the tasks that a manifest declares keep their deadlines? What `ainori check` says of them.
 use ainori_deadlines::{
-    Guest, HartAnswer, Part, Paths, System, Task, Vcpu, Verdict, analyse, costs,
-    response::{Load, Unbounded},
+    Answer, Guest, HartAnswer, Part, Paths, System, Task, Vcpu, Verdict, analyse, costs, response::Unknown,
+    schedule::Stream,
 };
+use ainori_limits::Room;
 use ainori_manifest::{Manifest, housekeeping_core};
 use ainori_sched::Policy;
 use miette::{Result, miette};
@@ -13,6 +14,8 @@ use serde::Serialize;
 pub struct Deadlines {
     /// How fast harts are taken to be, in millions of instructions per second.
     pub mips: u32,
+    /// Each task keeps its deadline. True if there is none.
+    pub all_met: bool,
     /// The harts that have tasks.
     pub harts: Vec<HartReport>,
 }
@@ -28,9 +31,9 @@ pub struct HartReport {
     pub left_percent: f64,
     /// Its tasks, the most urgent first.
     pub tasks: Vec<TaskReport>,
-    /// What each of these asks of the hart, with the hypervisor's switches.
+    /// The jobs of each of these, for a picture of them.
     #[serde(skip)]
-    pub loads: Vec<Load>,
+    pub streams: Vec<Stream>,
 }
 
 /// The answer for one task.
@@ -50,22 +53,26 @@ pub struct TaskReport {
     pub execution_ns: u64,
     /// When a job has to have ended, from its arrival.
     pub deadline_ns: u64,
+    /// By how much a job may become ready later than it arrives.
+    pub jitter_ns: u64,
+    /// For how long less urgent tasks of its guest may keep it waiting.
+    pub blocking_ns: u64,
     /// `met`, `missed`, `unbounded` or `unsaid`.
     pub verdict: &'static str,
     /// By how much the deadline may be missed.
     pub late_ns: Option<u64>,
-    /// Why there is no bound, or nothing can be said.
+    /// Why no bound is known, or nothing can be said.
     pub why: Option<String>,
-    /// The longest time from a job's arrival to its end, if there is a bound.
+    /// The longest time from a job's arrival to its end, if a bound is known.
     pub response_ns: Option<u64>,
-    /// What that is made of, the largest part first.
+    /// What that is made of, the largest part first. Empty if no bound is known, or only a coarse one.
     pub parts: Vec<PartReport>,
 }
 
 /// A part of a response.
 #[derive(Debug, Serialize)]
 pub struct PartReport {
-    /// `own`, `switches`, `housework`, `moving`, `begun`, `grace`, `blocking`, `jitter`, or another task.
+    /// `own`, `switches`, `housework`, `moving`, `begun`, `grace`, `blocking`, `jitter`, or another task as `guest/task`.
     pub what: String,
     /// Of how many jobs, where it is a task's.
     pub jobs: Option<u64>,
@@ -104,8 +111,10 @@ impl Deadlines {
         let paths: Paths = toml::from_str(costs::FILE)
             .map_err(|error| miette!("the hypervisor's costs can't be read: {error}"))?;
         let system = system(manifest)?;
-        let harts = analyse(&system, &paths, mips).into_iter();
-        Ok(Self { mips, harts: harts.map(|answer| HartReport::new(manifest, answer)).collect() })
+        let answers = analyse(&system, &paths, mips).into_iter();
+        let harts: Vec<_> = answers.map(|answer| HartReport::new(manifest, &system, answer)).collect();
+        let all_met = harts.iter().flat_map(|hart| &hart.tasks).all(|task| task.verdict == "met");
+        Ok(Self { mips, all_met, harts })
     }
 
     /// What is wrong, in the order of the table.
@@ -120,51 +129,36 @@ impl Deadlines {
 }
 
 impl HartReport {
-    fn new(manifest: &Manifest, answer: HartAnswer) -> Self {
+    fn new(manifest: &Manifest, system: &System, answer: HartAnswer) -> Self {
         let percent = |ppm: u64| ppm as f64 / 10_000.0;
         let (taken_percent, left_percent) = (percent(answer.taken_ppm), percent(answer.left_ppm()));
-        let tasks = answer.tasks.into_iter().map(|answer| {
-            let (guest, task) = (answer.guest, &manifest.tasks[answer.guest][answer.task]);
-            let (verdict, late_ns, why) = match answer.verdict {
-                Verdict::Met => ("met", None, None),
-                Verdict::Missed { by_ns } => ("missed", Some(by_ns), None),
-                Verdict::Unbounded(why) => ("unbounded", None, Some(unbounded(why).to_owned())),
-                Verdict::Unsaid(why) => ("unsaid", None, Some(why)),
-            };
-            TaskReport {
-                guest: manifest.system.guests[guest].name.clone(),
-                task: task.name.clone(),
-                line: task.line,
-                priority: task.priority,
-                period_ns: task.period_us * 1_000,
-                execution_ns: task.execution_us * 1_000,
-                deadline_ns: task.deadline_us * 1_000,
-                verdict,
-                late_ns,
-                why,
-                response_ns: answer.response_ns,
-                parts: answer.parts.iter().map(|part| PartReport::new(manifest, guest, part)).collect(),
-            }
-        });
-        Self { hart: answer.hart, taken_percent, left_percent, tasks: tasks.collect(), loads: answer.loads }
+        let tasks = answer.tasks.into_iter().map(|answer| TaskReport::new(manifest, system, answer));
+        Self {
+            hart: answer.hart,
+            taken_percent,
+            left_percent,
+            tasks: tasks.collect(),
+            streams: answer.streams,
+        }
     }
 }
 
-fn unbounded(why: Unbounded) -> &'static str {
+fn unknown(why: Unknown) -> &'static str {
     match why {
-        Unbounded::Overload => "it and the more urgent ask for more than the hart has",
-        Unbounded::Endless => "it and the more urgent ask for nearly all that the hart has",
+        Unknown::Overload => "it and the more urgent ask for more than the hart has",
+        Unknown::TooLong => {
+            "it and the more urgent ask for all that the hart has, and no end of their work was found"
+        }
     }
 }
 
 impl PartReport {
-    fn new(manifest: &Manifest, own: usize, part: &Part) -> Self {
+    fn new(system: &System, part: &Part) -> Self {
         let (what, jobs) = match part {
             Part::Own { jobs, .. } => ("own".into(), Some(*jobs)),
             Part::Task { guest, task, jobs, .. } => {
-                let name = &manifest.tasks[*guest][*task].name;
-                let of = &manifest.system.guests[*guest].name;
-                (if *guest == own { name.clone() } else { format!("{of}/{name}") }, Some(*jobs))
+                let guest = &system.guests[*guest];
+                (format!("{}/{}", guest.name, guest.tasks[*task].name), Some(*jobs))
             }
             Part::Switches { .. } => ("switches".into(), None),
             Part::Housework { .. } => ("housework".into(), None),
@@ -179,6 +173,33 @@ impl PartReport {
 }
 
 impl TaskReport {
+    fn new(manifest: &Manifest, system: &System, answer: Answer) -> Self {
+        let guest = &system.guests[answer.guest];
+        let task = &guest.tasks[answer.task];
+        let (verdict, late_ns, why) = match answer.verdict {
+            Verdict::Met => ("met", None, None),
+            Verdict::Missed { by_ns } => ("missed", Some(by_ns), None),
+            Verdict::Unbounded(why) => ("unbounded", None, Some(unknown(why).to_owned())),
+            Verdict::Unsaid(why) => ("unsaid", None, Some(why)),
+        };
+        Self {
+            guest: guest.name.clone(),
+            task: task.name.clone(),
+            line: manifest.tasks[answer.guest][answer.task].line,
+            priority: task.priority,
+            period_ns: task.period_ns,
+            execution_ns: task.execution_ns,
+            deadline_ns: task.deadline_ns,
+            jitter_ns: task.jitter_ns,
+            blocking_ns: task.blocking_ns,
+            verdict,
+            late_ns,
+            why,
+            response_ns: answer.response_ns,
+            parts: answer.parts.iter().map(|part| PartReport::new(system, part)).collect(),
+        }
+    }
+
     fn problem(&self) -> Option<Problem> {
         let name = format!("the task {} of {}", self.task, self.guest);
         let (weight, message, help) = match (self.verdict, &self.why) {
@@ -243,6 +264,7 @@ fn system(manifest: &Manifest) -> Result<System> {
         harts,
         housekeeping_hart,
         is_traced: system.trace.records != 0,
+        is_large: !Room::USUAL.holds(manifest.needs()),
         guests: guests.collect(),
     })
 }

@@ -1,4 +1,4 @@
-//! A picture of the busiest start: on each hart all tasks arrive at once, and each job takes all that it may.
+//! A picture of a start at which on each hart all tasks arrive at once, and each job takes all that it may.
 use crate::deadlines::{Deadlines, HartReport};
 use ainori_deadlines::schedule::synchronous;
 use miette::{Result, miette};
@@ -71,7 +71,10 @@ fn draw(area: &Area<'_>, hart: &HartReport) -> Result<()> {
     let middle = |task: usize| (rows - 1 - task) as f64;
     let mut chart = ChartBuilder::on(area)
         .caption(
-            format!("hart {}: all tasks arrive at once; {:.1} % is left", hart.hart, hart.left_percent),
+            format!(
+                "hart {}: all tasks arrive at once, without jitter and blocking; {:.1} % is left",
+                hart.hart, hart.left_percent
+            ),
             (FONT, 15),
         )
         .margin(8)
@@ -89,11 +92,11 @@ fn draw(area: &Area<'_>, hart: &HartReport) -> Result<()> {
         .disable_mesh()
         .y_labels(rows)
         .y_label_formatter(&name)
-        .x_desc("ms")
+        .x_desc("ms; below a row arrivals, above it deadlines in red; a task is red if it may miss one, grey if nothing can be said")
         .label_style((FONT, 12))
         .draw()
         .map_err(failed)?;
-    let slices = synchronous(&hart.loads, end).slices;
+    let slices = synchronous(&hart.streams, end).slices;
     let bars = slices.iter().map(|slice| {
         let colour = match hart.tasks[slice.task].verdict {
             "met" => MET,

@@ -206,10 +206,10 @@ fn tasks_that_meet_their_deadlines_are_shown_with_what_bounds_them() {
     let (code, out, err) = call(&checkout, &arguments);
     assert_eq!((code, &*err), (Some(0), ""), "{out}");
     let row = out.lines().find(|line| line.contains("freertos/slow")).unwrap();
-    assert!(row.contains(" met ") && row.contains("own 900, fast 2x 300, switches"), "{out}");
+    assert!(row.contains(" met ") && row.contains("own 900, freertos/fast 2x 300, switches"), "{out}");
     assert!(out.contains("Of hart 1 tasks and hypervisor take ") && out.contains("% is left"), "{out}");
     let found = json(&checkout, "found.json");
-    assert_eq!(found["ok"], true);
+    assert_eq!((&found["ok"], &found["deadlines"]["all_met"]), (&true.into(), &true.into()));
     let hart = &found["deadlines"]["harts"][0];
     assert_eq!((&hart["hart"], &hart["tasks"][0]["task"]), (&1.into(), &"fast".into()));
     assert_eq!(hart["tasks"][1]["verdict"], "met");
@@ -231,7 +231,7 @@ fn a_task_that_may_be_late_is_an_error() {
     with_tasks(&checkout, "harts = [1]\n", "4ms");
     let (code, out, err) = call(&checkout, &["check", "demo.toml", "--json", "found.json"]);
     assert_eq!(code, Some(1), "{out}{err}");
-    assert!(out.contains("missed, without a bound"), "{out}");
+    assert!(out.contains("missed, no bound"), "{out}");
     assert!(err.contains("demo.toml:23: the task slow of freertos may be late without end"), "{err}");
     let found = json(&checkout, "found.json");
     assert_eq!((&found["ok"], &found["errors"][0]["line"]), (&false.into(), &23.into()));
@@ -248,6 +248,7 @@ fn a_task_of_which_nothing_can_be_said_is_a_warning() {
     assert!(out.contains("can't be said") && err.contains("give it `harts` of its own"), "{out}{err}");
     let found = json(&checkout, "found.json");
     assert_eq!((&found["ok"], found["warnings"].as_array().unwrap().len()), (&true.into(), 2));
+    assert_eq!(found["deadlines"]["all_met"], false);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A table of tasks and their deadlines.
 use super::table;
-use crate::deadlines::{Deadlines, HartReport, TaskReport, micros};
+use crate::deadlines::{Deadlines, HartReport, PartReport, TaskReport, micros};
 use std::fmt::Write;
 
 /// All tasks, and what is left of each hart. Empty if there are no tasks.
@@ -39,20 +39,36 @@ pub fn deadlines(deadlines: &Deadlines) -> String {
 fn verdict(task: &TaskReport) -> String {
     match (task.verdict, task.late_ns) {
         ("missed", Some(late)) => format!("missed by {}", micros(late)),
-        ("unbounded", _) => "missed, without a bound".into(),
+        ("unbounded", _) => "missed, no bound".into(),
         ("unsaid", _) => "can't be said".into(),
         (verdict, _) => verdict.into(),
     }
 }
 
-/// `own 900, control 2x 300, switches 32`; or why there is no bound.
+/// So many parts are told of each response: what is behind them hardly matters.
+const MOST_PARTS: usize = 6;
+
+/// `own 900, rtos/control 2x 300, switches 32`; or why there is no bound, or only a coarse one.
 fn parts(task: &TaskReport) -> String {
-    let Some(why) = &task.why else {
-        let part = |part: &crate::deadlines::PartReport| match part.jobs {
-            Some(jobs) if jobs > 1 => format!("{} {jobs}x {}", part.what, micros(part.ns / jobs)),
-            _ => format!("{} {}", part.what, micros(part.ns)),
-        };
-        return task.parts.iter().map(part).collect::<Vec<_>>().join(", ");
+    if let Some(why) = &task.why {
+        return why.clone();
+    }
+    let told = |part: &PartReport| match part.jobs {
+        Some(jobs) if jobs > 1 => format!("{} {jobs}x {}", part.what, micros(part.ns / jobs)),
+        _ => format!("{} {}", part.what, micros(part.ns)),
     };
-    why.clone()
+    let (first, rest) = task.parts.split_at(task.parts.len().min(MOST_PARTS));
+    let mut all: Vec<String> = first.iter().map(told).collect();
+    match rest {
+        [] if first.is_empty() => {
+            all.push("a coarse bound: their work goes on for too long to look at all of it".into())
+        }
+        [] => {}
+        [one] => all.push(told(one)),
+        _ => {
+            let ns = rest.iter().map(|part| part.ns).sum();
+            all.push(format!("{} others {}", rest.len(), micros(ns)));
+        }
+    }
+    all.join(", ")
 }

@@ -1,7 +1,8 @@
 //! The answer for a system: what each task's longest response is, what bounds it, and what is left of each hart.
 use crate::costs::{Costs, Paths};
 use crate::limits;
-use crate::response::{Load, Unbounded, Worst, worst};
+use crate::response::{Load, Unknown, Worst, at_most, worst};
+use crate::schedule::Stream;
 use crate::system::{Guest, System, Task};
 
 /// What is known of a task's deadline.
@@ -14,8 +15,8 @@ pub enum Verdict {
         /// By how much, in nanoseconds.
         by_ns: u64,
     },
-    /// There is no bound.
-    Unbounded(Unbounded),
+    /// No bound is known.
+    Unbounded(Unknown),
     /// The analysis doesn't hold for this system, for a reason in words.
     Unsaid(String),
 }
@@ -38,7 +39,7 @@ pub enum Part {
         task: usize,
         /// How often.
         jobs: u64,
-        /// Nanoseconds of all these jobs.
+        /// Nanoseconds of all these jobs, and of their waiting for somebody on another hart.
         ns: u64,
     },
     /// The hypervisor switches between guests.
@@ -105,10 +106,10 @@ pub struct Answer {
     pub task: usize,
     /// Whether it keeps its deadline.
     pub verdict: Verdict,
-    /// The longest time from a job's arrival to its end, in nanoseconds, if there is a bound.
+    /// The longest time from a job's arrival to its end, in nanoseconds, if a bound is known.
     pub response_ns: Option<u64>,
-    /// What that is made of, the largest part first; empty if there is no bound. The sum is the response, and a period more for each job of its own
-    /// before the last: these arrived so much earlier.
+    /// What that is made of, the largest part first. The sum is the response, and a period more for each job of its own before the last: these arrived so much earlier. Empty if
+    /// no bound is known, or only a coarse one, as the busy period is too long to be looked at ([`at_most`]).
     pub parts: Vec<Part>,
 }
 
@@ -121,8 +122,8 @@ pub struct HartAnswer {
     pub tasks: Vec<Answer>,
     /// What its tasks and the hypervisor take at most in the long run, in millionths of the hart. More than a million if they ask for too much.
     pub taken_ppm: u64,
-    /// What each task asks of the hart, with the hypervisor's switches, in the order of [`Self::tasks`].
-    pub loads: Vec<Load>,
+    /// The jobs of each task, in the order of [`Self::tasks`], for a picture of them.
+    pub streams: Vec<Stream>,
 }
 
 impl HartAnswer {
@@ -150,76 +151,134 @@ struct Place<'a> {
     index: usize,
     task: &'a Task,
     rank: u32,
+    /// What the hypervisor takes there for the task's guest.
+    costs: Costs,
+    /// For how long it may hold the hart while it is blocked: who blocks it may run on another hart meanwhile.
+    spins_ns: u64,
 }
 
-/// The guest's priority on the hart decides first, then the task's within the guest.
-fn rank(guest: &Guest, task: &Task) -> u32 {
-    u32::from(guest.priority_on(task.hart)) << u8::BITS | u32::from(task.priority)
+impl<'a> Place<'a> {
+    fn new(guest: usize, index: usize, task: &'a Task, of: &Guest, costs: Costs) -> Self {
+        // The guest's priority on the hart decides first, then the task's within the guest.
+        let rank = u32::from(of.priority_on(task.hart)) << u8::BITS | u32::from(task.priority);
+        let is_spread = of.vcpus.iter().any(|vcpu| vcpu.home != task.hart);
+        Self { guest, index, task, rank, costs, spins_ns: if is_spread { task.blocking_ns } else { 0 } }
+    }
+
+    /// What the task itself asks of the hart.
+    ///
+    /// From the arrival of a job until its end its guest is awake, so all jobs of that guest that arrive meanwhile, or that are still there, cost it one switch together. Those
+    /// before it are no part of the busy period: while more urgent guests have the hart, no job of this guest begins and ends. So the switch is a part of what
+    /// the task itself waits for, once, as is what blocks it.
+    fn own_load(&self) -> Load {
+        let (task, costs) = (self.task, &self.costs);
+        let blocking = [task.blocking_ns, costs.blocking_ns, costs.grace_ns, costs.switches_ns];
+        Load {
+            rank: self.rank,
+            period: task.period_ns,
+            cost: task.execution_ns.saturating_add(costs.job_ns),
+            deadline: task.deadline_ns,
+            jitter: task.jitter_ns,
+            blocking: blocking.into_iter().fold(0, u64::saturating_add),
+        }
+    }
+
+    /// What it asks in the eyes of tasks of its own guest.
+    ///
+    /// If who blocks it is on the same hart, its being blocked takes nothing from the others, as that one's job runs meanwhile. On another hart that one may
+    /// keep it waiting in two ways: it spins, which takes the hart, or it sleeps, so that it goes on so much later, and nearer to its next job.
+    fn load_within(&self) -> Load {
+        let load = self.own_load();
+        Load {
+            cost: load.cost.saturating_add(self.spins_ns),
+            jitter: load.jitter.saturating_add(self.spins_ns),
+            ..load
+        }
+    }
+
+    /// What it asks in the eyes of other guests.
+    ///
+    /// Each job may find its guest asleep, and again when what blocked it on another hart is over. The hart may be taken from others so much ahead of the job's
+    /// arrival as `advance_ns` says, and waits for it then: that is a part of the cost. So a job counts as arriving so much earlier, with that as jitter, as it isn't
+    /// taken ahead if there is nobody to take it from.
+    fn load(&self) -> Load {
+        let load = self.load_within();
+        let times = if self.spins_ns > 0 { 2 } else { 1 };
+        Load {
+            cost: load.cost.saturating_add(times * self.costs.switches_ns),
+            jitter: load.jitter.saturating_add(self.costs.advance_ns),
+            ..load
+        }
+    }
+
+    /// What it asks in the eyes of another one, or in its own.
+    fn load_for(&self, other: &Self) -> Load {
+        if (self.guest, self.index) == (other.guest, other.index) {
+            self.own_load()
+        } else if self.guest == other.guest {
+            self.load_within()
+        } else {
+            self.load()
+        }
+    }
+
+    fn is_unbounded(&self, why: Unknown) -> Answer {
+        self.answer(Verdict::Unbounded(why), None, Vec::new())
+    }
+
+    fn answer(&self, verdict: Verdict, response_ns: Option<u64>, parts: Vec<Part>) -> Answer {
+        Answer { guest: self.guest, task: self.index, verdict, response_ns, parts }
+    }
 }
 
 fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
     let mut places: Vec<Place<'_>> = Vec::new();
     for (index, guest) in system.guests.iter().enumerate() {
-        let tasks = guest.tasks_on(hart);
-        places.extend(tasks.map(|(place, task)| Place {
-            guest: index,
-            index: place,
-            task,
-            rank: rank(guest, task),
-        }));
+        let costs = paths.on(system, hart, guest.priority_on(hart), mips);
+        places.extend(guest.tasks_on(hart).map(|(place, task)| Place::new(index, place, task, guest, costs)));
     }
     places.sort_by_key(|place| core::cmp::Reverse(place.rank));
-    let costs = |guest: usize| paths.on(system, hart, system.guests[guest].priority_on(hart), mips);
     let tasks = places
         .iter()
         .map(|place| match limits::reason(system, place.guest, hart) {
-            Some(why) => Answer {
-                guest: place.guest,
-                task: place.index,
-                verdict: Verdict::Unsaid(why),
-                response_ns: None,
-                parts: Vec::new(),
-            },
-            None => answer(place, &places, &costs(place.guest)),
+            Some(why) => place.answer(Verdict::Unsaid(why), None, Vec::new()),
+            None => answer(place, &places),
         })
         .collect();
-    let loads: Vec<Load> = places.iter().map(|place| load(place, &costs(place.guest))).collect();
-    // As the least urgent tasks meet it, which is at least what the others do.
-    let own = places.last().map(|last| own_work(&costs(last.guest)));
-    let share =
-        |load: &Load| (u128::from(load.cost) * u128::from(MILLION)).div_ceil(u128::from(load.period.max(1)));
-    let taken: u128 = loads.iter().chain(own.iter().flatten()).map(share).sum();
-    HartAnswer { hart, tasks, taken_ppm: u64::try_from(taken).unwrap_or(u64::MAX), loads }
-}
-
-/// What a task asks of the hart, in the eyes of other guests.
-///
-/// Each job may find its guest asleep. The hart may be taken from others so much ahead of the job's arrival as `advance_ns` says, and waits for it then: that is
-/// a part of the cost. So a job counts as arriving so much earlier, with that as jitter, as it isn't taken ahead if there is nobody to take it from.
-fn load(place: &Place<'_>, costs: &Costs) -> Load {
-    let load = load_within(place, costs);
-    Load {
-        cost: load.cost.saturating_add(costs.switches_ns),
-        jitter: load.jitter.saturating_add(costs.advance_ns),
-        ..load
+    // The hypervisor's own work as whoever is least urgent there meets it: that is what is taken from those without tasks.
+    let least = system.least_at_home(hart).unwrap_or_default();
+    let own = own_work(&paths.on(system, hart, least, mips));
+    HartAnswer {
+        hart,
+        tasks,
+        taken_ppm: taken_ppm(&places, &own),
+        streams: places.iter().map(stream).collect(),
     }
 }
 
-/// What a task asks of the hart, in the eyes of tasks of its own guest.
-///
-/// From the arrival of a job until its end its guest is awake, so all jobs of that guest that arrive meanwhile, or that are still there, cost it one switch together. Those
-/// before it are no part of the busy period: while more urgent guests have the hart, no job of this guest begins and ends. So the switch is a part of what
-/// the task itself waits for, once, as is what blocks it.
-fn load_within(place: &Place<'_>, costs: &Costs) -> Load {
-    let task = place.task;
-    let blocking = [task.blocking_ns, costs.blocking_ns, costs.grace_ns, costs.switches_ns];
-    Load {
+/// What all tasks on a hart and the hypervisor take at most in the long run, in millionths of the hart.
+fn taken_ppm(places: &[Place<'_>], own: &[Load]) -> u64 {
+    let share =
+        |ns: u64, period: u64| (u128::from(ns) * u128::from(MILLION)).div_ceil(u128::from(period.max(1)));
+    let jobs: u128 = places.iter().map(|place| share(place.load_within().cost, place.task.period_ns)).sum();
+    let own: u128 = own.iter().map(|load| share(load.cost, load.period)).sum();
+    let switches: u128 = places
+        .iter()
+        .map(|place| share(place.load().cost - place.load_within().cost, place.task.period_ns))
+        .sum();
+    // A guest is switched to if it has slept, which it does only in time that its jobs leave over.
+    let asked = jobs + own;
+    let taken = asked + switches.min(u128::from(MILLION).saturating_sub(asked));
+    u64::try_from(taken).unwrap_or(u64::MAX)
+}
+
+fn stream(place: &Place<'_>) -> Stream {
+    Stream {
         rank: place.rank,
-        period: task.period_ns,
-        cost: task.execution_ns.saturating_add(costs.job_ns),
-        deadline: task.deadline_ns,
-        jitter: task.jitter_ns,
-        blocking: blocking.into_iter().fold(0, u64::saturating_add),
+        period: place.task.period_ns,
+        cost: place.own_load().cost,
+        guest: place.guest,
+        switch: place.costs.switches_ns,
     }
 }
 
@@ -230,47 +289,35 @@ fn own_work(costs: &Costs) -> [Load; 2] {
     [load(costs.housework_period_ns, costs.housework_ns), load(costs.retry_period_ns, costs.retry_ns)]
 }
 
-fn answer(place: &Place<'_>, places: &[Place<'_>], costs: &Costs) -> Answer {
-    let seen = |other: &Place<'_>| {
-        if other.guest == place.guest { load_within(other, costs) } else { load(other, costs) }
-    };
-    let mut loads: Vec<Load> = places.iter().map(seen).collect();
-    loads.extend(own_work(costs));
+fn answer(place: &Place<'_>, places: &[Place<'_>]) -> Answer {
+    let mut loads: Vec<Load> = places.iter().map(|other| other.load_for(place)).collect();
+    loads.extend(own_work(&place.costs));
     let found = places.iter().position(|other| (other.guest, other.index) == (place.guest, place.index));
     let own = found.unwrap_or_default();
-    match worst(&loads, own) {
-        Err(why) => Answer {
-            guest: place.guest,
-            task: place.index,
-            verdict: Verdict::Unbounded(why),
-            response_ns: None,
-            parts: Vec::new(),
+    let (response, parts) = match worst(&loads, own) {
+        Ok(worst) => (worst.response, parts(place, places, &worst)),
+        Err(why @ Unknown::Overload) => return place.is_unbounded(why),
+        Err(why @ Unknown::TooLong) => match at_most(&loads, own) {
+            Some(response) => (response, Vec::new()),
+            None => return place.is_unbounded(why),
         },
-        Ok(worst) => {
-            let response = worst.response;
-            let by_ns = response.saturating_sub(place.task.deadline_ns);
-            Answer {
-                guest: place.guest,
-                task: place.index,
-                verdict: if by_ns == 0 { Verdict::Met } else { Verdict::Missed { by_ns } },
-                response_ns: Some(response),
-                parts: parts(place, places, costs, &worst),
-            }
-        }
-    }
+    };
+    let by_ns = response.saturating_sub(place.task.deadline_ns);
+    let verdict = if by_ns == 0 { Verdict::Met } else { Verdict::Missed { by_ns } };
+    place.answer(verdict, Some(response), parts)
 }
 
-fn parts(place: &Place<'_>, places: &[Place<'_>], costs: &Costs, worst: &Worst) -> Vec<Part> {
-    let task = place.task;
+fn parts(place: &Place<'_>, places: &[Place<'_>], worst: &Worst) -> Vec<Part> {
+    let (task, costs) = (place.task, &place.costs);
     let others = places.iter().zip(&worst.others).filter(|(_, jobs)| **jobs > 0);
     let all_jobs = worst.jobs + others.clone().map(|(_, jobs)| jobs).sum::<u64>();
-    let of_others = others.clone().filter(|(other, _)| other.guest != place.guest);
-    let switches = 1 + of_others.map(|(_, jobs)| jobs).sum::<u64>();
+    let switches = |other: &Place<'_>| other.load_for(place).cost - other.load_within().cost;
+    let of_others: u64 = others.clone().map(|(other, jobs)| switches(other) * jobs).sum();
     // Behind those of the tasks is what the hypervisor does of its own.
     let own = |place: usize| worst.others.get(places.len() + place).copied().unwrap_or_default();
     let mut parts = vec![
         Part::Own { jobs: worst.jobs, ns: task.execution_ns * worst.jobs },
-        Part::Switches { ns: costs.switches_ns * switches + costs.job_ns * all_jobs },
+        Part::Switches { ns: costs.switches_ns + of_others + costs.job_ns * all_jobs },
         Part::Housework { ns: costs.housework_ns * own(0) },
         Part::Moving { ns: costs.retry_ns * own(1) },
         Part::Begun { ns: costs.blocking_ns },
@@ -282,7 +329,7 @@ fn parts(place: &Place<'_>, places: &[Place<'_>], costs: &Costs, worst: &Worst) 
         guest: other.guest,
         task: other.index,
         jobs: *jobs,
-        ns: other.task.execution_ns * jobs,
+        ns: (other.task.execution_ns + other.spins_ns) * jobs,
     }));
     parts.retain(|part| part.ns() > 0);
     parts.sort_by_key(|part| core::cmp::Reverse(part.ns()));

@@ -8,6 +8,11 @@ use std::collections::BTreeSet;
 #[must_use]
 pub fn reason(system: &System, guest: usize, hart: u32) -> Option<String> {
     let own = &system.guests[guest];
+    if system.is_large {
+        return Some(
+            "the system needs the hypervisor's large build, of which it isn't known how long it takes".into(),
+        );
+    }
     if let Some(why) = unclear(system, own, hart) {
         return Some(why);
     }

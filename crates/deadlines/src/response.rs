@@ -34,18 +34,30 @@ pub struct Worst {
     pub others: Vec<u64>,
 }
 
-/// Why a task has no bound.
+/// Why the longest response isn't known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unbounded {
-    /// It and those of its rank or higher ask for more than there is: responses grow without end.
+pub enum Unknown {
+    /// The task and those of its rank or higher ask for more than there is: responses grow without end.
     Overload,
-    /// They ask for nearly all there is, and no end of the busy period was found in [`MAX_STEPS`].
-    Endless,
+    /// The busy period is too long to look at all of its jobs ([`MAX_LOOKS`]). [`at_most`] may have a bound.
+    TooLong,
 }
 
-/// So many steps of the iteration are made for one task before it is given up. A step is one look at all tasks, so this takes a moment at
-/// most. Whoever has so long a busy period uses the hart to within a millionth.
-pub const MAX_STEPS: u32 = 100_000;
+/// For one task so many other tasks are looked at, in all steps of the iteration together, before it is given up: some hundredths of a second of the host.
+pub const MAX_LOOKS: usize = 1 << 17;
+
+/// The whole of a hart, in which shares of it are counted.
+const WHOLE: u128 = 1 << 63;
+
+/// What a load takes of the hart in the long run, rounded down.
+fn share(load: &Load) -> u128 {
+    u128::from(load.cost) * WHOLE / u128::from(load.period.max(1))
+}
+
+/// The same, rounded up.
+fn share_at_most(load: &Load) -> u128 {
+    (u128::from(load.cost) * WHOLE).div_ceil(u128::from(load.period.max(1)))
+}
 
 /// The loads whose jobs a task waits for.
 fn ahead(loads: &[Load], task: usize) -> impl Iterator<Item = (usize, &Load)> {
@@ -53,41 +65,61 @@ fn ahead(loads: &[Load], task: usize) -> impl Iterator<Item = (usize, &Load)> {
     loads.iter().enumerate().filter(move |(index, load)| *index != task && load.rank >= rank)
 }
 
-/// Do the task and all ahead of it ask for more than the hart has? Each share is rounded down, so a yes is certain.
-fn is_overload(loads: &[Load], task: usize) -> bool {
-    const WHOLE: u128 = 1 << 63;
-    let share = |load: &Load| u128::from(load.cost) * WHOLE / u128::from(load.period.max(1));
-    share(&loads[task]) + ahead(loads, task).map(|(_, load)| share(load)).sum::<u128>() > WHOLE
-}
-
 /// Jobs of this load that can be ready in a window of this length.
 fn jobs_in(load: &Load, window: u64) -> u64 {
     window.saturating_add(load.jitter).div_ceil(load.period.max(1))
 }
 
+/// What a task waits for, if jobs came in parts: never more than they take as a whole. It is where the search for a window begins, so that the search is short
+/// where the hart is nearly full.
+struct Fluid {
+    /// What is there at the start.
+    offset: u128,
+    /// What is left of the hart.
+    rest: u128,
+}
+
+impl Fluid {
+    fn new(loads: &[Load], task: usize) -> Self {
+        let taken: u128 = ahead(loads, task).map(|(_, load)| share(load)).sum();
+        let late = |load: &Load| u128::from(load.jitter) * share(load) / WHOLE;
+        let offset = ahead(loads, task).map(|(_, load)| late(load)).sum();
+        Self { offset, rest: WHOLE.saturating_sub(taken) }
+    }
+
+    /// A window that is no longer than that in which so much of the task's own is done.
+    fn window(&self, own: u64) -> u64 {
+        let asked = (u128::from(own) + self.offset).min(u64::MAX.into());
+        (asked * WHOLE).checked_div(self.rest).map_or(0, |window| u64::try_from(window).unwrap_or(u64::MAX))
+    }
+}
+
 /// The longest response of `loads[task]`, whatever the arrivals of all are, as long as they keep their periods and jitters.
 ///
 /// # Errors
-/// If there is no bound.
+/// If it isn't known.
 ///
 /// # Panics
 /// If there is no such task.
-pub fn worst(loads: &[Load], task: usize) -> Result<Worst, Unbounded> {
+pub fn worst(loads: &[Load], task: usize) -> Result<Worst, Unknown> {
     let own = &loads[task];
-    if is_overload(loads, task) {
-        return Err(Unbounded::Overload);
+    // Each share is rounded down, so this is certain.
+    if share(own) + ahead(loads, task).map(|(_, load)| share(load)).sum::<u128>() > WHOLE {
+        return Err(Unknown::Overload);
     }
-    let mut steps = 0;
+    let fluid = Fluid::new(loads, task);
+    let mut looks = 0;
     let mut longest: Option<Worst> = None;
-    let mut window = own.blocking.saturating_add(own.cost);
+    let mut window = 0u64;
     let mut jobs = 1u64;
     loop {
         // The window in which so many jobs of the task end: its least fixed point.
         let fixed = own.blocking.saturating_add(own.cost.saturating_mul(jobs));
+        window = window.max(fluid.window(fixed));
         loop {
-            steps += 1;
-            if steps > MAX_STEPS || window == u64::MAX {
-                return Err(Unbounded::Endless);
+            looks += loads.len();
+            if looks > MAX_LOOKS || window == u64::MAX {
+                return Err(Unknown::TooLong);
             }
             let interference = ahead(loads, task)
                 .map(|(_, load)| jobs_in(load, window).saturating_mul(load.cost))
@@ -109,9 +141,31 @@ pub fn worst(loads: &[Load], task: usize) -> Result<Worst, Unbounded> {
         }
         // The next job arrives when the busy period is over.
         if response <= own.period {
-            return longest.ok_or(Unbounded::Endless);
+            return longest.ok_or(Unknown::TooLong);
         }
         jobs += 1;
         window = window.saturating_add(own.cost);
     }
+}
+
+/// A bound of the longest response that doesn't need a search: each of the others has one job more than its share of the window. `None` if the task and those ahead of it
+/// may ask for all that there is.
+///
+/// Source: Bini and Baruah, "Efficient computation of response time bounds under fixed-priority scheduling" (RTNS 2007), here with jitter and blocking. The first
+/// job has the longest of these bounds, as each later one arrives a period later and waits for at most a period more.
+///
+/// # Panics
+/// If there is no such task.
+#[must_use]
+pub fn at_most(loads: &[Load], task: usize) -> Option<u64> {
+    let own = &loads[task];
+    let taken: u128 = ahead(loads, task).map(|(_, load)| share_at_most(load)).sum();
+    if taken + share_at_most(own) > WHOLE {
+        return None;
+    }
+    let late = |load: &Load| (u128::from(load.jitter) * share_at_most(load)).div_ceil(WHOLE);
+    let others: u128 = ahead(loads, task).map(|(_, load)| u128::from(load.cost) + late(load)).sum();
+    let asked = u128::from(own.blocking) + u128::from(own.cost) + others;
+    let window = asked.checked_mul(WHOLE)?.div_ceil(WHOLE - taken);
+    u64::try_from(window + u128::from(own.jitter)).ok()
 }

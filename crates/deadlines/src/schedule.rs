@@ -1,12 +1,27 @@
-//! Who runs when, if all tasks arrive at once and each job takes its whole cost: the busiest start. For pictures, and to test the analysis against.
-use crate::response::Load;
+//! Who runs when, if all tasks arrive at once and each job takes all that it may. For pictures, and to test the analysis against. What comes at any time is left out:
+//! jitter, blocking, and what the hypervisor does of its own.
+
+/// The jobs of a task, which arrive a period apart from the start on. Times are in one unit, nanoseconds in the rest of this crate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stream {
+    /// The higher goes first.
+    pub rank: u32,
+    /// Between two arrivals. Not 0.
+    pub period: u64,
+    /// What a job takes of the hart.
+    pub cost: u64,
+    /// Whose it is.
+    pub guest: usize,
+    /// What a job takes more if its guest sleeps when it arrives.
+    pub switch: u64,
+}
 
 /// A stretch of time in which one task runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slice {
-    /// Index of its load.
+    /// Index of its stream.
     pub task: usize,
-    /// In the unit of the loads, from the common arrival.
+    /// In the unit of the streams, from the common arrival.
     pub from: u64,
     /// When somebody else runs, or nobody.
     pub to: u64,
@@ -26,20 +41,29 @@ pub struct Schedule {
 /// Most slices: more than any picture can show.
 pub const MAX_SLICES: usize = 1 << 20;
 
-/// Runs all tasks from their common arrival until `end`, or for [`MAX_SLICES`]. Jitter and blocking are left out: they are what may come on top.
+/// Runs all tasks from their common arrival until `end`, or for [`MAX_SLICES`].
 #[must_use]
-pub fn synchronous(loads: &[Load], end: u64) -> Schedule {
-    let mut jobs: Vec<Jobs> = loads.iter().map(|load| Jobs { next: 0, left: load.cost, first: 0 }).collect();
-    let mut order: Vec<usize> = (0..loads.len()).collect();
+pub fn synchronous(streams: &[Stream], end: u64) -> Schedule {
+    let mut jobs: Vec<Jobs> =
+        streams.iter().map(|stream| Jobs { next: 0, left: stream.cost, first: 0 }).collect();
+    // Of each guest, the jobs that are there.
+    let guests = streams.iter().map(|stream| stream.guest + 1).max().unwrap_or_default();
+    let mut waiting = vec![0u64; guests];
+    let mut order: Vec<usize> = (0..streams.len()).collect();
     // Equals in the order in which they are declared.
-    order.sort_by_key(|index| core::cmp::Reverse(loads[*index].rank));
+    order.sort_by_key(|index| core::cmp::Reverse(streams[*index].rank));
     let mut schedule =
-        Schedule { slices: Vec::new(), longest: vec![0; loads.len()], ended: vec![0; loads.len()] };
+        Schedule { slices: Vec::new(), longest: vec![0; streams.len()], ended: vec![0; streams.len()] };
     let mut now = 0;
     while now < end && schedule.slices.len() < MAX_SLICES {
-        for (state, load) in jobs.iter_mut().zip(loads) {
+        for index in &order {
+            let (state, stream) = (&mut jobs[*index], &streams[*index]);
             while state.next <= now {
-                state.next = state.next.saturating_add(load.period.max(1));
+                if waiting[stream.guest] == 0 {
+                    state.left = state.left.saturating_add(stream.switch);
+                }
+                waiting[stream.guest] += 1;
+                state.next = state.next.saturating_add(stream.period.max(1));
             }
         }
         let ready = order.iter().copied().find(|index| jobs[*index].first < jobs[*index].next);
@@ -48,7 +72,7 @@ pub fn synchronous(loads: &[Load], end: u64) -> Schedule {
             now = next;
             continue;
         };
-        let (state, load) = (&mut jobs[task], &loads[task]);
+        let (state, stream) = (&mut jobs[task], &streams[task]);
         let to = next.min(now.saturating_add(state.left));
         state.left -= to - now;
         match schedule.slices.last_mut().filter(|last| last.task == task && last.to == now) {
@@ -57,10 +81,11 @@ pub fn synchronous(loads: &[Load], end: u64) -> Schedule {
             None => {}
         }
         if state.left == 0 {
+            waiting[stream.guest] -= 1;
             schedule.longest[task] = schedule.longest[task].max(to - state.first);
             schedule.ended[task] += 1;
-            state.first = state.first.saturating_add(load.period.max(1));
-            state.left = load.cost;
+            state.first = state.first.saturating_add(stream.period.max(1));
+            state.left = stream.cost;
         }
         now = to;
     }

@@ -16,6 +16,8 @@ pub struct System {
     pub housekeeping_hart: u32,
     /// Each event leaves a record in a trace.
     pub is_traced: bool,
+    /// It needs the hypervisor's large build, of whose paths nothing is counted.
+    pub is_large: bool,
     /// The guests.
     pub guests: Vec<Guest>,
 }

@@ -59,6 +59,9 @@ fn compare(set: &TaskSet, deadlines: &Deadlines, report: &RunReport) -> Outcome 
         is_unsaid: answers.iter().any(|answer| answer.verdict == "unsaid"),
         ..Outcome::default()
     };
+    if outcome.is_unsaid {
+        outcome.findings.push("nothing was said of some task".into());
+    }
     // A guest that has missed a deadline says that it has failed.
     if !matches!(report.outcome, RunOutcome::Good | RunOutcome::GuestFailed) {
         outcome.findings.push(format!("the run didn't end well: {}", report.outcome.words()));
