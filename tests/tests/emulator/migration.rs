@@ -76,6 +76,7 @@ fn nothing_is_lost_under_spumone_trap_based() {
 }
 
 #[test]
+#[ignore = "soak: minutes"]
 fn nothing_is_lost_under_spumone_trap_based_uncured() {
     nothing_is_lost("spumone-trap-based-uncured", STRESS[1]);
 }
@@ -331,6 +332,7 @@ fn a_sleeper_for_whom_no_core_has_room_is_watched_over() {
 /// microsecond or two: so many messages came to the core that was just about to enter that one, which had been told of all of them before it did, that it
 /// never did.
 #[test]
+#[ignore = "soak: minutes"]
 fn who_is_waited_for_on_many_harts_is_entered() {
     let locks = |name, args: &str| Guest::probe("locks", args).named(name);
     let run = System::on(16)
