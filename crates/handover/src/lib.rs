@@ -28,7 +28,7 @@
 //! keeps quiet, need not be afraid: the core that claims it, parks it or lowers its threshold sees the request.
 //!
 //! # How it is checked
-//! `loom` tries out every interleaving and every order that the memory model allows; `src/model.rs` says which
+//! `loom` tries out every interleaving (of moves: those with a few switches) and every order that the memory model allows; `src/model.rs` says which
 //! mistakes it was seen to find:
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p ainori-handover --lib --release`
