@@ -203,12 +203,16 @@ impl<'a> Place<'a> {
     /// taken ahead if there is nobody to take it from.
     fn load(&self) -> Load {
         let load = self.load_within();
-        let times = if self.spins_ns > 0 { 2 } else { 1 };
         Load {
-            cost: load.cost.saturating_add(times * self.costs.switches_ns),
+            cost: load.cost.saturating_add(self.switches_ns()),
             jitter: load.jitter.saturating_add(self.costs.advance_ns),
             ..load
         }
+    }
+
+    /// What the switches take that a job may cost other guests.
+    fn switches_ns(&self) -> u64 {
+        if self.spins_ns > 0 { 2 * self.costs.switches_ns } else { self.costs.switches_ns }
     }
 
     /// What it asks in the eyes of another one, or in its own.
@@ -222,8 +226,9 @@ impl<'a> Place<'a> {
         }
     }
 
-    fn is_unbounded(&self, why: Unknown) -> Answer {
-        self.answer(Verdict::Unbounded(why), None, Vec::new())
+    /// The answer where no bound is known.
+    fn without_bound(&self, verdict: Verdict) -> Answer {
+        self.answer(verdict, None, Vec::new())
     }
 
     fn answer(&self, verdict: Verdict, response_ns: Option<u64>, parts: Vec<Part>) -> Answer {
@@ -241,7 +246,7 @@ fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
     let tasks = places
         .iter()
         .map(|place| match limits::reason(system, place.guest, hart) {
-            Some(why) => place.answer(Verdict::Unsaid(why), None, Vec::new()),
+            Some(why) => place.without_bound(Verdict::Unsaid(why)),
             None => answer(place, &places),
         })
         .collect();
@@ -262,10 +267,7 @@ fn taken_ppm(places: &[Place<'_>], own: &[Load]) -> u64 {
         |ns: u64, period: u64| (u128::from(ns) * u128::from(MILLION)).div_ceil(u128::from(period.max(1)));
     let jobs: u128 = places.iter().map(|place| share(place.load_within().cost, place.task.period_ns)).sum();
     let own: u128 = own.iter().map(|load| share(load.cost, load.period)).sum();
-    let switches: u128 = places
-        .iter()
-        .map(|place| share(place.load().cost - place.load_within().cost, place.task.period_ns))
-        .sum();
+    let switches: u128 = places.iter().map(|place| share(place.switches_ns(), place.task.period_ns)).sum();
     // A guest is switched to if it has slept, which it does only in time that its jobs leave over.
     let asked = jobs + own;
     let taken = asked + switches.min(u128::from(MILLION).saturating_sub(asked));
@@ -296,10 +298,10 @@ fn answer(place: &Place<'_>, places: &[Place<'_>]) -> Answer {
     let own = found.unwrap_or_default();
     let (response, parts) = match worst(&loads, own) {
         Ok(worst) => (worst.response, parts(place, places, &worst)),
-        Err(why @ Unknown::Overload) => return place.is_unbounded(why),
+        Err(why @ Unknown::Overload) => return place.without_bound(Verdict::Unbounded(why)),
         Err(why @ Unknown::TooLong) => match at_most(&loads, own) {
             Some(response) => (response, Vec::new()),
-            None => return place.is_unbounded(why),
+            None => return place.without_bound(Verdict::Unbounded(why)),
         },
     };
     let by_ns = response.saturating_sub(place.task.deadline_ns);
@@ -311,8 +313,8 @@ fn parts(place: &Place<'_>, places: &[Place<'_>], worst: &Worst) -> Vec<Part> {
     let (task, costs) = (place.task, &place.costs);
     let others = places.iter().zip(&worst.others).filter(|(_, jobs)| **jobs > 0);
     let all_jobs = worst.jobs + others.clone().map(|(_, jobs)| jobs).sum::<u64>();
-    let switches = |other: &Place<'_>| other.load_for(place).cost - other.load_within().cost;
-    let of_others: u64 = others.clone().map(|(other, jobs)| switches(other) * jobs).sum();
+    let of_others = others.clone().filter(|(other, _)| other.guest != place.guest);
+    let of_others: u64 = of_others.map(|(other, jobs)| other.switches_ns() * jobs).sum();
     // Behind those of the tasks is what the hypervisor does of its own.
     let own = |place: usize| worst.others.get(places.len() + place).copied().unwrap_or_default();
     let mut parts = vec![

@@ -278,9 +278,14 @@ impl Cpu {
 
     /// Sends a vCPU that lives here, running or not, to another core.
     pub(in crate::cpu) fn migrate_to(&mut self, id: VcpuId, core: u32) {
+        self.park_for(id, core);
+        self.post(core, u32::from(id.0));
+    }
+
+    /// Parks a vCPU that lives here for another core. It has no place here any more.
+    fn park_for(&mut self, id: VcpuId, core: u32) {
         self.park_late(id, core);
         self.scheduler.release(id);
-        self.post(core, u32::from(id.0));
     }
 
     /// A vCPU has been put back to its reset state here. Where it gets no turns it isn't left: who starts it finds it parked for its home, and looks for a core that
@@ -289,8 +294,7 @@ impl Cpu {
         let vcpu = self.machine.vcpu(id);
         let stays = vcpu.is_allowed_on(self.id) && self.accepts(id, self.id);
         if !stays && self.migration.here.contains(id) {
-            self.park_late(id, vcpu.home);
-            self.scheduler.release(id);
+            self.park_for(id, vcpu.home);
         }
     }
 
