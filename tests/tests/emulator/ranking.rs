@@ -6,7 +6,7 @@ const PERIODS: u64 = 300;
 /// A FreeRTOS whose task has the period `period_us`, and whose job takes a part of it.
 fn freertos(period_us: u32, burn_percent: u32) -> Guest {
     Guest::freertos(&format!(
-        "period_us={period_us} periods={PERIODS} burn_percent={burn_percent} burn_period_us={period_us} report_ms=0"
+        "period_us={period_us} tick_us={period_us} periods={PERIODS} burn_percent={burn_percent} burn_period_us={period_us} report_ms=0"
     ))
 }
 
@@ -26,14 +26,15 @@ fn the_priority_os_of_a_hart_is_in_time() {
     ] {
         let run = System::on(1)
             .policy(policy)
-            .with(freertos(1250, 30).named("usually-first"))
-            .with(freertos(1000, 30).named("first-here").priority(1).priority_on(0, 12))
+            .with(freertos(1250, 40).named("usually-first"))
+            .with(freertos(1000, 40).named("first-here").priority(1).priority_on(0, 12))
             .run(Clock::Icount);
         run.good();
         run.was_in_time(first, policy);
         let late = latest_ns(&run, second);
         println!("{policy}: {second}: {late} ns");
-        run.check(late > 25_000, format_args!("{policy}: {second} is only {late} ns late"));
+        // They meet in steps of 250 us, and a job takes at least 400: one comes at the latest when 150 of them are left.
+        run.check(late > 100_000, format_args!("{policy}: {second} is only {late} ns late"));
     }
 }
 

@@ -122,15 +122,20 @@ fn program_of_parts(count: u64) -> Vec<u8> {
     file
 }
 
+/// A guest of so many parts that asks to be started again, at once and without end; its file is in a folder that has to outlast the run.
+fn starts_again(folder: &tempfile::TempDir, parts: u64) -> Guest {
+    let file = folder.path().join(format!("{parts}.elf"));
+    std::fs::write(&file, program_of_parts(parts)).expect("the temporary folder can be written to");
+    let guest = Guest::probe("busyloop", "").file(&file).memory_mib(2);
+    guest.background().restart("always", 32, "1us")
+}
+
 /// However many parts its program has, which is up to whoever built it: each was a round more of a loop with interrupts off.
 #[test]
 fn neighbours_do_not_notice_how_many_parts_a_program_has() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("parts.elf");
-    std::fs::write(&file, program_of_parts(63)).expect("the temporary folder can be written to");
-    let parts = Guest::probe("busyloop", "").named("parts").file(&file).memory_mib(2);
     let run = System::on(1)
-        .with(parts.background().restart("always", 32, "1us"))
+        .with(starts_again(&folder, 63).named("parts"))
         .with(Guest::freertos("periods=200 burn_percent=20 burn_period_us=10000 report_ms=0"))
         .run(Clock::Lockstep { q: 250 });
     run.good().lost_no_tick("freertos", 200).was_in_time("freertos", "63 parts");
@@ -146,8 +151,6 @@ fn neighbours_do_not_notice_how_many_parts_a_program_has() {
 #[test]
 fn a_guest_starts_again_though_its_vcpu_is_where_it_may_not_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("again.elf");
-    std::fs::write(&file, program_of_parts(1)).expect("the temporary folder can be written to");
     for (policy, is_busy, periods) in [("spumone-on-demand", true, 900), ("ainori", false, 400)] {
         let system = System::on(3)
             .policy(policy)
@@ -166,16 +169,7 @@ fn a_guest_starts_again_though_its_vcpu_is_where_it_may_not_run() {
                     .priority(0)
                     .background(),
             )
-            .with(
-                Guest::probe("busyloop", "")
-                    .named("again")
-                    .file(&file)
-                    .memory_mib(2)
-                    .harts([1, 2])
-                    .priority(1)
-                    .background()
-                    .restart("always", 32, "1us"),
-            );
+            .with(starts_again(&folder, 1).named("again").harts([1, 2]).priority(1));
         let stays = |hart: u32, from_us: u32| {
             Guest::probe("bursts", &format!("n=1 us=1000000 pause_us={from_us}"))
                 .named(&format!("stays-{hart}"))
@@ -201,18 +195,9 @@ fn a_guest_starts_again_though_its_vcpu_is_where_it_may_not_run() {
 #[test]
 fn neighbours_do_not_notice_how_many_start_again() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("again.elf");
-    std::fs::write(&file, program_of_parts(1)).expect("the temporary folder can be written to");
     let again = |nth: u32| {
-        Guest::probe("busyloop", "")
-            .named(&format!("again-{nth}"))
-            .file(&file)
-            .memory_mib(2)
-            .vcpus(if nth < 3 { 16 } else { 1 })
-            .harts([0])
-            .priority(1)
-            .background()
-            .restart("always", 32, "1us")
+        let guest = starts_again(&folder, 1).named(&format!("again-{nth}"));
+        guest.vcpus(if nth < 3 { 16 } else { 1 }).harts([0]).priority(1)
     };
     let freertos = "periods=900 burn_percent=20 burn_period_us=10000 report_ms=0";
     let system = System::on(1).policy("spumone").with(Guest::freertos(freertos).priority(10));
