@@ -18,9 +18,9 @@ pub fn use_port(base: u64, shift: usize) {
 struct Direct(Uart);
 impl Write for Direct {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        // BOUND: the text. Only before the first guest runs, and after the last one.
+        // BOUND: the text. See `write_directly` for when.
         for byte in text.bytes() {
-            // BOUND: the serial port. Only before the first guest runs, and after the last one.
+            // BOUND: the serial port. See `write_directly` for when.
             while !self.0.can_send() {}
             self.0.send(&[byte]);
         }

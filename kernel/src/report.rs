@@ -18,7 +18,7 @@ struct Quoted<'a>(&'a str);
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('"')?;
-        // BOUND: a guest's name has 16 bytes at most.
+        // BOUND: the model's name in the board's device tree. Only at boot.
         for c in self.0.chars() {
             match c {
                 '"' | '\\' => write!(f, "\\{c}")?,

@@ -20,8 +20,7 @@ pub struct VcpuCounters {
     pub migrations: u64,
     /// Ticks that it ran.
     pub running: u64,
-    /// From due interrupts to the guest's handler.
-    /// Behind a pointer, as it is large and seldom touched.
+    /// From due interrupts to the guest's handler. (Behind a pointer, as it is large and seldom touched.)
     pub latency: Box<Histogram>,
 }
 

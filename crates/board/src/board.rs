@@ -58,6 +58,9 @@ pub struct Device {
     pub interrupts: Vec<u32>,
 }
 
+/// A hart's properties with the block sizes of its cache operations (Zicbom, Zicboz, Zicbop).
+const BLOCK_SIZES: [&str; 3] = ["riscv,cbom-block-size", "riscv,cboz-block-size", "riscv,cbop-block-size"];
+
 /// The board.
 #[derive(Debug, Clone)]
 pub struct Board {
@@ -69,9 +72,9 @@ pub struct Board {
     pub harts: Vec<BoardHart>,
     /// Extensions that all harts have.
     pub isa: Isa,
-    /// `mmu-type` of the harts, e.g. `riscv,sv48`.
+    /// `mmu-type` of the harts, e.g. `riscv,sv48`: the least of them.
     pub mmu: String,
-    /// Block sizes of the cache operations by property name (`riscv,cboz-block-size`, ...).
+    /// Block sizes of the cache operations by property name (`riscv,cboz-block-size`, ...): those that all harts have in common.
     pub cache_blocks: Vec<(String, u32)>,
     /// Ticks of `time` per second.
     pub timebase_hz: u64,
@@ -183,8 +186,8 @@ impl Board {
 
         let mut harts = Vec::new();
         let mut isa: Option<Isa> = None;
-        let mut mmu = String::new();
-        let mut cache_blocks = Vec::new();
+        let mut mmu: Option<&str> = None;
+        let mut cache_blocks: Option<[Option<u32>; BLOCK_SIZES.len()]> = None;
         for node in cpus.children().filter(|node| text(node, "device_type") == Some("cpu")) {
             if !is_on(&node) {
                 continue;
@@ -194,11 +197,14 @@ impl Board {
                 .ok_or(Error::Missing("reg of a cpu"))?;
             let own = Isa::parse(value(&node, "riscv,isa-extensions"), text(&node, "riscv,isa"));
             isa = Some(isa.map_or_else(|| own.clone(), |common| common.common(&own)));
-            mmu = String::from(text(&node, "mmu-type").unwrap_or("riscv,sv39"));
-            cache_blocks = ["riscv,cbom-block-size", "riscv,cboz-block-size", "riscv,cbop-block-size"]
-                .iter()
-                .filter_map(|name| Some((String::from(*name), cell(&node, name)?)))
-                .collect();
+            // What harts differ in, guests get as the hart has it that can do least: each runs on any of them. (`riscv,sv39` is the first by name, too.)
+            let own_mmu = text(&node, "mmu-type").unwrap_or("riscv,sv39");
+            mmu = Some(mmu.map_or(own_mmu, |common| common.min(own_mmu)));
+            let own_blocks = BLOCK_SIZES.map(|name| cell(&node, name));
+            let common = cache_blocks.get_or_insert(own_blocks);
+            for (common, own) in common.iter_mut().zip(own_blocks) {
+                *common = common.filter(|_| *common == own);
+            }
             let phandle = node.children().find_map(|child| cell(&child, "phandle"));
             let index = |targets: &[(u32, u32)], interrupt| {
                 targets
@@ -228,8 +234,10 @@ impl Board {
             memory: Self::memory_of(tree)?.as_slice().to_vec(),
             harts,
             isa: isa.ok_or(Error::Missing("cpu that is switched on"))?,
-            mmu,
-            cache_blocks,
+            mmu: String::from(mmu.unwrap_or_default()),
+            cache_blocks: (BLOCK_SIZES.iter().zip(cache_blocks.unwrap_or_default()))
+                .filter_map(|(name, size)| Some((String::from(*name), size?)))
+                .collect(),
             timebase_hz: u64::from(
                 cell(&cpus, "timebase-frequency").ok_or(Error::Missing("timebase-frequency"))?,
             ),

@@ -21,7 +21,7 @@ bitflags! {
         const STOP = 1 << 3;
         /// All fences that it asked for are done.
         const FENCED = 1 << 4;
-        /// Carry out the fences that are recorded for it, and tell those who wait.
+        /// Somebody may be waiting for the fences that are recorded for it: carry them out, and tell those who wait.
         const FENCE = 1 << 5;
         /// Its home core has room for it again.
         const HOME = 1 << 6;

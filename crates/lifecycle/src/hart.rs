@@ -1,7 +1,7 @@
 //! A guest's hart in the states of the SBI's hart state management (SBI 2.0, chapter 9).
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// A state, with the number that the specification gives it (table 9.1). A hart that suspends itself is told as started: it waits for an interrupt.
+/// A state, with the number that the specification gives it (chapter 9, "HSM Hart States"). A hart that suspends itself is told as started: it waits for an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum HartState {

@@ -78,7 +78,8 @@ pub fn length(header: &[u8]) -> Result<usize, Error> {
 
 /// Decodes and checks the description in a blob. Bytes behind the blob's own length are ignored.
 ///
-/// What is returned can be relied on: every payload lies inside the blob, and all limits of [`crate::config`] hold.
+/// What is returned can be relied on: every payload lies inside the blob, and the kernel's limits hold (numbers of guests and vCPUs, priorities,
+/// times, homes, each image's place in its guest's memory). Lengths of names and counts of restarts are as the tool wrote them.
 pub fn decode(blob: &[u8]) -> Result<System, Error> {
     let header = Header::read(blob)?;
     let blob = blob.get(..header.total).ok_or(Error::Truncated)?;

@@ -192,3 +192,10 @@ pub struct Vcpu {
     /// Set of board hart ids ([`HART_IDS`](ainori_limits::HART_IDS)) that it may move to, a bit each; contains `home`.
     pub harts: u64,
 }
+
+impl Vcpu {
+    /// May it run on the hart with this board hart id? A board may have harts whose ids no manifest can name.
+    pub fn may_run_on(&self, hart: u64) -> bool {
+        u32::try_from(hart).is_ok_and(|hart| self.harts.checked_shr(hart).is_some_and(|rest| rest & 1 != 0))
+    }
+}

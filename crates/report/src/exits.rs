@@ -44,7 +44,7 @@ exits! {
     SbiReset = "sbi-srst",
     /// The hypervisor's own extension.
     SbiVendor = "sbi-ainori",
-    /// SBI BASE, all extensions that aren't there, and legacy calls whose hart mask can't be loaded.
+    /// SBI BASE, all extensions that aren't there, and legacy calls whose hart mask the guest's own translation refuses.
     SbiOther = "sbi-other",
     /// A register of the virtual interrupt controller.
     Plic = "mmio-plic",

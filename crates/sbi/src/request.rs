@@ -205,11 +205,12 @@ fn hart_state(function: u64, a: [u64; 5], harts: u64) -> Result<Request> {
 /// System reset (chapter 10): 32 bits each of type and reason.
 fn reset(kind: u64, reason: u64) -> Result<Reason> {
     const SYSTEM_FAILURE: u64 = 1;
-    const VENDOR: u64 = 0xe000_0000;
+    /// The first reason of the guest's own: a vendor's, and behind them the ones of a guest's choice.
+    const FIRST_SPECIFIC: u64 = 0xe000_0000;
     match (kind & 0xffff_ffff, reason & 0xffff_ffff) {
         (0, 0) => Ok(Reason::Shutdown),
         (1 | 2, 0) => Ok(Reason::Reboot),
-        (0..=2, SYSTEM_FAILURE | VENDOR..) => Ok(Reason::Failure),
+        (0..=2, SYSTEM_FAILURE | FIRST_SPECIFIC..) => Ok(Reason::Failure),
         _ => Err(Error::InvalidParameter),
     }
 }

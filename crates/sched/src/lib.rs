@@ -5,7 +5,7 @@
 //! for a [`Decision`], and carries that out. Nothing here knows of RISC-V, of guests, or of other cores.
 //!
 //! The model is SPUMONE's (thesis, 3.2): vCPUs are sleeping, suspended or running; priorities are fixed;
-//! equals take turns with a quantum. What differs between systems is a value, the [`Policy`]: three
+//! equals take turns with a quantum. What differs between systems is a value, the [`Policy`]: four
 //! choices, each with pure functions that the scheduler and the kernel ask. The [presets](presets()) are the named
 //! combinations.
 //!

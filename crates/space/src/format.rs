@@ -7,7 +7,7 @@ const INDEX_BITS: u32 = 9;
 /// A format of second-stage tables (privileged specification, "Guest Physical Address Translation"). The root table of each is 16 KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Three levels, guest-physical addresses of 41 bits. Every hart with the H extension and 64 bits that has Sv39 has it.
+    /// Three levels, guest-physical addresses of 41 bits. Harts with Sv39 and Shgatpa have it (RVA23 asks for that).
     Sv39x4,
     /// Four levels, 50 bits.
     Sv48x4,

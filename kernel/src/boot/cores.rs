@@ -118,6 +118,12 @@ fn route_interrupts(cpu: &Cpu) {
 /// Every hart ends here: as the core that it was made.
 pub extern "C" fn secondary(cpu: &'static mut Cpu) -> ! {
     hart::setup(&cpu.machine.features);
+    if !hart::has_vectors_of(&cpu.machine.features) {
+        let hart = cpu.machine.harts.get(cpu.id as usize).copied().unwrap_or_default();
+        refuse(format_args!(
+            "hart {hart} has vector registers of another length than the hart that booted: Ainori needs harts of one length, or without V"
+        ));
+    }
     route_interrupts(cpu);
     cpu.run()
 }

@@ -77,7 +77,7 @@ fn add_vcpus(guest: u8, config: &config::Guest, board: &Board, harts: &[u64], to
             ))
         };
         let cores = (0..harts.len())
-            .filter(|&core| vcpu.harts >> harts[core] & 1 != 0)
+            .filter(|&core| vcpu.may_run_on(harts[core]))
             .fold(0, |set, core| set | 1 << core);
         to.push(Vcpu::new(guest, index as u32, home as u32, cores, seats));
     }

@@ -36,7 +36,7 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     if tree_at.is_null() {
         give_up(Error::Missing("address"))
     }
-    // SAFETY: the firmware enters with `a1` pointing to a device tree (SBI, HSM), in memory that it doesn't use any more.
+    // SAFETY: the firmware enters the first hart as it does Linux, with `a1` pointing to a device tree (Linux, arch/riscv/boot.rst), in memory that it doesn't use any more.
     let tree = unsafe { Fdt::from_raw_unchecked(tree_at) };
     match Fdt::new(tree.data()) {
         Ok(_) => {}

@@ -27,9 +27,9 @@ pub fn silence(device: &Device) {
     // BOUND: the device's ranges of registers, mostly one.
     for range in &device.registers {
         // BOUND: 3 at most.
-        for (offset, value) in *writes {
-            // SAFETY: the board's tree says that a device of this kind is there, so that its registers are as `DEVICES` has them, within
-            // the range; the hypervisor runs without translation, and no Rust object lies there. The guest that owns the device doesn't
+        for (offset, value) in writes.iter().filter(|(offset, _)| offset + 4 <= range.size()) {
+            // SAFETY: the board's tree says that a device of this kind is there, so that its registers are as `DEVICES` has them, and the
+            // register lies within the range; the hypervisor runs without translation, and no Rust object lies there. The guest that owns the device doesn't
             // run, and nobody else uses it.
             unsafe { write_volatile((range.start + offset) as *mut u32, *value) };
         }

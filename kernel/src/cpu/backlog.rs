@@ -107,6 +107,11 @@ impl Backlog {
             .is_empty()
     }
 
+    /// The vCPUs of which something is asked.
+    fn asked(&self) -> VcpuSet {
+        self.unread | self.untold | self.unfenced
+    }
+
     /// Takes out the next part.
     fn next(&mut self) -> Option<Part> {
         if self.is_resumed {
@@ -160,7 +165,7 @@ impl Cpu {
         let was_due = self.pending.backlog;
         self.read_mail();
         if self.pending.deadlines {
-            self.update_deadline_late(None);
+            self.update_deadline_out_of_line(None);
         }
         // BOUND: those for whom this core is here now, and before each is a preemption point: what led here has taken its time, too.
         while self.has_urgent_work() {
@@ -219,7 +224,7 @@ impl Cpu {
             self.resume_backlog();
             return true;
         }
-        let (gives_way, is_flooded) = (self.is_wanted_late(), self.is_flooded(clock::now()));
+        let (gives_way, is_flooded) = (self.is_wanted_out_of_line(), self.is_flooded(clock::now()));
         if self.has_read_urgent_mail(is_flooded) {
             self.resume_backlog();
             return false;
@@ -256,18 +261,14 @@ impl Cpu {
     /// Is there something to be done for vCPUs for whom this core is here now?
     #[inline]
     pub(super) fn has_urgent_work(&self) -> bool {
-        self.has_work_for(self.urgent_now())
+        // Mostly there is nothing for anybody: then it doesn't matter for whom this core is here.
+        let asked = self.backlog.asked();
+        !asked.is_empty() && !(asked & self.urgent_now()).is_empty()
     }
 
     /// Is there something to be done for vCPUs that would take the core from this one?
     pub(super) fn has_work_above(&self, id: VcpuId) -> bool {
-        self.has_work_for(self.urgent & self.above(id))
-    }
-
-    #[inline]
-    fn has_work_for(&self, ids: VcpuSet) -> bool {
-        let backlog = &self.backlog;
-        !((backlog.unread | backlog.untold | backlog.unfenced) & ids).is_empty()
+        !(self.backlog.asked() & self.urgent & self.above(id)).is_empty()
     }
 
     /// The vCPUs that take cores from others, but for those that are less urgent than who goes first here.
@@ -290,12 +291,12 @@ impl Cpu {
         }
         if self.is_deadline_near(self.entered) {
             // To look at all sleepers takes its time, whether one is woken or not.
-            self.meet_deadline_late(self.entered);
+            self.meet_deadline_out_of_line(self.entered);
             if self.is_interrupted() {
                 return true;
             }
         }
-        if self.is_wanted_late() {
+        if self.is_wanted_out_of_line() {
             return true;
         }
         if !self.mailbox.has_mail() {
@@ -359,7 +360,7 @@ impl Cpu {
 
     /// [`Self::is_wanted`] where few instructions more don't matter.
     #[inline(never)]
-    pub(super) fn is_wanted_late(&self) -> bool {
+    pub(super) fn is_wanted_out_of_line(&self) -> bool {
         self.is_wanted()
     }
 

@@ -78,7 +78,7 @@ impl Cpu {
                 if self.is_crowded && self.gives_way_if_long() {
                     return None;
                 }
-                self.update_deadline_late(None);
+                self.update_deadline_out_of_line(None);
             }
             let look_again = self.pull_work(now);
             if !self.pending.woken && !self.pending.backlog {
@@ -123,7 +123,7 @@ impl Cpu {
             return None;
         }
         let resident = self.resident(id);
-        let (due, state, recorded) = (resident.due, &raw mut resident.state, resident.shared.fences.take());
+        let (due, recorded) = (resident.due, resident.shared.fences.take());
         if !recorded.is_empty() {
             self.carry_out_fences(id, recorded);
         }
@@ -138,7 +138,7 @@ impl Cpu {
             }
         }
         self.trace_taken(id);
-        Some(state)
+        Some(&raw mut self.resident(id).state)
     }
 
     /// A preemption point before what takes up to half the guard, too, if the present section has taken a quarter already: has an interrupt come in meanwhile?
@@ -177,11 +177,11 @@ impl Cpu {
             self.end_irqs_off(Exit::Backlog, clock::now());
             let pending = hart::pending_interrupts();
             if pending.contains(Interrupts::TIMER) {
-                self.take_alarm_late();
+                self.take_alarm_out_of_line();
             } else if pending.contains(Interrupts::SOFTWARE) {
                 self.take_ipi();
             } else if pending.contains(Interrupts::EXTERNAL) {
-                self.take_external_late();
+                self.take_external_out_of_line();
             } else {
                 return;
             }
@@ -333,7 +333,7 @@ impl Cpu {
 
     /// The same where few instructions more don't matter.
     #[inline(never)]
-    pub(super) fn set_alarm_late(&mut self, quantum: Option<u64>) {
+    pub(super) fn set_alarm_out_of_line(&mut self, quantum: Option<u64>) {
         if self.pending.deadlines {
             self.update_deadline(None);
         }
@@ -344,7 +344,7 @@ impl Cpu {
     #[inline(never)]
     fn idle(&mut self, look_again: Option<u64>) {
         self.set_irq_threshold(0);
-        self.set_alarm_late(look_again);
+        self.set_alarm_out_of_line(look_again);
         if world::is_interrupted()
             && let Some(id) = self.loaded.take()
         {
@@ -393,10 +393,12 @@ impl Cpu {
             // By nothing but its timer, or what it had pending and won't take now: what others want comes with an IPI.
             resident.due = world::loaded_deadline().unwrap_or(now);
             resident.note_delivery();
-            let state = &raw mut resident.state;
+            // Another look for it behind the next lines would be five instructions more on the way of each WFI.
+            let mut state = &raw mut resident.state;
             let recorded = shared.fences.take();
             if !recorded.is_empty() {
                 self.carry_out_fences(id, recorded);
+                state = self.state(id);
             }
             self.trace_taken(id);
             self.note_irqs_off(Exit::Wfi, clock::now());

@@ -130,7 +130,7 @@ impl Cpu {
         if !is_free || !self.puts_off_look(now) {
             return None;
         }
-        self.set_alarm_late(self.scheduler.turn_end());
+        self.set_alarm_out_of_line(self.scheduler.turn_end());
         if !self.mailbox.leave() {
             return None;
         }

@@ -49,7 +49,7 @@ impl Cpu {
     /// now; who has chosen already has to choose again.
     #[inline(always)]
     pub(super) fn meet_deadline(&mut self, now: u64) -> bool {
-        self.is_deadline_near(now) && self.meet_deadline_late(now)
+        self.is_deadline_near(now) && self.meet_deadline_out_of_line(now)
     }
 
     /// May somebody have to be woken by now? To find out whom takes a look at all sleepers.
@@ -59,7 +59,7 @@ impl Cpu {
     }
 
     #[inline(never)]
-    pub(super) fn meet_deadline_late(&mut self, now: u64) -> bool {
+    pub(super) fn meet_deadline_out_of_line(&mut self, now: u64) -> bool {
         if self.is_crowded {
             let is_known = self.next_deadline > now && now < self.none_urgent_until;
             if is_known && !self.urgent.contains(self.next_sleeper) {
@@ -158,7 +158,7 @@ impl Cpu {
                 self.mechanism_due = self.mechanism_due.max(look);
             }
             self.hold_off_housework(due, look);
-            self.set_alarm_late(quantum);
+            self.set_alarm_out_of_line(quantum);
         }
         let end = due + self.settling;
         let mut is_free = true;

@@ -31,7 +31,7 @@ impl Cpu {
 
     /// The same where it is not what interrupted a guest.
     #[inline(never)]
-    pub(super) fn take_alarm_late(&mut self) -> Exit {
+    pub(super) fn take_alarm_out_of_line(&mut self) -> Exit {
         let now = self.note_alarm();
         self.pending.alarm = true;
         if self.meet_deadline(now) && self.is_wanted() {
@@ -170,7 +170,7 @@ impl Cpu {
     fn wake_next(&mut self, now: u64) -> Option<VcpuId> {
         // Behind one that takes no core from others, one that does may soon be due.
         if self.pending.deadlines || !self.urgent.contains(self.next_sleeper) && !self.urgent.is_empty() {
-            self.update_deadline_late(Some(now));
+            self.update_deadline_out_of_line(Some(now));
         }
         let (id, at) = (self.next_sleeper, self.next_deadline);
         let until = if self.urgent.contains(id) { now + self.guard } else { now };
@@ -210,7 +210,7 @@ impl Cpu {
 
     /// The same where few instructions more don't matter.
     #[inline(never)]
-    pub(super) fn update_deadline_late(&mut self, now: Option<u64>) {
+    pub(super) fn update_deadline_out_of_line(&mut self, now: Option<u64>) {
         self.update_deadline(now);
     }
 
@@ -271,7 +271,7 @@ impl Cpu {
 
     /// The same where it is not what interrupted a guest, unless somebody is woken before: then interrupts are looked for once more.
     #[inline(never)]
-    pub(super) fn take_external_late(&mut self) {
+    pub(super) fn take_external_out_of_line(&mut self) {
         // If the alarm has been taken, nobody else sees to that before a guest is entered.
         let is_woken = self.meet_deadline(clock::now());
         if !self.hold_back_devices() && !is_woken {

@@ -69,7 +69,7 @@ pub struct Machine {
     pub guests_of: ByVcpu<&'static Guest>,
     /// Hart ids by core.
     pub harts: Box<[u64]>,
-    /// How urgent they are on each core.
+    /// How urgent the vCPUs are on each core.
     pub orders: ByCore<&'static Order>,
     /// How cores interrupt each other.
     pub ipi: Ipi,

@@ -4,8 +4,7 @@ use ainori_manifest::config::OnWildAccess;
 use ainori_sched::VcpuId;
 
 use super::stop;
-use crate::arch::guest_access::fetch_instruction;
-use crate::arch::trap::{Access, Exception, FailedLoad};
+use crate::arch::trap::{Access, Exception, FailedLoad, fetch};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
 
@@ -93,7 +92,7 @@ pub fn stop(cpu: &mut Cpu, vcpu: VcpuId, what: What, exception: Exception) -> Ex
             pc: state.pc(),
             cause: exception.cause,
             address: exception.value,
-            instruction: if what == What::Fetch { 0 } else { fetch_instruction(state.pc()).unwrap_or(0) },
+            instruction: if what == What::Fetch { 0 } else { fetch(state, exception.cause).unwrap_or(0) },
             mode: state.mode(),
             x: *state.registers(),
             system: state.system_registers(),

@@ -124,6 +124,28 @@ fn harts_that_are_switched_off_do_not_count() {
 }
 
 #[test]
+fn of_what_harts_differ_in_guests_get_what_all_can_do() {
+    let differing = |mmu: &str, block: &[u32]| {
+        let mut other = hart(1, "rv64imafdch");
+        other.add_property(text("mmu-type", mmu));
+        other.remove_property("riscv,cboz-block-size");
+        block.iter().for_each(|block| other.add_property(words("riscv,cboz-block-size", &[*block])));
+        other
+    };
+    for (mmu, block, expected) in [
+        ("riscv,sv39", vec![64], ("riscv,sv39", 1)),
+        ("riscv,sv57", vec![128], ("riscv,sv48", 0)),
+        ("riscv,sv48", vec![], ("riscv,sv48", 0)),
+    ] {
+        let other = differing(mmu, &block);
+        for order in [[hart(0, "rv64imafdch"), other.clone()], [other, hart(0, "rv64imafdch")]] {
+            let board = read(&virt(&order, &[0, 1])).unwrap();
+            assert_eq!((&*board.mmu, board.cache_blocks.len()), expected);
+        }
+    }
+}
+
+#[test]
 fn what_can_not_be_done_without_is_named() {
     let names = |change: fn(&mut DeviceTreeNode), message: &str| {
         let mut tree = plain();

@@ -11,7 +11,7 @@ use ainori_space::{Format, Space, Table, Tables};
 
 use crate::memory::HostPhysical;
 
-/// `hgatp.MODE` of Sv39x4: each hart with the H extension and Sv39 has it.
+/// `hgatp.MODE` of Sv39x4: harts with Shgatpa have it (RVA23 asks for that), and boot asks each board's (`hart::lacks`).
 pub const MODE_SV39X4: u64 = 8;
 
 #[repr(C, align(4096))]

@@ -1,5 +1,5 @@
 //! Reading a guest's memory through the guest's own translation.
-use super::trap::FailedLoad;
+use super::trap::{FailedLoad, Origin};
 use core::arch::{asm, global_asm};
 
 // `hlvx.hu` reads like an instruction fetch of the guest. A fault in it is no bug: another vCPU may have changed the
@@ -28,8 +28,9 @@ guest_access_failed:
 
 fn halfword(address: u64) -> Option<u16> {
     let value: u64;
-    // SAFETY: the routine reads the memory of the guest that is loaded on this core, which no Rust object lies in;
-    // it changes only `a0` and `ra`, and a fault in it ends in the value -1.
+    // SAFETY: the routine reads the memory of the guest that is loaded on this core, which no Rust object lies in; it changes only `a0` and
+    // `ra`. A fault in it ends in the value -1. It overwrites `scause`, `sepc`, `stval`, `htval` and `htinst`, of which the callers read what they
+    // want before it or put it back, and the 16 bytes below `sp`, where nothing lies (the ABI has no red zone).
     unsafe {
         asm!("call guest_fetch_halfword", inout("a0") address => value, out("ra") _, options(nostack, readonly));
     }
@@ -41,17 +42,25 @@ fn halfword(address: u64) -> Option<u16> {
 /// # Errors
 /// The fault that the guest itself would have made with it.
 pub fn load_doubleword(address: u64) -> Result<u64, FailedLoad> {
+    let origin = Origin::current();
     let (failed, value): (u64, u64);
     // SAFETY: as in `halfword`; this one changes `a1` too.
     unsafe {
         asm!("call guest_load_doubleword", inout("a0") address => failed, out("a1") value, out("ra") _, options(nostack, readonly));
     }
-    if failed == 0 { Ok(value) } else { Err(FailedLoad::current()) }
+    if failed == 0 {
+        return Ok(value);
+    }
+    let failure = FailedLoad::current();
+    origin.put_back();
+    Err(failure)
 }
 
 /// The instruction at a guest virtual address of the guest that is loaded on this core, with the privilege that it
-/// had at its last trap. A compressed one has zeros in its upper half. None if the guest itself could not fetch it.
-pub fn fetch_instruction(pc: u64) -> Option<u32> {
+/// had at its last trap. A compressed one has zeros in its upper half. None if the guest itself could not fetch it: then the trap's
+/// [origin](Origin) has to be put back.
+#[inline(never)]
+pub(super) fn fetch_instruction(pc: u64) -> Option<u32> {
     let low = halfword(pc)?;
     if low & 0b11 != 0b11 {
         return Some(u32::from(low));

@@ -150,6 +150,18 @@ pub fn setup(features: &Features) {
     fence::guest_physical_all();
 }
 
+/// Are this hart's vector registers as long as those of the one that the features are of? What vCPUs save has room for those.
+pub fn has_vectors_of(features: &Features) -> bool {
+    let Some(expected) = features.vlenb else { return true };
+    // SAFETY: no guest runs on this hart yet, and the unit is switched on for the look.
+    unsafe {
+        csr::set!(csr::SSTATUS, status::VS);
+        let own = VectorRegisters::hart_vlenb();
+        csr::clear!(csr::SSTATUS, status::VS);
+        own == expected
+    }
+}
+
 /// Lets guests take their own traps, or has all of them come to the hypervisor.
 pub fn delegate_to_guests(delegate: bool) {
     // SAFETY: concerns only where guests' traps go; `Trap::current` knows them all.
@@ -177,7 +189,7 @@ pub fn lacks(isa: &Isa) -> Option<&'static str> {
         () if !isa.has("sstc") => Some("the Sstc extension (stimecmp)"),
         // Harts with Zca only execute nearly all of this program.
         () if !isa.has("c") => Some("the C extension"),
-        () if !translates() => Some("Sv39"),
+        () if !translates() => Some("Sv39x4 (second-stage translation)"),
         () => None,
     }
 }

@@ -36,7 +36,7 @@ impl VcpuState {
         }
         let offset =
             if cause & INTERRUPT != 0 && vector & VECTORED != 0 { 4 * (cause & !INTERRUPT) } else { 0 };
-        context.pc = (vector & !0b11) + offset;
+        context.pc = (vector & !0b11).wrapping_add(offset);
         context.sstatus |= status::SPP;
         context.hstatus |= hstatus::SPVP;
         true

@@ -148,7 +148,7 @@ impl Access {
     pub fn instruction<'a>(&self, state: impl FnOnce() -> &'a mut VcpuState) -> Option<Instruction> {
         // The hart describes simple loads and stores itself; where it doesn't, the instruction is fetched.
         match self.instruction as u32 {
-            0 => fetch(state()).map(Instruction),
+            0 => fetch(state(), self.cause).map(Instruction),
             bits => Some(Instruction(bits)),
         }
     }
@@ -208,12 +208,12 @@ impl Trap {
         }
     }
 
-    /// WFI, WRS.NTO and, where it is watched, SRET, which the hypervisor lets trap; any other such instruction is one for hypervisors, of which the
-    /// guest has none.
+    /// WFI, WRS.NTO and, where it is watched, SRET, which the hypervisor lets trap; any other such instruction or register is illegal in a guest: one
+    /// for hypervisors, or what `hcounteren`, `hstateen0` and `henvcfg` hide.
     #[inline(always)]
     fn virtual_instruction(state: &mut VcpuState) -> Self {
         let in_kernel = state.is_in_kernel();
-        match trapped_instruction(state) {
+        match trapped_instruction(state, VIRTUAL_INSTRUCTION) {
             WFI if in_kernel => {
                 state.skip(LENGTH);
                 Self::Wait
@@ -233,7 +233,7 @@ impl Trap {
         if state.world.needs_extensions(&state.context) {
             return Self::Extensions;
         }
-        Self::illegal(trapped_instruction(state))
+        Self::illegal(trapped_instruction(state, ILLEGAL_INSTRUCTION))
     }
 
     fn illegal(bits: u64) -> Self {
@@ -247,20 +247,20 @@ impl Trap {
 /// The instruction that trapped, or [`GONE`] (an Option would be an instruction more on the way of each WFI). A hart may leave it out of `stval` (QEMU
 /// does so for WRS.NTO).
 #[inline(always)]
-fn trapped_instruction(state: &VcpuState) -> u64 {
+fn trapped_instruction(state: &VcpuState, cause: u64) -> u64 {
     match value() as u32 {
-        0 => fetch(state).map_or(GONE, u64::from),
+        0 => fetch(state, cause).map_or(GONE, u64::from),
         bits => bits.into(),
     }
 }
 
-/// The instruction that the vCPU is at. None if the guest has taken its page away: it gets its own fault when it comes back to it. Where the hart
-/// went on with a translation that it has cached, it would come back with the same trap until the guest fences, so that is forgotten.
-#[inline(never)]
-fn fetch(state: &VcpuState) -> Option<u32> {
+/// The instruction that the vCPU is at. None if the guest has taken its page away: it gets its own fault when it comes back to it.
+/// `cause` is that of its trap.
+#[inline(always)]
+pub fn fetch(state: &VcpuState, cause: u64) -> Option<u32> {
     let bits = fetch_instruction(state.pc());
     if bits.is_none() {
-        fence::guest_all();
+        Origin { cause, pc: state.pc() }.put_back();
     }
     bits
 }
@@ -268,7 +268,33 @@ fn fetch(state: &VcpuState) -> Option<u32> {
 /// The present trap as a trace has it: its cause, and where the guest was.
 #[inline]
 pub fn traced() -> (Cause, u64) {
-    (Cause::from_scause(cause()), csr::read!(csr::SEPC))
+    let Origin { cause, pc } = Origin::current();
+    (Cause::from_scause(cause), pc)
+}
+
+/// What the present trap is, and where it came from. A look at a guest's memory that fails is a trap of its own, and overwrites both.
+pub(super) struct Origin {
+    cause: u64,
+    pc: u64,
+}
+
+impl Origin {
+    pub(super) fn current() -> Self {
+        Self { cause: cause(), pc: csr::read!(csr::SEPC) }
+    }
+
+    /// The look has failed: what is traced is still the guest's own trap. And where the hart had gone on with a translation that it has cached, it
+    /// would come back with the same trap until the guest fences, so that is forgotten.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn put_back(self) {
+        // SAFETY: nobody returns from the look's trap any more, and the way back to the guest sets `sepc` anew.
+        unsafe {
+            csr::write!(csr::SCAUSE, self.cause);
+            csr::write!(csr::SEPC, self.pc);
+        }
+        fence::guest_all();
+    }
 }
 
 /// `scause` of the present trap.

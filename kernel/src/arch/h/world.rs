@@ -295,7 +295,7 @@ impl World {
         if let Some(registers) = &mut self.vector
             && vector != 0
         {
-            // SAFETY: as above; the registers' length is the hart's, all harts having the same.
+            // SAFETY: as above; the registers' length is the hart's, as no core begins on one of another length (`boot::cores::secondary`).
             unsafe {
                 csr::set!(csr::SSTATUS, status::VS);
                 if vector == status::VS_DIRTY { registers.save() } else { registers.save_control() }

@@ -36,8 +36,8 @@ impl Clearer {
         }
         let mut at = blocks.start;
         while at < blocks.end {
-            // SAFETY: clears the block of `self.block` bytes at `at`, which lies in the range. Firmware with SBI 2.0 lets S-mode do so
-            // where it says that the harts have Zicboz.
+            // SAFETY: clears the block of `self.block` bytes at `at`, which lies in the range. The harts have Zicboz, and
+            // firmware that says so in its tree lets S-mode use it (`menvcfg.CBZE`); where it doesn't, this is an illegal instruction at boot.
             unsafe {
                 asm!(".option push", ".option arch, +zicboz", "cbo.zero ({})", ".option pop", in(reg) at, options(nostack));
             }

@@ -41,9 +41,10 @@ pub fn set_alarm(at: u64) {
     unsafe { csr::write!(csr::STIMECMP, at) }
 }
 
-/// Waits until an interrupt of the hypervisor is pending.
+/// Lets the hart rest until it has [`pending_interrupts`], or for a shorter while: it may return at any time.
 #[inline]
 pub fn wait() {
-    // SAFETY: with sstatus.SIE = 0 this takes no trap; it returns when there are `pending_interrupts`, or earlier.
-    unsafe { asm!("wfi", options(nomem, nostack)) }
+    // SAFETY: with sstatus.SIE = 0 this takes no trap. Memory is read before and after it as the program says: what others wrote before they
+    // rang is looked for behind it.
+    unsafe { asm!("wfi", options(nostack)) }
 }

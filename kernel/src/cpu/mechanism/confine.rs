@@ -71,13 +71,13 @@ impl Cpu {
     #[inline(always)]
     pub(in crate::cpu) fn publish_mode(&mut self, id: VcpuId) {
         if self.confinement.asks_for_mode {
-            self.publish_mode_late(id);
+            self.publish_mode_out_of_line(id);
         }
     }
 
     /// The same where few instructions more don't matter.
     #[inline(never)]
-    fn publish_mode_late(&mut self, id: VcpuId) {
+    fn publish_mode_out_of_line(&mut self, id: VcpuId) {
         let resident = self.resident(id);
         let is_about_to_be = resident.due != 0 && !resident.shared.confined;
         resident.shared.publish_mode(resident.state.is_in_kernel() || is_about_to_be);

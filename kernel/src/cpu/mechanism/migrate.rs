@@ -117,9 +117,9 @@ impl Cpu {
 
     /// The same where few instructions more don't matter.
     #[inline(never)]
-    pub(super) fn make_stealable_late(&mut self, id: VcpuId) {
+    pub(super) fn make_stealable_out_of_line(&mut self, id: VcpuId) {
         self.migration.stealable.insert(id);
-        self.park_late(id, self.id);
+        self.park_out_of_line(id, self.id);
     }
 
     /// If the next one to run is stealable, it comes back with all that it had here; or if somebody has taken it, not at all, and the one
@@ -183,7 +183,7 @@ impl Cpu {
 
     /// The same where few instructions more don't matter.
     #[inline(never)]
-    fn park_late(&mut self, id: VcpuId, owner: u32) {
+    fn park_out_of_line(&mut self, id: VcpuId, owner: u32) {
         self.park(id, owner);
     }
 
@@ -284,7 +284,7 @@ impl Cpu {
 
     /// Parks a vCPU that lives here for another core. It has no place here any more.
     fn park_for(&mut self, id: VcpuId, core: u32) {
-        self.park_late(id, core);
+        self.park_out_of_line(id, core);
         self.scheduler.release(id);
     }
 

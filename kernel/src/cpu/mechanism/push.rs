@@ -157,7 +157,7 @@ impl Cpu {
             && id != running
             && (self.scheduler.precedes(running, id) || !self.scheduler.is_asleep(id))
         {
-            self.make_stealable_late(id);
+            self.make_stealable_out_of_line(id);
         }
         let vcpu = self.machine.vcpu(id);
         if vcpu.hart.state() == HartState::Stopped && !vcpu.has_requests() {

@@ -20,7 +20,7 @@ impl Cpu {
     #[inline(never)]
     pub(in crate::cpu) fn settle(&mut self) {
         let beside_urgent = self.holder().is_some_and(|id| self.urgent.contains(id));
-        let mut stops = self.is_wanted_late();
+        let mut stops = self.is_wanted_out_of_line();
         // BOUND: one of those that have woken a round, and between two is a preemption point.
         while !stops && let Some(id) = self.migration.unsettled.pop() {
             if !self.has(id) {
@@ -50,7 +50,7 @@ impl Cpu {
             {
                 self.migrate_to(id, core);
             } else if self.loaded != Some(id) && self.migration.here.contains(id) && waits {
-                self.make_stealable_late(id);
+                self.make_stealable_out_of_line(id);
             }
             stops = self.is_preempted() || beside_urgent;
         }
