@@ -62,7 +62,7 @@ pub struct Check {
 #[command(after_long_help = "\
 Examples:
   ainori build systems/demo.toml -o demo.bin
-  ainori build systems/demo.toml -o demo.bin --kernel target/ainori.elf --json sizes.json
+  ainori build systems/demo.toml -o demo.bin --json sizes.json --kernel mine.elf
 
 Exit code: 0 if it was built, 1 if the manifest has errors, 2 for anything else.")]
 pub struct Build {
@@ -102,7 +102,7 @@ Exit code:
   0    every guest that the run waits for did its job, or shut itself down and printed no result
   1    a guest failed, faulted or did not finish; or the manifest has errors
   2    the run could not be started
-  3    time limit, panic of the hypervisor, early end of QEMU, a clock that can't be relied on, or no trace
+  3    time limit, panic of the hypervisor, a machine on which it doesn't start, early end of QEMU, a clock that can't be relied on, or no trace
   130  interrupted, or nobody reads the output any more")]
 pub struct Run {
     #[command(flatten)]
@@ -144,7 +144,7 @@ pub struct Trace {
     /// Records that fit for each core, a power of two [default: as the manifest says, or 65536]
     #[arg(long, value_name = "N")]
     pub records: Option<u32>,
-    /// Show the run only from this time of the machine on, e.g. 1.2s; a number alone is in seconds
+    /// Show the run only from this time of the machine on, e.g. 1.2s; a whole number alone is in seconds
     #[arg(long, value_name = "TIME", requires = "to", allow_hyphen_values = true, value_parser = duration)]
     pub from: Option<Duration>,
     /// Show the run only up to this time
@@ -182,7 +182,7 @@ pub struct How {
     /// Instructions of a slice in lockstep; vary it (240 to 260) to learn the error bar [default: 250]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub q: Option<u32>,
-    /// End the run after so much time of the host, e.g. 40s; a number alone is in seconds [default: as the manifest says in
+    /// End the run after so much time of the host, e.g. 40s; a whole number alone is in seconds [default: as the manifest says in
     /// [run], or never]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time_limit)]
     pub timeout: Option<Duration>,

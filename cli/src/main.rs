@@ -226,7 +226,7 @@ fn refuse(kind: ErrorKind, message: &str) -> ! {
 
 /// The clock that the arguments ask for, or else the manifest.
 fn clock(how: &How, manifest: &Manifest) -> ClockChoice {
-    let conflict = "--q goes only with the clock lockstep";
+    let conflict = "--q goes only with the clock lockstep: add --clock lockstep, or leave --q out";
     match (how.clock.unwrap_or(manifest.run.clock.into()), how.q) {
         (ClockMode::Lockstep, q) => ClockChoice::Lockstep { q: q.unwrap_or(DEFAULT_Q) },
         (_, Some(_)) => refuse(ErrorKind::ArgumentConflict, conflict),

@@ -241,8 +241,8 @@ enum Cause {
 /// How the watching ended.
 struct Watched {
     cause: Cause,
-    /// Lines of the input that nobody was there to take.
-    not_typed: usize,
+    /// What of the input nobody was there to take, in words.
+    not_typed: Option<String>,
 }
 
 /// Feeds everything that the machine says to the monitor and the screen until the machine has ended. Nothing that QEMU does, or
@@ -306,7 +306,7 @@ fn watch(
         }
     }
     machine.finish();
-    let not_typed = input.map_or(0, |input| input.lines_left());
+    let not_typed = input.and_then(|mut input| input.left());
     Ok(Watched { cause: cause.unwrap_or(Cause::Ended), not_typed })
 }
 
@@ -327,11 +327,7 @@ fn conclude(report: &mut RunReport, watched: &Watched, machine: &Qemu) {
         }
     }
     problems.extend(machine.log_problem.clone());
-    if watched.not_typed != 0 {
-        let lines = match watched.not_typed {
-            1 => "a line of the input was".into(),
-            many => format!("{many} lines of the input were"),
-        };
+    if let Some(lines) = &watched.not_typed {
         problems.push(format!("{lines} not typed: the guest that gets them, or the run, ended first"));
     }
     if report.clock == Clock::Host {

@@ -356,6 +356,7 @@ fn the_limits_of_a_manifest_are_told() {
     has(format!("has room for {harts} harts, {vcpus} vCPUs, and {guest_vcpus} vCPUs of one guest"));
     has(format!("| 0 to {}; the higher one", PRIORITIES - 1));
     has(format!("| 1 to {MAX_RESTART_LIMIT}: at most"));
+    has(format!("its tasks and their deadlines, at most {}, see [below]", ainori_manifest::Task::MAX_COUNT));
     has(format!("| {MIN_QUANTUM_US} us to 10 s;"));
     has(format!("| 0 us to {MAX_ADVANCE_US} us;"));
     has(format!("| 1 us to {} ms;", MAX_GRACE_US / 1000));

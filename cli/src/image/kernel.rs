@@ -75,7 +75,7 @@ impl Kernel {
                 format!("{} harts, {} vCPUs, and {} of one guest", room.harts, room.vcpus, room.guest_vcpus)
             };
             return Err(miette!(
-                help = "tools/build-kernel --large builds .cache/kernel/ainori-large.elf, which has more",
+                help = "build the large one with `tools/build-kernel --large`; then leave --kernel and AINORI_KERNEL out, or give --kernel .cache/kernel/ainori-large.elf (bench needs it)",
                 "{} has room for {}; the system has {}",
                 path.display(),
                 words(room),

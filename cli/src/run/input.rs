@@ -121,11 +121,15 @@ impl Attached {
         }
     }
 
-    /// Lines that were not typed.
-    pub fn lines_left(&self) -> usize {
-        match self {
-            Self::Keyboard(_) => 0,
-            Self::Lines { typist, .. } => typist.lines_left(),
+    /// What was not typed, in words; nothing if all was.
+    pub fn left(&mut self) -> Option<String> {
+        let Self::Lines { typist, .. } = self else { return None };
+        let has_more = typist.has_more();
+        match (typist.lines_left(), has_more) {
+            (0, _) => None,
+            (1, false) => Some("a line of the input was".into()),
+            (many, false) => Some(format!("{many} lines of the input were")),
+            (many, true) => Some(format!("at least {many} lines of the input were")),
         }
     }
 }

@@ -121,6 +121,12 @@ impl<S: Source> Typist<S> {
         self.ahead.drain(..len).map(|byte| if byte == b'\n' { b'\r' } else { byte }).collect()
     }
 
+    /// Is there more than was read so far? [`Self::lines_left`] doesn't know of that.
+    pub fn has_more(&mut self) -> bool {
+        self.read_ahead();
+        !self.ended && self.ahead.len() >= LINE
+    }
+
     /// Lines of text that wait to be typed.
     pub fn lines_left(&self) -> usize {
         let unended = usize::from(self.ahead.back().is_some_and(|byte| *byte != b'\n'));
@@ -211,6 +217,11 @@ mod tests {
             typist.hear(b"> ", false, start + 300 * MS);
             assert_eq!((typist.next(start + 99_000 * MS).len(), typist.lines_left()), (0, 0), "{text:?}");
         }
+        // More than is read ahead: how many lines there are isn't known.
+        let (mut long, start) = typist(&"true\n".repeat(LINE));
+        long.hear(b"> ", false, start);
+        assert_eq!(long.next(start + 200 * MS), b"true\r");
+        assert!(long.has_more() && long.lines_left() < LINE);
         // One that is longer than a line may be, whose end comes last and alone.
         let (mut typist, start) = typist(&"x".repeat(LINE));
         let (mut typed, mut now) = (Vec::new(), start);

@@ -34,7 +34,8 @@ fn ask(
     deadline: Option<Instant>,
     stop: &AtomicBool,
 ) -> Result<Option<String>> {
-    let help = "install Debian's qemu-system-misc (qemu-system-riscv in Debian 13); `make setup` does it";
+    let help =
+        "`make setup` installs it: Debian's qemu-system-riscv and opensbi, on Debian 12 from its backports";
     command
         .arg("--version")
         .stdin(Stdio::null())

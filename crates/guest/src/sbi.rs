@@ -4,8 +4,10 @@ use ainori_sbi::{Error, Reason, Request, Result};
 
 use crate::{Host, serial};
 
-/// Bytes that one call moves at most, so that none takes long: the specification lets a call do less than was asked for (chapter 12).
-pub const CONSOLE_PIECE: u64 = 16;
+/// Bytes that one call prints at most, so that none takes long: the specification lets a call do less than was asked for (chapter 12).
+pub const MOST_PRINTED: u64 = 16;
+/// Bytes that one call reads at most. Each takes twice as long as one that is printed, as the virtual serial port keeps them.
+pub const MOST_READ: u64 = 8;
 
 /// Carries out what the caller asks for. `None` if it has to ask again.
 #[inline(always)] // Called in one place.
@@ -69,19 +71,19 @@ pub(crate) fn reset(host: &mut impl Host, reason: Reason) {
     host.stop_guest(told, cause);
 }
 
-/// How much of a range one call moves. None if the range isn't all there.
-fn piece(host: &impl Host, address: u64, size: u64) -> Option<usize> {
-    host.has_memory(address, size).then_some(size.min(CONSOLE_PIECE) as usize)
+/// How much of a range one call moves, of `most`. None if the range isn't all there.
+fn piece(host: &impl Host, address: u64, size: u64, most: u64) -> Option<usize> {
+    host.has_memory(address, size).then_some(size.min(most) as usize)
 }
 
 fn write(host: &mut impl Host, from: u64, size: u64) -> Option<Result<u64>> {
-    let Some(bytes) = piece(host, from, size).and_then(|size| host.load(from, size)) else {
+    let Some(bytes) = piece(host, from, size, MOST_PRINTED).and_then(|size| host.load(from, size)) else {
         return Some(Err(Error::InvalidParameter));
     };
     serial::print(host, bytes).map(Ok)
 }
 
 fn read(host: &mut impl Host, to: u64, size: u64) -> Option<Result<u64>> {
-    let Some(size) = piece(host, to, size) else { return Some(Err(Error::InvalidParameter)) };
+    let Some(size) = piece(host, to, size, MOST_READ) else { return Some(Err(Error::InvalidParameter)) };
     serial::scan(host, size, |host, index, byte| host.store(to + index as u64, byte)).map(Ok)
 }

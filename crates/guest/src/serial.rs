@@ -138,7 +138,7 @@ pub(crate) fn scan<H: Host>(
 ) -> Option<u64> {
     let read = with_port(host, |host, port| {
         let mut read = 0;
-        // BOUND: `most`, which is `CONSOLE_PIECE` bytes at most, and the port's FIFO has no more; some 60 instructions each.
+        // BOUND: `most`, which is `MOST_READ` bytes at most, and the port's FIFO has no more than 16; some 60 instructions each.
         while read < most && port.read(LSR) & lsr::DATA_READY != 0 {
             take(host, read, port.read(RBR_THR_DLL));
             read += 1;

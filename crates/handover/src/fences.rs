@@ -62,8 +62,8 @@ impl Fences {
         Recorded::Awaited
     }
 
-    /// The vCPU comes from another core: whatever this one has cached of its memory may be out of date. Called by its
-    /// owner.
+    /// The vCPU comes from another core, or its guest's memory has been loaded anew: whatever this hart has cached of it may be out of date. Called by
+    /// its owner.
     pub fn distrust_caches(&self) {
         self.recorded.fetch_or(Fence::all().bits(), Ordering::Relaxed);
     }

@@ -22,13 +22,14 @@
 //! | who has work for the housekeeping core | the kind of work | that core's threshold | [`Housework::ask`] |
 //! | a core that lowers its threshold | its threshold | the requests of its vCPUs, the housework | [`Threshold::lower`] |
 //! | the sender of a fence | the fence | whether the vCPU is present | within [`Fences::record`] |
+//! | who answers for a vCPU of another core | that those who wait are taken out | whether the vCPU is present | within [`Fences::take_waiting_if_absent`] |
 //! | a core that enters the vCPU | that it is present | the fences | [`Fences::arrive`] |
 //!
 //! The reads are the callers'. So an asker who tells a core that has no longer the vCPU, or who finds it parked or hidden and
 //! keeps quiet, need not be afraid: the core that claims it, parks it or lowers its threshold sees the request.
 //!
 //! # How it is checked
-//! `loom` tries out every interleaving (of moves: those with a few switches) and every order that the memory model allows; `src/model.rs` says which
+//! `loom` tries out every interleaving (of moves, and of two senders of fences: those with two to four switches) and every order that the memory model allows; `src/model.rs` says which
 //! mistakes it was seen to find:
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p ainori-handover --lib --release`

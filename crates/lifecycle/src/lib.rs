@@ -21,7 +21,7 @@
 //! Within a life the guest stops and starts its harts itself ([`Hart`]). When it has stopped the last one that life is over, too.
 //!
 //! # How it is checked
-//! Property tests compare it with a plain model; `loom` tries out interleavings of the cores, with up to three switches, (`src/model.rs`):
+//! Property tests compare it with a plain model; `loom` tries out interleavings of the cores, with up to three switches (`src/model.rs`):
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p ainori-lifecycle --lib --release`
 #![cfg_attr(not(any(test, loom)), no_std)]

@@ -1,4 +1,4 @@
-//! Every interleaving of a few cores, under loom's weak memory.
+//! Interleavings of a few cores, under loom's weak memory: all, or where these are too many, those with a few switches.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p ainori-lifecycle --lib --release`
 //!

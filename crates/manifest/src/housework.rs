@@ -3,8 +3,8 @@
 /// The core that keeps house, of `cores`. `residents` are the vCPUs: the core of the home of each, and its priority.
 ///
 /// Housework lies beside the least urgent guests of its core, and is hidden from all others there. So it is for the core
-/// whose least urgent guest is the least urgent of all, and an RTOS that has a core to itself is left alone as long as there is another core. Of
-/// several, it is for the one whose most urgent guest is less urgent, then for the one with fewer vCPUs. A core where nobody is at home goes
+/// whose least urgent guest is the least urgent of all, and an RTOS that has a core to itself is left alone as long as another core has somebody less urgent, or
+/// nobody at all. Of several, it is for the one whose most urgent guest is less urgent, then for the one with fewer vCPUs. A core where nobody is at home goes
 /// before all. Only at boot.
 pub fn housekeeping_core(cores: usize, residents: impl Iterator<Item = (usize, u8)> + Clone) -> usize {
     let rank = |core: &usize| {

@@ -22,7 +22,7 @@ pub const CONTINUATION: &str = "|+";
 /// Starts the text of a hypervisor line that holds a [`Record`].
 pub const PREFIX: &str = "@record ";
 /// Starts a guest's line that holds a JSON object for the report, e.g. `@result {"hackbench_s":0.31}`.
-/// The key `ok` with the value `false` says that the guest did not do its job.
+/// The key `ok` with any value but `true` says that the guest did not do its job.
 pub const GUEST_PREFIX: &str = "@result ";
 
 /// One thing that the hypervisor reports.

@@ -34,12 +34,12 @@ const FIRST_LIST: List = List(VCPU_SLOTS as Place);
 const IDLE_LIST: List = List(FIRST_LIST.0 + PRIORITIES as Place);
 const NO_LEVEL: List = List(IDLE_LIST.0 + 1);
 
-// A list of each level and that of the idle vCPU: a place and a bit for each. That of those without a level, which isn't searched, and the idle vCPU
-// itself have places only.
+// A list of each level, that of the idle vCPU, and that of those without a level, which is behind it and so is never found first: a place and a bit for
+// each. The idle vCPU itself has a place only.
 const _: () = assert!(
     IDLE_LIST.0 as usize == VCPU_SLOTS + PRIORITIES as usize
         && (IDLE as usize) < LINKS
-        && PRIORITIES < u64::BITS as u8
+        && PRIORITIES + 1 < u64::BITS as u8
 );
 
 impl List {

@@ -164,7 +164,7 @@ impl Scheduler {
         self.asleep.contains(v)
     }
 
-    /// Is `v`, which runs, the only one that could? If another one can't, it is mostly known to be an equal that waits.
+    /// Is `v`, which runs, the only one that could? If another one could, that is mostly an equal that waits, which is known without a look at the sets.
     #[inline]
     #[must_use]
     pub fn is_alone(&self, v: VcpuId) -> bool {

@@ -249,8 +249,15 @@ impl Cpu {
 
     /// Has this core been in the hypervisor for so long that what comes in, and what is left, waits until a guest has had it for a while? Not if there is
     /// none that could.
-    pub(super) fn is_flooded(&self, now: u64) -> bool {
-        now - self.busy_since >= self.busy_at_most() && self.scheduler.first().is_some()
+    pub(super) fn is_flooded(&mut self, now: u64) -> bool {
+        if now - self.busy_since < self.busy_at_most() {
+            return false;
+        }
+        let waits = self.scheduler.first().is_some();
+        if !waits {
+            self.nobody_ready_at = now;
+        }
+        waits
     }
 
     /// For how long a core sees to messages and its backlog at most before a guest has it again, in ticks.
@@ -373,7 +380,7 @@ impl Cpu {
             && now - self.backlog.stalled_since > STALLED * patience
     }
 
-    /// The same but for the time before its own timer.
+    /// [`Self::is_wanted`], but for the time before its own timer, and however often this core has given way for it.
     pub(super) fn is_awaited(&self) -> bool {
         self.first_urgent().is_some_and(|first| self.waits_for_core(first) || self.is_due(first))
     }
@@ -385,7 +392,7 @@ impl Cpu {
         scheduler.running().or_else(|| scheduler.picked().filter(|id| !scheduler.is_asleep(*id)))
     }
 
-    /// Does it take the core from who has it, or does nobody?
+    /// Would it take the core from who has it? Also if nobody has it.
     fn waits_for_core(&self, first: VcpuId) -> bool {
         self.holder().is_none_or(|holder| self.scheduler.precedes(first, holder))
     }

@@ -76,7 +76,9 @@ impl Cpu {
         if self.scheduler.first().is_none() {
             self.busy_since = now;
         }
-        self.counters.longest_delay = self.counters.longest_delay.max(now - self.busy_since);
+        // What was done before anybody was ready kept nobody waiting.
+        let delay = now - self.busy_since.max(self.nobody_ready_at);
+        self.counters.longest_delay = self.counters.longest_delay.max(delay);
     }
 
     #[inline(always)]

@@ -46,6 +46,8 @@ impl Cpu {
     /// Between two events: a vCPU that was brought to rest here is there now.
     pub(super) fn note_rest(&mut self, id: VcpuId) {
         let guest = self.machine.guest_of(id);
+        // Before anybody can ask for its reset: where it gets no turns, others keep quiet as long as somebody more urgent computes, perhaps for ever.
+        self.leave_where_it_starts(id);
         match guest.lifecycle.note_rest() {
             None => {}
             Some(Next::Restart) => {

@@ -7,7 +7,7 @@ use super::{Cpu, Machine};
 
 /// For how long work gives way to a level, in microseconds: from just before the deadline that it has been found to have until its task has begun.
 const MOMENT_US: u64 = 25;
-/// From when on it gives way to that level again, in microseconds: less than the shortest period for which an RTOS is promised anything, which is 500.
+/// From when on it gives way to that level again, in microseconds: less than 500, the shortest tick with which promises to an RTOS are tried (they are made for 1000).
 pub(super) const INTERVAL_US: u64 = 450;
 
 /// To whom some work has given way lately. By level, as there are more vCPUs of a level than it could wait for; and one more, for

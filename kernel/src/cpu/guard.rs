@@ -18,12 +18,12 @@ use crate::stats::Exit;
 /// Length of the guard, in microseconds: what the hypervisor does between two guests seldom takes longer, and of a period of a
 /// millisecond it is half a percent of one core, if a trap falls into it at all.
 pub const GUARD_US: u64 = 5;
-/// Up to so many levels, to look through the timers of all is done in passing: some 25 instructions each.
+/// Up to so many levels, to look through the timers of all is done in passing: some 20 instructions each.
 pub const FEW_LEVELS: u32 = 4;
 /// Up to so many vCPUs, to put a timer in among those of others is done in passing: half of them are passed, some 12 instructions each.
 pub const FEW_VCPUS: usize = 24;
 /// How long it takes at most to find one of so many cores for a vCPU and to kick it, in the unit of `guard`, the guard's length: half of that, and with more
-/// than ten cores more, some 25 instructions for each (3.2 us with 16).
+/// than ten cores more, an eighth of a microsecond for each (3.2 us with 16).
 pub const fn kick_time(guard: u64, cores: usize) -> u64 {
     let (least, by_core) = (guard / 2, guard / 4 + guard * cores as u64 / 40);
     if least > by_core { least } else { by_core }

@@ -107,7 +107,7 @@ impl Housekeeper {
     }
 }
 
-/// When a core is interrupted for housework. A core that does none has it too: never comes sooner than a question on the RTOS's way.
+/// When a core is interrupted for housework. A core that does none has one too, in which nothing is ever due: that costs less on the RTOS's way than to ask whether there is one.
 pub struct Housework {
     /// When the next piece is due, in ticks of `time`.
     pub(super) due: u64,
@@ -310,8 +310,11 @@ impl Cpu {
         let Some(housekeeper) = &self.housekeeper else { return };
         let earliest = housekeeper.earliest();
         // It need not interrupt a vCPU to find out that it must wait. That doesn't count as giving way, since who is asked already isn't asked again.
-        let later = self
-            .must_hurry(now)
+        // To look at all sleepers takes a while, for which there is none if a trap has taken long and an interrupt waits.
+        let may_look = !self.is_crowded || !self.gives_way_if_long();
+        let later = may_look
+            .then(|| self.must_hurry(now))
+            .flatten()
             .map(|(later, _)| later)
             .filter(|_| earliest <= now && !self.is_housework_hidden());
         self.housework.due = self.clear_of_deadline(later.unwrap_or(earliest));

@@ -198,7 +198,9 @@ pub struct Cpu {
     entered: u64,
     /// The same but for preemption points: since then no guest has had the core.
     busy_since: u64,
-    /// The policy has a mechanism that is asked at a decision or at a switch. If not, the way there tests this once, however many there are.
+    /// When nobody was ready here, though the core had been busy for long.
+    nobody_ready_at: u64,
+    /// The policy has a mechanism that is asked at a decision or at a switch. If not, the way there tests this once at each, however many there are.
     has_mechanisms: bool,
     migration: Migration,
     push: Push,
@@ -302,6 +304,7 @@ impl Cpu {
             own_work_due: u64::MAX,
             entered: 0,
             busy_since: 0,
+            nobody_ready_at: 0,
             since: 0,
             irqs,
             irq_threshold: 0,

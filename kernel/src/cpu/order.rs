@@ -18,7 +18,7 @@ pub struct Rank {
     pub threshold: u8,
     /// While it runs, devices of lower [levels](crate::chip::irqchip::Levels) don't.
     pub irq_threshold: u8,
-    /// All that are no less urgent there, itself included.
+    /// All of its priority or a higher one there, itself included.
     pub no_less_urgent: VcpuSet,
 }
 

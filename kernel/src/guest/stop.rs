@@ -45,8 +45,8 @@ pub struct Stopped {
     pub fault: Option<Fault>,
 }
 
-/// Stops the guest of the running vCPU, unless it is stopped already. Takes time for the guest's vCPUs, some 25 instructions each: all the rest
-/// is done later, or by others.
+/// Stops the guest of the running vCPU, unless it is stopped already. Takes no longer for a guest with many vCPUs: they are asked one by one behind
+/// the present event. All the rest is done later, or by others.
 pub fn stop(
     cpu: &mut Cpu,
     vcpu: VcpuId,

@@ -109,7 +109,7 @@ fn take(host: &mut TestHost, step: &Step) -> Result<(), TestCaseError> {
                 }
             }
             if extension == DBCN && function < 2 {
-                let most = sbi::CONSOLE_PIECE.min(a[0]);
+                let most = if function == 0 { sbi::MOST_PRINTED } else { sbi::MOST_READ }.min(a[0]);
                 prop_assert!(
                     failed || answer.is_none_or(|moved| moved.is_ok_and(|moved| moved <= most)),
                     "too much was moved"

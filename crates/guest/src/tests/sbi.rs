@@ -3,7 +3,7 @@ use ainori_lifecycle::{Cause, HartState};
 use ainori_sbi::{AINORI, Call, DBCN, Error, HSM, SRST, ainori, decode};
 
 use super::host::{MEMORY, SIZE, TestHost, Wish};
-use crate::sbi::{CONSOLE_PIECE, carry_out};
+use crate::sbi::{MOST_PRINTED, carry_out};
 
 /// A call of the host's present caller, decoded and carried out. `None` if it has to ask again.
 fn call(host: &mut TestHost, extension: u64, function: u64, a: [u64; 5]) -> Option<ainori_sbi::Result<u64>> {
@@ -65,7 +65,7 @@ fn the_console_moves_a_piece_of_what_is_all_there() {
     for (size, from) in [(1, 0), (97, MEMORY + 4000), (u64::MAX, MEMORY), (1, MEMORY + SIZE), (2, u64::MAX)] {
         assert_eq!(write(&mut host, size, from), Err(Error::InvalidParameter), "{size} from {from:#x}");
     }
-    assert_eq!(write(&mut host, 40, MEMORY + 4000), Ok(CONSOLE_PIECE));
+    assert_eq!(write(&mut host, 40, MEMORY + 4000), Ok(MOST_PRINTED));
     assert_eq!(write(&mut host, 0, MEMORY + SIZE), Ok(0), "nothing is all there everywhere");
     assert_eq!(write(&mut host, 1, MEMORY + SIZE - 1), Ok(1), "the last byte");
     host.take();

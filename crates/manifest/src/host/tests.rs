@@ -214,7 +214,7 @@ fn no_error_hides_another() {
         "23: a guest's memory must be a multiple of 2MiB",
         "23: a guest with 4194305KiB doesn't fit a board with 2GiB",
         "28: restart_limit: 0 is out of range",
-        "29: restart_interval: 0 is out of range",
+        "29: restart_interval: 0 us is out of range",
     ];
     assert_told(&found, &expected);
 }
@@ -580,7 +580,7 @@ fn restarts_have_a_limit() {
     };
     after("restart_limit = 0", "restart_limit: 0 is out of range", "from 1 to 32");
     after("restart_limit = 33", "restart_limit: 33 is out of range", "from 1 to 32");
-    after("restart_interval = \"0s\"", "restart_interval: 0 is out of range", "from 1 us");
+    after("restart_interval = \"0s\"", "restart_interval: 0 us is out of range", "from 1 us");
     after("restart_interval = \"86401s\"", "out of range", "to 86400 s");
     after("restart_interval = \"10 minutes\"", "not a duration", "10ms");
 }

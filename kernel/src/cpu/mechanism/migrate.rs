@@ -288,8 +288,8 @@ impl Cpu {
         self.scheduler.release(id);
     }
 
-    /// A vCPU has been put back to its reset state here. Where it gets no turns it isn't left: who starts it finds it parked for its home, and looks for a core that
-    /// has room for it.
+    /// A vCPU has come to rest here, or has been put back to its reset state. Where it gets no turns it isn't left: who resets or starts it finds it parked for
+    /// its home, and claims it, or looks for a core that has room for it.
     pub(in crate::cpu) fn leave_where_it_starts(&mut self, id: VcpuId) {
         let vcpu = self.machine.vcpu(id);
         let stays = vcpu.is_allowed_on(self.id) && self.accepts(id, self.id);

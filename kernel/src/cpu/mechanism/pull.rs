@@ -125,7 +125,7 @@ impl Cpu {
             self.pull(id, core);
         }
         let siblings = self.machine.guest_of(spinner).vcpus();
-        // BOUND: none: it is a range.
+        // BOUND: no loop: a range is asked for a member.
         self.scheduler.step_aside(|next| siblings.contains(&next.0));
     }
 

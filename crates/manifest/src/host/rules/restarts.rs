@@ -27,14 +27,14 @@ pub fn check(draft: &GuestDraft, findings: &mut Vec<Finding>) -> Option<Restarts
             .map(|At { value, span }| At { value: u64::from(*value), span: span.clone() }),
         1..=MAX_RESTART_LIMIT as u64,
         u64::from(default.limit),
-        ("restart_limit", format!("from 1 to {MAX_RESTART_LIMIT}")),
+        ("restart_limit", "", format!("from 1 to {MAX_RESTART_LIMIT}")),
         findings,
     );
     let interval_us = in_range(
         draft.restart_interval.as_ref().map(|At { value, span }| At { value: value.0, span: span.clone() }),
         1..=MAX_RESTART_INTERVAL_US,
         default.interval_us,
-        ("restart_interval", "from 1 us to 86400 s".into()),
+        ("restart_interval", " us", "from 1 us to 86400 s".into()),
         findings,
     );
     Some(Restarts { when, limit: limit? as u32, interval_us: interval_us? })
@@ -44,13 +44,13 @@ fn in_range(
     given: Option<At<u64>>,
     range: RangeInclusive<u64>,
     default: u64,
-    (name, help): (&str, String),
+    (name, unit, help): (&str, &str, String),
     findings: &mut Vec<Finding>,
 ) -> Option<u64> {
     let Some(At { value, span }) = given else { return Some(default) };
     if range.contains(&value) {
         return Some(value);
     }
-    findings.push(Finding::at(span, format!("{name}: {value} is out of range")).help(help));
+    findings.push(Finding::at(span, format!("{name}: {value}{unit} is out of range")).help(help));
     None
 }
