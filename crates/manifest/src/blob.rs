@@ -169,11 +169,8 @@ fn check_limits(system: &System) -> Result<(), Error> {
         let aligned = guest.memory != 0 && guest.memory.is_multiple_of(GUEST_MEMORY_ALIGN);
         require(aligned, "guest memory not a multiple of 2 MiB")?;
         require(is_placed(guest), "an image that doesn't fit its guest's memory")?;
-        let at_home = |home: u32, harts: u64| 1u64.checked_shl(home).is_some_and(|bit| harts & bit != 0);
-        require(
-            guest.vcpus.iter().all(|vcpu| at_home(vcpu.home, vcpu.harts)),
-            "a vCPU's home is not in its harts",
-        )
+        let at_home = guest.vcpus.iter().all(|vcpu| vcpu.may_run_on(vcpu.home.into()));
+        require(at_home, "a vCPU's home is not in its harts")
     })
 }
 

@@ -248,7 +248,7 @@ impl Cpu {
     }
 
     /// Has this core been in the hypervisor for so long that what comes in, and what is left, waits until a guest has had it for a while? Not if there is
-    /// none that could.
+    /// none that could: that is noted.
     pub(super) fn is_flooded(&mut self, now: u64) -> bool {
         if now - self.busy_since < self.busy_at_most() {
             return false;

@@ -350,3 +350,12 @@ fn each_error_is_told_apart() {
         Err(Error::Limit("console input goes to no guest"))
     );
 }
+
+/// A board's hart ids have 64 bits, and a manifest names the first 64 of them: the others are none of these.
+#[test]
+fn a_vcpu_may_run_on_no_hart_that_has_no_bit() {
+    let vcpu = Vcpu { home: 1, harts: 1 << 1 | 1 << 63 };
+    let harts = [0, 1, 2, 63, 64, 65, 127, 1 << 32, (1 << 32) + 1, u64::MAX];
+    let allowed: Vec<u64> = harts.into_iter().filter(|hart| vcpu.may_run_on(*hart)).collect();
+    assert_eq!(allowed, [1, 63]);
+}

@@ -254,15 +254,24 @@ fn trapped_instruction(state: &VcpuState, cause: u64) -> u64 {
     }
 }
 
-/// The instruction that the vCPU is at. None if the guest has taken its page away: it gets its own fault when it comes back to it.
-/// `cause` is that of its trap.
+/// The instruction that the vCPU is at, whose trap has this cause. None if the guest has taken its page away: it gets its own fault when it comes back
+/// to it.
 #[inline(always)]
 pub fn fetch(state: &VcpuState, cause: u64) -> Option<u32> {
     let bits = fetch_instruction(state.pc());
     if bits.is_none() {
-        Origin { cause, pc: state.pc() }.put_back();
+        fetch_failed(Origin { cause, pc: state.pc() });
     }
     bits
+}
+
+/// Where the hart went on with a translation that it has cached, the vCPU would come back with the same trap until the guest fences, so that is
+/// forgotten.
+#[cold]
+#[inline(never)]
+fn fetch_failed(origin: Origin) {
+    origin.put_back();
+    fence::guest_all();
 }
 
 /// The present trap as a trace has it: its cause, and where the guest was.
@@ -283,17 +292,13 @@ impl Origin {
         Self { cause: cause(), pc: csr::read!(csr::SEPC) }
     }
 
-    /// The look has failed: what is traced is still the guest's own trap. And where the hart had gone on with a translation that it has cached, it
-    /// would come back with the same trap until the guest fences, so that is forgotten.
-    #[cold]
-    #[inline(never)]
+    /// The look has failed: what is traced is still the guest's own trap.
     pub(super) fn put_back(self) {
         // SAFETY: nobody returns from the look's trap any more, and the way back to the guest sets `sepc` anew.
         unsafe {
             csr::write!(csr::SCAUSE, self.cause);
             csr::write!(csr::SEPC, self.pc);
         }
-        fence::guest_all();
     }
 }
 
