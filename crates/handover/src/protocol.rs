@@ -137,15 +137,17 @@ fn answer_for_parked<C: Core>(core: &mut C, vcpu: VcpuId) {
     }
 }
 
+/// Is a life of the vCPU to end? That needs no turn: whoever looks ends it, though others keep the vCPU from running there, who may never go, or it must not run
+/// there.
+fn is_to_end<C: Core>(core: &C, vcpu: VcpuId) -> bool {
+    Requests::from_bits_truncate(core.requests(vcpu).wanted())
+        .intersects(Requests::STOP.union(Requests::RESET))
+}
+
 /// Does what is wanted of a vCPU that lives here, unless this core is busy with something more urgent. If the vCPU is parked, this core has
 /// been kicked to claim it; if it has moved, its new owner is told.
 pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
     let (lives_here, parked) = (core.has(vcpu), core.parking(vcpu).is_parked());
-    // A life's end needs no turn. Who has claimed a vCPU for that ends it, even if others keep it from running there: they may never go.
-    let ends_here = || {
-        let wanted = Requests::from_bits_truncate(core.requests(vcpu).wanted());
-        lives_here && wanted.intersects(Requests::STOP.union(Requests::RESET))
-    };
     if !lives_here && !parked {
         let owner = core.parking(vcpu).owner();
         if owner != core.number() {
@@ -154,7 +156,9 @@ pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
             tell_other(core, vcpu, owner, what);
         }
         // Otherwise somebody is just about to have it, and looks himself.
-    } else if !(core.accepts(vcpu, core.number()) || ends_here()) || parked && !core.may_run(vcpu) {
+    } else if !(core.accepts(vcpu, core.number()) && (lives_here || core.may_run(vcpu))
+        || is_to_end(core, vcpu))
+    {
         // Not now, or not here; but who waits for it is answered.
         if lives_here {
             answer_fences(core, vcpu);
@@ -164,7 +168,7 @@ pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
         }
     } else if parked {
         answer_for_parked(core, vcpu);
-        if core.wants(vcpu) {
+        if is_to_end(core, vcpu) || core.wants(vcpu) {
             core.claim(vcpu);
         }
     } else {

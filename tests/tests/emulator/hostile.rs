@@ -1,4 +1,7 @@
 //! Hostile guests: a small fixed set of random inputs, and the attacks that have hurt somebody. Many more: the binary `fuzz` (guests/fuzz/README.md).
+//!
+//! Where the RTOS's bounds are looked at, its burner ends between two ticks (23 % of 10 ms): FreeRTOS takes no tick while it puts a task to sleep, which would
+//! make that task 0.5 us later by FreeRTOS's own doing.
 use ainori_tests::{
     Clock, Guest, System,
     bounds::Kind,
@@ -89,7 +92,7 @@ fn restarted_guests_in_chaos_hurt_nobody() {
     ] {
         let chaos = Guest::probe("chaos", args).vcpus(vcpus).memory_mib(8).background();
         let freertos = format!(
-            "period_us=1000 periods={periods} begin_ms=5 burn_percent=30 report_ms=0 burn_period_us=10000"
+            "period_us=1000 periods={periods} begin_ms=5 burn_percent=33 report_ms=0 burn_period_us=10000"
         );
         let trial = Trial {
             name: format!("{preset}: chaos {args}"),
@@ -128,7 +131,7 @@ fn a_crowd_of_sleepers_hurts_nobody() {
             guest.priority(level).memory_mib(8).background().restart("always", 32, "1us")
         };
         let args = format!(
-            "period_us=1000 periods={periods} begin_ms=5 burn_percent=20 report_ms=0 burn_period_us=20000"
+            "period_us=1000 periods={periods} begin_ms=5 burn_percent=23 report_ms=0 burn_period_us=20000"
         );
         let system = System::on(2).policy(preset).cpu(cpu);
         let system = system.with(Guest::freertos(&args).harts([RTOS]).priority(31));
@@ -209,7 +212,7 @@ fn a_chain_of_naps_does_not_keep_the_run_from_its_end() {
 fn a_crowd_hurts_nobody() {
     const PERIODS: u32 = 200;
     let args = format!(
-        "period_us=1000 periods={PERIODS} begin_ms=5 burn_percent=20 report_ms=0 burn_period_us=10000"
+        "period_us=1000 periods={PERIODS} begin_ms=5 burn_percent=23 report_ms=0 burn_period_us=10000"
     );
     let beside = |name: &str, preset, harts: u32, guests: Vec<Guest>, q| {
         let hostile = guests.iter().map(|guest| (guest.name().to_owned(), Expected::Nothing)).collect();
@@ -316,6 +319,7 @@ fn sixteen_vcpus_that_stop_and_start_each_other_hurt_nobody() {
 /// An attacker's. An idle core looked for work while its RTOS was about to wake: a task 3.0 us late, a handler 1.6 us. And where to bring the one that is
 /// spun for was searched among 16 cores twice in one section, 5.6 us.
 #[test]
+#[ignore = "soak: minutes"]
 fn many_vcpus_on_many_harts_hurt_nobody() {
     attacks_hold("many-harts-3000c0-");
 }
@@ -463,6 +467,7 @@ fn a_start_that_finds_no_core_disturbs_nobody() {
 /// A device that its guest serves on other harts, and makes ask again, as fast as they can: the hart where its interrupt comes in has more to do than it
 /// can. An RTOS there was 12 us late: its alarm was taken, and then one interrupt after the other. A guest whose vCPUs need each other goes on, too.
 #[test]
+#[ignore = "soak: minutes"]
 fn a_device_that_asks_again_and_again_hurts_nobody() {
     is_asked_again_and_again("spumone", 16, 15, "roles=2", 250);
     is_asked_again_and_again("ainori", 8, 7, "idle=1", 250);
@@ -478,7 +483,7 @@ fn a_device_that_asks_other_harts_again_and_again_hurts_nobody() {
 
 fn is_asked_again_and_again(preset: &'static str, harts: u32, servers: u32, how: &str, q: u32) {
     let clamour = Guest::probe("clamour", &format!("ms=120 servers={servers} {how}"));
-    let freertos = "period_us=1000 periods=80 begin_ms=5 burn_percent=20 report_ms=0 burn_period_us=10000";
+    let freertos = "period_us=1000 periods=80 begin_ms=5 burn_percent=23 report_ms=0 burn_period_us=10000";
     let trial = Trial {
         name: format!("{preset}: {servers} serve a device"),
         preset,
@@ -500,7 +505,7 @@ fn is_asked_again_and_again(preset: &'static str, harts: u32, servers: u32, how:
 #[test]
 fn a_device_of_a_less_urgent_guest_interrupts_no_rtos() {
     let clamour = Guest::probe("clamour", "ms=120 servers=7 roles=0");
-    let freertos = "period_us=1000 periods=80 begin_ms=5 burn_percent=20 report_ms=0 burn_period_us=10000";
+    let freertos = "period_us=1000 periods=80 begin_ms=5 burn_percent=23 report_ms=0 burn_period_us=10000";
     let run = System::on(8)
         .policy("ainori")
         .with(clamour.vcpus(16).harts(0..8).device("/soc/rtc@101000"))

@@ -11,6 +11,8 @@ use crate::{Core, Fences, ParkingSlot, RequestWord, Requests, interrupt_running,
 
 /// The only vCPU.
 const VCPU: VcpuId = VcpuId(0);
+/// A core that wants something of it while core 0 parks it.
+const ASKER: u32 = 2;
 
 /// What cores share: one vCPU, and the messages "look at it".
 struct Machine {
@@ -48,6 +50,8 @@ struct TestCore {
     finds_core: bool,
     /// It isn't busy with something more urgent than the vCPU.
     accepts: bool,
+    /// The vCPU may run on it.
+    may_run: bool,
     /// The others are busy with something more urgent.
     others_refuse: bool,
     /// The messages that it has sent.
@@ -65,6 +69,7 @@ impl TestCore {
             served: Requests::empty(),
             finds_core: true,
             accepts: true,
+            may_run: true,
             others_refuse: false,
             posted: 0,
             sends_on: false,
@@ -82,9 +87,16 @@ impl TestCore {
     }
 
     fn park(&mut self) {
-        if let Some(vcpu) = self.vcpu.take() {
-            vcpu.write();
-            self.machine.parking.park(vcpu, self.id);
+        self.park_for(self.id);
+    }
+
+    /// Parks it, and sends word to its new owner if that is another core, which may have seen already that it is the owner.
+    fn park_for(&mut self, owner: u32) {
+        let Some(vcpu) = self.vcpu.take() else { return };
+        vcpu.write();
+        self.machine.parking.park(vcpu, owner);
+        if owner != self.id {
+            self.post(owner, VCPU);
         }
     }
 
@@ -132,7 +144,7 @@ impl Core for TestCore {
     }
 
     fn may_run(&self, _: VcpuId) -> bool {
-        true
+        self.may_run
     }
 
     fn wants(&self, _: VcpuId) -> bool {
@@ -268,16 +280,17 @@ fn who_runs_is_interrupted_once_and_whatever_else_is_wanted_is_served() {
     }
 }
 
-/// Core 0 parks its vCPU while the asker wants something of it, which one of the two must serve although nobody comes for the vCPU.
-fn ask_while_parking(what: Requests, asker_accepts: bool) {
+/// Core 0 parks its vCPU for `owner`, while core 2 wants something of it, which one of the two must serve although nobody comes for the vCPU.
+fn ask_while_parking(what: Requests, owner: u32, asker_accepts: bool, asker_may_run: bool) {
     let machine = Machine::new();
     let mut home = TestCore::with_vcpu(0, &machine);
-    let mut asker = TestCore { accepts: asker_accepts, ..TestCore::new(2, &machine) };
+    let mut asker =
+        TestCore { accepts: asker_accepts, may_run: asker_may_run, ..TestCore::new(ASKER, &machine) };
     let asking = thread::spawn(move || {
         asker.ask(what);
         asker
     });
-    home.park();
+    home.park_for(owner);
     let mut cores = [home, asking.join().unwrap()];
     while machine.mail.iter().any(|mail| mail.load(Ordering::Acquire) != 0) {
         cores.iter_mut().for_each(TestCore::read_mail);
@@ -291,16 +304,21 @@ fn ask_while_parking(what: Requests, asker_accepts: bool) {
 #[test]
 fn a_stop_and_a_start_are_served_though_the_vcpu_is_parked() {
     for what in [Requests::STOP, Requests::START] {
-        loom::model(move || ask_while_parking(what, true));
+        loom::model(move || ask_while_parking(what, 0, true, true));
     }
 }
 
-/// A vCPU that rests where it may run is brought to an end by a core where it must not, which is busy with something more urgent for ever. Fails if that core
-/// waits for the vCPU's turn.
+/// A vCPU that is parked, for the core that asks as well as for another, is brought to an end by that core though it gets no turn there: somebody more urgent may
+/// have that core for ever, or the vCPU must not run there. Fails if that core waits for the vCPU's turn, or for one that suits it.
 #[test]
 fn a_life_ends_on_a_core_that_would_not_let_the_vcpu_run() {
+    let refuses = [(false, true), (true, false), (false, false)];
     for what in [Requests::STOP, Requests::RESET] {
-        loom::model(move || ask_while_parking(what, false));
+        for owner in [0, ASKER] {
+            for (accepts, may_run) in refuses {
+                loom::model(move || ask_while_parking(what, owner, accepts, may_run));
+            }
+        }
     }
 }
 
