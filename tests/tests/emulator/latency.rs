@@ -82,6 +82,7 @@ fn housework_beside_an_rtos_delays_no_tick() {
 /// Linux's vCPUs migrate, and send each other interrupts, at the same time that FreeRTOS is to be woken: none of that may be on its way. (When
 /// messages were read there, the latest was 7.0 us under `ainori`.)
 #[test]
+#[ignore = "soak: minutes"]
 fn migration_beside_hackbench_delays_no_task() {
     for policy in ["ainori", "spumone-on-demand"] {
         let args =

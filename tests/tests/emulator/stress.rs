@@ -10,6 +10,7 @@ fn boot(clock: Clock) {
 }
 
 #[test]
+#[ignore = "soak: minutes"]
 fn ten_boots_with_harts_in_parallel() {
     (0..10).for_each(|_| boot(Clock::Host));
 }
