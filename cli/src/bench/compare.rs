@@ -5,7 +5,7 @@ use super::{
     table::{value, verdict, with_range},
     verdict::BarResult,
 };
-use crate::table::table;
+use crate::table::Rows;
 use std::fmt::Write;
 
 /// A metric whose ranges before and after don't overlap.
@@ -102,8 +102,10 @@ pub fn show(comparison: &Comparison, before: &Results, after: &Results) -> Strin
         );
     }
     if !comparison.changes.is_empty() {
-        let mut rows =
-            table(&["case", "metric", "before", "after", "change", "unit"], &["before", "after", "change"]);
+        let mut rows = Rows::new(
+            &["case", "metric", "before", "after", "change", "unit"],
+            &["before", "after", "change"],
+        );
         for change in &comparison.changes {
             rows.add_row([
                 change.case.clone(),

@@ -3,7 +3,7 @@ use super::{
     results::{MetricResult, Results},
     verdict::{BarResult, Verdict, ordered},
 };
-use crate::table::table;
+use crate::table::Rows;
 use std::fmt::Write;
 
 /// All of it: cases with their metrics, bars, and what to know about the figures.
@@ -34,12 +34,12 @@ pub fn judged(results: &Results) -> String {
 }
 
 /// A row for each case, a column for each metric.
-fn cases(results: &Results) -> comfy_table::Table {
+fn cases(results: &Results) -> Rows {
     let metrics = results.metrics();
     let columns = metrics.iter().map(|(name, unit)| format!("{name}\n{unit}"));
     let header: Vec<String> = ["case".into()].into_iter().chain(columns).chain(["samples".into()]).collect();
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    let mut rows = table(&header, &header[1..]);
+    let mut rows = Rows::new(&header, &header[1..]);
     for case in &results.cases {
         let figures =
             metrics.keys().map(|name| case.metrics.get(*name).map_or_else(|| "-".into(), with_range));
@@ -49,8 +49,8 @@ fn cases(results: &Results) -> comfy_table::Table {
     rows
 }
 
-fn bars(bars: &[BarResult]) -> comfy_table::Table {
-    let mut rows = table(&["bar", "value", "must be", "unit", "distance", ""], &["value"]);
+fn bars(bars: &[BarResult]) -> Rows {
+    let mut rows = Rows::new(&["bar", "value", "must be", "unit", "distance", ""], &["value"]);
     for bar in ordered(bars) {
         rows.add_row([
             bar.name.clone(),
@@ -64,8 +64,8 @@ fn bars(bars: &[BarResult]) -> comfy_table::Table {
     rows
 }
 
-fn derived(results: &Results) -> comfy_table::Table {
-    let mut rows = table(&["derived figure", "value", "unit", "pairs"], &["value", "pairs"]);
+fn derived(results: &Results) -> Rows {
+    let mut rows = Rows::new(&["derived figure", "value", "unit", "pairs"], &["value", "pairs"]);
     for derived in &results.derived {
         let value = with_range(&derived.value);
         rows.add_row([derived.name.clone(), value, derived.value.unit.clone(), derived.pairs.to_string()]);

@@ -1,12 +1,11 @@
 //! Tables of what the hypervisor counted.
 use super::{
-    table,
+    Rows,
     units::{micros, percent, ticks},
 };
 use crate::report::RunReport;
 use ainori_limits::STACK_SIZE;
 use ainori_report::VcpuStats;
-use comfy_table::Table;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
@@ -49,9 +48,9 @@ fn vcpus(report: &RunReport) -> impl Iterator<Item = &VcpuStats> {
     report.guests.iter().flat_map(|guest| &guest.vcpus)
 }
 
-fn vcpu_summary(report: &RunReport) -> Table {
+fn vcpu_summary(report: &RunReport) -> Rows {
     let header = ["vCPU", "hart", "running", "exits", "preempted", "delays", "mean us", "p99 us", "max us"];
-    let mut rows = table(&header, &header[1..]);
+    let mut rows = Rows::new(&header, &header[1..]);
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".into());
     for stats in vcpus(report) {
         let latency = &stats.latency;
@@ -71,9 +70,9 @@ fn vcpu_summary(report: &RunReport) -> Table {
     rows
 }
 
-fn vcpu_exits(report: &RunReport) -> Table {
+fn vcpu_exits(report: &RunReport) -> Rows {
     let header = ["vCPU", "dispatches", "migrations", "exits by cause"];
-    let mut rows = table(&header, &header[1..3]);
+    let mut rows = Rows::new(&header, &header[1..3]);
     for stats in vcpus(report) {
         rows.add_row([
             name(stats),
@@ -85,9 +84,9 @@ fn vcpu_exits(report: &RunReport) -> Table {
     rows
 }
 
-fn hart_summary(report: &RunReport) -> Table {
+fn hart_summary(report: &RunReport) -> Rows {
     let header = ["hart", "idle", "switches", "IPIs sent", "longest irqs-off us", "its cause"];
-    let mut rows = table(&header, &header[..5]);
+    let mut rows = Rows::new(&header, &header[..5]);
     let end = report.end.as_ref().map_or(0, |end| end.time);
     for core in &report.cores {
         rows.add_row([
@@ -102,10 +101,10 @@ fn hart_summary(report: &RunReport) -> Table {
     rows
 }
 
-fn hart_rest(report: &RunReport) -> Table {
+fn hart_rest(report: &RunReport) -> Rows {
     let header =
         ["hart", "messages", "IPIs saved", "stack", "interrupts", "longest irqs-off section in us by cause"];
-    let mut rows = table(&header, &header[..4]);
+    let mut rows = Rows::new(&header, &header[..4]);
     for core in &report.cores {
         let mut longest: Vec<_> = core.irqs_off_max.iter().collect();
         longest.sort_by_key(|(_, ticks)| std::cmp::Reverse(**ticks));
@@ -124,9 +123,9 @@ fn hart_rest(report: &RunReport) -> Table {
 }
 
 /// What an exit of each cause costs, over all harts: the most expensive causes first.
-fn causes(report: &RunReport) -> Table {
+fn causes(report: &RunReport) -> Rows {
     let header = ["cause", "exits", "mean us", "max us", "share of all"];
-    let mut rows = table(&header, &header[1..]);
+    let mut rows = Rows::new(&header, &header[1..]);
     let sum = |cause: &str| vcpus(report).filter_map(|stats| stats.exits.get(cause)).sum::<u64>();
     let total =
         |cause: &str| report.cores.iter().filter_map(|core| core.irqs_off_total.get(cause)).sum::<u64>();

@@ -1,5 +1,5 @@
 //! A table of tasks and their deadlines.
-use super::table;
+use super::Rows;
 use crate::deadlines::{Deadlines, HartReport, PartReport, TaskReport, micros};
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ pub fn deadlines(deadlines: &Deadlines) -> String {
     if deadlines.harts.is_empty() {
         return String::new();
     }
-    let mut rows = table(
+    let mut rows = Rows::new(
         &["hart", "task", "priority", "period", "deadline", "longest", "verdict", "what bounds it, in us"],
         &["hart", "priority", "period", "deadline", "longest"],
     );

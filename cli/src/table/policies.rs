@@ -1,10 +1,10 @@
 //! The table of policies.
-use super::table;
+use super::Rows;
 use crate::policies::Policy;
 
 /// Each policy with what it does.
 pub fn policies(policies: &[Policy]) -> String {
-    let mut rows = table(&["policy", "what it does"], &[]);
+    let mut rows = Rows::new(&["policy", "what it does"], &[]);
     for policy in policies {
         rows.add_row([policy.name, policy.summary]);
     }

@@ -1,6 +1,6 @@
 //! What a person wants to see at the end of a run.
 use super::{
-    counters, fault, table,
+    Rows, counters, fault,
     units::{named, tick_ns, ticks},
 };
 use crate::{
@@ -77,8 +77,8 @@ fn time(report: &RunReport) -> String {
     }
 }
 
-fn guests(report: &RunReport) -> comfy_table::Table {
-    let mut rows = table(&["guest", "outcome", "stopped at", "results"], &["stopped at"]);
+fn guests(report: &RunReport) -> Rows {
+    let mut rows = Rows::new(&["guest", "outcome", "stopped at", "results"], &["stopped at"]);
     for guest in &report.guests {
         let stopped =
             guest.stopped.as_ref().map_or_else(|| "-".into(), |stopped| ticks(report, stopped.time));
@@ -128,8 +128,8 @@ fn plain(text: &str) -> String {
 }
 
 /// Each life of the guests that were started again.
-fn lives(report: &RunReport) -> comfy_table::Table {
-    let mut rows = table(
+fn lives(report: &RunReport) -> Rows {
+    let mut rows = Rows::new(
         &["guest", "life", "started at", "stopped at", "why", "results"],
         &["started at", "stopped at"],
     );

@@ -1,6 +1,6 @@
 //! Tables of a system and of its image.
 use super::{
-    table,
+    Rows,
     units::{percent, size},
 };
 use crate::image::Sizes;
@@ -25,7 +25,7 @@ pub fn system(manifest: &Manifest) -> String {
         system.policy.preset,
         system.policy.quantum_us
     );
-    let mut guests = table(
+    let mut guests = Rows::new(
         &["guest", "kind", "priority", "memory", "vCPU on hart", "may move to", "devices", "image"],
         &["priority", "memory"],
     );
@@ -89,7 +89,7 @@ fn count(number: usize, what: &str) -> String {
 /// What takes how much of an image.
 pub fn sizes(sizes: &Sizes) -> String {
     let sections = sizes.sections;
-    let mut rows = table(&["part", "bytes", "", "share"], &["bytes", "share"]);
+    let mut rows = Rows::new(&["part", "bytes", "", "share"], &["bytes", "share"]);
     let parts = [
         ("text", sections.text),
         ("rodata", sections.rodata),
