@@ -1,5 +1,6 @@
 /* Computes in bursts, the first at `phase_us` behind a multiple of `pause_us` of the machine's `time`, so that guests can be told to do so at the same
- * time. Without `n`: one that never ends, on all harts, which gives the hypervisor no occasion to look at it. */
+ * time. Without `n`: one that never ends, on all harts, which gives the hypervisor no occasion to look at it, or with `yields` as many as can be. */
+#include "ainori_sbi.h"
 #include "args.h"
 #include "console.h"
 #include "csr.h"
@@ -20,6 +21,13 @@ static __attribute__((noreturn)) void compute(void *argument)
         __asm__ volatile("");
 }
 
+static __attribute__((noreturn)) void yield_again_and_again(void *argument)
+{
+    (void)argument;
+    for (;;)
+        sbi_call(AINORI_EID, AINORI_YIELD, 0, 0, 0);
+}
+
 static void compute_until(uint64_t time)
 {
     while (read_time() < time)
@@ -32,15 +40,17 @@ bool guest_main(void)
     uint64_t us = arg_number("us", 1000, 1, 1000000);
     uint64_t pause_us = arg_number("pause_us", 10000, 1, 1000000);
     uint64_t phase_us = arg_number("phase_us", 0, 0, 1000000);
+    bool yields = arg_number("yields", 0, 0, 1);
     args_finish();
     if (n == 0) {
+        void (*work)(void *) = yields ? yield_again_and_again : compute;
         for (unsigned i = 0; i < machine.hart_count; i++) {
             if (machine.harts[i].id == machine.boot_hart)
                 continue;
-            secondaries[i] = (struct secondary){ &stacks[i][STACK_WORDS], compute, NULL };
+            secondaries[i] = (struct secondary){ &stacks[i][STACK_WORDS], work, NULL };
             start_hart(machine.harts[i].id, &secondaries[i]);
         }
-        compute(NULL);
+        work(NULL);
     }
     for (uint64_t i = 0; i < n; i++) {
         uint64_t begin = (read_time() / us_to_ticks(pause_us) + 1) * us_to_ticks(pause_us) + us_to_ticks(phase_us);

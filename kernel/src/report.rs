@@ -21,8 +21,7 @@ impl Display for Quoted<'_> {
         // BOUND: the model's name in the board's device tree. Only at boot.
         for c in self.0.chars() {
             match c {
-                '"' | '\\' => write!(f, "\\{c}")?,
-                '\0'..='\u{1f}' => write!(f, "\\u{:04x}", c as u32)?,
+                '"' | '\\' | '\0'..='\u{1f}' => write!(f, "\\u{:04x}", c as u32)?,
                 _ => f.write_char(c)?,
             }
         }

@@ -100,19 +100,20 @@ fn serve_parked<C: Core>(core: &mut C, vcpu: VcpuId, what: Requests) {
     }
     if what.intersects(Requests::STOP.union(Requests::RESET)) {
         core.claim(vcpu);
-    } else if what.contains(Requests::START) {
-        if !core.kick(vcpu) {
+    } else {
+        let starts = what.contains(Requests::START);
+        let is_to_come =
+            starts || !what.difference(Requests::FENCE).is_empty() && core.pulls_for_interrupts();
+        if is_to_come && !core.kick(vcpu) {
             // The core where it is parked takes it when it has room for it: that isn't told past somebody more urgent. Until then this one looks for
             // another.
             let owner = core.parking(vcpu).owner();
-            if core.accepts(vcpu, owner) {
-                core.post(owner, vcpu);
-            } else {
+            if !core.accepts(vcpu, owner) {
                 core.send_on(vcpu);
+            } else if starts {
+                core.post(owner, vcpu);
             }
         }
-    } else if !what.difference(Requests::FENCE).is_empty() && core.pulls_for_interrupts() {
-        core.kick(vcpu);
     }
 }
 

@@ -208,7 +208,9 @@ impl Cpu {
                 Some(Part::Tell(id)) => self.tell(id),
                 Some(Part::Kick(id)) => self.kick_preempted(id),
                 Some(Part::Push(NO_VCPU)) => self.find_starved(),
-                Some(Part::Push(id)) => self.push_starved(id),
+                Some(Part::Push(id)) => {
+                    self.push_starved(id);
+                }
                 Some(Part::Collect(id)) => self.collect(id),
                 Some(Part::MakeUpFor(neglected)) => self.make_up_for_some(neglected),
             }

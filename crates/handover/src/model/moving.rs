@@ -54,6 +54,8 @@ struct TestCore {
     may_run: bool,
     /// The others are busy with something more urgent.
     others_refuse: bool,
+    /// The policy has a vCPU pulled for an interrupt.
+    pulls: bool,
     /// The messages that it has sent.
     posted: u32,
     /// It looks for a core for the vCPU again and again.
@@ -71,6 +73,7 @@ impl TestCore {
             accepts: true,
             may_run: true,
             others_refuse: false,
+            pulls: false,
             posted: 0,
             sends_on: false,
         }
@@ -152,7 +155,7 @@ impl Core for TestCore {
     }
 
     fn pulls_for_interrupts(&self) -> bool {
-        false
+        self.pulls
     }
 
     fn post(&mut self, to: u32, _: VcpuId) {
@@ -342,6 +345,18 @@ fn a_start_that_finds_no_core_disturbs_nobody() {
         asker.ask(Requests::SOFTWARE);
         assert_eq!((asker.posted, asker.sends_on), (0, true));
         all_served(vec![TestCore::new(0, &machine), asker], Requests::START | Requests::SOFTWARE);
+    });
+}
+
+/// The same for an interrupt, if the policy has vCPUs pulled for that. Fails if nobody looks for a core once none was found.
+#[test]
+fn an_interrupt_that_finds_no_core_is_looked_for_again() {
+    loom::model(|| {
+        let (machine, mut asker) = parked_where_no_core_is_free();
+        (asker.others_refuse, asker.pulls) = (true, true);
+        asker.ask(Requests::SOFTWARE);
+        assert_eq!((asker.posted, asker.sends_on), (0, true));
+        all_served(vec![TestCore::new(0, &machine), asker], Requests::SOFTWARE);
     });
 }
 

@@ -98,6 +98,10 @@ impl Cpu {
             let are_starved = self.push.is_on && !all.is_empty()
                 || self.migration.kicks && !all.without(running).is_empty();
             self.push.is_wanted |= are_starved;
+            if !self.push.unchecked.is_empty() {
+                // Whoever was looked at when the core was taken before may have come back since then.
+                self.push.unchecked |= all;
+            }
             if are_starved || !(self.backlog.preempted | self.backlog.starved).is_empty() {
                 // While the core waits for the RTOS's timer, or else after a while.
                 self.look_again_at(now + self.scheduler.policy().patience);
@@ -134,6 +138,8 @@ impl Cpu {
                 return false;
             }
             if self.gives_way() || self.meet_deadline(clock::now()) {
+                // Who is woken now may go on without a switch, at which those below would be looked for.
+                self.push_soon(clock::now());
                 return false;
             }
         }

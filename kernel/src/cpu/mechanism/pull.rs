@@ -47,14 +47,33 @@ impl Cpu {
         core.is_some()
     }
 
-    /// Kicks another core for a vCPU that has just lost this one, or for which no core was free before, if it is parked still and gets no turn there.
+    /// Kicks another core for a vCPU that has just lost this one, or for which no core was free before, if it gets no turn where it is.
     pub(in crate::cpu) fn kick_preempted(&mut self, id: VcpuId) {
-        let vcpu = self.machine.vcpu(id);
-        if vcpu.is_parked() && !self.gets_turns(id) && !self.kick(id) {
-            self.push_again(id);
-        } else {
+        // One that came back, as its turn was near, may wait here below somebody more urgent who was woken just then.
+        let is_tried_again =
+            if self.migration.here.contains(id) { self.push_starved(id) } else { self.place(id) };
+        if !is_tried_again {
             self.retry_next();
         }
+    }
+
+    /// Sees to it that a vCPU that is parked gets its turns somewhere. True if there is no core for it at this moment: it will be tried again.
+    pub(super) fn place(&mut self, id: VcpuId) -> bool {
+        if !self.machine.vcpu(id).is_parked() {
+            return false;
+        }
+        if self.gets_turns(id) {
+            // There may have been none for it here, so that it has lost its place.
+            if self.is_parked_here(id) && !self.waits_for_its_turn(id) {
+                self.claim(id);
+            }
+            return false;
+        }
+        let is_unplaced = !self.kick(id);
+        if is_unplaced {
+            self.push_again(id);
+        }
+        is_unplaced
     }
 
     /// This core has nothing to do: it pulls the vCPU that has waited longest for a core, if that may run here and has waited

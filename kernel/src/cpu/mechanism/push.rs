@@ -1,5 +1,6 @@
 //! Push migration: vCPUs that wait where they get no turn aren't left alone for longer than [`Policy::patience`](ainori_sched::Policy::patience): this core
 //! looks after them, and has another one take them if the policy says so.
+use ainori_handover::Requests;
 use ainori_lifecycle::HartState;
 use ainori_sched::{Occasion, Policy, VcpuId, VcpuSet};
 
@@ -53,7 +54,7 @@ impl Push {
 
 impl Cpu {
     /// vCPUs wait or are parked where they get no turn. If nobody has claimed them after a while, this core will have that done.
-    fn push_soon(&mut self, now: u64) {
+    pub(super) fn push_soon(&mut self, now: u64) {
         self.push.is_wanted = true;
         self.look_again_at(now + self.scheduler.policy().patience);
     }
@@ -141,7 +142,7 @@ impl Cpu {
         }
         // Those that are here wait, but for the one that runs.
         let here = some & self.migration.here;
-        self.backlog.starved |= self.scheduler.running().map_or(here, |running| here.without(running));
+        self.backlog.starved |= self.holder().map_or(here, |holder| here.without(holder));
         // BOUND: `CHECKED_AT_ONCE` vCPUs, some 50 instructions each.
         for id in some - here {
             if self.machine.vcpu(id).is_parked() && !self.gets_turns(id) {
@@ -150,28 +151,35 @@ impl Cpu {
         }
     }
 
-    /// Looks after a vCPU that may be waiting where it gets no turn.
-    pub(in crate::cpu) fn push_starved(&mut self, id: VcpuId) {
-        if let Some(running) = self.scheduler.running()
-            && self.migration.here.contains(id)
-            && id != running
-            && (self.scheduler.precedes(running, id) || !self.scheduler.is_asleep(id))
-        {
-            self.make_stealable_out_of_line(id);
+    /// Looks after a vCPU that may be waiting where it gets no turn. True if there is no core for it at this moment: it will be tried again.
+    pub(in crate::cpu) fn push_starved(&mut self, id: VcpuId) -> bool {
+        if self.migration.here.contains(id) {
+            let Some(holder) = self.holder() else {
+                // Who has just gone to sleep may be woken before anybody else gets the core.
+                self.push_soon(clock::now());
+                return false;
+            };
+            if id != holder && (self.scheduler.precedes(holder, id) || !self.scheduler.is_asleep(id)) {
+                self.make_stealable_out_of_line(id);
+            }
         }
         let vcpu = self.machine.vcpu(id);
-        if vcpu.hart.state() == HartState::Stopped && !vcpu.has_requests() {
+        let (wanted, state) = (vcpu.wanted(), vcpu.hart.state());
+        if wanted.intersects(Requests::STOP.union(Requests::RESET)) {
+            // A life's end needs no turn. Who asked may have kept quiet, as it wasn't parked yet.
+            self.look_at(id);
+            return false;
+        }
+        if state == HartState::Stopped && wanted.is_empty() {
             // It is parked, where whoever starts it finds it, and has no timer that somebody must watch.
-            return;
+            return false;
         }
         let asleep = vcpu.waiting_since().is_none();
         let policy = self.scheduler.policy();
         let occasion = policy.pulls(Occasion::Starved { asleep, in_kernel: vcpu.is_in_kernel() })
-            || vcpu.hart.state() == HartState::StartPending
-            || vcpu.has_requests() && policy.pulls(Occasion::Interrupt);
-        if occasion && vcpu.is_parked() && !self.gets_turns(id) && !self.kick(id) {
-            self.push_again(id);
-        }
+            || state == HartState::StartPending
+            || !wanted.is_empty() && policy.pulls(Occasion::Interrupt);
+        occasion && self.place(id)
     }
 
     /// A vCPU that gets no turn here found no other core. A core that idles looks for those that could run; but one that was just busy with

@@ -131,7 +131,8 @@ impl Cpu {
         if self.machine.vcpu_count <= MADE_UP_FOR {
             self.make_up_for(neglected);
         } else {
-            self.backlog.neglected = neglected;
+            // Those of a former time may not have had their turn, and not be among those for whom there is room now.
+            self.backlog.neglected |= neglected;
         }
         self.resume_backlog();
         if self.pending.backlog {
@@ -212,16 +213,16 @@ impl Cpu {
             self.migration.refused.remove(id);
         }
         let is_ours = vcpu.home == self.id || self.is_parked_here(id) || self.migration.refused.contains(id);
-        let may_take = is_ours && vcpu.may_run_on(self.id);
-        if !(may_take && self.claim(id)) {
-            self.forget(id);
-            if vcpu.home == self.id {
-                self.ask(id, Requests::HOME);
-            }
-            if vcpu.is_parked() && (vcpu.home == self.id || self.migration.refused.contains(id)) {
-                // It may not run here now: somebody else must watch over it.
-                self.backlog.starved.insert(id);
-            }
+        if is_ours && vcpu.may_run_on(self.id) && self.claim(id) {
+            return;
+        }
+        self.forget(id);
+        if vcpu.home == self.id {
+            self.ask(id, Requests::HOME);
+        }
+        if is_ours && vcpu.is_parked() {
+            // It may not run here now: it must be watched over.
+            self.backlog.starved.insert(id);
         }
     }
 }
