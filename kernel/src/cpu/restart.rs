@@ -197,8 +197,10 @@ impl Cpu {
             if !is_interrupted {
                 self.end_irqs_off(Exit::Housekeeping, now);
             }
+            // An interrupt that is pending already waits as well for what led here.
+            let is_little = is_interrupted;
             // SAFETY: all vCPUs of the guest rest (`Machine::restarting`), and only this core loads; `offset` was just found to lie in its memory.
-            offset = unsafe { guest.program.load_some(guest.space.memory(), offset) };
+            offset = unsafe { guest.program.load_some(guest.space.memory(), offset, is_little) };
         }
     }
 

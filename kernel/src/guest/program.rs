@@ -4,8 +4,10 @@ use alloc::vec::Vec;
 
 use ainori_board::Range;
 
-/// Bytes that [`Program::load_some`] loads at most: some 100 instructions where they are zeros, 400 where they are a part's.
+/// Bytes that [`Program::load_some`] loads at most: some 100 instructions where they are zeros, 600 where they are a part's.
 const CHUNK: u64 = 512;
+/// The same where little has to do: some 80 instructions.
+const LITTLE: u64 = 64;
 
 /// Bytes that lie in a guest's memory.
 #[derive(Debug, Clone, Copy)]
@@ -97,13 +99,14 @@ fn copy_bytes(from: &[u8], to: &mut [u8]) {
 }
 
 impl Program {
-    /// Puts some bytes of a guest's memory, which starts at `memory`, to what they are when a life begins: from `offset` on, [`CHUNK`] at most, and of one part
-    /// only, however many there are. Returns where it has stopped.
+    /// Puts some bytes of a guest's memory, which starts at `memory`, to what they are when a life begins: from `offset` on, to the end
+    /// of its [`CHUNK`], or only of its [`LITTLE`], and of one part only, however many there are. Returns where it has stopped.
     ///
     /// # Safety
     /// That memory is the guest's, `offset` lies in it, and none of its vCPUs runs.
-    pub unsafe fn load_some(&self, memory: Range, offset: u64) -> u64 {
-        let chunk_end = (offset / CHUNK + 1) * CHUNK;
+    pub unsafe fn load_some(&self, memory: Range, offset: u64, is_little: bool) -> u64 {
+        let last = if is_little { LITTLE - 1 } else { CHUNK - 1 };
+        let chunk_end = (offset | last) + 1;
         let to = (memory.start + offset) as *mut u8;
         // 7 rounds for as many parts as a program may have, some 10 instructions each.
         let next = self.parts.partition_point(|part| part.end() <= offset);
@@ -119,7 +122,7 @@ impl Program {
             return offset + bytes.len() as u64;
         }
         let end = part.map_or(chunk_end, |part| part.offset.min(chunk_end));
-        if end - offset == CHUNK {
+        if end == offset + CHUNK {
             // SAFETY: as above, since memory is a multiple of chunks; a whole chunk is aligned as guests' memory is.
             unsafe { clear(to.cast()) };
         } else {
