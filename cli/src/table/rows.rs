@@ -42,8 +42,9 @@ impl Rows {
     fn in_width(&self, width: u16) -> String {
         let columns = self.header.len();
         let most = usize::from(width).saturating_sub(PADDING * columns + 1);
-        if self.widths(|cell| cell.lines().map(wide).max()).iter().sum::<usize>() <= most {
-            return self.table(width, None).to_string();
+        let text = self.table(width, None).to_string();
+        if self.has_all_words(&text) {
+            return text;
         }
         // A word that would leave no room for the others is broken all the same.
         let words = self.widths(|cell| cell.split_whitespace().map(wide).max());
@@ -53,6 +54,17 @@ impl Rows {
         } else {
             self.list()
         }
+    }
+
+    /// Does each word of the cells stand in the text in one piece?
+    fn has_all_words(&self, text: &str) -> bool {
+        let is_word = |word: &&str| !word.contains('─');
+        let mut shown: Vec<&str> = text.split_whitespace().filter(is_word).collect();
+        let cells = self.header.iter().chain(self.rows.iter().flatten());
+        let mut words: Vec<&str> = cells.flat_map(|cell| cell.split_whitespace()).filter(is_word).collect();
+        shown.sort_unstable();
+        words.sort_unstable();
+        shown == words
     }
 
     /// The most that `of` says of a column's cells, its header included.
