@@ -1,6 +1,7 @@
 //! A table as wide as the terminal is, in which no word is broken.
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal};
+use std::iter;
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 
@@ -40,15 +41,13 @@ impl Rows {
 
     /// The text, in so many columns of the terminal.
     fn in_width(&self, width: u16) -> String {
-        let columns = self.header.len();
-        let most = usize::from(width).saturating_sub(PADDING * columns + 1);
         let text = self.table(width, None).to_string();
         if self.has_all_words(&text) {
             return text;
         }
         // A word that would leave no room for the others is broken all the same.
-        let words = self.widths(|cell| cell.split_whitespace().map(wide).max());
-        let words: Vec<usize> = words.into_iter().map(|word| word.min(usize::from(width) / 3)).collect();
+        let words = self.longest_words(usize::from(width) / 3);
+        let most = usize::from(width).saturating_sub(PADDING * words.len() + 1);
         if words.iter().sum::<usize>() <= most {
             self.table(width, Some(&words)).to_string()
         } else {
@@ -67,15 +66,16 @@ impl Rows {
         shown == words
     }
 
-    /// The most that `of` says of a column's cells, its header included.
-    fn widths(&self, of: impl Fn(&str) -> Option<usize>) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.header.iter().map(|name| of(name).unwrap_or(0)).collect();
-        for row in &self.rows {
-            for (most, cell) in widths.iter_mut().zip(row) {
-                *most = of(cell).unwrap_or(0).max(*most);
+    /// How wide the longest word of each column is, its header included, or `most`.
+    fn longest_words(&self, most: usize) -> Vec<usize> {
+        let mut longest = vec![0; self.header.len()];
+        for row in iter::once(&self.header).chain(&self.rows) {
+            for (longest, cell) in longest.iter_mut().zip(row) {
+                let word = cell.split_whitespace().map(wide).max().unwrap_or(0);
+                *longest = word.min(most).max(*longest);
             }
         }
-        widths
+        longest
     }
 
     /// A table whose columns are at least as wide as `words` says.

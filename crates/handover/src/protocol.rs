@@ -32,6 +32,16 @@ bitflags! {
     }
 }
 
+impl Requests {
+    /// Is a life of the vCPU to end? That needs no turn: whoever looks ends it, though others keep the vCPU from running there, who may never go, or it must
+    /// not run there.
+    #[inline]
+    #[must_use]
+    pub fn end_a_life(self) -> bool {
+        self.intersects(Self::STOP.union(Self::RESET))
+    }
+}
+
 /// What the rules need of a core. vCPUs are named by their numbers, cores too.
 pub trait Core {
     /// The part of a vCPU that only its owner touches.
@@ -98,7 +108,7 @@ fn serve_parked<C: Core>(core: &mut C, vcpu: VcpuId, what: Requests) {
     if what.contains(Requests::FENCE) {
         answer_for_parked(core, vcpu);
     }
-    if what.intersects(Requests::STOP.union(Requests::RESET)) {
+    if what.end_a_life() {
         core.claim(vcpu);
     } else {
         let starts = what.contains(Requests::START);
@@ -138,11 +148,9 @@ fn answer_for_parked<C: Core>(core: &mut C, vcpu: VcpuId) {
     }
 }
 
-/// Is a life of the vCPU to end? That needs no turn: whoever looks ends it, though others keep the vCPU from running there, who may never go, or it must not run
-/// there.
+/// Is something [wanted](Requests::end_a_life) that needs no turn?
 fn is_to_end<C: Core>(core: &C, vcpu: VcpuId) -> bool {
-    Requests::from_bits_truncate(core.requests(vcpu).wanted())
-        .intersects(Requests::STOP.union(Requests::RESET))
+    Requests::from_bits_truncate(core.requests(vcpu).wanted()).end_a_life()
 }
 
 /// Does what is wanted of a vCPU that lives here, unless this core is busy with something more urgent. If the vCPU is parked, this core has

@@ -197,10 +197,9 @@ impl Cpu {
             if !is_interrupted {
                 self.end_irqs_off(Exit::Housekeeping, now);
             }
-            // An interrupt that is pending already waits as well for what led here.
-            let is_little = is_interrupted;
+            // Little if an interrupt is pending, which waits for what led here as well.
             // SAFETY: all vCPUs of the guest rest (`Machine::restarting`), and only this core loads; `offset` was just found to lie in its memory.
-            offset = unsafe { guest.program.load_some(guest.space.memory(), offset, is_little) };
+            offset = unsafe { guest.program.load_some(guest.space.memory(), offset, is_interrupted) };
         }
     }
 

@@ -1,5 +1,7 @@
 //! vCPUs that go from core to core under stress: FreeRTOS takes a hart from them again and again, for a short while. All that
 //! the guests check must add up, nothing may be lost on the way, and FreeRTOS must not notice.
+use std::fmt::Display;
+
 use ainori::report::Outcome;
 use ainori_tests::{Clock, Guest, Run, System};
 
@@ -183,6 +185,14 @@ fn burst(name: &str, args: &str, hart: u32) -> Guest {
     Guest::probe("bursts", args).named(name).harts([hart]).priority(9)
 }
 
+/// The vCPUs of the guest `two` ran for as long as each other.
+fn two_have_the_same(run: &Run, what: impl Display) {
+    let ran = |vcpu: usize| run.guest("two").vcpus[vcpu].running;
+    let (one, other) = (ran(0), ran(1));
+    println!("{what}: {one} and {other} ticks");
+    run.check(one.abs_diff(other) < one / 20, format_args!("{what}: {one} and {other} ticks"));
+}
+
 /// Two vCPUs compute for ever on two harts. One's hart is taken for 100 ms; 25 us later, when another core should take that one, the other hart is
 /// taken as well, for a moment: before that core is asked, or just behind it. It was asked once and never again, so that one vCPU waited for the whole time
 /// beside a hart on which both could have taken turns: 103 ms were its, 202 the other's. The same without such a moment.
@@ -197,10 +207,7 @@ fn who_finds_no_core_when_it_is_looked_for_is_looked_for_again() {
                 .with(burst("short", &format!("n=1 us={us} pause_us=200000 phase_us={second}"), 1))
                 .run(Clock::Lockstep { q: 250 });
             run.good();
-            let ran = |vcpu: usize| run.guest("two").vcpus[vcpu].running;
-            let (one, other) = (ran(0), ran(1));
-            println!("{policy}, {second}: {one} and {other} ticks");
-            run.check(one.abs_diff(other) < one / 20, format_args!("{policy}: {one} and {other} ticks"));
+            two_have_the_same(&run, format_args!("{policy}, {second}"));
             // Nor is who has the hart for 100 ms interrupted much more often than once a millisecond for that.
             let traps: u64 = run.guest("long").vcpus[0].exits.values().sum();
             run.check(traps < 150, format_args!("{policy}: {traps} traps of who computes"));
@@ -223,10 +230,7 @@ fn who_was_taken_back_as_a_nap_ended_is_looked_for_again() {
                 .with(burst("short", "n=1 us=150000", 1))
                 .run(Clock::Lockstep { q: 250 });
             run.good();
-            let ran = |vcpu: usize| run.guest("two").vcpus[vcpu].running;
-            let (one, other) = (ran(0), ran(1));
-            println!("{policy}, {busy_us}: {one} and {other} ticks");
-            run.check(one.abs_diff(other) < one / 20, format_args!("{policy}: {one} and {other} ticks"));
+            two_have_the_same(&run, format_args!("{policy}, {busy_us}"));
         }
     }
 }

@@ -58,7 +58,8 @@ fn each_life_is_like_the_first() {
 }
 
 /// vCPUs that wait for each other's fences, lie, run or are on their way somewhere else when the life ends; or that are parked for a home where they must not
-/// run (a random system never ended, as the core of that home, which asked, left them to others).
+/// run (crates/handover/src/model/moving.rs has the moment at which a random system
+/// never ended: the core of that home asked, and left them to others).
 #[test]
 fn lives_end_while_vcpus_migrate() {
     for policy in [

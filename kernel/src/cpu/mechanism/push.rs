@@ -1,6 +1,5 @@
 //! Push migration: vCPUs that wait where they get no turn aren't left alone for longer than [`Policy::patience`](ainori_sched::Policy::patience): this core
 //! looks after them, and has another one take them if the policy says so.
-use ainori_handover::Requests;
 use ainori_lifecycle::HartState;
 use ainori_sched::{Occasion, Policy, VcpuId, VcpuSet};
 
@@ -165,8 +164,8 @@ impl Cpu {
         }
         let vcpu = self.machine.vcpu(id);
         let (wanted, state) = (vcpu.wanted(), vcpu.hart.state());
-        if wanted.intersects(Requests::STOP.union(Requests::RESET)) {
-            // A life's end needs no turn. Who asked may have kept quiet, as it wasn't parked yet.
+        if wanted.end_a_life() {
+            // Who asked may have kept quiet, as it wasn't parked yet.
             self.look_at(id);
             return false;
         }
