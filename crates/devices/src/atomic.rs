@@ -1,4 +1,4 @@
-//! The atomics that [`crate::plic`] is built from: those of `core`, or loom's in its race tests.
+//! The atomics that the interrupt controllers are built from: those of `core`, or loom's in their race tests.
 
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -38,4 +38,12 @@ macro_rules! const_constructor {
         #[cfg(loom)]
         $(#[$attribute])* pub fn $($rest)*
     };
+}
+
+/// A word of a table whose length is a power of two. All indices are below it, and the compiler need not check that.
+#[inline(always)]
+#[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
+pub(crate) fn at<T, const N: usize>(table: &[T; N], index: usize) -> &T {
+    debug_assert!(index < N);
+    &table[index % N]
 }

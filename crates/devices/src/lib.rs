@@ -8,6 +8,8 @@
 //! |---|---|---|
 //! | [`irqchip`] | the guest's interrupt controller, whichever kind it is | as that |
 //! | [`plic`] | RISC-V platform-level interrupt controller | yes, without locks |
+//! | [`aplic`] | advanced PLIC (AIA) | yes, without locks |
+//! | [`imsic`] | interrupt file of a vCPU (AIA) | yes, without locks |
 //! | [`uart`] | 16550A serial port | no: `&mut self`, the caller serialises |
 //! | [`finisher`] | `sifive,test`: power off, reboot | no state |
 //! | [`virtio`] | empty slots for virtio devices | no state |
@@ -20,8 +22,10 @@
 
 #[macro_use]
 mod atomic;
+pub mod aplic;
 pub mod bus;
 pub mod finisher;
+pub mod imsic;
 pub mod irqchip;
 pub mod mmio;
 pub mod plic;

@@ -25,7 +25,7 @@
 use ainori_limits::{PLIC_CONTEXTS, PLIC_PRIORITY, PLIC_SOURCES};
 
 use self::layout::{CLAIM_COMPLETE, CONTEXT, CONTEXT_SIZE, ENABLE, ENABLE_SIZE, PENDING};
-use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence, no_harts, zeros};
+use crate::atomic::{AtomicU32, AtomicU64, Ordering, at, fence, no_harts, zeros};
 use crate::irqchip::Effects;
 
 /// Interrupt sources, the non-existent source 0 included. Few where loom tries out every order.
@@ -166,14 +166,6 @@ impl Source {
         let number = number as usize;
         (1..SOURCES).contains(&number).then_some(Self { number, word: number / 32, bit: 1 << (number % 32) })
     }
-}
-
-/// A word of a table whose length is a power of two. All indices are below it, and the compiler need not check that.
-#[inline(always)]
-#[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
-fn at<T, const N: usize>(table: &[T; N], index: usize) -> &T {
-    debug_assert!(index < N);
-    &table[index % N]
 }
 
 /// A virtual PLIC. All methods take `&self` and may run on several cores at once.

@@ -1,0 +1,492 @@
+//! A virtual advanced PLIC, shared by the vCPUs of one guest without locks: one interrupt domain of supervisor level, which the guest sees as
+//! the root and the only one.
+//!
+//! Source: *The RISC-V Advanced Interrupt Architecture*, version 1.0, chapter 4. Hart indices are the guest's hart ids. Which
+//! [`Delivery`] the domain has is up to the guest's description, and `domaincfg.DM` can't be written. Byte order is little-endian only.
+//!
+//! A source is either wired to a device of the guest, or [relayed](Aplic::add): it stands for a physical interrupt. Of that one the wire isn't seen
+//! here. It is told once, held back at the physical controller until the guest has served it, and told again if it is still there. When has it been served? An
+//! edge, when it is taken. A level that is sent as a message, when the guest asks for the wire (section 4.9.2: it writes `setipnum`, or reads `in_clrip`).
+//! A level that is claimed, when the hart claims again: there is no completion, so handlers claim until nothing is left.
+//!
+//! # How it works without locks
+//!
+//! Each source is one word (`gateway`), and what happens to it is one atomic step. Beside the words is a set of sources that may ask for
+//! attention. Whoever makes one ask sets its bit afterwards; whoever finds a bit of one that doesn't ask takes it back, and then looks at the source once more.
+//! What decides about all sources (`domaincfg.IE`, thresholds, targets) is written first, then the sources are read; a source is
+//! written first, then those are read. Sequentially consistent fences in between make sure that at least one sees the other.
+//! `tests/aplic_races.rs` checks this with loom.
+
+use ainori_limits::MAX_GUEST_VCPUS;
+
+pub use self::gateway::Delivery;
+use self::gateway::{Event, Gateway};
+use self::registers::Register;
+pub use self::registers::WINDOW;
+use crate::atomic::{AtomicU32, Ordering, at, fence, zeros};
+use crate::imsic::IDENTITIES;
+
+mod gateway;
+mod registers;
+
+/// Sources are numbered below this; source 0 doesn't exist.
+pub use crate::plic::SOURCES;
+
+/// Harts that can be interrupted.
+pub const HARTS: usize = if cfg!(loom) { 2 } else { MAX_GUEST_VCPUS };
+
+const WORDS: usize = SOURCES / 32;
+/// Length of the tables of sources: see [`at`].
+const TABLE: usize = SOURCES.next_power_of_two();
+/// Each hart, a bit.
+const ALL_HARTS: u64 = u64::MAX >> (u64::BITS as usize - HARTS);
+
+/// `domaincfg`: the byte that shows the order of the bytes, IE, and DM for messages (section 4.5.1).
+const DOMAINCFG: u32 = 0x80 << 24;
+const INTERRUPT_ENABLE: u32 = 1 << 8;
+const MSI_MODE: u32 = 1 << 2;
+
+/// `sourcecfg.D`: delegation, in a domain that has no child.
+const DELEGATE: u32 = 1 << 10;
+const SOURCE_MODE: u32 = 7;
+
+/// `target`, `genmsi`: the hart index in bits 31:18; below it the priority, of which all 8 bits are there, or the identity.
+const HART_SHIFT: u32 = 18;
+const HART_INDEX: u32 = u32::MAX << HART_SHIFT;
+const PRIORITY: u32 = 0xff;
+
+/// A message that is to be [posted](crate::imsic::InterruptFile::post). The hart may not exist: then it is for nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Msi {
+    /// By its hart index.
+    pub hart: usize,
+    /// At most [`IDENTITIES`]; 0 is none.
+    pub identity: u32,
+}
+
+impl Msi {
+    const fn to(target: u32) -> Self {
+        Self { hart: (target >> HART_SHIFT) as usize, identity: target & IDENTITIES }
+    }
+}
+
+/// What the controller does to others while it carries out an operation.
+pub trait Outside {
+    /// Sends a message.
+    fn send(&mut self, msi: Msi);
+    /// A relayed source has been served: the physical interrupt that it stands for can be completed.
+    fn complete(&mut self, source: u32);
+}
+
+/// A source that a hart can claim.
+struct Top {
+    number: usize,
+    priority: u32,
+}
+
+/// A domain. All methods take `&self` and may run on several cores at once. Those that change something return the harts whose [`Self::is_pending`] must
+/// be looked at again, a bit each: never one where interrupts are messages.
+pub struct Aplic {
+    delivery: Delivery,
+    /// [`Gateway`]s.
+    sources: [AtomicU32; TABLE],
+    target: [AtomicU32; TABLE],
+    /// The sources that exist, 32 a word.
+    exists: [AtomicU32; TABLE / 32],
+    /// Those that may be ready.
+    ready: [AtomicU32; TABLE / 32],
+    interrupt_enable: AtomicU32,
+    genmsi: AtomicU32,
+    idelivery: [AtomicU32; HARTS],
+    iforce: [AtomicU32; HARTS],
+    ithreshold: [AtomicU32; HARTS],
+    /// The relayed source that each hart serves; 0: none.
+    serves: [AtomicU32; HARTS],
+}
+
+impl Aplic {
+    const_constructor! {
+        /// A domain after reset, without any source.
+        pub fn new(delivery: Delivery) -> Self {
+            Self {
+                delivery,
+                sources: zeros(),
+                target: zeros(),
+                exists: zeros(),
+                ready: zeros(),
+                interrupt_enable: AtomicU32::new(0),
+                genmsi: AtomicU32::new(0),
+                idelivery: zeros(),
+                iforce: zeros(),
+                ithreshold: zeros(),
+                serves: zeros(),
+            }
+        }
+    }
+
+    /// Gives the guest a source, before it runs: a wire of one of its devices, or one that is relayed. Ignored if no source can have that number.
+    pub fn add(&self, source: u32, relayed: bool) {
+        if !(1..SOURCES as u32).contains(&source) {
+            return;
+        }
+        let state = if relayed { Gateway::RELAYED_FROM_BOARD } else { Gateway::WIRED };
+        at(&self.sources, source as usize).store(state.0, Ordering::Relaxed);
+        at(&self.exists, source as usize / 32).fetch_or(1 << (source % 32), Ordering::Release);
+    }
+
+    /// The wire of `source` goes high or low, or stays so; of a relayed one: the physical interrupt has come. Sources that don't exist are ignored.
+    ///
+    /// The wire of one source must be driven by one party at a time.
+    pub fn drive(&self, source: u32, high: bool, outside: &mut impl Outside) -> u64 {
+        self.existing(source).map_or(0, |number| self.apply(number, Event::Wire(high), outside))
+    }
+
+    /// Does the controller interrupt this hart? False for harts that don't exist.
+    pub fn is_pending(&self, hart: usize) -> bool {
+        let is_delivered =
+            self.interrupt_enable.load(Ordering::Relaxed) != 0 && self.control(&self.idelivery, hart) != 0;
+        is_delivered && (self.control(&self.iforce, hart) != 0 || self.top(hart).is_some())
+    }
+
+    /// A guest's load of `width` bytes at `offset` in the window: the value, and the harts to look at again.
+    ///
+    /// Registers that don't exist and accesses that are not aligned 32-bit ones read as zero.
+    pub fn read(&self, offset: u64, width: u8, outside: &mut impl Outside) -> (u32, u64) {
+        let Some(register) = self.register(offset, width) else { return (0, 0) };
+        let value = match register {
+            Register::Domaincfg => {
+                let mode = if self.delivery == Delivery::Msi { MSI_MODE } else { 0 };
+                DOMAINCFG | mode | self.interrupt_enable.load(Ordering::Relaxed)
+            }
+            Register::Sourcecfg(source) => self.gateway_of(source).mode(),
+            Register::Target(source) => self.existing(source).map_or(0, |number| self.target(number)),
+            Register::SetPending(word) => self.bits(word, Gateway::is_pending),
+            Register::SetEnable(word) => self.bits(word, Gateway::is_enabled),
+            Register::ClearPending(word) => {
+                let inputs = self.bits(word, Gateway::rectified);
+                self.for_each(word, u32::MAX, |number| self.complete(number, outside));
+                inputs
+            }
+            Register::Genmsi => self.genmsi.load(Ordering::Relaxed),
+            Register::Idelivery(hart) => self.control(&self.idelivery, hart),
+            Register::Iforce(hart) => self.control(&self.iforce, hart),
+            Register::Ithreshold(hart) => self.control(&self.ithreshold, hart),
+            Register::Topi(hart) => self.top(hart).map_or(0, Top::value),
+            Register::Claimi(hart) => return self.claim(hart, outside),
+            Register::SetPendingByNumber
+            | Register::ClearPendingByNumber
+            | Register::SetEnableByNumber
+            | Register::ClearEnable(_)
+            | Register::ClearEnableByNumber => 0,
+        };
+        (value, 0)
+    }
+
+    /// A guest's store of `value`, `width` bytes wide, at `offset` in the window: the harts to look at again.
+    ///
+    /// Registers that don't exist and accesses that are not aligned 32-bit ones are ignored.
+    pub fn write(&self, offset: u64, width: u8, value: u32, outside: &mut impl Outside) -> u64 {
+        let Some(register) = self.register(offset, width) else { return 0 };
+        match register {
+            Register::Domaincfg => self.enable_domain(value & INTERRUPT_ENABLE, outside),
+            Register::Sourcecfg(source) => self.configure(source, value, outside),
+            Register::Target(source) => self.set_target(source, value),
+            Register::SetPending(word) => self.apply_to_each(word, value, Event::SetPending, outside),
+            Register::SetPendingByNumber => self.apply_by_number(value, Event::SetPending, outside),
+            Register::ClearPending(word) => self.apply_to_each(word, value, Event::ClearPending, outside),
+            Register::ClearPendingByNumber => self.apply_by_number(value, Event::ClearPending, outside),
+            Register::SetEnable(word) => self.apply_to_each(word, value, Event::Enable, outside),
+            Register::SetEnableByNumber => self.apply_by_number(value, Event::Enable, outside),
+            Register::ClearEnable(word) => self.apply_to_each(word, value, Event::Disable, outside),
+            Register::ClearEnableByNumber => self.apply_by_number(value, Event::Disable, outside),
+            Register::Genmsi => {
+                // It is sent before the store is over, so the bit Busy is never seen.
+                let value = value & (HART_INDEX | IDENTITIES);
+                self.genmsi.store(value, Ordering::Relaxed);
+                outside.send(Msi::to(value));
+                0
+            }
+            Register::Idelivery(hart) => self.set_control(&self.idelivery, hart, value & 1),
+            Register::Iforce(hart) => self.set_control(&self.iforce, hart, value & 1),
+            Register::Ithreshold(hart) => self.set_control(&self.ithreshold, hart, value & PRIORITY),
+            Register::Topi(_) | Register::Claimi(_) => 0,
+        }
+    }
+
+    /// The register at `offset`, if there is one: harts have some only where they are interrupted directly, and messages are made only where they aren't.
+    fn register(&self, offset: u64, width: u8) -> Option<Register> {
+        let register = registers::register(offset).filter(|_| width == 4)?;
+        let is_direct = self.delivery == Delivery::Direct;
+        let exists = match register {
+            Register::Genmsi => !is_direct,
+            Register::Idelivery(_)
+            | Register::Iforce(_)
+            | Register::Ithreshold(_)
+            | Register::Topi(_)
+            | Register::Claimi(_) => is_direct,
+            _ => true,
+        };
+        exists.then_some(register)
+    }
+
+    /// Puts a part of it back to reset, from part 0 on; false if that was the last one. Which sources it has stays as it is.
+    ///
+    /// No hart claims meanwhile; wires may be driven, and keep what they are driven to from then on.
+    pub fn reset(&self, part: usize) -> bool {
+        if part < WORDS {
+            self.for_each(part, u32::MAX, |number| {
+                at(&self.target, number).store(0, Ordering::Relaxed);
+                self.update(number, |state| Some(state.reset()));
+            });
+            at(&self.ready, part).store(0, Ordering::Relaxed);
+            return true;
+        }
+        self.interrupt_enable.store(0, Ordering::Relaxed);
+        self.genmsi.store(0, Ordering::Relaxed);
+        // BOUND: 4 registers.
+        for words in [&self.idelivery, &self.iforce, &self.ithreshold, &self.serves] {
+            // BOUND: the harts, 2 instructions each.
+            words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        }
+        fence(Ordering::SeqCst);
+        false
+    }
+
+    /// The index of a source of the guest.
+    fn existing(&self, source: u32) -> Option<usize> {
+        let number = source as usize;
+        let exists = number < SOURCES
+            && at(&self.exists, number / 32).load(Ordering::Acquire) >> (source % 32) & 1 != 0;
+        exists.then_some(number)
+    }
+
+    fn gateway(&self, number: usize) -> Gateway {
+        Gateway(at(&self.sources, number).load(Ordering::Acquire))
+    }
+
+    fn gateway_of(&self, source: u32) -> Gateway {
+        self.existing(source).map_or(Gateway::ABSENT, |number| self.gateway(number))
+    }
+
+    /// `target` of a source of the guest.
+    fn target(&self, number: usize) -> u32 {
+        at(&self.target, number).load(Ordering::Relaxed)
+    }
+
+    /// A register of a hart; 0 for harts that don't exist.
+    fn control(&self, words: &[AtomicU32; HARTS], hart: usize) -> u32 {
+        words.get(hart).map_or(0, |word| word.load(Ordering::Relaxed))
+    }
+
+    /// Writes a register of a hart.
+    fn set_control(&self, words: &[AtomicU32; HARTS], hart: usize, value: u32) -> u64 {
+        let Some(word) = words.get(hart) else { return 0 };
+        word.store(value, Ordering::Relaxed);
+        self.after_write(1 << hart)
+    }
+
+    /// Ends a write to what decides about all sources: it is visible before the caller looks at them.
+    fn after_write(&self, harts: u64) -> u64 {
+        fence(Ordering::SeqCst); // Against `apply`.
+        harts
+    }
+
+    /// Does `to` with each source of the guest among 32, of which `mask` has the bits.
+    fn for_each(&self, word: usize, mask: u32, mut to: impl FnMut(usize)) {
+        let mut left = at(&self.exists, word).load(Ordering::Acquire) & mask;
+        // BOUND: the sources that the guest has, at most 32.
+        while left != 0 {
+            to(word * 32 + left.trailing_zeros() as usize);
+            left &= left - 1;
+        }
+    }
+
+    /// The bits of 32 sources.
+    fn bits(&self, word: usize, of: impl Fn(Gateway) -> bool) -> u32 {
+        let mut bits = 0;
+        self.for_each(word, u32::MAX, |number| bits |= u32::from(of(self.gateway(number))) << (number % 32));
+        bits
+    }
+
+    /// Changes a source, if `change` says to what. What it was, if so.
+    fn update(&self, number: usize, change: impl Fn(Gateway) -> Option<Gateway>) -> Option<Gateway> {
+        let change = |state| change(Gateway(state)).map(|next| next.0);
+        at(&self.sources, number).fetch_update(Ordering::AcqRel, Ordering::Acquire, change).ok().map(Gateway)
+    }
+
+    /// Something happens to a source.
+    fn apply(&self, number: usize, event: Event, outside: &mut impl Outside) -> u64 {
+        let Some(before) = self.update(number, |state| Some(state.after(event, self.delivery))) else {
+            return 0;
+        };
+        let after = before.after(event, self.delivery);
+        if after.is_ready() {
+            at(&self.ready, number / 32).fetch_or(1 << (number % 32), Ordering::AcqRel);
+        }
+        fence(Ordering::SeqCst); // Against `after_write`: the source before what decides about all.
+        match self.delivery {
+            Delivery::Direct if before.is_ready() != after.is_ready() => self.hart(self.target(number)),
+            Delivery::Msi if after.is_ready() && self.interrupt_enable.load(Ordering::Relaxed) != 0 => {
+                self.send(number, outside);
+                0
+            }
+            _ => 0,
+        }
+    }
+
+    fn apply_by_number(&self, source: u32, event: Event, outside: &mut impl Outside) -> u64 {
+        let Some(number) = self.existing(source) else { return 0 };
+        let harts = self.apply(number, event, outside);
+        if event == Event::SetPending {
+            self.complete(number, outside);
+        }
+        harts
+    }
+
+    fn apply_to_each(&self, word: usize, mask: u32, event: Event, outside: &mut impl Outside) -> u64 {
+        let mut harts = 0;
+        self.for_each(word, mask, |number| harts |= self.apply_by_number(number as u32, event, outside));
+        harts
+    }
+
+    /// The set with the hart of a `target`.
+    fn hart(&self, target: u32) -> u64 {
+        ALL_HARTS & 1_u64.checked_shl(target >> HART_SHIFT).unwrap_or(0)
+    }
+
+    /// A write to `domaincfg`.
+    fn enable_domain(&self, enable: u32, outside: &mut impl Outside) -> u64 {
+        self.interrupt_enable.store(enable, Ordering::Relaxed);
+        let harts = self.after_write(ALL_HARTS);
+        if self.delivery == Delivery::Direct {
+            return harts;
+        }
+        if enable != 0 {
+            // BOUND: the sources that the guest has.
+            (0..WORDS).for_each(|word| {
+                let ready = at(&self.ready, word).load(Ordering::Acquire);
+                self.for_each(word, ready, |number| self.send(number, outside));
+            });
+        }
+        0
+    }
+
+    /// A write to `sourcecfg`.
+    fn configure(&self, source: u32, value: u32, outside: &mut impl Outside) -> u64 {
+        let Some(number) = self.existing(source) else { return 0 };
+        let mode = if value & DELEGATE == 0 { value & SOURCE_MODE } else { 0 };
+        let harts = self.apply(number, Event::Configure(mode), outside);
+        if !self.gateway(number).is_active() {
+            at(&self.target, number).store(0, Ordering::Relaxed);
+        }
+        harts
+    }
+
+    /// A write to `target`.
+    fn set_target(&self, source: u32, value: u32) -> u64 {
+        let Some(number) = self.existing(source).filter(|&number| self.gateway(number).is_active()) else {
+            return 0;
+        };
+        let target = value & HART_INDEX
+            | match self.delivery {
+                Delivery::Direct => (value & PRIORITY).max(1),
+                Delivery::Msi => value & IDENTITIES,
+            };
+        let before = at(&self.target, number).swap(target, Ordering::AcqRel);
+        let harts = self.after_write(self.hart(before) | self.hart(target));
+        if self.delivery == Delivery::Direct { harts } else { 0 }
+    }
+
+    /// Takes a source, if it is ready still: of several cores that try, one does. For a relayed one that is an edge this is all that is to be done.
+    fn take(&self, number: usize, outside: &mut impl Outside) -> Option<Gateway> {
+        let before =
+            self.update(number, |state| state.is_ready().then(|| state.after(Event::Take, self.delivery)))?;
+        if !before.is_level() {
+            self.complete(number, outside);
+        }
+        Some(before)
+    }
+
+    /// Sends the message of a source.
+    fn send(&self, number: usize, outside: &mut impl Outside) {
+        if self.take(number, outside).is_some() {
+            outside.send(Msi::to(self.target(number)));
+        }
+    }
+
+    /// A relayed source that is in service has been served.
+    fn complete(&self, number: usize, outside: &mut impl Outside) {
+        let complete =
+            |state: Gateway| state.is_in_service().then(|| state.after(Event::Complete, self.delivery));
+        if self.update(number, complete).is_some() {
+            outside.complete(number as u32);
+        }
+    }
+
+    /// The source that a hart would claim: the lowest priority number goes first, and among equals the lowest source.
+    fn top(&self, hart: usize) -> Option<Top> {
+        let threshold = match self.control(&self.ithreshold, hart) {
+            0 => PRIORITY + 1,
+            threshold => threshold,
+        };
+        let mut top: Option<Top> = None;
+        // BOUND: 3 words, and in each the sources that ask, some 20 instructions each.
+        for word in 0..WORDS {
+            let ready = at(&self.ready, word).load(Ordering::Acquire);
+            self.for_each(word, ready, |number| {
+                let target = self.target(number);
+                let priority = target & PRIORITY;
+                let first = top.as_ref().map_or(threshold, |top| top.priority);
+                if (target >> HART_SHIFT) as usize == hart && priority < first && self.asks(number) {
+                    top = Some(Top { number, priority });
+                }
+            });
+        }
+        top
+    }
+
+    /// Is a source ready that is in the set of those that may be? If it isn't, it goes out.
+    fn asks(&self, number: usize) -> bool {
+        if self.gateway(number).is_ready() {
+            return true;
+        }
+        let (ready, bit) = (at(&self.ready, number / 32), 1 << (number % 32));
+        ready.fetch_and(!bit, Ordering::AcqRel);
+        // Whoever made it ready in between may have set the bit before it went. This look is then after that change.
+        let asks = self.gateway(number).is_ready();
+        if asks {
+            ready.fetch_or(bit, Ordering::AcqRel);
+        }
+        asks
+    }
+
+    /// A read of `claimi`.
+    fn claim(&self, hart: usize, outside: &mut impl Outside) -> (u32, u64) {
+        // It has served what it claimed before.
+        if let Some(served) =
+            self.serves.get(hart).map(|serves| serves.swap(0, Ordering::AcqRel)).filter(|&source| source != 0)
+        {
+            self.complete(served as usize, outside);
+        }
+        // BOUND: one round mostly; each more is one that another vCPU has won. Zero is a correct answer then: the interrupt stays on.
+        for _ in 0..HARTS {
+            let Some(top) = self.top(hart) else { break };
+            let Some(before) = self.take(top.number, outside) else { continue };
+            if let (true, Some(serves)) = (before.relayed() && before.is_level(), self.serves.get(hart)) {
+                serves.store(top.number as u32, Ordering::Release);
+            }
+            return (top.value(), 1 << hart);
+        }
+        if let Some(force) = self.iforce.get(hart) {
+            force.store(0, Ordering::Relaxed);
+        }
+        (0, self.after_write(1 << hart))
+    }
+}
+
+impl Top {
+    /// As `topi` and `claimi` tell it.
+    const fn value(self) -> u32 {
+        (self.number as u32) << 16 | self.priority
+    }
+}

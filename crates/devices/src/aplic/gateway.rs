@@ -1,0 +1,188 @@
+//! What an APLIC keeps for each source: one word, so that each change of it is one atomic step (AIA, sections 4.5.2 and 4.7).
+
+/// How a domain's interrupts reach its harts (`domaincfg.DM`). Of a guest's controller it never changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// The controller interrupts them itself, and they claim.
+    Direct,
+    /// By messages to their interrupt files ([`crate::imsic`]).
+    Msi,
+}
+
+/// The mode of a source (`sourcecfg.SM`, table 4.2). Detached sources, which only software can make pending, are edge-sensitive to nothing.
+mod mode {
+    pub(super) const INACTIVE: u32 = 0;
+    pub(super) const DETACHED: u32 = 1;
+    pub(super) const EDGE1: u32 = 4;
+    pub(super) const LEVEL1: u32 = 6;
+    pub(super) const LEVEL0: u32 = 7;
+    /// Of the modes from [`EDGE1`] on: the low wire is the one that asks.
+    pub(super) const INVERTED: u32 = 1;
+    /// The bits of the mode.
+    pub(super) const MASK: u32 = 7;
+}
+
+/// What happens to a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// Its wire goes high or low, or stays so.
+    Wire(bool),
+    /// `sourcecfg` is written. Modes that are reserved make it inactive (the field is WARL), and so does a delegation: there is no child domain.
+    Configure(u32),
+    /// `setip`, `setipnum`
+    SetPending,
+    /// `in_clrip`, `clripnum`
+    ClearPending,
+    /// `setie`, `setienum`
+    Enable,
+    /// `clrie`, `clrienum`
+    Disable,
+    /// It is claimed, or sent as a message.
+    Take,
+    /// Its handler has done what it wants to do, so a wire that is high asks again. Only where the source is [relayed](Gateway::relayed).
+    Complete,
+}
+
+/// The state of one source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gateway(pub(super) u32);
+
+impl Gateway {
+    const WIRE: u32 = 1 << 3;
+    const PENDING: u32 = 1 << 4;
+    const ENABLED: u32 = 1 << 5;
+    const EXISTS: u32 = 1 << 6;
+    const RELAYED: u32 = 1 << 7;
+    const IN_SERVICE: u32 = 1 << 8;
+    /// What makes it ask for attention.
+    const READY: u32 = Self::PENDING | Self::ENABLED;
+
+    /// Of a source that the guest hasn't got: nothing ever changes.
+    pub(super) const ABSENT: Self = Self(0);
+    /// Of a source whose wire a device of the guest drives: after reset, inactive.
+    pub(super) const WIRED: Self = Self(Self::EXISTS);
+    /// Of a source that stands for a physical interrupt, whose true wire isn't seen here. It comes once, and comes again if it is still there when its
+    /// handler has [completed](Event::Complete).
+    pub(super) const RELAYED_FROM_BOARD: Self = Self(Self::EXISTS | Self::RELAYED);
+
+    const fn has(self, bits: u32) -> bool {
+        self.0 & bits == bits
+    }
+
+    const fn with(self, bits: u32, on: bool) -> Self {
+        if on { Self(self.0 | bits) } else { Self(self.0 & !bits) }
+    }
+
+    /// `sourcecfg`
+    pub(super) const fn mode(self) -> u32 {
+        self.0 & mode::MASK
+    }
+
+    /// Is the domain the one that handles it?
+    pub(super) const fn is_active(self) -> bool {
+        self.mode() != mode::INACTIVE
+    }
+
+    /// Is it the level of its wire that asks?
+    pub(super) const fn is_level(self) -> bool {
+        matches!(self.mode(), mode::LEVEL1 | mode::LEVEL0)
+    }
+
+    /// Is its pending bit set?
+    pub(super) const fn is_pending(self) -> bool {
+        self.has(Self::PENDING)
+    }
+
+    /// Is its enable bit set?
+    pub(super) const fn is_enabled(self) -> bool {
+        self.has(Self::ENABLED)
+    }
+
+    /// Does it ask for attention?
+    pub(super) const fn is_ready(self) -> bool {
+        self.has(Self::READY)
+    }
+
+    /// Does it stand for a physical interrupt?
+    pub(super) const fn relayed(self) -> bool {
+        self.has(Self::RELAYED)
+    }
+
+    /// Has a handler got it that is still to [complete](Event::Complete) it?
+    pub(super) const fn is_in_service(self) -> bool {
+        self.has(Self::IN_SERVICE)
+    }
+
+    /// The "rectified input value": does the wire ask? Whether a physical one is inverted is the physical controller's matter.
+    pub(super) const fn rectified(self) -> bool {
+        let inverted = self.0 & mode::INVERTED != 0 && !self.relayed();
+        self.mode() >= mode::EDGE1 && self.has(Self::WIRE) != inverted
+    }
+
+    /// The state after an event: "precise effects on interrupt-pending bits" (section 4.7).
+    #[must_use]
+    pub(super) const fn after(self, event: Event, delivery: Delivery) -> Self {
+        if !self.has(Self::EXISTS) {
+            return self;
+        }
+        let asked = self.rectified();
+        let next = match event {
+            Event::Wire(high) => {
+                let next = self.with(Self::WIRE, high);
+                next.with(Self::PENDING, self.is_pending() || next.rectified() && !asked)
+            }
+            Event::Configure(value) => self.configured(value),
+            Event::SetPending => {
+                self.with(Self::PENDING, self.is_pending() || self.is_active() && (!self.is_level() || asked))
+            }
+            Event::ClearPending => self.with(Self::PENDING, false),
+            Event::Enable => self.with(Self::ENABLED, self.is_active()),
+            Event::Disable => self.with(Self::ENABLED, false),
+            Event::Take => self.taken(),
+            Event::Complete => self.with(Self::IN_SERVICE, false),
+        };
+        next.settled(delivery)
+    }
+
+    const fn configured(self, value: u32) -> Self {
+        let mode = match value {
+            mode::DETACHED | mode::EDGE1..=mode::LEVEL0 => value,
+            _ => mode::INACTIVE,
+        };
+        let next = Self(self.0 & !mode::MASK | mode);
+        if !next.is_active() {
+            return next.with(Self::READY, false);
+        }
+        // "might (or might not) cause the corresponding interrupt-pending bit to be set to one if the rectified input value is high": it does for a
+        // level, so that a wire which is high already isn't overlooked. An edge is none.
+        next.with(Self::PENDING, next.is_pending() || next.is_level() && next.rectified())
+    }
+
+    const fn taken(self) -> Self {
+        let next = self.with(Self::PENDING, false);
+        if self.relayed() {
+            // The physical controller tells again, once this one has been completed there.
+            next.with(Self::WIRE, false).with(Self::IN_SERVICE, true)
+        } else {
+            next
+        }
+    }
+
+    /// A level is pending only while it is there; without messages it is pending just then.
+    const fn settled(self, delivery: Delivery) -> Self {
+        if !self.is_level() {
+            return self;
+        }
+        let pending = match delivery {
+            Delivery::Direct => self.rectified(),
+            Delivery::Msi => self.is_pending() && self.rectified(),
+        };
+        self.with(Self::PENDING, pending)
+    }
+
+    /// After a reset of the guest: its wire is low, and nothing is configured.
+    #[must_use]
+    pub(super) const fn reset(self) -> Self {
+        Self(self.0 & (Self::EXISTS | Self::RELAYED))
+    }
+}

@@ -1,0 +1,490 @@
+//! The APLIC against a model that is written straight from the specification (AIA, chapter 4), with relayed sources as the crate describes them.
+//! Not with loom's atomics, which work only inside of a loom model: see `aplic_races.rs`.
+#![cfg(not(loom))]
+
+use ainori_devices::aplic::{Aplic, Delivery, HARTS, Msi, Outside, SOURCES, WINDOW};
+use proptest::prelude::*;
+
+const DOMAINCFG: u64 = 0x0000;
+const SETIP: u64 = 0x1c00;
+const SETIPNUM: u64 = 0x1cdc;
+const IN_CLRIP: u64 = 0x1d00;
+const CLRIPNUM: u64 = 0x1ddc;
+const SETIE: u64 = 0x1e00;
+const SETIENUM: u64 = 0x1edc;
+const CLRIE: u64 = 0x1f00;
+const CLRIENUM: u64 = 0x1fdc;
+const SETIPNUM_LE: u64 = 0x2000;
+const GENMSI: u64 = 0x3000;
+const WORDS: u64 = SOURCES as u64 / 32;
+
+fn sourcecfg(source: usize) -> u64 {
+    4 * source as u64
+}
+
+fn target(source: usize) -> u64 {
+    0x3000 + 4 * source as u64
+}
+
+fn idc(hart: usize) -> u64 {
+    0x4000 + 32 * hart as u64
+}
+
+/// What the controller does to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    Sent(Msi),
+    Completed(u32),
+}
+
+#[derive(Default)]
+struct Log(Vec<Done>);
+
+impl Outside for Log {
+    fn send(&mut self, msi: Msi) {
+        self.0.push(Done::Sent(msi));
+    }
+
+    fn complete(&mut self, source: u32) {
+        self.0.push(Done::Completed(source));
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Source {
+    relayed: bool,
+    wire: bool,
+    mode: u32,
+    pending: bool,
+    enabled: bool,
+    target: u32,
+    in_service: bool,
+}
+
+impl Source {
+    fn is_level(&self) -> bool {
+        self.mode == 6 || self.mode == 7
+    }
+
+    /// "rectified input value = (incoming wire value) XOR (source is inverted). For a source that is inactive or Detached, the rectified input value is
+    /// zero."
+    fn rectified(&self) -> bool {
+        match self.mode {
+            4 | 6 => self.wire,
+            5 | 7 => self.wire ^ !self.relayed,
+            _ => false,
+        }
+    }
+}
+
+/// The registers of a domain, by number.
+struct Model {
+    delivery: Delivery,
+    enable: bool,
+    genmsi: u32,
+    sources: Vec<Option<Source>>,
+    idelivery: [bool; HARTS],
+    iforce: [bool; HARTS],
+    ithreshold: [u32; HARTS],
+    serves: [usize; HARTS],
+    done: Vec<Done>,
+}
+
+impl Model {
+    fn new(delivery: Delivery, wired: &[usize], relayed: &[usize]) -> Self {
+        let mut sources = vec![None; SOURCES];
+        for &source in wired {
+            sources[source] = Some(Source::default());
+        }
+        for &source in relayed {
+            sources[source] = Some(Source { relayed: true, ..Source::default() });
+        }
+        Self {
+            delivery,
+            enable: false,
+            genmsi: 0,
+            sources,
+            idelivery: [false; HARTS],
+            iforce: [false; HARTS],
+            ithreshold: [0; HARTS],
+            serves: [0; HARTS],
+            done: Vec::new(),
+        }
+    }
+
+    fn is_direct(&self) -> bool {
+        self.delivery == Delivery::Direct
+    }
+
+    /// Changes a source. Then what always holds of a level is made true, and what is to be sent is sent.
+    fn with(&mut self, source: usize, change: impl FnOnce(&mut Source, bool)) {
+        let direct = self.is_direct();
+        let Some(state) = self.sources.get_mut(source).and_then(Option::as_mut) else { return };
+        change(state, direct);
+        Self::settle(state, direct);
+        self.forward(source);
+    }
+
+    fn settle(state: &mut Source, direct: bool) {
+        if state.is_level() {
+            // "When an interrupt domain is in direct delivery mode, the pending bit for a level-sensitive source is always just a copy of the rectified
+            // input value. Even in MSI delivery mode, the pending bit for a level-sensitive source is never set (= 1) when the rectified input value
+            // is low."
+            state.pending = if direct { state.rectified() } else { state.pending && state.rectified() };
+        }
+    }
+
+    /// "An MSI is sent for a specific source only when the source's corresponding pending and enable bits are both one and the IE field of register
+    /// domaincfg is also one. If and when an MSI is sent, the source's interrupt pending bit is cleared."
+    fn forward(&mut self, source: usize) {
+        let (direct, enable) = (self.is_direct(), self.enable);
+        let Some(state) = self.sources.get_mut(source).and_then(Option::as_mut) else { return };
+        if !direct && enable && state.pending && state.enabled {
+            let target = state.target;
+            self.take(source);
+            self.done.push(Done::Sent(Msi { hart: (target >> 18) as usize, identity: target & 63 }));
+        }
+    }
+
+    fn take(&mut self, source: usize) {
+        let direct = self.is_direct();
+        let Some(state) = self.sources[source].as_mut() else { return };
+        state.pending = false;
+        if state.relayed {
+            (state.wire, state.in_service) = (false, true);
+        }
+        Self::settle(state, direct);
+        if !state.is_level() {
+            self.complete(source);
+        }
+    }
+
+    fn complete(&mut self, source: usize) {
+        let Some(state) = self.sources.get_mut(source).and_then(Option::as_mut) else { return };
+        if std::mem::take(&mut state.in_service) {
+            self.done.push(Done::Completed(source as u32));
+        }
+    }
+
+    fn drive(&mut self, source: usize, high: bool) {
+        self.with(source, |state, _| {
+            let was = state.rectified();
+            state.wire = high;
+            // "The pending bit is set to one by a low-to-high transition in the rectified input value"
+            state.pending |= state.rectified() && !was;
+        });
+    }
+
+    fn set_pending(&mut self, source: usize) {
+        self.with(source, |state, direct| match state.mode {
+            1 | 4 | 5 => state.pending = true,
+            // "cannot be set by a write to a setip or setipnum register"; with messages "when the rectified input value is high"
+            6 | 7 if !direct => state.pending |= state.rectified(),
+            _ => {}
+        });
+        self.complete(source);
+    }
+
+    fn configure(&mut self, source: usize, value: u32) {
+        let mode = match value {
+            // "attempting to write a sourcecfg register with a value that has bit 10 = 1 causes the entire register to be set to zero instead"
+            value if value >> 10 & 1 == 1 => 0,
+            value => value & 7,
+        };
+        self.with(source, |state, _| {
+            state.mode = if matches!(mode, 2 | 3) { 0 } else { mode };
+            if state.mode == 0 {
+                (state.pending, state.enabled, state.target) = (false, false, 0);
+            }
+            state.pending |= state.is_level() && state.rectified();
+        });
+    }
+
+    fn set_target(&mut self, source: usize, value: u32) {
+        let direct = self.is_direct();
+        self.with(source, |state, _| {
+            if state.mode != 0 {
+                let priority = if value & 255 == 0 { 1 } else { value & 255 };
+                state.target = value & 0xfffc_0000 | if direct { priority } else { value & 63 };
+            }
+        });
+    }
+
+    fn topi(&self, hart: usize) -> u32 {
+        let best = (1..SOURCES)
+            .filter_map(|source| Some((source, self.sources[source].as_ref()?)))
+            .filter(|(_, state)| state.pending && state.enabled && (state.target >> 18) as usize == hart)
+            .map(|(source, state)| (state.target & 255, source))
+            .min();
+        match best {
+            Some((priority, source)) if self.ithreshold[hart] == 0 || priority < self.ithreshold[hart] => {
+                (source as u32) << 16 | priority
+            }
+            _ => 0,
+        }
+    }
+
+    fn claim(&mut self, hart: usize) -> u32 {
+        let served = std::mem::take(&mut self.serves[hart]);
+        self.complete(served);
+        let top = self.topi(hart);
+        if top == 0 {
+            self.iforce[hart] = false;
+            return 0;
+        }
+        let source = (top >> 16) as usize;
+        self.take(source);
+        if self.sources[source].as_ref().is_some_and(|state| state.relayed && state.is_level()) {
+            self.serves[hart] = source;
+        }
+        top
+    }
+
+    fn is_pending(&self, hart: usize) -> bool {
+        self.is_direct() && self.enable && self.idelivery[hart] && (self.iforce[hart] || self.topi(hart) != 0)
+    }
+
+    fn bits(&self, word: u64, of: impl Fn(&Source) -> bool) -> u32 {
+        let first = word as usize * 32;
+        (first..first + 32).fold(0, |bits, source| {
+            bits | u32::from(self.sources[source].as_ref().is_some_and(&of)) << (source - first)
+        })
+    }
+
+    fn each(word: u64, mask: u32) -> impl Iterator<Item = usize> {
+        (0..32).filter(move |bit| mask >> bit & 1 == 1).map(move |bit| word as usize * 32 + bit)
+    }
+
+    fn in_words(array: u64, offset: u64) -> Option<u64> {
+        (array..array + 4 * WORDS).contains(&offset).then(|| (offset - array) / 4)
+    }
+
+    fn of_hart(&self, offset: u64) -> Option<(usize, u64)> {
+        let hart = (offset.checked_sub(0x4000)? / 32) as usize;
+        (self.is_direct() && hart < HARTS).then_some((hart, offset % 32))
+    }
+
+    fn read(&mut self, offset: u64) -> u32 {
+        if let Some((hart, register)) = self.of_hart(offset) {
+            return match register {
+                0x00 => self.idelivery[hart].into(),
+                0x04 => self.iforce[hart].into(),
+                0x08 => self.ithreshold[hart],
+                0x18 => self.topi(hart),
+                0x1c => self.claim(hart),
+                _ => 0,
+            };
+        }
+        if let Some(word) = Self::in_words(SETIP, offset) {
+            return self.bits(word, |state| state.pending);
+        }
+        if let Some(word) = Self::in_words(SETIE, offset) {
+            return self.bits(word, |state| state.enabled);
+        }
+        if let Some(word) = Self::in_words(IN_CLRIP, offset) {
+            let inputs = self.bits(word, Source::rectified);
+            Self::each(word, u32::MAX).for_each(|source| self.complete(source));
+            return inputs;
+        }
+        match offset {
+            DOMAINCFG => 0x8000_0000 | u32::from(self.enable) << 8 | u32::from(!self.is_direct()) << 2,
+            GENMSI => self.genmsi,
+            4..0x1000 | 0x3004..0x4000 => {
+                let state = self.sources.get((offset % 0x1000 / 4) as usize).and_then(Option::as_ref);
+                state.map_or(0, |state| if offset < 0x1000 { state.mode } else { state.target })
+            }
+            _ => 0,
+        }
+    }
+
+    fn write(&mut self, offset: u64, value: u32) {
+        if let Some((hart, register)) = self.of_hart(offset) {
+            match register {
+                0x00 => self.idelivery[hart] = value & 1 == 1,
+                0x04 => self.iforce[hart] = value & 1 == 1,
+                0x08 => self.ithreshold[hart] = value & 255,
+                _ => {}
+            }
+            return;
+        }
+        let number = usize::try_from(value).unwrap().min(SOURCES);
+        let some =
+            |array| Self::in_words(array, offset).map(|word| Self::each(word, value).collect::<Vec<_>>());
+        if let Some(sources) =
+            some(SETIP).or((offset == SETIPNUM || offset == SETIPNUM_LE).then(|| vec![number]))
+        {
+            sources.into_iter().for_each(|source| self.set_pending(source));
+        } else if let Some(sources) = some(IN_CLRIP).or((offset == CLRIPNUM).then(|| vec![number])) {
+            sources.into_iter().for_each(|source| self.with(source, |state, _| state.pending = false));
+        } else if let Some(sources) = some(SETIE).or((offset == SETIENUM).then(|| vec![number])) {
+            sources
+                .into_iter()
+                .for_each(|source| self.with(source, |state, _| state.enabled = state.mode != 0));
+        } else if let Some(sources) = some(CLRIE).or((offset == CLRIENUM).then(|| vec![number])) {
+            sources.into_iter().for_each(|source| self.with(source, |state, _| state.enabled = false));
+        }
+        match offset {
+            DOMAINCFG => {
+                self.enable = value >> 8 & 1 == 1;
+                (1..SOURCES).for_each(|source| self.forward(source));
+            }
+            GENMSI if !self.is_direct() => {
+                self.genmsi = value & 0xfffc_003f;
+                self.done.push(Done::Sent(Msi { hart: (value >> 18) as usize, identity: value & 63 }));
+            }
+            4..0x1000 => self.configure((offset / 4) as usize, value),
+            0x3004..0x4000 => self.set_target((offset % 0x1000 / 4) as usize, value),
+            _ => {}
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Drive(usize, bool),
+    Read(u64),
+    Write(u64, u32),
+}
+
+const WIRED: [usize; 4] = [1, 10, 31, 33];
+const RELAYED: [usize; 3] = [2, 32, 95];
+
+fn source() -> impl Strategy<Value = usize> {
+    prop_oneof![12 => prop::sample::select([WIRED.as_slice(), &RELAYED].concat()), 1 => 0..SOURCES + 2]
+}
+
+fn register() -> impl Strategy<Value = u64> {
+    let words = prop::sample::select(vec![SETIP, IN_CLRIP, SETIE, CLRIE]);
+    let numbers = prop::sample::select(vec![SETIPNUM, SETIPNUM_LE, CLRIPNUM, SETIENUM, CLRIENUM]);
+    let of_hart = prop::sample::select(vec![0x00, 0x04, 0x08, 0x18, 0x1c]);
+    prop_oneof![
+        2 => Just(DOMAINCFG),
+        1 => Just(GENMSI),
+        5 => (words, 0..=WORDS).prop_map(|(array, word)| array + 4 * word),
+        6 => numbers,
+        6 => source().prop_map(sourcecfg),
+        6 => source().prop_map(target),
+        8 => (0..=2_usize, of_hart).prop_map(|(hart, register)| idc(hart) + register),
+        1 => (0..WINDOW / 4).prop_map(|word| 4 * word),
+    ]
+}
+
+fn value() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        4 => source().prop_map(|source| source as u32),
+        4 => 0..8_u32,
+        2 => Just(1 << 8),
+        2 => (0..3_u32, 0..70_u32).prop_map(|(hart, low)| hart << 18 | low),
+        1 => Just(u32::MAX),
+        1 => any::<u32>(),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (source(), any::<bool>()).prop_map(|(source, high)| Step::Drive(source, high)),
+        3 => register().prop_map(Step::Read),
+        8 => (register(), value()).prop_map(|(offset, value)| Step::Write(offset, value)),
+    ]
+}
+
+/// Begins with what lets interrupts through, so that much happens.
+fn opening(delivery: Delivery) -> Vec<Step> {
+    let mut steps = vec![Step::Write(DOMAINCFG, 1 << 8)];
+    for (i, source) in [WIRED.as_slice(), &RELAYED].concat().into_iter().enumerate() {
+        steps.push(Step::Write(sourcecfg(source), [6, 4, 1, 7, 5, 6, 4][i % 7]));
+        steps.push(Step::Write(target(source), (i as u32 % 2) << 18 | (i as u32 + 1)));
+        steps.push(Step::Write(SETIENUM, source as u32));
+    }
+    if delivery == Delivery::Direct {
+        steps.extend((0..2).map(|hart| Step::Write(idc(hart), 1)));
+    }
+    steps
+}
+
+fn device(delivery: Delivery) -> Aplic {
+    let aplic = Aplic::new(delivery);
+    WIRED.iter().for_each(|&source| aplic.add(source as u32, false));
+    RELAYED.iter().for_each(|&source| aplic.add(source as u32, true));
+    aplic
+}
+
+fn follows_the_model(delivery: Delivery, steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let (aplic, mut model) = (device(delivery), Model::new(delivery, &WIRED, &RELAYED));
+    for step in steps {
+        let mut log = Log::default();
+        let before: Vec<_> = (0..HARTS).map(|hart| model.is_pending(hart)).collect();
+        let harts = match step {
+            Step::Drive(source, high) => {
+                model.drive(source, high);
+                aplic.drive(source as u32, high, &mut log)
+            }
+            Step::Read(offset) => {
+                let (value, harts) = aplic.read(offset, 4, &mut log);
+                prop_assert_eq!(value, model.read(offset), "{:#x}", offset);
+                harts
+            }
+            Step::Write(offset, value) => {
+                model.write(offset, value);
+                aplic.write(offset, 4, value, &mut log)
+            }
+        };
+        prop_assert_eq!(&log.0, &std::mem::take(&mut model.done), "{:?}", step);
+        for (hart, before) in before.into_iter().enumerate() {
+            let pending = model.is_pending(hart);
+            prop_assert_eq!(aplic.is_pending(hart), pending, "hart {} after {:?}", hart, step);
+            prop_assert!(pending == before || harts >> hart & 1 == 1, "hart {hart} isn't told of {step:?}");
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn direct_delivery_is_what_the_specification_says(steps in prop::collection::vec(step(), 1..80)) {
+        follows_the_model(Delivery::Direct, [opening(Delivery::Direct), steps].concat())?;
+    }
+
+    #[test]
+    fn messages_are_what_the_specification_says(steps in prop::collection::vec(step(), 1..80)) {
+        follows_the_model(Delivery::Msi, [opening(Delivery::Msi), steps].concat())?;
+    }
+
+    /// After a reset it is as new, whatever was before: only wires that are driven later are high.
+    #[test]
+    fn after_all_parts_are_reset_nothing_is_left(steps in prop::collection::vec(step(), 1..80), later in prop::collection::vec(step(), 1..40)) {
+        for delivery in [Delivery::Direct, Delivery::Msi] {
+            let (used, new) = (device(delivery), device(delivery));
+            let run = |aplic: &Aplic, step: &Step, log: &mut Log| match *step {
+                Step::Drive(source, high) => (0, aplic.drive(source as u32, high, log)),
+                Step::Read(offset) => aplic.read(offset, 4, log),
+                Step::Write(offset, value) => (0, aplic.write(offset, 4, value, log)),
+            };
+            for step in opening(delivery).iter().chain(&steps) {
+                run(&used, step, &mut Log::default());
+            }
+            let parts = (0..).take_while(|&part| used.reset(part)).count();
+            prop_assert_eq!(parts as u64, WORDS);
+            for step in opening(delivery).iter().chain(&later) {
+                let mut logs = (Log::default(), Log::default());
+                prop_assert_eq!(run(&used, step, &mut logs.0).0, run(&new, step, &mut logs.1).0, "{:?}", step);
+                prop_assert_eq!(logs.0.0, logs.1.0, "{:?}", step);
+                prop_assert_eq!((0..HARTS).map(|hart| used.is_pending(hart)).collect::<Vec<_>>(), (0..HARTS).map(|hart| new.is_pending(hart)).collect::<Vec<_>>());
+            }
+        }
+    }
+}
+
+#[test]
+fn other_accesses_than_words_do_nothing() {
+    let aplic = device(Delivery::Msi);
+    let mut log = Log::default();
+    for width in [1, 2, 8] {
+        aplic.write(DOMAINCFG, width, 1 << 8, &mut log);
+        assert_eq!(aplic.read(DOMAINCFG, width, &mut log), (0, 0));
+    }
+    aplic.write(DOMAINCFG + 1, 4, 1 << 8, &mut log);
+    assert_eq!(aplic.read(DOMAINCFG, 4, &mut log), (0x8000_0004, 0));
+}

@@ -1,0 +1,99 @@
+//! An interrupt file under every interleaving and every memory order that two or three cores can produce.
+//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-devices --test imsic_races --release`
+#![cfg(loom)]
+
+use ainori_devices::imsic::{CsrAccess, InterruptFile};
+use loom::{sync::Arc, thread};
+
+const EIDELIVERY: u64 = 0x70;
+const EITHRESHOLD: u64 = 0x72;
+const EIE0: u64 = 0xc0;
+const IDENTITY: u32 = 5;
+const TOP: u32 = IDENTITY << 16 | IDENTITY;
+
+/// A file that delivers, with the identity enabled.
+fn listening() -> InterruptFile {
+    let file = InterruptFile::new();
+    file.access(EIDELIVERY, CsrAccess::Write(1));
+    file.access(EIE0, CsrAccess::Write(1 << IDENTITY));
+    file
+}
+
+/// A message comes while the vCPU does `write` and then looks: one of the two must find the other.
+fn is_found(file: InterruptFile, write: impl FnOnce(&InterruptFile)) {
+    let file = Arc::new(file);
+    let shared = file.clone();
+    let sender = thread::spawn(move || shared.post(IDENTITY));
+    write(&file);
+    let seen = file.is_signaled();
+    assert!(sender.join().unwrap() || seen);
+}
+
+#[test]
+fn a_message_and_its_enabling_do_not_miss_one_another() {
+    loom::model(|| {
+        let file = InterruptFile::new();
+        file.access(EIDELIVERY, CsrAccess::Write(1));
+        is_found(file, |file| {
+            file.access(EIE0, CsrAccess::Set(1 << IDENTITY));
+        });
+    });
+}
+
+#[test]
+fn a_message_and_the_delivery_do_not_miss_one_another() {
+    loom::model(|| {
+        let file = InterruptFile::new();
+        file.access(EIE0, CsrAccess::Set(1 << IDENTITY));
+        is_found(file, |file| {
+            file.access(EIDELIVERY, CsrAccess::Write(1));
+        });
+    });
+}
+
+#[test]
+fn a_message_and_a_threshold_that_is_lifted_do_not_miss_one_another() {
+    loom::model(|| {
+        let file = listening();
+        file.access(EITHRESHOLD, CsrAccess::Write(IDENTITY.into()));
+        is_found(file, |file| {
+            file.access(EITHRESHOLD, CsrAccess::Write(0));
+        });
+    });
+}
+
+/// A message that comes while another with its identity is claimed is one more interrupt, or has been merged into that; it isn't lost.
+#[test]
+fn a_message_beside_a_claim_is_seen_by_it_or_told() {
+    loom::model(|| {
+        let file = Arc::new(listening());
+        assert!(file.post(IDENTITY));
+        let shared = file.clone();
+        let sender = thread::spawn(move || shared.post(IDENTITY));
+        assert_eq!(file.claim(), TOP);
+        let told = sender.join().unwrap();
+        assert_eq!(told, file.claim() == TOP);
+    });
+}
+
+/// A vCPU gets a guest interrupt file, and gives it back, while messages come from two cores: each is in what it takes along, or is found when it is back.
+#[test]
+fn a_file_that_moves_loses_no_message() {
+    loom::model(|| {
+        let file = Arc::new(listening());
+        let senders = [1, 2].map(|identity| {
+            let shared = file.clone();
+            thread::spawn(move || {
+                let _ = shared.post(identity);
+            })
+        });
+        let content = file.take();
+        let later = file.take_pending();
+        for sender in senders {
+            sender.join().unwrap();
+        }
+        assert_eq!(content.eip & later, 0, "none comes twice");
+        file.put(ainori_devices::imsic::Content { eip: content.eip | later, ..content });
+        assert_eq!(file.take_pending(), 0b110);
+    });
+}
