@@ -16,6 +16,7 @@ struct parameters {
     uint64_t items;
     uint64_t tick_us;
     bool forever;
+    bool uses_float;
     TickType_t begin, end; /* ticks at which jobs of the set begin and don't begin any more */
 };
 extern struct parameters parameters;

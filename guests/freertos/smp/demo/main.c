@@ -23,6 +23,7 @@ static void read_parameters(void)
     p->run_ms = arg_number("run_ms", 1000, 1, 1000000);
     p->items = arg_number("items", 0, 0, 1000000000);
     p->forever = arg_choice("end", ends) == 1;
+    p->uses_float = arg_number("float", 0, 0, 1);
     uint64_t periods = task_set_read();
     p->tick_us = arg_number("tick_us", greatest_common_divisor(periods, MOST_TICK_US), 1, 10000000);
     args_finish();
