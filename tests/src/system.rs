@@ -109,6 +109,12 @@ impl Guest {
         Self { priority: 10, ..Self::elf("freertos", "freertos/freertos.elf", args) }
     }
 
+    /// FreeRTOS's SMP build for so many cores, with as many vCPUs, on the first harts: core *n* on hart *n*. See guests/freertos for `args`.
+    pub fn freertos_smp(cores: u32, args: &str) -> Self {
+        let file = format!("freertos/freertos-smp{cores}.elf");
+        Self { priority: 10, ..Self::elf("freertos", &file, args) }.vcpus(cores).harts(0..cores)
+    }
+
     /// A probe (guests/probes) on hart 0.
     pub fn probe(name: &str, args: &str) -> Self {
         Self::elf(name, &format!("probes/{name}.elf"), args)

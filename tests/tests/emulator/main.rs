@@ -20,6 +20,7 @@ mod random;
 mod ranking;
 mod restart;
 mod sharing;
+mod smp_rtos;
 mod spinning;
 mod stress;
 mod task_sets;
