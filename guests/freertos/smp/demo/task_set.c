@@ -181,9 +181,10 @@ bool task_set_print_result(void)
 {
     if (count == 0)
         return true;
-    /* How many ticks were due, by the clock that runs free: one without an interrupt of its own is lost. */
-    uint64_t due = (ticks.last - port_tick_deadline(parameters.begin)) / us_to_ticks(parameters.tick_us);
-    uint64_t lost = due - ticks.handler_delay.count;
+    /* How many ticks were due, by the clock that runs free: one without an interrupt of its own is lost. A short set is over before there is one. */
+    uint64_t taken = ticks.handler_delay.count;
+    uint64_t due = taken == 0 ? 0 : (ticks.last - port_tick_deadline(parameters.begin)) / us_to_ticks(parameters.tick_us);
+    uint64_t lost = due - taken;
     bool ok = lost == 0;
     print("@result {\"job\":\"task-set\",\"cores\":%d,\"tasks\":[", CORES);
     for (unsigned i = 0; i < count; i++) {

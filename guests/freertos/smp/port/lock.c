@@ -12,6 +12,8 @@
 #define LOOKS 100
 /* The kernel's sections are microseconds; an owner may have lost its hart, but one that is away for so long doesn't come back. */
 #define PATIENCE_S 60
+/* Who hasn't looked for so long has lost its own hart, and didn't wait for the lock meanwhile. */
+#define AWAY_MS    1
 
 struct port_lock port_task_lock, port_isr_lock;
 
@@ -23,7 +25,7 @@ void port_locks_init(void) { has_zawrs = machine_has("zawrs"); }
  * tells that this vCPU spins, so that the one that it waits for can be brought back. */
 static void await_free(struct port_lock *lock, unsigned long core)
 {
-    uint64_t begin = read_time();
+    uint64_t last = read_time(), waited = 0;
     for (unsigned looks = 0;; looks++) {
         unsigned long owner;
         __asm__ volatile("lr.d %0, %1" : "=r"(owner) : "A"(lock->owner) : "memory");
@@ -35,7 +37,11 @@ static void await_free(struct port_lock *lock, unsigned long core)
         }
         if (has_zawrs)
             __asm__ volatile(".word 0x00d00073" ::: "memory"); /* wrs.nto */
-        if (read_time() - begin > PATIENCE_S * machine.timebase_hz)
+        uint64_t now = read_time();
+        if (now - last < AWAY_MS * machine.timebase_hz / 1000)
+            waited += now - last;
+        last = now;
+        if (waited > PATIENCE_S * machine.timebase_hz)
             fail("core %lu has waited for a lock of core %lu for %d s: is a guest with a higher priority always busy on its hart?", core, owner - 1,
                  PATIENCE_S);
     }
