@@ -7,9 +7,9 @@
 #include "machine.h"
 #include "trap.h"
 
-/* Looks in a row before WRS.NTO: about as long as the kernel holds a lock. Where that instruction traps at once, as in QEMU, the way into a hypervisor
- * and back takes longer than most owners do. */
-#define LOOKS 100
+/* Looks in a row before WRS.NTO: some 12 us in lockstep time, as the longest sections of the kernel, in which it interrupts other cores by the SBI. Where
+ * that instruction traps at once, as in QEMU, each one costs the way into a hypervisor and back. */
+#define LOOKS 500
 /* The kernel's sections are microseconds; an owner may have lost its hart, but one that is away for so long doesn't come back. */
 #define PATIENCE_S 60
 /* Who hasn't looked for so long has lost its own hart, and didn't wait for the lock meanwhile. */
