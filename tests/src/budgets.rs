@@ -249,6 +249,7 @@ mod tests {
         }
         let irqs_off = crate::bounds::IRQS_OFF_BESIDE_RTOS_NS / 4;
         assert!(irqs_off <= costs.irqs_off.instructions, "costs.toml, irqs_off: {irqs_off} are allowed");
+        assert!(irqs_off <= costs.housework.instructions, "costs.toml, housework: a piece is a section");
         assert!(10 * budgets.record.instructions <= costs.records.instructions, "costs.toml, records");
         let retries = costs.retry_us.us / ainori_sched::Policy::PATIENCE_US;
         let constants = [

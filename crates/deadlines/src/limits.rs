@@ -30,6 +30,11 @@ pub fn reason(system: &System, guest: usize, hart: u32) -> Option<String> {
             first.name
         ));
     }
+    if let Some(other) = asks_its_siblings(system, guest, hart) {
+        return Some(format!(
+            "under this policy what a vCPU of {other} asks of another one reaches hart {hart} at any time: give it one vCPU, or harts of its own"
+        ));
+    }
     let level = own.priority_on(hart);
     if let Some(owner) = interrupts_all(system, level) {
         return Some(format!(
@@ -52,6 +57,16 @@ pub fn reason(system: &System, guest: usize, hart: u32) -> Option<String> {
             unclear(system, other, hart)
         }
     })
+}
+
+/// Another guest with several vCPUs, of which some may be met on a hart, under a policy that keeps them apart: who runs elsewhere asks the hart for one that
+/// it keeps waiting, and that one may be anywhere. Each time that takes the hart as much as a look at what is deferred, every 30 us at worst.
+fn asks_its_siblings(system: &System, guest: usize, hart: u32) -> Option<&str> {
+    let others = system.guests.iter().enumerate().filter(|(index, _)| *index != guest);
+    let mut asking = others
+        .map(|(_, other)| other)
+        .filter(|other| other.vcpus.len() > 1 && system.may_be_met(other, hart) > 0);
+    asking.next().filter(|_| system.policy.keeps_apart()).map(|other| &*other.name)
 }
 
 /// A guest whose devices may interrupt those of this priority, though it is less urgent: the board's interrupts have fewer levels than there are

@@ -27,15 +27,18 @@ const BEGIN_MS: u64 = 20;
 const LONGER_MS: u64 = 60;
 
 /// Presets under which something can be said, and how often there is one of them.
-const PRESETS: [(u64, &str); 9] = [
+const PRESETS: [(u64, &str); 12] = [
     (6, "ainori"),
     (4, "spumone"),
     (2, "spumone-on-demand"),
     (2, "co-schedule"),
     (1, "listee-rt"),
+    (1, "listee"),
     (1, "delayed"),
     (2, "safe-unsafe"),
     (1, "spumone-trap-based"),
+    (1, "spumone-trap-based-strict"),
+    (1, "spumone-trap-based-uncured"),
     (1, "balance"),
 ];
 
@@ -59,18 +62,28 @@ pub fn set(seed: u64) -> TaskSet {
     let mut rng = Rng::new(seed);
     let utilisation = UTILISATIONS[(seed % UTILISATIONS.len() as u64) as usize];
     let harts = if rng.percent(70) { 1 } else { 2 };
-    let preset = rng.weighted(&PRESETS);
+    let preset = match rng.weighted(&PRESETS) {
+        // Nothing is said where a guest that it keeps apart has several vCPUs.
+        "balance" if harts > 1 => "ainori",
+        preset => preset,
+    };
     let mut system = System::on(harts).policy(preset);
     if matches!(preset, "delayed" | "safe-unsafe") {
         system = system.grace(rng.pick(&["20us", "100us", "300us"]));
     }
     let rtoses = rng.between(1, 2);
-    let shares = shares(&mut rng, utilisation, rtoses);
+    // Two may share a hart, or have one each: then each hart is as busy.
+    let are_apart = (rtoses, harts) == (2, 2) && rng.percent(50);
+    let shares: Vec<Vec<u64>> = if are_apart {
+        (0..rtoses).flat_map(|_| shares(&mut rng, utilisation, 1)).collect()
+    } else {
+        shares(&mut rng, utilisation, rtoses)
+    };
     let mut guests = Vec::new();
     for index in 0..rtoses {
         let (guest, count) = rtos(&mut rng, index, rtoses, &shares[index as usize]);
         guests.push((guest.name().to_owned(), count));
-        system = system.with(guest);
+        system = system.with(guest.harts([if are_apart { index as u32 } else { 0 }]));
     }
     let busy = match rng.below(3) {
         0 => Guest::probe("chaos", &format!("seed={}", rng.below(1 << 32))).restart("always", 32, "1s"),
@@ -78,8 +91,9 @@ pub fn set(seed: u64) -> TaskSet {
     };
     let busy = busy.vcpus(harts).harts(0..harts).background();
     let summary = format!(
-        "{utilisation} %, {preset} on {harts} harts: {} beside {}",
+        "{utilisation} %, {preset} on {harts} harts: {}{} beside {}",
         guests.iter().map(|(name, count)| format!("{name} with {count}")).collect::<Vec<_>>().join(", "),
+        if are_apart { " on a hart each" } else { "" },
         busy.name()
     );
     TaskSet { system: system.with(busy), q: rng.pick(&[149, 199, 250]), utilisation, summary, guests }

@@ -159,6 +159,14 @@ fn nothing_is_said_where_nothing_is_known() {
     let linux = Guest { vcpus: vec![Vcpu { home: 1, harts: 3 }], ..guest("linux", 20, &[]) };
     because("ainori", &[rtos(), linux.clone()], "no task there says");
     assert_eq!(verdicts(&system("spumone", &[rtos(), linux])), [Verdict::Met]);
+    // Who is kept apart is asked for where it has its home, whoever runs there (random sets 160 and 217 were up to 0.13 ms later than their bounds).
+    let pair = Guest {
+        vcpus: vec![Vcpu { home: 0, harts: 3 }, Vcpu { home: 1, harts: 3 }],
+        ..guest("linux", 1, &[])
+    };
+    because("balance", &[rtos(), pair.clone()], "what a vCPU of linux asks of another one");
+    assert_eq!(verdicts(&system("ainori", &[rtos(), pair])), [Verdict::Met]);
+    assert_eq!(verdicts(&system("balance", &[rtos(), guest("linux", 1, &[])])), [Verdict::Met]);
     // The least urgent may be anybody.
     let guests = [guest("a", 5, &[task(1, 1_000, 10)]), guest("b", 5, &[task(1, 1_000, 10)])];
     because("spumone", &guests, "takes turns with b");
@@ -171,7 +179,7 @@ fn looking_after_those_that_can_move_interrupts_an_rtos() {
     let guests = [guest("rtos", 10, &[task(1, 20_000, 6_500)]), linux];
     let answer = |preset| hart(&system(preset, &guests)).tasks[0].clone();
     let pinned = answer("spumone");
-    let moving = answer("balance");
+    let moving = answer("ainori");
     // 2,800 instructions each millisecond; and once at first, with another hart sought for the second one.
     let (look, kick) = (11_200, (625 + 2 * 32) * 4);
     assert!(moving.parts.contains(&Part::Moving { ns: 7 * look }), "{moving:?}");
@@ -203,16 +211,16 @@ fn housework_is_beside_the_least_urgent_guest_of_its_hart() {
     };
     let rtos = guest("rtos", 10, &[task(1, 1_000, 300)]);
     let alone = response(std::slice::from_ref(&rtos), 0);
-    // 26 pieces of 800 instructions, each behind a pause of 12 us; and the look at the next deadline, 300 instructions for each job.
-    assert_eq!(alone.response_ns, Some((300 + 10) * US + 1_200 + 26 * 3_200));
+    // 26 pieces of 1,800 instructions, each behind a pause of 12 us; and the look at the next deadline, 300 instructions for each job.
+    assert_eq!(alone.response_ns, Some((300 + 10) * US + 1_200 + 26 * 7_200));
     let linux = || guest("linux", 1, &[]);
     let beside = response(&[rtos.clone(), linux()], 0);
     let switches = 11_000 + 4_660;
-    assert_eq!(beside.response_ns, Some((300 + 10) * US + 1_200 + 3_200 + switches));
-    assert!(beside.parts.contains(&Part::Housework { ns: 3_200 }), "{beside:?}");
+    assert_eq!(beside.response_ns, Some((300 + 10) * US + 1_200 + 7_200 + switches));
+    assert!(beside.parts.contains(&Part::Housework { ns: 7_200 }), "{beside:?}");
     // The next one comes 450 us after the first one's start.
     let longer = response(&[guest("rtos", 10, &[task(1, 1_000, 420)]), linux()], 0);
-    assert_eq!(longer.response_ns, Some((420 + 10) * US + 1_200 + 2 * 3_200 + switches));
+    assert_eq!(longer.response_ns, Some((420 + 10) * US + 1_200 + 2 * 7_200 + switches));
     let elsewhere = response(&[rtos, guest("linux", 1, &[])], 1);
     assert!(!elsewhere.parts.iter().any(|part| matches!(part, Part::Housework { .. })), "{elsewhere:?}");
 }
