@@ -264,9 +264,10 @@ impl Cpu {
             // SAFETY: `old` is another vCPU than this one, and nobody else refers to it.
             let old = old.map(|old| unsafe { &mut *old });
             match old {
-                // SAFETY: its world is in the hart.
+                // SAFETY: the world of `old` is in the hart. `me` is this core, which boot has made for ever (`boot::cores::make`). The reference to it that
+                // the trap entry has given to this event ends before the next trap of a guest: the event's last deed is to enter one, and never returns.
                 Some(old) => unsafe { resident.state.load_over(old, me) },
-                // SAFETY: nobody's is.
+                // SAFETY: no world is in the hart; `me` is as above.
                 None => unsafe { resident.state.load(me) },
             }
             if others_extensions {

@@ -23,7 +23,7 @@ pub struct VcpuState {
 }
 
 // SAFETY: `context.cpu` is all that could not be sent. Nobody follows it but the trap entry, while the vCPU runs, and the core that runs it has
-// put itself there (`load`).
+// put itself there (`load` and `load_over`, whose callers promise what the trap entry needs of it).
 unsafe impl Send for VcpuState {}
 
 impl VcpuState {
@@ -153,7 +153,8 @@ impl VcpuState {
     /// Loads the saved vCPU into this hart, which is the one of `cpu`. The extension registers are for [`Self::load_extensions`].
     ///
     /// # Safety
-    /// No other vCPU's world is in the hart unsaved.
+    /// No other vCPU's world is in the hart unsaved. `cpu` is this core's [`Cpu`](crate::cpu::Cpu), which lives for ever; whenever a guest traps on this
+    /// hart, nobody has a reference to it: the trap entry makes one, exclusive, from this pointer, and takes the stack from there.
     #[inline(always)]
     pub unsafe fn load(&mut self, cpu: *mut c_void) {
         self.context.cpu = cpu;
@@ -164,7 +165,7 @@ impl VcpuState {
     /// [Saves](Self::save) the vCPU that is loaded in this hart, and [loads](Self::load) this one.
     ///
     /// # Safety
-    /// The world in the hart is that of `old`.
+    /// The world in the hart is that of `old`. `cpu` is as for [`Self::load`].
     #[inline(always)]
     pub unsafe fn load_over(&mut self, old: &mut Self, cpu: *mut c_void) {
         self.context.cpu = cpu;

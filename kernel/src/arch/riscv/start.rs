@@ -1,4 +1,4 @@
-//! The first instructions of every hart.
+//! The first instructions of every hart; and what this build has room for, as symbols of its ELF file.
 use core::arch::global_asm;
 use core::ffi::c_void;
 

@@ -4,7 +4,8 @@ use core::arch::asm;
 
 use super::csr;
 
-/// `v0` to `v31` and the vector CSRs of a vCPU. The registers' length is the hart's `vlenb`.
+/// `v0` to `v31` and the vector CSRs of a vCPU. The registers' length is `vlenb`, that of the harts that the vCPU may run on: the instructions that copy
+/// them move as many bytes as the hart's registers have, whatever there is room for.
 #[derive(Debug)]
 pub struct VectorRegisters {
     v: Box<[u8]>,
@@ -41,11 +42,11 @@ impl VectorRegisters {
     /// Copies the hart's registers to memory.
     ///
     /// # Safety
-    /// `sstatus.VS` is not off.
+    /// `sstatus.VS` is not off, and the hart's [`vlenb`](Self::hart_vlenb) is the one that [`Self::new`] was given.
     pub unsafe fn save(&mut self) {
         self.are_zero = false;
         let base = self.v.as_mut_ptr();
-        // SAFETY: whole-register stores write 8 registers of `vlenb` bytes each, and `v` has room for 32;
+        // SAFETY: whole-register stores write 8 registers of the hart's `vlenb` bytes each, and `v` has room for 32 of that length;
         // `vstart` must be 0 for them, so it is saved first.
         unsafe {
             asm!(
@@ -76,7 +77,7 @@ impl VectorRegisters {
     /// Copies memory to the hart's registers.
     ///
     /// # Safety
-    /// `sstatus.VS` is not off.
+    /// As for [`Self::save`].
     pub unsafe fn load(&self) {
         // SAFETY: as this function's.
         unsafe {
@@ -90,10 +91,10 @@ impl VectorRegisters {
     }
 
     /// # Safety
-    /// `sstatus.VS` is not off.
+    /// As for [`Self::save`].
     unsafe fn load_registers(&self) {
         let base = self.v.as_ptr();
-        // SAFETY: whole-register loads read what `save` wrote.
+        // SAFETY: whole-register loads read what `save` wrote: 32 registers of the hart's `vlenb` bytes each.
         unsafe {
             asm!(
                 ".option push", ".option arch, +v",
