@@ -1,5 +1,7 @@
 //! Levels by the clock: windows in time in which a vCPU has another level than otherwise, or none.
 //!
+//! Not used yet by the kernel; for a policy with temporal partitioning. (So it is with all levels that change: see the head of `level.rs`.)
+//!
 //! So a core's time is divided among guests (temporal partitioning, as ARINC 653 has it): each has a calendar with its own windows in a common
 //! period, and no level outside of them. A calendar is a value and knows no clock. The core asks it for a level when it
 //! adopts the vCPU, and then whenever that [changes](Calendar::next_change), for which it sets a timer:

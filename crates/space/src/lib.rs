@@ -1,6 +1,9 @@
 //! The second stage of a guest's address translation: guest-physical to host-physical, by page tables of the formats Sv39x4, Sv48x4 and
 //! Sv57x4 (privileged specification, "Two-Stage Address Translation").
 //!
+//! Of this the kernel uses so far [`Space::map`] with [`Format::Sv39x4`], at boot. The rest is not used yet: it is for memory that guests get, share or
+//! give back while they run (docs/decisions.md, Memory spaces).
+//!
 //! # Changes while the guest runs
 //! A hart may keep any entry that it could have read since its last fence, valid or not, and goes on using it. So each change answers with a
 //! `#[must_use]` value that says what is due before the change can be relied on:

@@ -11,8 +11,9 @@ use crate::arch::{VcpuState, world};
 use crate::stats::Exit;
 
 impl Cpu {
-    /// The end of every event but those that return at once: reads the mail, decides, and prepares the hart for the vCPU to run. Returns its
-    /// state; none, if there is something else to do first, or there is none to run, for which the core has waited here.
+    /// The end of every event but those that return at once: reads the mail, decides which vCPU runs, and prepares the hart for it. Returns the state of
+    /// that vCPU. None if no guest is to be entered yet: something else has to be done first, or no vCPU could run and the core has waited here for an
+    /// interrupt.
     #[inline(always)]
     pub fn dispatch(&mut self) -> Option<*mut VcpuState> {
         if self.mailbox.has_mail() || self.pending.backlog {
@@ -177,11 +178,11 @@ impl Cpu {
             self.end_irqs_off(Exit::Backlog, clock::now());
             let pending = hart::pending_interrupts();
             if pending.contains(Interrupts::TIMER) {
-                self.take_alarm_out_of_line();
+                self.take_alarm_between_guests();
             } else if pending.contains(Interrupts::SOFTWARE) {
                 self.take_ipi();
             } else if pending.contains(Interrupts::EXTERNAL) {
-                self.take_external_out_of_line();
+                self.take_external_unless_woken();
             } else {
                 return;
             }
@@ -332,9 +333,9 @@ impl Cpu {
         }
     }
 
-    /// The same where few instructions more don't matter.
+    /// Sets the alarm anew, having found out who is due next if that is out of date: [`Self::set_alarm`] takes `next_deadline` as it is.
     #[inline(never)]
-    pub(super) fn set_alarm_out_of_line(&mut self, quantum: Option<u64>) {
+    pub(super) fn update_and_set_alarm(&mut self, quantum: Option<u64>) {
         if self.pending.deadlines {
             self.update_deadline(None);
         }
@@ -345,7 +346,7 @@ impl Cpu {
     #[inline(never)]
     fn idle(&mut self, look_again: Option<u64>) {
         self.set_irq_threshold(0);
-        self.set_alarm_out_of_line(look_again);
+        self.update_and_set_alarm(look_again);
         if world::is_interrupted()
             && let Some(id) = self.loaded.take()
         {

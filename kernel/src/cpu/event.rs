@@ -8,13 +8,13 @@ use crate::arch::{VcpuState, clock, hart, world};
 use crate::guest::{fault, mmio, sbi};
 use crate::stats::Exit;
 
-/// Called by the trap entry for the core's timer, on its empty stack, with the guest's registers saved; and by whatever else leaves something to decide,
-/// with what that was.
+/// The end of every event that leaves something to decide: chooses the vCPU to go on with, and enters it. `event` is what the event was. For
+/// [`Exit::Timer`] it is the beginning, too: the trap entry calls this for the core's timer, on the core's empty stack, with the guest's registers saved.
 ///
 /// The timer is how an RTOS is woken: its path comes first, and all others stay out of its way.
 ///
 /// None of these functions returns, and none has a caller that needs its registers.
-pub extern "C" fn handle_timer(cpu: &mut Cpu, event: Exit) -> ! {
+pub extern "C" fn conclude_event(cpu: &mut Cpu, event: Exit) -> ! {
     let exit = if event == Exit::Timer {
         cpu.entered = clock::now();
         cpu.busy_since = cpu.entered;
@@ -58,7 +58,7 @@ pub extern "C" fn handle_exception(cpu: &mut Cpu) -> ! {
     if !matches!(exit, Exit::Wfi | Exit::PutOff) {
         cpu.pause_if_long(exit);
     }
-    handle_timer(cpu, exit)
+    conclude_event(cpu, exit)
 }
 
 /// The core begins, or nobody was entered at the end of the last event ([`begin_again`]): however often that is so, interrupts are seen to, and
@@ -66,7 +66,7 @@ pub extern "C" fn handle_exception(cpu: &mut Cpu) -> ! {
 pub extern "C" fn handle_nothing(cpu: &mut Cpu) -> ! {
     cpu.note_delay();
     cpu.look_for_interrupts();
-    handle_timer(cpu, Exit::Backlog)
+    conclude_event(cpu, Exit::Backlog)
 }
 
 impl Cpu {
@@ -132,7 +132,7 @@ impl Cpu {
         if !is_free || !self.puts_off_look(now) {
             return None;
         }
-        self.set_alarm_out_of_line(self.scheduler.turn_end());
+        self.update_and_set_alarm(self.scheduler.turn_end());
         if !self.mailbox.leave() {
             return None;
         }
@@ -149,7 +149,7 @@ impl Cpu {
         self.trace_taken(vcpu);
     }
 
-    /// Any trap but the timer's. None of these is counted as that, so that [`handle_timer`] knows it.
+    /// Any trap but the timer's. None of these is counted as that, so that [`conclude_event`] tells them apart.
     #[inline(always)]
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
         match Trap::current(|| self.state(vcpu)) {

@@ -83,9 +83,9 @@ impl Cpu {
         is_woken
     }
 
-    /// Mail came in just when this core was about to enter a vCPU. If that takes cores from others, or is about to be interrupted by its timer,
-    /// and the mail is neither for it nor for one that takes cores, it can wait: may the vCPU be entered all the same? Where more comes in than this core
-    /// can do, so can all mail but that for one that is more urgent.
+    /// Mail came in just when this core was about to enter the vCPU `id`. May `id` be entered all the same, and the mail wait? It may, if `id` takes cores
+    /// from others or is about to be interrupted by its own timer, and the mail is neither for `id` nor for a vCPU that takes cores. Where more comes in
+    /// than this core can do (`is_flooded`), all mail may wait but that for a vCPU that takes cores and is more urgent than `id`.
     #[inline(never)]
     pub(super) fn may_leave_mail(&mut self, id: VcpuId) -> bool {
         let now = clock::now();
@@ -158,7 +158,7 @@ impl Cpu {
                 self.mechanism_due = self.mechanism_due.max(look);
             }
             self.hold_off_housework(due, look);
-            self.set_alarm_out_of_line(quantum);
+            self.update_and_set_alarm(quantum);
         }
         let end = due + self.settling;
         let mut is_free = true;

@@ -153,7 +153,7 @@ hypervisor_trap:
     STACK = const Cpu::STACK_OFFSET,
     TIMER = const cause::interrupt::SUPERVISOR_TIMER,
     EVENT = const Exit::Timer as u8,
-    timer = sym crate::cpu::event::handle_timer,
+    timer = sym crate::cpu::event::conclude_event,
     exception = sym crate::cpu::event::handle_exception,
     nothing = sym crate::cpu::event::handle_nothing,
     bug = sym super::trap::unexpected_trap,

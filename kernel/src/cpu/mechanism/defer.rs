@@ -40,7 +40,7 @@ impl Cpu {
             return None;
         }
         self.set_confinement(id);
-        self.set_alarm_out_of_line(Some(self.deferral.grace_end));
+        self.update_and_set_alarm(Some(self.deferral.grace_end));
         let recorded = self.machine.vcpu(id).fences.take();
         if !recorded.is_empty() {
             self.carry_out_fences(id, recorded);
