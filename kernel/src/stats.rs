@@ -20,7 +20,7 @@ pub struct VcpuCounters {
     pub migrations: u64,
     /// Ticks that it ran.
     pub running: u64,
-    /// From due interrupts to the guest's handler. (Behind a pointer, as it is large and seldom touched.)
+    /// From due interrupts to the guest's handler, in ticks. (Behind a pointer, as it is large and seldom touched.)
     pub latency: Box<Histogram>,
 }
 
@@ -45,6 +45,6 @@ pub struct CoreCounters {
     pub irqs_off_max: [u64; EXITS],
     /// All such times added up, by cause.
     pub irqs_off_total: [u64; EXITS],
-    /// The longest time for which nobody was entered, although somebody was ready.
+    /// The longest time for which nobody was entered, although somebody was ready, in ticks.
     pub longest_delay: u64,
 }

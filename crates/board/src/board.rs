@@ -254,7 +254,7 @@ impl Board {
         })
     }
 
-    /// A device by its path.
+    /// A device by its path. None if there is no node at this path, or it has no `compatible`.
     pub fn device(tree: Fdt<'_>, path: &str) -> Option<Device> {
         let node = find(tree, path)?;
         Some(Device {

@@ -32,8 +32,10 @@ impl Mask {
         self.0 >> kind as u32 & 1 != 0
     }
 
-    /// The union of what the names mean: kinds by [`Kind::name`], `default` for [`DEFAULT_MASK`], `all`. The error is the first
-    /// name that means nothing.
+    /// The union of what the names mean: kinds by [`Kind::name`], `default` for [`DEFAULT_MASK`], `all`.
+    ///
+    /// # Errors
+    /// The first name that means nothing.
     pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
         names.into_iter().try_fold(Self::NONE, |mask, name| {
             let Self(bits) = Self::named(name).ok_or(name)?;

@@ -95,6 +95,9 @@ impl Record {
     }
 
     /// The record that these words stand for.
+    ///
+    /// # Errors
+    /// The kind's number, if no [`Kind`] has it.
     pub const fn decode([head, b]: [u64; 2]) -> Result<Self, UnknownKind> {
         let number = head as u8;
         match Kind::from_number(number) {

@@ -37,8 +37,8 @@ const _: () = assert!(PRIORITIES as u32 <= u32::BITS);
 
 /// What is still to be done, by vCPU.
 pub(super) struct Backlog {
-    /// The priorities, a bit each, of those that ran here and for whose own timers it was deferred since something of it was done; and, once it is
-    /// [stalled](Cpu::is_stalled), of those that took the core.
+    /// The priorities, a bit each, of the vCPUs for which the backlog was deferred since something of it was done. These are vCPUs that had the core
+    /// already and whose own timers were due; and, once the backlog is [stalled](Cpu::is_stalled), also vCPUs that took the core.
     pub(super) gave_way_to: u32,
     /// Since when nothing of it has been done, although it was its turn, in ticks of `time`. Means something if `deferred_at` is [recent](RECENT).
     stalled_since: u64,

@@ -15,7 +15,8 @@
 //!   are timed to the microsecond make it slower all the same.)
 //! - Between two pieces the guests of this core go on for [`PAUSE_US`] at least.
 //!
-//! To add a kind of work: a variant of [`Chore`], and its function in [`Cpu::do_piece`].
+//! To add a kind of work: a variant of [`Chore`], with its places in [`Chore::ALL`], [`Housekeeper::due`] and `due_mut`; and its function in
+//! [`Cpu::do_piece`].
 use super::given_way::GivenWay;
 use super::mail::{MACHINE, NO_VCPU};
 use super::mechanism::threshold::{IDLE, rank};
@@ -113,8 +114,9 @@ pub struct Housework {
     pub(super) due: u64,
     /// Since when it counts as waiting, if a vCPU hides it: this patience later it is gone on with all the same.
     waits_since: u64,
-    /// While a vCPU hides it: when the core is interrupted to look. Not at one of this vCPU's own deadlines, as far as they are known: before that is a
-    /// look from which on the next one is, if it is set within [`DISTANCE_US`] of the last one. Who sets it later, or twice, can be met by a look or a piece.
+    /// The time of the next look at hidden housework, for which the core is interrupted although the running vCPU hides it. It is set [`DISTANCE_US`]
+    /// behind a deadline of the running vCPU, because the guest sets its next timer in that time without a trap (Sstc): from the look on the core knows the
+    /// next deadline, and keeps clear of that. A guest that sets its timer later, or twice, can be interrupted by a look or a piece at its deadline.
     look: u64,
     /// The loaded vCPU's own deadline when the core looked last, or when that got the core.
     seen: u64,
@@ -154,8 +156,9 @@ impl Housework {
         self.waits_since = latest.wrapping_sub(self.patience);
     }
 
-    /// When to look, if the deadline `own` is ahead: at [`Self::latest`]; or, if the deadline comes before or is `near` to that, this distance behind it.
-    /// If none is in sight, the vCPU may not have set it yet: then this distance from now, and each time twice as late.
+    /// The time of the next look, if the running vCPU's deadline `own` is still to come. If `own` is before [`Self::latest`], or less than `near` behind
+    /// that, the look is `distance` behind `own`. If `own` is further from now than the patience, the vCPU may not have set its timer yet: then the look
+    /// comes after as long again as housework has waited, but after `distance` at least, and not after `latest`. Else the look is at `latest`.
     fn behind(&self, own: u64, distance: u64, near: u64, now: u64) -> u64 {
         let latest = self.latest();
         if own <= latest + near {

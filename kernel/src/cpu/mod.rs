@@ -176,9 +176,9 @@ pub struct Cpu {
     loaded: Option<VcpuId>,
     /// The vCPU whose extension registers are in the hart.
     extensions: Option<VcpuId>,
-    /// When the alarm is set.
+    /// When the alarm is set to fire, in ticks of `time`, as are all times here; `u64::MAX` if it is off.
     alarm: u64,
-    /// Earliest deadline of a sleeping vCPU that may disturb the running one.
+    /// Earliest deadline of a sleeping vCPU that may disturb the running one; `u64::MAX` if there is none.
     next_deadline: u64,
     /// Whose that is.
     next_sleeper: VcpuId,
@@ -194,7 +194,7 @@ pub struct Cpu {
     none_urgent_until: u64,
     /// There are so many vCPUs or levels that to look through timers takes a while.
     is_crowded: bool,
-    /// When the hypervisor was entered, came back from waiting, or was last at a preemption point.
+    /// When the hypervisor was entered, came back from waiting, or was last at a preemption point, in ticks of `time`.
     entered: u64,
     /// The same but for preemption points: since then no guest has had the core.
     busy_since: u64,
@@ -216,11 +216,14 @@ pub struct Cpu {
     deferral: Deferral,
     /// The policy has something to say [before](Cpu::ask_policy_first) the scheduler decides.
     policy_goes_first: bool,
-    /// When the mechanisms next want an alarm: the earliest of `push.due`, `devices.due` and, if the running vCPU is watched, `watch.sample_due`.
+    /// When the alarm is next wanted for other work of the core's own than housework: the earliest of `push.due`, `devices.due` and, if the running vCPU is
+    /// watched, `watch.sample_due`, in ticks of `time`. Whoever changes one of these, or who is watched, sees to this as well. It is another time in two
+    /// places: [`Cpu::await_interrupt`] puts it off until some time behind the deadline that it waits for; and where a switch lowers the threshold
+    /// (`catch_up`), the sample is left out until the switch has found out whether whoever gets the core is watched.
     mechanism_due: u64,
     /// When the alarm is due for work of the hypervisor's own: `mechanism_due`, or housework.
     own_work_due: u64,
-    /// When the running vCPU was dispatched, or the idle time began.
+    /// When the running vCPU was dispatched, or the idle time began, in ticks of `time`.
     since: u64,
     /// What the board's interrupt controller sends to it, and the threshold that holds for that now.
     irqs: Option<CoreIrqs>,

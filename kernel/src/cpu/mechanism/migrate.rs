@@ -126,8 +126,9 @@ impl Cpu {
         self.park_out_of_line(id, self.id);
     }
 
-    /// If the next one to run is stealable, it comes back with all that it had here; or if somebody has taken it, not at all, and the one
-    /// after it is the next. False if there is something else to do before that one is found.
+    /// If the vCPU that the scheduler would run next is stealable, this core claims it back, with the place and the rest of the quantum that the vCPU had.
+    /// If another core has taken the vCPU, its place is given up. False if the decision has to begin anew: as a place was given up, or as something more
+    /// urgent has come.
     #[inline(never)]
     pub(in crate::cpu) fn reclaim_next(&mut self, now: u64) -> bool {
         // BOUND: mostly one round. What is wanted of the one that has come back may be that it stops or goes, and then another is the next.
