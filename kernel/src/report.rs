@@ -11,7 +11,7 @@ use ainori_trace::Ring;
 use crate::cpu::Machine;
 use crate::guest::stop::{Happened, Record};
 use crate::panic::write_directly;
-use crate::stats::{CoreCounters, Exit, VcpuCounters};
+use crate::stats::{CoreCounters, Exit, VcpuCounters, interrupt};
 
 /// A JSON string, escaped.
 struct Quoted<'a>(&'a str);
@@ -176,7 +176,7 @@ pub fn core(core: u32, hart: u64, counters: &CoreCounters, stack: u64, trace: &R
         counters.irqs_off_max.iter().enumerate().max_by_key(|(_, ticks)| **ticks).unwrap_or((0, &0));
     record(format_args!(
         r#""record":"core","core":{core},"hart":{hart},"interrupts":{},"switches":{},"messages":{},"ipis_sent":{},"ipis_saved":{},"idle":{},"longest_irqs_off":{longest},"longest_irqs_off_cause":"{}","irqs_off_max":{},"irqs_off_total":{},"longest_delay":{},"stack":{stack},"trace":{}"#,
-        Counters(&["software", "timer", "external"], &counters.interrupts),
+        Counters(&interrupt::NAMES, &counters.interrupts),
         counters.switches,
         counters.messages,
         counters.ipis_sent,

@@ -7,6 +7,18 @@ use ainori_report::histogram::Histogram;
 /// Number of [`Exit`] causes.
 pub const EXITS: usize = Exit::NAMES.len();
 
+/// Interrupts of a core by their places in [`CoreCounters::interrupts`].
+pub mod interrupt {
+    /// The IPIs of other cores.
+    pub const SOFTWARE: usize = 0;
+    /// The core's alarm.
+    pub const TIMER: usize = 1;
+    /// Devices of the board.
+    pub const EXTERNAL: usize = 2;
+    /// Their names in a report.
+    pub const NAMES: [&str; 3] = ["software", "timer", "external"];
+}
+
 /// Counters of a vCPU.
 #[derive(Debug, Default)]
 pub struct VcpuCounters {
@@ -27,8 +39,8 @@ pub struct VcpuCounters {
 /// Counters of a core.
 #[derive(Debug, Default)]
 pub struct CoreCounters {
-    /// Interrupts taken: software, timer, external.
-    pub interrupts: [u64; 3],
+    /// Interrupts taken, by [`interrupt`].
+    pub interrupts: [u64; interrupt::NAMES.len()],
     /// World switches.
     pub switches: u64,
     /// Messages from other cores.

@@ -45,6 +45,17 @@ impl BoardIrqchip {
     }
 }
 
+/// A serial port that the kernel's `chip/uart.rs` can drive: a 16550A whose registers are a byte each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BoardUart {
+    /// Address of its first register.
+    pub base: u64,
+    /// Its registers are `1 << shift` bytes apart.
+    pub shift: usize,
+    /// Its source of the interrupt controller.
+    pub source: u32,
+}
+
 /// A device as the tree describes it.
 #[derive(Debug, Clone)]
 pub struct Device {
@@ -82,8 +93,8 @@ pub struct Board {
     pub irqchip: Option<BoardIrqchip>,
     /// Base of the supervisor software-interrupt device (ACLINT).
     pub sswi: Option<u64>,
-    /// The console, a 16550A whose registers are a byte each: base, register shift, interrupt source.
-    pub uart: Option<(u64, usize, u32)>,
+    /// The console.
+    pub uart: Option<BoardUart>,
     /// Seed of random numbers, if the firmware gave one.
     pub seed: Option<Vec<u8>>,
 }
@@ -126,7 +137,7 @@ fn add_registers(node: &FdtNode<'_>, to: &mut Ranges) -> Result<(), Error> {
 /// The serial port that this node is, as [`Board::uart`] has it. `None` if it isn't on, or isn't one that the kernel's `chip/uart.rs` can drive: a 16550
 /// whose registers are a byte each.
 #[inline(never)]
-fn uart(node: FdtNode<'_>) -> Option<(u64, usize, u32)> {
+fn uart(node: FdtNode<'_>) -> Option<BoardUart> {
     let number = |name, default| cell(&node, name).unwrap_or(default);
     let registers = registers(&node).next()?;
     let (offset, shift) = (u64::from(number("reg-offset", 0)), number("reg-shift", 0));
@@ -135,7 +146,11 @@ fn uart(node: FdtNode<'_>) -> Option<(u64, usize, u32)> {
         && is_compatible(&node, &["ns16550a", "ns16550", "snps,dw-apb-uart"])
         && number("reg-io-width", 1) == 1
         && has_all;
-    can_be_driven.then_some((registers.start + offset, shift as usize, cell(&node, "interrupts")?))
+    can_be_driven.then_some(BoardUart {
+        base: registers.start + offset,
+        shift: shift as usize,
+        source: cell(&node, "interrupts")?,
+    })
 }
 
 impl Board {

@@ -13,6 +13,6 @@ mod range;
 mod tests;
 mod tree;
 
-pub use board::{Board, BoardHart, BoardIrqchip, Device, Error};
+pub use board::{Board, BoardHart, BoardIrqchip, BoardUart, Device, Error};
 pub use isa::{Environment, Isa};
 pub use range::{Range, Ranges, largest_free};

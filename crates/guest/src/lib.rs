@@ -22,7 +22,7 @@ mod tests;
 
 use ainori_devices::irqchip::Irqchip;
 use ainori_lifecycle::{Cause, Hart};
-use ainori_sbi::Fence;
+use ainori_sbi::RemoteFence;
 
 use serial::Serial;
 
@@ -60,7 +60,7 @@ pub trait Host {
     /// Takes back the caller's software interrupt. Was there one?
     fn take_software_interrupt(&mut self) -> bool;
     /// Has these harts fence. The caller doesn't go on before they have.
-    fn remote_fence(&mut self, harts: u64, fence: Fence);
+    fn remote_fence(&mut self, harts: u64, fence: RemoteFence);
     /// The external interrupts of these harts may have changed: [`Irqchip::is_pending`].
     fn look_at_harts(&mut self, harts: u64);
     /// A source of the interrupt controller was completed; if it stands for one of the board, that may interrupt again.

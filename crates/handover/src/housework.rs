@@ -7,9 +7,9 @@ use crate::atomic::{AtomicU32, Ordering, fence};
 /// kept quiet as that core's [`Threshold`](crate::Threshold) hides it, and is seen when that core lowers its threshold. So who finds it set need not
 /// tell once more.
 #[derive(Default)]
-pub struct Housework(AtomicU32);
+pub struct PublishedHousework(AtomicU32);
 
-impl Housework {
+impl PublishedHousework {
     /// Nothing is to be done.
     #[must_use]
     pub fn new() -> Self {

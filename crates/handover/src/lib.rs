@@ -3,9 +3,9 @@
 //! # The parts
 //! - A vCPU that no core has is parked in its [`ParkingSlot`], and whichever core claims it first has it.
 //! - What others want of it stands in its [`RequestWord`], and moves with it.
-//! - A [`Threshold`] per core says what that core must not be disturbed for.
+//! - A [`PublishedThreshold`] per core says what that core must not be disturbed for.
 //! - [`Fences`] are the remote fences that others want of it, and [`Answers`] those that it waits for itself.
-//! - [`Housework`] is what any core wants of the one that does the hypervisor's own slow work.
+//! - [`PublishedHousework`] is what any core wants of the one that does the hypervisor's own slow work.
 //! - [`Seats`] keep the vCPUs of a guest on different cores, under the policy that wants that.
 //! - [`tell`], [`look_at`] and [`interrupt_running`] are the rules by which cores use all these.
 //!
@@ -19,8 +19,8 @@
 //! | an asker | the request | owner, slot, the owner's threshold | [`RequestWord::request`] |
 //! | a core that claims the vCPU | its owner | the requests | [`ParkingSlot::claim`] |
 //! | a core that parks it | its slot | the requests | [`ParkingSlot::park`] |
-//! | who has work for the housekeeping core | the kind of work | that core's threshold | [`Housework::ask`] |
-//! | a core that lowers its threshold | its threshold | the requests of its vCPUs, the housework | [`Threshold::lower`] |
+//! | who has work for the housekeeping core | the kind of work | that core's threshold | [`PublishedHousework::ask`] |
+//! | a core that lowers its threshold | its threshold | the requests of its vCPUs, the housework | [`PublishedThreshold::lower`] |
 //! | the sender of a fence | the fence | whether the vCPU is present | within [`Fences::record`] |
 //! | who answers for a vCPU of another core | that those who wait are taken out | whether the vCPU is present | within [`Fences::take_waiting_if_absent`] |
 //! | a core that enters the vCPU | that it is present | the fences | [`Fences::arrive`] |
@@ -54,9 +54,9 @@ mod threshold;
 
 pub use atomic_set::AtomicVcpuSet;
 pub use fences::{Answers, Fence, Fences, Recorded};
-pub use housework::Housework;
+pub use housework::PublishedHousework;
 pub use parking::ParkingSlot;
 pub use protocol::{Core, Requests, interrupt_running, look_at, tell};
 pub use requests::RequestWord;
 pub use seats::{Seat, Seats};
-pub use threshold::Threshold;
+pub use threshold::PublishedThreshold;

@@ -67,7 +67,7 @@ fn requests_are_taken_if_there_are_no_others() {
 
 #[test]
 fn a_threshold_says_what_was_published_last() {
-    let threshold = Threshold::new(0);
+    let threshold = PublishedThreshold::new(0);
     threshold.raise(9);
     assert_eq!(threshold.level(), 9);
     threshold.lower(3);

@@ -5,9 +5,9 @@ use crate::atomic::{AtomicU8, Ordering, fence};
 /// keeps quiet.
 ///
 /// Only the core itself changes it.
-pub struct Threshold(AtomicU8);
+pub struct PublishedThreshold(AtomicU8);
 
-impl Threshold {
+impl PublishedThreshold {
     /// A threshold with this level.
     #[must_use]
     pub fn new(level: u8) -> Self {

@@ -22,7 +22,7 @@ mod tests;
 
 pub use numbers::*;
 pub use range::Range;
-pub use request::{Call, Fence, Reason, Request, base, decode, hart_mask, is_first};
+pub use request::{Call, Reason, RemoteFence, Request, base, decode, hart_mask, is_first};
 
 /// Error codes of the specification, chapter 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

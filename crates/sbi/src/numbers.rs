@@ -32,6 +32,91 @@ pub const EXTENSIONS: [(&str, u64); 8] = [
     ("AINORI", AINORI),
 ];
 
+/// Functions of [`BASE`].
+pub mod base {
+    /// Version of the specification.
+    pub const VERSION: u64 = 0;
+    /// Number of the implementation.
+    pub const IMPLEMENTATION: u64 = 1;
+    /// Version of the implementation.
+    pub const IMPLEMENTATION_VERSION: u64 = 2;
+    /// Is there an extension?
+    pub const PROBE: u64 = 3;
+    /// `mvendorid`. The next two are `marchid` and `mimpid`.
+    pub const VENDOR: u64 = 4;
+    /// `mimpid`.
+    pub const HART_IMPLEMENTATION: u64 = 6;
+}
+
+/// Functions of [`TIME`].
+pub mod time {
+    /// Sets the timer.
+    pub const SET: u64 = 0;
+}
+
+/// Functions of [`IPI`].
+pub mod ipi {
+    /// Sends one to several harts.
+    pub const SEND: u64 = 0;
+}
+
+/// Functions of [`RFENCE`]. (Those behind these are for hypervisors.)
+pub mod rfence {
+    /// FENCE.I.
+    pub const INSTRUCTIONS: u64 = 0;
+    /// SFENCE.VMA.
+    pub const TRANSLATIONS: u64 = 1;
+    /// SFENCE.VMA of one address space.
+    pub const TRANSLATIONS_OF_ASID: u64 = 2;
+}
+
+/// Functions of [`HSM`].
+pub mod hsm {
+    /// Starts a hart.
+    pub const START: u64 = 0;
+    /// Stops the caller.
+    pub const STOP: u64 = 1;
+    /// The state of a hart.
+    pub const STATUS: u64 = 2;
+    /// Suspends the caller.
+    pub const SUSPEND: u64 = 3;
+
+    /// What to do: the default retentive suspension.
+    pub const RETENTIVE: u64 = 0;
+    /// The default non-retentive suspension.
+    pub const NON_RETENTIVE: u64 = 0x8000_0000;
+}
+
+/// Functions of [`SRST`].
+pub mod srst {
+    /// Resets the machine.
+    pub const RESET: u64 = 0;
+
+    /// The kind: off.
+    pub const SHUTDOWN: u64 = 0;
+    /// Off and on again.
+    pub const COLD_REBOOT: u64 = 1;
+    /// On again, without having been off.
+    pub const WARM_REBOOT: u64 = 2;
+
+    /// The reason: none.
+    pub const NO_REASON: u64 = 0;
+    /// The system has failed.
+    pub const SYSTEM_FAILURE: u64 = 1;
+    /// The first reason of the guest's own: a vendor's, and behind them the ones of a guest's choice.
+    pub const FIRST_SPECIFIC: u64 = 0xe000_0000;
+}
+
+/// Functions of [`DBCN`].
+pub mod dbcn {
+    /// Prints what lies in memory.
+    pub const WRITE: u64 = 0;
+    /// Puts what was typed into memory.
+    pub const READ: u64 = 1;
+    /// Prints a byte.
+    pub const WRITE_BYTE: u64 = 2;
+}
+
 /// Functions of [`AINORI`].
 pub mod ainori {
     /// Gives the hart to the next vCPU of the same priority.

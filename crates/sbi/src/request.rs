@@ -1,7 +1,6 @@
 //! Calls to requests.
-use crate::{
-    AINORI, BASE, DBCN, Error, HSM, IPI, RFENCE, Range, Result, SRST, TIME, VERSION_2_0, ainori, legacy,
-};
+use crate::numbers::{ainori, base, dbcn, hsm, ipi, rfence, srst, time};
+use crate::{AINORI, BASE, DBCN, Error, HSM, IPI, RFENCE, Range, Result, SRST, TIME, VERSION_2_0, legacy};
 
 /// A call, as the registers have it: `a7`, `a6`, and `a0` to `a4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +25,7 @@ pub enum Request {
     /// Takes the caller's software interrupt back, and tells whether there was one (legacy).
     ClearIpi,
     /// A fence on these harts, a bit each, before the call returns.
-    RemoteFence(u64, Fence),
+    RemoteFence(u64, RemoteFence),
     /// Starts a stopped hart.
     HartStart {
         /// Which.
@@ -72,7 +71,7 @@ pub enum Request {
 
 /// What a remote fence orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fence {
+pub enum RemoteFence {
     /// Instructions: FENCE.I.
     Instructions,
     /// Translations of these addresses: SFENCE.VMA, of one address space only if there is an ASID.
@@ -102,24 +101,24 @@ pub fn decode(call: &Call, harts: u64) -> Result<Request> {
     let Call { extension, function, a } = *call;
     match (extension, function) {
         (BASE, _) => base(function, a[0]).map(Request::Answer),
-        (TIME, 0) => Ok(Request::SetTimer(a[0])),
-        (IPI, 0) => hart_mask(harts, (a[0], a[1])).map(Request::SendIpi),
-        (RFENCE, 0..=2) => {
+        (TIME, time::SET) => Ok(Request::SetTimer(a[0])),
+        (IPI, ipi::SEND) => hart_mask(harts, (a[0], a[1])).map(Request::SendIpi),
+        (RFENCE, rfence::INSTRUCTIONS..=rfence::TRANSLATIONS_OF_ASID) => {
             let targets = hart_mask(harts, (a[0], a[1]))?;
             let range = Range { start: a[2], size: a[3] };
             let fence = match function {
-                0 => Fence::Instructions,
-                1 => Fence::Translations(range, None),
-                _ => Fence::Translations(range, Some(a[4])),
+                rfence::INSTRUCTIONS => RemoteFence::Instructions,
+                rfence::TRANSLATIONS => RemoteFence::Translations(range, None),
+                _ => RemoteFence::Translations(range, Some(a[4])),
             };
             Ok(Request::RemoteFence(targets, fence))
         }
         (HSM, _) => hart_state(function, a, harts),
-        (SRST, 0) => reset(a[0], a[1]).map(Request::Reset),
-        (DBCN, 0 | 1) if a[2] != 0 => Err(Error::InvalidParameter),
-        (DBCN, 0) => Ok(Request::Write { from: a[1], size: a[0] }),
-        (DBCN, 1) => Ok(Request::Read { to: a[1], size: a[0] }),
-        (DBCN, 2) => Ok(Request::WriteByte(a[0] as u8)),
+        (SRST, srst::RESET) => reset(a[0], a[1]).map(Request::Reset),
+        (DBCN, dbcn::WRITE | dbcn::READ) if a[2] != 0 => Err(Error::InvalidParameter),
+        (DBCN, dbcn::WRITE) => Ok(Request::Write { from: a[1], size: a[0] }),
+        (DBCN, dbcn::READ) => Ok(Request::Read { to: a[1], size: a[0] }),
+        (DBCN, dbcn::WRITE_BYTE) => Ok(Request::WriteByte(a[0] as u8)),
         (AINORI, ainori::YIELD) => Ok(Request::Yield),
         (AINORI, ainori::MARK) => Ok(Request::Mark(a[0])),
         (AINORI, ainori::LOCK_TAKEN | ainori::LOCK_RELEASED) => {
@@ -138,15 +137,15 @@ pub fn decode(call: &Call, harts: u64) -> Result<Request> {
 #[inline]
 pub fn base(function: u64, extension: u64) -> Result<u64> {
     match function {
-        0 => Ok(VERSION_2_0),
-        1 => Ok(IMPLEMENTATION),
-        2 => Ok(0),
-        3 => {
+        base::VERSION => Ok(VERSION_2_0),
+        base::IMPLEMENTATION => Ok(IMPLEMENTATION),
+        base::IMPLEMENTATION_VERSION => Ok(0),
+        base::PROBE => {
             let is_today = matches!(extension, BASE | TIME | IPI | RFENCE | HSM | SRST | DBCN | AINORI);
             Ok(u64::from(is_today || legacy::is_legacy(extension)))
         }
         // Vendor, architecture and implementation of the hart: a guest has no business with them.
-        4..=6 => Ok(0),
+        base::VENDOR..=base::HART_IMPLEMENTATION => Ok(0),
         _ => Err(Error::NotSupported),
     }
 }
@@ -189,13 +188,13 @@ fn hart_state(function: u64, a: [u64; 5], harts: u64) -> Result<Request> {
         if is_there { Ok(a[0] as u32) } else { Err(Error::InvalidParameter) }
     };
     match function {
-        0 => Ok(Request::HartStart { hart: hart()?, address: a[1], opaque: a[2] }),
-        1 => Ok(Request::HartStop),
-        2 => hart().map(Request::HartStatus),
+        hsm::START => Ok(Request::HartStart { hart: hart()?, address: a[1], opaque: a[2] }),
+        hsm::STOP => Ok(Request::HartStop),
+        hsm::STATUS => hart().map(Request::HartStatus),
         // The default retentive suspension is a WFI. The default non-retentive one would keep less than a vCPU that doesn't run keeps anyway.
-        3 => match a[0] & 0xffff_ffff {
-            0 => Ok(Request::Suspend),
-            0x8000_0000 => Err(Error::NotSupported),
+        hsm::SUSPEND => match a[0] & 0xffff_ffff {
+            hsm::RETENTIVE => Ok(Request::Suspend),
+            hsm::NON_RETENTIVE => Err(Error::NotSupported),
             _ => Err(Error::InvalidParameter),
         },
         _ => Err(Error::NotSupported),
@@ -204,13 +203,11 @@ fn hart_state(function: u64, a: [u64; 5], harts: u64) -> Result<Request> {
 
 /// System reset (chapter 10): 32 bits each of type and reason.
 fn reset(kind: u64, reason: u64) -> Result<Reason> {
-    const SYSTEM_FAILURE: u64 = 1;
-    /// The first reason of the guest's own: a vendor's, and behind them the ones of a guest's choice.
-    const FIRST_SPECIFIC: u64 = 0xe000_0000;
+    use srst::{COLD_REBOOT, FIRST_SPECIFIC, NO_REASON, SHUTDOWN, SYSTEM_FAILURE, WARM_REBOOT};
     match (kind & 0xffff_ffff, reason & 0xffff_ffff) {
-        (0, 0) => Ok(Reason::Shutdown),
-        (1 | 2, 0) => Ok(Reason::Reboot),
-        (0..=2, SYSTEM_FAILURE | FIRST_SPECIFIC..) => Ok(Reason::Failure),
+        (SHUTDOWN, NO_REASON) => Ok(Reason::Shutdown),
+        (COLD_REBOOT | WARM_REBOOT, NO_REASON) => Ok(Reason::Reboot),
+        (SHUTDOWN..=WARM_REBOOT, SYSTEM_FAILURE | FIRST_SPECIFIC..) => Ok(Reason::Failure),
         _ => Err(Error::InvalidParameter),
     }
 }

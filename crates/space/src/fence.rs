@@ -4,7 +4,7 @@ use crate::{GuestPhysical, HostPhysical, Space, Table, Tables};
 /// Which HFENCE.GVMA is due.
 #[must_use = "harts may still use what they have cached"]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fence {
+pub struct TableFence {
     /// Where the range of changed translations begins.
     pub start: GuestPhysical,
     /// Its size in bytes, a multiple of 4 KiB.
@@ -26,11 +26,11 @@ pub enum Reach {
 /// Something has been mapped. A hart may fault there until it has fenced.
 #[must_use = "harts may have cached that nothing is there"]
 #[derive(Debug, PartialEq, Eq)]
-pub struct Mapped(pub(crate) Fence);
+pub struct Mapped(pub(crate) TableFence);
 
 impl Mapped {
     /// The fence after which a hart doesn't fault there.
-    pub fn fence(self) -> Fence {
+    pub fn fence(self) -> TableFence {
         self.0
     }
 
@@ -43,13 +43,13 @@ impl Mapped {
 #[must_use = "harts may still use the former rights"]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Protected {
-    pub(crate) fence: Fence,
+    pub(crate) fence: TableFence,
     pub(crate) takes_away: bool,
 }
 
 impl Protected {
     /// The fence that is due on every hart that may have cached the range.
-    pub const fn fence(&self) -> Fence {
+    pub const fn fence(&self) -> TableFence {
         self.fence
     }
 
@@ -67,7 +67,7 @@ impl Protected {
 #[must_use = "the frames come back only by `fenced`"]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unmapped {
-    pub(crate) fence: Fence,
+    pub(crate) fence: TableFence,
     /// Of which space.
     pub(crate) root: Table,
 }
@@ -85,7 +85,7 @@ pub struct Frames {
 
 impl Unmapped {
     /// The fence that is due on every hart that may have cached the range.
-    pub const fn fence(&self) -> Fence {
+    pub const fn fence(&self) -> TableFence {
         self.fence
     }
 

@@ -19,7 +19,7 @@
 //! mapped there in the meantime.
 //!
 //! # The fence
-//! [`Fence`] says which HFENCE.GVMA is due. It is due on every hart that has loaded the table since its last such fence, for each VMID that the
+//! [`TableFence`] says which HFENCE.GVMA is due. It is due on every hart that has loaded the table since its last such fence, for each VMID that the
 //! guest has there, behind those or together with those that are due there from earlier changes. A hart that has another VMID in `hgatp` uses
 //! nothing of what it has cached for this one: there it is enough if the fence comes before the guest runs there again. HFENCE.GVMA also drops what
 //! a hart has cached of both stages together; no HFENCE.VVMA is needed.
@@ -53,7 +53,7 @@ mod tests;
 
 pub use attributes::{Attributes, MemoryType, Rights};
 pub use error::{Error, Obstacle};
-pub use fence::{Fence, Frames, Mapped, Protected, Reach, Unmapped};
+pub use fence::{Frames, Mapped, Protected, Reach, TableFence, Unmapped};
 pub use format::Format;
 pub use space::{Space, Translation};
 pub use tables::{Table, Tables};

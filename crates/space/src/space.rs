@@ -2,8 +2,8 @@
 use crate::entry::Entry;
 use crate::format::{ENTRIES, is_first, shift, span};
 use crate::{
-    Attributes, Error, Fence, Format, Frames, GuestPhysical, HostPhysical, Mapped, Obstacle, Protected,
-    Reach, Rights, Table, Tables, Unmapped,
+    Attributes, Error, Format, Frames, GuestPhysical, HostPhysical, Mapped, Obstacle, Protected, Reach,
+    Rights, Table, TableFence, Tables, Unmapped,
 };
 
 /// One past the last host-physical address that an entry can hold.
@@ -107,7 +107,7 @@ impl<T: Tables> Space<T> {
             }
             at += span(level);
         }
-        Ok(Mapped(Fence { start: guest, size, reach }))
+        Ok(Mapped(TableFence { start: guest, size, reach }))
     }
 
     /// Unmaps a range, all of which is mapped. A leaf that reaches beyond it is split. Harts go on using what they have cached; the frames come back
@@ -136,7 +136,7 @@ impl<T: Tables> Space<T> {
             }
             at = next;
         }
-        Ok(Unmapped { fence: Fence { start, size, reach }, root: self.root })
+        Ok(Unmapped { fence: TableFence { start, size, reach }, root: self.root })
     }
 
     /// Changes what guests may do in a range, all of which is mapped. A leaf that reaches beyond it is split.
@@ -155,7 +155,7 @@ impl<T: Tables> Space<T> {
             self.write(&slot, slot.entry.with_rights(rights));
             at += span(slot.level);
         }
-        Ok(Protected { fence: Fence { start, size, reach }, takes_away })
+        Ok(Protected { fence: TableFence { start, size, reach }, takes_away })
     }
 
     /// What an address is translated to by a hart that has cached nothing. `None`: it faults.

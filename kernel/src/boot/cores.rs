@@ -69,7 +69,7 @@ fn trace_ring(machine: &Machine, core: u32, trace: &config::Trace) -> Ring<'stat
 fn port(board: &Board) -> Option<Uart> {
     // SAFETY: `Board::uart` is a node that is on and says it is of the 16550's kind, and all eight registers, a byte each, are within its `reg`. Of the
     // hypervisor, only this core and `panic.rs` drive it. The firmware may still write to it, which at worst mixes letters.
-    board.uart.map(|(base, shift, _)| unsafe { Uart::new(base, shift) })
+    board.uart.map(|uart| unsafe { Uart::new(uart.base, uart.shift) })
 }
 
 /// Starts all cores, and ends boot. `memory` are the bytes that the hypervisor has taken.
@@ -108,10 +108,10 @@ fn route_interrupts(cpu: &Cpu) {
         }
     }
     // The serial port interrupts the least urgent guest of its core, and nobody else.
-    if let Some((_, _, source)) = machine.board.uart
+    if let Some(uart) = machine.board.uart
         && cpu.id == machine.console_core
     {
-        irqchip.route(source, target, machine.levels.level(machine.housework_priority));
+        irqchip.route(uart.source, target, machine.levels.level(machine.housework_priority));
     }
 }
 

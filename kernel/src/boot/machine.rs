@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use ainori_board::Board;
 use ainori_console::{InputWaits, Source};
-use ainori_handover::{Housework, Seats, Threshold};
+use ainori_handover::{PublishedHousework, PublishedThreshold, Seats};
 use ainori_limits::VCPU_SLOTS;
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::config::System;
@@ -79,7 +79,7 @@ pub fn share(
         log: Source::new(ainori_report::MARK, ainori_guest::serial::OUTPUT),
         news: AtomicU32::new(0),
         console_core,
-        housework: Housework::new(),
+        housework: PublishedHousework::new(),
         housework_threshold,
         housework_priority,
         levels,
@@ -90,7 +90,7 @@ pub fn share(
         source_owner: placed.source_owner.into_boxed_slice(),
         awaited_guests: AtomicU32::new(system.guests.iter().filter(|guest| !guest.background).count() as u32),
         finishing: AtomicBool::new(false),
-        thresholds: ByCore(from_fn(|_| Threshold::new(IDLE))),
+        thresholds: ByCore(from_fn(|_| PublishedThreshold::new(IDLE))),
         restarting: AtomicU32::new(0),
         ended: AtomicU32::new(0),
         turn: AtomicU32::new(0),

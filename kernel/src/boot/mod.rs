@@ -62,8 +62,8 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     unsafe { memory::provide(free) };
 
     let board = Board::read(tree).unwrap_or_else(|error| give_up(error));
-    if let Some((base, shift, _)) = board.uart {
-        use_port(base, shift);
+    if let Some(uart) = board.uart {
+        use_port(uart.base, uart.shift);
     }
     if let Some(what) = hart::lacks(&board.isa) {
         let isa = board.isa.string();

@@ -19,7 +19,7 @@
 //! [`Cpu::do_piece`].
 use super::given_way::GivenWay;
 use super::mail::{MACHINE, NO_VCPU};
-use super::mechanism::threshold::{IDLE, rank};
+use super::mechanism::threshold::{IDLE, extent};
 use super::{Cpu, Machine};
 use crate::arch::hart::Interrupts;
 use crate::arch::{clock, world};
@@ -220,7 +220,9 @@ impl Cpu {
     #[inline(always)]
     pub(super) fn begin_patience(&mut self, before: u8, now: u64) -> bool {
         let housework = &mut self.housework;
-        if rank(before) > housework.hidden_from || housework.due <= now || self.machine.housework.asked() != 0
+        if extent(before) > housework.hidden_from
+            || housework.due <= now
+            || self.machine.housework.asked() != 0
         {
             return false;
         }
@@ -383,7 +385,7 @@ impl Cpu {
     /// Is what runs here too urgent to be disturbed by housework?
     #[inline(always)]
     fn is_housework_hidden(&self) -> bool {
-        rank(self.threshold.level) > self.housework.hidden_from
+        extent(self.threshold.level) > self.housework.hidden_from
     }
 
     /// Hidden housework isn't to interrupt what begins at `due` before `look`, if it [may](super::given_way) give way. What isn't hidden looks for itself, just before

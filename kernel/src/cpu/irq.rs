@@ -11,7 +11,7 @@ use crate::arch::hart::{self, Interrupts};
 use crate::arch::world::{self, Lines};
 use crate::guest::Guest;
 use crate::guest::vcpu::Hold;
-use crate::stats::Exit;
+use crate::stats::{Exit, interrupt};
 
 /// So many vCPUs whose timers are due are woken in one go.
 const WOKEN_AT_ONCE: usize = 4;
@@ -59,7 +59,7 @@ impl Cpu {
     /// The alarm has fired. When?
     #[inline(always)]
     fn note_alarm(&mut self) -> u64 {
-        self.counters.interrupts[1] += 1;
+        self.counters.interrupts[interrupt::TIMER] += 1;
         self.silence_alarm();
         clock::now()
     }
@@ -218,7 +218,7 @@ impl Cpu {
 
     /// Another core sent an IPI. What it wants is in the mail, which is read before the next guest is entered unless it can wait.
     pub(super) fn take_ipi(&mut self) -> Exit {
-        self.counters.interrupts[0] += 1;
+        self.counters.interrupts[interrupt::SOFTWARE] += 1;
         hart::clear_software_interrupt();
         Exit::Ipi
     }
@@ -250,7 +250,7 @@ impl Cpu {
     /// A device of the board.
     #[inline(never)]
     pub(super) fn take_external(&mut self) -> Exit {
-        self.counters.interrupts[2] += 1;
+        self.counters.interrupts[interrupt::EXTERNAL] += 1;
         if let Some(irqs) = self.irqs
             && let Some(source) = irqs.claim()
         {

@@ -25,7 +25,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use ainori_board::Board;
 use ainori_console::{InputWaits, Source};
-use ainori_handover::{Housework as PublishedHousework, Threshold as PublishedThreshold};
+use ainori_handover::{PublishedHousework, PublishedThreshold};
 use ainori_limits::{MAX_HARTS, STACK_SIZE, VCPU_SLOTS};
 use ainori_mailbox::{Mailbox, Mailboxes};
 use ainori_sched::{Scheduler, VcpuId, VcpuSet};

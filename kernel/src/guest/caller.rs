@@ -1,9 +1,9 @@
 //! What the services of a guest ([`ainori_guest`]) want of the hypervisor, on behalf of the vCPU whose trap is being served.
 
 use ainori_guest::{Devices, Host};
-use ainori_handover::{Fence as Recordable, Recorded, Requests};
+use ainori_handover::{Fence, Recorded, Requests};
 use ainori_lifecycle::{Cause, Hart};
-use ainori_sbi::{Fence, Range};
+use ainori_sbi::{Range, RemoteFence};
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
@@ -93,23 +93,23 @@ impl<'a> Host for Caller<'a> {
 
     /// It is carried out here for the caller, recorded for vCPUs that don't run, and asked of the owners of those that do. The caller goes on when these
     /// have answered; meanwhile its core does other things.
-    fn remote_fence(&mut self, harts: u64, what: Fence) {
+    fn remote_fence(&mut self, harts: u64, what: RemoteFence) {
         let machine = self.cpu.machine;
         let targets = self.guest.vcpu_set(harts);
         let awaited = &machine.vcpu(self.vcpu).fences_awaited;
         let is_own = targets.contains(self.vcpu);
         let recordable = match what {
-            Fence::Instructions => {
+            RemoteFence::Instructions => {
                 if is_own {
                     fence::instructions();
                 }
-                Recordable::INSTRUCTIONS
+                Fence::INSTRUCTIONS
             }
-            Fence::Translations(range, asid) => {
+            RemoteFence::Translations(range, asid) => {
                 if is_own {
                     translations(range, asid);
                 }
-                Recordable::TRANSLATIONS
+                Fence::TRANSLATIONS
             }
         };
         awaited.begin();

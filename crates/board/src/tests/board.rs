@@ -1,4 +1,4 @@
-use crate::{Board, BoardIrqchip, Error, Isa, Range};
+use crate::{Board, BoardIrqchip, BoardUart, Error, Isa, Range};
 use dtoolkit::fdt::Fdt;
 use dtoolkit::memreserve::MemoryReservation;
 use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
@@ -109,7 +109,7 @@ fn a_board_like_virt_is_understood() {
     let harts: Vec<_> = board.harts.iter().map(|hart| (hart.id, hart.irq_target, hart.sswi_index)).collect();
     assert_eq!(harts, [(0, Some(1), Some(0)), (1, Some(3), Some(1))]);
     assert!(matches!(board.irqchip, Some(BoardIrqchip::Plic { base: 0x0c00_0000, sources: 95 })));
-    assert_eq!((board.sswi, board.uart), (Some(0x02f0_0000), Some((0x1000_0000, 0, 10))));
+    assert_eq!((board.sswi, board.uart), (Some(0x02f0_0000), port(0x1000_0000, 0, 10)));
     assert_eq!((board.memory_bytes(), board.zeroing_block()), (0x1000_0000, Some(64)));
     assert_eq!((&board.seed, &*board.hart_names()), (&None, "0, 1"));
 }
@@ -189,23 +189,27 @@ fn with_second_port(properties: &[DeviceTreeProperty]) -> DeviceTree {
     tree
 }
 
-const FIRST_PORT: Option<(u64, usize, u32)> = Some((0x1000_0000, 0, 10));
+const fn port(base: u64, shift: usize, source: u32) -> Option<BoardUart> {
+    Some(BoardUart { base, shift, source })
+}
+
+const FIRST_PORT: Option<BoardUart> = port(0x1000_0000, 0, 10);
 
 #[test]
 fn the_console_is_what_is_chosen_if_it_can_be_driven() {
     let taken = |properties: &[DeviceTreeProperty]| read(&with_second_port(properties)).unwrap().uart;
     let is = |name| text("compatible", name);
     for name in ["ns16550a", "ns16550", "snps,dw-apb-uart"] {
-        assert_eq!(taken(&[is(name)]), Some((0x1001_0000, 0, 20)), "{name}");
+        assert_eq!(taken(&[is(name)]), port(0x1001_0000, 0, 20), "{name}");
     }
     let ns16550a = || is("ns16550a");
     let either = DeviceTreeProperty::new("compatible", b"vendor,uart\0ns16550a\0".to_vec()).unwrap();
-    assert_eq!(taken(&[either]), Some((0x1001_0000, 0, 20)));
+    assert_eq!(taken(&[either]), port(0x1001_0000, 0, 20));
     let (shift, offset, width) =
         (words("reg-shift", &[2]), words("reg-offset", &[0x40]), words("reg-io-width", &[1]));
     for on in ["okay", "ok"] {
         let laid_out = [ns16550a(), shift.clone(), offset.clone(), width.clone(), text("status", on)];
-        assert_eq!(taken(&laid_out), Some((0x1001_0040, 2, 20)), "{on}");
+        assert_eq!(taken(&laid_out), port(0x1001_0040, 2, 20), "{on}");
     }
 
     for name in ["sifive,uart0", "arm,pl011", "litex,liteuart", "ns8250"] {
@@ -227,7 +231,7 @@ fn without_a_choice_the_console_is_the_first_that_can_be_driven() {
         tree.root.child_mut("soc").unwrap().child_mut("serial@10000000").unwrap().add_property(property);
     };
     first(&mut tree, text("compatible", "sifive,uart0"));
-    assert_eq!(read(&tree).unwrap().uart, Some((0x1001_0000, 0, 20)));
+    assert_eq!(read(&tree).unwrap().uart, port(0x1001_0000, 0, 20));
     let mut tree = plain();
     first(&mut tree, text("compatible", "sifive,uart0"));
     assert_eq!(read(&tree).unwrap().uart, None, "the one that is chosen has other registers");

@@ -2,7 +2,7 @@
 use ainori_console::{Multiplexer, Source};
 use ainori_devices::{irqchip::Irqchip, plic::Plic};
 use ainori_lifecycle::{Cause, Hart, HartState};
-use ainori_sbi::Fence;
+use ainori_sbi::RemoteFence;
 
 use crate::{Devices, Host, serial::Serial};
 
@@ -20,7 +20,7 @@ pub enum Wish {
     StopGuest(&'static str, Cause),
     SetTimer(u64),
     SendIpi(u64),
-    RemoteFence(u64, Fence),
+    RemoteFence(u64, RemoteFence),
     Complete(u32),
     WakeConsole,
     RelieveConsole,
@@ -136,7 +136,7 @@ impl Host for TestHost {
         std::mem::take(&mut self.software)
     }
 
-    fn remote_fence(&mut self, harts: u64, fence: Fence) {
+    fn remote_fence(&mut self, harts: u64, fence: RemoteFence) {
         self.wishes.push(Wish::RemoteFence(harts, fence));
     }
 

@@ -4,7 +4,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
-use crate::{Housework, Threshold};
+use crate::{PublishedHousework, PublishedThreshold};
 
 /// The level up to which the housekeeping core may be told.
 const LOW: u8 = 1;
@@ -14,8 +14,8 @@ const KIND: u32 = 1;
 
 /// The housekeeping core's threshold, what it is asked, and the messages to it.
 struct Machine {
-    threshold: Threshold,
-    housework: Housework,
+    threshold: PublishedThreshold,
+    housework: PublishedHousework,
     mail: AtomicU32,
     /// Pieces of work that are there: written before the core is asked.
     pieces: [AtomicU32; 2],
@@ -24,8 +24,8 @@ struct Machine {
 impl Machine {
     fn new(level: u8) -> Arc<Self> {
         Arc::new(Self {
-            threshold: Threshold::new(level),
-            housework: Housework::new(),
+            threshold: PublishedThreshold::new(level),
+            housework: PublishedHousework::new(),
             mail: AtomicU32::new(0),
             pieces: [AtomicU32::new(0), AtomicU32::new(0)],
         })
@@ -52,7 +52,7 @@ impl Machine {
 
 /// Two ask, one of whom may find that the other has asked already. Whatever the core has not found when it lowered its threshold, it is told of.
 ///
-/// Fails without the fence in `Threshold::lower` or the one in `ask`; if `ask` is relaxed or `take` is; and if the core takes
+/// Fails without the fence in `PublishedThreshold::lower` or the one in `ask`; if `ask` is relaxed or `take` is; and if the core takes
 /// the bit after it has looked.
 #[test]
 fn no_work_is_forgotten() {

@@ -5,7 +5,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use super::Plain;
-use crate::{ParkingSlot, RequestWord, Threshold};
+use crate::{ParkingSlot, PublishedThreshold, RequestWord};
 
 /// The level of the vCPU that is asked for, and the core's when it runs nothing more urgent.
 const LOW: u8 = 1;
@@ -14,7 +14,7 @@ const HIGH: u8 = 2;
 
 /// Core 0, which owns the vCPU, and the messages to it.
 struct Machine {
-    threshold: Threshold,
+    threshold: PublishedThreshold,
     parking: ParkingSlot<Plain>,
     requests: RequestWord,
     mail: AtomicU32,
@@ -25,7 +25,7 @@ struct Machine {
 impl Machine {
     fn new(level: u8) -> Arc<Self> {
         let machine = Self {
-            threshold: Threshold::new(level),
+            threshold: PublishedThreshold::new(level),
             parking: ParkingSlot::new(0),
             requests: RequestWord::new(),
             mail: AtomicU32::new(0),
@@ -49,7 +49,7 @@ impl Machine {
     }
 }
 
-/// Fails without the fence in `Threshold::lower` or the one in `RequestWord::request`.
+/// Fails without the fence in `PublishedThreshold::lower` or the one in `RequestWord::request`.
 #[test]
 fn who_lowers_its_threshold_sees_what_was_left_undone() {
     loom::model(|| {

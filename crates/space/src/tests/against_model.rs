@@ -70,7 +70,7 @@ struct World {
     /// What was mapped after each change.
     versions: Vec<Model>,
     /// Changes whose fences aren't all done: the number of the version that they made, and the fence.
-    due: Vec<(usize, Fence, Due)>,
+    due: Vec<(usize, TableFence, Due)>,
     /// Per hart, the first version whose fence it hasn't executed.
     fenced: [usize; HARTS],
     /// Each `map` is followed by a fence as well.
@@ -197,7 +197,7 @@ impl World {
         self.check(before);
     }
 
-    fn changed(&mut self, model: Model, fence: Fence, due: Due) {
+    fn changed(&mut self, model: Model, fence: TableFence, due: Due) {
         if self.eager || !matches!(due, Due::Map) {
             self.due.push((self.versions.len(), fence, due));
         }

@@ -3,7 +3,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::{Fence, Format, GuestPhysical, HostPhysical, Reach, Space, Table, Tables};
+use crate::{Format, GuestPhysical, HostPhysical, Reach, Space, Table, TableFence, Tables};
 
 /// Where the root is. Other tables come behind it.
 pub const ROOT: Table = Table(HostPhysical(0x10_0000));
@@ -184,7 +184,7 @@ impl Memory {
     }
 
     /// A hart executes the HFENCE.GVMA that is due, and no more.
-    pub fn fence(&mut self, hart: usize, format: Format, fence: Fence) {
+    pub fn fence(&mut self, hart: usize, format: Format, fence: TableFence) {
         if fence.reach == Reach::Tables {
             self.cached[hart].clear();
             return;

@@ -6,9 +6,15 @@ use super::hart::Features;
 use super::world::{Lines, Translation, World};
 use crate::arch::riscv::csr::{self, hstatus, status};
 
-/// Register numbers of the calling convention.
+/// Register numbers of the calling convention. Behind `a0` come the other arguments, up to `a7`.
 const A0: usize = 10;
 const A1: usize = 11;
+const A2: usize = 12;
+const A3: usize = 13;
+const A4: usize = 14;
+const A5: usize = 15;
+const A6: usize = 16;
+const A7: usize = 17;
 /// Bytes of an ECALL.
 const CALL_LENGTH: u8 = 4;
 
@@ -79,7 +85,7 @@ impl VcpuState {
     #[inline(always)]
     pub fn arguments(&self) -> [u64; 8] {
         let x = &self.context.x;
-        [x[A0], x[A1], x[12], x[13], x[14], x[15], x[16], x[17]]
+        [x[A0], x[A1], x[A2], x[A3], x[A4], x[A5], x[A6], x[A7]]
     }
 
     /// It goes on behind its call, with these results: `a0` and `a1`.

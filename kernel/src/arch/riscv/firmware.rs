@@ -1,7 +1,7 @@
 //! Calls down to the firmware (SBI, <https://github.com/riscv-non-isa/riscv-sbi-doc>, version 2.0).
 use core::arch::asm;
 
-use ainori_sbi::{BASE, HSM, IPI, SRST};
+use ainori_sbi::{BASE, HSM, IPI, SRST, base, hsm, ipi, srst};
 
 /// An SBI error code (negative).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ fn call(eid: u64, fid: u64, args: [u64; 3]) -> Result<u64, Error> {
 
 /// Version of the SBI specification: major number in bits 24 to 30, minor below.
 pub fn version() -> u64 {
-    call(BASE, 0, [0; 3]).unwrap_or(0)
+    call(BASE, base::VERSION, [0; 3]).unwrap_or(0)
 }
 
 /// Starts a stopped hart in S-mode at a physical address, with its hart id in a0 and `opaque` in a1.
@@ -27,19 +27,20 @@ pub fn version() -> u64 {
 /// # Errors
 /// What HSM answers, e.g. a hart that doesn't exist or runs already.
 pub fn hart_start(hart: u64, address: u64, opaque: u64) -> Result<(), Error> {
-    call(HSM, 0, [hart, address, opaque]).map(drop)
+    call(HSM, hsm::START, [hart, address, opaque]).map(drop)
 }
 
 /// Sends a software interrupt to one hart. The firmware has no reason to refuse, as the hart is one of the board's; a debug build looks. If it did, what the
 /// interrupt is about would wait until that hart looks by itself, however late.
 pub fn send_ipi(hart: u64) {
-    let sent = call(IPI, 0, [1, hart, 0]);
+    let sent = call(IPI, ipi::SEND, [1, hart, 0]);
     debug_assert!(sent.is_ok(), "IPI to hart {hart}: {sent:?}");
 }
 
 /// Switches the machine off. `failure` is told to whoever watches it.
 pub fn shutdown(failure: bool) -> ! {
-    let _ = call(SRST, 0, [0, u64::from(failure), 0]);
+    let reason = if failure { srst::SYSTEM_FAILURE } else { srst::NO_REASON };
+    let _ = call(SRST, srst::RESET, [srst::SHUTDOWN, reason, 0]);
     // BOUND: none: the machine is lost, or off in a moment.
     loop {
         super::hart::wait();

@@ -80,10 +80,10 @@ impl Cpu {
         if !self.urgent.contains(id) {
             return;
         }
-        let rank = self.order.rank(id).class.priority + 1;
+        let priority_plus_one = self.order.rank(id).class.priority + 1;
         let look = self.resident(id).due.max(now) + self.scheduler.policy().patience;
-        if rank > self.push.held_off_for || self.push.due > look {
-            self.push.held_off_for = self.push.held_off_for.max(rank);
+        if priority_plus_one > self.push.held_off_for || self.push.due > look {
+            self.push.held_off_for = self.push.held_off_for.max(priority_plus_one);
             self.push.due = look;
             self.mechanism_due = self.deferred_due();
         }

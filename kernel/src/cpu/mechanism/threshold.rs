@@ -13,9 +13,9 @@ const MADE_UP_FOR: usize = 5;
 /// Published by a core that runs nothing.
 pub const IDLE: u8 = u8::MAX;
 
-/// Orders thresholds by what they hide: that of an idle core, which hides nothing, comes before all levels.
+/// How much a threshold hides, as a number that grows with it: that of an idle core, which hides nothing, comes before all levels.
 #[inline(always)]
-pub const fn rank(threshold: u8) -> u8 {
+pub const fn extent(threshold: u8) -> u8 {
     threshold.wrapping_add(1)
 }
 
@@ -24,14 +24,14 @@ pub struct Threshold {
     /// What others know, or will in a moment.
     pub(in crate::cpu) level: u8,
     /// Where they read it (see [`Machine::thresholds`](crate::cpu::Machine::thresholds)).
-    pub(in crate::cpu) published: &'static ainori_handover::Threshold,
+    pub(in crate::cpu) published: &'static ainori_handover::PublishedThreshold,
     /// A [higher one](Cpu::keep_quiet) was published for a while, and may be still; 0 if not.
     quiet: u8,
 }
 
 impl Threshold {
     /// Of a core that runs nothing.
-    pub fn new(published: &'static ainori_handover::Threshold) -> Self {
+    pub fn new(published: &'static ainori_handover::PublishedThreshold) -> Self {
         Self { level: IDLE, published, quiet: 0 }
     }
 
@@ -52,7 +52,7 @@ impl Cpu {
             return;
         }
         self.pending.deadlines = true;
-        // As numbers, not by their ranks: that is an instruction less on the way to who is entered.
+        // As numbers, not by their extents: that is an instruction less on the way to who is entered.
         if before != IDLE && (threshold == IDLE || threshold < before) {
             self.threshold.published.lower(threshold);
             self.catch_up();
@@ -67,7 +67,7 @@ impl Cpu {
     /// A vCPU with this threshold will have the core in a moment: who is about to send an IPI for somebody less urgent had better know now.
     #[inline]
     pub(in crate::cpu) fn raise_threshold(&mut self, threshold: u8, now: u64) {
-        if rank(threshold) > rank(self.threshold.level) {
+        if extent(threshold) > extent(self.threshold.level) {
             if !self.begin_patience(self.threshold.level, now) {
                 // Who is woken by its timer has its own deadline just now.
                 self.spare_beginning(threshold, now, now);
