@@ -14,6 +14,7 @@ use ainori_mailbox::Items;
 use ainori_sched::{VcpuId, VcpuSet};
 
 use super::Cpu;
+use super::guard::near;
 use super::mail::NO_VCPU;
 use crate::arch::clock;
 use crate::arch::hart::{self, Interrupts};
@@ -31,6 +32,13 @@ const FLOODED: u64 = 4;
 /// One that was deferred longer ago, in times [`Policy::patience`](ainori_sched::Policy::patience), was another one. Its next look comes after one or
 /// two, and after one more for each higher priority that takes the core meanwhile.
 const RECENT: u64 = STALLED;
+
+/// For how long a core works off its backlog at a time beside a vCPU that takes cores, in the unit of `guard`, the guard's length: 1 us, and the part that
+/// is under way then.
+#[inline(always)]
+const fn beside_urgent_at_most(guard: u64) -> u64 {
+    guard / 5
+}
 
 // `Backlog::gave_way_to` has a bit for each priority.
 const _: () = assert!(PRIORITIES as u32 <= u32::BITS);
@@ -219,7 +227,7 @@ impl Cpu {
             stops = self.is_preempted()
                 || self.has_urgent_work()
                 || self.is_flooded(now)
-                || beside_urgent && now - began >= self.guard / 5;
+                || beside_urgent && now - began >= beside_urgent_at_most(self.guard);
         }
         if self.is_interrupted() {
             // The backlog goes on when that has been served. A part may have taken as long as a section may: no time for what follows.
@@ -356,7 +364,7 @@ impl Cpu {
         }
         self.loaded == Some(first)
             && world::loaded_deadline().is_some_and(|at| {
-                let near = 2 * self.guard;
+                let near = near(self.guard);
                 // It may have given way for this very deadline: another alarm came before that.
                 now < at && at <= now + near && (!gave_way || at <= self.backlog.deferred_at + near)
             })

@@ -2,8 +2,8 @@
 use ainori_sched::{Decision, VcpuId};
 use ainori_trace::Event;
 
-use super::Cpu;
 use super::mechanism::threshold::IDLE;
+use super::{Cpu, guard};
 use crate::arch::clock;
 use crate::arch::context::{begin_again, enter_guest};
 use crate::arch::hart::{self, Interrupts};
@@ -142,10 +142,11 @@ impl Cpu {
         Some(&raw mut self.resident(id).state)
     }
 
-    /// A preemption point before what takes up to half the guard, too, if the present section has taken a quarter already: has an interrupt come in meanwhile?
+    /// A preemption point before what takes up to half the guard, if the present section has been [`long`](guard::long) already: has an interrupt come in
+    /// meanwhile?
     #[inline(never)]
     pub(super) fn gives_way_if_long(&mut self) -> bool {
-        self.has_taken(self.guard / 4) && self.gives_way()
+        self.has_taken(guard::long(self.guard)) && self.gives_way()
     }
 
     /// Has the present section taken so long already, in ticks?

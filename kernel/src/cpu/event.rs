@@ -1,7 +1,7 @@
 //! The event loop of a core: a trap comes in, and its service ends with [`enter_guest`], given the vCPU to go on with.
 use ainori_sched::VcpuId;
 
-use super::Cpu;
+use super::{Cpu, guard};
 use crate::arch::context::{begin_again, enter_guest};
 use crate::arch::trap::{Exception, Interrupt, Trap};
 use crate::arch::{VcpuState, clock, hart, world};
@@ -94,7 +94,7 @@ impl Cpu {
     #[inline(always)]
     fn pause_if_long(&mut self, exit: Exit) {
         let now = clock::now();
-        if now - self.entered >= self.guard / 8 {
+        if now - self.entered >= guard::brief(self.guard) {
             self.end_irqs_off(exit, now);
             self.look_for_interrupts();
         }

@@ -18,6 +18,28 @@ use crate::stats::Exit;
 /// Length of the guard, in microseconds: what the hypervisor does between two guests seldom takes longer, and of a period of a
 /// millisecond it is half a percent of one core, if a trap falls into it at all.
 pub const GUARD_US: u64 = 5;
+/// How near to a deadline nothing is begun that isn't on its way, in the unit of `guard`, the guard's length: a piece of housework, and then the way to a
+/// guest, are over before the guard begins.
+#[inline(always)]
+pub const fn near(guard: u64) -> u64 {
+    2 * guard
+}
+/// A section that has taken so long has a preemption point before anything that takes up to half the guard: with what follows, a section is not to be longer
+/// than the guard.
+#[inline(always)]
+pub const fn long(guard: u64) -> u64 {
+    guard / 4
+}
+/// A section that has taken so long has no time at all for what takes up to half the guard, and can be done later or not at all.
+#[inline(always)]
+pub const fn too_long(guard: u64) -> u64 {
+    guard / 2
+}
+/// What takes less counts as nothing: a trap's service has no preemption point behind it, and what was found out of all sleepers still holds.
+#[inline(always)]
+pub const fn brief(guard: u64) -> u64 {
+    guard / 8
+}
 /// Up to so many levels, to look through the timers of all is done in passing: some 20 instructions each.
 pub const FEW_LEVELS: u32 = 4;
 /// Up to so many vCPUs, to put a timer in among those of others is done in passing: half of them are passed, some 12 instructions each.
@@ -66,7 +88,7 @@ impl Cpu {
                 return false;
             }
             // To look at them all and to wake one takes more than half the guard, so that what came before may have taken a quarter.
-            if self.has_taken(self.guard / 4) && self.is_interrupted() {
+            if self.has_taken(long(self.guard)) && self.is_interrupted() {
                 // They are woken behind that interrupt.
                 return true;
             }
@@ -74,7 +96,7 @@ impl Cpu {
         let is_woken = self.wake_expired(now);
         if !is_woken {
             // All have been looked at, and none that takes the core from others is due within the guard.
-            self.none_urgent_until = now + self.guard / 8;
+            self.none_urgent_until = now + brief(self.guard);
         } else if self.alarm <= now + self.guard && self.housework_alarm() > now + self.guard {
             // It would cost a round more, on the way to who has been woken. If the mechanisms want it too, it fires again behind that, as it is set anew
             // for whoever is entered; mostly they are held off by then.
@@ -124,7 +146,7 @@ impl Cpu {
 
     /// When the loaded vCPU's own timer interrupts it, if that is within twice the guard, or was so lately that it may not have begun its work.
     pub(super) fn own_timer_near(&self, now: u64) -> Option<u64> {
-        let near = 2 * self.guard;
+        let near = near(self.guard);
         // One that is over counts for a while only: the vCPU may not take it for ever.
         let is_near = |at: &u64| {
             *at <= now + near && (now < *at || world::is_interrupted() && now < at.saturating_add(near))

@@ -18,6 +18,7 @@
 //! To add a kind of work: a variant of [`Chore`], with its places in [`Chore::ALL`], [`Housekeeper::due`] and `due_mut`; and its function in
 //! [`Cpu::do_piece`].
 use super::given_way::GivenWay;
+use super::guard::near;
 use super::mail::{MACHINE, NO_VCPU};
 use super::mechanism::threshold::{IDLE, extent};
 use super::{Cpu, Machine};
@@ -269,8 +270,11 @@ impl Cpu {
         housework.set_latest(later + distance);
         housework.seen = own;
         // Behind the next deadline as well: not before long may it give way to that.
-        housework.look =
-            if now < own { housework.behind(own, distance, 2 * self.guard, now) } else { housework.latest() };
+        housework.look = if now < own {
+            housework.behind(own, distance, near(self.guard), now)
+        } else {
+            housework.latest()
+        };
     }
 
     /// The bit of this level, if a piece may give way to it now; else 0.
@@ -368,7 +372,7 @@ impl Cpu {
     /// interrupted when its own timer is near, or has just woken what waits for that: it may be an RTOS.
     #[inline(never)]
     fn clear_of_deadline(&self, due: u64) -> u64 {
-        let near = 2 * self.guard;
+        let near = near(self.guard);
         let collides = due < self.next_deadline && self.next_deadline <= due.saturating_add(near);
         let due = if collides { self.next_deadline + self.guard } else { due };
         let own =
@@ -407,7 +411,7 @@ impl Cpu {
         let own = own_deadline();
         let seen = self.housework.seen;
         // Had it another one ahead, it has set its timer anew since then, and nobody knows whether for what it has just begun.
-        let is_known = own == seen || seen.saturating_add(2 * self.guard) <= now;
+        let is_known = own == seen || seen.saturating_add(near(self.guard)) <= now;
         let is_overdue = self.housework.latest() <= now;
         if is_overdue && (is_known || !self.puts_off_for(self.threshold.level, own, now, now)) {
             return true;
@@ -432,7 +436,7 @@ impl Cpu {
     #[inline(never)]
     fn distance(&self, now: u64) -> u64 {
         let is_short = now >= self.housework.gives_way_since.saturating_add(self.housework.patience);
-        if is_short { 2 * self.guard } else { self.housework.distance }
+        if is_short { near(self.guard) } else { self.housework.distance }
     }
 
     /// When to look next at what is hidden, for a while after the loaded vCPU's `own` deadline: at that it sets the next one, of which this core isn't
@@ -442,9 +446,9 @@ impl Cpu {
         let housework = &mut self.housework;
         housework.seen = own;
         housework.look = if own <= now {
-            (now + distance).min(housework.latest().max(now + 2 * self.guard))
+            (now + distance).min(housework.latest().max(now + near(self.guard)))
         } else {
-            housework.behind(own, distance, 2 * self.guard, now)
+            housework.behind(own, distance, near(self.guard), now)
         };
     }
 
@@ -518,7 +522,7 @@ impl Cpu {
     pub(super) fn must_hurry(&self, now: u64) -> Option<(u64, u64)> {
         let given_way = &self.housekeeper.as_ref()?.given_way;
         // A piece, and then the way to a guest, take no longer.
-        let soon = now + 2 * self.guard;
+        let soon = now + near(self.guard);
         let is_awaited = self.is_awaited() || self.pending.woken && self.scheduler.first() != self.holder();
         let awaited = self.scheduler.first().filter(|_| is_awaited);
         let first = awaited.map_or(0, |id| self.may_give_way_to_vcpu(id, given_way, now));

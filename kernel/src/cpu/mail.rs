@@ -9,7 +9,7 @@ use ainori_mailbox::Delivery;
 use ainori_sched::{Occasion, VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
-use super::Cpu;
+use super::{Cpu, guard};
 use crate::arch::fence;
 use crate::arch::world::{self, Lines};
 use crate::guest::vcpu::{Hold, Resident};
@@ -36,7 +36,7 @@ impl Cpu {
     /// single one is told at once, which takes no longer than to defer it, unless the present event has taken long already.
     pub fn ask_all(&mut self, ids: VcpuSet, what: Requests) {
         match (ids.into_iter().next(), ids.len()) {
-            (Some(id), 1) if !self.has_taken(self.guard / 4) => {
+            (Some(id), 1) if !self.has_taken(guard::long(self.guard)) => {
                 self.request(id, what);
                 self.tell(id);
             }

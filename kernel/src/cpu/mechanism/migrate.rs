@@ -18,11 +18,18 @@ use ainori_sched::{Occasion, Policy, State, VcpuId, VcpuSet};
 use ainori_trace::Event;
 
 use crate::arch::{clock, fence, world};
-use crate::cpu::Cpu;
+use crate::cpu::{Cpu, guard};
 
 /// So many of those that wait here are asked whether they have waited less than who comes, as each takes 0.1 us: of those at the head of the queue, no more
 /// get a turn in a millisecond with the usual quantum.
 const LOOKED_AT: usize = 4;
+
+/// How long before an RTOS's deadline a vCPU may still be parked on the way to that RTOS, in the unit of `guard`, the guard's length: to park it, and the rest
+/// of the way, take no longer.
+#[inline(always)]
+const fn parking_time(guard: u64) -> u64 {
+    guard / 4 * 3
+}
 
 /// Which of a core's vCPUs can move, and where they are.
 pub struct Migration {
@@ -72,9 +79,10 @@ impl Cpu {
         let is_urgent = self.urgent.contains(running);
         // Before its timer; or else, if what led to the switch didn't take long itself.
         let has_time = if is_urgent {
-            now + self.guard / 4 * 3 <= self.resident(running).due && !self.has_taken(self.guard / 2)
+            now + parking_time(self.guard) <= self.resident(running).due
+                && !self.has_taken(guard::too_long(self.guard))
         } else {
-            !self.has_taken(self.guard / 4)
+            !self.has_taken(guard::long(self.guard))
         };
         let mut waiting = (self.migration.here - self.scheduler.asleep()).without(running);
         let previous = previous.filter(|id| waiting.contains(*id));
@@ -253,7 +261,7 @@ impl Cpu {
     fn keep_seniority(&mut self, id: VcpuId, since: u64) {
         let machine = self.machine;
         machine.vcpu(id).publish_waiting(since);
-        let looked_at = if self.has_taken(self.guard / 2) { 1 } else { LOOKED_AT };
+        let looked_at = if self.has_taken(guard::too_long(self.guard)) { 1 } else { LOOKED_AT };
         // Also one that has gone from its place here, and waits no more.
         let has_waited_less = |other| machine.vcpu(other).waiting_since().is_none_or(|later| later > since);
         self.scheduler.move_ahead(id, looked_at, has_waited_less);
