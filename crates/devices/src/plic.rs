@@ -52,10 +52,6 @@ pub const fn supervisor_context(vcpu: usize) -> usize {
     MODES * vcpu + SUPERVISOR
 }
 
-/// Size in bytes of the register window: room for every context that the specification allows, plus one page that
-/// rounds it up to 64 MiB. Boards may map less (QEMU's `virt`: 0x60_0000).
-pub const WINDOW: u64 = 0x400_0000;
-
 const WORDS: usize = SOURCES / 32;
 /// Writable bits of priorities and thresholds.
 const PRIORITY_MASK: u32 = PLIC_PRIORITY;
