@@ -28,16 +28,17 @@ impl Write for Direct {
     }
 }
 
-/// Writes past all rings and locks, and waits for the port: only before the first guest runs, at the end of the run when none runs any more, or when the
-/// machine is lost. (It is also lost where a core [refuses](refuse) its hart, beside others that may have entered guests already.)
+/// Writes past all rings and locks, and waits for the port: only before the first guest runs, at the end of the run when none runs any
+/// more, or when the machine is lost. (It is also lost where a core [refuses](refuse) its hart, beside others that may have entered guests
+/// already.)
 ///
-/// Each call takes the port anew ([`Uart::new`]), which switches the transmitter's interrupt off. The console core doesn't get what it may be waiting for
-/// then: nobody needs that any more.
+/// Each call takes the port anew ([`Uart::new`]), which switches the transmitter's interrupt off. The console core doesn't get what it may
+/// be waiting for then: nobody needs that any more.
 pub fn write_directly(text: fmt::Arguments<'_>) {
     let base = PORT.0.load(Ordering::Acquire);
     if base != 0 {
-        // SAFETY: the board's port is there. If the console core drives it as well, letters are mixed, and the transmitter's interrupt is off: at the times
-        // that are named above nobody waits for it.
+        // SAFETY: the board's port is there. If the console core drives it as well, letters are mixed, and the transmitter's interrupt is
+        // off: at the times that are named above nobody waits for it.
         let port = unsafe { Uart::new(base as u64, PORT.1.load(Ordering::Relaxed)) };
         let _ = Direct(port).write_fmt(text);
     }

@@ -9,7 +9,8 @@ use ainori_devices::{
 use proptest::prelude::*;
 
 const PENDING: u64 = 0x1000;
-/// Where the registers end, had it every context that the specification allows (one more page makes it 64 MiB). Guests see less of it (`bus::PLIC`).
+/// Where the registers end, had it every context that the specification allows (one more page makes it 64 MiB). Guests see less of it
+/// (`bus::PLIC`).
 const WINDOW: u64 = 0x400_0000;
 
 fn priority(source: u32) -> u64 {

@@ -10,7 +10,8 @@ use ainori_devices::{
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Where a PLIC's registers end, had it every context that the specification allows (one more page makes it 64 MiB). Guests see less of it (`bus::PLIC`).
+/// Where a PLIC's registers end, had it every context that the specification allows (one more page makes it 64 MiB). Guests see less of it
+/// (`bus::PLIC`).
 const WINDOW: u64 = 0x400_0000;
 
 /// The vCPUs that there can be, a bit each.

@@ -1,7 +1,8 @@
 //! Levels that change: how urgent a vCPU is on a core, and what follows when that is no longer what it was.
 //!
-//! Not used yet: under all policies that there are a vCPU keeps its level on a core, and the kernel never calls `set_level`. This is for temporal
-//! partitioning and priority inheritance. What the kernel has derived from constant levels is listed in docs/policies.md, Levels that change.
+//! Not used yet: under all policies that there are a vCPU keeps its level on a core, and the kernel never calls `set_level`. This is for
+//! temporal partitioning and priority inheritance. What the kernel has derived from constant levels is listed in docs/policies.md, Levels
+//! that change.
 //!
 //! A vCPU's *level* is where it waits in the run queue of one core: `Some(n)` below [`PRIORITIES`](ainori_limits::PRIORITIES), of which the higher
 //! goes first, or `None`: it has no turn there, whether it has something to do or not. [`Scheduler::level`](crate::Scheduler::level) is the one place that

@@ -23,10 +23,10 @@ pub struct Policy {
     pub grace: Time,
     /// For how long a vCPU whose core was taken from it may be left alone ([`Self::PATIENCE_US`]).
     ///
-    /// The kernel takes the same time for other waits, also under policies that move nobody: until it looks again at what it has deferred (in `cpu/`:
-    /// `backlog`, `settle`, `push`, and mail that was left in `guard`); for how long others keep quiet about a core to which more comes than it can
-    /// do (`threshold`); how far behind an RTOS's deadline such a look comes (`guard`, `push`); and how often devices of one guest may interrupt
-    /// (`devices`).
+    /// The kernel takes the same time for other waits, also under policies that move nobody: until it looks again at what it has deferred
+    /// (in `cpu/`: `backlog`, `settle`, `push`, and mail that was left in `guard`); for how long others keep quiet about a core to which
+    /// more comes than it can do (`threshold`); how far behind an RTOS's deadline such a look comes (`guard`, `push`); and how often
+    /// devices of one guest may interrupt (`devices`).
     pub patience: Time,
     /// How long before its timer a vCPU is given the core that it takes from others ([`Self::ADVANCE_US`]).
     pub advance: Time,

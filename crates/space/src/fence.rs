@@ -1,4 +1,5 @@
-//! What is due after a change, as types. The kernel has only [`Mapped`] so far, from boot; the others are not used yet: for changes while a guest runs.
+//! What is due after a change, as types. The kernel has only [`Mapped`] so far, from boot; the others are not used yet: for changes while a
+//! guest runs.
 use crate::{GuestPhysical, HostPhysical, Space, Table, Tables};
 
 /// Which HFENCE.GVMA is due.

@@ -1,8 +1,8 @@
 //! The second stage of a guest's address translation: guest-physical to host-physical, by page tables of the formats Sv39x4, Sv48x4 and
 //! Sv57x4 (privileged specification, "Two-Stage Address Translation").
 //!
-//! Of this the kernel uses so far [`Space::map`] with [`Format::Sv39x4`], at boot. The rest is not used yet: it is for memory that guests get, share or
-//! give back while they run (docs/decisions.md, Memory spaces).
+//! Of this the kernel uses so far [`Space::map`] with [`Format::Sv39x4`], at boot. The rest is not used yet: it is for memory that guests
+//! get, share or give back while they run (docs/decisions.md, Memory spaces).
 //!
 //! # Changes while the guest runs
 //! A hart may keep any entry that it could have read since its last fence, valid or not, and goes on using it. So each change answers with a
@@ -19,10 +19,10 @@
 //! mapped there in the meantime.
 //!
 //! # The fence
-//! [`TableFence`] says which HFENCE.GVMA is due. It is due on every hart that has loaded the table since its last such fence, for each VMID that the
-//! guest has there, behind those or together with those that are due there from earlier changes. A hart that has another VMID in `hgatp` uses
-//! nothing of what it has cached for this one: there it is enough if the fence comes before the guest runs there again. HFENCE.GVMA also drops what
-//! a hart has cached of both stages together; no HFENCE.VVMA is needed.
+//! [`TableFence`] says which HFENCE.GVMA is due. It is due on every hart that has loaded the table since its last such fence, for each VMID
+//! that the guest has there, behind those or together with those that are due there from earlier changes. A hart that has another VMID in
+//! `hgatp` uses nothing of what it has cached for this one: there it is enough if the fence comes before the guest runs there again.
+//! HFENCE.GVMA also drops what a hart has cached of both stages together; no HFENCE.VVMA is needed.
 //!
 //! # A fence for what was mapped
 //! The specification lets a hart keep invalid entries, too. Then it faults on what has just been mapped, until its fence. There are two ways:

@@ -67,8 +67,9 @@ fn trace_ring(machine: &Machine, core: u32, trace: &config::Trace) -> Ring<'stat
 }
 
 fn port(board: &Board) -> Option<Uart> {
-    // SAFETY: `Board::uart` is a node that is on and says it is of the 16550's kind, and all eight registers, a byte each, are within its `reg`. Of the
-    // hypervisor, only this core and `panic.rs` drive it. The firmware may still write to it, which at worst mixes letters.
+    // SAFETY: `Board::uart` is a node that is on and says it is of the 16550's kind, and all eight registers, a byte each, are within its
+    // `reg`. Of the hypervisor, only this core and `panic.rs` drive it, which does so when nobody waits for the transmitter's interrupt any
+    // more. The firmware may still write to it, which at worst mixes letters: it looks for room itself.
     board.uart.map(|uart| unsafe { Uart::new(uart.base, uart.shift) })
 }
 

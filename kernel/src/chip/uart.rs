@@ -16,12 +16,12 @@ pub struct Uart {
 }
 
 impl Uart {
-    /// The port at `base`, with registers `1 << shift` bytes apart. Line settings stay as the firmware left them. This writes two registers: the FIFOs are
-    /// switched on, and only received bytes interrupt from now on ([`Self::listen`]).
+    /// The port at `base`, with registers `1 << shift` bytes apart. Line settings stay as the firmware left them. This writes two
+    /// registers: the FIFOs are switched on, and only received bytes interrupt from now on ([`Self::listen`]).
     ///
     /// # Safety
-    /// A 16550A is there, with registers that are a byte each. Whoever else drives it bears that letters are mixed, and that the transmitter doesn't
-    /// interrupt any more.
+    /// A 16550A is there, with registers that are a byte each. Whoever else drives it bears that letters are mixed, and that the
+    /// transmitter doesn't interrupt any more.
     pub unsafe fn new(base: u64, shift: usize) -> Self {
         let uart = Self { base: base as usize, shift };
         uart.write(IIR_FCR, fcr::ENABLE);

@@ -33,8 +33,8 @@ const FLOODED: u64 = 4;
 /// two, and after one more for each higher priority that takes the core meanwhile.
 const RECENT: u64 = STALLED;
 
-/// For how long a core works off its backlog at a time beside a vCPU that takes cores, in the unit of `guard`, the guard's length: 1 us, and the part that
-/// is under way then.
+/// For how long a core works off its backlog at a time beside a vCPU that takes cores, in the unit of `guard`, the guard's length: 1 us,
+/// and the part that is under way then.
 #[inline(always)]
 const fn beside_urgent_at_most(guard: u64) -> u64 {
     guard / 5
@@ -45,8 +45,8 @@ const _: () = assert!(PRIORITIES as u32 <= u32::BITS);
 
 /// What is still to be done, by vCPU.
 pub(super) struct Backlog {
-    /// The priorities, a bit each, of the vCPUs for which the backlog was deferred since something of it was done. These are vCPUs that had the core
-    /// already and whose own timers were due; and, once the backlog is [stalled](Cpu::is_stalled), also vCPUs that took the core.
+    /// The priorities, a bit each, of the vCPUs for which the backlog was deferred since something of it was done. These are vCPUs that had
+    /// the core already and whose own timers were due; and, once the backlog is [stalled](Cpu::is_stalled), also vCPUs that took the core.
     pub(super) gave_way_to: u32,
     /// Since when nothing of it has been done, although it was its turn, in ticks of `time`. Means something if `deferred_at` is [recent](RECENT).
     stalled_since: u64,

@@ -1,8 +1,9 @@
 //! Interrupts of the board's devices that belong to guests.
 //!
-//! A guest that serves its device on other cores can make it interrupt again faster than this core can hand that on. So one interrupt of each guest's
-//! devices is handed on in a while; the next one is claimed, and waits for the rest of it. Until it is handed on nobody can complete it, and so, as a PLIC
-//! has it, it can't come again. Nor is it handed on beside a vCPU that the interrupt controller would keep it from.
+//! A guest that serves its device on other cores can make it interrupt again faster than this core can hand that on. So one interrupt of
+//! each guest's devices is handed on in a while; the next one is claimed, and waits for the rest of it. Until it is handed on nobody can
+//! complete it, and so, as a PLIC has it, it can't come again. Nor is it handed on beside a vCPU that the interrupt controller would keep
+//! it from.
 use alloc::boxed::Box;
 
 use ainori_limits::{MAX_GUESTS, PLIC_SOURCES};

@@ -11,9 +11,9 @@ use crate::arch::{VcpuState, world};
 use crate::stats::Exit;
 
 impl Cpu {
-    /// The end of every event but those that return at once: reads the mail, decides which vCPU runs, and prepares the hart for it. Returns the state of
-    /// that vCPU. None if no guest is to be entered yet: something else has to be done first, or no vCPU could run and the core has waited here for an
-    /// interrupt.
+    /// The end of every event but those that return at once: reads the mail, decides which vCPU runs, and prepares the hart for it. Returns
+    /// the state of that vCPU. None if no guest is to be entered yet: something else has to be done first, or no vCPU could run and the
+    /// core has waited here for an interrupt.
     #[inline(always)]
     pub fn dispatch(&mut self) -> Option<*mut VcpuState> {
         if self.mailbox.has_mail() || self.pending.backlog {
@@ -142,8 +142,8 @@ impl Cpu {
         Some(&raw mut self.resident(id).state)
     }
 
-    /// A preemption point before what takes up to half the guard, if the present section has been [`long`](guard::long) already: has an interrupt come in
-    /// meanwhile?
+    /// A preemption point before what takes up to half the guard, if the present section has been [`long`](guard::long) already: has an
+    /// interrupt come in meanwhile?
     #[inline(never)]
     pub(super) fn gives_way_if_long(&mut self) -> bool {
         self.has_taken(guard::long(self.guard)) && self.gives_way()
@@ -266,8 +266,9 @@ impl Cpu {
             // SAFETY: `old` is another vCPU than this one, and nobody else refers to it.
             let old = old.map(|old| unsafe { &mut *old });
             match old {
-                // SAFETY: the world of `old` is in the hart. `me` is this core, which boot has made for ever (`boot::cores::make`). The reference to it that
-                // the trap entry has given to this event ends before the next trap of a guest: the event's last deed is to enter one, and never returns.
+                // SAFETY: the world of `old` is in the hart. `me` is this core, which boot has made for ever (`boot::cores::make`). The
+                // reference to it that the trap entry has given to this event ends before the next trap of a guest: the event's last deed
+                // is to enter one, and never returns.
                 Some(old) => unsafe { resident.state.load_over(old, me) },
                 // SAFETY: no world is in the hart; `me` is as above.
                 None => unsafe { resident.state.load(me) },

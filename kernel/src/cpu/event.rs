@@ -8,8 +8,9 @@ use crate::arch::{VcpuState, clock, hart, world};
 use crate::guest::{fault, mmio, sbi};
 use crate::stats::Exit;
 
-/// The end of every event that leaves something to decide: chooses the vCPU to go on with, and enters it. `event` is what the event was. For
-/// [`Exit::Timer`] it is the beginning, too: the trap entry calls this for the core's timer, on the core's empty stack, with the guest's registers saved.
+/// The end of every event that leaves something to decide: chooses the vCPU to go on with, and enters it. `event` is what the event was.
+/// For [`Exit::Timer`] it is the beginning, too: the trap entry calls this for the core's timer, on the core's empty stack, with the
+/// guest's registers saved.
 ///
 /// The timer is how an RTOS is woken: its path comes first, and all others stay out of its way.
 ///

@@ -18,14 +18,14 @@ use crate::stats::Exit;
 /// Length of the guard, in microseconds: what the hypervisor does between two guests seldom takes longer, and of a period of a
 /// millisecond it is half a percent of one core, if a trap falls into it at all.
 pub const GUARD_US: u64 = 5;
-/// How near to a deadline nothing is begun that isn't on its way, in the unit of `guard`, the guard's length: a piece of housework, and then the way to a
-/// guest, are over before the guard begins.
+/// How near to a deadline nothing is begun that isn't on its way, in the unit of `guard`, the guard's length: a piece of housework, and
+/// then the way to a guest, are over before the guard begins.
 #[inline(always)]
 pub const fn near(guard: u64) -> u64 {
     2 * guard
 }
-/// A section that has taken so long has a preemption point before anything that takes up to half the guard: with what follows, a section is not to be longer
-/// than the guard.
+/// A section that has taken so long has a preemption point before anything that takes up to half the guard: with what follows, a section is
+/// not to be longer than the guard.
 #[inline(always)]
 pub const fn long(guard: u64) -> u64 {
     guard / 4
@@ -105,9 +105,10 @@ impl Cpu {
         is_woken
     }
 
-    /// Mail came in just when this core was about to enter the vCPU `id`. May `id` be entered all the same, and the mail wait? It may, if `id` takes cores
-    /// from others or is about to be interrupted by its own timer, and the mail is neither for `id` nor for a vCPU that takes cores. Where more comes in
-    /// than this core can do (`is_flooded`), all mail may wait but that for a vCPU that takes cores and is more urgent than `id`.
+    /// Mail came in just when this core was about to enter the vCPU `id`. May `id` be entered all the same, and the mail wait? It may, if
+    /// `id` takes cores from others or is about to be interrupted by its own timer, and the mail is neither for `id` nor for a vCPU that
+    /// takes cores. Where more comes in than this core can do (`is_flooded`), all mail may wait but that for a vCPU that takes cores and is
+    /// more urgent than `id`.
     #[inline(never)]
     pub(super) fn may_leave_mail(&mut self, id: VcpuId) -> bool {
         let now = clock::now();

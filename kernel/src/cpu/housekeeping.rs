@@ -115,9 +115,10 @@ pub struct Housework {
     pub(super) due: u64,
     /// Since when it counts as waiting, if a vCPU hides it: this patience later it is gone on with all the same.
     waits_since: u64,
-    /// The time of the next look at hidden housework, for which the core is interrupted although the running vCPU hides it. It is set [`DISTANCE_US`]
-    /// behind a deadline of the running vCPU, because the guest sets its next timer in that time without a trap (Sstc): from the look on the core knows the
-    /// next deadline, and keeps clear of that. A guest that sets its timer later, or twice, can be interrupted by a look or a piece at its deadline.
+    /// The time of the next look at hidden housework, for which the core is interrupted although the running vCPU hides it. It is set
+    /// [`DISTANCE_US`] behind a deadline of the running vCPU, because the guest sets its next timer in that time without a trap (Sstc):
+    /// from the look on the core knows the next deadline, and keeps clear of that. A guest that sets its timer later, or twice, can be
+    /// interrupted by a look or a piece at its deadline.
     look: u64,
     /// The loaded vCPU's own deadline when the core looked last, or when that got the core.
     seen: u64,
@@ -157,9 +158,10 @@ impl Housework {
         self.waits_since = latest.wrapping_sub(self.patience);
     }
 
-    /// The time of the next look, if the running vCPU's deadline `own` is still to come. If `own` is before [`Self::latest`], or less than `near` behind
-    /// that, the look is `distance` behind `own`. If `own` is further from now than the patience, the vCPU may not have set its timer yet: then the look
-    /// comes after as long again as housework has waited, but after `distance` at least, and not after `latest`. Else the look is at `latest`.
+    /// The time of the next look, if the running vCPU's deadline `own` is still to come. If `own` is before [`Self::latest`], or less than
+    /// `near` behind that, the look is `distance` behind `own`. If `own` is further from now than the patience, the vCPU may not have set
+    /// its timer yet: then the look comes after as long again as housework has waited, but after `distance` at least, and not after
+    /// `latest`. Else the look is at `latest`.
     fn behind(&self, own: u64, distance: u64, near: u64, now: u64) -> u64 {
         let latest = self.latest();
         if own <= latest + near {

@@ -29,9 +29,9 @@ impl Cpu {
         self.begin_own_work(now)
     }
 
-    /// The alarm, found pending at a preemption point, where no guest was interrupted by it. Unlike [`Self::take_alarm`] this wakes also who is due within the
-    /// guard; if one that takes cores wants this one then, housework is put off for that; a look at hidden housework doesn't go back to a guest; and the
-    /// alarm counts as out of date afterwards (`pending.alarm`).
+    /// The alarm, found pending at a preemption point, where no guest was interrupted by it. Unlike [`Self::take_alarm`] this wakes also
+    /// who is due within the guard; if one that takes cores wants this one then, housework is put off for that; a look at hidden housework
+    /// doesn't go back to a guest; and the alarm counts as out of date afterwards (`pending.alarm`).
     #[inline(never)]
     pub(super) fn take_alarm_between_guests(&mut self) -> Exit {
         let now = self.note_alarm();
@@ -271,8 +271,8 @@ impl Cpu {
         Exit::External
     }
 
-    /// A device of the board, found pending at a preemption point. It is left pending if somebody is woken before it, or if who will have the core next keeps
-    /// such devices away: whoever called this looks for interrupts once more.
+    /// A device of the board, found pending at a preemption point. It is left pending if somebody is woken before it, or if who will have
+    /// the core next keeps such devices away: whoever called this looks for interrupts once more.
     #[inline(never)]
     pub(super) fn take_external_unless_woken(&mut self) {
         // If the alarm has been taken, nobody else sees to that before a guest is entered.

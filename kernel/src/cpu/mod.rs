@@ -216,10 +216,11 @@ pub struct Cpu {
     deferral: Deferral,
     /// The policy has something to say [before](Cpu::ask_policy_first) the scheduler decides.
     policy_goes_first: bool,
-    /// When the alarm is next wanted for other work of the core's own than housework: the earliest of `push.due`, `devices.due` and, if the running vCPU is
-    /// watched, `watch.sample_due`, in ticks of `time`. Whoever changes one of these, or who is watched, sees to this as well. It is another time in two
-    /// places: [`Cpu::await_interrupt`] puts it off until some time behind the deadline that it waits for; and where a switch lowers the threshold
-    /// (`catch_up`), the sample is left out until the switch has found out whether whoever gets the core is watched.
+    /// When the alarm is next wanted for other work of the core's own than housework: the earliest of `push.due`, `devices.due` and, if the
+    /// running vCPU is watched, `watch.sample_due`, in ticks of `time`. Whoever changes one of these, or who is watched, sees to this as
+    /// well. It is another time in two places: [`Cpu::await_interrupt`] puts it off until some time behind the deadline that it waits for;
+    /// and where a switch lowers the threshold (`catch_up`), the sample is left out until the switch has found out whether whoever gets the
+    /// core is watched.
     mechanism_due: u64,
     /// When the alarm is due for work of the hypervisor's own: `mechanism_due`, or housework.
     own_work_due: u64,

@@ -1,5 +1,5 @@
-//! Fences that the hypervisor executes for guests. Those of a guest's own (VS-stage) translations act on the VMID of the `hgatp` that is loaded,
-//! [`guest_physical_all`] on all VMIDs.
+//! Fences that the hypervisor executes for guests. Those of a guest's own (VS-stage) translations act on the VMID of the `hgatp` that is
+//! loaded, [`guest_physical_all`] on all VMIDs.
 use core::arch::asm;
 
 /// Forgets all of the loaded guest's own (VS-stage) translations on this hart.

@@ -31,9 +31,9 @@ fn halfword(address: u64) -> Option<u16> {
     // SAFETY: the routine reads the memory of the guest that is loaded on this core, which no Rust object lies in; it changes only `a0` and
     // `ra`. A fault in it ends in the value -1. That fault is a trap of the hypervisor itself, which changes more:
     // - `scause`, `sepc`, `stval`, `htval` and `htinst`: the callers read what they want of them before it, or put it back.
-    // - SPP and SPIE of `sstatus`, SPV and GVA of `hstatus` (the trap, and the SRET behind it): nobody reads them. The guest's are in its `Context`,
-    //   from which the way back loads both registers. SPVP, by which these instructions choose the guest's privilege, is left as it is by a trap
-    //   that doesn't come from a guest.
+    // - SPP and SPIE of `sstatus`, SPV and GVA of `hstatus` (the trap, and the SRET behind it): nobody reads them. The guest's are in its
+    //   `Context`, from which the way back loads both registers. SPVP, by which these instructions choose the guest's privilege, is left as
+    //   it is by a trap that doesn't come from a guest.
     // - the 64 bytes below `sp`, where nothing lies, as the ABI has no red zone (`hypervisor_trap` writes 16 of them).
     unsafe {
         asm!("call guest_fetch_halfword", inout("a0") address => value, out("ra") _, options(nostack, readonly));

@@ -185,8 +185,8 @@ impl FailedLoad {
 }
 
 impl Trap {
-    /// The trap that has just entered the hypervisor; the timer's goes [another way](crate::cpu::event::conclude_event). `state` is that of the running
-    /// vCPU, which is asked for only where it is needed.
+    /// The trap that has just entered the hypervisor; the timer's goes [another way](crate::cpu::event::conclude_event). `state` is that of
+    /// the running vCPU, which is asked for only where it is needed.
     #[inline(always)]
     pub fn current<'a>(state: impl FnOnce() -> &'a mut VcpuState) -> Self {
         let cause = cause();

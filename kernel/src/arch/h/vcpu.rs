@@ -159,8 +159,9 @@ impl VcpuState {
     /// Loads the saved vCPU into this hart, which is the one of `cpu`. The extension registers are for [`Self::load_extensions`].
     ///
     /// # Safety
-    /// No other vCPU's world is in the hart unsaved. `cpu` is this core's [`Cpu`](crate::cpu::Cpu), which lives for ever; whenever a guest traps on this
-    /// hart, nobody has a reference to it: the trap entry makes one, exclusive, from this pointer, and takes the stack from there.
+    /// No other vCPU's world is in the hart unsaved. `cpu` is this core's [`Cpu`](crate::cpu::Cpu), which lives for ever; whenever a guest
+    /// traps on this hart, nobody has a reference to it: the trap entry makes one, exclusive, from this pointer, and takes the stack from
+    /// there.
     #[inline(always)]
     pub unsafe fn load(&mut self, cpu: *mut c_void) {
         self.context.cpu = cpu;

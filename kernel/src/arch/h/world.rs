@@ -310,8 +310,8 @@ impl World {
     /// # Safety
     /// What the hart held of another vCPU has been saved.
     pub(super) unsafe fn load_extensions(&self, context: &mut Context) {
-        // SAFETY: the units are switched on for the copy; guests see them as their own `sstatus` says. The vector registers' length is the hart's, as in
-        // `save_extensions`.
+        // SAFETY: the units are switched on for the copy; guests see them as their own `sstatus` says. The vector registers' length is the
+        // hart's, as in `save_extensions`.
         unsafe {
             if self.uses.contains(Uses::FLOAT) {
                 csr::set!(csr::SSTATUS, status::FS);

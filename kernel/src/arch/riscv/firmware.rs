@@ -30,8 +30,8 @@ pub fn hart_start(hart: u64, address: u64, opaque: u64) -> Result<(), Error> {
     call(HSM, hsm::START, [hart, address, opaque]).map(drop)
 }
 
-/// Sends a software interrupt to one hart. The firmware has no reason to refuse, as the hart is one of the board's; a debug build looks. If it did, what the
-/// interrupt is about would wait until that hart looks by itself, however late.
+/// Sends a software interrupt to one hart. The firmware has no reason to refuse, as the hart is one of the board's; a debug build looks. If
+/// it did, what the interrupt is about would wait until that hart looks by itself, however late.
 pub fn send_ipi(hart: u64) {
     let sent = call(IPI, ipi::SEND, [1, hart, 0]);
     debug_assert!(sent.is_ok(), "IPI to hart {hart}: {sent:?}");

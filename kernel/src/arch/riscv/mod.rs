@@ -1,5 +1,5 @@
-//! What harts have in common, whichever way they keep guests apart; and the numbers of all control and status registers, those of the H extension and
-//! of VS-mode too ([`csr`]).
+//! What harts have in common, whichever way they keep guests apart; and the numbers of all control and status registers, those of the H
+//! extension and of VS-mode too ([`csr`]).
 pub mod clear;
 pub mod clock;
 pub mod csr;

@@ -40,8 +40,8 @@ boot_hart:
     // What follows stays. The linker keeps all that start_secondary leads to, and takes the rest to be boot's (tools/link-kernel).
     .section .text.start, "ax"
     .balign 4
-    // The boot hart, as start_secondary. All others are there, or will come there from the firmware, which has been asked for that: what only boot
-    // needed, its stack too, becomes zeros, which are no instructions, so that whatever would still go there is seen.
+    // The boot hart, as start_secondary. All others are there, or will come there from the firmware, which has been asked for that: what
+    // only boot needed, its stack too, becomes zeros, which are no instructions, so that whatever would still go there is seen.
     .global leave_boot
 leave_boot:
     la      t0, __image_start

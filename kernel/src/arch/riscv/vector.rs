@@ -4,8 +4,8 @@ use core::arch::asm;
 
 use super::csr;
 
-/// `v0` to `v31` and the vector CSRs of a vCPU. The registers' length is `vlenb`, that of the harts that the vCPU may run on: the instructions that copy
-/// them move as many bytes as the hart's registers have, whatever there is room for.
+/// `v0` to `v31` and the vector CSRs of a vCPU. The registers' length is `vlenb`, that of the harts that the vCPU may run on: the
+/// instructions that copy them move as many bytes as the hart's registers have, whatever there is room for.
 #[derive(Debug)]
 pub struct VectorRegisters {
     v: Box<[u8]>,

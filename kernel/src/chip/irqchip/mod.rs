@@ -1,12 +1,13 @@
-//! The board's interrupt controller, whichever kind it is: each kind is a file here, and a case in each of these enums. Another kind needs more than
-//! that, as some things outside of the enums are so for a PLIC only:
-//! - Devices interrupt through [`CoreIrqs::claim`], and until a source is completed it can't come again (`cpu/devices.rs` throttles guests' devices by
-//!   that). Interrupts that are messages (MSIs) aren't completed.
-//! - The greatest level on every board is [`PLIC_PRIORITY`](ainori_limits::PLIC_PRIORITY): [`Levels`], and the analysis in `crates/deadlines`.
+//! The board's interrupt controller, whichever kind it is: each kind is a file here, and a case in each of these enums. Another kind needs
+//! more than that, as some things outside of the enums are so for a PLIC only:
+//! - Devices interrupt through [`CoreIrqs::claim`], and until a source is completed it can't come again (`cpu/devices.rs` throttles guests'
+//!   devices by that). Interrupts that are messages (MSIs) aren't completed.
+//! - The greatest level on every board is [`PLIC_PRIORITY`](ainori_limits::PLIC_PRIORITY): [`Levels`], and the analysis in
+//!   `crates/deadlines`.
 //! - A core's target is one number, which `crates/board` finds in the node of a PLIC only.
 //! - IPIs come as software interrupts (`cpu/irq.rs`), not as external ones.
-//! - Of a guest's controller: all guests have the windows of one map (`crates/devices`, `bus`), the sources of a PLIC (`Irqchip::SOURCES`; a bit each in
-//!   `cpu/devices.rs`), a `Plic` from `Guest::new`, and their accesses are counted as `mmio-plic`.
+//! - Of a guest's controller: all guests have the windows of one map (`crates/devices`, `bus`), the sources of a PLIC (`Irqchip::SOURCES`;
+//!   a bit each in `cpu/devices.rs`), a `Plic` from `Guest::new`, and their accesses are counted as `mmio-plic`.
 //!
 //! Its levels and thresholds are how the hypervisor splits interrupts between guests (SPUMONE 3.4.1): a source has the [level](Levels) of its
 //! owner, and while a vCPU runs, its core's threshold keeps the sources of lesser owners away. A guest's own controller is
@@ -45,8 +46,8 @@ impl Irqchip {
         }
     }
 
-    /// What it sends to a core's target ([`BoardHart::irq_target`](ainori_board::BoardHart::irq_target)). None if its registers would be at address 0,
-    /// where no board has them.
+    /// What it sends to a core's target ([`BoardHart::irq_target`](ainori_board::BoardHart::irq_target)). None if its registers would be at
+    /// address 0, where no board has them.
     pub fn core(self, target: u32) -> Option<CoreIrqs> {
         match self {
             Self::Plic(plic) => plic.context(target).map(CoreIrqs::Plic),

@@ -24,8 +24,8 @@ use crate::cpu::{Cpu, guard};
 /// get a turn in a millisecond with the usual quantum.
 const LOOKED_AT: usize = 4;
 
-/// How long before an RTOS's deadline a vCPU may still be parked on the way to that RTOS, in the unit of `guard`, the guard's length: to park it, and the rest
-/// of the way, take no longer.
+/// How long before an RTOS's deadline a vCPU may still be parked on the way to that RTOS, in the unit of `guard`, the guard's length: to
+/// park it, and the rest of the way, take no longer.
 #[inline(always)]
 const fn parking_time(guard: u64) -> u64 {
     guard / 4 * 3
@@ -134,9 +134,9 @@ impl Cpu {
         self.park_out_of_line(id, self.id);
     }
 
-    /// If the vCPU that the scheduler would run next is stealable, this core claims it back, with the place and the rest of the quantum that the vCPU had.
-    /// If another core has taken the vCPU, its place is given up. False if the decision has to begin anew: as a place was given up, or as something more
-    /// urgent has come.
+    /// If the vCPU that the scheduler would run next is stealable, this core claims it back, with the place and the rest of the quantum
+    /// that the vCPU had. If another core has taken the vCPU, its place is given up. False if the decision has to begin anew: as a place
+    /// was given up, or as something more urgent has come.
     #[inline(never)]
     pub(in crate::cpu) fn reclaim_next(&mut self, now: u64) -> bool {
         // BOUND: mostly one round. What is wanted of the one that has come back may be that it stops or goes, and then another is the next.

@@ -20,7 +20,8 @@ pub struct Push {
     pub(in crate::cpu) is_on: bool,
     /// There are such vCPUs: at `due` they will have been left alone for long enough.
     pub(in crate::cpu) is_wanted: bool,
-    /// When to look again at what was deferred, and at the vCPUs that a higher one keeps waiting here, in ticks of `time`; `u64::MAX` if there is nothing.
+    /// When to look again at what was deferred, and at the vCPUs that a higher one keeps waiting here, in ticks of `time`; `u64::MAX` if
+    /// there is nothing.
     pub(in crate::cpu) due: u64,
     /// vCPUs for which no core was free, and which one was tried last.
     unplaced: VcpuSet,

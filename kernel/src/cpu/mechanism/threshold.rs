@@ -88,8 +88,8 @@ impl Cpu {
         self.look_again_at(now + patience);
     }
 
-    /// Ends the time for which others [keep quiet](Self::keep_quiet), as it is over, or as this core looks at what it has deferred anyhow. The core looks
-    /// itself for what others have left undone meanwhile.
+    /// Ends the time for which others [keep quiet](Self::keep_quiet), as it is over, or as this core looks at what it has deferred anyhow.
+    /// The core looks itself for what others have left undone meanwhile.
     #[inline(never)]
     pub(in crate::cpu) fn end_quiet(&mut self) {
         if core::mem::take(&mut self.threshold.quiet) != 0 {
@@ -195,9 +195,9 @@ impl Cpu {
             && !(self.waits_for_its_turn(id) && self.machine.vcpu(id).is_parked())
     }
 
-    /// This core can't take a vCPU back now, as somebody more urgent has come meanwhile or as the vCPU must not run here. If that vCPU is parked with this
-    /// core, or was refused here, the core looks after it again. It has to be noted anew, as the core has forgotten whom it was trying to place when its
-    /// threshold went down ([`review_starved`](Self::review_starved)).
+    /// This core can't take a vCPU back now, as somebody more urgent has come meanwhile or as the vCPU must not run here. If that vCPU is
+    /// parked with this core, or was refused here, the core looks after it again. It has to be noted anew, as the core has forgotten whom
+    /// it was trying to place when its threshold went down ([`review_starved`](Self::review_starved)).
     fn watch_over(&mut self, id: VcpuId) {
         if (self.is_parked_here(id) || self.migration.refused.contains(id)) && !self.gets_turns(id) {
             self.backlog.starved.insert(id);
