@@ -4,7 +4,7 @@ use crate::atomic::{AtomicU32, Ordering, fence};
 /// One bit for each kind of work that is to be done.
 ///
 /// A bit that is set has been seen, or will be without anybody's doing more: whoever set it has told the housekeeping core, or has
-/// kept quiet as that core's [`Threshold`](crate::Threshold) hides it, and is seen when that core lowers its threshold. So who finds it set need not
+/// kept quiet as that core's [threshold](crate::PublishedThreshold) hides it, and is seen when that core lowers its threshold. So who finds it set need not
 /// tell once more.
 #[derive(Default)]
 pub struct PublishedHousework(AtomicU32);
