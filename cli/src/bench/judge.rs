@@ -82,8 +82,9 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Judges the bars. Those that need a case that isn't there are left out: `--only` has left it out. If all of the experiment
-/// was run (`is_all`), those for values that the form doesn't have are there without a value.
+/// Judges the bars. In a part of the experiment, those that need a case that isn't there are left out: `--only` has left it out. If all of it
+/// was run (`is_all`), none is: a case isn't there if the experiment has got it since, and the bar has no data then; nor has one for
+/// values that the form doesn't have.
 pub fn bars(experiment: &Experiment, cases: &[CaseResult], is_all: bool) -> Result<Vec<BarResult>> {
     let known = Known(cases);
     let mut results = Vec::new();
@@ -93,8 +94,13 @@ pub fn bars(experiment: &Experiment, cases: &[CaseResult], is_all: bool) -> Resu
         if combinations.is_empty() && is_all {
             results.push(BarResult::new(bar, bar.name.clone(), Verdict::NotInForm));
         }
-        let there = combinations.iter().filter(|bound| known.needed(&expression, bound).is_some());
-        results.extend(there.map(|bound| judged(bar, known, &expression, bound)));
+        for bound in &combinations {
+            if known.needed(&expression, bound).is_some() {
+                results.push(judged(bar, known, &expression, bound));
+            } else if is_all {
+                results.push(BarResult::new(bar, named(&bar.name, bound), Verdict::Missing));
+            }
+        }
     }
     Ok(results)
 }
@@ -132,6 +138,11 @@ pub fn figure(
         false => known.whole(&expression, bound).into_iter().collect(),
     };
     Ok(MetricResult::of(&values, ""))
+}
+
+/// The value of an expression over all runs of the cases. `None` if a case or a figure isn't there.
+pub fn whole(cases: &[CaseResult], expression: &Expression, bound: &Values) -> Option<f64> {
+    Known(cases).whole(expression, bound)
 }
 
 fn judged(bar: &Bar, known: Known<'_>, expression: &Expression, bound: &Values) -> BarResult {

@@ -11,8 +11,8 @@
 //! | `value NAME [PARAMETER=VALUE,...]: EXPRESSION` | median and range over the q's, of `docs/results/NAME.json`; the expression can use its experiment's definitions |
 //! | `percent NAME [...]: EXPRESSION` | the same in percent |
 //! | `source NAME` | the q's, and hypervisor and date |
-//! | `results` | a table of all results: how many bars fail, are undecided, hold |
-//! | `bars fails`, `bars undecided` | a table of those bars; undecided ones of at least three q's |
+//! | `results` | a table of all results: how many bars fail, have no data, are undecided, hold |
+//! | `bars fails`, `bars no-data`, `bars undecided` | a table of those bars; undecided ones of at least three q's |
 mod marks;
 mod tables;
 
@@ -62,8 +62,11 @@ impl Quotes {
             ("source", name) => Ok(tables::source(self.named(name)?)),
             ("results", "") => Ok(tables::results(&self.results)),
             ("bars", "fails") => Ok(tables::failing(&self.results)),
+            ("bars", "no-data") => Ok(tables::without_data(&self.results)),
             ("bars", "undecided") => Ok(tables::undecided(&self.results)),
-            _ => Err(miette!("it is none of: value, percent, source, results, bars fails, bars undecided")),
+            _ => Err(miette!(
+                "it is none of: value, percent, source, results, bars fails, bars no-data, bars undecided"
+            )),
         }
     }
 

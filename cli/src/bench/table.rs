@@ -1,7 +1,7 @@
 //! Results on the terminal.
 use super::{
     results::{MetricResult, Results},
-    verdict::{BarResult, Verdict, ordered},
+    verdict::{BarResult, MustBe, Verdict, ordered},
 };
 use crate::table::Rows;
 use std::fmt::Write;
@@ -50,7 +50,7 @@ fn cases(results: &Results) -> Rows {
 }
 
 fn bars(bars: &[BarResult]) -> Rows {
-    let mut rows = Rows::new(&["bar", "value", "must be", "unit", "distance", ""], &["value"]);
+    let mut rows = Rows::new(&["bar", "value", "must be", "unit", "against the limit", ""], &["value"]);
     for bar in ordered(bars) {
         rows.add_row([
             bar.name.clone(),
@@ -82,20 +82,23 @@ pub fn old(reasons: &[String]) -> String {
 
 /// What came out for a bar: `1.02 (1.01 to 1.03)`, where it is about pairs.
 pub fn value(bar: &BarResult) -> String {
-    let none = if bar.verdict == Verdict::NotInForm { "-" } else { "missing" };
     match (bar.value, bar.range) {
         (Some(median), Some([min, max])) => {
             with_range(&MetricResult { median, min, max, unit: String::new() })
         }
-        (value, _) => value.map_or_else(|| none.into(), number),
+        (value, _) => value.map_or_else(|| "-".into(), number),
     }
 }
 
-/// How far a bar's value is from its limit, as a share of the limit: `4.1 % inside`. A limit of 0 has no shares: `5 ns inside`.
+/// How a bar's value stands against its limit, as a share of the limit: `4.1 % to spare`, `25.0 % too high`. A limit of 0 has no shares: `5 ns to spare`.
 pub fn distance(bar: &BarResult) -> String {
     let Some(value) = bar.value else { return "-".into() };
     let room = bar.must_be.room(value, bar.limit);
-    let side = if room < 0.0 { "outside" } else { "inside" };
+    let side = match bar.must_be {
+        _ if room > 0.0 => "to spare",
+        MustBe::AtMost => "too high",
+        MustBe::AtLeast => "too low",
+    };
     match bar.limit {
         _ if room == 0.0 => "at the limit".into(),
         0.0 => format!("{} {} {side}", number(room.abs()), bar.unit),
@@ -108,9 +111,9 @@ pub fn verdict(bar: &BarResult) -> String {
     let word = match bar.verdict {
         Verdict::Holds => "holds",
         Verdict::Fails => "FAILS",
-        Verdict::Missing => "unknown",
+        Verdict::Missing => "NO DATA",
         Verdict::Undecided => "undecided",
-        Verdict::NotInForm => "not in this form",
+        Verdict::NotInForm => "no data in this form",
     };
     match (bar.pairs, bar.p) {
         (0, _) => word.into(),
@@ -161,10 +164,11 @@ mod tests {
             let bar = BarResult::new(&bar, "bar".into(), Verdict::Undecided);
             BarResult { value: Some(value), pairs: 2, ..bar }
         };
-        assert_eq!(distance(&bar(1.03, None, Some(1.0))), "3.0 % inside");
-        assert_eq!(distance(&bar(1.03, Some(1.0), None)), "3.0 % outside");
-        assert_eq!(distance(&bar(-1300.0, Some(0.0), None)), "1300 x inside");
-        assert_eq!(distance(&bar(-2000.0, Some(-3000.0), None)), "33.3 % outside");
+        assert_eq!(distance(&bar(1.03, None, Some(1.0))), "3.0 % to spare");
+        assert_eq!(distance(&bar(1.03, Some(1.0), None)), "3.0 % too high");
+        assert_eq!(distance(&bar(0.97, None, Some(1.0))), "3.0 % too low");
+        assert_eq!(distance(&bar(-1300.0, Some(0.0), None)), "1300 x to spare");
+        assert_eq!(distance(&bar(-2000.0, Some(-3000.0), None)), "33.3 % too high");
         assert_eq!(distance(&bar(1.0, Some(1.0), None)), "at the limit");
         assert_eq!(verdict(&bar(1.0, Some(1.0), None)), "undecided (2 pairs)");
     }

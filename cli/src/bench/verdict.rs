@@ -10,12 +10,19 @@ pub enum Verdict {
     Fails,
     /// A figure that it needs is missing. That is no pass.
     Missing,
+    /// The form has none of the values that it is for.
+    NotInForm,
     /// There are too few runs to tell, or they disagree. That is no pass either.
     Undecided,
     /// It does.
     Holds,
-    /// The form has none of the values that it is for.
-    NotInForm,
+}
+
+impl Verdict {
+    /// Is there nothing to judge the bar by?
+    pub fn has_no_data(self) -> bool {
+        matches!(self, Self::Missing | Self::NotInForm)
+    }
 }
 
 /// Exit code if a bar fails, or a figure that it needs is missing.
@@ -120,10 +127,11 @@ impl BarResult {
 
 /// The exit code that bars mean: 0 if each holds that the form has values for, [`FAILED`] or [`UNDECIDED`].
 pub fn code(bars: &[BarResult]) -> u8 {
-    match bars.iter().map(|bar| bar.verdict).min() {
-        Some(Verdict::Fails | Verdict::Missing) => FAILED,
-        Some(Verdict::Undecided) => UNDECIDED,
-        _ => 0,
+    let has = |verdict| bars.iter().any(|bar| bar.verdict == verdict);
+    match () {
+        () if has(Verdict::Fails) || has(Verdict::Missing) => FAILED,
+        () if has(Verdict::Undecided) => UNDECIDED,
+        () => 0,
     }
 }
 
@@ -154,12 +162,16 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_comes_first_and_then_what_is_undecided() {
-        let verdicts = [Verdict::Holds, Verdict::Undecided, Verdict::NotInForm, Verdict::Fails];
+    fn what_fails_comes_first_then_what_has_no_data_and_then_what_is_undecided() {
+        let verdicts =
+            [Verdict::Holds, Verdict::Undecided, Verdict::NotInForm, Verdict::Missing, Verdict::Fails];
         let bar = Bar::for_test("bar", "1", None, Some(1.0));
         let bars = verdicts.map(|verdict| BarResult::new(&bar, "bar".into(), verdict));
         let order: Vec<_> = ordered(&bars).iter().map(|bar| bar.verdict).collect();
-        assert_eq!(order, [Verdict::Fails, Verdict::Undecided, Verdict::Holds, Verdict::NotInForm]);
-        assert_eq!([code(&bars), code(&bars[..3]), code(&bars[2..3]), code(&[])], [FAILED, UNDECIDED, 0, 0]);
+        let wanted =
+            [Verdict::Fails, Verdict::Missing, Verdict::NotInForm, Verdict::Undecided, Verdict::Holds];
+        assert_eq!(order, wanted);
+        assert_eq!([code(&bars), code(&bars[..4]), code(&bars[4..])], [FAILED; 3]);
+        assert_eq!([code(&bars[..3]), code(&bars[2..3]), code(&[])], [UNDECIDED, 0, 0]);
     }
 }

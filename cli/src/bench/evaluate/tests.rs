@@ -62,7 +62,7 @@ fn a_bar_for_values_that_the_form_does_not_have_is_reported_without_a_value() {
     let results = fixture.results(&plan, 1.0);
     let [bar] = &results.bars[..] else { panic!("one bar: {:#?}", results.bars) };
     assert_eq!((&*bar.name, bar.value, bar.verdict), ("throughput", None, Verdict::NotInForm));
-    assert!(crate::bench::table::results(&results).contains("not in this form"));
+    assert!(crate::bench::table::results(&results).contains("no data in this form"));
     let part = ["policy=spumone".parse().unwrap()];
     let plan = Plan::new(fixture.experiment(&text).unwrap(), Form::Short, &part).unwrap();
     assert!(fixture.results(&plan, 1.0).bars.is_empty(), "it is not missed in a part");

@@ -94,3 +94,20 @@ fn derived_figures_are_medians_over_pairs() {
     assert_eq!((&*lost.name, lost.pairs), ("lost (f = 50)", 3));
     assert!((lost.value.median - 0.249).abs() < 1e-9 && (lost.value.max - 0.25).abs() < 1e-9, "{lost:?}");
 }
+
+/// The experiment has got a case since the results were taken: nine of twelve bars of lhp-scale were left out of reports without a word.
+#[test]
+fn a_bar_that_needs_a_case_which_the_results_do_not_have_is_told_as_one_without_data() {
+    let fixture = Fixture::new();
+    let plan = fixture.plan(Form::Short);
+    let mut results = fixture.results(&plan, 1.0);
+    results.cases.retain(|case| case.name != "native");
+    let all = bars(&plan.experiment, &results.cases, true).unwrap();
+    let found: Vec<_> = all.iter().map(|bar| (&*bar.name, bar.value, bar.verdict)).collect();
+    let wanted = ["throughput (f = 0)", "throughput (f = 50)"].map(|name| (name, None, Verdict::Missing));
+    assert_eq!(found, wanted);
+    assert_eq!(crate::bench::verdict::code(&all), crate::bench::verdict::FAILED);
+    assert!(bars(&plan.experiment, &results.cases, false).unwrap().is_empty(), "`--only` has left it out");
+    results.bars = all;
+    assert!(crate::bench::table::results(&results).contains("NO DATA"));
+}

@@ -3,10 +3,10 @@ use crate::bench::{
     experiment::Form,
     judge,
     results::Results,
-    table::{distance, number, value},
+    table::{distance, number, value, verdict},
     verdict::{BarResult, Verdict},
 };
-use std::fmt::Write;
+use std::{cmp::Reverse, fmt::Write};
 
 /// The q's, hypervisor and date of results: `q = 240, 250, 260; hypervisor ea9e6469f655f9a7, 2026-11-22`.
 pub fn source(results: &Results) -> String {
@@ -25,7 +25,7 @@ fn day(results: &Results) -> &str {
     results.date.split('T').next().unwrap_or_default()
 }
 
-/// A row for each of the results: those with most failing bars first, then those with most undecided ones.
+/// A row for each of the results: those with most failing bars first, then those with most bars without data, then with most undecided ones.
 pub fn results(all: &[(String, Results)]) -> String {
     let counted = |results: &Results, verdicts: &[Verdict]| {
         results.bars.iter().filter(|bar| verdicts.contains(&bar.verdict)).count()
@@ -33,9 +33,9 @@ pub fn results(all: &[(String, Results)]) -> String {
     let mut rows: Vec<_> = all
         .iter()
         .map(|(name, results)| {
-            let fails = counted(results, &[Verdict::Fails, Verdict::Missing]);
             (
-                fails,
+                counted(results, &[Verdict::Fails]),
+                counted(results, &[Verdict::Missing, Verdict::NotInForm]),
                 counted(results, &[Verdict::Undecided]),
                 counted(results, &[Verdict::Holds]),
                 name,
@@ -43,16 +43,17 @@ pub fn results(all: &[(String, Results)]) -> String {
             )
         })
         .collect();
-    rows.sort_by_key(|(fails, undecided, _, name, _)| {
-        (std::cmp::Reverse(*fails), std::cmp::Reverse(*undecided), (*name).clone())
+    rows.sort_by_key(|(fails, without, undecided, _, name, _)| {
+        (Reverse(*fails), Reverse(*without), Reverse(*undecided), (*name).clone())
     });
-    let mut text = "\n| results | bars that fail | undecided | hold | slices | hypervisor | date |\n|---|---|---|---|---|---|---|\n".to_owned();
-    for (fails, undecided, holds, name, results) in rows {
+    let mut text = "\n| results | bars that fail | have no data | are undecided | hold | slices | hypervisor | date |\n|---|---|---|---|---|---|---|---|\n".to_owned();
+    for (fails, without, undecided, holds, name, results) in rows {
         let form = if results.form == Form::Short { " (short form)" } else { "" };
-        let fails = if fails == 0 { "0".into() } else { format!("**{fails}**") };
+        let bold = |count| if count == 0 { "0".into() } else { format!("**{count}**") };
+        let (fails, without) = (bold(fails), bold(without));
         let _ = writeln!(
             text,
-            "| `{name}`{form} | {fails} | {undecided} | {holds} | {} | `{}` | {} |",
+            "| `{name}`{form} | {fails} | {without} | {undecided} | {holds} | {} | `{}` | {} |",
             slices(results),
             results.versions.kernel,
             day(results)
@@ -61,9 +62,22 @@ pub fn results(all: &[(String, Results)]) -> String {
     text
 }
 
-/// The bars that fail, or whose figures are missing.
+/// The bars that fail.
 pub fn failing(all: &[(String, Results)]) -> String {
-    bars(all, |bar| matches!(bar.verdict, Verdict::Fails | Verdict::Missing))
+    bars(all, |bar| bar.verdict == Verdict::Fails)
+}
+
+/// The bars whose results have no data for them, by results.
+pub fn without_data(all: &[(String, Results)]) -> String {
+    let mut text = "\n| results | bar | limit | data |\n|---|---|---|---|\n".to_owned();
+    for (name, results) in all {
+        for bar in results.bars.iter().filter(|bar| bar.verdict.has_no_data()) {
+            let (title, words, limit) = (&bar.name, bar.must_be.words(), number(bar.limit));
+            let _ =
+                writeln!(text, "| `{name}` | {title} | {words} {limit} {} | {} |", bar.unit, verdict(bar));
+        }
+    }
+    text
 }
 
 /// The bars that are undecided though there are pairs enough to decide them.
@@ -73,7 +87,7 @@ pub fn undecided(all: &[(String, Results)]) -> String {
 
 fn bars(all: &[(String, Results)], is_meant: impl Fn(&BarResult) -> bool) -> String {
     let mut text =
-        "\n| results | bar | value | limit | distance | p |\n|---|---|---|---|---|---|\n".to_owned();
+        "\n| results | bar | value | limit | against the limit | p |\n|---|---|---|---|---|---|\n".to_owned();
     for (name, results) in all {
         for bar in results.bars.iter().filter(|bar| is_meant(bar)) {
             let p = bar.p.map_or_else(|| "-".into(), number);
