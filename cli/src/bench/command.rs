@@ -88,17 +88,18 @@ fn pages(arguments: &args::Report, stop: &AtomicBool) -> Result<u8> {
     };
     let folder = arguments.out.clone().unwrap_or_else(|| root.join("target/results"));
     // All are read first: what is wrong with the last must not come out after the pages of the first.
-    let results: Vec<(String, Results)> = files
+    let experiments = root.join("experiments");
+    let results: Vec<(String, (Results, again::By))> = files
         .iter()
         .map(|file| {
             let name = file.file_stem().ok_or_else(|| miette!("{} is no file", file.display()))?;
-            Ok((name.to_string_lossy().into_owned(), Results::load(file)?))
+            Ok((name.to_string_lossy().into_owned(), again::for_page(Results::load(file)?, &experiments)?))
         })
         .collect::<Result<_>>()?;
     let mut today = verify::today(stop);
-    for (file, (name, results)) in files.iter().zip(&results) {
+    for (file, (name, (results, by))) in files.iter().zip(&results) {
         let old = today.as_mut().map(|today| verify::old(results, file, &root, today)).unwrap_or_default();
-        println!("Report: {}", report::write_page(&folder, name, results, &old)?.display());
+        println!("Report: {}", report::write_page(&folder, name, results, &old, *by)?.display());
         if arguments.save {
             for chart in report::save_charts(&root, name, results)? {
                 println!("Saved: {}/{chart}", report::COMMITTED);
@@ -330,7 +331,7 @@ fn report_name(plan: &Plan, arguments: &Bench) -> String {
 fn write_report(root: &Path, name: &str, results: &Results, save: bool) -> Result<()> {
     let folder = root.join("target/bench");
     report::write_json(&folder, name, results)?;
-    let page = report::write_page(&folder, name, results, &[])?;
+    let page = report::write_page(&folder, name, results, &[], again::By::ItsRuns)?;
     if save {
         report::write_json(&root.join(report::COMMITTED), name, results)?;
         let charts = report::save_charts(root, name, results)?;

@@ -1,5 +1,6 @@
 //! The report as one HTML file that needs nothing else: no server, no script, no font, no picture from outside.
 use super::{
+    again::By,
     experiment::Form,
     results::Results,
     table::{JUDGED, distance, number, value, verdict, with_range},
@@ -21,7 +22,7 @@ figure { margin: 1.5rem 0; overflow-x: auto; } svg { width: 100%; min-width: 44r
 th:first-child, td:first-child { position: sticky; left: 0; background: #fff; max-width: 40vw; } }";
 
 /// Writes the report; `charts` are SVG. `old` says why the results are not of what is built now; empty if they are.
-pub fn report(results: &Results, charts: &[String], old: &[String]) -> String {
+pub fn report(results: &Results, charts: &[String], old: &[String], by: By) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -44,6 +45,15 @@ pub fn report(results: &Results, charts: &[String], old: &[String]) -> String {
                     }
                     @if !results.only.is_all() { "Only a part of the experiment was run: " (results.only) ". " }
                     "Command: " code { (results.command) } ", " (results.date) "."
+                }
+                @match by {
+                    By::ItsRuns => {},
+                    By::Today => p.small {
+                        "Question, bars, derived figures and charts are those of the experiment as it is today, which may ask more than when the runs were made."
+                    },
+                    By::Then => p.small {
+                        "Question, bars, derived figures and charts are those of when the runs were made: there is no such experiment any more."
+                    },
                 }
                 @if !old.is_empty() { p.fails { (super::table::old(old)) } }
                 @if !results.bars.is_empty() { h2 { "Bars" } (bars(results)) }
@@ -81,7 +91,7 @@ fn bars(results: &Results) -> Markup {
     html! {
         p.small { (JUDGED) }
         div.box tabindex="0" { table {
-            thead { tr { th { "bar" } th {} th { "value" } th { "must be" } th { "unit" } th { "distance" } } }
+            thead { tr { th { "bar" } th {} th { "value" } th { "must be" } th { "unit" } th { "against the limit" } } }
             tbody {
                 @for bar in ordered(&results.bars) {
                     tr {

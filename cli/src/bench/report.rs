@@ -1,5 +1,5 @@
 //! The files of a report, made from results alone: one HTML page, its charts as SVG, and the JSON that they are made of.
-use super::{chart, html, pages, results::Results};
+use super::{again::By, chart, html, pages, results::Results};
 use crate::{checkout, output};
 use miette::{Result, WrapErr, miette};
 use std::{
@@ -23,7 +23,7 @@ pub fn charts(name: &str, results: &Results) -> Result<Vec<(String, String)>> {
 
 /// Writes NAME.html and all charts into a folder, which is made if needed. `old` says why the results are not of what is built now; empty
 /// if they are. Returns the page's path.
-pub fn write_page(folder: &Path, name: &str, results: &Results, old: &[String]) -> Result<PathBuf> {
+pub fn write_page(folder: &Path, name: &str, results: &Results, old: &[String], by: By) -> Result<PathBuf> {
     make(folder)?;
     let charts = charts(name, results)?;
     for (file, svg) in &charts {
@@ -31,7 +31,7 @@ pub fn write_page(folder: &Path, name: &str, results: &Results, old: &[String]) 
     }
     let charts: Vec<String> = charts.into_iter().map(|(_, svg)| svg).collect();
     let page = folder.join(format!("{name}.html"));
-    output::write(&page, html::report(results, &charts, old).as_bytes())?;
+    output::write(&page, html::report(results, &charts, old, by).as_bytes())?;
     Ok(page)
 }
 

@@ -9,7 +9,7 @@ fn the_report_is_one_file_with_all_figures() {
     let mut results = fixture.results(&plan, 1.0);
     results.question = "Is 1 < 2?\n\nYes & no.".into();
     results.bars[0].verdict = Verdict::Fails;
-    let page = report(&results, &["<svg id=\"chart\"></svg>".into()], &["hypervisor 1, now 2".into()]);
+    let page = report(&results, &["<svg id=\"chart\"></svg>".into()], &["hypervisor 1, now 2".into()], By::ItsRuns);
     for wanted in [
         "<p>Is 1 &lt; 2?</p><p>Yes &amp; no.</p>",
         "<svg id=\"chart\"></svg>",
@@ -59,7 +59,7 @@ fn a_browser_opens_the_report_without_a_server() {
     // The script is the test's: it tells what the browser has laid out.
     let probe = "<script>document.title = [...document.querySelectorAll('svg, table')].map(part => \
                  `${part.tagName}:${part.getBoundingClientRect().height > 50}`).join(' ')</script></body>";
-    fs::write(&page, report(&results, &charts, &[]).replace("</body>", probe)).unwrap();
+    fs::write(&page, report(&results, &charts, &[], By::ItsRuns).replace("</body>", probe)).unwrap();
     let seen = opened(&page, &fixture.folder.path().join("profile"));
     let wanted = "<title>TABLE:true svg:true svg:true TABLE:true TABLE:true</title>";
     assert!(seen.contains(wanted), "{}", &seen[..seen.find("</title>").unwrap_or(0)]);
