@@ -18,8 +18,10 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: 
 .holds { color: #00664b; } .fails { color: #b3261e; font-weight: bold; } .unknown { color: #6b5b00; }
 .small { color: #555; font-size: .9rem; } code { background: #f3f3f3; padding: .1rem .3rem; }
 figure { margin: 1.5rem 0; overflow-x: auto; } svg { width: 100%; min-width: 44rem; height: auto; }
-@media (max-width: 40rem) { body { margin: 1rem auto; }
-th:first-child, td:first-child { position: sticky; left: 0; background: #fff; max-width: 40vw; } }";
+@media (max-width: 40rem) { body { margin: 1rem auto; } thead { display: none; } table, tbody, tr, td { display: block; }
+tr { padding: .5rem 0; border-bottom: 1px solid #ddd; } td { padding: 0; border: 0; overflow-wrap: anywhere; }
+td.number { text-align: left; white-space: normal; } td:first-child { font-weight: bold; }
+td[data-of]::before { content: attr(data-of) \": \"; color: #555; } p code { overflow-wrap: anywhere; } }";
 
 /// Writes the report; `charts` are SVG. `old` says why the results are not of what is built now; empty if they are.
 pub fn report(results: &Results, charts: &[String], old: &[String], by: By) -> String {
@@ -97,10 +99,10 @@ fn bars(results: &Results) -> Markup {
                     tr {
                         td { (bar.name) }
                         td class=(class(bar)) { (verdict(bar)) }
-                        td.number { (value(bar)) }
-                        td { (bar.must_be.words()) " " (number(bar.limit)) }
-                        td { (bar.unit) }
-                        td { (distance(bar)) }
+                        td.number data-of="value" { (value(bar)) }
+                        td data-of="must be" { (bar.must_be.words()) " " (number(bar.limit)) }
+                        td data-of="unit" { (bar.unit) }
+                        td data-of="against the limit" { (distance(bar)) }
                     }
                 }
             }
@@ -116,9 +118,9 @@ fn derived(results: &Results) -> Markup {
                 @for derived in &results.derived {
                     tr {
                         td { (derived.name) }
-                        td.number { (with_range(&derived.value)) }
-                        td { (derived.value.unit) }
-                        td.number { (derived.pairs) }
+                        td.number data-of="value" { (with_range(&derived.value)) }
+                        td data-of="unit" { (derived.value.unit) }
+                        td.number data-of="pairs" { (derived.pairs) }
                     }
                 }
             }
@@ -142,10 +144,12 @@ fn figures(results: &Results) -> Markup {
                 @for case in &results.cases {
                     tr {
                         td { (case.shown(&results.cases)) }
-                        @for name in metrics.keys() {
-                            td.number { (case.metrics.get(*name).map_or_else(|| "-".into(), with_range)) }
+                        @for (name, unit) in &metrics {
+                            td.number data-of={ (name) ", " (unit) } {
+                                (case.metrics.get(*name).map_or_else(|| "-".into(), with_range))
+                            }
                         }
-                        td.number { (case.samples.len()) }
+                        td.number data-of="samples" { (case.samples.len()) }
                     }
                 }
             }

@@ -9,7 +9,8 @@ fn the_report_is_one_file_with_all_figures() {
     let mut results = fixture.results(&plan, 1.0);
     results.question = "Is 1 < 2?\n\nYes & no.".into();
     results.bars[0].verdict = Verdict::Fails;
-    let page = report(&results, &["<svg id=\"chart\"></svg>".into()], &["hypervisor 1, now 2".into()], By::ItsRuns);
+    let page =
+        report(&results, &["<svg id=\"chart\"></svg>".into()], &["hypervisor 1, now 2".into()], By::ItsRuns);
     for wanted in [
         "<p>Is 1 &lt; 2?</p><p>Yes &amp; no.</p>",
         "<svg id=\"chart\"></svg>",
@@ -63,4 +64,25 @@ fn a_browser_opens_the_report_without_a_server() {
     let seen = opened(&page, &fixture.folder.path().join("profile"));
     let wanted = "<title>TABLE:true svg:true svg:true TABLE:true TABLE:true</title>";
     assert!(seen.contains(wanted), "{}", &seen[..seen.find("</title>").unwrap_or(0)]);
+}
+
+/// A telephone is 390 pixels wide. Tables scrolled to the side there, and units and distances were cut off. (No window of Chromium is as narrow, but a frame is.)
+#[test]
+fn on_a_telephone_no_table_is_cut() {
+    let fixture = Fixture::new();
+    let mut results = fixture.results(&fixture.plan(Form::Full), 1.0);
+    results.bars[0].name = "a bar with a long name, as many have one: of the attainable ideal (f = 0)".into();
+    let probe = "<script>const cut = [...document.querySelectorAll('.box, table, td, p')].filter(part => \
+                 part.scrollWidth > part.clientWidth + 1 || part.getBoundingClientRect().right > innerWidth); \
+                 parent.postMessage(`${innerWidth} wide, cut: ${cut.length}, labels: ` + \
+                 getComputedStyle(document.querySelector('td[data-of]'), '::before').content, '*')</script></body>";
+    let inner = fixture.folder.path().join("inner.html");
+    fs::write(&inner, report(&results, &[], &[], By::ItsRuns).replace("</body>", probe)).unwrap();
+    let page = fixture.folder.path().join("frame.html");
+    let frame = "<!DOCTYPE html><title></title><script>onmessage = event => { document.title = event.data }</script>\
+                 <iframe src='inner.html' style='border: 0; width: 390px; height: 5000px'></iframe>";
+    fs::write(&page, frame).unwrap();
+    let seen = opened(&page, &fixture.folder.path().join("profile"));
+    let title = &seen[..seen.find("</title>").unwrap_or(0)];
+    assert!(title.contains("390 wide, cut: 0, labels: ") && !title.contains("labels: none"), "{title}");
 }
