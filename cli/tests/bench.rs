@@ -149,6 +149,19 @@ fn each_bar_could_fail() {
     assert!(loose.is_empty(), "{loose:#?}");
 }
 
+/// They judge the same runs: one asked for 1.5 and the other for 1.4.
+#[test]
+fn the_demo_asks_for_as_much_as_lhp() {
+    let limit = |experiment: &str, bar: &str| {
+        let file = checkout().join("experiments").join(experiment);
+        let bars = Experiment::load(&file).unwrap().bars;
+        bars.into_iter().find(|own| own.name == bar).and_then(|bar| bar.at_least)
+    };
+    let demo = limit("demo.toml", "the cure: spumone's time, of ainori's");
+    assert!(demo.is_some());
+    assert_eq!(demo, limit("lhp.toml", "50 and 5 ms: ainori, of spumone"));
+}
+
 #[test]
 fn the_figures_of_the_pages_are_those_of_the_results() {
     let output = bench(&["quote", "--check"]);
