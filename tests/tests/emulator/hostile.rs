@@ -358,10 +358,12 @@ fn who_gets_more_interrupts_than_can_be_handed_on_goes_on() {
             let run = System::on(vcpus).with(storm).run(Clock::Lockstep { q });
             run.good();
             let (taken, ns) = (run.number("storm", "taken"), run.number("storm", "ns"));
-            run.check(ns / taken <= 70_000, format_args!("{taken} interrupts in {ns} ns"));
+            // Measured: 47,500 to 48,800.
+            run.check(ns / taken <= 55_000, format_args!("{taken} interrupts in {ns} ns"));
             let longest = run.guest("storm").vcpus[0].latency.max;
+            // Measured: 243 to 253. Others are kept quiet for 25 us.
             run.check(
-                longest <= 1_000,
+                longest <= 350,
                 format_args!("an interrupt is told to be {longest} ticks of 100 ns late"),
             );
         }
