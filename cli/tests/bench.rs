@@ -113,7 +113,7 @@ fn a_part_that_is_asked_for_wrongly_is_refused_before_anything_runs() {
 fn saved_results_can_be_judged_by_the_bars_of_today() {
     let output = bench(&["judge", "docs/results/lhp-500ms.json"]);
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("ainori, of a partition with 3") && text.contains("derived figure"), "{text}");
+    assert!(text.contains("ainori, of a partition") && text.contains("derived figure"), "{text}");
     // Three slices, and each of them is above the limit.
     assert!(text.contains("p = 0.125, 3 pairs"), "{text}");
 }
