@@ -1,6 +1,6 @@
 //! Every interleaving of two and three cores, under loom's weak memory.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-mailbox --lib --release`
+//! `RUSTFLAGS="--cfg loom" cargo test -p ainori-mailbox --lib --release`, and with `--features ainori-limits/large`, where a slot is several words.
 //!
 //! An IPI is a `Notify`: once raised it stays pending until it is taken, and loom lets one wait end without
 //! it, as another interrupt would. A core sleeps on nothing else, so a lost wake-up is a deadlock, which
@@ -27,6 +27,8 @@ use super::*;
 
 /// The core that receives; the others send to it.
 const RECEIVER: usize = 0;
+/// An item in the last word of a slot: with the limits of the large build another word than that of low items.
+const LAST: u32 = ITEMS - 1;
 
 /// What one sender asks of the vCPU that is its item: the number of its requests so far.
 struct Word(AtomicU32);
@@ -104,7 +106,7 @@ fn receive_away<const CORES: usize, const N: usize>(senders: [(usize, &'static [
 
 #[test]
 fn no_wake_up_is_lost_while_a_core_stays_away() {
-    receive_away::<2, _>([(1, &[5, 6])]);
+    receive_away::<2, _>([(1, &[5, LAST])]);
     receive_away::<3, _>([(1, &[5]), (2, &[5])]);
 }
 
@@ -120,7 +122,7 @@ fn no_wake_up_is_lost_between_two_cores() {
         let machine = Machine::<2>::new();
         let sender = thread::spawn({
             let machine = machine.clone();
-            move || machine.send(1, &[5, 6])
+            move || machine.send(1, &[5, LAST])
         });
         machine.receive([0, 2]);
         sender.join().unwrap();
@@ -164,7 +166,7 @@ fn an_absence_is_ended_by_one_ring() {
         assert!(machine.boxes.of(RECEIVER).leave());
         let senders = [1, 2].map(|from| {
             let machine = machine.clone();
-            thread::spawn(move || machine.send(from, &[5, 6]))
+            thread::spawn(move || machine.send(from, &[5, LAST]))
         });
         let ipis: usize = senders.map(|sender| sender.join().unwrap()).iter().sum();
         assert_eq!(ipis, 1);
