@@ -10,16 +10,12 @@
 //! later, beside it, for a fifth of the guard at a time; of a less urgent vCPU only those are answered then who wait for its fences.
 use ainori_handover::Requests;
 use ainori_limits::{PRIORITIES, VCPU_SLOTS};
-use ainori_mailbox::Items;
 use ainori_sched::{VcpuId, VcpuSet};
 
 use super::Cpu;
-use super::guard::near;
 use super::mail::NO_VCPU;
 use crate::arch::clock;
-use crate::arch::hart::{self, Interrupts};
-use crate::arch::world;
-use crate::stats::Exit;
+use crate::arch::hart;
 
 /// After so many times [`Policy::patience`](ainori_sched::Policy::patience) in which nothing of it was done, a part of the backlog goes before who is about
 /// to be entered: half a millisecond.
@@ -295,125 +291,13 @@ impl Cpu {
         first.map_or(self.urgent, |id| self.urgent & self.order.rank(id).no_less_urgent)
     }
 
-    /// All vCPUs of a higher priority than this one.
-    #[inline(never)]
-    fn above(&self, id: VcpuId) -> VcpuSet {
-        self.order.at_least(self.order.rank(id).class.priority + 1)
-    }
-
-    /// A preemption point: must the present work give way to something more urgent, or to an interrupt?
-    pub(super) fn is_preempted(&mut self) -> bool {
-        if self.is_interrupted() {
-            return true;
-        }
-        if self.is_deadline_near(self.entered) {
-            // To look at all sleepers takes its time, whether one is woken or not.
-            self.meet_deadline_out_of_line(self.entered);
-            if self.is_interrupted() {
-                return true;
-            }
-        }
-        if self.is_wanted_out_of_line() {
-            return true;
-        }
-        if !self.mailbox.has_mail() {
-            return false;
-        }
-        self.read_mail();
-        // That has taken its time, too.
-        self.is_interrupted()
-    }
-
-    /// Has an interrupt come in meanwhile, other than that there is mail?
-    pub(super) fn is_interrupted(&mut self) -> bool {
-        self.gives_way_to(Interrupts::all() - Interrupts::SOFTWARE)
-    }
-
-    /// At this moment interrupts are looked for: what was done so far has kept nobody waiting for longer than it took.
-    #[inline(never)]
-    pub(super) fn end_irqs_off(&mut self, cause: Exit, now: u64) {
-        self.note_irqs_off(cause, now);
-        self.entered = now;
-    }
-
-    #[inline(always)]
-    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Exit`")]
-    pub(super) fn note_irqs_off(&mut self, cause: Exit, now: u64) {
-        let time = now - self.entered;
-        self.counters.irqs_off_total[cause as usize] += time;
-        let longest = &mut self.counters.irqs_off_max[cause as usize];
-        if time > *longest {
-            *longest = time;
-        }
-    }
-
-    /// Has a vCPU that takes cores from others something to do here that can't wait? So it is from the moment that it is woken until it has
-    /// been entered with its interrupt, and again shortly before its own timer.
-    #[inline]
-    pub(super) fn is_wanted(&self) -> bool {
-        let Some(first) = self.first_urgent() else { return false };
-        let now = clock::now();
-        // Guests that set their timers again and again, or take the core from each other, may not keep it from its work for ever.
-        let priority = self.order.rank(first).class.priority;
-        let gave_way = self.backlog.gave_way_to & (1 << priority) != 0;
-        if gave_way && self.is_stalled(now) {
-            return false;
-        }
-        if self.waits_for_core(first) || self.is_due(first) && (!gave_way || self.is_top(first)) {
-            return true;
-        }
-        self.loaded == Some(first)
-            && world::loaded_deadline().is_some_and(|at| {
-                let near = near(self.guard);
-                // It may have given way for this very deadline: another alarm came before that.
-                now < at && at <= now + near && (!gave_way || at <= self.backlog.deferred_at + near)
-            })
-    }
-
-    /// Is nobody of this core more urgent?
-    pub(super) fn is_top(&self, id: VcpuId) -> bool {
-        (self.scheduler.owned() & self.above(id)).is_empty()
-    }
-
-    /// [`Self::is_wanted`] where few instructions more don't matter.
-    #[inline(never)]
-    pub(super) fn is_wanted_out_of_line(&self) -> bool {
-        self.is_wanted()
-    }
-
     /// Has nothing of the backlog been done for so long that no RTOS can be the reason? A guest that interrupts itself all the time, and never takes
     /// these interrupts, looks like one that is about to be entered with its interrupt.
     #[inline(never)]
-    fn is_stalled(&self, now: u64) -> bool {
+    pub(super) fn is_stalled(&self, now: u64) -> bool {
         let patience = self.scheduler.policy().patience;
         now - self.backlog.deferred_at <= RECENT * patience
             && now - self.backlog.stalled_since > STALLED * patience
-    }
-
-    /// [`Self::is_wanted`], but for the time before its own timer, and however often this core has given way for it.
-    pub(super) fn is_awaited(&self) -> bool {
-        self.first_urgent().is_some_and(|first| self.waits_for_core(first) || self.is_due(first))
-    }
-
-    /// Who has the core. Also one that has just let its equals go first: none of them is in more of a hurry than it was, unless it [is
-    /// due](Self::is_due). Else one that yields at each of its traps would hold up all that gives way here.
-    pub(super) fn holder(&self) -> Option<VcpuId> {
-        let scheduler = &self.scheduler;
-        scheduler.running().or_else(|| scheduler.picked().filter(|id| !scheduler.is_asleep(*id)))
-    }
-
-    /// Would it take the core from who has it? Also if nobody has it.
-    fn waits_for_core(&self, first: VcpuId) -> bool {
-        self.holder().is_none_or(|holder| self.scheduler.precedes(first, holder))
-    }
-
-    fn first_urgent(&self) -> Option<VcpuId> {
-        self.scheduler.first().filter(|id| self.urgent.contains(*id))
-    }
-
-    /// Is there an interrupt for it that it hasn't been entered with?
-    fn is_due(&self, id: VcpuId) -> bool {
-        self.residents[id].as_ref().is_some_and(|resident| resident.due != 0)
     }
 
     /// What is left of the backlog waits until the more urgent vCPU leaves, or for a while. Does it give way to that one's interrupt, or has
@@ -443,33 +327,5 @@ impl Cpu {
     #[inline]
     pub(super) fn resume_backlog(&mut self) {
         self.pending.backlog = !self.backlog.is_empty();
-    }
-
-    /// Takes the mail and puts it to what is to be looked at before the next guest is entered, unless the caller
-    /// sets an alarm for it instead: who has sent it doesn't say it again.
-    pub(super) fn read_mail(&mut self) {
-        let mut items = VcpuSet::EMPTY;
-        self.mailbox.take(|from, some| items |= self.note_mail(from, some));
-        if !items.is_empty() {
-            self.put_unread(items);
-        }
-    }
-
-    /// These are to be looked at before the next guest is entered.
-    #[inline]
-    pub(super) fn put_unread(&mut self, items: VcpuSet) {
-        self.backlog.unread |= items;
-        self.pending.backlog = true;
-    }
-
-    /// Counts and traces what one core has sent.
-    #[inline]
-    pub(super) fn note_mail(&mut self, from: usize, items: Items) -> VcpuSet {
-        let items = VcpuSet::from_words(items);
-        self.counters.messages += items.len() as u64;
-        if self.trace.wants(ainori_trace::Kind::Received) {
-            self.trace_received(from, items);
-        }
-        items
     }
 }

@@ -2,11 +2,11 @@
 use ainori_sched::{Decision, VcpuId};
 use ainori_trace::Event;
 
+use super::Cpu;
 use super::mechanism::threshold::IDLE;
-use super::{Cpu, guard};
 use crate::arch::clock;
 use crate::arch::context::{begin_again, enter_guest};
-use crate::arch::hart::{self, Interrupts};
+use crate::arch::hart;
 use crate::arch::{VcpuState, world};
 use crate::stats::Exit;
 
@@ -140,54 +140,6 @@ impl Cpu {
         }
         self.trace_taken(id);
         Some(&raw mut self.resident(id).state)
-    }
-
-    /// A preemption point before what takes up to half the guard, if the present section has been [`long`](guard::long) already: has an
-    /// interrupt come in meanwhile?
-    #[inline(never)]
-    pub(super) fn gives_way_if_long(&mut self) -> bool {
-        self.has_taken(guard::long(self.guard)) && self.gives_way()
-    }
-
-    /// Has the present section taken so long already, in ticks?
-    #[inline(always)]
-    pub(super) fn has_taken(&self, limit: u64) -> bool {
-        clock::now() - self.entered >= limit
-    }
-
-    /// A preemption point: has an interrupt come in meanwhile?
-    pub(super) fn gives_way(&mut self) -> bool {
-        self.gives_way_to(Interrupts::all())
-    }
-
-    /// The same for some interrupts only.
-    #[inline(never)]
-    pub(super) fn gives_way_to(&mut self, interrupts: Interrupts) -> bool {
-        let gives_way = hart::pending_interrupts().intersects(interrupts);
-        if !gives_way {
-            self.end_irqs_off(Exit::Backlog, clock::now());
-        }
-        gives_way
-    }
-
-    /// Serves the interrupts that have come in meanwhile, until there are no more: a preemption point.
-    #[inline(never)]
-    pub(super) fn look_for_interrupts(&mut self) {
-        // BOUND: mostly a round or two. An alarm that has been taken is off, a core that looks at its mail isn't sent IPIs, and a source of the
-        // interrupt controller comes again only when it has been handed on and completed: once in a while for each guest.
-        loop {
-            self.end_irqs_off(Exit::Backlog, clock::now());
-            let pending = hart::pending_interrupts();
-            if pending.contains(Interrupts::TIMER) {
-                self.take_alarm_between_guests();
-            } else if pending.contains(Interrupts::SOFTWARE) {
-                self.take_ipi();
-            } else if pending.contains(Interrupts::EXTERNAL) {
-                self.take_external_unless_woken();
-            } else {
-                return;
-            }
-        }
     }
 
     /// Gives the core to another vCPU than before.
@@ -413,34 +365,6 @@ impl Cpu {
         self.wait_for_interrupt(id);
         // SAFETY: this is the core's stack, which is left for good here.
         unsafe { begin_again(core::ptr::from_mut(self).cast()) }
-    }
-
-    /// The running vCPU doesn't go on until something wakes it.
-    pub fn rest(&mut self, id: VcpuId) {
-        self.scheduler.sleep(id);
-        self.watch_timer(id);
-        self.trace(Event::Sleep { vcpu: id.0 });
-    }
-
-    /// From now on this core wakes a vCPU, which sleeps here, when its timer is due.
-    #[inline(always)]
-    pub(super) fn watch_timer(&mut self, id: VcpuId) {
-        match self.resident(id).wake_at() {
-            Some(at) => {
-                self.scheduler.set_timer(id, at);
-                if at < self.next_deadline {
-                    (self.next_sleeper, self.next_deadline) = (id, at);
-                }
-            }
-            None => self.ignore_timer(id),
-        }
-    }
-
-    /// This core doesn't wake a vCPU by its timer any more.
-    #[inline(always)]
-    pub(super) fn ignore_timer(&mut self, id: VcpuId) {
-        self.scheduler.clear_timer(id);
-        self.pending.deadlines = true;
     }
 
     /// The running vCPU lets its equals go first.

@@ -1,7 +1,7 @@
 //! The event loop of a core: a trap comes in, and its service ends with [`enter_guest`], given the vCPU to go on with.
 use ainori_sched::VcpuId;
 
-use super::{Cpu, guard};
+use super::Cpu;
 use crate::arch::context::{begin_again, enter_guest};
 use crate::arch::trap::{Exception, Interrupt, Trap};
 use crate::arch::{VcpuState, clock, hart, world};
@@ -89,16 +89,6 @@ impl Cpu {
         let Some(resident) = &mut self.residents[vcpu] else { return };
         resident.counters.exits[exit as usize] += 1;
         self.trace_trap(vcpu, exit);
-    }
-
-    /// A preemption point between a trap that took a while and what follows from it.
-    #[inline(always)]
-    fn pause_if_long(&mut self, exit: Exit) {
-        let now = clock::now();
-        if now - self.entered >= guard::brief(self.guard) {
-            self.end_irqs_off(exit, now);
-            self.look_for_interrupts();
-        }
     }
 
     /// Has the trap left everything as it was? Then there is nothing to decide, and the vCPU goes on with these registers.

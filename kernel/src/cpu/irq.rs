@@ -1,20 +1,12 @@
 //! Interrupts of the core itself.
-use ainori_handover::Requests;
 use ainori_sched::{VcpuId, VcpuSet};
-use ainori_trace::{Event, Line};
 
 use super::Cpu;
 use super::mail::NO_VCPU;
 use crate::arch::clock;
 use crate::arch::context::enter_guest;
 use crate::arch::hart::{self, Interrupts};
-use crate::arch::world::{self, Lines};
-use crate::guest::Guest;
-use crate::guest::vcpu::Hold;
 use crate::stats::{Exit, interrupt};
-
-/// So many vCPUs whose timers are due are woken in one go.
-const WOKEN_AT_ONCE: usize = 4;
 
 impl Cpu {
     /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or there is housework, or what was deferred, a vCPU that is sampled
@@ -133,89 +125,6 @@ impl Cpu {
         exit
     }
 
-    /// Wakes sleeping vCPUs whose timers are due, or soon will be. Are there any? If there are more, `next_deadline` says so: they have their
-    /// turns behind a preemption point.
-    #[inline(always)]
-    pub(super) fn wake_expired(&mut self, now: u64) -> bool {
-        if self.next_deadline > now + self.guard {
-            return false;
-        }
-        let woken = self.wake_next(now);
-        match woken {
-            Some(id) if !self.urgent.contains(id) => self.wake_others(),
-            // Whoever else is due can wait until an urgent one has been entered.
-            Some(_) => self.update_deadline(Some(now)),
-            // Who seemed to be due was not: that has been looked for just now.
-            None => {}
-        }
-        woken.is_some()
-    }
-
-    #[inline(never)]
-    fn wake_others(&mut self) {
-        // BOUND: a few vCPUs, some 80 instructions each, and 20 for each level that has sleepers. Before each is a preemption point.
-        for _ in 1..WOKEN_AT_ONCE {
-            if self.gives_way() {
-                break;
-            }
-            // An urgent one may be due by now.
-            match self.wake_next(clock::now()) {
-                Some(id) if !self.urgent.contains(id) => {}
-                _ => break,
-            }
-        }
-        // Who is next is found out when it is asked for: `pending.deadlines`.
-    }
-
-    /// Wakes the next sleeper if it is due, or if it takes the core from others and soon will be: then the core waits for the rest of it.
-    #[inline(always)]
-    fn wake_next(&mut self, now: u64) -> Option<VcpuId> {
-        // Behind one that takes no core from others, one that does may soon be due.
-        if self.pending.deadlines || !self.urgent.contains(self.next_sleeper) && !self.urgent.is_empty() {
-            self.update_deadline_out_of_line(Some(now));
-        }
-        let (id, at) = (self.next_sleeper, self.next_deadline);
-        let until = if self.urgent.contains(id) { now + self.guard } else { now };
-        if at > until {
-            return None;
-        }
-        let resident = self.resident(id);
-        resident.due = at + resident.advance;
-        let threshold = resident.threshold;
-        self.raise_threshold(threshold, now);
-        self.scheduler.expire(id);
-        self.note_wake(id, now);
-        self.pending.deadlines = true;
-        self.trace(Event::Raised { vcpu: id.0, line: Line::Timer });
-        Some(id)
-    }
-
-    /// Finds who of those sleepers that may disturb what this core runs is to be woken next: the one whose timer comes first, or if it is to be woken
-    /// `now`, the most urgent one whose timer is due by then, or within the guard if it takes the core from others.
-    #[inline(always)]
-    pub(super) fn update_deadline(&mut self, now: Option<u64>) {
-        self.pending.deadlines = false;
-        let lowest = self.threshold.lowest();
-        self.next_deadline = u64::MAX;
-        // BOUND: the levels that have sleepers, some 20 instructions each.
-        for (id, at) in self.scheduler.timers(lowest) {
-            if at < self.next_deadline {
-                (self.next_sleeper, self.next_deadline) = (id, at);
-            }
-            if let Some(now) = now
-                && (at <= now || at <= now + self.guard && self.urgent.contains(id))
-            {
-                break;
-            }
-        }
-    }
-
-    /// The same where few instructions more don't matter.
-    #[inline(never)]
-    pub(super) fn update_deadline_out_of_line(&mut self, now: Option<u64>) {
-        self.update_deadline(now);
-    }
-
     /// Another core sent an IPI. What it wants is in the mail, which is read before the next guest is entered unless it can wait.
     pub(super) fn take_ipi(&mut self) -> Exit {
         self.counters.interrupts[interrupt::SOFTWARE] += 1;
@@ -296,81 +205,5 @@ impl Cpu {
             self.set_irq_threshold(level);
         }
         is_raised
-    }
-
-    /// A guest has finished with an interrupt source of its controller; if that is one of the board's, it may interrupt
-    /// again.
-    pub fn complete_source(&mut self, guest: &'static Guest, source: u32) {
-        if let (Some(irqchip), Some(owner)) =
-            (self.machine.irqchip, self.machine.source_owner.get(source as usize).copied().flatten())
-            && owner.guest == guest.index
-        {
-            irqchip.complete(owner.target, source);
-        }
-    }
-
-    /// The external interrupts of these harts of a guest (their ids there, a bit each) may have changed.
-    #[inline]
-    pub fn look_at_harts(&mut self, guest: &Guest, harts: u64) {
-        if harts != 0 {
-            self.ask_for_harts(guest, harts);
-        }
-    }
-
-    #[inline(never)]
-    fn ask_for_harts(&mut self, guest: &Guest, harts: u64) {
-        self.ask_all(guest.vcpu_set(harts), Requests::EXTERNAL);
-    }
-
-    /// Sets the external-interrupt line of a resident vCPU to what its interrupt controller says.
-    pub(super) fn update_external(&mut self, id: VcpuId) {
-        let machine = self.machine;
-        if machine.guest_of(id).devices.irqchip.is_pending(machine.vcpu(id).index as usize) {
-            self.raise(id, Lines::EXTERNAL, Line::External(0));
-        } else {
-            self.set_lines(id, Lines::EXTERNAL, false);
-        }
-    }
-
-    /// Raises or lowers interrupt lines of a resident vCPU, wherever its registers are now.
-    fn set_lines(&mut self, id: VcpuId, lines: Lines, raised: bool) {
-        match (self.loaded == Some(id), raised) {
-            (true, true) => world::raise(lines),
-            (true, false) => world::lower(lines),
-            (false, _) => self.state(id).set_lines(lines, raised),
-        }
-    }
-
-    /// Raises an interrupt line of a resident vCPU that somebody asked for.
-    pub(super) fn raise(&mut self, id: VcpuId, lines: Lines, line: Line) {
-        self.resident(id).note_request();
-        self.set_lines(id, lines, true);
-        self.trace(Event::Injected { vcpu: id.0, line });
-        self.wake(id);
-    }
-
-    /// A sleeping vCPU may have something to do.
-    pub(super) fn wake(&mut self, id: VcpuId) {
-        if self.resident(id).hold == Hold::None && self.scheduler.asleep().contains(id) {
-            self.trace(Event::Wake { vcpu: id.0 });
-            self.scheduler.wake(id);
-            self.note_wake(id, clock::now());
-            self.unsettle(id);
-            self.pending.deadlines = true;
-        }
-    }
-
-    /// A vCPU has joined the run queue.
-    #[inline(always)]
-    fn note_wake(&mut self, id: VcpuId, now: u64) {
-        self.pending.woken = true;
-        if self.apart.is_on {
-            self.take_seat(id);
-        }
-        // If it has slept and woken since the last decision, it has had the core all the time, and may go on without having waited. If
-        // it doesn't, `leave_vcpu` says since when it waits.
-        if self.scheduler.picked() != Some(id) {
-            self.machine.vcpu(id).publish_waiting(now);
-        }
     }
 }

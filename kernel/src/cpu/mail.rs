@@ -5,7 +5,7 @@
 use core::sync::atomic::Ordering;
 
 use ainori_handover::{Core, Fence, Fences, ParkingSlot, RequestWord, Requests};
-use ainori_mailbox::Delivery;
+use ainori_mailbox::{Delivery, Items};
 use ainori_sched::{Occasion, VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
@@ -92,6 +92,34 @@ impl Cpu {
                 self.machine.ipi.send(to);
             }
         }
+    }
+
+    /// Takes the mail and puts it to what is to be looked at before the next guest is entered, unless the caller
+    /// sets an alarm for it instead: who has sent it doesn't say it again.
+    pub(super) fn read_mail(&mut self) {
+        let mut items = VcpuSet::EMPTY;
+        self.mailbox.take(|from, some| items |= self.note_mail(from, some));
+        if !items.is_empty() {
+            self.put_unread(items);
+        }
+    }
+
+    /// These are to be looked at before the next guest is entered.
+    #[inline]
+    pub(super) fn put_unread(&mut self, items: VcpuSet) {
+        self.backlog.unread |= items;
+        self.pending.backlog = true;
+    }
+
+    /// Counts and traces what one core has sent.
+    #[inline]
+    pub(super) fn note_mail(&mut self, from: usize, items: Items) -> VcpuSet {
+        let items = VcpuSet::from_words(items);
+        self.counters.messages += items.len() as u64;
+        if self.trace.wants(ainori_trace::Kind::Received) {
+            self.trace_received(from, items);
+        }
+        items
     }
 
     pub(super) fn look_at_machine(&mut self) {

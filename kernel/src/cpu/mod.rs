@@ -11,13 +11,17 @@ mod given_way;
 mod guard;
 pub mod housekeeping;
 pub mod irq;
+mod lines;
 pub mod mail;
 pub mod mechanism;
 pub mod order;
 mod pending;
+mod preemption;
 mod reports;
 mod restart;
+mod sleepers;
 mod trace;
+mod wanted;
 
 use alloc::{boxed::Box, vec};
 use core::mem::offset_of;

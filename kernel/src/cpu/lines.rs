@@ -1,0 +1,61 @@
+//! The interrupt lines of the vCPUs that live here, and of the interrupt controllers of their guests.
+use ainori_handover::Requests;
+use ainori_sched::VcpuId;
+use ainori_trace::{Event, Line};
+
+use super::Cpu;
+use crate::arch::world::{self, Lines};
+use crate::guest::Guest;
+
+impl Cpu {
+    /// Raises an interrupt line of a resident vCPU that somebody asked for.
+    pub(super) fn raise(&mut self, id: VcpuId, lines: Lines, line: Line) {
+        self.resident(id).note_request();
+        self.set_lines(id, lines, true);
+        self.trace(Event::Injected { vcpu: id.0, line });
+        self.wake(id);
+    }
+
+    /// Raises or lowers interrupt lines of a resident vCPU, wherever its registers are now.
+    fn set_lines(&mut self, id: VcpuId, lines: Lines, raised: bool) {
+        match (self.loaded == Some(id), raised) {
+            (true, true) => world::raise(lines),
+            (true, false) => world::lower(lines),
+            (false, _) => self.state(id).set_lines(lines, raised),
+        }
+    }
+
+    /// Sets the external-interrupt line of a resident vCPU to what its interrupt controller says.
+    pub(super) fn update_external(&mut self, id: VcpuId) {
+        let machine = self.machine;
+        if machine.guest_of(id).devices.irqchip.is_pending(machine.vcpu(id).index as usize) {
+            self.raise(id, Lines::EXTERNAL, Line::External(0));
+        } else {
+            self.set_lines(id, Lines::EXTERNAL, false);
+        }
+    }
+
+    /// A guest has finished with an interrupt source of its controller; if that is one of the board's, it may interrupt
+    /// again.
+    pub fn complete_source(&mut self, guest: &'static Guest, source: u32) {
+        if let (Some(irqchip), Some(owner)) =
+            (self.machine.irqchip, self.machine.source_owner.get(source as usize).copied().flatten())
+            && owner.guest == guest.index
+        {
+            irqchip.complete(owner.target, source);
+        }
+    }
+
+    /// The external interrupts of these harts of a guest (their ids there, a bit each) may have changed.
+    #[inline]
+    pub fn look_at_harts(&mut self, guest: &Guest, harts: u64) {
+        if harts != 0 {
+            self.ask_for_harts(guest, harts);
+        }
+    }
+
+    #[inline(never)]
+    fn ask_for_harts(&mut self, guest: &Guest, harts: u64) {
+        self.ask_all(guest.vcpu_set(harts), Requests::EXTERNAL);
+    }
+}

@@ -1,0 +1,112 @@
+//! Preemption points. The hypervisor runs to completion with interrupts off; where that may take long, it asks here whether something more
+//! urgent has come up meanwhile ("preemption point" is seL4's word), and accounts for how long interrupts were off.
+use super::{Cpu, guard};
+use crate::arch::clock;
+use crate::arch::hart::{self, Interrupts};
+use crate::stats::Exit;
+
+impl Cpu {
+    /// A preemption point: has an interrupt come in meanwhile?
+    pub(super) fn gives_way(&mut self) -> bool {
+        self.gives_way_to(Interrupts::all())
+    }
+
+    /// The same for some interrupts only.
+    #[inline(never)]
+    pub(super) fn gives_way_to(&mut self, interrupts: Interrupts) -> bool {
+        let gives_way = hart::pending_interrupts().intersects(interrupts);
+        if !gives_way {
+            self.end_irqs_off(Exit::Backlog, clock::now());
+        }
+        gives_way
+    }
+
+    /// A preemption point before what takes up to half the guard, if the present section has been [`long`](guard::long) already: has an
+    /// interrupt come in meanwhile?
+    #[inline(never)]
+    pub(super) fn gives_way_if_long(&mut self) -> bool {
+        self.has_taken(guard::long(self.guard)) && self.gives_way()
+    }
+
+    /// Has the present section taken so long already, in ticks?
+    #[inline(always)]
+    pub(super) fn has_taken(&self, limit: u64) -> bool {
+        clock::now() - self.entered >= limit
+    }
+
+    /// Serves the interrupts that have come in meanwhile, until there are no more: a preemption point.
+    #[inline(never)]
+    pub(super) fn look_for_interrupts(&mut self) {
+        // BOUND: mostly a round or two. An alarm that has been taken is off, a core that looks at its mail isn't sent IPIs, and a source of the
+        // interrupt controller comes again only when it has been handed on and completed: once in a while for each guest.
+        loop {
+            self.end_irqs_off(Exit::Backlog, clock::now());
+            let pending = hart::pending_interrupts();
+            if pending.contains(Interrupts::TIMER) {
+                self.take_alarm_between_guests();
+            } else if pending.contains(Interrupts::SOFTWARE) {
+                self.take_ipi();
+            } else if pending.contains(Interrupts::EXTERNAL) {
+                self.take_external_unless_woken();
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// A preemption point: must the present work give way to something more urgent, or to an interrupt?
+    pub(super) fn is_preempted(&mut self) -> bool {
+        if self.is_interrupted() {
+            return true;
+        }
+        if self.is_deadline_near(self.entered) {
+            // To look at all sleepers takes its time, whether one is woken or not.
+            self.meet_deadline_out_of_line(self.entered);
+            if self.is_interrupted() {
+                return true;
+            }
+        }
+        if self.is_wanted_out_of_line() {
+            return true;
+        }
+        if !self.mailbox.has_mail() {
+            return false;
+        }
+        self.read_mail();
+        // That has taken its time, too.
+        self.is_interrupted()
+    }
+
+    /// Has an interrupt come in meanwhile, other than that there is mail?
+    pub(super) fn is_interrupted(&mut self) -> bool {
+        self.gives_way_to(Interrupts::all() - Interrupts::SOFTWARE)
+    }
+
+    /// A preemption point between a trap that took a while and what follows from it.
+    #[inline(always)]
+    pub(super) fn pause_if_long(&mut self, exit: Exit) {
+        let now = clock::now();
+        if now - self.entered >= guard::brief(self.guard) {
+            self.end_irqs_off(exit, now);
+            self.look_for_interrupts();
+        }
+    }
+
+    /// At this moment interrupts are looked for: what was done so far has kept nobody waiting for longer than it took.
+    #[inline(never)]
+    pub(super) fn end_irqs_off(&mut self, cause: Exit, now: u64) {
+        self.note_irqs_off(cause, now);
+        self.entered = now;
+    }
+
+    #[inline(always)]
+    #[expect(clippy::indexing_slicing, reason = "there is a place for each `Exit`")]
+    pub(super) fn note_irqs_off(&mut self, cause: Exit, now: u64) {
+        let time = now - self.entered;
+        self.counters.irqs_off_total[cause as usize] += time;
+        let longest = &mut self.counters.irqs_off_max[cause as usize];
+        if time > *longest {
+            *longest = time;
+        }
+    }
+}
