@@ -22,8 +22,6 @@ pub struct Devices {
     guests: Box<[OfGuest; MAX_GUESTS]>,
     /// The guests of which sources wait, a bit each.
     held: u16,
-    /// When the next one is to be handed on, in ticks of `time`; never, while the interrupt controller would keep all of them away.
-    pub(super) due: u64,
 }
 
 /// The sources of one guest.
@@ -45,7 +43,7 @@ impl Devices {
     /// Nothing has been claimed. Allocates: only at boot.
     pub fn new() -> Self {
         let guests = Box::new([OfGuest { due: 0, held: 0, last: 0, level: 0, life: 0 }; MAX_GUESTS]);
-        Self { guests, held: 0, due: u64::MAX }
+        Self { guests, held: 0 }
     }
 
     /// Does something wait?
@@ -53,7 +51,7 @@ impl Devices {
         self.held != 0
     }
 
-    /// When the next one is to be handed on beside a vCPU that keeps away levels up to `threshold`.
+    /// When the next one is to be handed on beside a vCPU that keeps away levels up to `threshold`, in ticks of `time`; `u64::MAX` if never.
     fn next_due(&self, threshold: u32) -> u64 {
         let mut due = u64::MAX;
         let mut rest = self.held;
@@ -165,8 +163,6 @@ impl Cpu {
     /// What waits, or what it waits behind, has changed.
     #[inline(never)]
     pub(super) fn review_held(&mut self) {
-        self.devices.due = self.devices.next_due(self.irq_threshold);
-        self.update_mechanism_due();
-        self.pending.alarm = true;
+        self.set_device_due(self.devices.next_due(self.irq_threshold));
     }
 }

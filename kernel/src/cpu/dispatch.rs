@@ -3,7 +3,7 @@ use ainori_sched::{Decision, VcpuId};
 use ainori_trace::Event;
 
 use super::Cpu;
-use super::mechanism::threshold::IDLE;
+use super::threshold::IDLE;
 use crate::arch::clock;
 use crate::arch::context::{begin_again, enter_guest};
 use crate::arch::hart;
@@ -99,7 +99,7 @@ impl Cpu {
             self.set_irq_threshold(irq_threshold);
             self.publish_threshold(threshold);
             if !self.watch.vcpus.is_empty() {
-                self.update_mechanism_due();
+                self.look_for_sample();
             }
         }
         if self.pending.backlog {
@@ -147,8 +147,8 @@ impl Cpu {
     fn switch(&mut self, decision: &Decision, id: VcpuId, now: u64) {
         self.leave_vcpu(decision.previous, decision.preempted, now);
         self.enter_vcpu(id, now);
-        if self.push.due != u64::MAX {
-            self.hold_off_push(id, now);
+        if self.later.is_deferred() {
+            self.hold_off_look(id, now);
             self.end_quiet_above(id);
         }
         if self.has_mechanisms {
@@ -162,7 +162,7 @@ impl Cpu {
                 if self.watch.vcpus.contains(id) {
                     self.watch(decision.alarm.is_some(), now);
                 } else {
-                    self.mechanism_due = self.deferred_due();
+                    self.later.leave_out_sample();
                 }
             }
         }
@@ -275,11 +275,11 @@ impl Cpu {
     }
 
     /// Sets the alarm to the earliest of: end of the quantum, deadlines of sleeping vCPUs that may take the core,
-    /// housework, and the next look at what was deferred, at a vCPU that is sampled, or at a device's interrupt that waits (`mechanism_due`).
+    /// housework, and what was left for [later](super::later).
     #[inline(always)]
     fn set_alarm(&mut self, quantum: Option<u64>) {
         self.pending.alarm = false;
-        self.own_work_due = self.housework_alarm().min(self.mechanism_due);
+        self.own_work_due = self.housework_alarm().min(self.later.due());
         let alarm = self.next_deadline.min(quantum.unwrap_or(u64::MAX)).min(self.own_work_due);
         if alarm != self.alarm {
             self.alarm = alarm;
@@ -323,7 +323,7 @@ impl Cpu {
         self.resident(id).may_doze
             && self.scheduler.is_alone(id)
             && self.pending.is_empty()
-            && self.push.due == u64::MAX
+            && !self.later.is_deferred()
     }
 
     /// Waits with the running vCPU in the hart, which is woken by that one's own timer as well as by all that interrupts the core. Others see what

@@ -117,7 +117,7 @@ impl Cpu {
     pub(super) fn return_from_look(&mut self, now: u64) -> Option<*mut VcpuState> {
         let vcpu = self.scheduler.running()?;
         // As none of what is pending is about fences, nobody has been promised one of this vCPU's.
-        let is_free = self.mechanism_due > now
+        let is_free = self.later.due() > now
             && self.pending.is_empty()
             && self.residents[vcpu].as_deref().is_some_and(|resident| resident.due == 0);
         if !is_free || !self.puts_off_look(now) {

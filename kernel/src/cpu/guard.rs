@@ -159,9 +159,10 @@ impl Cpu {
     fn look_again(&mut self, at: u64) {
         self.pending.backlog = false;
         self.look_again_at(at);
-        if self.mechanism_due < self.alarm {
-            self.own_work_due = self.mechanism_due;
-            self.alarm = self.mechanism_due;
+        let due = self.later.due();
+        if due < self.alarm {
+            self.own_work_due = due;
+            self.alarm = due;
             hart::set_alarm(self.alarm);
         }
         self.pending.alarm = false;
@@ -177,8 +178,8 @@ impl Cpu {
         let patience = self.scheduler.policy().patience;
         let look = due + patience;
         if self.own_work_due < look {
-            if self.deferred_due() > now - patience {
-                self.mechanism_due = self.mechanism_due.max(look);
+            if self.later.due_for_all() > now - patience {
+                self.later.put_off(look);
             }
             self.hold_off_housework(due, look);
             self.update_and_set_alarm(quantum);

@@ -21,7 +21,7 @@
 use super::given_way::GivenWay;
 use super::guard::near;
 use super::mail::{MACHINE, NO_VCPU};
-use super::mechanism::threshold::{IDLE, extent};
+use super::threshold::{IDLE, extent};
 use super::{Cpu, Machine};
 use crate::arch::hart::Interrupts;
 use crate::arch::{clock, world};

@@ -2,7 +2,6 @@
 use ainori_sched::{VcpuId, VcpuSet};
 
 use super::Cpu;
-use super::mail::NO_VCPU;
 use crate::arch::clock;
 use crate::arch::context::enter_guest;
 use crate::arch::hart::{self, Interrupts};
@@ -10,7 +9,7 @@ use crate::stats::{Exit, interrupt};
 
 impl Cpu {
     /// The alarm: some sleeping vCPU's timer is due, or the quantum is over, or there is housework, or what was deferred, a vCPU that is sampled
-    /// or a device's interrupt that waits has its turn (`mechanism_due`).
+    /// or a device's interrupt that waits has its turn ([`later`](super::later)).
     #[inline(always)]
     pub(super) fn take_alarm(&mut self) -> Exit {
         let now = self.note_alarm();
@@ -73,13 +72,13 @@ impl Cpu {
     #[inline(never)]
     fn see_to_own_work(&mut self, now: u64) -> Exit {
         let mut exit = Exit::Timer;
-        if self.mechanism_due <= now {
+        if self.later.due() <= now {
             exit = self.serve_mechanisms(now);
             // Each behind a preemption point.
             if self.gives_way() {
                 return exit;
             }
-            if self.devices.due <= now {
+            if self.later.is_device_due(now) {
                 // Who has been woken just now keeps them away from here on.
                 self.hold_back_devices();
                 if self.hand_on_held(now) {
@@ -106,22 +105,13 @@ impl Cpu {
 
     /// Something that is only now and then worth a look.
     fn serve_mechanisms(&mut self, now: u64) -> Exit {
-        if self.push.due <= now {
-            self.push.due = u64::MAX;
-            self.push.held_off_for = 0;
-            if core::mem::take(&mut self.push.is_wanted) {
-                self.backlog.starved.insert(NO_VCPU);
-            }
-            if self.push.retry_due <= now {
-                self.retry_next();
-            } else if self.push.retry_due != u64::MAX {
-                self.look_again_at(self.push.retry_due);
-            }
+        if self.later.take_look(now) {
+            self.serve_push(now);
             self.end_quiet();
             self.resume_backlog();
         }
         let exit = if self.next_sample() <= now { self.take_sample(now) } else { Exit::Timer };
-        self.update_mechanism_due();
+        self.look_for_sample();
         exit
     }
 

@@ -11,6 +11,7 @@ mod given_way;
 mod guard;
 pub mod housekeeping;
 pub mod irq;
+mod later;
 mod lines;
 pub mod mail;
 pub mod mechanism;
@@ -20,6 +21,7 @@ mod preemption;
 mod reports;
 mod restart;
 mod sleepers;
+pub mod threshold;
 mod trace;
 mod wanted;
 
@@ -39,6 +41,7 @@ use self::backlog::Backlog;
 pub use self::by_number::{ByCore, ByVcpu};
 use self::devices::Devices;
 use self::given_way::GivenWay;
+use self::later::Later;
 use crate::arch::VcpuState;
 use crate::arch::hart::Features;
 use crate::chip::ipi::Ipi;
@@ -49,13 +52,13 @@ use crate::stats::CoreCounters;
 use console::Console;
 use housekeeping::{Housekeeper, Housework};
 use mechanism::{
-    apart::Apart, confine::Confinement, defer::Deferral, migrate::Migration, push::Push,
-    threshold::Threshold, watch::Watch,
+    apart::Apart, confine::Confinement, defer::Deferral, migrate::Migration, push::Push, watch::Watch,
 };
 use order::Order;
 use pending::Pending;
 use reports::ReportWriter;
 use restart::Restarter;
+use threshold::Threshold;
 
 /// What all cores share. Made at boot; afterwards only its atomics change.
 pub struct Machine {
@@ -105,7 +108,7 @@ pub struct Machine {
     pub awaited_guests: AtomicU32,
     /// The run is over: every core comes to an end.
     pub finishing: AtomicBool,
-    /// Per core: the level below which messages must not disturb what it runs, or [`mechanism::threshold::IDLE`].
+    /// Per core: the level below which messages must not disturb what it runs, or [`threshold::IDLE`].
     pub thresholds: ByCore<PublishedThreshold>,
     /// The guests all of whose vCPUs rest, and that are to be started again: a bit each.
     pub restarting: AtomicU32,
@@ -220,13 +223,9 @@ pub struct Cpu {
     deferral: Deferral,
     /// The policy has something to say [before](Cpu::ask_policy_first) the scheduler decides.
     policy_goes_first: bool,
-    /// When the alarm is next wanted for other work of the core's own than housework: the earliest of `push.due`, `devices.due` and, if the
-    /// running vCPU is watched, `watch.sample_due`, in ticks of `time`. Whoever changes one of these, or who is watched, sees to this as
-    /// well. It is another time in two places: [`Cpu::await_interrupt`] puts it off until some time behind the deadline that it waits for;
-    /// and where a switch lowers the threshold (`catch_up`), the sample is left out until the switch has found out whether whoever gets the
-    /// core is watched.
-    mechanism_due: u64,
-    /// When the alarm is due for work of the hypervisor's own: `mechanism_due`, or housework.
+    /// What it has left for later, and when the alarm is wanted for that.
+    later: Later,
+    /// When the alarm is due for work of the hypervisor's own: what was left for later, or housework.
     own_work_due: u64,
     /// When the running vCPU was dispatched, or the idle time began, in ticks of `time`.
     since: u64,
@@ -308,7 +307,7 @@ impl Cpu {
             deferral,
             policy_goes_first: scheduler.policy().defers() || scheduler.policy().co_schedules(),
             watch,
-            mechanism_due: u64::MAX,
+            later: Later::new(),
             own_work_due: u64::MAX,
             entered: 0,
             busy_since: 0,

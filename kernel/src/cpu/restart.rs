@@ -19,7 +19,7 @@ use ainori_sched::VcpuId;
 
 use super::Cpu;
 use super::housekeeping::{Chore, Next};
-use super::mechanism::threshold::IDLE;
+use super::threshold::IDLE;
 use crate::arch::{clock, hart};
 use crate::chip;
 use crate::guest::Guest;

@@ -4,9 +4,9 @@ use core::sync::atomic::Ordering;
 use ainori_handover::Requests;
 use ainori_sched::{Occasion, VcpuId};
 
-use super::threshold::IDLE;
 use crate::arch::{clock, hart};
 use crate::cpu::Cpu;
+use crate::cpu::threshold::IDLE;
 use crate::stats::Exit;
 
 /// After so many vCPUs it is asked whether somebody is due.

@@ -3,7 +3,7 @@
 use ainori_lifecycle::HartState;
 use ainori_sched::{Occasion, Policy, VcpuId, VcpuSet};
 
-use crate::arch::{clock, world};
+use crate::arch::clock;
 use crate::cpu::Cpu;
 use crate::cpu::mail::NO_VCPU;
 
@@ -18,20 +18,15 @@ const CHECKED_AT_ONCE: usize = 10;
 pub struct Push {
     /// The policy has this core look after them.
     pub(in crate::cpu) is_on: bool,
-    /// There are such vCPUs: at `due` they will have been left alone for long enough.
+    /// There are such vCPUs: at the next [look](Cpu::look_again_at) they will have been left alone for long enough.
     pub(in crate::cpu) is_wanted: bool,
-    /// When to look again at what was deferred, and at the vCPUs that a higher one keeps waiting here, in ticks of `time`; `u64::MAX` if
-    /// there is nothing.
-    pub(in crate::cpu) due: u64,
     /// vCPUs for which no core was free, and which one was tried last.
     unplaced: VcpuSet,
     tried: VcpuId,
     /// When to try the next one, in ticks of `time`; `u64::MAX` if there is none.
-    pub(in crate::cpu) retry_due: u64,
+    retry_due: u64,
     /// vCPUs of which isn't known yet whether they are such.
     pub(in crate::cpu) unchecked: VcpuSet,
-    /// `due` was deferred for vCPUs that take cores from others, the last one of this priority; plus one, 0 if for none.
-    pub(in crate::cpu) held_off_for: u8,
 }
 
 impl Push {
@@ -42,12 +37,10 @@ impl Push {
             is_on: policy.pulls(Occasion::Starved { asleep: true, in_kernel: false })
                 && !policy.pulls(Occasion::Preempted { in_kernel: false }),
             is_wanted: false,
-            due: u64::MAX,
             unplaced: VcpuSet::EMPTY,
             tried: VcpuId(0),
             retry_due: u64::MAX,
             unchecked: VcpuSet::EMPTY,
-            held_off_for: 0,
         }
     }
 }
@@ -59,73 +52,20 @@ impl Cpu {
         self.look_again_at(now + self.scheduler.policy().patience);
     }
 
-    /// Has this core look at `at`, whatever it does then, for what it has deferred and whom it has left alone.
-    ///
-    /// That interrupts whoever runs then. If it is one that takes cores from others, not just when its own timer is due: as that may be set anew
-    /// whenever it is, a while after the next time is the best guess.
-    #[inline]
-    pub(in crate::cpu) fn look_again_at(&mut self, at: u64) {
-        let at = self.clear_of_own_timer(at);
-        self.push.due = self.push.due.min(at);
-        self.mechanism_due = self.mechanism_due.min(at);
-        self.pending.alarm = true;
-    }
-
-    /// What was deferred for a vCPU that has run before waits for one that takes cores from others, too, if that gets the core now. But
-    /// only for one of each priority in turn, should the core be taken again and again.
-    ///
-    /// Nor is it left for much later: when that one's timer is due next isn't known before it has set it, and a look in passing may be just then (a
-    /// task 2.7 us late, where another try was due a millisecond after a tick).
-    #[inline(never)]
-    pub(in crate::cpu) fn hold_off_push(&mut self, id: VcpuId, now: u64) {
-        if !self.urgent.contains(id) {
-            return;
-        }
-        let priority_plus_one = self.order.rank(id).class.priority + 1;
-        let look = self.resident(id).due.max(now) + self.scheduler.policy().patience;
-        if priority_plus_one > self.push.held_off_for || self.push.due > look {
-            self.push.held_off_for = self.push.held_off_for.max(priority_plus_one);
-            self.push.due = look;
-            self.mechanism_due = self.deferred_due();
-        }
-    }
-
-    /// When to look again at what has been deferred, or at a device's interrupt that waits.
-    #[inline(always)]
-    pub(in crate::cpu) fn deferred_due(&self) -> u64 {
-        self.push.due.min(self.devices.due)
-    }
-
-    /// What there is to look at has changed, but not who has the core.
-    #[inline]
-    pub(in crate::cpu) fn update_mechanism_due(&mut self) {
-        self.mechanism_due = self.deferred_due().min(self.next_sample());
-    }
-
-    fn clear_of_own_timer(&self, at: u64) -> u64 {
-        let runs =
-            self.scheduler.running().filter(|id| self.urgent.contains(*id) && self.loaded == Some(*id));
-        let own = runs.and_then(|_| world::loaded_deadline());
-        let now = clock::now();
-        let comes_first = |own: &u64| now < *own && *own <= at + self.guard;
-        own.filter(comes_first).map_or(at, |own| own + self.scheduler.policy().patience)
-    }
-
     /// Somebody less urgent has got this core than those before whom others waited here.
     #[inline(never)]
-    pub(super) fn review_starved(&mut self) {
+    pub(in crate::cpu) fn review_starved(&mut self) {
         if self.scheduler.running().is_some_and(|id| self.urgent.contains(id)) {
             // For those below nothing has changed. If they have been deferred already, their turn is now, before the next time.
-            if self.push.held_off_for != 0 && core::mem::take(&mut self.push.is_wanted) {
+            if self.later.is_held_off() && core::mem::take(&mut self.push.is_wanted) {
                 self.backlog.starved.insert(NO_VCPU);
             }
-            self.mechanism_due = self.deferred_due();
+            self.later.leave_out_sample();
         } else {
-            self.push.due = u64::MAX;
+            self.later.forget_look();
             self.push.is_wanted = false;
             self.push.retry_due = u64::MAX;
             self.push.unplaced = VcpuSet::EMPTY;
-            self.push.held_off_for = 0;
             self.push.unchecked = VcpuSet::EMPTY;
         }
     }
@@ -195,6 +135,19 @@ impl Cpu {
             self.push.retry_due = clock::now() + RETRY * self.scheduler.policy().patience;
         }
         self.look_again_at(self.push.retry_due);
+    }
+
+    /// The time is over for which those were left alone who get no turn here.
+    #[inline(always)]
+    pub(in crate::cpu) fn serve_push(&mut self, now: u64) {
+        if core::mem::take(&mut self.push.is_wanted) {
+            self.backlog.starved.insert(NO_VCPU);
+        }
+        if self.push.retry_due <= now {
+            self.retry_next();
+        } else if self.push.retry_due != u64::MAX {
+            self.look_again_at(self.push.retry_due);
+        }
     }
 
     /// Has the next one tried for which no core was free, behind the present event.

@@ -39,7 +39,7 @@ impl Cpu {
     pub(in crate::cpu) fn watch(&mut self, shared: bool, now: u64) {
         self.watch.detector.restart(shared);
         self.watch.sample_due = now + self.watch.detector.pause();
-        self.mechanism_due = self.deferred_due().min(self.watch.sample_due);
+        self.later.set_sample(self.watch.sample_due);
     }
 
     /// When to look at whoever has the core; never, if that isn't watched. Also one that has let its equals go first: it may go on without a switch.

@@ -3,9 +3,9 @@
 use ainori_handover::Requests;
 use ainori_sched::{VcpuId, VcpuSet};
 
+use super::Cpu;
+use super::housekeeping::own_deadline;
 use crate::arch::clock;
-use crate::cpu::Cpu;
-use crate::cpu::housekeeping::own_deadline;
 
 /// So many vCPUs are looked at in one go when a core has room for them again.
 const MADE_UP_FOR: usize = 5;
@@ -22,9 +22,9 @@ pub const fn extent(threshold: u8) -> u8 {
 /// A core's threshold.
 pub struct Threshold {
     /// What others know, or will in a moment.
-    pub(in crate::cpu) level: u8,
+    pub(super) level: u8,
     /// Where they read it (see [`Machine::thresholds`](crate::cpu::Machine::thresholds)).
-    pub(in crate::cpu) published: &'static ainori_handover::PublishedThreshold,
+    pub(super) published: &'static ainori_handover::PublishedThreshold,
     /// A [higher one](Cpu::keep_quiet) was published for a while, and may be still; 0 if not.
     quiet: u8,
 }
@@ -37,7 +37,7 @@ impl Threshold {
 
     /// The lowest level that is heard: any, on a core that runs nothing.
     #[inline(always)]
-    pub(in crate::cpu) fn lowest(&self) -> u8 {
+    pub(super) fn lowest(&self) -> u8 {
         if self.level == IDLE { 0 } else { self.level }
     }
 }
@@ -46,7 +46,7 @@ impl Cpu {
     /// Tells the others what they may disturb this core for. When that becomes less than it was, this core looks itself for what
     /// they have left undone meanwhile, and takes back its own.
     #[inline]
-    pub(in crate::cpu) fn publish_threshold(&mut self, threshold: u8) {
+    pub(super) fn publish_threshold(&mut self, threshold: u8) {
         let before = core::mem::replace(&mut self.threshold.level, threshold);
         if before == threshold {
             return;
@@ -66,7 +66,7 @@ impl Cpu {
 
     /// A vCPU with this threshold will have the core in a moment: who is about to send an IPI for somebody less urgent had better know now.
     #[inline]
-    pub(in crate::cpu) fn raise_threshold(&mut self, threshold: u8, now: u64) {
+    pub(super) fn raise_threshold(&mut self, threshold: u8, now: u64) {
         if extent(threshold) > extent(self.threshold.level) {
             if !self.begin_patience(self.threshold.level, now) {
                 // Who is woken by its timer has its own deadline just now.
@@ -81,7 +81,7 @@ impl Cpu {
     /// More comes in than this core can do, and the vCPU that is about to be entered is to have it for a while: until then others keep quiet about its
     /// equals, and about itself, as if somebody more urgent had the core. They still ask for fences, as who asks waits.
     #[inline(never)]
-    pub(in crate::cpu) fn keep_quiet(&mut self, id: VcpuId, now: u64) {
+    pub(super) fn keep_quiet(&mut self, id: VcpuId, now: u64) {
         let (level, patience) = (self.order.rank(id).level, self.scheduler.policy().patience);
         self.threshold.quiet = self.threshold.lowest().max(level + 1);
         self.threshold.published.raise(self.threshold.quiet);
@@ -91,7 +91,7 @@ impl Cpu {
     /// Ends the time for which others [keep quiet](Self::keep_quiet), as it is over, or as this core looks at what it has deferred anyhow.
     /// The core looks itself for what others have left undone meanwhile.
     #[inline(never)]
-    pub(in crate::cpu) fn end_quiet(&mut self) {
+    pub(super) fn end_quiet(&mut self) {
         if core::mem::take(&mut self.threshold.quiet) != 0 {
             self.threshold.published.lower(self.threshold.level);
             self.show_housework();
@@ -103,7 +103,7 @@ impl Cpu {
     /// The core is given to this vCPU. If it is less urgent than the one for whom others keep quiet, that ends: where thresholds follow priorities they
     /// have been told already, elsewhere the threshold is the same for both.
     #[inline(never)]
-    pub(in crate::cpu) fn end_quiet_above(&mut self, id: VcpuId) {
+    pub(super) fn end_quiet_above(&mut self, id: VcpuId) {
         if self.threshold.quiet > self.order.rank(id).level + 1 {
             self.end_quiet();
         }
@@ -113,10 +113,11 @@ impl Cpu {
     fn catch_up(&mut self) {
         self.threshold.quiet = 0;
         self.show_housework();
-        // Nobody is looked at on a core that idles; where a watched vCPU gets or keeps it, that is set afterwards.
-        self.mechanism_due = self.devices.due;
-        if self.push.due != u64::MAX {
+        // No vCPU is sampled on a core that idles; where a watched one gets or keeps it, that is set afterwards.
+        if self.later.is_deferred() {
             self.review_starved();
+        } else {
+            self.later.leave_out_sample();
         }
         // Those that are less urgent than who has the core now have their turn when it leaves.
         let running = self.scheduler.running();
@@ -170,61 +171,9 @@ impl Cpu {
 
     /// The same for those that are a part of the backlog: of some now, of the others in their turns.
     #[inline(never)]
-    pub(in crate::cpu) fn make_up_for_some(&mut self, neglected: VcpuSet) {
+    pub(super) fn make_up_for_some(&mut self, neglected: VcpuSet) {
         let some = neglected.lowest::<MADE_UP_FOR>();
         self.backlog.neglected = neglected - some;
         self.make_up_for(some);
-    }
-
-    #[inline(never)]
-    fn look_for_strays(&mut self, elsewhere: VcpuSet) {
-        // BOUND: a few vCPUs, some 50 instructions each.
-        for id in elsewhere {
-            if self.is_stray(id) {
-                self.backlog.strays.insert(id);
-            } else {
-                self.watch_over(id);
-            }
-        }
-    }
-
-    /// Does a vCPU, which this core has room for, stay parked where it doesn't come back from by itself, or is it elsewhere?
-    fn is_stray(&self, id: VcpuId) -> bool {
-        !self.has(id)
-            && self.accepts(id, self.id)
-            && !(self.waits_for_its_turn(id) && self.machine.vcpu(id).is_parked())
-    }
-
-    /// This core can't take a vCPU back now, as somebody more urgent has come meanwhile or as the vCPU must not run here. If that vCPU is
-    /// parked with this core, or was refused here, the core looks after it again. It has to be noted anew, as the core has forgotten whom
-    /// it was trying to place when its threshold went down ([`review_starved`](Self::review_starved)).
-    fn watch_over(&mut self, id: VcpuId) {
-        if (self.is_parked_here(id) || self.migration.refused.contains(id)) && !self.gets_turns(id) {
-            self.backlog.starved.insert(id);
-        }
-    }
-
-    /// Takes a [stray](Self::is_stray) back, or has it sent home.
-    pub(in crate::cpu) fn collect(&mut self, id: VcpuId) {
-        if !self.is_stray(id) {
-            return self.watch_over(id);
-        }
-        let vcpu = self.machine.vcpu(id);
-        if !vcpu.is_parked() || self.gets_turns(id) {
-            // Somebody else has taken it.
-            self.migration.refused.remove(id);
-        }
-        let is_ours = vcpu.home == self.id || self.is_parked_here(id) || self.migration.refused.contains(id);
-        if is_ours && vcpu.may_run_on(self.id) && self.claim(id) {
-            return;
-        }
-        self.forget(id);
-        if vcpu.home == self.id {
-            self.ask(id, Requests::HOME);
-        }
-        if is_ours && vcpu.is_parked() {
-            // It may not run here now: it must be watched over.
-            self.backlog.starved.insert(id);
-        }
     }
 }
