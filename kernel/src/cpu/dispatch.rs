@@ -3,6 +3,7 @@ use ainori_sched::{Decision, VcpuId};
 use ainori_trace::Event;
 
 use super::Cpu;
+use super::mechanism::Before;
 use super::threshold::IDLE;
 use crate::arch::clock;
 use crate::arch::context::{begin_again, enter_guest};
@@ -21,7 +22,7 @@ impl Cpu {
             if self.meet_deadline(clock::now()) && self.gives_way() {
                 return None;
             }
-            if self.is_wanted() && !self.has_urgent_work() && !self.deferral.is_on {
+            if self.is_wanted() && !self.has_urgent_work() && !self.mechanisms.deferral.is_on {
                 // The mail is read at the end of its way, if there is time. A policy that defers may go on with somebody else.
                 if self.pending.backlog {
                     self.defer_backlog(true);
@@ -38,32 +39,14 @@ impl Cpu {
             return None;
         }
         (self.pending.woken, self.pending.fences) = (false, false);
-        if self.has_mechanisms {
-            if self.policy_goes_first {
-                // Where many guests take turns, to find whose it is takes as long as all the rest.
-                if self.gives_way() {
-                    return None;
-                }
-                if let Some(id) = self.ask_policy_first(now) {
+        if self.mechanisms.are_any {
+            match self.prepare_decision(&mut now) {
+                Before::Decide => {}
+                Before::Again => return None,
+                Before::Keep(id) => {
                     return (!self.pending.backlog && self.mailbox.leave())
                         .then(|| &raw mut self.resident(id).state);
                 }
-            }
-            if self.pending.unsettled {
-                self.settle();
-                // Who has gone meanwhile has been accounted for until then.
-                now = clock::now();
-                // Somebody who is woken here may be unsettled, too.
-                let is_woken = self.meet_deadline(now);
-                self.pending.unsettled = !self.migration.unsettled.is_empty();
-                if is_woken && self.pending.unsettled || self.gives_way() {
-                    return None;
-                }
-                self.pending.woken = false;
-            }
-            // The same time for both: later than this another one might be the next.
-            if !self.migration.stealable.is_empty() && !self.reclaim_next(now) {
-                return None;
             }
         }
         let decision = self.scheduler.schedule(now);
@@ -73,7 +56,7 @@ impl Cpu {
                 self.trace(Event::Switch { from: Some(from), to: None });
             }
             self.publish_threshold(IDLE);
-            self.leave_seat_asleep(decision.previous);
+            self.note_asleep(decision.previous);
             if self.pending.deadlines {
                 // An idle core watches the timers of all levels.
                 if self.is_crowded && self.gives_way_if_long() {
@@ -87,7 +70,7 @@ impl Cpu {
             }
             return None;
         };
-        if self.confinement.is_on && self.relocate(id, decision.previous, now) {
+        if self.mechanisms.confinement.is_on && self.relocate(id, decision.previous, now) {
             return None;
         }
         if decision.previous != Some(id) || self.loaded != Some(id) {
@@ -98,7 +81,7 @@ impl Cpu {
             let (irq_threshold, threshold) = (resident.irq_threshold, resident.threshold);
             self.set_irq_threshold(irq_threshold);
             self.publish_threshold(threshold);
-            if !self.watch.vcpus.is_empty() {
+            if !self.mechanisms.watch.vcpus.is_empty() {
                 self.look_for_sample();
             }
         }
@@ -151,20 +134,8 @@ impl Cpu {
             self.hold_off_look(id, now);
             self.end_quiet_above(id);
         }
-        if self.has_mechanisms {
-            if self.confinement.is_on || self.deferral.is_on {
-                self.set_confinement(id);
-            }
-            if !self.migration.migratable.is_empty() {
-                self.make_others_stealable(id, decision.previous, now);
-            }
-            if !self.watch.vcpus.is_empty() {
-                if self.watch.vcpus.contains(id) {
-                    self.watch(decision.alarm.is_some(), now);
-                } else {
-                    self.later.leave_out_sample();
-                }
-            }
+        if self.mechanisms.are_any {
+            self.note_switch(decision, id, now);
         }
         let from = decision.previous.map(|previous| previous.0);
         self.trace(Event::Switch { from, to: Some(id.0) });

@@ -35,7 +35,7 @@ impl Cpu {
         self.machine.vcpu(id).hart.note_stop();
         self.resident(id).hold = Hold::Stopped;
         self.rest(id);
-        self.leave_seat_asleep(Some(id));
+        self.note_asleep(Some(id));
         // It may have been waiting for a core, and must not look so any more: idle cores would ask for it without end.
         self.machine.vcpu(id).publish_waiting(0);
         self.resting.insert(id);

@@ -188,7 +188,7 @@ impl Cpu {
         let first = self.scheduler.first().and_then(|id| self.residents[id].as_deref());
         // A policy that defers may go on with somebody else; who has been woken by its timer has raised the core's threshold.
         let level = first
-            .filter(|first| !self.deferral.is_on || first.threshold == self.threshold.level)
+            .filter(|first| !self.mechanisms.deferral.is_on || first.threshold == self.threshold.level)
             .map_or(0, |first| first.irq_threshold);
         let is_raised = level > self.irq_threshold;
         if is_raised {

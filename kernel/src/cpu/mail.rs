@@ -235,12 +235,7 @@ impl Core for Cpu {
     }
 
     fn send_on(&mut self, id: VcpuId) {
-        self.migration.migratable.insert(id);
-        if self.machine.vcpu(id).owner() != self.id {
-            self.migration.refused.insert(id);
-        }
-        self.backlog.starved.insert(id);
-        self.resume_backlog();
+        self.refuse(id);
     }
 
     #[inline(always)]

@@ -40,7 +40,6 @@ use ainori_trace::Ring;
 use self::backlog::Backlog;
 pub use self::by_number::{ByCore, ByVcpu};
 use self::devices::Devices;
-use self::given_way::GivenWay;
 use self::later::Later;
 use crate::arch::VcpuState;
 use crate::arch::hart::Features;
@@ -51,9 +50,7 @@ use crate::guest::vcpu::{Resident, Vcpu};
 use crate::stats::CoreCounters;
 use console::Console;
 use housekeeping::{Housekeeper, Housework};
-use mechanism::{
-    apart::Apart, confine::Confinement, defer::Deferral, migrate::Migration, push::Push, watch::Watch,
-};
+use mechanism::Mechanisms;
 use order::Order;
 use pending::Pending;
 use reports::ReportWriter;
@@ -207,10 +204,8 @@ pub struct Cpu {
     busy_since: u64,
     /// When nobody was ready here, though the core had been busy for long.
     nobody_ready_at: u64,
-    /// The policy has a mechanism that is asked at a decision or at a switch. If not, the way there tests this once at each, however many there are.
-    has_mechanisms: bool,
-    migration: Migration,
-    push: Push,
+    /// What the policy is made of.
+    mechanisms: Mechanisms,
     threshold: Threshold,
     /// vCPUs that take cores from others: what concerns them can't wait.
     urgent: VcpuSet,
@@ -218,11 +213,6 @@ pub struct Cpu {
     pub order: &'static Order,
     /// What this core has deferred.
     backlog: Backlog,
-    apart: Apart,
-    confinement: Confinement,
-    deferral: Deferral,
-    /// The policy has something to say [before](Cpu::ask_policy_first) the scheduler decides.
-    policy_goes_first: bool,
     /// What it has left for later, and when the alarm is wanted for that.
     later: Later,
     /// When the alarm is due for work of the hypervisor's own: what was left for later, or housework.
@@ -244,15 +234,12 @@ pub struct Cpu {
     resting: VcpuSet,
     trace: Ring<'static>,
     counters: Box<CoreCounters>,
-    watch: Watch,
     // The large ones come last, so that an instruction's offset reaches all others.
     /// The vCPUs that live here.
     residents: ByVcpu<Option<Box<Resident>>>,
     scheduler: Scheduler,
     /// The guests that it starts again (console core only).
     restarter: Restarter,
-    /// To whom the search for work has given way.
-    search_given_way: GivenWay,
 }
 
 impl Cpu {
@@ -271,9 +258,6 @@ impl Cpu {
         trace: Ring<'static>,
     ) -> Self {
         let stack = vec![Stack([NEVER_USED; 2]); STACK_SIZE / size_of::<Stack>()].leak();
-        let (confinement, deferral) =
-            (Confinement::new(scheduler.policy()), Deferral::new(scheduler.policy()));
-        let watch = Watch::new(machine, scheduler.policy());
         Self {
             stack_top: stack.as_mut_ptr_range().end as u64,
             id,
@@ -291,22 +275,11 @@ impl Cpu {
             kick_time: guard::kick_time(machine.ticks(guard::GUARD_US), machine.harts.len()),
             settling: machine.ticks(guard::SETTLING_US),
             is_crowded: machine.levels.count() > guard::FEW_LEVELS || machine.vcpu_count > guard::FEW_VCPUS,
-            has_mechanisms: scheduler.policy().moves()
-                || confinement.is_on
-                || deferral.is_on
-                || scheduler.policy().co_schedules()
-                || !watch.vcpus.is_empty(),
-            migration: Migration::new(scheduler.policy()),
-            push: Push::new(scheduler.policy()),
+            mechanisms: Mechanisms::new(machine, scheduler.policy()),
             threshold: Threshold::new(&machine.thresholds[id]),
             urgent: machine.orders[id].urgent,
             order: machine.orders[id],
             backlog: Backlog::EMPTY,
-            apart: Apart::new(scheduler.policy()),
-            confinement,
-            deferral,
-            policy_goes_first: scheduler.policy().defers() || scheduler.policy().co_schedules(),
-            watch,
             later: Later::new(),
             own_work_due: u64::MAX,
             entered: 0,
@@ -325,7 +298,6 @@ impl Cpu {
             counters: Box::default(),
             scheduler,
             restarter: Restarter::new(),
-            search_given_way: GivenWay::new(machine),
             residents: ByVcpu([const { None }; VCPU_SLOTS]),
         }
     }
@@ -346,16 +318,12 @@ impl Cpu {
 
     /// Gives the core a vCPU, asleep.
     pub fn adopt(&mut self, id: VcpuId, mut resident: Box<Resident>) {
-        let vcpu = self.machine.vcpu(id);
         let rank = self.order.rank(id);
         self.scheduler.adopt(id, rank.class);
         resident.threshold = rank.threshold;
         resident.irq_threshold = rank.irq_threshold.into();
         resident.advance = if self.urgent.contains(id) { self.scheduler.policy().advance } else { 0 };
-        if self.scheduler.policy().moves() && vcpu.cores & !(1 << self.id) != 0 {
-            self.migration.migratable.insert(id);
-            self.migration.here.insert(id);
-        }
+        self.note_adopted(id);
         self.residents[id] = Some(resident);
     }
 

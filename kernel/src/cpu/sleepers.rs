@@ -136,9 +136,7 @@ impl Cpu {
     #[inline(always)]
     fn note_wake(&mut self, id: VcpuId, now: u64) {
         self.pending.woken = true;
-        if self.apart.is_on {
-            self.take_seat(id);
-        }
+        self.note_ready(id);
         // If it has slept and woken since the last decision, it has had the core all the time, and may go on without having waited. If
         // it doesn't, `leave_vcpu` says since when it waits.
         if self.scheduler.picked() != Some(id) {

@@ -129,7 +129,7 @@ impl Cpu {
     /// Looks for what others have left undone about these vCPUs.
     #[inline(always)]
     fn look_for_neglected(&mut self, among: VcpuSet) {
-        let neglected = (self.scheduler.owned() | self.migration.migratable) & among;
+        let neglected = (self.scheduler.owned() | self.mechanisms.migration.migratable) & among;
         if self.machine.vcpu_count <= MADE_UP_FOR {
             self.make_up_for(neglected);
         } else {
@@ -163,7 +163,7 @@ impl Cpu {
                 self.backlog.unread.insert(id);
             }
         }
-        let elsewhere = (some & self.migration.migratable) - self.migration.here;
+        let elsewhere = (some & self.mechanisms.migration.migratable) - self.mechanisms.migration.here;
         if !elsewhere.is_empty() {
             self.look_for_strays(elsewhere);
         }

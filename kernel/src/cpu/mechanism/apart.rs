@@ -10,7 +10,7 @@ use crate::cpu::Cpu;
 /// Which of a core's vCPUs have no seat here.
 pub struct Apart {
     /// The policy keeps vCPUs apart: then it is asked when one wakes or sleeps.
-    pub(in crate::cpu) is_on: bool,
+    pub(super) is_on: bool,
     /// Those that have found none anywhere, as others were just on their way: they look again.
     unseated: VcpuSet,
 }
@@ -25,32 +25,23 @@ impl Apart {
 impl Cpu {
     /// A vCPU has joined the run queue of this core.
     #[inline(never)]
-    pub(in crate::cpu) fn take_seat(&mut self, id: VcpuId) {
+    pub(super) fn take_seat(&mut self, id: VcpuId) {
         if !self.machine.vcpu(id).take_seat(self.id) {
             self.unsettle(id);
         }
     }
 
-    /// A vCPU of this core doesn't run any more: if it has left the run queue, as it sleeps, it gives its seat back.
-    #[inline]
-    pub(in crate::cpu) fn leave_seat_asleep(&mut self, id: Option<VcpuId>) {
-        if self.apart.is_on
-            && let Some(id) = id.filter(|id| self.scheduler.is_asleep(*id))
-        {
-            self.leave_seat(id);
-        }
-    }
-
+    /// A vCPU has left the run queue, as it sleeps.
     #[inline(never)]
-    fn leave_seat(&mut self, id: VcpuId) {
+    pub(super) fn leave_seat(&mut self, id: VcpuId) {
         self.machine.vcpu(id).leave_seat();
-        self.apart.unseated.remove(id);
+        self.mechanisms.apart.unseated.remove(id);
     }
 
     /// The core where a vCPU that is here has to go, as another one of its guest has the seat: where it gets a turn, or else where it can wait.
     pub(super) fn core_with_seat(&mut self, id: VcpuId) -> Option<u32> {
         let vcpu = self.machine.vcpu(id);
-        if !self.apart.is_on || self.scheduler.is_asleep(id) || vcpu.take_seat(self.id) {
+        if !self.mechanisms.apart.is_on || self.scheduler.is_asleep(id) || vcpu.take_seat(self.id) {
             return None;
         }
         let free = vcpu.cores_now() & !(1 << self.id);
@@ -59,13 +50,13 @@ impl Cpu {
             .or_else(|| (free != 0).then(|| free.trailing_zeros()))
             .filter(|core| vcpu.take_seat(*core));
         if core.is_none() {
-            self.apart.unseated.insert(id);
+            self.mechanisms.apart.unseated.insert(id);
         }
         core
     }
 
     /// Has those look again that have found no seat.
     pub(super) fn unsettle_unseated(&mut self) {
-        self.migration.unsettled |= core::mem::take(&mut self.apart.unseated);
+        self.mechanisms.settling.unsettled |= core::mem::take(&mut self.mechanisms.apart.unseated);
     }
 }

@@ -70,7 +70,7 @@ impl Cpu {
     /// Tells other cores whether a vCPU that lives here, and may go elsewhere, is in its kernel, if that matters to the policy.
     #[inline(always)]
     pub(in crate::cpu) fn publish_mode(&mut self, id: VcpuId) {
-        if self.confinement.asks_for_mode {
+        if self.mechanisms.confinement.asks_for_mode {
             self.publish_mode_out_of_line(id);
         }
     }
@@ -110,15 +110,15 @@ impl Cpu {
     #[inline]
     pub(in crate::cpu) fn set_confinement(&mut self, id: VcpuId) {
         let me = self.id;
-        let watches_returns = self.deferral.grace_end != u64::MAX;
+        let watches_returns = self.mechanisms.deferral.grace_end != u64::MAX;
         let resident = self.resident(id);
         let confined = resident.shared.confined;
         let at_home = confined && resident.shared.home == me;
         let returns_trap = confined && !at_home || watches_returns;
         resident.state.watch_returns(returns_trap);
         self.pending.policy = confined || watches_returns;
-        if self.confinement.delegates == at_home {
-            self.confinement.delegates = !at_home;
+        if self.mechanisms.confinement.delegates == at_home {
+            self.mechanisms.confinement.delegates = !at_home;
             hart::delegate_to_guests(!at_home);
         }
     }

@@ -31,16 +31,16 @@ impl Cpu {
             Some((id, self.scheduler.policy().grace(condition)?))
         });
         let Some((id, grace)) = granted else {
-            self.deferral.grace_end = u64::MAX;
+            self.mechanisms.deferral.grace_end = u64::MAX;
             return None;
         };
-        self.deferral.grace_end = self.deferral.grace_end.min(now + grace);
-        if self.deferral.grace_end <= now {
-            self.deferral.grace_end = u64::MAX;
+        self.mechanisms.deferral.grace_end = self.mechanisms.deferral.grace_end.min(now + grace);
+        if self.mechanisms.deferral.grace_end <= now {
+            self.mechanisms.deferral.grace_end = u64::MAX;
             return None;
         }
         self.set_confinement(id);
-        self.update_and_set_alarm(Some(self.deferral.grace_end));
+        self.update_and_set_alarm(Some(self.mechanisms.deferral.grace_end));
         let recorded = self.machine.vcpu(id).fences.take();
         if !recorded.is_empty() {
             self.carry_out_fences(id, recorded);

@@ -41,8 +41,6 @@ pub struct Migration {
     pub(in crate::cpu) stealable: VcpuSet,
     /// Those that this core was asked to take from elsewhere, but it was busy with somebody more urgent, or they may not run here now.
     pub(in crate::cpu) refused: VcpuSet,
-    /// Those that may have to go to another core before the next decision of the scheduler.
-    pub(in crate::cpu) unsettled: VcpuSet,
     /// The policy may have a vCPU pulled at the moment that it is preempted.
     pub(in crate::cpu) kicks: bool,
 }
@@ -55,7 +53,6 @@ impl Migration {
             here: VcpuSet::EMPTY,
             stealable: VcpuSet::EMPTY,
             refused: VcpuSet::EMPTY,
-            unsettled: VcpuSet::EMPTY,
             kicks: policy.pulls(Occasion::Preempted { in_kernel: true }),
         }
     }
@@ -75,7 +72,6 @@ impl Cpu {
         previous: Option<VcpuId>,
         now: u64,
     ) {
-        self.leave_seat_asleep(previous);
         let is_urgent = self.urgent.contains(running);
         // Before its timer; or else, if what led to the switch didn't take long itself.
         let has_time = if is_urgent {
@@ -84,13 +80,13 @@ impl Cpu {
         } else {
             !self.has_taken(guard::long(self.guard))
         };
-        let mut waiting = (self.migration.here - self.scheduler.asleep()).without(running);
+        let mut waiting = (self.mechanisms.migration.here - self.scheduler.asleep()).without(running);
         let previous = previous.filter(|id| waiting.contains(*id));
         if let Some(id) = previous.filter(|_| has_time) {
             waiting.remove(id);
             self.make_stealable(id);
             let in_kernel = self.machine.vcpu(id).is_in_kernel();
-            if self.migration.kicks
+            if self.mechanisms.migration.kicks
                 && self.scheduler.precedes(running, id)
                 && self.scheduler.policy().pulls(Occasion::Preempted { in_kernel })
             {
@@ -101,14 +97,14 @@ impl Cpu {
             if let Some(id) = previous.filter(|_| !has_time) {
                 self.backlog.starved.insert(id);
             }
-            let all = self.migration.here | self.migration.stealable;
+            let all = self.mechanisms.migration.here | self.mechanisms.migration.stealable;
             // Also those that waited for an equal when the core was taken: only who had it is kicked at once.
-            let are_starved = self.push.is_on && !all.is_empty()
-                || self.migration.kicks && !all.without(running).is_empty();
-            self.push.is_wanted |= are_starved;
-            if !self.push.unchecked.is_empty() {
+            let are_starved = self.mechanisms.push.is_on && !all.is_empty()
+                || self.mechanisms.migration.kicks && !all.without(running).is_empty();
+            self.mechanisms.push.is_wanted |= are_starved;
+            if !self.mechanisms.push.unchecked.is_empty() {
                 // Whoever was looked at when the core was taken before may have come back since then.
-                self.push.unchecked |= all;
+                self.mechanisms.push.unchecked |= all;
             }
             if are_starved || !(self.backlog.preempted | self.backlog.starved).is_empty() {
                 // While the core waits for the RTOS's timer, or else after a while.
@@ -123,14 +119,14 @@ impl Cpu {
     /// Puts a vCPU that waits here where others can take it.
     #[inline(always)]
     fn make_stealable(&mut self, id: VcpuId) {
-        self.migration.stealable.insert(id);
+        self.mechanisms.migration.stealable.insert(id);
         self.park(id, self.id);
     }
 
     /// The same where few instructions more don't matter.
     #[inline(never)]
     pub(super) fn make_stealable_out_of_line(&mut self, id: VcpuId) {
-        self.migration.stealable.insert(id);
+        self.mechanisms.migration.stealable.insert(id);
         self.park_out_of_line(id, self.id);
     }
 
@@ -140,7 +136,9 @@ impl Cpu {
     #[inline(never)]
     pub(in crate::cpu) fn reclaim_next(&mut self, now: u64) -> bool {
         // BOUND: mostly one round. What is wanted of the one that has come back may be that it stops or goes, and then another is the next.
-        while let Some(id) = self.scheduler.next(now).filter(|id| self.migration.stealable.contains(*id)) {
+        while let Some(id) =
+            self.scheduler.next(now).filter(|id| self.mechanisms.migration.stealable.contains(*id))
+        {
             // If it is parked, but for another core, it has been away, and this core has no claim to it any more.
             if self.machine.vcpu(id).owner() != self.id || !self.claim(id) {
                 self.forget(id);
@@ -155,10 +153,28 @@ impl Cpu {
         true
     }
 
+    /// A vCPU has been given to this core, which may be not the only one that it may run on.
+    pub(in crate::cpu) fn note_adopted(&mut self, id: VcpuId) {
+        if self.scheduler.policy().moves() && self.machine.vcpu(id).cores & !(1 << self.id) != 0 {
+            self.mechanisms.migration.migratable.insert(id);
+            self.mechanisms.migration.here.insert(id);
+        }
+    }
+
+    /// This core was asked to take a vCPU, and can't now: it looks after it.
+    pub(in crate::cpu) fn refuse(&mut self, id: VcpuId) {
+        self.mechanisms.migration.migratable.insert(id);
+        if self.machine.vcpu(id).owner() != self.id {
+            self.mechanisms.migration.refused.insert(id);
+        }
+        self.backlog.starved.insert(id);
+        self.resume_backlog();
+    }
+
     /// Gives up the place of a stealable vCPU that has not come back.
     pub(super) fn forget(&mut self, id: VcpuId) {
-        if self.migration.stealable.contains(id) {
-            self.migration.stealable.remove(id);
+        if self.mechanisms.migration.stealable.contains(id) {
+            self.mechanisms.migration.stealable.remove(id);
             self.scheduler.release(id);
         }
     }
@@ -181,12 +197,12 @@ impl Cpu {
             self.put_away_extensions();
         }
         self.publish_mode(id);
-        self.migration.here.remove(id);
+        self.mechanisms.migration.here.remove(id);
         let suspended = !self.scheduler.is_asleep(id);
         if !suspended {
             // Who watches its timer from now on is up to where it goes.
             self.ignore_timer(id);
-            self.leave_seat_asleep(Some(id));
+            self.note_asleep(Some(id));
         }
         let Some(mut resident) = self.residents[id].take() else { return };
         resident.suspended = suspended;
@@ -206,19 +222,19 @@ impl Cpu {
     pub(in crate::cpu) fn claim(&mut self, id: VcpuId) -> bool {
         let vcpu = self.machine.vcpu(id);
         let Some(mut resident) = vcpu.claim(self.id) else { return false };
-        if self.migration.stealable.contains(id) {
-            self.migration.stealable.remove(id);
+        if self.mechanisms.migration.stealable.contains(id) {
+            self.mechanisms.migration.stealable.remove(id);
             if resident.last_core == self.id {
                 // It has been nowhere else meanwhile, so what this core's scheduler knows of it still holds.
                 self.residents[id] = Some(resident);
-                self.migration.here.insert(id);
+                self.mechanisms.migration.here.insert(id);
                 self.note_arrival(id, !self.scheduler.is_asleep(id));
                 self.serve_claimed(id, true);
                 return true;
             }
             self.scheduler.release(id);
         }
-        self.migration.refused.remove(id);
+        self.mechanisms.migration.refused.remove(id);
         if resident.last_core != self.id {
             vcpu.fences.distrust_caches();
             // As in `park`: what it does with its devices here comes after what it has done there.
@@ -308,7 +324,7 @@ impl Cpu {
     pub(in crate::cpu) fn leave_where_it_starts(&mut self, id: VcpuId) {
         let vcpu = self.machine.vcpu(id);
         let stays = vcpu.is_allowed_on(self.id) && self.accepts(id, self.id);
-        if !stays && self.migration.here.contains(id) {
+        if !stays && self.mechanisms.migration.here.contains(id) {
             self.park_for(id, vcpu.home);
         }
     }
@@ -317,7 +333,7 @@ impl Cpu {
     /// none, nor if it has been away since and is parked for another core, when this one has no claim to it any more.
     #[inline]
     pub(in crate::cpu) fn waits_for_its_turn(&self, id: VcpuId) -> bool {
-        self.migration.stealable.contains(id)
+        self.mechanisms.migration.stealable.contains(id)
             && self.machine.vcpu(id).owner() == self.id
             && !self.scheduler.is_asleep(id)
     }

@@ -5,12 +5,26 @@ use ainori_handover::Requests;
 use ainori_sched::{Occasion, VcpuId};
 
 use crate::arch::{clock, hart};
-use crate::cpu::Cpu;
+use crate::cpu::given_way::GivenWay;
 use crate::cpu::threshold::IDLE;
+use crate::cpu::{Cpu, Machine};
 use crate::stats::Exit;
 
 /// After so many vCPUs it is asked whether somebody is due.
 const ASKED_EACH: usize = 16;
+
+/// What a core knows of those that it might pull.
+pub struct Pull {
+    /// To whom the search for work has given way.
+    given_way: GivenWay,
+}
+
+impl Pull {
+    /// To nobody yet. Only at boot.
+    pub fn new(machine: &Machine) -> Self {
+        Self { given_way: GivenWay::new(machine) }
+    }
+}
 
 impl Cpu {
     /// Has a vCPU that waits for a core brought to `core`.
@@ -51,7 +65,7 @@ impl Cpu {
     pub(in crate::cpu) fn kick_preempted(&mut self, id: VcpuId) {
         // One that came back, as its turn was near, may wait here below somebody more urgent who was woken just then.
         let is_tried_again =
-            if self.migration.here.contains(id) { self.push_starved(id) } else { self.place(id) };
+            if self.mechanisms.migration.here.contains(id) { self.push_starved(id) } else { self.place(id) };
         if !is_tried_again {
             self.retry_next();
         }
@@ -116,11 +130,11 @@ impl Cpu {
     fn may_go_on_idle(&mut self) -> bool {
         let now = clock::now();
         self.end_irqs_off(Exit::Backlog, now);
-        let (_, levels) = self.sleepers_due_by(now + self.guard, &self.search_given_way, now);
+        let (_, levels) = self.sleepers_due_by(now + self.guard, &self.mechanisms.pull.given_way, now);
         // To look at all of them takes a while where there are many levels, and to wake them as long again.
         let gives_way = levels != 0 && (self.gives_way() || self.meet_deadline(clock::now()));
         if gives_way {
-            self.search_given_way.note(levels, now);
+            self.mechanisms.pull.given_way.note(levels, now);
         }
         !gives_way
     }

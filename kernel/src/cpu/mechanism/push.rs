@@ -48,7 +48,7 @@ impl Push {
 impl Cpu {
     /// vCPUs wait or are parked where they get no turn. If nobody has claimed them after a while, this core will have that done.
     pub(super) fn push_soon(&mut self, now: u64) {
-        self.push.is_wanted = true;
+        self.mechanisms.push.is_wanted = true;
         self.look_again_at(now + self.scheduler.policy().patience);
     }
 
@@ -57,31 +57,34 @@ impl Cpu {
     pub(in crate::cpu) fn review_starved(&mut self) {
         if self.scheduler.running().is_some_and(|id| self.urgent.contains(id)) {
             // For those below nothing has changed. If they have been deferred already, their turn is now, before the next time.
-            if self.later.is_held_off() && core::mem::take(&mut self.push.is_wanted) {
+            if self.later.is_held_off() && core::mem::take(&mut self.mechanisms.push.is_wanted) {
                 self.backlog.starved.insert(NO_VCPU);
             }
             self.later.leave_out_sample();
         } else {
             self.later.forget_look();
-            self.push.is_wanted = false;
-            self.push.retry_due = u64::MAX;
-            self.push.unplaced = VcpuSet::EMPTY;
-            self.push.unchecked = VcpuSet::EMPTY;
+            self.mechanisms.push.is_wanted = false;
+            self.mechanisms.push.retry_due = u64::MAX;
+            self.mechanisms.push.unplaced = VcpuSet::EMPTY;
+            self.mechanisms.push.unchecked = VcpuSet::EMPTY;
         }
     }
 
     /// vCPUs that wait or are parked here, where they get no turn, have been left alone for long enough.
     pub(in crate::cpu) fn find_starved(&mut self) {
-        let all =
-            if self.push.unchecked.is_empty() { self.migration.migratable } else { self.push.unchecked };
+        let all = if self.mechanisms.push.unchecked.is_empty() {
+            self.mechanisms.migration.migratable
+        } else {
+            self.mechanisms.push.unchecked
+        };
         let are_few = self.machine.vcpu_count <= CHECKED_AT_ONCE;
         let some = if are_few { all } else { all.lowest::<CHECKED_AT_ONCE>() };
-        self.push.unchecked = all - some;
-        if !self.push.unchecked.is_empty() {
+        self.mechanisms.push.unchecked = all - some;
+        if !self.mechanisms.push.unchecked.is_empty() {
             self.push_soon(clock::now());
         }
         // Those that are here wait, but for the one that runs.
-        let here = some & self.migration.here;
+        let here = some & self.mechanisms.migration.here;
         self.backlog.starved |= self.holder().map_or(here, |holder| here.without(holder));
         // BOUND: `CHECKED_AT_ONCE` vCPUs, some 50 instructions each.
         for id in some - here {
@@ -93,7 +96,7 @@ impl Cpu {
 
     /// Looks after a vCPU that may be waiting where it gets no turn. True if there is no core for it at this moment: it will be tried again.
     pub(in crate::cpu) fn push_starved(&mut self, id: VcpuId) -> bool {
-        if self.migration.here.contains(id) {
+        if self.mechanisms.migration.here.contains(id) {
             let Some(holder) = self.holder() else {
                 // Who has just gone to sleep may be woken before anybody else gets the core.
                 self.push_soon(clock::now());
@@ -129,32 +132,32 @@ impl Cpu {
     /// each look interrupts an RTOS.
     #[inline(never)]
     pub(super) fn push_again(&mut self, id: VcpuId) {
-        self.push.unplaced.insert(id);
-        self.push.tried = id;
-        if self.push.retry_due == u64::MAX {
-            self.push.retry_due = clock::now() + RETRY * self.scheduler.policy().patience;
+        self.mechanisms.push.unplaced.insert(id);
+        self.mechanisms.push.tried = id;
+        if self.mechanisms.push.retry_due == u64::MAX {
+            self.mechanisms.push.retry_due = clock::now() + RETRY * self.scheduler.policy().patience;
         }
-        self.look_again_at(self.push.retry_due);
+        self.look_again_at(self.mechanisms.push.retry_due);
     }
 
     /// The time is over for which those were left alone who get no turn here.
     #[inline(always)]
     pub(in crate::cpu) fn serve_push(&mut self, now: u64) {
-        if core::mem::take(&mut self.push.is_wanted) {
+        if core::mem::take(&mut self.mechanisms.push.is_wanted) {
             self.backlog.starved.insert(NO_VCPU);
         }
-        if self.push.retry_due <= now {
+        if self.mechanisms.push.retry_due <= now {
             self.retry_next();
-        } else if self.push.retry_due != u64::MAX {
-            self.look_again_at(self.push.retry_due);
+        } else if self.mechanisms.push.retry_due != u64::MAX {
+            self.look_again_at(self.mechanisms.push.retry_due);
         }
     }
 
     /// Has the next one tried for which no core was free, behind the present event.
     #[inline(never)]
     pub(in crate::cpu) fn retry_next(&mut self) {
-        self.push.retry_due = u64::MAX;
-        if let Some(id) = self.push.unplaced.pop_from(self.push.tried.0 + 1) {
+        self.mechanisms.push.retry_due = u64::MAX;
+        if let Some(id) = self.mechanisms.push.unplaced.pop_from(self.mechanisms.push.tried.0 + 1) {
             self.backlog.preempted.insert(id);
             self.resume_backlog();
         }

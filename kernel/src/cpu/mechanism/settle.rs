@@ -1,14 +1,27 @@
 //! Visitors go home when they are better off there, and who has woken where an equal runs goes to a core that idles.
-use ainori_sched::VcpuId;
+use ainori_sched::{VcpuId, VcpuSet};
 
 use crate::arch::clock;
 use crate::cpu::Cpu;
 
+/// Who may have to go.
+pub struct Settling {
+    /// Those that may have to go to another core before the next decision of the scheduler.
+    pub(super) unsettled: VcpuSet,
+}
+
+impl Settling {
+    /// Nobody.
+    pub const fn new() -> Self {
+        Self { unsettled: VcpuSet::EMPTY }
+    }
+}
+
 impl Cpu {
     /// A vCPU may have to go to another core. Done before the next decision, as its own trap may still be served now.
     pub(in crate::cpu) fn unsettle(&mut self, id: VcpuId) {
-        if self.migration.migratable.contains(id) {
-            self.migration.unsettled.insert(id);
+        if self.mechanisms.migration.migratable.contains(id) {
+            self.mechanisms.settling.unsettled.insert(id);
             self.pending.unsettled = true;
         }
     }
@@ -22,7 +35,7 @@ impl Cpu {
         let beside_urgent = self.holder().is_some_and(|id| self.urgent.contains(id));
         let mut stops = self.is_wanted_out_of_line();
         // BOUND: one of those that have woken a round, and between two is a preemption point.
-        while !stops && let Some(id) = self.migration.unsettled.pop() {
+        while !stops && let Some(id) = self.mechanisms.settling.unsettled.pop() {
             if !self.has(id) {
                 continue;
             }
@@ -49,12 +62,12 @@ impl Cpu {
                 && self.is_idle(core)
             {
                 self.migrate_to(id, core);
-            } else if self.loaded != Some(id) && self.migration.here.contains(id) && waits {
+            } else if self.loaded != Some(id) && self.mechanisms.migration.here.contains(id) && waits {
                 self.make_stealable_out_of_line(id);
             }
             stops = self.is_preempted() || beside_urgent;
         }
-        let is_done = self.migration.unsettled.is_empty();
+        let is_done = self.mechanisms.settling.unsettled.is_empty();
         self.unsettle_unseated();
         if beside_urgent && !is_done {
             self.look_again_at(clock::now() + self.scheduler.policy().patience);

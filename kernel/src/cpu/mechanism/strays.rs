@@ -28,7 +28,8 @@ impl Cpu {
     /// parked with this core, or was refused here, the core looks after it again. It has to be noted anew, as the core has forgotten whom
     /// it was trying to place when its threshold went down ([`review_starved`](Self::review_starved)).
     fn watch_over(&mut self, id: VcpuId) {
-        if (self.is_parked_here(id) || self.migration.refused.contains(id)) && !self.gets_turns(id) {
+        if (self.is_parked_here(id) || self.mechanisms.migration.refused.contains(id)) && !self.gets_turns(id)
+        {
             self.backlog.starved.insert(id);
         }
     }
@@ -41,9 +42,10 @@ impl Cpu {
         let vcpu = self.machine.vcpu(id);
         if !vcpu.is_parked() || self.gets_turns(id) {
             // Somebody else has taken it.
-            self.migration.refused.remove(id);
+            self.mechanisms.migration.refused.remove(id);
         }
-        let is_ours = vcpu.home == self.id || self.is_parked_here(id) || self.migration.refused.contains(id);
+        let is_ours =
+            vcpu.home == self.id || self.is_parked_here(id) || self.mechanisms.migration.refused.contains(id);
         if is_ours && vcpu.may_run_on(self.id) && self.claim(id) {
             return;
         }

@@ -37,40 +37,40 @@ impl Cpu {
     /// A watched vCPU has just got the core. `shared`: an equal waits for it, perhaps the one that this one is going to spin for.
     #[inline(never)]
     pub(in crate::cpu) fn watch(&mut self, shared: bool, now: u64) {
-        self.watch.detector.restart(shared);
-        self.watch.sample_due = now + self.watch.detector.pause();
-        self.later.set_sample(self.watch.sample_due);
+        self.mechanisms.watch.detector.restart(shared);
+        self.mechanisms.watch.sample_due = now + self.mechanisms.watch.detector.pause();
+        self.later.set_sample(self.mechanisms.watch.sample_due);
     }
 
     /// When to look at whoever has the core; never, if that isn't watched. Also one that has let its equals go first: it may go on without a switch.
     pub(in crate::cpu) fn next_sample(&self) -> u64 {
-        let is_watched = self.scheduler.picked().is_some_and(|id| self.watch.vcpus.contains(id));
-        if is_watched { self.watch.sample_due } else { u64::MAX }
+        let is_watched = self.scheduler.picked().is_some_and(|id| self.mechanisms.watch.vcpus.contains(id));
+        if is_watched { self.mechanisms.watch.sample_due } else { u64::MAX }
     }
 
     /// It is [time](Self::next_sample) to look at the running vCPU. Not if somebody has just woken, who may want the core; nor if it doesn't run at this moment.
     #[inline(never)]
     pub(in crate::cpu) fn take_sample(&mut self, now: u64) -> Exit {
         let machine = self.machine;
-        self.watch.sample_due = now + self.watch.detector.pause();
+        self.mechanisms.watch.sample_due = now + self.mechanisms.watch.detector.pause();
         let Some(id) = self.scheduler.running().filter(|_| !self.pending.woken) else {
             return Exit::Timer;
         };
         let mut siblings = machine.guest_of(id).vcpus().map(VcpuId);
         // BOUND: the vCPUs of one guest, some 12 instructions each.
         if !siblings.any(|sibling| machine.vcpu(sibling).waiting_since().is_some()) {
-            self.watch.sample_due = now + self.watch.detector.rest();
+            self.mechanisms.watch.sample_due = now + self.mechanisms.watch.detector.rest();
             return Exit::Sample;
         }
         let Some(resident) = &self.residents[id] else { return Exit::Timer };
         let state = &resident.state;
         let spins = if state.is_in_kernel() {
-            self.watch.detector.sample(state.pc(), digest(state))
+            self.mechanisms.watch.detector.sample(state.pc(), digest(state))
         } else {
-            self.watch.detector.works();
+            self.mechanisms.watch.detector.works();
             false
         };
-        self.watch.sample_due = now + self.watch.detector.pause();
+        self.mechanisms.watch.sample_due = now + self.mechanisms.watch.detector.pause();
         if spins {
             self.note_spin(id);
             Exit::Spin
