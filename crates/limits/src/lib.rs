@@ -35,6 +35,15 @@ impl Room {
     }
 }
 
+/// So many microseconds in ticks of a clock of so many hertz, rounded down. For a day at most, the longest time that a manifest can name, of which any
+/// clock whose frequency a device tree can tell (32 bits) has fewer ticks than a word counts.
+///
+/// In two parts, as the product of a day in microseconds and a fast clock wouldn't fit.
+#[must_use]
+pub const fn ticks(us: u64, hz: u64) -> u64 {
+    us / 1_000_000 * hz + us % 1_000_000 * hz / 1_000_000
+}
+
 /// A number of a vCPU, or one that stands for a list of vCPUs: a byte where both fit.
 #[cfg(not(feature = "large"))]
 pub type Place = u8;
@@ -83,3 +92,19 @@ const _: () = {
     assert!(PRIORITIES < u8::MAX, "above all levels is the one of a core that idles");
     assert!(PLIC_SOURCES.is_multiple_of(32), "the controller's words are whole");
 };
+
+#[cfg(test)]
+mod tests {
+    use super::ticks;
+
+    #[test]
+    fn microseconds_are_ticks_rounded_down_for_a_day_of_any_clock() {
+        assert_eq!(ticks(5, 10_000_000), 50);
+        assert_eq!(ticks(1, 999_999), 0);
+        assert_eq!(ticks(2_500_001, 1_000_000_000), 2_500_001_000);
+        let day = 24 * 3600 * 1_000_000;
+        for hz in [1, 32_768, 10_000_000, u64::from(u32::MAX)] {
+            assert_eq!(u128::from(ticks(day + 1, hz)), u128::from(day + 1) * u128::from(hz) / 1_000_000);
+        }
+    }
+}

@@ -202,7 +202,7 @@ impl Policy {
     #[must_use]
     pub fn preset(name: &str, quantum: Time, timebase_hz: u64) -> Option<Self> {
         let preset = CHOICES.iter().find(|preset| preset.name == name)?;
-        let ticks = |us: u64| us * timebase_hz / 1_000_000;
+        let ticks = |us: u64| ainori_limits::ticks(us, timebase_hz);
         let quantum = preset.fixed_quantum_ms.map_or(quantum, |ms| ticks(u64::from(ms) * 1000));
         Some(Self {
             placement: preset.placement,

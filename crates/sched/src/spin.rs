@@ -47,7 +47,7 @@ impl SpinDetector {
     /// A detector that has seen nothing yet.
     #[must_use]
     pub fn new(timebase_hz: u64) -> Self {
-        let ticks = |us: u64| us * timebase_hz / 1_000_000;
+        let ticks = |us: u64| ainori_limits::ticks(us, timebase_hz);
         let (fine, coarse, rest) = (ticks(Self::FINE_US), ticks(Self::COARSE_US), ticks(Self::REST_US));
         Self { fine, coarse, rest, pause: fine, entry: None, states: [0; STATES], met: 0 }
     }

@@ -114,7 +114,7 @@ fn find_blob(tree: Fdt<'_>) -> &'static [u8] {
 
 /// The system's policy, with its times in ticks.
 fn policy(config: &config::Policy, timebase_hz: u64) -> Policy {
-    let ticks = |us: u32| u64::from(us) * timebase_hz / 1_000_000;
+    let ticks = |us: u32| ainori_limits::ticks(u64::from(us), timebase_hz);
     let Some(preset) = Policy::preset(&config.preset, ticks(config.quantum_us), timebase_hz) else {
         refuse(format_args!("there is no policy `{}`", config.preset))
     };

@@ -107,10 +107,8 @@ impl Cpu {
             return None;
         }
         let resident = self.resident(id);
-        let (due, recorded) = (resident.due, resident.shared.fences.take());
-        if !recorded.is_empty() {
-            self.carry_out_fences(id, recorded);
-        }
+        let (due, shared) = (resident.due, resident.shared);
+        self.carry_out_fences(id, shared);
         if due != 0 {
             if world::is_interrupted() {
                 self.resident(id).note_delivery();
@@ -322,9 +320,7 @@ impl Cpu {
             resident.note_delivery();
             // Another look for it behind the next lines would be five instructions more on the way of each WFI.
             let mut state = &raw mut resident.state;
-            let recorded = shared.fences.take();
-            if !recorded.is_empty() {
-                self.carry_out_fences(id, recorded);
+            if self.carry_out_fences(id, shared) {
                 state = self.state(id);
             }
             self.trace_taken(id);

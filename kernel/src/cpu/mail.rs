@@ -12,7 +12,7 @@ use ainori_trace::{Event, Line};
 use super::{Cpu, guard};
 use crate::arch::fence;
 use crate::arch::world::{self, Lines};
-use crate::guest::vcpu::{Hold, Resident};
+use crate::guest::vcpu::{Hold, Resident, Vcpu};
 
 /// The item that stands for the machine rather than for a vCPU: housework, or the end of the run.
 pub const MACHINE: u32 = ainori_limits::NO_VCPU as u32;
@@ -150,9 +150,20 @@ impl Cpu {
         self.wake(id);
     }
 
-    /// Carries out what was recorded for the vCPU that is about to be entered.
+    /// Carries out the fences that were recorded for a vCPU, which is about to be entered. Every way into a guest does this, but those that
+    /// have found nothing [pending](super::pending) since it was entered last: then it has promised none since. Were there any?
+    #[inline(always)]
+    pub(super) fn carry_out_fences(&mut self, id: VcpuId, vcpu: &Vcpu) -> bool {
+        let recorded = vcpu.fences.take();
+        if recorded.is_empty() {
+            return false;
+        }
+        self.carry_out(id, recorded);
+        true
+    }
+
     #[inline(never)]
-    pub(super) fn carry_out_fences(&mut self, id: VcpuId, recorded: Fence) {
+    fn carry_out(&mut self, id: VcpuId, recorded: Fence) {
         self.trace(Event::Fence { vcpu: id.0, applied: true });
         if recorded.contains(Fence::TRANSLATIONS) {
             fence::guest_all();

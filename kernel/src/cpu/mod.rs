@@ -128,7 +128,7 @@ impl Machine {
     /// So many microseconds in ticks of `time`.
     #[inline]
     pub fn ticks(&self, us: u64) -> u64 {
-        us * self.board.timebase_hz / 1_000_000
+        ainori_limits::ticks(us, self.board.timebase_hz)
     }
 
     /// A vCPU's shared part.

@@ -61,9 +61,7 @@ impl Guest {
         timebase_hz: u64,
     ) -> Self {
         let restart = &config.restart;
-        // In two parts, as the product of a day and a fast clock doesn't fit.
-        let (seconds, us) = (restart.interval_us / 1_000_000, restart.interval_us % 1_000_000);
-        let interval = seconds.saturating_mul(timebase_hz).saturating_add(us * timebase_hz / 1_000_000);
+        let interval = ainori_limits::ticks(restart.interval_us, timebase_hz);
         let rules = Rules { restart: restart.when, limit: restart.limit, interval };
         Self {
             index,

@@ -5,7 +5,6 @@
 //! is seen, which moves it home.
 use ainori_sched::{Policy, VcpuId};
 
-use crate::arch::hart;
 use crate::arch::trap::Exception;
 use crate::cpu::Cpu;
 use crate::guest::fault;
@@ -17,14 +16,12 @@ pub struct Confinement {
     pub(in crate::cpu) is_on: bool,
     /// It makes a difference to the policy whether a vCPU is in its kernel.
     pub(in crate::cpu) asks_for_mode: bool,
-    /// Guests take their own traps.
-    pub(in crate::cpu) delegates: bool,
 }
 
 impl Confinement {
     /// Nobody is confined yet.
     pub fn new(policy: &Policy) -> Self {
-        Self { is_on: policy.confines(), asks_for_mode: policy.asks_for_mode(), delegates: true }
+        Self { is_on: policy.confines(), asks_for_mode: policy.asks_for_mode() }
     }
 }
 
@@ -92,34 +89,6 @@ impl Cpu {
             Exit::Confined
         } else {
             fault::stop(self, vcpu, fault::What::Unhandled, exception)
-        }
-    }
-
-    /// A return of a guest's kernel that had to be seen: that of a confined vCPU to user mode, or the end of a grace.
-    pub(in crate::cpu) fn note_return(&mut self, vcpu: VcpuId, to_user: bool) {
-        let resident = self.resident(vcpu);
-        let confined = resident.shared.confined;
-        resident.returns_home = to_user && confined;
-        if !confined {
-            // It was watched for the sake of a grace, which now ends.
-            resident.state.watch_returns(false);
-        }
-    }
-
-    /// Has the hart treat the traps of the vCPU that is about to run as its confinement wants it.
-    #[inline]
-    pub(in crate::cpu) fn set_confinement(&mut self, id: VcpuId) {
-        let me = self.id;
-        let watches_returns = self.mechanisms.deferral.grace_end != u64::MAX;
-        let resident = self.resident(id);
-        let confined = resident.shared.confined;
-        let at_home = confined && resident.shared.home == me;
-        let returns_trap = confined && !at_home || watches_returns;
-        resident.state.watch_returns(returns_trap);
-        self.pending.policy = confined || watches_returns;
-        if self.mechanisms.confinement.delegates == at_home {
-            self.mechanisms.confinement.delegates = !at_home;
-            hart::delegate_to_guests(!at_home);
         }
     }
 }

@@ -39,12 +39,9 @@ impl Cpu {
             self.mechanisms.deferral.grace_end = u64::MAX;
             return None;
         }
-        self.set_confinement(id);
+        self.intercept(id);
         self.update_and_set_alarm(Some(self.mechanisms.deferral.grace_end));
-        let recorded = self.machine.vcpu(id).fences.take();
-        if !recorded.is_empty() {
-            self.carry_out_fences(id, recorded);
-        }
+        self.carry_out_fences(id, self.machine.vcpu(id));
         Some(id)
     }
 }

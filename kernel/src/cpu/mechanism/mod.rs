@@ -7,6 +7,7 @@
 pub mod apart;
 pub mod confine;
 pub mod defer;
+mod intercept;
 pub mod migrate;
 pub mod pull;
 pub mod push;
@@ -19,6 +20,7 @@ use ainori_sched::{Decision, Policy, VcpuId};
 use self::apart::Apart;
 use self::confine::Confinement;
 use self::defer::Deferral;
+use self::intercept::Interception;
 use self::migrate::Migration;
 use self::pull::Pull;
 use self::push::Push;
@@ -39,6 +41,7 @@ pub struct Mechanisms {
     pub(in crate::cpu) apart: Apart,
     pub(in crate::cpu) confinement: Confinement,
     pub(in crate::cpu) deferral: Deferral,
+    interception: Interception,
     pub(in crate::cpu) watch: Watch,
     // The largest comes last, so that an instruction's offset reaches all others.
     pub(in crate::cpu) pull: Pull,
@@ -61,6 +64,7 @@ impl Mechanisms {
             apart: Apart::new(policy),
             confinement: Confinement::new(policy),
             deferral: Deferral::new(policy),
+            interception: Interception::new(),
             watch,
             pull: Pull::new(machine),
         }
@@ -129,7 +133,7 @@ impl Cpu {
     #[inline(always)]
     pub(super) fn note_switch(&mut self, decision: &Decision, id: VcpuId, now: u64) {
         if self.mechanisms.confinement.is_on || self.mechanisms.deferral.is_on {
-            self.set_confinement(id);
+            self.intercept(id);
         }
         if !self.mechanisms.migration.migratable.is_empty() {
             self.note_asleep(decision.previous);
