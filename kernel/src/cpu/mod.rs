@@ -204,21 +204,19 @@ pub struct Cpu {
     busy_since: u64,
     /// When nobody was ready here, though the core had been busy for long.
     nobody_ready_at: u64,
-    /// What the policy is made of.
-    mechanisms: Mechanisms,
     threshold: Threshold,
     /// vCPUs that take cores from others: what concerns them can't wait.
     urgent: VcpuSet,
     /// How urgent vCPUs are here.
     pub order: &'static Order,
-    /// What this core has deferred.
-    backlog: Backlog,
     /// What it has left for later, and when the alarm is wanted for that.
     later: Later,
     /// When the alarm is due for work of the hypervisor's own: what was left for later, or housework.
     own_work_due: u64,
     /// When the running vCPU was dispatched, or the idle time began, in ticks of `time`.
     since: u64,
+    /// What this core has deferred.
+    backlog: Backlog,
     /// What the board's interrupt controller sends to it, and the threshold that holds for that now.
     irqs: Option<CoreIrqs>,
     irq_threshold: u32,
@@ -235,6 +233,8 @@ pub struct Cpu {
     trace: Ring<'static>,
     counters: Box<CoreCounters>,
     // The large ones come last, so that an instruction's offset reaches all others.
+    /// What the policy is made of.
+    mechanisms: Mechanisms,
     /// The vCPUs that live here.
     residents: ByVcpu<Option<Box<Resident>>>,
     scheduler: Scheduler,
