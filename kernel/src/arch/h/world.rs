@@ -29,6 +29,84 @@ impl Translation {
     }
 }
 
+/// Defines [`Registers`] from one list. What is in it is reset, saved and loaded, so that none can be forgotten in one place of several, which would be a
+/// leak between guests, or between the lives of one.
+macro_rules! registers {
+    ($(#[$doc:meta])* struct $Registers:ident($units:ident) { $($(#[$note:meta])* $field:ident: $CSR:ident = $reset:expr,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        struct $Registers { $($(#[$note])* $field: u64,)* }
+
+        impl $Registers {
+            /// Those of a vCPU after reset, on a hart with these units (as in [`Features`]).
+            #[inline(always)]
+            fn after_reset($units: u64) -> Self {
+                Self { $($field: $reset,)* }
+            }
+
+            /// Writes the hart's registers to memory.
+            #[inline(always)]
+            fn save(&mut self) {
+                $(self.$field = csr::read!(csr::$CSR);)*
+            }
+
+            /// Loads them into the hart.
+            ///
+            /// # Safety
+            /// No other vCPU's registers are in the hart unsaved.
+            #[inline(always)]
+            unsafe fn load(&self) {
+                // SAFETY: the registers of the list concern only guests, as it says, and none runs now.
+                unsafe { $(csr::write!(csr::$CSR, self.$field);)* }
+            }
+
+            /// [Saves](Self::save) those of another vCPU, and [loads](Self::load) these: a register in three instructions rather than four.
+            ///
+            /// # Safety
+            /// The registers in the hart are those of `old`.
+            #[inline(always)]
+            unsafe fn load_over(&self, old: &mut Self) {
+                // SAFETY: as in `load`.
+                unsafe { $(old.$field = csr::swap!(csr::$CSR, self.$field);)* }
+            }
+        }
+    };
+}
+
+registers! {
+    /// What each world switch exchanges: for each register its CSR, and its value after reset, which may depend on the hart's `units`. All harts with
+    /// H and Sstc have these registers, they may be loaded in any order, and they concern only guests. (`scounteren` and `senvcfg` count for U-mode,
+    /// which the hypervisor has none of.)
+    ///
+    /// Three registers of a [`World`] are not here: `hgatp` is never saved, as no guest can change it; `vsatp` leaves the hart first and comes last; and
+    /// not every hart has `vsiselect`. Of all others that `csr.rs` names, a test (`tests/tests/arch.rs`) says why they are not.
+    struct Registers(units) {
+        vsstatus: VSSTATUS = initial_vsstatus(units),
+        /// Never.
+        vstimecmp: VSTIMECMP = u64::MAX,
+        // The next two have no VS copy: the hart has one that counts for U-mode and VU-mode alike.
+        /// Guests rely on a firmware that lets U-mode read cycle, time and instret (OpenSBI does).
+        scounteren: SCOUNTEREN = 0b111,
+        // From here on all are 0 after reset, and stand side by side so that they are cleared at once.
+        senvcfg: SENVCFG = 0,
+        vstvec: VSTVEC = 0,
+        vsscratch: VSSCRATCH = 0,
+        vsepc: VSEPC = 0,
+        vscause: VSCAUSE = 0,
+        vstval: VSTVAL = 0,
+        /// The guest's interrupt enables, as bits of `hvip`. No other bits than those of `hideleg` can be set.
+        hie: HIE = 0,
+        /// Interrupts that the hypervisor holds up for it.
+        hvip: HVIP = 0,
+    }
+}
+
+/// `vsstatus` after reset. The units that there are are on, as programs rely on a firmware that switches them on (OpenSBI does); the first use
+/// traps here all the same.
+const fn initial_vsstatus(units: u64) -> u64 {
+    status::UXL_64 | units & (status::FS_INITIAL | status::VS_INITIAL)
+}
+
 /// The registers of a vCPU that stay in the hart while it is the loaded one, whoever runs.
 ///
 /// The extension registers (floating point, vector) are lazier still: they stay in the hart when other vCPUs run, which
@@ -37,21 +115,9 @@ impl Translation {
 #[derive(Debug)]
 pub(super) struct World {
     hgatp: u64,
-    vsstatus: u64,
-    /// The guest's interrupt enables, as bits of `hvip`.
-    hie: u64,
-    vstvec: u64,
-    vsscratch: u64,
-    vsepc: u64,
-    vscause: u64,
-    vstval: u64,
+    registers: Registers,
+    /// Leaves the hart first, and comes last: see [`Self::save`] and [`Self::load`].
     vsatp: u64,
-    vstimecmp: u64,
-    /// Interrupts that the hypervisor holds up for it.
-    hvip: u64,
-    // These two have no VS copy: the hart has one that counts for U-mode and VU-mode alike.
-    scounteren: u64,
-    senvcfg: u64,
     /// What is seldom needed of a switch.
     extra: Extra,
     /// Only if [`Extra::INDIRECT`].
@@ -96,15 +162,6 @@ bitflags! {
     }
 }
 
-/// `scounteren` at the start: guests rely on a firmware that lets U-mode read cycle, time and instret (OpenSBI does).
-const COUNTERS: u64 = 0b111;
-
-/// `vsstatus` at the start. The units that there are are on, as programs rely on a firmware that switches them on (OpenSBI does); the first use
-/// traps here all the same.
-const fn initial_vsstatus(units: u64) -> u64 {
-    status::UXL_64 | units & (status::FS_INITIAL | status::VS_INITIAL)
-}
-
 impl World {
     /// A vCPU after reset: translation off, interrupts off, timer never.
     pub(super) fn new(translation: &Translation, features: &Features) -> Self {
@@ -112,77 +169,50 @@ impl World {
         extra.set(Extra::INDIRECT, features.indirect);
         extra.set(Extra::FLUSH, translation.shares_vmid);
         Self {
+            hgatp: translation.hgatp,
+            registers: Registers::after_reset(features.units),
+            vsatp: 0,
             extra,
             vsiselect: 0,
+            units: features.units,
             nowhere: 0,
-            hgatp: translation.hgatp,
-            vsstatus: initial_vsstatus(features.units),
-            hie: 0,
-            vstvec: 0,
-            vsscratch: 0,
-            vsepc: 0,
-            vscause: 0,
-            vstval: 0,
-            vsatp: 0,
-            vstimecmp: u64::MAX,
-            hvip: 0,
-            scounteren: COUNTERS,
-            senvcfg: 0,
             float: FloatRegisters::new(features.double),
             vector: features.vlenb.map(VectorRegisters::new),
-            units: features.units,
             uses: Uses::empty(),
         }
     }
 
     /// Resets all but what it was made with, for a start through HSM.
     pub(super) fn reset(&mut self) {
-        self.vsstatus = initial_vsstatus(self.units);
-        self.hie = 0;
-        self.vstvec = 0;
-        self.vsscratch = 0;
-        self.vsepc = 0;
-        self.vscause = 0;
-        self.vstval = 0;
-        self.vsatp = 0;
-        self.vstimecmp = u64::MAX;
-        self.hvip = 0;
-        self.scounteren = COUNTERS;
-        self.senvcfg = 0;
-        self.float.reset();
-        if let Some(vector) = &mut self.vector {
+        // Without `..`, so that who adds a field has to say here whether it is reset.
+        let Self { registers, vsatp, vsiselect, float, vector, uses, hgatp: _, extra: _, units, nowhere: _ } =
+            self;
+        *registers = Registers::after_reset(*units);
+        *vsatp = 0;
+        *vsiselect = 0;
+        float.reset();
+        if let Some(vector) = vector {
             vector.reset();
         }
-        self.vsiselect = 0;
-        self.uses = Uses::empty();
+        *uses = Uses::empty();
     }
 
     /// Writes to memory what [`Self::deadline`] is made of. Is there a pending and enabled interrupt already?
     #[inline(always)]
     pub(super) fn save_deadline(&mut self) -> bool {
-        self.hie = csr::read!(csr::HIE);
-        self.vstimecmp = csr::read!(csr::VSTIMECMP);
-        wakeful_lines(self.hie, self.vstimecmp) != 0
+        let Registers { hie, vstimecmp, .. } = &mut self.registers;
+        *hie = csr::read!(csr::HIE);
+        *vstimecmp = csr::read!(csr::VSTIMECMP);
+        wakeful_lines(*hie, *vstimecmp) != 0
     }
 
     /// Writes the hart's registers to memory. The extension registers stay in the hart.
     #[inline(never)]
     pub(super) fn save(&mut self) {
-        self.vsstatus = csr::read!(csr::VSSTATUS);
-        // No other bits than those of `hideleg` can be set.
-        self.hie = csr::read!(csr::HIE);
-        self.vstvec = csr::read!(csr::VSTVEC);
-        self.vsscratch = csr::read!(csr::VSSCRATCH);
-        self.vsepc = csr::read!(csr::VSEPC);
-        self.vscause = csr::read!(csr::VSCAUSE);
-        self.vstval = csr::read!(csr::VSTVAL);
         // Until the next one's is loaded, so that not even a speculative walk puts this guest's tables and the next one's second stage together.
         // SAFETY: only guests use it, and each is entered behind its own `load`: who saves a world has none loaded, or loads another one.
         self.vsatp = unsafe { csr::take!(csr::VSATP) };
-        self.vstimecmp = csr::read!(csr::VSTIMECMP);
-        self.hvip = csr::read!(csr::HVIP);
-        self.scounteren = csr::read!(csr::SCOUNTEREN);
-        self.senvcfg = csr::read!(csr::SENVCFG);
+        self.registers.save();
         if self.extra.contains(Extra::INDIRECT) {
             self.vsiselect = csr::read!(csr::VSISELECT);
         }
@@ -194,21 +224,10 @@ impl World {
     /// No other vCPU's world is in the hart unsaved.
     #[inline(never)]
     pub(super) unsafe fn load(&mut self) {
-        // SAFETY: these registers concern only guests, none of which runs now. (`scounteren` and `senvcfg` count for U-mode, which the
-        // hypervisor has none of.)
+        // SAFETY: these registers concern only guests, none of which runs now; nothing of another vCPU is lost, as the caller says.
         unsafe {
             csr::write!(csr::HGATP, self.hgatp);
-            csr::write!(csr::VSSTATUS, self.vsstatus);
-            csr::write!(csr::HIE, self.hie);
-            csr::write!(csr::VSTVEC, self.vstvec);
-            csr::write!(csr::VSSCRATCH, self.vsscratch);
-            csr::write!(csr::VSEPC, self.vsepc);
-            csr::write!(csr::VSCAUSE, self.vscause);
-            csr::write!(csr::VSTVAL, self.vstval);
-            csr::write!(csr::VSTIMECMP, self.vstimecmp);
-            csr::write!(csr::HVIP, self.hvip);
-            csr::write!(csr::SCOUNTEREN, self.scounteren);
-            csr::write!(csr::SENVCFG, self.senvcfg);
+            self.registers.load();
             give_up_reservation(&mut self.nowhere);
             if !self.extra.is_empty() {
                 self.load_extra();
@@ -218,27 +237,17 @@ impl World {
         }
     }
 
-    /// [Saves](Self::save) what the hart holds of another vCPU, and [loads](Self::load) this one: a register in three instructions rather than four.
+    /// [Saves](Self::save) what the hart holds of another vCPU, and [loads](Self::load) this one.
     ///
     /// # Safety
     /// The world in the hart is that of `old`.
     #[inline(always)]
     pub(super) unsafe fn load_over(&mut self, old: &mut Self) {
-        // SAFETY: as in `save` and `load`.
+        // SAFETY: as in `save` and `load`; what is in the hart is that of `old`, as the caller says.
         unsafe {
             old.vsatp = csr::take!(csr::VSATP);
             csr::write!(csr::HGATP, self.hgatp);
-            old.vsstatus = csr::swap!(csr::VSSTATUS, self.vsstatus);
-            old.hie = csr::swap!(csr::HIE, self.hie);
-            old.vstvec = csr::swap!(csr::VSTVEC, self.vstvec);
-            old.vsscratch = csr::swap!(csr::VSSCRATCH, self.vsscratch);
-            old.vsepc = csr::swap!(csr::VSEPC, self.vsepc);
-            old.vscause = csr::swap!(csr::VSCAUSE, self.vscause);
-            old.vstval = csr::swap!(csr::VSTVAL, self.vstval);
-            old.vstimecmp = csr::swap!(csr::VSTIMECMP, self.vstimecmp);
-            old.hvip = csr::swap!(csr::HVIP, self.hvip);
-            old.scounteren = csr::swap!(csr::SCOUNTEREN, self.scounteren);
-            old.senvcfg = csr::swap!(csr::SENVCFG, self.senvcfg);
+            self.registers.load_over(&mut old.registers);
             if old.extra.contains(Extra::INDIRECT) {
                 old.vsiselect = csr::read!(csr::VSISELECT);
             }
@@ -273,8 +282,9 @@ impl World {
     #[inline]
     pub(super) fn wants_extensions(&self) -> bool {
         !self.uses.is_empty()
-            && (self.uses.contains(Uses::FLOAT) && self.vsstatus & status::FS >= status::FS_CLEAN
-                || self.uses.contains(Uses::VECTOR) && self.vsstatus & status::VS >= status::VS_CLEAN)
+            && (self.uses.contains(Uses::FLOAT) && self.registers.vsstatus & status::FS >= status::FS_CLEAN
+                || self.uses.contains(Uses::VECTOR)
+                    && self.registers.vsstatus & status::VS >= status::VS_CLEAN)
     }
 
     /// Writes the extension registers to memory, as far as they may have changed in the hart since [`Self::load_extensions`].
@@ -343,13 +353,16 @@ impl World {
     /// Raises or lowers interrupt lines of the vCPU while it isn't loaded.
     #[inline]
     pub(super) fn set_lines(&mut self, lines: Lines, raised: bool) {
-        self.hvip = self.hvip & !lines.bits() | if raised { lines.bits() } else { 0 };
+        let hvip = &mut self.registers.hvip;
+        *hvip = *hvip & !lines.bits() | if raised { lines.bits() } else { 0 };
     }
 
     /// When the saved vCPU's timer is due, if it may interrupt it.
     #[inline]
     pub(super) fn deadline(&self) -> Option<u64> {
-        (self.hie & Lines::TIMER.bits() != 0 && self.vstimecmp != u64::MAX).then_some(self.vstimecmp)
+        let registers = &self.registers;
+        (registers.hie & Lines::TIMER.bits() != 0 && registers.vstimecmp != u64::MAX)
+            .then_some(registers.vstimecmp)
     }
 }
 
