@@ -3,6 +3,8 @@
 //!
 //! Which names those are, kernel/src/arch/riscv/csr.rs says: its registers, and their fields. (That nobody reaches that file past `arch`, the compiler
 //! sees to, since the folders are private. This test is about those who would make names of their own.) It reads code, not comments and texts.
+//!
+//! And in each register that the file names, something keeps guests apart: the world switch, whose list is read, or what is told here.
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -13,6 +15,30 @@ use syn::{File, Item};
 /// Instructions that an S-mode or a guest in it executes, and what assembles them.
 const INSTRUCTIONS: [&str; 8] =
     ["ECALL", "SRET", "WFI", "WRS_NTO", "WRS_STO", "asm", "global_asm", "naked_asm"];
+
+/// What keeps guests apart in the registers that are not in the list of the world switch (`registers!` in kernel/src/arch/h/world.rs).
+const NOT_IN_THE_LIST: [(&[&str], &str); 8] = [
+    (
+        &["HGATP", "VSATP", "VSISELECT"],
+        "the world switch by hand: their turn matters, or only some harts have it",
+    ),
+    (&["SEPC", "SSTATUS", "HSTATUS"], "the trap entry, and the way back to the guest"),
+    (&["FCSR", "VSTART", "VCSR"], "the exchange of floating-point and vector registers"),
+    (
+        &["HEDELEG", "HIDELEG"],
+        "the policy that confines vCPUs, which sets them as it dispatches; else all have the same",
+    ),
+    (
+        &["HCOUNTEREN", "HENVCFG", "HSTATEEN0", "HTIMEDELTA", "HVICTL", "HVIEN", "HVIPRIO1", "HVIPRIO2"],
+        "nothing: out of their reach, and the same for all, from when the hart is set up",
+    ),
+    (
+        &["SATP", "SCAUSE", "SIE", "SIP", "SSCRATCH", "STIMECMP", "STVAL", "STVEC"],
+        "the hart: guests have VS registers for these",
+    ),
+    (&["HIP", "HTINST", "HTVAL"], "nothing: out of their reach, and not written but by the hart"),
+    (&["TIME", "VLENB"], "nothing: nobody can write them"),
+];
 
 /// The names that belong to `arch`.
 struct Names {
@@ -72,10 +98,20 @@ impl Names {
     }
 }
 
+fn csr_rs() -> String {
+    fs::read_to_string(checkout("kernel/src/arch/riscv/csr.rs")).expect("there is a list of registers")
+}
+
 fn names() -> Names {
-    Names::of(
-        &fs::read_to_string(checkout("kernel/src/arch/riscv/csr.rs")).expect("there is a list of registers"),
-    )
+    Names::of(&csr_rs())
+}
+
+/// The registers that csr.rs names.
+fn registers() -> Vec<String> {
+    let file: File = syn::parse_file(&csr_rs()).expect("the source is Rust");
+    let constants =
+        file.items.iter().filter_map(|item| if let Item::Const(c) = item { Some(c) } else { None });
+    constants.map(|register| register.ident.to_string()).collect()
 }
 
 #[test]
@@ -99,8 +135,48 @@ fn what_knows_risc_v_is_in_arch() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+/// The registers in the list of the world switch: field and CSR, of rows `field: CSR = value,`.
+fn switched(world: &str) -> Vec<(String, String)> {
+    let file: File = syn::parse_file(world).expect("the source is Rust");
+    let list = file.items.into_iter().find_map(|item| match item {
+        Item::Macro(item) if item.mac.path.is_ident("registers") => Some(item.mac.tokens),
+        _ => None,
+    });
+    let rows = list.expect("there is a list of registers").into_iter().last();
+    let Some(TokenTree::Group(rows)) = rows else { panic!("the list doesn't end with its rows") };
+    let tokens: Vec<_> = rows.stream().into_iter().collect();
+    let is = |token: &TokenTree, char| matches!(token, TokenTree::Punct(punct) if punct.as_char() == char);
+    let rows = tokens.windows(4).filter(|row| is(&row[1], ':') && is(&row[3], '='));
+    rows.map(|row| (row[0].to_string(), row[2].to_string())).collect()
+}
+
+/// A register that the hypervisor knows, and that nothing switches, may be a leak between guests.
+#[test]
+fn something_keeps_guests_apart_in_each_register() {
+    let world = fs::read_to_string(checkout("kernel/src/arch/h/world.rs")).expect("it can be read");
+    let switched = switched(&world);
+    assert!(switched.len() > 8, "the list of the world switch is another one: {switched:?}");
+    for (field, csr) in &switched {
+        assert_eq!(field.to_uppercase(), *csr, "a field has the name of its register");
+    }
+    let mut kept: Vec<_> = switched.iter().map(|(_, csr)| csr.as_str()).collect();
+    kept.extend(NOT_IN_THE_LIST.iter().flat_map(|(registers, _)| registers.iter()));
+    let count = |name: &str| kept.iter().filter(|kept| **kept == name).count();
+    let registers = registers();
+    let faults: Vec<_> = registers.iter().filter(|name| count(name) != 1).collect();
+    assert!(faults.is_empty(), "what keeps guests apart in {faults:?}? Nothing is told, or two things are");
+    assert_eq!(kept.len(), registers.len(), "csr.rs names only {registers:?} of {kept:?}");
+}
+
 mod the_lint_itself {
-    use super::names;
+    use super::{names, switched};
+
+    #[test]
+    fn sees_rows_of_the_list() {
+        let list = "registers! { /** Doc: A = 1. */ struct R(u) { a: A = f(u), /** B: C = D. */ b: B = u64::MAX, // x: X = 0,\n } }";
+        let rows = [("a", "A"), ("b", "B")].map(|(field, csr)| (field.to_owned(), csr.to_owned()));
+        assert_eq!(switched(list), rows);
+    }
 
     #[test]
     fn sees_registers_fields_and_instructions() {
