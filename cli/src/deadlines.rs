@@ -244,7 +244,7 @@ fn system(manifest: &Manifest) -> Result<System> {
     // Its times are in ticks of a clock that nobody has here.
     let policy = Policy::preset(name, 1, 1_000).ok_or_else(|| miette!("there is no policy {name:?}"))?;
     let priority = |guest: &ainori_manifest::config::Guest, hart: u32| {
-        if policy.ranks_by_core() { guest.priority_on(hart.into()) } else { guest.priority }
+        policy.priority(guest.priority, guest.priority_on(hart.into()))
     };
     let residents = system.guests.iter().flat_map(|guest| {
         guest.vcpus.iter().map(move |vcpu| (vcpu.home as usize, priority(guest, vcpu.home)))

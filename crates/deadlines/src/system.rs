@@ -75,7 +75,7 @@ impl System {
 
     /// The set of harts where a vCPU may be met.
     pub(crate) fn reach(&self, vcpu: &Vcpu) -> u64 {
-        if self.policy.moves() { vcpu.harts } else { bit(vcpu.home) }
+        self.policy.reach(vcpu.home, vcpu.harts)
     }
 
     /// How many vCPUs of a guest may be met on a hart.

@@ -167,6 +167,13 @@ impl Policy {
         !matches!(self.placement, Placement::Pinned | Placement::CoScheduled)
     }
 
+    /// The cores where a vCPU may be met, a bit each: it is allowed on those of `allowed`, and belongs to `home`, which is less than 64.
+    #[inline]
+    #[must_use]
+    pub const fn reach(&self, home: u32, allowed: u64) -> u64 {
+        if self.moves() { allowed } else { 1 << home }
+    }
+
     /// Is this the occasion to pull a vCPU whose core was taken from it?
     #[inline]
     #[must_use]
@@ -271,6 +278,13 @@ impl Policy {
     #[must_use]
     pub const fn ranks_by_core(&self) -> bool {
         matches!(self.ranking, Ranking::PerCore)
+    }
+
+    /// The priority of a guest's vCPUs on a core: `there` is the one that it has there where each core has an order of its own.
+    #[inline]
+    #[must_use]
+    pub const fn priority(&self, everywhere: u8, there: u8) -> u8 {
+        if self.ranks_by_core() { there } else { everywhere }
     }
 
     /// May vCPUs of several guests have one core? If not, the one that does not run would miss its

@@ -13,13 +13,12 @@ use crate::guest::vcpu::Vcpu;
 #[inline(never)]
 pub fn class_on(hart: u64, guest: u8, guests: &[config::Guest], policy: &Policy) -> Class {
     let config = &guests[usize::from(guest)];
-    let priority = if policy.ranks_by_core() { config.priority_on(hart) } else { config.priority };
-    Class { priority, guest }
+    Class { priority: policy.priority(config.priority, config.priority_on(hart)), guest }
 }
 
 /// The cores that a vCPU can come to, a bit each.
 fn cores_of(vcpu: &Vcpu, policy: &Policy) -> u64 {
-    if policy.moves() { vcpu.cores } else { 1 << vcpu.home }
+    policy.reach(vcpu.home, vcpu.cores)
 }
 
 /// Can no other vCPU ever come to the core of this one, and this one to no other?

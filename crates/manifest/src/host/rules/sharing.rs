@@ -237,7 +237,7 @@ fn check_priorities(
 
 /// The priority of the guest's vCPUs on a hart.
 fn priority_on(guest: &Guest, hart: u32, policy: &Policy) -> u8 {
-    if policy.ranks_by_core() { guest.priority_on(hart.into()) } else { guest.priority }
+    policy.priority(guest.priority, guest.priority_on(hart.into()))
 }
 
 /// The set of harts that the guest's vCPUs are allowed on.
@@ -247,5 +247,5 @@ fn allowed(guest: &Guest) -> u64 {
 
 /// The set of harts where vCPUs of the guest may be met.
 fn may_run_on(guest: &Guest, policy: &Policy) -> u64 {
-    if policy.moves() { allowed(guest) } else { guest.vcpus.iter().fold(0, |set, vcpu| set | 1 << vcpu.home) }
+    guest.vcpus.iter().fold(0, |set, vcpu| set | policy.reach(vcpu.home, vcpu.harts))
 }
