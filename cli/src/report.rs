@@ -196,7 +196,7 @@ pub enum Clock {
 pub struct Host {
     /// Length of the run in seconds.
     pub seconds: f64,
-    /// Seconds from a guest's last line to the end of the run, by the names of the guests that had not stopped. One that is not
+    /// Seconds from a guest's last output, be it a whole line or not, to the end of the run, by the names of the guests that had not stopped. One that is not
     /// here said nothing.
     pub silent: BTreeMap<String, f64>,
 }

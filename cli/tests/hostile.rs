@@ -389,7 +389,8 @@ fn a_qemu_that_refuses_the_machine_is_explained() {
     let err = words(&err);
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("Property 'rv64-riscv-cpu.foo' not found"), "{err}");
-    assert!(err.contains("`cpu = \"rv64,foo=1\"` in [board] is no CPU of this QEMU"), "{err}");
+    assert!(err.contains("what follows the model in `cpu = \"rv64,foo=1\"` in [board]"), "{err}");
+    assert!(err.contains("-device rv64-riscv-cpu,help` lists what it can"), "{err}");
 }
 
 #[test]
@@ -474,6 +475,21 @@ fn a_time_limit_shows_what_is_known_and_says_what_is_not() {
     assert_eq!(report["guests"][1]["results"][0]["periods"], 5000);
     assert!(report["host"]["silent"]["freertos"].as_f64().unwrap() > 0.0, "{report}");
     assert_eq!(report["end"], Value::Null);
+}
+
+#[test]
+fn a_guest_that_ends_no_line_is_not_silent() {
+    let checkout = Checkout::new(2);
+    checkout.fake_qemu(
+        VERSION,
+        "sed '/@record/q' $recorded/good.txt; printf 'freertos| on and on'; exec sleep 600",
+    );
+    let (code, out, _) =
+        call(&checkout, ["run", "demo.toml", "--quiet", "--timeout", "2s", "--json", "report.json"]);
+    assert_eq!(code, Some(3));
+    assert!(out.contains("on and on") && out.contains("running, silent for "), "{out}");
+    let report: Value = serde_json::from_slice(&fs::read(checkout.path("report.json")).unwrap()).unwrap();
+    assert!(report["host"]["silent"]["freertos"].as_f64().is_some(), "{report}");
 }
 
 /// A guest with a prompt, in the words of the hypervisor.

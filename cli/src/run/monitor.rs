@@ -62,7 +62,7 @@ pub struct Monitor {
     panic: Option<String>,
     refusal: Option<String>,
     problems: Vec<String>,
-    /// When each guest's last line came.
+    /// When something of each guest came last, be it a whole line or not.
     heard: Vec<Option<Instant>>,
     present: Vec<Present>,
     tails: BTreeMap<String, VecDeque<String>>,
@@ -116,6 +116,12 @@ impl Monitor {
             }
         });
         let (source, _, text) = serial::split(lines.partial(), &self.names);
+        if let Source::Guest(index) = source
+            && !text.is_empty()
+        {
+            // A guest that ends no line isn't silent.
+            self.heard[index] = Some(Instant::now());
+        }
         if source == self.listener && !text.is_empty() && !bytes.ends_with(b"\n") {
             heard = Some((text.to_owned(), false));
         }

@@ -24,17 +24,14 @@ fn explain(message: &str, board: &Board) -> String {
         format!("this computer can't give the machine its `memory = \"{memory}\"` in [board]")
     } else if has(&["plugin"]) {
         "the clock lockstep is a plugin of QEMU: it must be built (`make build`), and for this QEMU".into()
-    } else if has(&[
-        "CPU",
-        "cpu",
-        "extension",
-        "ISA",
-        "Expected key=value",
-        "spec",
-        "requires",
-        "VLEN",
-        "ELEN",
-    ]) {
+    } else if has(&["Property", "Expected key=value", "extension", "spec", "requires", "VLEN", "ELEN"]) {
+        let model = cpu.split(',').next().unwrap_or_default();
+        format!(
+            "this QEMU can't have what follows the model in `cpu = \"{cpu}\"` in [board]: `{} -M virt -device {model}-riscv-cpu,help` lists \
+             what it can",
+            super::qemu::PROGRAM
+        )
+    } else if has(&["CPU", "cpu", "ISA"]) {
         format!(
             "`cpu = \"{cpu}\"` in [board] is no CPU of this QEMU, see `{} -cpu help`",
             super::qemu::PROGRAM

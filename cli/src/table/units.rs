@@ -18,7 +18,7 @@ fn time_unit(ns: f64) -> (f64, &'static str) {
     }
 }
 
-/// Times that are looked at together, in nanoseconds: all in one unit, and with so many figures that what differs looks different. Each by itself where
+/// Times that are looked at together, in nanoseconds: all in one unit, and with so many figures that what differs looks different, and none like 0 that isn't. Each by itself where
 /// they are too far apart for that.
 fn times_ns(times: &[f64]) -> Vec<String> {
     let greatest = times.iter().map(|ns| ns.abs()).fold(0.0, f64::max);
@@ -35,7 +35,14 @@ fn times_ns(times: &[f64]) -> Vec<String> {
         pairs.all(|(one, two)| one.0 == two.0 || one.1 != two.1)
     };
     let least_digits = digits(greatest / size);
-    let texts = (least_digits..MOST_DIGITS).map(shown).find(|texts| are_told_apart(texts));
+    let none_vanishes = |texts: &[String]| {
+        times
+            .iter()
+            .zip(texts)
+            .all(|(ns, text)| *ns == 0.0 || text.parse().is_ok_and(|shown: f64| shown != 0.0))
+    };
+    let texts =
+        (least_digits..MOST_DIGITS).map(shown).find(|texts| are_told_apart(texts) && none_vanishes(texts));
     let texts = texts.unwrap_or_else(|| shown(MOST_DIGITS));
     texts.into_iter().map(|text| format!("{text} {unit}")).collect()
 }
@@ -160,6 +167,8 @@ mod tests {
         assert_eq!(shown([200.0, 610.0, 1200.0]), "0.2 us, 0.61 us, 1.2 us");
         assert_eq!(shown([1300.0, 1831.7, 2300.0]), "1.3 us, 1.83 us, 2.3 us");
         assert_eq!(shown([200.0, 0.0, 3e9]), "200 ns, 0 ns, 3 s");
+        // None that isn't 0 is shown as 0.
+        assert_eq!(shown([130_300.0, 2_272_113.0, 105e6]), "0.1 ms, 2.3 ms, 105 ms");
         assert_eq!(times_ns(&[0.0]), ["0 ns"]);
         let span = json!({"from": 812_345, "to": 30_812_347});
         assert_eq!(named("span", &span, Some(100.0)), "span: from 0.08 s, to 3.08 s");

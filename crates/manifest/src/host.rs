@@ -154,7 +154,7 @@ impl Manifest {
                 false => "give the path of a TOML file; this project's own are in systems/".into(),
             };
             let finding = Finding::of_file(format!("the manifest {file} can't be read: {why}")).help(help);
-            Box::new(Findings::new(&file, "", vec![finding]))
+            Box::new(Findings::unread(&file, finding))
         };
         let bytes = files::read(path, MAX_TEXT).map_err(|error| unreadable(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|error| {

@@ -103,14 +103,21 @@ pub struct Findings {
     pub file: String,
     source: NamedSource<Arc<str>>,
     list: Vec<Finding>,
+    /// There is no text that anything could be wrong with.
+    is_unread: bool,
 }
 
 impl Findings {
+    /// Of a manifest that can't be read.
+    pub(super) fn unread(file: &str, why: Finding) -> Self {
+        Self { is_unread: true, ..Self::new(file, "", vec![why]) }
+    }
+
     /// Sorts the findings by place.
     pub(super) fn new(file: &str, text: &str, mut list: Vec<Finding>) -> Self {
         list.sort_by_key(|finding| finding.places.first().map_or(0, |place| place.span.start));
         let source = NamedSource::new(file, Arc::from(text)).with_language("TOML");
-        Self { file: file.into(), source, list }
+        Self { file: file.into(), source, list, is_unread: false }
     }
 
     /// The findings in the order of the manifest's lines.
@@ -140,6 +147,9 @@ impl fmt::Display for Findings {
             1 => Some(one.to_owned()),
             _ => Some(format!("{count} {many}")),
         };
+        if self.is_unread {
+            return write!(f, "{} can't be checked", self.file);
+        }
         let errors = counted(self.count(false), "an error", "errors");
         let warnings = counted(self.count(true), "a warning", "warnings");
         let all: Vec<_> = [errors, warnings].into_iter().flatten().collect();

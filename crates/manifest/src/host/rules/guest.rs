@@ -217,7 +217,7 @@ fn check_devices(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Findin
                 }
             }
             None => {
-                let names: Vec<_> = kind.devices.iter().map(|known| known.path).collect();
+                let names: Vec<_> = free(kind).collect();
                 let meant = nearest(path, &names).map(|name| format!("did you mean `{name}`? "));
                 let message = format!("{} has no device {path:?}", kind.machine);
                 let help = format!("{}{}", meant.unwrap_or_default(), assignable(kind));
@@ -228,9 +228,12 @@ fn check_devices(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Findin
 }
 
 fn assignable(kind: &crate::host::boards::BoardKind) -> String {
-    let free: Vec<_> =
-        kind.devices.iter().filter(|device| device.refused.is_none()).map(|device| device.path).collect();
-    format!("a guest can own: {}", free.join(", "))
+    format!("a guest can own: {}", free(kind).collect::<Vec<_>>().join(", "))
+}
+
+/// The devices that a guest can own.
+fn free(kind: &crate::host::boards::BoardKind) -> impl Iterator<Item = &'static str> {
+    kind.devices.iter().filter(|device| device.refused.is_none()).map(|device| device.path)
 }
 
 /// A file that exists and can be read.

@@ -26,8 +26,11 @@ const MADE: [(&str, &str); 9] = [
 ];
 const PROBES: &str = include_str!("../../../../../guests/probes/Makefile");
 
-/// What would be right instead of a path that leads nowhere.
+/// What would be right instead of a path that leads to nothing that can be read.
 pub fn help(path: &Path) -> String {
+    if path.exists() && !path.is_file() {
+        return "name the file itself".into();
+    }
     let path = path.to_string_lossy();
     let Some((folder, file)) = path.split_once(BUILT) else {
         return "paths are relative to the manifest".into();
@@ -96,6 +99,8 @@ mod tests {
             assert!(help(Path::new(path)).contains(command), "{path}: {}", help(Path::new(path)));
         }
         assert_eq!(help(Path::new("mine/Image")), "paths are relative to the manifest");
+        assert_eq!(help(Path::new("/dev/null")), "name the file itself");
+        assert_eq!(help(&std::env::temp_dir()), "name the file itself");
     }
 
     #[test]
