@@ -12,10 +12,11 @@ const SCRIPTS: &str = "guests/probes/Makefile";
 const MAKE: &str = "make guests";
 const U_BOOT: &str = "guests/u-boot/build";
 
-/// Files there, and what makes them. The probes are listed in their Makefile.
-const MADE: [(&str, &str); 9] = [
+/// Files there, and what makes them. Probes and FreeRTOS's builds for several cores are listed in their Makefiles.
+const MADE: [(&str, &str); 10] = [
     ("linux/Image", MAKE),
     ("linux/initramfs.cpio.gz", MAKE),
+    ("linux/task-set.cpio.gz", MAKE),
     ("linux/userland.cpio.gz", "guests/linux/build userland"),
     ("linux/Image-sid", "guests/linux/build sid"),
     ("freertos/freertos.elf", MAKE),
@@ -25,6 +26,7 @@ const MADE: [(&str, &str); 9] = [
     ("u-boot/u-boot-linux.elf", U_BOOT),
 ];
 const PROBES: &str = include_str!("../../../../../guests/probes/Makefile");
+const FREERTOS: &str = include_str!("../../../../../guests/freertos/Makefile");
 
 /// What would be right instead of a path that leads to nothing that can be read.
 pub fn help(path: &Path) -> String {
@@ -55,7 +57,9 @@ fn made() -> Vec<(String, &'static str)> {
     let probes = [("PROBES", "elf"), ("PIE", "elf"), ("RAW", "bin")].into_iter().flat_map(|(list, end)| {
         words(PROBES, list).into_iter().map(move |name| (format!("probes/{name}.{end}"), MAKE))
     });
-    MADE.into_iter().map(|(file, command)| (file.to_owned(), command)).chain(probes).collect()
+    let cores = words(FREERTOS, "SMP").into_iter();
+    let freertos = cores.map(|cores| (format!("freertos/freertos-smp{cores}.elf"), MAKE));
+    MADE.into_iter().map(|(file, command)| (file.to_owned(), command)).chain(probes).chain(freertos).collect()
 }
 
 /// The words of a variable of a Makefile.
@@ -91,7 +95,9 @@ mod tests {
             ("/x/.cache/guests/linux/userland.cpio.gz", "`guests/linux/build userland`"),
             ("/x/.cache/guests/linux/Image-sid", "`guests/linux/build sid`"),
             ("/x/.cache/guests/linux/Image", "`make guests`"),
+            ("/x/.cache/guests/linux/task-set.cpio.gz", "`make guests`"),
             ("/x/.cache/guests/freertos/freertos.elf", "`make guests`"),
+            ("/x/.cache/guests/freertos/freertos-smp4.elf", "`make guests`"),
             ("/x/.cache/guests/probes/wild-store.elf", "`make guests`"),
             ("/x/.cache/guests/probes/pie-relr.elf", "`make guests`"),
             ("/x/.cache/guests/probes/selfshutdown.bin", "`make guests`"),
