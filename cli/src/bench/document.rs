@@ -8,7 +8,9 @@
 //! - `migrations` and `preemptions` of all its vCPUs.
 //!
 //! Beside them are `ipis_sent`, of all cores, `paths` (by name) and `instructions`, where they were counted.
-use crate::report::RunReport;
+//!
+//! Metrics see one thing more, `check`: what `ainori check` says of the tasks that the manifest declares, see [`answers`].
+use crate::{deadlines::Deadlines, report::RunReport};
 use serde_json::{Map, Value, json};
 
 /// Makes a run's document.
@@ -24,6 +26,22 @@ pub fn document(report: &RunReport) -> Value {
     document["guests"] = Value::Object(guests.collect());
     document["ipis_sent"] = json!(total(&document["cores"], "ipis_sent"));
     document
+}
+
+/// What is said of the deadlines of a system's tasks, by guest and task: as `ainori check --json` has it, without what isn't known, and `met`, 1 or 0.
+///
+/// It is no part of a run's document: it depends on the manifest and the tool, and a run doesn't depend on it.
+pub fn answers(deadlines: &Deadlines) -> Value {
+    let mut guests = Map::new();
+    for task in deadlines.harts.iter().flat_map(|hart| &hart.tasks) {
+        let mut answer = json!(task);
+        if let Some(fields) = answer.as_object_mut() {
+            fields.retain(|_, value| !value.is_null());
+            fields.insert("met".into(), u8::from(task.verdict == "met").into());
+        }
+        guests.entry(&task.guest).or_insert_with(|| json!({}))[&task.task] = answer;
+    }
+    Value::Object(guests)
 }
 
 /// The sum of a counter over cores or vCPUs.

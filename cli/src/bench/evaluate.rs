@@ -1,14 +1,17 @@
 //! From the documents of runs to metrics, their ranges, and bars.
 use super::{
+    document,
     engine::Done,
-    experiment::{Histogram, Metric},
+    experiment::{Histogram, Machine, Metric},
     expression::{Expression, Figure},
     judge, key,
-    plan::{Plan, Point},
+    plan::{Plan, Point, Run},
     results::{CaseResult, HistogramResult, MetricResult, SampleResult},
     template::Values,
     verdict::BarResult,
 };
+use crate::deadlines::Deadlines;
+use ainori_deadlines::costs::MIPS;
 use indexmap::IndexMap;
 use miette::Result;
 use serde_json::Value;
@@ -38,9 +41,10 @@ fn case_result(plan: &Plan, point: &Point, keys: &[String], done: &Done) -> Resu
             continue;
         };
         let missing = |what: &str, at: &str| format!("{}: no {what} at {at} of its document", run.shown());
+        let seen = with_check(document, run)?;
         let mut metrics = IndexMap::new();
         for metric in plan.experiment.metrics.iter().filter(|metric| takes(&case.metrics, &metric.name)) {
-            match sample(metric, document, &metrics, &point.values)? {
+            match sample(metric, &seen, &metrics, &point.values)? {
                 Some(value) => drop(metrics.insert(metric.name.clone(), value)),
                 None => problems.push(missing("number", metric.at.as_deref().unwrap_or(&metric.name))),
             }
@@ -99,6 +103,16 @@ fn case_result(plan: &Plan, point: &Point, keys: &[String], done: &Done) -> Resu
 /// A case takes all that it doesn't leave out.
 fn takes(wanted: &Option<Vec<String>>, name: &String) -> bool {
     wanted.as_ref().is_none_or(|wanted| wanted.contains(name))
+}
+
+/// What metrics see: the run's document and, under the hypervisor, what is said of the deadlines of its system.
+fn with_check(document: &Value, run: &Run) -> Result<Value> {
+    let mut seen = document.clone();
+    if run.machine == Machine::Ainori && run.manifest.tasks.iter().any(|tasks| !tasks.is_empty()) {
+        // Virtual time has so many instructions a second.
+        seen["check"] = document::answers(&Deadlines::of(&run.manifest, MIPS)?);
+    }
+    Ok(seen)
 }
 
 /// A metric of one run.

@@ -118,3 +118,39 @@ fn results_are_the_same_when_they_are_read_again() {
     assert_eq!(Results::load(&file).unwrap(), results);
     assert_eq!(fixture.results(&fixture.plan(Form::Full), 1.0).json(), results.json());
 }
+
+#[test]
+fn a_metric_can_be_what_is_said_of_a_deadline() {
+    let fixture = Fixture::new();
+    let task = |name: &str, execution: &str, priority: u32| {
+        format!(
+            "{{ name = \"{name}\", period = \"1ms\", execution = \"{execution}\", priority = {priority} }}"
+        )
+    };
+    let text = std::fs::read_to_string(fixture.folder.path().join("linux.toml")).unwrap();
+    let tasks =
+        format!("args = \"\", task = [{}, {}],", task("light", "300us", 2), task("heavy", "800us", 1));
+    fixture.write("linux.toml", text.replace("args = \"burn=${f}\",", &tasks).as_bytes());
+    let metric = |name: &str, at: &str| {
+        format!(
+            "[[metric]]\nname = \"{name}\"\ntitle = \"t\"\nunit = \"u\"\nat = \"/check/linux/{at}\"\nmissing = 0\n\n"
+        )
+    };
+    let metrics = ["light/met", "heavy/met", "light/response_ns", "heavy/response_ns", "heavy/late_ns"];
+    let metrics: String = metrics.iter().map(|at| metric(&at.replace('/', "_"), at)).collect();
+    let bars = EXPERIMENT
+        .split_once("[[bar]]")
+        .unwrap()
+        .0
+        .replace("parameters = { f = { full = [0, 50, 90], short = [0, 50] } }", "");
+    let experiment = bars.replace("value = \"rate * (1 - f/100)\"", "value = \"rate\"") + &metrics;
+    let plan = Plan::new(fixture.experiment(&experiment).unwrap(), Form::Short, &[]).unwrap();
+    let results = fixture.results(&plan, 1.0);
+    let value = |name: &str| results.cases[0].metrics[name].median;
+    assert_eq!((value("light_met"), value("heavy_met")), (1.0, 0.0));
+    // What it computes, and what the hypervisor may do meanwhile.
+    assert!(value("light_response_ns") >= 300_000.0 && value("light_response_ns") <= 1_000_000.0);
+    // Both together ask for more than the hart has: there is no bound.
+    assert_eq!((value("heavy_response_ns"), value("heavy_late_ns")), (0.0, 0.0));
+    assert!(problems(&results.cases).is_empty());
+}
