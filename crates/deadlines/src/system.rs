@@ -75,7 +75,8 @@ impl System {
 
     /// The set of harts where a vCPU may be met.
     pub(crate) fn reach(&self, vcpu: &Vcpu) -> u64 {
-        self.policy.reach(vcpu.home, vcpu.harts)
+        // Whoever makes a system may name a home that no board has.
+        if vcpu.home < u64::BITS { self.policy.reach(vcpu.home, vcpu.harts) } else { 0 }
     }
 
     /// How many vCPUs of a guest may be met on a hart.

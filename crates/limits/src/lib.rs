@@ -35,8 +35,8 @@ impl Room {
     }
 }
 
-/// So many microseconds in ticks of a clock of so many hertz, rounded down. For a day at most, the longest time that a manifest can name, of which any
-/// clock whose frequency a device tree can tell (32 bits) has fewer ticks than a word counts.
+/// So many microseconds in ticks of a clock of so many hertz, rounded down. For a day at most, the longest time that a manifest can name, of which a
+/// clock of up to 32 bits' hertz, the fastest that the hypervisor takes, has fewer ticks than a word counts.
 ///
 /// In two parts, as the product of a day in microseconds and a fast clock wouldn't fit.
 #[must_use]

@@ -65,7 +65,7 @@ impl Cpu {
         is_put_off
     }
 
-    /// Wakes who is to be woken by now: whose deadline is over, or within the guard if that one takes the core from others. Is anybody?
+    /// Wakes who is to be woken by now: whose deadline is over, or within the guard if that one takes the core from others. True if somebody is.
     ///
     /// That has taken its time. Who goes on to choose somebody looks for interrupts then, and if there are none, chooses from those who are awake by
     /// now; who has chosen already has to choose again.
@@ -98,7 +98,7 @@ impl Cpu {
             // All have been looked at, and none that takes the core from others is due within the guard.
             self.none_urgent_until = now + brief(self.guard);
         } else if self.alarm <= now + self.guard && self.housework_alarm() > now + self.guard {
-            // It would cost a round more, on the way to who has been woken. If the mechanisms want it too, it fires again behind that, as it is set anew
+            // It would cost a round more, on the way to who has been woken. If it was also for what was left for later, it fires again behind that, as it is set anew
             // for whoever is entered; mostly they are held off by then.
             self.cancel_alarm();
         }

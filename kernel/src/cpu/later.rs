@@ -33,7 +33,7 @@ impl Later {
         self.due
     }
 
-    /// Was something deferred?
+    /// True if something was deferred.
     #[inline(always)]
     pub fn is_deferred(&self) -> bool {
         self.look != u64::MAX
@@ -45,13 +45,13 @@ impl Later {
         self.look.min(self.device)
     }
 
-    /// Is the time of a device's interrupt over?
+    /// True if a device's interrupt that waits has its turn.
     #[inline(always)]
     pub fn is_device_due(&self, now: u64) -> bool {
         self.device <= now
     }
 
-    /// Is the time over to look at what was deferred? If so, there is nothing from now on.
+    /// True if it is time to look at what was deferred: then the caller does, and nothing is noted any more.
     #[inline(always)]
     pub fn take_look(&mut self, now: u64) -> bool {
         let is_over = self.look <= now;
@@ -61,20 +61,20 @@ impl Later {
         is_over
     }
 
-    /// What was deferred has been seen to, or needs not be any more, and whoever has the core isn't watched.
+    /// What was deferred has been seen to, or needs not be any more. The next sample is left out, too, until whoever gets the core is known.
     #[inline(always)]
     pub fn forget_look(&mut self) {
         (self.look, self.held_off_for) = (u64::MAX, 0);
         self.leave_out_sample();
     }
 
-    /// Has the time of what was deferred been [put off](Cpu::hold_off_look)?
+    /// True if the time of what was deferred has been [set later](Cpu::hold_off_look).
     #[inline(always)]
     pub fn is_held_off(&self) -> bool {
         self.held_off_for != 0
     }
 
-    /// Nobody has the core whose next sample is waited for.
+    /// No sample is waited for: nobody who is watched has the core, or it isn't known yet who gets it.
     #[inline(always)]
     pub fn leave_out_sample(&mut self) {
         self.set_sample(u64::MAX);

@@ -151,7 +151,7 @@ impl Cpu {
     }
 
     /// Carries out the fences that were recorded for a vCPU, which is about to be entered. Every way into a guest does this, but those that
-    /// have found nothing [pending](super::pending) since it was entered last: then it has promised none since. Were there any?
+    /// have found nothing [pending](super::pending) since it was entered last: then it has promised none since. True if there were any.
     #[inline(always)]
     pub(super) fn carry_out_fences(&mut self, id: VcpuId, vcpu: &Vcpu) -> bool {
         let recorded = vcpu.fences.take();

@@ -209,13 +209,13 @@ pub struct Cpu {
     urgent: VcpuSet,
     /// How urgent vCPUs are here.
     pub order: &'static Order,
-    /// What it has left for later, and when the alarm is wanted for that.
+    /// When it looks at what it has left for later, of the backlog and of other things.
     later: Later,
     /// When the alarm is due for work of the hypervisor's own: what was left for later, or housework.
     own_work_due: u64,
     /// When the running vCPU was dispatched, or the idle time began, in ticks of `time`.
     since: u64,
-    /// What this core has deferred.
+    /// Work of many parts that isn't done yet.
     backlog: Backlog,
     /// What the board's interrupt controller sends to it, and the threshold that holds for that now.
     irqs: Option<CoreIrqs>,

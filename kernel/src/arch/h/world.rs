@@ -87,7 +87,7 @@ registers! {
         // The next two have no VS copy: the hart has one that counts for U-mode and VU-mode alike.
         /// Guests rely on a firmware that lets U-mode read cycle, time and instret (OpenSBI does).
         scounteren: SCOUNTEREN = 0b111,
-        // From here on all are 0 after reset, and stand side by side so that they are cleared at once.
+        // From here on all are 0 after reset. They stand together, as the compiler then clears them at once.
         senvcfg: SENVCFG = 0,
         vstvec: VSTVEC = 0,
         vsscratch: VSSCRATCH = 0,

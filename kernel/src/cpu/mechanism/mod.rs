@@ -1,9 +1,11 @@
 //! What policies are made of. A policy is a pure choice (`crates/sched`); what it chooses among is done here, one file each, with its state.
 //!
-//! The rest of the core asks the mechanisms at a few places only, which are the functions of this file: before a decision, at a switch, when
-//! a vCPU wakes, and when it has left the run queue. So another mechanism is its file, a field of [`Mechanisms`], and a line in
-//! those of these functions that concern it. Where its policy isn't in force it costs an RTOS nothing: each place tests one word, however
-//! many mechanisms there are.
+//! What all mechanisms may be asked at is in this file: before a decision, at a switch, when a vCPU wakes, and when it has left the run
+//! queue. So another mechanism is its file, a field of [`Mechanisms`], and a line in those of these functions that concern it. On the way to
+//! an RTOS, before the decision and at the switch, one flag is tested however many mechanisms there are.
+//!
+//! What only one mechanism has to say is asked of it where it happens: a core that idles pulls work, a trap may be that of a confined vCPU, a
+//! part of the backlog pushes somebody or takes a stray back, a message offers a vCPU, an alarm is over.
 pub mod apart;
 pub mod confine;
 pub mod defer;
@@ -43,7 +45,6 @@ pub struct Mechanisms {
     pub(in crate::cpu) deferral: Deferral,
     interception: Interception,
     pub(in crate::cpu) watch: Watch,
-    // The largest comes last, so that an instruction's offset reaches all others.
     pub(in crate::cpu) pull: Pull,
 }
 
@@ -122,7 +123,7 @@ impl Cpu {
             return Some(id);
         }
         if self.scheduler.policy().co_schedules() {
-            // Whose turn it is follows from the clock, which all cores read alike ([`Gangs`](ainori_sched::Gangs)): nothing to tell others, nor to
+            // Whose turn it is follows from the clock, which all cores read alike (`ainori_sched::Gangs`): nothing to tell others, nor to
             // remember. A turn's end is the quantum's end, for which the alarm is set anyhow.
             self.scheduler.co_schedule(now);
         }
@@ -156,7 +157,7 @@ impl Cpu {
         }
     }
 
-    /// A vCPU of this core doesn't run any more: does it sleep, so that it has left the run queue?
+    /// A vCPU of this core doesn't run any more. If it sleeps, it has left the run queue. (Where no vCPU may run elsewhere, nobody asks at a switch.)
     #[inline]
     pub(super) fn note_asleep(&mut self, id: Option<VcpuId>) {
         if self.mechanisms.apart.is_on
