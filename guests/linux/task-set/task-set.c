@@ -2,22 +2,15 @@
  * PERIOD_US,INSTRUCTIONS,DEADLINE_US,PRIORITY,CPU. Each is a thread of the scheduling class SCHED_FIFO that stays on its CPU, and computes so many instructions in
  * each of its periods, whatever the clock says meanwhile. All begin at once, when CLOCK_MONOTONIC is BEGIN_MS: there is no busier moment. Prints what became of
  * them, as fields of a result, and behind that line the histograms of their response times. */
-#include "bare.h"
+#define PROGRAM "task-set"
+#include "threads.h"
 
-enum { SYS_exit = 93, SYS_exit_group = 94, SYS_clock_gettime = 113, SYS_clock_nanosleep = 115, SYS_sched_setscheduler = 119 };
-enum { SYS_sched_setaffinity = 122, SYS_clone = 220, SYS_mmap = 222, SYS_mlockall = 230, SYS_wait4 = 260 };
-enum { PROT_READ_WRITE = 3, MAP_PRIVATE_ANONYMOUS = 0x22, MCL_CURRENT_AND_FUTURE = 3 };
-enum { CLOCK_MONOTONIC = 1, TIMER_ABSTIME = 1, SCHED_FIFO = 1 };
-/* CLONE_VM, CLONE_FS, CLONE_FILES and CLONE_SIGHAND; the signal that tells the parent is SIGCHLD. */
-enum { CLONE_THREAD_LIKE = 0x100 | 0x200 | 0x400 | 0x800, SIGCHLD = 17 };
-enum { PAGE = 4096, STACK = 4 * PAGE, MOST_TASKS = 8, INSTRUCTIONS_PER_ROUND = 64 };
+enum { SYS_clock_nanosleep = 115, SYS_sched_setscheduler = 119, SYS_mlockall = 230 };
+enum { MCL_CURRENT_AND_FUTURE = 3, TIMER_ABSTIME = 1, SCHED_FIFO = 1 };
+enum { MOST_TASKS = 8, INSTRUCTIONS_PER_ROUND = 64 };
 
 /* Log-linear buckets: 32 to each power of two, so a response time is known to 3 %. What is above the last one's bound, 18 minutes, counts there. */
 enum { SUB_BITS = 5, MOST_BITS = 40, BUCKETS = (MOST_BITS - SUB_BITS + 1) << SUB_BITS };
-
-struct timespec {
-	long s, ns;
-};
 
 enum { PERIOD, INSTRUCTIONS, DEADLINE, PRIORITY, CPU, VALUES };
 
@@ -30,30 +23,12 @@ static struct task {
 } tasks[MOST_TASKS];
 static uint64_t begin_ns, end_ns;
 
-static _Noreturn void fail(const char *why, uint64_t value)
-{
-	print("task-set: ");
-	print(why);
-	print(" ");
-	print_number(value);
-	print("\n");
-	for (;;)
-		syscall6(SYS_exit_group, 1, 0, 0, 0, 0, 0);
-}
-
 /* What a call returned, if it was no error. */
 static uint64_t good(long result, const char *what)
 {
 	if (result < 0 && result > -PAGE)
 		fail(what, (uint64_t)-result);
 	return (uint64_t)result;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	syscall6(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
-	return (uint64_t)now.s * 1000000000 + (uint64_t)now.ns;
 }
 
 /* Returns at once if that time is over. */
@@ -114,20 +89,6 @@ __attribute__((used)) static _Noreturn void work(uint64_t number)
 	for (;;)
 		syscall6(SYS_exit, 0, 0, 0, 0, 0, 0);
 }
-
-/* The child begins on another stack, where nothing may be taken from this one: it gets its number in a saved register. */
-long start(uint64_t number, char *stack_top);
-__asm__("start:\n"
-	"\tmv t0, a0\n"
-	"\tli a0, 0xf11\n" /* CLONE_THREAD_LIKE | SIGCHLD */
-	"\tli a2, 0\n\tli a3, 0\n\tli a4, 0\n"
-	"\tli a7, 220\n"
-	"\tecall\n"
-	"\tbeqz a0, 1f\n"
-	"\tret\n"
-	"1:\tmv a0, t0\n"
-	"\tj work\n");
-_Static_assert((CLONE_THREAD_LIKE | SIGCHLD) == 0xf11 && SYS_clone == 220, "as `start` has them");
 
 /* Reads so many whole numbers with commas between. */
 static void read_numbers(const char *text, uint64_t *values, unsigned count)
