@@ -1,6 +1,6 @@
 //! The hypervisor itself: how much of the machine it takes.
 use ainori::image::Kernel;
-use std::{collections::BTreeSet, ops::Range, os::unix::fs::FileExt};
+use std::{collections::BTreeSet, fs, ops::Range, os::unix::fs::FileExt, path::PathBuf};
 
 use ainori_tests::{Clock, Guest, System, checkout, hypervisor, symbols::Program};
 
@@ -123,6 +123,29 @@ fn images_are_the_same_bytes_in_any_folder() {
     }
     // It would be seen: FreeRTOS's assertions name their files.
     assert!(Program::open(&guests[0]).loads(b"tasks.c"));
+}
+
+/// A compiler that is called once for sources and program makes object files called /tmp/ccXXXXXX.o, and the program's symbols name them: two builds differ.
+#[test]
+fn programs_do_not_name_temporary_files() {
+    fn names_one(program: &[u8]) -> bool {
+        program.windows(11).any(|text| {
+            text.starts_with(b"cc")
+                && text[2..8].iter().all(u8::is_ascii_alphanumeric)
+                && text.ends_with(b".o\0")
+        })
+    }
+    let folders = ["guests/freertos", "guests/probes", "guests/fuzz", "guests/u-boot", "plugins", "kernel"];
+    let files = folders
+        .iter()
+        .filter_map(|folder| fs::read_dir(checkout(&format!(".cache/{folder}"))).ok())
+        .flatten();
+    let programs: Vec<PathBuf> =
+        files.map(|file| file.unwrap().path()).filter(|path| path.is_file()).collect();
+    assert!(programs.len() > 20, "these are all: {programs:?}");
+    let named: Vec<_> = programs.iter().filter(|path| names_one(&fs::read(path).unwrap())).collect();
+    assert!(named.is_empty(), "{named:?}");
+    assert!(names_one(b"\0/tmp/ccq6jpRg.o\0"));
 }
 
 /// Nothing is allocated after boot, whatever guests do (see above).
