@@ -93,6 +93,15 @@ fn the_rtos_beside_linux_keeps_its_budgets() {
     }
 }
 
+/// With a tick of 1 ms the ticks come in few phases of Linux's timer, which has 4 ms. With one of 1,003 us they come in each of its 4,000 microseconds.
+#[test]
+fn the_rtos_keeps_its_budget_in_each_phase_of_linuxs_timer() {
+    let args =
+        format!("period_us=1003 tick_us=1003 burn_period_us=1003 periods={TICKS} burn_percent=0 report_ms=0");
+    let system = System::on(1).advance("0us").with(Guest::linux("busy").background());
+    judge("rtos-phases", system.with(Guest::freertos(&args))).lost_no_tick("freertos", TICKS);
+}
+
 /// The shortest trap of the probe, with its record in the trace and without.
 #[test]
 fn a_trace_record_keeps_its_budget() {
