@@ -26,6 +26,7 @@ fn day(results: &Results) -> &str {
 }
 
 /// A row for each of the results: those with most failing bars first, then those with most bars without data, then with most undecided ones.
+/// "Older" is a hypervisor that isn't the one of the newest result.
 pub fn results(all: &[(String, Results)]) -> String {
     let counted = |results: &Results, verdicts: &[Verdict]| {
         results.bars.iter().filter(|bar| verdicts.contains(&bar.verdict)).count()
@@ -46,14 +47,17 @@ pub fn results(all: &[(String, Results)]) -> String {
     rows.sort_by_key(|(fails, without, undecided, _, name, _)| {
         (Reverse(*fails), Reverse(*without), Reverse(*undecided), (*name).clone())
     });
+    let newest = all.iter().map(|(_, results)| results).max_by_key(|results| &results.date);
     let mut text = "\n| results | bars that fail | have no data | are undecided | hold | slices | hypervisor | date |\n|---|---|---|---|---|---|---|---|\n".to_owned();
     for (fails, without, undecided, holds, name, results) in rows {
         let form = if results.form == Form::Short { " (short form)" } else { "" };
         let bold = |count| if count == 0 { "0".into() } else { format!("**{count}**") };
         let (fails, without) = (bold(fails), bold(without));
+        let is_older = newest.is_some_and(|newest| newest.versions.kernel != results.versions.kernel);
+        let age = if is_older { ", older" } else { "" };
         let _ = writeln!(
             text,
-            "| `{name}`{form} | {fails} | {without} | {undecided} | {holds} | {} | `{}` | {} |",
+            "| `{name}`{form} | {fails} | {without} | {undecided} | {holds} | {} | `{}`{age} | {} |",
             slices(results),
             results.versions.kernel,
             day(results)

@@ -35,6 +35,18 @@ fn figures_have_their_range() {
 }
 
 #[test]
+fn results_of_an_older_hypervisor_are_marked() {
+    let fixture = Fixture::new();
+    let newest = fixture.results(&fixture.plan(Form::Full), 1.0);
+    let mut older = newest.clone();
+    older.versions.kernel = "0123456789abcdef".into();
+    older.date = "2024-12-31T00:00:00Z".into();
+    let table = tables::results(&[("a".into(), older), ("b".into(), newest.clone())]);
+    assert!(table.contains("`0123456789abcdef`, older |"), "{table}");
+    assert!(table.contains(&format!("`{}` |", newest.versions.kernel)), "{table}");
+}
+
+#[test]
 fn tables_have_what_fails_by_the_bars_of_today() {
     let table = quoted("bars fails").unwrap();
     assert!(
