@@ -12,7 +12,7 @@ import guest as guests
 # FreeRTOS has measured. (`vserial bind`, which would print at once, polls at a guest's priority. With the board's own port, whose interrupts Xvisor's
 # driver gets, Linux was seen to stand still as soon as its init printed.)
 PRINT_AFTER_MS = {"cost": 1000, "ping": 300, "idle": 2700, "alone": 1000, "shared": 2900}
-AGAIN_MS, AGAIN = 250, 160  # and then as often: beside FreeRTOS Linux boots in 15 s
+AGAIN_MS, AGAIN = 250, 160  # and then as often: beside FreeRTOS Linux takes up to 15 s to boot
 PRIORITY = {True: 1, False: 3}  # of a vCPU of Linux, of others; 7 is the highest, 4 the shell's
 ISA = "rv64imafdc_sstc"  # it knows no other extensions of those that guests are told
 # What it doesn't enable, or has trap without an answer of its own (WRS.NTO): a guest that is told of them gets an illegal instruction.
