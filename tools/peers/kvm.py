@@ -92,9 +92,11 @@ class Peer:
             (self.host / f"{guest.name}.bin").write_bytes(guests.image(guest, tree, LOAD_AT))
             files.append(f"{guest.name}.bin")
         (self.host / "guests").write_text("".join(_start(guest, on) for guest, on in placed))
+        rtos_harts = sorted({hart for guest, on in placed if not guest.is_linux() for hart in on})
+        (self.host / "rtos-harts").write_text("".join(f"{hart}\n" for hart in rtos_harts))
         (self.host / "kvm-options").write_text(f"{self.options}\n")
         shutil.copy(pathlib.Path(__file__).parent / "kvm-host", self.host)
-        files += ["kvm-host", "kvm-options", "guests", "kvm.ko", "bin", "bin/chrt", "bin/lkvm", *(f"bin/{name}" for name in APPLETS)]
+        files += ["kvm-host", "kvm-options", "rtos-harts", "guests", "kvm.ko", "bin", "bin/chrt", "bin/lkvm", *(f"bin/{name}" for name in APPLETS)]
         archive = self.work / f"{name}.cpio"
         with open(archive, "wb") as out:
             subprocess.run(["cpio", "--create", "--quiet", "--format=newc"], cwd=self.host, input="\n".join(files).encode(), stdout=out, check=True)
