@@ -55,8 +55,10 @@ def cost(args, vcpus):
     return Guest("cost", COST, args, vcpus, 16)
 
 
-def _cpus(guest, without):
+def _cpus(guest, irqchip, without):
     extensions = [name for name in EXTENSIONS if name not in without]
+    if irqchip == "aia":  # else Linux leaves the IMSIC alone, and has no serial port
+        extensions.insert(extensions.index("ssccptr"), "ssaia")
     single = "".join(name for name in extensions if len(name) == 1)
     isa = "rv64" + "_".join([single, *(name for name in extensions if len(name) > 1)])
     names = ", ".join(f'"{name}"' for name in extensions)
@@ -109,7 +111,7 @@ def tree(guest, irqchip, seed, without=(), serial_interrupts=True, begin=0, plic
     #address-cells = <2>; #size-cells = <2>; compatible = "riscv-virtio"; model = "ainori,peers";
     chosen {{ bootargs = "{guest.args}"; stdout-path = "/soc/serial@10000000"; rng-seed = <{rng}>; {initrd} }};
     memory@80000000 {{ device_type = "memory"; reg = <0 {BASE:#x} 0 {guest.memory:#x}>; }};
-    cpus {{ #address-cells = <1>; #size-cells = <0>; timebase-frequency = <10000000>; {_cpus(guest, without)} }};
+    cpus {{ #address-cells = <1>; #size-cells = <0>; timebase-frequency = <10000000>; {_cpus(guest, irqchip, without)} }};
     soc {{
         #address-cells = <2>; #size-cells = <2>; compatible = "simple-bus"; ranges;
         {controller}
