@@ -74,11 +74,11 @@ def _cpus(guest, irqchip, without):
     )
 
 
-def _plic(guest):
+def _plic(guest, at):
     contexts = " ".join(f"&cpu{i} 11 &cpu{i} 9" for i in range(guest.vcpus))
     return f"""
-        irqchip: plic@c000000 {{
-            compatible = "sifive,plic-1.0.0", "riscv,plic0"; reg = <0 0xc000000 0 0x600000>; riscv,ndev = <95>;
+        irqchip: plic@{at:x} {{
+            compatible = "sifive,plic-1.0.0", "riscv,plic0"; reg = <0 {at:#x} 0 0x600000>; riscv,ndev = <95>;
             #interrupt-cells = <1>; #address-cells = <0>; interrupt-controller; interrupts-extended = <{contexts}>;
         }};""", "10"
 
@@ -96,12 +96,12 @@ def _aia(guest):
         }};""", "10 4"
 
 
-def tree(guest, irqchip, seed, without=(), serial_interrupts=True):
-    """The guest's device tree, flattened."""
-    controller, source = _aia(guest) if irqchip == "aia" else _plic(guest)
+def tree(guest, irqchip, seed, without=(), serial_interrupts=True, begin=0, plic=0xC00_0000):
+    """The guest's device tree, flattened. Its image is put at BASE + `begin`."""
+    controller, source = _aia(guest) if irqchip == "aia" else _plic(guest, plic)
     initrd = ""
     if guest.initrd:
-        start = BASE + INITRD_AT
+        start = BASE + begin + INITRD_AT
         end = start + guest.initrd.stat().st_size
         initrd = f"linux,initrd-start = <0 {start:#x}>; linux,initrd-end = <0 {end:#x}>;"
     interrupts = f"interrupt-parent = <&irqchip>; interrupts = <{source}>;" if serial_interrupts else ""
@@ -131,9 +131,11 @@ def flat(program):
         return pathlib.Path(out.name).read_bytes(), ELF_AT
 
 
-def image(guest, tree_bytes):
-    """All of the guest in one piece, to be put at BASE and entered there with the hart's number in a0."""
+def image(guest, tree_bytes, begin=0):
+    """All of the guest in one piece, to be put at BASE + `begin` and entered there with the hart's number in a0."""
     program, at = flat(guest.program)
+    if not guest.is_linux():
+        at -= begin  # it is linked for one address
     stub = [
         0x0000_0297,  # auipc t0, 0
         0x337 | TREE_AT,  # lui t1, ...
