@@ -13,6 +13,7 @@
 //! | `source NAME` | the q's, and hypervisor and date |
 //! | `results` | a table of all results: how many bars fail, have no data, are undecided, hold |
 //! | `bars fails`, `bars no-data`, `bars undecided` | a table of those bars; undecided ones of at least three q's |
+//! | `bars doubtful` | those that fewer q's leave undecided, with a value on the wrong side of the limit |
 mod marks;
 mod tables;
 
@@ -64,8 +65,9 @@ impl Quotes {
             ("bars", "fails") => Ok(tables::failing(&self.results)),
             ("bars", "no-data") => Ok(tables::without_data(&self.results)),
             ("bars", "undecided") => Ok(tables::undecided(&self.results)),
+            ("bars", "doubtful") => Ok(tables::doubtful(&self.results)),
             _ => Err(miette!(
-                "it is none of: value, percent, source, results, bars fails, bars no-data, bars undecided"
+                "it is none of: value, percent, source, results, bars fails, bars no-data, bars undecided, bars doubtful"
             )),
         }
     }

@@ -89,6 +89,14 @@ pub fn undecided(all: &[(String, Results)]) -> String {
     bars(all, |bar| bar.verdict == Verdict::Undecided && bar.pairs >= judge::LEAST_PAIRS)
 }
 
+/// The bars that too few pairs leave undecided, with a value on the wrong side of the limit.
+pub fn doubtful(all: &[(String, Results)]) -> String {
+    bars(all, |bar| {
+        let is_outside = bar.value.is_some_and(|value| bar.must_be.room(value, bar.limit) < 0.0);
+        bar.verdict == Verdict::Undecided && bar.pairs < judge::LEAST_PAIRS && is_outside
+    })
+}
+
 fn bars(all: &[(String, Results)], is_meant: impl Fn(&BarResult) -> bool) -> String {
     let mut text =
         "\n| results | bar | value | limit | against the limit | p |\n|---|---|---|---|---|---|\n".to_owned();
