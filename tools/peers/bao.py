@@ -53,6 +53,8 @@ struct config config = {{
 class Peer:
     """`variant` is plic or aia: the interrupt controller of the board, and of the guests."""
 
+    CASES = ("sizes", "cost", "ping", "alone", "shared")
+
     def __init__(self, source, work, variant):
         self.source, self.work, self.irqchip = source, work, variant or "plic"
         self.version = guests.version(source)
@@ -62,6 +64,9 @@ class Peer:
             shutil.copytree(source, self.tree, ignore=shutil.ignore_patterns("bin", "build"))
             vm = self.tree / "src/arch/riscv/vm.c"
             vm.write_text(vm.read_text().replace("HCOUNTEREN_TM", "(HCOUNTEREN_TM | HCOUNTEREN_IR)"))
+
+    def is_partitioned(self):
+        return True
 
     def _make(self, name, text, harts):
         folder = self.work / "configurations"

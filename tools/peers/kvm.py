@@ -43,6 +43,8 @@ def _start(guest, harts):
 class Peer:
     """`variant` is empty, for KVM as it comes, or no-poll."""
 
+    CASES = ("cost", "ping", "alone", "shared")
+
     def __init__(self, source, work, variant):
         self.work, self.options = work, OPTIONS[variant or ""]
         self.changes = ["hcounteren.IR = 1, in kvm.ko: guests may read instret, which the probe counts with"]

@@ -52,6 +52,8 @@ def _guest(guest, harts):
 class Peer:
     """`variant` is empty, for Xvisor as it comes, or no-yield: a vCPU that executes WFI sleeps at once, and doesn't yield 100 times before."""
 
+    CASES = ("sizes", "cost", "ping", "alone", "shared")
+
     def __init__(self, source, work, variant):
         if variant not in (None, "", "no-yield"):
             raise SystemExit(f"Xvisor has no variant {variant} here")

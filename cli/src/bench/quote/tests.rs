@@ -2,6 +2,7 @@ use super::*;
 use crate::bench::{
     experiment::Form,
     fixture::{EXPERIMENT, Fixture},
+    verdict::Verdict,
 };
 
 /// A checkout with one experiment and its results.
@@ -44,6 +45,21 @@ fn results_of_an_older_hypervisor_are_marked() {
     let table = tables::results(&[("a".into(), older), ("b".into(), newest.clone())]);
     assert!(table.contains("`0123456789abcdef`, older |"), "{table}");
     assert!(table.contains(&format!("`{}` |", newest.versions.kernel)), "{table}");
+}
+
+#[test]
+fn bars_that_one_slice_leaves_outside_of_their_limit_are_told() {
+    let fixture = Fixture::new();
+    let mut results = fixture.results(&fixture.plan(Form::Full), 1.0);
+    for bar in &mut results.bars {
+        (bar.verdict, bar.pairs) = (Verdict::Undecided, 1);
+    }
+    let outside = &mut results.bars[0];
+    outside.limit = outside.value.unwrap() + 0.1;
+    let told = outside.name.clone();
+    let table = tables::doubtful(&[("short".into(), results)]);
+    assert!(table.contains(&told), "{table}");
+    assert_eq!(table.lines().count(), 4, "{table}");
 }
 
 #[test]
