@@ -16,6 +16,11 @@ use tempfile::TempDir;
 /// reach it, however busy the host is: the longest takes a minute on an idle one, and one that another 40 share still ends.
 pub const TIME_LIMIT: Duration = Duration::from_secs(2400);
 
+/// The interrupt controllers of boards.
+pub const PLIC: &str = "plic";
+/// The same.
+pub const APLIC: &str = "aplic";
+
 /// A guest.
 #[derive(Debug, Clone)]
 pub struct Guest {
@@ -271,6 +276,7 @@ pub struct System {
     harts: u32,
     memory_gib: u32,
     cpu: Option<String>,
+    interrupts: &'static str,
     policy: &'static str,
     times: Vec<(&'static str, &'static str)>,
     guests: Vec<Guest>,
@@ -287,6 +293,7 @@ impl System {
             harts,
             memory_gib: 2,
             cpu: None,
+            interrupts: PLIC,
             policy: "spumone",
             times: Vec::new(),
             guests: Vec::new(),
@@ -306,6 +313,11 @@ impl System {
     /// Another model of the harts, as QEMU names it.
     pub fn cpu(self, cpu: &str) -> Self {
         Self { cpu: Some(cpu.into()), ..self }
+    }
+
+    /// Another interrupt controller than [`PLIC`], as a manifest names it.
+    pub fn interrupts(self, interrupts: &'static str) -> Self {
+        Self { interrupts, ..self }
     }
 
     /// Another size of the board's memory than 2 GiB.
@@ -447,8 +459,8 @@ impl Display for System {
         writeln!(f, " }}")?;
         writeln!(
             f,
-            "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"{}GiB\"",
-            self.harts, self.memory_gib
+            "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"{}GiB\"\ninterrupts = {:?}",
+            self.harts, self.memory_gib, self.interrupts
         )?;
         if let Some(cpu) = &self.cpu {
             writeln!(f, "cpu = {cpu:?}")?;

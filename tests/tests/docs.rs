@@ -369,11 +369,11 @@ fn limits_are_told_elsewhere_too() {
     let has = |page: &str, what: String| assert!(read(page).contains(&what), "{what} is not in {page}");
     has("docs/boards.md", format!("with 1 to {MAX_HARTS} harts"));
     has("docs/boards.md", format!("({MAX_VCPUS} at most, {} in the large build)", Room::LARGE.vcpus));
-    has("docs/boards.md", format!("\n   {PLIC_SOURCES} or above"));
+    has("docs/boards.md", format!("\n   {IRQ_SOURCES} or above"));
     has("docs/decisions.md", format!("a stack of {} KiB", STACK_SIZE >> 10));
     has("docs/decisions.md", format!("more than {MAX_GUEST_VCPUS} vCPUs in one guest"));
     has("docs/decisions.md", format!("has {PLIC_CONTEXTS} contexts"));
-    has("docs/guests.md", format!("{} sources, priorities 0 to {PLIC_PRIORITY}", PLIC_SOURCES - 1));
+    has("docs/guests.md", format!("{} sources, priorities 0 to {PLIC_PRIORITY}", IRQ_SOURCES - 1));
     has("docs/policies.md", format!("{PRIORITIES} levels"));
     has("docs/trap.md", format!("with {MAX_GUEST_VCPUS} vCPUs it sends"));
     has("docs/trap.md", format!("a priority of {PRIORITIES} or more"));

@@ -2,7 +2,7 @@
 use std::{collections::BTreeMap, fs};
 
 use ainori_devices::{bus, plic::layout};
-use ainori_limits::{MAX_GUEST_VCPUS, MAX_HARTS, PLIC_CONTEXTS, PLIC_SOURCES, Room, cause};
+use ainori_limits::{IRQ_SOURCES, MAX_GUEST_VCPUS, MAX_HARTS, PLIC_CONTEXTS, Room, cause};
 use ainori_tests::checkout;
 
 fn read(file: &str) -> String {
@@ -86,7 +86,7 @@ fn devices_are_where_guests_look_for_them() {
     let virt = numbers("probes/virt.c");
     let (finisher, uart, virtio) = (bus::FINISHER.base, bus::UART.base, bus::VIRTIO.base);
     assert_eq!((virt["FINISHER"], virt["UART"], virt["VIRTIO"]), (finisher, uart, virtio));
-    assert_eq!((virt["SLOTS"], virt["SOURCES"]), (bus::VIRTIO_SLOTS.into(), PLIC_SOURCES as u64));
+    assert_eq!((virt["SLOTS"], virt["SOURCES"]), (bus::VIRTIO_SLOTS.into(), IRQ_SOURCES as u64));
     assert_eq!(factors("probes/virt.c", "PLIC_PRIORITY"), [bus::PLIC.base, 4]);
     assert_eq!(
         factors("probes/virt.c", "PLIC_ENABLE"),

@@ -5,7 +5,7 @@ use super::{
     qemu::PROGRAM,
 };
 use crate::checkout;
-use ainori_manifest::Board;
+use ainori_manifest::{Board, Interrupts};
 use miette::{Result, miette};
 use std::{ffi::OsStr, path::Path, process::Command};
 
@@ -21,10 +21,11 @@ pub fn command(
     files: Files<'_>,
 ) -> Result<Command> {
     let mut command = Command::new(PROGRAM);
-    let machine = match board.machine.as_str() {
+    let machine = match (board.machine.as_str(), board.interrupts) {
         // With ACLINT, harts can ring each other from supervisor mode, without the firmware.
-        "qemu-virt" => "virt,aclint=on",
-        other => {
+        ("qemu-virt", Interrupts::Plic) => "virt,aclint=on",
+        ("qemu-virt", Interrupts::Aplic) => "virt,aclint=on,aia=aplic",
+        (other, _) => {
             return Err(miette!("ainori run can't run on the board {other:?}: copy the image there instead"));
         }
     };

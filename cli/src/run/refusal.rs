@@ -44,12 +44,18 @@ fn explain(message: &str, board: &Board) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ainori_manifest::Interrupts;
 
     /// What QEMU 10.0.2 says, and the key of the manifest that it is about.
     #[test]
     fn the_key_that_is_wrong_is_named() {
-        let board =
-            Board { machine: "qemu-virt".into(), cpu: "rv64,x=y".into(), harts: 600, memory: 1 << 40 };
+        let board = Board {
+            machine: "qemu-virt".into(),
+            cpu: "rv64,x=y".into(),
+            harts: 600,
+            memory: 1 << 40,
+            interrupts: Interrupts::Plic,
+        };
         for (said, key) in [
             (
                 "can't apply global rv64-riscv-cpu.foo=true: Property 'rv64-riscv-cpu.foo' not found",

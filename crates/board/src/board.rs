@@ -5,6 +5,7 @@ use dtoolkit::Node;
 use dtoolkit::error::FdtParseError;
 use dtoolkit::fdt::{Fdt, FdtNode};
 
+use crate::irqchip::{BoardIrqchip, Interrupt, Part, interrupts};
 use crate::tree::{
     AllNodes, base, cell, cells, compatible, find, is_compatible, is_on, registers, targets, text, value,
 };
@@ -18,31 +19,10 @@ const UART_REGISTERS: u64 = 8;
 pub struct BoardHart {
     /// Hart id.
     pub id: u64,
-    /// What its supervisor's interrupts are sent to, in the numbering of the interrupt controller (PLIC: the context).
+    /// What its supervisor's interrupts are sent to, in the numbering of the interrupt controller (PLIC: the context; APLIC: the hart index).
     pub irq_target: Option<u32>,
     /// Its register of the supervisor software-interrupt device.
     pub sswi_index: Option<u64>,
-}
-
-/// An interrupt controller that there is a driver for (in the kernel's `chip/irqchip`).
-#[derive(Debug, Clone, Copy)]
-pub enum BoardIrqchip {
-    /// A PLIC at `base` with sources `1..=sources`.
-    Plic {
-        /// Its first register.
-        base: u64,
-        /// How many sources it has.
-        sources: u32,
-    },
-}
-
-impl BoardIrqchip {
-    /// The greatest number of a source.
-    pub fn last_source(self) -> u32 {
-        match self {
-            Self::Plic { sources, .. } => sources,
-        }
-    }
 }
 
 /// A serial port that the kernel's `chip/uart.rs` can drive: a 16550A whose registers are a byte each.
@@ -53,7 +33,7 @@ pub struct BoardUart {
     /// Its registers are `1 << shift` bytes apart.
     pub shift: usize,
     /// Its source of the interrupt controller.
-    pub source: u32,
+    pub interrupt: Interrupt,
 }
 
 /// A device as the tree describes it.
@@ -66,7 +46,7 @@ pub struct Device {
     /// Register ranges.
     pub registers: Vec<Range>,
     /// Sources of the interrupt controller.
-    pub interrupts: Vec<u32>,
+    pub interrupts: Vec<Interrupt>,
 }
 
 /// A hart's properties with the block sizes of its cache operations (Zicbom, Zicboz, Zicbop).
@@ -137,7 +117,7 @@ fn add_registers(node: &FdtNode<'_>, to: &mut Ranges) -> Result<(), Error> {
 /// The serial port that this node is, as [`Board::uart`] has it. `None` if it isn't on, or isn't one that the kernel's `chip/uart.rs` can drive: a 16550
 /// whose registers are a byte each.
 #[inline(never)]
-fn uart(node: FdtNode<'_>) -> Option<BoardUart> {
+fn uart(node: FdtNode<'_>, irqchip: Option<BoardIrqchip>) -> Option<BoardUart> {
     let number = |name, default| cell(&node, name).unwrap_or(default);
     let registers = registers(&node).next()?;
     let (offset, shift) = (u64::from(number("reg-offset", 0)), number("reg-shift", 0));
@@ -149,7 +129,7 @@ fn uart(node: FdtNode<'_>) -> Option<BoardUart> {
     can_be_driven.then_some(BoardUart {
         base: registers.start + offset,
         shift: shift as usize,
-        source: cell(&node, "interrupts")?,
+        interrupt: interrupts(&node, irqchip).next()?,
     })
 }
 
@@ -192,12 +172,9 @@ impl Board {
     /// If something that the hypervisor can't do without is missing.
     pub fn read(tree: Fdt<'_>) -> Result<Self, Error> {
         let cpus = tree.find_node("/cpus").ok_or(Error::Missing("/cpus"))?;
-        let plic_node = compatible(tree, &["sifive,plic-1.0.0", "riscv,plic0"]);
+        let part = Part::find(tree);
         let sswi_node = compatible(tree, &["riscv,aclint-sswi"]);
-        let (contexts, bells) = (
-            plic_node.map_or_else(Vec::new, |n| targets(&n)),
-            sswi_node.map_or_else(Vec::new, |n| targets(&n)),
-        );
+        let bells = sswi_node.map_or_else(Vec::new, |n| targets(&n));
 
         let mut harts = Vec::new();
         let mut isa: Option<Isa> = None;
@@ -226,11 +203,12 @@ impl Board {
                     .iter()
                     .position(|&target| phandle.is_some_and(|phandle| target == (phandle, interrupt)))
             };
+            let place_of = |part: &Part| part.target(index(&part.targets, SUPERVISOR_EXTERNAL)?);
             let id = u64::from(id);
             let place = harts.iter().position(|hart: &BoardHart| hart.id > id).unwrap_or(harts.len());
             harts.push(BoardHart {
                 id,
-                irq_target: index(&contexts, SUPERVISOR_EXTERNAL).map(|index| index as u32),
+                irq_target: part.as_ref().and_then(place_of),
                 sswi_index: index(&bells, SUPERVISOR_SOFTWARE).map(|index| index as u64),
             });
             // Not `insert`: nothing else needs `memmove`, which is a kilobyte.
@@ -243,6 +221,8 @@ impl Board {
         let chosen = tree.find_node("/chosen");
         // Behind the path there may be the line's settings, which stay as the firmware left them.
         let stdout = chosen.and_then(|node| find(tree, text(&node, "stdout-path")?.split(':').next()?));
+        let irqchip = part.as_ref().map(|part| part.irqchip);
+        let uart = |node| uart(node, irqchip);
         let uart = stdout.and_then(uart).or_else(|| AllNodes::of(tree).find_map(uart));
         Ok(Self {
             model: String::from(text(&tree.root(), "model").unwrap_or("unknown")),
@@ -256,12 +236,7 @@ impl Board {
             timebase_hz: u64::from(
                 cell(&cpus, "timebase-frequency").ok_or(Error::Missing("timebase-frequency"))?,
             ),
-            irqchip: plic_node.and_then(|node| {
-                Some(BoardIrqchip::Plic {
-                    base: base(&node)?,
-                    sources: cell(&node, "riscv,ndev").unwrap_or(31),
-                })
-            }),
+            irqchip,
             sswi: sswi_node.and_then(|node| base(&node)),
             uart,
             seed: chosen
@@ -270,13 +245,13 @@ impl Board {
     }
 
     /// A device by its path. None if there is no node at this path, or it has no `compatible`.
-    pub fn device(tree: Fdt<'_>, path: &str) -> Option<Device> {
+    pub fn device(&self, tree: Fdt<'_>, path: &str) -> Option<Device> {
         let node = find(tree, path)?;
         Some(Device {
             name: String::from(node.name()),
             compatible: value(&node, "compatible")?.to_vec(),
             registers: registers(&node).collect(),
-            interrupts: value(&node, "interrupts").map(|value| cells(value).collect()).unwrap_or_default(),
+            interrupts: interrupts(&node, self.irqchip).collect(),
         })
     }
 

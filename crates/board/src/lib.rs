@@ -7,12 +7,14 @@
 extern crate alloc;
 
 mod board;
+mod irqchip;
 mod isa;
 mod range;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-pub use board::{Board, BoardHart, BoardIrqchip, BoardUart, Device, Error};
+pub use board::{Board, BoardHart, BoardUart, Device, Error};
+pub use irqchip::{BoardIrqchip, Interrupt, Trigger, aplic_number};
 pub use isa::{Environment, Isa};
 pub use range::{Range, Ranges, largest_free};

@@ -1,6 +1,6 @@
 //! Where nothing can be said about a guest's tasks, and why: from the choices of the policy and who may be met on the hart.
 use crate::system::{Guest, System, bit};
-use ainori_limits::PLIC_PRIORITY;
+use ainori_limits::IRQ_LEVELS;
 use ainori_sched::Admission;
 use std::collections::BTreeSet;
 
@@ -77,7 +77,7 @@ fn interrupts_all(system: &System, level: u8) -> Option<&str> {
     let is_below = |guest: &&Guest| guest.priorities.iter().any(|priority| *priority < level);
     let mut owners = system.guests.iter().filter(|guest| guest.has_devices).filter(is_below);
     // Its own level is among those that have to be apart.
-    owners.next().filter(|_| above.len() + 1 >= PLIC_PRIORITY as usize).map(|guest| &*guest.name)
+    owners.next().filter(|_| above.len() + 1 >= IRQ_LEVELS as usize).map(|guest| &*guest.name)
 }
 
 /// Why it isn't clear what a guest that declares tasks does on a hart.

@@ -21,12 +21,14 @@ use ainori_limits::MAX_GUEST_VCPUS;
 
 pub use self::gateway::Delivery;
 use self::gateway::{Event, Gateway};
+pub use self::layout::WINDOW;
+use self::layout::{HART_SHIFT, INTERRUPT_ENABLE, PRIORITY, SOURCE_SHIFT};
 use self::registers::Register;
-pub use self::registers::WINDOW;
 use crate::atomic::{AtomicU32, Ordering, at, fence, zeros};
 use crate::imsic::IDENTITIES;
 
 mod gateway;
+pub mod layout;
 mod registers;
 
 /// Sources are numbered below this; source 0 doesn't exist.
@@ -41,9 +43,8 @@ const TABLE: usize = SOURCES.next_power_of_two();
 /// Each hart, a bit.
 const ALL_HARTS: u64 = u64::MAX >> (u64::BITS as usize - HARTS);
 
-/// `domaincfg`: the byte that shows the order of the bytes, IE, and DM for messages (section 4.5.1).
+/// `domaincfg`: the byte that shows the order of the bytes, and DM for messages (section 4.5.1).
 const DOMAINCFG: u32 = 0x80 << 24;
-const INTERRUPT_ENABLE: u32 = 1 << 8;
 const MSI_MODE: u32 = 1 << 2;
 
 /// `sourcecfg.D`: delegation, in a domain that has no child.
@@ -51,9 +52,7 @@ const DELEGATE: u32 = 1 << 10;
 const SOURCE_MODE: u32 = 7;
 
 /// `target`, `genmsi`: the hart index in bits 31:18; below it the priority, of which all 8 bits are there, or the identity.
-const HART_SHIFT: u32 = 18;
 const HART_INDEX: u32 = u32::MAX << HART_SHIFT;
-const PRIORITY: u32 = 0xff;
 
 /// A message that is to be [posted](crate::imsic::InterruptFile::post). The hart may not exist: then it is for nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -487,6 +486,6 @@ impl Aplic {
 impl Top {
     /// As `topi` and `claimi` tell it.
     const fn value(self) -> u32 {
-        (self.number as u32) << 16 | self.priority
+        (self.number as u32) << SOURCE_SHIFT | self.priority
     }
 }

@@ -1,5 +1,7 @@
 //! Which virtual device answers at which guest-physical address: the memory map of QEMU's `virt` (its hw/riscv/virt.c), as far as a guest
-//! has it. A device more is a line more in [`MAP`], and its source of the interrupt controller is one less in [`is_free_source`].
+//! has it. All guests have the devices of [`MAP`]; beside them each has its own kind of [interrupt controller](Irqchip::window). A device more is a
+//! line more in the map, and its source of the interrupt controller is one less in [`is_free_source`].
+use crate::aplic;
 use crate::irqchip::Irqchip;
 
 /// A range of a guest's physical addresses.
@@ -28,6 +30,8 @@ pub enum Device {
 pub const FINISHER: Window = Window { base: 0x10_0000, size: 0x1000 };
 /// The interrupt controller's, if it is a PLIC.
 pub const PLIC: Window = Window { base: 0xc00_0000, size: 0x60_0000 };
+/// The same if it is an APLIC: where `virt` has the domain of supervisor level, as a guest has no other one.
+pub const APLIC: Window = Window { base: 0xd00_0000, size: aplic::WINDOW };
 /// The serial port's.
 pub const UART: Window = Window { base: 0x1000_0000, size: 0x100 };
 /// The serial port's source of the interrupt controller.
@@ -41,17 +45,21 @@ pub const VIRTIO_SLOT_SIZE: u64 = 0x1000;
 
 /// What answers where: window, its device, and the bytes, a power of two, after which the device's registers repeat (for one of several
 /// alike).
-const MAP: [(Window, Device, u64); 4] = [
-    (PLIC, Device::Irqchip, PLIC.size.next_power_of_two()),
+const MAP: [(Window, Device, u64); 3] = [
     (UART, Device::Uart, UART.size),
     (FINISHER, Device::Finisher, FINISHER.size),
     (VIRTIO, Device::VirtioSlot, VIRTIO_SLOT_SIZE),
 ];
 
-/// The device at an address, and the offset in its registers.
+/// The device at an address, and the offset in its registers, for a guest with this interrupt controller.
 #[inline(always)] // Called in one place, on the way of each load and store.
-pub fn find(address: u64) -> Option<(Device, u64)> {
-    // BOUND: 4.
+pub fn find(irqchip: &Irqchip, address: u64) -> Option<(Device, u64)> {
+    let own = irqchip.window();
+    let offset = address.wrapping_sub(own.base);
+    if offset < own.size {
+        return Some((Device::Irqchip, offset));
+    }
+    // BOUND: 3.
     for (window, device, repeat) in &MAP {
         let offset = address.wrapping_sub(window.base);
         if offset < window.size {
@@ -61,30 +69,44 @@ pub fn find(address: u64) -> Option<(Device, u64)> {
     None
 }
 
-/// Does any virtual device answer in `start..end`?
-pub fn is_used(start: u64, end: u64) -> bool {
+/// Does any virtual device of a guest with this interrupt controller answer in `start..end`?
+pub fn is_used(irqchip: &Irqchip, start: u64, end: u64) -> bool {
+    let mut windows = MAP.iter().map(|(window, _, _)| *window).chain([irqchip.window()]);
     // BOUND: 4.
-    MAP.iter().any(|(window, _, _)| start < window.base + window.size && window.base < end)
+    windows.any(|window| start < window.base + window.size && window.base < end)
+}
+
+/// Has a virtual device this source of the interrupt controller?
+pub fn is_virtual_source(source: u32) -> bool {
+    (1..=VIRTIO_SLOTS).contains(&source) || source == UART_SOURCE
 }
 
 /// Can a device of the board have this source of the interrupt controller: does it exist, and has no virtual device it?
 pub fn is_free_source(source: u32) -> bool {
-    source > VIRTIO_SLOTS && source != UART_SOURCE && source < Irqchip::SOURCES as u32
+    (1..Irqchip::SOURCES as u32).contains(&source) && !is_virtual_source(source)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
+    extern crate std;
+
     use super::*;
+    use crate::aplic::{Aplic, Delivery};
+    use crate::plic::Plic;
+    use std::vec::Vec;
+
+    fn kinds() -> [Irqchip; 2] {
+        [Irqchip::Plic(Plic::new()), Irqchip::Aplic(Aplic::new(Delivery::Direct))]
+    }
 
     #[test]
     fn each_address_is_that_of_virt() {
-        let cases = [
+        let [plic, aplic] = kinds();
+        let of_all = [
             (0x10_0000, Some((Device::Finisher, 0))),
             (0x10_0fff, Some((Device::Finisher, 0xfff))),
             (0x10_1000, None), // the clock of `virt`, which a guest has only if it owns it
             (0x0bff_ffff, None),
-            (0x0c20_1004, Some((Device::Irqchip, 0x20_1004))),
-            (0x0c60_0000, None),
             (0x1000_0005, Some((Device::Uart, 5))),
             (0x1000_0100, None),
             (0x1000_1000, Some((Device::VirtioSlot, 0))),
@@ -94,23 +116,46 @@ mod tests {
             (0, None),
             (u64::MAX, None),
         ];
-        for (address, expected) in cases {
-            assert_eq!(find(address), expected, "{address:#x}");
+        for (address, expected) in of_all {
+            assert_eq!(find(&plic, address), expected, "{address:#x}");
+            assert_eq!(find(&aplic, address), expected, "{address:#x}");
+        }
+        let of_a_kind = [
+            (0x0c00_0000, Some((Device::Irqchip, 0)), None),
+            (0x0c20_1004, Some((Device::Irqchip, 0x20_1004)), None),
+            (0x0c60_0000, None, None),
+            (0x0cff_ffff, None, None),
+            (0x0d00_0000, None, Some((Device::Irqchip, 0))),
+            (0x0d00_401c, None, Some((Device::Irqchip, 0x401c))),
+            (0x0d00_5000, None, None),
+        ];
+        for (address, with_plic, with_aplic) in of_a_kind {
+            assert_eq!(find(&plic, address), with_plic, "{address:#x}");
+            assert_eq!(find(&aplic, address), with_aplic, "{address:#x}");
         }
     }
 
     #[test]
     fn windows_do_not_overlap_and_are_found_from_outside() {
-        for (index, (window, _, _)) in MAP.iter().enumerate() {
-            let others = MAP.iter().enumerate().filter(|(other, _)| *other != index);
-            for (_, (other, _, _)) in others {
-                assert!(window.base + window.size <= other.base || other.base + other.size <= window.base);
+        for irqchip in kinds() {
+            let windows: Vec<Window> =
+                MAP.iter().map(|(window, _, _)| *window).chain([irqchip.window()]).collect();
+            for (index, window) in windows.iter().enumerate() {
+                let others = windows.iter().enumerate().filter(|(other, _)| *other != index);
+                for (_, other) in others {
+                    assert!(
+                        window.base + window.size <= other.base || other.base + other.size <= window.base
+                    );
+                }
+                assert!(is_used(&irqchip, window.base, window.base + 1));
+                assert!(is_used(&irqchip, window.base - 1, window.base + window.size + 1));
             }
-            assert!(is_used(window.base, window.base + 1));
-            assert!(is_used(window.base - 1, window.base + window.size + 1));
+            assert!(!is_used(&irqchip, 0x10_1000, 0x10_2000));
+            assert!(!is_used(&irqchip, 0x8000_0000, u64::MAX));
         }
-        assert!(!is_used(0x10_1000, 0x10_2000));
-        assert!(!is_used(0x8000_0000, u64::MAX));
+        let [plic, aplic] = kinds();
+        assert!(is_used(&plic, PLIC.base, PLIC.base + 1) && !is_used(&aplic, PLIC.base, PLIC.base + 1));
+        assert!(is_used(&aplic, APLIC.base, APLIC.base + 1) && !is_used(&plic, APLIC.base, APLIC.base + 1));
     }
 
     #[test]

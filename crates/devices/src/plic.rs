@@ -22,14 +22,13 @@
 //! the bit is set twice. In the same way `raise` and a write to an enable register can't miss one another.
 //! `tests/plic_races.rs` checks this with loom.
 
-use ainori_limits::{PLIC_CONTEXTS, PLIC_PRIORITY, PLIC_SOURCES};
+use ainori_limits::{IRQ_SOURCES, PLIC_CONTEXTS, PLIC_PRIORITY};
 
 use self::layout::{CLAIM_COMPLETE, CONTEXT, CONTEXT_SIZE, ENABLE, ENABLE_SIZE, PENDING};
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, at, fence, no_harts, zeros};
-use crate::irqchip::Effects;
 
 /// Interrupt sources, the non-existent source 0 included. Few where loom tries out every order.
-pub const SOURCES: usize = if cfg!(loom) { 32 } else { PLIC_SOURCES };
+pub const SOURCES: usize = if cfg!(loom) { 32 } else { IRQ_SOURCES };
 
 /// Length of the tables of sources: see [`at`].
 const TABLE: usize = SOURCES.next_power_of_two();
@@ -161,6 +160,24 @@ impl Source {
     fn new(number: u32) -> Option<Self> {
         let number = number as usize;
         (1..SOURCES).contains(&number).then_some(Self { number, word: number / 32, bit: 1 << (number % 32) })
+    }
+}
+
+/// What an operation may have changed outside of the controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Effects {
+    /// The harts whose external interrupts ([`Plic::external_pending`]) must be looked at again.
+    pub harts: u64,
+    /// A source whose handler has completed. Where it stands for a physical interrupt, that one can be completed now.
+    pub completed: Option<u32>,
+}
+
+impl Effects {
+    /// Nothing changed.
+    pub const NONE: Self = Self { harts: 0, completed: None };
+
+    const fn on(harts: u64) -> Self {
+        Self { harts, completed: None }
     }
 }
 

@@ -2,10 +2,7 @@
 //! Not with loom's atomics, which work only inside of a loom model: see `plic_races.rs`.
 #![cfg(not(loom))]
 
-use ainori_devices::{
-    irqchip::Effects,
-    plic::{MAX_CONTEXTS, Plic, SOURCES, supervisor_context},
-};
+use ainori_devices::plic::{Effects, MAX_CONTEXTS, Plic, SOURCES, supervisor_context};
 use proptest::prelude::*;
 
 const PENDING: u64 = 0x1000;

@@ -3,8 +3,7 @@
 #![cfg(not(loom))]
 
 use ainori_devices::{
-    irqchip::Effects,
-    plic::{MAX_CONTEXTS, Plic, SOURCES},
+    plic::{Effects, MAX_CONTEXTS, Plic, SOURCES},
     uart::Uart,
 };
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
 //! Loads and stores that reach virtual devices. Where they trap, and what instructions they are, the host knows.
+use ainori_devices::aplic::{Msi, Outside};
 use ainori_devices::bus::Device;
 use ainori_devices::finisher::{self, End};
 use ainori_devices::virtio;
@@ -11,8 +12,8 @@ use crate::{Host, sbi, serial};
 pub fn load(host: &mut impl Host, device: Device, offset: u64, width: u8) -> Option<u64> {
     match device {
         Device::Irqchip => {
-            let (value, effects) = host.devices().irqchip.read(offset, width);
-            host.look_at_harts(effects.harts);
+            let (value, harts) = host.devices().irqchip.read(offset, width, &mut Sources(host));
+            host.look_at_harts(harts);
             Some(u64::from(value))
         }
         Device::Uart => serial::read(host, offset),
@@ -35,10 +36,19 @@ pub fn store(host: &mut impl Host, device: Device, offset: u64, width: u8, value
 
 #[inline(never)]
 fn irqchip(host: &mut impl Host, offset: u64, width: u8, value: u64) {
-    let effects = host.devices().irqchip.write(offset, width, value as u32);
-    host.look_at_harts(effects.harts);
-    if let Some(source) = effects.completed {
-        host.complete_source(source);
+    let harts = host.devices().irqchip.write(offset, width, value as u32, &mut Sources(host));
+    host.look_at_harts(harts);
+}
+
+/// Whom the guest's controller tells that a source has been served.
+struct Sources<'a, H>(&'a mut H);
+
+impl<H: Host> Outside for Sources<'_, H> {
+    /// Of the kinds that guests have, none sends messages.
+    fn send(&mut self, _: Msi) {}
+
+    fn complete(&mut self, source: u32) {
+        self.0.complete_source(source);
     }
 }
 

@@ -76,11 +76,13 @@ pub const MAX_GUESTS: usize = 16;
 /// Priorities of vCPUs are `0..PRIORITIES`; the higher one goes first.
 pub const PRIORITIES: u8 = 32;
 
-/// Sources of a guest's interrupt controller, the non-existent source 0 included: as many as on QEMU's `virt`.
-pub const PLIC_SOURCES: usize = 96;
-/// Contexts of a guest's interrupt controller: one for machine mode and one for supervisor mode of each of its vCPUs, as on `virt`.
+/// Interrupt levels of the board: 1 to this one, which is the most urgent; so many as the boards' controllers that we know can tell apart.
+pub const IRQ_LEVELS: u32 = 7;
+/// Sources of a guest's interrupt controller, whichever kind it is, the non-existent source 0 included: as many as on QEMU's `virt`.
+pub const IRQ_SOURCES: usize = 96;
+/// Contexts of a guest's PLIC: one for machine mode and one for supervisor mode of each of its vCPUs, as on `virt`.
 pub const PLIC_CONTEXTS: usize = 2 * MAX_GUEST_VCPUS;
-/// The highest priority of an interrupt source, of a guest's controller and of those of the boards that we know. The lowest is 1; 0 is never.
+/// The highest priority of a source of a guest's PLIC. The lowest is 1; 0 is never.
 pub const PLIC_PRIORITY: u32 = 7;
 
 const _: () = {
@@ -90,7 +92,7 @@ const _: () = {
     assert!(MAX_GUEST_VCPUS <= MAX_VCPUS && MAX_GUESTS <= MAX_VCPUS);
     assert!(MAX_HARTS as u32 <= HART_IDS);
     assert!(PRIORITIES < u8::MAX, "above all levels is the one of a core that idles");
-    assert!(PLIC_SOURCES.is_multiple_of(32), "the controller's words are whole");
+    assert!(IRQ_SOURCES.is_multiple_of(32), "the controller's words are whole");
 };
 
 #[cfg(test)]

@@ -82,6 +82,17 @@ pub enum Clock {
     Lockstep,
 }
 
+/// Kinds of interrupt controllers that a board can be built with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interrupts {
+    /// A PLIC.
+    #[default]
+    Plic,
+    /// An APLIC that interrupts harts itself (AIA).
+    Aplic,
+}
+
 /// The board of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Board {
@@ -93,6 +104,8 @@ pub struct Board {
     pub harts: u32,
     /// Main memory in bytes.
     pub memory: u64,
+    /// Its interrupt controller.
+    pub interrupts: Interrupts,
 }
 
 /// Where a guest's files are.

@@ -20,6 +20,6 @@ pub use housework::housekeeping_core;
 
 #[cfg(feature = "host")]
 pub use host::{
-    Board, Clock, DEFAULT_TRACE_RECORDS, Finding, Findings, GuestPaths, MAX_TRACE_RECORDS, Manifest, Place,
-    RunSettings, Span, Task, files, show_size,
+    Board, Clock, DEFAULT_TRACE_RECORDS, Finding, Findings, GuestPaths, Interrupts, MAX_TRACE_RECORDS,
+    Manifest, Place, RunSettings, Span, Task, files, show_size,
 };

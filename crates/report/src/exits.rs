@@ -47,7 +47,7 @@ exits! {
     /// SBI BASE, all extensions that aren't there, and legacy calls whose hart mask the guest's own translation refuses.
     SbiOther = "sbi-other",
     /// A register of the virtual interrupt controller.
-    Plic = "mmio-plic",
+    Irqchip = "mmio-irqchip",
     /// A register of the virtual serial port.
     Uart = "mmio-uart",
     /// A register of another virtual device.

@@ -1,7 +1,7 @@
 //! The cores: making them, starting them, and where each one begins.
 use alloc::{vec, vec::Vec};
 
-use ainori_board::Board;
+use ainori_board::{Board, Interrupt};
 use ainori_manifest::config;
 use ainori_sched::{Gangs, Policy, Scheduler, VcpuId};
 use ainori_trace::{Mask, Ring};
@@ -105,14 +105,15 @@ fn route_interrupts(cpu: &Cpu) {
         if let Some(owner) = owner.filter(|owner| owner.target == target)
             && let Some(guest) = machine.guests.get(usize::from(owner.guest))
         {
-            irqchip.route(source as u32, target, machine.device_level(guest, cpu.id));
+            let interrupt = Interrupt { source: source as u32, trigger: owner.trigger };
+            irqchip.route(interrupt, target, machine.device_level(guest, cpu.id));
         }
     }
     // The serial port interrupts the least urgent guest of its core, and nobody else.
     if let Some(uart) = machine.board.uart
         && cpu.id == machine.console_core
     {
-        irqchip.route(uart.source, target, machine.levels.level(machine.housework_priority));
+        irqchip.route(uart.interrupt, target, machine.levels.level(machine.housework_priority));
     }
 }
 

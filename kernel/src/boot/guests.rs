@@ -2,8 +2,11 @@
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 use core::fmt;
 
-use ainori_board::{Board, Device, Range};
+use ainori_board::{Board, BoardIrqchip, Device, Range};
+use ainori_devices::aplic::{Aplic, Delivery};
 use ainori_devices::bus;
+use ainori_devices::irqchip::Irqchip;
+use ainori_devices::plic::Plic;
 use ainori_handover::Seats;
 use ainori_limits::{MAX_GUESTS, PAGE};
 use ainori_manifest::config;
@@ -43,7 +46,7 @@ pub fn place(
         let index = index as u8;
         let first = placed.vcpus.len();
         add_vcpus(index, config, board, harts, &mut placed.vcpus);
-        let mut guest = with_space(tree, index, config, first as u8, board.timebase_hz);
+        let mut guest = with_space(tree, index, config, first as u8, board);
         guest.program = load(&guest, board, features, blob);
         let hart = &board.harts[placed.vcpus[first].home as usize];
         for device in guest.owned_devices.iter().filter(|device| !device.interrupts.is_empty()) {
@@ -54,9 +57,9 @@ pub fn place(
                     format_args!("no interrupts of devices reach its hart {}", hart.id),
                 )
             };
-            for source in &device.interrupts {
-                if let Some(owner) = placed.source_owner.get_mut(*source as usize) {
-                    *owner = Some(SourceOwner { guest: index, target });
+            for interrupt in &device.interrupts {
+                if let Some(owner) = placed.source_owner.get_mut(interrupt.source as usize) {
+                    *owner = Some(SourceOwner { guest: index, target, trigger: interrupt.trigger });
                 }
             }
         }
@@ -86,7 +89,7 @@ fn add_vcpus(guest: u8, config: &config::Guest, board: &Board, harts: &[u64], to
 /// Takes memory for a guest and builds its translation.
 // Not within `place`, whose frame would be so large that each access to a local takes several instructions.
 #[inline(never)]
-fn with_space(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, timebase_hz: u64) -> Guest {
+fn with_space(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, board: &Board) -> Guest {
     let name = &config.name;
     let Some(mut space) = Space::new(config.memory) else {
         refuse(format_args!(
@@ -94,11 +97,12 @@ fn with_space(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, 
             config.memory >> 20
         ))
     };
-    let devices: Vec<Device> = config.devices.iter().map(|path| device(tree, name, path)).collect();
+    let devices: Vec<Device> = config.devices.iter().map(|path| device(tree, board, name, path)).collect();
+    let irqchip = irqchip(board, &devices);
     for (device, path) in devices.iter().zip(&config.devices) {
         for range in &device.registers {
             let pages = Range { start: range.start & !(PAGE - 1), end: range.end.next_multiple_of(PAGE) };
-            if !space.add_device(pages) {
+            if bus::is_used(&irqchip, pages.start, pages.end) || !space.add_device(pages) {
                 refuse_device(name, path, format_args!("that address isn't free in its space"))
             }
             if let Some(other) = Board::neighbour(tree, path, pages) {
@@ -107,13 +111,33 @@ fn with_space(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, 
         }
     }
     super::clear_stack();
-    Guest::new(index, config.clone(), first_vcpu, space, devices, timebase_hz)
+    Guest::new(index, config.clone(), first_vcpu, space, devices, irqchip, board.timebase_hz)
 }
 
-fn device(tree: Fdt<'_>, guest: &str, path: &str) -> Device {
-    let device = Board::device(tree, path)
+/// A guest's interrupt controller: of the board's kind, as drivers of devices that it owns then find there what they know from the board.
+// As above.
+#[inline(never)]
+fn irqchip(board: &Board, owned: &[Device]) -> Irqchip {
+    match board.irqchip {
+        None | Some(BoardIrqchip::Plic { .. }) => Irqchip::Plic(Plic::new()),
+        Some(BoardIrqchip::Aplic { .. }) => {
+            let aplic = Aplic::new(Delivery::Direct);
+            (1..Irqchip::SOURCES as u32)
+                .filter(|source| bus::is_virtual_source(*source))
+                .for_each(|source| aplic.add(source, false));
+            let relayed = owned.iter().flat_map(|device| &device.interrupts);
+            relayed.for_each(|interrupt| aplic.add(interrupt.source, true));
+            Irqchip::Aplic(aplic)
+        }
+    }
+}
+
+fn device(tree: Fdt<'_>, board: &Board, guest: &str, path: &str) -> Device {
+    let device = board
+        .device(tree, path)
         .unwrap_or_else(|| refuse_device(guest, path, format_args!("this board doesn't have it")));
-    if let Some(source) = device.interrupts.iter().find(|source| !bus::is_free_source(**source)) {
+    let mut sources = device.interrupts.iter().map(|interrupt| interrupt.source);
+    if let Some(source) = sources.find(|source| !bus::is_free_source(*source)) {
         refuse_device(guest, path, format_args!("interrupt {source} isn't free in the guest's controller"))
     }
     device

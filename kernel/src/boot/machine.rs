@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32};
 use ainori_board::Board;
 use ainori_console::{InputWaits, Source};
 use ainori_handover::{PublishedHousework, PublishedThreshold, Seats};
-use ainori_limits::VCPU_SLOTS;
+use ainori_limits::{IRQ_LEVELS, VCPU_SLOTS};
 use ainori_mailbox::Mailboxes;
 use ainori_manifest::config::System;
 use ainori_manifest::housekeeping_core;
@@ -40,8 +40,9 @@ pub fn share(
     let levels = Levels::of(
         (0..harts.len()).flat_map(|core| guests.clone().map(move |guest| policy.level(class(core, guest)))),
     );
-    let orders: Vec<Order> =
-        (0..harts.len()).map(|core| order(&vcpus, &|guest| class(core, guest), levels, policy)).collect();
+    let orders: Vec<Order> = (0..harts.len())
+        .map(|core| order(&vcpus, &|guest| class(core, guest), levels, board.irqchip, policy))
+        .collect();
     let orders: &'static [Order] = orders.leak();
     for index in 0..vcpus.len() {
         let id = VcpuId(index as u8);
@@ -86,7 +87,7 @@ pub fn share(
         console_input: system.console_input,
         input_waits: InputWaits::new(),
         // SAFETY: the board says that it is there; the firmware doesn't use the supervisor's part.
-        irqchip: board.irqchip.map(|chip| unsafe { Irqchip::new(chip) }),
+        irqchip: board.irqchip.map(|chip| unsafe { Irqchip::new(chip) }.unwrap_or_else(|| refuse_irqchip())),
         source_owner: placed.source_owner.into_boxed_slice(),
         awaited_guests: AtomicU32::new(system.guests.iter().filter(|guest| !guest.background).count() as u32),
         finishing: AtomicBool::new(false),
@@ -96,6 +97,11 @@ pub fn share(
         turn: AtomicU32::new(0),
         board,
     }))
+}
+
+#[cold]
+fn refuse_irqchip() -> ! {
+    refuse(format_args!("the board's interrupt controller has fewer than {IRQ_LEVELS} priorities"))
 }
 
 /// The vCPUs, and behind them ones that run nowhere.

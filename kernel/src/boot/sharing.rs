@@ -1,6 +1,7 @@
 //! Who can meet whom on a core, and who goes first there: facts of a system that never change.
 use core::array::from_fn;
 
+use ainori_board::BoardIrqchip;
 use ainori_manifest::config;
 use ainori_sched::{Class, Policy, VcpuId, VcpuSet};
 
@@ -29,12 +30,18 @@ pub fn is_alone(vcpus: &[Vcpu], id: VcpuId, policy: &Policy) -> bool {
 }
 
 /// The order of all vCPUs on a core: `class` is what those of a guest are there, and `levels` those of the board's interrupts.
-pub fn order(vcpus: &[Vcpu], class: &dyn Fn(u8) -> Class, levels: Levels, policy: &Policy) -> Order {
+pub fn order(
+    vcpus: &[Vcpu],
+    class: &dyn Fn(u8) -> Class,
+    levels: Levels,
+    irqchip: Option<BoardIrqchip>,
+    policy: &Policy,
+) -> Order {
     let rank = |vcpu: &Vcpu| {
         let class = class(vcpu.guest);
         let level = policy.level(class);
         let irq_level = if policy.splits_levels() { levels.level(class.priority) } else { 1 };
-        let irq_threshold = irq_level as u8 - 1;
+        let irq_threshold = irqchip.map_or(0, |chip| chip.number(irq_level - 1) as u8);
         Rank { class, level, threshold: policy.threshold(level), irq_threshold, ..Rank::default() }
     };
     let ranks = ByVcpu(from_fn(|index| vcpus.get(index).map_or(Rank::default(), rank)));

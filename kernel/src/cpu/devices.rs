@@ -2,18 +2,18 @@
 //!
 //! A guest that serves its device on other cores can make it interrupt again faster than this core can hand that on. So one interrupt of
 //! each guest's devices is handed on in a while; the next one is claimed, and waits for the rest of it. Until it is handed on nobody can
-//! complete it, and so, as a PLIC has it, it can't come again. Nor is it handed on beside a vCPU that the interrupt controller would keep
+//! complete it, and so it can't come again. Nor is it handed on beside a vCPU that the interrupt controller would keep
 //! it from.
 use alloc::boxed::Box;
 
-use ainori_limits::{MAX_GUESTS, PLIC_SOURCES};
+use ainori_limits::{IRQ_SOURCES, MAX_GUESTS};
 
 use super::Cpu;
 use crate::arch::clock;
 use crate::guest::Guest;
 
 // A guest's controller has the numbers of the board's, so there are no others.
-const _: () = assert!(PLIC_SOURCES <= u128::BITS as usize);
+const _: () = assert!(IRQ_SOURCES <= u128::BITS as usize);
 const _: () = assert!(MAX_GUESTS <= u16::BITS as usize);
 
 /// What this core has claimed for guests.
@@ -136,7 +136,7 @@ impl Cpu {
     /// Hands on one of those that wait, if its time has come. Is there one?
     #[inline(never)]
     pub(super) fn hand_on_held(&mut self, now: u64) -> bool {
-        let Some(index) = self.devices.choose(self.irq_threshold, now) else {
+        let Some(index) = self.devices.choose(self.machine.irq_level(self.irq_threshold), now) else {
             // Who is next keeps them away, or what was due belonged to a former life.
             self.review_held();
             return false;
@@ -163,6 +163,7 @@ impl Cpu {
     /// What waits, or what it waits behind, has changed.
     #[inline(never)]
     pub(super) fn review_held(&mut self) {
-        self.set_device_due(self.devices.next_due(self.irq_threshold));
+        let threshold = self.machine.irq_level(self.irq_threshold);
+        self.set_device_due(self.devices.next_due(threshold));
     }
 }

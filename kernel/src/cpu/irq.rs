@@ -5,6 +5,7 @@ use super::Cpu;
 use crate::arch::clock;
 use crate::arch::context::enter_guest;
 use crate::arch::hart::{self, Interrupts};
+use crate::chip::irqchip::CoreIrqs;
 use crate::stats::{Exit, interrupt};
 
 impl Cpu {
@@ -150,8 +151,8 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn take_external(&mut self) -> Exit {
         self.counters.interrupts[interrupt::EXTERNAL] += 1;
-        if let Some(irqs) = self.irqs
-            && let Some(source) = irqs.claim()
+        if let (Some(irqchip), Some(CoreIrqs { target, .. })) = (self.machine.irqchip, self.irqs)
+            && let Some(source) = irqchip.claim(target)
         {
             match self.machine.source_owner.get(source as usize).copied().flatten() {
                 // The guest completes it: until then the controller keeps it quiet.
@@ -163,7 +164,7 @@ impl Cpu {
                 }
                 None => {
                     self.take_serial_interrupt();
-                    irqs.complete(source);
+                    irqchip.complete(target, source);
                 }
             }
         }
@@ -187,12 +188,12 @@ impl Cpu {
     fn hold_back_devices(&mut self) -> bool {
         let first = self.scheduler.first().and_then(|id| self.residents[id].as_deref());
         // A policy that defers may go on with somebody else; who has been woken by its timer has raised the core's threshold.
-        let level = first
+        let threshold = first
             .filter(|first| !self.mechanisms.deferral.is_on || first.threshold == self.threshold.level)
             .map_or(0, |first| first.irq_threshold);
-        let is_raised = level > self.irq_threshold;
+        let is_raised = self.machine.irq_level(threshold) > self.machine.irq_level(self.irq_threshold);
         if is_raised {
-            self.set_irq_threshold(level);
+            self.set_irq_threshold(threshold);
         }
         is_raised
     }

@@ -29,7 +29,7 @@ use alloc::{boxed::Box, vec};
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
-use ainori_board::Board;
+use ainori_board::{Board, Trigger};
 use ainori_console::{InputWaits, Source};
 use ainori_handover::{PublishedHousework, PublishedThreshold};
 use ainori_limits::{MAX_HARTS, STACK_SIZE, VCPU_SLOTS};
@@ -122,6 +122,8 @@ pub struct SourceOwner {
     pub guest: u8,
     /// Where the board's controller sends the source ([`BoardHart::irq_target`](ainori_board::BoardHart::irq_target)).
     pub target: u32,
+    /// When the source asks.
+    pub trigger: Trigger,
 }
 
 impl Machine {
@@ -140,6 +142,11 @@ impl Machine {
     /// The level of the interrupts of a guest's devices on the core that handles them.
     pub fn device_level(&self, guest: &Guest, core: u32) -> u32 {
         self.levels.level(self.orders[core].rank(VcpuId(guest.vcpus().start)).class.priority)
+    }
+
+    /// The level for which a [number](ainori_board::BoardIrqchip::number) of the board's interrupt controller stands.
+    pub fn irq_level(&self, number: u32) -> u32 {
+        self.board.irqchip.map_or(0, |chip| chip.number(number))
     }
 
     /// The guest of a vCPU.
@@ -217,7 +224,8 @@ pub struct Cpu {
     since: u64,
     /// Work of many parts that isn't done yet.
     backlog: Backlog,
-    /// What the board's interrupt controller sends to it, and the threshold that holds for that now.
+    /// What the board's interrupt controller sends to it, and the threshold that holds for that now, as the controller's
+    /// [number](ainori_board::BoardIrqchip::number) for it.
     irqs: Option<CoreIrqs>,
     irq_threshold: u32,
     /// Interrupts of guests' devices.

@@ -174,8 +174,8 @@ impl Cpu {
     /// completed, and those that came since and found nobody ([`Self::take_owned_source`]). Until then none of them comes again.
     fn complete_all(&mut self, guest: &'static Guest) {
         // BOUND: the interrupts of the devices of one guest, mostly one or two, some 30 instructions each.
-        for &source in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {
-            self.complete_source(guest, source);
+        for interrupt in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {
+            self.complete_source(guest, interrupt.source);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The device tree that a guest finds: its vCPUs, its memory, its virtual devices, and devices of the board that it owns.
 use alloc::{format, string::String, vec::Vec};
 
-use ainori_devices::bus::{FINISHER, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE, VIRTIO_SLOTS};
+use ainori_devices::bus::{APLIC, FINISHER, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE, VIRTIO_SLOTS};
 use ainori_devices::finisher;
 use ainori_devices::irqchip::Irqchip;
 use ainori_limits::cause::interrupt::{MACHINE_EXTERNAL, SUPERVISOR_EXTERNAL};
@@ -10,7 +10,7 @@ use ainori_manifest::layout::Layout;
 
 use super::Guest;
 use crate::arch::hart::Features;
-use ainori_board::Board;
+use ainori_board::{Board, Interrupt, Trigger};
 
 const IRQCHIP_PHANDLE: u32 = 1;
 const FINISHER_PHANDLE: u32 = 2;
@@ -200,11 +200,13 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     tree.number("#size-cells", 2);
     tree.text("compatible", "simple-bus");
     tree.flag("ranges");
-    match guest.devices.irqchip {
+    let irqchip = &guest.devices.irqchip;
+    match irqchip {
         Irqchip::Plic(_) => plic(&mut tree, guest),
+        Irqchip::Aplic(_) => aplic(&mut tree, guest),
     }
-    serial(&mut tree);
-    virtio_slots(&mut tree);
+    serial(&mut tree, irqchip);
+    virtio_slots(&mut tree, irqchip);
     finisher(&mut tree);
     for device in &guest.owned_devices {
         tree.begin(&device.name);
@@ -212,8 +214,7 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
         let registers: Vec<u64> = device.registers.iter().flat_map(|r| [r.start, r.size()]).collect();
         tree.addresses("reg", &registers);
         if !device.interrupts.is_empty() {
-            tree.number("interrupt-parent", IRQCHIP_PHANDLE);
-            tree.cells("interrupts", &device.interrupts);
+            interrupts(&mut tree, irqchip, &device.interrupts);
         }
         tree.end();
     }
@@ -274,24 +275,57 @@ fn plic(tree: &mut Tree, guest: &Guest) {
     tree.end();
 }
 
-fn serial(tree: &mut Tree) {
+/// The domain that QEMU's `virt` has for supervisors. For a guest it is the root, and its harts' only one.
+fn aplic(tree: &mut Tree, guest: &Guest) {
+    tree.begin(&format!("interrupt-controller@{:x}", APLIC.base));
+    tree.text("compatible", "riscv,aplic");
+    tree.addresses("reg", &[APLIC.base, APLIC.size]);
+    tree.number("riscv,num-sources", SOURCES);
+    tree.number("#interrupt-cells", 2);
+    tree.number("#address-cells", 0);
+    tree.flag("interrupt-controller");
+    let harts: Vec<u32> = (0..guest.config.vcpus.len() as u32)
+        .flat_map(|i| [FIRST_CPU_PHANDLE + i, SUPERVISOR_EXTERNAL])
+        .collect();
+    tree.cells("interrupts-extended", &harts);
+    tree.number("phandle", IRQCHIP_PHANDLE);
+    tree.end();
+}
+
+/// How a device is wired to the controller. Only an APLIC is told how it asks.
+fn interrupts(tree: &mut Tree, irqchip: &Irqchip, wires: &[Interrupt]) {
+    tree.number("interrupt-parent", IRQCHIP_PHANDLE);
+    let mut cells = Vec::new();
+    for wire in wires {
+        cells.push(wire.source);
+        if let Irqchip::Aplic(_) = irqchip {
+            cells.push(wire.trigger as u32);
+        }
+    }
+    tree.cells("interrupts", &cells);
+}
+
+/// As all virtual devices ask.
+fn high(source: u32) -> [Interrupt; 1] {
+    [Interrupt { source, trigger: Trigger::LevelHigh }]
+}
+
+fn serial(tree: &mut Tree, irqchip: &Irqchip) {
     tree.begin(&format!("serial@{:x}", UART.base));
     tree.text("compatible", "ns16550a");
     tree.addresses("reg", &[UART.base, UART.size]);
     tree.number("clock-frequency", UART_CLOCK_HZ);
-    tree.number("interrupt-parent", IRQCHIP_PHANDLE);
-    tree.number("interrupts", UART_SOURCE);
+    interrupts(tree, irqchip, &high(UART_SOURCE));
     tree.end();
 }
 
-fn virtio_slots(tree: &mut Tree) {
+fn virtio_slots(tree: &mut Tree, irqchip: &Irqchip) {
     for slot in 0..VIRTIO_SLOTS {
         let base = VIRTIO.base + u64::from(slot) * VIRTIO_SLOT_SIZE;
         tree.begin(&format!("virtio_mmio@{base:x}"));
         tree.text("compatible", "virtio,mmio");
         tree.addresses("reg", &[base, VIRTIO_SLOT_SIZE]);
-        tree.number("interrupt-parent", IRQCHIP_PHANDLE);
-        tree.number("interrupts", slot + 1);
+        interrupts(tree, irqchip, &high(slot + 1));
         tree.end();
     }
 }

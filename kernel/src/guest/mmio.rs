@@ -12,12 +12,13 @@ use crate::stats::Exit;
 /// Carries out the load or store that has just trapped.
 #[inline(always)]
 pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
-    let Some((device, offset)) = bus::find(access.address) else {
+    let irqchip = &cpu.machine.guest_of(vcpu).devices.irqchip;
+    let Some((device, offset)) = bus::find(irqchip, access.address) else {
         let what = if access.kind() == AccessKind::Load { What::Load } else { What::Store };
         return fault::wild(cpu, vcpu, what, access);
     };
     let exit = match device {
-        Device::Irqchip => Exit::Plic,
+        Device::Irqchip => Exit::Irqchip,
         Device::Uart => Exit::Uart,
         Device::Finisher | Device::VirtioSlot => Exit::Device,
     };

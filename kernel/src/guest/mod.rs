@@ -13,7 +13,7 @@ pub mod vcpu;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use ainori_devices::{irqchip::Irqchip, plic::Plic};
+use ainori_devices::irqchip::Irqchip;
 use ainori_guest::{Devices, serial::Serial};
 use ainori_lifecycle::{Lifecycle, Rules};
 use ainori_limits::MAX_GUEST_VCPUS;
@@ -58,6 +58,7 @@ impl Guest {
         first_vcpu: u8,
         space: Space,
         owned_devices: Vec<Device>,
+        irqchip: Irqchip,
         timebase_hz: u64,
     ) -> Self {
         let restart = &config.restart;
@@ -67,7 +68,7 @@ impl Guest {
             index,
             space,
             owned_devices,
-            devices: Devices { irqchip: Irqchip::Plic(Plic::new()), serial: Serial::new(&config.name) },
+            devices: Devices { irqchip, serial: Serial::new(&config.name) },
             record: Mutex::new(None),
             lifecycle: Lifecycle::new(config.vcpus.len() as u32, rules),
             program: Program::default(),

@@ -2,7 +2,6 @@
 //!
 //! It is laid out at boot and doesn't change afterwards, so no fence for it is due later. [`ainori_space`] could change it while the guest runs; what
 //! the kernel would have to do for that is in docs/decisions.md ("Memory spaces").
-use ainori_devices::bus;
 use ainori_manifest::config::{GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE};
 use ainori_space::{Attributes, Mapped, Rights};
 
@@ -29,17 +28,13 @@ impl Space {
         Some(Self { memory: Range { start: start.0, end: start.0 + size }, tables })
     }
 
-    /// Lets the guest have the pages of a device's registers, at the addresses that they have on the board. False if it sees something else there,
-    /// or can see nothing there. Allocates: only at boot.
+    /// Lets the guest have the pages of a device's registers, at the addresses that they have on the board. False if its main memory or another
+    /// device is there, or it can see nothing there; where its virtual devices answer, nothing may be. Allocates: only at boot.
     #[must_use]
     pub fn add_device(&mut self, pages: Range) -> bool {
         let (guest, host) = (GuestPhysical(pages.start), HostPhysical(pages.start));
-        !bus::is_used(pages.start, pages.end)
-            && self
-                .tables
-                .map(guest, host, pages.size(), Attributes::new(Rights::ReadWrite))
-                .map(Mapped::later)
-                .is_ok()
+        let registers = Attributes::new(Rights::ReadWrite);
+        self.tables.map(guest, host, pages.size(), registers).map(Mapped::later).is_ok()
     }
 
     /// Where its main memory is on the board.

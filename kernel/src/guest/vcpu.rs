@@ -205,7 +205,8 @@ pub enum Hold {
 pub struct Resident {
     /// The part that all cores share.
     pub shared: &'static Vcpu,
-    /// Interrupts of the board up to this level stay away from the core while it runs.
+    /// Interrupts of the board up to this level stay away from the core while it runs: the controller's [number](ainori_board::BoardIrqchip::number)
+    /// for it.
     pub irq_threshold: u32,
     /// What its core publishes while it runs: messages for vCPUs of lower levels wait.
     pub threshold: u8,

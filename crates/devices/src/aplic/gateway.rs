@@ -11,11 +11,9 @@ pub enum Delivery {
 
 /// The mode of a source (`sourcecfg.SM`, table 4.2). Detached sources, which only software can make pending, are edge-sensitive to nothing.
 mod mode {
+    pub(super) use super::super::layout::{DETACHED, EDGE1, LEVEL0, LEVEL1};
+
     pub(super) const INACTIVE: u32 = 0;
-    pub(super) const DETACHED: u32 = 1;
-    pub(super) const EDGE1: u32 = 4;
-    pub(super) const LEVEL1: u32 = 6;
-    pub(super) const LEVEL0: u32 = 7;
     /// Of the modes from [`EDGE1`] on: the low wire is the one that asks.
     pub(super) const INVERTED: u32 = 1;
     /// The bits of the mode.

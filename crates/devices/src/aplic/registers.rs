@@ -1,22 +1,10 @@
-//! Where the registers of an APLIC's domain are (AIA, table 4.1 and section 4.8.1). All are 32 bits wide.
+//! Which register of an APLIC's domain is where.
 
+use super::layout::{
+    CLAIMI, CLRIE, CLRIENUM, CLRIPNUM, GENMSI, IDC, IDC_SIZE, IDELIVERY, IFORCE, IN_CLRIP, ITHRESHOLD, SETIE,
+    SETIENUM, SETIP, SETIPNUM, SETIPNUM_LE, TOPI,
+};
 use super::{HARTS, WORDS};
-
-/// Size in bytes of a guest's window: the domain's 16 KiB, and a page for the interrupt delivery control of its harts.
-pub const WINDOW: u64 = 0x5000;
-
-const SETIP: u64 = 0x1c00;
-const SETIPNUM: u64 = 0x1cdc;
-const IN_CLRIP: u64 = 0x1d00;
-const CLRIPNUM: u64 = 0x1ddc;
-const SETIE: u64 = 0x1e00;
-const SETIENUM: u64 = 0x1edc;
-const CLRIE: u64 = 0x1f00;
-const CLRIENUM: u64 = 0x1fdc;
-const SETIPNUM_LE: u64 = 0x2000;
-const GENMSI: u64 = 0x3000;
-const IDC: u64 = 0x4000;
-const IDC_SIZE: u64 = 32;
 
 /// Bytes of the arrays that have a register for each source. In the place of source 0, which doesn't exist, is `domaincfg` or `genmsi`.
 const ARRAY: u64 = 0x1000;
@@ -82,11 +70,11 @@ fn by_bit(offset: u64) -> Option<Register> {
 fn delivery_control(offset: u64) -> Option<Register> {
     let hart = usize::try_from(offset / IDC_SIZE).ok().filter(|&hart| hart < HARTS)?;
     Some(match offset % IDC_SIZE {
-        0x00 => Register::Idelivery(hart),
-        0x04 => Register::Iforce(hart),
-        0x08 => Register::Ithreshold(hart),
-        0x18 => Register::Topi(hart),
-        0x1c => Register::Claimi(hart),
+        IDELIVERY => Register::Idelivery(hart),
+        IFORCE => Register::Iforce(hart),
+        ITHRESHOLD => Register::Ithreshold(hart),
+        TOPI => Register::Topi(hart),
+        CLAIMI => Register::Claimi(hart),
         _ => return None,
     })
 }

@@ -117,11 +117,11 @@ fn take(host: &mut TestHost, step: &Step) -> Result<(), TestCaseError> {
             }
         }
         Step::Load { address, width } => {
-            let Some((device, offset)) = find(address) else { return Ok(()) };
+            let Some((device, offset)) = find(&host.devices.irqchip, address) else { return Ok(()) };
             prop_assert!(bus::load(host, device, offset, width).is_some());
         }
         Step::Store { address, width, value } => {
-            let Some((device, offset)) = find(address) else { return Ok(()) };
+            let Some((device, offset)) = find(&host.devices.irqchip, address) else { return Ok(()) };
             prop_assert!(bus::store(host, device, offset, width, value).is_some());
         }
         Step::Switch(hart) => host.caller = hart,

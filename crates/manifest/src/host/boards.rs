@@ -35,12 +35,14 @@ const FIRMWARES: Option<&str> = Some("the firmware uses it");
 const DMA: Option<&str> =
     Some("it reads and writes memory by itself (DMA), and nothing on the board confines it to one guest");
 
-/// QEMU's `virt` as its device tree has it (`-M virt,aclint=on,dumpdtb=FILE`).
+/// QEMU's `virt` as its device tree has it (`-M virt,aclint=on,dumpdtb=FILE`), with any of its interrupt controllers (`aia=aplic`).
 const QEMU_VIRT_DEVICES: &[Device] = &[
     Device { path: "/flash@20000000", refused: None },
     Device { path: "/soc/rtc@101000", refused: None },
     Device { path: "/soc/serial@10000000", refused: HYPERVISORS },
     Device { path: "/soc/plic@c000000", refused: HYPERVISORS },
+    Device { path: "/soc/interrupt-controller@d000000", refused: HYPERVISORS },
+    Device { path: "/soc/interrupt-controller@c000000", refused: FIRMWARES },
     Device { path: "/soc/sswi@2f00000", refused: HYPERVISORS },
     Device { path: "/soc/mswi@2000000", refused: FIRMWARES },
     Device { path: "/soc/mtimer@2004000", refused: FIRMWARES },

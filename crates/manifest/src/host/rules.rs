@@ -15,6 +15,7 @@ use super::{
     schema::{BoardDraft, Draft, GuestDraft, RunDraft, TraceDraft},
     units::show_size,
 };
+use crate::Interrupts;
 use crate::config::{Guest, Kind, System, Trace};
 use ainori_trace::{DEFAULT_MASK, Mask};
 use std::{path::Path, time::Duration};
@@ -161,7 +162,8 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
     let board = || {
         let kind = kind?;
         let cpu = draft.cpu.as_ref().map_or(kind.cpu, |cpu| &cpu.value).to_owned();
-        Some(Board { machine: kind.machine.to_owned(), cpu, harts: harts?, memory: memory? })
+        let interrupts = draft.interrupts.as_ref().map_or_else(Interrupts::default, |kind| kind.value);
+        Some(Board { machine: kind.machine.to_owned(), cpu, harts: harts?, memory: memory?, interrupts })
     };
     (BoardView { kind, harts, memory }, board())
 }

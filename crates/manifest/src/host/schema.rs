@@ -1,6 +1,6 @@
 //! The manifest's keys, read one by one. Nothing is compared with anything else here: that is [`super::rules`].
 use super::{
-    Clock,
+    Clock, Interrupts,
     findings::{Finding, Span},
     reader::{self, Address, At, ByHart, FromToml, Lost, Micros, Size, Table, suggest},
 };
@@ -20,8 +20,11 @@ const POLICY: reader::Kind = reader::Kind {
     place: "policy = { ... }",
     keys: &["preset", "quantum", "grace", "advance"],
 };
-const BOARD: reader::Kind =
-    reader::Kind { name: "[board]", place: "[board]", keys: &["machine", "cpu", "harts", "memory"] };
+const BOARD: reader::Kind = reader::Kind {
+    name: "[board]",
+    place: "[board]",
+    keys: &["machine", "cpu", "harts", "memory", "interrupts"],
+};
 const GUEST: reader::Kind = reader::Kind {
     name: "[[guest]]",
     place: "[[guest]]",
@@ -88,6 +91,7 @@ pub struct BoardDraft {
     pub cpu: Option<At<String>>,
     pub harts: Option<At<u32>>,
     pub memory: Option<At<Size>>,
+    pub interrupts: Option<At<Interrupts>>,
 }
 
 /// `[[guest]]`.
@@ -177,6 +181,15 @@ impl FromToml for Clock {
     fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
         let names = [("host", Self::Host), ("icount", Self::Icount), ("lockstep", Self::Lockstep)];
         choose(value, span, "clock", &names, findings)
+    }
+}
+
+impl FromToml for Interrupts {
+    const EXPECTED: &'static str = "\"plic\" or \"aplic\"";
+
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        let names = [("plic", Self::Plic), ("aplic", Self::Aplic)];
+        choose(value, span, "interrupt controller", &names, findings)
     }
 }
 
@@ -334,6 +347,7 @@ fn read_board(root: &Table<'_>, findings: &mut Vec<Finding>) -> BoardDraft {
         cpu: table.optional("cpu", findings),
         harts: table.required("harts", "4", findings),
         memory: table.required("memory", "\"2GiB\"", findings),
+        interrupts: table.optional("interrupts", findings),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which interrupt level each guest has.
-use ainori_limits::{PLIC_PRIORITY, PRIORITIES};
+use ainori_limits::{IRQ_LEVELS, PRIORITIES};
 
-/// Interrupt levels of vCPUs: the priorities that really occur, by their rank. The most urgent one has [`PLIC_PRIORITY`], and where there are
+/// Interrupt levels of vCPUs: the priorities that really occur, by their rank. The most urgent one has [`IRQ_LEVELS`], and where there are
 /// more priorities than levels, the least urgent ones have level 1 in common. Where the policy makes no difference between priorities, all have the
 /// highest level.
 #[derive(Debug, Clone, Copy)]
@@ -22,9 +22,9 @@ impl Levels {
         self.occur.count_ones()
     }
 
-    /// The level of the devices of a vCPU with this priority, 1 to [`PLIC_PRIORITY`]. While it runs, sources of lower levels are kept away.
+    /// The level of the devices of a vCPU with this priority, 1 to [`IRQ_LEVELS`]. While it runs, sources of lower levels are kept away.
     pub fn level(self, priority: u8) -> u32 {
         let higher = (self.occur >> (priority % PRIORITIES) >> 1).count_ones();
-        PLIC_PRIORITY.saturating_sub(higher).max(1)
+        IRQ_LEVELS.saturating_sub(higher).max(1)
     }
 }

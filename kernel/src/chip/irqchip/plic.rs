@@ -1,5 +1,4 @@
 //! A PLIC (RISC-V PLIC specification 1.0.0). A target is a context; a level is a priority.
-use core::num::NonZeroU64;
 use core::ptr::{read_volatile, write_volatile};
 
 use ainori_devices::plic::layout::{CLAIM_COMPLETE, CONTEXT, CONTEXT_SIZE, ENABLE, ENABLE_SIZE};
@@ -42,12 +41,10 @@ impl Plic {
         for word in 0..=u64::from(self.sources / 32) {
             self.write(ENABLE + ENABLE_SIZE * u64::from(context) + 4 * word, 0);
         }
-        if let Some(context) = self.context(context) {
-            context.set_threshold(0);
-        }
+        self.write(Self::of_context(context), 0);
     }
 
-    /// Sends a source to a context, with a level of 1 to [`PLIC_PRIORITY`](ainori_limits::PLIC_PRIORITY). The words that this changes are the source's and the context's own:
+    /// Sends a source to a context, with a level of 1 to [`IRQ_LEVELS`](ainori_limits::IRQ_LEVELS). The words that this changes are the source's and the context's own:
     /// harts may do so at the same time, each for its own context.
     pub fn route(&self, source: u32, context: u32, level: u32) {
         self.write(4 * u64::from(source), level);
@@ -55,47 +52,26 @@ impl Plic {
         self.write(word, self.read(word) | 1 << (source % 32));
     }
 
-    /// The registers of a context.
-    #[inline]
-    pub fn context(&self, context: u32) -> Option<Context> {
-        NonZeroU64::new(self.base + CONTEXT + CONTEXT_SIZE * u64::from(context)).map(Context)
+    /// Where the registers are by which a context is interrupted: its threshold is the first one.
+    fn of_context(context: u32) -> u64 {
+        CONTEXT + CONTEXT_SIZE * u64::from(context)
     }
 
-    /// A source that a context has taken may interrupt again.
-    pub fn complete(&self, context: u32, source: u32) {
-        if let Some(context) = self.context(context) {
-            context.complete(source);
-        }
-    }
-}
-
-/// The registers of a context, by which it is interrupted: their address. Made by [`Plic::context`] only.
-#[derive(Debug, Clone, Copy)]
-pub struct Context(NonZeroU64);
-
-impl Context {
-    /// Only sources above this level reach the context.
-    #[inline]
-    pub fn set_threshold(self, level: u32) {
-        // SAFETY: `Plic::new` was promised that the device is here; its registers are outside of all Rust objects.
-        unsafe { write_volatile(self.0.get() as *mut u32, level) }
+    /// The address of a context's threshold.
+    pub fn threshold(&self, context: u32) -> u64 {
+        self.base + Self::of_context(context)
     }
 
-    /// Takes the most urgent source; it stays quiet until completed. What is read from memory later is read after that.
-    pub fn claim(self) -> Option<u32> {
-        // SAFETY: as in `set_threshold`.
-        let claimed = unsafe { read_volatile((self.0.get() + CLAIM_COMPLETE) as *const u32) };
+    /// Takes the most urgent source of a context; it stays quiet until completed. What is read from memory later is read after that.
+    pub fn claim(&self, context: u32) -> Option<u32> {
+        let claimed = self.read(Self::of_context(context) + CLAIM_COMPLETE);
         fence::after_device_read();
-        match claimed {
-            0 => None,
-            source => Some(source),
-        }
+        (claimed != 0).then_some(claimed)
     }
 
-    /// A source that it has taken may interrupt again. What was written to memory before is seen by whoever claims it then.
-    pub fn complete(self, source: u32) {
+    /// A source that a context has taken may interrupt again. What was written to memory before is seen by whoever claims it then.
+    pub fn complete(&self, context: u32, source: u32) {
         fence::before_device();
-        // SAFETY: as in `set_threshold`.
-        unsafe { write_volatile((self.0.get() + CLAIM_COMPLETE) as *mut u32, source) }
+        self.write(Self::of_context(context) + CLAIM_COMPLETE, source);
     }
 }
