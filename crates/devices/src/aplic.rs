@@ -7,7 +7,9 @@
 //! A source is either wired to a device of the guest, or [relayed](Aplic::add): it stands for a physical interrupt. Of that one the wire isn't seen
 //! here. It is told once, held back at the physical controller until the guest has served it, and told again if it is still there. When has it been served? An
 //! edge, when it is taken. A level that is sent as a message, when the guest asks for the wire (section 4.9.2: it writes `setipnum`, or reads `in_clrip`).
-//! A level that is claimed, when the hart claims again: there is no completion, so handlers claim until nothing is left.
+//! A level that is claimed, when the hart would claim it again: there is no completion, and as its wire is taken to be high until then, the hart is
+//! interrupted for as long as it hasn't. That claim finds the wire low, and if it is high still, the physical controller soon tells. So a handler that
+//! claims until nothing is left has one claim more, and one that claims once has a spurious interrupt, for which all must be prepared (section 4.8.2).
 //!
 //! # How it works without locks
 //!
@@ -99,8 +101,6 @@ pub struct Aplic {
     idelivery: [AtomicU32; HARTS],
     iforce: [AtomicU32; HARTS],
     ithreshold: [AtomicU32; HARTS],
-    /// The relayed source that each hart serves; 0: none.
-    serves: [AtomicU32; HARTS],
 }
 
 impl Aplic {
@@ -118,7 +118,6 @@ impl Aplic {
                 idelivery: zeros(),
                 iforce: zeros(),
                 ithreshold: zeros(),
-                serves: zeros(),
             }
         }
     }
@@ -163,8 +162,9 @@ impl Aplic {
             Register::SetEnable(word) => self.bits(word, Gateway::is_enabled),
             Register::ClearPending(word) => {
                 let inputs = self.bits(word, Gateway::rectified);
-                self.for_each(word, u32::MAX, |number| self.complete(number, outside));
-                inputs
+                let mut harts = 0;
+                self.for_each(word, u32::MAX, |number| harts |= self.complete(number, outside));
+                return (inputs, harts);
             }
             Register::Genmsi => self.genmsi.load(Ordering::Relaxed),
             Register::Idelivery(hart) => self.control(&self.idelivery, hart),
@@ -242,8 +242,8 @@ impl Aplic {
         }
         self.interrupt_enable.store(0, Ordering::Relaxed);
         self.genmsi.store(0, Ordering::Relaxed);
-        // BOUND: 4 registers.
-        for words in [&self.idelivery, &self.iforce, &self.ithreshold, &self.serves] {
+        // BOUND: 3 registers.
+        for words in [&self.idelivery, &self.iforce, &self.ithreshold] {
             // BOUND: the harts, 2 instructions each.
             words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
         }
@@ -336,10 +336,12 @@ impl Aplic {
     fn apply_by_number(&self, source: u32, event: Event, outside: &mut impl Outside) -> u64 {
         let Some(number) = self.existing(source) else { return 0 };
         let harts = self.apply(number, event, outside);
-        if event == Event::SetPending {
-            self.complete(number, outside);
-        }
-        harts
+        let is_served = match event {
+            Event::SetPending => true,
+            Event::ClearPending => !self.gateway(number).is_level(),
+            _ => false,
+        };
+        if is_served { harts | self.complete(number, outside) } else { harts }
     }
 
     fn apply_to_each(&self, word: usize, mask: u32, event: Event, outside: &mut impl Outside) -> u64 {
@@ -397,13 +399,13 @@ impl Aplic {
     }
 
     /// Takes a source, if it is ready still: of several cores that try, one does. For a relayed one that is an edge this is all that is to be done.
-    fn take(&self, number: usize, outside: &mut impl Outside) -> Option<Gateway> {
+    fn take(&self, number: usize, outside: &mut impl Outside) -> Option<()> {
         let before =
             self.update(number, |state| state.is_ready().then(|| state.after(Event::Take, self.delivery)))?;
         if !before.is_level() {
             self.complete(number, outside);
         }
-        Some(before)
+        Some(())
     }
 
     /// Sends the message of a source.
@@ -413,13 +415,14 @@ impl Aplic {
         }
     }
 
-    /// A relayed source that is in service has been served.
-    fn complete(&self, number: usize, outside: &mut impl Outside) {
+    /// A relayed source that is in service has been served. Returns the harts to look at again.
+    fn complete(&self, number: usize, outside: &mut impl Outside) -> u64 {
         let complete =
             |state: Gateway| state.is_in_service().then(|| state.after(Event::Complete, self.delivery));
-        if self.update(number, complete).is_some() {
-            outside.complete(number as u32);
-        }
+        let Some(before) = self.update(number, complete) else { return 0 };
+        let harts = if before.is_ready() { self.hart(self.target(number)) } else { 0 };
+        outside.complete(number as u32);
+        harts
     }
 
     /// The source that a hart would claim: the lowest priority number goes first, and among equals the lowest source.
@@ -461,20 +464,16 @@ impl Aplic {
 
     /// A read of `claimi`.
     fn claim(&self, hart: usize, outside: &mut impl Outside) -> (u32, u64) {
-        // It has served what it claimed before.
-        if let Some(served) =
-            self.serves.get(hart).map(|serves| serves.swap(0, Ordering::AcqRel)).filter(|&source| source != 0)
-        {
-            self.complete(served as usize, outside);
-        }
-        // BOUND: one round mostly; each more is one that another vCPU has won. Zero is a correct answer then: the interrupt stays on.
+        // BOUND: one or two rounds mostly; each more is a source that the hart has served, or one that another vCPU has won. Zero is a correct
+        // answer then: the interrupt stays on.
         for _ in 0..HARTS {
             let Some(top) = self.top(hart) else { break };
-            let Some(before) = self.take(top.number, outside) else { continue };
-            if let (true, Some(serves)) = (before.relayed() && before.is_level(), self.serves.get(hart)) {
-                serves.store(top.number as u32, Ordering::Release);
+            let state = self.gateway(top.number);
+            if state.is_in_service() && state.is_level() {
+                self.complete(top.number, outside);
+            } else if self.take(top.number, outside).is_some() {
+                return (top.value(), 1 << hart);
             }
-            return (top.value(), 1 << hart);
         }
         if let Some(force) = self.iforce.get(hart) {
             force.store(0, Ordering::Relaxed);

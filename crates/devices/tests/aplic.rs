@@ -86,7 +86,6 @@ struct Model {
     idelivery: [bool; HARTS],
     iforce: [bool; HARTS],
     ithreshold: [u32; HARTS],
-    serves: [usize; HARTS],
     done: Vec<Done>,
 }
 
@@ -107,7 +106,6 @@ impl Model {
             idelivery: [false; HARTS],
             iforce: [false; HARTS],
             ithreshold: [0; HARTS],
-            serves: [0; HARTS],
             done: Vec::new(),
         }
     }
@@ -151,7 +149,7 @@ impl Model {
         let Some(state) = self.sources[source].as_mut() else { return };
         state.pending = false;
         if state.relayed {
-            (state.wire, state.in_service) = (false, true);
+            (state.wire, state.in_service) = (direct && state.is_level(), true);
         }
         Self::settle(state, direct);
         if !state.is_level() {
@@ -160,8 +158,11 @@ impl Model {
     }
 
     fn complete(&mut self, source: usize) {
+        let direct = self.is_direct();
         let Some(state) = self.sources.get_mut(source).and_then(Option::as_mut) else { return };
         if std::mem::take(&mut state.in_service) {
+            state.wire = false;
+            Self::settle(state, direct);
             self.done.push(Done::Completed(source as u32));
         }
     }
@@ -185,6 +186,18 @@ impl Model {
         self.complete(source);
     }
 
+    fn clear_pending(&mut self, source: usize) {
+        let Some(state) = self.sources.get(source).and_then(Option::as_ref) else { return };
+        match (state.relayed, state.is_level(), state.pending) {
+            (true, false, true) => self.take(source),
+            (_, false, _) => {
+                self.with(source, |state, _| state.pending = false);
+                self.complete(source);
+            }
+            _ => self.with(source, |state, _| state.pending = false),
+        }
+    }
+
     fn configure(&mut self, source: usize, value: u32) {
         let mode = match value {
             // "attempting to write a sourcecfg register with a value that has bit 10 = 1 causes the entire register to be set to zero instead"
@@ -196,7 +209,7 @@ impl Model {
             if state.mode == 0 {
                 (state.pending, state.enabled, state.target) = (false, false, 0);
             }
-            state.pending |= state.is_level() && state.rectified();
+            state.pending |= (state.is_level() || state.relayed) && state.rectified();
         });
     }
 
@@ -225,19 +238,20 @@ impl Model {
     }
 
     fn claim(&mut self, hart: usize) -> u32 {
-        let served = std::mem::take(&mut self.serves[hart]);
-        self.complete(served);
-        let top = self.topi(hart);
-        if top == 0 {
-            self.iforce[hart] = false;
-            return 0;
+        loop {
+            let top = self.topi(hart);
+            if top == 0 {
+                self.iforce[hart] = false;
+                return 0;
+            }
+            let source = (top >> 16) as usize;
+            if self.sources[source].as_ref().is_some_and(|state| state.in_service && state.is_level()) {
+                self.complete(source);
+                continue;
+            }
+            self.take(source);
+            return top;
         }
-        let source = (top >> 16) as usize;
-        self.take(source);
-        if self.sources[source].as_ref().is_some_and(|state| state.relayed && state.is_level()) {
-            self.serves[hart] = source;
-        }
-        top
     }
 
     fn is_pending(&self, hart: usize) -> bool {
@@ -315,7 +329,7 @@ impl Model {
         {
             sources.into_iter().for_each(|source| self.set_pending(source));
         } else if let Some(sources) = some(IN_CLRIP).or((offset == CLRIPNUM).then(|| vec![number])) {
-            sources.into_iter().for_each(|source| self.with(source, |state, _| state.pending = false));
+            sources.into_iter().for_each(|source| self.clear_pending(source));
         } else if let Some(sources) = some(SETIE).or((offset == SETIENUM).then(|| vec![number])) {
             sources
                 .into_iter()

@@ -133,11 +133,15 @@ impl Gateway {
             Event::SetPending => {
                 self.with(Self::PENDING, self.is_pending() || self.is_active() && (!self.is_level() || asked))
             }
+            // Of a relayed edge nothing is left to be taken.
+            Event::ClearPending if self.relayed() && self.is_pending() && !self.is_level() => {
+                self.taken(delivery)
+            }
             Event::ClearPending => self.with(Self::PENDING, false),
             Event::Enable => self.with(Self::ENABLED, self.is_active()),
             Event::Disable => self.with(Self::ENABLED, false),
-            Event::Take => self.taken(),
-            Event::Complete => self.with(Self::IN_SERVICE, false),
+            Event::Take => self.taken(delivery),
+            Event::Complete => self.with(Self::IN_SERVICE | Self::WIRE, false),
         };
         next.settled(delivery)
     }
@@ -152,18 +156,19 @@ impl Gateway {
             return next.with(Self::READY, false);
         }
         // "might (or might not) cause the corresponding interrupt-pending bit to be set to one if the rectified input value is high": it does for a
-        // level, so that a wire which is high already isn't overlooked. An edge is none.
-        next.with(Self::PENDING, next.is_pending() || next.is_level() && next.rectified())
+        // level, so that a wire which is high already isn't overlooked; and for a relayed edge, which has come and won't come again before it is taken.
+        next.with(Self::PENDING, next.is_pending() || (next.is_level() || next.relayed()) && next.rectified())
     }
 
-    const fn taken(self) -> Self {
+    const fn taken(self, delivery: Delivery) -> Self {
         let next = self.with(Self::PENDING, false);
-        if self.relayed() {
-            // The physical controller tells again, once this one has been completed there.
-            next.with(Self::WIRE, false).with(Self::IN_SERVICE, true)
-        } else {
-            next
+        if !self.relayed() {
+            return next;
         }
+        // The physical controller tells again, once this one has been completed there. Until then the wire is taken to be high where the hart must
+        // come back to see to that.
+        let stays_high = self.is_level() && matches!(delivery, Delivery::Direct);
+        next.with(Self::WIRE, stays_high).with(Self::IN_SERVICE, true)
     }
 
     /// A level is pending only while it is there; without messages it is pending just then.
