@@ -10,6 +10,21 @@
 #define THRESHOLD(context)        (0x200000ul + 0x1000ul * (context))
 #define CLAIM(context)            (0x200004ul + 0x1000ul * (context))
 
+/* The same by the AIA specification 1.0, table 4.1 and section 4.8.1. */
+#define APLIC_SOURCECFG(source)   (4ul * (source))
+#define APLIC_SETIP(source)       (0x1c00ul + (source) / 32 * 4)
+#define APLIC_SETIENUM            0x1edcul
+#define APLIC_CLRIENUM            0x1fdcul
+#define APLIC_TARGET(source)      (0x3000ul + 4ul * (source))
+#define APLIC_IDELIVERY(hart)     (0x4000ul + 32ul * (hart))
+#define APLIC_ITHRESHOLD(hart)    (0x4008ul + 32ul * (hart))
+#define APLIC_CLAIMI(hart)        (0x401cul + 32ul * (hart))
+#define APLIC_DOMAINCFG           0ul
+#define APLIC_INTERRUPT_ENABLE    (1u << 8)
+#define APLIC_LEVEL_HIGH          6u
+#define APLIC_HART_SHIFT          18
+#define APLIC_SOURCE_SHIFT        16
+
 static volatile uint32_t *reg(const struct plic *plic, uint64_t offset)
 {
     return (volatile uint32_t *)(uintptr_t)(plic->base + offset);
@@ -36,36 +51,73 @@ struct plic plic_find(void)
     struct plic plic;
     uint64_t size;
     for (struct fdt_node node = { 0 }; fdt_next(&machine.fdt, &node);) {
-        if (!fdt_list_has(&machine.fdt, &node, "compatible", "sifive,plic-1.0.0")
+        plic.is_aplic = fdt_list_has(&machine.fdt, &node, "compatible", "riscv,aplic");
+        if (!plic.is_aplic && !fdt_list_has(&machine.fdt, &node, "compatible", "sifive,plic-1.0.0")
             && !fdt_list_has(&machine.fdt, &node, "compatible", "riscv,plic0"))
             continue;
         if (!fdt_reg(&machine.fdt, &node, &plic.base, &size))
             fail("the device tree's node %s has no reg", node.name);
-        if (!find_context(&node, &plic.context))
+        if (!find_context(&node, &plic.context)) {
+            /* On the bare machine the domain of machine level is a node as well. */
+            if (plic.is_aplic)
+                continue;
             fail("the device tree's node %s has no interrupts-extended entry for hart %lu in S-mode", node.name, machine.boot_hart);
+        }
         return plic;
     }
-    fail("the device tree has no PLIC");
+    fail("the device tree has no interrupt controller that serves hart %lu in S-mode", machine.boot_hart);
 }
 
-void plic_set_priority(const struct plic *plic, uint32_t source, uint32_t priority) { *reg(plic, PRIORITY(source)) = priority; }
+void plic_set_priority(const struct plic *plic, uint32_t source, uint32_t priority)
+{
+    if (!plic->is_aplic) {
+        *reg(plic, PRIORITY(source)) = priority;
+        return;
+    }
+    *reg(plic, APLIC_SOURCECFG(source)) = priority == 0 ? 0 : APLIC_LEVEL_HIGH;
+    *reg(plic, APLIC_TARGET(source)) = plic->context << APLIC_HART_SHIFT | (8 - priority);
+}
 
 void plic_set_enabled(const struct plic *plic, uint32_t source, bool enabled)
 {
+    if (plic->is_aplic) {
+        *reg(plic, APLIC_DOMAINCFG) = APLIC_INTERRUPT_ENABLE;
+        *reg(plic, APLIC_IDELIVERY(plic->context)) = 1;
+        *reg(plic, enabled ? APLIC_SETIENUM : APLIC_CLRIENUM) = source;
+        return;
+    }
     volatile uint32_t *word = reg(plic, ENABLE(plic->context, source));
     uint32_t bit = 1u << source % 32;
     *word = enabled ? *word | bit : *word & ~bit;
 }
 
-volatile uint32_t *plic_threshold(const struct plic *plic) { return reg(plic, THRESHOLD(plic->context)); }
+volatile uint32_t *plic_threshold(const struct plic *plic)
+{
+    return reg(plic, plic->is_aplic ? APLIC_ITHRESHOLD(plic->context) : THRESHOLD(plic->context));
+}
 
-void plic_set_threshold(const struct plic *plic, uint32_t threshold) { *plic_threshold(plic) = threshold; }
+void plic_set_threshold(const struct plic *plic, uint32_t threshold)
+{
+    *plic_threshold(plic) = plic->is_aplic ? (8 - threshold) % 8 : threshold;
+}
 
-bool plic_is_pending(const struct plic *plic, uint32_t source) { return *reg(plic, PENDING(source)) >> source % 32 & 1; }
+bool plic_is_pending(const struct plic *plic, uint32_t source)
+{
+    return *reg(plic, plic->is_aplic ? APLIC_SETIP(source) : PENDING(source)) >> source % 32 & 1;
+}
 
-uint32_t plic_claim(const struct plic *plic) { return *reg(plic, CLAIM(plic->context)); }
+uint32_t plic_claim(const struct plic *plic)
+{
+    if (plic->is_aplic)
+        return *reg(plic, APLIC_CLAIMI(plic->context)) >> APLIC_SOURCE_SHIFT;
+    return *reg(plic, CLAIM(plic->context));
+}
 
-void plic_complete(const struct plic *plic, uint32_t source) { *reg(plic, CLAIM(plic->context)) = source; }
+void plic_complete(const struct plic *plic, uint32_t source)
+{
+    if (!plic->is_aplic)
+        *reg(plic, CLAIM(plic->context)) = source;
+}
 
 struct uart uart_find(void)
 {

@@ -1,14 +1,16 @@
-/* A platform-level interrupt controller, as the device tree describes it, and the UART that is wired to it. */
+/* The interrupt controller, as the device tree describes it, and the UART that is wired to it: a PLIC, or an APLIC that interrupts harts itself, which is
+ * driven as if it were one: a completion does nothing, and priorities and thresholds of 0 to 7 are turned round. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
 struct plic {
     uint64_t base;
-    uint32_t context; /* of the boot hart in S-mode */
+    uint32_t context; /* of the boot hart in S-mode; APLIC: its hart index */
+    bool is_aplic;
 };
 
-/* Ends the guest with a message if the tree has no PLIC, or none that serves the boot hart. */
+/* Ends the guest with a message if the tree has no controller, or none that serves the boot hart. */
 struct plic plic_find(void);
 
 void plic_set_priority(const struct plic *plic, uint32_t source, uint32_t priority);
@@ -23,7 +25,7 @@ void plic_complete(const struct plic *plic, uint32_t source);
 
 struct uart {
     uint64_t base;
-    uint32_t source; /* its interrupt at the PLIC */
+    uint32_t source; /* its interrupt at the controller */
 };
 
 /* Ends the guest with a message if the tree has no 16550. */

@@ -17,6 +17,8 @@ pub struct Description {
     pub harts: u32,
     /// Their model, as QEMU names it.
     pub cpu: String,
+    /// The board's interrupt controller, as a manifest names it.
+    pub interrupts: &'static str,
     /// The policy: name of its preset.
     pub preset: &'static str,
     /// Round-robin quantum in microseconds, if the manifest gives one.
@@ -374,6 +376,7 @@ impl Display for Description {
             + OTHER_MEMORY_MIB
             + linux * LINUX_FILES_MIB;
         writeln!(f, " }}\n\n[board]\nmachine = \"qemu-virt\"\nharts = {}", self.harts)?;
+        writeln!(f, "interrupts = {:?}", self.interrupts)?;
         writeln!(f, "memory = \"{}MiB\"\ncpu = {:?}", memory.next_multiple_of(64), self.cpu)?;
         for guest in &self.guests {
             let more = if oracle::begins_unseen(self, guest) { FROM_THE_SECOND_TICK_ON } else { "" };

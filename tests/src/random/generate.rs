@@ -11,6 +11,7 @@ use super::{
     rng::Rng,
 };
 use crate::operator::Typing;
+use crate::{APLIC, PLIC};
 use ainori_limits::{MAX_GUEST_VCPUS, MAX_GUESTS, MAX_HARTS, MAX_VCPUS, PRIORITIES};
 use ainori_sched::{Policy, Preset, presets};
 use clap::ValueEnum;
@@ -74,9 +75,16 @@ pub fn themed(theme: Theme, seed: u64) -> Description {
             Theme::Equals => propose_equals(seed, &mut rng),
         };
         if oracle::all_can_finish(&proposal) {
-            return proposal;
+            return Description { interrupts: interrupts(&proposal), ..proposal };
         }
     }
+}
+
+/// The board's interrupt controller: every third system has an APLIC, if none of its guests asks about a PLIC. By the seed itself, so that the system of a
+/// seed is otherwise what it was.
+fn interrupts(system: &Description) -> &'static str {
+    let asks = system.guests.iter().any(|guest| matches!(guest.job, Job::Plic { .. }));
+    if !asks && system.seed.is_multiple_of(3) { APLIC } else { PLIC }
 }
 
 /// A system whose last guest is a punctual RTOS on the hart that keeps house.
@@ -154,6 +162,7 @@ fn propose_sleepers(seed: u64, rng: &mut Rng) -> Description {
         seed,
         harts,
         cpu: cpu(rng),
+        interrupts: PLIC,
         preset: rng.pick(&PROMISING),
         quantum_us: None,
         grace_us: None,
@@ -190,6 +199,7 @@ fn propose_equals(seed: u64, rng: &mut Rng) -> Description {
         seed,
         harts,
         cpu: cpu(rng),
+        interrupts: PLIC,
         preset: rng.pick(&MOVING),
         quantum_us: Some(rng.pick(&[100, 500, 500, 2_000])),
         grace_us: None,
@@ -220,6 +230,7 @@ fn propose(seed: u64, rng: &mut Rng) -> Description {
         seed,
         harts,
         cpu: cpu(rng),
+        interrupts: PLIC,
         preset: preset.name,
         quantum_us,
         grace_us,

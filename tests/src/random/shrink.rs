@@ -1,5 +1,6 @@
 //! Makes a failing system smaller for as long as it fails in the same way.
 use super::description::{Description, Guest, Job, LinuxJob, Talk};
+use crate::PLIC;
 
 /// Simpler systems, each with one thing less; those that leave out most come first.
 pub fn candidates(system: &Description) -> Vec<Description> {
@@ -18,6 +19,7 @@ pub fn candidates(system: &Description) -> Vec<Description> {
     }
     offer(&|system| remove_hart(system));
     offer(&|system| system.cpu = "rv64".into());
+    offer(&|system| system.interrupts = PLIC);
     offer(&|system| forget_typing(system));
     offer(&|system| system.quantum_us = None);
     offer(&|system| system.grace_us = None);

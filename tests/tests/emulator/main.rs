@@ -1,6 +1,7 @@
 //! Real guests on the real hypervisor, in the emulator. One program, so that its tests can run beside each other: most of
 //! them keep one core of the host busy.
 mod apart;
+mod aplic;
 mod balance;
 mod boards;
 mod boot;

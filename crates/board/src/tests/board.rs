@@ -1,4 +1,4 @@
-use crate::{Board, BoardIrqchip, BoardUart, Error, Isa, Range};
+use crate::{Board, BoardIrqchip, BoardUart, Error, Interrupt, Isa, Range, Trigger, aplic_number};
 use dtoolkit::fdt::Fdt;
 use dtoolkit::memreserve::MemoryReservation;
 use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
@@ -190,7 +190,11 @@ fn with_second_port(properties: &[DeviceTreeProperty]) -> DeviceTree {
 }
 
 const fn port(base: u64, shift: usize, source: u32) -> Option<BoardUart> {
-    Some(BoardUart { base, shift, source })
+    Some(BoardUart { base, shift, interrupt: high(source) })
+}
+
+const fn high(source: u32) -> Interrupt {
+    Interrupt { source, trigger: Trigger::LevelHigh }
 }
 
 const FIRST_PORT: Option<BoardUart> = port(0x1000_0000, 0, 10);
@@ -272,16 +276,17 @@ fn a_device_is_described_and_so_are_its_neighbours() {
     tree.root.child_mut("soc").unwrap().add_child(node("other@101800", vec![reg(0x0010_1800, 0x100)]));
     let bytes = tree.to_dtb();
     let tree = Fdt::new(&bytes).unwrap();
-    let rtc = Board::device(tree, "/soc/rtc@101000").unwrap();
+    let board = Board::read(tree).unwrap();
+    let rtc = board.device(tree, "/soc/rtc@101000").unwrap();
     assert_eq!(
         (&*rtc.name, &*rtc.compatible, &*rtc.interrupts),
-        ("rtc@101000", &b"google,goldfish-rtc\0"[..], &[11][..])
+        ("rtc@101000", &b"google,goldfish-rtc\0"[..], &[high(11)][..])
     );
     assert_eq!(rtc.registers, [Range { start: 0x0010_1000, end: 0x0010_2000 }]);
     assert_eq!(Board::neighbour(tree, "/soc/rtc@101000", rtc.registers[0]), Some("other@101800"));
-    let serial = Board::device(tree, "/soc/serial@10000000").unwrap();
+    let serial = board.device(tree, "/soc/serial@10000000").unwrap();
     assert_eq!(Board::neighbour(tree, "/soc/serial@10000000", serial.registers[0]), None);
-    assert!(Board::device(tree, "/soc/none").is_none());
+    assert!(board.device(tree, "/soc/none").is_none());
 }
 
 #[test]
@@ -295,7 +300,7 @@ fn registers_beyond_all_addresses_are_none() {
     tree.memory_reservations.push(MemoryReservation::new(u64::MAX - 0xff, 0x1000));
     let bytes = tree.to_dtb();
     let tree = Fdt::new(&bytes).unwrap();
-    assert_eq!(Board::device(tree, "/soc/odd@ffff").unwrap().registers, []);
+    assert_eq!(Board::read(tree).unwrap().device(tree, "/soc/odd@ffff").unwrap().registers, []);
     let reserved = Board::reserved_of(tree).unwrap();
     assert_eq!(reserved.as_slice(), [Range { start: u64::MAX - 0xff, end: u64::MAX }]);
 }
@@ -323,8 +328,90 @@ proptest! {
             bytes[at] = value;
         }
         if let Ok(tree) = Fdt::new(&bytes) {
-            let _ = (Board::read(tree), Board::reserved_of(tree), Board::device(tree, "/soc/rtc@101000"));
+            let _ = (Board::read(tree).map(|board| board.device(tree, "/soc/rtc@101000")), Board::reserved_of(tree));
             let _ = Board::neighbour(tree, "/soc/rtc@101000", Range { start: 0, end: 1 << 32 });
         }
+    }
+}
+
+/// [`plain`] as QEMU has it with `aia=aplic` (dumped with QEMU 10.0.2): a node for each domain, that of the supervisors first.
+fn with_aplic() -> DeviceTree {
+    let mut tree = plain();
+    let soc = tree.root.child_mut("soc").unwrap();
+    soc.remove_child("plic@c000000");
+    for (base, interrupt) in [(0x0d00_0000, 9), (0x0c00_0000, 11)] {
+        let targets: Vec<u32> = (0..2).flat_map(|hart| [PHANDLES + hart, interrupt]).collect();
+        let either = DeviceTreeProperty::new("compatible", b"qemu,aplic\0riscv,aplic\0".to_vec()).unwrap();
+        soc.add_child(node(
+            &format!("interrupt-controller@{base:x}"),
+            vec![
+                either,
+                reg(base, 0x8000),
+                words("riscv,num-sources", &[96]),
+                words("interrupts-extended", &targets),
+                words("#interrupt-cells", &[2]),
+            ],
+        ));
+    }
+    for (name, source) in [("serial@10000000", 10), ("rtc@101000", 11)] {
+        let device = soc.child_mut(name).unwrap();
+        device.remove_property("interrupts");
+        device.add_property(words("interrupts", &[source, 4]));
+    }
+    tree
+}
+
+const SUPERVISORS: &str = "interrupt-controller@d000000";
+
+#[test]
+fn of_an_aplic_the_supervisors_domain_is_taken() {
+    let board = read(&with_aplic()).unwrap();
+    assert_eq!(board.irqchip, Some(BoardIrqchip::Aplic { base: 0x0d00_0000, sources: 96 }));
+    assert_eq!(board.uart, FIRST_PORT);
+    let targets: Vec<_> = board.harts.iter().map(|hart| hart.irq_target).collect();
+    assert_eq!(targets, [Some(0), Some(1)]);
+
+    let mut tree = with_aplic();
+    let soc = tree.root.child_mut("soc").unwrap();
+    soc.child_mut(SUPERVISORS).unwrap().add_property(words("riscv,hart-indexes", &[5, 3]));
+    let targets: Vec<_> = read(&tree).unwrap().harts.iter().map(|hart| hart.irq_target).collect();
+    assert_eq!(targets, [Some(5), Some(3)]);
+}
+
+#[test]
+fn an_aplic_that_sends_messages_is_not_taken() {
+    let mut tree = with_aplic();
+    let soc = tree.root.child_mut("soc").unwrap();
+    soc.child_mut(SUPERVISORS).unwrap().add_property(words("msi-parent", &[7]));
+    let board = read(&tree).unwrap();
+    assert!(board.irqchip.is_none() && board.harts.iter().all(|hart| hart.irq_target.is_none()));
+}
+
+#[test]
+fn an_aplic_is_told_when_a_device_asks() {
+    for (cell, trigger) in
+        [(1, Trigger::EdgeRising), (2, Trigger::EdgeFalling), (4, Trigger::LevelHigh), (8, Trigger::LevelLow)]
+    {
+        let mut tree = with_aplic();
+        let device = tree.root.child_mut("soc").unwrap().child_mut("rtc@101000").unwrap();
+        device.add_property(words("interrupts", &[11, cell, 20, 4]));
+        let (board, bytes) = (read(&tree).unwrap(), tree.to_dtb());
+        let rtc = board.device(Fdt::new(&bytes).unwrap(), "/soc/rtc@101000").unwrap();
+        assert_eq!(rtc.interrupts, [Interrupt { source: 11, trigger }, high(20)]);
+    }
+}
+
+proptest! {
+    /// A source gets through a threshold if its level is above it, whichever numbers stand for both (AIA, section 4.8.1.3; PLIC, "Priority Thresholds").
+    #[test]
+    fn numbers_of_levels_mean_the_same_in_any_controller(level in 1u32..=7, threshold in 0u32..=7) {
+        let aplic = BoardIrqchip::Aplic { base: 0, sources: 1 };
+        let (priority, ithreshold) = (aplic.number(level), aplic.number(threshold));
+        prop_assert!((1..=7).contains(&priority), "an APLIC's priority isn't 0");
+        prop_assert!(ithreshold <= 7, "three bits");
+        prop_assert_eq!(ithreshold == 0 || priority < ithreshold, level > threshold);
+        prop_assert_eq!((aplic_number(priority), aplic_number(ithreshold)), (level, threshold));
+        let plic = BoardIrqchip::Plic { base: 0, sources: 1 };
+        prop_assert_eq!((plic.number(level), plic.number(threshold)), (level, threshold));
     }
 }
