@@ -377,6 +377,14 @@ fn required_keys_are_named() {
 
 #[test]
 fn the_board_must_exist() {
+    let board = "machine = \"qemu-virt\"";
+    broken_at(
+        5,
+        board,
+        &format!("{board}\ninterrupts = \"aplik\""),
+        "no interrupt controller \"aplik\"",
+        "did you mean `aplic`?",
+    );
     broken("qemu-virt", "qemu-vrit", "no board \"qemu-vrit\"", "did you mean `qemu-virt`?");
     broken_at(5, "harts = 4", "harts = 65", "can't have 65 harts", "from 1 to 64");
     broken("memory = \"2GiB\"", "memory = \"2GB\"", "\"2GB\" is not a size", "GiB");
