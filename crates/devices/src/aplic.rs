@@ -307,18 +307,34 @@ impl Aplic {
         bits
     }
 
-    /// Changes a source, if `change` says to what. What it was, if so.
-    fn update(&self, number: usize, change: impl Fn(Gateway) -> Option<Gateway>) -> Option<Gateway> {
-        let change = |state| change(Gateway(state)).map(|next| next.0);
-        at(&self.sources, number).fetch_update(Ordering::AcqRel, Ordering::Acquire, change).ok().map(Gateway)
+    /// Changes a source, if `change` says to what. What it was and is, if so.
+    fn update(
+        &self,
+        number: usize,
+        change: impl Fn(Gateway) -> Option<Gateway>,
+    ) -> Option<(Gateway, Gateway)> {
+        let word = at(&self.sources, number);
+        let mut before = word.load(Ordering::Acquire);
+        // BOUND: one round; each more is a change that another core has made in between.
+        loop {
+            let after = change(Gateway(before))?;
+            // Of a word of sources most are mostly as they are to be: that is quick.
+            if after.0 == before {
+                return Some((after, after));
+            }
+            match word.compare_exchange(before, after.0, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some((Gateway(before), after)),
+                Err(now) => before = now,
+            }
+        }
     }
 
     /// Something happens to a source.
     fn apply(&self, number: usize, event: Event, outside: &mut impl Outside) -> u64 {
-        let Some(before) = self.update(number, |state| Some(state.after(event, self.delivery))) else {
+        let Some((before, after)) = self.update(number, |state| Some(state.after(event, self.delivery)))
+        else {
             return 0;
         };
-        let after = before.after(event, self.delivery);
         if after.is_ready() {
             at(&self.ready, number / 32).fetch_or(1 << (number % 32), Ordering::AcqRel);
         }
@@ -346,7 +362,12 @@ impl Aplic {
 
     fn apply_to_each(&self, word: usize, mask: u32, event: Event, outside: &mut impl Outside) -> u64 {
         let mut harts = 0;
-        self.for_each(word, mask, |number| harts |= self.apply_by_number(number as u32, event, outside));
+        self.for_each(word, mask, |number| {
+            // A driver that begins writes whole words, of which few bits say anything new.
+            if self.gateway(number).heeds(event, self.delivery) {
+                harts |= self.apply_by_number(number as u32, event, outside);
+            }
+        });
         harts
     }
 
@@ -400,7 +421,7 @@ impl Aplic {
 
     /// Takes a source, if it is ready still: of several cores that try, one does. For a relayed one that is an edge this is all that is to be done.
     fn take(&self, number: usize, outside: &mut impl Outside) -> Option<()> {
-        let before =
+        let (before, _) =
             self.update(number, |state| state.is_ready().then(|| state.after(Event::Take, self.delivery)))?;
         if !before.is_level() {
             self.complete(number, outside);
@@ -419,7 +440,7 @@ impl Aplic {
     fn complete(&self, number: usize, outside: &mut impl Outside) -> u64 {
         let complete =
             |state: Gateway| state.is_in_service().then(|| state.after(Event::Complete, self.delivery));
-        let Some(before) = self.update(number, complete) else { return 0 };
+        let Some((before, _)) = self.update(number, complete) else { return 0 };
         let harts = if before.is_ready() { self.hart(self.target(number)) } else { 0 };
         outside.complete(number as u32);
         harts

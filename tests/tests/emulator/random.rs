@@ -151,6 +151,7 @@ fn described(preset: &'static str, harts: u32, guests: Vec<Guest>) -> Descriptio
     Description {
         seed: 0,
         harts,
+        interrupts: ainori_tests::PLIC,
         cpu: "rv64".into(),
         preset,
         quantum_us: None,
