@@ -1,5 +1,6 @@
 #include "attacks.h"
 #include "csr.h"
+#include "irqchip.h"
 #include "kinds.h"
 #include "machine.h"
 #include "memory.h"
@@ -8,10 +9,11 @@
 #include "sbi.h"
 #include "timer.h"
 
-const char *const attack_names[] = { "none", "restarts", "ipis", "fences", "page-fences", "plic", "flood", "newlines", "wakes", "fault", NULL };
-enum { NONE, RESTARTS, IPIS, FENCES, PAGE_FENCES, PLIC, FLOOD, NEWLINES, WAKES, FAULT };
+const char *const attack_names[] = { "none", "restarts", "ipis", "fences", "page-fences", "plic", "aplic", "flood", "newlines", "wakes", "fault", NULL };
+enum { NONE, RESTARTS, IPIS, FENCES, PAGE_FENCES, PLIC, APLIC, FLOOD, NEWLINES, WAKES, FAULT };
 
 #define PLIC_CONTEXTS 32 /* two for each of as many vCPUs as a guest can have */
+#define APLIC_SOURCES 31 /* a word of them */
 #define AWAKE_US 20 /* at most twice that before its time, who faults waits in a loop */
 
 static void nothing(struct vcpu *v, uint64_t turn)
@@ -54,7 +56,7 @@ static void page_fences(struct vcpu *v, uint64_t turn)
 /* Switches a source on and off in all contexts at once, and all of them with it: by its priority. */
 static void plic(struct vcpu *v, uint64_t turn)
 {
-    volatile uint32_t *registers = (volatile uint32_t *)PLIC_BASE;
+    volatile uint32_t *registers = (volatile uint32_t *)irqchip.base;
     volatile uint8_t *uart = (volatile uint8_t *)UART_BASE;
     if (turn == 0) {
         for (unsigned context = 0; context < PLIC_CONTEXTS; context++) {
@@ -65,6 +67,22 @@ static void plic(struct vcpu *v, uint64_t turn)
     }
     registers[10] = turn & 7;
     registers[(0x200000 + (2 * v->index + 1) * 0x1000) / 4] = turn >> 3 & 7; /* its own, in S-mode */
+}
+
+/* Whole words that change all sources of a guest, each at every store: those of its virtual devices, which anybody may make pending here. */
+static void aplic(struct vcpu *v, uint64_t turn)
+{
+    volatile uint32_t *registers = (volatile uint32_t *)irqchip.base;
+    if (turn == 0) {
+        registers[0] = 1u << 8; /* domaincfg.IE */
+        for (unsigned source = 1; source <= APLIC_SOURCES; source++) {
+            registers[source] = 1; /* detached */
+            registers[0x3000 / 4 + source] = (source % vcpu_count) << 18 | 1;
+        }
+    }
+    registers[0x4000 / 4 + 8 * v->index] = turn >> 4 & 1; /* its own idelivery */
+    registers[(turn & 1 ? 0x1e00 : 0x1f00) / 4] = UINT32_MAX; /* setie, clrie */
+    registers[(turn & 2 ? 0x1c00 : 0x1d00) / 4] = UINT32_MAX; /* setip, in_clrip */
 }
 
 static void flood(struct vcpu *v, uint64_t turn)
@@ -92,7 +110,7 @@ static void wakes(struct vcpu *v, uint64_t turn)
 }
 
 typedef void step(struct vcpu *v, uint64_t turn);
-static step *const steps[] = { nothing, restarts, ipis, fences, page_fences, plic, flood, newlines, wakes, nothing };
+static step *const steps[] = { nothing, restarts, ipis, fences, page_fences, plic, aplic, flood, newlines, wakes, nothing };
 
 /* `fault`: a store that is nobody's, when `time` is `phase_us` behind a whole millisecond of the machine's. */
 static void fault_at(uint64_t end)

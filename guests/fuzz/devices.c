@@ -1,6 +1,7 @@
 /* Loads and stores to devices and beyond. */
 #include "code.h"
 #include "csr.h"
+#include "irqchip.h"
 #include "kinds.h"
 #include "machine.h"
 #include "memory.h"
@@ -14,35 +15,9 @@
 #define GIGABYTE (1ul << 30)
 #define MEGAPAGE (1ul << 21)
 
-/* PLIC: where registers are, rather than the gaps. Offsets of the platform-level interrupt controller specification. */
-static uint64_t plic_address(struct vcpu *v)
-{
-    uint64_t r = any(v), offset;
-    switch (r & 7) {
-    case 0:
-        offset = r >> 8 & 0x1ff; /* priorities */
-        break;
-    case 1:
-        offset = 0x1000 + (r >> 8 & 0x7f); /* pending */
-        break;
-    case 2:
-    case 3:
-        offset = 0x2000 + (r >> 8 & 0x7f) * 0x80 + (r >> 16 & 0xf); /* enables */
-        break;
-    case 4:
-    case 5:
-    case 6:
-        offset = 0x200000 + (r >> 8 & 0x7f) * 0x1000 + (r >> 16 & 0xf); /* threshold, claim and completion */
-        break;
-    default:
-        offset = (r >> 8) % (PLIC_SIZE - WIDEST);
-    }
-    return PLIC_BASE + (r & 0x700000 ? offset & ~3ul : offset);
-}
-
 static uint64_t device_address(struct vcpu *v)
 {
-    return any(v) & 3 ? plic_address(v) : UART_BASE + (any(v) & 3 ? any(v) & 7 : any(v) % (UART_REGISTERS - WIDEST));
+    return any(v) & 3 ? irqchip_address(v) : UART_BASE + (any(v) & 3 ? any(v) & 7 : any(v) % (UART_REGISTERS - WIDEST));
 }
 
 unsigned try_devices(struct vcpu *v)

@@ -1,5 +1,6 @@
 #include "memory.h"
 #include "gate.h"
+#include "irqchip.h"
 #include "machine.h"
 #include "random.h"
 #include "trap.h"
@@ -60,7 +61,8 @@ uint64_t user_entry(const struct vcpu *v) { return pte((uintptr_t)v->fence->user
 
 static void map_devices(void)
 {
-    for (uint64_t at = PLIC_BASE; at < PLIC_BASE + PLIC_SIZE; at += MEGAPAGE)
+    irqchip_find();
+    for (uint64_t at = irqchip.base; at < irqchip.base + irqchip.size; at += MEGAPAGE)
         device_gigabyte[at / MEGAPAGE] = pte(at, LEAF | PTE_R | PTE_W);
     device_gigabyte[UART_BASE / MEGAPAGE] = pte((uintptr_t)uart_table, PTE_V);
     uart_table[0] = pte(UART_BASE, LEAF | PTE_R | PTE_W);

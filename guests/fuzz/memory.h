@@ -6,8 +6,6 @@
 #define TABLES 16 /* pages for each vCPU's random translations */
 #define SCRATCH_PAGES 16 /* a naturally aligned 64 KiB, so that even a NAPOT translation of it stays inside */
 
-#define PLIC_BASE 0x0c000000ul
-#define PLIC_SIZE 0x600000ul
 #define UART_BASE 0x10000000ul
 
 /* U-mode sees code and scratch at other addresses. */
@@ -38,7 +36,7 @@ uint64_t scratch_address(struct vcpu *v);
 /* New content for some of the scratch area. */
 void scratch_refill(struct vcpu *v);
 
-/* satp for code that must reach only scratch and what is this vCPU's own; `devices`: and the PLIC and the UART. Mode Sv39, Sv48 or Sv57. */
+/* satp for code that must reach only scratch and what is this vCPU's own; `devices`: and the interrupt controller and the UART. Mode Sv39, Sv48 or Sv57. */
 uint64_t fence_satp(struct vcpu *v, bool devices);
 
 /* satp with a root table of this mode: 8 for Sv39, 9 for Sv48, 10 for Sv57. */

@@ -94,6 +94,8 @@ pub struct Aplic {
     target: [AtomicU32; TABLE],
     /// The sources that exist, 32 a word.
     exists: [AtomicU32; TABLE / 32],
+    /// Those of them that are relayed: all others are served when their wires say so.
+    relayed: [AtomicU32; TABLE / 32],
     /// Those that may be ready.
     ready: [AtomicU32; TABLE / 32],
     interrupt_enable: AtomicU32,
@@ -112,6 +114,7 @@ impl Aplic {
                 sources: zeros(),
                 target: zeros(),
                 exists: zeros(),
+                relayed: zeros(),
                 ready: zeros(),
                 interrupt_enable: AtomicU32::new(0),
                 genmsi: AtomicU32::new(0),
@@ -128,15 +131,17 @@ impl Aplic {
             return;
         }
         let state = if relayed { Gateway::RELAYED_FROM_BOARD } else { Gateway::WIRED };
+        let (word, bit) = (source as usize / 32, 1 << (source % 32));
         at(&self.sources, source as usize).store(state.0, Ordering::Relaxed);
-        at(&self.exists, source as usize / 32).fetch_or(1 << (source % 32), Ordering::Release);
+        at(&self.relayed, word).fetch_or(if relayed { bit } else { 0 }, Ordering::Relaxed);
+        at(&self.exists, word).fetch_or(bit, Ordering::Release);
     }
 
     /// The wire of `source` goes high or low, or stays so; of a relayed one: the physical interrupt has come. Sources that don't exist are ignored.
     ///
     /// The wire of one source must be driven by one party at a time.
     pub fn drive(&self, source: u32, high: bool, outside: &mut impl Outside) -> u64 {
-        self.existing(source).map_or(0, |number| self.apply(number, Event::Wire(high), outside))
+        self.existing(source).map_or(0, |number| self.apply_to(number, Event::Wire(high), outside))
     }
 
     /// Does the controller interrupt this hart? False for harts that don't exist.
@@ -163,7 +168,7 @@ impl Aplic {
             Register::ClearPending(word) => {
                 let inputs = self.bits(word, Gateway::rectified);
                 let mut harts = 0;
-                self.for_each(word, u32::MAX, |number| harts |= self.complete(number, outside));
+                self.for_each(word, self.relayed(word), |number| harts |= self.complete(number, outside));
                 return (inputs, harts);
             }
             Register::Genmsi => self.genmsi.load(Ordering::Relaxed),
@@ -190,14 +195,14 @@ impl Aplic {
             Register::Domaincfg => self.enable_domain(value & INTERRUPT_ENABLE, outside),
             Register::Sourcecfg(source) => self.configure(source, value, outside),
             Register::Target(source) => self.set_target(source, value),
-            Register::SetPending(word) => self.apply_to_each(word, value, Event::SetPending, outside),
-            Register::SetPendingByNumber => self.apply_by_number(value, Event::SetPending, outside),
-            Register::ClearPending(word) => self.apply_to_each(word, value, Event::ClearPending, outside),
-            Register::ClearPendingByNumber => self.apply_by_number(value, Event::ClearPending, outside),
-            Register::SetEnable(word) => self.apply_to_each(word, value, Event::Enable, outside),
-            Register::SetEnableByNumber => self.apply_by_number(value, Event::Enable, outside),
-            Register::ClearEnable(word) => self.apply_to_each(word, value, Event::Disable, outside),
-            Register::ClearEnableByNumber => self.apply_by_number(value, Event::Disable, outside),
+            Register::SetPending(word) => self.write_bits(word, value, Event::SetPending, outside),
+            Register::SetPendingByNumber => self.write_number(value, Event::SetPending, outside),
+            Register::ClearPending(word) => self.write_bits(word, value, Event::ClearPending, outside),
+            Register::ClearPendingByNumber => self.write_number(value, Event::ClearPending, outside),
+            Register::SetEnable(word) => self.write_bits(word, value, Event::Enable, outside),
+            Register::SetEnableByNumber => self.write_number(value, Event::Enable, outside),
+            Register::ClearEnable(word) => self.write_bits(word, value, Event::Disable, outside),
+            Register::ClearEnableByNumber => self.write_number(value, Event::Disable, outside),
             Register::Genmsi => {
                 // It is sent before the store is over, so the bit Busy is never seen.
                 let value = value & (HART_INDEX | IDENTITIES);
@@ -257,6 +262,11 @@ impl Aplic {
         let exists = number < SOURCES
             && at(&self.exists, number / 32).load(Ordering::Acquire) >> (source % 32) & 1 != 0;
         exists.then_some(number)
+    }
+
+    /// The sources among 32 that are relayed.
+    fn relayed(&self, word: usize) -> u32 {
+        at(&self.relayed, word).load(Ordering::Relaxed)
     }
 
     fn gateway(&self, number: usize) -> Gateway {
@@ -329,46 +339,53 @@ impl Aplic {
         }
     }
 
-    /// Something happens to a source.
-    fn apply(&self, number: usize, event: Event, outside: &mut impl Outside) -> u64 {
-        let Some((before, after)) = self.update(number, |state| Some(state.after(event, self.delivery)))
-        else {
-            return 0;
-        };
-        if after.is_ready() {
-            at(&self.ready, number / 32).fetch_or(1 << (number % 32), Ordering::AcqRel);
-        }
-        fence(Ordering::SeqCst); // Against `after_write`: the source before what decides about all.
-        match self.delivery {
-            Delivery::Direct if before.is_ready() != after.is_ready() => self.hart(self.target(number)),
-            Delivery::Msi if after.is_ready() && self.interrupt_enable.load(Ordering::Relaxed) != 0 => {
-                self.send(number, outside);
-                0
-            }
-            _ => 0,
-        }
-    }
-
-    fn apply_by_number(&self, source: u32, event: Event, outside: &mut impl Outside) -> u64 {
-        let Some(number) = self.existing(source) else { return 0 };
-        let harts = self.apply(number, event, outside);
-        let is_served = match event {
-            Event::SetPending => true,
-            Event::ClearPending => !self.gateway(number).is_level(),
-            _ => false,
-        };
-        if is_served { harts | self.complete(number, outside) } else { harts }
-    }
-
-    fn apply_to_each(&self, word: usize, mask: u32, event: Event, outside: &mut impl Outside) -> u64 {
-        let mut harts = 0;
+    /// Something happens to the sources of the guest among 32, of which `mask` has the bits. For all of them at once, as drivers write whole words and
+    /// interrupts are off meanwhile.
+    fn apply(&self, word: usize, mask: u32, event: Event, outside: &mut impl Outside) -> u64 {
+        let (mut ready, mut changed) = (0, 0);
         self.for_each(word, mask, |number| {
-            // A driver that begins writes whole words, of which few bits say anything new.
-            if self.gateway(number).heeds(event, self.delivery) {
-                harts |= self.apply_by_number(number as u32, event, outside);
-            }
+            let next = |state: Gateway| Some(state.after(event, self.delivery));
+            let Some((before, after)) = self.update(number, next) else { return };
+            ready |= u32::from(after.is_ready()) << (number % 32);
+            changed |= u32::from(before.is_ready() != after.is_ready()) << (number % 32);
         });
+        if ready != 0 {
+            at(&self.ready, word).fetch_or(ready, Ordering::AcqRel);
+        }
+        fence(Ordering::SeqCst); // Against `after_write`: the sources before what decides about all.
+        let mut harts = 0;
+        match self.delivery {
+            Delivery::Direct => self.for_each(word, changed, |number| {
+                harts |= self.hart(self.target(number));
+            }),
+            Delivery::Msi if self.interrupt_enable.load(Ordering::Relaxed) != 0 => {
+                self.for_each(word, ready, |number| self.send(number, outside));
+            }
+            Delivery::Msi => {}
+        }
         harts
+    }
+
+    /// Something happens to one source of the guest.
+    fn apply_to(&self, number: usize, event: Event, outside: &mut impl Outside) -> u64 {
+        self.apply(number / 32, 1 << (number % 32), event, outside)
+    }
+
+    /// As [`Self::apply`], for what a guest writes to the bits of sources, or to a register that takes the number of one.
+    fn write_bits(&self, word: usize, mask: u32, event: Event, outside: &mut impl Outside) -> u64 {
+        let mut harts = self.apply(word, mask, event, outside);
+        if matches!(event, Event::SetPending | Event::ClearPending) {
+            self.for_each(word, mask & self.relayed(word), |number| {
+                let is_served = event == Event::SetPending || !self.gateway(number).is_level();
+                harts |= if is_served { self.complete(number, outside) } else { 0 };
+            });
+        }
+        harts
+    }
+
+    fn write_number(&self, source: u32, event: Event, outside: &mut impl Outside) -> u64 {
+        let write = |number: usize| self.write_bits(number / 32, 1 << (number % 32), event, outside);
+        self.existing(source).map_or(0, write)
     }
 
     /// The set with the hart of a `target`.
@@ -397,7 +414,7 @@ impl Aplic {
     fn configure(&self, source: u32, value: u32, outside: &mut impl Outside) -> u64 {
         let Some(number) = self.existing(source) else { return 0 };
         let mode = if value & DELEGATE == 0 { value & SOURCE_MODE } else { 0 };
-        let harts = self.apply(number, Event::Configure(mode), outside);
+        let harts = self.apply_to(number, Event::Configure(mode), outside);
         if !self.gateway(number).is_active() {
             at(&self.target, number).store(0, Ordering::Relaxed);
         }

@@ -76,14 +76,9 @@ pub fn is_used(irqchip: &Irqchip, start: u64, end: u64) -> bool {
     windows.any(|window| start < window.base + window.size && window.base < end)
 }
 
-/// Has a virtual device this source of the interrupt controller?
-pub fn is_virtual_source(source: u32) -> bool {
-    (1..=VIRTIO_SLOTS).contains(&source) || source == UART_SOURCE
-}
-
 /// Can a device of the board have this source of the interrupt controller: does it exist, and has no virtual device it?
 pub fn is_free_source(source: u32) -> bool {
-    (1..Irqchip::SOURCES as u32).contains(&source) && !is_virtual_source(source)
+    (VIRTIO_SLOTS + 1..Irqchip::SOURCES as u32).contains(&source) && source != UART_SOURCE
 }
 
 #[cfg(all(test, not(loom)))]

@@ -6,6 +6,10 @@ use crate::plic::{self, Plic, supervisor_context};
 
 /// A controller. Shared by the vCPUs of one guest: all methods take `&self` and may run on several cores at once. Those that change something return
 /// the harts whose [`Irqchip::is_pending`] must be looked at again.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one per guest, made at boot; a box would be a load more on the way of each access"
+)]
 pub enum Irqchip {
     /// A [`Plic`].
     Plic(Plic),
@@ -91,6 +95,7 @@ impl Irqchip {
         match self {
             Self::Plic(plic) => {
                 let effects = plic.write(offset, width, value);
+                // BOUND: one source.
                 effects.completed.into_iter().for_each(|source| outside.complete(source));
                 effects.harts
             }

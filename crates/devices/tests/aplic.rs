@@ -31,9 +31,9 @@ fn idc(hart: usize) -> u64 {
 }
 
 /// What the controller does to others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Done {
-    Sent(Msi),
+    Sent(usize, u32),
     Completed(u32),
 }
 
@@ -42,7 +42,7 @@ struct Log(Vec<Done>);
 
 impl Outside for Log {
     fn send(&mut self, msi: Msi) {
-        self.0.push(Done::Sent(msi));
+        self.0.push(Done::Sent(msi.hart, msi.identity));
     }
 
     fn complete(&mut self, source: u32) {
@@ -140,7 +140,7 @@ impl Model {
         if !direct && enable && state.pending && state.enabled {
             let target = state.target;
             self.take(source);
-            self.done.push(Done::Sent(Msi { hart: (target >> 18) as usize, identity: target & 63 }));
+            self.done.push(Done::Sent((target >> 18) as usize, target & 63));
         }
     }
 
@@ -344,7 +344,7 @@ impl Model {
             }
             GENMSI if !self.is_direct() => {
                 self.genmsi = value & 0xfffc_003f;
-                self.done.push(Done::Sent(Msi { hart: (value >> 18) as usize, identity: value & 63 }));
+                self.done.push(Done::Sent((value >> 18) as usize, value & 63));
             }
             4..0x1000 => self.configure((offset / 4) as usize, value),
             0x3004..0x4000 => self.set_target((offset % 0x1000 / 4) as usize, value),
@@ -443,7 +443,11 @@ fn follows_the_model(delivery: Delivery, steps: Vec<Step>) -> Result<(), TestCas
                 aplic.write(offset, 4, value, &mut log)
             }
         };
-        prop_assert_eq!(&log.0, &std::mem::take(&mut model.done), "{:?}", step);
+        // In which order a store that concerns several sources does what it does is not said.
+        let (mut done, mut expected) = (log.0, std::mem::take(&mut model.done));
+        done.sort_unstable();
+        expected.sort_unstable();
+        prop_assert_eq!(done, expected, "{:?}", step);
         for (hart, before) in before.into_iter().enumerate() {
             let pending = model.is_pending(hart);
             prop_assert_eq!(aplic.is_pending(hart), pending, "hart {} after {:?}", hart, step);

@@ -122,9 +122,8 @@ fn irqchip(board: &Board, owned: &[Device]) -> Irqchip {
         None | Some(BoardIrqchip::Plic { .. }) => Irqchip::Plic(Plic::new()),
         Some(BoardIrqchip::Aplic { .. }) => {
             let aplic = Aplic::new(Delivery::Direct);
-            (1..Irqchip::SOURCES as u32)
-                .filter(|source| bus::is_virtual_source(*source))
-                .for_each(|source| aplic.add(source, false));
+            // Of the other virtual devices none is more than an empty slot.
+            aplic.add(bus::UART_SOURCE, false);
             let relayed = owned.iter().flat_map(|device| &device.interrupts);
             relayed.for_each(|interrupt| aplic.add(interrupt.source, true));
             Irqchip::Aplic(aplic)

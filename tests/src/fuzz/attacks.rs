@@ -2,7 +2,7 @@
 use ainori_sched::Policy;
 
 use super::{BEGIN_MS, Expected, SPARE_MS, Trial, measuring};
-use crate::{Guest, System};
+use crate::{APLIC, Guest, System};
 
 /// Virtual milliseconds of an attack.
 const MS: u64 = 200;
@@ -44,6 +44,12 @@ impl Trial {
     fn hostile(mut self, guest: Guest, expected: Expected) -> Self {
         self.hostile.push((guest.name().into(), expected));
         self.system = self.system.with(guest);
+        self
+    }
+
+    /// With another interrupt controller than a PLIC.
+    fn interrupts(mut self, kind: &'static str) -> Self {
+        self.system = self.system.interrupts(kind);
         self
     }
 
@@ -90,6 +96,8 @@ pub fn all() -> Vec<Trial> {
             list.push(storm(attack, preset, 16, 4));
         }
         list.push(storm("restarts", preset, 8, 2));
+        list.push(storm("aplic", preset, 4, 2).interrupts(APLIC));
+        list.push(storm("aplic", preset, 16, 4).interrupts(APLIC));
         for count in FAULTS_AT_ONCE {
             list.push(faults(count, false, preset));
         }

@@ -396,6 +396,7 @@ fn fences_of_all_hurt_nobody() {
 #[test]
 fn interrupt_controller_registers_hurt_nobody() {
     attacks_hold("plic");
+    attacks_hold("aplic");
 }
 
 #[test]

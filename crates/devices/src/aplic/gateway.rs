@@ -117,18 +117,6 @@ impl Gateway {
         self.mode() >= mode::EDGE1 && self.has(Self::WIRE) != inverted
     }
 
-    /// Can one of the events that come for whole words change anything, or complete the source? If in doubt, it can.
-    pub(super) const fn heeds(self, event: Event, delivery: Delivery) -> bool {
-        let follows_wire = self.is_level() && matches!(delivery, Delivery::Direct);
-        match event {
-            Event::Enable => !self.is_enabled() && self.is_active(),
-            Event::Disable => self.is_enabled(),
-            Event::SetPending => !follows_wire && self.is_active() || self.is_in_service(),
-            Event::ClearPending => !follows_wire && (self.is_pending() || self.is_in_service()),
-            _ => true,
-        }
-    }
-
     /// The state after an event: "precise effects on interrupt-pending bits" (section 4.7).
     #[must_use]
     pub(super) const fn after(self, event: Event, delivery: Delivery) -> Self {
