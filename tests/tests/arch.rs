@@ -17,11 +17,12 @@ const INSTRUCTIONS: [&str; 8] =
     ["ECALL", "SRET", "WFI", "WRS_NTO", "WRS_STO", "asm", "global_asm", "naked_asm"];
 
 /// What keeps guests apart in the registers that are not in the list of the world switch (`registers!` in kernel/src/arch/h/world.rs).
-const NOT_IN_THE_LIST: [(&[&str], &str); 8] = [
+const NOT_IN_THE_LIST: [(&[&str], &str); 9] = [
     (
         &["HGATP", "VSATP", "VSISELECT"],
         "the world switch by hand: their turn matters, or only some harts have it",
     ),
+    (&["HVICTL"], "the world switch by hand, from the external interrupt in `hvip`"),
     (&["SEPC", "SSTATUS", "HSTATUS"], "the trap entry, and the way back to the guest"),
     (&["FCSR", "VSTART", "VCSR"], "the exchange of floating-point and vector registers"),
     (
@@ -29,7 +30,7 @@ const NOT_IN_THE_LIST: [(&[&str], &str); 8] = [
         "the policy that confines vCPUs, which sets them as it dispatches; else all have the same",
     ),
     (
-        &["HCOUNTEREN", "HENVCFG", "HSTATEEN0", "HTIMEDELTA", "HVICTL", "HVIEN", "HVIPRIO1", "HVIPRIO2"],
+        &["HCOUNTEREN", "HENVCFG", "HSTATEEN0", "HTIMEDELTA", "HVIEN", "HVIPRIO1", "HVIPRIO2"],
         "nothing: out of their reach, and the same for all, from when the hart is set up",
     ),
     (

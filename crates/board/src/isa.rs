@@ -13,6 +13,9 @@ const OFFERED: &str = "\
     zbkb zbkc zbkx zknd zkne zknh zksed zksh zkt zvbb zvbc zvfh zvfhmin zvkb zve32f zve32x zve64d zve64f \
     zve64x ssccptr sscounterenw sstc sstvala sstvecd ssu64xl svinval svnapot svvptc";
 
+/// The extension by which a hart reaches its interrupt file: of the AIA, what supervisors have.
+pub const INTERRUPT_FILE: &str = "ssaia";
+
 fn is_offered(name: &str) -> bool {
     OFFERED.split(' ').any(|offered| offered == name)
 }
@@ -94,6 +97,13 @@ impl Isa {
             _ => is_offered(name),
         };
         Self(self.0.iter().filter(|name| works(name)).cloned().collect())
+    }
+
+    /// With one extension more, behind the others.
+    pub fn with(&self, name: &str) -> Self {
+        let mut names = self.0.clone();
+        names.push(String::from(name));
+        Self(names)
     }
 
     /// The names.

@@ -16,5 +16,5 @@ mod tree;
 
 pub use board::{Board, BoardHart, BoardUart, Device, Error};
 pub use irqchip::{BoardIrqchip, Interrupt, Trigger, aplic_number};
-pub use isa::{Environment, Isa};
+pub use isa::{Environment, INTERRUPT_FILE, Isa};
 pub use range::{Range, Ranges, largest_free};

@@ -1,5 +1,5 @@
 //! Which virtual device answers at which guest-physical address: the memory map of QEMU's `virt` (its hw/riscv/virt.c), as far as a guest
-//! has it. All guests have the devices of [`MAP`]; beside them each has its own kind of [interrupt controller](Irqchip::window). A device more is a
+//! has it. All guests have the devices of [`MAP`]; beside them each has its own kind of interrupt controller ([`Irqchip`]). A device more is a
 //! line more in the map, and its source of the interrupt controller is one less in [`is_free_source`].
 use crate::aplic;
 use crate::irqchip::Irqchip;
@@ -13,6 +13,15 @@ pub struct Window {
     pub size: u64,
 }
 
+impl Window {
+    /// How far an address lies behind the first one. `None` if it isn't in the range.
+    #[inline(always)]
+    pub(crate) const fn offset(self, address: u64) -> Option<u64> {
+        let offset = address.wrapping_sub(self.base);
+        if offset < self.size { Some(offset) } else { None }
+    }
+}
+
 /// A virtual device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
@@ -20,6 +29,8 @@ pub enum Device {
     Finisher,
     /// Interrupt controller ([`crate::irqchip`]).
     Irqchip,
+    /// The pages of interrupt files, where messages come in ([`crate::imsic`]).
+    InterruptFiles,
     /// Serial port ([`crate::uart`]).
     Uart,
     /// Place for a virtio device, of which there is none ([`crate::virtio`]).
@@ -32,6 +43,8 @@ pub const FINISHER: Window = Window { base: 0x10_0000, size: 0x1000 };
 pub const PLIC: Window = Window { base: 0xc00_0000, size: 0x60_0000 };
 /// The same if it is an APLIC: where `virt` has the domain of supervisor level, as a guest has no other one.
 pub const APLIC: Window = Window { base: 0xd00_0000, size: aplic::WINDOW };
+/// Where the interrupt files' pages begin, if there are some: where `virt` has those of supervisor level.
+pub const IMSIC_BASE: u64 = 0x2800_0000;
 /// The serial port's.
 pub const UART: Window = Window { base: 0x1000_0000, size: 0x100 };
 /// The serial port's source of the interrupt controller.
@@ -54,15 +67,12 @@ const MAP: [(Window, Device, u64); 3] = [
 /// The device at an address, and the offset in its registers, for a guest with this interrupt controller.
 #[inline(always)] // Called in one place, on the way of each load and store.
 pub fn find(irqchip: &Irqchip, address: u64) -> Option<(Device, u64)> {
-    let own = irqchip.window();
-    let offset = address.wrapping_sub(own.base);
-    if offset < own.size {
-        return Some((Device::Irqchip, offset));
+    if let Some(found) = irqchip.find(address) {
+        return Some(found);
     }
     // BOUND: 3.
     for (window, device, repeat) in &MAP {
-        let offset = address.wrapping_sub(window.base);
-        if offset < window.size {
+        if let Some(offset) = window.offset(address) {
             return Some((*device, offset & (repeat - 1)));
         }
     }
@@ -71,9 +81,9 @@ pub fn find(irqchip: &Irqchip, address: u64) -> Option<(Device, u64)> {
 
 /// Does any virtual device of a guest with this interrupt controller answer in `start..end`?
 pub fn is_used(irqchip: &Irqchip, start: u64, end: u64) -> bool {
-    let mut windows = MAP.iter().map(|(window, _, _)| *window).chain([irqchip.window()]);
-    // BOUND: 4.
-    windows.any(|window| start < window.base + window.size && window.base < end)
+    let mut windows = MAP.iter().map(|(window, _, _)| *window).chain(irqchip.windows());
+    // BOUND: 5.
+    windows.any(|window| window.size > 0 && start < window.base + window.size && window.base < end)
 }
 
 /// Can a device of the board have this source of the interrupt controller: does it exist, and has no virtual device it?
@@ -86,17 +96,18 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use crate::aplic::{Aplic, Delivery};
+    use crate::aia::Aia;
     use crate::plic::Plic;
     use std::vec::Vec;
 
-    fn kinds() -> [Irqchip; 2] {
-        [Irqchip::Plic(Plic::new()), Irqchip::Aplic(Aplic::new(Delivery::Direct))]
+    /// With a PLIC, with an APLIC, and with an APLIC and the interrupt files of two harts.
+    fn kinds() -> [Irqchip; 3] {
+        [Irqchip::Plic(Plic::new()), Irqchip::Aia(Aia::direct()), Irqchip::Aia(Aia::with_files(2))]
     }
 
     #[test]
     fn each_address_is_that_of_virt() {
-        let [plic, aplic] = kinds();
+        let kinds = kinds();
         let of_all = [
             (0x10_0000, Some((Device::Finisher, 0))),
             (0x10_0fff, Some((Device::Finisher, 0xfff))),
@@ -112,29 +123,37 @@ mod tests {
             (u64::MAX, None),
         ];
         for (address, expected) in of_all {
-            assert_eq!(find(&plic, address), expected, "{address:#x}");
-            assert_eq!(find(&aplic, address), expected, "{address:#x}");
+            for kind in &kinds {
+                assert_eq!(find(kind, address), expected, "{address:#x}");
+            }
         }
         let of_a_kind = [
-            (0x0c00_0000, Some((Device::Irqchip, 0)), None),
-            (0x0c20_1004, Some((Device::Irqchip, 0x20_1004)), None),
-            (0x0c60_0000, None, None),
-            (0x0cff_ffff, None, None),
-            (0x0d00_0000, None, Some((Device::Irqchip, 0))),
-            (0x0d00_401c, None, Some((Device::Irqchip, 0x401c))),
-            (0x0d00_5000, None, None),
+            (0x0c00_0000, [Some((Device::Irqchip, 0)), None, None]),
+            (0x0c20_1004, [Some((Device::Irqchip, 0x20_1004)), None, None]),
+            (0x0c60_0000, [None; 3]),
+            (0x0cff_ffff, [None; 3]),
+            (0x0d00_0000, [None, Some((Device::Irqchip, 0)), Some((Device::Irqchip, 0))]),
+            (0x0d00_401c, [None, Some((Device::Irqchip, 0x401c)), Some((Device::Irqchip, 0x401c))]),
+            (0x0d00_5000, [None; 3]),
+            (0x27ff_ffff, [None; 3]),
+            (0x2800_0000, [None, None, Some((Device::InterruptFiles, 0))]),
+            (0x2800_1004, [None, None, Some((Device::InterruptFiles, 0x1004))]),
+            (0x2800_2000, [None; 3]),
         ];
-        for (address, with_plic, with_aplic) in of_a_kind {
-            assert_eq!(find(&plic, address), with_plic, "{address:#x}");
-            assert_eq!(find(&aplic, address), with_aplic, "{address:#x}");
+        for (address, expected) in of_a_kind {
+            assert_eq!(kinds.each_ref().map(|kind| find(kind, address)), expected, "{address:#x}");
         }
     }
 
     #[test]
     fn windows_do_not_overlap_and_are_found_from_outside() {
         for irqchip in kinds() {
-            let windows: Vec<Window> =
-                MAP.iter().map(|(window, _, _)| *window).chain([irqchip.window()]).collect();
+            let windows: Vec<Window> = MAP
+                .iter()
+                .map(|(window, _, _)| *window)
+                .chain(irqchip.windows())
+                .filter(|window| window.size > 0)
+                .collect();
             for (index, window) in windows.iter().enumerate() {
                 let others = windows.iter().enumerate().filter(|(other, _)| *other != index);
                 for (_, other) in others {
@@ -148,9 +167,14 @@ mod tests {
             assert!(!is_used(&irqchip, 0x10_1000, 0x10_2000));
             assert!(!is_used(&irqchip, 0x8000_0000, u64::MAX));
         }
-        let [plic, aplic] = kinds();
-        assert!(is_used(&plic, PLIC.base, PLIC.base + 1) && !is_used(&aplic, PLIC.base, PLIC.base + 1));
-        assert!(is_used(&aplic, APLIC.base, APLIC.base + 1) && !is_used(&plic, APLIC.base, APLIC.base + 1));
+        for (start, expected) in [
+            (PLIC.base, [true, false, false]),
+            (APLIC.base, [false, true, true]),
+            (IMSIC_BASE, [false, false, true]),
+        ] {
+            assert_eq!(kinds().map(|kind| is_used(&kind, start, start + 1)), expected, "{start:#x}");
+            assert_eq!(kinds().map(|kind| is_used(&kind, start - 1, start + 1)), expected, "{start:#x}");
+        }
     }
 
     #[test]

@@ -16,6 +16,9 @@
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
+mod instruction;
+pub use self::instruction::{FileInstruction, FileRegister};
+
 /// Identities are `1..=IDENTITIES`: "the minimum is 63" (section 3.2), and a guest reads it in its device tree (`riscv,num-ids`).
 pub const IDENTITIES: u32 = 63;
 
@@ -26,6 +29,10 @@ pub const SETEIPNUM_LE: u64 = 0;
 
 /// Registers of a file by their numbers in `siselect` (section 3.8).
 mod select {
+    use core::ops::RangeInclusive;
+
+    /// The hart's own interrupts have priorities, not the file's: `iprio0` to `iprio15`.
+    pub(super) const PRIORITIES: RangeInclusive<u64> = 0x30..=0x3f;
     pub(super) const EIDELIVERY: u64 = 0x70;
     pub(super) const EITHRESHOLD: u64 = 0x72;
     /// Each of the arrays has a number for 32 identities; a 64-bit hart has only the even ones.
@@ -145,6 +152,11 @@ impl InterruptFile {
         top
     }
 
+    /// An instruction accesses `stopei`: what it reads. A write claims that.
+    pub fn access_top(&self, access: CsrAccess) -> u32 {
+        if access == CsrAccess::Read { self.top() } else { self.claim() }
+    }
+
     /// An instruction accesses `sireg` while `siselect` is `select`: what it reads. `None` if there is no register of that number: the instruction is
     /// illegal for the guest. What may be a write can have changed [`Self::is_signaled`].
     pub fn access(&self, select: u64, access: CsrAccess) -> Option<u64> {
@@ -153,6 +165,8 @@ impl InterruptFile {
             select::EITHRESHOLD => self.access_word(&self.eithreshold, IDENTITIES, access),
             select::EIP => self.access_bits(&self.eip, access),
             select::EIE => self.access_bits(&self.eie, access),
+            // "Read-only zero" is one of the ways in which they may be there (section 5.2.2 and 2.3).
+            _ if select::PRIORITIES.contains(&select) && select.is_multiple_of(2) => return Some(0),
             ..select::EIDELIVERY | select::END.. => return None,
             select::EIP.. if !select.is_multiple_of(2) => return None,
             // Bits of identities that this file hasn't got, and numbers that are reserved: "reads return zero, and writes are ignored".

@@ -1,11 +1,12 @@
 //! A guest's interrupt controller, whichever kind it is: what its devices, its vCPUs and a restart want of it. Harts are the guest's, by
 //! their ids there, a bit each in a set.
-use crate::aplic::{Aplic, Msi, Outside};
-use crate::bus::{self, Window};
+use crate::aia::Aia;
+use crate::bus::{self, Device, Window};
 use crate::plic::{self, Plic, supervisor_context};
 
 /// A controller. Shared by the vCPUs of one guest: all methods take `&self` and may run on several cores at once. Those that change something return
-/// the harts whose [`Irqchip::is_pending`] must be looked at again.
+/// the harts whose [`Irqchip::is_pending`] must be looked at again. Sources that stand for others of the board (*relayed* ones) are told to `completed`
+/// when they have been served.
 #[expect(
     clippy::large_enum_variant,
     reason = "one per guest, made at boot; a box would be a load more on the way of each access"
@@ -13,28 +14,30 @@ use crate::plic::{self, Plic, supervisor_context};
 pub enum Irqchip {
     /// A [`Plic`].
     Plic(Plic),
-    /// An [`Aplic`] that interrupts harts itself.
-    Aplic(Aplic),
-}
-
-/// Nobody has to be told of what changes when a line is driven: a domain that interrupts harts itself sends no messages, and nothing has been served.
-struct Nobody;
-
-impl Outside for Nobody {
-    fn send(&mut self, _: Msi) {}
-    fn complete(&mut self, _: u32) {}
+    /// An APLIC, with interrupt files or without ([`Aia`]).
+    Aia(Aia),
 }
 
 impl Irqchip {
     /// Sources are numbered below this, in any kind.
     pub const SOURCES: usize = plic::SOURCES;
 
-    /// Where its registers are, in a guest's eyes.
+    /// The part of it that answers at an address in a guest's eyes, and the offset there.
+    #[inline(always)] // Called in one place, on the way of each load and store.
+    pub(crate) fn find(&self, address: u64) -> Option<(Device, u64)> {
+        let [registers, files] = self.windows();
+        match registers.offset(address) {
+            Some(offset) => Some((Device::Irqchip, offset)),
+            None => files.offset(address).map(|offset| (Device::InterruptFiles, offset)),
+        }
+    }
+
+    /// Where it answers: its registers, and where messages come in. Of a kind without messages that is an empty range.
     #[inline(always)]
-    pub const fn window(&self) -> Window {
+    pub(crate) const fn windows(&self) -> [Window; 2] {
         match self {
-            Self::Plic(_) => bus::PLIC,
-            Self::Aplic(_) => bus::APLIC,
+            Self::Plic(_) => [bus::PLIC, Window { base: 0, size: 0 }],
+            Self::Aia(aia) => [bus::APLIC, Window { base: bus::IMSIC_BASE, size: aia.file_bytes() }],
         }
     }
 
@@ -45,7 +48,7 @@ impl Irqchip {
     pub fn raise(&self, source: u32) -> u64 {
         match self {
             Self::Plic(plic) => plic.raise(source),
-            Self::Aplic(aplic) => aplic.drive(source, true, &mut Nobody),
+            Self::Aia(aia) => aia.drive(source, true, |_| {}),
         }
     }
 
@@ -54,16 +57,16 @@ impl Irqchip {
     pub fn lower(&self, source: u32) -> u64 {
         match self {
             Self::Plic(plic) => plic.lower(source),
-            Self::Aplic(aplic) => aplic.drive(source, false, &mut Nobody),
+            Self::Aia(aia) => aia.drive(source, false, |_| {}),
         }
     }
 
-    /// One request of `source`, whose line is another controller's. Sources that don't exist are ignored.
+    /// One request of `source`, which is relayed. Sources that don't exist are ignored.
     #[inline]
-    pub fn request(&self, source: u32) -> u64 {
+    pub fn request(&self, source: u32, completed: impl FnMut(u32)) -> u64 {
         match self {
             Self::Plic(plic) => plic.request(source),
-            Self::Aplic(aplic) => aplic.drive(source, true, &mut Nobody),
+            Self::Aia(aia) => aia.drive(source, true, completed),
         }
     }
 
@@ -72,34 +75,42 @@ impl Irqchip {
     pub fn is_pending(&self, hart: usize) -> bool {
         match self {
             Self::Plic(plic) => plic.external_pending(supervisor_context(hart)),
-            Self::Aplic(aplic) => aplic.is_pending(hart),
+            Self::Aia(aia) => aia.is_pending(hart),
         }
     }
 
-    /// A load of `width` bytes at `offset` in the controller's window: the value, and the harts to look at again.
+    /// A load of `width` bytes at `offset` in the controller's registers: the value, and the harts to look at again.
     #[inline(always)] // Called in one place; most of what guests want of their controller.
-    pub fn read(&self, offset: u64, width: u8, outside: &mut impl Outside) -> (u32, u64) {
+    pub fn read(&self, offset: u64, width: u8, completed: impl FnMut(u32)) -> (u32, u64) {
         match self {
             Self::Plic(plic) => {
                 // Nothing is completed by a load.
                 let (value, effects) = plic.read(offset, width);
                 (value, effects.harts)
             }
-            Self::Aplic(aplic) => aplic.read(offset, width, outside),
+            Self::Aia(aia) => aia.read(offset, width, completed),
         }
     }
 
-    /// A store of `value`, `width` bytes wide, at `offset` in the controller's window.
+    /// A store of `value`, `width` bytes wide, at `offset` in the controller's registers.
     #[inline]
-    pub fn write(&self, offset: u64, width: u8, value: u32, outside: &mut impl Outside) -> u64 {
+    pub fn write(&self, offset: u64, width: u8, value: u32, completed: impl FnMut(u32)) -> u64 {
         match self {
             Self::Plic(plic) => {
                 let effects = plic.write(offset, width, value);
                 // BOUND: one source.
-                effects.completed.into_iter().for_each(|source| outside.complete(source));
+                effects.completed.into_iter().for_each(completed);
                 effects.harts
             }
-            Self::Aplic(aplic) => aplic.write(offset, width, value, outside),
+            Self::Aia(aia) => aia.write(offset, width, value, completed),
+        }
+    }
+
+    /// A store where messages come in, as [`Aia::store_to_file`].
+    pub fn store_to_file(&self, offset: u64, width: u8, value: u32) -> u64 {
+        match self {
+            Self::Plic(_) => 0,
+            Self::Aia(aia) => aia.store_to_file(offset, width, value),
         }
     }
 
@@ -116,7 +127,7 @@ impl Irqchip {
                 plic.reset_thresholds();
                 false
             }
-            Self::Aplic(aplic) => aplic.reset(part),
+            Self::Aia(aia) => aia.reset(part),
         }
     }
 }
@@ -126,93 +137,164 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use crate::aplic::Delivery;
+    use crate::imsic::CsrAccess;
     use crate::plic::layout::{CLAIM_COMPLETE, CONTEXT, CONTEXT_SIZE, ENABLE, ENABLE_SIZE};
     use std::vec::Vec;
 
     const SOURCE: u32 = 10;
+    const IDENTITY: u32 = 5;
     /// Where hart 1 claims.
     const PLIC_CLAIM: u64 = CONTEXT + supervisor_context(1) as u64 * CONTEXT_SIZE + CLAIM_COMPLETE;
     const APLIC_CLAIM: u64 = 0x4000 + 32 + 0x1c;
 
-    /// The sources that have been served.
-    #[derive(Default)]
-    struct Served(Vec<u32>);
-
-    impl Outside for Served {
-        fn send(&mut self, msi: Msi) {
-            panic!("{msi:?}");
-        }
-
-        fn complete(&mut self, source: u32) {
-            self.0.push(source);
-        }
+    /// A controller in which source 10 interrupts hart 1, as its driver sees it.
+    struct Wired {
+        chip: Irqchip,
+        /// The sources that have been served.
+        served: Vec<u32>,
     }
 
-    /// Each kind, in which source 10 interrupts hart 1, and where that hart claims.
-    fn wired(relayed: bool) -> [(Irqchip, u64); 2] {
-        let plic = Irqchip::Plic(Plic::new());
-        let context = supervisor_context(1) as u64;
-        assert_eq!(plic.write(4 * u64::from(SOURCE), 4, 1, &mut Nobody), 0);
-        assert_eq!(plic.write(ENABLE + context * ENABLE_SIZE, 4, 1 << SOURCE, &mut Nobody), 0b10);
-        let aplic = Aplic::new(Delivery::Direct);
-        aplic.add(SOURCE, relayed);
-        let aplic = Irqchip::Aplic(aplic);
-        for (offset, value) in [
-            (0, 1 << 8),
-            (4 * u64::from(SOURCE), 6),
-            (0x3000 + 4 * u64::from(SOURCE), 1 << 18 | 1),
-            (0x1edc, SOURCE),
-            (0x4000 + 32, 1),
-        ] {
-            aplic.write(offset, 4, value, &mut Nobody);
+    impl Wired {
+        /// One of each kind.
+        fn all(relayed: bool) -> [Self; 3] {
+            let plic = Irqchip::Plic(Plic::new());
+            let context = supervisor_context(1) as u64;
+            assert_eq!(plic.write(4 * u64::from(SOURCE), 4, 1, |_| {}), 0);
+            assert_eq!(plic.write(ENABLE + context * ENABLE_SIZE, 4, 1 << SOURCE, |_| {}), 0b10);
+            let direct = Self::aia(Aia::direct(), relayed, 1);
+            direct.write(0x4000 + 32, 4, 1, |_| {});
+            let files = Aia::with_files(2);
+            let file = files.file(1).expect("it has one");
+            // eidelivery, eie
+            assert_eq!(file.access(0x70, CsrAccess::Write(1)), Some(0));
+            assert_eq!(file.access(0xc0, CsrAccess::Write(1 << IDENTITY)), Some(0));
+            let messages = Self::aia(files, relayed, IDENTITY);
+            [plic, direct, messages].map(|chip| Self { chip, served: Vec::new() })
         }
-        [(plic, PLIC_CLAIM), (aplic, APLIC_CLAIM)]
-    }
 
-    fn claimed(chip: &Irqchip, claim: u64, served: &mut Served) -> u32 {
-        match (chip, chip.read(claim, 4, served).0) {
-            (Irqchip::Plic(_), source) => source,
-            (Irqchip::Aplic(_), top) => top >> 16,
+        /// `target` has a priority or an identity.
+        fn aia(aia: Aia, relayed: bool, number: u32) -> Irqchip {
+            aia.add(SOURCE, relayed);
+            for (offset, value) in [
+                (0, 1 << 8),
+                (4 * u64::from(SOURCE), 6),
+                (0x3000 + 4 * u64::from(SOURCE), 1 << 18 | number),
+                (0x1edc, SOURCE),
+            ] {
+                aia.write(offset, 4, value, |_| {});
+            }
+            Irqchip::Aia(aia)
+        }
+
+        /// What hart 1 claims: is it the source?
+        fn claims(&mut self) -> bool {
+            let served = &mut self.served;
+            match &self.chip {
+                Irqchip::Plic(_) => self.chip.read(PLIC_CLAIM, 4, |source| served.push(source)).0 == SOURCE,
+                Irqchip::Aia(aia) => match aia.file(1) {
+                    Some(file) => file.claim() >> 16 == IDENTITY,
+                    None => aia.read(APLIC_CLAIM, 4, |source| served.push(source)).0 >> 16 == SOURCE,
+                },
+            }
+        }
+
+        /// The handler is done: what its driver does so that the next one comes.
+        fn completes(&mut self) {
+            let served = &mut self.served;
+            match &self.chip {
+                Irqchip::Plic(_) => {
+                    self.chip.write(PLIC_CLAIM, 4, SOURCE, |source| served.push(source));
+                }
+                // A message of a level is asked for again (section 4.9.2).
+                Irqchip::Aia(aia) if aia.file(1).is_some() => {
+                    aia.write(0x1cdc, 4, SOURCE, |source| served.push(source));
+                }
+                // It claims until nothing is left.
+                Irqchip::Aia(_) => assert!(!self.claims()),
+            }
         }
     }
 
     #[test]
     fn a_line_interrupts_its_hart_until_it_is_served() {
-        for (chip, claim) in wired(false) {
-            let mut served = Served::default();
-            assert_eq!(chip.raise(SOURCE), 0b10);
-            assert_eq!([0, 1, 2].map(|hart| chip.is_pending(hart)), [false, true, false]);
-            assert_eq!(claimed(&chip, claim, &mut served), SOURCE);
-            chip.lower(SOURCE);
-            chip.write(claim, 4, SOURCE, &mut served);
-            assert!(!chip.is_pending(1));
-            assert!(!chip.is_pending(usize::MAX / 4), "a hart that doesn't exist");
+        for mut wired in Wired::all(false) {
+            assert_eq!(wired.chip.raise(SOURCE), 0b10);
+            assert_eq!([0, 1, 2].map(|hart| wired.chip.is_pending(hart)), [false, true, false]);
+            assert!(wired.claims());
+            wired.chip.lower(SOURCE);
+            wired.completes();
+            assert!(!wired.chip.is_pending(1));
+            assert!(!wired.chip.is_pending(usize::MAX / 4), "a hart that doesn't exist");
+        }
+    }
+
+    #[test]
+    fn a_line_that_stays_up_interrupts_again_when_it_has_been_served() {
+        for mut wired in Wired::all(false) {
+            wired.chip.raise(SOURCE);
+            assert!(wired.claims());
+            if !matches!(&wired.chip, Irqchip::Aia(aia) if aia.file(1).is_none()) {
+                wired.completes();
+            }
+            assert!(wired.chip.is_pending(1) && wired.claims());
         }
     }
 
     #[test]
     fn who_stands_behind_a_request_is_told_when_it_is_served() {
-        for (chip, claim) in wired(true) {
-            let mut served = Served::default();
-            assert_eq!(chip.request(SOURCE), 0b10);
-            assert_eq!(claimed(&chip, claim, &mut served), SOURCE);
-            assert_eq!(served.0, []);
-            // The completion of a PLIC; to an APLIC it says nothing, but there nothing is left that could be claimed.
-            chip.write(claim, 4, SOURCE, &mut served);
-            assert_eq!(claimed(&chip, claim, &mut served), 0);
-            assert_eq!(served.0, [SOURCE]);
-            assert!(!chip.is_pending(1));
+        for mut wired in Wired::all(true) {
+            assert_eq!(wired.chip.request(SOURCE, |_| panic!("it hasn't been")), 0b10);
+            assert!(wired.claims());
+            assert_eq!(wired.served, []);
+            wired.completes();
+            assert_eq!(wired.served, [SOURCE]);
+            assert!(!wired.chip.is_pending(1));
+        }
+    }
+
+    /// An edge of the board is gone when it has become a message: nothing else tells that it may come again.
+    #[test]
+    fn an_edge_that_became_a_message_is_served() {
+        let [.., messages] = Wired::all(true);
+        messages.chip.write(4 * u64::from(SOURCE), 4, 4, |_| {});
+        let mut served = Vec::new();
+        assert_eq!(messages.chip.request(SOURCE, |source| served.push(source)), 0b10);
+        assert_eq!(served, [SOURCE]);
+    }
+
+    #[test]
+    fn messages_of_harts_come_in_through_their_pages() {
+        let [plic, direct, messages] = Wired::all(false);
+        for (offset, width, value, expected) in [
+            (0x1000, 4, IDENTITY, 0b10),
+            (0x1000, 4, IDENTITY, 0), // it is pending
+            (0, 4, IDENTITY, 0),      // hart 0 listens to nothing
+            (0x1004, 4, IDENTITY, 0), // big-endian
+            (0x1000, 8, IDENTITY, 0),
+            (0x1000, 2, IDENTITY, 0),
+            (0x1000, 4, 64, 0),
+            (0x1000, 4, 0, 0),
+            (0x2000, 4, IDENTITY, 0),
+            (u64::MAX - 0xfff, 4, IDENTITY, 0),
+        ] {
+            assert_eq!(
+                messages.chip.store_to_file(offset, width, value),
+                expected,
+                "{offset:#x} {width} {value}"
+            );
+            assert_eq!(plic.chip.store_to_file(offset, width, value), 0);
+            assert_eq!(direct.chip.store_to_file(offset, width, value), 0);
         }
     }
 
     #[test]
     fn after_all_parts_are_reset_nothing_is_left() {
-        for (chip, _) in wired(false) {
-            chip.raise(SOURCE);
-            let parts = (0..).take_while(|part| chip.reset(*part)).count();
-            assert!(!chip.is_pending(1));
-            assert_eq!(chip.raise(SOURCE), 0, "nobody listens");
+        for wired in Wired::all(false) {
+            wired.chip.raise(SOURCE);
+            let parts = (0..).take_while(|part| wired.chip.reset(*part)).count();
+            assert!(!wired.chip.is_pending(1));
+            assert_eq!(wired.chip.raise(SOURCE), 0, "nobody listens");
+            assert_eq!(wired.chip.store_to_file(0x1000, 4, IDENTITY), 0, "nobody listens");
             assert_eq!(parts, Irqchip::SOURCES / 32);
         }
     }

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`irqchip`] | the guest's interrupt controller, whichever kind it is | as that |
 //! | [`plic`] | RISC-V platform-level interrupt controller | yes, without locks |
+//! | [`aia`] | an APLIC with its interrupt files | yes, without locks |
 //! | [`aplic`] | advanced PLIC (AIA) | yes, without locks |
 //! | [`imsic`] | interrupt file of a vCPU (AIA) | yes, without locks |
 //! | [`uart`] | 16550A serial port | no: `&mut self`, the caller serialises |
@@ -22,6 +23,7 @@
 
 #[macro_use]
 mod atomic;
+pub mod aia;
 pub mod aplic;
 pub mod bus;
 pub mod finisher;

@@ -1,5 +1,4 @@
 //! Loads and stores that reach virtual devices. Where they trap, and what instructions they are, the host knows.
-use ainori_devices::aplic::{Msi, Outside};
 use ainori_devices::bus::Device;
 use ainori_devices::finisher::{self, End};
 use ainori_devices::virtio;
@@ -12,13 +11,14 @@ use crate::{Host, sbi, serial};
 pub fn load(host: &mut impl Host, device: Device, offset: u64, width: u8) -> Option<u64> {
     match device {
         Device::Irqchip => {
-            let (value, harts) = host.devices().irqchip.read(offset, width, &mut Sources(host));
+            let (value, harts) =
+                host.devices().irqchip.read(offset, width, |source| host.complete_source(source));
             host.look_at_harts(harts);
             Some(u64::from(value))
         }
         Device::Uart => serial::read(host, offset),
         Device::VirtioSlot => Some(u64::from(virtio::read_empty(offset, width))),
-        Device::Finisher => Some(0),
+        Device::InterruptFiles | Device::Finisher => Some(0),
     }
 }
 
@@ -27,6 +27,10 @@ pub fn load(host: &mut impl Host, device: Device, offset: u64, width: u8) -> Opt
 pub fn store(host: &mut impl Host, device: Device, offset: u64, width: u8, value: u64) -> Option<()> {
     match device {
         Device::Irqchip => irqchip(host, offset, width, value),
+        Device::InterruptFiles => {
+            let harts = host.devices().irqchip.store_to_file(offset, width, value as u32);
+            host.look_at_harts(harts);
+        }
         Device::Uart => return serial::write(host, offset, value as u8),
         Device::VirtioSlot => {}
         Device::Finisher => finish(host, finisher::write(offset, width, value)),
@@ -36,20 +40,9 @@ pub fn store(host: &mut impl Host, device: Device, offset: u64, width: u8, value
 
 #[inline(never)]
 fn irqchip(host: &mut impl Host, offset: u64, width: u8, value: u64) {
-    let harts = host.devices().irqchip.write(offset, width, value as u32, &mut Sources(host));
+    let irqchip = &host.devices().irqchip;
+    let harts = irqchip.write(offset, width, value as u32, |source| host.complete_source(source));
     host.look_at_harts(harts);
-}
-
-/// Whom the guest's controller tells that a source has been served.
-struct Sources<'a, H>(&'a mut H);
-
-impl<H: Host> Outside for Sources<'_, H> {
-    /// Of the kinds that guests have, none sends messages.
-    fn send(&mut self, _: Msi) {}
-
-    fn complete(&mut self, source: u32) {
-        self.0.complete_source(source);
-    }
 }
 
 /// Ends the guest if it asks for that, as the SBI's system reset does.

@@ -48,6 +48,8 @@ exits! {
     SbiOther = "sbi-other",
     /// A register of the virtual interrupt controller.
     Irqchip = "mmio-irqchip",
+    /// A vCPU's interrupt file: a message, or one of its registers.
+    InterruptFile = "imsic",
     /// A register of the virtual serial port.
     Uart = "mmio-uart",
     /// A register of another virtual device.

@@ -8,7 +8,7 @@ mod sharing;
 
 use alloc::vec::Vec;
 
-use ainori_board::{Board, Error, Range, largest_free};
+use ainori_board::{Board, BoardIrqchip, Error, Range, largest_free};
 use ainori_limits::{MAX_HARTS, PAGE};
 use ainori_manifest::{blob, config};
 use ainori_sched::Policy;
@@ -79,7 +79,7 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     }
     let system = blob::decode(blob)
         .unwrap_or_else(|error| refuse(format_args!("the system after the kernel's image: {error}")));
-    let features = Features::probe(&board.isa);
+    let features = Features::probe(&board.isa, matches!(board.irqchip, Some(BoardIrqchip::Aplic { .. })));
     let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();
     let policy = policy(&system.policy, board.timebase_hz);
     clear_stack();

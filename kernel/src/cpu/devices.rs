@@ -128,8 +128,8 @@ impl Cpu {
     }
 
     /// One request has come, so one is passed on. If the board's line is still high when the guest completes it, the controller asks again by itself.
-    fn hand_on(&mut self, guest: &Guest, source: u32) {
-        let harts = guest.devices.irqchip.request(source);
+    fn hand_on(&mut self, guest: &'static Guest, source: u32) {
+        let harts = guest.devices.irqchip.request(source, |source| self.complete_source(guest, source));
         self.look_at_harts(guest, harts);
     }
 

@@ -5,7 +5,7 @@ use super::Cpu;
 use crate::arch::context::{begin_again, enter_guest};
 use crate::arch::trap::{Exception, Interrupt, Trap};
 use crate::arch::{VcpuState, clock, hart, world};
-use crate::guest::{fault, mmio, sbi};
+use crate::guest::{fault, interrupt_file, mmio, sbi};
 use crate::stats::Exit;
 
 /// The end of every event that leaves something to decide: chooses the vCPU to go on with, and enters it. `event` is what the event was.
@@ -168,7 +168,10 @@ impl Cpu {
                 self.reload_extensions(vcpu);
                 Exit::Extensions
             }
-            Trap::Illegal(exception) => self.hand_over_illegal(vcpu, exception),
+            Trap::Illegal(exception) => match interrupt_file::access(self, vcpu, exception) {
+                Some(exit) => exit,
+                None => self.hand_over_illegal(vcpu, exception),
+            },
             Trap::Again => Exit::Illegal,
             Trap::Confined(exception) => self.confined_trap(vcpu, exception),
             Trap::Unknown(exception) => fault::stop(self, vcpu, fault::What::Unknown, exception),

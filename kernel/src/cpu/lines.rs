@@ -28,7 +28,11 @@ impl Cpu {
     /// Sets the external-interrupt line of a resident vCPU to what its interrupt controller says.
     pub(super) fn update_external(&mut self, id: VcpuId) {
         let machine = self.machine;
-        if machine.guest_of(id).devices.irqchip.is_pending(machine.vcpu(id).index as usize) {
+        let is_pending = machine.guest_of(id).devices.irqchip.is_pending(machine.vcpu(id).index as usize);
+        if self.loaded == Some(id) {
+            self.state(id).show_external(is_pending);
+        }
+        if is_pending {
             self.raise(id, Lines::EXTERNAL, Line::External(0));
         } else {
             self.set_lines(id, Lines::EXTERNAL, false);

@@ -1,8 +1,12 @@
 //! The device tree that a guest finds: its vCPUs, its memory, its virtual devices, and devices of the board that it owns.
 use alloc::{format, string::String, vec::Vec};
 
-use ainori_devices::bus::{APLIC, FINISHER, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE, VIRTIO_SLOTS};
+use ainori_devices::aia::Aia;
+use ainori_devices::bus::{
+    APLIC, FINISHER, IMSIC_BASE, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE, VIRTIO_SLOTS,
+};
 use ainori_devices::finisher;
+use ainori_devices::imsic::IDENTITIES;
 use ainori_devices::irqchip::Irqchip;
 use ainori_limits::cause::interrupt::{MACHINE_EXTERNAL, SUPERVISOR_EXTERNAL};
 use ainori_manifest::config::GUEST_MEMORY_BASE;
@@ -10,11 +14,12 @@ use ainori_manifest::layout::Layout;
 
 use super::Guest;
 use crate::arch::hart::Features;
-use ainori_board::{Board, Interrupt, Trigger};
+use ainori_board::{Board, INTERRUPT_FILE, Interrupt, Isa, Trigger};
 
 const IRQCHIP_PHANDLE: u32 = 1;
 const FINISHER_PHANDLE: u32 = 2;
-const FIRST_CPU_PHANDLE: u32 = 3;
+const IMSIC_PHANDLE: u32 = 3;
+const FIRST_CPU_PHANDLE: u32 = 4;
 // The flattened format: tokens, and what its header holds.
 const BEGIN_NODE: u32 = 1;
 const END_NODE: u32 = 2;
@@ -203,7 +208,12 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     let irqchip = &guest.devices.irqchip;
     match irqchip {
         Irqchip::Plic(_) => plic(&mut tree, guest),
-        Irqchip::Aplic(_) => aplic(&mut tree, guest),
+        Irqchip::Aia(aia) => {
+            if aia.file_bytes() > 0 {
+                imsic(&mut tree, guest, aia);
+            }
+            aplic(&mut tree, guest, aia);
+        }
     }
     serial(&mut tree, irqchip);
     virtio_slots(&mut tree, irqchip);
@@ -225,9 +235,18 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     tree.finish()
 }
 
+/// What the guest's harts have: what all guests are told of, and the registers of an interrupt file if there is one.
+fn guest_isa(guest: &Guest, features: &Features) -> Isa {
+    match &guest.devices.irqchip {
+        Irqchip::Aia(aia) if aia.file_bytes() > 0 => features.isa.with(INTERRUPT_FILE),
+        _ => features.isa.clone(),
+    }
+}
+
 fn cpus(tree: &mut Tree, guest: &Guest, board: &Board, features: &Features) {
+    let isa = guest_isa(guest, features);
     let mut extensions = String::new();
-    for name in features.isa.names() {
+    for name in isa.names() {
         extensions.push_str(name);
         extensions.push('\0');
     }
@@ -243,7 +262,7 @@ fn cpus(tree: &mut Tree, guest: &Guest, board: &Board, features: &Features) {
         tree.text("compatible", "riscv");
         tree.text("riscv,isa-base", "rv64i");
         tree.property("riscv,isa-extensions", extensions.as_bytes());
-        tree.text("riscv,isa", &features.isa.string());
+        tree.text("riscv,isa", &isa.string());
         tree.text("mmu-type", &board.mmu);
         for (name, size) in &board.cache_blocks {
             tree.number(name, *size);
@@ -276,7 +295,7 @@ fn plic(tree: &mut Tree, guest: &Guest) {
 }
 
 /// The domain that QEMU's `virt` has for supervisors. For a guest it is the root, and its harts' only one.
-fn aplic(tree: &mut Tree, guest: &Guest) {
+fn aplic(tree: &mut Tree, guest: &Guest, aia: &Aia) {
     tree.begin(&format!("interrupt-controller@{:x}", APLIC.base));
     tree.text("compatible", "riscv,aplic");
     tree.addresses("reg", &[APLIC.base, APLIC.size]);
@@ -284,12 +303,36 @@ fn aplic(tree: &mut Tree, guest: &Guest) {
     tree.number("#interrupt-cells", 2);
     tree.number("#address-cells", 0);
     tree.flag("interrupt-controller");
+    if aia.file_bytes() > 0 {
+        tree.number("msi-parent", IMSIC_PHANDLE);
+    } else {
+        supervisors(tree, guest);
+    }
+    tree.number("phandle", IRQCHIP_PHANDLE);
+    tree.end();
+}
+
+/// The interrupt files of its harts: a page each, one behind the other.
+fn imsic(tree: &mut Tree, guest: &Guest, aia: &Aia) {
+    tree.begin(&format!("interrupt-controller@{IMSIC_BASE:x}"));
+    tree.text("compatible", "riscv,imsics");
+    tree.addresses("reg", &[IMSIC_BASE, aia.file_bytes()]);
+    tree.number("riscv,num-ids", IDENTITIES);
+    tree.number("#interrupt-cells", 0);
+    tree.number("#msi-cells", 0);
+    tree.flag("interrupt-controller");
+    tree.flag("msi-controller");
+    supervisors(tree, guest);
+    tree.number("phandle", IMSIC_PHANDLE);
+    tree.end();
+}
+
+/// Whom a controller interrupts: each hart's supervisor.
+fn supervisors(tree: &mut Tree, guest: &Guest) {
     let harts: Vec<u32> = (0..guest.config.vcpus.len() as u32)
         .flat_map(|i| [FIRST_CPU_PHANDLE + i, SUPERVISOR_EXTERNAL])
         .collect();
     tree.cells("interrupts-extended", &harts);
-    tree.number("phandle", IRQCHIP_PHANDLE);
-    tree.end();
 }
 
 /// How a device is wired to the controller. Only an APLIC is told how it asks.
@@ -298,7 +341,7 @@ fn interrupts(tree: &mut Tree, irqchip: &Irqchip, wires: &[Interrupt]) {
     let mut cells = Vec::new();
     for wire in wires {
         cells.push(wire.source);
-        if let Irqchip::Aplic(_) = irqchip {
+        if let Irqchip::Aia(_) = irqchip {
             cells.push(wire.trigger as u32);
         }
     }

@@ -19,6 +19,7 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
     };
     let exit = match device {
         Device::Irqchip => Exit::Irqchip,
+        Device::InterruptFiles => Exit::InterruptFile,
         Device::Uart => Exit::Uart,
         Device::Finisher | Device::VirtioSlot => Exit::Device,
     };

@@ -2,6 +2,7 @@
 mod caller;
 pub mod device_tree;
 pub mod fault;
+pub mod interrupt_file;
 pub mod loader;
 pub mod mmio;
 pub mod program;

@@ -5,7 +5,7 @@ use super::gstage::MODE_SV39X4;
 use crate::arch::riscv::csr::{self, envcfg, stateen, status, virtual_interrupt};
 use crate::arch::riscv::hart::{Interrupts, set_alarm};
 use crate::arch::riscv::vector::VectorRegisters;
-use ainori_board::{Environment, Isa};
+use ainori_board::{Environment, INTERRUPT_FILE, Isa};
 use ainori_limits::cause::exception;
 
 /// What all harts of the board offer to guests.
@@ -23,7 +23,9 @@ pub struct Features {
     pub(super) double: bool,
     /// It can hide from guests the registers that extensions add (Smstateen).
     hides: bool,
-    /// It has registers that are reached through `siselect`, and can't hide it: it is switched.
+    /// Of those, the ones that it doesn't hide, as in `hstateen0`.
+    shown: u64,
+    /// It has registers that are reached through `siselect`, and doesn't hide it: it is switched.
     pub(super) indirect: bool,
     /// It has the registers by which a hypervisor gives guests further interrupts, and priorities (Ssaia); what firmware or a boot loader has left in them
     /// is taken back.
@@ -47,13 +49,18 @@ pub(super) const DELEGATED: u64 = 1 << exception::MISALIGNED_FETCH
     | 1 << exception::STORE_PAGE_FAULT;
 
 impl Features {
+    /// Can guests have interrupt files: do their accesses to the registers of one come to the hypervisor, or reach one?
+    pub fn has_interrupt_files(&self) -> bool {
+        self.aia
+    }
+
     /// Do guests say themselves that they spin (WRS.NTO)?
     pub fn has_spin_hints(&self) -> bool {
         self.isa.has("zawrs")
     }
 
-    /// Tries out what a hart with this ISA string really does. Only at boot.
-    pub fn probe(board: &Isa) -> Self {
+    /// Tries out what a hart with this ISA string really does, and whether guests' harts can have `interrupt_files`, if they are to. Only at boot.
+    pub fn probe(board: &Isa, interrupt_files: bool) -> Self {
         // SAFETY: no guest runs yet; every register is written again by `setup`.
         unsafe {
             // All bits but the reserved encoding of CBIE (10); what stays is what the hart has.
@@ -81,11 +88,12 @@ impl Features {
 
             let hides = board.hides_registers();
             // Firmware may keep its registers to itself: then that bit can't be set (Smstateen).
-            let aia = board.has("ssaia")
+            let aia = board.has(INTERRUPT_FILE)
                 && (!hides || {
-                    csr::write!(csr::HSTATEEN0, stateen::AIA);
-                    csr::read!(csr::HSTATEEN0) & stateen::AIA != 0
+                    csr::write!(csr::HSTATEEN0, stateen::FOR_FILES);
+                    csr::read!(csr::HSTATEEN0) & stateen::FOR_FILES == stateen::FOR_FILES
                 });
+            let shown = if interrupt_files && aia { stateen::FOR_FILES } else { 0 };
             // QEMU has no unit to switch on for the parts of V (Zve*) by themselves: their instructions are illegal there.
             csr::set!(csr::SSTATUS, status::VS);
             let is_on = csr::read!(csr::SSTATUS) & status::VS != 0;
@@ -106,7 +114,8 @@ impl Features {
                 vlenb,
                 double: board.has("d"),
                 hides,
-                indirect: !hides && (aia || board.has("sscsrind")),
+                shown,
+                indirect: shown != 0 || !hides && (aia || board.has("sscsrind")),
                 aia,
                 vmid_mask,
             }
@@ -140,7 +149,7 @@ pub fn setup(features: &Features) {
             csr::write!(csr::HVIPRIO2, 0);
         }
         if features.hides {
-            csr::write!(csr::HSTATEEN0, stateen::ENVCFG);
+            csr::write!(csr::HSTATEEN0, stateen::ENVCFG | features.shown);
         }
         set_alarm(u64::MAX);
         csr::write!(csr::SIE, Interrupts::all().bits());

@@ -53,7 +53,7 @@ pub enum Trap {
     Access(Access),
     /// Fetch where the guest has no memory.
     Fetch(Access),
-    /// An instruction that doesn't exist for it.
+    /// An instruction that doesn't exist for the hart as it stands.
     Illegal(Exception),
     /// An instruction that the guest has taken away meanwhile: it gets its own fault when it comes back to it.
     Again,
@@ -209,8 +209,8 @@ impl Trap {
         }
     }
 
-    /// WFI, WRS.NTO and, where it is watched, SRET, which the hypervisor lets trap; any other such instruction or register is illegal in a guest: one
-    /// for hypervisors, or what `hcounteren`, `hstateen0` and `henvcfg` hide.
+    /// WFI, WRS.NTO and, where it is watched, SRET, which the hypervisor lets trap; any other such instruction or register is illegal in a guest, if it
+    /// isn't one of its interrupt file's: one for hypervisors, or what `hcounteren`, `hstateen0` and `henvcfg` hide.
     #[inline(always)]
     fn virtual_instruction(state: &mut VcpuState) -> Self {
         let in_kernel = state.is_in_kernel();

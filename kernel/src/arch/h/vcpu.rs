@@ -137,6 +137,12 @@ impl VcpuState {
         self.world.set_lines(lines, raised);
     }
 
+    /// The external interrupt line of the loaded vCPU is set to that, and its guest may ask which interrupt goes first.
+    #[inline(always)]
+    pub fn show_external(&self, pending: bool) {
+        self.world.show_external(pending);
+    }
+
     /// When the saved vCPU's timer is due, if it may interrupt it.
     #[inline(always)]
     pub fn deadline(&self) -> Option<u64> {

@@ -4,7 +4,7 @@ use super::fence;
 use super::gstage::{GuestTables, hgatp};
 use super::hart::Features;
 use crate::arch::riscv::clock;
-use crate::arch::riscv::csr::{self, status, virtual_interrupt};
+use crate::arch::riscv::csr::{self, hvictl, status, virtual_interrupt};
 use crate::arch::riscv::float::FloatRegisters;
 use crate::arch::riscv::vector::VectorRegisters;
 use bitflags::bitflags;
@@ -159,6 +159,8 @@ bitflags! {
         const INDIRECT = 1 << 0;
         /// There is no VMID that is this vCPU's alone: what the hart remembers of other guests' translations is forgotten.
         const FLUSH = 1 << 1;
+        /// Its guest may read from `stopi` which interrupt is to be served first.
+        const TOP = 1 << 2;
     }
 }
 
@@ -168,6 +170,7 @@ impl World {
         let mut extra = Extra::empty();
         extra.set(Extra::INDIRECT, features.indirect);
         extra.set(Extra::FLUSH, translation.shares_vmid);
+        extra.set(Extra::TOP, features.has_interrupt_files());
         Self {
             hgatp: translation.hgatp,
             registers: Registers::after_reset(features.units),
@@ -270,9 +273,21 @@ impl World {
             // SAFETY: as in `load`; the hart has this register.
             unsafe { csr::write!(csr::VSISELECT, self.vsiselect) };
         }
+        self.show_external(self.registers.hvip & Lines::EXTERNAL.bits() != 0);
         if self.extra.contains(Extra::FLUSH) {
             fence::guest_physical_all();
             fence::guest_all();
+        }
+    }
+
+    /// The external interrupt of the loaded vCPU is pending, or no longer: what its guest reads from `stopi`. The hart finds that one interrupt there only
+    /// in a guest interrupt file, or where the hypervisor puts it (AIA, section 6.3.3).
+    #[inline(always)]
+    pub(super) fn show_external(&self, pending: bool) {
+        if self.extra.contains(Extra::TOP) {
+            let hvictl = hvictl::IID_EXTERNAL | if pending { hvictl::HIGHEST_PRIORITY } else { 0 };
+            // SAFETY: concerns only guests, and each finds its own value there when it is loaded; the hart has this register.
+            unsafe { csr::write!(csr::HVICTL, hvictl) };
         }
     }
 
@@ -417,6 +432,11 @@ pub fn take_software_interrupt() -> bool {
 pub fn set_timer(at: u64) {
     // SAFETY: concerns only the guest.
     unsafe { csr::write!(csr::VSTIMECMP, at) }
+}
+
+/// Which register `sireg` is for the loaded vCPU. Only where guests [can have](super::hart::Features::has_interrupt_files) interrupt files.
+pub fn indirect_register() -> u64 {
+    csr::read!(csr::VSISELECT)
 }
 
 /// Pending and enabled interrupts of the loaded vCPU.

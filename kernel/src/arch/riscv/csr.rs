@@ -175,10 +175,25 @@ pub mod envcfg {
     pub const STCE: u64 = 1 << 63;
 }
 
-/// Fields of `hstateen0` (Smstateen): which registers guests may reach. None stays set but the first, so that what else a hart adds is hidden.
+/// Fields of `hvictl` (AIA, section 6.3.2).
+pub mod hvictl {
+    use ainori_limits::cause::interrupt;
+
+    /// The interrupt that `IPRIO` is about.
+    pub const IID_EXTERNAL: u64 = (interrupt::SUPERVISOR_EXTERNAL as u64) << 16;
+    /// A priority: above those of software and timer interrupts, as it has by default. With none there is no such interrupt.
+    pub const HIGHEST_PRIORITY: u64 = 1;
+}
+
+/// Fields of `hstateen0` (Smstateen): which registers guests may reach. None stays set but those that guests are told of, so that what else a hart adds is hidden.
 pub mod stateen {
     /// `senvcfg`.
     pub const ENVCFG: u64 = 1 << 62;
-    /// Those of Ssaia. Can be set only if the hypervisor itself may reach them.
+    /// `siselect` and `sireg`.
+    pub const CSRIND: u64 = 1 << 60;
+    /// Those of Ssaia but for the interrupt file's. Can be set only if the hypervisor itself may reach them.
     pub const AIA: u64 = 1 << 59;
+    /// Those that a guest with an interrupt file is told of. The file's own stay hidden where they can be: an access to one of them traps all the same, as
+    /// no guest interrupt file is selected.
+    pub const FOR_FILES: u64 = CSRIND | AIA;
 }
