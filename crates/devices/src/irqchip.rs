@@ -25,15 +25,17 @@ impl Irqchip {
     /// The part of it that answers at an address in a guest's eyes, and the offset there.
     #[inline(always)] // Called in one place, on the way of each load and store.
     pub(crate) fn find(&self, address: u64) -> Option<(Device, u64)> {
-        let [registers, files] = self.windows();
-        match registers.offset(address) {
-            Some(offset) => Some((Device::Irqchip, offset)),
-            None => files.offset(address).map(|offset| (Device::InterruptFiles, offset)),
+        let registers = |offset| (Device::Irqchip, offset);
+        match self {
+            Self::Plic(_) => bus::PLIC.offset(address).map(registers),
+            Self::Aia(aia) => bus::APLIC.offset(address).map(registers).or_else(|| {
+                let files = Window { base: bus::IMSIC_BASE, size: aia.file_bytes() };
+                files.offset(address).map(|offset| (Device::InterruptFiles, offset))
+            }),
         }
     }
 
     /// Where it answers: its registers, and where messages come in. Of a kind without messages that is an empty range.
-    #[inline(always)]
     pub(crate) const fn windows(&self) -> [Window; 2] {
         match self {
             Self::Plic(_) => [bus::PLIC, Window { base: 0, size: 0 }],
@@ -77,6 +79,12 @@ impl Irqchip {
             Self::Plic(plic) => plic.external_pending(supervisor_context(hart)),
             Self::Aia(aia) => aia.is_pending(hart),
         }
+    }
+
+    /// Are its interrupts messages to interrupt files?
+    #[inline]
+    pub const fn has_files(&self) -> bool {
+        matches!(self, Self::Aia(aia) if aia.file_bytes() > 0)
     }
 
     /// A load of `width` bytes at `offset` in the controller's registers: the value, and the harts to look at again.

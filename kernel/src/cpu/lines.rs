@@ -28,8 +28,9 @@ impl Cpu {
     /// Sets the external-interrupt line of a resident vCPU to what its interrupt controller says.
     pub(super) fn update_external(&mut self, id: VcpuId) {
         let machine = self.machine;
-        let is_pending = machine.guest_of(id).devices.irqchip.is_pending(machine.vcpu(id).index as usize);
-        if self.loaded == Some(id) {
+        let irqchip = &machine.guest_of(id).devices.irqchip;
+        let is_pending = irqchip.is_pending(machine.vcpu(id).index as usize);
+        if irqchip.has_files() && self.loaded == Some(id) {
             self.state(id).show_external(is_pending);
         }
         if is_pending {

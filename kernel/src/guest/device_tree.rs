@@ -238,7 +238,7 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
 /// What the guest's harts have: what all guests are told of, and the registers of an interrupt file if there is one.
 fn guest_isa(guest: &Guest, features: &Features) -> Isa {
     match &guest.devices.irqchip {
-        Irqchip::Aia(aia) if aia.file_bytes() > 0 => features.isa.with(INTERRUPT_FILE),
+        irqchip if irqchip.has_files() => features.isa.with(INTERRUPT_FILE),
         _ => features.isa.clone(),
     }
 }
