@@ -67,7 +67,7 @@ const MAP: [(Window, Device, u64); 3] = [
 /// The device at an address, and the offset in its registers, for a guest with this interrupt controller.
 #[inline(always)] // Called in one place, on the way of each load and store.
 pub fn find(irqchip: &Irqchip, address: u64) -> Option<(Device, u64)> {
-    if let Some(found) = irqchip.find(address) {
+    if let Some(found) = irqchip.part_at(address) {
         return Some(found);
     }
     // BOUND: 3.

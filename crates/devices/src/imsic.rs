@@ -29,10 +29,9 @@ pub const SETEIPNUM_LE: u64 = 0;
 
 /// Registers of a file by their numbers in `siselect` (section 3.8).
 mod select {
-    use core::ops::RangeInclusive;
-
     /// The hart's own interrupts have priorities, not the file's: `iprio0` to `iprio15`.
-    pub(super) const PRIORITIES: RangeInclusive<u64> = 0x30..=0x3f;
+    pub(super) const IPRIO0: u64 = 0x30;
+    pub(super) const IPRIO15: u64 = 0x3f;
     pub(super) const EIDELIVERY: u64 = 0x70;
     pub(super) const EITHRESHOLD: u64 = 0x72;
     /// Each of the arrays has a number for 32 identities; a 64-bit hart has only the even ones.
@@ -166,7 +165,7 @@ impl InterruptFile {
             select::EIP => self.access_bits(&self.eip, access),
             select::EIE => self.access_bits(&self.eie, access),
             // "Read-only zero" is one of the ways in which they may be there (section 5.2.2 and 2.3).
-            _ if select::PRIORITIES.contains(&select) && select.is_multiple_of(2) => return Some(0),
+            select::IPRIO0..=select::IPRIO15 if select.is_multiple_of(2) => return Some(0),
             ..select::EIDELIVERY | select::END.. => return None,
             select::EIP.. if !select.is_multiple_of(2) => return None,
             // Bits of identities that this file hasn't got, and numbers that are reserved: "reads return zero, and writes are ignored".

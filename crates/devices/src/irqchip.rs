@@ -24,7 +24,7 @@ impl Irqchip {
 
     /// The part of it that answers at an address in a guest's eyes, and the offset there.
     #[inline(always)] // Called in one place, on the way of each load and store.
-    pub(crate) fn find(&self, address: u64) -> Option<(Device, u64)> {
+    pub(crate) fn part_at(&self, address: u64) -> Option<(Device, u64)> {
         let registers = |offset| (Device::Irqchip, offset);
         match self {
             Self::Plic(_) => bus::PLIC.offset(address).map(registers),

@@ -74,7 +74,7 @@ impl Model {
             EIP0 => Some(Self::bits(&mut self.pending, access)),
             EIE0 => Some(Self::bits(&mut self.enabled, access)),
             // The priorities of the hart's own interrupts, which may be read-only zero.
-            0x30..=0x3f if select % 2 == 0 => Some(0),
+            0x30..=0x3f if select.is_multiple_of(2) => Some(0),
             // "When the current XLEN = 64, the odd-numbered registers [...] do not exist."
             0x80..=0xff if select % 2 == 1 => None,
             // "Register numbers 0x71 and 0x73-0x7F are reserved [...]: reads return zero, and writes are ignored"; and identities that there aren't.
