@@ -1,6 +1,7 @@
 //! What a guest has of the Advanced Interrupt Architecture: a domain of an APLIC, and, where its interrupts are messages, an interrupt file for each of
 //! its harts.
 use crate::aplic::{Aplic, Delivery, HARTS, Msi, Outside};
+use crate::atomic::{AtomicU64, Ordering};
 use crate::imsic::{InterruptFile, PAGE, SETEIPNUM_LE};
 
 /// Both together. Shared by the vCPUs of one guest; all methods take `&self`, as those of the parts do. Sets of harts have a bit each, by their ids.
@@ -9,6 +10,8 @@ pub struct Aia {
     files: [InterruptFile; HARTS],
     /// How many of the files there are: none where the domain interrupts harts itself.
     file_count: usize,
+    /// The harts of which a hart of the board holds the file: what comes in here for one of them waits to be handed on to that.
+    in_hardware: AtomicU64,
 }
 
 /// What becomes of the domain's messages, and of what it has served.
@@ -41,7 +44,23 @@ impl Aia {
     }
 
     const fn new(delivery: Delivery, file_count: usize) -> Self {
-        Self { domain: Aplic::new(delivery), files: [const { InterruptFile::new() }; HARTS], file_count }
+        Self {
+            domain: Aplic::new(delivery),
+            files: [const { InterruptFile::new() }; HARTS],
+            file_count,
+            in_hardware: AtomicU64::new(0),
+        }
+    }
+
+    /// From now on, and for good, a hart of the board holds this hart's file, and only what comes in here is still for the one in memory. Before the guest
+    /// runs.
+    pub fn leave_to_hardware(&self, hart: usize) {
+        self.in_hardware.fetch_or(1 << (hart % u64::BITS as usize), Ordering::Relaxed);
+    }
+
+    /// Does a hart of the board hold the file of this hart?
+    pub fn is_in_hardware(&self, hart: usize) -> bool {
+        self.in_hardware.load(Ordering::Relaxed) >> (hart % u64::BITS as usize) & 1 != 0
     }
 
     /// As [`Aplic::add`].
@@ -59,9 +78,10 @@ impl Aia {
         self.files.get(hart).filter(|_| hart < self.file_count)
     }
 
-    /// Does any of this interrupt a hart? False for harts that don't exist.
+    /// Does any of this interrupt a hart, or wait to be handed on to where its file is? False for harts that don't exist.
     pub fn is_pending(&self, hart: usize) -> bool {
-        self.file(hart).map_or_else(|| self.domain.is_pending(hart), InterruptFile::is_signaled)
+        let Some(file) = self.file(hart) else { return self.domain.is_pending(hart) };
+        if self.is_in_hardware(hart) { file.has_pending() } else { file.is_signaled() }
     }
 
     /// As [`Aplic::drive`]. Tells `completed` of a source that has been served, as all that follows does.
@@ -99,7 +119,8 @@ impl Aia {
     }
 
     fn post(&self, hart: usize, identity: u32) -> u64 {
-        let interrupts = self.file(hart).is_some_and(|file| file.post(identity));
+        let Some(file) = self.file(hart) else { return 0 };
+        let interrupts = file.post(identity) || self.is_in_hardware(hart) && file.has_pending();
         u64::from(interrupts) << (hart % u64::BITS as usize)
     }
 

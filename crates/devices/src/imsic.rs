@@ -120,6 +120,11 @@ impl InterruptFile {
         self.is_signaled()
     }
 
+    /// Is anything pending, enabled or not?
+    pub fn has_pending(&self) -> bool {
+        self.eip.load(Ordering::Acquire) != 0
+    }
+
     /// Does the file interrupt its hart?
     pub fn is_signaled(&self) -> bool {
         self.eidelivery.load(Ordering::Relaxed) != 0 && self.top() != 0
