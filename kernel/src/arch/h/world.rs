@@ -3,7 +3,6 @@ use super::context::Context;
 use super::fence;
 use super::gstage::{GuestTables, hgatp};
 use super::hart::Features;
-use crate::arch::riscv::clock;
 use crate::arch::riscv::csr::{self, hvictl, status, virtual_interrupt};
 use crate::arch::riscv::float::FloatRegisters;
 use crate::arch::riscv::vector::VectorRegisters;
@@ -206,7 +205,7 @@ impl World {
         let Registers { hie, vstimecmp, .. } = &mut self.registers;
         *hie = csr::read!(csr::HIE);
         *vstimecmp = csr::read!(csr::VSTIMECMP);
-        wakeful_lines(*hie, *vstimecmp) != 0
+        csr::read!(csr::HIP) & *hie != 0
     }
 
     /// Writes the hart's registers to memory. The extension registers stay in the hart.
@@ -439,22 +438,15 @@ pub fn indirect_register() -> u64 {
     csr::read!(csr::VSISELECT)
 }
 
-/// Pending and enabled interrupts of the loaded vCPU.
+/// Pending and enabled interrupts of the loaded vCPU: of the lines that are held up for it, its timer, and the guest interrupt file of the hart that it
+/// has, if it has one.
 #[inline]
 pub fn loaded_wakeful_lines() -> Lines {
-    Lines::from_bits_retain(wakeful_lines(csr::read!(csr::HIE), csr::read!(csr::VSTIMECMP)))
-}
-
-/// The same, given its registers `hie` and `vstimecmp`.
-#[inline(always)]
-fn wakeful_lines(hie: u64, vstimecmp: u64) -> u64 {
-    let timer = if vstimecmp <= clock::now() { Lines::TIMER.bits() } else { 0 };
-    // No others than these can be set or enabled.
-    (csr::read!(csr::HVIP) | timer) & hie
+    Lines::from_bits_retain(csr::read!(csr::HIP) & csr::read!(csr::HIE))
 }
 
 /// The hart would interrupt the loaded vCPU if it was entered, or wake it.
 #[inline]
 pub fn is_interrupted() -> bool {
-    csr::read!(csr::HIP) & csr::read!(csr::HIE) != 0
+    !loaded_wakeful_lines().is_empty()
 }
