@@ -41,7 +41,8 @@ pub fn make(machine: &'static Machine, policy: Policy, trace: &config::Trace) ->
             let alone = is_alone(machine.vcpus(), id, &policy);
             let priority = |id: VcpuId| cpu.order.rank(id).class.priority;
             let may_doze = !policy.moves() && ids().all(|other| priority(other) >= priority(id));
-            let state = VcpuState::new(&translation, alone, &machine.features);
+            let file = machine.vcpu(id).file.map_or(0, |file| file.number);
+            let state = VcpuState::new(&translation, alone, file, &machine.features);
             let resident = Resident::new(machine.vcpu(id), state, may_doze);
             cpu.adopt(id, resident);
             // The boot hart has written its memory, and who had its hart before may have used its VMID.

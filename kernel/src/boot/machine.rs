@@ -12,6 +12,7 @@ use ainori_manifest::config::System;
 use ainori_manifest::housekeeping_core;
 use ainori_sched::{Class, Policy, VcpuId};
 
+use super::files;
 use super::guests::Placed;
 use super::sharing::{class_on, order, shares_home_with_higher};
 use crate::arch::hart::Features;
@@ -31,7 +32,7 @@ pub fn share(
     features: Features,
     system: &System,
     policy: &Policy,
-    placed: Placed,
+    mut placed: Placed,
 ) -> &'static Machine {
     let mut vcpus = placed.vcpus;
     let class = |core: usize, guest| class_on(harts[core], guest, &system.guests, policy);
@@ -51,6 +52,7 @@ pub fn share(
         vcpus[index].levels =
             ByCore(from_fn(|core| orders.get(core).map_or(0, |order| order.rank(id).level)));
     }
+    files::assign(&mut vcpus, &mut placed.guests, &board, &features, policy);
     let at_home = |vcpu: &Vcpu| (vcpu.home as usize, class(vcpu.home as usize, vcpu.guest).priority);
     let at_home: Vec<(usize, u8)> = vcpus.iter().map(at_home).collect();
     let console_core = housekeeping_core(harts.len(), at_home.iter().copied());

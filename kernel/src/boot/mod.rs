@@ -2,6 +2,7 @@
 //! ([`machine`]), and the [`cores`].
 #![expect(clippy::indexing_slicing, reason = "before the first guest")]
 mod cores;
+mod files;
 mod guests;
 mod machine;
 mod sharing;

@@ -18,7 +18,7 @@ pub fn class_on(hart: u64, guest: u8, guests: &[config::Guest], policy: &Policy)
 }
 
 /// The cores that a vCPU can come to, a bit each.
-fn cores_of(vcpu: &Vcpu, policy: &Policy) -> u64 {
+pub fn cores_of(vcpu: &Vcpu, policy: &Policy) -> u64 {
     policy.reach(vcpu.home, vcpu.cores)
 }
 

@@ -270,6 +270,7 @@ impl Cpu {
     #[inline(never)]
     fn idle(&mut self, look_again: Option<u64>) {
         self.set_irq_threshold(0);
+        self.watch_files_of_sleepers();
         self.update_and_set_alarm(look_again);
         if world::is_interrupted()
             && let Some(id) = self.loaded.take()

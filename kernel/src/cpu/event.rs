@@ -146,6 +146,7 @@ impl Cpu {
         match Trap::current(|| self.state(vcpu)) {
             Trap::Interrupt(Interrupt::Software) => self.take_ipi_beside(vcpu),
             Trap::Interrupt(Interrupt::External) => self.take_external(),
+            Trap::Interrupt(Interrupt::GuestFile) => self.take_guest_files(),
             Trap::Call => sbi::call(self, vcpu),
             Trap::Access(access) => mmio::access(self, vcpu, access),
             Trap::Fetch(access) => fault::wild(self, vcpu, fault::What::Fetch, access),

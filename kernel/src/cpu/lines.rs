@@ -30,8 +30,13 @@ impl Cpu {
         let machine = self.machine;
         let irqchip = &machine.guest_of(id).devices.irqchip;
         let is_pending = irqchip.is_pending(machine.vcpu(id).index as usize);
-        if irqchip.has_files() && self.loaded == Some(id) {
-            self.state(id).show_external(is_pending);
+        if irqchip.has_files() {
+            if machine.vcpu(id).file.is_some() {
+                return self.hand_on_messages(id);
+            }
+            if self.loaded == Some(id) {
+                self.state(id).show_external(is_pending);
+            }
         }
         if is_pending {
             self.raise(id, Lines::EXTERNAL, Line::External(0));

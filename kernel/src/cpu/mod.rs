@@ -6,6 +6,7 @@ pub mod console;
 mod devices;
 pub mod dispatch;
 pub mod event;
+mod files;
 pub mod finish;
 mod given_way;
 mod guard;
@@ -40,6 +41,7 @@ use ainori_trace::Ring;
 use self::backlog::Backlog;
 pub use self::by_number::{ByCore, ByVcpu};
 use self::devices::Devices;
+use self::files::Files;
 use self::later::Later;
 use crate::arch::VcpuState;
 use crate::arch::hart::Features;
@@ -230,6 +232,8 @@ pub struct Cpu {
     irq_threshold: u32,
     /// Interrupts of guests' devices.
     devices: Devices,
+    /// Guest interrupt files of vCPUs that live here.
+    files: Files,
     /// Serial port (console core only).
     console: Option<Box<Console>>,
     /// Reports on guests that have stopped, and what is known of all such work (console core only).
@@ -297,6 +301,7 @@ impl Cpu {
             irqs,
             irq_threshold: 0,
             devices: Devices::new(),
+            files: Files::of(id, machine),
             housekeeper: console.is_some().then(|| Box::new(Housekeeper::new(machine))),
             console,
             reports: ReportWriter::default(),
@@ -330,6 +335,7 @@ impl Cpu {
         self.scheduler.adopt(id, rank.class);
         resident.threshold = rank.threshold;
         resident.irq_threshold = rank.irq_threshold.into();
+        resident.state.watch_files(self.files.watched_beside(id, rank.level));
         resident.advance = if self.urgent.contains(id) { self.scheduler.policy().advance } else { 0 };
         self.note_adopted(id);
         self.residents[id] = Some(resident);

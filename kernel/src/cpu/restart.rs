@@ -211,6 +211,7 @@ impl Cpu {
         vcpu.hart.note_stop();
         // The program is loaded again, so that nothing of what any hart has cached holds.
         vcpu.fences.distrust_caches();
+        self.reset_file(id);
         // Before it can be started: who asks for that finds it parked, or here.
         self.leave_where_it_starts(id);
         if self.machine.guest_of(id).lifecycle.note_reset() {

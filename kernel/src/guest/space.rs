@@ -2,6 +2,7 @@
 //!
 //! It is laid out at boot and doesn't change afterwards, so no fence for it is due later. [`ainori_space`] could change it while the guest runs; what
 //! the kernel would have to do for that is in docs/decisions.md ("Memory spaces").
+use ainori_limits::PAGE;
 use ainori_manifest::config::{GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE};
 use ainori_space::{Attributes, Mapped, Rights};
 
@@ -35,6 +36,13 @@ impl Space {
         let (guest, host) = (GuestPhysical(pages.start), HostPhysical(pages.start));
         let registers = Attributes::new(Rights::ReadWrite);
         self.tables.map(guest, host, pages.size(), registers).map(Mapped::later).is_ok()
+    }
+
+    /// Lets the guest send messages to a guest interrupt file, through a page of its own addresses. False if something else is there. Allocates: only
+    /// at boot.
+    #[must_use]
+    pub fn add_file(&mut self, page: GuestPhysical, file: HostPhysical) -> bool {
+        self.tables.map(page, file, PAGE, Attributes::new(Rights::ReadWrite)).map(Mapped::later).is_ok()
     }
 
     /// Where its main memory is on the board.

@@ -50,8 +50,19 @@ pub struct Vcpu {
     pub cores: u64,
     /// At home it runs in user mode only.
     pub confined: bool,
+    /// The guest interrupt file that its home has for it, for good.
+    pub file: Option<GuestFile>,
     /// At which level it waits on each core ([`Rank::level`](crate::cpu::order::Rank)): whoever looks for a core for it needs all of them.
     pub levels: ByCore<u8>,
+}
+
+/// A guest interrupt file of a hart (AIA, chapter 3).
+#[derive(Debug, Clone, Copy)]
+pub struct GuestFile {
+    /// By which the hart knows it, from 1 on.
+    pub number: u8,
+    /// Where messages for it are written to.
+    pub page: crate::memory::HostPhysical,
 }
 
 impl Vcpu {
@@ -74,6 +85,7 @@ impl Vcpu {
             home,
             cores,
             confined: false,
+            file: None,
             levels: ByCore([0; MAX_HARTS]),
         }
     }

@@ -33,13 +33,17 @@ pub(super) struct Context {
 
 impl Context {
     /// The state in which SBI HSM starts a hart, in VS-mode. `alone`: no other vCPU can ever want its core, so it may wait there by itself;
-    /// otherwise WFI and spin-wait hints trap.
-    pub(super) const fn new(alone: bool) -> Self {
+    /// otherwise WFI and spin-wait hints trap. `file`: the number of its guest interrupt file, or 0.
+    pub(super) const fn new(alone: bool, file: u8) -> Self {
         Self {
             x: [0; 32],
             pc: 0,
             sstatus: status::SPP | status::SPIE | status::UXL_64,
-            hstatus: hstatus::SPV | hstatus::SPVP | hstatus::VSXL_64 | if alone { 0 } else { hstatus::VTW },
+            hstatus: hstatus::SPV
+                | hstatus::SPVP
+                | hstatus::VSXL_64
+                | (file as u64) << hstatus::VGEIN_SHIFT
+                | if alone { 0 } else { hstatus::VTW },
             cpu: core::ptr::null_mut(),
         }
     }

@@ -1,6 +1,7 @@
 //! One hart: what it can do for guests, and setting it up for them.
 use super::context::trap_entry;
 use super::fence;
+use super::files;
 use super::gstage::MODE_SV39X4;
 use crate::arch::riscv::csr::{self, envcfg, stateen, status, virtual_interrupt};
 use crate::arch::riscv::hart::{Interrupts, set_alarm};
@@ -30,6 +31,8 @@ pub struct Features {
     /// It has the registers by which a hypervisor gives guests further interrupts, and priorities (Ssaia); what firmware or a boot loader has left in them
     /// is taken back.
     aia: bool,
+    /// Guest interrupt files of each hart, if guests are to have such.
+    guest_files: u8,
     /// VMIDs that the hart tells apart, less one.
     pub(super) vmid_mask: u16,
 }
@@ -52,6 +55,11 @@ impl Features {
     /// Can guests have interrupt files: do their accesses to the registers of one come to the hypervisor, or reach one?
     pub fn has_interrupt_files(&self) -> bool {
         self.aia
+    }
+
+    /// How many guest interrupt files each hart has.
+    pub fn guest_files(&self) -> u8 {
+        self.guest_files
     }
 
     /// Do guests say themselves that they spin (WRS.NTO)?
@@ -117,6 +125,7 @@ impl Features {
                 shown,
                 indirect: shown != 0 || !hides && (aia || board.has("sscsrind")),
                 aia,
+                guest_files: if shown != 0 { files::count() } else { 0 },
                 vmid_mask,
             }
         }

@@ -1,6 +1,7 @@
 //! Harts with the H extension: guests' kernels run in VS-mode, and the hart translates their addresses a second time.
 pub mod context;
 pub mod fence;
+pub mod files;
 pub mod gstage;
 pub mod guest_access;
 pub mod hart;

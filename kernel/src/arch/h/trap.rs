@@ -13,6 +13,7 @@ use ainori_trace::Cause;
 pub(super) const INTERRUPT: u64 = 1 << 63;
 const SOFTWARE_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_SOFTWARE as u64;
 const EXTERNAL_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_EXTERNAL as u64;
+const FILE_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_GUEST_EXTERNAL as u64;
 const GUEST_SOFTWARE_INTERRUPT: u64 = INTERRUPT | interrupt::GUEST_SOFTWARE as u64;
 const GUEST_TIMER_INTERRUPT: u64 = INTERRUPT | interrupt::GUEST_TIMER as u64;
 const GUEST_EXTERNAL_INTERRUPT: u64 = INTERRUPT | interrupt::GUEST_EXTERNAL as u64;
@@ -70,6 +71,8 @@ pub enum Interrupt {
     Software,
     /// A device.
     External,
+    /// A guest interrupt file of a vCPU that doesn't run.
+    GuestFile,
 }
 
 /// A trap that a guest can be given, or be stopped for: its number and what belongs to it, as the hart reports them.
@@ -193,6 +196,7 @@ impl Trap {
         match cause {
             SOFTWARE_INTERRUPT => Self::Interrupt(Interrupt::Software),
             EXTERNAL_INTERRUPT => Self::Interrupt(Interrupt::External),
+            FILE_INTERRUPT => Self::Interrupt(Interrupt::GuestFile),
             ILLEGAL_INSTRUCTION => Self::illegal_instruction(state()),
             CALL_FROM_KERNEL => Self::Call,
             FETCH_FAULT => Self::Fetch(Access::current(cause)),

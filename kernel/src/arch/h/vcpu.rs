@@ -26,6 +26,8 @@ pub struct VcpuState {
     pub(super) world: World,
     /// No other vCPU can ever want its core.
     alone: bool,
+    /// Its guest interrupt file, by its number; 0 if it has none.
+    file: u8,
 }
 
 // SAFETY: `context.cpu` is all that could not be sent. Nobody follows it but the trap entry, while the vCPU runs, and the core that runs it has
@@ -34,14 +36,14 @@ unsafe impl Send for VcpuState {}
 
 impl VcpuState {
     /// A vCPU after reset: translation off, interrupts off, timer never. `alone`: no other vCPU can ever want its core, so it may wait there
-    /// by itself. Allocates: only at boot.
-    pub fn new(translation: &Translation, alone: bool, features: &Features) -> Self {
-        Self { context: Context::new(alone), world: World::new(translation, features), alone }
+    /// by itself. `file`: the number of the guest interrupt file that its hart has for it, for good; 0 if none. Allocates: only at boot.
+    pub fn new(translation: &Translation, alone: bool, file: u8, features: &Features) -> Self {
+        Self { context: Context::new(alone, file), world: World::new(translation, features), alone, file }
     }
 
     /// Puts it, saved, to the state in which SBI HSM starts a hart.
     pub fn start(&mut self, hart: u64, address: u64, opaque: u64) {
-        self.context = Context::new(self.alone);
+        self.context = Context::new(self.alone, self.file);
         self.context.pc = address;
         (self.context.x[A0], self.context.x[A1]) = (hart, opaque);
         self.world.reset();
@@ -135,6 +137,16 @@ impl VcpuState {
     #[inline]
     pub fn set_lines(&mut self, lines: Lines, raised: bool) {
         self.world.set_lines(lines, raised);
+    }
+
+    /// Which guest interrupt files of its hart are watched while it runs, a bit each. The vCPU is saved.
+    pub fn watch_files(&mut self, files: u64) {
+        self.world.watch_files(files);
+    }
+
+    /// Has the vCPU, which is saved or sleeps, its external interrupt enabled?
+    pub fn listens_to_file(&self) -> bool {
+        self.world.listens_to_file()
     }
 
     /// The external interrupt line of the loaded vCPU is set to that, and its guest may ask which interrupt goes first.

@@ -1,6 +1,7 @@
 //! The world switch: what the hart holds of a vCPU besides its general registers.
 use super::context::Context;
 use super::fence;
+use super::files;
 use super::gstage::{GuestTables, hgatp};
 use super::hart::Features;
 use crate::arch::riscv::csr::{self, hvictl, status, virtual_interrupt};
@@ -31,15 +32,15 @@ impl Translation {
 /// Defines [`Registers`] from one list. What is in it is reset, saved and loaded, so that none can be forgotten in one place of several, which would be a
 /// leak between guests, or between the lives of one.
 macro_rules! registers {
-    ($(#[$doc:meta])* struct $Registers:ident($units:ident) { $($(#[$note:meta])* $field:ident: $CSR:ident = $reset:expr,)* }) => {
+    ($(#[$doc:meta])* struct $Registers:ident($hart:ident: $Hart:ty) { $($(#[$note:meta])* $field:ident: $CSR:ident = $reset:expr,)* }) => {
         $(#[$doc])*
         #[derive(Debug)]
         struct $Registers { $($(#[$note])* $field: u64,)* }
 
         impl $Registers {
-            /// Those of a vCPU after reset, on a hart with these units (as in [`Features`]).
+            /// Those of a vCPU after reset, on such a hart.
             #[inline(always)]
-            fn after_reset($units: u64) -> Self {
+            fn after_reset($hart: &$Hart) -> Self {
                 Self { $($field: $reset,)* }
             }
 
@@ -73,14 +74,14 @@ macro_rules! registers {
 }
 
 registers! {
-    /// What each world switch exchanges: for each register its CSR, and its value after reset, which may depend on the hart's `units`. All harts with
+    /// What each world switch exchanges: for each register its CSR, and its value after reset, which may depend on the hart. All harts with
     /// H and Sstc have these registers, they may be loaded in any order, and they concern only guests. (`scounteren` and `senvcfg` count for U-mode,
     /// which the hypervisor has none of.)
     ///
     /// Three registers of a [`World`] are not here: `hgatp` is never saved, as no guest can change it; `vsatp` leaves the hart first and comes last; and
     /// not every hart has `vsiselect`. Of all others that `csr.rs` names, a test (`tests/tests/arch.rs`) says why they are not.
-    struct Registers(units) {
-        vsstatus: VSSTATUS = initial_vsstatus(units),
+    struct Registers(hart: Hart) {
+        vsstatus: VSSTATUS = initial_vsstatus(hart.units),
         /// Never.
         vstimecmp: VSTIMECMP = u64::MAX,
         // The next two have no VS copy: the hart has one that counts for U-mode and VU-mode alike.
@@ -93,10 +94,25 @@ registers! {
         vsepc: VSEPC = 0,
         vscause: VSCAUSE = 0,
         vstval: VSTVAL = 0,
-        /// The guest's interrupt enables, as bits of `hvip`. No other bits than those of `hideleg` can be set.
-        hie: HIE = 0,
+        /// The guest's interrupt enables, as bits of `hvip`; and the hypervisor's own, which is always on where it watches files. No others can be set.
+        hie: HIE = hart.own_enables,
         /// Interrupts that the hypervisor holds up for it.
         hvip: HVIP = 0,
+    }
+}
+
+/// What registers are after reset depends on that of a hart.
+#[derive(Debug, Clone, Copy)]
+struct Hart {
+    /// As in [`Features`].
+    units: u64,
+    /// What of `hie` is on for the hypervisor itself.
+    own_enables: u64,
+}
+
+impl Hart {
+    fn of(features: &Features) -> Self {
+        Self { units: features.units, own_enables: if features.guest_files() > 0 { csr::SGEI } else { 0 } }
     }
 }
 
@@ -121,8 +137,10 @@ pub(super) struct World {
     extra: Extra,
     /// Only if [`Extra::INDIRECT`].
     vsiselect: u64,
-    /// As in [`Features`].
-    units: u64,
+    /// Of the hart that it is for.
+    hart: Hart,
+    /// The files that are watched while it runs, a bit each.
+    watched: u64,
     /// See [`give_up_reservation`].
     nowhere: u64,
     float: FloatRegisters,
@@ -166,17 +184,19 @@ bitflags! {
 impl World {
     /// A vCPU after reset: translation off, interrupts off, timer never.
     pub(super) fn new(translation: &Translation, features: &Features) -> Self {
+        let hart = Hart::of(features);
         let mut extra = Extra::empty();
         extra.set(Extra::INDIRECT, features.indirect);
         extra.set(Extra::FLUSH, translation.shares_vmid);
         extra.set(Extra::TOP, features.has_interrupt_files());
         Self {
             hgatp: translation.hgatp,
-            registers: Registers::after_reset(features.units),
+            registers: Registers::after_reset(&hart),
             vsatp: 0,
             extra,
             vsiselect: 0,
-            units: features.units,
+            hart,
+            watched: 0,
             nowhere: 0,
             float: FloatRegisters::new(features.double),
             vector: features.vlenb.map(VectorRegisters::new),
@@ -187,9 +207,20 @@ impl World {
     /// Resets all but what it was made with, for a start through HSM.
     pub(super) fn reset(&mut self) {
         // Without `..`, so that who adds a field has to say here whether it is reset.
-        let Self { registers, vsatp, vsiselect, float, vector, uses, hgatp: _, extra: _, units, nowhere: _ } =
-            self;
-        *registers = Registers::after_reset(*units);
+        let Self {
+            registers,
+            vsatp,
+            vsiselect,
+            float,
+            vector,
+            uses,
+            hart,
+            hgatp: _,
+            extra: _,
+            watched: _,
+            nowhere: _,
+        } = self;
+        *registers = Registers::after_reset(hart);
         *vsatp = 0;
         *vsiselect = 0;
         float.reset();
@@ -273,10 +304,23 @@ impl World {
             unsafe { csr::write!(csr::VSISELECT, self.vsiselect) };
         }
         self.show_external(self.registers.hvip & Lines::EXTERNAL.bits() != 0);
+        if self.hart.own_enables != 0 {
+            files::watch(self.watched);
+        }
         if self.extra.contains(Extra::FLUSH) {
             fence::guest_physical_all();
             fence::guest_all();
         }
+    }
+
+    /// Which guest interrupt files of its hart are watched while it runs. The vCPU is saved.
+    pub(super) fn watch_files(&mut self, files: u64) {
+        self.watched = files;
+    }
+
+    /// Has the vCPU, which is saved or sleeps ([`Self::save_deadline`]), its external interrupt enabled?
+    pub(super) fn listens_to_file(&self) -> bool {
+        self.registers.hie & Lines::EXTERNAL.bits() != 0
     }
 
     /// The external interrupt of the loaded vCPU is pending, or no longer: what its guest reads from `stopi`. The hart finds that one interrupt there only
@@ -356,7 +400,7 @@ impl World {
     /// guest has on? Then notes that the vCPU uses it and says true; its registers have to be loaded before it goes on.
     pub(super) fn needs_extensions(&mut self, context: &Context) -> bool {
         // The fields may be writable where there is no unit ("Extension Context Status in mstatus Register": for firmware that emulates one).
-        let guest = csr::read!(csr::VSSTATUS) & self.units;
+        let guest = csr::read!(csr::VSSTATUS) & self.hart.units;
         let float = context.sstatus & status::FS == 0 && guest & status::FS != 0;
         let vector = context.sstatus & status::VS == 0 && guest & status::VS != 0;
         self.uses |= if float { Uses::FLOAT } else { Uses::empty() };
@@ -400,7 +444,8 @@ pub fn loaded_deadline() -> Option<u64> {
 pub fn forget() {
     // SAFETY: concerns only guests, none of which is loaded.
     unsafe {
-        csr::write!(csr::HIE, 0);
+        // Where there are such files, they still do.
+        csr::write!(csr::HIE, csr::SGEI);
         csr::write!(csr::VSATP, 0);
     }
 }

@@ -74,6 +74,7 @@ pub const HEDELEG: u16 = 0x602;
 pub const HIDELEG: u16 = 0x603;
 pub const HIE: u16 = 0x604;
 pub const HCOUNTEREN: u16 = 0x606;
+pub const HGEIE: u16 = 0x607;
 pub const HVIEN: u16 = 0x608;
 pub const HVICTL: u16 = 0x609;
 pub const HENVCFG: u16 = 0x60a;
@@ -86,6 +87,7 @@ pub const HVIPRIO2: u16 = 0x647;
 pub const HTINST: u16 = 0x64a;
 pub const HGATP: u16 = 0x680;
 pub const HTIMEDELTA: u16 = 0x605;
+pub const HGEIP: u16 = 0xe12;
 // Virtual supervisor: the running guest's own supervisor registers.
 pub const VSSTATUS: u16 = 0x200;
 pub const VSTVEC: u16 = 0x205;
@@ -95,6 +97,7 @@ pub const VSCAUSE: u16 = 0x242;
 pub const VSTVAL: u16 = 0x243;
 pub const VSTIMECMP: u16 = 0x24d;
 pub const VSISELECT: u16 = 0x250;
+pub const VSIREG: u16 = 0x251;
 pub const VSATP: u16 = 0x280;
 // Unprivileged.
 pub const FCSR: u16 = 0x003;
@@ -137,6 +140,10 @@ pub mod hstatus {
     pub const SPV: u64 = 1 << 7;
     /// Privilege of the guest at the trap: 1 is VS, 0 is VU.
     pub const SPVP: u64 = 1 << 8;
+    /// The guest interrupt file of the vCPU, by its number; 0 if it has none.
+    pub const VGEIN: u64 = 0x3f << VGEIN_SHIFT;
+    /// Where that is.
+    pub const VGEIN_SHIFT: u32 = 12;
     /// WFI and WRS.NTO in VS-mode trap.
     pub const VTW: u64 = 1 << 21;
     /// SRET in VS-mode traps.
@@ -175,6 +182,9 @@ pub mod envcfg {
     pub const STCE: u64 = 1 << 63;
 }
 
+/// In `hie` and `hip`: one of the guest interrupt files that the hypervisor watches has something for its vCPU.
+pub const SGEI: u64 = 1 << ainori_limits::cause::interrupt::SUPERVISOR_GUEST_EXTERNAL;
+
 /// Fields of `hvictl` (AIA, section 6.3.2).
 pub mod hvictl {
     use ainori_limits::cause::interrupt;
@@ -193,7 +203,8 @@ pub mod stateen {
     pub const CSRIND: u64 = 1 << 60;
     /// Those of Ssaia but for the interrupt file's. Can be set only if the hypervisor itself may reach them.
     pub const AIA: u64 = 1 << 59;
-    /// Those that a guest with an interrupt file is told of. The file's own stay hidden where they can be: an access to one of them traps all the same, as
-    /// no guest interrupt file is selected.
-    pub const FOR_FILES: u64 = CSRIND | AIA;
+    /// The interrupt file's.
+    pub const IMSIC: u64 = 1 << 58;
+    /// Those that a guest with an interrupt file is told of. Where it has none of the hart's, an access to one of the file's own traps all the same.
+    pub const FOR_FILES: u64 = CSRIND | AIA | IMSIC;
 }

@@ -1,0 +1,75 @@
+//! Guest interrupt files of this hart's IMSIC (AIA, chapter 3; privileged specification, "Hypervisor Guest External Interrupt Registers"). A vCPU has one by
+//! its number, from 1 on, and is interrupted by it without the hypervisor while it runs. Of one that doesn't run the hart tells the hypervisor.
+use super::hart::Features;
+use crate::arch::riscv::csr::{self, hstatus};
+
+/// Registers of a file by their numbers in `vsiselect` (AIA, section 3.8).
+const EIDELIVERY: u64 = 0x70;
+const EITHRESHOLD: u64 = 0x72;
+const EIP0: u64 = 0x80;
+const EIE0: u64 = 0xc0;
+
+/// How many this hart has. Only at boot, and if it has the registers of the AIA.
+pub(super) fn count() -> u8 {
+    // SAFETY: concerns only guests, none of which runs yet, and is put back.
+    unsafe {
+        csr::write!(csr::HGEIE, u64::MAX);
+        let all = csr::read!(csr::HGEIE);
+        csr::write!(csr::HGEIE, 0);
+        all.count_ones() as u8
+    }
+}
+
+/// Tells the hypervisor from now on of what comes into these files, a bit each, and of no others.
+#[inline]
+pub fn watch(files: u64) {
+    // SAFETY: concerns only what interrupts the hypervisor; who calls this is on a hart that has such files.
+    unsafe { csr::write!(csr::HGEIE, files) }
+}
+
+/// The watched files that would interrupt their vCPUs, a bit each, which aren't watched any more.
+pub fn take_pending() -> u64 {
+    let pending = csr::read!(csr::HGEIP) & csr::read!(csr::HGEIE);
+    // SAFETY: as in `watch`.
+    unsafe { csr::clear!(csr::HGEIE, pending) }
+    pending
+}
+
+/// Does one of the watched files have something?
+#[inline]
+pub fn are_pending() -> bool {
+    csr::read!(csr::HIP) & csr::SGEI != 0
+}
+
+/// Puts a file with so many identities back to reset, as far as its vCPU can see it.
+pub fn reset(features: &Features, number: u8, identities: u32) {
+    if number == 0 || number > features.guest_files() {
+        return;
+    }
+    // SAFETY: concerns only guests, none of which runs now; the hart has this file, as was just asked; and what belongs to the loaded vCPU is put back.
+    unsafe {
+        let (state, selected) = (csr::read!(csr::HSTATUS), csr::read!(csr::VSISELECT));
+        csr::write!(csr::HSTATUS, state & !hstatus::VGEIN | u64::from(number) << hstatus::VGEIN_SHIFT);
+        // BOUND: 32 words of each kind at most, 5 instructions each.
+        for word in (0..=u64::from(identities) / 32).step_by(2) {
+            select_and_clear(EIE0 + word);
+            select_and_clear(EIP0 + word);
+        }
+        select_and_clear(EIDELIVERY);
+        select_and_clear(EITHRESHOLD);
+        csr::write!(csr::VSISELECT, selected);
+        csr::write!(csr::HSTATUS, state);
+    }
+}
+
+/// Clears a register of the file that `hstatus.VGEIN` names.
+///
+/// # Safety
+/// There is such a file and such a register, and no vCPU relies on what is in it, or in `vsiselect`.
+unsafe fn select_and_clear(register: u64) {
+    // SAFETY: as the caller says.
+    unsafe {
+        csr::write!(csr::VSISELECT, register);
+        csr::write!(csr::VSIREG, 0);
+    }
+}

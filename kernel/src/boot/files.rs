@@ -1,0 +1,39 @@
+//! Which vCPUs have a guest interrupt file of their hart, so that their interrupts reach them without the hypervisor.
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use ainori_board::Board;
+use ainori_devices::bus::IMSIC_BASE;
+use ainori_devices::irqchip::Irqchip;
+use ainori_limits::PAGE;
+use ainori_sched::Policy;
+
+use super::sharing::cores_of;
+use crate::arch::hart::Features;
+use crate::guest::Guest;
+use crate::guest::vcpu::{GuestFile, Vcpu};
+use crate::memory::{GuestPhysical, HostPhysical};
+
+/// Gives the files of each hart to those vCPUs that never leave it, the most urgent first. All others have theirs in memory: what is in a file of a hart
+/// nobody but that hart could move.
+pub fn assign(vcpus: &mut [Vcpu], guests: &mut [Guest], board: &Board, features: &Features, policy: &Policy) {
+    for (core, hart) in board.harts.iter().enumerate() {
+        let Some(own) = hart.messages else { continue };
+        let mut here: Vec<usize> =
+            (0..vcpus.len()).filter(|index| cores_of(&vcpus[*index], policy) == 1 << core).collect();
+        here.sort_by_key(|index| Reverse(vcpus[*index].levels[core as u32]));
+        for (index, number) in here.into_iter().zip(1..=features.guest_files()) {
+            let vcpu = &mut vcpus[index];
+            let guest = &mut guests[usize::from(vcpu.guest)];
+            let Irqchip::Aia(aia) = &guest.devices.irqchip else { continue };
+            if aia.file(vcpu.index as usize).is_none() {
+                continue;
+            }
+            let file = GuestFile { number, page: HostPhysical(own + u64::from(number) * PAGE) };
+            if guest.space.add_file(GuestPhysical(IMSIC_BASE + u64::from(vcpu.index) * PAGE), file.page) {
+                aia.leave_to_hardware(vcpu.index as usize);
+                vcpu.file = Some(file);
+            }
+        }
+    }
+}

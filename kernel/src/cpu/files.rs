@@ -1,0 +1,114 @@
+//! Guest interrupt files of this core's hart. A vCPU that has one is interrupted without the hypervisor while it runs; while it doesn't, the hart tells the
+//! core, if the vCPU is at least as urgent as the one that runs: others wait in their files.
+use core::ptr::write_volatile;
+
+use ainori_devices::irqchip::Irqchip;
+use ainori_sched::{VcpuId, VcpuSet};
+use ainori_trace::{Event, Line};
+
+use super::{Cpu, Machine};
+use crate::arch::{fence, files};
+use crate::guest::vcpu::Hold;
+use crate::stats::Exit;
+
+/// Whose they are.
+#[derive(Clone, Copy)]
+pub struct Files {
+    /// All vCPUs that have one here.
+    owners: VcpuSet,
+    machine: &'static Machine,
+    core: u32,
+}
+
+impl Files {
+    /// Those of a core.
+    pub fn of(core: u32, machine: &'static Machine) -> Self {
+        let all = (0..machine.vcpu_count as u8).map(VcpuId);
+        let owners = all.filter(|id| machine.vcpu(*id).home == core && machine.vcpu(*id).file.is_some());
+        Self { owners: owners.collect(), machine, core }
+    }
+
+    /// The files, a bit each, of which the hart tells the core while this vCPU runs there, at that level.
+    pub fn watched_beside(&self, id: VcpuId, level: u8) -> u64 {
+        self.of_owners(|owner| owner != id && self.machine.vcpu(owner).levels[self.core] >= level)
+    }
+
+    fn of_owners(&self, is_meant: impl Fn(VcpuId) -> bool) -> u64 {
+        let mut files = 0;
+        // BOUND: the files of one hart, some 15 instructions each.
+        for owner in self.owners {
+            if let Some(file) = self.machine.vcpu(owner).file.filter(|_| is_meant(owner)) {
+                files |= 1 << file.number;
+            }
+        }
+        files
+    }
+
+    /// Whose file has this number?
+    fn owner(&self, number: u8) -> Option<VcpuId> {
+        let has = |id: &VcpuId| self.machine.vcpu(*id).file.is_some_and(|file| file.number == number);
+        // BOUND: the files of one hart, some 10 instructions each.
+        self.owners.into_iter().find(has)
+    }
+}
+
+impl Cpu {
+    /// The core runs nobody: it is told of all files whose vCPUs wait for an interrupt.
+    pub(super) fn watch_files_of_sleepers(&self) {
+        if self.files.owners.is_empty() {
+            return;
+        }
+        let waits = |id| {
+            self.residents[id]
+                .as_deref()
+                .is_some_and(|resident| resident.hold == Hold::None && resident.state.listens_to_file())
+        };
+        files::watch(self.files.of_owners(waits));
+    }
+
+    /// Something has come into a file whose vCPU doesn't run. If that one sleeps, and listens, it wakes. Others find it when they run: their files aren't
+    /// watched any more until somebody else gets the core.
+    #[inline(never)]
+    pub(super) fn take_guest_files(&mut self) -> Exit {
+        let mut pending = files::take_pending();
+        // BOUND: the files of one hart, each of a vCPU that sleeps.
+        while pending != 0 {
+            let number = pending.trailing_zeros() as u8;
+            pending &= pending - 1;
+            if let Some(id) = self.files.owner(number)
+                && self.has(id)
+                && self.state(id).listens_to_file()
+            {
+                self.trace(Event::Injected { vcpu: id.0, line: Line::External(0) });
+                self.wake(id);
+            }
+        }
+        Exit::External
+    }
+
+    /// Messages have come in for a vCPU that has a file of this hart: they are sent there.
+    #[inline(never)]
+    pub(super) fn hand_on_messages(&mut self, id: VcpuId) {
+        let vcpu = self.machine.vcpu(id);
+        let (Some(file), Irqchip::Aia(aia)) = (vcpu.file, &self.machine.guest_of(id).devices.irqchip) else {
+            return;
+        };
+        let mut identities = aia.file(vcpu.index as usize).map_or(0, |file| file.take_pending());
+        // What was written to memory before a message was sent is seen by who is interrupted by it.
+        fence::before_device();
+        // BOUND: the identities, 8 instructions each.
+        while identities != 0 {
+            // SAFETY: boot has found the page of a guest interrupt file there, whose registers are outside of all Rust objects.
+            unsafe { write_volatile(file.page.0 as *mut u32, identities.trailing_zeros()) };
+            identities &= identities - 1;
+        }
+    }
+
+    /// The life of a vCPU is over, and no other one of its guest runs any more: its file is as after reset.
+    #[inline(never)]
+    pub(super) fn reset_file(&self, id: VcpuId) {
+        if let Some(file) = self.machine.vcpu(id).file {
+            files::reset(&self.machine.features, file.number, self.machine.board.identities());
+        }
+    }
+}
