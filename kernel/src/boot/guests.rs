@@ -120,7 +120,7 @@ fn with_space(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, 
 fn irqchip(board: &Board, owned: &[Device]) -> Irqchip {
     match board.irqchip {
         None | Some(BoardIrqchip::Plic { .. }) => Irqchip::Plic(Plic::new()),
-        Some(BoardIrqchip::Aplic { .. }) => {
+        Some(BoardIrqchip::Aplic { .. } | BoardIrqchip::Imsic { .. }) => {
             let aplic = Aplic::new(Delivery::Direct);
             // Of the other virtual devices none is more than an empty slot.
             aplic.add(bus::UART_SOURCE, false);

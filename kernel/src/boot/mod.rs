@@ -3,12 +3,13 @@
 #![expect(clippy::indexing_slicing, reason = "before the first guest")]
 mod cores;
 mod guests;
+mod interrupts;
 mod machine;
 mod sharing;
 
 use alloc::vec::Vec;
 
-use ainori_board::{Board, Error, Range, largest_free};
+use ainori_board::{Board, BoardIrqchip, Error, Range, largest_free};
 use ainori_limits::{MAX_HARTS, PAGE};
 use ainori_manifest::{blob, config};
 use ainori_sched::Policy;
@@ -61,7 +62,7 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     // SAFETY: the range is main memory that neither the firmware, nor this image, nor the tree uses.
     unsafe { memory::provide(free) };
 
-    let board = Board::read(tree).unwrap_or_else(|error| give_up(error));
+    let mut board = Board::read(tree).unwrap_or_else(|error| give_up(error));
     if let Some(uart) = board.uart {
         use_port(uart.base, uart.shift);
     }
@@ -80,6 +81,9 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     let system = blob::decode(blob)
         .unwrap_or_else(|error| refuse(format_args!("the system after the kernel's image: {error}")));
     let features = Features::probe(&board.isa);
+    if matches!(board.irqchip, Some(BoardIrqchip::Imsic { .. })) && !features.messages {
+        board.disregard_irqchip();
+    }
     let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();
     let policy = policy(&system.policy, board.timebase_hz);
     clear_stack();

@@ -28,6 +28,8 @@ pub struct Features {
     /// It has the registers by which a hypervisor gives guests further interrupts, and priorities (Ssaia); what firmware or a boot loader has left in them
     /// is taken back.
     aia: bool,
+    /// The messages that an IMSIC takes for the hypervisor can be reached, if there is one (Ssaia).
+    pub messages: bool,
     /// VMIDs that the hart tells apart, less one.
     pub(super) vmid_mask: u16,
 }
@@ -80,12 +82,15 @@ impl Features {
             csr::write!(csr::HGATP, 0);
 
             let hides = board.hides_registers();
-            // Firmware may keep its registers to itself: then that bit can't be set (Smstateen).
-            let aia = board.has("ssaia")
-                && (!hides || {
-                    csr::write!(csr::HSTATEEN0, stateen::AIA);
-                    csr::read!(csr::HSTATEEN0) & stateen::AIA != 0
-                });
+            // Firmware may keep registers to itself: then their bits can't be set (Smstateen).
+            let reaches = |bits: u64| {
+                !hides || {
+                    csr::write!(csr::HSTATEEN0, bits);
+                    csr::read!(csr::HSTATEEN0) & bits == bits
+                }
+            };
+            let aia = board.has("ssaia") && reaches(stateen::AIA);
+            let messages = aia && reaches(stateen::IMSIC | stateen::CSRIND);
             // QEMU has no unit to switch on for the parts of V (Zve*) by themselves: their instructions are illegal there.
             csr::set!(csr::SSTATUS, status::VS);
             let is_on = csr::read!(csr::SSTATUS) & status::VS != 0;
@@ -108,6 +113,7 @@ impl Features {
                 hides,
                 indirect: !hides && (aia || board.has("sscsrind")),
                 aia,
+                messages,
                 vmid_mask,
             }
         }
