@@ -36,7 +36,7 @@ pub mod version;
 
 pub use ainori::run::ClockChoice as Clock;
 pub use outcome::Run;
-pub use system::{APLIC, Guest, PLIC, System, TIME_LIMIT, whole_trace};
+pub use system::{APLIC, Guest, IMSIC, PLIC, System, TIME_LIMIT, whole_trace};
 
 use std::path::PathBuf;
 

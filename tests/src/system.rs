@@ -20,6 +20,8 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(2400);
 pub const PLIC: &str = "plic";
 /// The same.
 pub const APLIC: &str = "aplic";
+/// The same.
+pub const IMSIC: &str = "imsic";
 
 /// A guest.
 #[derive(Debug, Clone)]

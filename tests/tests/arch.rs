@@ -34,7 +34,10 @@ const NOT_IN_THE_LIST: [(&[&str], &str); 9] = [
         "nothing: out of their reach, and the same for all, from when the hart is set up",
     ),
     (
-        &["SATP", "SCAUSE", "SIE", "SIP", "SSCRATCH", "STIMECMP", "STVAL", "STVEC"],
+        &[
+            "SATP", "SCAUSE", "SIE", "SIP", "SIREG", "SISELECT", "SSCRATCH", "STIMECMP", "STOPEI", "STVAL",
+            "STVEC",
+        ],
         "the hart: guests have VS registers for these",
     ),
     (&["HIP", "HTINST", "HTVAL"], "nothing: out of their reach, and not written but by the hart"),

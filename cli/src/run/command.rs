@@ -25,6 +25,8 @@ pub fn command(
         // With ACLINT, harts can ring each other from supervisor mode, without the firmware.
         ("qemu-virt", Interrupts::Plic) => "virt,aclint=on",
         ("qemu-virt", Interrupts::Aplic) => "virt,aclint=on,aia=aplic",
+        // There is no device for such rings then: harts send each other messages. Each has files for three guests.
+        ("qemu-virt", Interrupts::Imsic) => "virt,aclint=on,aia=aplic-imsic,aia-guests=3",
         (other, _) => {
             return Err(miette!("ainori run can't run on the board {other:?}: copy the image there instead"));
         }

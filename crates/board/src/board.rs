@@ -21,6 +21,8 @@ pub struct BoardHart {
     pub id: u64,
     /// What its supervisor's interrupts are sent to, in the numbering of the interrupt controller (PLIC: the context; APLIC: the hart index).
     pub irq_target: Option<u32>,
+    /// Where messages for its supervisor are written to, if the controller sends such ([`BoardIrqchip::Imsic`]).
+    pub messages: Option<u64>,
     /// Its register of the supervisor software-interrupt device.
     pub sswi_index: Option<u64>,
 }
@@ -134,6 +136,14 @@ fn uart(node: FdtNode<'_>, irqchip: Option<BoardIrqchip>) -> Option<BoardUart> {
 }
 
 impl Board {
+    /// Makes it a board without an interrupt controller.
+    pub fn disregard_irqchip(&mut self) {
+        self.irqchip = None;
+        for hart in &mut self.harts {
+            (hart.irq_target, hart.messages) = (None, None);
+        }
+    }
+
     /// Memory and reserved memory only: what the allocator needs before anything can be allocated.
     ///
     /// # Errors
@@ -203,12 +213,14 @@ impl Board {
                     .iter()
                     .position(|&target| phandle.is_some_and(|phandle| target == (phandle, interrupt)))
             };
-            let place_of = |part: &Part| part.target(index(&part.targets, SUPERVISOR_EXTERNAL)?);
+            let wire =
+                part.as_ref().and_then(|part| Some((part, index(&part.targets, SUPERVISOR_EXTERNAL)?)));
             let id = u64::from(id);
             let place = harts.iter().position(|hart: &BoardHart| hart.id > id).unwrap_or(harts.len());
             harts.push(BoardHart {
                 id,
-                irq_target: part.as_ref().and_then(place_of),
+                irq_target: wire.and_then(|(part, place)| part.target(place)),
+                messages: wire.and_then(|(part, place)| part.file(place)),
                 sswi_index: index(&bells, SUPERVISOR_SOFTWARE).map(|index| index as u64),
             });
             // Not `insert`: nothing else needs `memmove`, which is a kilobyte.

@@ -2,9 +2,9 @@
 use ainori_limits::IRQ_LEVELS;
 use ainori_limits::cause::interrupt::SUPERVISOR_EXTERNAL;
 use alloc::vec::Vec;
-use dtoolkit::Node;
 use dtoolkit::fdt::{Fdt, FdtNode};
 
+use crate::imsic::{self, Files};
 use crate::tree::{AllNodes, base, cell, cells, is_compatible, is_on, targets, value};
 
 /// An interrupt controller that there is a driver for (in the kernel's `chip/irqchip`).
@@ -24,31 +24,51 @@ pub enum BoardIrqchip {
         /// How many sources it has.
         sources: u32,
     },
+    /// A domain of an APLIC that sends messages to an IMSIC of each hart (AIA, chapters 3 and 4: MSI delivery mode), with sources `1..=sources`.
+    Imsic {
+        /// The domain's first register.
+        base: u64,
+        /// How many sources it has.
+        sources: u32,
+        /// The greatest identity in the supervisors' files, 63 to 2047.
+        identities: u32,
+    },
 }
 
 impl BoardIrqchip {
     /// The greatest number of a source.
     pub const fn last_source(self) -> u32 {
         match self {
-            Self::Plic { sources, .. } | Self::Aplic { sources, .. } => sources,
+            Self::Plic { sources, .. } | Self::Aplic { sources, .. } | Self::Imsic { sources, .. } => sources,
         }
     }
 
-    /// What stands for a level, 1 to [`IRQ_LEVELS`], as the priority of a source in the controller's registers; and as the threshold that lets only
-    /// sources above the level through, for which the level may be 0: then it lets all through.
-    ///
-    /// It is its own inverse: what stands for a number is the level.
+    /// The threshold that lets only sources above a level through, 0 to [`IRQ_LEVELS`], as the controller's registers have it. 0 lets all through, in
+    /// any of them.
     #[inline]
-    pub const fn number(self, level: u32) -> u32 {
+    pub const fn threshold(self, level: u32) -> u32 {
         match self {
             Self::Plic { .. } => level,
             Self::Aplic { .. } => aplic_number(level),
+            Self::Imsic { identities, .. } => imsic::threshold(level, identities),
+        }
+    }
+
+    /// The level of such a [`threshold`](Self::threshold).
+    #[inline]
+    pub const fn level(self, threshold: u32) -> u32 {
+        match self {
+            Self::Plic { .. } => threshold,
+            Self::Aplic { .. } => aplic_number(threshold),
+            Self::Imsic { identities, .. } => imsic::level_of(threshold, identities),
         }
     }
 }
 
-/// [`BoardIrqchip::number`] of an APLIC (AIA, sections 4.5.16.1 and 4.8.1.3). The smaller number is the more urgent one. A threshold lets those below
-/// it through, which is one less than a PLIC does, and all if it is 0.
+/// What stands for a level in an APLIC's registers, as the priority of a source and as a threshold (AIA, sections 4.5.16.1 and 4.8.1.3). The smaller number is
+/// the more urgent one. A threshold lets those below it through, which is one less than a PLIC does, and all if it is 0.
+///
+/// It is its own inverse: what stands for a number is the level.
 #[inline]
 pub const fn aplic_number(level: u32) -> u32 {
     (IRQ_LEVELS + 1).wrapping_sub(level) % (IRQ_LEVELS + 1)
@@ -94,7 +114,7 @@ pub fn interrupts<'a>(
     node: &FdtNode<'a>,
     irqchip: Option<BoardIrqchip>,
 ) -> impl Iterator<Item = Interrupt> + use<'a> {
-    let has_types = matches!(irqchip, Some(BoardIrqchip::Aplic { .. }));
+    let has_types = matches!(irqchip, Some(BoardIrqchip::Aplic { .. } | BoardIrqchip::Imsic { .. }));
     let mut cells = cells(value(node, "interrupts").unwrap_or_default());
     core::iter::from_fn(move || {
         let source = cells.next()?;
@@ -110,38 +130,50 @@ pub struct Part {
     pub targets: Vec<(u32, u32)>,
     /// Of an APLIC whose harts have other indices than their places in that order: these.
     hart_indices: Vec<u32>,
+    /// Of IMSICs: where the harts' files are.
+    files: Vec<u64>,
 }
 
 impl Part {
     /// The first one in the tree that there is a driver for.
-    ///
-    /// An APLIC is a node for each domain. Ours is one that names the supervisors' interrupt; that of machine level is the firmware's, which has
-    /// delegated the sources to it. One that has a parent for messages can't interrupt harts itself: there is no driver for that yet.
     pub fn find(tree: Fdt<'_>) -> Option<Self> {
-        AllNodes::of(tree).filter(is_on).find_map(|node| {
-            let (targets, base) = (targets(&node), base(&node)?);
-            let irqchip = if is_compatible(&node, &["sifive,plic-1.0.0", "riscv,plic0"]) {
-                BoardIrqchip::Plic { base, sources: cell(&node, "riscv,ndev").unwrap_or(31) }
-            } else if is_compatible(&node, &["riscv,aplic"])
-                && node.property("msi-parent").is_none()
-                && targets.iter().any(|(_, interrupt)| *interrupt == SUPERVISOR_EXTERNAL)
-            {
-                BoardIrqchip::Aplic { base, sources: cell(&node, "riscv,num-sources")? }
-            } else {
-                return None;
-            };
-            let indices = value(&node, "riscv,hart-indexes").unwrap_or_default();
-            Some(Self { irqchip, targets, hart_indices: cells(indices).collect() })
+        AllNodes::of(tree).filter(is_on).find_map(|node| match () {
+            () if is_compatible(&node, &["sifive,plic-1.0.0", "riscv,plic0"]) => Self::plic(&node),
+            () if is_compatible(&node, &["riscv,aplic"]) => Self::domain(tree, &node),
+            () => None,
         })
+    }
+
+    fn plic(node: &FdtNode<'_>) -> Option<Self> {
+        let irqchip =
+            BoardIrqchip::Plic { base: base(node)?, sources: cell(node, "riscv,ndev").unwrap_or(31) };
+        Some(Self { irqchip, targets: targets(node), hart_indices: Vec::new(), files: Vec::new() })
+    }
+
+    /// An APLIC is a node for each domain. Ours is the one that interrupts supervisors, or sends messages to their IMSICs; that of machine level is the
+    /// firmware's, which has delegated the sources to it. One that has a parent for messages sends them (as Linux has it).
+    fn domain(tree: Fdt<'_>, node: &FdtNode<'_>) -> Option<Self> {
+        let (base, sources) = (base(node)?, cell(node, "riscv,num-sources")?);
+        if let Some(parent) = value(node, "msi-parent") {
+            let files = Files::of_parent(tree, cells(parent).next()?)?;
+            let Files { identities, targets, addresses, hart_indices } = files;
+            let irqchip = BoardIrqchip::Imsic { base, sources, identities };
+            return Some(Self { irqchip, targets, hart_indices, files: addresses });
+        }
+        let targets = targets(node);
+        let is_ours = targets.iter().any(|(_, interrupt)| *interrupt == SUPERVISOR_EXTERNAL);
+        let hart_indices = cells(value(node, "riscv,hart-indexes").unwrap_or_default()).collect();
+        let irqchip = BoardIrqchip::Aplic { base, sources };
+        is_ours.then_some(Self { irqchip, targets, hart_indices, files: Vec::new() })
     }
 
     /// What the wire at this place is called in the controller's registers.
     pub fn target(&self, place: usize) -> Option<u32> {
-        match self.irqchip {
-            BoardIrqchip::Aplic { .. } if !self.hart_indices.is_empty() => {
-                self.hart_indices.get(place).copied()
-            }
-            _ => Some(place as u32),
-        }
+        if self.hart_indices.is_empty() { Some(place as u32) } else { self.hart_indices.get(place).copied() }
+    }
+
+    /// The file to which messages for the wire at this place are sent.
+    pub fn file(&self, place: usize) -> Option<u64> {
+        self.files.get(place).copied()
     }
 }

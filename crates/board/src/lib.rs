@@ -7,6 +7,7 @@
 extern crate alloc;
 
 mod board;
+mod imsic;
 mod irqchip;
 mod isa;
 mod range;
@@ -15,6 +16,7 @@ mod tests;
 mod tree;
 
 pub use board::{Board, BoardHart, BoardUart, Device, Error};
+pub use imsic::{IPI_IDENTITY, identities_of};
 pub use irqchip::{BoardIrqchip, Interrupt, Trigger, aplic_number};
 pub use isa::{Environment, INTERRUPT_FILE, Isa};
 pub use range::{Range, Ranges, largest_free};

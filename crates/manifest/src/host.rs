@@ -91,6 +91,8 @@ pub enum Interrupts {
     Plic,
     /// An APLIC that interrupts harts itself (AIA).
     Aplic,
+    /// An APLIC that sends messages to an IMSIC of each hart (AIA).
+    Imsic,
 }
 
 /// The board of a manifest.

@@ -1,11 +1,12 @@
 //! The cores: making them, starting them, and where each one begins.
 use alloc::{vec, vec::Vec};
 
-use ainori_board::{Board, Interrupt};
+use ainori_board::Board;
 use ainori_manifest::config;
 use ainori_sched::{Gangs, Policy, Scheduler, VcpuId};
 use ainori_trace::{Mask, Ring};
 
+use super::interrupts;
 use super::sharing::is_alone;
 use crate::arch::hart;
 use crate::arch::start::{leave_boot, start_secondary};
@@ -26,8 +27,7 @@ pub fn make(machine: &'static Machine, policy: Policy, trace: &config::Trace) ->
     let cpus: &'static mut [Cpu] = (0..machine.harts.len() as u32)
         .map(|id| {
             let console = (id == machine.console_core).then(|| Console::new(port(&machine.board), machine));
-            let target = machine.board.harts[id as usize].irq_target;
-            let irqs = machine.irqchip.zip(target).and_then(|(chip, target)| chip.core(target));
+            let irqs = interrupts::plan(machine, id);
             let trace = trace_ring(machine, id, trace);
             Cpu::new(id, machine, Scheduler::new(policy).with_gangs(gangs), irqs, console, trace)
         })
@@ -94,30 +94,6 @@ pub fn start(cpus: &'static mut [Cpu], boot_hart: u64, memory: u64) -> ! {
     unsafe { leave_boot(boot_hart, (&raw mut cpus[own]).cast()) }
 }
 
-/// Has a core's own part of the board's interrupts come to it. By the core itself and after its start: starting a hart, the firmware
-/// (OpenSBI) sets its part of the controller anew.
-fn route_interrupts(cpu: &Cpu) {
-    let machine = cpu.machine;
-    let hart = |core: u32| machine.board.harts.get(core as usize);
-    let Some(irqchip) = machine.irqchip else { return };
-    let Some(target) = hart(cpu.id).and_then(|hart| hart.irq_target) else { return };
-    irqchip.reset_target(target);
-    for (source, owner) in machine.source_owner.iter().enumerate() {
-        if let Some(owner) = owner.filter(|owner| owner.target == target)
-            && let Some(guest) = machine.guests.get(usize::from(owner.guest))
-        {
-            let interrupt = Interrupt { source: source as u32, trigger: owner.trigger };
-            irqchip.route(interrupt, target, machine.device_level(guest, cpu.id));
-        }
-    }
-    // The serial port interrupts the least urgent guest of its core, and nobody else.
-    if let Some(uart) = machine.board.uart
-        && cpu.id == machine.console_core
-    {
-        irqchip.route(uart.interrupt, target, machine.levels.level(machine.housework_priority));
-    }
-}
-
 /// Every hart ends here: as the core that it was made.
 pub extern "C" fn secondary(cpu: &'static mut Cpu) -> ! {
     hart::setup(&cpu.machine.features);
@@ -127,6 +103,6 @@ pub extern "C" fn secondary(cpu: &'static mut Cpu) -> ! {
             "hart {hart} has vector registers of another length than the hart that booted: Ainori needs harts of one length, or without V"
         ));
     }
-    route_interrupts(cpu);
+    interrupts::route(cpu);
     cpu.run()
 }

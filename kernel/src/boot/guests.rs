@@ -46,7 +46,7 @@ pub fn place(
         let index = index as u8;
         let first = placed.vcpus.len();
         add_vcpus(index, config, board, harts, &mut placed.vcpus);
-        let mut guest = with_space(tree, index, config, first as u8, board, features);
+        let mut guest = with_space(tree, index, config, first as u8, board);
         guest.program = load(&guest, board, features, blob);
         let hart = &board.harts[placed.vcpus[first].home as usize];
         for device in guest.owned_devices.iter().filter(|device| !device.interrupts.is_empty()) {
@@ -89,14 +89,7 @@ fn add_vcpus(guest: u8, config: &config::Guest, board: &Board, harts: &[u64], to
 /// Takes memory for a guest and builds its translation.
 // Not within `place`, whose frame would be so large that each access to a local takes several instructions.
 #[inline(never)]
-fn with_space(
-    tree: Fdt<'_>,
-    index: u8,
-    config: &config::Guest,
-    first_vcpu: u8,
-    board: &Board,
-    features: &Features,
-) -> Guest {
+fn with_space(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, board: &Board) -> Guest {
     let name = &config.name;
     let Some(mut space) = Space::new(config.memory) else {
         refuse(format_args!(
@@ -105,7 +98,7 @@ fn with_space(
         ))
     };
     let devices: Vec<Device> = config.devices.iter().map(|path| device(tree, board, name, path)).collect();
-    let irqchip = irqchip(board, config.vcpus.len(), features, &devices);
+    let irqchip = irqchip(board, config.vcpus.len(), &devices);
     for (device, path) in devices.iter().zip(&config.devices) {
         for range in &device.registers {
             let pages = Range { start: range.start & !(PAGE - 1), end: range.end.next_multiple_of(PAGE) };
@@ -124,11 +117,11 @@ fn with_space(
 /// A guest's interrupt controller: of the board's kind, as drivers of devices that it owns then find there what they know from the board.
 // As above.
 #[inline(never)]
-fn irqchip(board: &Board, harts: usize, features: &Features, owned: &[Device]) -> Irqchip {
+fn irqchip(board: &Board, harts: usize, owned: &[Device]) -> Irqchip {
     let aia = match board.irqchip {
         None | Some(BoardIrqchip::Plic { .. }) => return Irqchip::Plic(Plic::new()),
-        Some(BoardIrqchip::Aplic { .. }) if features.has_interrupt_files() => Aia::with_files(harts),
         Some(BoardIrqchip::Aplic { .. }) => Aia::direct(),
+        Some(BoardIrqchip::Imsic { .. }) => Aia::with_files(harts),
     };
     // Of the other virtual devices none is more than an empty slot.
     aia.add(bus::UART_SOURCE, false);

@@ -42,7 +42,11 @@ pub fn share(
         (0..harts.len()).flat_map(|core| guests.clone().map(move |guest| policy.level(class(core, guest)))),
     );
     let orders: Vec<Order> = (0..harts.len())
-        .map(|core| order(&vcpus, &|guest| class(core, guest), levels, board.irqchip, policy))
+        .map(|core| {
+            // Where no source arrives, none is kept away either.
+            let irqchip = board.irqchip.filter(|_| board.harts[core].irq_target.is_some());
+            order(&vcpus, &|guest| class(core, guest), levels, irqchip, policy)
+        })
         .collect();
     let orders: &'static [Order] = orders.leak();
     for index in 0..vcpus.len() {
@@ -88,7 +92,7 @@ pub fn share(
         levels,
         console_input: system.console_input,
         input_waits: InputWaits::new(),
-        // SAFETY: the board says that it is there; the firmware doesn't use the supervisor's part.
+        // SAFETY: the board says that it is there; the firmware doesn't use the supervisor's part. `boot` has disregarded one whose messages can't be reached.
         irqchip: board.irqchip.map(|chip| unsafe { Irqchip::new(chip) }.unwrap_or_else(|| refuse_irqchip())),
         source_owner: placed.source_owner.into_boxed_slice(),
         awaited_guests: AtomicU32::new(system.guests.iter().filter(|guest| !guest.background).count() as u32),
@@ -103,7 +107,9 @@ pub fn share(
 
 #[cold]
 fn refuse_irqchip() -> ! {
-    refuse(format_args!("the board's interrupt controller has fewer than {IRQ_LEVELS} priorities"))
+    refuse(format_args!(
+        "the board's interrupt controller has fewer than {IRQ_LEVELS} priorities, or sends no messages though its device tree says so"
+    ))
 }
 
 /// The vCPUs, and behind them ones that run nowhere.

@@ -4,6 +4,7 @@
 mod cores;
 mod files;
 mod guests;
+mod interrupts;
 mod machine;
 mod sharing;
 
@@ -62,7 +63,7 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     // SAFETY: the range is main memory that neither the firmware, nor this image, nor the tree uses.
     unsafe { memory::provide(free) };
 
-    let board = Board::read(tree).unwrap_or_else(|error| give_up(error));
+    let mut board = Board::read(tree).unwrap_or_else(|error| give_up(error));
     if let Some(uart) = board.uart {
         use_port(uart.base, uart.shift);
     }
@@ -80,7 +81,11 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     }
     let system = blob::decode(blob)
         .unwrap_or_else(|error| refuse(format_args!("the system after the kernel's image: {error}")));
-    let features = Features::probe(&board.isa, matches!(board.irqchip, Some(BoardIrqchip::Aplic { .. })));
+    let has_messages = matches!(board.irqchip, Some(BoardIrqchip::Imsic { .. }));
+    let features = Features::probe(&board.isa, has_messages);
+    if has_messages && !features.messages {
+        board.disregard_irqchip();
+    }
     let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();
     let policy = policy(&system.policy, board.timebase_hz);
     clear_stack();

@@ -41,7 +41,7 @@ pub fn order(
         let class = class(vcpu.guest);
         let level = policy.level(class);
         let irq_level = if policy.splits_levels() { levels.level(class.priority) } else { 1 };
-        let irq_threshold = irqchip.map_or(0, |chip| chip.number(irq_level - 1) as u8);
+        let irq_threshold = irqchip.map_or(0, |chip| chip.threshold(irq_level - 1) as u16);
         Rank { class, level, threshold: policy.threshold(level), irq_threshold, ..Rank::default() }
     };
     let ranks = ByVcpu(from_fn(|index| vcpus.get(index).map_or(Rank::default(), rank)));

@@ -3,13 +3,14 @@ use alloc::boxed::Box;
 use core::ptr::write_volatile;
 
 use crate::arch::{fence, firmware};
-use ainori_board::Board;
+use ainori_board::{Board, IPI_IDENTITY};
 
 /// How a software interrupt reaches a core. The device costs a store; the firmware costs thousands of instructions on the
 /// sending hart, with interrupts off, and hundreds on the receiving one.
 #[derive(Debug, Clone)]
 pub enum Ipi {
-    /// The board's supervisor software-interrupt device (RISC-V ACLINT specification 1.0-rc4, SSWI): a register per core.
+    /// A register per core: of the board's supervisor software-interrupt device (RISC-V ACLINT specification 1.0-rc4, SSWI), or of its IMSICs (AIA, section
+    /// 3.5).
     Device(Box<[usize]>),
     /// The firmware: hart id per core.
     Firmware(Box<[u64]>),
@@ -20,7 +21,9 @@ impl Ipi {
     pub fn new(board: &Board, harts: &[u64]) -> Self {
         let register = |hart: &u64| {
             let hart = board.harts.iter().find(|h| h.id == *hart)?;
-            Some((board.sswi? + 4 * hart.sswi_index?) as usize)
+            let software = board.sswi.zip(hart.sswi_index).map(|(base, index)| base + 4 * index);
+            // A message comes as an external interrupt, which is told from others only when it has been claimed.
+            Some(software.or(hart.messages)? as usize)
         };
         match harts.iter().map(register).collect() {
             Some(registers) => Self::Device(registers),
@@ -35,8 +38,8 @@ impl Ipi {
             Self::Device(registers) => {
                 fence::before_device();
                 if let Some(register) = registers.get(core as usize) {
-                    // SAFETY: the board says that the register is there; writing 1 only raises the other hart's interrupt.
-                    unsafe { write_volatile(*register as *mut u32, 1) }
+                    // SAFETY: the board says that the register is there; the write only raises the other hart's interrupt.
+                    unsafe { write_volatile(*register as *mut u32, IPI_IDENTITY) }
                 }
             }
             Self::Firmware(harts) => {

@@ -136,7 +136,8 @@ impl Cpu {
     /// Hands on one of those that wait, if its time has come. Is there one?
     #[inline(never)]
     pub(super) fn hand_on_held(&mut self, now: u64) -> bool {
-        let Some(index) = self.devices.choose(self.machine.irq_level(self.irq_threshold), now) else {
+        let Some(index) = self.devices.choose(self.machine.irq_level(self.irq_threshold.number()), now)
+        else {
             // Who is next keeps them away, or what was due belonged to a former life.
             self.review_held();
             return false;
@@ -163,7 +164,7 @@ impl Cpu {
     /// What waits, or what it waits behind, has changed.
     #[inline(never)]
     pub(super) fn review_held(&mut self) {
-        let threshold = self.machine.irq_level(self.irq_threshold);
+        let threshold = self.machine.irq_level(self.irq_threshold.number());
         self.set_device_due(self.devices.next_due(threshold));
     }
 }

@@ -229,18 +229,12 @@ impl Cpu {
     }
 
     /// Only devices of guests that are at least as urgent may interrupt a vCPU: lower ones wait in the interrupt controller until
-    /// the core is given to somebody less urgent. The threshold is a [number](ainori_board::BoardIrqchip::number) of the controller; of any, 0 lets
-    /// all through.
+    /// the core is given to somebody less urgent. The threshold is as the controller [has it](ainori_board::BoardIrqchip::threshold); of any, 0
+    /// lets all through.
     #[inline]
-    pub(super) fn set_irq_threshold(&mut self, threshold: u32) {
-        if threshold != self.irq_threshold
-            && let Some(irqs) = &self.irqs
-        {
-            self.irq_threshold = threshold;
-            irqs.set_threshold(threshold);
-            if self.devices.are_held() {
-                self.review_held();
-            }
+    pub(super) fn set_irq_threshold(&mut self, threshold: u16) {
+        if self.irq_threshold.set(threshold) && self.devices.are_held() {
+            self.review_held();
         }
     }
 

@@ -145,7 +145,7 @@ impl Cpu {
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
         match Trap::current(|| self.state(vcpu)) {
             Trap::Interrupt(Interrupt::Software) => self.take_ipi_beside(vcpu),
-            Trap::Interrupt(Interrupt::External) => self.take_external(),
+            Trap::Interrupt(Interrupt::External) => self.take_external_beside(vcpu),
             Trap::Interrupt(Interrupt::GuestFile) => self.take_guest_files(),
             Trap::Call => sbi::call(self, vcpu),
             Trap::Access(access) => mmio::access(self, vcpu, access),

@@ -2,6 +2,7 @@
 //! core, if the vCPU is at least as urgent as the one that runs: others wait in their files.
 use core::ptr::write_volatile;
 
+use ainori_board::BoardIrqchip;
 use ainori_devices::irqchip::Irqchip;
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
@@ -107,8 +108,10 @@ impl Cpu {
     /// The life of a vCPU is over, and no other one of its guest runs any more: its file is as after reset.
     #[inline(never)]
     pub(super) fn reset_file(&self, id: VcpuId) {
-        if let Some(file) = self.machine.vcpu(id).file {
-            files::reset(&self.machine.features, file.number, self.machine.board.identities());
+        if let (Some(file), Some(BoardIrqchip::Imsic { identities, .. })) =
+            (self.machine.vcpu(id).file, self.machine.board.irqchip)
+        {
+            files::reset(&self.machine.features, file.number, identities);
         }
     }
 }

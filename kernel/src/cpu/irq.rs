@@ -5,7 +5,7 @@ use super::Cpu;
 use crate::arch::clock;
 use crate::arch::context::enter_guest;
 use crate::arch::hart::{self, Interrupts};
-use crate::chip::irqchip::CoreIrqs;
+use crate::chip::irqchip::{Claim, CoreIrqs};
 use crate::stats::{Exit, interrupt};
 
 impl Cpu {
@@ -128,10 +128,15 @@ impl Cpu {
     #[inline(always)]
     pub(super) fn take_ipi_beside(&mut self, interrupted: VcpuId) -> Exit {
         let exit = self.take_ipi();
+        self.look_at_mail_beside(interrupted);
+        exit
+    }
+
+    #[inline(always)]
+    fn look_at_mail_beside(&mut self, interrupted: VcpuId) {
         if self.mailbox.has_mail() && !self.interrupt_at_once(interrupted) {
             self.may_leave_mail(interrupted);
         }
-        exit
     }
 
     /// Mail is mostly an interrupt for the vCPU that was just running: it goes on with that, and this core has been away all the time. False if it is
@@ -147,13 +152,15 @@ impl Cpu {
         true
     }
 
-    /// A device of the board.
+    /// A device of the board, or an IPI where these come as messages.
     #[inline(never)]
     pub(super) fn take_external(&mut self) -> Exit {
+        let claim = self.irqs.as_ref().map_or(Claim::Nothing, CoreIrqs::claim);
+        if claim == Claim::Ipi {
+            return self.take_ipi();
+        }
         self.counters.interrupts[interrupt::EXTERNAL] += 1;
-        if let (Some(irqchip), Some(CoreIrqs { target, .. })) = (self.machine.irqchip, self.irqs)
-            && let Some(source) = irqchip.claim(target)
-        {
+        if let Claim::Source(source) = claim {
             match self.machine.source_owner.get(source as usize).copied().flatten() {
                 // The guest completes it: until then the controller keeps it quiet.
                 Some(owner) => {
@@ -164,11 +171,23 @@ impl Cpu {
                 }
                 None => {
                     self.take_serial_interrupt();
-                    irqchip.complete(target, source);
+                    if let (Some(irqs), Some(uart)) = (&self.irqs, self.machine.board.uart) {
+                        irqs.complete(uart.interrupt);
+                    }
                 }
             }
         }
         Exit::External
+    }
+
+    /// The same while a vCPU ran.
+    #[inline(always)]
+    pub(super) fn take_external_beside(&mut self, interrupted: VcpuId) -> Exit {
+        let exit = self.take_external();
+        if exit == Exit::Ipi {
+            self.look_at_mail_beside(interrupted);
+        }
+        exit
     }
 
     /// A device of the board, found pending at a preemption point. It is left pending if somebody is woken before it, or if who will have
@@ -191,7 +210,8 @@ impl Cpu {
         let threshold = first
             .filter(|first| !self.mechanisms.deferral.is_on || first.threshold == self.threshold.level)
             .map_or(0, |first| first.irq_threshold);
-        let is_raised = self.machine.irq_level(threshold) > self.machine.irq_level(self.irq_threshold);
+        let is_raised =
+            self.machine.irq_level(threshold) > self.machine.irq_level(self.irq_threshold.number());
         if is_raised {
             self.set_irq_threshold(threshold);
         }

@@ -1,4 +1,5 @@
 //! The interrupt lines of the vCPUs that live here, and of the interrupt controllers of their guests.
+use ainori_board::Interrupt;
 use ainori_handover::Requests;
 use ainori_sched::VcpuId;
 use ainori_trace::{Event, Line};
@@ -52,7 +53,7 @@ impl Cpu {
             (self.machine.irqchip, self.machine.source_owner.get(source as usize).copied().flatten())
             && owner.guest == guest.index
         {
-            irqchip.complete(owner.target, source);
+            irqchip.complete(owner.target, Interrupt { source, trigger: owner.trigger });
         }
     }
 

@@ -46,7 +46,7 @@ use self::later::Later;
 use crate::arch::VcpuState;
 use crate::arch::hart::Features;
 use crate::chip::ipi::Ipi;
-use crate::chip::irqchip::{CoreIrqs, Irqchip, Levels};
+use crate::chip::irqchip::{CoreIrqs, IrqThreshold, Irqchip, Levels};
 use crate::guest::Guest;
 use crate::guest::vcpu::{Resident, Vcpu};
 use crate::stats::CoreCounters;
@@ -146,9 +146,9 @@ impl Machine {
         self.levels.level(self.orders[core].rank(VcpuId(guest.vcpus().start)).class.priority)
     }
 
-    /// The level for which a [number](ainori_board::BoardIrqchip::number) of the board's interrupt controller stands.
-    pub fn irq_level(&self, number: u32) -> u32 {
-        self.board.irqchip.map_or(0, |chip| chip.number(number))
+    /// The level of a [threshold](ainori_board::BoardIrqchip::threshold) of the board's interrupt controller.
+    pub fn irq_level(&self, threshold: u16) -> u32 {
+        self.board.irqchip.map_or(0, |chip| chip.level(threshold.into()))
     }
 
     /// The guest of a vCPU.
@@ -226,10 +226,9 @@ pub struct Cpu {
     since: u64,
     /// Work of many parts that isn't done yet.
     backlog: Backlog,
-    /// What the board's interrupt controller sends to it, and the threshold that holds for that now, as the controller's
-    /// [number](ainori_board::BoardIrqchip::number) for it.
-    irqs: Option<CoreIrqs>,
-    irq_threshold: u32,
+    /// What the board's interrupt controller sends to it, and the threshold that holds for that now.
+    pub irqs: Option<CoreIrqs>,
+    irq_threshold: IrqThreshold,
     /// Interrupts of guests' devices.
     devices: Devices,
     /// Guest interrupt files of vCPUs that live here.
@@ -269,6 +268,9 @@ impl Cpu {
         console: Option<Box<Console>>,
         trace: Ring<'static>,
     ) -> Self {
+        let hart = machine.board.harts.get(id as usize);
+        let target = machine.irqchip.zip(hart.and_then(|hart| hart.irq_target));
+        let irq_threshold = target.map_or(IrqThreshold::open(), |(chip, target)| chip.threshold(target));
         let stack = vec![Stack([NEVER_USED; 2]); STACK_SIZE / size_of::<Stack>()].leak();
         Self {
             stack_top: stack.as_mut_ptr_range().end as u64,
@@ -299,7 +301,7 @@ impl Cpu {
             nobody_ready_at: 0,
             since: 0,
             irqs,
-            irq_threshold: 0,
+            irq_threshold,
             devices: Devices::new(),
             files: Files::of(id, machine),
             housekeeper: console.is_some().then(|| Box::new(Housekeeper::new(machine))),
@@ -334,7 +336,7 @@ impl Cpu {
         let rank = self.order.rank(id);
         self.scheduler.adopt(id, rank.class);
         resident.threshold = rank.threshold;
-        resident.irq_threshold = rank.irq_threshold.into();
+        resident.irq_threshold = rank.irq_threshold;
         resident.state.watch_files(self.files.watched_beside(id, rank.level));
         resident.advance = if self.urgent.contains(id) { self.scheduler.policy().advance } else { 0 };
         self.note_adopted(id);

@@ -16,9 +16,9 @@ pub struct Rank {
     pub level: u8,
     /// While it runs, vCPUs of lower levels don't disturb the core ([`Policy::threshold`](ainori_sched::Policy::threshold)).
     pub threshold: u8,
-    /// While it runs, devices of lower [levels](crate::chip::irqchip::Levels) don't: the core's threshold then, as the controller's
-    /// [number](ainori_board::BoardIrqchip::number) for it.
-    pub irq_threshold: u8,
+    /// While it runs, devices of lower [levels](crate::chip::irqchip::Levels) don't: the core's threshold then, as the controller
+    /// [has it](ainori_board::BoardIrqchip::threshold).
+    pub irq_threshold: u16,
     /// All of its priority or a higher one there, itself included.
     pub no_less_urgent: VcpuSet,
 }

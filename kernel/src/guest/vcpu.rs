@@ -217,9 +217,9 @@ pub enum Hold {
 pub struct Resident {
     /// The part that all cores share.
     pub shared: &'static Vcpu,
-    /// Interrupts of the board up to this level stay away from the core while it runs: the controller's [number](ainori_board::BoardIrqchip::number)
+    /// Interrupts of the board up to this level stay away from the core while it runs: the controller's [threshold](ainori_board::BoardIrqchip::threshold)
     /// for it.
-    pub irq_threshold: u32,
+    pub irq_threshold: u16,
     /// What its core publishes while it runs: messages for vCPUs of lower levels wait.
     pub threshold: u8,
     /// It is among the least urgent vCPUs of all, and none moves to a core that idles: while nobody else wants its core, nobody can tell whether it

@@ -1,6 +1,6 @@
 //! One run with random inputs.
 use super::{BEGIN_MS, BURN_PERIOD_US, Expected, SPARE_MS, Trial, measuring};
-use crate::{APLIC, Guest, PLIC, System};
+use crate::{APLIC, Guest, IMSIC, PLIC, System};
 use ainori_sched::{Policy, presets};
 use std::collections::BTreeSet;
 
@@ -167,7 +167,11 @@ impl Case {
         let keeper = Guest::probe("fpkeep", &format!("seed={} ms={keeper_ms} period_us=700", seed | 1));
         let system = System::on(harts)
             .policy(preset)
-            .interrupts(if scramble(seed ^ 9).is_multiple_of(3) { APLIC } else { PLIC })
+            .interrupts(match scramble(seed ^ 9) % 9 {
+                0 => IMSIC,
+                3 | 6 => APLIC,
+                _ => PLIC,
+            })
             .cpu(cpu)
             .with(fuzz)
             .with(Guest::freertos(&measuring(ms, burn)).harts([rtos_hart]))

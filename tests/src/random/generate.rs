@@ -11,7 +11,7 @@ use super::{
     rng::Rng,
 };
 use crate::operator::Typing;
-use crate::{APLIC, PLIC};
+use crate::{APLIC, IMSIC, PLIC};
 use ainori_limits::{MAX_GUEST_VCPUS, MAX_GUESTS, MAX_HARTS, MAX_VCPUS, PRIORITIES};
 use ainori_sched::{Policy, Preset, presets};
 use clap::ValueEnum;
@@ -80,11 +80,15 @@ pub fn themed(theme: Theme, seed: u64) -> Description {
     }
 }
 
-/// The board's interrupt controller: every third system has an APLIC, if none of its guests asks about a PLIC. By the seed itself, so that the system of a
-/// seed is otherwise what it was.
+/// The board's interrupt controller: every third system has an APLIC, and every third of these sends messages, if none of its guests asks about a PLIC. By the
+/// seed itself, so that the system of a seed is otherwise what it was.
 fn interrupts(system: &Description) -> &'static str {
     let asks = system.guests.iter().any(|guest| matches!(guest.job, Job::Plic { .. }));
-    if !asks && system.seed.is_multiple_of(3) { APLIC } else { PLIC }
+    match system.seed % 9 {
+        0 if !asks => IMSIC,
+        3 | 6 if !asks => APLIC,
+        _ => PLIC,
+    }
 }
 
 /// A system whose last guest is a punctual RTOS on the hart that keeps house.

@@ -1,79 +1,90 @@
-//! A board with an APLIC that interrupts harts itself (AIA): its guests have one, too, and what is promised holds there as with a PLIC.
+//! Boards with an APLIC (AIA), which interrupts harts itself or sends messages to their IMSICs: guests have one there, too, and what is promised holds as with
+//! a PLIC.
 use ainori::report::Life;
-use ainori_tests::{APLIC, Clock, Guest, System, bounds::TASK_NS, terminal::Terminal};
+use ainori_tests::{APLIC, Clock, Guest, IMSIC, System, bounds::TASK_NS, terminal::Terminal};
 
 const LOCKSTEP: Clock = Clock::Lockstep { q: 250 };
 const RTC: &str = "/soc/rtc@101000";
 
-fn on(harts: u32) -> System {
-    System::on(harts).interrupts(APLIC)
+/// Boards of both kinds, with so many harts.
+fn on(harts: u32) -> impl Iterator<Item = (&'static str, System)> {
+    [APLIC, IMSIC].into_iter().map(move |kind| (kind, System::on(harts).interrupts(kind)))
 }
 
 /// With more vCPUs than harts. What is typed comes through the board's APLIC and the guest's.
 #[test]
 fn linux_is_interrupted_through_its_own_driver() {
-    let mut terminal = Terminal::run(&on(2).with(Guest::linux("shell").vcpus(3)));
-    terminal.wait_for("# ");
-    terminal.type_in("grep -c APLIC-DIRECT /proc/interrupts; echo hello-$((6*7))\r");
-    terminal.wait_for("hello-42");
-    terminal.type_in("exit\r");
-    let (status, seen) = terminal.end();
-    assert!(status.success(), "{status}:\n{seen}");
-    assert!(
-        !seen.contains("| 0\r") && !seen.contains("| 0\n"),
-        "none of its interrupts is an APLIC's: {seen}"
-    );
+    for (kind, system) in on(2) {
+        let mut terminal = Terminal::run(&system.with(Guest::linux("shell").vcpus(3)));
+        terminal.wait_for("# ");
+        terminal.type_in("grep -c APLIC-DIRECT /proc/interrupts; echo hello-$((6*7))\r");
+        terminal.wait_for("hello-42");
+        terminal.type_in("exit\r");
+        let (status, seen) = terminal.end();
+        assert!(status.success(), "{kind}: {status}:\n{seen}");
+        assert!(
+            !seen.contains("| 0\r") && !seen.contains("| 0\n"),
+            "{kind}: none of its interrupts is an APLIC's: {seen}"
+        );
+    }
 }
 
 #[test]
 fn a_task_beside_linux_is_no_later_than_with_a_plic() {
-    for preset in ["spumone", "ainori"] {
-        let run = on(2)
-            .policy(preset)
-            .with(Guest::linux("hackbench").vcpus(2))
-            .with(Guest::freertos("periods=3000 burn_percent=30").harts([1]))
-            .run(LOCKSTEP);
-        run.good().lost_no_tick("freertos", 3000);
-        let latest = run.number("freertos", "delay_ns/max");
-        println!("{preset}: {latest} ns");
-        run.check(latest <= TASK_NS, format_args!("{preset}: a task is {latest} ns late"));
+    for (kind, system) in on(2) {
+        for preset in ["spumone", "ainori"] {
+            let system = system.clone().policy(preset).with(Guest::linux("hackbench").vcpus(2));
+            let rtos = Guest::freertos("periods=3000 burn_percent=30").harts([1]);
+            let run = system.with(rtos).run(LOCKSTEP);
+            run.good().lost_no_tick("freertos", 3000);
+            let latest = run.number("freertos", "delay_ns/max");
+            println!("{kind}, {preset}: {latest} ns");
+            run.check(latest <= TASK_NS, format_args!("{kind}, {preset}: a task is {latest} ns late"));
+        }
     }
 }
 
 /// Its handler claims once.
 #[test]
 fn a_device_interrupts_its_owner_on_any_hart() {
-    for hart in 0..2 {
-        let run = on(2).with(Guest::probe("rtc", "n=6").harts([hart]).device(RTC)).run(LOCKSTEP);
-        run.good();
-        run.check(run.number("rtc", "interrupts") == 6, format_args!("on hart {hart}"));
+    for (kind, system) in on(2) {
+        for hart in 0..2 {
+            let owner = Guest::probe("rtc", "n=6").harts([hart]).device(RTC);
+            let run = system.clone().with(owner).run(LOCKSTEP);
+            run.good();
+            run.check(run.number("rtc", "interrupts") == 6, format_args!("{kind}, on hart {hart}"));
+        }
     }
 }
 
 /// As with a PLIC (restart.rs).
 #[test]
 fn a_devices_interrupt_comes_in_each_life() {
-    let owner = Guest::probe("rtc", "n=1 late_us=2900").device(RTC);
-    let run = on(2)
-        .policy("ainori")
-        .with(owner.harts([0, 1]).memory_mib(32).background().restart("always", 32, "1us"))
-        .with(Guest::probe("bursts", "n=40 us=20000 pause_us=22000").harts([0]).priority(9))
-        .run(LOCKSTEP);
-    run.good();
-    let lives = &run.guest("rtc").former_lives;
-    let is_well = |life: &&Life| life.results.first().is_some_and(|result| result["ok"] == true);
-    let well = lives.iter().filter(is_well).count();
-    run.check(
-        lives.len() > 5 && well == lives.len(),
-        format_args!("{well} of {} lives are well", lives.len()),
-    );
+    for (kind, system) in on(2) {
+        let owner = Guest::probe("rtc", "n=1 late_us=2900").device(RTC);
+        let run = system
+            .policy("ainori")
+            .with(owner.harts([0, 1]).memory_mib(32).background().restart("always", 32, "1us"))
+            .with(Guest::probe("bursts", "n=40 us=20000 pause_us=22000").harts([0]).priority(9))
+            .run(LOCKSTEP);
+        run.good();
+        let lives = &run.guest("rtc").former_lives;
+        let is_well = |life: &&Life| life.results.first().is_some_and(|result| result["ok"] == true);
+        let well = lives.iter().filter(is_well).count();
+        run.check(
+            lives.len() > 5 && well == lives.len(),
+            format_args!("{kind}: {well} of {} lives are well", lives.len()),
+        );
+    }
 }
 
 /// More than a ring holds, from a guest that has its hart to itself.
 #[test]
 fn a_guest_alone_on_the_board_is_heard_to_the_end() {
-    let run = on(1).with(Guest::probe("flood", "bytes=100000 line=100 way=uart")).run(LOCKSTEP);
-    run.good();
-    let lines = run.lines("flood").filter(|line| line.len() == 99).count();
-    run.check(lines == 1000, format_args!("{lines} lines of 1000"));
+    for (kind, system) in on(1) {
+        let run = system.with(Guest::probe("flood", "bytes=100000 line=100 way=uart")).run(LOCKSTEP);
+        run.good();
+        let lines = run.lines("flood").filter(|line| line.len() == 99).count();
+        run.check(lines == 1000, format_args!("{kind}: {lines} lines of 1000"));
+    }
 }

@@ -1,4 +1,7 @@
-use crate::{Board, BoardIrqchip, BoardUart, Error, Interrupt, Isa, Range, Trigger, aplic_number};
+use crate::{
+    Board, BoardIrqchip, BoardUart, Error, IPI_IDENTITY, Interrupt, Isa, Range, Trigger, aplic_number,
+    identities_of,
+};
 use dtoolkit::fdt::Fdt;
 use dtoolkit::memreserve::MemoryReservation;
 use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
@@ -378,13 +381,115 @@ fn of_an_aplic_the_supervisors_domain_is_taken() {
     assert_eq!(targets, [Some(5), Some(3)]);
 }
 
-#[test]
-fn an_aplic_that_sends_messages_is_not_taken() {
+/// The phandles of the IMSICs: of the supervisors', then of machine level.
+const IMSICS: [u32; 2] = [0x40, 0x41];
+const SUPERVISORS_FILES: &str = "interrupt-controller@28000000";
+
+/// [`plain`] as QEMU has it with `aia=aplic-imsic,aia-guests=3` (dumped with QEMU 10.0.2), with files of the supervisors where `reg` says: the domains don't name
+/// the harts' interrupts, but the IMSICs, which do.
+fn with_imsics_at(registers: DeviceTreeProperty) -> DeviceTree {
     let mut tree = with_aplic();
     let soc = tree.root.child_mut("soc").unwrap();
-    soc.child_mut(SUPERVISORS).unwrap().add_property(words("msi-parent", &[7]));
+    for (domain, parent) in [SUPERVISORS, "interrupt-controller@c000000"].into_iter().zip(IMSICS) {
+        let domain = soc.child_mut(domain).unwrap();
+        domain.remove_property("interrupts-extended");
+        domain.add_property(words("msi-parent", &[parent]));
+    }
+    let machine_level = reg(0x2400_0000, 0x2000);
+    for (name, phandle, registers, interrupt, guest_bits) in [
+        (SUPERVISORS_FILES, IMSICS[0], registers, 9, 2),
+        ("interrupt-controller@24000000", IMSICS[1], machine_level, 11, 0),
+    ] {
+        let targets: Vec<u32> = (0..2).flat_map(|hart| [PHANDLES + hart, interrupt]).collect();
+        let either = DeviceTreeProperty::new("compatible", b"qemu,imsics\0riscv,imsics\0".to_vec()).unwrap();
+        soc.add_child(node(
+            name,
+            vec![
+                either,
+                registers,
+                words("phandle", &[phandle]),
+                words("riscv,num-ids", &[255]),
+                words("riscv,guest-index-bits", &[guest_bits]),
+                words("interrupts-extended", &targets),
+            ],
+        ));
+    }
+    tree
+}
+
+fn with_imsics() -> DeviceTree {
+    with_imsics_at(reg(0x2800_0000, 0x8000))
+}
+
+/// The supervisors' files of [`with_imsics`], changed.
+fn with_files(change: impl FnOnce(&mut DeviceTreeNode)) -> DeviceTree {
+    let mut tree = with_imsics();
+    change(tree.root.child_mut("soc").unwrap().child_mut(SUPERVISORS_FILES).unwrap());
+    tree
+}
+
+/// Hart indices and places of messages.
+fn message_targets(board: &Board) -> Vec<(Option<u32>, Option<u64>)> {
+    board.harts.iter().map(|hart| (hart.irq_target, hart.messages)).collect()
+}
+
+#[test]
+fn an_aplic_that_sends_messages_is_taken_with_the_supervisors_imsics() {
+    let mut board = read(&with_imsics()).unwrap();
+    let imsic = BoardIrqchip::Imsic { base: 0x0d00_0000, sources: 96, identities: 255 };
+    assert_eq!((board.irqchip, board.uart), (Some(imsic), FIRST_PORT));
+    assert_eq!(
+        message_targets(&board),
+        [(Some(0), Some(0x2800_0000)), (Some(1), Some(0x2800_4000))],
+        "a file of the supervisor is followed by those of three guests"
+    );
+
+    board.disregard_irqchip();
+    assert!(board.irqchip.is_none());
+    assert_eq!(message_targets(&board), [(None, None); 2]);
+}
+
+/// The index is that of the address, whatever the order is in which harts are named (AIA, section 4.9.1).
+#[test]
+fn an_imsic_is_known_by_its_address() {
+    let swapped = with_files(|files| {
+        files.add_property(words("interrupts-extended", &[PHANDLES + 1, 9, PHANDLES, 9]));
+    });
+    let board = read(&swapped).unwrap();
+    assert_eq!(message_targets(&board), [(Some(1), Some(0x2800_4000)), (Some(0), Some(0x2800_0000))]);
+
+    // In two groups, as QEMU has sockets: a range for each.
+    let ranges = [0, 0x2800_0000, 0, 0x4000, 0, 0x2900_0000, 0, 0x4000];
+    let mut tree = with_imsics_at(words("reg", &ranges));
+    let files = tree.root.child_mut("soc").unwrap().child_mut(SUPERVISORS_FILES).unwrap();
+    files.add_property(words("riscv,hart-index-bits", &[2]));
+    files.add_property(words("riscv,group-index-bits", &[1]));
+    files.add_property(words("riscv,group-index-shift", &[24]));
     let board = read(&tree).unwrap();
-    assert!(board.irqchip.is_none() && board.harts.iter().all(|hart| hart.irq_target.is_none()));
+    assert_eq!(message_targets(&board), [(Some(0), Some(0x2800_0000)), (Some(4), Some(0x2900_0000))]);
+}
+
+#[test]
+fn an_aplic_whose_messages_have_no_place_is_not_taken() {
+    let mut nobody = with_imsics();
+    let soc = nobody.root.child_mut("soc").unwrap();
+    soc.child_mut(SUPERVISORS).unwrap().add_property(words("msi-parent", &[7]));
+    for (why, tree) in [
+        ("there is no such parent", nobody),
+        ("it is switched off", with_files(|files| files.add_property(text("status", "disabled")))),
+        ("it is no IMSIC", with_files(|files| files.add_property(text("compatible", "arm,gic-v3-its")))),
+        ("it has too few identities", with_files(|files| files.add_property(words("riscv,num-ids", &[31])))),
+        ("it has too many", with_files(|files| files.add_property(words("riscv,num-ids", &[4095])))),
+        ("a hart's file isn't told", with_imsics_at(reg(0x2800_0000, 0x4000))),
+        (
+            "files are larger than addresses",
+            with_files(|files| files.add_property(words("riscv,guest-index-bits", &[60]))),
+        ),
+    ] {
+        let board = read(&tree).unwrap();
+        assert!(board.irqchip.is_none(), "{why}: {:?}", board.irqchip);
+        assert_eq!(message_targets(&board), [(None, None); 2], "{why}");
+    }
 }
 
 #[test]
@@ -406,12 +511,34 @@ proptest! {
     #[test]
     fn numbers_of_levels_mean_the_same_in_any_controller(level in 1u32..=7, threshold in 0u32..=7) {
         let aplic = BoardIrqchip::Aplic { base: 0, sources: 1 };
-        let (priority, ithreshold) = (aplic.number(level), aplic.number(threshold));
+        let (priority, ithreshold) = (aplic_number(level), aplic.threshold(threshold));
         prop_assert!((1..=7).contains(&priority), "an APLIC's priority isn't 0");
         prop_assert!(ithreshold <= 7, "three bits");
         prop_assert_eq!(ithreshold == 0 || priority < ithreshold, level > threshold);
-        prop_assert_eq!((aplic_number(priority), aplic_number(ithreshold)), (level, threshold));
+        prop_assert_eq!((aplic_number(priority), aplic.level(ithreshold)), (level, threshold));
         let plic = BoardIrqchip::Plic { base: 0, sources: 1 };
-        prop_assert_eq!((plic.number(level), plic.number(threshold)), (level, threshold));
+        prop_assert_eq!((plic.threshold(threshold), plic.level(threshold)), (threshold, threshold));
+    }
+
+    /// So it is with the identities of IMSICs (AIA, section 3.8.2), of which each level has some of its own. What cores send to each other gets through any
+    /// threshold.
+    #[test]
+    fn identities_of_levels_are_told_apart_by_thresholds(
+        identities in 63u32..=2047,
+        level in 1u32..=7,
+        threshold in 0u32..=7,
+    ) {
+        let imsic = BoardIrqchip::Imsic { base: 0, sources: 1, identities };
+        let eithreshold = imsic.threshold(threshold);
+        prop_assert_eq!(imsic.level(eithreshold), threshold);
+        let gets_through = |identity| eithreshold == 0 || identity < eithreshold;
+        prop_assert!(gets_through(IPI_IDENTITY));
+        let own = identities_of(level, identities);
+        prop_assert!(own.len() >= 8 && own.end <= identities + 1 && !own.contains(&IPI_IDENTITY));
+        for identity in own {
+            prop_assert_eq!(gets_through(identity), level > threshold);
+            let of_others = (1..=7).filter(|other| identities_of(*other, identities).contains(&identity));
+            prop_assert_eq!(of_others.count(), 1);
+        }
     }
 }

@@ -5,6 +5,8 @@
 pub const DOMAINCFG: u64 = 0;
 /// In it: the domain's interrupts are delivered at all.
 pub const INTERRUPT_ENABLE: u32 = 1 << 8;
+/// In it: they are delivered as messages, rather than by the APLIC itself.
+pub const MESSAGES: u32 = 1 << 2;
 /// Source configurations (section 4.5.2). In the place of source 0, which doesn't exist, is [`DOMAINCFG`].
 pub const SOURCECFG: u64 = 0;
 /// In them: no wire makes the source pending, only software does.

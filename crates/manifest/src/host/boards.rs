@@ -35,7 +35,7 @@ const FIRMWARES: Option<&str> = Some("the firmware uses it");
 const DMA: Option<&str> =
     Some("it reads and writes memory by itself (DMA), and nothing on the board confines it to one guest");
 
-/// QEMU's `virt` as its device tree has it (`-M virt,aclint=on,dumpdtb=FILE`), with any of its interrupt controllers (`aia=aplic`).
+/// QEMU's `virt` as its device tree has it (`-M virt,aclint=on,dumpdtb=FILE`), with any of its interrupt controllers (`aia=aplic`, `aia=aplic-imsic`).
 const QEMU_VIRT_DEVICES: &[Device] = &[
     Device { path: "/flash@20000000", refused: None },
     Device { path: "/soc/rtc@101000", refused: None },

@@ -185,10 +185,10 @@ impl FromToml for Clock {
 }
 
 impl FromToml for Interrupts {
-    const EXPECTED: &'static str = "\"plic\" or \"aplic\"";
+    const EXPECTED: &'static str = "\"plic\", \"aplic\" or \"imsic\"";
 
     fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
-        let names = [("plic", Self::Plic), ("aplic", Self::Aplic)];
+        let names = [("plic", Self::Plic), ("aplic", Self::Aplic), ("imsic", Self::Imsic)];
         choose(value, span, "interrupt controller", &names, findings)
     }
 }

@@ -1,13 +1,7 @@
 //! Guest interrupt files of this hart's IMSIC (AIA, chapter 3; privileged specification, "Hypervisor Guest External Interrupt Registers"). A vCPU has one by
 //! its number, from 1 on, and is interrupted by it without the hypervisor while it runs. Of one that doesn't run the hart tells the hypervisor.
 use super::hart::Features;
-use crate::arch::riscv::csr::{self, hstatus};
-
-/// Registers of a file by their numbers in `vsiselect` (AIA, section 3.8).
-const EIDELIVERY: u64 = 0x70;
-const EITHRESHOLD: u64 = 0x72;
-const EIP0: u64 = 0x80;
-const EIE0: u64 = 0xc0;
+use crate::arch::riscv::csr::{self, file, hstatus};
 
 /// How many this hart has. Only at boot, and if it has the registers of the AIA.
 pub(super) fn count() -> u8 {
@@ -52,11 +46,11 @@ pub fn reset(features: &Features, number: u8, identities: u32) {
         csr::write!(csr::HSTATUS, state & !hstatus::VGEIN | u64::from(number) << hstatus::VGEIN_SHIFT);
         // BOUND: 32 words of each kind at most, 5 instructions each.
         for word in (0..=u64::from(identities) / 32).step_by(2) {
-            select_and_clear(EIE0 + word);
-            select_and_clear(EIP0 + word);
+            select_and_clear(file::EIE0 + word);
+            select_and_clear(file::EIP0 + word);
         }
-        select_and_clear(EIDELIVERY);
-        select_and_clear(EITHRESHOLD);
+        select_and_clear(file::EIDELIVERY);
+        select_and_clear(file::EITHRESHOLD);
         csr::write!(csr::VSISELECT, selected);
         csr::write!(csr::HSTATUS, state);
     }

@@ -31,6 +31,8 @@ pub struct Features {
     /// It has the registers by which a hypervisor gives guests further interrupts, and priorities (Ssaia); what firmware or a boot loader has left in them
     /// is taken back.
     aia: bool,
+    /// The messages that an IMSIC takes for the hypervisor can be reached, if there is one (Ssaia).
+    pub messages: bool,
     /// Guest interrupt files of each hart, if guests are to have such.
     guest_files: u8,
     /// VMIDs that the hart tells apart, less one.
@@ -54,7 +56,7 @@ pub(super) const DELEGATED: u64 = 1 << exception::MISALIGNED_FETCH
 impl Features {
     /// Can guests have interrupt files: do their accesses to the registers of one come to the hypervisor, or reach one?
     pub fn has_interrupt_files(&self) -> bool {
-        self.aia
+        self.shown != 0
     }
 
     /// How many guest interrupt files each hart has.
@@ -95,13 +97,16 @@ impl Features {
             csr::write!(csr::HGATP, 0);
 
             let hides = board.hides_registers();
-            // Firmware may keep its registers to itself: then that bit can't be set (Smstateen).
-            let aia = board.has(INTERRUPT_FILE)
-                && (!hides || {
-                    csr::write!(csr::HSTATEEN0, stateen::FOR_FILES);
-                    csr::read!(csr::HSTATEEN0) & stateen::FOR_FILES == stateen::FOR_FILES
-                });
-            let shown = if interrupt_files && aia { stateen::FOR_FILES } else { 0 };
+            // Firmware may keep registers to itself: then their bits can't be set (Smstateen).
+            let reaches = |bits: u64| {
+                !hides || {
+                    csr::write!(csr::HSTATEEN0, bits);
+                    csr::read!(csr::HSTATEEN0) & bits == bits
+                }
+            };
+            let aia = board.has(INTERRUPT_FILE) && reaches(stateen::AIA);
+            let messages = aia && reaches(stateen::FOR_FILES);
+            let shown = if interrupt_files && messages { stateen::FOR_FILES } else { 0 };
             // QEMU has no unit to switch on for the parts of V (Zve*) by themselves: their instructions are illegal there.
             csr::set!(csr::SSTATUS, status::VS);
             let is_on = csr::read!(csr::SSTATUS) & status::VS != 0;
@@ -125,6 +130,7 @@ impl Features {
                 shown,
                 indirect: shown != 0 || !hides && (aia || board.has("sscsrind")),
                 aia,
+                messages,
                 guest_files: if shown != 0 { files::count() } else { 0 },
                 vmid_mask,
             }

@@ -67,6 +67,9 @@ pub const SCAUSE: u16 = 0x142;
 pub const STVAL: u16 = 0x143;
 pub const SIP: u16 = 0x144;
 pub const STIMECMP: u16 = 0x14d;
+pub const SISELECT: u16 = 0x150;
+pub const SIREG: u16 = 0x151;
+pub const STOPEI: u16 = 0x15c;
 pub const SATP: u16 = 0x180;
 // Hypervisor.
 pub const HSTATUS: u16 = 0x600;
@@ -199,12 +202,28 @@ pub mod hvictl {
 pub mod stateen {
     /// `senvcfg`.
     pub const ENVCFG: u64 = 1 << 62;
+    /// Those of Ssaia but for the next two. Can be set only if the hypervisor itself may reach them, as can those.
+    pub const AIA: u64 = 1 << 59;
+    /// The file of an IMSIC, `stopei`.
+    pub const IMSIC: u64 = 1 << 58;
     /// `siselect` and `sireg`.
     pub const CSRIND: u64 = 1 << 60;
-    /// Those of Ssaia but for the interrupt file's. Can be set only if the hypervisor itself may reach them.
-    pub const AIA: u64 = 1 << 59;
-    /// The interrupt file's.
-    pub const IMSIC: u64 = 1 << 58;
     /// Those that a guest with an interrupt file is told of. Where it has none of the hart's, an access to one of the file's own traps all the same.
     pub const FOR_FILES: u64 = CSRIND | AIA | IMSIC;
+}
+
+/// Registers of a file in an IMSIC, as `siselect` counts them (AIA, section 3.8), and what is in them.
+pub mod file {
+    /// External interrupt delivery enable.
+    pub const EIDELIVERY: u64 = 0x70;
+    /// In it: what is in the file interrupts the hart, and nothing else does.
+    pub const FROM_FILE: u64 = 1;
+    /// External interrupt enable threshold.
+    pub const EITHRESHOLD: u64 = 0x72;
+    /// The first of the pending bits.
+    pub const EIP0: u64 = 0x80;
+    /// The first of the enable bits.
+    pub const EIE0: u64 = 0xc0;
+    /// In `stopei`: the identity is from this bit on (section 3.9).
+    pub const IDENTITY_SHIFT: u32 = 16;
 }

@@ -7,5 +7,6 @@ pub mod fence;
 pub mod firmware;
 pub mod float;
 pub mod hart;
+pub mod imsic;
 pub mod start;
 pub mod vector;

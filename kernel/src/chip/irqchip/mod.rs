@@ -1,23 +1,28 @@
 //! The board's interrupt controller, whichever kind it is: each kind is a file here, and a case in [`Irqchip`]. All of them have sources that stay
-//! quiet from a claim to its completion, and for each core a register with its threshold.
+//! quiet from a claim to its completion, and a threshold for each core.
 //!
 //! Its levels and thresholds are how the hypervisor splits interrupts between guests (SPUMONE 3.4.1): a source has the [level](Levels) of its
 //! owner, and while a vCPU runs, its core's threshold keeps the sources of lesser owners away. In the controller's registers another
-//! [number](BoardIrqchip::number) may stand for a level. A guest's own controller is [`ainori_devices::irqchip`].
+//! [number](BoardIrqchip::threshold) may stand for a level. A guest's own controller is [`ainori_devices::irqchip`].
 //!
-//! IPIs come as software interrupts (`cpu/irq.rs`), not as external ones. A kind whose interrupts are messages (MSIs) has neither completions nor a
-//! threshold in memory, so what is said above has to change for it: [`CoreIrqs`], and how `cpu/devices.rs` throttles guests' devices.
+//! IPIs come as software interrupts (`cpu/irq.rs`), not as external ones, unless the board has nothing but messages for them.
 mod aplic;
+mod core_irqs;
+mod domain;
+mod imsic;
 mod levels;
 mod plic;
+mod threshold;
 
+pub use core_irqs::{Claim, CoreIrqs};
 pub use levels::Levels;
+pub use threshold::IrqThreshold;
 
 use core::num::NonZeroU64;
-use core::ptr::write_volatile;
 
 use ainori_board::{BoardIrqchip, Interrupt};
 use aplic::Aplic;
+use imsic::Imsic;
 use plic::Plic;
 
 /// The controller.
@@ -27,83 +32,53 @@ pub enum Irqchip {
     Plic(Plic),
     /// An [`Aplic`].
     Aplic(Aplic),
-}
-
-/// What it sends to one core, as that core sees it. Made by [`Irqchip::core`] only.
-#[derive(Debug, Clone, Copy)]
-pub struct CoreIrqs {
-    /// The address of the register with the threshold.
-    threshold: NonZeroU64,
-    /// As [`BoardHart::irq_target`](ainori_board::BoardHart::irq_target).
-    pub target: u32,
+    /// An [`Imsic`] for each hart.
+    Imsic(Imsic),
 }
 
 impl Irqchip {
-    /// The board's controller with all of its sources switched off. None if it can't tell so many levels apart as there are. Only at boot.
+    /// The board's controller with all of its sources switched off. None if it can't do what is wanted of it: an APLIC has to tell so many priorities apart
+    /// as there are [levels](ainori_limits::IRQ_LEVELS), and to send messages where it is to. Only at boot.
     ///
     /// # Safety
-    /// The controller is there, and nothing else drives the part that is the supervisor's.
+    /// The controller is there, and nothing else drives the part that is the supervisor's. Where it sends messages, the harts let the hypervisor reach them
+    /// ([`Features::messages`](crate::arch::hart::Features)).
     pub unsafe fn new(board: BoardIrqchip) -> Option<Self> {
-        match board {
-            // SAFETY: as this function's.
-            BoardIrqchip::Plic { base, sources } => Some(Self::Plic(unsafe { Plic::new(base, sources) })),
-            // SAFETY: as this function's.
-            BoardIrqchip::Aplic { base, sources } => unsafe { Aplic::new(base, sources) }.map(Self::Aplic),
+        // SAFETY: as this function's.
+        unsafe {
+            match board {
+                BoardIrqchip::Plic { base, sources } => Some(Self::Plic(Plic::new(base, sources))),
+                BoardIrqchip::Aplic { base, sources } => Aplic::new(base, sources).map(Self::Aplic),
+                BoardIrqchip::Imsic { base, sources, identities } => {
+                    Imsic::new(base, sources, identities).map(Self::Imsic)
+                }
+            }
         }
     }
 
-    /// What it sends to a core's target ([`BoardHart::irq_target`](ainori_board::BoardHart::irq_target)). None if its registers would be at
-    /// address 0, where no board has them.
-    pub fn core(self, target: u32) -> Option<CoreIrqs> {
-        let threshold = match self {
-            Self::Plic(plic) => plic.threshold(target),
-            Self::Aplic(aplic) => aplic.threshold(target),
+    /// What it sends to a core's target ([`BoardHart::irq_target`](ainori_board::BoardHart::irq_target)). Allocates: only at boot.
+    pub fn core(self, target: u32) -> CoreIrqs {
+        CoreIrqs::new(self, target)
+    }
+
+    /// The threshold of a target, which is open.
+    pub fn threshold(self, target: u32) -> IrqThreshold {
+        let register = match self {
+            Self::Plic(plic) => Some(plic.threshold(target)),
+            Self::Aplic(aplic) => Some(aplic.threshold(target)),
+            Self::Imsic(_) => None,
         };
-        NonZeroU64::new(threshold).map(|threshold| CoreIrqs { threshold, target })
-    }
-
-    /// Sends nothing to a target, and opens its threshold. By the core itself, when it starts.
-    pub fn reset_target(self, target: u32) {
-        match self {
-            Self::Plic(plic) => plic.reset_context(target),
-            Self::Aplic(aplic) => aplic.reset_hart(target),
-        }
-    }
-
-    /// Sends a source to a target, with a level of 1 to the greatest of [`Levels`]. Cores may do so at the same time, each for its own target.
-    pub fn route(self, interrupt: Interrupt, target: u32, level: u32) {
-        match self {
-            Self::Plic(plic) => plic.route(interrupt.source, target, level),
-            Self::Aplic(aplic) => aplic.route(interrupt, target, level),
-        }
-    }
-
-    /// Takes the most urgent source above a target's threshold; it stays quiet until completed. By the target's core. What is read from memory later
-    /// is read after that.
-    pub fn claim(self, target: u32) -> Option<u32> {
-        match self {
-            Self::Plic(plic) => plic.claim(target),
-            Self::Aplic(aplic) => aplic.claim(target),
-        }
+        // No controller begins so far down that it is 0: it lies behind the controller's first register.
+        IrqThreshold::new(register.and_then(NonZeroU64::new))
     }
 
     /// A source that a target's core has claimed may interrupt again. From any core. What was written to memory before is seen by whoever claims it
     /// then.
-    pub fn complete(self, target: u32, source: u32) {
+    pub fn complete(self, target: u32, interrupt: Interrupt) {
         match self {
-            Self::Plic(plic) => plic.complete(target, source),
-            Self::Aplic(aplic) => aplic.complete(source),
+            Self::Plic(plic) => plic.complete(target, interrupt.source),
+            Self::Aplic(aplic) => aplic.complete(interrupt.source),
+            Self::Imsic(imsic) => imsic.complete(interrupt),
         }
-    }
-}
-
-impl CoreIrqs {
-    /// Only sources above a level reach the core: the one for which this [number](BoardIrqchip::number) stands.
-    ///
-    /// No matter what kind the controller is, as this is on the RTOS's way.
-    #[inline]
-    pub fn set_threshold(self, number: u32) {
-        // SAFETY: `Irqchip::new` was promised that the device is here; its registers are outside of all Rust objects.
-        unsafe { write_volatile(self.threshold.get() as *mut u32, number) }
     }
 }

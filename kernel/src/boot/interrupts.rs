@@ -1,0 +1,52 @@
+//! Which interrupts of the board come to which core.
+use ainori_board::Interrupt;
+
+use crate::chip::irqchip::CoreIrqs;
+use crate::cpu::{Cpu, Machine};
+use crate::panic::refuse;
+
+/// What is wired to a core, each source with its level.
+fn of_core(machine: &Machine, core: u32, target: u32) -> impl Iterator<Item = (Interrupt, u32)> + '_ {
+    let owned = machine.source_owner.iter().enumerate().filter_map(move |(source, owner)| {
+        let owner = owner.filter(|owner| owner.target == target)?;
+        let guest = machine.guests.get(usize::from(owner.guest))?;
+        let interrupt = Interrupt { source: source as u32, trigger: owner.trigger };
+        Some((interrupt, machine.device_level(guest, core)))
+    });
+    // The serial port interrupts the least urgent guest of its core, and nobody else.
+    let port = machine.board.uart.filter(|_| core == machine.console_core);
+    let level = machine.levels.level(machine.housework_priority);
+    owned.chain(port.map(|uart| (uart.interrupt, level)))
+}
+
+/// The target of a core.
+fn target(machine: &Machine, core: u32) -> Option<u32> {
+    machine.board.harts.get(core as usize)?.irq_target
+}
+
+/// The board's controller as a core sees it; none if nothing of it reaches the core. Allocates.
+pub fn plan(machine: &Machine, core: u32) -> Option<CoreIrqs> {
+    let target = target(machine, core)?;
+    let mut irqs = machine.irqchip?.core(target);
+    for (interrupt, level) in of_core(machine, core, target) {
+        if !irqs.plan(interrupt.source, level) {
+            let hart = machine.harts.get(core as usize).copied().unwrap_or_default();
+            refuse(format_args!(
+                "hart {hart} can't have so many interrupts of one level as its guests own: its IMSIC has too few identities"
+            ))
+        }
+    }
+    Some(irqs)
+}
+
+/// Has a core's own part of the board's interrupts come to it. By the core itself and after its start: starting a hart, the firmware
+/// (OpenSBI) sets its part of the controller anew.
+pub fn route(cpu: &Cpu) {
+    let machine = cpu.machine;
+    let Some(irqs) = &cpu.irqs else { return };
+    let Some(target) = target(machine, cpu.id) else { return };
+    irqs.reset();
+    for (interrupt, level) in of_core(machine, cpu.id, target) {
+        irqs.route(interrupt, level);
+    }
+}

@@ -1,0 +1,93 @@
+//! What the board's interrupt controller sends to one core.
+use alloc::vec;
+use alloc::vec::Vec;
+
+use ainori_board::{IPI_IDENTITY, Interrupt, identities_of};
+
+use super::Irqchip;
+
+/// The controller as one core sees it. Made by [`Irqchip::core`] only; none of it is for other cores.
+#[derive(Debug)]
+pub struct CoreIrqs {
+    chip: Irqchip,
+    /// As [`BoardHart::irq_target`](ainori_board::BoardHart::irq_target).
+    target: u32,
+    /// Where sources come as identities of messages: the source of each, 0 if there is none.
+    sources: Vec<u32>,
+}
+
+/// What a core has been interrupted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// By nothing that is there still.
+    Nothing,
+    /// By another core.
+    Ipi,
+    /// By a source, which stays quiet until it is [completed](Irqchip::complete). A message that was on its way may still come, once.
+    Source(u32),
+}
+
+impl CoreIrqs {
+    /// Allocates: only at boot.
+    pub(super) fn new(chip: Irqchip, target: u32) -> Self {
+        let identities = if let Irqchip::Imsic(imsic) = chip { imsic.identities() as usize + 1 } else { 0 };
+        Self { chip, target, sources: vec![0; identities] }
+    }
+
+    /// A source will be [routed](Self::route) to the core with this level, 1 to the greatest of [`Levels`](super::Levels). False if it can have no more of that level.
+    pub fn plan(&mut self, source: u32, level: u32) -> bool {
+        let Irqchip::Imsic(imsic) = self.chip else { return true };
+        let mut identities = identities_of(level, imsic.identities());
+        let free = identities.find(|identity| self.sources.get(*identity as usize) == Some(&0));
+        let place = free.and_then(|identity| self.sources.get_mut(identity as usize));
+        place.is_some_and(|place| {
+            *place = source;
+            true
+        })
+    }
+
+    /// Sends nothing to the core, and opens its threshold. By the core itself, when it starts.
+    pub fn reset(&self) {
+        match self.chip {
+            Irqchip::Plic(plic) => plic.reset_context(self.target),
+            Irqchip::Aplic(aplic) => aplic.reset_hart(self.target),
+            Irqchip::Imsic(imsic) => imsic.reset_hart(),
+        }
+    }
+
+    /// Sends a source to the core, as it was [planned](Self::plan). Cores may do so at the same time.
+    pub fn route(&self, interrupt: Interrupt, level: u32) {
+        match self.chip {
+            Irqchip::Plic(plic) => plic.route(interrupt.source, self.target, level),
+            Irqchip::Aplic(aplic) => aplic.route(interrupt, self.target, level),
+            Irqchip::Imsic(imsic) => {
+                let identity = self.sources.iter().position(|source| *source == interrupt.source);
+                if let Some(identity) = identity {
+                    imsic.route(interrupt, self.target, identity as u32);
+                }
+            }
+        }
+    }
+
+    /// Takes what is most urgent of what is above the core's threshold. What is read from memory later is read after that.
+    pub fn claim(&self) -> Claim {
+        let source = match self.chip {
+            Irqchip::Plic(plic) => plic.claim(self.target),
+            Irqchip::Aplic(aplic) => aplic.claim(self.target),
+            Irqchip::Imsic(imsic) => {
+                let identity = imsic.claim();
+                if identity == IPI_IDENTITY {
+                    return Claim::Ipi;
+                }
+                let source = self.sources.get(identity as usize).copied().filter(|source| *source != 0);
+                source.inspect(|source| imsic.silence(*source))
+            }
+        };
+        source.map_or(Claim::Nothing, Claim::Source)
+    }
+
+    /// A source that the core has claimed may interrupt again.
+    pub fn complete(&self, interrupt: Interrupt) {
+        self.chip.complete(self.target, interrupt);
+    }
+}

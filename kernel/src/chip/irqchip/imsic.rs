@@ -1,0 +1,73 @@
+//! A domain of an APLIC that sends messages (MSI delivery mode: AIA, section 4.9) to the harts' IMSICs. A target is a hart index, which stands for the address of
+//! the hart's file (the firmware has told the APLIC how), and an identity.
+//!
+//! A message is taken from the hart's file, and nobody completes it. So who claims one switches its source off, as with an APLIC that interrupts harts itself. One
+//! that was on its way at that moment comes all the same: the source may be claimed once more before it is completed, not more often.
+use ainori_board::{Interrupt, Trigger};
+use ainori_devices::aplic::layout::{CLRIPNUM, HART_SHIFT, MESSAGES, SETIPNUM};
+
+use super::domain::Domain;
+use crate::arch::{fence, imsic};
+
+/// The domain, and what is known of the harts' files.
+#[derive(Debug, Clone, Copy)]
+pub struct Imsic {
+    domain: Domain,
+    /// The greatest identity.
+    identities: u32,
+}
+
+impl Imsic {
+    /// The domain at `base` with sources `1..=sources`, all switched off. None if it sends no messages. Only at boot.
+    ///
+    /// # Safety
+    /// As of [`Domain::new`]. The harts have IMSICs with so many identities, and let the hypervisor reach their files
+    /// ([`Features::messages`](crate::arch::hart::Features)).
+    pub unsafe fn new(base: u64, sources: u32, identities: u32) -> Option<Self> {
+        // SAFETY: as this function's.
+        let domain = unsafe { Domain::new(base, sources) };
+        domain.switch_on(MESSAGES).then_some(Self { domain, identities })
+    }
+
+    /// The greatest identity of the harts' files.
+    pub fn identities(&self) -> u32 {
+        self.identities
+    }
+
+    /// Opens this hart's file, with nothing in it but what cores send to each other.
+    pub fn reset_hart(&self) {
+        imsic::reset(self.identities);
+        imsic::enable(ainori_board::IPI_IDENTITY);
+    }
+
+    /// Sends a source to this hart, as this identity. Harts may do so at the same time.
+    pub fn route(&self, interrupt: Interrupt, hart: u32, identity: u32) {
+        imsic::enable(identity);
+        self.domain.wire(interrupt, hart << HART_SHIFT | identity);
+        self.complete(interrupt);
+    }
+
+    /// Takes the most urgent identity above this hart's threshold; 0 if there is none. What is read from memory later is read after that.
+    pub fn claim(&self) -> u32 {
+        let identity = imsic::claim();
+        fence::after_device_read();
+        identity
+    }
+
+    /// Switches a source off.
+    pub fn silence(&self, source: u32) {
+        self.domain.disable(source);
+    }
+
+    /// Switches a source on again. What was written to memory before is seen by whoever claims it then.
+    pub fn complete(&self, interrupt: Interrupt) {
+        fence::before_device();
+        // A level-sensitive source sends a message when its wire begins to ask, and no other one as long as that asks, unless it is told to look (section 4.9.2).
+        // How often the wire has begun meanwhile counts for nothing: QEMU 10.0 keeps that, even if it asks no longer. An edge is never told: that would be one.
+        if matches!(interrupt.trigger, Trigger::LevelHigh | Trigger::LevelLow) {
+            self.domain.write(CLRIPNUM, interrupt.source);
+            self.domain.write(SETIPNUM, interrupt.source);
+        }
+        self.domain.enable(interrupt.source);
+    }
+}
