@@ -1,6 +1,7 @@
 //! What the board is, learnt from the device tree that the firmware hands over.
-use ainori_limits::cause::interrupt::{SUPERVISOR_EXTERNAL, SUPERVISOR_SOFTWARE};
+use ainori_limits::cause::interrupt::SUPERVISOR_SOFTWARE;
 use alloc::{format, string::String, vec::Vec};
+use core::num::NonZeroU64;
 use dtoolkit::Node;
 use dtoolkit::error::FdtParseError;
 use dtoolkit::fdt::{Fdt, FdtNode};
@@ -22,9 +23,9 @@ pub struct BoardHart {
     /// What its supervisor's interrupts are sent to, in the numbering of the interrupt controller (PLIC: the context; APLIC: the hart index).
     pub irq_target: Option<u32>,
     /// Where messages for its supervisor are written to, if the controller sends such ([`BoardIrqchip::Imsic`]).
-    pub messages: Option<u64>,
+    pub messages: Option<NonZeroU64>,
     /// Its register of the supervisor software-interrupt device.
-    pub sswi_index: Option<u64>,
+    pub sswi_index: Option<u32>,
 }
 
 /// A serial port that the kernel's `chip/uart.rs` can drive: a 16550A whose registers are a byte each.
@@ -208,22 +209,17 @@ impl Board {
                 *common = common.filter(|_| *common == own);
             }
             let phandle = node.children().find_map(|child| cell(&child, "phandle"));
-            let index = |targets: &[(u32, u32)], interrupt| {
-                targets
-                    .iter()
-                    .position(|&target| phandle.is_some_and(|phandle| target == (phandle, interrupt)))
-            };
-            let wire =
-                part.as_ref().and_then(|part| Some((part, index(&part.targets, SUPERVISOR_EXTERNAL)?)));
+            let wire = part.as_ref().and_then(|part| part.wire(phandle?));
+            let bell = bells.iter().position(|bell| Some(*bell) == phandle.zip(Some(SUPERVISOR_SOFTWARE)));
             let id = u64::from(id);
             let place = harts.iter().position(|hart: &BoardHart| hart.id > id).unwrap_or(harts.len());
             harts.push(BoardHart {
                 id,
-                irq_target: wire.and_then(|(part, place)| part.target(place)),
-                messages: wire.and_then(|(part, place)| part.file(place)),
-                sswi_index: index(&bells, SUPERVISOR_SOFTWARE).map(|index| index as u64),
+                irq_target: wire.map(|wire| wire.target),
+                messages: wire.and_then(|wire| wire.messages),
+                sswi_index: bell.map(|place| place as u32),
             });
-            // Not `insert`: nothing else needs `memmove`, which is a kilobyte.
+            // Not `insert`: nothing else needs `memmove`, which is a kilobyte. Nor does `swap`, for what is no larger than four registers.
             for behind in place..harts.len() {
                 let last = harts.len() - 1;
                 harts.swap(behind, last);

@@ -1,12 +1,14 @@
 //! IMSICs (*The RISC-V Advanced Interrupt Architecture* 1.0, chapter 3): in a file that each hart has for its supervisor, a message (MSI) makes an
 //! identity pending, which is the number that is written. The lower an identity, the more urgent it is.
 use alloc::vec::Vec;
+use core::num::NonZeroU64;
 use core::ops::Range;
 
 use ainori_limits::IRQ_LEVELS;
 use ainori_limits::cause::interrupt::SUPERVISOR_EXTERNAL;
 use dtoolkit::fdt::{Fdt, FdtNode};
 
+use crate::irqchip::Wire;
 use crate::tree::{AllNodes, cell, is_compatible, is_on, registers, targets};
 
 /// The identity of what cores send to each other, ahead of all sources. A store of 1 is what the supervisor software-interrupt device (ACLINT) takes, too.
@@ -42,16 +44,12 @@ pub const fn level_of(threshold: u32, identities: u32) -> u32 {
     }
 }
 
-/// The files of all harts' supervisors, in the order of their node.
+/// The files of all harts' supervisors.
 pub struct Files {
-    /// How many identities each has.
+    /// The greatest identity in each, 63 to 2047.
     pub identities: u32,
-    /// The hart interrupts that they drive.
-    pub targets: Vec<(u32, u32)>,
-    /// Where they are.
-    pub addresses: Vec<u64>,
-    /// The hart indices by which an APLIC finds them: fields of their addresses (section 4.9.1).
-    pub hart_indices: Vec<u32>,
+    /// Whose they are, and where.
+    pub wires: Vec<Wire>,
 }
 
 impl Files {
@@ -66,30 +64,49 @@ impl Files {
         };
         let node = AllNodes::of(tree).find(is_parent)?;
         let targets = targets(&node);
-        if targets.iter().all(|(_, interrupt)| *interrupt != SUPERVISOR_EXTERNAL) {
-            return None;
-        }
-        let identities = cell(&node, "riscv,num-ids").filter(|count| IDENTITIES.contains(count))?;
         let bits = |name, default| cell(&node, name).unwrap_or(default);
-        let guest_bits = bits("riscv,guest-index-bits", 0);
-        let hart_bits = bits("riscv,hart-index-bits", targets.len().checked_next_power_of_two()?.ilog2());
-        let group_bits = bits("riscv,group-index-bits", 0);
-        let group_shift = bits("riscv,group-index-shift", 24);
+        let identities = cell(&node, "riscv,num-ids").filter(|count| IDENTITIES.contains(count))?;
+        let needed = targets.len().checked_next_power_of_two()?.ilog2();
+        let fields = Fields {
+            guest_bits: bits("riscv,guest-index-bits", 0),
+            hart_bits: bits("riscv,hart-index-bits", needed),
+            group_bits: bits("riscv,group-index-bits", 0),
+            group_shift: bits("riscv,group-index-shift", 24),
+        };
         // Each is followed by those of the hart's guests.
-        let each = FILE.checked_shl(guest_bits).filter(|each| *each != 0)?;
-        let places =
-            registers(&node).flat_map(|range| (0..range.size() / each).map(move |n| range.start + n * each));
-        let addresses: Vec<u64> = places.take(targets.len()).collect();
-        let field = |address: u64, shift, bits| {
-            Some(address.checked_shr(shift)? & 1_u64.checked_shl(bits)?.wrapping_sub(1))
-        };
-        let hart_index = |address: &u64| {
-            let hart = field(*address, FILE.ilog2() + guest_bits, hart_bits)?;
-            let group = field(*address, group_shift, group_bits)?;
-            u32::try_from(group.checked_shl(hart_bits)? | hart).ok()
-        };
-        let hart_indices: Vec<u32> = addresses.iter().map_while(hart_index).collect();
-        let is_whole = hart_indices.len() == targets.len();
-        is_whole.then_some(Self { identities, targets, addresses, hart_indices })
+        let each = FILE.checked_shl(fields.guest_bits).filter(|each| *each != 0)?;
+        let mut ranges = registers(&node);
+        let mut range = ranges.next()?;
+        let mut wires = Vec::new();
+        for (hart, interrupt) in targets {
+            while range.size() < each {
+                range = ranges.next()?;
+            }
+            if interrupt == SUPERVISOR_EXTERNAL {
+                let target = fields.hart_index(range.start)?;
+                wires.push(Wire { hart, target, messages: NonZeroU64::new(range.start) });
+            }
+            range.start += each;
+        }
+        (!wires.is_empty()).then_some(Self { identities, wires })
+    }
+}
+
+/// Where the numbers of harts, of their guests and of groups of harts are in the addresses of files, in bits.
+struct Fields {
+    guest_bits: u32,
+    hart_bits: u32,
+    group_bits: u32,
+    group_shift: u32,
+}
+
+impl Fields {
+    /// The hart index by which an APLIC finds this file (section 4.9.1).
+    fn hart_index(&self, address: u64) -> Option<u32> {
+        let field =
+            |shift, bits| Some(address.checked_shr(shift)? & 1_u64.checked_shl(bits)?.wrapping_sub(1));
+        let hart = field(FILE.ilog2() + self.guest_bits, self.hart_bits)?;
+        let group = field(self.group_shift, self.group_bits)?;
+        u32::try_from(group.checked_shl(self.hart_bits)? | hart).ok()
     }
 }

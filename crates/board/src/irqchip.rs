@@ -2,6 +2,7 @@
 use ainori_limits::IRQ_LEVELS;
 use ainori_limits::cause::interrupt::SUPERVISOR_EXTERNAL;
 use alloc::vec::Vec;
+use core::num::NonZeroU64;
 use dtoolkit::fdt::{Fdt, FdtNode};
 
 use crate::imsic::{self, Files};
@@ -123,19 +124,26 @@ pub fn interrupts<'a>(
     })
 }
 
+/// How the controller interrupts the supervisor of a hart.
+#[derive(Debug, Clone, Copy)]
+pub struct Wire {
+    /// The phandle of the hart's own interrupt controller.
+    pub hart: u32,
+    /// What the hart is called in the controller's registers.
+    pub target: u32,
+    /// Where messages for it are written to, if the controller sends such.
+    pub messages: Option<NonZeroU64>,
+}
+
 /// The part of the controller that interrupts the harts' supervisors, with what is known of its wires to them.
 pub struct Part {
     pub irqchip: BoardIrqchip,
-    /// The hart interrupts that it drives, in the order of its node.
-    pub targets: Vec<(u32, u32)>,
-    /// Of an APLIC whose harts have other indices than their places in that order: these.
-    hart_indices: Vec<u32>,
-    /// Of IMSICs: where the harts' files are.
-    files: Vec<u64>,
+    wires: Vec<Wire>,
 }
 
 impl Part {
     /// The first one in the tree that there is a driver for.
+    #[inline(never)]
     pub fn find(tree: Fdt<'_>) -> Option<Self> {
         AllNodes::of(tree).filter(is_on).find_map(|node| match () {
             () if is_compatible(&node, &["sifive,plic-1.0.0", "riscv,plic0"]) => Self::plic(&node),
@@ -145,9 +153,8 @@ impl Part {
     }
 
     fn plic(node: &FdtNode<'_>) -> Option<Self> {
-        let irqchip =
-            BoardIrqchip::Plic { base: base(node)?, sources: cell(node, "riscv,ndev").unwrap_or(31) };
-        Some(Self { irqchip, targets: targets(node), hart_indices: Vec::new(), files: Vec::new() })
+        let (base, sources) = (base(node)?, cell(node, "riscv,ndev").unwrap_or(31));
+        Some(Self { irqchip: BoardIrqchip::Plic { base, sources }, wires: wires(node, &[]) })
     }
 
     /// An APLIC is a node for each domain. Ours is the one that interrupts supervisors, or sends messages to their IMSICs; that of machine level is the
@@ -155,25 +162,27 @@ impl Part {
     fn domain(tree: Fdt<'_>, node: &FdtNode<'_>) -> Option<Self> {
         let (base, sources) = (base(node)?, cell(node, "riscv,num-sources")?);
         if let Some(parent) = value(node, "msi-parent") {
-            let files = Files::of_parent(tree, cells(parent).next()?)?;
-            let Files { identities, targets, addresses, hart_indices } = files;
-            let irqchip = BoardIrqchip::Imsic { base, sources, identities };
-            return Some(Self { irqchip, targets, hart_indices, files: addresses });
+            let Files { identities, wires } = Files::of_parent(tree, cells(parent).next()?)?;
+            return Some(Self { irqchip: BoardIrqchip::Imsic { base, sources, identities }, wires });
         }
-        let targets = targets(node);
-        let is_ours = targets.iter().any(|(_, interrupt)| *interrupt == SUPERVISOR_EXTERNAL);
-        let hart_indices = cells(value(node, "riscv,hart-indexes").unwrap_or_default()).collect();
-        let irqchip = BoardIrqchip::Aplic { base, sources };
-        is_ours.then_some(Self { irqchip, targets, hart_indices, files: Vec::new() })
+        let wires = wires(node, value(node, "riscv,hart-indexes").unwrap_or_default());
+        (!wires.is_empty()).then_some(Self { irqchip: BoardIrqchip::Aplic { base, sources }, wires })
     }
 
-    /// What the wire at this place is called in the controller's registers.
-    pub fn target(&self, place: usize) -> Option<u32> {
-        if self.hart_indices.is_empty() { Some(place as u32) } else { self.hart_indices.get(place).copied() }
+    /// Its wire to the hart whose own interrupt controller has this phandle.
+    pub fn wire(&self, hart: u32) -> Option<&Wire> {
+        self.wires.iter().find(|wire| wire.hart == hart)
     }
+}
 
-    /// The file to which messages for the wire at this place are sent.
-    pub fn file(&self, place: usize) -> Option<u64> {
-        self.files.get(place).copied()
+/// The wires of a controller that drives them itself. A hart is called by its place among all wires, or, of an APLIC, as `indices` has it.
+fn wires(node: &FdtNode<'_>, indices: &[u8]) -> Vec<Wire> {
+    let mut wires = Vec::new();
+    for (place, (hart, interrupt)) in targets(node).into_iter().enumerate() {
+        let target = if indices.is_empty() { Some(place as u32) } else { cells(indices).nth(place) };
+        if let Some(target) = target.filter(|_| interrupt == SUPERVISOR_EXTERNAL) {
+            wires.push(Wire { hart, target, messages: None });
+        }
     }
+    wires
 }

@@ -29,7 +29,7 @@ pub fn assign(vcpus: &mut [Vcpu], guests: &mut [Guest], board: &Board, features:
             if aia.file(vcpu.index as usize).is_none() {
                 continue;
             }
-            let file = GuestFile { number, page: HostPhysical(own + u64::from(number) * PAGE) };
+            let file = GuestFile { number, page: HostPhysical(own.get() + u64::from(number) * PAGE) };
             if guest.space.add_file(GuestPhysical(IMSIC_BASE + u64::from(vcpu.index) * PAGE), file.page) {
                 aia.leave_to_hardware(vcpu.index as usize);
                 vcpu.file = Some(file);

@@ -2,7 +2,7 @@
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 use core::fmt;
 
-use ainori_board::{Board, BoardIrqchip, Device, Range};
+use ainori_board::{Board, BoardHart, BoardIrqchip, Device, Range};
 use ainori_devices::aia::Aia;
 use ainori_devices::bus;
 use ainori_devices::irqchip::Irqchip;
@@ -46,21 +46,14 @@ pub fn place(
         let index = index as u8;
         let first = placed.vcpus.len();
         add_vcpus(index, config, board, harts, &mut placed.vcpus);
-        let mut guest = with_space(tree, index, config, first as u8, board);
-        guest.program = load(&guest, board, features, blob);
         let hart = &board.harts[placed.vcpus[first].home as usize];
-        for device in guest.owned_devices.iter().filter(|device| !device.interrupts.is_empty()) {
-            let Some(target) = hart.irq_target else {
-                refuse_device(
-                    &config.name,
-                    &device.name,
-                    format_args!("no interrupts of devices reach its hart {}", hart.id),
-                )
-            };
-            for interrupt in &device.interrupts {
-                if let Some(owner) = placed.source_owner.get_mut(interrupt.source as usize) {
-                    *owner = Some(SourceOwner { guest: index, target, trigger: interrupt.trigger });
-                }
+        let mut guest = with_space(tree, index, config, first as u8, board, hart);
+        guest.program = load(&guest, board, features, blob);
+        for interrupt in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {
+            if let Some(target) = hart.irq_target
+                && let Some(owner) = placed.source_owner.get_mut(interrupt.source as usize)
+            {
+                *owner = Some(SourceOwner { guest: index, target, trigger: interrupt.trigger });
             }
         }
         placed.guests.push(guest);
@@ -89,7 +82,14 @@ fn add_vcpus(guest: u8, config: &config::Guest, board: &Board, harts: &[u64], to
 /// Takes memory for a guest and builds its translation.
 // Not within `place`, whose frame would be so large that each access to a local takes several instructions.
 #[inline(never)]
-fn with_space(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, board: &Board) -> Guest {
+fn with_space(
+    tree: Fdt<'_>,
+    index: u8,
+    config: &config::Guest,
+    first_vcpu: u8,
+    board: &Board,
+    hart: &BoardHart,
+) -> Guest {
     let name = &config.name;
     let Some(mut space) = Space::new(config.memory) else {
         refuse(format_args!(
@@ -97,7 +97,8 @@ fn with_space(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, 
             config.memory >> 20
         ))
     };
-    let devices: Vec<Device> = config.devices.iter().map(|path| device(tree, board, name, path)).collect();
+    let devices: Vec<Device> =
+        config.devices.iter().map(|path| device(tree, board, hart, name, path)).collect();
     let irqchip = irqchip(board, config.vcpus.len(), &devices);
     for (device, path) in devices.iter().zip(&config.devices) {
         for range in &device.registers {
@@ -130,10 +131,15 @@ fn irqchip(board: &Board, harts: usize, owned: &[Device]) -> Irqchip {
     Irqchip::Aia(aia)
 }
 
-fn device(tree: Fdt<'_>, board: &Board, guest: &str, path: &str) -> Device {
+/// A device for a guest whose interrupts this hart takes.
+fn device(tree: Fdt<'_>, board: &Board, hart: &BoardHart, guest: &str, path: &str) -> Device {
     let device = board
         .device(tree, path)
         .unwrap_or_else(|| refuse_device(guest, path, format_args!("this board doesn't have it")));
+    // First, as nobody knows what numbers mean to a controller that there is no driver for.
+    if hart.irq_target.is_none() && !device.interrupts.is_empty() {
+        refuse_device(guest, path, format_args!("no interrupts of devices reach its hart {}", hart.id))
+    }
     let mut sources = device.interrupts.iter().map(|interrupt| interrupt.source);
     if let Some(source) = sources.find(|source| !bus::is_free_source(*source)) {
         refuse_device(guest, path, format_args!("interrupt {source} isn't free in the guest's controller"))

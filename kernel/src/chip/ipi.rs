@@ -21,9 +21,9 @@ impl Ipi {
     pub fn new(board: &Board, harts: &[u64]) -> Self {
         let register = |hart: &u64| {
             let hart = board.harts.iter().find(|h| h.id == *hart)?;
-            let software = board.sswi.zip(hart.sswi_index).map(|(base, index)| base + 4 * index);
+            let software = board.sswi.zip(hart.sswi_index).map(|(base, index)| base + 4 * u64::from(index));
             // A message comes as an external interrupt, which is told from others only when it has been claimed.
-            Some(software.or(hart.messages)? as usize)
+            Some(software.or(hart.messages.map(u64::from))? as usize)
         };
         match harts.iter().map(register).collect() {
             Some(registers) => Self::Device(registers),

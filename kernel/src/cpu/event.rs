@@ -3,7 +3,7 @@ use ainori_sched::VcpuId;
 
 use super::Cpu;
 use crate::arch::context::{begin_again, enter_guest};
-use crate::arch::trap::{Exception, Interrupt, Trap};
+use crate::arch::trap::{Exception, Trap};
 use crate::arch::{VcpuState, clock, hart, world};
 use crate::guest::{fault, interrupt_file, mmio, sbi};
 use crate::stats::Exit;
@@ -144,9 +144,7 @@ impl Cpu {
     #[inline(always)]
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
         match Trap::current(|| self.state(vcpu)) {
-            Trap::Interrupt(Interrupt::Software) => self.take_ipi_beside(vcpu),
-            Trap::Interrupt(Interrupt::External) => self.take_external_beside(vcpu),
-            Trap::Interrupt(Interrupt::GuestFile) => self.take_guest_files(),
+            Trap::Interrupt(which) => self.take_interrupt_beside(which, vcpu),
             Trap::Call => sbi::call(self, vcpu),
             Trap::Access(access) => mmio::access(self, vcpu, access),
             Trap::Fetch(access) => fault::wild(self, vcpu, fault::What::Fetch, access),

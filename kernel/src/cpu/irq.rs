@@ -5,6 +5,7 @@ use super::Cpu;
 use crate::arch::clock;
 use crate::arch::context::enter_guest;
 use crate::arch::hart::{self, Interrupts};
+use crate::arch::trap::Interrupt;
 use crate::chip::irqchip::{Claim, CoreIrqs};
 use crate::stats::{Exit, interrupt};
 
@@ -123,20 +124,19 @@ impl Cpu {
         Exit::Ipi
     }
 
-    /// The same while a vCPU ran. The mail may have been read already, when this core was in the hypervisor anyhow, or it can wait as that vCPU
+    /// An IPI or a device, while a vCPU ran. The mail may have been read already, when this core was in the hypervisor anyhow, or it can wait as that vCPU
     /// takes cores from others or is about to be interrupted by its timer: then it goes on at once.
     #[inline(always)]
-    pub(super) fn take_ipi_beside(&mut self, interrupted: VcpuId) -> Exit {
-        let exit = self.take_ipi();
-        self.look_at_mail_beside(interrupted);
-        exit
-    }
-
-    #[inline(always)]
-    fn look_at_mail_beside(&mut self, interrupted: VcpuId) {
-        if self.mailbox.has_mail() && !self.interrupt_at_once(interrupted) {
+    pub(super) fn take_interrupt_beside(&mut self, which: Interrupt, interrupted: VcpuId) -> Exit {
+        let exit = match which {
+            Interrupt::Software => self.take_ipi(),
+            Interrupt::External => self.take_external(),
+            Interrupt::GuestFile => self.take_guest_files(),
+        };
+        if exit == Exit::Ipi && self.mailbox.has_mail() && !self.interrupt_at_once(interrupted) {
             self.may_leave_mail(interrupted);
         }
+        exit
     }
 
     /// Mail is mostly an interrupt for the vCPU that was just running: it goes on with that, and this core has been away all the time. False if it is
@@ -178,16 +178,6 @@ impl Cpu {
             }
         }
         Exit::External
-    }
-
-    /// The same while a vCPU ran.
-    #[inline(always)]
-    pub(super) fn take_external_beside(&mut self, interrupted: VcpuId) -> Exit {
-        let exit = self.take_external();
-        if exit == Exit::Ipi {
-            self.look_at_mail_beside(interrupted);
-        }
-        exit
     }
 
     /// A device of the board, found pending at a preemption point. It is left pending if somebody is woken before it, or if who will have

@@ -57,6 +57,34 @@ fn a_device_interrupts_its_owner_on_any_hart() {
     }
 }
 
+/// With registers that hide from guests what is new to them (Smstateen), which could hide it from the hypervisor, too.
+#[test]
+fn a_device_interrupts_its_owner_where_registers_can_be_hidden() {
+    for (kind, system) in on(1) {
+        let run = system.cpu("rv64,smstateen=on").with(Guest::probe("rtc", "n=6").device(RTC)).run(LOCKSTEP);
+        run.good();
+        run.check(run.number("rtc", "interrupts") == 6, kind);
+    }
+}
+
+/// Neither kind of board has anything slow on the way from hart to hart: not the firmware, which takes thousands of instructions. (QEMU's boards with IMSICs have no
+/// device for software interrupts.)
+#[test]
+fn harts_interrupt_each_other_as_fast_as_with_a_plic() {
+    let guest = Guest::probe("cost", "n=1 pings=1000").vcpus(2).harts([0, 1]);
+    let round_trip = |system: System| {
+        let run = system.with(guest.clone()).run(Clock::Lockstep { q: 10 });
+        run.good();
+        run.number("cost", "ipi_round_trip_ns/max")
+    };
+    let usual = round_trip(System::on(2));
+    for (kind, system) in on(2) {
+        let found = round_trip(system);
+        println!("{kind}: {found} ns, with a PLIC {usual} ns");
+        assert!(found <= usual + usual / 4, "{kind}: {found} ns, with a PLIC {usual} ns");
+    }
+}
+
 /// As with a PLIC (restart.rs).
 #[test]
 fn a_devices_interrupt_comes_in_each_life() {

@@ -1,6 +1,6 @@
 //! Boards that differ from QEMU's `virt`, as far as their device trees say so.
 use ainori::report::Outcome;
-use ainori_tests::{Clock, Guest, Run, System, operator};
+use ainori_tests::{Clock, Guest, IMSIC, Run, System, operator};
 use dtoolkit::fdt::Fdt;
 use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
 use dtoolkit::{Node, Property};
@@ -10,9 +10,14 @@ const CLOCK: &str = "/soc/rtc@101000";
 
 /// The system on `virt` with one hart, of whose device tree the node at `path` is changed.
 fn run(system: System, path: &str, change: impl FnOnce(&mut DeviceTreeNode)) -> Run {
+    run_on("virt,aclint=on", system, path, change)
+}
+
+/// The same on another machine of QEMU, which is the system's.
+fn run_on(machine: &str, system: System, path: &str, change: impl FnOnce(&mut DeviceTreeNode)) -> Run {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("board.dtb");
-    let dump = format!("virt,aclint=on,dumpdtb={}", file.display());
+    let dump = format!("{machine},dumpdtb={}", file.display());
     let status = Command::new("qemu-system-riscv64")
         .args(["-M", &dump, "-cpu", "rv64", "-smp", "1", "-m", "2048M", "-display", "none"])
         .status();
@@ -69,6 +74,26 @@ fn a_device_whose_interrupts_can_not_arrive_is_nobodys() {
         );
     });
     run.refused("no interrupts of devices reach its hart 0");
+}
+
+/// Where messages of an APLIC have no place, or the hypervisor can't reach it, nothing of it is driven: guests that own no device run.
+#[test]
+fn an_imsic_that_can_not_be_reached_is_not_driven() {
+    const AIA: &str = "virt,aclint=on,aia=aplic-imsic,aia-guests=3";
+    let name = "riscv,isa-extensions";
+    let without_ssaia = |hart: &mut DeviceTreeNode| {
+        let names = hart.property(name).expect("its extensions").value().to_vec();
+        let names: Vec<&[u8]> = names.split(|byte| *byte == 0).filter(|name| *name != b"ssaia").collect();
+        hart.add_property(DeviceTreeProperty::new(name, names.join(&0)).expect("a property's name"));
+    };
+    let no_file = |imsic: &mut DeviceTreeNode| set(imsic, "riscv,num-ids", &[31]);
+    let on = |system: System| system.interrupts(IMSIC);
+    let arrives = "no interrupts of devices reach its hart 0";
+    run_on(AIA, on(owner()), "/cpus/cpu@0", |_| {}).good();
+    run_on(AIA, on(owner()), "/cpus/cpu@0", without_ssaia).refused(arrives);
+    run_on(AIA, on(owner()), "/soc/interrupt-controller@28000000", no_file).refused(arrives);
+    let alone = System::on(1).with(Guest::probe("selfshutdown", ""));
+    run_on(AIA, on(alone), "/cpus/cpu@0", without_ssaia).good();
 }
 
 /// Nothing is seen, but guests print more than their rings hold, are started again, and end. (They stood still.)

@@ -318,7 +318,7 @@ proptest! {
         for hart in &board.harts {
             let place = named.iter().position(|id| u64::from(*id) == hart.id).unwrap();
             prop_assert_eq!(hart.irq_target, Some(2 * place as u32 + 1));
-            prop_assert_eq!(hart.sswi_index, Some(place as u64));
+            prop_assert_eq!(hart.sswi_index, Some(place as u32));
         }
     }
 
@@ -430,7 +430,7 @@ fn with_files(change: impl FnOnce(&mut DeviceTreeNode)) -> DeviceTree {
 
 /// Hart indices and places of messages.
 fn message_targets(board: &Board) -> Vec<(Option<u32>, Option<u64>)> {
-    board.harts.iter().map(|hart| (hart.irq_target, hart.messages)).collect()
+    board.harts.iter().map(|hart| (hart.irq_target, hart.messages.map(u64::from))).collect()
 }
 
 #[test]

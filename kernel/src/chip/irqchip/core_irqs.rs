@@ -1,6 +1,7 @@
 //! What the board's interrupt controller sends to one core.
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use ainori_board::{IPI_IDENTITY, Interrupt, identities_of};
 
@@ -37,13 +38,13 @@ impl CoreIrqs {
     /// A source will be [routed](Self::route) to the core with this level, 1 to the greatest of [`Levels`](super::Levels). False if it can have no more of that level.
     pub fn plan(&mut self, source: u32, level: u32) -> bool {
         let Irqchip::Imsic(imsic) = self.chip else { return true };
-        let mut identities = identities_of(level, imsic.identities());
-        let free = identities.find(|identity| self.sources.get(*identity as usize) == Some(&0));
-        let place = free.and_then(|identity| self.sources.get_mut(identity as usize));
-        place.is_some_and(|place| {
-            *place = source;
-            true
-        })
+        let Range { start, end } = identities_of(level, imsic.identities());
+        let identities = self.sources.get_mut(start as usize..end as usize);
+        let Some(free) = identities.and_then(|all| all.iter_mut().find(|source| **source == 0)) else {
+            return false;
+        };
+        *free = source;
+        true
     }
 
     /// Sends nothing to the core, and opens its threshold. By the core itself, when it starts.
