@@ -23,15 +23,17 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Item, Meta, Token};
 
 /// What runs only before the first guest, so that nobody waits for it, and why that is so.
-const BOOT_ONLY: [(&str, &str); 20] = [
+const BOOT_ONLY: [(&str, &str); 22] = [
     ("kernel/src/boot/mod.rs", "it ends with the start of the harts"),
     ("kernel/src/boot/guests.rs", "as all of boot"),
     ("kernel/src/boot/machine.rs", "as all of boot"),
     ("kernel/src/boot/cores.rs", "as all of boot"),
+    ("kernel/src/boot/interrupts.rs", "a core's start"),
     ("kernel/src/boot/sharing.rs", "what it finds out is kept"),
     ("kernel/src/memory.rs", "allocates, which panics after boot"),
     ("crates/board/src/board.rs", "reads the board's device tree, whose memory the first guest may get"),
     ("crates/board/src/irqchip.rs", "reads the board's device tree, whose memory the first guest may get"),
+    ("crates/board/src/imsic.rs", "reads the board's device tree, whose memory the first guest may get"),
     ("crates/board/src/tree.rs", "reads the board's device tree, whose memory the first guest may get"),
     ("crates/board/src/isa.rs", "what guests are told of the harts is in their device trees"),
     ("crates/board/src/range.rs", "finds the memory that guests get"),

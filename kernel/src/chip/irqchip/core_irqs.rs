@@ -36,6 +36,7 @@ impl CoreIrqs {
     }
 
     /// A source will be [routed](Self::route) to the core with this level, 1 to the greatest of [`Levels`](super::Levels). False if it can have no more of that level.
+    /// Only at boot.
     pub fn plan(&mut self, source: u32, level: u32) -> bool {
         let Irqchip::Imsic(imsic) = self.chip else { return true };
         let Range { start, end } = identities_of(level, imsic.identities());
@@ -62,6 +63,7 @@ impl CoreIrqs {
             Irqchip::Plic(plic) => plic.route(interrupt.source, self.target, level),
             Irqchip::Aplic(aplic) => aplic.route(interrupt, self.target, level),
             Irqchip::Imsic(imsic) => {
+                // BOUND: the identities, at the core's start.
                 let identity = self.sources.iter().position(|source| *source == interrupt.source);
                 if let Some(identity) = identity {
                     imsic.route(interrupt, self.target, identity as u32);
