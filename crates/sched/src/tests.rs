@@ -5,6 +5,7 @@ mod calendars;
 mod gangs;
 mod levels;
 mod spins;
+mod weights;
 
 use ainori_limits::{MAX_VCPUS, PRIORITIES};
 
