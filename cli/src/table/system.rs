@@ -26,8 +26,8 @@ pub fn system(manifest: &Manifest) -> String {
         system.policy.quantum_us
     );
     let mut guests = Rows::new(
-        &["guest", "kind", "priority", "memory", "vCPU on hart", "may move to", "devices", "image"],
-        &["priority", "memory"],
+        &["guest", "kind", "priority", "weight", "memory", "vCPU on hart", "may move to", "devices", "image"],
+        &["priority", "weight", "memory"],
     );
     let moves = Policy::preset(&system.policy.preset, 1, 1_000).is_none_or(|policy| policy.moves());
     for (guest, files) in system.guests.iter().zip(&manifest.files) {
@@ -44,6 +44,7 @@ pub fn system(manifest: &Manifest) -> String {
             }
             .into(),
             priorities(guest),
+            guest.weight.to_string(),
             show_size(guest.memory),
             homes(guest),
             if moves { reach(guest) } else { "-".into() },

@@ -23,7 +23,7 @@ use core::fmt;
 /// First bytes of a blob.
 pub const MAGIC: [u8; 8] = *b"AINORI\0\x01";
 /// Version of the format. It changes with the format and with [`System`].
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Length of the header in bytes: what [`length`] needs.
 pub const HEADER_LEN: usize = 24;
 /// Payloads start at multiples of this many bytes, and the blob's length is one.

@@ -2,6 +2,7 @@
 //! decoded once at boot.
 pub use ainori_lifecycle::{MAX_LIMIT as MAX_RESTART_LIMIT, Restart};
 use alloc::{string::String, vec::Vec};
+use core::num::NonZeroU8;
 use serde::{Deserialize, Serialize};
 
 /// Where a guest's memory starts in its own physical address space, as on most RISC-V boards.
@@ -139,6 +140,8 @@ pub struct Guest {
     pub priority: u8,
     /// Where it is another one, under policies that rank guests hart by hart.
     pub priority_on: Vec<HartPriority>,
+    /// How many quanta of the policy a turn of each of its vCPUs has among vCPUs of equal priority.
+    pub weight: NonZeroU8,
     /// Devices of the board that this guest alone uses: paths in the board's device tree.
     pub devices: Vec<String>,
     /// The run does not wait for this guest to finish.

@@ -19,7 +19,7 @@ use crate::panic::refuse;
 use crate::report;
 
 /// Makes the cores, each vCPU at its home, each guest with its first vCPU ready.
-pub fn make(machine: &'static Machine, policy: Policy, trace: &config::Trace) -> &'static mut [Cpu] {
+pub fn make(machine: &'static Machine, policy: Policy, system: &config::System) -> &'static mut [Cpu] {
     // Who co-schedules has one order on all cores.
     let ids = || (0..machine.vcpu_count as u8).map(VcpuId);
     let gangs = Gangs::new(&policy, ids().map(|id| machine.orders[0].rank(id).class));
@@ -28,8 +28,13 @@ pub fn make(machine: &'static Machine, policy: Policy, trace: &config::Trace) ->
             let console = (id == machine.console_core).then(|| Console::new(port(&machine.board), machine));
             let target = machine.board.harts[id as usize].irq_target;
             let irqs = machine.irqchip.zip(target).and_then(|(chip, target)| chip.core(target));
-            let trace = trace_ring(machine, id, trace);
-            Cpu::new(id, machine, Scheduler::new(policy).with_gangs(gangs), irqs, console, trace)
+            let trace = trace_ring(machine, id, &system.trace);
+            let mut scheduler = Scheduler::new(policy).with_gangs(gangs);
+            // Of all: whoever may come here has the same weight on all cores.
+            for (vcpu, id) in machine.vcpus().iter().zip(ids()) {
+                scheduler.set_weight(id, system.guests[usize::from(vcpu.guest)].weight);
+            }
+            Cpu::new(id, machine, scheduler, irqs, console, trace)
         })
         .collect::<Vec<_>>()
         .leak();

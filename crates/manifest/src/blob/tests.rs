@@ -3,6 +3,7 @@ use super::*;
 use crate::config::{HartPriority, Image, Kind, OnWildAccess, Policy, Restarts, Segment, Trace, Vcpu};
 use ainori_limits::MAX_HARTS;
 use alloc::{string::String, vec, vec::Vec};
+use core::num::NonZeroU8;
 use proptest::prelude::*;
 
 fn files() -> impl Strategy<Value = Vec<(Vec<u8>, Option<Vec<u8>>)>> {
@@ -25,6 +26,7 @@ fn system(guests: usize, args: String) -> System {
         vcpus: vec![Vcpu { home: 3, harts: 0b1010 }],
         priority: 1,
         priority_on: vec![HartPriority { hart: 3, priority: 2 }],
+        weight: NonZeroU8::MIN,
         devices: vec![],
         background: false,
         restart: Restarts::default(),

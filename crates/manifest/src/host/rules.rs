@@ -6,6 +6,7 @@ mod policy;
 mod restarts;
 mod sharing;
 mod tasks;
+mod weights;
 
 use super::{
     Board, Clock, GuestPaths, Manifest, RunSettings, Task,
@@ -63,6 +64,7 @@ pub fn check(
         .map(|(draft, guest)| tasks::check(draft, guest.as_ref().map(|(guest, _)| guest), findings))
         .collect();
     sharing::check(&draft.guests, &guests, preset, findings);
+    weights::check(&draft.guests, &guests, preset, policy.as_ref(), findings);
     let console = check_console(draft, findings);
     let trace = check_trace(draft.trace.as_ref(), findings);
     if let Some(trace) = &trace {

@@ -14,7 +14,7 @@ const DEFAULT_PRESET: &str = "ainori";
 /// wait for a task on another one that has no core (docs/decisions.md).
 const DEFAULT_QUANTUM_US: u32 = 500;
 /// Longest quantum. A longer one is hardly meant, and starves equals.
-const MAX_QUANTUM_US: u32 = 10_000_000;
+pub const MAX_QUANTUM_US: u32 = 10_000_000;
 /// Grace of a manifest that names none.
 const DEFAULT_GRACE_US: u32 = Policy::GRACE_US as u32;
 /// Advance of a manifest that names none.
@@ -89,7 +89,7 @@ fn check_time(
 }
 
 /// `10 s`, `100 ms` or `1 us`.
-fn shown(us: u32) -> String {
+pub fn shown(us: u32) -> String {
     match us {
         0 => "0 us".into(),
         _ if us.is_multiple_of(1_000_000) => format!("{} s", us / 1_000_000),
