@@ -34,6 +34,7 @@ pub struct Guest {
     harts: Option<Vec<u32>>,
     priority: u32,
     priority_on: Vec<(u32, u32)>,
+    weight: Option<u32>,
     background: bool,
     restart: Option<(&'static str, u32, &'static str)>,
     on_wild_access: Option<&'static str>,
@@ -83,6 +84,7 @@ impl Guest {
             harts: None,
             priority: 1,
             priority_on: Vec::new(),
+            weight: None,
             background: false,
             restart: None,
             on_wild_access: None,
@@ -142,6 +144,7 @@ impl Guest {
             harts: Some(vec![0]),
             priority: 1,
             priority_on: Vec::new(),
+            weight: None,
             background: false,
             restart: None,
             on_wild_access: None,
@@ -225,6 +228,11 @@ impl Guest {
         self
     }
 
+    /// How many quanta a turn of each of its vCPUs has among equals.
+    pub fn weight(self, weight: u32) -> Self {
+        Self { weight: Some(weight), ..self }
+    }
+
     /// The run doesn't wait for its end.
     pub fn background(self) -> Self {
         Self { background: true, ..self }
@@ -249,6 +257,9 @@ impl Display for Guest {
             let there: Vec<String> =
                 self.priority_on.iter().map(|(hart, priority)| format!("{hart} = {priority}")).collect();
             writeln!(f, "priority_on = {{ {} }}", there.join(", "))?;
+        }
+        if let Some(weight) = self.weight {
+            writeln!(f, "weight = {weight}")?;
         }
         if let Some(harts) = &self.harts {
             writeln!(f, "harts = {harts:?}")?;

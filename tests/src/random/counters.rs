@@ -206,14 +206,15 @@ fn check_interrupts(run: &Run, found: &mut Violations) {
 }
 
 /// Where vCPUs move, each that always has something to do has at least a quarter of its part of what others leave to its equals of its home, or of all their
-/// harts: none is always where it has no turn.
+/// harts: none is always where it has no turn. Its part is what is left to it if all those equals have the greatest weight of them.
 fn check_fair_moves(system: &Description, run: &Run, found: &mut Violations) {
     let Some(board) = &run.report.board else { return };
     let policy = oracle::policy(system);
     if !policy.moves() || policy.asks_for_mode() {
         return;
     }
-    let turns = 3 * u64::from(oracle::turn_us(system)) * board.timebase_hz / 1_000_000;
+    let heaviest = system.guests.iter().map(|guest| u64::from(guest.weight)).max().unwrap_or(1);
+    let turns = 3 * heaviest * u64::from(oracle::turn_us(system)) * board.timebase_hz / 1_000_000;
     let all = || system.guests.iter().zip(&run.report.guests);
     // What a hart has done since boot, which nobody could have: for 16 guests and their memory it takes as long as a short run.
     let had: u64 = all().flat_map(|(_, report)| &report.vcpus).map(|vcpu| vcpu.running).sum();
@@ -239,7 +240,7 @@ fn check_fair_moves(system: &Description, run: &Run, found: &mut Violations) {
         let of_all = guest.allowed(system.harts).into_iter().map(left).sum::<u64>() / homes.len() as u64;
         for (home, vcpu) in guest.homes(system.harts).into_iter().zip(&report.vcpus) {
             let of_home = left(home) / homes.iter().filter(|other| **other == home).count() as u64;
-            let part = of_home.min(of_all);
+            let part = of_home.min(of_all) * u64::from(guest.weight) / heaviest;
             found.expect(part <= 4 * vcpu.running + turns, "no equal is starved where vCPUs move", || {
                 format!("{}/{}: {} ticks, its part is {part}", guest.name, vcpu.vcpu, vcpu.running)
             });
@@ -247,7 +248,7 @@ fn check_fair_moves(system: &Description, run: &Run, found: &mut Violations) {
     }
 }
 
-/// Two guests that compute for ever, equals on one hart: both have had the same, but for a turn and the rest of one (or some).
+/// Two guests that compute for ever, equals on one hart: both have had as much as their weights say, but for a turn and the rest of one (or some).
 fn check_fair_turns(system: &Description, run: &Run, found: &mut Violations) {
     let Some(board) = &run.report.board else { return };
     if oracle::policy(system).moves() {
@@ -262,12 +263,15 @@ fn check_fair_turns(system: &Description, run: &Run, found: &mut Violations) {
         for (b, of_b) in &busy[index + 1..] {
             let equal =
                 a.homes(system.harts) == b.homes(system.harts) && oracle::are_of_one_level(system, a, b);
-            let ran = |report: &GuestReport| report.vcpus.iter().map(|vcpu| vcpu.running).sum::<u64>();
-            let (a_ran, b_ran) = (ran(of_a), ran(of_b));
+            // With the weight 1.
+            let ran = |guest: &Guest, report: &GuestReport| {
+                report.vcpus.iter().map(|vcpu| vcpu.running).sum::<u64>() / u64::from(guest.weight)
+            };
+            let (a_ran, b_ran) = (ran(a, of_a), ran(b, of_b));
             found.expect(
                 !equal || a_ran.abs_diff(b_ran) <= turns * turn + a_ran / 10,
-                "equals have equal shares",
-                || format!("{}: {a_ran} ticks, {}: {b_ran}", a.name, b.name),
+                "equals have shares by weight",
+                || format!("{}: {a_ran} ticks for each unit of weight, {}: {b_ran}", a.name, b.name),
             );
         }
     }

@@ -53,6 +53,8 @@ pub struct Guest {
     pub harts: Vec<u32>,
     /// The higher goes first.
     pub priority: u32,
+    /// How many quanta a turn of each of its vCPUs has among equals.
+    pub weight: u32,
     /// The run doesn't wait for it.
     pub background: bool,
 }
@@ -329,6 +331,9 @@ impl Guest {
             writeln!(f, "priority = {}", u32::from(PRIORITIES) - 1 - self.priority)?;
         } else {
             writeln!(f, "priority = {}", self.priority)?;
+        }
+        if self.weight != 1 {
+            writeln!(f, "weight = {}", self.weight)?;
         }
         if !self.harts.is_empty() {
             writeln!(f, "harts = {:?}", self.harts)?;

@@ -26,6 +26,12 @@ const _: () = assert!(MOST_VCPUS < MOST_WITH_CROWD && MOST_WITH_CROWD as usize <
 /// they meant before there was such a thing.
 const EXTREME_EACH: u64 = 5;
 
+/// Of as many seeds, this one may have guests of greater weight. It is that of no former finding.
+const WEIGHTED_EACH: u64 = 5;
+const WEIGHTED: u64 = 3;
+/// Longest round of those that take turns on a hart, where they have weights, in milliseconds: some ask for an answer within a second.
+const LONGEST_ROUND_MS: u64 = 250;
+
 /// Percent of the talking guests that print [`LONG_TEXT`]; one in a system at most.
 const LONG_TALKERS: u64 = 15;
 /// Bytes of a text that can fill a console's ring.
@@ -75,7 +81,7 @@ pub fn themed(theme: Theme, seed: u64) -> Description {
             Theme::Equals => propose_equals(seed, &mut rng),
         };
         if oracle::all_can_finish(&proposal) {
-            return Description { interrupts: interrupts(&proposal), ..proposal };
+            return give_weights(Description { interrupts: interrupts(&proposal), ..proposal });
         }
     }
 }
@@ -85,6 +91,20 @@ pub fn themed(theme: Theme, seed: u64) -> Description {
 fn interrupts(system: &Description) -> &'static str {
     let asks = system.guests.iter().any(|guest| matches!(guest.job, Job::Plic { .. }));
     if !asks && system.seed.is_multiple_of(3) { APLIC } else { PLIC }
+}
+
+/// Some systems have guests of greater weight, whether they have equals or not.
+fn give_weights(system: Description) -> Description {
+    let mut rng = Rng::new(!system.seed);
+    if system.seed % WEIGHTED_EACH != WEIGHTED || oracle::policy(&system).co_schedules() {
+        return system;
+    }
+    let mut weighted = system.clone();
+    for guest in &mut weighted.guests {
+        guest.weight = rng.pick(&[1, 1, 2, 3, 7]);
+    }
+    let fits = oracle::longest_round_ms(&weighted) <= LONGEST_ROUND_MS && oracle::all_can_finish(&weighted);
+    if fits { weighted } else { system }
 }
 
 /// A system whose last guest is a punctual RTOS on the hart that keeps house.
@@ -128,6 +148,7 @@ fn top_rtos(rng: &mut Rng, nth: usize, harts: u32, tick_us: u32) -> Guest {
         vcpus: 1,
         harts: vec![rng.below(harts.into()) as u32],
         priority: u32::from(PRIORITIES) - 1,
+        weight: 1,
         background: false,
     }
 }
@@ -150,6 +171,7 @@ fn propose_sleepers(seed: u64, rng: &mut Rng) -> Description {
             vcpus: rng.between(1, most) as u32,
             harts: some_harts(rng, harts, false),
             priority: if rng.percent(80) { nth } else { rng.below(u64::from(PRIORITIES) - 2) as u32 },
+            weight: 1,
             background: true,
         };
         vcpus += guest.vcpus;
@@ -192,6 +214,7 @@ fn propose_equals(seed: u64, rng: &mut Rng) -> Description {
             vcpus: rng.between(1, most) as u32,
             harts: Vec::new(),
             priority: 1,
+            weight: 1,
             background: true,
         });
     }
@@ -324,6 +347,7 @@ fn add_crowd(rng: &mut Rng, system: &mut Description) {
             vcpus: rng.pick(&[1, 1, 1, 2, 4]).min(most),
             harts,
             priority: rng.below(top.into()) as u32,
+            weight: 1,
             background: true,
         };
         if has + guest.vcpus > MOST_WITH_CROWD {
@@ -480,7 +504,7 @@ fn guest(rng: &mut Rng, harts: u32, own: Option<Vec<u32>>, may_be_linux: bool, f
     };
     // What Linux does to others it does while it boots; every other one comes to its end as well.
     let background = !job.ends() || rng.percent(if job.is_linux() { 50 } else { 8 });
-    Guest { name: kind.into(), job, vcpus, harts, priority, background }
+    Guest { name: kind.into(), job, vcpus, harts, priority, weight: 1, background }
 }
 
 /// A list of harts, in any order; empty stands for all. An RTOS mostly has one.
@@ -603,7 +627,7 @@ mod tests {
         assert_eq!(presets.len(), ainori_sched::presets().len());
         let has = |what: &dyn Fn(&Guest) -> bool| systems.iter().any(|system| system.guests.iter().any(what));
         type Kind = (&'static str, fn(&Guest) -> bool);
-        let kinds: [Kind; 13] = [
+        let kinds: [Kind; 14] = [
             ("an owner of the clock", |guest| guest.devices().contains(&"/soc/rtc@101000")),
             ("an owner of the flash", |guest| guest.devices().contains(&"/flash@20000000")),
             ("one who hears", |guest| guest.job.hears()),
@@ -615,6 +639,7 @@ mod tests {
             ("some harts", |guest| guest.harts.len() > 1),
             ("one in the background", |guest| guest.background && guest.job.ends()),
             ("one that is started again", |guest| matches!(guest.job, Job::Lives { .. }) && guest.vcpus > 1),
+            ("a weight", |guest| guest.weight > 1),
             ("a crowd", |guest| matches!(guest.job, Job::Crowd { bytes: 0, .. })),
             ("a crowd that prints", |guest| matches!(guest.job, Job::Crowd { bytes, .. } if bytes > 0)),
         ];

@@ -46,13 +46,32 @@ pub fn are_of_one_level(system: &Description, guest: &Guest, other: &Guest) -> b
     !priorities_count(system) || other.priority == guest.priority
 }
 
-/// Microseconds of a turn.
+/// Microseconds of a turn with the weight 1.
 pub fn turn_us(system: &Description) -> u32 {
     let fixed_ms = presets()
         .iter()
         .find(|preset| preset.name == system.preset)
         .and_then(|preset| preset.fixed_quantum_ms);
     fixed_ms.map_or(system.quantum_us.unwrap_or(QUANTUM_US), |ms| ms * 1_000)
+}
+
+/// The longest that all who may take turns on a hart can have it one after the other, in milliseconds.
+pub fn longest_round_ms(system: &Description) -> u64 {
+    let turns_of = |guest: &Guest, hart: u32| {
+        let harts = may_run_on(system, guest);
+        let here = if policy(system).moves() {
+            if harts.contains(&hart) { guest.vcpus as usize } else { 0 }
+        } else {
+            guest.homes(system.harts).iter().filter(|home| **home == hart).count()
+        };
+        here as u64 * u64::from(guest.weight)
+    };
+    let round = |hart: u32, of: &Guest| {
+        let equals = system.guests.iter().filter(|other| are_of_one_level(system, of, other));
+        equals.map(|guest| turns_of(guest, hart)).sum::<u64>()
+    };
+    let rounds = (0..system.harts).flat_map(|hart| system.guests.iter().map(move |guest| round(hart, guest)));
+    rounds.max().unwrap_or(0) * u64::from(turn_us(system)) / 1_000
 }
 
 /// Harts where vCPUs of the guest may be met.
@@ -206,7 +225,8 @@ fn is_restart_slow(system: &Description) -> bool {
 /// after the other, and more where others compute for ever.
 pub fn machine_limit_ms(system: &Description) -> u64 {
     let jobs: u64 = system.guests.iter().map(work_ms).sum();
-    let endless = system.guests.iter().filter(|guest| !rests(&guest.job)).count() as u64;
+    let endless: u64 =
+        system.guests.iter().filter(|guest| !rests(&guest.job)).map(|guest| u64::from(guest.weight)).sum();
     let typing = system.typing.as_ref().map_or(0, |typing| typing.at.as_millis() as u64);
     let turns: u64 = system.guests.iter().map(|guest| turns_ms(system, guest)).sum();
     1_000 + typing + (2 + endless) * jobs + turns
@@ -217,7 +237,9 @@ fn turns_ms(system: &Description, guest: &Guest) -> u64 {
     let endless = neighbours(system, guest)
         .filter(|other| !rests(&other.job))
         .filter(|other| are_of_one_level(system, guest, other))
-        .map(|other| u64::from(other.vcpus).div_ceil(may_run_on(system, other).len() as u64))
+        .map(|other| {
+            u64::from(other.weight) * u64::from(other.vcpus).div_ceil(may_run_on(system, other).len() as u64)
+        })
         .sum::<u64>();
     // Under co-scheduling, once for two rounds of all.
     let rounds = 2 * system.guests.len() as u64;
@@ -291,7 +313,15 @@ mod tests {
     use crate::random::{description::Talk, generate};
 
     fn guest(name: &str, job: Job, priority: u32, harts: &[u32]) -> Guest {
-        Guest { name: name.into(), job, vcpus: 1, harts: harts.to_vec(), priority, background: false }
+        Guest {
+            name: name.into(),
+            job,
+            vcpus: 1,
+            harts: harts.to_vec(),
+            priority,
+            weight: 1,
+            background: false,
+        }
     }
 
     fn rtos() -> Job {

@@ -34,11 +34,12 @@ pub fn candidates(system: &Description) -> Vec<Description> {
 }
 
 /// What can be left out of a guest.
-const GUEST_STEPS: [fn(&mut Guest); 7] = [
+const GUEST_STEPS: [fn(&mut Guest); 8] = [
     |guest| guest.vcpus = 1,
     |guest| guest.vcpus = guest.vcpus.div_ceil(2),
     |guest| guest.vcpus -= u32::from(guest.vcpus > 1),
     |guest| guest.harts.truncate(1),
+    |guest| guest.weight = 1,
     |guest| guest.background &= !guest.job.ends(),
     |guest| guest.job = simpler_job(&guest.job),
     |guest| guest.job = shorter_job(&guest.job),
