@@ -800,7 +800,8 @@ fn a_weight_is_a_number_of_quanta() {
         ],
     );
     let long = GOOD.replace("\"5ms\"", "\"2s\"");
-    let long = long.replace("priority = 1\n", "weight = 6\n").replace("priority = 10", "priority = 1\nweight = 5");
+    let long =
+        long.replace("priority = 1\n", "weight = 6\n").replace("priority = 10", "priority = 1\nweight = 5");
     assert_told(
         &errors(&long),
         &["18: with this weight a turn of linux would last 12 s / at most 10 s", "25: linux and freertos"],
