@@ -191,7 +191,9 @@ impl Model {
     fn schedule(&mut self, now: Time) -> Decision {
         let (previous, had) = (self.picked, self.running);
         if let Some(v) = had {
-            let (used, quantum, alarm) = (now - self.then, self.quantum(v), self.alarm);
+            let (used, alarm) = (now - self.then, self.alarm);
+            // Who was alone has had its turn: it goes on by single quanta, whatever its weight.
+            let quantum = if alarm { self.quantum(v) } else { self.policy.quantum };
             let level = self.queue(v);
             let index = level.iter().position(|waiting| waiting.v == v).expect("the running vCPU is queued");
             let its = &mut level[index];

@@ -46,6 +46,21 @@ fn a_preempted_vcpu_keeps_the_rest_of_a_long_turn() {
     assert_eq!((decision.run, decision.alarm), (Some(LINUX_A), Some(13 * QUANTUM)));
 }
 
+/// Who is alone has had its turn already. An equal that wakes then waits for a quantum at most.
+#[test]
+fn who_has_been_alone_for_a_turn_goes_on_by_single_quanta() {
+    let mut core = core_of(&[(LINUX_A, 4)]);
+    core.set_weight(LINUX_B, weight(2));
+    assert_eq!(core.schedule(0).alarm, None);
+    assert_eq!(core.schedule(4 * QUANTUM).alarm, None, "nobody waits for the end of its turn");
+    core.wake(LINUX_B);
+    assert_eq!(core.schedule(4 * QUANTUM + 1).alarm, Some(5 * QUANTUM));
+    let decision = core.schedule(5 * QUANTUM);
+    assert_eq!((decision.run, decision.alarm), (Some(LINUX_B), Some(7 * QUANTUM)));
+    let decision = core.schedule(7 * QUANTUM);
+    assert_eq!((decision.run, decision.alarm), (Some(LINUX_A), Some(11 * QUANTUM)), "a whole turn again");
+}
+
 #[test]
 fn a_turn_that_has_begun_is_as_long_as_it_was_to_be() {
     let mut core = core_with("spumone", &[LINUX_A, LINUX_B]);
