@@ -248,28 +248,38 @@ impl Scheduler {
         AskAgain { schedule: is_outdated, timers: false }
     }
 
-    /// All of `some` that belong to this core have this level from now on. Those that are awake keep the order in which they wait, so that
-    /// they take turns also over many changes.
-    pub fn set_levels(&mut self, some: VcpuSet, level: Option<u8>) -> AskAgain {
+    /// Of `some` that belong to this core, so many have this level from now on: first those that are awake, in the order in which they wait. That stays
+    /// their order, however many parts it takes, so that they take turns also over many changes. Returns who is left, besides: of those it is to be asked again.
+    pub fn set_levels(&mut self, some: VcpuSet, level: Option<u8>, most: usize) -> (AskAgain, VcpuSet) {
         let mut again = AskAgain::default();
+        let to = List::of(level);
+        let (mut rest, mut more) = (some & self.owned, most);
         // BOUND: 33 lists.
         for list in self.queue.with_members() {
             let mut place = self.queue.first_of(list);
-            // BOUND: in all lists together the vCPUs of this core that are awake, and once more those that come to one that is searched later; some
-            // 30 instructions each.
-            while place != list.end() {
+            // BOUND: in all lists together `most` vCPUs, some 60 instructions each, and what it takes to put a timer in; and 8 for each other one of this core that is awake.
+            while place != list.end() && more > 0 {
                 let v = vcpu_at(place);
                 place = self.queue.behind(place);
-                if some.contains(v) {
-                    again |= self.set_level(v, level);
+                if rest.contains(v) {
+                    rest.remove(v);
+                    if list != to {
+                        more -= 1;
+                        again |= self.set_level(v, level);
+                    }
                 }
             }
         }
-        // BOUND: those that sleep, some 30 instructions each, and what it takes to put a timer in.
-        for v in some & self.asleep {
+        // BOUND: `most` of those that sleep, as above.
+        for v in rest & self.asleep {
+            if more == 0 {
+                break;
+            }
+            more -= 1;
+            rest.remove(v);
             again |= self.set_level(v, level);
         }
-        again
+        (again, rest)
     }
 
     /// Who has the core. Nobody, after it slept or yielded and before the next

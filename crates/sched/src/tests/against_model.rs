@@ -389,7 +389,7 @@ proptest! {
                     model.set_levels(&[v], level);
                 }
                 Step::SetLevels(some, level) => {
-                    changed = Some((core.set_levels(some.iter().copied().collect(), level), model.clone()));
+                    changed = Some((super::set_levels(&mut core, some.iter().copied().collect(), level, 2), model.clone()));
                     model.set_levels(&some, level);
                 }
                 Step::Release(v) => prop_assert_eq!(core.release(v), model.release(v)),
@@ -485,7 +485,7 @@ proptest! {
                     levels[v.index()] = level;
                 }
                 Step::SetLevels(some, level) => {
-                    let _ = core.set_levels(some.iter().copied().collect(), level);
+                    let _ = super::set_levels(&mut core, some.iter().copied().collect(), level, 1);
                     some.iter().for_each(|v| levels[v.index()] = level);
                 }
                 Step::Release(v) => _ = core.release(v),
