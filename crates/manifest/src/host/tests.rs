@@ -7,6 +7,7 @@ use crate::config::{GUEST_MEMORY_BASE, Kind, OnWildAccess, Policy, Restart, Rest
 use ainori_limits::{PRIORITIES, Room};
 
 mod tasks;
+mod windows;
 
 const MAX_HARTS: usize = Room::LARGE.harts;
 const MAX_VCPUS: usize = Room::LARGE.vcpus;
@@ -119,7 +120,7 @@ fn a_good_manifest_passes() {
     let system = &manifest.system;
     assert_eq!(
         system.policy,
-        Policy { preset: "spumone".into(), quantum_us: 5_000, grace_us: 100, advance_us: 6 }
+        Policy { preset: "spumone".into(), quantum_us: 5_000, grace_us: 100, advance_us: 6, frame_us: 0 }
     );
     assert_eq!(system.console_input, Some(0));
     assert_eq!(system.trace.records, 4096);
@@ -168,7 +169,7 @@ fn defaults_are_what_a_user_expects() {
     assert_eq!(manifest.system.name, "fallback");
     assert_eq!(
         manifest.system.policy,
-        Policy { preset: "ainori".into(), quantum_us: 500, grace_us: 100, advance_us: 6 }
+        Policy { preset: "ainori".into(), quantum_us: 500, grace_us: 100, advance_us: 6, frame_us: 0 }
     );
     assert_eq!(manifest.system.console_input, Some(0), "the first Linux guest");
     assert_eq!(manifest.system.guests[0].priority, 1);
@@ -816,7 +817,7 @@ fn who_has_a_weight_but_no_equal_is_told_so() {
         told.filter(|told| told.contains("weight")).collect::<Vec<_>>()
     };
     let nothing = [""; 0];
-    let told = ["the weight of linux decides nothing: it meets no other guest of its priority"];
+    let told = ["the weight of linux decides nothing: it takes turns with no other guest"];
     let weighted = with_linux("priority = 1\nweight = 2");
     assert_eq!(warnings(&weighted), told, "the other one is more urgent");
     let equal = weighted.replace("priority = 10", "priority = 1");

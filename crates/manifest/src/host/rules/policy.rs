@@ -1,8 +1,11 @@
 //! The policy: its preset, and the times that it can be given.
-use super::super::{
-    findings::Finding,
-    reader::{At, Micros, suggest},
-    schema::PolicyDraft,
+use super::{
+    super::{
+        findings::Finding,
+        reader::{At, Micros, suggest},
+        schema::PolicyDraft,
+    },
+    windows,
 };
 use crate::config::{self, MAX_ADVANCE_US, MAX_GRACE_US, MIN_QUANTUM_US};
 use ainori_sched::{Policy, Preset, presets};
@@ -63,7 +66,9 @@ pub fn check_times(
     let quantum_us = check_time("quantum", draft.quantum.as_ref(), quantum, findings);
     let grace_us = check_time("grace", draft.grace.as_ref(), grace, findings);
     let advance_us = check_time("advance", draft.advance.as_ref(), advance, findings);
-    Some(config::Policy { preset: preset?.name.to_owned(), quantum_us, grace_us, advance_us })
+    let frame_us = windows::check_frame(draft.major_frame.as_ref(), draft.preset.as_ref(), preset, findings)
+        .unwrap_or(0);
+    Some(config::Policy { preset: preset?.name.to_owned(), quantum_us, grace_us, advance_us, frame_us })
 }
 
 /// A time in microseconds. `allowed`: its default and its range; or what it is, and why it can't be given.

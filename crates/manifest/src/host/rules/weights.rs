@@ -38,10 +38,8 @@ pub fn check(
         }
         // One of which nothing is known may be its equal.
         if all.len() == drafts.len() && !all.iter().any(|(_, other)| are_equals(guest, other, &policy)) {
-            let message = format!(
-                "the weight of {} decides nothing: it meets no other guest of its priority",
-                guest.name
-            );
+            let message =
+                format!("the weight of {} decides nothing: it takes turns with no other guest", guest.name);
             findings.push(Finding::at(weight.span.clone(), message).warning().help(
                 "remove it, or give guests that share a hart the same priority: equals take turns by weight",
             ));
@@ -58,8 +56,11 @@ fn refuse_gangs(weight: &At<u32>, preset: &Preset) -> Finding {
     Finding::at(weight.span.clone(), message).help("remove the key, or choose another policy")
 }
 
-/// May these two, if they are two, meet on a hart and take turns there?
+/// May these two, if they are two, meet on a hart and take turns there? Guests with windows in time don't.
 fn are_equals(guest: &Guest, other: &Guest, policy: &Policy) -> bool {
+    if policy.has_windows() {
+        return false;
+    }
     let level = |guest: &Guest, hart| {
         let priority = priority_on(guest, hart, policy);
         policy.level(Class { priority, ..Class::default() })
