@@ -69,6 +69,27 @@ impl Display for Task {
     }
 }
 
+/// A window in time. Durations are in microseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// Whose hart.
+    pub hart: u32,
+    /// Name of its guest.
+    pub guest: String,
+    /// From the frame's begin.
+    pub start_us: u64,
+    /// How long it is.
+    pub length_us: u64,
+}
+
+impl Display for Window {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { hart, guest, start_us, length_us } = self;
+        writeln!(f, "[[window]]\nhart = {hart}\nguest = {guest:?}")?;
+        writeln!(f, "start = \"{start_us}us\"\nlength = \"{length_us}us\"")
+    }
+}
+
 impl Guest {
     /// Linux that does `job` (a script in guests/linux/jobs) on one vCPU.
     pub fn linux(job: &str) -> Self {
@@ -291,6 +312,7 @@ pub struct System {
     policy: &'static str,
     times: Vec<(&'static str, &'static str)>,
     guests: Vec<Guest>,
+    windows: Vec<Window>,
     qemu_args: Vec<String>,
     traced: Option<&'static str>,
     input: Option<String>,
@@ -308,6 +330,7 @@ impl System {
             policy: "spumone",
             times: Vec::new(),
             guests: Vec::new(),
+            windows: Vec::new(),
             qemu_args: Vec::new(),
             traced: None,
             input: None,
@@ -356,6 +379,18 @@ impl System {
     /// Another time that a vCPU gets its core ahead of its timer, e.g. `"0us"`.
     pub fn advance(mut self, advance: &'static str) -> Self {
         self.times.push(("advance", advance));
+        self
+    }
+
+    /// The length of a frame of windows in time, e.g. `"10ms"`.
+    pub fn major_frame(mut self, frame: &'static str) -> Self {
+        self.times.push(("major_frame", frame));
+        self
+    }
+
+    /// A window in time: from `start_us` of each frame a hart is so long this guest's, in microseconds.
+    pub fn window(mut self, hart: u32, guest: &str, start_us: u64, length_us: u64) -> Self {
+        self.windows.push(Window { hart, guest: guest.into(), start_us, length_us });
         self
     }
 
@@ -479,6 +514,7 @@ impl Display for System {
         if let Some(guest) = &self.input {
             writeln!(f, "[console]\ninput = {guest:?}")?;
         }
-        self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))
+        self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))?;
+        self.windows.iter().try_for_each(|window| write!(f, "{window}"))
     }
 }

@@ -57,6 +57,7 @@ pub fn make(machine: &'static Machine, policy: Policy, system: &config::System) 
             }
         }
     }
+    cpus.iter_mut().for_each(Cpu::begin_outside);
     cpus
 }
 
@@ -118,7 +119,7 @@ fn route_interrupts(cpu: &Cpu) {
     if let Some(uart) = machine.board.uart
         && cpu.id == machine.console_core
     {
-        irqchip.route(uart.interrupt, target, machine.levels.level(machine.housework_priority));
+        irqchip.route(uart.interrupt, target, machine.levels.level(machine.housework_level));
     }
 }
 

@@ -76,8 +76,13 @@ impl Aplic {
             Trigger::LevelLow => LEVEL0,
         };
         self.write(SOURCECFG + 4 * source, mode);
-        self.write(TARGET + 4 * source, hart << HART_SHIFT | aplic_number(level));
+        self.set_level(interrupt.source, hart, level);
         self.write(SETIENUM, interrupt.source);
+    }
+
+    /// Gives a source that is sent to a hart another level.
+    pub fn set_level(&self, source: u32, hart: u32, level: u32) {
+        self.write(TARGET + 4 * u64::from(source), hart << HART_SHIFT | aplic_number(level));
     }
 
     /// Takes the most urgent source of a hart above its threshold, and switches it off. What is read from memory later is read after that.

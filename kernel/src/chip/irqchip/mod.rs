@@ -11,7 +11,7 @@ mod aplic;
 mod levels;
 mod plic;
 
-pub use levels::Levels;
+pub use levels::{CLOSED, Levels};
 
 use core::num::NonZeroU64;
 use core::ptr::write_volatile;
@@ -75,6 +75,14 @@ impl Irqchip {
         match self {
             Self::Plic(plic) => plic.route(interrupt.source, target, level),
             Self::Aplic(aplic) => aplic.route(interrupt, target, level),
+        }
+    }
+
+    /// Gives a source that has been sent to a target another level, of the same range. What is pending stays so. By the target's core.
+    pub fn set_level(self, source: u32, target: u32, level: u32) {
+        match self {
+            Self::Plic(plic) => plic.set_level(source, level),
+            Self::Aplic(aplic) => aplic.set_level(source, target, level),
         }
     }
 
