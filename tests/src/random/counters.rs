@@ -12,6 +12,8 @@ use ainori_report::{CoreStats, VcpuStats};
 /// How much the times of two cores may differ, in ticks: they begin and end one after the other. (1 ms.)
 const SKEW: u64 = 10_000;
 
+/// How much later than its end another guest's window may begin, in microseconds.
+const LATE_US: u64 = 20;
 /// Kinds of the probe `chaos` after which it sleeps until its next window all the same: IPIs, fences, short naps.
 const SLEEPS_ON: u32 = 0xc3;
 
@@ -26,6 +28,7 @@ pub fn check(system: &Description, run: &Run, found: &mut Violations) {
         check_nobody_starved(guest, report, found);
     }
     check_sleepers_wake(system, run, found);
+    check_windows(system, run, found);
     check_places(system, run, found);
     check_times(system, run, found);
     check_interrupts(run, found);
@@ -139,11 +142,35 @@ fn check_sleepers_wake(system: &Description, run: &Run, found: &mut Violations) 
         if kinds & !SLEEPS_ON != 0 || !has_time || !has_company {
             continue;
         }
-        let periods = measured_us / u64::from(period_us);
+        // It wakes once in a frame at least.
+        let periods = measured_us / u64::from(period_us).max(system.frame_us.unwrap_or(0).into());
         let exits: u64 = vcpu.exits.values().sum();
         found.expect(exits >= periods / 4, "who sleeps from period to period wakes again and again", || {
             format!("{}/0: {exits} exits in {periods} periods", guest.name)
         });
+    }
+}
+
+/// Nobody has a hart for longer than its windows there are.
+fn check_windows(system: &Description, run: &Run, found: &mut Violations) {
+    let (Some(end), Some(board)) = (&run.report.end, &run.report.board) else { return };
+    let windows = system.windows();
+    let frames =
+        ticks_to_ns(end.time, board.timebase_hz) / 1_000 / u64::from(system.frame_us.unwrap_or(1)) + 1;
+    for (guest, report) in system.guests.iter().zip(&run.report.guests).filter(|_| system.frame_us.is_some())
+    {
+        for hart in 0..system.harts {
+            let its = windows.iter().filter(|window| window.hart == hart && window.guest == guest.name);
+            // A window may begin, and end, so much late.
+            let most_us: u64 = its.map(|window| window.length_us + LATE_US).sum::<u64>() * frames;
+            let homes = guest.homes(system.harts);
+            let here = report.vcpus.iter().zip(homes).filter(|(_, home)| *home == hart);
+            let ran: u64 = here.map(|(vcpu, _)| vcpu.running).sum();
+            let ran_us = ticks_to_ns(ran, board.timebase_hz) / 1_000;
+            found.expect(ran_us <= most_us, "nobody has more of a hart than its windows", || {
+                format!("{} had hart {hart} for {ran_us} us, its windows are {most_us} us", guest.name)
+            });
+        }
     }
 }
 
@@ -251,7 +278,7 @@ fn check_fair_moves(system: &Description, run: &Run, found: &mut Violations) {
 /// Two guests that compute for ever, equals on one hart: both have had as much as their weights say, but for a turn and the rest of one (or some).
 fn check_fair_turns(system: &Description, run: &Run, found: &mut Violations) {
     let Some(board) = &run.report.board else { return };
-    if oracle::policy(system).moves() {
+    if oracle::policy(system).moves() || system.frame_us.is_some() {
         return;
     }
     let turn = u64::from(oracle::turn_us(system)) * board.timebase_hz / 1_000_000;

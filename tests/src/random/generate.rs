@@ -29,6 +29,9 @@ const EXTREME_EACH: u64 = 5;
 /// Of as many seeds, this one may have guests of greater weight. It is that of no former finding.
 const WEIGHTED_EACH: u64 = 5;
 const WEIGHTED: u64 = 3;
+/// Of as many seeds, this one has windows in time if it has one of the presets that share harts by priority. It is that of no former finding.
+const WINDOWED_EACH: u64 = 4;
+const WINDOWED: u64 = 2;
 /// Longest round of those that take turns on a hart, where they have weights, in milliseconds: some ask for an answer within a second.
 const LONGEST_ROUND_MS: u64 = 250;
 
@@ -113,7 +116,7 @@ fn propose_house(seed: u64, rng: &mut Rng) -> Description {
         let mut system = propose(seed, rng);
         system.harts = rng.pick(&[1, 1, 2, 3]);
         system.preset = rng.pick(&PROMISING);
-        (system.grace_us, system.advance_us) = (None, None);
+        (system.grace_us, system.advance_us, system.frame_us) = (None, None, None);
         system.slice = slice(rng, system.harts);
         for guest in &mut system.guests {
             guest.harts.retain(|hart| *hart < system.harts);
@@ -189,6 +192,7 @@ fn propose_sleepers(seed: u64, rng: &mut Rng) -> Description {
         quantum_us: None,
         grace_us: None,
         advance_us: rng.percent(30).then(|| rng.pick(&LONG_ADVANCES_US)),
+        frame_us: None,
         guests,
         by_hart: false,
         input: 0,
@@ -227,6 +231,7 @@ fn propose_equals(seed: u64, rng: &mut Rng) -> Description {
         quantum_us: Some(rng.pick(&[100, 500, 500, 2_000])),
         grace_us: None,
         advance_us: None,
+        frame_us: None,
         guests,
         by_hart: false,
         input: 0,
@@ -258,6 +263,7 @@ fn propose(seed: u64, rng: &mut Rng) -> Description {
         quantum_us,
         grace_us,
         advance_us,
+        frame_us: None,
         guests,
         by_hart: false,
         input,
@@ -292,6 +298,11 @@ fn propose(seed: u64, rng: &mut Rng) -> Description {
         system.preset = rng.pick(&["listee-rt", "listee-rt", "listee"]);
     }
     system.by_hart = rng.percent(40);
+    if matches!(system.preset, "spumone" | "spumone-on-demand") && seed % WINDOWED_EACH == WINDOWED {
+        system.preset = "time-window";
+        system.advance_us = None;
+        system.frame_us = Some(rng.pick(&[2_000, 5_000, 10_000, 10_000]));
+    }
     system
 }
 
@@ -369,7 +380,7 @@ fn weight(preset: &Preset) -> u64 {
     match preset.name {
         "ainori" => 6,
         "spumone" | "spumone-on-demand" => 3,
-        "balance" | "co-schedule" | "listee-rt" | "listee" => 0, // see `propose`
+        "balance" | "co-schedule" | "listee-rt" | "listee" | "time-window" => 0, // see `propose`
         _ => 1,
     }
 }

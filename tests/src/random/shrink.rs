@@ -24,6 +24,7 @@ pub fn candidates(system: &Description) -> Vec<Description> {
     offer(&|system| system.quantum_us = None);
     offer(&|system| system.grace_us = None);
     offer(&|system| system.advance_us = None);
+    offer(&|system| system.frame_us = system.frame_us.map(|_| 10_000));
     offer(&|system| system.slice = 250);
     for index in 0..system.guests.len() {
         for simplify in GUEST_STEPS {

@@ -157,6 +157,7 @@ fn described(preset: &'static str, harts: u32, guests: Vec<Guest>) -> Descriptio
         quantum_us: None,
         grace_us: None,
         advance_us: None,
+        frame_us: None,
         by_hart: false,
         guests,
         input: 0,
