@@ -1,7 +1,9 @@
 //! Do the tasks that a manifest declares keep their deadlines? What `ainori check` says of them.
 use ainori_deadlines::{
-    Answer, Guest, HartAnswer, Part, Paths, System, Task, Vcpu, Verdict, analyse, costs, response::Unknown,
-    schedule::Stream,
+    Answer, Guest, HartAnswer, Part, Paths, System, Task, Vcpu, Verdict, analyse, costs,
+    response::Unknown,
+    schedule::{Stream, Timetable},
+    system::Window,
 };
 use ainori_limits::Room;
 use ainori_manifest::{Manifest, housekeeping_core};
@@ -34,6 +36,9 @@ pub struct HartReport {
     /// The jobs of each of these, for a picture of them.
     #[serde(skip)]
     pub streams: Vec<Stream>,
+    /// Its windows in time, for that picture.
+    #[serde(skip)]
+    pub windows: Timetable,
 }
 
 /// The answer for one task.
@@ -72,7 +77,7 @@ pub struct TaskReport {
 /// A part of a response.
 #[derive(Debug, Serialize)]
 pub struct PartReport {
-    /// `own`, `switches`, `housework`, `moving`, `begun`, `grace`, `blocking`, `jitter`, or another task as `guest/task`.
+    /// `own`, `switches`, `housework`, `moving`, `begun`, `grace`, `blocking`, `outside` (of its guest's windows), `jitter`, or another task as `guest/task`.
     pub what: String,
     /// Of how many jobs, where it is a task's.
     pub jobs: Option<u64>,
@@ -139,6 +144,7 @@ impl HartReport {
             left_percent,
             tasks: tasks.collect(),
             streams: answer.streams,
+            windows: answer.windows,
         }
     }
 }
@@ -166,6 +172,7 @@ impl PartReport {
             Part::Begun { .. } => ("begun".into(), None),
             Part::Grace { .. } => ("grace".into(), None),
             Part::Blocking { .. } => ("blocking".into(), None),
+            Part::Outside { .. } => ("outside".into(), None),
             Part::Jitter { .. } => ("jitter".into(), None),
         };
         Self { what, jobs, ns: part.ns() }
@@ -257,8 +264,16 @@ fn system(manifest: &Manifest) -> Result<System> {
         priorities: (0..harts).map(|hart| priority(guest, hart)).collect(),
         tasks: tasks.iter().map(task).collect(),
     });
+    let windows = system.windows.iter().map(|window| Window {
+        hart: window.hart,
+        guest: window.guest as usize,
+        start_ns: u64::from(window.start_us) * 1_000,
+        length_ns: u64::from(window.length_us) * 1_000,
+    });
     Ok(System {
         policy,
+        frame_ns: u64::from(system.policy.frame_us) * 1_000,
+        windows: windows.collect(),
         grace_ns: u64::from(system.policy.grace_us) * 1_000,
         advance_ns: u64::from(system.policy.advance_us) * 1_000,
         harts,

@@ -96,7 +96,7 @@ fn draw(area: &Area<'_>, hart: &HartReport) -> Result<()> {
         .label_style((FONT, 12))
         .draw()
         .map_err(failed)?;
-    let slices = synchronous(&hart.streams, end).slices;
+    let slices = synchronous(&hart.streams, &hart.windows, end).slices;
     let bars = slices.iter().map(|slice| {
         let colour = match hart.tasks[slice.task].verdict {
             "met" => MET,

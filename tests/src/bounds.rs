@@ -75,7 +75,7 @@ pub fn promise(preset: &str) -> Promise {
         "ainori" | "spumone" | "spumone-on-demand" | "co-schedule" | "listee-rt" | "listee" | "partition" => {
             Promise::Bound
         }
-        "round-robin" => Promise::Nothing,
+        "round-robin" | "time-window" => Promise::Nothing,
         _ => Promise::Ticks,
     }
 }

@@ -36,6 +36,7 @@ pub struct Guest {
     harts: Option<Vec<u32>>,
     priority: u32,
     priority_on: Vec<(u32, u32)>,
+    weight: Option<u32>,
     background: bool,
     restart: Option<(&'static str, u32, &'static str)>,
     on_wild_access: Option<&'static str>,
@@ -70,6 +71,27 @@ impl Display for Task {
     }
 }
 
+/// A window in time. Durations are in microseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// Whose hart.
+    pub hart: u32,
+    /// Name of its guest.
+    pub guest: String,
+    /// From the frame's begin.
+    pub start_us: u64,
+    /// How long it is.
+    pub length_us: u64,
+}
+
+impl Display for Window {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { hart, guest, start_us, length_us } = self;
+        writeln!(f, "[[window]]\nhart = {hart}\nguest = {guest:?}")?;
+        writeln!(f, "start = \"{start_us}us\"\nlength = \"{length_us}us\"")
+    }
+}
+
 impl Guest {
     /// Linux that does `job` (a script in guests/linux/jobs) on one vCPU.
     pub fn linux(job: &str) -> Self {
@@ -85,6 +107,7 @@ impl Guest {
             harts: None,
             priority: 1,
             priority_on: Vec::new(),
+            weight: None,
             background: false,
             restart: None,
             on_wild_access: None,
@@ -144,6 +167,7 @@ impl Guest {
             harts: Some(vec![0]),
             priority: 1,
             priority_on: Vec::new(),
+            weight: None,
             background: false,
             restart: None,
             on_wild_access: None,
@@ -227,6 +251,11 @@ impl Guest {
         self
     }
 
+    /// How many quanta a turn of each of its vCPUs has among equals.
+    pub fn weight(self, weight: u32) -> Self {
+        Self { weight: Some(weight), ..self }
+    }
+
     /// The run doesn't wait for its end.
     pub fn background(self) -> Self {
         Self { background: true, ..self }
@@ -251,6 +280,9 @@ impl Display for Guest {
             let there: Vec<String> =
                 self.priority_on.iter().map(|(hart, priority)| format!("{hart} = {priority}")).collect();
             writeln!(f, "priority_on = {{ {} }}", there.join(", "))?;
+        }
+        if let Some(weight) = self.weight {
+            writeln!(f, "weight = {weight}")?;
         }
         if let Some(harts) = &self.harts {
             writeln!(f, "harts = {harts:?}")?;
@@ -282,6 +314,7 @@ pub struct System {
     policy: &'static str,
     times: Vec<(&'static str, &'static str)>,
     guests: Vec<Guest>,
+    windows: Vec<Window>,
     qemu_args: Vec<String>,
     traced: Option<&'static str>,
     input: Option<String>,
@@ -299,6 +332,7 @@ impl System {
             policy: "spumone",
             times: Vec::new(),
             guests: Vec::new(),
+            windows: Vec::new(),
             qemu_args: Vec::new(),
             traced: None,
             input: None,
@@ -347,6 +381,18 @@ impl System {
     /// Another time that a vCPU gets its core ahead of its timer, e.g. `"0us"`.
     pub fn advance(mut self, advance: &'static str) -> Self {
         self.times.push(("advance", advance));
+        self
+    }
+
+    /// The length of a frame of windows in time, e.g. `"10ms"`.
+    pub fn major_frame(mut self, frame: &'static str) -> Self {
+        self.times.push(("major_frame", frame));
+        self
+    }
+
+    /// A window in time: from `start_us` of each frame a hart is so long this guest's, in microseconds.
+    pub fn window(mut self, hart: u32, guest: &str, start_us: u64, length_us: u64) -> Self {
+        self.windows.push(Window { hart, guest: guest.into(), start_us, length_us });
         self
     }
 
@@ -470,6 +516,7 @@ impl Display for System {
         if let Some(guest) = &self.input {
             writeln!(f, "[console]\ninput = {guest:?}")?;
         }
-        self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))
+        self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))?;
+        self.windows.iter().try_for_each(|window| write!(f, "{window}"))
     }
 }

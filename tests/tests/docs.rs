@@ -203,6 +203,7 @@ fn words(preset: &Preset) -> [&'static str; 4] {
     let preemption = match preset.preemption {
         Preemption::Immediate => "immediate",
         Preemption::AtQuantum => "at quantum",
+        Preemption::AtWindow => "at window",
         Preemption::Delayed => "delayed",
         Preemption::SafeUnsafe => "safe-unsafe",
     };
@@ -326,6 +327,7 @@ fn the_keys_of_a_manifest_are_those_that_are_read() {
         "`[board]`",
         "`[[guest]]`",
         "`[[guest.task]]`",
+        "`[[window]]`",
         "`[console]`",
         "`[run]`",
         "`[trace]`",

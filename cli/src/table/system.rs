@@ -6,7 +6,7 @@ use super::{
 use crate::image::Sizes;
 use ainori_manifest::{
     Clock, Manifest,
-    config::{Guest, Kind},
+    config::{Guest, Kind, System, Window},
     show_size,
 };
 use ainori_sched::Policy;
@@ -26,8 +26,8 @@ pub fn system(manifest: &Manifest) -> String {
         system.policy.quantum_us
     );
     let mut guests = Rows::new(
-        &["guest", "kind", "priority", "memory", "vCPU on hart", "may move to", "devices", "image"],
-        &["priority", "memory"],
+        &["guest", "kind", "priority", "weight", "memory", "vCPU on hart", "may move to", "devices", "image"],
+        &["priority", "weight", "memory"],
     );
     let moves = Policy::preset(&system.policy.preset, 1, 1_000).is_none_or(|policy| policy.moves());
     for (guest, files) in system.guests.iter().zip(&manifest.files) {
@@ -44,6 +44,7 @@ pub fn system(manifest: &Manifest) -> String {
             }
             .into(),
             priorities(guest),
+            guest.weight.to_string(),
             show_size(guest.memory),
             homes(guest),
             if moves { reach(guest) } else { "-".into() },
@@ -52,6 +53,9 @@ pub fn system(manifest: &Manifest) -> String {
         ]);
     }
     let _ = writeln!(text, "{guests}");
+    for windows in system.windows.chunk_by(|one, next| one.hart == next.hart) {
+        let _ = writeln!(text, "{}", timetable(system, windows));
+    }
     if manifest.run.clock != Clock::Host {
         let _ =
             writeln!(text, "It runs in virtual time, in which nothing can be typed (but with --clock host).");
@@ -59,6 +63,17 @@ pub fn system(manifest: &Manifest) -> String {
         let _ = writeln!(text, "What is typed goes to {}.", input.name);
     }
     text
+}
+
+/// `Hart 1, of each 10000 us: freertos from 0 to 4000, linux from 4000 to 9000.`, for windows of one hart.
+fn timetable(system: &System, windows: &[Window]) -> String {
+    let hart = windows.first().map_or(0, |window| window.hart);
+    let name = |window: &Window| system.guests.get(window.guest as usize).map_or("", |guest| &guest.name);
+    let told = |window: &Window| {
+        format!("{} from {} to {}", name(window), window.start_us, window.start_us + window.length_us)
+    };
+    let all: Vec<String> = windows.iter().map(told).collect();
+    format!("Hart {hart}, of each {} us: {}.", system.policy.frame_us, all.join(", "))
 }
 
 /// `1, on hart 0: 12`.

@@ -2,7 +2,7 @@
 use crate::costs::{Costs, Paths};
 use crate::limits;
 use crate::response::{Load, Unknown, Worst, at_most, worst};
-use crate::schedule::Stream;
+use crate::schedule::{Slot, Stream, Timetable};
 use crate::system::{Guest, System, Task};
 
 /// What is known of a task's deadline.
@@ -72,6 +72,11 @@ pub enum Part {
         /// Nanoseconds.
         ns: u64,
     },
+    /// The hart is other guests', or nobody's: outside of its windows, and while one begins.
+    Outside {
+        /// Nanoseconds.
+        ns: u64,
+    },
     /// It becomes ready later than it arrives, as the task declares it.
     Jitter {
         /// Nanoseconds.
@@ -92,6 +97,7 @@ impl Part {
             | Self::Begun { ns }
             | Self::Grace { ns }
             | Self::Blocking { ns }
+            | Self::Outside { ns }
             | Self::Jitter { ns } => *ns,
         }
     }
@@ -124,6 +130,8 @@ pub struct HartAnswer {
     pub taken_ppm: u64,
     /// The jobs of each task, in the order of [`Self::tasks`], for a picture of them.
     pub streams: Vec<Stream>,
+    /// The hart's windows in time, for that picture.
+    pub windows: Timetable,
 }
 
 impl HartAnswer {
@@ -247,17 +255,52 @@ fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
         .iter()
         .map(|place| match limits::reason(system, place.guest, hart) {
             Some(why) => place.without_bound(Verdict::Unsaid(why)),
-            None => answer(place, &places),
+            None => answer(system, hart, place, &places),
         })
         .collect();
     // The hypervisor's own work as whoever is least urgent there meets it: that is what is taken from those without tasks.
     let least = system.least_at_home(hart).unwrap_or_default();
-    let own = own_work(&paths.on(system, hart, least, mips));
+    let costs = paths.on(system, hart, least, mips);
+    let own = own_work(&costs);
+    let taken_ppm = if system.has_windows() {
+        taken_by_windows_ppm(system, hart, &own, costs.opening_ns)
+    } else {
+        taken_ppm(&places, &own)
+    };
     HartAnswer {
         hart,
         tasks,
-        taken_ppm: taken_ppm(&places, &own),
+        taken_ppm,
         streams: places.iter().map(stream).collect(),
+        windows: timetable(system, hart),
+    }
+}
+
+/// Where a hart has windows in time, the guests without tasks have theirs, and the hypervisor's work may be in these.
+fn taken_by_windows_ppm(system: &System, hart: u32, own: &[Load], opening_ns: u64) -> u64 {
+    let without =
+        (0..system.guests.len()).filter(|guest| system.guests[*guest].tasks_on(hart).next().is_none());
+    let theirs = without.filter_map(|guest| system.supply(guest, hart, opening_ns));
+    let theirs: u128 = theirs.map(|supply| supply.share(MILLION.into())).sum();
+    let own: u128 = own
+        .iter()
+        .map(|load| (u128::from(load.cost) * u128::from(MILLION)).div_ceil(u128::from(load.period.max(1))))
+        .sum();
+    MILLION - u64::try_from(theirs.saturating_sub(own)).unwrap_or(MILLION).min(MILLION)
+}
+
+/// The windows of a hart, for a picture.
+fn timetable(system: &System, hart: u32) -> Timetable {
+    let here = system.windows.iter().filter(|window| window.hart == hart);
+    Timetable {
+        frame: if system.has_windows() { system.frame_ns } else { 0 },
+        windows: here
+            .map(|window| Slot {
+                guest: window.guest,
+                from: window.start_ns,
+                to: window.start_ns + window.length_ns,
+            })
+            .collect(),
     }
 }
 
@@ -291,15 +334,21 @@ fn own_work(costs: &Costs) -> [Load; 2] {
     [load(costs.housework_period_ns, costs.housework_ns), load(costs.retry_period_ns, costs.retry_ns)]
 }
 
-fn answer(place: &Place<'_>, places: &[Place<'_>]) -> Answer {
+fn answer(system: &System, hart: u32, place: &Place<'_>, places: &[Place<'_>]) -> Answer {
+    let Some(supply) = system.supply(place.guest, hart, place.costs.opening_ns) else {
+        return place.without_bound(Verdict::Unbounded(Unknown::Overload));
+    };
+    // In its windows a guest's tasks wait for each other only.
+    let is_met = |other: &Place<'_>| !system.has_windows() || other.guest == place.guest;
+    let places: Vec<Place<'_>> = places.iter().copied().filter(is_met).collect();
     let mut loads: Vec<Load> = places.iter().map(|other| other.load_for(place)).collect();
     loads.extend(own_work(&place.costs));
     let found = places.iter().position(|other| (other.guest, other.index) == (place.guest, place.index));
     let own = found.unwrap_or_default();
-    let (response, parts) = match worst(&loads, own) {
-        Ok(worst) => (worst.response, parts(place, places, &worst)),
+    let (response, parts) = match worst(&loads, own, &supply) {
+        Ok(worst) => (worst.response, parts(place, &places, &worst)),
         Err(why @ Unknown::Overload) => return place.without_bound(Verdict::Unbounded(why)),
-        Err(why @ Unknown::TooLong) => match at_most(&loads, own) {
+        Err(why @ Unknown::TooLong) => match at_most(&loads, own, &supply) {
             Some(response) => (response, Vec::new()),
             None => return place.without_bound(Verdict::Unbounded(why)),
         },
@@ -325,6 +374,7 @@ fn parts(place: &Place<'_>, places: &[Place<'_>], worst: &Worst) -> Vec<Part> {
         Part::Begun { ns: costs.blocking_ns },
         Part::Grace { ns: costs.grace_ns },
         Part::Blocking { ns: task.blocking_ns },
+        Part::Outside { ns: worst.outside },
         Part::Jitter { ns: task.jitter_ns },
     ];
     parts.extend(others.map(|(other, jobs)| Part::Task {

@@ -24,6 +24,10 @@ pub struct Paths {
     pub trap: Path,
     /// Longest stretch without a look at who waits, on a hart that an RTOS may want.
     pub irqs_off: Path,
+    /// From the hart's trap at a window's end to the first instruction of the handler of the next one's guest.
+    pub window: Path,
+    /// More of that for each vCPU of a guest that has had the window before.
+    pub window_per_vcpu: Path,
     /// A piece of housework.
     pub housework: Path,
     /// Looking for another core for a vCPU that is preempted.
@@ -72,6 +76,8 @@ pub struct Costs {
     pub switches_ns: u64,
     /// What each job costs beyond that, whether its guest has slept or not.
     pub job_ns: u64,
+    /// What is lost of the begin of a window in time: something was begun before, then the window begins, and its guest is switched to. 0 where there are none.
+    pub opening_ns: u64,
     /// The hart may be taken so much before a job arrives: the policy's advance, and the guard.
     pub advance_ns: u64,
     /// What has been begun for somebody else when a job arrives, once in a busy period.
@@ -116,7 +122,7 @@ impl Paths {
         // The hart that keeps house looks what the next deadline is, to keep its work clear of it. Other timers of a guest that is awake don't reach
         // the hypervisor.
         let job_ns = if keeps_house { ns(self.trap.instructions + records) } else { 0 };
-        let is_least = system.least_at_home(hart).is_some_and(|least| priority <= least);
+        let is_least = system.is_least(priority, hart);
         let (housework_ns, housework_period_ns) = if keeps_house {
             let piece = ns(self.housework.instructions + self.trap.instructions + records);
             let pause = if is_least { &self.housework_pause_us } else { &self.hidden_housework_us };
@@ -125,7 +131,18 @@ impl Paths {
         } else {
             (0, u64::MAX)
         };
+        let opening_ns = if system.has_windows() {
+            let others = system.most_vcpus_at_home(hart) * self.window_per_vcpu.instructions;
+            ns(2 * self.irqs_off.instructions
+                + self.window.instructions
+                + others
+                + self.registers.instructions
+                + records)
+        } else {
+            0
+        };
         Costs {
+            opening_ns,
             switches_ns,
             job_ns,
             advance_ns,

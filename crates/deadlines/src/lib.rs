@@ -4,6 +4,7 @@
 //! | module | subject |
 //! |---|---|
 //! | [`response`] | the longest response of a task on one hart: busy periods, jitter, blocking, deadlines beyond the period |
+//! | [`supply`] | when a hart is whose, under a policy with windows in time |
 //! | [`schedule`] | who runs when if all are released at once, for pictures, and for tests of the analysis |
 //! | [`system`] | what is asked: guests, their tasks, the policy |
 //! | [`costs`] | what the hypervisor takes for itself |
@@ -18,10 +19,11 @@
 //!
 //! ```
 //! use ainori_deadlines::response::{Load, worst};
+//! use ainori_deadlines::supply::Supply;
 //!
 //! let load = |rank, period, cost| Load { rank, period, cost, deadline: period, jitter: 0, blocking: 0 };
 //! let loads = [load(2, 10, 4), load(1, 30, 9)];
-//! assert_eq!(worst(&loads, 1).unwrap().response, 17); // 9, and 4 twice
+//! assert_eq!(worst(&loads, 1, &Supply::always()).unwrap().response, 17); // 9, and 4 twice
 //! ```
 #![forbid(unsafe_code)]
 
@@ -30,6 +32,7 @@ pub mod costs;
 pub mod limits;
 pub mod response;
 pub mod schedule;
+pub mod supply;
 pub mod system;
 
 #[cfg(test)]

@@ -16,6 +16,11 @@ pub fn reason(system: &System, guest: usize, hart: u32) -> Option<String> {
     if let Some(why) = unclear(system, own, hart) {
         return Some(why);
     }
+    if system.has_windows() {
+        // Nobody else runs, nor is heard, in the guest's windows.
+        let has_any = system.windows.iter().any(|window| (window.guest, window.hart) == (guest, hart));
+        return (!has_any).then(|| format!("{} has no window on hart {hart}", own.name));
+    }
     let others = || system.guests.iter().enumerate().filter(move |(index, _)| *index != guest);
     let met: Vec<&Guest> =
         others().map(|(_, other)| other).filter(|other| system.may_be_met(other, hart) > 0).collect();

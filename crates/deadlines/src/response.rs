@@ -1,8 +1,10 @@
-//! The longest response of a task among others on one hart, under preemptive fixed priorities.
+//! The longest response of a task among others on one hart, or in its guest's windows there, under preemptive fixed priorities.
 //!
 //! Source: Lehoczky, "Fixed priority scheduling of periodic task sets with arbitrary deadlines" (RTSS 1990): all jobs of the longest busy
 //! period have to be looked at where a deadline may be beyond the period. Tindell, Burns and Wellings, "An extendible approach for analysing
 //! fixed priority hard real-time tasks" (Real-Time Systems 6, 1994): release jitter and blocking in it.
+
+use crate::supply::Supply;
 
 /// What one task asks of the hart. All times are in one unit, nanoseconds in the rest of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub struct Worst {
     pub jobs: u64,
     /// For each of the loads: how many of its jobs are in the window. 0 for the task itself, and for those of lower ranks.
     pub others: Vec<u64>,
+    /// How much of the window others have the hart, as it is theirs then.
+    pub outside: u64,
 }
 
 /// Why the longest response isn't known.
@@ -75,16 +79,16 @@ fn jobs_in(load: &Load, window: u64) -> u64 {
 struct Fluid {
     /// What is there at the start.
     offset: u128,
-    /// What is left of the hart.
+    /// What is left of what there is of the hart.
     rest: u128,
 }
 
 impl Fluid {
-    fn new(loads: &[Load], task: usize) -> Self {
+    fn new(loads: &[Load], task: usize, supply: &Supply) -> Self {
         let taken: u128 = ahead(loads, task).map(|(_, load)| share(load)).sum();
         let late = |load: &Load| u128::from(load.jitter) * share(load) / WHOLE;
         let offset = ahead(loads, task).map(|(_, load)| late(load)).sum();
-        Self { offset, rest: WHOLE.saturating_sub(taken) }
+        Self { offset, rest: supply.share(WHOLE).saturating_sub(taken) }
     }
 
     /// A window that is no longer than that in which so much of the task's own is done.
@@ -94,20 +98,22 @@ impl Fluid {
     }
 }
 
-/// The longest response of `loads[task]`, whatever the arrivals of all are, as long as they keep their periods and jitters.
+/// The longest response of `loads[task]`, whatever the arrivals of all are, as long as they keep their periods and jitters. `supply` says what of the hart there is
+/// for all these loads.
 ///
 /// # Errors
 /// If it isn't known.
 ///
 /// # Panics
 /// If there is no such task.
-pub fn worst(loads: &[Load], task: usize) -> Result<Worst, Unknown> {
+pub fn worst(loads: &[Load], task: usize, supply: &Supply) -> Result<Worst, Unknown> {
     let own = &loads[task];
-    // Each share is rounded down, so this is certain.
-    if share(own) + ahead(loads, task).map(|(_, load)| share(load)).sum::<u128>() > WHOLE {
+    // Each share is rounded down, and what there is is rounded up, so this is certain.
+    let there_is = WHOLE.min(supply.share(WHOLE) + 1);
+    if share(own) + ahead(loads, task).map(|(_, load)| share(load)).sum::<u128>() > there_is {
         return Err(Unknown::Overload);
     }
-    let fluid = Fluid::new(loads, task);
+    let fluid = Fluid::new(loads, task, supply);
     let mut looks = 0;
     let mut longest: Option<Worst> = None;
     let mut window = 0u64;
@@ -115,16 +121,18 @@ pub fn worst(loads: &[Load], task: usize) -> Result<Worst, Unknown> {
     loop {
         // The window in which so many jobs of the task end: its least fixed point.
         let fixed = own.blocking.saturating_add(own.cost.saturating_mul(jobs));
+        let mut asked;
         window = window.max(fluid.window(fixed));
         loop {
-            looks += loads.len();
+            looks += loads.len() + supply.looks();
             if looks > MAX_LOOKS || window == u64::MAX {
                 return Err(Unknown::TooLong);
             }
             let interference = ahead(loads, task)
                 .map(|(_, load)| jobs_in(load, window).saturating_mul(load.cost))
                 .fold(0, u64::saturating_add);
-            let next = fixed.saturating_add(interference);
+            asked = fixed.saturating_add(interference);
+            let next = supply.wait(asked);
             if next == window {
                 break;
             }
@@ -137,7 +145,7 @@ pub fn worst(loads: &[Load], task: usize) -> Result<Worst, Unknown> {
             for (index, load) in ahead(loads, task) {
                 others[index] = jobs_in(load, window);
             }
-            longest = Some(Worst { response, window, jobs, others });
+            longest = Some(Worst { response, window, jobs, others, outside: window - asked });
         }
         // The next job arrives when the busy period is over.
         if response <= own.period {
@@ -157,15 +165,18 @@ pub fn worst(loads: &[Load], task: usize) -> Result<Worst, Unknown> {
 /// # Panics
 /// If there is no such task.
 #[must_use]
-pub fn at_most(loads: &[Load], task: usize) -> Option<u64> {
+pub fn at_most(loads: &[Load], task: usize, supply: &Supply) -> Option<u64> {
     let own = &loads[task];
     let taken: u128 = ahead(loads, task).map(|(_, load)| share_at_most(load)).sum();
-    if taken + share_at_most(own) > WHOLE {
+    let there_is = supply.share(WHOLE);
+    if taken + share_at_most(own) > there_is {
         return None;
     }
     let late = |load: &Load| (u128::from(load.jitter) * share_at_most(load)).div_ceil(WHOLE);
     let others: u128 = ahead(loads, task).map(|(_, load)| u128::from(load.cost) + late(load)).sum();
-    let asked = u128::from(own.blocking) + u128::from(own.cost) + others;
-    let window = asked.checked_mul(WHOLE)?.div_ceil(WHOLE - taken);
+    // In a window of length w there is at least its share of what is behind the delay.
+    let delayed = (u128::from(supply.delay()) * (there_is + 1)).div_ceil(WHOLE);
+    let asked = u128::from(own.blocking) + u128::from(own.cost) + others + delayed;
+    let window = asked.checked_mul(WHOLE)?.div_ceil(there_is - taken);
     u64::try_from(window + u128::from(own.jitter)).ok()
 }

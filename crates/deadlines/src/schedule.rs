@@ -16,6 +16,43 @@ pub struct Stream {
     pub switch: u64,
 }
 
+/// Which guest has the hart when.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Timetable {
+    /// The slots come again after so much; 0 if there are none, and all guests have the hart at any time.
+    pub frame: u64,
+    /// In the order of time, without overlap, within the frame.
+    pub windows: Vec<Slot>,
+}
+
+/// A window of a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    /// Whose it is.
+    pub guest: usize,
+    /// From the frame's begin.
+    pub from: u64,
+    /// When it ends.
+    pub to: u64,
+}
+
+impl Timetable {
+    /// May a guest have the hart at this time? And until when is all so as it is?
+    fn at(&self, time: u64) -> (impl Fn(usize) -> bool, u64) {
+        let offset = time.checked_rem(self.frame).unwrap_or_default();
+        let slot = self.windows.iter().find(|slot| slot.to > offset).copied();
+        let whose = slot.filter(|slot| slot.from <= offset).map(|slot| slot.guest);
+        let end = match slot {
+            _ if self.frame == 0 => u64::MAX,
+            Some(slot) if whose.is_some() => slot.to,
+            Some(slot) => slot.from,
+            None => self.frame,
+        };
+        let is_shared = self.frame == 0;
+        (move |guest| is_shared || whose == Some(guest), (time - offset).saturating_add(end))
+    }
+}
+
 /// A stretch of time in which one task runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slice {
@@ -41,9 +78,9 @@ pub struct Schedule {
 /// Most slices: more than any picture can show.
 pub const MAX_SLICES: usize = 1 << 20;
 
-/// Runs all tasks from their common arrival until `end`, or for [`MAX_SLICES`].
+/// Runs all tasks from their common arrival, which is at a frame's begin if there are windows, until `end`, or for [`MAX_SLICES`].
 #[must_use]
-pub fn synchronous(streams: &[Stream], end: u64) -> Schedule {
+pub fn synchronous(streams: &[Stream], timetable: &Timetable, end: u64) -> Schedule {
     let mut jobs: Vec<Jobs> =
         streams.iter().map(|stream| Jobs { next: 0, left: stream.cost, first: 0 }).collect();
     // Of each guest, the jobs that are there.
@@ -66,8 +103,11 @@ pub fn synchronous(streams: &[Stream], end: u64) -> Schedule {
                 state.next = state.next.saturating_add(stream.period.max(1));
             }
         }
-        let ready = order.iter().copied().find(|index| jobs[*index].first < jobs[*index].next);
-        let next = jobs.iter().map(|state| state.next).min().unwrap_or(end).min(end);
+        let (has_hart, until) = timetable.at(now);
+        let is_ready =
+            |index: &usize| jobs[*index].first < jobs[*index].next && has_hart(streams[*index].guest);
+        let ready = order.iter().copied().find(is_ready);
+        let next = jobs.iter().map(|state| state.next).min().unwrap_or(end).min(end).min(until);
         let Some(task) = ready else {
             now = next;
             continue;

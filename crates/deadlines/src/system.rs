@@ -1,5 +1,6 @@
 //! What is asked: a system as far as it matters for the time of its tasks.
-use ainori_sched::Policy;
+use crate::supply::{self, Supply};
+use ainori_sched::{Class, Policy};
 
 /// A system.
 #[derive(Debug, Clone)]
@@ -18,8 +19,25 @@ pub struct System {
     pub is_traced: bool,
     /// It needs the hypervisor's large build, of whose paths nothing is counted.
     pub is_large: bool,
+    /// Length of a frame of windows in time, in nanoseconds; 0 under a policy that has none.
+    pub frame_ns: u64,
+    /// Those windows, by hart and time, as far as each hart's don't overlap and end within the frame.
+    pub windows: Vec<Window>,
     /// The guests.
     pub guests: Vec<Guest>,
+}
+
+/// A window in time: in each frame a hart is so long one guest's. All times are in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    /// Whose hart.
+    pub hart: u32,
+    /// Index of its guest.
+    pub guest: usize,
+    /// From the frame's begin.
+    pub start_ns: u64,
+    /// How long it is.
+    pub length_ns: u64,
 }
 
 /// A guest.
@@ -73,6 +91,24 @@ impl System {
         self.policy.takes_cores()
     }
 
+    /// Has a hart windows in time, in each of which it is one guest's?
+    pub(crate) fn has_windows(&self) -> bool {
+        self.policy.has_windows()
+    }
+
+    /// What of a hart there is for a guest, if beginning a window takes so much of it. `None` if that is nothing.
+    pub(crate) fn supply(&self, guest: usize, hart: u32, opening_ns: u64) -> Option<Supply> {
+        if !self.has_windows() {
+            return Some(Supply::always());
+        }
+        let its = self.windows.iter().filter(|window| (window.guest, window.hart) == (guest, hart));
+        let rest = its.filter_map(|window| {
+            let length = window.length_ns.checked_sub(opening_ns).filter(|length| *length > 0)?;
+            Some(supply::Window { start: window.start_ns.saturating_add(opening_ns), length })
+        });
+        Supply::of(self.frame_ns, rest.collect())
+    }
+
     /// The set of harts where a vCPU may be met.
     pub(crate) fn reach(&self, vcpu: &Vcpu) -> u64 {
         // Whoever makes a system may name a home that no board has.
@@ -93,6 +129,18 @@ impl System {
     /// Is a hart left to one vCPU, as no other may be met there?
     pub(crate) fn is_alone(&self, hart: u32) -> bool {
         self.guests.iter().map(|guest| self.may_be_met(guest, hart)).sum::<usize>() <= 1
+    }
+
+    /// Most vCPUs that a guest has at home on a hart.
+    pub(crate) fn most_vcpus_at_home(&self, hart: u32) -> u64 {
+        let at_home = |guest: &Guest| guest.vcpus.iter().filter(|vcpu| vcpu.home == hart).count();
+        self.guests.iter().map(at_home).max().unwrap_or_default() as u64
+    }
+
+    /// Is a guest of this priority among the least urgent of a hart, as the policy counts?
+    pub(crate) fn is_least(&self, priority: u8, hart: u32) -> bool {
+        let level = |priority| self.policy.level(Class { priority, guest: 0 });
+        self.least_at_home(hart).is_some_and(|least| level(priority) <= level(least))
     }
 
     /// The least priority of those at home on a hart, beside whom housework lies if it is done there.

@@ -1,3 +1,4 @@
 //! The analysis against textbooks, against an exact schedule, and on whole systems.
 mod analysis;
 mod response;
+mod windows;

@@ -21,6 +21,7 @@
 //! | a core that parks it | its slot | the requests | [`ParkingSlot::park`] |
 //! | who has work for the housekeeping core | the kind of work | that core's threshold | [`PublishedHousework::ask`] |
 //! | a core that lowers its threshold | its threshold | the requests of its vCPUs, the housework | [`PublishedThreshold::lower`] |
+//! | a core where a window in time begins | the levels of its vCPUs, which are words as its threshold is, and that | the requests of these vCPUs | [`PublishedThreshold::lower`] |
 //! | the sender of a fence | the fence | whether the vCPU is present | within [`Fences::record`] |
 //! | who answers for a vCPU of another core | that those who wait are taken out | whether the vCPU is present | within [`Fences::take_waiting_if_absent`] |
 //! | a core that enters the vCPU | that it is present | the fences | [`Fences::arrive`] |

@@ -23,7 +23,7 @@ use core::fmt;
 /// First bytes of a blob.
 pub const MAGIC: [u8; 8] = *b"AINORI\0\x01";
 /// Version of the format. It changes with the format and with [`System`].
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 6;
 /// Length of the header in bytes: what [`length`] needs.
 pub const HEADER_LEN: usize = 24;
 /// Payloads start at multiples of this many bytes, and the blob's length is one.
@@ -157,6 +157,8 @@ fn check_limits(system: &System) -> Result<(), Error> {
     require(system.policy.quantum_us >= MIN_QUANTUM_US, "quantum too short")?;
     require((1..=MAX_GRACE_US).contains(&system.policy.grace_us), "grace out of range")?;
     require(system.policy.advance_us <= MAX_ADVANCE_US, "advance out of range")?;
+    let in_list = |index: u32| usize::try_from(index).is_ok_and(|index| index < system.guests.len());
+    require(system.windows.iter().all(|window| in_list(window.guest)), "a window is no guest's")?;
     let input = system.console_input.map_or(Some(0), |index| usize::try_from(index).ok());
     require(input.is_some_and(|index| index < system.guests.len()), "console input goes to no guest")?;
     let records = system.trace.records;

@@ -2,6 +2,7 @@
 //! decoded once at boot.
 pub use ainori_lifecycle::{MAX_LIMIT as MAX_RESTART_LIMIT, Restart};
 use alloc::{string::String, vec::Vec};
+use core::num::NonZeroU8;
 use serde::{Deserialize, Serialize};
 
 /// Where a guest's memory starts in its own physical address space, as on most RISC-V boards.
@@ -10,6 +11,8 @@ pub const GUEST_MEMORY_BASE: u64 = 0x8000_0000;
 pub const GUEST_MEMORY_ALIGN: u64 = 2 << 20;
 /// Shortest round-robin quantum in microseconds: below it, switching would take a noticeable share.
 pub const MIN_QUANTUM_US: u32 = 100;
+/// Shortest window in time, and frame of such windows, in microseconds: below it, switching would take a noticeable share.
+pub const MIN_WINDOW_US: u32 = 100;
 /// Longest grace in microseconds. A longer one is hardly meant: an RTOS would be shut out for so long.
 pub const MAX_GRACE_US: u32 = 100_000;
 /// Longest advance in microseconds. The core does nothing in what is left of it after the switch.
@@ -29,6 +32,8 @@ pub struct System {
     pub guests: Vec<Guest>,
     /// Index in [`Self::guests`] of the one that gets what is typed on the console.
     pub console_input: Option<u32>,
+    /// Windows in time, under a policy that has them, by hart and time. Those of a hart don't overlap.
+    pub windows: Vec<Window>,
     /// What is traced.
     pub trace: Trace,
 }
@@ -44,6 +49,21 @@ pub struct Policy {
     pub grace_us: u32,
     /// How long before its timer a vCPU gets the core that it takes from others, in microseconds, 0 to [`MAX_ADVANCE_US`].
     pub advance_us: u32,
+    /// The length of a frame of windows in time, in microseconds, at least [`MIN_WINDOW_US`]; 0 under policies that have none.
+    pub frame_us: u32,
+}
+
+/// A window in time: in each frame a hart is so long one guest's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// Board hart id, home of one of the guest's vCPUs.
+    pub hart: u32,
+    /// Index in [`System::guests`].
+    pub guest: u32,
+    /// When it begins, in microseconds from the frame's begin.
+    pub start_us: u32,
+    /// How long it is, in microseconds, at least [`MIN_WINDOW_US`]. It ends within the frame.
+    pub length_us: u32,
 }
 
 /// Tracing of a run.
@@ -139,6 +159,8 @@ pub struct Guest {
     pub priority: u8,
     /// Where it is another one, under policies that rank guests hart by hart.
     pub priority_on: Vec<HartPriority>,
+    /// How many quanta of the policy a turn of each of its vCPUs has among vCPUs of equal priority.
+    pub weight: NonZeroU8,
     /// Devices of the board that this guest alone uses: paths in the board's device tree.
     pub devices: Vec<String>,
     /// The run does not wait for this guest to finish.

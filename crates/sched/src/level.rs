@@ -1,8 +1,7 @@
 //! Levels that change: how urgent a vCPU is on a core, and what follows when that is no longer what it was.
 //!
-//! Not used yet: under all policies that there are a vCPU keeps its level on a core, and the kernel never calls `set_level`. This is for
-//! temporal partitioning and priority inheritance. What the kernel has derived from constant levels is listed in docs/policies.md, Levels
-//! that change.
+//! The kernel uses them for temporal partitioning ([`Scheduler::set_levels`](crate::Scheduler::set_levels)); under all other policies a vCPU keeps its
+//! level on a core. Priority inheritance will need them, too. What the kernel derives from a level is listed in docs/policies.md, Levels that change.
 //!
 //! A vCPU's *level* is where it waits in the run queue of one core: `Some(n)` below [`PRIORITIES`](ainori_limits::PRIORITIES), of which the higher
 //! goes first, or `None`: it has no turn there, whether it has something to do or not. [`Scheduler::level`](crate::Scheduler::level) is the one place that
@@ -12,7 +11,7 @@
 //! |---|---|
 //! | at first | the policy, [`Policy::level`](crate::Policy::level), for the class with which a core [adopts](crate::Scheduler::adopt) the vCPU |
 //! | from core to core | the class, which differs under a policy that [ranks by core](crate::Policy::ranks_by_core): each core adopts with the one that the vCPU has there. That is a constant, so others know it without asking that core |
-//! | in time | a [`Calendar`](crate::Calendar): its core calls [`set_level`](crate::Scheduler::set_level) whenever that changes |
+//! | in time | the core's [`Calendar`](crate::Calendar): whenever a window begins or ends, its guest's vCPUs have their level and all others none ([`set_levels`](crate::Scheduler::set_levels)) |
 //! | for a while | whoever lends it his own (priority inheritance): the higher of the two. Levels are ordered, `None` is the lowest |
 //!
 //! A changed level is known only to the scheduler of the core that owns the vCPU, or has it stealable. Whoever moves it to another core adopts it

@@ -36,7 +36,7 @@
 //! assert_eq!(scheduler.schedule(200).run, Some(linux));
 //! ```
 //!
-//! Levels may [change](level), by a [`Calendar`] or whenever somebody says so. Where they don't, that costs nothing: the queue has one list
+//! Levels may [change](level), by a core's [`Calendar`] or whenever somebody says so. Where they don't, that costs nothing: the queue has one list
 //! more, which no search comes to.
 //!
 //! Every operation takes constant time but few ([`set_timer`](Scheduler::set_timer), [`co_schedule`](Scheduler::co_schedule), and what changes levels),
@@ -58,7 +58,7 @@ mod vcpu;
 #[cfg(test)]
 mod tests;
 
-pub use calendar::{Calendar, CalendarError, Window};
+pub use calendar::{Calendar, CalendarError, Piece, Window};
 pub use gangs::Gangs;
 pub use level::AskAgain;
 pub use policy::{Admission, Condition, Occasion, Placement, Policy, Preemption, Ranking};

@@ -93,6 +93,9 @@ pub enum Preemption {
     Immediate,
     /// Never: priorities don't count, and all vCPUs of a core take turns. Not real-time.
     AtQuantum,
+    /// Never: a core has windows in time, in each of which it is one guest's, whether that has something to do or not (temporal partitioning: ARINC
+    /// 653). Whose vCPUs take turns then.
+    AtWindow,
     /// Not while the guest says that it holds a lock, for a bounded while (Uhlig et al., "Towards Scalable Multiprocessor
     /// Virtual Machines", delayed preemption; thesis, 2.2.2).
     Delayed,
@@ -141,9 +144,16 @@ impl Policy {
     pub const fn level(&self, class: Class) -> u8 {
         match self.preemption {
             Preemption::AtQuantum => 0,
+            // Nobody waits for another guest at this level. It says, as elsewhere, who hides the hypervisor's own work, and which devices.
+            Preemption::AtWindow if class.priority == Self::OUTSIDE => Self::OUTSIDE + 1,
+            Preemption::AtWindow => class.priority,
             Preemption::Immediate | Preemption::Delayed | Preemption::SafeUnsafe => class.priority,
         }
     }
+
+    /// What other cores are told instead of a level while a vCPU is outside of its guest's [windows](Self::has_windows): it is below all levels, and so below
+    /// the threshold of whoever runs there.
+    pub const OUTSIDE: u8 = 0;
 
     /// For how long a vCPU whose core was taken from it may be left alone, in microseconds. Many jobs of an RTOS are shorter, so
     /// that it need not be moved at all. After that somebody has to watch its timer if it sleeps, and others may be waiting for it
@@ -234,7 +244,7 @@ impl Policy {
     #[must_use]
     pub const fn grace(&self, condition: Condition) -> Option<Time> {
         let unsafe_now = match self.preemption {
-            Preemption::Immediate | Preemption::AtQuantum => false,
+            Preemption::Immediate | Preemption::AtQuantum | Preemption::AtWindow => false,
             Preemption::Delayed => condition.holds_lock,
             Preemption::SafeUnsafe => condition.in_kernel,
         };
@@ -245,7 +255,14 @@ impl Policy {
     #[inline]
     #[must_use]
     pub const fn takes_cores(&self) -> bool {
-        self.shares_cores() && !matches!(self.preemption, Preemption::AtQuantum)
+        self.shares_cores() && !matches!(self.preemption, Preemption::AtQuantum | Preemption::AtWindow)
+    }
+
+    /// Has each core windows in time, in each of which it is one guest's ([`Calendar`](crate::Calendar))?
+    #[inline]
+    #[must_use]
+    pub const fn has_windows(&self) -> bool {
+        matches!(self.preemption, Preemption::AtWindow)
     }
 
     /// May a preemption be deferred at all?

@@ -21,7 +21,7 @@ pub struct Preset {
     pub fixed_quantum_ms: Option<u32>,
 }
 
-const PRESETS: [Preset; 15] = [
+const PRESETS: [Preset; 16] = [
     Preset {
         name: "ainori",
         summary: "As spumone, but a preempted vCPU is pulled by another core when one of its guest spins or sends it an \
@@ -157,6 +157,16 @@ const PRESETS: [Preset; 15] = [
         placement: Placement::Pinned,
         preemption: Preemption::Immediate,
         admission: Admission::Exclusive,
+        ranking: Ranking::Everywhere,
+        fixed_quantum_ms: None,
+    },
+    Preset {
+        name: "time-window",
+        summary: "Each core has windows in time, in each of which it is one guest's, whether that has something to do or not \
+                  (ARINC 653's time partitioning); for comparison.",
+        placement: Placement::Pinned,
+        preemption: Preemption::AtWindow,
+        admission: Admission::ByPriority,
         ranking: Ranking::Everywhere,
         fixed_quantum_ms: None,
     },

@@ -4,6 +4,8 @@
     reason = "`VcpuId::index` is below `VCPU_SLOTS`, the length of each table"
 )]
 
+use core::num::NonZeroU8;
+
 use ainori_limits::{PRIORITIES, VCPU_SLOTS};
 
 use crate::gangs::{Gangs, Turns};
@@ -30,8 +32,8 @@ pub struct Decision {
 /// A vCPU that runs stays at the head of its level. So one that is preempted by a higher level finds its
 /// place again, unless one that has waited longer on another core [comes before it](Self::move_ahead), and the
 /// rest of its quantum; one that sleeps, yields or comes to the end of its quantum
-/// goes to the tail, and its next quantum is a full one. Under a policy that [co-schedules](Policy::co_schedules)
-/// the clock says whose turn it is among equals, whatever their places.
+/// goes to the tail, and its next quantum is a full one, as long as its [weight](Self::set_weight) says. Under a policy that
+/// [co-schedules](Policy::co_schedules) the clock says whose turn it is among equals, whatever their places.
 #[repr(C)] // What is used most comes first, where it is reached by the short offsets of loads and stores.
 pub struct Scheduler {
     /// A vCPU at the head of its list, unless its level has changed since the last `schedule`. `IDLE` also from `sleep` or `yield_now` to
@@ -51,24 +53,29 @@ pub struct Scheduler {
     asleep: VcpuSet,
     /// Where each waits, awake or asleep: the list of its [level](Scheduler::level).
     lists: [List; VCPU_SLOTS],
-    /// What each has left of its quantum. Of the running one: what it had when it was picked.
+    /// What each has left of its quantum. Of the running one: what it had when it was picked. Of one that sleeps, or is of another core: all.
     left: [Time; VCPU_SLOTS],
     queue: Lists,
     /// Of those that sleep.
     timers: Timers,
+    /// How long the quantum of each is, by its weight.
+    quanta: [Time; VCPU_SLOTS],
     /// Kept only under a policy that co-schedules.
     turns: Turns,
 }
+
+/// The longest quantum of a policy, in ticks: with the greatest weight it is half of all time.
+const MAX_QUANTUM: Time = Time::MAX / 2 / NonZeroU8::MAX.get() as Time;
 
 impl Scheduler {
     /// A scheduler that owns no vCPU.
     ///
     /// # Panics
-    /// If the policy's quantum is 0, or above `Time::MAX / 2`: points in time must not overflow.
+    /// If the policy's quantum is 0, or above `Time::MAX / 510`: points in time must not overflow.
     #[must_use]
     pub const fn new(policy: Policy) -> Self {
         assert!(policy.quantum > 0, "a quantum must be at least one tick");
-        assert!(policy.quantum <= Time::MAX / 2, "a quantum must not be longer than all time");
+        assert!(policy.quantum <= MAX_QUANTUM, "a quantum must not be longer than all time");
         Self {
             policy,
             queue: Lists::run_queue(),
@@ -78,6 +85,7 @@ impl Scheduler {
             asleep: VcpuSet::EMPTY,
             lists: [List::of_level(0); VCPU_SLOTS],
             left: [policy.quantum; VCPU_SLOTS],
+            quanta: [policy.quantum; VCPU_SLOTS],
             running: IDLE,
             picked: IDLE,
             quantum_end: 0,
@@ -91,6 +99,22 @@ impl Scheduler {
     pub const fn with_gangs(mut self, gangs: Gangs) -> Self {
         self.turns = Turns::new(gangs);
         self
+    }
+
+    /// From now on the quantum of `v` on this core is that of the policy, so many times; without this, once. If `v` is in a turn, or waits for one,
+    /// that is as long as it was to be. It counts however often `v` comes to this core.
+    ///
+    /// Equals that always have something to do get time in proportion to their weights: between two turns of one, each of the others has
+    /// exactly one. Whoever sleeps or yields gives the rest of its turn away, and goes behind its equals: it gains nothing, and owes nothing
+    /// later. (Weighted round robin. Deficit round robin, Shreedhar and Varghese 1995, gives away what an empty queue has left, too; it needs
+    /// deficits as a packet can't be cut.)
+    ///
+    /// Under a policy that [co-schedules](Policy::co_schedules) it has no effect: there turns are those of the clock.
+    pub fn set_weight(&mut self, v: VcpuId, weight: NonZeroU8) {
+        self.quanta[v.index()] = self.policy.quantum * Time::from(weight.get());
+        if !self.is_queued(v) {
+            self.renew_quantum(v);
+        }
     }
 
     /// The policy that it decides by.
@@ -224,28 +248,38 @@ impl Scheduler {
         AskAgain { schedule: is_outdated, timers: false }
     }
 
-    /// All of `some` that belong to this core have this level from now on. Those that are awake keep the order in which they wait, so that
-    /// they take turns also over many changes.
-    pub fn set_levels(&mut self, some: VcpuSet, level: Option<u8>) -> AskAgain {
+    /// Of `some` that belong to this core, so many have this level from now on: first those that are awake, in the order in which they wait. That stays
+    /// their order, however many parts it takes, so that they take turns also over many changes. Returns who is left, besides: of those it is to be asked again.
+    pub fn set_levels(&mut self, some: VcpuSet, level: Option<u8>, most: usize) -> (AskAgain, VcpuSet) {
         let mut again = AskAgain::default();
+        let to = List::of(level);
+        let (mut rest, mut more) = (some & self.owned, most);
         // BOUND: 33 lists.
         for list in self.queue.with_members() {
             let mut place = self.queue.first_of(list);
-            // BOUND: in all lists together the vCPUs of this core that are awake, and once more those that come to one that is searched later; some
-            // 30 instructions each.
-            while place != list.end() {
+            // BOUND: in all lists together `most` vCPUs, some 60 instructions each, and what it takes to put a timer in; and 8 for each other one of this core that is awake.
+            while place != list.end() && more > 0 {
                 let v = vcpu_at(place);
                 place = self.queue.behind(place);
-                if some.contains(v) {
-                    again |= self.set_level(v, level);
+                if rest.contains(v) {
+                    rest.remove(v);
+                    if list != to {
+                        more -= 1;
+                        again |= self.set_level(v, level);
+                    }
                 }
             }
         }
-        // BOUND: those that sleep, some 30 instructions each, and what it takes to put a timer in.
-        for v in some & self.asleep {
+        // BOUND: `most` of those that sleep, as above.
+        for v in rest & self.asleep {
+            if more == 0 {
+                break;
+            }
+            more -= 1;
+            rest.remove(v);
             again |= self.set_level(v, level);
         }
-        again
+        (again, rest)
     }
 
     /// Who has the core. Nobody, after it slept or yielded and before the next
@@ -294,11 +328,12 @@ impl Scheduler {
         if self.is_queued(v) {
             self.asleep.insert(v);
             self.queue.remove(v, self.lists[v.index()]);
-            self.left[v.index()] = self.policy.quantum;
             if self.running == place(v) {
                 self.running = IDLE;
             }
         }
+        // Who sleeps already has a full one anyhow.
+        self.renew_quantum(v);
     }
 
     /// `v`, which sleeps here, is to be woken at `at`.
@@ -359,7 +394,7 @@ impl Scheduler {
         if let Some(v) = self.running() {
             self.running = IDLE;
             self.queue.move_last(v, self.lists[v.index()]);
-            self.left[v.index()] = self.policy.quantum;
+            self.renew_quantum(v);
             if self.co_schedules {
                 self.turns.yields(v);
             }
@@ -477,13 +512,21 @@ impl Scheduler {
 
     /// `v`, which runs, has used up its quantum. It gets a new one, after its equals if one was waiting.
     /// Who had the core for itself starts a new quantum in its place: an equal that wakes just then waits
-    /// as long as any.
+    /// as long as any. That one is the policy's, whatever the weight: this is on the way to an RTOS, where a look at a table is four instructions; and `v` has had
+    /// its turn, so that nobody is promised another one before the equal's.
     #[inline]
     fn end_quantum(&mut self, v: VcpuId, now: Time) {
         self.quantum_end = now + self.policy.quantum;
         if self.shared {
+            self.quantum_end = now + self.quanta[v.index()];
             self.queue.move_last(v, self.lists[v.index()]);
         }
+    }
+
+    /// All of its quantum is left to `v`.
+    #[inline]
+    const fn renew_quantum(&mut self, v: VcpuId) {
+        self.left[v.index()] = self.quanta[v.index()];
     }
 
     #[inline]

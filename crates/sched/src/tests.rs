@@ -5,6 +5,7 @@ mod calendars;
 mod gangs;
 mod levels;
 mod spins;
+mod weights;
 
 use ainori_limits::{MAX_VCPUS, PRIORITIES};
 
@@ -31,6 +32,19 @@ fn decide(core: &mut Scheduler, now: Time) -> Decision {
         core.co_schedule(now);
     }
     core.schedule(now)
+}
+
+/// Gives all of them this level, in parts of so many.
+fn set_levels(core: &mut Scheduler, some: VcpuSet, level: Option<u8>, most: usize) -> AskAgain {
+    let (mut again, mut rest) = (AskAgain::default(), some);
+    while !rest.is_empty() {
+        let before = rest.len();
+        let (more, left) = core.set_levels(rest, level, most);
+        assert!(left.len() < before, "each part is one");
+        again |= more;
+        rest = left;
+    }
+    again
 }
 
 /// A core with three vCPUs of Linux and one of the RTOS, all asleep.

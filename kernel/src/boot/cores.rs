@@ -20,16 +20,21 @@ use crate::panic::refuse;
 use crate::report;
 
 /// Makes the cores, each vCPU at its home, each guest with its first vCPU ready.
-pub fn make(machine: &'static Machine, policy: Policy, trace: &config::Trace) -> &'static mut [Cpu] {
+pub fn make(machine: &'static Machine, policy: Policy, system: &config::System) -> &'static mut [Cpu] {
     // Who co-schedules has one order on all cores.
     let ids = || (0..machine.vcpu_count as u8).map(VcpuId);
     let gangs = Gangs::new(&policy, ids().map(|id| machine.orders[0].rank(id).class));
     let cpus: &'static mut [Cpu] = (0..machine.harts.len() as u32)
         .map(|id| {
             let console = (id == machine.console_core).then(|| Console::new(port(&machine.board), machine));
-            let irqs = interrupts::plan(machine, id);
-            let trace = trace_ring(machine, id, trace);
-            Cpu::new(id, machine, Scheduler::new(policy).with_gangs(gangs), irqs, console, trace)
+            let irqs = interrupts::plan(machine, id, policy.has_windows());
+            let trace = trace_ring(machine, id, &system.trace);
+            let mut scheduler = Scheduler::new(policy).with_gangs(gangs);
+            // Of all: whoever may come here has the same weight on all cores.
+            for (vcpu, id) in machine.vcpus().iter().zip(ids()) {
+                scheduler.set_weight(id, system.guests[usize::from(vcpu.guest)].weight);
+            }
+            Cpu::new(id, machine, scheduler, irqs, console, trace)
         })
         .collect::<Vec<_>>()
         .leak();
@@ -53,6 +58,7 @@ pub fn make(machine: &'static Machine, policy: Policy, trace: &config::Trace) ->
             }
         }
     }
+    cpus.iter_mut().for_each(Cpu::begin_outside);
     cpus
 }
 

@@ -17,11 +17,15 @@ use crate::memory::{GuestPhysical, HostPhysical};
 /// Gives the files of each hart to those vCPUs that never leave it, the most urgent first. All others have theirs in memory: what is in a file of a hart
 /// nobody but that hart could move.
 pub fn assign(vcpus: &mut [Vcpu], guests: &mut [Guest], board: &Board, features: &Features, policy: &Policy) {
+    // The hart would tell of all files of the most urgent vCPUs, also of those outside of their windows.
+    if policy.has_windows() {
+        return;
+    }
     for (core, hart) in board.harts.iter().enumerate() {
         let Some(own) = hart.messages else { continue };
         let mut here: Vec<usize> =
             (0..vcpus.len()).filter(|index| cores_of(&vcpus[*index], policy) == 1 << core).collect();
-        here.sort_by_key(|index| Reverse(vcpus[*index].levels[core as u32]));
+        here.sort_by_key(|index| Reverse(vcpus[*index].level_on(core as u32)));
         for (index, number) in here.into_iter().zip(1..=features.guest_files()) {
             let vcpu = &mut vcpus[index];
             let guest = &mut guests[usize::from(vcpu.guest)];

@@ -1,7 +1,7 @@
 //! Which interrupts of the board come to which core.
 use ainori_board::Interrupt;
 
-use crate::chip::irqchip::CoreIrqs;
+use crate::chip::irqchip::{CLOSED, CoreIrqs};
 use crate::cpu::{Cpu, Machine};
 use crate::panic::refuse;
 
@@ -15,7 +15,7 @@ fn of_core(machine: &Machine, core: u32, target: u32) -> impl Iterator<Item = (I
     });
     // The serial port interrupts the least urgent guest of its core, and nobody else.
     let port = machine.board.uart.filter(|_| core == machine.console_core);
-    let level = machine.levels.level(machine.housework_priority);
+    let level = machine.levels.level(machine.housework_level);
     owned.chain(port.map(|uart| (uart.interrupt, level)))
 }
 
@@ -25,11 +25,14 @@ fn target(machine: &Machine, core: u32) -> Option<u32> {
 }
 
 /// The board's controller as a core sees it; none if nothing of it reaches the core. Allocates.
-pub fn plan(machine: &Machine, core: u32) -> Option<CoreIrqs> {
+pub fn plan(machine: &Machine, core: u32, has_windows: bool) -> Option<CoreIrqs> {
     let target = target(machine, core)?;
     let mut irqs = machine.irqchip?.core(target);
     for (interrupt, level) in of_core(machine, core, target) {
-        if !irqs.plan(interrupt.source, level) {
+        // Outside of its owner's windows it has another level.
+        let is_planned = irqs.plan(interrupt.source, level)
+            && (!has_windows || level == CLOSED || irqs.plan(interrupt.source, CLOSED));
+        if !is_planned {
             let hart = machine.harts.get(core as usize).copied().unwrap_or_default();
             refuse(format_args!(
                 "hart {hart} can't have so many interrupts of one level as its guests own: its IMSIC has too few identities"

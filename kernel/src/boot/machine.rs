@@ -8,9 +8,9 @@ use ainori_console::{InputWaits, Source};
 use ainori_handover::{PublishedHousework, PublishedThreshold, Seats};
 use ainori_limits::{IRQ_LEVELS, VCPU_SLOTS};
 use ainori_mailbox::Mailboxes;
-use ainori_manifest::config::System;
+use ainori_manifest::config::{self, System};
 use ainori_manifest::housekeeping_core;
-use ainori_sched::{Class, Policy, VcpuId};
+use ainori_sched::{Calendar, Class, Policy, VcpuId, Window};
 
 use super::files;
 use super::guests::Placed;
@@ -38,9 +38,9 @@ pub fn share(
     let class = |core: usize, guest| class_on(harts[core], guest, &system.guests, policy);
     // Where priorities don't count, one's devices must not wait for another one to leave, who may never do so.
     let guests = 0..system.guests.len() as u8;
-    let levels = Levels::of(
-        (0..harts.len()).flat_map(|core| guests.clone().map(move |guest| policy.level(class(core, guest)))),
-    );
+    let levels =
+        (0..harts.len()).flat_map(|core| guests.clone().map(move |guest| policy.level(class(core, guest))));
+    let levels = Levels::of(levels, policy);
     let orders: Vec<Order> = (0..harts.len())
         .map(|core| {
             // Where no source arrives, none is kept away either.
@@ -53,8 +53,10 @@ pub fn share(
         let id = VcpuId(index as u8);
         let home = &orders[vcpus[index].home as usize];
         vcpus[index].confined = policy.confines() && shares_home_with_higher(&vcpus, id, home);
-        vcpus[index].levels =
-            ByCore(from_fn(|core| orders.get(core).map_or(0, |order| order.rank(id).level)));
+        for (core, order) in (0..).zip(orders) {
+            let level = if policy.has_windows() { Policy::OUTSIDE } else { order.rank(id).level };
+            vcpus[index].publish_level(core, level);
+        }
     }
     files::assign(&mut vcpus, &mut placed.guests, &board, &features, policy);
     let at_home = |vcpu: &Vcpu| (vcpu.home as usize, class(vcpu.home as usize, vcpu.guest).priority);
@@ -65,14 +67,14 @@ pub fn share(
     // Where nobody has a home, there are only visitors.
     let visitors = || guests.clone().map(|guest| class(console_core, guest).priority);
     let housework_priority = least.or_else(|| visitors().min()).unwrap_or(0);
-    let housework_threshold =
-        policy.threshold(policy.level(Class { priority: housework_priority, guest: 0 }));
+    let housework_level = policy.level(Class { priority: housework_priority, guest: 0 });
     let console_core = console_core as u32;
 
     let guests: &'static [Guest] = placed.guests.leak();
     Box::leak(Box::new(Machine {
         // Those of cores that aren't there mean nothing.
         orders: ByCore(from_fn(|core| orders.get(core).unwrap_or(&orders[0]))),
+        calendars: calendars(&harts, system, board.timebase_hz),
         features,
         guests,
         vcpu_count: vcpus.len(),
@@ -87,8 +89,8 @@ pub fn share(
         news: AtomicU32::new(0),
         console_core,
         housework: PublishedHousework::new(),
-        housework_threshold,
-        housework_priority,
+        housework_threshold: policy.threshold(housework_level),
+        housework_level,
         levels,
         console_input: system.console_input,
         input_waits: InputWaits::new(),
@@ -103,6 +105,27 @@ pub fn share(
         turn: AtomicU32::new(0),
         board,
     }))
+}
+
+/// The cores' calendars. They stay for ever.
+fn calendars(harts: &[u64], system: &System, timebase_hz: u64) -> Box<ByCore<Calendar<'static>>> {
+    let ticks = |us: u32| ainori_limits::ticks(us.into(), timebase_hz);
+    let calendar = |core: usize| {
+        let here = |window: &&config::Window| harts.get(core) == Some(&window.hart.into());
+        let windows = system.windows.iter().filter(here).map(|window| Window {
+            start: ticks(window.start_us),
+            // So that windows that follow each other in microseconds do in ticks.
+            length: ticks(window.start_us.saturating_add(window.length_us)) - ticks(window.start_us),
+            guest: window.guest as u8,
+        });
+        let windows: Vec<Window> = windows.collect();
+        if windows.is_empty() {
+            return Calendar::EMPTY;
+        }
+        let calendar = Calendar::new(ticks(system.policy.frame_us), windows.leak());
+        calendar.unwrap_or_else(|error| refuse(format_args!("the windows of core {core}: {error}")))
+    };
+    Box::new(ByCore(from_fn(calendar)))
 }
 
 #[cold]

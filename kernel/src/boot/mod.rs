@@ -91,7 +91,7 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     clear_stack();
     let guests = guests::place(tree, &board, &harts, &system.guests, &features, blob);
     let machine = machine::share(board, harts, features, &system, &policy, guests);
-    let cpus = cores::make(machine, policy, &system.trace);
+    let cpus = cores::make(machine, policy, &system);
     cores::start(cpus, boot_hart, memory::end() - free.start + image().size())
 }
 

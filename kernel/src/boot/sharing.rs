@@ -40,7 +40,7 @@ pub fn order(
     let rank = |vcpu: &Vcpu| {
         let class = class(vcpu.guest);
         let level = policy.level(class);
-        let irq_level = if policy.splits_levels() { levels.level(class.priority) } else { 1 };
+        let irq_level = if policy.splits_levels() { levels.level(level) } else { 1 };
         let irq_threshold = irqchip.map_or(0, |chip| chip.threshold(irq_level - 1) as u16);
         Rank { class, level, threshold: policy.threshold(level), irq_threshold, ..Rank::default() }
     };

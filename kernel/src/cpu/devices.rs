@@ -51,6 +51,13 @@ impl Devices {
         self.held != 0
     }
 
+    /// All sources of a guest have this level in the interrupt controller from now on.
+    pub(super) fn set_level(&mut self, guest: usize, level: u32) {
+        if let Some(of) = self.guests.get_mut(guest) {
+            of.level = level;
+        }
+    }
+
     /// When the next one is to be handed on beside a vCPU that keeps away levels up to `threshold`, in ticks of `time`; `u64::MAX` if never.
     fn next_due(&self, threshold: u32) -> u64 {
         let mut due = u64::MAX;
@@ -109,6 +116,7 @@ impl Cpu {
             return;
         }
         let index = usize::from(guest.index);
+        let level = self.device_level_now(guest);
         let Some(of) = self.devices.guests.get_mut(index) else { return };
         let life = guest.lifecycle.life();
         if of.life != life {
@@ -118,7 +126,7 @@ impl Cpu {
         let now = clock::now();
         if now < of.due || of.held != 0 {
             of.held |= 1 << source;
-            of.level = self.machine.device_level(guest, self.id);
+            of.level = level;
             self.devices.held |= 1 << index;
             self.review_held();
         } else {

@@ -263,7 +263,7 @@ impl Cpu {
     /// Waits for an interrupt of the core, which the next attempt takes. At `look_again` at the latest there may be something to do.
     #[inline(never)]
     fn idle(&mut self, look_again: Option<u64>) {
-        self.set_irq_threshold(0);
+        self.set_irq_threshold(self.mechanisms.windows.idle_threshold);
         self.watch_files_of_sleepers();
         self.update_and_set_alarm(look_again);
         if world::is_interrupted()

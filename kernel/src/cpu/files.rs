@@ -31,7 +31,7 @@ impl Files {
 
     /// The files, a bit each, of which the hart tells the core while this vCPU runs there, at that level.
     pub fn watched_beside(&self, id: VcpuId, level: u8) -> u64 {
-        self.of_owners(|owner| owner != id && self.machine.vcpu(owner).levels[self.core] >= level)
+        self.of_owners(|owner| owner != id && self.machine.vcpu(owner).level_on(self.core) >= level)
     }
 
     fn of_owners(&self, is_meant: impl Fn(VcpuId) -> bool) -> u64 {

@@ -1,7 +1,7 @@
 //! What this core has left for later, and when it looks at that.
 //!
-//! Three kinds of such work have times of their own: what was deferred (the [backlog](super::backlog), vCPUs that get no turn here, the time
-//! for which others keep quiet), a device's interrupt that waits, and the next sample of a vCPU that is watched. There is one alarm for
+//! Four kinds of such work have times of their own: what was deferred (the [backlog](super::backlog), vCPUs that get no turn here, the time
+//! for which others keep quiet), a device's interrupt that waits, the end of a [window in time](super::mechanism::windows), and the next sample of a vCPU that is watched. There is one alarm for
 //! all of them: the way to a guest asks for the earliest time only ([`Later::due`]), however many kinds there are. Every policy needs
 //! this, also one that moves nobody. The hypervisor's slow work has its own time ([`housekeeping`](super::housekeeping)).
 use ainori_sched::VcpuId;
@@ -15,7 +15,11 @@ pub(super) struct Later {
     look: u64,
     /// When a device's interrupt that waits has its turn.
     device: u64,
-    /// The earliest of these and, while a watched vCPU has the core, of its next sample. Later than that where it was [put off](Self::put_off).
+    /// When a window in time ends.
+    window: u64,
+    /// The earlier of these two.
+    timed: u64,
+    /// The earliest of all these and, while a watched vCPU has the core, of its next sample. Later than that where it was [put off](Self::put_off).
     due: u64,
     /// `look` was put off for vCPUs that take cores from others, the last one of this priority; plus one, 0 if for none.
     held_off_for: u8,
@@ -24,7 +28,8 @@ pub(super) struct Later {
 impl Later {
     /// Nothing was left.
     pub const fn new() -> Self {
-        Self { look: u64::MAX, device: u64::MAX, due: u64::MAX, held_off_for: 0 }
+        let never = u64::MAX;
+        Self { look: never, device: never, window: never, timed: never, due: never, held_off_for: 0 }
     }
 
     /// When the alarm is wanted.
@@ -42,7 +47,20 @@ impl Later {
     /// The earliest of the times that don't depend on who has the core.
     #[inline(always)]
     pub fn due_for_all(&self) -> u64 {
-        self.look.min(self.device)
+        self.look.min(self.timed)
+    }
+
+    /// A window in time ends then.
+    pub fn set_window(&mut self, at: u64) {
+        self.window = at;
+        self.timed = self.window.min(self.device);
+    }
+
+    /// A device's interrupt that waits has its turn then.
+    #[inline]
+    fn set_device(&mut self, at: u64) {
+        self.device = at;
+        self.timed = self.window.min(self.device);
     }
 
     /// True if a device's interrupt that waits has its turn.
@@ -142,7 +160,7 @@ impl Cpu {
     /// When a device's interrupt that waits has its turn has changed.
     #[inline]
     pub(super) fn set_device_due(&mut self, at: u64) {
-        self.later.device = at;
+        self.later.set_device(at);
         self.look_for_sample();
         self.pending.alarm = true;
     }

@@ -35,7 +35,7 @@ use ainori_console::{InputWaits, Source};
 use ainori_handover::{PublishedHousework, PublishedThreshold};
 use ainori_limits::{MAX_HARTS, STACK_SIZE, VCPU_SLOTS};
 use ainori_mailbox::{Mailbox, Mailboxes};
-use ainori_sched::{Scheduler, VcpuId, VcpuSet};
+use ainori_sched::{Calendar, Scheduler, VcpuId, VcpuSet};
 use ainori_trace::Ring;
 
 use self::backlog::Backlog;
@@ -77,6 +77,8 @@ pub struct Machine {
     pub harts: Box<[u64]>,
     /// How urgent the vCPUs are on each core.
     pub orders: ByCore<&'static Order>,
+    /// Whose each core is at which time, under a policy with windows in time.
+    pub calendars: Box<ByCore<Calendar<'static>>>,
     /// How cores interrupt each other.
     pub ipi: Ipi,
     /// Messages between cores.
@@ -91,8 +93,8 @@ pub struct Machine {
     pub housework: PublishedHousework,
     /// The level of its least urgent guest: housework doesn't disturb those above (see [`Machine::thresholds`]).
     pub housework_threshold: u8,
-    /// The priority of that guest.
-    pub housework_priority: u8,
+    /// The level of that guest.
+    pub housework_level: u8,
     /// The board's interrupt levels of guests.
     pub levels: Levels,
     /// Guest that gets what is typed.
@@ -143,7 +145,7 @@ impl Machine {
 
     /// The level of the interrupts of a guest's devices on the core that handles them.
     pub fn device_level(&self, guest: &Guest, core: u32) -> u32 {
-        self.levels.level(self.orders[core].rank(VcpuId(guest.vcpus().start)).class.priority)
+        self.levels.level(self.orders[core].rank(VcpuId(guest.vcpus().start)).level)
     }
 
     /// The level of a [threshold](ainori_board::BoardIrqchip::threshold) of the board's interrupt controller.
@@ -289,7 +291,7 @@ impl Cpu {
             kick_time: guard::kick_time(machine.ticks(guard::GUARD_US), machine.harts.len()),
             settling: machine.ticks(guard::SETTLING_US),
             is_crowded: machine.levels.count() > guard::FEW_LEVELS || machine.vcpu_count > guard::FEW_VCPUS,
-            mechanisms: Mechanisms::new(machine, scheduler.policy()),
+            mechanisms: Mechanisms::new(machine, id, scheduler.policy()),
             threshold: Threshold::new(&machine.thresholds[id]),
             urgent: machine.orders[id].urgent,
             order: machine.orders[id],

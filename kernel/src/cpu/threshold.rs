@@ -142,6 +142,18 @@ impl Cpu {
         }
     }
 
+    /// Until it is given to somebody the core is nobody's, as a window in time has begun, and hides nothing. It looks for what others have left undone about
+    /// these vCPUs, whose levels have just been [published](crate::guest::vcpu::Vcpu::publish_level): whoever has read the former ones has made its request by the fence
+    /// in this.
+    pub(super) fn begin_for(&mut self, vcpus: VcpuSet) {
+        self.threshold.quiet = 0;
+        self.threshold.level = IDLE;
+        self.pending.deadlines = true;
+        self.threshold.published.lower(IDLE);
+        self.show_housework();
+        self.look_for_neglected(vcpus);
+    }
+
     /// Who has just got this core doesn't wait for another one any more: to look at that would take from the time that it has got, which may be
     /// little. (Where two others took a core from each other every 30 us, one below them never got anywhere.)
     #[inline(never)]

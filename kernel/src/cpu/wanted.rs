@@ -66,9 +66,9 @@ impl Cpu {
         (self.scheduler.owned() & self.above(id)).is_empty()
     }
 
-    /// All vCPUs of a higher priority than this one.
+    /// All vCPUs of a higher level than this one.
     #[inline(never)]
     pub(super) fn above(&self, id: VcpuId) -> VcpuSet {
-        self.order.at_least(self.order.rank(id).class.priority + 1)
+        self.order.at_least(self.order.rank(id).level + 1)
     }
 }

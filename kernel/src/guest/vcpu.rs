@@ -1,6 +1,6 @@
 //! A vCPU: the part that anyone may touch, and the part that belongs to the core where it lives.
 use alloc::boxed::Box;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use ainori_handover::{Answers, Fences, ParkingSlot, RequestWord, Requests, Seat, Seats};
 use ainori_lifecycle::Hart;
@@ -52,8 +52,8 @@ pub struct Vcpu {
     pub confined: bool,
     /// The guest interrupt file that its home has for it, for good.
     pub file: Option<GuestFile>,
-    /// At which level it waits on each core ([`Rank::level`](crate::cpu::order::Rank)): whoever looks for a core for it needs all of them.
-    pub levels: ByCore<u8>,
+    /// At which level it waits on each core: whoever looks for a core for it needs all of them.
+    levels: ByCore<AtomicU8>,
 }
 
 /// A guest interrupt file of a hart (AIA, chapter 3).
@@ -86,7 +86,7 @@ impl Vcpu {
             cores,
             confined: false,
             file: None,
-            levels: ByCore([0; MAX_HARTS]),
+            levels: ByCore([const { AtomicU8::new(0) }; MAX_HARTS]),
         }
     }
 
@@ -94,6 +94,20 @@ impl Vcpu {
     #[inline]
     pub fn owner(&self) -> u32 {
         self.parking.owner()
+    }
+
+    /// At which level it waits on a core, as that has told others: [`Rank::level`](crate::cpu::order::Rank) there, or
+    /// [`Policy::OUTSIDE`](ainori_sched::Policy::OUTSIDE) while it is outside of its guest's windows.
+    #[inline]
+    pub fn level_on(&self, core: u32) -> u8 {
+        self.levels[core].load(Ordering::Relaxed)
+    }
+
+    /// Tells others that. If it is a higher level than before, the caller then executes a full fence and looks at its requests
+    /// ([`PublishedThreshold`](ainori_handover::PublishedThreshold)): who has read the lower one has kept quiet.
+    #[inline]
+    pub fn publish_level(&self, core: u32, level: u8) {
+        self.levels[core].store(level, Ordering::Relaxed);
     }
 
     /// Tells others that it runs or sleeps (0), or since when it waits for a core.

@@ -12,6 +12,8 @@ use ainori_report::{CoreStats, VcpuStats};
 /// How much the times of two cores may differ, in ticks: they begin and end one after the other. (1 ms.)
 const SKEW: u64 = 10_000;
 
+/// How much later than its end another guest's window may begin, in microseconds.
+const LATE_US: u64 = 20;
 /// Kinds of the probe `chaos` after which it sleeps until its next window all the same: IPIs, fences, short naps.
 const SLEEPS_ON: u32 = 0xc3;
 
@@ -26,6 +28,7 @@ pub fn check(system: &Description, run: &Run, found: &mut Violations) {
         check_nobody_starved(guest, report, found);
     }
     check_sleepers_wake(system, run, found);
+    check_windows(system, run, found);
     check_places(system, run, found);
     check_times(system, run, found);
     check_interrupts(run, found);
@@ -139,11 +142,35 @@ fn check_sleepers_wake(system: &Description, run: &Run, found: &mut Violations) 
         if kinds & !SLEEPS_ON != 0 || !has_time || !has_company {
             continue;
         }
-        let periods = measured_us / u64::from(period_us);
+        // It wakes once in a frame at least.
+        let periods = measured_us / u64::from(period_us).max(system.frame_us.unwrap_or(0).into());
         let exits: u64 = vcpu.exits.values().sum();
         found.expect(exits >= periods / 4, "who sleeps from period to period wakes again and again", || {
             format!("{}/0: {exits} exits in {periods} periods", guest.name)
         });
+    }
+}
+
+/// Nobody has a hart for longer than its windows there are.
+fn check_windows(system: &Description, run: &Run, found: &mut Violations) {
+    let (Some(end), Some(board)) = (&run.report.end, &run.report.board) else { return };
+    let windows = system.windows();
+    let frames =
+        ticks_to_ns(end.time, board.timebase_hz) / 1_000 / u64::from(system.frame_us.unwrap_or(1)) + 1;
+    for (guest, report) in system.guests.iter().zip(&run.report.guests).filter(|_| system.frame_us.is_some())
+    {
+        for hart in 0..system.harts {
+            let its = windows.iter().filter(|window| window.hart == hart && window.guest == guest.name);
+            // A window may begin, and end, so much late.
+            let most_us: u64 = its.map(|window| window.length_us + LATE_US).sum::<u64>() * frames;
+            let homes = guest.homes(system.harts);
+            let here = report.vcpus.iter().zip(homes).filter(|(_, home)| *home == hart);
+            let ran: u64 = here.map(|(vcpu, _)| vcpu.running).sum();
+            let ran_us = ticks_to_ns(ran, board.timebase_hz) / 1_000;
+            found.expect(ran_us <= most_us, "nobody has more of a hart than its windows", || {
+                format!("{} had hart {hart} for {ran_us} us, its windows are {most_us} us", guest.name)
+            });
+        }
     }
 }
 
@@ -206,14 +233,15 @@ fn check_interrupts(run: &Run, found: &mut Violations) {
 }
 
 /// Where vCPUs move, each that always has something to do has at least a quarter of its part of what others leave to its equals of its home, or of all their
-/// harts: none is always where it has no turn.
+/// harts: none is always where it has no turn. Its part is what is left to it if all those equals have the greatest weight of them.
 fn check_fair_moves(system: &Description, run: &Run, found: &mut Violations) {
     let Some(board) = &run.report.board else { return };
     let policy = oracle::policy(system);
     if !policy.moves() || policy.asks_for_mode() {
         return;
     }
-    let turns = 3 * u64::from(oracle::turn_us(system)) * board.timebase_hz / 1_000_000;
+    let heaviest = system.guests.iter().map(|guest| u64::from(guest.weight)).max().unwrap_or(1);
+    let turns = 3 * heaviest * u64::from(oracle::turn_us(system)) * board.timebase_hz / 1_000_000;
     let all = || system.guests.iter().zip(&run.report.guests);
     // What a hart has done since boot, which nobody could have: for 16 guests and their memory it takes as long as a short run.
     let had: u64 = all().flat_map(|(_, report)| &report.vcpus).map(|vcpu| vcpu.running).sum();
@@ -239,7 +267,7 @@ fn check_fair_moves(system: &Description, run: &Run, found: &mut Violations) {
         let of_all = guest.allowed(system.harts).into_iter().map(left).sum::<u64>() / homes.len() as u64;
         for (home, vcpu) in guest.homes(system.harts).into_iter().zip(&report.vcpus) {
             let of_home = left(home) / homes.iter().filter(|other| **other == home).count() as u64;
-            let part = of_home.min(of_all);
+            let part = of_home.min(of_all) * u64::from(guest.weight) / heaviest;
             found.expect(part <= 4 * vcpu.running + turns, "no equal is starved where vCPUs move", || {
                 format!("{}/{}: {} ticks, its part is {part}", guest.name, vcpu.vcpu, vcpu.running)
             });
@@ -247,10 +275,10 @@ fn check_fair_moves(system: &Description, run: &Run, found: &mut Violations) {
     }
 }
 
-/// Two guests that compute for ever, equals on one hart: both have had the same, but for a turn and the rest of one (or some).
+/// Two guests that compute for ever, equals on one hart: both have had as much as their weights say, but for a turn and the rest of one (or some).
 fn check_fair_turns(system: &Description, run: &Run, found: &mut Violations) {
     let Some(board) = &run.report.board else { return };
-    if oracle::policy(system).moves() {
+    if oracle::policy(system).moves() || system.frame_us.is_some() {
         return;
     }
     let turn = u64::from(oracle::turn_us(system)) * board.timebase_hz / 1_000_000;
@@ -262,12 +290,15 @@ fn check_fair_turns(system: &Description, run: &Run, found: &mut Violations) {
         for (b, of_b) in &busy[index + 1..] {
             let equal =
                 a.homes(system.harts) == b.homes(system.harts) && oracle::are_of_one_level(system, a, b);
-            let ran = |report: &GuestReport| report.vcpus.iter().map(|vcpu| vcpu.running).sum::<u64>();
-            let (a_ran, b_ran) = (ran(of_a), ran(of_b));
+            // With the weight 1.
+            let ran = |guest: &Guest, report: &GuestReport| {
+                report.vcpus.iter().map(|vcpu| vcpu.running).sum::<u64>() / u64::from(guest.weight)
+            };
+            let (a_ran, b_ran) = (ran(a, of_a), ran(b, of_b));
             found.expect(
                 !equal || a_ran.abs_diff(b_ran) <= turns * turn + a_ran / 10,
-                "equals have equal shares",
-                || format!("{}: {a_ran} ticks, {}: {b_ran}", a.name, b.name),
+                "equals have shares by weight",
+                || format!("{}: {a_ran} ticks for each unit of weight, {}: {b_ran}", a.name, b.name),
             );
         }
     }

@@ -2,6 +2,7 @@
 use super::oracle;
 use crate::checkout;
 use crate::operator::Typing;
+use crate::system::Window;
 use ainori_limits::PRIORITIES;
 use std::{
     fmt::{self, Display, Formatter},
@@ -27,6 +28,8 @@ pub struct Description {
     pub grace_us: Option<u32>,
     /// Advance in microseconds, if the manifest gives one.
     pub advance_us: Option<u32>,
+    /// Length of a frame of windows in time in microseconds, under a policy that has them.
+    pub frame_us: Option<u32>,
     /// The guests.
     pub guests: Vec<Guest>,
     /// Their priorities are given hart by hart, where the policy heeds that, and what stands for all others orders them the other way round. That must
@@ -53,6 +56,8 @@ pub struct Guest {
     pub harts: Vec<u32>,
     /// The higher goes first.
     pub priority: u32,
+    /// How many quanta a turn of each of its vCPUs has among equals.
+    pub weight: u32,
     /// The run doesn't wait for it.
     pub background: bool,
 }
@@ -330,6 +335,9 @@ impl Guest {
         } else {
             writeln!(f, "priority = {}", self.priority)?;
         }
+        if self.weight != 1 {
+            writeln!(f, "weight = {}", self.weight)?;
+        }
         if !self.harts.is_empty() {
             writeln!(f, "harts = {:?}", self.harts)?;
         }
@@ -346,7 +354,31 @@ impl Guest {
     }
 }
 
+/// A window that is shorter than this is had once in a frame, in microseconds; a longer one could be two.
+const SHORT_WINDOW_US: u32 = 400;
+
 impl Description {
+    /// Windows in time. The guests that are at home on a hart have equal parts of the frame one after the other, twice if these are long enough, and an equal part is nobody's.
+    pub fn windows(&self) -> Vec<Window> {
+        let Some(frame_us) = self.frame_us else { return Vec::new() };
+        let on_hart = |hart: u32| {
+            let here: Vec<&Guest> =
+                self.guests.iter().filter(|guest| guest.homes(self.harts).contains(&hart)).collect();
+            let parts = here.len() as u32 + 1;
+            let rounds = if frame_us / parts >= SHORT_WINDOW_US { 2 } else { 1 };
+            let length_us = u64::from(frame_us / (rounds * parts));
+            let window = |round: u32, place: usize| {
+                let start_us = (u64::from(round * parts) + place as u64) * length_us;
+                Window { hart, guest: here[place].name.clone(), start_us, length_us }
+            };
+            (0..rounds)
+                .flat_map(|round| (0..here.len()).map(move |place| (round, place)))
+                .map(|(round, place)| window(round, place))
+                .collect::<Vec<_>>()
+        };
+        (0..self.harts).flat_map(on_hart).collect()
+    }
+
     /// The files of its guests.
     pub fn files(&self) -> Vec<PathBuf> {
         self.guests.iter().flat_map(Guest::files).collect()
@@ -364,9 +396,12 @@ impl Display for Description {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "name = \"random-{}\"", self.seed)?;
         write!(f, "policy = {{ preset = {:?}", self.preset)?;
-        for (key, time) in
-            [("quantum", self.quantum_us), ("grace", self.grace_us), ("advance", self.advance_us)]
-        {
+        for (key, time) in [
+            ("quantum", self.quantum_us),
+            ("grace", self.grace_us),
+            ("advance", self.advance_us),
+            ("major_frame", self.frame_us),
+        ] {
             if let Some(us) = time {
                 write!(f, ", {key} = \"{us}us\"")?;
             }
@@ -382,6 +417,7 @@ impl Display for Description {
             let more = if oracle::begins_unseen(self, guest) { FROM_THE_SECOND_TICK_ON } else { "" };
             guest.write(f, self, more)?;
         }
+        self.windows().iter().try_for_each(|window| write!(f, "{window}"))?;
         writeln!(f, "\n[console]\ninput = {:?}", self.guests[self.input].name)
     }
 }

@@ -26,6 +26,15 @@ const _: () = assert!(MOST_VCPUS < MOST_WITH_CROWD && MOST_WITH_CROWD as usize <
 /// they meant before there was such a thing.
 const EXTREME_EACH: u64 = 5;
 
+/// Of as many seeds, this one may have guests of greater weight. It is that of no former finding.
+const WEIGHTED_EACH: u64 = 5;
+const WEIGHTED: u64 = 3;
+/// Of as many seeds, this one has windows in time if it has one of the presets that share harts by priority. It is that of no former finding.
+const WINDOWED_EACH: u64 = 4;
+const WINDOWED: u64 = 2;
+/// Longest round of those that take turns on a hart, where they have weights, in milliseconds: some ask for an answer within a second.
+const LONGEST_ROUND_MS: u64 = 250;
+
 /// Percent of the talking guests that print [`LONG_TEXT`]; one in a system at most.
 const LONG_TALKERS: u64 = 15;
 /// Bytes of a text that can fill a console's ring.
@@ -75,7 +84,7 @@ pub fn themed(theme: Theme, seed: u64) -> Description {
             Theme::Equals => propose_equals(seed, &mut rng),
         };
         if oracle::all_can_finish(&proposal) {
-            return Description { interrupts: interrupts(&proposal), ..proposal };
+            return give_weights(Description { interrupts: interrupts(&proposal), ..proposal });
         }
     }
 }
@@ -91,13 +100,27 @@ fn interrupts(system: &Description) -> &'static str {
     }
 }
 
+/// Some systems have guests of greater weight, whether they have equals or not.
+fn give_weights(system: Description) -> Description {
+    let mut rng = Rng::new(!system.seed);
+    if system.seed % WEIGHTED_EACH != WEIGHTED || oracle::policy(&system).co_schedules() {
+        return system;
+    }
+    let mut weighted = system.clone();
+    for guest in &mut weighted.guests {
+        guest.weight = rng.pick(&[1, 1, 2, 3, 7]);
+    }
+    let fits = oracle::longest_round_ms(&weighted) <= LONGEST_ROUND_MS && oracle::all_can_finish(&weighted);
+    if fits { weighted } else { system }
+}
+
 /// A system whose last guest is a punctual RTOS on the hart that keeps house.
 fn propose_house(seed: u64, rng: &mut Rng) -> Description {
     loop {
         let mut system = propose(seed, rng);
         system.harts = rng.pick(&[1, 1, 2, 3]);
         system.preset = rng.pick(&PROMISING);
-        (system.grace_us, system.advance_us) = (None, None);
+        (system.grace_us, system.advance_us, system.frame_us) = (None, None, None);
         system.slice = slice(rng, system.harts);
         for guest in &mut system.guests {
             guest.harts.retain(|hart| *hart < system.harts);
@@ -132,6 +155,7 @@ fn top_rtos(rng: &mut Rng, nth: usize, harts: u32, tick_us: u32) -> Guest {
         vcpus: 1,
         harts: vec![rng.below(harts.into()) as u32],
         priority: u32::from(PRIORITIES) - 1,
+        weight: 1,
         background: false,
     }
 }
@@ -154,6 +178,7 @@ fn propose_sleepers(seed: u64, rng: &mut Rng) -> Description {
             vcpus: rng.between(1, most) as u32,
             harts: some_harts(rng, harts, false),
             priority: if rng.percent(80) { nth } else { rng.below(u64::from(PRIORITIES) - 2) as u32 },
+            weight: 1,
             background: true,
         };
         vcpus += guest.vcpus;
@@ -171,6 +196,7 @@ fn propose_sleepers(seed: u64, rng: &mut Rng) -> Description {
         quantum_us: None,
         grace_us: None,
         advance_us: rng.percent(30).then(|| rng.pick(&LONG_ADVANCES_US)),
+        frame_us: None,
         guests,
         by_hart: false,
         input: 0,
@@ -196,6 +222,7 @@ fn propose_equals(seed: u64, rng: &mut Rng) -> Description {
             vcpus: rng.between(1, most) as u32,
             harts: Vec::new(),
             priority: 1,
+            weight: 1,
             background: true,
         });
     }
@@ -208,6 +235,7 @@ fn propose_equals(seed: u64, rng: &mut Rng) -> Description {
         quantum_us: Some(rng.pick(&[100, 500, 500, 2_000])),
         grace_us: None,
         advance_us: None,
+        frame_us: None,
         guests,
         by_hart: false,
         input: 0,
@@ -239,6 +267,7 @@ fn propose(seed: u64, rng: &mut Rng) -> Description {
         quantum_us,
         grace_us,
         advance_us,
+        frame_us: None,
         guests,
         by_hart: false,
         input,
@@ -273,6 +302,11 @@ fn propose(seed: u64, rng: &mut Rng) -> Description {
         system.preset = rng.pick(&["listee-rt", "listee-rt", "listee"]);
     }
     system.by_hart = rng.percent(40);
+    if matches!(system.preset, "spumone" | "spumone-on-demand") && seed % WINDOWED_EACH == WINDOWED {
+        system.preset = "time-window";
+        system.advance_us = None;
+        system.frame_us = Some(rng.pick(&[2_000, 5_000, 10_000, 10_000]));
+    }
     system
 }
 
@@ -328,6 +362,7 @@ fn add_crowd(rng: &mut Rng, system: &mut Description) {
             vcpus: rng.pick(&[1, 1, 1, 2, 4]).min(most),
             harts,
             priority: rng.below(top.into()) as u32,
+            weight: 1,
             background: true,
         };
         if has + guest.vcpus > MOST_WITH_CROWD {
@@ -349,7 +384,7 @@ fn weight(preset: &Preset) -> u64 {
     match preset.name {
         "ainori" => 6,
         "spumone" | "spumone-on-demand" => 3,
-        "balance" | "co-schedule" | "listee-rt" | "listee" => 0, // see `propose`
+        "balance" | "co-schedule" | "listee-rt" | "listee" | "time-window" => 0, // see `propose`
         _ => 1,
     }
 }
@@ -484,7 +519,7 @@ fn guest(rng: &mut Rng, harts: u32, own: Option<Vec<u32>>, may_be_linux: bool, f
     };
     // What Linux does to others it does while it boots; every other one comes to its end as well.
     let background = !job.ends() || rng.percent(if job.is_linux() { 50 } else { 8 });
-    Guest { name: kind.into(), job, vcpus, harts, priority, background }
+    Guest { name: kind.into(), job, vcpus, harts, priority, weight: 1, background }
 }
 
 /// A list of harts, in any order; empty stands for all. An RTOS mostly has one.
@@ -607,7 +642,7 @@ mod tests {
         assert_eq!(presets.len(), ainori_sched::presets().len());
         let has = |what: &dyn Fn(&Guest) -> bool| systems.iter().any(|system| system.guests.iter().any(what));
         type Kind = (&'static str, fn(&Guest) -> bool);
-        let kinds: [Kind; 13] = [
+        let kinds: [Kind; 14] = [
             ("an owner of the clock", |guest| guest.devices().contains(&"/soc/rtc@101000")),
             ("an owner of the flash", |guest| guest.devices().contains(&"/flash@20000000")),
             ("one who hears", |guest| guest.job.hears()),
@@ -619,6 +654,7 @@ mod tests {
             ("some harts", |guest| guest.harts.len() > 1),
             ("one in the background", |guest| guest.background && guest.job.ends()),
             ("one that is started again", |guest| matches!(guest.job, Job::Lives { .. }) && guest.vcpus > 1),
+            ("a weight", |guest| guest.weight > 1),
             ("a crowd", |guest| matches!(guest.job, Job::Crowd { bytes: 0, .. })),
             ("a crowd that prints", |guest| matches!(guest.job, Job::Crowd { bytes, .. } if bytes > 0)),
         ];

@@ -17,6 +17,8 @@ use ainori_sched::{Policy, presets};
 const LEAST_ADVANCE_US: u32 = 6;
 /// Most of the machine's time that a system may be given, in milliseconds: the emulator takes three to ten times as long.
 const MOST_MS: u64 = 40_000;
+/// The same where guests have windows in time: their harts work for them for a part of that only, so that it takes the emulator as long.
+const MOST_WINDOWED_MS: u64 = 12_000;
 /// Most of a hart that RTOSes may burn together, in percent, where others are to come to their end.
 const MOST_BURNT: u32 = 70;
 
@@ -46,13 +48,32 @@ pub fn are_of_one_level(system: &Description, guest: &Guest, other: &Guest) -> b
     !priorities_count(system) || other.priority == guest.priority
 }
 
-/// Microseconds of a turn.
+/// Microseconds of a turn with the weight 1.
 pub fn turn_us(system: &Description) -> u32 {
     let fixed_ms = presets()
         .iter()
         .find(|preset| preset.name == system.preset)
         .and_then(|preset| preset.fixed_quantum_ms);
     fixed_ms.map_or(system.quantum_us.unwrap_or(QUANTUM_US), |ms| ms * 1_000)
+}
+
+/// The longest that all who may take turns on a hart can have it one after the other, in milliseconds.
+pub fn longest_round_ms(system: &Description) -> u64 {
+    let turns_of = |guest: &Guest, hart: u32| {
+        let harts = may_run_on(system, guest);
+        let here = if policy(system).moves() {
+            if harts.contains(&hart) { guest.vcpus as usize } else { 0 }
+        } else {
+            guest.homes(system.harts).iter().filter(|home| **home == hart).count()
+        };
+        here as u64 * u64::from(guest.weight)
+    };
+    let round = |hart: u32, of: &Guest| {
+        let equals = system.guests.iter().filter(|other| are_of_one_level(system, of, other));
+        equals.map(|guest| turns_of(guest, hart)).sum::<u64>()
+    };
+    let rounds = (0..system.harts).flat_map(|hart| system.guests.iter().map(move |guest| round(hart, guest)));
+    rounds.max().unwrap_or(0) * u64::from(turn_us(system)) / 1_000
 }
 
 /// Harts where vCPUs of the guest may be met.
@@ -141,8 +162,10 @@ pub fn promise(system: &Description, guest: &Guest) -> Promise {
         || !priorities_count(system)
         || neighbours(system, guest).all(|other| other.priority <= guest.priority);
     let enough_advance = alone || system.advance_us.is_none_or(|us| us >= LEAST_ADVANCE_US);
+    // Outside of its windows nobody is served.
+    let always = system.frame_us.is_none();
     let good = match &guest.job {
-        job if keeps_time(job) => on_top,
+        job if keeps_time(job) => on_top && always,
         // It reads from a console to which nothing has been typed.
         Job::Sbi if is_typed_to(system, guest) => false,
         job if is_impatient(job) => nobody_above,
@@ -153,6 +176,7 @@ pub fn promise(system: &Description, guest: &Guest) -> Promise {
         good,
         punctual: matches!(guest.job, Job::FreeRtos { .. })
             && on_top
+            && always
             && enough_advance
             && (!alone || stays_at_home(system, guest))
             && !has_housework_beside_it(system, guest)
@@ -173,7 +197,7 @@ pub fn longest_irqs_off_ns(system: &Description, hart: u32) -> u64 {
 pub fn all_can_finish(system: &Description) -> bool {
     let foreground = system.guests.iter().filter(|guest| !guest.background);
     foreground.clone().count() > 0
-        && machine_limit_ms(system) <= MOST_MS
+        && machine_limit_ms(system) <= if system.frame_us.is_some() { MOST_WINDOWED_MS } else { MOST_MS }
         && !is_restart_slow(system)
         && foreground.into_iter().all(|guest| {
             let above: Vec<&Guest> = neighbours(system, guest)
@@ -206,9 +230,21 @@ fn is_restart_slow(system: &Description) -> bool {
 /// after the other, and more where others compute for ever.
 pub fn machine_limit_ms(system: &Description) -> u64 {
     let jobs: u64 = system.guests.iter().map(work_ms).sum();
-    let endless = system.guests.iter().filter(|guest| !rests(&guest.job)).count() as u64;
+    let endless: u64 =
+        system.guests.iter().filter(|guest| !rests(&guest.job)).map(|guest| u64::from(guest.weight)).sum();
     let typing = system.typing.as_ref().map_or(0, |typing| typing.at.as_millis() as u64);
     let turns: u64 = system.guests.iter().map(|guest| turns_ms(system, guest)).sum();
+    if let Some(frame_us) = system.frame_us {
+        // Each has the part of its harts that its windows are, and where it pauses it waits for the next one.
+        let pauses: u64 = system.guests.iter().map(pauses).sum();
+        let boots =
+            2 * system.guests.iter().filter(|guest| guest.job.is_linux() && guest.vcpus > 1).count() as u64;
+        let parts = system.guests.len() as u64 + 1;
+        return 2_000
+            + typing
+            + 2 * parts * jobs
+            + (pauses + boots * LINUX_PAUSES) * u64::from(frame_us) / 1_000;
+    }
     1_000 + typing + (2 + endless) * jobs + turns
 }
 
@@ -217,7 +253,9 @@ fn turns_ms(system: &Description, guest: &Guest) -> u64 {
     let endless = neighbours(system, guest)
         .filter(|other| !rests(&other.job))
         .filter(|other| are_of_one_level(system, guest, other))
-        .map(|other| u64::from(other.vcpus).div_ceil(may_run_on(system, other).len() as u64))
+        .map(|other| {
+            u64::from(other.weight) * u64::from(other.vcpus).div_ceil(may_run_on(system, other).len() as u64)
+        })
         .sum::<u64>();
     // Under co-scheduling, once for two rounds of all.
     let rounds = 2 * system.guests.len() as u64;
@@ -269,6 +307,8 @@ fn work_ms(guest: &Guest) -> u64 {
 
 /// A turn in microseconds, where neither the preset nor the manifest gives another.
 const QUANTUM_US: u32 = 500;
+/// How often the vCPUs of a Linux wait for each other while it boots.
+const LINUX_PAUSES: u64 = 500;
 /// How often all vCPUs of the probe `smp` wait for each other, for each of them, apart from the pings.
 const SMP_BARRIERS: u64 = 60;
 
@@ -291,7 +331,15 @@ mod tests {
     use crate::random::{description::Talk, generate};
 
     fn guest(name: &str, job: Job, priority: u32, harts: &[u32]) -> Guest {
-        Guest { name: name.into(), job, vcpus: 1, harts: harts.to_vec(), priority, background: false }
+        Guest {
+            name: name.into(),
+            job,
+            vcpus: 1,
+            harts: harts.to_vec(),
+            priority,
+            weight: 1,
+            background: false,
+        }
     }
 
     fn rtos() -> Job {

@@ -24,6 +24,7 @@ pub fn candidates(system: &Description) -> Vec<Description> {
     offer(&|system| system.quantum_us = None);
     offer(&|system| system.grace_us = None);
     offer(&|system| system.advance_us = None);
+    offer(&|system| system.frame_us = system.frame_us.map(|_| 10_000));
     offer(&|system| system.slice = 250);
     for index in 0..system.guests.len() {
         for simplify in GUEST_STEPS {
@@ -34,11 +35,12 @@ pub fn candidates(system: &Description) -> Vec<Description> {
 }
 
 /// What can be left out of a guest.
-const GUEST_STEPS: [fn(&mut Guest); 7] = [
+const GUEST_STEPS: [fn(&mut Guest); 8] = [
     |guest| guest.vcpus = 1,
     |guest| guest.vcpus = guest.vcpus.div_ceil(2),
     |guest| guest.vcpus -= u32::from(guest.vcpus > 1),
     |guest| guest.harts.truncate(1),
+    |guest| guest.weight = 1,
     |guest| guest.background &= !guest.job.ends(),
     |guest| guest.job = simpler_job(&guest.job),
     |guest| guest.job = shorter_job(&guest.job),

@@ -13,6 +13,12 @@ const PERIODS_US: [u64; 7] = [1_000, 2_000, 4_000, 5_000, 8_000, 10_000, 20_000]
 const JOB_US: u64 = 4;
 /// Its tick's handler that finds nothing to do: some 250 instructions.
 const TICK_US: u64 = 2;
+/// When the tick's handler has to have ended where others may have the hart when it is due: it catches up.
+const LATE_TICK_US: u64 = 20_000;
+/// Shortest window that a manifest may have.
+const LEAST_WINDOW_US: u64 = 100;
+/// The longest gap at the begin of a frame that is nobody's.
+const GAP_US: u64 = 50;
 /// For how long one of its tasks holds back the switch to another one, where it asks for the next period: some 500 instructions.
 const BLOCKING_US: u64 = 3;
 /// Instructions in a microsecond of lockstep time.
@@ -42,6 +48,10 @@ const PRESETS: [(u64, &str); 12] = [
     (1, "balance"),
 ];
 
+/// Of as many seeds, this one has windows in time instead of the preset that was drawn. It is that of no former finding.
+const WINDOWED_EACH: u64 = 9;
+const WINDOWED: u64 = 4;
+
 /// A set, and how it is run.
 #[derive(Debug, Clone)]
 pub struct TaskSet {
@@ -67,6 +77,8 @@ pub fn set(seed: u64) -> TaskSet {
         "balance" if harts > 1 => "ainori",
         preset => preset,
     };
+    let has_windows = seed % WINDOWED_EACH == WINDOWED;
+    let preset = if has_windows { "time-window" } else { preset };
     let mut system = System::on(harts).policy(preset);
     if matches!(preset, "delayed" | "safe-unsafe") {
         system = system.grace(rng.pick(&["20us", "100us", "300us"]));
@@ -81,7 +93,9 @@ pub fn set(seed: u64) -> TaskSet {
     };
     let mut guests = Vec::new();
     for index in 0..rtoses {
-        let (guest, count) = rtos(&mut rng, index, rtoses, &shares[index as usize]);
+        // The tick may come while another guest has its window.
+        let tick_deadline_us = if has_windows { LATE_TICK_US } else { 1_000 };
+        let (guest, count) = rtos(&mut rng, index, rtoses, &shares[index as usize], tick_deadline_us);
         guests.push((guest.name().to_owned(), count));
         system = system.with(guest.harts([if are_apart { index as u32 } else { 0 }]));
     }
@@ -90,6 +104,13 @@ pub fn set(seed: u64) -> TaskSet {
         _ => Guest::probe("bursts", ""),
     };
     let busy = busy.vcpus(harts).harts(0..harts).background();
+    if has_windows {
+        let share = |index: u64| shares[index as usize].iter().sum::<u64>();
+        let homes = (0..rtoses).map(|index| {
+            (format!("rtos{}", index + 1), if are_apart { index as u32 } else { 0 }, share(index))
+        });
+        system = windows(&mut Rng::new(!seed), system, harts, &homes.collect::<Vec<_>>(), busy.name());
+    }
     let summary = format!(
         "{utilisation} %, {preset} on {harts} harts: {}{} beside {}",
         guests.iter().map(|(name, count)| format!("{name} with {count}")).collect::<Vec<_>>().join(", "),
@@ -97,6 +118,28 @@ pub fn set(seed: u64) -> TaskSet {
         busy.name()
     );
     TaskSet { system: system.with(busy), q: rng.pick(&[149, 199, 250]), utilisation, summary, guests }
+}
+
+/// Windows for RTOSes, of which each has a hart and what its tasks ask of that, in millionths; and for who is busy what is left. Mostly there are more than they ask for, so that some of
+/// these sets are met.
+fn windows(rng: &mut Rng, system: System, harts: u32, rtoses: &[(String, u32, u64)], busy: &str) -> System {
+    let (frame, frame_us) =
+        rng.pick(&[("1ms", 1_000), ("2ms", 2_000), ("2ms", 2_000), ("5ms", 5_000), ("10ms", 10_000)]);
+    let mut system = system.major_frame(frame);
+    for hart in 0..harts {
+        let mut at = rng.between(0, GAP_US);
+        let here: Vec<_> = rtoses.iter().filter(|(_, home, _)| *home == hart).collect();
+        for (name, _, share) in &here {
+            // Others need a window, too.
+            let most = (frame_us - LEAST_WINDOW_US - GAP_US) / here.len() as u64;
+            let wanted = frame_us * (share + 1_000 * rng.between(50, 350)) / 1_000_000 + LEAST_WINDOW_US / 2;
+            let length_us = wanted.clamp(LEAST_WINDOW_US, most);
+            system = system.window(hart, name, at, length_us);
+            at += length_us;
+        }
+        system = system.window(hart, busy, at, frame_us - at);
+    }
+    system
 }
 
 /// The shares of tasks, in millionths of the hart, for each guest: uniform among all with this sum (Bini and Buttazzo, "Measuring the performance of
@@ -119,7 +162,7 @@ fn shares(rng: &mut Rng, utilisation: u64, rtoses: u64) -> Vec<Vec<u64>> {
 }
 
 /// A FreeRTOS with tasks of these shares, and how many they are.
-fn rtos(rng: &mut Rng, index: u64, of: u64, shares: &[u64]) -> (Guest, usize) {
+fn rtos(rng: &mut Rng, index: u64, of: u64, shares: &[u64], tick_deadline_us: u64) -> (Guest, usize) {
     let mut tasks: Vec<Task> = shares
         .iter()
         .take(MOST_TASKS as usize)
@@ -168,7 +211,7 @@ fn rtos(rng: &mut Rng, index: u64, of: u64, shares: &[u64]) -> (Guest, usize) {
         name: "tick".into(),
         period_us: 1_000,
         execution_us: TICK_US,
-        deadline_us: 1_000,
+        deadline_us: tick_deadline_us,
         priority: 255,
         blocking_us: BLOCKING_US,
     };
@@ -182,6 +225,8 @@ mod tests {
 
     #[test]
     fn a_seed_makes_one_set() {
+        let windowed = (0..100).filter(|seed| set(*seed).summary.contains("time-window"));
+        assert!(windowed.count() >= 10, "sets with windows in time");
         for seed in 0..100 {
             let one = set(seed);
             assert_eq!(one.system.to_string(), set(seed).system.to_string());

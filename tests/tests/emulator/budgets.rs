@@ -104,6 +104,16 @@ fn the_rtos_keeps_its_budget_in_each_phase_of_linuxs_timer() {
     judge("rtos-phases", system.with(Guest::freertos(&args))).lost_no_tick("freertos", TICKS);
 }
 
+/// FreeRTOS's tick comes while the other guest has its window, and is served when its own begins.
+#[test]
+fn a_window_in_time_begins_within_its_budget() {
+    let system = System::on(1).policy("time-window").major_frame("10ms");
+    let tasks = "begin_ms=20 run_ms=10000 report_ms=0 task1=10000,25000,10000,1";
+    let busy = Guest::probe("bursts", "n=0").background();
+    let system = system.with(Guest::freertos(tasks)).with(busy);
+    judge("windows", system.window(0, "bursts", 0, 6_000).window(0, "freertos", 6_000, 4_000));
+}
+
 /// The shortest trap of the probe, with its record in the trace and without.
 #[test]
 fn a_trace_record_keeps_its_budget() {

@@ -26,3 +26,4 @@ mod spinning;
 mod stress;
 mod task_sets;
 mod verify;
+mod windows;

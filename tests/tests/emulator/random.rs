@@ -132,7 +132,7 @@ fn talker(bytes: u32) -> Talk {
 
 /// A guest of this job with a vCPU on each hart.
 fn guest(name: &str, job: Job, vcpus: u32) -> Guest {
-    Guest { name: name.into(), job, vcpus, harts: Vec::new(), priority: 1, background: false }
+    Guest { name: name.into(), job, vcpus, harts: Vec::new(), priority: 1, weight: 1, background: false }
 }
 
 /// Ends the test unless a system of these guests keeps all its promises.
@@ -157,6 +157,7 @@ fn described(preset: &'static str, harts: u32, guests: Vec<Guest>) -> Descriptio
         quantum_us: None,
         grace_us: None,
         advance_us: None,
+        frame_us: None,
         by_hart: false,
         guests,
         input: 0,

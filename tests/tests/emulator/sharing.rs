@@ -94,3 +94,40 @@ fn equals_that_are_moved_to_and_fro_get_their_share() {
         }
     }
 }
+
+/// vCPUs of one priority that compute for ever have their hart by weight, each to within a turn of its own, though an RTOS takes the hart from them at any
+/// time.
+#[test]
+fn equals_share_a_hart_by_weight() {
+    /// Ticks of a turn with the weight 1: 500 us.
+    const QUANTUM: u64 = 5_000;
+    for (preset, vcpus, q) in [("spumone", 1, 250), ("spumone", 2, 230), ("ainori", 1, 270)] {
+        let busy = |weight: u32| {
+            let guest = Guest::probe("bursts", "n=0").named(&format!("weight-{weight}"));
+            guest.vcpus(if weight == 2 { vcpus } else { 1 }).weight(weight).priority(2).background()
+        };
+        let args = "period_us=1000 periods=500 report_ms=0 burn_percent=20 burn_period_us=7000";
+        let run = System::on(1)
+            .policy(preset)
+            .with(Guest::freertos(args))
+            .with(busy(1))
+            .with(busy(2))
+            .with(busy(4))
+            .run(Clock::Lockstep { q });
+        run.good().was_in_time("freertos", preset);
+        let shares = |weight: u64| {
+            let vcpus = &run.guest(&format!("weight-{weight}")).vcpus;
+            vcpus.iter().map(move |vcpu| (weight, vcpu.running))
+        };
+        let shares: Vec<(u64, u64)> = [1, 2, 4].into_iter().flat_map(shares).collect();
+        let (weights, time) = shares.iter().fold((0, 0), |sum, share| (sum.0 + share.0, sum.1 + share.1));
+        println!("{preset}: weights and ticks: {shares:?}");
+        for (weight, ran) in &shares {
+            let ideal = time * weight / weights;
+            run.check(
+                ran.abs_diff(ideal) <= weight * QUANTUM,
+                format_args!("{preset}: weight {weight}, {ran} ticks, ideally {ideal}: {shares:?}"),
+            );
+        }
+    }
+}

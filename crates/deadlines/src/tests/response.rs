@@ -1,6 +1,7 @@
 //! Responses on one hart: known examples, and random sets against the schedule of a synchronous start.
 use crate::response::{Load, Unknown, at_most, worst};
-use crate::schedule::{Stream, synchronous};
+use crate::schedule::{Stream, Timetable, synchronous};
+use crate::supply::Supply;
 use proptest::prelude::*;
 
 fn load(rank: u32, period: u64, cost: u64) -> Load {
@@ -8,7 +9,7 @@ fn load(rank: u32, period: u64, cost: u64) -> Load {
 }
 
 fn responses(loads: &[Load]) -> Vec<u64> {
-    (0..loads.len()).map(|task| worst(loads, task).unwrap().response).collect()
+    (0..loads.len()).map(|task| worst(loads, task, &Supply::always()).unwrap().response).collect()
 }
 
 /// Burns and Wellings, "Real-Time Systems and Programming Languages", response-time analysis: task set C.
@@ -30,7 +31,7 @@ fn a_set_of_three() {
 #[test]
 fn a_later_job_may_be_the_latest() {
     let set = [load(2, 70, 26), load(1, 100, 62)];
-    let latest = worst(&set, 1).unwrap();
+    let latest = worst(&set, 1, &Supply::always()).unwrap();
     assert_eq!((latest.response, latest.jobs), (118, 5));
     assert_eq!(latest.others, [8, 0]);
     // Seven jobs in the busy period end after 114, 102, 116, 104, 118, 106 and 94.
@@ -40,44 +41,44 @@ fn a_later_job_may_be_the_latest() {
 #[test]
 fn who_asks_for_too_much_has_no_bound() {
     let set = [load(2, 10, 6), load(1, 20, 9)];
-    assert_eq!(worst(&set, 0).unwrap().response, 6);
-    assert_eq!(worst(&set, 1), Err(Unknown::Overload));
+    assert_eq!(worst(&set, 0, &Supply::always()).unwrap().response, 6);
+    assert_eq!(worst(&set, 1, &Supply::always()), Err(Unknown::Overload));
     // All of it is just enough, unless jobs come late.
     let set = [load(2, 10, 6), load(1, 20, 8)];
-    assert_eq!(worst(&set, 1).unwrap().response, 20);
+    assert_eq!(worst(&set, 1, &Supply::always()).unwrap().response, 20);
     let late = [Load { jitter: 1, ..set[0] }, set[1]];
-    assert_eq!(worst(&late, 1), Err(Unknown::TooLong));
+    assert_eq!(worst(&late, 1, &Supply::always()), Err(Unknown::TooLong));
     let huge = [load(2, u64::MAX, u64::MAX), load(1, 2, 1)];
-    assert_eq!(worst(&huge, 1), Err(Unknown::Overload));
+    assert_eq!(worst(&huge, 1, &Supply::always()), Err(Unknown::Overload));
 }
 
 /// A busy period of forty thousand jobs is looked at as a whole; one of more has a bound all the same.
 #[test]
 fn long_busy_periods_have_a_bound() {
     let blocked = |blocking| Load { blocking, deadline: u64::MAX, ..load(1, 10, 5) };
-    let long = worst(&[blocked(200_000)], 0).unwrap();
+    let long = worst(&[blocked(200_000)], 0, &Supply::always()).unwrap();
     assert_eq!((long.response, long.jobs), (200_005, 1));
     let set = [load(2, 1_000, 499), blocked(1 << 40)];
-    assert_eq!(worst(&set, 1), Err(Unknown::TooLong));
-    let bound = at_most(&set, 1).unwrap();
+    assert_eq!(worst(&set, 1, &Supply::always()), Err(Unknown::TooLong));
+    let bound = at_most(&set, 1, &Supply::always()).unwrap();
     // Of each 1,000 it has 501, and a job of the other one comes on top.
     let least = (1u64 << 40) * 1_000 / 501;
     assert!((least..least + 2_000).contains(&bound), "{bound} {least}");
-    assert_eq!(at_most(&[load(2, 10, 6), load(1, 20, 9)], 1), None);
+    assert_eq!(at_most(&[load(2, 10, 6), load(1, 20, 9)], 1, &Supply::always()), None);
 }
 
 /// Tindell, Burns and Wellings: jitter of the more urgent brings its jobs nearer to each other, and one's own counts as response.
 #[test]
 fn jitter_and_blocking_are_a_part_of_it() {
     let mut set = [load(2, 10, 3), load(1, 20, 5)];
-    assert_eq!(worst(&set, 1).unwrap().response, 8);
+    assert_eq!(worst(&set, 1, &Supply::always()).unwrap().response, 8);
     set[0].jitter = 3;
-    assert_eq!(worst(&set, 1).unwrap().response, 11);
+    assert_eq!(worst(&set, 1, &Supply::always()).unwrap().response, 11);
     set[1].jitter = 2;
-    assert_eq!(worst(&set, 1).unwrap().response, 13);
+    assert_eq!(worst(&set, 1, &Supply::always()).unwrap().response, 13);
     set[1].blocking = 4;
-    assert_eq!(worst(&set, 1).unwrap().response, 17);
-    assert_eq!(worst(&set, 0).unwrap().response, 6, "who is less urgent doesn't matter");
+    assert_eq!(worst(&set, 1, &Supply::always()).unwrap().response, 17);
+    assert_eq!(worst(&set, 0, &Supply::always()).unwrap().response, 6, "who is less urgent doesn't matter");
 }
 
 #[test]
@@ -136,8 +137,8 @@ proptest! {
     #[test]
     fn the_bound_is_exact(set in sets()) {
         for task in 0..set.len() {
-            let coarse = at_most(&set, task);
-            if let Ok(bound) = worst(&set, task) {
+            let coarse = at_most(&set, task, &Supply::always());
+            if let Ok(bound) = worst(&set, task, &Supply::always()) {
                 prop_assert_eq!(bound.response, exact(&set, task), "{:?} {}", set, task);
                 prop_assert!(coarse.is_none_or(|coarse| coarse >= bound.response), "{:?} {}", set, task);
             }
@@ -150,9 +151,9 @@ proptest! {
         let plain: Vec<Load> = set.iter().map(|load| Load { jitter: 0, blocking: 0, ..*load }).collect();
         let stream = |load: &Load| Stream { rank: load.rank, period: load.period, cost: load.cost, guest: 0, switch: 0 };
         let streams: Vec<Stream> = plain.iter().map(stream).collect();
-        let schedule = synchronous(&streams, 4 * 240);
+        let schedule = synchronous(&streams, &Timetable::default(), 4 * 240);
         for task in 0..set.len() {
-            if let Ok(bound) = worst(&plain, task) {
+            if let Ok(bound) = worst(&plain, task, &Supply::always()) {
                 prop_assert_eq!(bound.response, schedule.longest[task], "{:?} {}", plain, task);
             }
         }
@@ -170,8 +171,8 @@ proptest! {
             _ => more[changed].period -= 1,
         }
         for task in 0..set.len() {
-            let before = worst(&set, task).map_or(u64::MAX, |bound| bound.response);
-            let after = worst(&more, task).map_or(u64::MAX, |bound| bound.response);
+            let before = worst(&set, task, &Supply::always()).map_or(u64::MAX, |bound| bound.response);
+            let after = worst(&more, task, &Supply::always()).map_or(u64::MAX, |bound| bound.response);
             prop_assert!(after >= before, "{:?} {:?} {}", set, more, task);
         }
     }
@@ -180,7 +181,7 @@ proptest! {
     #[test]
     fn a_window_is_the_sum_of_its_parts(set in sets()) {
         for task in 0..set.len() {
-            let Ok(bound) = worst(&set, task) else { continue };
+            let Ok(bound) = worst(&set, task, &Supply::always()) else { continue };
             let others: u64 = bound.others.iter().zip(&set).map(|(jobs, load)| jobs * load.cost).sum();
             prop_assert_eq!(bound.window, set[task].blocking + bound.jobs * set[task].cost + others);
             prop_assert_eq!(bound.response, bound.window + set[task].jitter - (bound.jobs - 1) * set[task].period);
@@ -202,7 +203,7 @@ proptest! {
             })
             .collect();
         for task in 0..set.len() {
-            let _ = worst(&set, task);
+            let _ = worst(&set, task, &Supply::always());
         }
     }
 }

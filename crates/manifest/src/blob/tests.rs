@@ -1,8 +1,11 @@
 //! Any system survives the way through a blob; any other bytes are refused without a panic.
 use super::*;
-use crate::config::{HartPriority, Image, Kind, OnWildAccess, Policy, Restarts, Segment, Trace, Vcpu};
+use crate::config::{
+    HartPriority, Image, Kind, OnWildAccess, Policy, Restarts, Segment, Trace, Vcpu, Window,
+};
 use ainori_limits::MAX_HARTS;
 use alloc::{string::String, vec, vec::Vec};
+use core::num::NonZeroU8;
 use proptest::prelude::*;
 
 fn files() -> impl Strategy<Value = Vec<(Vec<u8>, Option<Vec<u8>>)>> {
@@ -25,6 +28,7 @@ fn system(guests: usize, args: String) -> System {
         vcpus: vec![Vcpu { home: 3, harts: 0b1010 }],
         priority: 1,
         priority_on: vec![HartPriority { hart: 3, priority: 2 }],
+        weight: NonZeroU8::MIN,
         devices: vec![],
         background: false,
         restart: Restarts::default(),
@@ -32,9 +36,16 @@ fn system(guests: usize, args: String) -> System {
     };
     System {
         name: "test".into(),
-        policy: Policy { preset: "spumone".into(), quantum_us: 10_000, grace_us: 100, advance_us: 6 },
+        policy: Policy {
+            preset: "spumone".into(),
+            quantum_us: 10_000,
+            grace_us: 100,
+            advance_us: 6,
+            frame_us: 0,
+        },
         guests: (0..guests).map(guest).collect(),
         console_input: Some(0),
+        windows: vec![],
         trace: Trace { mask: 0, records: 0 },
     }
 }
@@ -135,6 +146,7 @@ enum Change {
     Quantum(u64),
     Grace(u64),
     Advance(u64),
+    Window(u64),
     Input(Option<u64>),
     Records(u64),
     Guests(usize),
@@ -157,6 +169,7 @@ fn any_change() -> impl Strategy<Value = Change> {
         edge(&[0, MIN_QUANTUM_US as u64]).prop_map(Change::Quantum),
         edge(&[0, MAX_GRACE_US as u64]).prop_map(Change::Grace),
         edge(&[MAX_ADVANCE_US as u64]).prop_map(Change::Advance),
+        edge(&[0, 1, MAX_GUESTS as u64]).prop_map(Change::Window),
         proptest::option::of(edge(&[0, 1, MAX_GUESTS as u64])).prop_map(Change::Input),
         edge(&[0, 1, 4096]).prop_map(Change::Records),
         (0..=MAX_GUESTS + 1).prop_map(Change::Guests),
@@ -181,6 +194,9 @@ fn changed(changes: Vec<Change>) -> System {
             Change::Quantum(value) => made.policy.quantum_us = value as u32,
             Change::Grace(value) => made.policy.grace_us = value as u32,
             Change::Advance(value) => made.policy.advance_us = value as u32,
+            Change::Window(guest) => {
+                made.windows.push(Window { hart: 3, guest: guest as u32, start_us: 0, length_us: 1 });
+            }
             Change::Input(value) => made.console_input = value.map(|value| value as u32),
             Change::Records(value) => made.trace.records = value as u32,
             Change::Guests(0) => return System { guests: vec![], ..made },
@@ -219,6 +235,7 @@ fn can_be_relied_on(system: &System, blob_len: u64) -> bool {
         && policy.quantum_us >= 100
         && (1..=100_000).contains(&policy.grace_us)
         && policy.advance_us <= 100
+        && system.windows.iter().all(|window| (window.guest as usize) < guests)
         && system.console_input.is_none_or(|input| (input as usize) < guests)
         && system.trace.records.count_ones() <= 1
         && system.guests.iter().all(|guest| {

@@ -6,6 +6,8 @@ mod policy;
 mod restarts;
 mod sharing;
 mod tasks;
+mod weights;
+mod windows;
 
 use super::{
     Board, Clock, GuestPaths, Manifest, RunSettings, Task,
@@ -63,6 +65,9 @@ pub fn check(
         .map(|(draft, guest)| tasks::check(draft, guest.as_ref().map(|(guest, _)| guest), findings))
         .collect();
     sharing::check(&draft.guests, &guests, preset, findings);
+    let frame_us = policy.as_ref().map(|policy| policy.frame_us).filter(|us| *us != 0);
+    let windows = windows::check(draft, &guests, preset, frame_us, findings);
+    weights::check(&draft.guests, &guests, preset, policy.as_ref(), findings);
     let console = check_console(draft, findings);
     let trace = check_trace(draft.trace.as_ref(), findings);
     if let Some(trace) = &trace {
@@ -82,6 +87,7 @@ pub fn check(
         policy: policy?,
         guests,
         console_input: u32::try_from(console.unwrap_or(default_input)).ok(),
+        windows,
         trace: trace?,
     };
     Some(Manifest { system, board: board?, files, tasks, run, warnings: None })

@@ -13,12 +13,12 @@ use toml::{
 const ROOT: reader::Kind = reader::Kind {
     name: "the manifest",
     place: "the manifest itself, above its first [table]",
-    keys: &["name", "policy", "board", "console", "guest", "trace", "run"],
+    keys: &["name", "policy", "board", "console", "guest", "window", "trace", "run"],
 };
 const POLICY: reader::Kind = reader::Kind {
     name: "policy",
     place: "policy = { ... }",
-    keys: &["preset", "quantum", "grace", "advance"],
+    keys: &["preset", "quantum", "grace", "advance", "major_frame"],
 };
 const BOARD: reader::Kind = reader::Kind {
     name: "[board]",
@@ -41,6 +41,7 @@ const GUEST: reader::Kind = reader::Kind {
         "harts",
         "priority",
         "priority_on",
+        "weight",
         "devices",
         "background",
         "restart",
@@ -55,11 +56,13 @@ const TASK: reader::Kind = reader::Kind {
     place: "[[guest.task]]",
     keys: &["name", "period", "execution", "deadline", "priority", "hart", "jitter", "blocking"],
 };
+const WINDOW: reader::Kind =
+    reader::Kind { name: "[[window]]", place: "[[window]]", keys: &["guest", "hart", "start", "length"] };
 const CONSOLE: reader::Kind = reader::Kind { name: "[console]", place: "[console]", keys: &["input"] };
 const TRACE: reader::Kind = reader::Kind { name: "[trace]", place: "[trace]", keys: &["mask", "records"] };
 const RUN: reader::Kind = reader::Kind { name: "[run]", place: "[run]", keys: &["clock", "time_limit"] };
 /// All of them: a key may stand in the wrong one.
-const KINDS: [&reader::Kind; 8] = [&ROOT, &POLICY, &BOARD, &GUEST, &TASK, &CONSOLE, &TRACE, &RUN];
+const KINDS: [&reader::Kind; 9] = [&ROOT, &POLICY, &BOARD, &GUEST, &TASK, &WINDOW, &CONSOLE, &TRACE, &RUN];
 
 /// A manifest with whatever of it could be read.
 #[derive(Debug, Default)]
@@ -69,6 +72,7 @@ pub struct Draft {
     pub board: BoardDraft,
     pub console_input: Option<At<String>>,
     pub guests: Vec<GuestDraft>,
+    pub windows: Vec<WindowDraft>,
     pub trace: Option<TraceDraft>,
     pub run: RunDraft,
 }
@@ -82,6 +86,7 @@ pub struct PolicyDraft {
     pub quantum: Option<At<Micros>>,
     pub grace: Option<At<Micros>>,
     pub advance: Option<At<Micros>>,
+    pub major_frame: Option<At<Micros>>,
 }
 
 /// `[board]`.
@@ -115,6 +120,7 @@ pub struct GuestDraft {
     pub harts: Option<At<Vec<At<u32>>>>,
     pub priority: Option<At<u32>>,
     pub priority_on: Option<At<ByHart<u32>>>,
+    pub weight: Option<At<u32>>,
     pub devices: Vec<At<String>>,
     pub background: Option<At<bool>>,
     pub restart: Option<At<Restart>>,
@@ -139,6 +145,17 @@ pub struct TaskDraft {
     pub hart: Option<At<u32>>,
     pub jitter: Option<At<Micros>>,
     pub blocking: Option<At<Micros>>,
+}
+
+/// `[[window]]`.
+#[derive(Debug)]
+pub struct WindowDraft {
+    /// Where its header stands.
+    pub span: Span,
+    pub guest: Option<At<String>>,
+    pub hart: Option<At<u32>>,
+    pub start: Option<At<Micros>>,
+    pub length: Option<At<Micros>>,
 }
 
 /// `[trace]`.
@@ -267,6 +284,7 @@ impl Draft {
                 .and_then(|value| open(value, &CONSOLE, findings))
                 .and_then(|mut table| table.optional("input", findings)),
             guests: read_guests(&root, findings),
+            windows: read_list(root.get("window"), "window", "[[window]]", read_window, findings),
             trace: root.get("trace").and_then(|value| read_trace(value, findings)),
             run: read_run(&root, findings),
         }
@@ -319,6 +337,7 @@ fn read_policy(root: &mut Table<'_>, findings: &mut Vec<Finding>) -> PolicyDraft
                 quantum: table.optional("quantum", findings),
                 grace: table.optional("grace", findings),
                 advance: table.optional("advance", findings),
+                major_frame: table.optional("major_frame", findings),
             }
         }
         _ => {
@@ -389,27 +408,46 @@ fn read_guest(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Optio
         harts: table.optional("harts", findings),
         priority: table.optional("priority", findings),
         priority_on: table.optional("priority_on", findings),
+        weight: table.optional("weight", findings),
         devices: table.optional("devices", findings).map_or_else(Vec::new, |list: At<_>| list.value),
         background: table.optional("background", findings),
         restart: table.optional("restart", findings),
         restart_limit: table.optional("restart_limit", findings),
         restart_interval: table.optional("restart_interval", findings),
         on_wild_access: table.optional("on_wild_access", findings),
-        tasks: read_tasks(&table, findings),
+        tasks: read_list(table.get("task"), "task", "[[guest.task]]", read_task, findings),
     };
     Some(GuestDraft { lost: table.lost, is_wrong: findings.len() > before, ..draft })
 }
 
-fn read_tasks(guest: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<TaskDraft> {
-    let Some(value) = guest.get("task") else { return Vec::new() };
+/// A list of tables, which may be empty; `written` is how one is begun.
+fn read_list<T>(
+    value: Option<&Spanned<DeValue<'_>>>,
+    key: &str,
+    written: &str,
+    read: fn(&Spanned<DeValue<'_>>, &mut Vec<Finding>) -> Option<T>,
+    findings: &mut Vec<Finding>,
+) -> Vec<T> {
+    let Some(value) = value else { return Vec::new() };
     let Some(items) = value.get_ref().as_array() else {
         findings.push(
-            Finding::at(value.span(), "`task` must be a list of tables")
-                .help("write [[guest.task]] with two brackets"),
+            Finding::at(value.span(), format!("`{key}` must be a list of tables"))
+                .help(format!("write {written} with two brackets")),
         );
         return Vec::new();
     };
-    items.iter().filter_map(|item| read_task(item, findings)).collect()
+    items.iter().filter_map(|item| read(item, findings)).collect()
+}
+
+fn read_window(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Option<WindowDraft> {
+    let mut table = open(item, &WINDOW, findings)?;
+    Some(WindowDraft {
+        span: table.span.clone(),
+        guest: table.required("guest", "\"rtos\"", findings),
+        hart: table.required("hart", "0", findings),
+        start: table.required("start", "\"0ms\"", findings),
+        length: table.required("length", "\"2ms\"", findings),
+    })
 }
 
 fn read_task(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Option<TaskDraft> {

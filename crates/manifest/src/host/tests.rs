@@ -7,6 +7,7 @@ use crate::config::{GUEST_MEMORY_BASE, Kind, OnWildAccess, Policy, Restart, Rest
 use ainori_limits::{PRIORITIES, Room};
 
 mod tasks;
+mod windows;
 
 const MAX_HARTS: usize = Room::LARGE.harts;
 const MAX_VCPUS: usize = Room::LARGE.vcpus;
@@ -119,7 +120,7 @@ fn a_good_manifest_passes() {
     let system = &manifest.system;
     assert_eq!(
         system.policy,
-        Policy { preset: "spumone".into(), quantum_us: 5_000, grace_us: 100, advance_us: 6 }
+        Policy { preset: "spumone".into(), quantum_us: 5_000, grace_us: 100, advance_us: 6, frame_us: 0 }
     );
     assert_eq!(system.console_input, Some(0));
     assert_eq!(system.trace.records, 4096);
@@ -168,7 +169,7 @@ fn defaults_are_what_a_user_expects() {
     assert_eq!(manifest.system.name, "fallback");
     assert_eq!(
         manifest.system.policy,
-        Policy { preset: "ainori".into(), quantum_us: 500, grace_us: 100, advance_us: 6 }
+        Policy { preset: "ainori".into(), quantum_us: 500, grace_us: 100, advance_us: 6, frame_us: 0 }
     );
     assert_eq!(manifest.system.console_input, Some(0), "the first Linux guest");
     assert_eq!(manifest.system.guests[0].priority, 1);
@@ -769,6 +770,79 @@ fn an_rtos_that_is_not_above_others_is_warned_of() {
     let second =
         "[[guest]]\nname = \"linux-2\"\nkind = \"linux\"\nimage = \"Image\"\nmemory = \"512MiB\"\n[trace]";
     assert_eq!(warnings(&GOOD.replace("[trace]", second)), [""; 0], "two Linuxes have no deadlines");
+}
+
+/// The good manifest, with these lines for its Linux.
+fn with_linux(lines: &str) -> String {
+    GOOD.replacen("priority = 1\n", &format!("{lines}\n"), 1)
+}
+
+#[test]
+fn a_weight_is_a_number_of_quanta() {
+    let weight = |line: &str| {
+        let weights = parse(&with_linux(&format!("priority = 1\n{line}"))).unwrap().system.guests;
+        weights.iter().map(|guest| guest.weight.get()).collect::<Vec<_>>()
+    };
+    assert_eq!(weight(""), [1, 1]);
+    assert_eq!(weight("weight = 100"), [100, 1]);
+    let wrong = |line: &str, preset: &str| errors(&with_linux(line).replace("\"spumone\"", preset));
+    let range = |weight: &str| {
+        format!(
+            "18: a guest can't have the weight {weight} / from 1 to 100: with 2 its turns are twice as long as with 1"
+        )
+    };
+    for weight in ["0", "101", "256"] {
+        assert_eq!(wrong(&format!("weight = {weight}"), "\"spumone\""), [range(weight)]);
+    }
+    assert_told(
+        &wrong("weight = 1", "\"co-schedule\""),
+        &[
+            "18: under the policy \"co-schedule\" all turns are of one length: a guest can't have a weight / remove the key",
+        ],
+    );
+    let long = GOOD.replace("\"5ms\"", "\"2s\"");
+    let long =
+        long.replace("priority = 1\n", "weight = 6\n").replace("priority = 10", "priority = 1\nweight = 5");
+    assert_told(
+        &errors(&long),
+        &["18: with this weight a turn of linux would last 12 s / at most 10 s", "25: linux and freertos"],
+    );
+}
+
+#[test]
+fn who_has_a_weight_but_no_equal_is_told_so() {
+    let warnings = |text: &str| {
+        let warnings = parse(text).expect("a warning is no error").warnings;
+        let told = warnings.iter().flat_map(|all| all.iter().map(|one| one.message.clone()));
+        told.filter(|told| told.contains("weight")).collect::<Vec<_>>()
+    };
+    let nothing = [""; 0];
+    let told = ["the weight of linux decides nothing: it takes turns with no other guest"];
+    let weighted = with_linux("priority = 1\nweight = 2");
+    assert_eq!(warnings(&weighted), told, "the other one is more urgent");
+    let equal = weighted.replace("priority = 10", "priority = 1");
+    assert_eq!(warnings(&equal), nothing);
+    assert_eq!(
+        warnings(&equal.replace("harts = [0, 1, 2, 3]", "harts = [0, 2, 3]")),
+        told,
+        "they never meet"
+    );
+    let elsewhere = equal.replace("vcpus = 4", "vcpus = 1");
+    assert_eq!(warnings(&elsewhere), told);
+    assert_eq!(
+        warnings(&elsewhere.replace("preset = \"spumone\"", "preset = \"ainori\"")),
+        nothing,
+        "it moves there"
+    );
+    let turns = weighted.replace("\"spumone\", quantum = \"5ms\"", "\"round-robin\"");
+    assert_eq!(warnings(&turns), nothing, "all are equals");
+    let there = equal
+        .replace("\"spumone\"", "\"listee-rt\"")
+        .replace("weight = 2", "weight = 2\npriority_on = { 1 = 3 }");
+    assert_eq!(warnings(&there), told, "on their hart it is the more urgent");
+    // A guest with an error may be its equal.
+    let found = errors(&weighted.replace("memory = \"16MiB\"", "memory = \"15MiB\""));
+    assert!(found.len() == 1 && found[0].contains("multiple of"), "{found:?}");
 }
 
 #[test]

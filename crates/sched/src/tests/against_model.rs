@@ -1,6 +1,7 @@
 //! Random operations on the scheduler and on a plain model of it, side by side.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU8;
 use std::rc::Rc;
 
 use ainori_limits::{PRIORITIES, VCPU_SLOTS};
@@ -26,6 +27,8 @@ struct Waiting {
 #[derive(Clone)]
 struct Model {
     policy: Policy,
+    /// Of those that have another one than 1.
+    weights: BTreeMap<VcpuId, NonZeroU8>,
     /// For co-scheduling: the guests of each level, and of each vCPU that was ever here.
     guests_of_levels: Rc<[BTreeSet<u8>]>,
     guest_of: BTreeMap<VcpuId, u8>,
@@ -50,6 +53,7 @@ impl Model {
         let levels = vec![VecDeque::new(); 1 + usize::from(PRIORITIES)];
         Self {
             policy,
+            weights: BTreeMap::new(),
             guests_of_levels: guests_of_levels.collect(),
             guest_of: BTreeMap::new(),
             yielded: (0, Vec::new()),
@@ -61,6 +65,11 @@ impl Model {
             then: 0,
             alarm: false,
         }
+    }
+
+    /// How long a turn of a vCPU is.
+    fn quantum(&self, v: VcpuId) -> Time {
+        self.policy.quantum * self.weights.get(&v).map_or(1, |weight| Time::from(weight.get()))
     }
 
     /// Of a vCPU that is owned.
@@ -129,7 +138,7 @@ impl Model {
 
     fn wake(&mut self, v: VcpuId) {
         if self.level(v).is_some() && !self.is_queued(v) {
-            let left = self.policy.quantum;
+            let left = self.quantum(v);
             self.queue(v).push_back(Waiting { v, left });
             self.clear_timer(v);
         }
@@ -182,7 +191,9 @@ impl Model {
     fn schedule(&mut self, now: Time) -> Decision {
         let (previous, had) = (self.picked, self.running);
         if let Some(v) = had {
-            let (used, quantum, alarm) = (now - self.then, self.policy.quantum, self.alarm);
+            let (used, alarm) = (now - self.then, self.alarm);
+            // Who was alone has had its turn: it goes on by single quanta, whatever its weight.
+            let quantum = if alarm { self.quantum(v) } else { self.policy.quantum };
             let level = self.queue(v);
             let index = level.iter().position(|waiting| waiting.v == v).expect("the running vCPU is queued");
             let its = &mut level[index];
@@ -288,6 +299,7 @@ enum Step {
     Release(VcpuId),
     SetLevel(VcpuId, Level),
     SetLevels(Vec<VcpuId>, Level),
+    SetWeight(VcpuId, NonZeroU8),
     Wake(VcpuId),
     Sleep(VcpuId),
     SetTimer(VcpuId, Time),
@@ -323,6 +335,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => vcpu().prop_map(Step::Release),
         2 => (vcpu(), level()).prop_map(|(v, level)| Step::SetLevel(v, level)),
         1 => (prop::collection::vec(vcpu(), 0..4), level()).prop_map(|(some, level)| Step::SetLevels(some, level)),
+        1 => (vcpu(), 1..4u8).prop_map(|(v, weight)| Step::SetWeight(v, NonZeroU8::new(weight).expect("not 0"))),
         6 => vcpu().prop_map(Step::Wake),
         2 => vcpu().prop_map(Step::Sleep),
         4 => (vcpu(), 0..5u64).prop_map(|(v, at)| Step::SetTimer(v, at)),
@@ -376,10 +389,14 @@ proptest! {
                     model.set_levels(&[v], level);
                 }
                 Step::SetLevels(some, level) => {
-                    changed = Some((core.set_levels(some.iter().copied().collect(), level), model.clone()));
+                    changed = Some((super::set_levels(&mut core, some.iter().copied().collect(), level, 2), model.clone()));
                     model.set_levels(&some, level);
                 }
                 Step::Release(v) => prop_assert_eq!(core.release(v), model.release(v)),
+                Step::SetWeight(v, weight) => {
+                    core.set_weight(v, weight);
+                    model.weights.insert(v, weight);
+                }
                 Step::Wake(v) => {
                     core.wake(v);
                     model.wake(v);
@@ -468,10 +485,11 @@ proptest! {
                     levels[v.index()] = level;
                 }
                 Step::SetLevels(some, level) => {
-                    let _ = core.set_levels(some.iter().copied().collect(), level);
+                    let _ = super::set_levels(&mut core, some.iter().copied().collect(), level, 1);
                     some.iter().for_each(|v| levels[v.index()] = level);
                 }
                 Step::Release(v) => _ = core.release(v),
+                Step::SetWeight(v, weight) => core.set_weight(v, weight),
                 Step::Wake(v) => core.wake(v),
                 Step::Sleep(v) => core.sleep(v),
                 Step::SetTimer(..) | Step::ClearTimer(_) => {}

@@ -37,6 +37,28 @@ pub fn enable(identity: u32) {
     }
 }
 
+/// If one identity is pending, another one is instead.
+pub fn hand_over(from: u32, to: u32) {
+    // SAFETY: as in `write`.
+    unsafe {
+        let (register, bit) = pending(from);
+        csr::write!(csr::SISELECT, register);
+        let was_pending = csr::read!(csr::SIREG) & bit != 0;
+        csr::clear!(csr::SIREG, bit);
+        if was_pending {
+            let (register, bit) = pending(to);
+            csr::write!(csr::SISELECT, register);
+            csr::set!(csr::SIREG, bit);
+        }
+        csr::write!(csr::SISELECT, file::EITHRESHOLD);
+    }
+}
+
+/// The register with an identity's pending bit, and that bit.
+const fn pending(identity: u32) -> (u64, u64) {
+    (file::EIP0 + 2 * (identity / u64::BITS) as u64, 1 << (identity % u64::BITS))
+}
+
 /// Only identities below this one interrupt the hart; all if it is 0.
 #[inline(always)]
 pub fn set_threshold(identity: u16) {

@@ -57,6 +57,11 @@ impl Aplic {
         self.0.enable(interrupt.source);
     }
 
+    /// Gives a source that is sent to a hart another level.
+    pub fn set_level(&self, source: u32, hart: u32, level: u32) {
+        self.0.aim(source, hart << HART_SHIFT | aplic_number(level));
+    }
+
     /// Takes the most urgent source of a hart above its threshold, and switches it off. What is read from memory later is read after that.
     pub fn claim(&self, hart: u32) -> Option<u32> {
         let source = self.0.read(Self::idc(hart) + CLAIMI) >> SOURCE_SHIFT;

@@ -63,13 +63,35 @@ impl CoreIrqs {
             Irqchip::Plic(plic) => plic.route(interrupt.source, self.target, level),
             Irqchip::Aplic(aplic) => aplic.route(interrupt, self.target, level),
             Irqchip::Imsic(imsic) => {
-                // BOUND: the identities, at the core's start.
-                let identity = self.sources.iter().position(|source| *source == interrupt.source);
-                if let Some(identity) = identity {
-                    imsic.route(interrupt, self.target, identity as u32);
+                if let Some(identity) =
+                    self.identity_in(identities_of(level, imsic.identities()), interrupt.source)
+                {
+                    imsic.route(interrupt, self.target, identity);
                 }
             }
         }
+    }
+
+    /// Gives a source that comes to the core with one level another one; it was [planned](Self::plan) for both. What is pending stays so. By the core itself.
+    pub fn set_level(&self, source: u32, from: u32, to: u32) {
+        match self.chip {
+            Irqchip::Plic(plic) => plic.set_level(source, to),
+            Irqchip::Aplic(aplic) => aplic.set_level(source, self.target, to),
+            Irqchip::Imsic(imsic) => {
+                let identity = |level| self.identity_in(identities_of(level, imsic.identities()), source);
+                if let (Some(from), Some(to)) = (identity(from), identity(to)) {
+                    imsic.change(source, self.target, from, to);
+                }
+            }
+        }
+    }
+
+    /// The identity as which a source comes, in a range.
+    fn identity_in(&self, range: Range<u32>, source: u32) -> Option<u32> {
+        let (start, end) = (range.start as usize, range.end as usize);
+        // BOUND: the identities of a level, 36 of 255, 4 instructions each.
+        let place = self.sources.get(start..end)?.iter().position(|known| *known == source)?;
+        Some(range.start + place as u32)
     }
 
     /// Takes what is most urgent of what is above the core's threshold. What is read from memory later is read after that.

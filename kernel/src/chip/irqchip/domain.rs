@@ -63,12 +63,18 @@ impl Domain {
             Trigger::LevelLow => LEVEL0,
         };
         self.configure(interrupt.source, mode);
-        self.write(Self::target(interrupt.source), target);
+        self.aim(interrupt.source, target);
     }
 
     /// Switches a source on. If it has asked, that counts. As with [`Self::disable`], any hart may do so at any time.
     pub fn enable(&self, source: u32) {
         self.write(SETIENUM, source);
+    }
+
+    /// Sends a source that is wired elsewhere. What the domain has sent before, has been sent when this returns.
+    pub fn aim(&self, source: u32, target: u32) {
+        self.write(Self::target(source), target);
+        let _ = self.read(Self::target(source));
     }
 
     /// Switches a source off. That it asks is kept.

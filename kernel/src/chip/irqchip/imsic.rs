@@ -47,6 +47,13 @@ impl Imsic {
         self.complete(interrupt);
     }
 
+    /// Sends a source that comes to this hart as one identity as another one. What is pending stays so.
+    pub fn change(&self, source: u32, hart: u32, from: u32, to: u32) {
+        imsic::enable(to);
+        self.domain.aim(source, hart << HART_SHIFT | to);
+        imsic::hand_over(from, to);
+    }
+
     /// Takes the most urgent identity above this hart's threshold; 0 if there is none. What is read from memory later is read after that.
     pub fn claim(&self) -> u32 {
         let identity = imsic::claim();

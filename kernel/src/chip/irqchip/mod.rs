@@ -15,7 +15,7 @@ mod plic;
 mod threshold;
 
 pub use core_irqs::{Claim, CoreIrqs};
-pub use levels::Levels;
+pub use levels::{CLOSED, Levels};
 pub use threshold::IrqThreshold;
 
 use core::num::NonZeroU64;

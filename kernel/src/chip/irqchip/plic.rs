@@ -47,9 +47,14 @@ impl Plic {
     /// Sends a source to a context, with a level of 1 to [`IRQ_LEVELS`](ainori_limits::IRQ_LEVELS). The words that this changes are the source's and the context's own:
     /// harts may do so at the same time, each for its own context.
     pub fn route(&self, source: u32, context: u32, level: u32) {
-        self.write(4 * u64::from(source), level);
+        self.set_level(source, level);
         let word = ENABLE + ENABLE_SIZE * u64::from(context) + 4 * u64::from(source / 32);
         self.write(word, self.read(word) | 1 << (source % 32));
+    }
+
+    /// Gives a source another level.
+    pub fn set_level(&self, source: u32, level: u32) {
+        self.write(4 * u64::from(source), level);
     }
 
     /// Where the registers are by which a context is interrupted: its threshold is the first one.

@@ -16,6 +16,9 @@ pub mod push;
 pub mod settle;
 mod strays;
 pub mod watch;
+pub mod windows;
+
+use alloc::boxed::Box;
 
 use ainori_sched::{Decision, Policy, VcpuId};
 
@@ -28,6 +31,7 @@ use self::pull::Pull;
 use self::push::Push;
 use self::settle::Settling;
 use self::watch::Watch;
+use self::windows::Windows;
 use super::{Cpu, Machine};
 use crate::arch::clock;
 
@@ -46,19 +50,22 @@ pub struct Mechanisms {
     interception: Interception,
     pub(in crate::cpu) watch: Watch,
     pub(in crate::cpu) pull: Pull,
+    /// Apart from what is asked for on the RTOS's way.
+    pub(in crate::cpu) windows: Box<Windows>,
 }
 
 impl Mechanisms {
-    /// Of a core that has had no vCPU yet. Only at boot.
-    pub fn new(machine: &Machine, policy: &Policy) -> Self {
+    /// Of core `id`, which has had no vCPU yet. Only at boot.
+    pub fn new(machine: &Machine, id: u32, policy: &Policy) -> Self {
         let watch = Watch::new(machine, policy);
         Self {
             are_any: policy.moves()
                 || policy.confines()
                 || policy.defers()
                 || policy.co_schedules()
+                || policy.has_windows()
                 || !watch.vcpus.is_empty(),
-            has_say: policy.defers() || policy.co_schedules(),
+            has_say: policy.defers() || policy.co_schedules() || policy.has_windows(),
             migration: Migration::new(policy),
             settling: Settling::new(),
             push: Push::new(policy),
@@ -68,6 +75,7 @@ impl Mechanisms {
             interception: Interception::new(),
             watch,
             pull: Pull::new(machine),
+            windows: Box::new(Windows::new(machine, id, policy)),
         }
     }
 }
@@ -89,6 +97,9 @@ impl Cpu {
         if self.mechanisms.has_say {
             // Where many guests take turns, to find whose it is takes as long as all the rest.
             if self.gives_way() {
+                return Before::Again;
+            }
+            if self.mechanisms.windows.is_on && self.keep_to_windows(now) {
                 return Before::Again;
             }
             if let Some(id) = self.ask_policy(*now) {

@@ -187,7 +187,7 @@ impl Cpu {
                 if threshold == IDLE {
                     return Some(core);
                 }
-                if busy.is_none() && threshold <= vcpu.levels[core] {
+                if busy.is_none() && threshold <= vcpu.level_on(core) {
                     busy = Some(core);
                 }
             }
@@ -200,7 +200,7 @@ impl Cpu {
     /// Would a vCPU get its turns on this core?
     pub(in crate::cpu) fn accepts(&self, id: VcpuId, core: u32) -> bool {
         let threshold = self.machine.thresholds[core].level();
-        threshold == IDLE || threshold <= self.machine.vcpu(id).levels[core]
+        threshold == IDLE || threshold <= self.machine.vcpu(id).level_on(core)
     }
 
     /// Would a vCPU get its turns where it is parked? An idle core is of no use to one that must not run there.

@@ -14,6 +14,7 @@ use crate::layout::Layout;
 use ainori_limits::{PRIORITIES, Room};
 use std::{
     io,
+    num::NonZeroU8,
     path::{Path, PathBuf},
 };
 
@@ -24,6 +25,9 @@ const MOST_VCPUS: usize = Room::LARGE.guest_vcpus;
 const MAX_NAME: usize = 16;
 /// Longest command line. Linux on RISC-V has 1024 bytes for it, with the NUL (COMMAND_LINE_SIZE).
 const MAX_ARGS: usize = 1023;
+/// Greatest weight. A greater one is hardly meant: its equals would wait for a hundred quanta and more.
+const MAX_WEIGHT: u8 = 100;
+
 /// Checks one guest. Returns it if there is no error in it: with one that has an error nothing can be compared.
 pub fn check(
     draft: &GuestDraft,
@@ -43,6 +47,7 @@ pub fn check(
     let priority = draft.priority.as_ref().map_or(Some(1), |priority| check_priority(priority, findings));
     let vcpus = check_vcpus(draft, board, findings);
     let priority_on = check_priority_on(draft, vcpus.as_deref().unwrap_or_default(), findings);
+    let weight = draft.weight.as_ref().map_or(Some(NonZeroU8::MIN), |weight| check_weight(weight, findings));
     check_devices(draft, board, findings);
     let restart = restarts::check(draft, findings);
 
@@ -65,6 +70,7 @@ pub fn check(
         vcpus: vcpus?,
         priority: priority?,
         priority_on,
+        weight: weight?,
         devices: draft.devices.iter().map(|device| device.value.clone()).collect(),
         background: draft.background.as_ref().is_some_and(|background| background.value),
         restart: restart?,
@@ -131,6 +137,16 @@ fn check_priority(priority: &At<u32>, findings: &mut Vec<Finding>) -> Option<u8>
         let message = format!("there is no priority {}", priority.value);
         let help = format!("from 0 to {}; the higher goes first", PRIORITIES - 1);
         findings.push(Finding::at(priority.span.clone(), message).help(help));
+    }
+    valid
+}
+
+fn check_weight(weight: &At<u32>, findings: &mut Vec<Finding>) -> Option<NonZeroU8> {
+    let valid = u8::try_from(weight.value).ok().filter(|value| *value <= MAX_WEIGHT).and_then(NonZeroU8::new);
+    if valid.is_none() {
+        let message = format!("a guest can't have the weight {}", weight.value);
+        let help = format!("from 1 to {MAX_WEIGHT}: with 2 its turns are twice as long as with 1");
+        findings.push(Finding::at(weight.span.clone(), message).help(help));
     }
     valid
 }

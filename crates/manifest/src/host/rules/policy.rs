@@ -1,8 +1,11 @@
 //! The policy: its preset, and the times that it can be given.
-use super::super::{
-    findings::Finding,
-    reader::{At, Micros, suggest},
-    schema::PolicyDraft,
+use super::{
+    super::{
+        findings::Finding,
+        reader::{At, Micros, suggest},
+        schema::PolicyDraft,
+    },
+    windows,
 };
 use crate::config::{self, MAX_ADVANCE_US, MAX_GRACE_US, MIN_QUANTUM_US};
 use ainori_sched::{Policy, Preset, presets};
@@ -14,7 +17,7 @@ const DEFAULT_PRESET: &str = "ainori";
 /// wait for a task on another one that has no core (docs/decisions.md).
 const DEFAULT_QUANTUM_US: u32 = 500;
 /// Longest quantum. A longer one is hardly meant, and starves equals.
-const MAX_QUANTUM_US: u32 = 10_000_000;
+pub const MAX_QUANTUM_US: u32 = 10_000_000;
 /// Grace of a manifest that names none.
 const DEFAULT_GRACE_US: u32 = Policy::GRACE_US as u32;
 /// Advance of a manifest that names none.
@@ -63,7 +66,9 @@ pub fn check_times(
     let quantum_us = check_time("quantum", draft.quantum.as_ref(), quantum, findings);
     let grace_us = check_time("grace", draft.grace.as_ref(), grace, findings);
     let advance_us = check_time("advance", draft.advance.as_ref(), advance, findings);
-    Some(config::Policy { preset: preset?.name.to_owned(), quantum_us, grace_us, advance_us })
+    let frame_us = windows::check_frame(draft.major_frame.as_ref(), draft.preset.as_ref(), preset, findings)
+        .unwrap_or(0);
+    Some(config::Policy { preset: preset?.name.to_owned(), quantum_us, grace_us, advance_us, frame_us })
 }
 
 /// A time in microseconds. `allowed`: its default and its range; or what it is, and why it can't be given.
@@ -89,7 +94,7 @@ fn check_time(
 }
 
 /// `10 s`, `100 ms` or `1 us`.
-fn shown(us: u32) -> String {
+pub fn shown(us: u32) -> String {
     match us {
         0 => "0 us".into(),
         _ if us.is_multiple_of(1_000_000) => format!("{} s", us / 1_000_000),

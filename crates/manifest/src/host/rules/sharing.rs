@@ -236,7 +236,7 @@ fn check_priorities(
 }
 
 /// The priority of the guest's vCPUs on a hart.
-fn priority_on(guest: &Guest, hart: u32, policy: &Policy) -> u8 {
+pub fn priority_on(guest: &Guest, hart: u32, policy: &Policy) -> u8 {
     policy.priority(guest.priority, guest.priority_on(hart.into()))
 }
 
@@ -246,6 +246,6 @@ fn allowed(guest: &Guest) -> u64 {
 }
 
 /// The set of harts where vCPUs of the guest may be met.
-fn may_run_on(guest: &Guest, policy: &Policy) -> u64 {
+pub fn may_run_on(guest: &Guest, policy: &Policy) -> u64 {
     guest.vcpus.iter().fold(0, |set, vcpu| set | policy.reach(vcpu.home, vcpu.harts))
 }
