@@ -13,7 +13,7 @@ use toml::{
 const ROOT: reader::Kind = reader::Kind {
     name: "the manifest",
     place: "the manifest itself, above its first [table]",
-    keys: &["name", "policy", "board", "console", "guest", "trace", "run"],
+    keys: &["name", "policy", "board", "console", "guest", "channel", "trace", "run"],
 };
 const POLICY: reader::Kind = reader::Kind {
     name: "policy",
@@ -55,11 +55,13 @@ const TASK: reader::Kind = reader::Kind {
     place: "[[guest.task]]",
     keys: &["name", "period", "execution", "deadline", "priority", "hart", "jitter", "blocking"],
 };
+const CHANNEL: reader::Kind =
+    reader::Kind { name: "[[channel]]", place: "[[channel]]", keys: &["guests", "size"] };
 const CONSOLE: reader::Kind = reader::Kind { name: "[console]", place: "[console]", keys: &["input"] };
 const TRACE: reader::Kind = reader::Kind { name: "[trace]", place: "[trace]", keys: &["mask", "records"] };
 const RUN: reader::Kind = reader::Kind { name: "[run]", place: "[run]", keys: &["clock", "time_limit"] };
 /// All of them: a key may stand in the wrong one.
-const KINDS: [&reader::Kind; 8] = [&ROOT, &POLICY, &BOARD, &GUEST, &TASK, &CONSOLE, &TRACE, &RUN];
+const KINDS: [&reader::Kind; 9] = [&ROOT, &POLICY, &BOARD, &GUEST, &TASK, &CHANNEL, &CONSOLE, &TRACE, &RUN];
 
 /// A manifest with whatever of it could be read.
 #[derive(Debug, Default)]
@@ -69,6 +71,9 @@ pub struct Draft {
     pub board: BoardDraft,
     pub console_input: Option<At<String>>,
     pub guests: Vec<GuestDraft>,
+    pub channels: Vec<ChannelDraft>,
+    /// It has channels, of which some couldn't be read.
+    pub channels_are_wrong: bool,
     pub trace: Option<TraceDraft>,
     pub run: RunDraft,
 }
@@ -139,6 +144,17 @@ pub struct TaskDraft {
     pub hart: Option<At<u32>>,
     pub jitter: Option<At<Micros>>,
     pub blocking: Option<At<Micros>>,
+}
+
+/// `[[channel]]`.
+#[derive(Debug)]
+pub struct ChannelDraft {
+    /// Where its header stands.
+    pub span: Span,
+    /// There is an error in it.
+    pub is_wrong: bool,
+    pub guests: Option<At<Vec<At<String>>>>,
+    pub size: Option<At<Size>>,
 }
 
 /// `[trace]`.
@@ -258,6 +274,9 @@ impl Draft {
             return Self::default();
         }
         let mut root = Table::open(root.get_ref(), 0..0, &ROOT, &KINDS, findings);
+        let before = findings.len();
+        let channels = read_channels(&root, findings);
+        let channels_are_wrong = findings.len() > before || root.lost.has("channel");
         Self {
             name: root.optional("name", findings),
             policy: read_policy(&mut root, findings),
@@ -267,6 +286,8 @@ impl Draft {
                 .and_then(|value| open(value, &CONSOLE, findings))
                 .and_then(|mut table| table.optional("input", findings)),
             guests: read_guests(&root, findings),
+            channels,
+            channels_are_wrong,
             trace: root.get("trace").and_then(|value| read_trace(value, findings)),
             run: read_run(&root, findings),
         }
@@ -398,6 +419,26 @@ fn read_guest(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Optio
         tasks: read_tasks(&table, findings),
     };
     Some(GuestDraft { lost: table.lost, is_wrong: findings.len() > before, ..draft })
+}
+
+fn read_channels(root: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<ChannelDraft> {
+    let Some(value) = root.get("channel") else { return Vec::new() };
+    let Some(items) = value.get_ref().as_array() else {
+        findings.push(
+            Finding::at(value.span(), "`channel` must be a list of tables")
+                .help("write [[channel]] with two brackets"),
+        );
+        return Vec::new();
+    };
+    items.iter().filter_map(|item| read_channel(item, findings)).collect()
+}
+
+fn read_channel(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Option<ChannelDraft> {
+    let before = findings.len();
+    let mut table = open(item, &CHANNEL, findings)?;
+    let guests = table.required("guests", "[\"freertos\", \"linux\"]", findings);
+    let size = table.required("size", "\"64KiB\"", findings);
+    Some(ChannelDraft { span: table.span, is_wrong: findings.len() > before, guests, size })
 }
 
 fn read_tasks(guest: &Table<'_>, findings: &mut Vec<Finding>) -> Vec<TaskDraft> {
