@@ -1,8 +1,10 @@
 //! Which virtual device answers at which guest-physical address: the memory map of QEMU's `virt` (its hw/riscv/virt.c), as far as a guest
-//! has it. All guests have the devices of [`MAP`]; beside them each has its own kind of [interrupt controller](Irqchip::window). A device more is a
-//! line more in the map, and its source of the interrupt controller is one less in [`is_free_source`].
+//! has it. All guests have the devices of [`MAP`]; beside them each has its own kind of [interrupt controller](Irqchip::window), and those that have
+//! [channels](crate::channel) a PCI bus ([`CHANNELS`]). A device more is a line more in the map, and its source of the interrupt controller is one less in
+//! [`is_free_source`].
 use crate::aplic;
 use crate::irqchip::Irqchip;
+use ainori_limits::{CHANNEL_SIZE, GUEST_CHANNELS};
 
 /// A range of a guest's physical addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +26,10 @@ pub enum Device {
     Uart,
     /// Place for a virtio device, of which there is none ([`crate::virtio`]).
     VirtioSlot,
+    /// The configuration space of the PCI bus ([`crate::pci`]).
+    PciConfig,
+    /// The registers of its channels' ends ([`crate::channel`]), each in a page of its own.
+    Doorbell,
 }
 
 /// The finisher's registers.
@@ -43,6 +49,39 @@ pub const VIRTIO_SLOTS: u32 = 8;
 /// Bytes of each slot.
 pub const VIRTIO_SLOT_SIZE: u64 = 0x1000;
 
+/// The configuration space of the PCI bus of a guest that has channels: one bus, where `virt` has its first.
+pub const PCI_CONFIG: Window = Window { base: 0x3000_0000, size: 0x10_0000 };
+/// What the bus's devices have of a guest's physical addresses: the lower half of what `virt` has for devices of 32 bits.
+pub const PCI_MEMORY: Window = Window { base: 0x4000_0000, size: 0x4000_0000 };
+/// The registers of the channels' ends, one behind the other.
+pub const DOORBELLS: Window = Window { base: PCI_MEMORY.base, size: GUEST_CHANNELS as u64 * DOORBELL_SIZE };
+/// Bytes of each: a page, so that a program may be given one of them.
+pub const DOORBELL_SIZE: u64 = ainori_limits::PAGE;
+/// Where the channels' memory begins, [`CHANNEL_SIZE`] apart.
+const CHANNEL_MEMORY: u64 = 0x5000_0000;
+/// The first channel's source of the interrupt controller, where `virt` has those of its PCI bus; the next one's is one more.
+const CHANNEL_SOURCE: u32 = 32;
+
+const _: () = {
+    assert!(DOORBELLS.base + DOORBELLS.size <= CHANNEL_MEMORY);
+    assert!(CHANNEL_MEMORY + GUEST_CHANNELS as u64 * CHANNEL_SIZE <= PCI_MEMORY.base + PCI_MEMORY.size);
+};
+
+/// The registers of the channel in this slot of the bus; slots are numbered below [`GUEST_CHANNELS`].
+pub const fn doorbell(slot: usize) -> Window {
+    Window { base: DOORBELLS.base + slot as u64 * DOORBELL_SIZE, size: DOORBELL_SIZE }
+}
+
+/// Where the memory of the channel in this slot begins.
+pub const fn channel_memory(slot: usize) -> u64 {
+    CHANNEL_MEMORY + slot as u64 * CHANNEL_SIZE
+}
+
+/// Its source of the interrupt controller.
+pub const fn channel_source(slot: usize) -> u32 {
+    CHANNEL_SOURCE + slot as u32
+}
+
 /// What answers where: window, its device, and the bytes, a power of two, after which the device's registers repeat (for one of several
 /// alike).
 const MAP: [(Window, Device, u64); 3] = [
@@ -51,9 +90,12 @@ const MAP: [(Window, Device, u64); 3] = [
     (VIRTIO, Device::VirtioSlot, VIRTIO_SLOT_SIZE),
 ];
 
-/// The device at an address, and the offset in its registers, for a guest with this interrupt controller.
+/// The same for guests that have channels.
+const CHANNELS: [(Window, Device); 2] = [(DOORBELLS, Device::Doorbell), (PCI_CONFIG, Device::PciConfig)];
+
+/// The device at an address, and the offset in its registers, for a guest with this interrupt controller, and with channels or without.
 #[inline(always)] // Called in one place, on the way of each load and store.
-pub fn find(irqchip: &Irqchip, address: u64) -> Option<(Device, u64)> {
+pub fn find(irqchip: &Irqchip, has_channels: bool, address: u64) -> Option<(Device, u64)> {
     let own = irqchip.window();
     let offset = address.wrapping_sub(own.base);
     if offset < own.size {
@@ -66,19 +108,28 @@ pub fn find(irqchip: &Irqchip, address: u64) -> Option<(Device, u64)> {
             return Some((*device, offset & (repeat - 1)));
         }
     }
+    // BOUND: 2.
+    for (window, device) in CHANNELS.iter().filter(|_| has_channels) {
+        let offset = address.wrapping_sub(window.base);
+        if offset < window.size {
+            return Some((*device, offset));
+        }
+    }
     None
 }
 
-/// Does any virtual device of a guest with this interrupt controller answer in `start..end`?
+/// Does any virtual device of a guest with this interrupt controller answer in `start..end`, or a channel's memory lie there, whether it has any or not?
 pub fn is_used(irqchip: &Irqchip, start: u64, end: u64) -> bool {
-    let mut windows = MAP.iter().map(|(window, _, _)| *window).chain([irqchip.window()]);
-    // BOUND: 4.
+    let all = MAP.iter().map(|(window, _, _)| *window);
+    let mut windows = all.chain([irqchip.window(), PCI_CONFIG, PCI_MEMORY]);
+    // BOUND: 6.
     windows.any(|window| start < window.base + window.size && window.base < end)
 }
 
 /// Has a virtual device this source of the interrupt controller?
 pub fn is_virtual_source(source: u32) -> bool {
-    (1..=VIRTIO_SLOTS).contains(&source) || source == UART_SOURCE
+    let channels = CHANNEL_SOURCE..CHANNEL_SOURCE + GUEST_CHANNELS as u32;
+    (1..=VIRTIO_SLOTS).contains(&source) || source == UART_SOURCE || channels.contains(&source)
 }
 
 /// Can a device of the board have this source of the interrupt controller: does it exist, and has no virtual device it?
@@ -117,8 +168,8 @@ mod tests {
             (u64::MAX, None),
         ];
         for (address, expected) in of_all {
-            assert_eq!(find(&plic, address), expected, "{address:#x}");
-            assert_eq!(find(&aplic, address), expected, "{address:#x}");
+            assert_eq!(find(&plic, false, address), expected, "{address:#x}");
+            assert_eq!(find(&aplic, false, address), expected, "{address:#x}");
         }
         let of_a_kind = [
             (0x0c00_0000, Some((Device::Irqchip, 0)), None),
@@ -130,16 +181,40 @@ mod tests {
             (0x0d00_5000, None, None),
         ];
         for (address, with_plic, with_aplic) in of_a_kind {
-            assert_eq!(find(&plic, address), with_plic, "{address:#x}");
-            assert_eq!(find(&aplic, address), with_aplic, "{address:#x}");
+            assert_eq!(find(&plic, false, address), with_plic, "{address:#x}");
+            assert_eq!(find(&aplic, false, address), with_aplic, "{address:#x}");
         }
+    }
+
+    #[test]
+    fn who_has_channels_has_a_pci_bus() {
+        let of_bus = [
+            (0x2fff_ffff, None),
+            (0x3000_8004, Some((Device::PciConfig, 0x8004))),
+            (0x3010_0000, None),
+            (0x4000_100c, Some((Device::Doorbell, 0x100c))),
+            (0x4000_4000, None),
+            (channel_memory(0), None), // its memory doesn't trap
+        ];
+        for irqchip in kinds() {
+            for (address, expected) in of_bus {
+                assert_eq!(find(&irqchip, true, address), expected, "{address:#x}");
+                assert_eq!(find(&irqchip, false, address), None, "{address:#x}");
+            }
+            assert_eq!(find(&irqchip, true, UART.base), Some((Device::Uart, 0)));
+        }
+        let places = [0, 3].map(|slot| (doorbell(slot).base, channel_memory(slot), channel_source(slot)));
+        assert_eq!(places, [(0x4000_0000, 0x5000_0000, 32), (0x4000_3000, 0x6800_0000, 35)]);
     }
 
     #[test]
     fn windows_do_not_overlap_and_are_found_from_outside() {
         for irqchip in kinds() {
-            let windows: Vec<Window> =
-                MAP.iter().map(|(window, _, _)| *window).chain([irqchip.window()]).collect();
+            let windows: Vec<Window> = MAP
+                .iter()
+                .map(|(window, _, _)| *window)
+                .chain([irqchip.window(), PCI_CONFIG, PCI_MEMORY])
+                .collect();
             for (index, window) in windows.iter().enumerate() {
                 let others = windows.iter().enumerate().filter(|(other, _)| *other != index);
                 for (_, other) in others {
@@ -160,9 +235,9 @@ mod tests {
 
     #[test]
     fn no_source_has_two_devices() {
-        // The slots have 1 to 8, the serial port 10, and there are 95.
+        // The slots have 1 to 8, the serial port 10, channels 32 to 35, and there are 95.
         for source in 0..200 {
-            let expected = source == 9 || (11..96).contains(&source);
+            let expected = source == 9 || (11..32).contains(&source) || (36..96).contains(&source);
             assert_eq!(is_free_source(source), expected, "{source}");
         }
         assert!(!is_free_source(u32::MAX));

@@ -63,6 +63,15 @@ impl Irqchip {
         }
     }
 
+    /// One request of `source`, which is an edge: any number of parties may make one at once. Sources that don't exist are ignored.
+    #[inline]
+    pub fn pulse(&self, source: u32) -> u64 {
+        match self {
+            Self::Plic(plic) => plic.request(source),
+            Self::Aplic(aplic) => aplic.pulse(source, &mut Nobody),
+        }
+    }
+
     /// Is the external interrupt of a hart on? False for harts that don't exist.
     #[inline]
     pub fn is_pending(&self, hart: usize) -> bool {
@@ -129,6 +138,8 @@ mod tests {
     /// Where hart 1 claims.
     const PLIC_CLAIM: u64 = CONTEXT + supervisor_context(1) as u64 * CONTEXT_SIZE + CLAIM_COMPLETE;
     const APLIC_CLAIM: u64 = 0x4000 + 32 + 0x1c;
+    /// As `sourcecfg` has it.
+    const EDGE_RISING: u32 = 4;
 
     /// The sources that have been served.
     #[derive(Default)]
@@ -198,6 +209,31 @@ mod tests {
             assert_eq!(claimed(&chip, claim, &mut served), 0);
             assert_eq!(served.0, [SOURCE]);
             assert!(!chip.is_pending(1));
+        }
+    }
+
+    /// Also one that comes while a handler has the last one.
+    #[test]
+    fn each_edge_interrupts_once() {
+        for (chip, claim) in wired(false) {
+            let mut served = Served::default();
+            if let Irqchip::Aplic(aplic) = &chip {
+                aplic.write(4 * u64::from(SOURCE), 4, EDGE_RISING, &mut Nobody);
+            }
+            assert_eq!(chip.pulse(SOURCE), 0b10);
+            assert_eq!(claimed(&chip, claim, &mut served), SOURCE);
+            assert!(!chip.is_pending(1));
+            chip.pulse(SOURCE);
+            chip.write(claim, 4, SOURCE, &mut served);
+            assert!(chip.is_pending(1));
+            assert_eq!(claimed(&chip, claim, &mut served), SOURCE);
+            chip.write(claim, 4, SOURCE, &mut served);
+            assert!(!chip.is_pending(1));
+            assert_eq!(
+                [0, 96, u32::MAX].map(|source| chip.pulse(source)),
+                [0; 3],
+                "there are no such sources"
+            );
         }
     }
 

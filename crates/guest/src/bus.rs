@@ -1,8 +1,9 @@
 //! Loads and stores that reach virtual devices. Where they trap, and what instructions they are, the host knows.
 use ainori_devices::aplic::{Msi, Outside};
-use ainori_devices::bus::Device;
+use ainori_devices::bus::{DOORBELL_SIZE, Device, channel_source};
+use ainori_devices::channel::Effect;
 use ainori_devices::finisher::{self, End};
-use ainori_devices::virtio;
+use ainori_devices::{pci, virtio};
 use ainori_sbi::Reason;
 
 use crate::{Host, sbi, serial};
@@ -19,6 +20,11 @@ pub fn load(host: &mut impl Host, device: Device, offset: u64, width: u8) -> Opt
         Device::Uart => serial::read(host, offset),
         Device::VirtioSlot => Some(u64::from(virtio::read_empty(offset, width))),
         Device::Finisher => Some(0),
+        Device::PciConfig => Some(u64::from(pci::read(host.devices().channels, offset, width))),
+        Device::Doorbell => {
+            let end = host.devices().channels.get((offset / DOORBELL_SIZE) as usize);
+            Some(end.map_or(0, |end| u64::from(end.read(offset % DOORBELL_SIZE, width))))
+        }
     }
 }
 
@@ -30,6 +36,12 @@ pub fn store(host: &mut impl Host, device: Device, offset: u64, width: u8, value
         Device::Uart => return serial::write(host, offset, value as u8),
         Device::VirtioSlot => {}
         Device::Finisher => finish(host, finisher::write(offset, width, value)),
+        Device::PciConfig => {
+            if let Some(slot) = pci::write(host.devices().channels, offset, width, value as u32) {
+                interrupt(host, slot);
+            }
+        }
+        Device::Doorbell => doorbell(host, offset, width, value as u32),
     }
     Some(())
 }
@@ -37,6 +49,23 @@ pub fn store(host: &mut impl Host, device: Device, offset: u64, width: u8, value
 #[inline(never)]
 fn irqchip(host: &mut impl Host, offset: u64, width: u8, value: u64) {
     let harts = host.devices().irqchip.write(offset, width, value as u32, &mut Sources(host));
+    host.look_at_harts(harts);
+}
+
+#[inline(never)]
+fn doorbell(host: &mut impl Host, offset: u64, width: u8, value: u32) {
+    let slot = (offset / DOORBELL_SIZE) as usize;
+    let Some(end) = host.devices().channels.get(slot) else { return };
+    match end.write(offset % DOORBELL_SIZE, width, value) {
+        Effect::Nothing => {}
+        Effect::Interrupt => interrupt(host, slot),
+        Effect::Ring => host.ring(slot),
+    }
+}
+
+/// The end of a channel interrupts its own guest.
+fn interrupt(host: &mut impl Host, slot: usize) {
+    let harts = host.devices().irqchip.pulse(channel_source(slot));
     host.look_at_harts(harts);
 }
 

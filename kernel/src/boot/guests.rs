@@ -9,10 +9,11 @@ use ainori_devices::irqchip::Irqchip;
 use ainori_devices::plic::Plic;
 use ainori_handover::Seats;
 use ainori_limits::{MAX_GUESTS, PAGE};
-use ainori_manifest::config;
+use ainori_manifest::config::{self, System};
 use ainori_manifest::layout::TREE_SIZE;
 use dtoolkit::fdt::Fdt;
 
+use super::channels::Channels;
 use crate::arch::clear::Clearer;
 use crate::arch::hart::Features;
 use crate::cpu::SourceOwner;
@@ -36,18 +37,20 @@ pub fn place(
     tree: Fdt<'_>,
     board: &Board,
     harts: &[u64],
-    configs: &[config::Guest],
+    system: &System,
     features: &Features,
     blob: &'static [u8],
 ) -> Placed {
     let sources = board.irqchip.map_or(0, |chip| chip.last_source() as usize + 1);
     let mut placed = Placed { guests: Vec::new(), vcpus: Vec::new(), source_owner: vec![None; sources] };
-    for (index, config) in configs.iter().enumerate().take(MAX_GUESTS) {
+    let clearer = Clearer::new(board.zeroing_block());
+    let channels = Channels::new(system, &clearer);
+    for (index, config) in system.guests.iter().enumerate().take(MAX_GUESTS) {
         let index = index as u8;
         let first = placed.vcpus.len();
         add_vcpus(index, config, board, harts, &mut placed.vcpus);
-        let mut guest = with_space(tree, index, config, first as u8, board);
-        guest.program = load(&guest, board, features, blob);
+        let mut guest = with_space(tree, index, config, first as u8, board, &channels);
+        guest.program = load(&guest, board, features, blob, &clearer);
         let hart = &board.harts[placed.vcpus[first].home as usize];
         for device in guest.owned_devices.iter().filter(|device| !device.interrupts.is_empty()) {
             let Some(target) = hart.irq_target else {
@@ -89,7 +92,14 @@ fn add_vcpus(guest: u8, config: &config::Guest, board: &Board, harts: &[u64], to
 /// Takes memory for a guest and builds its translation.
 // Not within `place`, whose frame would be so large that each access to a local takes several instructions.
 #[inline(never)]
-fn with_space(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, board: &Board) -> Guest {
+fn with_space(
+    tree: Fdt<'_>,
+    index: u8,
+    config: &config::Guest,
+    first_vcpu: u8,
+    board: &Board,
+    channels: &Channels<'_>,
+) -> Guest {
     let name = &config.name;
     let Some(mut space) = Space::new(config.memory) else {
         refuse(format_args!(
@@ -110,8 +120,9 @@ fn with_space(tree: Fdt<'_>, index: u8, config: &config::Guest, first_vcpu: u8, 
             }
         }
     }
+    let ends = channels.give(usize::from(index), &mut space);
     super::clear_stack();
-    Guest::new(index, config.clone(), first_vcpu, space, devices, irqchip, board.timebase_hz)
+    Guest::new(index, config.clone(), first_vcpu, space, devices, irqchip, ends, board.timebase_hz)
 }
 
 /// A guest's interrupt controller: of the board's kind, as drivers of devices that it owns then find there what they know from the board.
@@ -151,9 +162,15 @@ fn refuse_device(guest: &str, path: &str, why: fmt::Arguments<'_>) -> ! {
 
 // As `with_space`.
 #[inline(never)]
-fn load(guest: &Guest, board: &Board, features: &Features, blob: &'static [u8]) -> Program {
+fn load(
+    guest: &Guest,
+    board: &Board,
+    features: &Features,
+    blob: &'static [u8],
+    clearer: &Clearer,
+) -> Program {
     let fail = |why: String| -> ! { refuse(format_args!("guest `{}`: {why}", guest.config.name)) };
-    let (layout, mut parts) = loader::load(guest, blob, &Clearer::new(board.zeroing_block()))
+    let (layout, mut parts) = loader::load(guest, blob, clearer)
         .unwrap_or_else(|| fail("its memory is too small for its image, RAM disk and device tree".into()));
     let tree = device_tree::make(guest, &layout, board, features);
     let tree = Some(tree).filter(|tree| tree.len() as u64 <= TREE_SIZE);

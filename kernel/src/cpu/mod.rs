@@ -1,6 +1,7 @@
 //! One core and its kernel. Each core has its own scheduler, its own stack and the vCPUs that live here; no other
 //! core ever touches any of that. What concerns another core goes there as a message ([`mail`]).
 mod backlog;
+mod bells;
 mod by_number;
 pub mod console;
 mod devices;

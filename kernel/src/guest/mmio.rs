@@ -12,15 +12,16 @@ use crate::stats::Exit;
 /// Carries out the load or store that has just trapped.
 #[inline(always)]
 pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
-    let irqchip = &cpu.machine.guest_of(vcpu).devices.irqchip;
-    let Some((device, offset)) = bus::find(irqchip, access.address) else {
+    let devices = &cpu.machine.guest_of(vcpu).devices;
+    let Some((device, offset)) = bus::find(&devices.irqchip, !devices.channels.is_empty(), access.address)
+    else {
         let what = if access.kind() == AccessKind::Load { What::Load } else { What::Store };
         return fault::wild(cpu, vcpu, what, access);
     };
     let exit = match device {
         Device::Irqchip => Exit::Irqchip,
         Device::Uart => Exit::Uart,
-        Device::Finisher | Device::VirtioSlot => Exit::Device,
+        Device::Finisher | Device::VirtioSlot | Device::PciConfig | Device::Doorbell => Exit::Device,
     };
     let Some(instruction) = access.instruction(|| cpu.state(vcpu)) else { return exit };
     // As on QEMU's `virt`, no device takes a misaligned access: a part of it would be somebody else's.

@@ -12,7 +12,9 @@ pub mod vcpu;
 
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::sync::atomic::AtomicU64;
 
+use ainori_devices::channel::Endpoint;
 use ainori_devices::irqchip::Irqchip;
 use ainori_guest::{Devices, serial::Serial};
 use ainori_lifecycle::{Lifecycle, Rules};
@@ -28,6 +30,15 @@ use space::Space;
 // A set of a guest's vCPUs is a word with a bit for each.
 const _: () = assert!(MAX_GUEST_VCPUS <= u64::BITS as usize);
 
+/// The other end of a channel.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer {
+    /// Index of the guest there.
+    pub guest: u8,
+    /// The slot of the channel on that guest's bus.
+    pub slot: u8,
+}
+
 /// A guest: everything that its vCPUs share.
 pub struct Guest {
     /// Index in the system; the number that the scheduler knows.
@@ -40,6 +51,10 @@ pub struct Guest {
     pub owned_devices: Vec<Device>,
     /// Its virtual devices.
     pub devices: Devices,
+    /// Whom it reaches by its channels, by their slots.
+    pub peers: Vec<Peer>,
+    /// When the next bell may ring for it, in ticks of `time`, if whoever rings can't keep it waiting.
+    pub next_bell: AtomicU64,
     /// How it stopped, for the report. Nobody waits for this lock: first the core that stops the guest has it, then the
     /// housekeeping core.
     pub record: Mutex<Option<stop::Record>>,
@@ -59,6 +74,7 @@ impl Guest {
         space: Space,
         owned_devices: Vec<Device>,
         irqchip: Irqchip,
+        (channels, peers): (&'static [Endpoint], Vec<Peer>),
         timebase_hz: u64,
     ) -> Self {
         let restart = &config.restart;
@@ -68,7 +84,9 @@ impl Guest {
             index,
             space,
             owned_devices,
-            devices: Devices { irqchip, serial: Serial::new(&config.name) },
+            devices: Devices { irqchip, serial: Serial::new(&config.name), channels },
+            peers,
+            next_bell: AtomicU64::new(0),
             record: Mutex::new(None),
             lifecycle: Lifecycle::new(config.vcpus.len() as u32, rules),
             program: Program::default(),

@@ -11,12 +11,12 @@ const PLIC: u64 = 0xc00_0000;
 const UART: u64 = 0x1000_0000;
 
 fn write(host: &mut TestHost, address: u64, width: u8, value: u64) -> Option<()> {
-    let (device, offset) = find(&host.devices.irqchip, address).expect("a device");
+    let (device, offset) = find(&host.devices.irqchip, true, address).expect("a device");
     store(host, device, offset, width, value)
 }
 
 fn read(host: &mut TestHost, address: u64, width: u8) -> Option<u64> {
-    let (device, offset) = find(&host.devices.irqchip, address).expect("a device");
+    let (device, offset) = find(&host.devices.irqchip, true, address).expect("a device");
     load(host, device, offset, width)
 }
 
@@ -80,7 +80,34 @@ fn empty_slots_and_the_finisher_can_be_read() {
     let mut host = TestHost::new(1);
     assert_eq!(read(&mut host, 0x1000_1000, 4), Some(0x7472_6976), "virtio's magic value");
     assert_eq!(read(&mut host, FINISHER, 4), Some(0));
-    assert!(matches!(find(&host.devices.irqchip, 0x1000_1008), Some((Device::VirtioSlot, 8))));
+    assert!(matches!(find(&host.devices.irqchip, true, 0x1000_1008), Some((Device::VirtioSlot, 8))));
     assert_eq!(write(&mut host, 0x1000_1000, 4, 1), Some(()));
     assert!(host.take().is_empty());
+}
+
+/// A channel's end: its registers, its configuration space, and its interrupt.
+#[test]
+fn a_bell_interrupts_through_the_controller() {
+    let mut host = TestHost::new(2);
+    let (context, source, registers, config) = (3, 33, 0x4000_1000, 0x3000_8000);
+    write(&mut host, PLIC + 4 * source, 4, 1);
+    write(&mut host, PLIC + 0x2000 + 0x80 * context + 4, 4, 1 << (source - 32));
+    assert_eq!(read(&mut host, config, 4), Some(0x1110_1af4));
+    assert_eq!(read(&mut host, registers + 8, 4), Some(1), "it is the second end");
+    // To the other one: what that is, the host knows.
+    assert_eq!(write(&mut host, registers + 12, 4, 0), Some(()));
+    assert_eq!(host.take(), [Wish::Ring(1)]);
+    // Behind the last end there is nothing, as on a bus.
+    assert_eq!((write(&mut host, 0x4000_300c, 4, 0), read(&mut host, 0x4000_3008, 4)), (Some(()), Some(0)));
+    assert_eq!((read(&mut host, config + 0x8000, 2), host.take()), (Some(0xffff), vec![]));
+    // From the other one, while it is masked, and then INTx is off.
+    assert!(!host.devices.channels[1].ring());
+    host.looked_at = 0;
+    write(&mut host, config + 4, 2, 0x402);
+    write(&mut host, registers, 4, 1);
+    assert_eq!(host.looked_at, 0);
+    write(&mut host, config + 4, 2, 2);
+    assert_eq!((host.looked_at, host.devices.irqchip.is_pending(1)), (0b10, true));
+    assert_eq!(read(&mut host, PLIC + 0x20_0004 + 0x1000 * context, 4), Some(source));
+    assert_eq!((read(&mut host, registers + 4, 4), read(&mut host, registers + 4, 4)), (Some(1), Some(0)));
 }
