@@ -280,6 +280,7 @@ pub struct System {
     policy: &'static str,
     times: Vec<(&'static str, &'static str)>,
     guests: Vec<Guest>,
+    channels: Vec<([String; 2], String)>,
     qemu_args: Vec<String>,
     traced: Option<&'static str>,
     input: Option<String>,
@@ -297,6 +298,7 @@ impl System {
             policy: "spumone",
             times: Vec::new(),
             guests: Vec::new(),
+            channels: Vec::new(),
             qemu_args: Vec::new(),
             traced: None,
             input: None,
@@ -307,6 +309,12 @@ impl System {
     /// Adds a guest.
     pub fn with(mut self, guest: Guest) -> Self {
         self.guests.push(guest);
+        self
+    }
+
+    /// Adds a channel between two guests, with so much memory, as `"64KiB"`.
+    pub fn channel(mut self, guests: [&str; 2], size: &str) -> Self {
+        self.channels.push((guests.map(String::from), size.into()));
         self
     }
 
@@ -468,6 +476,8 @@ impl Display for System {
         if let Some(guest) = &self.input {
             writeln!(f, "[console]\ninput = {guest:?}")?;
         }
-        self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))
+        self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))?;
+        let mut channels = self.channels.iter();
+        channels.try_for_each(|(guests, size)| writeln!(f, "[[channel]]\nguests = {guests:?}\nsize = {size:?}"))
     }
 }

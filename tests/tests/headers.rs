@@ -93,7 +93,7 @@ fn devices_are_where_guests_look_for_them() {
         [bus::PLIC.base + layout::ENABLE, layout::ENABLE_SIZE]
     );
 
-    let driver = |name| factors("probes/plic_device.c", name);
+    let driver = |name| factors("common/plic_device.c", name);
     assert_eq!(driver("PENDING"), [layout::PENDING, 32, 4]);
     assert_eq!(driver("ENABLE"), [layout::ENABLE, layout::ENABLE_SIZE, 32, 4]);
     assert_eq!(driver("THRESHOLD"), [layout::CONTEXT, layout::CONTEXT_SIZE]);
