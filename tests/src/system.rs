@@ -97,6 +97,11 @@ impl Guest {
         Self { image: checkout(".cache/guests/linux/Image-sid"), ..self }
     }
 
+    /// The initramfs with the job `channel`; for `guests/linux/build channel`.
+    pub fn with_channel(self) -> Self {
+        Self { initrd: Some(checkout(".cache/guests/linux/channel.cpio.gz")), ..self }
+    }
+
     /// The large initramfs, with the jobs of guests/linux/userland; for `guests/linux/build userland`.
     pub fn userland(self) -> Self {
         let initrd = Some(checkout(".cache/guests/linux/userland.cpio.gz"));
