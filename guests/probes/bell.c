@@ -1,5 +1,5 @@
 /* Channels to other guests. `role`: `ping` sends numbers through its first channel, `burst` at a time, and waits until all have come back; `echo` sends back what comes,
- * and is over when it has had `n`; `flood` rings for `us` as fast as it can, and does what else there is to do with the registers; `peek` loads from where a channel's
+ * and is over when it has had `n`; `flood` sends one number, rings for `us` as fast as it can, and does what else there is to do with the registers; `peek` loads from where a channel's
  * memory is in other guests, and `fetch` executes what is in its own, which both must end in an access fault. With `dies` it reboots after so many numbers in its first life. */
 #include "args.h"
 #include "channel.h"
@@ -108,10 +108,11 @@ static bool echo(uint64_t n, uint64_t dies)
     return wrong == 0;
 }
 
-/* Rings, and now and then writes anything to any register, its own or of the bus, or reads one. */
+/* Sends one number, and then rings, and now and then writes anything to any register, its own or of the bus, or reads one. */
 static bool flood(uint64_t us)
 {
     uint64_t end = read_time() + us_to_ticks(us), random = 88172645463325252ul, rung = 0;
+    channel_put(channel_queue_of(channel.memory, channel.position), 1);
     while (read_time() < end) {
         for (int i = 0; i < 64; i++, rung++)
             channel_ring(&channel);
