@@ -1,4 +1,4 @@
-/* A channel to another guest: an ivshmem device (QEMU's docs/specs/ivshmem-spec.rst) on the PCI bus that the device tree names. Its memory is both guests'. */
+/* A channel to another guest: an ivshmem device (QEMU's "Device Specification for Inter-VM shared memory device") on the PCI bus that the device tree names. Its memory is both guests'. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

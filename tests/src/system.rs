@@ -483,6 +483,7 @@ impl Display for System {
         }
         self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))?;
         let mut channels = self.channels.iter();
-        channels.try_for_each(|(guests, size)| writeln!(f, "[[channel]]\nguests = {guests:?}\nsize = {size:?}"))
+        channels
+            .try_for_each(|(guests, size)| writeln!(f, "[[channel]]\nguests = {guests:?}\nsize = {size:?}"))
     }
 }

@@ -326,6 +326,7 @@ fn the_keys_of_a_manifest_are_those_that_are_read() {
         "`[board]`",
         "`[[guest]]`",
         "`[[guest.task]]`",
+        "`[[channel]]`",
         "`[console]`",
         "`[run]`",
         "`[trace]`",

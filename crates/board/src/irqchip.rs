@@ -116,7 +116,7 @@ impl Part {
     /// The first one in the tree that there is a driver for.
     ///
     /// An APLIC is a node for each domain. Ours is one that names the supervisors' interrupt; that of machine level is the firmware's, which has
-    /// delegated the sources to it. One that has a parent for messages can't interrupt harts itself: there is no driver for that yet.
+    /// delegated the sources to it. One that has a parent for messages can't interrupt harts itself: there is no driver for that yet. Only at boot.
     pub fn find(tree: Fdt<'_>) -> Option<Self> {
         AllNodes::of(tree).filter(is_on).find_map(|node| {
             let (targets, base) = (targets(&node), base(&node)?);
@@ -135,7 +135,7 @@ impl Part {
         })
     }
 
-    /// What the wire at this place is called in the controller's registers.
+    /// What the wire at this place is called in the controller's registers. Only at boot.
     pub fn target(&self, place: usize) -> Option<u32> {
         match self.irqchip {
             BoardIrqchip::Aplic { .. } if !self.hart_indices.is_empty() => {

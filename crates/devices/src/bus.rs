@@ -128,8 +128,9 @@ pub fn is_used(irqchip: &Irqchip, start: u64, end: u64) -> bool {
 
 /// Has a virtual device this source of the interrupt controller?
 pub fn is_virtual_source(source: u32) -> bool {
-    let channels = CHANNEL_SOURCE..CHANNEL_SOURCE + GUEST_CHANNELS as u32;
-    (1..=VIRTIO_SLOTS).contains(&source) || source == UART_SOURCE || channels.contains(&source)
+    (1..=VIRTIO_SLOTS).contains(&source)
+        || source == UART_SOURCE
+        || (CHANNEL_SOURCE..CHANNEL_SOURCE + GUEST_CHANNELS as u32).contains(&source)
 }
 
 /// Can a device of the board have this source of the interrupt controller: does it exist, and has no virtual device it?

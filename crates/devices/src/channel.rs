@@ -1,5 +1,5 @@
 //! A guest's end of a channel: memory that two guests see, and a doorbell with which each interrupts the other. It is the `ivshmem` device of QEMU, with its
-//! register interface ("Device Specification for Inter-VM shared memory device", docs/specs/ivshmem-spec.rst) in the form whose interrupt is a
+//! register interface ("Device Specification for Inter-VM shared memory device") in the form whose interrupt is a
 //! PCI INTx: drivers that know the registers need no other, and Linux's `uio_pci_generic` brings both to a program.
 //!
 //! The memory isn't here: guests have it as their own, without any trap. All that an end has is one word, so each thing that happens to it is one atomic
@@ -72,14 +72,14 @@ impl Endpoint {
     /// What the ringing hart has stored before is seen by whoever then finds the bell rung.
     #[must_use]
     pub fn ring(&self) -> bool {
-        self.change(|state| state | RUNG).1
+        self.change(0, RUNG).1
     }
 
     /// A guest's load of `width` bytes at `offset` of the registers. Those that don't exist, and other widths than 4, read as zero.
     pub fn read(&self, offset: u64, width: u8) -> u32 {
         match (offset, width) {
             (layout::MASK, 4) => u32::from(self.state() & UNMASKED != 0),
-            (layout::STATUS, 4) => u32::from(self.change(|state| state & !RUNG).0 & RUNG != 0),
+            (layout::STATUS, 4) => u32::from(self.change(RUNG, 0).0 & RUNG != 0),
             (layout::POSITION, 4) => self.position,
             _ => 0,
         }
@@ -90,7 +90,7 @@ impl Endpoint {
     pub fn write(&self, offset: u64, width: u8, value: u32) -> Effect {
         let own = |bit: u32| {
             let on = if value & 1 != 0 { bit } else { 0 };
-            if self.change(|state| state & !bit | on).1 { Effect::Interrupt } else { Effect::Nothing }
+            if self.change(bit, on).1 { Effect::Interrupt } else { Effect::Nothing }
         };
         match (offset, width) {
             (layout::MASK, 4) => own(UNMASKED),
@@ -109,7 +109,7 @@ impl Endpoint {
     #[must_use]
     pub(crate) fn set_command(&self, value: u32, mask: u32) -> bool {
         let mask = mask & COMMAND;
-        self.change(|state| state & !mask | value & mask).1
+        self.change(mask, value & mask).1
     }
 
     /// Would the device interrupt if INTx is on? The bit Interrupt Status of PCI, which doesn't care for that.
@@ -121,12 +121,13 @@ impl Endpoint {
         self.state.load(Ordering::Acquire)
     }
 
-    /// Changes the word: what it was, and whether an interrupt is due that wasn't before.
-    fn change(&self, to: impl Fn(u32) -> u32) -> (u32, bool) {
+    /// Clears bits of the word and then sets some: what it was, and whether an interrupt is due that wasn't before.
+    #[inline(never)]
+    fn change(&self, clear: u32, set: u32) -> (u32, bool) {
         let mut before = self.state();
         // BOUND: one round; each more is a change that another core has made in between.
         loop {
-            let after = to(before);
+            let after = before & !clear | set;
             match self.state.compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return (before, interrupts(after) && !interrupts(before)),
                 Err(now) => before = now,

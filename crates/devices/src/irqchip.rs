@@ -6,6 +6,7 @@ use crate::plic::{self, Plic, supervisor_context};
 
 /// A controller. Shared by the vCPUs of one guest: all methods take `&self` and may run on several cores at once. Those that change something return
 /// the harts whose [`Irqchip::is_pending`] must be looked at again.
+#[expect(clippy::large_enum_variant, reason = "there is one for each guest, where it stays")]
 pub enum Irqchip {
     /// A [`Plic`].
     Plic(Plic),
@@ -64,7 +65,7 @@ impl Irqchip {
     }
 
     /// One request of `source`, which is an edge: any number of parties may make one at once. Sources that don't exist are ignored.
-    #[inline]
+    #[inline(never)]
     pub fn pulse(&self, source: u32) -> u64 {
         match self {
             Self::Plic(plic) => plic.request(source),
@@ -100,7 +101,9 @@ impl Irqchip {
         match self {
             Self::Plic(plic) => {
                 let effects = plic.write(offset, width, value);
-                effects.completed.into_iter().for_each(|source| outside.complete(source));
+                if let Some(source) = effects.completed {
+                    outside.complete(source);
+                }
                 effects.harts
             }
             Self::Aplic(aplic) => aplic.write(offset, width, value, outside),

@@ -141,6 +141,7 @@ impl Machine {
     }
 
     /// The level of the interrupts of a guest's devices on the core that handles them.
+    #[inline(never)]
     pub fn device_level(&self, guest: &Guest, core: u32) -> u32 {
         self.levels.level(self.orders[core].rank(VcpuId(guest.vcpus().start)).class.priority)
     }

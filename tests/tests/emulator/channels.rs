@@ -25,16 +25,23 @@ fn all_came_back(run: &Run, sent: u64) {
     }
     for guest in ["ping", "echo"] {
         let bells = run.number(guest, "bells");
-        run.check(bells <= sent && (guest == "ping" || bells > 0), format_args!("{guest} heard {bells} bells"));
+        run.check(
+            bells <= sent && (guest == "ping" || bells > 0),
+            format_args!("{guest} heard {bells} bells"),
+        );
     }
 }
 
 /// On two harts, and on one, whoever goes first there.
 #[test]
 fn numbers_go_there_and_back_under_each_policy() {
-    for (preset, controller) in
-        [("ainori", PLIC), ("spumone", APLIC), ("listee-rt", PLIC), ("co-schedule", APLIC), ("round-robin", PLIC)]
-    {
+    for (preset, controller) in [
+        ("ainori", PLIC),
+        ("spumone", APLIC),
+        ("listee-rt", PLIC),
+        ("co-schedule", APLIC),
+        ("round-robin", PLIC),
+    ] {
         for (harts, burst) in [([0, 1], 1), ([0, 0], 1), ([1, 1], 9), ([0, 1], 64)] {
             let run = System::on(2)
                 .policy(preset)
@@ -117,7 +124,9 @@ fn an_rtos_beside_a_flood_of_bells_is_in_time() {
             .with(Guest::freertos("periods=200 burn_percent=20 burn_period_us=5000").harts([1]))
             .channel(["one", "two"], "64KiB")
             .run(LOCKSTEP);
-        run.good().lost_no_tick("freertos", 200).was_in_time("freertos", format_args!("{preset}, {controller}"));
+        run.good()
+            .lost_no_tick("freertos", 200)
+            .was_in_time("freertos", format_args!("{preset}, {controller}"));
     }
 }
 
