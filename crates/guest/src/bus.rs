@@ -1,6 +1,6 @@
 //! Loads and stores that reach virtual devices. Where they trap, and what instructions they are, the host knows.
 use ainori_devices::aplic::{Msi, Outside};
-use ainori_devices::bus::{DOORBELL_SIZE, Device, channel_source};
+use ainori_devices::bus::{DOORBELL_SIZE, Device, OfChannels, channel_source};
 use ainori_devices::channel::Effect;
 use ainori_devices::finisher::{self, End};
 use ainori_devices::{pci, virtio};
@@ -20,12 +20,19 @@ pub fn load(host: &mut impl Host, device: Device, offset: u64, width: u8) -> Opt
         Device::Uart => serial::read(host, offset),
         Device::VirtioSlot => Some(u64::from(virtio::read_empty(offset, width))),
         Device::Finisher => Some(0),
-        Device::PciConfig => Some(u64::from(pci::read(host.devices().channels, offset, width))),
-        Device::Doorbell => {
-            let end = host.devices().channels.get((offset / DOORBELL_SIZE) as usize);
-            Some(end.map_or(0, |end| u64::from(end.read(offset % DOORBELL_SIZE, width))))
-        }
     }
+}
+
+/// The same of a guest's channels. It never has to be tried again.
+pub fn load_of_channel(host: &impl Host, part: OfChannels, offset: u64, width: u8) -> u64 {
+    let ends = host.devices().channels;
+    u64::from(match part {
+        OfChannels::Config => pci::read(ends, offset, width),
+        OfChannels::Doorbells => {
+            let end = ends.get((offset / DOORBELL_SIZE) as usize);
+            end.map_or(0, |end| end.read(offset % DOORBELL_SIZE, width))
+        }
+    })
 }
 
 /// A store of `value`, `width` bytes wide, at `offset` in a device's registers. `None` if it has to be tried again.
@@ -36,12 +43,6 @@ pub fn store(host: &mut impl Host, device: Device, offset: u64, width: u8, value
         Device::Uart => return serial::write(host, offset, value as u8),
         Device::VirtioSlot => {}
         Device::Finisher => finish(host, finisher::write(offset, width, value)),
-        Device::PciConfig => {
-            if let Some(slot) = pci::write(host.devices().channels, offset, width, value as u32) {
-                interrupt(host, slot);
-            }
-        }
-        Device::Doorbell => doorbell(host, offset, width, value as u32),
     }
     Some(())
 }
@@ -52,14 +53,23 @@ fn irqchip(host: &mut impl Host, offset: u64, width: u8, value: u64) {
     host.look_at_harts(harts);
 }
 
-#[inline(never)]
-fn doorbell(host: &mut impl Host, offset: u64, width: u8, value: u32) {
+/// A store of `value` to what belongs to a guest's channels. It never has to be tried again.
+pub fn store_of_channel(host: &mut impl Host, part: OfChannels, offset: u64, width: u8, value: u64) {
+    let (ends, value) = (host.devices().channels, value as u32);
     let slot = (offset / DOORBELL_SIZE) as usize;
-    let Some(end) = host.devices().channels.get(slot) else { return };
-    match end.write(offset % DOORBELL_SIZE, width, value) {
-        Effect::Nothing => {}
-        Effect::Interrupt => interrupt(host, slot),
-        Effect::Ring => host.ring(slot),
+    match part {
+        OfChannels::Config => {
+            if let Some(slot) = pci::write(ends, offset, width, value) {
+                interrupt(host, slot);
+            }
+        }
+        OfChannels::Doorbells => {
+            match ends.get(slot).map(|end| end.write(offset % DOORBELL_SIZE, width, value)) {
+                None | Some(Effect::Nothing) => {}
+                Some(Effect::Interrupt) => interrupt(host, slot),
+                Some(Effect::Ring) => host.ring(slot),
+            }
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Whatever guests do: a fuzz target of all services at once.
-use ainori_devices::bus::{DOORBELLS, PCI_CONFIG, VIRTIO, channel_source, find};
+use ainori_devices::bus::{DOORBELLS, PCI_CONFIG, VIRTIO, channel_source, find, find_of_channels};
 use ainori_lifecycle::HartState;
 use ainori_sbi::{AINORI, BASE, Call, DBCN, HSM, IPI, RFENCE, SRST, TIME, decode};
 use proptest::prelude::*;
@@ -124,11 +124,17 @@ fn take(host: &mut TestHost, step: &Step) -> Result<(), TestCaseError> {
             }
         }
         Step::Load { address, width } => {
-            let Some((device, offset)) = find(&host.devices.irqchip, true, address) else { return Ok(()) };
+            if let Some((part, offset)) = find_of_channels(address) {
+                bus::load_of_channel(host, part, offset, width);
+            }
+            let Some((device, offset)) = find(&host.devices.irqchip, address) else { return Ok(()) };
             prop_assert!(bus::load(host, device, offset, width).is_some());
         }
         Step::Store { address, width, value } => {
-            let Some((device, offset)) = find(&host.devices.irqchip, true, address) else { return Ok(()) };
+            if let Some((part, offset)) = find_of_channels(address) {
+                bus::store_of_channel(host, part, offset, width, value);
+            }
+            let Some((device, offset)) = find(&host.devices.irqchip, address) else { return Ok(()) };
             prop_assert!(bus::store(host, device, offset, width, value).is_some());
         }
         Step::Switch(hart) => host.caller = hart,
