@@ -33,7 +33,7 @@ pub struct Devices {
     pub irqchip: Irqchip,
     /// Its serial port.
     pub serial: Serial,
-    /// Its ends of channels to other guests, by their slots of its PCI bus: at most [`GUEST_CHANNELS`](ainori_limits::GUEST_CHANNELS).
+    /// Its ends of channels to other guests, by their slots of its PCI bus: at most `GUEST_CHANNELS` of `ainori_limits`.
     pub channels: &'static [Endpoint],
 }
 

@@ -7,6 +7,7 @@ use ainori_devices::aplic::{Aplic, Delivery};
 use ainori_devices::bus;
 use ainori_devices::irqchip::Irqchip;
 use ainori_devices::plic::Plic;
+use ainori_guest::{Devices, serial::Serial};
 use ainori_handover::Seats;
 use ainori_limits::{MAX_GUESTS, PAGE};
 use ainori_manifest::config::{self, System};
@@ -120,9 +121,13 @@ fn with_space(
             }
         }
     }
-    let ends = channels.give(usize::from(index), &mut space);
+    let (channels, peers) = channels.give(usize::from(index), &mut space);
+    let virtual_devices = Devices { irqchip, serial: Serial::new(name), channels };
     super::clear_stack();
-    Guest::new(index, config.clone(), first_vcpu, space, devices, irqchip, ends, board.timebase_hz)
+    let hz = board.timebase_hz;
+    let mut guest = Guest::new(index, config.clone(), first_vcpu, space, devices, virtual_devices, hz);
+    guest.peers = peers;
+    guest
 }
 
 /// A guest's interrupt controller: of the board's kind, as drivers of devices that it owns then find there what they know from the board.

@@ -14,9 +14,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::AtomicU64;
 
-use ainori_devices::channel::Endpoint;
-use ainori_devices::irqchip::Irqchip;
-use ainori_guest::{Devices, serial::Serial};
+use ainori_guest::Devices;
 use ainori_lifecycle::{Lifecycle, Rules};
 use ainori_limits::MAX_GUEST_VCPUS;
 use ainori_manifest::config;
@@ -66,15 +64,14 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// A guest with its memory in place and nothing started. Allocates: only at boot.
+    /// A guest with its memory in place and nothing started, that reaches nobody. Allocates: only at boot.
     pub fn new(
         index: u8,
         config: config::Guest,
         first_vcpu: u8,
         space: Space,
         owned_devices: Vec<Device>,
-        irqchip: Irqchip,
-        (channels, peers): (&'static [Endpoint], Vec<Peer>),
+        devices: Devices,
         timebase_hz: u64,
     ) -> Self {
         let restart = &config.restart;
@@ -84,8 +81,8 @@ impl Guest {
             index,
             space,
             owned_devices,
-            devices: Devices { irqchip, serial: Serial::new(&config.name), channels },
-            peers,
+            devices,
+            peers: Vec::new(),
             next_bell: AtomicU64::new(0),
             record: Mutex::new(None),
             lifecycle: Lifecycle::new(config.vcpus.len() as u32, rules),
