@@ -122,6 +122,11 @@ impl Guest {
         Self { image: checkout(".cache/guests/linux/Image-sid"), ..self }
     }
 
+    /// The initramfs with the job `channel`; for `guests/linux/build channel`.
+    pub fn with_channel(self) -> Self {
+        Self { initrd: Some(checkout(".cache/guests/linux/channel.cpio.gz")), ..self }
+    }
+
     /// The large initramfs, with the jobs of guests/linux/userland; for `guests/linux/build userland`.
     pub fn userland(self) -> Self {
         let initrd = Some(checkout(".cache/guests/linux/userland.cpio.gz"));
@@ -315,6 +320,7 @@ pub struct System {
     times: Vec<(&'static str, &'static str)>,
     guests: Vec<Guest>,
     windows: Vec<Window>,
+    channels: Vec<([String; 2], String)>,
     qemu_args: Vec<String>,
     traced: Option<&'static str>,
     input: Option<String>,
@@ -333,6 +339,7 @@ impl System {
             times: Vec::new(),
             guests: Vec::new(),
             windows: Vec::new(),
+            channels: Vec::new(),
             qemu_args: Vec::new(),
             traced: None,
             input: None,
@@ -343,6 +350,12 @@ impl System {
     /// Adds a guest.
     pub fn with(mut self, guest: Guest) -> Self {
         self.guests.push(guest);
+        self
+    }
+
+    /// Adds a channel between two guests, with so much memory, as `"64KiB"`.
+    pub fn channel(mut self, guests: [&str; 2], size: &str) -> Self {
+        self.channels.push((guests.map(String::from), size.into()));
         self
     }
 
@@ -517,6 +530,9 @@ impl Display for System {
             writeln!(f, "[console]\ninput = {guest:?}")?;
         }
         self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))?;
-        self.windows.iter().try_for_each(|window| write!(f, "{window}"))
+        self.windows.iter().try_for_each(|window| write!(f, "{window}"))?;
+        let mut channels = self.channels.iter();
+        channels
+            .try_for_each(|(guests, size)| writeln!(f, "[[channel]]\nguests = {guests:?}\nsize = {size:?}"))
     }
 }

@@ -328,6 +328,7 @@ fn the_keys_of_a_manifest_are_those_that_are_read() {
         "`[[guest]]`",
         "`[[guest.task]]`",
         "`[[window]]`",
+        "`[[channel]]`",
         "`[console]`",
         "`[run]`",
         "`[trace]`",

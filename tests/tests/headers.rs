@@ -78,9 +78,8 @@ fn qemu_plugins_have_room_for_all_harts() {
 
 #[test]
 fn devices_are_where_guests_look_for_them() {
-    let fuzz = numbers("fuzz/memory.h");
-    assert_eq!((fuzz["PLIC_BASE"], fuzz["PLIC_SIZE"]), (bus::PLIC.base, bus::PLIC.size));
-    assert_eq!(fuzz["UART_BASE"], bus::UART.base);
+    // It finds its interrupt controller in the device tree.
+    assert_eq!(numbers("fuzz/memory.h")["UART_BASE"], bus::UART.base);
     assert_eq!(numbers("fuzz/attacks.c")["PLIC_CONTEXTS"], PLIC_CONTEXTS as u64);
 
     let virt = numbers("probes/virt.c");
@@ -93,7 +92,7 @@ fn devices_are_where_guests_look_for_them() {
         [bus::PLIC.base + layout::ENABLE, layout::ENABLE_SIZE]
     );
 
-    let driver = |name| factors("probes/plic_device.c", name);
+    let driver = |name| factors("common/plic_device.c", name);
     assert_eq!(driver("PENDING"), [layout::PENDING, 32, 4]);
     assert_eq!(driver("ENABLE"), [layout::ENABLE, layout::ENABLE_SIZE, 32, 4]);
     assert_eq!(driver("THRESHOLD"), [layout::CONTEXT, layout::CONTEXT_SIZE]);

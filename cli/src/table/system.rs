@@ -56,6 +56,9 @@ pub fn system(manifest: &Manifest) -> String {
     for windows in system.windows.chunk_by(|one, next| one.hart == next.hart) {
         let _ = writeln!(text, "{}", timetable(system, windows));
     }
+    if !system.channels.is_empty() {
+        let _ = writeln!(text, "{}", channels(manifest));
+    }
     if manifest.run.clock != Clock::Host {
         let _ =
             writeln!(text, "It runs in virtual time, in which nothing can be typed (but with --clock host).");
@@ -74,6 +77,20 @@ fn timetable(system: &System, windows: &[Window]) -> String {
     };
     let all: Vec<String> = windows.iter().map(told).collect();
     format!("Hart {hart}, of each {} us: {}.", system.policy.frame_us, all.join(", "))
+}
+
+/// Each channel, and how each of its guests finds it: the number of the device on its PCI bus.
+fn channels(manifest: &Manifest) -> Rows {
+    let system = &manifest.system;
+    let mut rows = Rows::new(&["channel", "memory", "end 0", "end 1"], &["memory"]);
+    for (number, channel) in system.channels.iter().enumerate() {
+        let [first, second] = channel.ends.map(|end| {
+            let slot = system.channels_of(end as usize).take_while(|(one, _)| *one != number).count();
+            format!("{}, PCI 00:{slot:02x}.0", system.guests[end as usize].name)
+        });
+        rows.add_row([number.to_string(), show_size(channel.size), first, second]);
+    }
+    rows
 }
 
 /// `1, on hart 0: 12`.

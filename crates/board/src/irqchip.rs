@@ -143,6 +143,7 @@ pub struct Part {
 
 impl Part {
     /// The first one in the tree that there is a driver for.
+    /// Only at boot.
     #[inline(never)]
     pub fn find(tree: Fdt<'_>) -> Option<Self> {
         AllNodes::of(tree).filter(is_on).find_map(|node| match () {

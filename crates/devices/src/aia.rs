@@ -89,6 +89,11 @@ impl Aia {
         self.with_outwards(completed, |outwards| ((), self.domain.drive(source, high, outwards))).1
     }
 
+    /// As [`Aplic::pulse`]. Nobody is told when it has been served: no other source stands behind it.
+    pub fn pulse(&self, source: u32) -> u64 {
+        self.with_outwards(|_| {}, |outwards| ((), self.domain.pulse(source, outwards))).1
+    }
+
     /// A load from the domain's registers: the value, and the harts to look at again. As [`Aplic::read`].
     pub fn read(&self, offset: u64, width: u8, completed: impl FnMut(u32)) -> (u32, u64) {
         self.with_outwards(completed, |outwards| self.domain.read(offset, width, outwards))

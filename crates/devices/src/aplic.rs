@@ -144,6 +144,12 @@ impl Aplic {
         self.existing(source).map_or(0, |number| self.apply_to(number, Event::Wire(high), outside))
     }
 
+    /// One request of `source`, as if its wire had gone high and low again; a level-sensitive source sees nothing of it. Any number of parties may do this
+    /// at once. Sources that don't exist are ignored.
+    pub fn pulse(&self, source: u32, outside: &mut impl Outside) -> u64 {
+        self.existing(source).map_or(0, |number| self.apply_to(number, Event::SetPending, outside))
+    }
+
     /// Does the controller interrupt this hart? False for harts that don't exist.
     pub fn is_pending(&self, hart: usize) -> bool {
         let is_delivered =

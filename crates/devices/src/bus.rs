@@ -1,8 +1,10 @@
 //! Which virtual device answers at which guest-physical address: the memory map of QEMU's `virt` (its hw/riscv/virt.c), as far as a guest
-//! has it. All guests have the devices of [`MAP`]; beside them each has its own kind of interrupt controller ([`Irqchip`]). A device more is a
-//! line more in the map, and its source of the interrupt controller is one less in [`is_free_source`].
+//! has it. All guests have the devices of [`MAP`]; beside them each has its own kind of interrupt controller ([`Irqchip`]), and those that have
+//! [channels](crate::channel) a PCI bus ([`CHANNELS`]). A device more is a line more in the map, and its source of the interrupt controller is one less in
+//! [`is_free_source`].
 use crate::aplic;
 use crate::irqchip::Irqchip;
+use ainori_limits::{CHANNEL_SIZE, GUEST_CHANNELS};
 
 /// A range of a guest's physical addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +39,15 @@ pub enum Device {
     VirtioSlot,
 }
 
+/// What guests that have channels have in addition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfChannels {
+    /// The configuration space of the PCI bus ([`crate::pci`]).
+    Config,
+    /// The registers of the ends ([`crate::channel`]), each in a page of its own.
+    Doorbells,
+}
+
 /// The finisher's registers.
 pub const FINISHER: Window = Window { base: 0x10_0000, size: 0x1000 };
 /// The interrupt controller's, if it is a PLIC.
@@ -56,6 +67,39 @@ pub const VIRTIO_SLOTS: u32 = 8;
 /// Bytes of each slot.
 pub const VIRTIO_SLOT_SIZE: u64 = 0x1000;
 
+/// The configuration space of the PCI bus of a guest that has channels: one bus, where `virt` has its first.
+pub const PCI_CONFIG: Window = Window { base: 0x3000_0000, size: 0x10_0000 };
+/// What the bus's devices have of a guest's physical addresses: the lower half of what `virt` has for devices of 32 bits.
+pub const PCI_MEMORY: Window = Window { base: 0x4000_0000, size: 0x4000_0000 };
+/// The registers of the channels' ends, one behind the other.
+pub const DOORBELLS: Window = Window { base: PCI_MEMORY.base, size: GUEST_CHANNELS as u64 * DOORBELL_SIZE };
+/// Bytes of each: a page, so that a program may be given one of them.
+pub const DOORBELL_SIZE: u64 = ainori_limits::PAGE;
+/// Where the channels' memory begins, [`CHANNEL_SIZE`] apart.
+const CHANNEL_MEMORY: u64 = 0x5000_0000;
+/// The first channel's source of the interrupt controller, where `virt` has those of its PCI bus; the next one's is one more.
+const CHANNEL_SOURCE: u32 = 32;
+
+const _: () = {
+    assert!(DOORBELLS.base + DOORBELLS.size <= CHANNEL_MEMORY);
+    assert!(CHANNEL_MEMORY + GUEST_CHANNELS as u64 * CHANNEL_SIZE <= PCI_MEMORY.base + PCI_MEMORY.size);
+};
+
+/// The registers of the channel in this slot of the bus; slots are numbered below [`GUEST_CHANNELS`].
+pub const fn doorbell(slot: usize) -> Window {
+    Window { base: DOORBELLS.base + slot as u64 * DOORBELL_SIZE, size: DOORBELL_SIZE }
+}
+
+/// Where the memory of the channel in this slot begins.
+pub const fn channel_memory(slot: usize) -> u64 {
+    CHANNEL_MEMORY + slot as u64 * CHANNEL_SIZE
+}
+
+/// Its source of the interrupt controller.
+pub const fn channel_source(slot: usize) -> u32 {
+    CHANNEL_SOURCE + slot as u32
+}
+
 /// What answers where: window, its device, and the bytes, a power of two, after which the device's registers repeat (for one of several
 /// alike).
 const MAP: [(Window, Device, u64); 3] = [
@@ -64,7 +108,11 @@ const MAP: [(Window, Device, u64); 3] = [
     (VIRTIO, Device::VirtioSlot, VIRTIO_SLOT_SIZE),
 ];
 
-/// The device at an address, and the offset in its registers, for a guest with this interrupt controller.
+/// The same of guests' channels.
+const CHANNELS: [(Window, OfChannels); 2] =
+    [(DOORBELLS, OfChannels::Doorbells), (PCI_CONFIG, OfChannels::Config)];
+
+/// The device at an address, and the offset in its registers, for a guest with this interrupt controller. What it may have of channels isn't among them: [`find_of_channels`].
 #[inline(always)] // Called in one place, on the way of each load and store.
 pub fn find(irqchip: &Irqchip, address: u64) -> Option<(Device, u64)> {
     if let Some(found) = irqchip.part_at(address) {
@@ -79,16 +127,36 @@ pub fn find(irqchip: &Irqchip, address: u64) -> Option<(Device, u64)> {
     None
 }
 
-/// Does any virtual device of a guest with this interrupt controller answer in `start..end`?
+/// What of its channels is at an address, and the offset in it, for a guest that has some. Apart from [`find`], on whose way it would be.
+pub fn find_of_channels(address: u64) -> Option<(OfChannels, u64)> {
+    // BOUND: 2.
+    for (window, part) in &CHANNELS {
+        let offset = address.wrapping_sub(window.base);
+        if offset < window.size {
+            return Some((*part, offset));
+        }
+    }
+    None
+}
+
+/// Does any virtual device of a guest with this interrupt controller answer in `start..end`, or a channel's memory lie there, whether it has any or not?
 pub fn is_used(irqchip: &Irqchip, start: u64, end: u64) -> bool {
-    let mut windows = MAP.iter().map(|(window, _, _)| *window).chain(irqchip.windows());
-    // BOUND: 5.
+    let all = MAP.iter().map(|(window, _, _)| *window);
+    let mut windows = all.chain(irqchip.windows()).chain([PCI_CONFIG, PCI_MEMORY]);
+    // BOUND: 7.
     windows.any(|window| window.size > 0 && start < window.base + window.size && window.base < end)
+}
+
+/// Has the end of a channel this source of the interrupt controller, if a guest has so many?
+pub fn is_channel_source(source: u32) -> bool {
+    (CHANNEL_SOURCE..CHANNEL_SOURCE + GUEST_CHANNELS as u32).contains(&source)
 }
 
 /// Can a device of the board have this source of the interrupt controller: does it exist, and has no virtual device it?
 pub fn is_free_source(source: u32) -> bool {
-    (VIRTIO_SLOTS + 1..Irqchip::SOURCES as u32).contains(&source) && source != UART_SOURCE
+    (VIRTIO_SLOTS + 1..Irqchip::SOURCES as u32).contains(&source)
+        && source != UART_SOURCE
+        && !is_channel_source(source)
 }
 
 #[cfg(all(test, not(loom)))]
@@ -146,12 +214,31 @@ mod tests {
     }
 
     #[test]
+    fn who_has_channels_has_a_pci_bus() {
+        let of_bus = [
+            (0x2fff_ffff, None),
+            (0x3000_8004, Some((OfChannels::Config, 0x8004))),
+            (0x3010_0000, None),
+            (0x4000_100c, Some((OfChannels::Doorbells, 0x100c))),
+            (0x4000_4000, None),
+            (channel_memory(0), None), // its memory doesn't trap
+            (UART.base, None),
+        ];
+        for (address, expected) in of_bus {
+            assert_eq!(find_of_channels(address), expected, "{address:#x}");
+        }
+        let places = [0, 3].map(|slot| (doorbell(slot).base, channel_memory(slot), channel_source(slot)));
+        assert_eq!(places, [(0x4000_0000, 0x5000_0000, 32), (0x4000_3000, 0x6800_0000, 35)]);
+    }
+
+    #[test]
     fn windows_do_not_overlap_and_are_found_from_outside() {
         for irqchip in kinds() {
             let windows: Vec<Window> = MAP
                 .iter()
                 .map(|(window, _, _)| *window)
                 .chain(irqchip.windows())
+                .chain([PCI_CONFIG, PCI_MEMORY])
                 .filter(|window| window.size > 0)
                 .collect();
             for (index, window) in windows.iter().enumerate() {
@@ -179,9 +266,9 @@ mod tests {
 
     #[test]
     fn no_source_has_two_devices() {
-        // The slots have 1 to 8, the serial port 10, and there are 95.
+        // The slots have 1 to 8, the serial port 10, channels 32 to 35, and there are 95.
         for source in 0..200 {
-            let expected = source == 9 || (11..96).contains(&source);
+            let expected = source == 9 || (11..32).contains(&source) || (36..96).contains(&source);
             assert_eq!(is_free_source(source), expected, "{source}");
         }
         assert!(!is_free_source(u32::MAX));

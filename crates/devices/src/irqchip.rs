@@ -72,6 +72,15 @@ impl Irqchip {
         }
     }
 
+    /// One request of `source`, which is an edge: any number of parties may make one at once. Sources that don't exist are ignored.
+    #[inline(never)]
+    pub fn pulse(&self, source: u32) -> u64 {
+        match self {
+            Self::Plic(plic) => plic.request(source),
+            Self::Aia(aia) => aia.pulse(source),
+        }
+    }
+
     /// Is the external interrupt of a hart on? False for harts that don't exist.
     #[inline]
     pub fn is_pending(&self, hart: usize) -> bool {
@@ -154,6 +163,8 @@ mod tests {
     /// Where hart 1 claims.
     const PLIC_CLAIM: u64 = CONTEXT + supervisor_context(1) as u64 * CONTEXT_SIZE + CLAIM_COMPLETE;
     const APLIC_CLAIM: u64 = 0x4000 + 32 + 0x1c;
+    /// As `sourcecfg` has it.
+    const EDGE_RISING: u32 = 4;
 
     /// A controller in which source 10 interrupts hart 1, as its driver sees it.
     struct Wired {
@@ -292,6 +303,28 @@ mod tests {
             );
             assert_eq!(plic.chip.store_to_file(offset, width, value), 0);
             assert_eq!(direct.chip.store_to_file(offset, width, value), 0);
+        }
+    }
+
+    /// Also one that comes while a handler has the last one.
+    #[test]
+    fn each_edge_interrupts_once() {
+        for mut wired in Wired::all(false) {
+            if let Irqchip::Aia(aia) = &wired.chip {
+                aia.write(4 * u64::from(SOURCE), 4, EDGE_RISING, |_| {});
+            }
+            assert_eq!(wired.chip.pulse(SOURCE), 0b10);
+            assert!(wired.claims());
+            assert!(!wired.chip.is_pending(1));
+            wired.chip.pulse(SOURCE);
+            // The completion of a PLIC. Drivers of edges do nothing else.
+            wired.chip.write(PLIC_CLAIM, 4, SOURCE, |_| {});
+            assert!(wired.chip.is_pending(1));
+            assert!(wired.claims());
+            wired.chip.write(PLIC_CLAIM, 4, SOURCE, |_| {});
+            assert!(!wired.chip.is_pending(1));
+            let unknown = [0, 96, u32::MAX].map(|source| wired.chip.pulse(source));
+            assert_eq!(unknown, [0; 3], "there are no such sources");
         }
     }
 

@@ -14,6 +14,8 @@
 //! | [`uart`] | 16550A serial port | no: `&mut self`, the caller serialises |
 //! | [`finisher`] | `sifive,test`: power off, reboot | no state |
 //! | [`virtio`] | empty slots for virtio devices | no state |
+//! | [`channel`] | a guest's end of a channel to another: `ivshmem`, memory that both see and a doorbell | yes, without locks |
+//! | [`pci`] | the configuration space in which guests find these | no state |
 //! | [`bus`] | which device answers at which address | no state |
 //! | [`mmio`] | decoder of load and store instructions | no state |
 //!
@@ -26,10 +28,12 @@ mod atomic;
 pub mod aia;
 pub mod aplic;
 pub mod bus;
+pub mod channel;
 pub mod finisher;
 pub mod imsic;
 pub mod irqchip;
 pub mod mmio;
+pub mod pci;
 pub mod plic;
 pub mod uart;
 pub mod virtio;

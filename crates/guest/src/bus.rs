@@ -1,7 +1,8 @@
 //! Loads and stores that reach virtual devices. Where they trap, and what instructions they are, the host knows.
-use ainori_devices::bus::Device;
+use ainori_devices::bus::{DOORBELL_SIZE, Device, OfChannels, channel_source};
+use ainori_devices::channel::Effect;
 use ainori_devices::finisher::{self, End};
-use ainori_devices::virtio;
+use ainori_devices::{pci, virtio};
 use ainori_sbi::Reason;
 
 use crate::{Host, sbi, serial};
@@ -20,6 +21,18 @@ pub fn load(host: &mut impl Host, device: Device, offset: u64, width: u8) -> Opt
         Device::VirtioSlot => Some(u64::from(virtio::read_empty(offset, width))),
         Device::InterruptFiles | Device::Finisher => Some(0),
     }
+}
+
+/// The same of a guest's channels. It never has to be tried again.
+pub fn load_of_channel(host: &impl Host, part: OfChannels, offset: u64, width: u8) -> u64 {
+    let ends = host.devices().channels;
+    u64::from(match part {
+        OfChannels::Config => pci::read(ends, offset, width),
+        OfChannels::Doorbells => {
+            let end = ends.get((offset / DOORBELL_SIZE) as usize);
+            end.map_or(0, |end| end.read(offset % DOORBELL_SIZE, width))
+        }
+    })
 }
 
 /// A store of `value`, `width` bytes wide, at `offset` in a device's registers. `None` if it has to be tried again.
@@ -42,6 +55,32 @@ pub fn store(host: &mut impl Host, device: Device, offset: u64, width: u8, value
 fn irqchip(host: &mut impl Host, offset: u64, width: u8, value: u64) {
     let irqchip = &host.devices().irqchip;
     let harts = irqchip.write(offset, width, value as u32, |source| host.complete_source(source));
+    host.look_at_harts(harts);
+}
+
+/// A store of `value` to what belongs to a guest's channels. It never has to be tried again.
+pub fn store_of_channel(host: &mut impl Host, part: OfChannels, offset: u64, width: u8, value: u64) {
+    let (ends, value) = (host.devices().channels, value as u32);
+    let slot = (offset / DOORBELL_SIZE) as usize;
+    match part {
+        OfChannels::Config => {
+            if let Some(slot) = pci::write(ends, offset, width, value) {
+                interrupt(host, slot);
+            }
+        }
+        OfChannels::Doorbells => {
+            match ends.get(slot).map(|end| end.write(offset % DOORBELL_SIZE, width, value)) {
+                None | Some(Effect::Nothing) => {}
+                Some(Effect::Interrupt) => interrupt(host, slot),
+                Some(Effect::Ring) => host.ring(slot),
+            }
+        }
+    }
+}
+
+/// The end of a channel interrupts its own guest.
+fn interrupt(host: &mut impl Host, slot: usize) {
+    let harts = host.devices().irqchip.pulse(channel_source(slot));
     host.look_at_harts(harts);
 }
 

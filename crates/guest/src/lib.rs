@@ -20,6 +20,7 @@ pub mod serial;
 #[cfg(test)]
 mod tests;
 
+use ainori_devices::channel::Endpoint;
 use ainori_devices::irqchip::Irqchip;
 use ainori_lifecycle::{Cause, Hart};
 use ainori_sbi::RemoteFence;
@@ -32,6 +33,8 @@ pub struct Devices {
     pub irqchip: Irqchip,
     /// Its serial port.
     pub serial: Serial,
+    /// Its ends of channels to other guests, by their slots of its PCI bus: at most `GUEST_CHANNELS` of `ainori_limits`.
+    pub channels: &'static [Endpoint],
 }
 
 /// What the services want of whatever runs the guest, on behalf of one of its vCPUs: the *caller*, whose trap is being served. Harts are the guest's own,
@@ -65,6 +68,9 @@ pub trait Host {
     fn look_at_harts(&mut self, harts: u64);
     /// A source of the interrupt controller was completed; if it stands for one of the board, that may interrupt again.
     fn complete_source(&mut self, source: u32);
+
+    /// The bell at the other end of the channel in this slot rings.
+    fn ring(&mut self, slot: usize);
 
     /// Is this range of guest-physical addresses the guest's memory, all of it?
     fn has_memory(&self, address: u64, size: u64) -> bool;

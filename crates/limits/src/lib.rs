@@ -82,6 +82,12 @@ pub const IRQ_LEVELS: u32 = 7;
 pub const IRQ_SOURCES: usize = 96;
 /// Contexts of a guest's PLIC: one for machine mode and one for supervisor mode of each of its vCPUs, as on `virt`.
 pub const PLIC_CONTEXTS: usize = 2 * MAX_GUEST_VCPUS;
+/// Most channels of one guest: each is a device with a source of its own.
+pub const GUEST_CHANNELS: usize = 4;
+/// Most bytes of a channel's memory: so far apart they lie in a guest.
+pub const CHANNEL_SIZE: u64 = 128 << 20;
+/// Most channels in one system.
+pub const MAX_CHANNELS: usize = 16;
 /// The highest priority of a source of a guest's PLIC. The lowest is 1; 0 is never.
 pub const PLIC_PRIORITY: u32 = 7;
 

@@ -17,13 +17,15 @@ use crate::config::{
     GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, Guest, MAX_ADVANCE_US, MAX_GRACE_US, MIN_QUANTUM_US, Payload,
     System,
 };
-use ainori_limits::{HART_IDS, MAX_GUEST_VCPUS, MAX_GUESTS, MAX_VCPUS, PRIORITIES};
+use ainori_limits::{
+    CHANNEL_SIZE, GUEST_CHANNELS, HART_IDS, MAX_CHANNELS, MAX_GUEST_VCPUS, MAX_GUESTS, MAX_VCPUS, PRIORITIES,
+};
 use core::fmt;
 
 /// First bytes of a blob.
 pub const MAGIC: [u8; 8] = *b"AINORI\0\x01";
 /// Version of the format. It changes with the format and with [`System`].
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// Length of the header in bytes: what [`length`] needs.
 pub const HEADER_LEN: usize = 24;
 /// Payloads start at multiples of this many bytes, and the blob's length is one.
@@ -163,6 +165,16 @@ fn check_limits(system: &System) -> Result<(), Error> {
     require(input.is_some_and(|index| index < system.guests.len()), "console input goes to no guest")?;
     let records = system.trace.records;
     require(records == 0 || records.is_power_of_two(), "trace records not a power of two")?;
+    require(system.channels.len() <= MAX_CHANNELS, "number of channels")?;
+    for channel in &system.channels {
+        let [first, second] = channel.ends.map(|end| end as usize);
+        let known = first.max(second) < system.guests.len();
+        require(known && first != second, "a channel that isn't between two guests")?;
+        let fits = channel.size.is_multiple_of(PAGE as u64) && (1..=CHANNEL_SIZE).contains(&channel.size);
+        require(fits, "size of a channel")?;
+    }
+    let channels = (0..system.guests.len()).map(|guest| system.channels_of(guest).count());
+    require(channels.max() <= Some(GUEST_CHANNELS), "number of a guest's channels")?;
     system.guests.iter().try_for_each(|guest: &Guest| {
         require(!guest.vcpus.is_empty(), "a guest without vCPU")?;
         require(guest.vcpus.len() <= MAX_GUEST_VCPUS, "number of a guest's vCPUs")?;

@@ -30,12 +30,32 @@ pub struct System {
     pub policy: Policy,
     /// The guests, in the order of the manifest.
     pub guests: Vec<Guest>,
+    /// Channels between two of them, in the order of the manifest.
+    pub channels: Vec<Channel>,
     /// Index in [`Self::guests`] of the one that gets what is typed on the console.
     pub console_input: Option<u32>,
     /// Windows in time, under a policy that has them, by hart and time. Those of a hart don't overlap.
     pub windows: Vec<Window>,
     /// What is traced.
     pub trace: Trace,
+}
+
+/// Memory that two guests see, and no other, and a bell at each end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Channel {
+    /// The guests at its ends 0 and 1, by their indices in [`System::guests`]. They are different.
+    pub ends: [u32; 2],
+    /// Bytes of its memory; a multiple of the page size, at most [`CHANNEL_SIZE`](ainori_limits::CHANNEL_SIZE).
+    pub size: u64,
+}
+
+impl System {
+    /// The channels of a guest, by its index: in each slot of its PCI bus the number of the channel, and which of its ends that is.
+    pub fn channels_of(&self, guest: usize) -> impl Iterator<Item = (usize, usize)> {
+        self.channels.iter().enumerate().filter_map(move |(number, channel)| {
+            Some((number, channel.ends.iter().position(|&end| end as usize == guest)?))
+        })
+    }
 }
 
 /// A scheduling policy: a preset of the scheduler crate by name, with its parameters.

@@ -39,7 +39,7 @@ struct measurement {
 extern struct measurement measurement;
 
 /* Priorities. The idle task has 0. A task of a set has its own and that of the reporter. */
-enum { PRIORITY_BURNER = 1, PRIORITY_REPORTER = 2, PRIORITY_PERIODIC = 3 };
+enum { PRIORITY_BURNER = 1, PRIORITY_ECHO = 2, PRIORITY_REPORTER = 2, PRIORITY_PERIODIC = 3 };
 
 /* Creates the task that records its own wake-up delays. */
 void periodic_create(void);
@@ -63,6 +63,17 @@ void task_set_create(void);
 bool task_set_is_over(void);
 /* Prints how long each took. Returns whether all deadlines were met. */
 bool task_set_print_result(void);
+
+/* Reads from bootargs how many numbers of another guest are to be sent back. */
+void echo_read(void);
+/* Are any? */
+bool echo_is_wanted(void);
+/* Creates the task that does it, if so. */
+void echo_create(void);
+/* All have come. */
+bool echo_is_over(void);
+/* Prints what came. Returns whether each number was the next. */
+bool echo_print_result(void);
 
 /* Creates the task that prints. */
 void reporter_create(void);

@@ -36,6 +36,7 @@ static void read_parameters(void)
         p->run_ms = arg_number("run_ms", 1000, 1, 1000000);
     uint64_t both = p->is_set ? set : greatest_common_divisor(p->period_us, p->burn_period_us);
     p->tick_us = arg_number("tick_us", greatest_common_divisor(both, MOST_TICK_US), 1, 10000000);
+    echo_read();
     args_finish();
 
     if (both % p->tick_us != 0)
@@ -54,6 +55,7 @@ bool guest_main(void)
         port_set_tick_period(us_to_ticks(parameters.tick_us));
         task_set_create();
         reporter_create();
+        echo_create();
         vTaskStartScheduler(); /* does not return */
     }
     print("FreeRTOS " tskKERNEL_VERSION_NUMBER ": %lu periods of %lu us, burner %lu %% of %lu us\n", parameters.periods,
@@ -63,6 +65,7 @@ bool guest_main(void)
     periodic_create();
     reporter_create();
     burner_create();
+    echo_create();
     vTaskStartScheduler(); /* does not return */
     return false;
 }

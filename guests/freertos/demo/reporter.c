@@ -47,9 +47,11 @@ static void run(void *unused)
     bool reported = false;
     for (;;) {
         ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
-        bool over = parameters.is_set ? task_set_is_over() : measurement.over;
+        bool over = (parameters.is_set ? task_set_is_over() : measurement.over) && echo_is_over();
         if (over && !reported) {
             bool ok = parameters.is_set ? task_set_print_result() : print_result();
+            if (echo_is_wanted())
+                ok &= echo_print_result();
             reported = true;
             if (!parameters.forever)
                 sbi_shutdown(ok ? SBI_REASON_NONE : SBI_REASON_FAILURE);

@@ -23,12 +23,20 @@ static uint64_t tick_period;
 static uint64_t tick_origin;
 static uint64_t tick_deadline; /* of the next tick: what stimecmp holds */
 
+static BaseType_t (*external)(void);
+
 void port_start_first_task(void) __attribute__((noreturn));
 void port_handle_interrupt(uint64_t scause);
 
 void port_set_tick_period(uint64_t period) { tick_period = period; }
 
 uint64_t port_tick_deadline(TickType_t tick) { return tick_origin + tick * tick_period; }
+
+void port_on_external(BaseType_t (*handler)(void))
+{
+    external = handler;
+    csr_set(sie, 1ul << IRQ_EXTERNAL);
+}
 
 static void task_returned(void) { fail("the function of task \"%s\" returned", pcTaskGetName(NULL)); }
 
@@ -89,6 +97,9 @@ void port_handle_interrupt(uint64_t scause)
     } else if (scause == (SCAUSE_INTERRUPT | IRQ_SOFTWARE)) {
         csr_clear(sip, 1ul << IRQ_SOFTWARE);
         vTaskSwitchContext();
+    } else if (scause == (SCAUSE_INTERRUPT | IRQ_EXTERNAL)) {
+        if (external())
+            vTaskSwitchContext();
     } else {
         fail("interrupt without a handler: scause 0x%lx", scause);
     }

@@ -54,5 +54,9 @@ extern unsigned long port_critical_nesting;
 /* Sets the length of a tick, in ticks of `time`. Call it once before vTaskStartScheduler. */
 void port_set_tick_period(uint64_t period);
 
+/* Has `handler` called, with interrupts off, for each external interrupt: it claims and completes. True if the task that it has woken goes first now. Call it
+ * from a task. */
+void port_on_external(BaseType_t (*handler)(void));
+
 /* When the tick number `tick` was due, in `time`: origin + tick x period, whatever happened to its interrupt. */
 uint64_t port_tick_deadline(TickType_t tick);

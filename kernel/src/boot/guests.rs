@@ -7,12 +7,14 @@ use ainori_devices::aia::Aia;
 use ainori_devices::bus;
 use ainori_devices::irqchip::Irqchip;
 use ainori_devices::plic::Plic;
+use ainori_guest::{Devices, serial::Serial};
 use ainori_handover::Seats;
 use ainori_limits::{MAX_GUESTS, PAGE};
-use ainori_manifest::config;
+use ainori_manifest::config::{self, System};
 use ainori_manifest::layout::TREE_SIZE;
 use dtoolkit::fdt::Fdt;
 
+use super::channels::Channels;
 use crate::arch::clear::Clearer;
 use crate::arch::hart::Features;
 use crate::cpu::SourceOwner;
@@ -36,19 +38,21 @@ pub fn place(
     tree: Fdt<'_>,
     board: &Board,
     harts: &[u64],
-    configs: &[config::Guest],
+    system: &System,
     features: &Features,
     blob: &'static [u8],
 ) -> Placed {
     let sources = board.irqchip.map_or(0, |chip| chip.last_source() as usize + 1);
     let mut placed = Placed { guests: Vec::new(), vcpus: Vec::new(), source_owner: vec![None; sources] };
-    for (index, config) in configs.iter().enumerate().take(MAX_GUESTS) {
+    let clearer = Clearer::new(board.zeroing_block());
+    let channels = Channels::new(system, &clearer);
+    for (index, config) in system.guests.iter().enumerate().take(MAX_GUESTS) {
         let index = index as u8;
         let first = placed.vcpus.len();
         add_vcpus(index, config, board, harts, &mut placed.vcpus);
         let hart = &board.harts[placed.vcpus[first].home as usize];
-        let mut guest = with_space(tree, index, config, first as u8, board, hart);
-        guest.program = load(&guest, board, features, blob);
+        let mut guest = with_space(tree, index, config, first as u8, board, hart, &channels);
+        guest.program = load(&guest, board, features, blob, &clearer);
         for interrupt in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {
             if let Some(target) = hart.irq_target
                 && let Some(owner) = placed.source_owner.get_mut(interrupt.source as usize)
@@ -89,6 +93,7 @@ fn with_space(
     first_vcpu: u8,
     board: &Board,
     hart: &BoardHart,
+    channels: &Channels<'_>,
 ) -> Guest {
     let name = &config.name;
     let Some(mut space) = Space::new(config.memory) else {
@@ -99,7 +104,8 @@ fn with_space(
     };
     let devices: Vec<Device> =
         config.devices.iter().map(|path| device(tree, board, hart, name, path)).collect();
-    let irqchip = irqchip(board, config.vcpus.len(), &devices);
+    let (channels, peers) = channels.give(usize::from(index), &mut space);
+    let irqchip = irqchip(board, config.vcpus.len(), &devices, channels.len());
     for (device, path) in devices.iter().zip(&config.devices) {
         for range in &device.registers {
             let pages = Range { start: range.start & !(PAGE - 1), end: range.end.next_multiple_of(PAGE) };
@@ -111,14 +117,18 @@ fn with_space(
             }
         }
     }
+    let virtual_devices = Devices { irqchip, serial: Serial::new(name), channels };
     super::clear_stack();
-    Guest::new(index, config.clone(), first_vcpu, space, devices, irqchip, board.timebase_hz)
+    let hz = board.timebase_hz;
+    let mut guest = Guest::new(index, config.clone(), first_vcpu, space, devices, virtual_devices, hz);
+    guest.peers = peers;
+    guest
 }
 
 /// A guest's interrupt controller: of the board's kind, as drivers of devices that it owns then find there what they know from the board.
 // As above.
 #[inline(never)]
-fn irqchip(board: &Board, harts: usize, owned: &[Device]) -> Irqchip {
+fn irqchip(board: &Board, harts: usize, owned: &[Device], channels: usize) -> Irqchip {
     let aia = match board.irqchip {
         None | Some(BoardIrqchip::Plic { .. }) => return Irqchip::Plic(Plic::new()),
         Some(BoardIrqchip::Aplic { .. }) => Aia::direct(),
@@ -126,6 +136,7 @@ fn irqchip(board: &Board, harts: usize, owned: &[Device]) -> Irqchip {
     };
     // Of the other virtual devices none is more than an empty slot.
     aia.add(bus::UART_SOURCE, false);
+    (0..channels).for_each(|slot| aia.add(bus::channel_source(slot), false));
     let relayed = owned.iter().flat_map(|device| &device.interrupts);
     relayed.for_each(|interrupt| aia.add(interrupt.source, true));
     Irqchip::Aia(aia)
@@ -155,9 +166,15 @@ fn refuse_device(guest: &str, path: &str, why: fmt::Arguments<'_>) -> ! {
 
 // As `with_space`.
 #[inline(never)]
-fn load(guest: &Guest, board: &Board, features: &Features, blob: &'static [u8]) -> Program {
+fn load(
+    guest: &Guest,
+    board: &Board,
+    features: &Features,
+    blob: &'static [u8],
+    clearer: &Clearer,
+) -> Program {
     let fail = |why: String| -> ! { refuse(format_args!("guest `{}`: {why}", guest.config.name)) };
-    let (layout, mut parts) = loader::load(guest, blob, &Clearer::new(board.zeroing_block()))
+    let (layout, mut parts) = loader::load(guest, blob, clearer)
         .unwrap_or_else(|| fail("its memory is too small for its image, RAM disk and device tree".into()));
     let tree = device_tree::make(guest, &layout, board, features);
     let tree = Some(tree).filter(|tree| tree.len() as u64 <= TREE_SIZE);

@@ -1,6 +1,7 @@
 //! From the firmware to the first guest: learns the board, then makes the [`guests`], what the cores share
 //! ([`machine`]), and the [`cores`].
 #![expect(clippy::indexing_slicing, reason = "before the first guest")]
+mod channels;
 mod cores;
 mod files;
 mod guests;
@@ -89,7 +90,7 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();
     let policy = policy(&system.policy, board.timebase_hz);
     clear_stack();
-    let guests = guests::place(tree, &board, &harts, &system.guests, &features, blob);
+    let guests = guests::place(tree, &board, &harts, &system, &features, blob);
     let machine = machine::share(board, harts, features, &system, &policy, guests);
     let cpus = cores::make(machine, policy, &system);
     cores::start(cpus, boot_hart, memory::end() - free.start + image().size())

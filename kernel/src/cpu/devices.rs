@@ -5,6 +5,9 @@
 //! complete it, and so it can't come again. Nor is it handed on beside a vCPU that the interrupt controller would keep
 //! it from.
 use alloc::boxed::Box;
+use core::sync::atomic::Ordering;
+
+use ainori_devices::bus;
 
 use ainori_limits::{IRQ_SOURCES, MAX_GUESTS};
 
@@ -115,6 +118,11 @@ impl Cpu {
         if !guest.lifecycle.is_running() {
             return;
         }
+        self.hand_on_in_turn(guest, source, 0);
+    }
+
+    /// Hands a source of this guest on, unless it isn't its turn yet: not before `earliest`, nor within a while behind the last one.
+    pub(super) fn hand_on_in_turn(&mut self, guest: &'static Guest, source: u32, earliest: u64) {
         let index = usize::from(guest.index);
         let level = self.device_level_now(guest);
         let Some(of) = self.devices.guests.get_mut(index) else { return };
@@ -124,6 +132,7 @@ impl Cpu {
             self.devices.held &= !(1 << index);
         }
         let now = clock::now();
+        of.due = of.due.max(earliest);
         if now < of.due || of.held != 0 {
             of.held |= 1 << source;
             of.level = level;
@@ -131,13 +140,25 @@ impl Cpu {
             self.review_held();
         } else {
             of.due = now + self.scheduler.policy().patience;
-            self.hand_on(guest, source);
+            let due = of.due;
+            self.hand_on(guest, source, due);
         }
     }
 
-    /// One request has come, so one is passed on. If the board's line is still high when the guest completes it, the controller asks again by itself.
-    fn hand_on(&mut self, guest: &'static Guest, source: u32) {
+    /// One request has come, so one is passed on. If it is one of the board, whose line is still high when the guest completes it, the controller asks again by
+    /// itself. The next bell, wherever it rings, has to wait until `next`.
+    fn hand_on(&mut self, guest: &'static Guest, source: u32, next: u64) {
+        if bus::is_channel_source(source) {
+            guest.next_bell.store(next, Ordering::Relaxed);
+            return self.hand_on_edge(guest, source);
+        }
         let harts = guest.devices.irqchip.request(source, |source| self.complete_source(guest, source));
+        self.look_at_harts(guest, harts);
+    }
+
+    /// A bell of a guest has rung.
+    pub(super) fn hand_on_edge(&mut self, guest: &Guest, source: u32) {
+        let harts = guest.devices.irqchip.pulse(source);
         self.look_at_harts(guest, harts);
     }
 
@@ -159,12 +180,13 @@ impl Cpu {
         }
         let source = of.take();
         of.due = now + self.scheduler.policy().patience;
+        let due = of.due;
         if of.held == 0 {
             self.devices.held &= !(1 << index);
         }
         self.review_held();
         if let Some(source) = source {
-            self.hand_on(guest, source);
+            self.hand_on(guest, source, due);
         }
         source.is_some()
     }

@@ -1,6 +1,7 @@
 //! One core and its kernel. Each core has its own scheduler, its own stack and the vCPUs that live here; no other
 //! core ever touches any of that. What concerns another core goes there as a message ([`mail`]).
 mod backlog;
+mod bells;
 mod by_number;
 pub mod console;
 mod devices;
@@ -144,6 +145,7 @@ impl Machine {
     }
 
     /// The level of the interrupts of a guest's devices on the core that handles them.
+    #[inline(never)]
     pub fn device_level(&self, guest: &Guest, core: u32) -> u32 {
         self.levels.level(self.orders[core].rank(VcpuId(guest.vcpus().start)).level)
     }

@@ -10,6 +10,7 @@
 //! | fences and their answers | a life begins only after all answers have been given |
 //! | interrupts of its devices | the virtual controller is cleared, devices that the guest owns are silenced; the board's controller is told that they are completed when the next life begins, as they may come until then |
 //! | what harts have cached of its memory | recorded as fences that each vCPU carries out before it runs |
+//! | bells of its channels that have rung | each end is put back to reset; who rings later is heard by the next life. The channels' memory isn't this guest's alone: it stays as it is |
 //! | what it has printed | a life begins only after all of that, and the record of the new life, are on the serial line |
 use core::sync::atomic::Ordering;
 
@@ -123,7 +124,11 @@ impl Cpu {
                 None => Step::Irqchip(0),
             },
             Step::Irqchip(part) if guest.devices.irqchip.reset(part) => Step::Irqchip(part + 1),
-            Step::Irqchip(_) => Step::Memory(0),
+            Step::Irqchip(_) => {
+                // BOUND: `GUEST_CHANNELS`, a store each.
+                guest.devices.channels.iter().for_each(|end| end.reset());
+                Step::Memory(0)
+            }
             Step::Memory(offset) if offset < guest.config.memory => {
                 Step::Memory(self.load_memory(guest, offset))
             }

@@ -138,6 +138,12 @@ impl<'a> Host for Caller<'a> {
         self.cpu.complete_source(self.guest, source);
     }
 
+    fn ring(&mut self, slot: usize) {
+        if let Some(peer) = self.guest.peers.get(slot) {
+            self.cpu.ring(*peer);
+        }
+    }
+
     fn has_memory(&self, address: u64, size: u64) -> bool {
         self.guest.space.locate(GuestPhysical(address), size).is_some()
     }

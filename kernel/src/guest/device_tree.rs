@@ -3,7 +3,8 @@ use alloc::{format, string::String, vec::Vec};
 
 use ainori_devices::aia::Aia;
 use ainori_devices::bus::{
-    APLIC, FINISHER, IMSIC_BASE, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE, VIRTIO_SLOTS,
+    APLIC, FINISHER, IMSIC_BASE, PCI_CONFIG, PCI_MEMORY, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE,
+    VIRTIO_SLOTS, channel_source,
 };
 use ainori_devices::finisher;
 use ainori_devices::imsic::IDENTITIES;
@@ -218,6 +219,9 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     serial(&mut tree, irqchip);
     virtio_slots(&mut tree, irqchip);
     finisher(&mut tree);
+    if !guest.devices.channels.is_empty() {
+        pci(&mut tree, guest);
+    }
     for device in &guest.owned_devices {
         tree.begin(&device.name);
         tree.property("compatible", &device.compatible);
@@ -335,17 +339,20 @@ fn supervisors(tree: &mut Tree, guest: &Guest) {
     tree.cells("interrupts-extended", &harts);
 }
 
-/// How a device is wired to the controller. Only an APLIC is told how it asks.
+/// How a device is wired to the controller.
 fn interrupts(tree: &mut Tree, irqchip: &Irqchip, wires: &[Interrupt]) {
     tree.number("interrupt-parent", IRQCHIP_PHANDLE);
     let mut cells = Vec::new();
-    for wire in wires {
-        cells.push(wire.source);
-        if let Irqchip::Aia(_) = irqchip {
-            cells.push(wire.trigger as u32);
-        }
-    }
+    wires.iter().for_each(|wire| push_wire(&mut cells, irqchip, *wire));
     tree.cells("interrupts", &cells);
+}
+
+/// How the controller names a wire. Only an APLIC is told how it asks.
+fn push_wire(cells: &mut Vec<u32>, irqchip: &Irqchip, wire: Interrupt) {
+    cells.push(wire.source);
+    if let Irqchip::Aia(_) = irqchip {
+        cells.push(wire.trigger as u32);
+    }
 }
 
 /// As all virtual devices ask.
@@ -371,6 +378,35 @@ fn virtio_slots(tree: &mut Tree, irqchip: &Irqchip) {
         interrupts(tree, irqchip, &high(slot + 1));
         tree.end();
     }
+}
+
+/// The PCI bus with the ends of its channels (Open Firmware's PCI Bus Binding; Linux's host-generic-pci.yaml). All else of them is in their configuration
+/// space.
+fn pci(tree: &mut Tree, guest: &Guest) {
+    /// In an address of the bus: memory of 32 bits that isn't prefetchable; where the number of a device is.
+    const MEMORY_32: u32 = 2 << 24;
+    const DEVICE_SHIFT: u32 = 11;
+    /// The pin that all of them have.
+    const INTA: u32 = 1;
+    tree.begin(&format!("pci@{:x}", PCI_CONFIG.base));
+    tree.text("compatible", "pci-host-ecam-generic");
+    tree.text("device_type", "pci");
+    tree.addresses("reg", &[PCI_CONFIG.base, PCI_CONFIG.size]);
+    tree.cells("bus-range", &[0, 0]);
+    tree.number("#address-cells", 3);
+    tree.number("#size-cells", 2);
+    tree.number("#interrupt-cells", 1);
+    let (base, size) = (PCI_MEMORY.base as u32, PCI_MEMORY.size as u32);
+    tree.cells("ranges", &[MEMORY_32, 0, base, 0, base, 0, size]);
+    tree.cells("interrupt-map-mask", &[0x1f << DEVICE_SHIFT, 0, 0, 7]);
+    let mut map = Vec::new();
+    for slot in 0..guest.devices.channels.len() {
+        map.extend([(slot as u32) << DEVICE_SHIFT, 0, 0, INTA, IRQCHIP_PHANDLE]);
+        let edge = Interrupt { source: channel_source(slot), trigger: Trigger::EdgeRising };
+        push_wire(&mut map, &guest.devices.irqchip, edge);
+    }
+    tree.cells("interrupt-map", &map);
+    tree.end();
 }
 
 fn finisher(tree: &mut Tree) {

@@ -14,8 +14,7 @@ use crate::stats::Exit;
 pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
     let irqchip = &cpu.machine.guest_of(vcpu).devices.irqchip;
     let Some((device, offset)) = bus::find(irqchip, access.address) else {
-        let what = if access.kind() == AccessKind::Load { What::Load } else { What::Store };
-        return fault::wild(cpu, vcpu, what, access);
+        return elsewhere(cpu, vcpu, access);
     };
     let exit = match device {
         Device::Irqchip => Exit::Irqchip,
@@ -23,6 +22,41 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
         Device::Uart => Exit::Uart,
         Device::Finisher | Device::VirtioSlot => Exit::Device,
     };
+    let load = |caller: &mut Caller<'_>, width| ainori_guest::bus::load(caller, device, offset, width);
+    let store = |caller: &mut Caller<'_>, width, value| {
+        ainori_guest::bus::store(caller, device, offset, width, value)
+    };
+    carry_out(cpu, vcpu, access, exit, load, store)
+}
+
+/// The same where no device is that all guests have.
+#[inline(never)]
+fn elsewhere(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
+    let channels = cpu.machine.guest_of(vcpu).devices.channels;
+    let Some((part, offset)) = bus::find_of_channels(access.address).filter(|_| !channels.is_empty()) else {
+        let what = if access.kind() == AccessKind::Load { What::Load } else { What::Store };
+        return fault::wild(cpu, vcpu, what, access);
+    };
+    let load = |caller: &mut Caller<'_>, width| {
+        Some(ainori_guest::bus::load_of_channel(caller, part, offset, width))
+    };
+    let store = |caller: &mut Caller<'_>, width, value| {
+        ainori_guest::bus::store_of_channel(caller, part, offset, width, value);
+        Some(())
+    };
+    carry_out(cpu, vcpu, access, Exit::Device, load, store)
+}
+
+/// Decodes the instruction, and has `load` or `store` do what it wants of a device.
+#[inline(always)]
+fn carry_out(
+    cpu: &mut Cpu,
+    vcpu: VcpuId,
+    access: Access,
+    exit: Exit,
+    load: impl FnOnce(&mut Caller<'_>, u8) -> Option<u64>,
+    store: impl FnOnce(&mut Caller<'_>, u8, u64) -> Option<()>,
+) -> Exit {
     let Some(instruction) = access.instruction(|| cpu.state(vcpu)) else { return exit };
     // As on QEMU's `virt`, no device takes a misaligned access: a part of it would be somebody else's.
     let operation = instruction.operation().filter(|operation| !access.is_misaligned(operation.width()));
@@ -32,16 +66,14 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
     // Where that gives nothing, a device is taken by somebody else at this moment: the instruction is executed, and traps, once more.
     match operation.kind {
         Kind::Load { rd, width, signed } => {
-            let value = ainori_guest::bus::load(&mut Caller::new(cpu, vcpu), device, offset, width);
-            let Some(value) = value else { return exit };
+            let Some(value) = load(&mut Caller::new(cpu, vcpu), width) else { return exit };
             let state = cpu.state(vcpu);
             state.set_register(rd, extend(value, width, signed));
             state.skip(operation.length);
         }
         Kind::Store { rs2, width } => {
             let value = cpu.state(vcpu).register(rs2);
-            let done = ainori_guest::bus::store(&mut Caller::new(cpu, vcpu), device, offset, width, value);
-            if done.is_some() {
+            if store(&mut Caller::new(cpu, vcpu), width, value).is_some() {
                 cpu.state(vcpu).skip(operation.length);
             }
         }

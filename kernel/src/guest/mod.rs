@@ -13,9 +13,9 @@ pub mod vcpu;
 
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::sync::atomic::AtomicU64;
 
-use ainori_devices::irqchip::Irqchip;
-use ainori_guest::{Devices, serial::Serial};
+use ainori_guest::Devices;
 use ainori_lifecycle::{Lifecycle, Rules};
 use ainori_limits::MAX_GUEST_VCPUS;
 use ainori_manifest::config;
@@ -29,6 +29,15 @@ use space::Space;
 // A set of a guest's vCPUs is a word with a bit for each.
 const _: () = assert!(MAX_GUEST_VCPUS <= u64::BITS as usize);
 
+/// The other end of a channel.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer {
+    /// Index of the guest there.
+    pub guest: u8,
+    /// The slot of the channel on that guest's bus.
+    pub slot: u8,
+}
+
 /// A guest: everything that its vCPUs share.
 pub struct Guest {
     /// Index in the system; the number that the scheduler knows.
@@ -41,6 +50,10 @@ pub struct Guest {
     pub owned_devices: Vec<Device>,
     /// Its virtual devices.
     pub devices: Devices,
+    /// Whom it reaches by its channels, by their slots.
+    pub peers: Vec<Peer>,
+    /// When the next bell may ring for it, in ticks of `time`, if whoever rings can't keep it waiting.
+    pub next_bell: AtomicU64,
     /// How it stopped, for the report. Nobody waits for this lock: first the core that stops the guest has it, then the
     /// housekeeping core.
     pub record: Mutex<Option<stop::Record>>,
@@ -52,14 +65,14 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// A guest with its memory in place and nothing started. Allocates: only at boot.
+    /// A guest with its memory in place and nothing started, that reaches nobody. Allocates: only at boot.
     pub fn new(
         index: u8,
         config: config::Guest,
         first_vcpu: u8,
         space: Space,
         owned_devices: Vec<Device>,
-        irqchip: Irqchip,
+        devices: Devices,
         timebase_hz: u64,
     ) -> Self {
         let restart = &config.restart;
@@ -69,7 +82,9 @@ impl Guest {
             index,
             space,
             owned_devices,
-            devices: Devices { irqchip, serial: Serial::new(&config.name) },
+            devices,
+            peers: Vec::new(),
+            next_bell: AtomicU64::new(0),
             record: Mutex::new(None),
             lifecycle: Lifecycle::new(config.vcpus.len() as u32, rules),
             program: Program::default(),

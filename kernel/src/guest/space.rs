@@ -11,7 +11,7 @@ use ainori_board::Range;
 
 use crate::memory::{self, GuestPhysical, HostPhysical};
 
-/// What a guest sees beside its virtual devices: its main memory, and the registers of devices that it owns.
+/// What a guest sees beside its virtual devices: its main memory, that of its channels, and the registers of devices that it owns.
 pub struct Space {
     /// Where its main memory is on the board.
     memory: Range,
@@ -43,6 +43,14 @@ impl Space {
     #[must_use]
     pub fn add_file(&mut self, page: GuestPhysical, file: HostPhysical) -> bool {
         self.tables.map(page, file, PAGE, Attributes::new(Rights::ReadWrite)).map(Mapped::later).is_ok()
+    }
+
+    /// Lets the guest see other memory, which it shares with another guest; not as code. False if something is there. Allocates: only at boot.
+    #[must_use]
+    pub fn add_shared(&mut self, at: u64, memory: Range) -> bool {
+        let shared = Attributes::new(Rights::ReadWrite);
+        let mapped = self.tables.map(GuestPhysical(at), HostPhysical(memory.start), memory.size(), shared);
+        mapped.map(Mapped::later).is_ok()
     }
 
     /// Where its main memory is on the board.

@@ -142,6 +142,11 @@ pub enum Job {
         /// Registers of floating point and vectors are in use all the time.
         extensions: bool,
     },
+    /// Rings the bell of the other guest with this job, and does what else can be done to a channel's registers, without a pause.
+    Bells {
+        /// For how long.
+        ms: u32,
+    },
     /// Computes for ever, on all its vCPUs.
     Busy,
     /// Linux with one of its jobs.
@@ -232,6 +237,7 @@ impl Job {
             Self::Lives { .. } => "probes/lives.elf",
             Self::Crowd { .. } => "probes/crowd.elf",
             Self::Chaos { .. } => "probes/chaos.elf",
+            Self::Bells { .. } => "probes/bell.elf",
             Self::Busy => "probes/bursts.elf",
             Self::Linux(_) => "linux/Image",
         }
@@ -266,6 +272,7 @@ impl Job {
                 "seed={seed} ends_in=0 only={kinds} phase=0 period_us={period_us} before_us={window_us} after_us=0 extensions={}",
                 u32::from(*extensions)
             ),
+            Self::Bells { ms } => format!("role=flood us={}", ms * 1_000),
             Self::Busy => "n=0".into(),
             Self::Linux(job) => {
                 let job = match job {
@@ -418,6 +425,11 @@ impl Display for Description {
             guest.write(f, self, more)?;
         }
         self.windows().iter().try_for_each(|window| write!(f, "{window}"))?;
+        let ringers = self.guests.iter().filter(|guest| matches!(guest.job, Job::Bells { .. }));
+        let ringers: Vec<&str> = ringers.map(|guest| &*guest.name).collect();
+        if !ringers.is_empty() {
+            writeln!(f, "\n[[channel]]\nguests = {ringers:?}\nsize = \"4KiB\"")?;
+        }
         writeln!(f, "\n[console]\ninput = {:?}", self.guests[self.input].name)
     }
 }

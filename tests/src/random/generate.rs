@@ -84,7 +84,11 @@ pub fn themed(theme: Theme, seed: u64) -> Description {
             Theme::Equals => propose_equals(seed, &mut rng),
         };
         if oracle::all_can_finish(&proposal) {
-            return give_weights(Description { interrupts: interrupts(&proposal), ..proposal });
+            let system = give_weights(Description { interrupts: interrupts(&proposal), ..proposal });
+            return match theme {
+                Theme::Any => with_bells(&system).unwrap_or(system),
+                _ => system,
+            };
         }
     }
 }
@@ -112,6 +116,22 @@ fn give_weights(system: Description) -> Description {
     }
     let fits = oracle::longest_round_ms(&weighted) <= LONGEST_ROUND_MS && oracle::all_can_finish(&weighted);
     if fits { weighted } else { system }
+}
+
+/// Every fifth system has two guests more, who ring each other all the time, if they have room and don't keep others from their ends. By the seed itself, as above.
+fn with_bells(system: &Description) -> Option<Description> {
+    let is_chosen = system.seed % 5 == 2
+        && system.guests.len() + 2 <= MAX_GUESTS
+        && oracle::policy(system).shares_cores();
+    let mut system = Some(system.clone()).filter(|_| is_chosen)?;
+    let rng = &mut Rng::new(system.seed.reverse_bits());
+    let (priority, ms) = (rng.pick(&[0, 1, 2]), rng.pick(&[20, 50, 200]));
+    for name in ["bells-a", "bells-b"] {
+        let harts = vec![rng.below(u64::from(system.harts)) as u32];
+        let (name, job) = (name.into(), Job::Bells { ms });
+        system.guests.push(Guest { name, job, vcpus: 1, harts, priority, weight: 1, background: false });
+    }
+    oracle::all_can_finish(&system).then_some(system)
 }
 
 /// A system whose last guest is a punctual RTOS on the hart that keeps house.
@@ -642,7 +662,7 @@ mod tests {
         assert_eq!(presets.len(), ainori_sched::presets().len());
         let has = |what: &dyn Fn(&Guest) -> bool| systems.iter().any(|system| system.guests.iter().any(what));
         type Kind = (&'static str, fn(&Guest) -> bool);
-        let kinds: [Kind; 14] = [
+        let kinds: [Kind; 15] = [
             ("an owner of the clock", |guest| guest.devices().contains(&"/soc/rtc@101000")),
             ("an owner of the flash", |guest| guest.devices().contains(&"/flash@20000000")),
             ("one who hears", |guest| guest.job.hears()),
@@ -655,6 +675,7 @@ mod tests {
             ("one in the background", |guest| guest.background && guest.job.ends()),
             ("one that is started again", |guest| matches!(guest.job, Job::Lives { .. }) && guest.vcpus > 1),
             ("a weight", |guest| guest.weight > 1),
+            ("one who rings", |guest| matches!(guest.job, Job::Bells { .. })),
             ("a crowd", |guest| matches!(guest.job, Job::Crowd { bytes: 0, .. })),
             ("a crowd that prints", |guest| matches!(guest.job, Job::Crowd { bytes, .. } if bytes > 0)),
         ];

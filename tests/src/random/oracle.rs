@@ -296,7 +296,7 @@ fn work_ms(guest: &Guest) -> u64 {
         Job::Plic { repeats } => 300 + u64::from(*repeats) / 10,
         Job::Sbi => 100,
         Job::FpKeep { ms, .. } => u64::from(*ms),
-        Job::Locks { ms } => u64::from(*ms),
+        Job::Locks { ms } | Job::Bells { ms } => u64::from(*ms),
         // All lives, but for what remains of the last one but one, end before the last one begins.
         Job::Lives { ms, until_ms, .. } => u64::from(until_ms + ms) + 100,
         Job::Crowd { .. } | Job::Chaos { .. } | Job::Busy => 0,

@@ -6,6 +6,7 @@ mod balance;
 mod boards;
 mod boot;
 mod budgets;
+mod channels;
 mod co_schedule;
 mod console;
 mod faults;

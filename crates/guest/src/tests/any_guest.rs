@@ -1,5 +1,5 @@
 //! Whatever guests do: a fuzz target of all services at once.
-use ainori_devices::bus::{VIRTIO, find};
+use ainori_devices::bus::{DOORBELLS, PCI_CONFIG, VIRTIO, channel_source, find, find_of_channels};
 use ainori_lifecycle::HartState;
 use ainori_sbi::{AINORI, BASE, Call, DBCN, HSM, IPI, RFENCE, SRST, TIME, decode};
 use proptest::prelude::*;
@@ -32,6 +32,8 @@ enum Step {
     Send,
     /// Something is typed.
     Type(u8),
+    /// The other end of a channel rings.
+    Bell(usize),
     /// The harts that were asked to start do.
     Start,
 }
@@ -55,6 +57,10 @@ fn any_address() -> impl Strategy<Value = u64> {
         0xc00_0000u64..0xc60_0000,
         0x1000_0000u64..0x1000_0010,
         VIRTIO.base..VIRTIO.base + VIRTIO.size,
+        PCI_CONFIG.base..PCI_CONFIG.base + 0x60,
+        PCI_CONFIG.base..PCI_CONFIG.base + PCI_CONFIG.size,
+        DOORBELLS.base..DOORBELLS.base + 0x10,
+        DOORBELLS.base..DOORBELLS.base + DOORBELLS.size,
     ]
 }
 
@@ -73,6 +79,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => (0..HARTS).prop_map(Step::Switch),
         1 => Just(Step::Send),
         1 => any::<u8>().prop_map(Step::Type),
+        1 => (0usize..2).prop_map(Step::Bell),
         1 => Just(Step::Start),
     ]
 }
@@ -117,10 +124,16 @@ fn take(host: &mut TestHost, step: &Step) -> Result<(), TestCaseError> {
             }
         }
         Step::Load { address, width } => {
+            if let Some((part, offset)) = find_of_channels(address) {
+                bus::load_of_channel(host, part, offset, width);
+            }
             let Some((device, offset)) = find(&host.devices.irqchip, address) else { return Ok(()) };
             prop_assert!(bus::load(host, device, offset, width).is_some());
         }
         Step::Store { address, width, value } => {
+            if let Some((part, offset)) = find_of_channels(address) {
+                bus::store_of_channel(host, part, offset, width, value);
+            }
             let Some((device, offset)) = find(&host.devices.irqchip, address) else { return Ok(()) };
             prop_assert!(bus::store(host, device, offset, width, value).is_some());
         }
@@ -130,6 +143,11 @@ fn take(host: &mut TestHost, step: &Step) -> Result<(), TestCaseError> {
         }
         Step::Type(byte) => {
             host.devices.with_port(|port| port.receive(byte));
+        }
+        Step::Bell(slot) => {
+            if host.devices.channels[slot].ring() {
+                host.looked_at |= host.devices.irqchip.pulse(channel_source(slot));
+            }
         }
         Step::Start => host.start_those_who_are_asked(),
     }

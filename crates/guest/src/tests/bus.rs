@@ -1,9 +1,9 @@
 //! What loads and stores of devices do beyond the device.
-use ainori_devices::bus::{Device, find};
+use ainori_devices::bus::{Device, find, find_of_channels};
 use ainori_lifecycle::Cause;
 
 use super::host::{TestHost, Wish};
-use crate::bus::{load, store};
+use crate::bus::{load, load_of_channel, store, store_of_channel};
 
 /// Where the registers are on QEMU's `virt`, as guests' programs have it.
 const FINISHER: u64 = 0x10_0000;
@@ -11,11 +11,18 @@ const PLIC: u64 = 0xc00_0000;
 const UART: u64 = 0x1000_0000;
 
 fn write(host: &mut TestHost, address: u64, width: u8, value: u64) -> Option<()> {
+    if let Some((part, offset)) = find_of_channels(address) {
+        store_of_channel(host, part, offset, width, value);
+        return Some(());
+    }
     let (device, offset) = find(&host.devices.irqchip, address).expect("a device");
     store(host, device, offset, width, value)
 }
 
 fn read(host: &mut TestHost, address: u64, width: u8) -> Option<u64> {
+    if let Some((part, offset)) = find_of_channels(address) {
+        return Some(load_of_channel(host, part, offset, width));
+    }
     let (device, offset) = find(&host.devices.irqchip, address).expect("a device");
     load(host, device, offset, width)
 }
@@ -83,4 +90,31 @@ fn empty_slots_and_the_finisher_can_be_read() {
     assert!(matches!(find(&host.devices.irqchip, 0x1000_1008), Some((Device::VirtioSlot, 8))));
     assert_eq!(write(&mut host, 0x1000_1000, 4, 1), Some(()));
     assert!(host.take().is_empty());
+}
+
+/// A channel's end: its registers, its configuration space, and its interrupt.
+#[test]
+fn a_bell_interrupts_through_the_controller() {
+    let mut host = TestHost::new(2);
+    let (context, source, registers, config) = (3, 33, 0x4000_1000, 0x3000_8000);
+    write(&mut host, PLIC + 4 * source, 4, 1);
+    write(&mut host, PLIC + 0x2000 + 0x80 * context + 4, 4, 1 << (source - 32));
+    assert_eq!(read(&mut host, config, 4), Some(0x1110_1af4));
+    assert_eq!(read(&mut host, registers + 8, 4), Some(1), "it is the second end");
+    // To the other one: what that is, the host knows.
+    assert_eq!(write(&mut host, registers + 12, 4, 0), Some(()));
+    assert_eq!(host.take(), [Wish::Ring(1)]);
+    // Behind the last end there is nothing, as on a bus.
+    assert_eq!((write(&mut host, 0x4000_300c, 4, 0), read(&mut host, 0x4000_3008, 4)), (Some(()), Some(0)));
+    assert_eq!((read(&mut host, config + 0x8000, 2), host.take()), (Some(0xffff), vec![]));
+    // From the other one, while it is masked, and then INTx is off.
+    assert!(!host.devices.channels[1].ring());
+    host.looked_at = 0;
+    write(&mut host, config + 4, 2, 0x402);
+    write(&mut host, registers, 4, 1);
+    assert_eq!(host.looked_at, 0);
+    write(&mut host, config + 4, 2, 2);
+    assert_eq!((host.looked_at, host.devices.irqchip.is_pending(1)), (0b10, true));
+    assert_eq!(read(&mut host, PLIC + 0x20_0004 + 0x1000 * context, 4), Some(source));
+    assert_eq!((read(&mut host, registers + 4, 4), read(&mut host, registers + 4, 4)), (Some(1), Some(0)));
 }

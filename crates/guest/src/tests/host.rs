@@ -1,6 +1,6 @@
 //! A host of one guest, without any vCPUs that run: it notes what it is asked for.
 use ainori_console::{Multiplexer, Source};
-use ainori_devices::{irqchip::Irqchip, plic::Plic};
+use ainori_devices::{channel::Endpoint, irqchip::Irqchip, plic::Plic};
 use ainori_lifecycle::{Cause, Hart, HartState};
 use ainori_sbi::RemoteFence;
 
@@ -22,6 +22,7 @@ pub enum Wish {
     SendIpi(u64),
     RemoteFence(u64, RemoteFence),
     Complete(u32),
+    Ring(usize),
     WakeConsole,
     RelieveConsole,
     Mark(u64),
@@ -48,7 +49,12 @@ impl TestHost {
     pub fn new(harts: usize) -> Self {
         let harts: &'static [Hart] = (0..harts).map(|_| Hart::new()).collect::<Vec<_>>().leak();
         harts[0].note_start();
-        let devices = Devices { irqchip: Irqchip::Plic(Plic::new()), serial: Serial::new("guest") };
+        let channels = [Endpoint::new(3, 0, 4096), Endpoint::new(5, 1, 4096)];
+        let devices = Devices {
+            irqchip: Irqchip::Plic(Plic::new()),
+            serial: Serial::new("guest"),
+            channels: Box::leak(Box::new(channels)),
+        };
         Self {
             devices: Box::leak(Box::new(devices)),
             harts,
@@ -146,6 +152,10 @@ impl Host for TestHost {
 
     fn complete_source(&mut self, source: u32) {
         self.wishes.push(Wish::Complete(source));
+    }
+
+    fn ring(&mut self, slot: usize) {
+        self.wishes.push(Wish::Ring(slot));
     }
 
     fn has_memory(&self, address: u64, size: u64) -> bool {

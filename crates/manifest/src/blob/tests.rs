@@ -1,7 +1,7 @@
 //! Any system survives the way through a blob; any other bytes are refused without a panic.
 use super::*;
 use crate::config::{
-    HartPriority, Image, Kind, OnWildAccess, Policy, Restarts, Segment, Trace, Vcpu, Window,
+    Channel, HartPriority, Image, Kind, OnWildAccess, Policy, Restarts, Segment, Trace, Vcpu, Window,
 };
 use ainori_limits::MAX_HARTS;
 use alloc::{string::String, vec, vec::Vec};
@@ -44,6 +44,7 @@ fn system(guests: usize, args: String) -> System {
             frame_us: 0,
         },
         guests: (0..guests).map(guest).collect(),
+        channels: Vec::new(),
         console_input: Some(0),
         windows: vec![],
         trace: Trace { mask: 0, records: 0 },
@@ -150,6 +151,7 @@ enum Change {
     Input(Option<u64>),
     Records(u64),
     Guests(usize),
+    Channels(Vec<(u64, u64, u64)>),
 }
 
 fn any_change() -> impl Strategy<Value = Change> {
@@ -158,6 +160,18 @@ fn any_change() -> impl Strategy<Value = Change> {
             (edge(&[1, MAX_HARTS as u64 - 1, HART_IDS as u64 - 1]), edge(&[1, 0xffff, u64::MAX])),
             0..=MAX_GUEST_VCPUS + 1,
         )
+    };
+    let channels = || {
+        let end = || prop_oneof![8 => 0u64..4, 1 => edge(&[MAX_GUESTS as u64])];
+        let size = prop_oneof![4 => Just(4096), 1 => edge(&[0, 4096, 128 << 20])];
+        let few = proptest::collection::vec((end(), end(), size), 0..4);
+        // Each pair once more than a guest may have, or as many as there may be in all and one more.
+        let many = (0..=MAX_CHANNELS as u64 + 1).prop_map(|count| {
+            (0..count).map(|index| (index % 8 * 2, index % 8 * 2 + 1, 4096)).collect::<Vec<_>>()
+        });
+        let of_one = (0..=GUEST_CHANNELS as u64 + 1)
+            .prop_map(|count| (0..count).map(|index| (0, 1 + index, 4096)).collect());
+        prop_oneof![4 => few, 1 => many, 1 => of_one]
     };
     prop_oneof![
         edge(PLACES).prop_map(Change::Entry),
@@ -173,6 +187,7 @@ fn any_change() -> impl Strategy<Value = Change> {
         proptest::option::of(edge(&[0, 1, MAX_GUESTS as u64])).prop_map(Change::Input),
         edge(&[0, 1, 4096]).prop_map(Change::Records),
         (0..=MAX_GUESTS + 1).prop_map(Change::Guests),
+        channels().prop_map(Change::Channels),
     ]
 }
 
@@ -200,6 +215,10 @@ fn changed(changes: Vec<Change>) -> System {
             Change::Input(value) => made.console_input = value.map(|value| value as u32),
             Change::Records(value) => made.trace.records = value as u32,
             Change::Guests(0) => return System { guests: vec![], ..made },
+            Change::Channels(list) => {
+                let channel = |(first, second, size)| Channel { ends: [first as u32, second as u32], size };
+                made.channels = list.into_iter().map(channel).collect();
+            }
             Change::Guests(number) => made.guests = vec![made.guests[0].clone(); number],
         }
     }
@@ -238,6 +257,19 @@ fn can_be_relied_on(system: &System, blob_len: u64) -> bool {
         && system.windows.iter().all(|window| (window.guest as usize) < guests)
         && system.console_input.is_none_or(|input| (input as usize) < guests)
         && system.trace.records.count_ones() <= 1
+        && system.channels.len() <= 16
+        && system.channels.iter().all(|channel| {
+            let [first, second] = channel.ends.map(|end| end as usize);
+            let size = channel.size;
+            first != second
+                && first < guests
+                && second < guests
+                && size % 4096 == 0
+                && size > 0
+                && size <= 128 << 20
+        })
+        && (0..guests as u32)
+            .all(|guest| system.channels.iter().filter(|channel| channel.ends.contains(&guest)).count() <= 4)
         && system.guests.iter().all(|guest| {
             (1..=16).contains(&guest.vcpus.len())
                 && guest.priority < 32

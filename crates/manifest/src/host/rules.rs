@@ -1,4 +1,5 @@
 //! The rules that a manifest must keep, beyond each value's type. Every rule reports into the same list, and goes on.
+mod channels;
 mod guest;
 pub mod memory;
 mod missing;
@@ -68,10 +69,11 @@ pub fn check(
     let frame_us = policy.as_ref().map(|policy| policy.frame_us).filter(|us| *us != 0);
     let windows = windows::check(draft, &guests, preset, frame_us, findings);
     weights::check(&draft.guests, &guests, preset, policy.as_ref(), findings);
+    let channels = channels::check(&draft.channels, &draft.guests, findings);
     let console = check_console(draft, findings);
     let trace = check_trace(draft.trace.as_ref(), findings);
     if let Some(trace) = &trace {
-        memory::check(&draft.guests, &guests, trace, view, findings);
+        memory::check(&draft.guests, &guests, channels.as_deref().unwrap_or_default(), trace, view, findings);
     }
     let run = check_run(&draft.run, view, findings);
 
@@ -86,6 +88,7 @@ pub fn check(
         name,
         policy: policy?,
         guests,
+        channels: channels.filter(|_| !draft.channels_are_wrong)?,
         console_input: u32::try_from(console.unwrap_or(default_input)).ok(),
         windows,
         trace: trace?,

@@ -13,7 +13,7 @@ use toml::{
 const ROOT: reader::Kind = reader::Kind {
     name: "the manifest",
     place: "the manifest itself, above its first [table]",
-    keys: &["name", "policy", "board", "console", "guest", "window", "trace", "run"],
+    keys: &["name", "policy", "board", "console", "guest", "window", "channel", "trace", "run"],
 };
 const POLICY: reader::Kind = reader::Kind {
     name: "policy",
@@ -58,11 +58,14 @@ const TASK: reader::Kind = reader::Kind {
 };
 const WINDOW: reader::Kind =
     reader::Kind { name: "[[window]]", place: "[[window]]", keys: &["guest", "hart", "start", "length"] };
+const CHANNEL: reader::Kind =
+    reader::Kind { name: "[[channel]]", place: "[[channel]]", keys: &["guests", "size"] };
 const CONSOLE: reader::Kind = reader::Kind { name: "[console]", place: "[console]", keys: &["input"] };
 const TRACE: reader::Kind = reader::Kind { name: "[trace]", place: "[trace]", keys: &["mask", "records"] };
 const RUN: reader::Kind = reader::Kind { name: "[run]", place: "[run]", keys: &["clock", "time_limit"] };
 /// All of them: a key may stand in the wrong one.
-const KINDS: [&reader::Kind; 9] = [&ROOT, &POLICY, &BOARD, &GUEST, &TASK, &WINDOW, &CONSOLE, &TRACE, &RUN];
+const KINDS: [&reader::Kind; 10] =
+    [&ROOT, &POLICY, &BOARD, &GUEST, &TASK, &WINDOW, &CHANNEL, &CONSOLE, &TRACE, &RUN];
 
 /// A manifest with whatever of it could be read.
 #[derive(Debug, Default)]
@@ -73,6 +76,9 @@ pub struct Draft {
     pub console_input: Option<At<String>>,
     pub guests: Vec<GuestDraft>,
     pub windows: Vec<WindowDraft>,
+    pub channels: Vec<ChannelDraft>,
+    /// It has channels, of which some couldn't be read.
+    pub channels_are_wrong: bool,
     pub trace: Option<TraceDraft>,
     pub run: RunDraft,
 }
@@ -156,6 +162,17 @@ pub struct WindowDraft {
     pub hart: Option<At<u32>>,
     pub start: Option<At<Micros>>,
     pub length: Option<At<Micros>>,
+}
+
+/// `[[channel]]`.
+#[derive(Debug)]
+pub struct ChannelDraft {
+    /// Where its header stands.
+    pub span: Span,
+    /// There is an error in it.
+    pub is_wrong: bool,
+    pub guests: Option<At<Vec<At<String>>>>,
+    pub size: Option<At<Size>>,
 }
 
 /// `[trace]`.
@@ -275,6 +292,9 @@ impl Draft {
             return Self::default();
         }
         let mut root = Table::open(root.get_ref(), 0..0, &ROOT, &KINDS, findings);
+        let before = findings.len();
+        let channels = read_list(root.get("channel"), "channel", "[[channel]]", read_channel, findings);
+        let channels_are_wrong = findings.len() > before || root.lost.has("channel");
         Self {
             name: root.optional("name", findings),
             policy: read_policy(&mut root, findings),
@@ -285,6 +305,8 @@ impl Draft {
                 .and_then(|mut table| table.optional("input", findings)),
             guests: read_guests(&root, findings),
             windows: read_list(root.get("window"), "window", "[[window]]", read_window, findings),
+            channels,
+            channels_are_wrong,
             trace: root.get("trace").and_then(|value| read_trace(value, findings)),
             run: read_run(&root, findings),
         }
@@ -418,6 +440,14 @@ fn read_guest(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Optio
         tasks: read_list(table.get("task"), "task", "[[guest.task]]", read_task, findings),
     };
     Some(GuestDraft { lost: table.lost, is_wrong: findings.len() > before, ..draft })
+}
+
+fn read_channel(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Option<ChannelDraft> {
+    let before = findings.len();
+    let mut table = open(item, &CHANNEL, findings)?;
+    let guests = table.required("guests", "[\"freertos\", \"linux\"]", findings);
+    let size = table.required("size", "\"64KiB\"", findings);
+    Some(ChannelDraft { span: table.span, is_wrong: findings.len() > before, guests, size })
 }
 
 /// A list of tables, which may be empty; `written` is how one is begun.

@@ -6,6 +6,7 @@ use super::{
 use crate::config::{GUEST_MEMORY_BASE, Kind, OnWildAccess, Policy, Restart, Restarts, Vcpu};
 use ainori_limits::{PRIORITIES, Room};
 
+mod channels;
 mod tasks;
 mod windows;
 

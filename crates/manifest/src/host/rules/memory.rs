@@ -1,6 +1,6 @@
 //! What a system needs of the board's memory: guests, the files that they are loaded from, and the hypervisor.
 use super::{BoardView, complete};
-use crate::config::{Guest, System, Trace};
+use crate::config::{Channel, Guest, System, Trace};
 use crate::host::{GuestPaths, findings::Finding, schema::GuestDraft};
 
 /// What the firmware and the hypervisor take: 2 MiB of OpenSBI, the hypervisor's image, stacks, page tables.
@@ -25,9 +25,14 @@ fn of_guest(guest: &Guest) -> u64 {
     guest.memory.saturating_add(files)
 }
 
+/// Bytes that channels need.
+fn of_channels(channels: &[Channel]) -> u64 {
+    channels.iter().map(|channel| channel.size).sum()
+}
+
 /// Bytes that a system needs on a board with so many harts.
 pub fn of_system(system: &System, harts: u32) -> u64 {
-    let hypervisor = of_hypervisor(harts, &system.trace);
+    let hypervisor = of_hypervisor(harts, &system.trace) + of_channels(&system.channels);
     system.guests.iter().map(of_guest).fold(hypervisor, u64::saturating_add)
 }
 
@@ -35,12 +40,13 @@ pub fn of_system(system: &System, harts: u32) -> u64 {
 pub(super) fn check(
     drafts: &[GuestDraft],
     guests: &[Option<(Guest, GuestPaths)>],
+    channels: &[Channel],
     trace: &Trace,
     board: BoardView,
     findings: &mut Vec<Finding>,
 ) {
     let (Some(has), Some(harts)) = (board.memory, board.harts) else { return };
-    let hypervisor = of_hypervisor(harts, trace);
+    let hypervisor = of_hypervisor(harts, trace) + of_channels(channels);
     let known = complete(drafts, guests);
     let all = known.clone().map(|(_, guest)| of_guest(guest)).fold(hypervisor, u64::saturating_add);
     let mut needed = hypervisor;
@@ -50,9 +56,12 @@ pub(super) fn check(
             let place = draft.memory.as_ref().map_or(&draft.span, |memory| &memory.span);
             let message =
                 format!("there is no room for this guest: the system needs {} MiB", all.div_ceil(1 << 20));
-            let traces = if trace.records == 0 { "" } else { " and its trace rings" };
+            let mut others: Vec<&str> = Vec::new();
+            others.extend((trace.records != 0).then_some(" and its trace rings"));
+            others.extend((!channels.is_empty()).then_some(" and the channels"));
+            let others = others.concat();
             findings.push(Finding::at(place.clone(), message).saying("no room for this").help(format!(
-                "the board has {} MiB; guests, their files and {} MiB for the hypervisor{traces} must fit",
+                "the board has {} MiB; guests, their files and {} MiB for the hypervisor{others} must fit",
                 has >> 20,
                 hypervisor.div_ceil(1 << 20)
             )));

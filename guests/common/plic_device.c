@@ -22,6 +22,7 @@
 #define APLIC_DOMAINCFG           0ul
 #define APLIC_INTERRUPT_ENABLE    (1u << 8)
 #define APLIC_LEVEL_HIGH          6u
+#define APLIC_EDGE_RISING         4u
 #define APLIC_HART_SHIFT          18
 #define APLIC_SOURCE_SHIFT        16
 
@@ -76,6 +77,12 @@ void plic_set_priority(const struct plic *plic, uint32_t source, uint32_t priori
     }
     *reg(plic, APLIC_SOURCECFG(source)) = priority == 0 ? 0 : APLIC_LEVEL_HIGH;
     *reg(plic, APLIC_TARGET(source)) = plic->context << APLIC_HART_SHIFT | (8 - priority);
+}
+
+void plic_set_edge(const struct plic *plic, uint32_t source)
+{
+    if (plic->is_aplic)
+        *reg(plic, APLIC_SOURCECFG(source)) = APLIC_EDGE_RISING;
 }
 
 void plic_set_enabled(const struct plic *plic, uint32_t source, bool enabled)

@@ -1,4 +1,4 @@
-/* The interrupt controller, as the device tree describes it, and the UART that is wired to it: a PLIC, or an APLIC that interrupts harts itself, which is
+/* The interrupt controller, as the device tree describes it, and the UART that is wired to it. The controller is a PLIC, or an APLIC that interrupts harts itself, which is
  * driven as if it were one: a completion does nothing, and priorities and thresholds of 0 to 7 are turned round. */
 #pragma once
 #include <stdbool.h>
@@ -14,6 +14,8 @@ struct plic {
 struct plic plic_find(void);
 
 void plic_set_priority(const struct plic *plic, uint32_t source, uint32_t priority);
+/* The source is an edge, not a level: to be said behind its priority. A PLIC needn't know. */
+void plic_set_edge(const struct plic *plic, uint32_t source);
 void plic_set_enabled(const struct plic *plic, uint32_t source, bool enabled);
 void plic_set_threshold(const struct plic *plic, uint32_t threshold);
 bool plic_is_pending(const struct plic *plic, uint32_t source);

@@ -1,0 +1,78 @@
+/* The task that answers another guest: what comes through the guest's first channel goes back. The bell's handler only wakes it. */
+#include "demo.h"
+#include "args.h"
+#include "channel.h"
+#include "channel_queue.h"
+#include "console.h"
+#include "trap.h"
+
+static StackType_t stack[512];
+static StaticTask_t task;
+static TaskHandle_t handle;
+static struct channel channel;
+static struct plic plic;
+static uint64_t wanted;
+/* What came: numbers, those that weren't the next after the last, and bells. */
+static uint64_t items, wrong, bells;
+
+static BaseType_t external(void)
+{
+    BaseType_t must_switch = pdFALSE;
+    uint32_t source = plic_claim(&plic);
+    if (source == channel.source && channel_heard(&channel)) {
+        bells++;
+        vTaskNotifyGiveFromISR(handle, &must_switch);
+    }
+    plic_complete(&plic, source);
+    return must_switch;
+}
+
+static void run(void *unused)
+{
+    (void)unused;
+    struct channel_queue *in = channel_queue_of(channel.memory, channel.position ^ 1);
+    struct channel_queue *out = channel_queue_of(channel.memory, channel.position);
+    uint64_t item, last = 0;
+    port_on_external(external);
+    channel_listen(&channel, &plic);
+    for (;;) {
+        bool answers = false;
+        while (channel_take(in, &item)) {
+            wrong += item != last + 1;
+            last = item;
+            items++;
+            /* The other one takes as many back as it has sent, so there is room. */
+            if (!channel_put(out, item))
+                fail("the channel is full: who sends doesn't take what comes back");
+            answers = true;
+        }
+        if (answers)
+            channel_ring(&channel);
+        if (answers && echo_is_over())
+            reporter_wake();
+        ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
+    }
+}
+
+void echo_read(void) { wanted = arg_number("echo", 0, 0, 1000000000); }
+
+bool echo_is_wanted(void) { return wanted != 0; }
+
+bool echo_is_over(void) { return items >= wanted; }
+
+void echo_create(void)
+{
+    if (wanted == 0)
+        return;
+    if (!channel_find(&channel, 0))
+        fail("bootargs: echo=%lu, but this guest has no channel", wanted);
+    plic = plic_find();
+    handle = xTaskCreateStatic(run, "echo", sizeof stack / sizeof *stack, NULL, PRIORITY_ECHO, stack, &task);
+}
+
+bool echo_print_result(void)
+{
+    bool ok = wrong == 0;
+    print("@result {\"job\":\"echo\",\"items\":%lu,\"wrong\":%lu,\"bells\":%lu,\"ok\":%s}\n", items, wrong, bells, ok ? "true" : "false");
+    return ok;
+}

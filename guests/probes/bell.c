@@ -1,0 +1,169 @@
+/* Channels to other guests. `role`: `ping` sends numbers through its first channel, `burst` at a time, and waits until all have come back; `echo` sends back what comes,
+ * and is over when it has had `n`; `flood` sends one number, rings for `us` as fast as it can, and does what else there is to do with the registers; `peek` loads from where a channel's
+ * memory is in other guests, and `fetch` executes what is in its own, which both must end in an access fault. With `dies` it reboots after so many numbers in its first life. */
+#include "args.h"
+#include "channel.h"
+#include "channel_queue.h"
+#include "console.h"
+#include "csr.h"
+#include "machine.h"
+#include "sbi.h"
+#include "start.h"
+#include "timer.h"
+#include "trap.h"
+#include "xorshift.h"
+
+#define ANSWER_MS 5000
+
+/* Where a guest's first channel has its memory, and its registers. */
+#define MEMORY    0x50000000ul
+#define REGISTERS 0x40000000ul
+#define CONFIG    0x30000000ul
+
+static struct channel channel;
+static struct plic plic;
+static volatile uint64_t bells;
+static volatile uint64_t faults;
+
+static void external(void)
+{
+    uint32_t source = plic_claim(&plic);
+    bells += source == channel.source && channel_heard(&channel);
+    plic_complete(&plic, source);
+}
+
+/* The access faults of `peek` and `fetch`: goes on behind the instruction, or where the call came from. */
+void handle_exception(struct trap_frame *frame, uint64_t scause)
+{
+    enum { FETCH_FAULT = 1, LOAD_FAULT = 5, STORE_FAULT = 7 };
+    if (scause == FETCH_FAULT)
+        frame->sepc = frame->x[1];
+    else if (scause == LOAD_FAULT || scause == STORE_FAULT)
+        frame->sepc += 4;
+    else
+        report_trap(frame, scause);
+    faults++;
+}
+
+static void find(void)
+{
+    if (!channel_find(&channel, 0))
+        fail("this guest has no channel");
+    plic = plic_find();
+    on_interrupt(IRQ_EXTERNAL, external);
+    csr_write(sie, 1ul << IRQ_EXTERNAL);
+    channel_listen(&channel, &plic);
+}
+
+static bool ping(uint64_t n, uint64_t burst)
+{
+    struct channel_queue *out = channel_queue_of(channel.memory, channel.position);
+    struct channel_queue *in = channel_queue_of(channel.memory, channel.position ^ 1);
+    uint64_t sent = 0, back = 0, wrong = 0, item, begin = read_time();
+    bool answered = true;
+    while (back < n && answered) {
+        for (uint64_t i = 0; i < burst && sent < n && channel_put(out, sent + 1); i++)
+            sent++;
+        channel_ring(&channel);
+        while (back < sent && answered) {
+            uint64_t seen = bells;
+            while (channel_take(in, &item))
+                wrong += item != ++back;
+            answered = back == sent || wait_for_count(&bells, seen + 1, ANSWER_MS);
+        }
+    }
+    bool ok = back == n && wrong == 0;
+    print("@result {\"job\":\"ping\",\"sent\":%lu,\"back\":%lu,\"wrong\":%lu,\"bells\":%lu,\"round_ns\":%lu,\"ok\":%s}\n", sent, back, wrong, bells,
+          ticks_to_ns(read_time() - begin) / (n / burst), ok ? "true" : "false");
+    return ok;
+}
+
+static bool echo(uint64_t n, uint64_t dies)
+{
+    struct channel_queue *out = channel_queue_of(channel.memory, channel.position);
+    struct channel_queue *in = channel_queue_of(channel.memory, channel.position ^ 1);
+    uint64_t item, first = 0, last = 0, wrong = 0;
+    do {
+        /* The other one may have rung before this one listened. */
+        uint64_t seen = bells, answers = 0;
+        while (channel_take(in, &item)) {
+            first = first ? first : item;
+            wrong += last && item != last + 1;
+            last = item;
+            while (!channel_put(out, item))
+                pause_hint();
+            answers++;
+            if (dies && first == 1 && item == dies) {
+                channel_ring(&channel);
+                sbi_call(SBI_SRST, SBI_SRST_RESET, SBI_RESET_COLD_REBOOT, SBI_REASON_NONE, 0);
+            }
+        }
+        if (answers)
+            channel_ring(&channel);
+        else if (bells == seen)
+            wait_for_count(&bells, seen + 1, ANSWER_MS);
+    } while (last != n);
+    print("@result {\"job\":\"echo\",\"first\":%lu,\"last\":%lu,\"wrong\":%lu,\"bells\":%lu,\"ok\":%s}\n", first, last, wrong, bells,
+          wrong == 0 ? "true" : "false");
+    return wrong == 0;
+}
+
+/* Sends one number, and then rings, and now and then writes anything to any register, its own or of the bus, or reads one. */
+static bool flood(uint64_t us)
+{
+    uint64_t end = read_time() + us_to_ticks(us), random = 88172645463325252ul, rung = 0;
+    channel_put(channel_queue_of(channel.memory, channel.position), 1);
+    while (read_time() < end) {
+        for (int i = 0; i < 64; i++, rung++)
+            channel_ring(&channel);
+        xorshift(&random);
+        uint64_t base = random & 64 ? CONFIG : (uintptr_t)channel.registers;
+        volatile uint32_t *any = (volatile uint32_t *)(uintptr_t)(base + (random >> 8 & 0x7c));
+        if (random & 128)
+            *any = (uint32_t)(random >> 32);
+        else
+            rung += *any & 0;
+    }
+    print("@result {\"job\":\"flood\",\"rung\":%lu,\"ok\":true}\n", rung);
+    return true;
+}
+
+/* Both ends of each thing that others have and this guest hasn't. */
+static bool peek(void)
+{
+    static const uint64_t places[] = { MEMORY, MEMORY + 0xff8, REGISTERS, REGISTERS + 0x3ff8, CONFIG, CONFIG + 0xffff8, 0x58000000ul };
+    uint64_t count = sizeof places / sizeof *places;
+    for (uint64_t i = 0; i < count; i++) {
+        __asm__ volatile(".option push\n.option norvc\nld t0, (%0)\nsd t0, (%0)\n.option pop" :: "r"(places[i]) : "t0", "memory");
+    }
+    bool ok = faults == 2 * count;
+    print("@result {\"job\":\"peek\",\"places\":%lu,\"faults\":%lu,\"ok\":%s}\n", count, faults, ok ? "true" : "false");
+    return ok;
+}
+
+static bool fetch(void)
+{
+    if (!channel_find(&channel, 0))
+        fail("this guest has no channel");
+    *(volatile uint32_t *)channel.memory = 0x00008067; /* ret */
+    __asm__ volatile("fence.i" ::: "memory");
+    ((void (*)(void))(uintptr_t)channel.memory)();
+    print("@result {\"job\":\"fetch\",\"faults\":%lu,\"ok\":%s}\n", faults, faults == 1 ? "true" : "false");
+    return faults == 1;
+}
+
+bool guest_main(void)
+{
+    static const char *const roles[] = { "ping", "echo", "flood", "peek", "fetch", NULL };
+    enum { PING, ECHO, FLOOD, PEEK, FETCH };
+    unsigned role = arg_choice("role", roles);
+    uint64_t n = arg_number("n", 1000, 1, 1000000000), burst = arg_number("burst", 1, 1, CHANNEL_QUEUE_LENGTH);
+    uint64_t us = arg_number("us", 100000, 1, 1000000000), dies = arg_number("dies", 0, 0, 1000000000);
+    args_finish();
+    if (role == PEEK)
+        return peek();
+    if (role == FETCH)
+        return fetch();
+    find();
+    return role == PING ? ping(n, burst) : role == ECHO ? echo(n, dies) : flood(us);
+}

@@ -1,0 +1,170 @@
+//! Channels between guests: what goes in comes out once, only the two see it, and who rings all the time hurts nobody.
+use ainori::report::{GuestOutcome, Outcome};
+use ainori_tests::{APLIC, Clock, Guest, PLIC, Run, System};
+
+const LOCKSTEP: Clock = Clock::Lockstep { q: 250 };
+
+/// A probe of this name that has a part in a channel.
+fn bell(name: &str, args: &str) -> Guest {
+    Guest::probe("bell", args).named(name)
+}
+
+/// All numbers came back in their order. Each bell that was heard stood for one number at least: none came twice. (One that is less urgent on the same hart may have
+/// its answers before it hears of them.)
+fn all_came_back(run: &Run, sent: u64) {
+    run.good();
+    for (guest, key, expected) in [
+        ("ping", "sent", sent),
+        ("ping", "back", sent),
+        ("ping", "wrong", 0),
+        ("echo", "first", 1),
+        ("echo", "last", sent),
+        ("echo", "wrong", 0),
+    ] {
+        run.check(run.number(guest, key) == expected, format_args!("{guest}'s {key} isn't {expected}"));
+    }
+    for guest in ["ping", "echo"] {
+        let bells = run.number(guest, "bells");
+        run.check(
+            bells <= sent && (guest == "ping" || bells > 0),
+            format_args!("{guest} heard {bells} bells"),
+        );
+    }
+}
+
+/// On two harts, and on one, whoever goes first there.
+#[test]
+fn numbers_go_there_and_back_under_each_policy() {
+    for (preset, controller) in [
+        ("ainori", PLIC),
+        ("spumone", APLIC),
+        ("listee-rt", PLIC),
+        ("co-schedule", APLIC),
+        ("round-robin", PLIC),
+    ] {
+        for (harts, burst) in [([0, 1], 1), ([0, 0], 1), ([1, 1], 9), ([0, 1], 64)] {
+            let run = System::on(2)
+                .policy(preset)
+                .interrupts(controller)
+                .with(bell("ping", &format!("role=ping n=400 burst={burst}")).harts([harts[0]]))
+                .with(bell("echo", "role=echo n=400").harts([harts[1]]).priority(7))
+                .channel(["ping", "echo"], "64KiB")
+                .run(LOCKSTEP);
+            all_came_back(&run, 400);
+        }
+    }
+}
+
+#[test]
+fn harts_that_are_partitioned_ring_each_other() {
+    let run = System::on(2)
+        .policy("partition")
+        .with(bell("ping", "role=ping n=400"))
+        .with(bell("echo", "role=echo n=400").harts([1]))
+        .channel(["echo", "ping"], "4KiB")
+        .run(LOCKSTEP);
+    all_came_back(&run, 400);
+}
+
+/// Stock Debian, its own UIO driver and a program. Bells come one by one, and in one for many numbers.
+#[test]
+fn a_program_on_linux_talks_to_freertos() {
+    for (controller, burst) in [(PLIC, 1), (APLIC, 16)] {
+        let items = 300 * burst;
+        let linux = Guest::linux("channel").with_channel().vcpus(2);
+        let run = System::on(2)
+            .policy("ainori")
+            .interrupts(controller)
+            .with(linux.args(&format!("ainori.rounds=300 ainori.burst={burst}")))
+            .with(Guest::freertos(&format!("periods=1000 echo={items}")).harts([1]))
+            .channel(["linux", "freertos"], "64KiB")
+            .run(LOCKSTEP);
+        run.good().lost_no_tick("freertos", 1000);
+        for (key, expected) in [("sent", items), ("back", items), ("wrong", 0), ("lost", 0)] {
+            run.check(run.number("linux", key) == expected, format_args!("{key} isn't {expected}"));
+        }
+        let echo = run.guest("freertos").results.iter().find(|result| result["job"] == "echo");
+        let echo = echo.unwrap_or_else(|| run.fail("FreeRTOS says nothing of the channel"));
+        run.check(echo["items"] == items && echo["wrong"] == 0, "FreeRTOS had others");
+    }
+}
+
+/// Neither the memory nor the registers, nor the bus; and what is in the memory can't be executed.
+#[test]
+fn nobody_else_sees_a_channel() {
+    let run = System::on(2)
+        .with(bell("ping", "role=ping n=10"))
+        .with(bell("echo", "role=echo n=10").harts([1]))
+        .with(bell("peek", "role=peek"))
+        .with(bell("caught", "role=peek").strict())
+        .with(bell("fetch", "role=fetch"))
+        .with(bell("mute", "role=echo n=1").background())
+        .channel(["ping", "echo"], "2MiB")
+        .channel(["fetch", "mute"], "4KiB")
+        .run(LOCKSTEP);
+    run.ended(Outcome::GuestFailed);
+    for (guest, faults) in [("peek", 14), ("fetch", 1)] {
+        run.check(run.number(guest, "faults") == faults, format_args!("{guest} has not had {faults} faults"));
+    }
+    run.check(run.guest("caught").outcome == GuestOutcome::Faulted, "it was not caught");
+    let fault = run.fault("caught");
+    run.check(fault.address == 0x5000_0000, format_args!("it is told for {:#x}", fault.address));
+    run.check(run.number("ping", "back") == 10, "the two have noticed");
+}
+
+/// Both ends ring as fast as they can, on the hart of an RTOS and on another. The RTOS, which has no part in that, is as punctual as ever.
+#[test]
+fn an_rtos_beside_a_flood_of_bells_is_in_time() {
+    for (preset, controller) in [("ainori", PLIC), ("spumone", APLIC), ("listee-rt", PLIC)] {
+        let run = System::on(2)
+            .policy(preset)
+            .interrupts(controller)
+            .with(bell("one", "role=flood us=250000").harts([0]))
+            .with(bell("two", "role=flood us=250000").harts([1]).priority(2))
+            .with(Guest::freertos("periods=200 burn_percent=20 burn_period_us=5000").harts([1]))
+            .channel(["one", "two"], "64KiB")
+            .run(LOCKSTEP);
+        run.good()
+            .lost_no_tick("freertos", 200)
+            .was_in_time("freertos", format_args!("{preset}, {controller}"));
+    }
+}
+
+/// The RTOS is the one that is rung for, from a hart of its own and beside it. That takes of its time, but no more than one bell in 25 us does: none of its
+/// ticks is lost, and its task still runs in each period.
+#[test]
+fn an_rtos_that_is_rung_for_all_the_time_loses_no_tick() {
+    for (controller, hart) in [(PLIC, 0), (APLIC, 0), (PLIC, 1)] {
+        let run = System::on(2)
+            .policy("ainori")
+            .interrupts(controller)
+            .with(bell("flood", "role=flood us=250000").harts([hart]))
+            .with(Guest::freertos("periods=200 burn_percent=20 burn_period_us=5000 echo=1").harts([1]))
+            .channel(["flood", "freertos"], "64KiB")
+            .run(LOCKSTEP);
+        run.good().lost_no_tick("freertos", 200);
+        let latest = run.number("freertos", "delay_ns/max");
+        let echo = run.guest("freertos").results.iter().find(|result| result["job"] == "echo");
+        let bells = echo.and_then(|echo| echo["bells"].as_u64()).unwrap_or_default();
+        println!("{controller}, hart {hart}: {bells} bells, latest {latest} ns");
+        // 250 ms are 10,000 times 25 us, and from one hart.
+        run.check((100..=10_000).contains(&bells), format_args!("{bells} bells"));
+        run.check(latest < 50_000, format_args!("a task is {latest} ns late"));
+    }
+}
+
+/// The memory stays as it is, and what was in it isn't lost; the bell is the new life's own.
+#[test]
+fn a_guest_that_is_started_again_goes_on_where_the_channel_is() {
+    let run = System::on(2)
+        .policy("ainori")
+        .with(bell("ping", "role=ping n=200 burst=1"))
+        .with(bell("echo", "role=echo n=200 dies=50").harts([1]).restart("on-failure", 5, "10s"))
+        .channel(["ping", "echo"], "64KiB")
+        .run(LOCKSTEP);
+    run.good();
+    run.check(run.number("ping", "back") == 200 && run.number("ping", "wrong") == 0, "something was lost");
+    run.check(run.guest("echo").former_lives.len() == 1, "it hasn't been started again");
+    let [first, last] = ["first", "last"].map(|key| run.number("echo", key));
+    run.check((first, last) == (51, 200), format_args!("the second life had {first} to {last}"));
+}
