@@ -216,6 +216,39 @@ fn what_is_built_is_of_the_commit_that_is_told() {
     is_refused("git rev-parse --show-prefix");
 }
 
+/// KVM's host and Xvisor read the times of files in their RAM disk, so whatever ran on them took another time whenever that had been made again.
+#[test]
+fn a_ram_disk_is_the_same_whenever_it_is_made() {
+    let script = "import sys; sys.path.insert(0, sys.argv[1]); import guest, pathlib; \
+                  guest.archive(pathlib.Path(sys.argv[2]), ['a', 'link'], open(sys.argv[3], 'wb'))";
+    let folder = tempfile::tempdir().unwrap();
+    let make = |name: &str, time: &str| {
+        let (files, out) = (folder.path().join(name), folder.path().join(name).with_extension("cpio"));
+        write(files.join("a"), "the same");
+        std::os::unix::fs::symlink("a", files.join("link")).unwrap();
+        assert!(
+            Command::new("touch")
+                .args(["-h", "-d", time, "a", "link"])
+                .current_dir(&files)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let mut python = Command::new("python3");
+        let output = python
+            .args(["-B", "-c", script])
+            .arg(checkout("tools/peers"))
+            .args([files, out.clone()])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", told(&output));
+        fs::read(out).unwrap()
+    };
+    let first = make("first", "2025-01-01");
+    assert!(!first.is_empty());
+    assert_eq!(first, make("second", "2026-07-07"));
+}
+
 /// With samples of `instret`, which is a clock of the host there, the probe printed for another time in each run, and its pings began at another
 /// phase: eight runs on Bao had four different means.
 #[test]

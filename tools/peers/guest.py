@@ -3,6 +3,7 @@
 The tree has the shape of the one that Ainori gives (docs/guests.md): harts with the extensions of QEMU's rv64, memory, interrupt controller, serial port,
 `rng-seed`. So Linux does the same work everywhere.
 """
+import os
 import pathlib
 import re
 import shutil
@@ -154,6 +155,14 @@ def image(guest, tree_bytes, begin=0):
     if guest.is_linux() and at + struct.unpack_from("<Q", program, 16)[0] > INITRD_AT:
         raise SystemExit("the kernel is too large for the RAM disk's place in tools/peers/guest.py")
     return bytes(whole)
+
+
+def archive(folder, files, out):
+    """A RAM disk of the files in a folder, the same bytes whenever it is made: the times and numbers in it are read by who boots, and that takes time."""
+    for name in files:
+        os.utime(folder / name, (0, 0), follow_symlinks=False)
+    pack = ["cpio", "--create", "--quiet", "--format=newc", "--reproducible", "--owner=0:0"]
+    subprocess.run(pack, cwd=folder, input="\n".join(files).encode(), stdout=out, check=True)
 
 
 def git(folder, *arguments):

@@ -102,7 +102,7 @@ class Peer:
         files += ["kvm-host", "kvm-options", "rtos-harts", "guests", "kvm.ko", "bin", "bin/chrt", "bin/lkvm", *(f"bin/{name}" for name in APPLETS)]
         archive = self.work / f"{name}.cpio"
         with open(archive, "wb") as out:
-            subprocess.run(["cpio", "--create", "--quiet", "--format=newc"], cwd=self.host, input="\n".join(files).encode(), stdout=out, check=True)
+            guests.archive(self.host, files, out)
             out.write(guests.INITRD.read_bytes())
         machine = ["-M", "virt,aclint=on", "-cpu", "rv64", "-smp", harts, "-m", HOST_MEMORY]
         return [*machine, "-kernel", guests.LINUX, "-initrd", archive, "-append", HOST_ARGS]

@@ -88,8 +88,7 @@ class Peer:
             (disk / "boot.xscript").write_text("\n".join(script) + "\n")
             archive = self.work / f"{name}.cpio"
             with open(archive, "wb") as out:
-                files = "\n".join(sorted(os.listdir(disk)))
-                subprocess.run(["cpio", "--create", "--quiet", "--format=newc"], cwd=disk, input=files.encode(), stdout=out, check=True)
+                guests.archive(disk, sorted(os.listdir(disk)), out)
         arguments = 'vmm.bootcmd="vfs mount initrd /;vfs run /boot.xscript"'
         return ["-M", "virt,aclint=on", "-cpu", "rv64", "-smp", harts, "-m", "2048M", "-kernel", self.image, "-initrd", archive, "-append", arguments]
 
