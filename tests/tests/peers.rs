@@ -111,6 +111,14 @@ fn what_cannot_be_run_is_told_before_anything_is_made() {
     }
 }
 
+#[test]
+fn a_run_that_ends_without_a_result_says_what_qemu_says() {
+    let stand = stand();
+    let top = stand.path();
+    write(top.join("bin/qemu-system-riscv64"), &QEMU.replace("trap", "exec echo \"bad option 'q=0'\" >&2 #"));
+    refused(command(top, "run", "bare - idle --q 0"), 1, "idle-0.log\n  bad option 'q=0'\n");
+}
+
 /// A run that was interrupted left QEMU running, and one or two samples where three had been.
 #[test]
 fn an_interrupted_run_leaves_the_results_as_they_were_and_no_qemu() {
