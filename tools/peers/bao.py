@@ -1,6 +1,5 @@
 """Bao: a static partitioning hypervisor. It is built by its own Makefile, with a configuration that is written here."""
 import re
-import shutil
 import subprocess
 
 import guest as guests
@@ -51,19 +50,17 @@ struct config config = {{
 
 
 class Peer:
-    """`variant` is plic or aia: the interrupt controller of the board, and of the guests."""
+    """`variant` is empty, for the PLIC, or aia: the interrupt controller of the board, and of the guests."""
 
+    VARIANTS = ("aia",)
     CASES = ("sizes", "cost", "ping", "alone", "shared")
 
     def __init__(self, source, work, variant):
-        self.source, self.work, self.irqchip = source, work, variant or "plic"
-        self.version = guests.version(source)
-        self.changes = ["hcounteren.IR = 1: guests may read instret, which the probe counts with", "cpu_num of the board: 1 where a case has one hart"]
+        self.work, self.irqchip = work, variant or "plic"
         self.tree = work / "source"
-        if not self.tree.exists():
-            shutil.copytree(source, self.tree, ignore=shutil.ignore_patterns("bin", "build"))
-            vm = self.tree / "src/arch/riscv/vm.c"
-            vm.write_text(vm.read_text().replace("HCOUNTEREN_TM", "(HCOUNTEREN_TM | HCOUNTEREN_IR)"))
+        traps = "src/arch/riscv/vm.c"
+        self.version = guests.copy("Bao", source, self.tree, traps, [(traps, "HCOUNTEREN_TM", "(HCOUNTEREN_TM | HCOUNTEREN_IR)")])
+        self.changes = ["hcounteren.IR = 1: guests may read instret, which the probe counts with", "cpu_num of the board: 1 where a case has one hart"]
 
     def is_partitioned(self):
         return True
@@ -72,8 +69,9 @@ class Peer:
         folder = self.work / "configurations"
         (folder / name).mkdir(parents=True, exist_ok=True)
         file = folder / name / "config.c"
-        elf = self.tree / f"bin/qemu-riscv64-virt/{name}/bao.bin"
-        if not (file.exists() and file.read_text() == text and elf.exists()):
+        image = self.tree / f"bin/qemu-riscv64-virt/{name}/bao.bin"
+        if not (file.exists() and file.read_text() == text and image.exists()):
+            image.unlink(missing_ok=True)  # else one of before would be taken for it after an interruption
             file.write_text(text)
             board = self.tree / "src/platform/qemu-riscv64-virt/virt_desc.c"
             board.write_text(re.sub(r"\.cpu_num = \d+", f".cpu_num = {harts}", board.read_text()))
@@ -81,7 +79,7 @@ class Peer:
             command = ["make", "-s", "PLATFORM=qemu-riscv64-virt", f"CONFIG_REPO={folder}", f"CONFIG={name}", *chip]
             for target in (["clean"], []):
                 subprocess.run([*command, *target], cwd=self.tree, check=True, stdout=subprocess.DEVNULL)
-        return elf
+        return image
 
     def command(self, name, placed, harts):
         """QEMU's arguments. Bao's platform has 4 GiB, whatever is used of them."""

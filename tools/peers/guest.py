@@ -3,8 +3,10 @@
 The tree has the shape of the one that Ainori gives (docs/guests.md): harts with the extensions of QEMU's rv64, memory, interrupt controller, serial port,
 `rng-seed`. So Linux does the same work everywhere.
 """
+import os
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 import tempfile
@@ -155,9 +157,46 @@ def image(guest, tree_bytes, begin=0):
     return bytes(whole)
 
 
-def version(source):
-    """The commit of a peer's sources, and its day."""
-    return subprocess.run(["git", "-C", source, "log", "-1", "--format=%H %cs"], capture_output=True, text=True, check=True).stdout.strip()
+def archive(folder, files, out):
+    """A RAM disk of the files in a folder, the same bytes whenever it is made: the times and numbers in it are read by who boots, and that takes time."""
+    for name in files:
+        os.utime(folder / name, (0, 0), follow_symlinks=False)
+    pack = ["cpio", "--create", "--quiet", "--format=newc", "--reproducible", "--owner=0:0"]
+    subprocess.run(pack, cwd=folder, input="\n".join(files).encode(), stdout=out, check=True)
+
+
+def git(folder, *arguments):
+    done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"git {' '.join(arguments)} in {folder} fails: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def copy(name, source, tree, has, edits=()):
+    """A clone of a peer's checkout, for what is built of it: `tree`, with edits of what stands there once, (file, from, to). Gives commit and day.
+
+    It is what that commit has. It is made again if the checkout has another one, or if it isn't whole. `has`: a file by which the peer is known.
+    """
+    source = pathlib.Path(source)
+    if not (source / has).is_file():
+        raise SystemExit(f"{source} has no {has}: FOLDER has to be a git checkout of {name} (docs/peers.md, \"Taking them again\")")
+    if git(source, "rev-parse", "--show-prefix"):
+        raise SystemExit(f"{source} is part of another git checkout: FOLDER has to be one of {name}")
+    if git(source, "status", "--porcelain", "--untracked-files=no"):
+        raise SystemExit(f"{source} has changes that aren't committed: commit them there, as results name the commit")
+    for file, before, _ in edits:
+        if (source / file).read_text().count(before) != 1:
+            raise SystemExit(f"{source / file} doesn't have {before!r} once: tools/peers is made for another version of {name}")
+    version = git(source, "log", "-1", "--format=%H %cs")
+    made_of, wanted = tree.with_suffix(".made-of"), repr((version, edits))
+    if not (tree.exists() and made_of.exists() and made_of.read_text() == wanted):
+        made_of.unlink(missing_ok=True)
+        shutil.rmtree(tree, ignore_errors=True)
+        git(".", "clone", "--quiet", str(source.resolve()), str(tree))
+        for file, before, after in edits:
+            (tree / file).write_text((tree / file).read_text().replace(before, after))
+        made_of.write_text(wanted)
+    return version
 
 
 def elf_sizes(elf, image):

@@ -23,7 +23,7 @@ HOST_ARGS = f"{guests.LINUX_ARGS},pmu_sbi_devinit rdinit=/kvm-host"
 HOST_MEMORY = "2048M"
 APPLETS = ("insmod", "mkfifo", "taskset")
 # Of kvm.ko, by variant. A vCPU that waits is polled for up to half a millisecond, unless it is told not to.
-OPTIONS = {"": "", "no-poll": "halt_poll_ns=0"}
+OPTIONS = {"no-poll": "halt_poll_ns=0"}
 
 
 def _unpack(package, folder):
@@ -41,25 +41,26 @@ def _start(guest, harts):
 
 
 class Peer:
-    """`variant` is empty, for KVM as it comes, or no-poll."""
+    """`variant` is empty, for KVM as it comes, or no-poll. Without `sizes`: KVM is part of a kernel, whose size says nothing beside a hypervisor's."""
 
+    VARIANTS = tuple(OPTIONS)
     CASES = ("cost", "ping", "alone", "shared")
 
     def __init__(self, source, work, variant):
-        self.work, self.options = work, OPTIONS[variant or ""]
+        self.work, self.options = work, OPTIONS.get(variant, "")
         self.changes = ["hcounteren.IR = 1, in kvm.ko: guests may read instret, which the probe counts with"]
-        self.host = work / "host"
+        tree = work / "source"
+        version = guests.copy("kvmtool", source, tree, "riscv/kvm-cpu.c")
+        self.host = tree / "host"  # in the copy, so that a new one has no host of before
         names = self.host / "version"
         if not names.exists():
-            self._build(source, names)
-        self.version = f"{names.read_text()}, kvmtool {guests.version(source)}"
+            self._build(tree, names)
+        self.version = f"{names.read_text()}, kvmtool {version}"
 
-    def _build(self, source, names):
+    def _build(self, tree, names):
         """kvmtool, chrt and kvm.ko, in the folder that the host's initramfs is made of."""
         subprocess.run([guests.TOP / "guests/packages", "kvm"], check=True)
-        tree, libfdt = self.work / "source", self.work / "libfdt"
-        if not tree.exists():
-            shutil.copytree(source, tree, symlinks=True)
+        libfdt = self.work / "libfdt"
         shutil.rmtree(self.host, ignore_errors=True)
         (self.host / "bin").mkdir(parents=True)
         with tempfile.TemporaryDirectory() as folder:
@@ -101,10 +102,7 @@ class Peer:
         files += ["kvm-host", "kvm-options", "rtos-harts", "guests", "kvm.ko", "bin", "bin/chrt", "bin/lkvm", *(f"bin/{name}" for name in APPLETS)]
         archive = self.work / f"{name}.cpio"
         with open(archive, "wb") as out:
-            subprocess.run(["cpio", "--create", "--quiet", "--format=newc"], cwd=self.host, input="\n".join(files).encode(), stdout=out, check=True)
+            guests.archive(self.host, files, out)
             out.write(guests.INITRD.read_bytes())
         machine = ["-M", "virt,aclint=on", "-cpu", "rv64", "-smp", harts, "-m", HOST_MEMORY]
         return [*machine, "-kernel", guests.LINUX, "-initrd", archive, "-append", HOST_ARGS]
-
-    def sizes(self):
-        raise SystemExit("KVM is part of a kernel: its size says nothing beside a hypervisor's")

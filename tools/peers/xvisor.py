@@ -1,8 +1,6 @@
 """Xvisor: a monolithic hypervisor with a priority scheduler. It is built by its own build system, as configured for generic 64-bit RISC-V."""
 import os
 import pathlib
-import re
-import shutil
 import subprocess
 import tempfile
 
@@ -52,24 +50,20 @@ def _guest(guest, harts):
 class Peer:
     """`variant` is empty, for Xvisor as it comes, or no-yield: a vCPU that executes WFI sleeps at once, and doesn't yield 100 times before."""
 
+    VARIANTS = ("no-yield",)
     CASES = ("sizes", "cost", "ping", "alone", "shared")
 
     def __init__(self, source, work, variant):
-        if variant not in (None, "", "no-yield"):
-            raise SystemExit(f"Xvisor has no variant {variant} here")
-        self.work, self.version = work, guests.version(source)
+        self.work = work
+        port, wait = "emulators/serial/ns16550.c", "core/vmm_vcpu_irq.c"
+        edits = [(port, "2048, s)", "65536, s)")]
         self.changes = ["buffer of the emulated serial port: 65,536 bytes instead of 2,048, as nobody reads it before the end"]
         if variant:
+            edits.append((wait, "WFI_YIELD_THRESHOLD\t100", "WFI_YIELD_THRESHOLD\t0"))
             self.changes.append("WFI_YIELD_THRESHOLD: 0 instead of 100")
         tree = work / "source"
+        self.version = guests.copy("Xvisor", source, tree, wait, edits)
         self.image = tree / "build/vmm.bin"
-        if not tree.exists():
-            shutil.copytree(source, tree, symlinks=True, ignore=shutil.ignore_patterns("build"))
-            port = tree / "emulators/serial/ns16550.c"
-            port.write_text(port.read_text().replace("2048, s)", "65536, s)"))
-            if variant:
-                wait = tree / "core/vmm_vcpu_irq.c"
-                wait.write_text(re.sub(r"(WFI_YIELD_THRESHOLD\s+)100", r"\g<1>0", wait.read_text()))
         if not self.image.exists():
             make = ["make", "-s", "-C", tree, "CROSS_COMPILE=riscv64-linux-gnu-"]
             for target in (["ARCH=riscv", "generic-64b-defconfig"], []):
@@ -94,8 +88,7 @@ class Peer:
             (disk / "boot.xscript").write_text("\n".join(script) + "\n")
             archive = self.work / f"{name}.cpio"
             with open(archive, "wb") as out:
-                files = "\n".join(sorted(os.listdir(disk)))
-                subprocess.run(["cpio", "--create", "--quiet", "--format=newc"], cwd=disk, input=files.encode(), stdout=out, check=True)
+                guests.archive(disk, sorted(os.listdir(disk)), out)
         arguments = 'vmm.bootcmd="vfs mount initrd /;vfs run /boot.xscript"'
         return ["-M", "virt,aclint=on", "-cpu", "rv64", "-smp", harts, "-m", "2048M", "-kernel", self.image, "-initrd", archive, "-append", arguments]
 

@@ -2,6 +2,7 @@ use super::*;
 use crate::bench::{
     experiment::Form,
     fixture::{EXPERIMENT, Fixture},
+    judge,
     verdict::Verdict,
 };
 
@@ -57,8 +58,10 @@ fn bars_that_one_slice_leaves_outside_of_their_limit_are_told() {
     let outside = &mut results.bars[0];
     outside.limit = outside.value.unwrap() + 0.1;
     let told = outside.name.clone();
-    let table = tables::doubtful(&[("short".into(), results)]);
-    assert!(table.contains(&told), "{table}");
+    let mut enough = results.clone();
+    enough.bars[0].pairs = judge::LEAST_PAIRS;
+    let table = tables::doubtful(&[("short".into(), results), ("enough".into(), enough)]);
+    assert!(table.contains(&told) && !table.contains("`enough`"), "{table}");
     assert_eq!(table.lines().count(), 4, "{table}");
 }
 
