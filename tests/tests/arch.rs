@@ -17,7 +17,7 @@ const INSTRUCTIONS: [&str; 8] =
     ["ECALL", "SRET", "WFI", "WRS_NTO", "WRS_STO", "asm", "global_asm", "naked_asm"];
 
 /// What keeps guests apart in the registers that are not in the list of the world switch (`registers!` in kernel/src/arch/h/world.rs).
-const NOT_IN_THE_LIST: [(&[&str], &str); 9] = [
+const NOT_IN_THE_LIST: [(&[&str], &str); 11] = [
     (
         &["HGATP", "VSATP", "VSISELECT"],
         "the world switch by hand: their turn matters, or only some harts have it",
@@ -40,7 +40,12 @@ const NOT_IN_THE_LIST: [(&[&str], &str); 9] = [
         ],
         "the hart: guests have VS registers for these",
     ),
-    (&["HIP", "HTINST", "HTVAL"], "nothing: out of their reach, and not written but by the hart"),
+    (&["HGEIE"], "nothing: out of their reach, and set by the world switch by hand"),
+    (&["HGEIP", "HIP", "HTINST", "HTVAL"], "nothing: out of their reach, and not written but by the hart"),
+    (
+        &["VSIREG"],
+        "`hstatus.VGEIN`: it is a register of the file that this names, and of none if it names none",
+    ),
     (&["TIME", "VLENB"], "nothing: nobody can write them"),
 ];
 

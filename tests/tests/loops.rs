@@ -23,9 +23,10 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Item, Meta, Token};
 
 /// What runs only before the first guest, so that nobody waits for it, and why that is so.
-const BOOT_ONLY: [(&str, &str); 23] = [
+const BOOT_ONLY: [(&str, &str); 24] = [
     ("kernel/src/boot/mod.rs", "it ends with the start of the harts"),
     ("kernel/src/boot/channels.rs", "as all of boot"),
+    ("kernel/src/boot/files.rs", "as all of boot"),
     ("kernel/src/boot/guests.rs", "as all of boot"),
     ("kernel/src/boot/machine.rs", "as all of boot"),
     ("kernel/src/boot/cores.rs", "as all of boot"),

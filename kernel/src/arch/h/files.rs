@@ -1,7 +1,7 @@
 //! Guest interrupt files of this hart's IMSIC (AIA, chapter 3; privileged specification, "Hypervisor Guest External Interrupt Registers"). A vCPU has one by
 //! its number, from 1 on, and is interrupted by it without the hypervisor while it runs. Of one that doesn't run the hart tells the hypervisor.
 use super::hart::Features;
-use crate::arch::riscv::csr::{self, file, hstatus};
+use crate::arch::riscv::csr::{self, file, hie, hstatus};
 
 /// How many this hart has. Only at boot, and if it has the registers of the AIA.
 pub(super) fn count() -> u8 {
@@ -32,7 +32,7 @@ pub fn take_pending() -> u64 {
 /// Does one of the watched files have something?
 #[inline]
 pub fn are_pending() -> bool {
-    csr::read!(csr::HIP) & csr::SGEI != 0
+    csr::read!(csr::HIP) & hie::SGEI != 0
 }
 
 /// Puts a file with so many identities back to reset, as far as its vCPU can see it.

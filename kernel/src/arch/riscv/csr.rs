@@ -185,8 +185,13 @@ pub mod envcfg {
     pub const STCE: u64 = 1 << 63;
 }
 
-/// In `hie` and `hip`: one of the guest interrupt files that the hypervisor watches has something for its vCPU.
-pub const SGEI: u64 = 1 << ainori_limits::cause::interrupt::SUPERVISOR_GUEST_EXTERNAL;
+/// Fields of `hie` and `hip`, besides those of `hvip`.
+pub mod hie {
+    use ainori_limits::cause::interrupt;
+
+    /// One of the guest interrupt files that the hypervisor watches has something for its vCPU.
+    pub const SGEI: u64 = 1 << interrupt::SUPERVISOR_GUEST_EXTERNAL;
+}
 
 /// Fields of `hvictl` (AIA, section 6.3.2).
 pub mod hvictl {
