@@ -20,6 +20,7 @@
 //! `tests/aplic_races.rs` checks this with loom.
 
 use ainori_limits::MAX_GUEST_VCPUS;
+use ainori_limits::bits::lowest_bit;
 
 pub use self::gateway::Delivery;
 use self::gateway::{Event, Gateway};
@@ -311,7 +312,7 @@ impl Aplic {
         let mut left = at(&self.exists, word).load(Ordering::Acquire) & mask;
         // BOUND: the sources that the guest has, at most 32.
         while left != 0 {
-            to(word * 32 + left.trailing_zeros() as usize);
+            to(word * 32 + lowest_bit(left.into()) as usize);
             left &= left - 1;
         }
     }

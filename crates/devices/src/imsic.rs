@@ -14,6 +14,8 @@
 //! fences between write and read make sure that at least one of the two sees the other: a message that finds its identity disabled is found
 //! by whoever enables it. `tests/imsic_races.rs` checks this with loom.
 
+use ainori_limits::bits::lowest_bit;
+
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 mod instruction;
@@ -136,7 +138,7 @@ impl InterruptFile {
         let ready =
             self.eip.load(Ordering::Acquire) & self.eie.load(Ordering::Relaxed) & self.below_threshold();
         // As if identity 0, which doesn't exist, were always there and came last.
-        let identity = if ready == 0 { 0 } else { ready.trailing_zeros() };
+        let identity = if ready == 0 { 0 } else { lowest_bit(ready) };
         identity << 16 | identity
     }
 

@@ -7,6 +7,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod bits;
 pub mod cause;
 
 /// How much a build of the hypervisor has room for. There are two: what few need would take time and memory from all.

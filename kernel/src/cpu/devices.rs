@@ -9,6 +9,7 @@ use core::sync::atomic::Ordering;
 
 use ainori_devices::bus;
 
+use ainori_limits::bits::lowest_bit;
 use ainori_limits::{IRQ_SOURCES, MAX_GUESTS};
 
 use super::Cpu;
@@ -67,7 +68,7 @@ impl Devices {
         let mut rest = self.held;
         // BOUND: the guests, 10 instructions for each of which something waits.
         while rest != 0 {
-            if let Some(of) = self.guests.get(rest.trailing_zeros() as usize)
+            if let Some(of) = self.guests.get(lowest_bit(rest.into()) as usize)
                 && of.level > threshold
             {
                 due = due.min(of.due);
@@ -84,7 +85,7 @@ impl Devices {
         let mut rest = self.held;
         // BOUND: as above.
         while rest != 0 {
-            let index = rest.trailing_zeros() as usize;
+            let index = lowest_bit(rest.into()) as usize;
             if let Some(of) = self.guests.get(index)
                 && of.level > above
                 && of.due <= now

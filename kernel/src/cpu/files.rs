@@ -4,6 +4,7 @@ use core::ptr::write_volatile;
 
 use ainori_board::BoardIrqchip;
 use ainori_devices::irqchip::Irqchip;
+use ainori_limits::bits::lowest_bit;
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
@@ -26,6 +27,7 @@ impl Files {
     pub fn of(core: u32, machine: &'static Machine) -> Self {
         let all = (0..machine.vcpu_count as u8).map(VcpuId);
         let owners = all.filter(|id| machine.vcpu(*id).home == core && machine.vcpu(*id).file.is_some());
+        // BOUND: only at the core's start.
         Self { owners: owners.collect(), machine, core }
     }
 
@@ -74,7 +76,7 @@ impl Cpu {
         let mut pending = files::take_pending();
         // BOUND: the files of one hart, each of a vCPU that sleeps.
         while pending != 0 {
-            let number = pending.trailing_zeros() as u8;
+            let number = lowest_bit(pending) as u8;
             pending &= pending - 1;
             if let Some(id) = self.files.owner(number)
                 && self.has(id)
@@ -100,7 +102,7 @@ impl Cpu {
         // BOUND: the identities, 8 instructions each.
         while identities != 0 {
             // SAFETY: boot has found the page of a guest interrupt file there, whose registers are outside of all Rust objects.
-            unsafe { write_volatile(file.page.0 as *mut u32, identities.trailing_zeros()) };
+            unsafe { write_volatile(file.page.0 as *mut u32, lowest_bit(identities)) };
             identities &= identities - 1;
         }
     }

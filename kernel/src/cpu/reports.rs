@@ -2,6 +2,8 @@
 //! written to the log, part by part.
 use core::sync::atomic::Ordering;
 
+use ainori_limits::bits::lowest_bit;
+
 use super::Cpu;
 use super::housekeeping::{Chore, Next};
 use crate::arch::clock;
@@ -25,7 +27,7 @@ impl Cpu {
     /// Writes the next part of a report.
     pub(super) fn write_reports(&mut self) -> Next {
         let machine = self.machine;
-        let waiting = machine.news.load(Ordering::Acquire).trailing_zeros() as usize;
+        let waiting = lowest_bit(machine.news.load(Ordering::Acquire).into()) as usize;
         let index = self.reports.guest.unwrap_or(waiting);
         let Some(guest) = machine.guests.get(index) else { return Next::WhenAsked };
         if machine.log.room() < LONGEST_PART {
