@@ -1,7 +1,4 @@
 //! Which vCPUs have a guest interrupt file of their hart, so that their interrupts reach them without the hypervisor.
-use alloc::vec::Vec;
-use core::cmp::Reverse;
-
 use ainori_board::Board;
 use ainori_devices::bus::IMSIC_BASE;
 use ainori_devices::irqchip::Irqchip;
@@ -23,16 +20,21 @@ pub fn assign(vcpus: &mut [Vcpu], guests: &mut [Guest], board: &Board, features:
     }
     for (core, hart) in board.harts.iter().enumerate() {
         let Some(own) = hart.messages else { continue };
-        let mut here: Vec<usize> =
-            (0..vcpus.len()).filter(|index| cores_of(&vcpus[*index], policy) == 1 << core).collect();
-        here.sort_by_key(|index| Reverse(vcpus[*index].level_on(core as u32)));
-        for (index, number) in here.into_iter().zip(1..=features.guest_files()) {
-            let vcpu = &mut vcpus[index];
+        for number in 1..=features.guest_files() {
+            let may_have_one = |vcpu: &Vcpu, guest: &Guest| {
+                cores_of(vcpu, policy) == 1 << core
+                    && vcpu.file.is_none()
+                    && matches!(&guest.devices.irqchip, Irqchip::Aia(aia) if aia.file(vcpu.index as usize).is_some())
+            };
+            let most_urgent = vcpus
+                .iter_mut()
+                .filter(|vcpu| may_have_one(vcpu, &guests[usize::from(vcpu.guest)]))
+                // Of equals the last one would be taken.
+                .rev()
+                .max_by_key(|vcpu| vcpu.level_on(core as u32));
+            let Some(vcpu) = most_urgent else { break };
             let guest = &mut guests[usize::from(vcpu.guest)];
-            let Irqchip::Aia(aia) = &guest.devices.irqchip else { continue };
-            if aia.file(vcpu.index as usize).is_none() {
-                continue;
-            }
+            let Irqchip::Aia(aia) = &guest.devices.irqchip else { break };
             let file = GuestFile { number, page: HostPhysical(own.get() + u64::from(number) * PAGE) };
             if guest.space.add_file(GuestPhysical(IMSIC_BASE + u64::from(vcpu.index) * PAGE), file.page) {
                 aia.leave_to_hardware(vcpu.index as usize);
