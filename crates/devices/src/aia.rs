@@ -95,6 +95,7 @@ impl Aia {
     }
 
     /// A load from the domain's registers: the value, and the harts to look at again. As [`Aplic::read`].
+    #[inline(never)] // Not on the way of who has a PLIC.
     pub fn read(&self, offset: u64, width: u8, completed: impl FnMut(u32)) -> (u32, u64) {
         self.with_outwards(completed, |outwards| self.domain.read(offset, width, outwards))
     }

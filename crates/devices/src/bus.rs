@@ -24,19 +24,19 @@ impl Window {
     }
 }
 
-/// A virtual device.
+/// A virtual device. What is most loaded from comes first, and last what has nothing to load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
-    /// Ends the guest ([`crate::finisher`]).
-    Finisher,
     /// Interrupt controller ([`crate::irqchip`]).
     Irqchip,
-    /// The pages of interrupt files, where messages come in ([`crate::imsic`]).
-    InterruptFiles,
     /// Serial port ([`crate::uart`]).
     Uart,
     /// Place for a virtio device, of which there is none ([`crate::virtio`]).
     VirtioSlot,
+    /// Ends the guest ([`crate::finisher`]).
+    Finisher,
+    /// The pages of interrupt files, where messages come in ([`crate::imsic`]).
+    InterruptFiles,
 }
 
 /// What guests that have channels have in addition.

@@ -10,16 +10,22 @@ use crate::{Host, sbi, serial};
 /// A load of `width` bytes at `offset` in a device's registers: the value, not extended. `None` if it has to be tried again.
 #[inline(always)] // Called in one place, on the way of each load.
 pub fn load(host: &mut impl Host, device: Device, offset: u64, width: u8) -> Option<u64> {
+    // Most of all loads. A choice among all devices would be a jump through a table first.
+    if device != Device::Irqchip {
+        return load_of_other(host, device, offset, width);
+    }
+    let (value, harts) = host.devices().irqchip.read(offset, width, |source| host.complete_source(source));
+    host.look_at_harts(harts);
+    Some(u64::from(value))
+}
+
+/// The same of a device that isn't the interrupt controller.
+#[inline(never)]
+fn load_of_other(host: &mut impl Host, device: Device, offset: u64, width: u8) -> Option<u64> {
     match device {
-        Device::Irqchip => {
-            let (value, harts) =
-                host.devices().irqchip.read(offset, width, |source| host.complete_source(source));
-            host.look_at_harts(harts);
-            Some(u64::from(value))
-        }
         Device::Uart => serial::read(host, offset),
         Device::VirtioSlot => Some(u64::from(virtio::read_empty(offset, width))),
-        Device::InterruptFiles | Device::Finisher => Some(0),
+        Device::Irqchip | Device::InterruptFiles | Device::Finisher => Some(0),
     }
 }
 

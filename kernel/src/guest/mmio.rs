@@ -14,7 +14,7 @@ use crate::stats::Exit;
 pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
     let irqchip = &cpu.machine.guest_of(vcpu).devices.irqchip;
     let Some((device, offset)) = bus::find(irqchip, access.address) else {
-        return elsewhere(cpu, vcpu, access);
+        return elsewhere(cpu, vcpu);
     };
     let exit = match device {
         Device::Irqchip => Exit::Irqchip,
@@ -29,9 +29,10 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
     carry_out(cpu, vcpu, access, exit, load, store)
 }
 
-/// The same where no device is that all guests have.
+/// The same where no device is that all guests have. It isn't given the access, which for that would be put into memory on the way of every other one.
 #[inline(never)]
-fn elsewhere(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
+fn elsewhere(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
+    let access = Access::again();
     let channels = cpu.machine.guest_of(vcpu).devices.channels;
     let Some((part, offset)) = bus::find_of_channels(access.address).filter(|_| !channels.is_empty()) else {
         let what = if access.kind() == AccessKind::Load { What::Load } else { What::Store };

@@ -17,6 +17,9 @@ const _: () = assert!(MAX_HARTS <= u64::BITS as usize);
 ///
 /// Whoever wants something of a vCPU writes it here first, then posts "look at it" to the owner. As these words
 /// travel with the vCPU, a message that finds it gone is passed on, and nothing can be lost on the way.
+///
+/// Cores that change the words of one vCPU don't take lines of the cache from those that read another one's; and a shift finds it in a table.
+#[repr(align(128))]
 pub struct Vcpu {
     /// Index of its guest.
     pub guest: u8,

@@ -135,6 +135,11 @@ impl Access {
         Self { address, cause, value, instruction: csr::read!(csr::HTINST) }
     }
 
+    /// The same once more, out of the hart's registers. Nothing has been loaded for the guest since it trapped.
+    pub fn again() -> Self {
+        Self::current(cause())
+    }
+
     /// What was to be done at the address.
     #[inline(always)]
     pub fn kind(&self) -> AccessKind {

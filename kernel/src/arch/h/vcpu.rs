@@ -38,7 +38,12 @@ impl VcpuState {
     /// A vCPU after reset: translation off, interrupts off, timer never. `alone`: no other vCPU can ever want its core, so it may wait there
     /// by itself. `file`: the number of the guest interrupt file that its hart has for it, for good; 0 if none. Allocates: only at boot.
     pub fn new(translation: &Translation, alone: bool, file: u8, features: &Features) -> Self {
-        Self { context: Context::new(alone, file), world: World::new(translation, features), alone, file }
+        Self {
+            context: Context::new(alone, file),
+            world: World::new(translation, file, features),
+            alone,
+            file,
+        }
     }
 
     /// Puts it, saved, to the state in which SBI HSM starts a hart.

@@ -4,7 +4,7 @@ use super::fence;
 use super::files;
 use super::gstage::{GuestTables, hgatp};
 use super::hart::Features;
-use crate::arch::riscv::csr::{self, hvictl, status, virtual_interrupt};
+use crate::arch::riscv::csr::{self, hie, hvictl, status, virtual_interrupt};
 use crate::arch::riscv::float::FloatRegisters;
 use crate::arch::riscv::vector::VectorRegisters;
 use bitflags::bitflags;
@@ -112,7 +112,7 @@ struct Hart {
 
 impl Hart {
     fn of(features: &Features) -> Self {
-        Self { units: features.units, own_enables: if features.guest_files() > 0 { csr::SGEI } else { 0 } }
+        Self { units: features.units, own_enables: if features.guest_files() > 0 { hie::SGEI } else { 0 } }
     }
 }
 
@@ -176,19 +176,22 @@ bitflags! {
         const INDIRECT = 1 << 0;
         /// There is no VMID that is this vCPU's alone: what the hart remembers of other guests' translations is forgotten.
         const FLUSH = 1 << 1;
-        /// Its guest may read from `stopi` which interrupt is to be served first.
+        /// Its guest may read from `stopi` which interrupt is to be served first, and has no guest interrupt file of the hart that says so.
         const TOP = 1 << 2;
+        /// Guest interrupt files are watched while it runs.
+        const WATCH = 1 << 3;
     }
 }
 
 impl World {
-    /// A vCPU after reset: translation off, interrupts off, timer never.
-    pub(super) fn new(translation: &Translation, features: &Features) -> Self {
+    /// A vCPU after reset: translation off, interrupts off, timer never. `file`: the number of its guest interrupt file; 0 if it has none.
+    pub(super) fn new(translation: &Translation, file: u8, features: &Features) -> Self {
         let hart = Hart::of(features);
         let mut extra = Extra::empty();
         extra.set(Extra::INDIRECT, features.indirect);
         extra.set(Extra::FLUSH, translation.shares_vmid);
-        extra.set(Extra::TOP, features.has_interrupt_files());
+        extra.set(Extra::TOP, file == 0 && features.has_interrupt_files());
+        extra.set(Extra::WATCH, features.guest_files() > 0);
         Self {
             hgatp: translation.hgatp,
             registers: Registers::after_reset(&hart),
@@ -262,9 +265,10 @@ impl World {
             csr::write!(csr::HGATP, self.hgatp);
             self.registers.load();
             give_up_reservation(&mut self.nowhere);
-            if !self.extra.is_empty() {
-                self.load_extra();
+            if self.extra.contains(Extra::INDIRECT) {
+                csr::write!(csr::VSISELECT, self.vsiselect);
             }
+            self.load_extra();
             // Last: a walk may begin as soon as there are tables, and must not find what the hart remembers of another guest.
             csr::write!(csr::VSATP, self.vsatp);
         }
@@ -281,11 +285,13 @@ impl World {
             old.vsatp = csr::take!(csr::VSATP);
             csr::write!(csr::HGATP, self.hgatp);
             self.registers.load_over(&mut old.registers);
-            if old.extra.contains(Extra::INDIRECT) {
-                old.vsiselect = csr::read!(csr::VSISELECT);
-            }
             give_up_reservation(&mut self.nowhere);
             if !self.extra.is_empty() {
+                // Who has this on a hart isn't alone in it.
+                if self.extra.contains(Extra::INDIRECT) {
+                    old.vsiselect = csr::read!(csr::VSISELECT);
+                    csr::write!(csr::VSISELECT, self.vsiselect);
+                }
                 self.load_extra();
             }
             // Last, as in `load`.
@@ -297,16 +303,24 @@ impl World {
     ///
     /// # Safety
     /// As there.
-    #[inline(never)]
+    #[inline(always)]
     unsafe fn load_extra(&self) {
-        if self.extra.contains(Extra::INDIRECT) {
-            // SAFETY: as in `load`; the hart has this register.
-            unsafe { csr::write!(csr::VSISELECT, self.vsiselect) };
-        }
-        self.show_external(self.registers.hvip & Lines::EXTERNAL.bits() != 0);
-        if self.hart.own_enables != 0 {
+        if self.extra.contains(Extra::WATCH) {
             files::watch(self.watched);
         }
+        if self.extra.intersects(Extra::TOP | Extra::FLUSH) {
+            // SAFETY: as the caller says.
+            unsafe { self.load_for_few() };
+        }
+    }
+
+    /// Of that, what an RTOS that is to be fast hasn't: its hart has a file for it, and VMIDs enough.
+    ///
+    /// # Safety
+    /// As of [`Self::load`].
+    #[inline(never)]
+    unsafe fn load_for_few(&self) {
+        self.show_external(self.registers.hvip & Lines::EXTERNAL.bits() != 0);
         if self.extra.contains(Extra::FLUSH) {
             fence::guest_physical_all();
             fence::guest_all();
@@ -445,7 +459,7 @@ pub fn forget() {
     // SAFETY: concerns only guests, none of which is loaded.
     unsafe {
         // Where there are such files, they still do.
-        csr::write!(csr::HIE, csr::SGEI);
+        csr::write!(csr::HIE, hie::SGEI);
         csr::write!(csr::VSATP, 0);
     }
 }
