@@ -99,6 +99,11 @@ impl Trigger {
             _ => Self::LevelHigh,
         }
     }
+
+    /// Does it ask for as long as its wire does?
+    pub const fn is_level(self) -> bool {
+        matches!(self, Self::LevelHigh | Self::LevelLow)
+    }
 }
 
 /// A wire from a device to the controller.

@@ -16,6 +16,8 @@ const CLRIE: u64 = 0x1f00;
 const CLRIENUM: u64 = 0x1fdc;
 const SETIPNUM_LE: u64 = 0x2000;
 const GENMSI: u64 = 0x3000;
+/// Of hart 0.
+const CLAIMI: u64 = 0x401c;
 const WORDS: u64 = SOURCES as u64 / 32;
 
 fn sourcecfg(source: usize) -> u64 {
@@ -505,4 +507,40 @@ fn other_accesses_than_words_do_nothing() {
     }
     aplic.write(DOMAINCFG + 1, 4, 1 << 8, &mut log);
     assert_eq!(aplic.read(DOMAINCFG, 4, &mut log), (0x8000_0004, 0));
+}
+
+/// Of a wired source the guest lowers the wire; of a relayed one nobody tells that it went low, and who switches it off meanwhile isn't told twice either.
+#[test]
+fn a_level_comes_once_if_its_wire_goes_low_before_it_is_claimed_again() {
+    for (source, relayed, switched) in
+        [(1, false, false), (1, false, true), (2, true, false), (2, true, true)]
+    {
+        let (aplic, mut log) = (Aplic::new(Delivery::Direct), Log::default());
+        aplic.add(source, relayed);
+        let number = source as usize;
+        for (offset, value) in [
+            (DOMAINCFG, 1 << 8),
+            (sourcecfg(number), 6),
+            (target(number), 1),
+            (SETIENUM, source),
+            (idc(0), 1),
+        ] {
+            aplic.write(offset, 4, value, &mut log);
+        }
+        aplic.drive(source, true, &mut log);
+        assert_eq!(aplic.read(CLAIMI, 4, &mut log).0 >> 16, source);
+        if switched {
+            aplic.write(CLRIENUM, 4, source, &mut log);
+        }
+        if !relayed {
+            aplic.drive(source, false, &mut log);
+        }
+        if switched {
+            aplic.write(SETIENUM, 4, source, &mut log);
+        }
+        assert_eq!(aplic.read(CLAIMI, 4, &mut log).0, 0);
+        assert_eq!(log.0, if relayed { vec![Done::Completed(source)] } else { vec![] });
+        assert_eq!(aplic.read(SETIP, 4, &mut log).0, 0);
+        assert!(!aplic.is_pending(0));
+    }
 }

@@ -1,4 +1,5 @@
 //! Interrupts of the core itself.
+use ainori_board as board;
 use ainori_sched::{VcpuId, VcpuSet};
 
 use super::Cpu;
@@ -161,23 +162,25 @@ impl Cpu {
         }
         self.counters.interrupts[interrupt::EXTERNAL] += 1;
         if let Claim::Source(source) = claim {
-            match self.machine.source_owner.get(source as usize).copied().flatten() {
-                // The guest completes it: until then the controller keeps it quiet.
-                Some(owner) => {
-                    let Some(guest) = self.machine.guests.get(usize::from(owner.guest)) else {
-                        return Exit::External;
-                    };
-                    self.take_owned_source(guest, source);
-                }
-                None => {
-                    self.take_serial_interrupt();
-                    if let (Some(irqs), Some(uart)) = (&self.irqs, self.machine.board.uart) {
-                        irqs.complete(uart.interrupt);
-                    }
-                }
-            }
+            self.take_source(source);
         }
         Exit::External
+    }
+
+    /// A device of the board. It stays quiet until it is completed, which a guest does for what it owns.
+    #[inline(never)]
+    fn take_source(&mut self, source: u32) {
+        let Some(irqs) = &self.irqs else { return };
+        if let Some(owner) = self.machine.owner_of(source) {
+            irqs.hold(board::Interrupt { source, trigger: owner.trigger });
+            if let Some(guest) = self.machine.guests.get(usize::from(owner.guest)) {
+                self.take_owned_source(guest, source);
+            }
+        } else if let Some(uart) = self.machine.board.uart {
+            irqs.hold(uart.interrupt);
+            self.take_serial_interrupt();
+            self.irqs.as_ref().inspect(|irqs| irqs.complete(uart.interrupt));
+        }
     }
 
     /// A device of the board, found pending at a preemption point. It is left pending if somebody is woken before it, or if who will have

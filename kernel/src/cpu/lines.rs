@@ -49,8 +49,7 @@ impl Cpu {
     /// A guest has finished with an interrupt source of its controller; if that is one of the board's, it may interrupt
     /// again.
     pub fn complete_source(&mut self, guest: &'static Guest, source: u32) {
-        if let (Some(irqchip), Some(owner)) =
-            (self.machine.irqchip, self.machine.source_owner.get(source as usize).copied().flatten())
+        if let (Some(irqchip), Some(owner)) = (self.machine.irqchip, self.machine.owner_of(source))
             && owner.guest == guest.index
         {
             irqchip.complete(owner.target, Interrupt { source, trigger: owner.trigger });

@@ -132,6 +132,11 @@ pub struct SourceOwner {
 }
 
 impl Machine {
+    /// Who handles an interrupt source of the board; none if that is the hypervisor, whose serial port it is.
+    pub fn owner_of(&self, source: u32) -> Option<SourceOwner> {
+        self.source_owner.get(source as usize).copied().flatten()
+    }
+
     /// So many microseconds in ticks of `time`.
     #[inline]
     pub fn ticks(&self, us: u64) -> u64 {

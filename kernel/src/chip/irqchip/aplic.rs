@@ -1,11 +1,13 @@
 //! A domain of an APLIC that interrupts harts itself (direct delivery mode: AIA, section 4.8). A target is a hart index.
 //!
-//! There is no completion: a source whose level stays high would come again at once. So who claims one switches it off, and its completion switches it
-//! on again. What comes of an edge meanwhile is kept as pending.
+//! There is no completion: a source whose level stays high would come again at once. So who claims one detaches it from its wire, and its completion attaches
+//! it again: then it is pending if the wire asks just then (section 4.7). To switch it off meanwhile would do if that were so at any time, but QEMU 10.0 keeps a
+//! level as pending when its wire has gone low: the guest would be interrupted once more. A source of an edge is switched off, as what comes of it meanwhile is
+//! to be kept as pending.
 use ainori_board::{Interrupt, aplic_number};
 use ainori_devices::aplic::layout::{
-    CLAIMI, DELIVERED, DETACHED, HART_SHIFT, IDC, IDC_SIZE, IDELIVERY, IFORCE, ITHRESHOLD, PRIORITY,
-    SOURCE_SHIFT,
+    CLAIMI, CLRIPNUM, DELIVERED, DETACHED, HART_SHIFT, IDC, IDC_SIZE, IDELIVERY, IFORCE, ITHRESHOLD,
+    PRIORITY, SOURCE_SHIFT,
 };
 use ainori_limits::IRQ_LEVELS;
 
@@ -62,19 +64,33 @@ impl Aplic {
         self.0.aim(source, hart << HART_SHIFT | aplic_number(level));
     }
 
-    /// Takes the most urgent source of a hart above its threshold, and switches it off. What is read from memory later is read after that.
+    /// Takes the most urgent source of a hart above its threshold. What is read from memory later is read after that.
     pub fn claim(&self, hart: u32) -> Option<u32> {
         let source = self.0.read(Self::idc(hart) + CLAIMI) >> SOURCE_SHIFT;
-        if source != 0 {
-            self.0.disable(source);
-        }
         fence::after_device_read();
         (source != 0).then_some(source)
     }
 
-    /// Switches a source on again. What was written to memory before is seen by whoever claims it then.
-    pub fn complete(&self, source: u32) {
+    /// Keeps a source that was claimed quiet until it is completed.
+    pub fn hold(&self, interrupt: Interrupt) {
+        if interrupt.trigger.is_level() {
+            self.0.configure(interrupt.source, DETACHED);
+            // The claim has left it pending, as its wire asked. Nothing makes it so now.
+            self.0.write(CLRIPNUM, interrupt.source);
+        } else {
+            self.0.disable(interrupt.source);
+        }
+        // Whoever completes it, on whichever hart, does so behind that.
+        fence::memory_and_devices();
+    }
+
+    /// Ends what [`Self::hold`] does. What was written to memory before is seen by whoever claims the source then.
+    pub fn complete(&self, interrupt: Interrupt) {
         fence::before_device();
-        self.0.enable(source);
+        if interrupt.trigger.is_level() {
+            self.0.attach(interrupt);
+        } else {
+            self.0.enable(interrupt.source);
+        }
     }
 }

@@ -24,7 +24,7 @@ pub enum Claim {
     Nothing,
     /// By another core.
     Ipi,
-    /// By a source, which stays quiet until it is [completed](Irqchip::complete). A message that was on its way may still come, once.
+    /// By a source, which is to be [held](CoreIrqs::hold), and stays quiet then until it is [completed](Irqchip::complete). A message that was on its way may still come, once.
     Source(u32),
 }
 
@@ -104,11 +104,20 @@ impl CoreIrqs {
                 if identity == IPI_IDENTITY {
                     return Claim::Ipi;
                 }
-                let source = self.sources.get(identity as usize).copied().filter(|source| *source != 0);
-                source.inspect(|source| imsic.silence(*source))
+                self.sources.get(identity as usize).copied().filter(|source| *source != 0)
             }
         };
         source.map_or(Claim::Nothing, Claim::Source)
+    }
+
+    /// A source that the core has claimed stays quiet until it is completed.
+    pub fn hold(&self, interrupt: Interrupt) {
+        match self.chip {
+            // A claim does it.
+            Irqchip::Plic(_) => {}
+            Irqchip::Aplic(aplic) => aplic.hold(interrupt),
+            Irqchip::Imsic(imsic) => imsic.hold(interrupt.source),
+        }
     }
 
     /// A source that the core has claimed may interrupt again.

@@ -56,6 +56,12 @@ impl Domain {
 
     /// Wires a source to a target. The registers that this changes are the source's own: harts may do so at the same time.
     pub fn wire(&self, interrupt: Interrupt, target: u32) {
+        self.attach(interrupt);
+        self.aim(interrupt.source, target);
+    }
+
+    /// Has a source ask when its wire does.
+    pub fn attach(&self, interrupt: Interrupt) {
         let mode = match interrupt.trigger {
             Trigger::EdgeRising => EDGE1,
             Trigger::EdgeFalling => EDGE0,
@@ -63,7 +69,6 @@ impl Domain {
             Trigger::LevelLow => LEVEL0,
         };
         self.configure(interrupt.source, mode);
-        self.aim(interrupt.source, target);
     }
 
     /// Switches a source on. If it has asked, that counts. As with [`Self::disable`], any hart may do so at any time.

@@ -3,7 +3,7 @@
 //!
 //! A message is taken from the hart's file, and nobody completes it. So who claims one switches its source off, as with an APLIC that interrupts harts itself. One
 //! that was on its way at that moment comes all the same: the source may be claimed once more before it is completed, not more often.
-use ainori_board::{Interrupt, Trigger};
+use ainori_board::Interrupt;
 use ainori_devices::aplic::layout::{CLRIPNUM, HART_SHIFT, MESSAGES, SETIPNUM};
 
 use super::domain::Domain;
@@ -61,9 +61,11 @@ impl Imsic {
         identity
     }
 
-    /// Switches a source off.
-    pub fn silence(&self, source: u32) {
+    /// Switches a source that was claimed off, until it is completed.
+    pub fn hold(&self, source: u32) {
         self.domain.disable(source);
+        // Whoever completes it, on whichever hart, does so behind that.
+        fence::memory_and_devices();
     }
 
     /// Switches a source on again. What was written to memory before is seen by whoever claims it then.
@@ -71,7 +73,7 @@ impl Imsic {
         fence::before_device();
         // A level-sensitive source sends a message when its wire begins to ask, and no other one as long as that asks, unless it is told to look (section 4.9.2).
         // How often the wire has begun meanwhile counts for nothing: QEMU 10.0 keeps that, even if it asks no longer. An edge is never told: that would be one.
-        if matches!(interrupt.trigger, Trigger::LevelHigh | Trigger::LevelLow) {
+        if interrupt.trigger.is_level() {
             self.domain.write(CLRIPNUM, interrupt.source);
             self.domain.write(SETIPNUM, interrupt.source);
         }

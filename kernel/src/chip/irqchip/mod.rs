@@ -1,5 +1,5 @@
 //! The board's interrupt controller, whichever kind it is: each kind is a file here, and a case in [`Irqchip`]. All of them have sources that stay
-//! quiet from a claim to its completion, and a threshold for each core.
+//! quiet from when a claim is held to its completion, and a threshold for each core.
 //!
 //! Its levels and thresholds are how the hypervisor splits interrupts between guests (SPUMONE 3.4.1): a source has the [level](Levels) of its
 //! owner, and while a vCPU runs, its core's threshold keeps the sources of lesser owners away. In the controller's registers another
@@ -77,7 +77,7 @@ impl Irqchip {
     pub fn complete(self, target: u32, interrupt: Interrupt) {
         match self {
             Self::Plic(plic) => plic.complete(target, interrupt.source),
-            Self::Aplic(aplic) => aplic.complete(interrupt.source),
+            Self::Aplic(aplic) => aplic.complete(interrupt),
             Self::Imsic(imsic) => imsic.complete(interrupt),
         }
     }
