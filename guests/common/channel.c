@@ -73,12 +73,9 @@ bool channel_find(struct channel *channel, unsigned index)
     return false;
 }
 
-void channel_listen(const struct channel *channel, const struct plic *plic)
+void channel_listen(const struct channel *channel, const struct irqchip *irqchip)
 {
-    plic_set_priority(plic, channel->source, 1);
-    plic_set_edge(plic, channel->source);
-    plic_set_threshold(plic, 0);
-    plic_set_enabled(plic, channel->source, true);
+    irqchip_enable(irqchip, channel->source, EDGE_RISING);
     channel->registers[MASK] = 1;
 }
 

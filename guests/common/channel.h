@@ -2,7 +2,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
-#include "plic_device.h"
+#include "irqchip.h"
 
 struct channel {
     volatile uint32_t *registers;
@@ -16,7 +16,7 @@ struct channel {
 bool channel_find(struct channel *channel, unsigned index);
 
 /* Has the other end's bell interrupt this hart, which must enable external interrupts. */
-void channel_listen(const struct channel *channel, const struct plic *plic);
+void channel_listen(const struct channel *channel, const struct irqchip *irqchip);
 
 /* Interrupts the other guest. It sees what was stored before. */
 void channel_ring(const struct channel *channel);

@@ -3,8 +3,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* By number: assemblers know the name only with the Sstc extension switched on. */
+/* By number: assemblers know the names only with the extensions Sstc and Ssaia switched on. */
 #define CSR_STIMECMP 0x14d
+#define CSR_SISELECT 0x150
+#define CSR_SIREG    0x151
+#define CSR_STOPEI   0x15c
 
 #define SSTATUS_SIE  (1ul << 1)
 #define SSTATUS_SPIE (1ul << 5)
@@ -25,6 +28,7 @@
 
 #define csr_read(csr) ({ uint64_t value_; __asm__ volatile("csrr %0, " STRINGIFY(csr) : "=r"(value_) :: "memory"); value_; })
 #define csr_write(csr, value) __asm__ volatile("csrw " STRINGIFY(csr) ", %0" :: "rK"((uint64_t)(value)) : "memory")
+#define csr_swap(csr, value) ({ uint64_t old_; __asm__ volatile("csrrw %0, " STRINGIFY(csr) ", %1" : "=r"(old_) : "rK"((uint64_t)(value)) : "memory"); old_; })
 #define csr_set(csr, bits)    __asm__ volatile("csrs " STRINGIFY(csr) ", %0" :: "rK"((uint64_t)(bits)) : "memory")
 #define csr_clear(csr, bits)  __asm__ volatile("csrc " STRINGIFY(csr) ", %0" :: "rK"((uint64_t)(bits)) : "memory")
 

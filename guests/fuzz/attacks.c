@@ -1,6 +1,7 @@
 #include "attacks.h"
 #include "csr.h"
-#include "irqchip.h"
+#include "imsic.h"
+#include "irqchips.h"
 #include "kinds.h"
 #include "machine.h"
 #include "memory.h"
@@ -9,11 +10,12 @@
 #include "sbi.h"
 #include "timer.h"
 
-const char *const attack_names[] = { "none", "restarts", "ipis", "fences", "page-fences", "plic", "aplic", "flood", "newlines", "wakes", "fault", NULL };
-enum { NONE, RESTARTS, IPIS, FENCES, PAGE_FENCES, PLIC, APLIC, FLOOD, NEWLINES, WAKES, FAULT };
+const char *const attack_names[] = { "none", "restarts", "ipis", "fences", "page-fences", "plic", "aplic", "imsic", "flood", "newlines", "wakes", "fault", NULL };
+enum { NONE, RESTARTS, IPIS, FENCES, PAGE_FENCES, PLIC, APLIC, IMSIC, FLOOD, NEWLINES, WAKES, FAULT };
 
 #define PLIC_CONTEXTS 32 /* two for each of as many vCPUs as a guest can have */
 #define APLIC_SOURCES 31 /* a word of them */
+#define IDENTITIES 63 /* those that every interrupt file has */
 #define AWAKE_US 20 /* at most twice that before its time, who faults waits in a loop */
 
 static void nothing(struct vcpu *v, uint64_t turn)
@@ -56,7 +58,7 @@ static void page_fences(struct vcpu *v, uint64_t turn)
 /* Switches a source on and off in all contexts at once, and all of them with it: by its priority. */
 static void plic(struct vcpu *v, uint64_t turn)
 {
-    volatile uint32_t *registers = (volatile uint32_t *)irqchip.base;
+    volatile uint32_t *registers = (volatile uint32_t *)irqchips[0].base;
     volatile uint8_t *uart = (volatile uint8_t *)UART_BASE;
     if (turn == 0) {
         for (unsigned context = 0; context < PLIC_CONTEXTS; context++) {
@@ -72,7 +74,7 @@ static void plic(struct vcpu *v, uint64_t turn)
 /* Whole words that change all sources of a guest, each at every store: those of its virtual devices, which anybody may make pending here. */
 static void aplic(struct vcpu *v, uint64_t turn)
 {
-    volatile uint32_t *registers = (volatile uint32_t *)irqchip.base;
+    volatile uint32_t *registers = (volatile uint32_t *)irqchips[0].base;
     if (turn == 0) {
         registers[0] = 1u << 8; /* domaincfg.IE */
         for (unsigned source = 1; source <= APLIC_SOURCES; source++) {
@@ -83,6 +85,19 @@ static void aplic(struct vcpu *v, uint64_t turn)
     registers[0x4000 / 4 + 8 * v->index] = turn >> 4 & 1; /* its own idelivery */
     registers[(turn & 1 ? 0x1e00 : 0x1f00) / 4] = UINT32_MAX; /* setie, clrie */
     registers[(turn & 2 ? 0x1c00 : 0x1d00) / 4] = UINT32_MAX; /* setip, in_clrip */
+}
+
+/* Messages to everybody, of every identity, from who switches its own file on and off, and claims what it has got. */
+static void imsic(struct vcpu *v, uint64_t turn)
+{
+    if (turn == 0) {
+        csr_write(CSR_SISELECT, IMSIC_EIE(0));
+        csr_write(CSR_SIREG, UINT64_MAX);
+        csr_write(CSR_SISELECT, IMSIC_EIDELIVERY);
+    }
+    *(volatile uint32_t *)(irqchips[1].base + (v->index + turn) % vcpu_count * PAGE) = turn / vcpu_count % IDENTITIES + 1;
+    csr_write(CSR_SIREG, turn >> 4 & 1);
+    csr_swap(CSR_STOPEI, 0);
 }
 
 static void flood(struct vcpu *v, uint64_t turn)
@@ -110,7 +125,7 @@ static void wakes(struct vcpu *v, uint64_t turn)
 }
 
 typedef void step(struct vcpu *v, uint64_t turn);
-static step *const steps[] = { nothing, restarts, ipis, fences, page_fences, plic, aplic, flood, newlines, wakes, nothing };
+static step *const steps[] = { nothing, restarts, ipis, fences, page_fences, plic, aplic, imsic, flood, newlines, wakes, nothing };
 
 /* `fault`: a store that is nobody's, when `time` is `phase_us` behind a whole millisecond of the machine's. */
 static void fault_at(uint64_t end)

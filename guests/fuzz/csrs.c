@@ -12,6 +12,7 @@
 
 #define CSRW(csr, rs1) ((uint32_t)(csr) << 20 | (rs1) << 15 | 1u << 12 | 0x73)
 #define SATP 0x180
+#define SELECTED 0x110 /* sireg, which is tried next, is something else for most numbers below this in siselect, and nothing for the others */
 
 /* Values that satp may take while nothing is mapped: Bare, or a mode that there isn't, so that the write does nothing. */
 static uint64_t harmless_satp(struct vcpu *v)
@@ -38,7 +39,7 @@ unsigned try_csrs(struct vcpu *v)
         operation += operation >= 4; /* 1 to 3, 5 to 7 */
         unsigned rs1 = any(v) & 15, rd = any(v) & 15;
         if (operation < 4 && rs1)
-            v->x[rs1] = edge_number(v);
+            v->x[rs1] = number == CSR_SISELECT ? below(v, SELECTED) : edge_number(v);
         if (number == SATP)
             code_add_exactly(v, CSRW(SATP, 25) | rd << 7);
         else

@@ -1,7 +1,7 @@
 /* Loads and stores to devices and beyond. */
 #include "code.h"
 #include "csr.h"
-#include "irqchip.h"
+#include "irqchips.h"
 #include "kinds.h"
 #include "machine.h"
 #include "memory.h"

@@ -1,6 +1,6 @@
 /* vCPUs stop, start and suspend each other (SBI HSM). */
 #include "csr.h"
-#include "irqchip.h"
+#include "irqchips.h"
 #include "kinds.h"
 #include "machine.h"
 #include "memory.h"
@@ -31,7 +31,7 @@ unsigned start_all(void)
 static uint64_t bad_address(struct vcpu *v)
 {
     uint64_t end = machine.memory_base + machine.memory_size;
-    const uint64_t list[] = { 0, end, end + PAGE, machine.memory_base - 1, UINT64_MAX, 1ul << 63, irqchip.base, end - 1 };
+    const uint64_t list[] = { 0, end, end + PAGE, machine.memory_base - 1, UINT64_MAX, 1ul << 63, irqchips[0].base, end - 1 };
     return one_of(v, list);
 }
 

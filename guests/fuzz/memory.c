@@ -1,6 +1,6 @@
 #include "memory.h"
 #include "gate.h"
-#include "irqchip.h"
+#include "irqchips.h"
 #include "machine.h"
 #include "random.h"
 #include "trap.h"
@@ -61,9 +61,11 @@ uint64_t user_entry(const struct vcpu *v) { return pte((uintptr_t)v->fence->user
 
 static void map_devices(void)
 {
-    irqchip_find();
-    for (uint64_t at = irqchip.base; at < irqchip.base + irqchip.size; at += MEGAPAGE)
-        device_gigabyte[at / MEGAPAGE] = pte(at, LEAF | PTE_R | PTE_W);
+    irqchips_find();
+    for (unsigned i = 0; i < irqchip_count; i++) {
+        for (uint64_t at = irqchips[i].base; at < irqchips[i].base + irqchips[i].size; at += MEGAPAGE)
+            device_gigabyte[at / MEGAPAGE] = pte(at, LEAF | PTE_R | PTE_W);
+    }
     device_gigabyte[UART_BASE / MEGAPAGE] = pte((uintptr_t)uart_table, PTE_V);
     uart_table[0] = pte(UART_BASE, LEAF | PTE_R | PTE_W);
 }

@@ -1,5 +1,5 @@
 #include "random.h"
-#include "irqchip.h"
+#include "irqchips.h"
 #include "machine.h"
 #include "memory.h"
 
@@ -42,7 +42,7 @@ uint64_t edge_address(struct vcpu *v)
     case 1:
         return machine.memory_base + machine.memory_size + near;
     case 2:
-        return irqchip.base + (r >> 13) % (irqchip.size + 0x1000);
+        return irqchips[(r >> 4 & 15) % irqchip_count].base + (r >> 13) % (irqchips[(r >> 4 & 15) % irqchip_count].size + 0x1000);
     case 3:
         return UART_BASE + (r >> 13 & 0x1ff);
     case 4:

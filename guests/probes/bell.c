@@ -21,15 +21,15 @@
 #define CONFIG    0x30000000ul
 
 static struct channel channel;
-static struct plic plic;
+static struct irqchip irqchip;
 static volatile uint64_t bells;
 static volatile uint64_t faults;
 
 static void external(void)
 {
-    uint32_t source = plic_claim(&plic);
+    uint32_t source = irqchip_claim(&irqchip);
     bells += source == channel.source && channel_heard(&channel);
-    plic_complete(&plic, source);
+    irqchip_complete(&irqchip, source);
 }
 
 /* The access faults of `peek` and `fetch`: goes on behind the instruction, or where the call came from. */
@@ -49,10 +49,10 @@ static void find(void)
 {
     if (!channel_find(&channel, 0))
         fail("this guest has no channel");
-    plic = plic_find();
+    irqchip = irqchip_find(machine.boot_hart);
     on_interrupt(IRQ_EXTERNAL, external);
     csr_write(sie, 1ul << IRQ_EXTERNAL);
-    channel_listen(&channel, &plic);
+    channel_listen(&channel, &irqchip);
 }
 
 static bool ping(uint64_t n, uint64_t burst)

@@ -6,7 +6,6 @@
 #include "console.h"
 #include "csr.h"
 #include "machine.h"
-#include "plic_device.h"
 #include "sbi.h"
 #include "start.h"
 #include "timer.h"

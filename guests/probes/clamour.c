@@ -5,7 +5,7 @@
 #include "console.h"
 #include "csr.h"
 #include "machine.h"
-#include "plic_device.h"
+#include "plic.h"
 #include "sbi.h"
 #include "start.h"
 #include "timer.h"
@@ -15,7 +15,7 @@
 
 struct server {
     struct secondary start;
-    struct plic plic;
+    struct irqchip plic;
     uint64_t served;
     uint64_t stack[STACK_WORDS] __attribute__((aligned(16)));
 };
@@ -32,9 +32,9 @@ static void serve(void *which)
     while (!stopping) {
         clock_ask_again(&the_clock);
         if (role != 1)
-            server->served += plic_claim(&server->plic) == the_clock.source;
+            server->served += irqchip_claim(&server->plic) == the_clock.source;
         if (role != 2)
-            plic_complete(&server->plic, the_clock.source);
+            irqchip_complete(&server->plic, the_clock.source);
     }
     sbi_hart_stop();
 }
@@ -46,13 +46,9 @@ bool guest_main(void)
     roles = arg_number("roles", 0, 0, 2);
     args_finish();
     the_clock = clock_find();
-    struct plic plic = plic_find();
-    uint32_t boot_context = plic.context;
-    plic_set_priority(&plic, the_clock.source, 1);
     for (unsigned i = 0; i < machine.hart_count; i++) {
-        plic.context = boot_context + 2 * i;
-        plic_set_enabled(&plic, the_clock.source, true);
-        servers[i].plic = plic;
+        servers[i].plic = plic_find(machine.harts[i].id);
+        irqchip_enable(&servers[i].plic, the_clock.source, LEVEL_HIGH);
     }
     clock_set_alarm(&the_clock, 0);
     for (unsigned i = 1; i < machine.hart_count && i <= count; i++) {

@@ -6,7 +6,7 @@
 
 struct clock {
     uint64_t base;
-    uint32_t source; /* its interrupt at the PLIC */
+    uint32_t source; /* its interrupt at the interrupt controller */
 };
 
 /* Ends the guest with a message if the tree has no such clock. */

@@ -5,7 +5,7 @@
 #include "console.h"
 #include "csr.h"
 #include "machine.h"
-#include "plic_device.h"
+#include "plic.h"
 #include "sbi.h"
 #include "start.h"
 #include "timer.h"
@@ -52,16 +52,9 @@ static uint64_t sbi_base_call(void)
 }
 
 /* A register of the interrupt controller whose reading has no effect: the threshold of a PLIC, or the first one of an APLIC. */
-static volatile uint32_t *controller_register(bool *is_aplic)
+static volatile uint32_t *controller_register(const struct irqchip *irqchip)
 {
-    for (struct fdt_node node = { 0 }; fdt_next(&machine.fdt, &node);) {
-        uint64_t base, size;
-        *is_aplic = fdt_list_has(&machine.fdt, &node, "compatible", "riscv,aplic");
-        if (*is_aplic && fdt_reg(&machine.fdt, &node, &base, &size))
-            return (volatile uint32_t *)(uintptr_t)base;
-    }
-    struct plic plic = plic_find();
-    return plic_threshold(&plic);
+    return irqchip->driver == &plic_driver ? plic_threshold(irqchip) : (volatile uint32_t *)(uintptr_t)irqchip->base;
 }
 
 /* One load from it: of hardware, or emulated. */
@@ -184,8 +177,8 @@ bool guest_main(void)
     pings = arg_number("pings", 0, 0, 1000000);
     ping_sleeps = arg_number("ping_sleeps", 0, 0, 1);
     args_finish();
-    bool is_aplic = false;
-    volatile uint32_t *controller = controller_register(&is_aplic);
+    struct irqchip irqchip = irqchip_find(machine.boot_hart);
+    volatile uint32_t *controller = controller_register(&irqchip);
     struct cost base_call = { 0 }, call = { 0 }, read = { 0 }, ipi = { 0 }, wake = { 0 };
 
     csr_write(CSR_STIMECMP, NEVER);
@@ -206,7 +199,7 @@ bool guest_main(void)
     if (n != 0) {
         print_cost("sbi_base_call", &base_call);
         print_cost("set_timer", &call);
-        print_cost(is_aplic ? "aplic_read" : "plic_read", &read);
+        print_cost(irqchip.driver == &plic_driver ? "plic_read" : "aplic_read", &read);
         print_cost("ipi_to_self", &ipi);
         print_cost("timer_with_wfi", &wake);
     }

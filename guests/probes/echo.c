@@ -1,10 +1,10 @@
 /* Is what is typed heard? Waits for a line on the 16550, or from legacy SBI calls, looking at it again and again or sleeping in between, and gives it back. */
 #include "args.h"
 #include "console.h"
-#include "plic_device.h"
 #include "sbi.h"
 #include "start.h"
 #include "timer.h"
+#include "uart_device.h"
 
 #define UART_RBR 0
 #define UART_FCR 2

@@ -3,11 +3,11 @@
 #include "args.h"
 #include "console.h"
 #include "machine.h"
-#include "plic_device.h"
 #include "sbi.h"
 #include "start.h"
 #include "timer.h"
 #include "trap.h"
+#include "uart_device.h"
 
 #define STACK_WORDS 512
 #define UART_THR 0

@@ -6,10 +6,11 @@
 #include "console.h"
 #include "csr.h"
 #include "machine.h"
-#include "plic_device.h"
+#include "plic.h"
 #include "sbi.h"
 #include "start.h"
 #include "timer.h"
+#include "uart_device.h"
 
 #define STACK_WORDS 256
 #define SETTLES_US  3000
@@ -18,7 +19,7 @@
 static struct secondary second;
 static uint64_t stack[STACK_WORDS] __attribute__((aligned(16)));
 static atomic_uint lives;
-static struct plic other_plic; /* with the other hart's context */
+static struct irqchip plic; /* as the other hart sees it */
 static volatile struct {
     uint64_t sip;
     bool asks;
@@ -26,10 +27,9 @@ static volatile struct {
 
 static void look(void *argument)
 {
-    volatile uint32_t *enable = (volatile uint32_t *)(uintptr_t)(other_plic.base + 0x2000 + 0x80ul * other_plic.context);
     uint32_t source = (uint32_t)(uintptr_t)argument;
     uint64_t end = read_time() + us_to_ticks(SETTLES_US), pending;
-    bool asks = plic_is_pending(&other_plic, source) && *enable >> source & 1 && *plic_threshold(&other_plic) == 0;
+    bool asks = irqchip_is_pending(&plic, source) && plic_is_enabled(&plic, source) && irqchip_threshold(&plic) == 0;
     do
         pending = csr_read(sip);
     while (!(pending & 1ul << IRQ_EXTERNAL) && read_time() < end);
@@ -44,15 +44,11 @@ bool guest_main(void)
 {
     uint64_t pause_us = arg_number("pause_us", 1000, 0, 1000000);
     args_finish();
-    struct plic plic = plic_find();
     struct uart uart = uart_find();
     uint64_t other = machine.harts[machine.harts[0].id == machine.boot_hart].id;
     volatile uint8_t *port = (volatile uint8_t *)(uintptr_t)uart.base;
-    other_plic = plic;
-    other_plic.context = plic.context + 2 * other - 2 * machine.boot_hart;
-    plic_set_priority(&plic, uart.source, 1);
-    plic_set_enabled(&other_plic, uart.source, true);
-    plic_set_threshold(&other_plic, 0);
+    plic = plic_find(other);
+    irqchip_enable(&plic, uart.source, LEVEL_HIGH);
     port[1] = 2; /* the transmitter is empty: at once an interrupt */
     sleep_us(pause_us);
     bool ok = true;

@@ -6,10 +6,11 @@
 #include "console.h"
 #include "csr.h"
 #include "machine.h"
-#include "plic_device.h"
+#include "irqchip.h"
 #include "sbi.h"
 #include "start.h"
 #include "timer.h"
+#include "uart_device.h"
 
 #define STACK_WORDS 128
 #define PAGE        4096
@@ -55,7 +56,7 @@ static uint64_t float_register(void)
     return value;
 }
 
-static void look(const struct plic *plic, const struct uart *uart)
+static void look(const struct irqchip *irqchip, const struct uart *uart)
 {
     volatile uint8_t *port = (volatile uint8_t *)(uintptr_t)uart->base;
     find(initialised != 1, "a variable", initialised);
@@ -64,9 +65,9 @@ static void look(const struct plic *plic, const struct uart *uart)
     find(csr_read(satp) != 0, "satp", csr_read(satp));
     find(csr_read(sscratch) != 0, "sscratch", csr_read(sscratch));
     find(float_register() != 0, "fs5", float_register());
-    find(plic_is_pending(plic, uart->source), "a pending source", uart->source);
-    find(*plic_threshold(plic) != 0, "the threshold", *plic_threshold(plic));
-    find(plic_claim(plic) != 0, "a claim", 0);
+    find(irqchip_is_pending(irqchip, uart->source), "a pending source", uart->source);
+    find(irqchip_threshold(irqchip) != 0, "the threshold", irqchip_threshold(irqchip));
+    find(irqchip_claim(irqchip) != 0, "a claim", 0);
     find(port[1] != 0, "IER", port[1]);
     find(port[7] != 0, "SCR", port[7]);
     for (unsigned i = 0; i < machine.hart_count; i++) {
@@ -90,18 +91,17 @@ static void storm(void *argument)
     sbi_hart_stop();
 }
 
-static void leave_traces(const struct plic *plic, const struct uart *uart, uint64_t ms)
+static void leave_traces(const struct irqchip *irqchip, const struct uart *uart, uint64_t ms)
 {
     volatile uint8_t *port = (volatile uint8_t *)(uintptr_t)uart->base;
     initialised = 2;
     for_pages(mark_page);
     __asm__ volatile("fmv.d.x fs5, %0; csrw sscratch, %0" :: "r"(MARK));
-    plic_set_priority(plic, uart->source, 1);
-    plic_set_enabled(plic, uart->source, true);
-    plic_set_threshold(plic, 3);
+    irqchip_enable(irqchip, uart->source, LEVEL_HIGH);
     port[7] = 0x5a;
     port[1] = 2; /* the transmitter is empty: at once an interrupt, which nobody completes */
-    plic_claim(plic);
+    irqchip_claim(irqchip);
+    irqchip_set_threshold(irqchip, 3);
     for (unsigned i = 0; i < machine.hart_count; i++) {
         if (machine.harts[i].id == machine.boot_hart)
             continue;
@@ -148,15 +148,15 @@ bool guest_main(void)
     uint64_t ms = arg_number("ms", 5, 0, 1000000);
     enum end end = arg_choice("end", ends);
     args_finish();
-    struct plic plic = plic_find();
+    struct irqchip irqchip = irqchip_find(machine.boot_hart);
     struct uart uart = uart_find();
     uint64_t began = read_time();
-    look(&plic, &uart);
+    look(&irqchip, &uart);
     print("@result {\"job\":\"lives\",\"harts\":%u,\"began_us\":%lu,\"ok\":%s}\n", machine.hart_count, ticks_to_ns(began) / 1000,
           findings ? "false" : "true");
     if (findings || began >= us_to_ticks(until_ms * 1000))
         return findings == 0;
-    leave_traces(&plic, &uart, ms);
+    leave_traces(&irqchip, &uart, ms);
     end_life(end);
     print("the life did not end\n");
     return false;

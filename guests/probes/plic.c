@@ -4,10 +4,11 @@
 #include "console.h"
 #include "csr.h"
 #include "machine.h"
-#include "plic_device.h"
+#include "plic.h"
 #include "start.h"
 #include "timer.h"
 #include "trap.h"
+#include "uart_device.h"
 
 #define UART_THR 0
 #define UART_IER 1
@@ -19,7 +20,7 @@
 #define ARRIVES_MS 1000 /* longer than any interrupt needs */
 #define STAYS_AWAY_MS 20
 
-static struct plic plic;
+static struct irqchip plic;
 static struct uart uart;
 static unsigned failures;
 
@@ -39,14 +40,14 @@ static void uart_interrupt_on(void)
 
 static void external(void)
 {
-    claimed = plic_claim(&plic);
+    claimed = irqchip_claim(&plic);
     identification = *uart_register(UART_IIR) & IIR_MASK; /* reading it takes THRE back */
     if (text && *text)
         *uart_register(UART_THR) = *text++;
     else
         *uart_register(UART_IER) = 0;
-    claimed_again = plic_claim(&plic);
-    plic_complete(&plic, claimed);
+    claimed_again = irqchip_claim(&plic);
+    irqchip_complete(&plic, claimed);
     interrupts++;
 }
 
@@ -64,14 +65,14 @@ static void check_claim(void)
 {
     plic_set_priority(&plic, uart.source, 1);
     plic_set_enabled(&plic, uart.source, true);
-    plic_set_threshold(&plic, 0);
+    irqchip_set_threshold(&plic, 0);
     uart_interrupt_on();
     check(arrives(ARRIVES_MS), "an enabled interrupt arrives");
     check(claimed == uart.source, "a claim gives the source's number");
     check(identification == IIR_THRE, "the UART says why it interrupted");
     check(claimed_again == 0, "a second claim gives nothing");
     check(!arrives(STAYS_AWAY_MS), "an interrupt arrives once");
-    check(plic_claim(&plic) == 0, "a claim without a cause gives nothing");
+    check(irqchip_claim(&plic) == 0, "a claim without a cause gives nothing");
 }
 
 static void check_enable(bool strict)
@@ -79,22 +80,22 @@ static void check_enable(bool strict)
     plic_set_enabled(&plic, uart.source, false);
     uart_interrupt_on();
     check(!arrives(STAYS_AWAY_MS), "a disabled interrupt stays away");
-    check(plic_is_pending(&plic, uart.source), "a disabled interrupt is pending");
-    check(plic_claim(&plic) == 0, "a disabled interrupt can't be claimed");
+    check(irqchip_is_pending(&plic, uart.source), "a disabled interrupt is pending");
+    check(irqchip_claim(&plic) == 0, "a disabled interrupt can't be claimed");
     plic_set_enabled(&plic, uart.source, true);
     if (!strict)
-        plic_set_threshold(&plic, 0); /* QEMU 10.0's own PLIC overlooks what it is asked to enable until another register is written */
+        irqchip_set_threshold(&plic, 0); /* QEMU 10.0's own PLIC overlooks what it is asked to enable until another register is written */
     check(arrives(ARRIVES_MS), "a pending interrupt arrives when it is enabled");
-    check(!plic_is_pending(&plic, uart.source), "a claimed interrupt is not pending any more");
+    check(!irqchip_is_pending(&plic, uart.source), "a claimed interrupt is not pending any more");
 }
 
 static void check_threshold(void)
 {
-    plic_set_threshold(&plic, 1);
-    check(*plic_threshold(&plic) == 1, "the threshold reads back");
+    irqchip_set_threshold(&plic, 1);
+    check(irqchip_threshold(&plic) == 1, "the threshold reads back");
     uart_interrupt_on();
     check(!arrives(STAYS_AWAY_MS), "an interrupt at the threshold stays away");
-    plic_set_threshold(&plic, 0);
+    irqchip_set_threshold(&plic, 0);
     check(arrives(ARRIVES_MS), "an interrupt above the threshold arrives");
     plic_set_priority(&plic, uart.source, 0);
     uart_interrupt_on();
@@ -107,10 +108,10 @@ static void check_completion(void)
 {
     csr_clear(sie, 1ul << IRQ_EXTERNAL); /* this part claims by hand */
     uart_interrupt_on();
-    check(plic_claim(&plic) == uart.source, "an interrupt can be claimed by polling");
+    check(irqchip_claim(&plic) == uart.source, "an interrupt can be claimed by polling");
     uart_interrupt_on();
-    check(plic_claim(&plic) == 0, "a source is not signalled again before its completion");
-    plic_complete(&plic, uart.source);
+    check(irqchip_claim(&plic) == 0, "a source is not signalled again before its completion");
+    irqchip_complete(&plic, uart.source);
     csr_set(sie, 1ul << IRQ_EXTERNAL);
     check(arrives(ARRIVES_MS), "a source that is still active is signalled again after its completion");
 }
@@ -139,7 +140,7 @@ bool guest_main(void)
     bool strict = arg_number("strict", 0, 0, 1);
     uint64_t repeats = arg_number("repeats", 0, 0, 1000000000);
     args_finish();
-    plic = plic_find();
+    plic = plic_find(machine.boot_hart);
     uart = uart_find();
     print("PLIC at 0x%lx, context %u; UART at 0x%lx, source %u\n", plic.base, plic.context, uart.base, uart.source);
     on_interrupt(IRQ_EXTERNAL, external);

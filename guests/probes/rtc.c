@@ -5,7 +5,7 @@
 #include "console.h"
 #include "csr.h"
 #include "machine.h"
-#include "plic_device.h"
+#include "irqchip.h"
 #include "sbi.h"
 #include "start.h"
 #include "timer.h"
@@ -21,7 +21,7 @@
 
 #define ARRIVES_MS 5000
 
-static struct plic plic;
+static struct irqchip irqchip;
 static uint64_t base, size;
 static uint32_t source;
 static volatile uint64_t interrupts;
@@ -42,9 +42,9 @@ static void find(void)
 
 static void external(void)
 {
-    uint32_t claimed = plic_claim(&plic);
+    uint32_t claimed = irqchip_claim(&irqchip);
     *rtc(CLEAR_INTERRUPT) = 1;
-    plic_complete(&plic, claimed);
+    irqchip_complete(&irqchip, claimed);
     interrupts += claimed == source;
 }
 
@@ -63,12 +63,10 @@ bool guest_main(void)
     uint64_t late_us = arg_number("late_us", 0, 0, 1000000);
     args_finish();
     find();
-    plic = plic_find();
+    irqchip = irqchip_find(machine.boot_hart);
     on_interrupt(IRQ_EXTERNAL, external);
     csr_write(sie, 1ul << IRQ_EXTERNAL);
-    plic_set_priority(&plic, source, 1);
-    plic_set_threshold(&plic, 0);
-    plic_set_enabled(&plic, source, true);
+    irqchip_enable(&irqchip, source, LEVEL_HIGH);
     *rtc(IRQ_ENABLED) = 1;
     bool ok = true;
     for (uint64_t i = 0; ok && i < n; i++) {

@@ -7,12 +7,13 @@
 #include "console.h"
 #include "csr.h"
 #include "flash_device.h"
+#include "irqchip.h"
 #include "machine.h"
-#include "plic_device.h"
 #include "sbi.h"
 #include "start.h"
 #include "timer.h"
 #include "trap.h"
+#include "uart_device.h"
 
 #define STACK_WORDS 512
 #define NUMBERS 5
@@ -49,7 +50,7 @@ static atomic_ulong printed; /* lines so far: who sees its own turn here may tou
 static uint64_t state;       /* of the text */
 static atomic_uint asleep;   /* harts that have done their last line */
 
-static struct plic plic;
+static struct irqchip irqchip;
 static struct uart uart;
 static struct clock clock;
 static uint64_t alarms, alarm_us;
@@ -117,7 +118,7 @@ static void read_port(void)
 
 static void external(void)
 {
-    uint32_t source = plic_claim(&plic);
+    uint32_t source = irqchip_claim(&irqchip);
     if (source == uart.source) {
         read_port();
     } else if (alarms > 0 && source == clock.source) {
@@ -128,7 +129,7 @@ static void external(void)
             clock_set_alarm(&clock, alarm_us);
     }
     if (source != 0)
-        plic_complete(&plic, source);
+        irqchip_complete(&irqchip, source);
 }
 
 /* Prints every line whose turn is this hart's. Nothing is polled between: the hart before rings. */
@@ -206,17 +207,14 @@ static void prepare_interrupts(bool hears, enum ears ears)
 {
     on_interrupt(IRQ_SOFTWARE, software);
     on_interrupt(IRQ_EXTERNAL, external);
-    plic_set_threshold(&plic, 0);
     if (hears && ears == BY_INTERRUPT) {
         *port(UART_FCR) = FCR_ENABLE;
         *port(UART_IER) = IER_RECEIVED;
-        plic_set_priority(&plic, uart.source, 1);
-        plic_set_enabled(&plic, uart.source, true);
+        irqchip_enable(&irqchip, uart.source, LEVEL_HIGH);
     }
     if (alarms > 0) {
         clock = clock_find();
-        plic_set_priority(&plic, clock.source, 1);
-        plic_set_enabled(&plic, clock.source, true);
+        irqchip_enable(&irqchip, clock.source, LEVEL_HIGH);
     }
     csr_set(sie, 1ul << IRQ_EXTERNAL);
     if (alarms > 0)
@@ -237,7 +235,7 @@ bool guest_main(void)
     alarm_us = arg_number("alarm_us", 20000, 100, 10000000);
     bool flash = arg_number("flash", 0, 0, 1);
     args_finish();
-    plic = plic_find();
+    irqchip = irqchip_find(machine.boot_hart);
     uart = uart_find();
     prepare_interrupts(hears, ears);
     start_others();

@@ -4,7 +4,7 @@
 #include "console.h"
 #include "csr.h"
 #include "machine.h"
-#include "plic_device.h"
+#include "plic.h"
 #include "start.h"
 
 #include <string.h>
@@ -124,7 +124,7 @@ static void check_port(void)
 
 static void check_numbers(uint64_t tree)
 {
-    struct plic plic = plic_find();
+    struct irqchip plic = plic_find(machine.boot_hart);
     check(plic.context == 2 * machine.boot_hart + 1, "the PLIC's supervisor context of hart n is 2n + 1");
     volatile uint32_t *enable = (volatile uint32_t *)PLIC_ENABLE(2 * machine.boot_hart);
     *enable = 1u << 10;

@@ -13,7 +13,7 @@ pub mod interrupt {
     pub const SOFTWARE: usize = 0;
     /// The core's alarm.
     pub const TIMER: usize = 1;
-    /// Devices of the board.
+    /// Devices of the board, and this hart's guest interrupt files of vCPUs that don't run.
     pub const EXTERNAL: usize = 2;
     /// Their names in a report.
     pub const NAMES: [&str; 3] = ["software", "timer", "external"];

@@ -1,7 +1,7 @@
 //! Numbers that programs in C have of their own, since they run on other machines too: they are those of `crates/limits` and of the devices.
 use std::{collections::BTreeMap, fs};
 
-use ainori_devices::{bus, plic::layout};
+use ainori_devices::{aplic::layout as aplic, bus, imsic::IDENTITIES, plic::layout};
 use ainori_limits::{IRQ_SOURCES, MAX_GUEST_VCPUS, MAX_HARTS, PLIC_CONTEXTS, Room, cause};
 use ainori_tests::checkout;
 
@@ -81,6 +81,7 @@ fn devices_are_where_guests_look_for_them() {
     // It finds its interrupt controller in the device tree.
     assert_eq!(numbers("fuzz/memory.h")["UART_BASE"], bus::UART.base);
     assert_eq!(numbers("fuzz/attacks.c")["PLIC_CONTEXTS"], PLIC_CONTEXTS as u64);
+    assert_eq!(numbers("fuzz/attacks.c")["IDENTITIES"], u64::from(IDENTITIES));
 
     let virt = numbers("probes/virt.c");
     let (finisher, uart, virtio) = (bus::FINISHER.base, bus::UART.base, bus::VIRTIO.base);
@@ -92,9 +93,20 @@ fn devices_are_where_guests_look_for_them() {
         [bus::PLIC.base + layout::ENABLE, layout::ENABLE_SIZE]
     );
 
-    let driver = |name| factors("common/plic_device.c", name);
+    let driver = |name| factors("common/plic.c", name);
     assert_eq!(driver("PENDING"), [layout::PENDING, 32, 4]);
     assert_eq!(driver("ENABLE"), [layout::ENABLE, layout::ENABLE_SIZE, 32, 4]);
     assert_eq!(driver("THRESHOLD"), [layout::CONTEXT, layout::CONTEXT_SIZE]);
     assert_eq!(driver("CLAIM"), [layout::CONTEXT + layout::CLAIM_COMPLETE, layout::CONTEXT_SIZE]);
+
+    let driver = |name| factors("common/aplic.h", name);
+    assert_eq!(driver("APLIC_SETIP"), [aplic::SETIP, 32, 4]);
+    assert_eq!(driver("APLIC_TARGET"), [aplic::TARGET, 4]);
+    let driver = numbers("common/aplic.h");
+    assert_eq!((driver["APLIC_SETIPNUM"], driver["APLIC_SETIENUM"]), (aplic::SETIPNUM, aplic::SETIENUM));
+    for (name, register) in
+        [("IDELIVERY", aplic::IDELIVERY), ("ITHRESHOLD", aplic::ITHRESHOLD), ("CLAIMI", aplic::CLAIMI)]
+    {
+        assert_eq!(factors("common/aplic.c", name), [aplic::IDC + register, aplic::IDC_SIZE], "{name}");
+    }
 }

@@ -4,13 +4,14 @@
 #include "channel.h"
 #include "channel_queue.h"
 #include "console.h"
+#include "machine.h"
 #include "trap.h"
 
 static StackType_t stack[512];
 static StaticTask_t task;
 static TaskHandle_t handle;
 static struct channel channel;
-static struct plic plic;
+static struct irqchip irqchip;
 static uint64_t wanted;
 /* What came: numbers, those that weren't the next after the last, and bells. */
 static uint64_t items, wrong, bells;
@@ -18,12 +19,12 @@ static uint64_t items, wrong, bells;
 static BaseType_t external(void)
 {
     BaseType_t must_switch = pdFALSE;
-    uint32_t source = plic_claim(&plic);
+    uint32_t source = irqchip_claim(&irqchip);
     if (source == channel.source && channel_heard(&channel)) {
         bells++;
         vTaskNotifyGiveFromISR(handle, &must_switch);
     }
-    plic_complete(&plic, source);
+    irqchip_complete(&irqchip, source);
     return must_switch;
 }
 
@@ -34,7 +35,7 @@ static void run(void *unused)
     struct channel_queue *out = channel_queue_of(channel.memory, channel.position);
     uint64_t item, last = 0;
     port_on_external(external);
-    channel_listen(&channel, &plic);
+    channel_listen(&channel, &irqchip);
     for (;;) {
         bool answers = false;
         while (channel_take(in, &item)) {
@@ -66,7 +67,7 @@ void echo_create(void)
         return;
     if (!channel_find(&channel, 0))
         fail("bootargs: echo=%lu, but this guest has no channel", wanted);
-    plic = plic_find();
+    irqchip = irqchip_find(machine.boot_hart);
     handle = xTaskCreateStatic(run, "echo", sizeof stack / sizeof *stack, NULL, PRIORITY_ECHO, stack, &task);
 }
 

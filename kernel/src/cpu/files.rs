@@ -11,7 +11,7 @@ use ainori_trace::{Event, Line};
 use super::{Cpu, Machine};
 use crate::arch::{fence, files};
 use crate::guest::vcpu::Hold;
-use crate::stats::Exit;
+use crate::stats::{Exit, interrupt};
 
 /// Whose they are.
 #[derive(Clone, Copy)]
@@ -73,6 +73,7 @@ impl Cpu {
     /// watched any more until somebody else gets the core.
     #[inline(never)]
     pub(super) fn take_guest_files(&mut self) -> Exit {
+        self.counters.interrupts[interrupt::EXTERNAL] += 1;
         let mut pending = files::take_pending();
         // BOUND: the files of one hart, each of a vCPU that sleeps.
         while pending != 0 {

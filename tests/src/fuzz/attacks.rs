@@ -2,7 +2,7 @@
 use ainori_sched::Policy;
 
 use super::{BEGIN_MS, Expected, SPARE_MS, Trial, measuring};
-use crate::{APLIC, Guest, System};
+use crate::{APLIC, Guest, IMSIC, System};
 
 /// Virtual milliseconds of an attack.
 const MS: u64 = 200;
@@ -98,6 +98,8 @@ pub fn all() -> Vec<Trial> {
         list.push(storm("restarts", preset, 8, 2));
         list.push(storm("aplic", preset, 4, 2).interrupts(APLIC));
         list.push(storm("aplic", preset, 16, 4).interrupts(APLIC));
+        list.push(storm("imsic", preset, 4, 2).interrupts(IMSIC));
+        list.push(storm("imsic", preset, 16, 4).interrupts(IMSIC));
         for count in FAULTS_AT_ONCE {
             list.push(faults(count, false, preset));
         }

@@ -1,6 +1,6 @@
 //! Channels between guests: what goes in comes out once, only the two see it, and who rings all the time hurts nobody.
 use ainori::report::{GuestOutcome, Outcome};
-use ainori_tests::{APLIC, Clock, Guest, PLIC, Run, System};
+use ainori_tests::{APLIC, Clock, Guest, IMSIC, PLIC, Run, System};
 
 const LOCKSTEP: Clock = Clock::Lockstep { q: 250 };
 
@@ -37,10 +37,12 @@ fn all_came_back(run: &Run, sent: u64) {
 fn numbers_go_there_and_back_under_each_policy() {
     for (preset, controller) in [
         ("ainori", PLIC),
+        ("ainori", IMSIC),
         ("spumone", APLIC),
+        ("spumone", IMSIC),
         ("listee-rt", PLIC),
         ("co-schedule", APLIC),
-        ("round-robin", PLIC),
+        ("round-robin", IMSIC),
     ] {
         for (harts, burst) in [([0, 1], 1), ([0, 0], 1), ([1, 1], 9), ([0, 1], 64)] {
             let run = System::on(2)
@@ -57,19 +59,22 @@ fn numbers_go_there_and_back_under_each_policy() {
 
 #[test]
 fn harts_that_are_partitioned_ring_each_other() {
-    let run = System::on(2)
-        .policy("partition")
-        .with(bell("ping", "role=ping n=400"))
-        .with(bell("echo", "role=echo n=400").harts([1]))
-        .channel(["echo", "ping"], "4KiB")
-        .run(LOCKSTEP);
-    all_came_back(&run, 400);
+    for controller in [PLIC, APLIC, IMSIC] {
+        let run = System::on(2)
+            .policy("partition")
+            .interrupts(controller)
+            .with(bell("ping", "role=ping n=400"))
+            .with(bell("echo", "role=echo n=400").harts([1]))
+            .channel(["echo", "ping"], "4KiB")
+            .run(LOCKSTEP);
+        all_came_back(&run, 400);
+    }
 }
 
 /// Stock Debian, its own UIO driver and a program. Bells come one by one, and in one for many numbers.
 #[test]
 fn a_program_on_linux_talks_to_freertos() {
-    for (controller, burst) in [(PLIC, 1), (APLIC, 16)] {
+    for (controller, burst) in [(PLIC, 1), (APLIC, 16), (IMSIC, 1)] {
         let items = 300 * burst;
         let linux = Guest::linux("channel").with_channel().vcpus(2);
         let run = System::on(2)
@@ -115,7 +120,9 @@ fn nobody_else_sees_a_channel() {
 /// Both ends ring as fast as they can, on the hart of an RTOS and on another. The RTOS, which has no part in that, is as punctual as ever.
 #[test]
 fn an_rtos_beside_a_flood_of_bells_is_in_time() {
-    for (preset, controller) in [("ainori", PLIC), ("spumone", APLIC), ("listee-rt", PLIC)] {
+    for (preset, controller) in
+        [("ainori", PLIC), ("ainori", IMSIC), ("spumone", APLIC), ("spumone", IMSIC), ("listee-rt", PLIC)]
+    {
         let run = System::on(2)
             .policy(preset)
             .interrupts(controller)
@@ -134,7 +141,7 @@ fn an_rtos_beside_a_flood_of_bells_is_in_time() {
 /// ticks is lost, and its task still runs in each period.
 #[test]
 fn an_rtos_that_is_rung_for_all_the_time_loses_no_tick() {
-    for (controller, hart) in [(PLIC, 0), (APLIC, 0), (PLIC, 1)] {
+    for (controller, hart) in [(PLIC, 0), (APLIC, 0), (IMSIC, 0), (PLIC, 1), (IMSIC, 1)] {
         let run = System::on(2)
             .policy("ainori")
             .interrupts(controller)
@@ -156,15 +163,21 @@ fn an_rtos_that_is_rung_for_all_the_time_loses_no_tick() {
 /// The memory stays as it is, and what was in it isn't lost; the bell is the new life's own.
 #[test]
 fn a_guest_that_is_started_again_goes_on_where_the_channel_is() {
-    let run = System::on(2)
-        .policy("ainori")
-        .with(bell("ping", "role=ping n=200 burst=1"))
-        .with(bell("echo", "role=echo n=200 dies=50").harts([1]).restart("on-failure", 5, "10s"))
-        .channel(["ping", "echo"], "64KiB")
-        .run(LOCKSTEP);
-    run.good();
-    run.check(run.number("ping", "back") == 200 && run.number("ping", "wrong") == 0, "something was lost");
-    run.check(run.guest("echo").former_lives.len() == 1, "it hasn't been started again");
-    let [first, last] = ["first", "last"].map(|key| run.number("echo", key));
-    run.check((first, last) == (51, 200), format_args!("the second life had {first} to {last}"));
+    for controller in [PLIC, APLIC, IMSIC] {
+        let run = System::on(2)
+            .policy("ainori")
+            .interrupts(controller)
+            .with(bell("ping", "role=ping n=200 burst=1"))
+            .with(bell("echo", "role=echo n=200 dies=50").harts([1]).restart("on-failure", 5, "10s"))
+            .channel(["ping", "echo"], "64KiB")
+            .run(LOCKSTEP);
+        run.good();
+        run.check(
+            run.number("ping", "back") == 200 && run.number("ping", "wrong") == 0,
+            "something was lost",
+        );
+        run.check(run.guest("echo").former_lives.len() == 1, "it hasn't been started again");
+        let [first, last] = ["first", "last"].map(|key| run.number("echo", key));
+        run.check((first, last) == (51, 200), format_args!("the second life had {first} to {last}"));
+    }
 }

@@ -397,6 +397,7 @@ fn fences_of_all_hurt_nobody() {
 fn interrupt_controller_registers_hurt_nobody() {
     attacks_hold("plic");
     attacks_hold("aplic");
+    attacks_hold("imsic");
 }
 
 #[test]

@@ -42,6 +42,13 @@ fn random_systems_of_three_levels_hold() {
     hold([7181, 8349, 8508, 90052], false);
 }
 
+/// Two guests flood each other with bells from one hart, each with a guest interrupt file of it: what came for the one that didn't run was an exit of the other, but no
+/// interrupt of the core.
+#[test]
+fn what_comes_into_a_guest_interrupt_file_is_an_interrupt() {
+    hold([27], false);
+}
+
 /// Below an RTOS, a guest that takes cores from others: what led to a look at its mail, and that look, were one irqs-off section. Of 5.4 us in the campaign
 /// that found this system, and of up to 6.4 us with other slices.
 #[test]
