@@ -78,7 +78,13 @@ fn keeps_apart(preset: &str) -> bool {
 
 /// Does a turn under this preset take [`QUANTUM_US`]? Else it may be longer than a case.
 fn takes_short_turns(preset: &str) -> bool {
-    presets().iter().any(|known| known.name == preset && known.fixed_quantum_ms.is_none())
+    !has_windows(preset)
+        && presets().iter().any(|known| known.name == preset && known.fixed_quantum_ms.is_none())
+}
+
+/// Has each guest windows in time under this preset?
+fn has_windows(preset: &str) -> bool {
+    Policy::preset(preset, 1, 1_000).is_some_and(|policy| policy.has_windows())
 }
 
 /// One step of splitmix64.
@@ -176,6 +182,11 @@ impl Case {
             .with(fuzz)
             .with(Guest::freertos(&measuring(ms, burn)).harts([rtos_hart]))
             .with(keeper.harts([keeper_hart]));
+        let system = if has_windows(preset) {
+            with_windows(system, vcpus.min(harts), rtos_hart, keeper_hart)
+        } else {
+            system
+        };
         Trial {
             name: format!("{preset}-{vcpus}-vcpus-{harts}-harts-{seed:016x}"),
             preset,
@@ -186,4 +197,14 @@ impl Case {
             patience_ms: turns_ms,
         }
     }
+}
+
+/// The system with a third of each millisecond for each guest on the harts where it has vCPUs: the fuzzing one on the first of them.
+fn with_windows(system: System, fuzzed_harts: u32, rtos_hart: u32, keeper_hart: u32) -> System {
+    const THIRD_US: u64 = 333;
+    let fuzz = |system: System, hart| system.window(hart, "fuzz", 0, THIRD_US);
+    (0..fuzzed_harts)
+        .fold(system.major_frame("1ms"), fuzz)
+        .window(rtos_hart, "freertos", THIRD_US, THIRD_US)
+        .window(keeper_hart, "fpkeep", 2 * THIRD_US, THIRD_US)
 }
