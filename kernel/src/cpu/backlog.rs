@@ -15,7 +15,6 @@ use ainori_sched::{VcpuId, VcpuSet};
 use super::Cpu;
 use super::mail::NO_VCPU;
 use crate::arch::clock;
-use crate::arch::hart;
 
 /// After so many times [`Policy::patience`](ainori_sched::Policy::patience) in which nothing of it was done, a part of the backlog goes before who is about
 /// to be entered: half a millisecond.
@@ -165,7 +164,7 @@ impl Cpu {
     pub(super) fn work_off(&mut self) -> bool {
         // The IPI for this mail need not be taken once more: that would be a trap just after the guest is entered. First, as an
         // IPI always comes after its mail.
-        hart::clear_software_interrupt();
+        self.clear_ipi();
         let was_due = self.pending.backlog;
         self.read_mail();
         if self.pending.deadlines {

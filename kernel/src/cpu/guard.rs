@@ -60,7 +60,7 @@ impl Cpu {
     pub(super) fn replay_trap(&mut self) -> bool {
         let is_put_off = self.meet_deadline(self.entered);
         if is_put_off {
-            self.note_put_off(hart::pending_interrupts());
+            self.note_put_off(self.told_apart());
         }
         is_put_off
     }
@@ -192,7 +192,8 @@ impl Cpu {
         while is_free
             && now < end
             && !world::is_interrupted()
-            && !hart::pending_interrupts().contains(Interrupts::EXTERNAL)
+            && (!hart::pending_interrupts().contains(Interrupts::EXTERNAL)
+                || !self.told_apart().contains(Interrupts::EXTERNAL))
         {
             if !waits {
                 // Interrupts are looked for from now on.
@@ -226,7 +227,7 @@ impl Cpu {
             (self.entered, self.busy_since) = (now, now);
         }
         // The IPI for mail that was read before it came need not be taken once more: that would be a trap just after the guest is entered.
-        hart::clear_software_interrupt();
+        self.clear_ipi();
         is_free && (self.mailbox.leave() || self.may_leave_mail(id))
     }
 }

@@ -3,6 +3,7 @@
 use super::{Cpu, guard};
 use crate::arch::hart::{self, Interrupts};
 use crate::arch::{clock, files};
+use crate::chip::irqchip::CoreIrqs;
 use crate::stats::Exit;
 
 impl Cpu {
@@ -14,7 +15,9 @@ impl Cpu {
     /// The same for some interrupts only.
     #[inline(never)]
     pub(super) fn gives_way_to(&mut self, interrupts: Interrupts) -> bool {
-        let gives_way = hart::pending_interrupts().intersects(interrupts);
+        // Mostly there is none: this is on the RTOS's way.
+        let gives_way =
+            hart::pending_interrupts().intersects(interrupts) && self.told_apart().intersects(interrupts);
         if !gives_way {
             self.end_irqs_off(Exit::Backlog, clock::now());
         }
@@ -34,6 +37,26 @@ impl Cpu {
         clock::now() - self.entered >= limit
     }
 
+    /// What is pending, in which an IPI is a software interrupt on any board: one that has come as a message becomes that here. To be asked where devices are
+    /// given way to, but mail isn't: else the IPI would cost somebody whose deadline is near a round more.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn told_apart(&self) -> Interrupts {
+        if self.irqs.as_ref().is_some_and(CoreIrqs::claim_ipi) {
+            hart::raise_software_interrupt();
+        }
+        hart::pending_interrupts()
+    }
+
+    /// The IPI for mail that is looked for from here on need not be taken: that would be a trap just after a guest is entered.
+    #[inline(always)]
+    pub(super) fn clear_ipi(&self) {
+        if hart::pending_interrupts().contains(Interrupts::EXTERNAL) {
+            self.told_apart();
+        }
+        hart::clear_software_interrupt();
+    }
+
     /// Serves the interrupts that have come in meanwhile, until there are no more: a preemption point.
     #[inline(never)]
     pub(super) fn look_for_interrupts(&mut self) {
@@ -47,7 +70,9 @@ impl Cpu {
             } else if pending.contains(Interrupts::SOFTWARE) {
                 self.take_ipi();
             } else if pending.contains(Interrupts::EXTERNAL) {
-                self.take_external_unless_woken();
+                if !self.told_apart().contains(Interrupts::SOFTWARE) {
+                    self.take_external_unless_woken();
+                }
             } else if files::are_pending() {
                 self.take_guest_files();
             } else {

@@ -34,6 +34,13 @@ pub fn clear_software_interrupt() {
     fence::after_device();
 }
 
+/// There is a software interrupt, as if another core had sent it.
+#[inline]
+pub fn raise_software_interrupt() {
+    // SAFETY: only the hypervisor's own pending bit.
+    unsafe { csr::set!(csr::SIP, Interrupts::SOFTWARE.bits()) }
+}
+
 /// Sets the core's own alarm; `u64::MAX` is never.
 #[inline]
 pub fn set_alarm(at: u64) {

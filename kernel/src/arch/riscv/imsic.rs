@@ -72,3 +72,12 @@ pub fn claim() -> u32 {
     let top = unsafe { csr::take!(csr::STOPEI) };
     (top >> file::IDENTITY_SHIFT) as u32
 }
+
+/// Takes this identity, if it is the lowest one.
+pub fn claim_only(identity: u32) -> bool {
+    let is_top = (csr::read!(csr::STOPEI) >> file::IDENTITY_SHIFT) as u32 == identity;
+    if is_top {
+        claim();
+    }
+    is_top
+}

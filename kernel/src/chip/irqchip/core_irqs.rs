@@ -6,6 +6,7 @@ use core::ops::Range;
 use ainori_board::{IPI_IDENTITY, Interrupt, identities_of};
 
 use super::Irqchip;
+use crate::arch::imsic;
 
 /// The controller as one core sees it. Made by [`Irqchip::core`] only; none of it is for other cores.
 #[derive(Debug)]
@@ -108,6 +109,11 @@ impl CoreIrqs {
             }
         };
         source.map_or(Claim::Nothing, Claim::Source)
+    }
+
+    /// Takes another core's message, and nothing else. Was there one?
+    pub fn claim_ipi(&self) -> bool {
+        matches!(self.chip, Irqchip::Imsic(_)) && imsic::claim_only(IPI_IDENTITY)
     }
 
     /// A source that the core has claimed stays quiet until it is completed.
