@@ -136,11 +136,9 @@ fn refuse_irqchip() -> ! {
 }
 
 /// The vCPUs, and behind them ones that run nowhere.
-fn by_vcpu(mut vcpus: Vec<Vcpu>) -> Box<ByVcpu<Vcpu>> {
+fn by_vcpu(mut vcpus: Vec<Vcpu>) -> Box<[Vcpu; VCPU_SLOTS]> {
     let seats = Box::leak(Box::new(Seats::new()));
     vcpus.resize_with(VCPU_SLOTS, || Vcpu::new(0, 0, 0, 0, seats));
-    let Ok(places) = Box::try_from(vcpus) else {
-        refuse(format_args!("there are more than {VCPU_SLOTS} vCPUs"))
-    };
-    Box::new(ByVcpu(*places))
+    // Where they are: boot's stack hasn't room for all of the large build.
+    Box::try_from(vcpus).unwrap_or_else(|_| refuse(format_args!("there are more than {VCPU_SLOTS} vCPUs")))
 }

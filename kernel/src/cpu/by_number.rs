@@ -14,8 +14,14 @@ impl<T> Index<VcpuId> for ByVcpu<T> {
 
     #[inline(always)]
     fn index(&self, id: VcpuId) -> &T {
-        &self.0[usize::from(id.0) % VCPU_SLOTS]
+        of_vcpu(&self.0, id)
     }
+}
+
+/// The one that is a vCPU's.
+#[inline(always)]
+pub fn of_vcpu<T>(all: &[T; VCPU_SLOTS], id: VcpuId) -> &T {
+    &all[usize::from(id.0) % VCPU_SLOTS]
 }
 
 impl<T> IndexMut<VcpuId> for ByVcpu<T> {

@@ -40,6 +40,7 @@ use ainori_sched::{Calendar, Scheduler, VcpuId, VcpuSet};
 use ainori_trace::Ring;
 
 use self::backlog::Backlog;
+use self::by_number::of_vcpu;
 pub use self::by_number::{ByCore, ByVcpu};
 use self::devices::Devices;
 use self::files::Files;
@@ -69,7 +70,7 @@ pub struct Machine {
     /// The guests.
     pub guests: &'static [Guest],
     /// The vCPUs of all guests; and behind them places for as many as there can be.
-    pub vcpu_places: Box<ByVcpu<Vcpu>>,
+    pub vcpu_places: Box<[Vcpu; VCPU_SLOTS]>,
     /// How many there are.
     pub vcpu_count: usize,
     /// Their guests.
@@ -146,7 +147,7 @@ impl Machine {
     /// A vCPU's shared part.
     #[inline]
     pub fn vcpu(&self, id: VcpuId) -> &Vcpu {
-        &self.vcpu_places[id]
+        of_vcpu(&self.vcpu_places, id)
     }
 
     /// The level of the interrupts of a guest's devices on the core that handles them.
@@ -169,7 +170,7 @@ impl Machine {
     /// The vCPUs of all guests, by [`VcpuId`].
     #[inline]
     pub fn vcpus(&self) -> &[Vcpu] {
-        self.vcpu_places.0.get(..self.vcpu_count).unwrap_or_default()
+        self.vcpu_places.get(..self.vcpu_count).unwrap_or_default()
     }
 }
 
