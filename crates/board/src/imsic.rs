@@ -48,6 +48,8 @@ pub const fn level_of(threshold: u32, identities: u32) -> u32 {
 pub struct Files {
     /// The greatest identity in each, 63 to 2047.
     pub identities: u32,
+    /// Behind each there is room for so many files of guests.
+    pub guest_files: u8,
     /// Whose they are, and where.
     pub wires: Vec<Wire>,
 }
@@ -88,7 +90,9 @@ impl Files {
             }
             range.start += each;
         }
-        (!wires.is_empty()).then_some(Self { identities, wires })
+        // What is behind them is the next hart's.
+        let guest_files = u8::try_from(each / FILE - 1).unwrap_or(u8::MAX);
+        (!wires.is_empty()).then_some(Self { identities, guest_files, wires })
     }
 }
 

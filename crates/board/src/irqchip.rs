@@ -33,6 +33,8 @@ pub enum BoardIrqchip {
         sources: u32,
         /// The greatest identity in the supervisors' files, 63 to 2047.
         identities: u32,
+        /// So many files of guests may follow each of these. How many there are, the harts know.
+        guest_files: u8,
     },
 }
 
@@ -168,8 +170,11 @@ impl Part {
     fn domain(tree: Fdt<'_>, node: &FdtNode<'_>) -> Option<Self> {
         let (base, sources) = (base(node)?, cell(node, "riscv,num-sources")?);
         if let Some(parent) = value(node, "msi-parent") {
-            let Files { identities, wires } = Files::of_parent(tree, cells(parent).next()?)?;
-            return Some(Self { irqchip: BoardIrqchip::Imsic { base, sources, identities }, wires });
+            let Files { identities, guest_files, wires } = Files::of_parent(tree, cells(parent).next()?)?;
+            return Some(Self {
+                irqchip: BoardIrqchip::Imsic { base, sources, identities, guest_files },
+                wires,
+            });
         }
         let wires = wires(node, value(node, "riscv,hart-indexes").unwrap_or_default());
         (!wires.is_empty()).then_some(Self { irqchip: BoardIrqchip::Aplic { base, sources }, wires })

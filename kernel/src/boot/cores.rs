@@ -8,10 +8,10 @@ use ainori_trace::{Mask, Ring};
 
 use super::interrupts;
 use super::sharing::is_alone;
-use crate::arch::hart;
 use crate::arch::start::{leave_boot, start_secondary};
 use crate::arch::world::Translation;
 use crate::arch::{VcpuState, firmware};
+use crate::arch::{files, hart};
 use crate::chip::uart::Uart;
 use crate::cpu::console::Console;
 use crate::cpu::{Cpu, Machine};
@@ -107,6 +107,12 @@ pub extern "C" fn secondary(cpu: &'static mut Cpu) -> ! {
         let hart = cpu.machine.harts.get(cpu.id as usize).copied().unwrap_or_default();
         refuse(format_args!(
             "hart {hart} has vector registers of another length than the hart that booted: Ainori needs harts of one length, or without V"
+        ));
+    }
+    if !files::are_as_of(&cpu.machine.features) {
+        let hart = cpu.machine.harts.get(cpu.id as usize).copied().unwrap_or_default();
+        refuse(format_args!(
+            "hart {hart} has fewer guest interrupt files than the hart that booted: Ainori needs as many on each"
         ));
     }
     interrupts::route(cpu);

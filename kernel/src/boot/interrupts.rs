@@ -1,6 +1,7 @@
 //! Which interrupts of the board come to which core.
-use ainori_board::Interrupt;
+use ainori_board::{BoardIrqchip, Interrupt};
 
+use crate::arch::files;
 use crate::chip::irqchip::{CLOSED, CoreIrqs};
 use crate::cpu::{Cpu, Machine};
 use crate::panic::refuse;
@@ -49,6 +50,12 @@ pub fn route(cpu: &Cpu) {
     let Some(irqs) = &cpu.irqs else { return };
     let Some(target) = target(machine, cpu.id) else { return };
     irqs.reset();
+    if let Some(BoardIrqchip::Imsic { identities, .. }) = machine.board.irqchip {
+        // What is in them after reset, nobody has said (AIA, section 3.5), and somebody else may have had them before.
+        for number in 1..=machine.features.guest_files() {
+            files::reset(&machine.features, number, identities);
+        }
+    }
     for (interrupt, level) in of_core(machine, cpu.id, target) {
         irqs.route(interrupt, level);
     }

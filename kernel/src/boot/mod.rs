@@ -82,9 +82,12 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     }
     let system = blob::decode(blob)
         .unwrap_or_else(|error| refuse(format_args!("the system after the kernel's image: {error}")));
-    let has_messages = matches!(board.irqchip, Some(BoardIrqchip::Imsic { .. }));
-    let features = Features::probe(&board.isa, has_messages);
-    if has_messages && !features.messages {
+    let room_for_files = match board.irqchip {
+        Some(BoardIrqchip::Imsic { guest_files, .. }) => Some(guest_files),
+        _ => None,
+    };
+    let features = Features::probe(&board.isa, room_for_files);
+    if room_for_files.is_some() && !features.messages {
         board.disregard_irqchip();
     }
     let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();

@@ -206,6 +206,8 @@ impl Cpu {
                     self.reload_extensions(id);
                 }
             }
+        } else if self.files.of_sleepers {
+            self.watch_files_beside(id);
         }
         self.set_irq_threshold(irq_threshold);
         self.publish_threshold(threshold);

@@ -18,6 +18,8 @@ use crate::stats::{Exit, interrupt};
 pub struct Files {
     /// All vCPUs that have one here.
     owners: VcpuSet,
+    /// The hart tells of those of sleepers still, whoever has it now.
+    pub of_sleepers: bool,
     machine: &'static Machine,
     core: u32,
 }
@@ -28,7 +30,7 @@ impl Files {
         let all = (0..machine.vcpu_count as u8).map(VcpuId);
         let owners = all.filter(|id| machine.vcpu(*id).home == core && machine.vcpu(*id).file.is_some());
         // BOUND: only at the core's start.
-        Self { owners: owners.collect(), machine, core }
+        Self { owners: owners.collect(), of_sleepers: false, machine, core }
     }
 
     /// The files, a bit each, of which the hart tells the core while this vCPU runs there, at that level.
@@ -57,7 +59,7 @@ impl Files {
 
 impl Cpu {
     /// The core runs nobody: it is told of all files whose vCPUs wait for an interrupt.
-    pub(super) fn watch_files_of_sleepers(&self) {
+    pub(super) fn watch_files_of_sleepers(&mut self) {
         if self.files.owners.is_empty() {
             return;
         }
@@ -67,6 +69,14 @@ impl Cpu {
                 .is_some_and(|resident| resident.hold == Hold::None && resident.state.listens_to_file())
         };
         files::watch(self.files.of_owners(waits));
+        self.files.of_sleepers = true;
+    }
+
+    /// A vCPU goes on that was loaded while the core ran nobody: as if it had just been loaded, it is told of no others than those as urgent as it is.
+    #[inline(never)]
+    pub(super) fn watch_files_beside(&mut self, id: VcpuId) {
+        self.files.of_sleepers = false;
+        files::watch(self.files.watched_beside(id, self.order.rank(id).level));
     }
 
     /// Something has come into a file whose vCPU doesn't run. If that one sleeps, and listens, it wakes. Others find it when they run: their files aren't
@@ -93,6 +103,10 @@ impl Cpu {
     /// Messages have come in for a vCPU that has a file of this hart: they are sent there.
     #[inline(never)]
     pub(super) fn hand_on_messages(&mut self, id: VcpuId) {
+        // Nor do they come to the next life: what starts it looks here once more, and the guest's controller has been reset then.
+        if self.resident(id).hold == Hold::Stopped {
+            return;
+        }
         let vcpu = self.machine.vcpu(id);
         let (Some(file), Irqchip::Aia(aia)) = (vcpu.file, &self.machine.guest_of(id).devices.irqchip) else {
             return;

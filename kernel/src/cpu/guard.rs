@@ -60,7 +60,7 @@ impl Cpu {
     pub(super) fn replay_trap(&mut self) -> bool {
         let is_put_off = self.meet_deadline(self.entered);
         if is_put_off {
-            self.note_put_off(self.told_apart());
+            self.note_put_off(self.told_apart(hart::pending_interrupts()));
         }
         is_put_off
     }
@@ -192,8 +192,7 @@ impl Cpu {
         while is_free
             && now < end
             && !world::is_interrupted()
-            && (!hart::pending_interrupts().contains(Interrupts::EXTERNAL)
-                || !self.told_apart().contains(Interrupts::EXTERNAL))
+            && !self.told_apart(hart::pending_interrupts()).contains(Interrupts::EXTERNAL)
         {
             if !waits {
                 // Interrupts are looked for from now on.

@@ -239,6 +239,8 @@ pub struct Cpu {
     /// What the board's interrupt controller sends to it, and the threshold that holds for that now.
     pub irqs: Option<CoreIrqs>,
     irq_threshold: IrqThreshold,
+    /// IPIs come by the board's interrupt controller as well.
+    ipis_are_messages: bool,
     /// Interrupts of guests' devices.
     devices: Devices,
     /// Guest interrupt files of vCPUs that live here.
@@ -312,6 +314,7 @@ impl Cpu {
             since: 0,
             irqs,
             irq_threshold,
+            ipis_are_messages: machine.irqchip.is_some_and(Irqchip::sends_ipis),
             devices: Devices::new(),
             files: Files::of(id, machine),
             housekeeper: console.is_some().then(|| Box::new(Housekeeper::new(machine))),

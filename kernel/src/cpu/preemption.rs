@@ -16,8 +16,8 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn gives_way_to(&mut self, interrupts: Interrupts) -> bool {
         // Mostly there is none: this is on the RTOS's way.
-        let gives_way =
-            hart::pending_interrupts().intersects(interrupts) && self.told_apart().intersects(interrupts);
+        let pending = hart::pending_interrupts();
+        let gives_way = pending.intersects(interrupts) && self.told_apart(pending).intersects(interrupts);
         if !gives_way {
             self.end_irqs_off(Exit::Backlog, clock::now());
         }
@@ -39,9 +39,15 @@ impl Cpu {
 
     /// What is pending, in which an IPI is a software interrupt on any board: one that has come as a message becomes that here. To be asked where devices are
     /// given way to, but mail isn't: else the IPI would cost somebody whose deadline is near a round more.
+    #[inline(always)]
+    pub(super) fn told_apart(&self, pending: Interrupts) -> Interrupts {
+        if self.ipis_are_messages { self.tell_apart() } else { pending }
+    }
+
+    /// The same where IPIs are messages.
     #[cold]
     #[inline(never)]
-    pub(super) fn told_apart(&self) -> Interrupts {
+    fn tell_apart(&self) -> Interrupts {
         if self.irqs.as_ref().is_some_and(CoreIrqs::claim_ipi) {
             hart::raise_software_interrupt();
         }
@@ -51,8 +57,8 @@ impl Cpu {
     /// The IPI for mail that is looked for from here on need not be taken: that would be a trap just after a guest is entered.
     #[inline(always)]
     pub(super) fn clear_ipi(&self) {
-        if hart::pending_interrupts().contains(Interrupts::EXTERNAL) {
-            self.told_apart();
+        if self.ipis_are_messages {
+            self.tell_apart();
         }
         hart::clear_software_interrupt();
     }
@@ -70,7 +76,7 @@ impl Cpu {
             } else if pending.contains(Interrupts::SOFTWARE) {
                 self.take_ipi();
             } else if pending.contains(Interrupts::EXTERNAL) {
-                if !self.told_apart().contains(Interrupts::SOFTWARE) {
+                if !self.told_apart(pending).contains(Interrupts::SOFTWARE) {
                     self.take_external_unless_woken();
                 }
             } else if files::are_pending() {

@@ -436,7 +436,7 @@ fn message_targets(board: &Board) -> Vec<(Option<u32>, Option<u64>)> {
 #[test]
 fn an_aplic_that_sends_messages_is_taken_with_the_supervisors_imsics() {
     let mut board = read(&with_imsics()).unwrap();
-    let imsic = BoardIrqchip::Imsic { base: 0x0d00_0000, sources: 96, identities: 255 };
+    let imsic = BoardIrqchip::Imsic { base: 0x0d00_0000, sources: 96, identities: 255, guest_files: 7 };
     assert_eq!((board.irqchip, board.uart), (Some(imsic), FIRST_PORT));
     assert_eq!(
         message_targets(&board),
@@ -528,7 +528,7 @@ proptest! {
         level in 1u32..=7,
         threshold in 0u32..=7,
     ) {
-        let imsic = BoardIrqchip::Imsic { base: 0, sources: 1, identities };
+        let imsic = BoardIrqchip::Imsic { base: 0, sources: 1, identities, guest_files: 0 };
         let eithreshold = imsic.threshold(threshold);
         prop_assert_eq!(imsic.level(eithreshold), threshold);
         let gets_through = |identity| eithreshold == 0 || identity < eithreshold;

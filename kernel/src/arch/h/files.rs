@@ -3,7 +3,12 @@
 use super::hart::Features;
 use crate::arch::riscv::csr::{self, file, hie, hstatus};
 
-/// How many this hart has. Only at boot, and if it has the registers of the AIA.
+/// Has this hart as many as the one that the features are of?
+pub fn are_as_of(features: &Features) -> bool {
+    features.guest_files() == 0 || count() >= features.guest_files()
+}
+
+/// How many this hart has. While no guest runs here yet, and if it has the registers of the AIA.
 pub(super) fn count() -> u8 {
     // SAFETY: concerns only guests, none of which runs yet, and is put back.
     unsafe {

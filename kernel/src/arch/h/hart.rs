@@ -69,8 +69,9 @@ impl Features {
         self.isa.has("zawrs")
     }
 
-    /// Tries out what a hart with this ISA string really does, and whether guests' harts can have `interrupt_files`, if they are to. Only at boot.
-    pub fn probe(board: &Isa, interrupt_files: bool) -> Self {
+    /// Tries out what a hart with this ISA string really does, and whether guests' harts can have interrupt files, if they are to: the board's
+    /// harts have IMSICs then, in which there is room for so many files of guests. Only at boot.
+    pub fn probe(board: &Isa, room_for_files: Option<u8>) -> Self {
         // SAFETY: no guest runs yet; every register is written again by `setup`.
         unsafe {
             // All bits but the reserved encoding of CBIE (10); what stays is what the hart has.
@@ -106,7 +107,7 @@ impl Features {
             };
             let aia = board.has(INTERRUPT_FILE) && reaches(stateen::AIA);
             let messages = aia && reaches(stateen::FOR_FILES);
-            let shown = if interrupt_files && messages { stateen::FOR_FILES } else { 0 };
+            let shown = if room_for_files.is_some() && messages { stateen::FOR_FILES } else { 0 };
             // QEMU has no unit to switch on for the parts of V (Zve*) by themselves: their instructions are illegal there.
             csr::set!(csr::SSTATUS, status::VS);
             let is_on = csr::read!(csr::SSTATUS) & status::VS != 0;
@@ -131,7 +132,7 @@ impl Features {
                 indirect: shown != 0 || !hides && (aia || board.has("sscsrind")),
                 aia,
                 messages,
-                guest_files: if shown != 0 { files::count() } else { 0 },
+                guest_files: if shown != 0 { files::count().min(room_for_files.unwrap_or(0)) } else { 0 },
                 vmid_mask,
             }
         }

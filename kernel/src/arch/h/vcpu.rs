@@ -189,7 +189,7 @@ impl VcpuState {
     pub unsafe fn load(&mut self, cpu: *mut c_void) {
         self.context.cpu = cpu;
         // SAFETY: as the caller says.
-        unsafe { self.world.load() }
+        unsafe { self.world.load(self.context.hstatus) }
     }
 
     /// [Saves](Self::save) the vCPU that is loaded in this hart, and [loads](Self::load) this one.
@@ -200,7 +200,7 @@ impl VcpuState {
     pub unsafe fn load_over(&mut self, old: &mut Self, cpu: *mut c_void) {
         self.context.cpu = cpu;
         // SAFETY: as the caller says.
-        unsafe { self.world.load_over(&mut old.world) }
+        unsafe { self.world.load_over(&mut old.world, self.context.hstatus) }
     }
 
     /// The extension registers in the hart are another vCPU's: the units are switched off for this one.

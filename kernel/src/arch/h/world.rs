@@ -226,7 +226,10 @@ impl World {
         *registers = Registers::after_reset(hart);
         *vsatp = 0;
         *vsiselect = 0;
-        float.reset();
+        // What it hasn't used is as it was made: nobody but a save writes it.
+        if uses.contains(Uses::FLOAT) {
+            float.reset();
+        }
         if let Some(vector) = vector {
             vector.reset();
         }
@@ -239,7 +242,7 @@ impl World {
         let Registers { hie, vstimecmp, .. } = &mut self.registers;
         *hie = csr::read!(csr::HIE);
         *vstimecmp = csr::read!(csr::VSTIMECMP);
-        csr::read!(csr::HIP) & *hie != 0
+        csr::read!(csr::HIP) & *hie & virtual_interrupt::ALL != 0
     }
 
     /// Writes the hart's registers to memory. The extension registers stay in the hart.
@@ -254,12 +257,12 @@ impl World {
         }
     }
 
-    /// Loads the registers into the hart. The extension registers are for [`Self::load_extensions`].
+    /// Loads the registers into the hart. The extension registers are for [`Self::load_extensions`]. `hstatus`: as an entry into the guest sets it.
     ///
     /// # Safety
     /// No other vCPU's world is in the hart unsaved.
     #[inline(never)]
-    pub(super) unsafe fn load(&mut self) {
+    pub(super) unsafe fn load(&mut self, hstatus: u64) {
         // SAFETY: these registers concern only guests, none of which runs now; nothing of another vCPU is lost, as the caller says.
         unsafe {
             csr::write!(csr::HGATP, self.hgatp);
@@ -268,7 +271,7 @@ impl World {
             if self.extra.contains(Extra::INDIRECT) {
                 csr::write!(csr::VSISELECT, self.vsiselect);
             }
-            self.load_extra();
+            self.load_extra(hstatus);
             // Last: a walk may begin as soon as there are tables, and must not find what the hart remembers of another guest.
             csr::write!(csr::VSATP, self.vsatp);
         }
@@ -279,7 +282,7 @@ impl World {
     /// # Safety
     /// The world in the hart is that of `old`.
     #[inline(always)]
-    pub(super) unsafe fn load_over(&mut self, old: &mut Self) {
+    pub(super) unsafe fn load_over(&mut self, old: &mut Self, hstatus: u64) {
         // SAFETY: as in `save` and `load`; what is in the hart is that of `old`, as the caller says.
         unsafe {
             old.vsatp = csr::take!(csr::VSATP);
@@ -292,7 +295,7 @@ impl World {
                     old.vsiselect = csr::read!(csr::VSISELECT);
                     csr::write!(csr::VSISELECT, self.vsiselect);
                 }
-                self.load_extra();
+                self.load_extra(hstatus);
             }
             // Last, as in `load`.
             csr::write!(csr::VSATP, self.vsatp);
@@ -304,8 +307,11 @@ impl World {
     /// # Safety
     /// As there.
     #[inline(always)]
-    unsafe fn load_extra(&self) {
+    unsafe fn load_extra(&self, hstatus: u64) {
         if self.extra.contains(Extra::WATCH) {
+            // Which file is the vCPU's: its interrupts are looked for before it is entered, and those of the one before aren't its own.
+            // SAFETY: what an entry into the guest writes anyhow.
+            unsafe { csr::write!(csr::HSTATUS, hstatus) };
             files::watch(self.watched);
         }
         if self.extra.intersects(Extra::TOP | Extra::FLUSH) {
@@ -501,7 +507,7 @@ pub fn indirect_register() -> u64 {
 /// has, if it has one.
 #[inline]
 pub fn loaded_wakeful_lines() -> Lines {
-    Lines::from_bits_retain(csr::read!(csr::HIP) & csr::read!(csr::HIE))
+    Lines::from_bits_truncate(csr::read!(csr::HIP) & csr::read!(csr::HIE))
 }
 
 /// The hart would interrupt the loaded vCPU if it was entered, or wake it.

@@ -111,9 +111,9 @@ impl CoreIrqs {
         source.map_or(Claim::Nothing, Claim::Source)
     }
 
-    /// Takes another core's message, and nothing else. Was there one?
+    /// Takes another core's message, and nothing else, where IPIs [are messages](Irqchip::sends_ipis). Was there one?
     pub fn claim_ipi(&self) -> bool {
-        matches!(self.chip, Irqchip::Imsic(_)) && imsic::claim_only(IPI_IDENTITY)
+        self.chip.sends_ipis() && imsic::claim_only(IPI_IDENTITY)
     }
 
     /// A source that the core has claimed stays quiet until it is completed.

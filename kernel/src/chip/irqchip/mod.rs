@@ -49,11 +49,16 @@ impl Irqchip {
             match board {
                 BoardIrqchip::Plic { base, sources } => Some(Self::Plic(Plic::new(base, sources))),
                 BoardIrqchip::Aplic { base, sources } => Aplic::new(base, sources).map(Self::Aplic),
-                BoardIrqchip::Imsic { base, sources, identities } => {
+                BoardIrqchip::Imsic { base, sources, identities, .. } => {
                     Imsic::new(base, sources, identities).map(Self::Imsic)
                 }
             }
         }
+    }
+
+    /// Are IPIs messages that come by it?
+    pub fn sends_ipis(self) -> bool {
+        matches!(self, Self::Imsic(_))
     }
 
     /// What it sends to a core's target ([`BoardHart::irq_target`](ainori_board::BoardHart::irq_target)). Allocates: only at boot.
