@@ -5,17 +5,17 @@ use std::{collections::BTreeSet, fs, ops::Range, os::unix::fs::FileExt, path::Pa
 use ainori_tests::{Clock, Guest, System, checkout, hypervisor, symbols::Program};
 
 #[test]
-fn what_stays_fits_into_90_kib_and_all_into_166() {
+fn what_stays_fits_into_92_kib_and_all_into_170() {
     let sections = Kernel::load(Some(&hypervisor()), ainori_limits::Room::USUAL)
         .expect("the hypervisor can be loaded")
         .sections;
     let stays = sections.text + sections.rodata;
     println!("{} bytes of code, {} of constants, {} for boot", sections.text, sections.rodata, sections.boot);
-    assert!(stays <= 90 << 10, "text + rodata are {stays} bytes, more than 90 KiB");
+    assert!(stays <= 92 << 10, "text + rodata are {stays} bytes, more than 92 KiB");
     let all = stays + sections.boot;
-    assert!(all <= 166 << 10, "with what only boot needs, they are {all} bytes, more than 166 KiB");
+    assert!(all <= 170 << 10, "with what only boot needs, they are {all} bytes, more than 170 KiB");
     // What they are now, and 1 % for other compilers: who adds more should know.
-    assert!(stays <= 88 << 10, "text + rodata have grown from 87.5 KiB to {stays} bytes");
+    assert!(stays <= 90 << 10, "text + rodata have grown from 89.6 KiB to {stays} bytes");
 }
 
 /// Boot's code and constants are zeros afterwards.
