@@ -57,7 +57,7 @@ const SHAPES: [&[(i32, i32)]; 8] = [CIRCLE, SQUARE, UP, DIAMOND, DOWN, CROSS, FL
 
 /// Colours of policies, with the number of the shape and whether it is filled. The first eight can be told apart with any kind of
 /// sight (Okabe and Ito).
-const POLICIES: [(&str, RGBColor, usize, bool); 15] = [
+const POLICIES: [(&str, RGBColor, usize, bool); 16] = [
     ("ainori", RGBColor(0, 114, 178), 0, true),
     ("spumone", RGBColor(213, 94, 0), 1, true),
     ("spumone-on-demand", RGBColor(0, 158, 115), 2, true),
@@ -73,6 +73,7 @@ const POLICIES: [(&str, RGBColor, usize, bool); 15] = [
     ("spumone-without-split", RGBColor(90, 60, 150), 5, false),
     ("listee-rt", RGBColor(0, 140, 150), 6, false),
     ("listee", RGBColor(190, 90, 90), 7, true),
+    ("time-window", RGBColor(70, 130, 40), 7, false),
 ];
 
 /// Colours of what is no policy: an ideal, a machine.
