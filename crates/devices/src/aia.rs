@@ -34,19 +34,19 @@ impl<C: FnMut(u32)> Outside for Outwards<'_, C> {
 
 impl Aia {
     /// After reset, without any source. The domain interrupts harts itself.
-    pub const fn direct() -> Self {
+    pub fn direct() -> Self {
         Self::new(Delivery::Direct, 0)
     }
 
     /// The same with messages, for so many harts: at most as many as a guest can have.
-    pub const fn with_files(harts: usize) -> Self {
-        Self::new(Delivery::Msi, if harts < HARTS { harts } else { HARTS })
+    pub fn with_files(harts: usize) -> Self {
+        Self::new(Delivery::Msi, harts.min(HARTS))
     }
 
-    const fn new(delivery: Delivery, file_count: usize) -> Self {
+    fn new(delivery: Delivery, file_count: usize) -> Self {
         Self {
             domain: Aplic::new(delivery),
-            files: [const { InterruptFile::new() }; HARTS],
+            files: core::array::from_fn(|_| InterruptFile::new()),
             file_count,
             in_hardware: AtomicU64::new(0),
         }

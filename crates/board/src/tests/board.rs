@@ -428,6 +428,18 @@ fn with_files(change: impl FnOnce(&mut DeviceTreeNode)) -> DeviceTree {
     tree
 }
 
+/// What lies behind the room that the device tree tells of is the next hart's own file, which no guest may write to.
+#[test]
+fn there_is_room_for_as_many_files_of_guests_as_the_tree_says() {
+    let room = |tree: &DeviceTree| match read(tree).unwrap().irqchip {
+        Some(BoardIrqchip::Imsic { guest_files, .. }) => guest_files,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(room(&with_imsics()), 3);
+    let close = with_files(|files| drop(files.remove_property("riscv,guest-index-bits")));
+    assert_eq!(room(&close), 0);
+}
+
 /// Hart indices and places of messages.
 fn message_targets(board: &Board) -> Vec<(Option<u32>, Option<u64>)> {
     board.harts.iter().map(|hart| (hart.irq_target, hart.messages.map(u64::from))).collect()
@@ -436,7 +448,7 @@ fn message_targets(board: &Board) -> Vec<(Option<u32>, Option<u64>)> {
 #[test]
 fn an_aplic_that_sends_messages_is_taken_with_the_supervisors_imsics() {
     let mut board = read(&with_imsics()).unwrap();
-    let imsic = BoardIrqchip::Imsic { base: 0x0d00_0000, sources: 96, identities: 255, guest_files: 7 };
+    let imsic = BoardIrqchip::Imsic { base: 0x0d00_0000, sources: 96, identities: 255, guest_files: 3 };
     assert_eq!((board.irqchip, board.uart), (Some(imsic), FIRST_PORT));
     assert_eq!(
         message_targets(&board),
