@@ -22,16 +22,29 @@ static void file_write(uint64_t select, uint64_t value)
     csr_write(CSR_SIREG, value);
 }
 
-/* The hart's place among the interrupt files that an APLIC sends messages to. False if they aren't those of S-mode. */
-static bool find_file(uint32_t msi_parent, uint32_t cpu_intc, uint32_t *hart_index)
+/* The hart's place among the interrupt files that an APLIC sends messages to, or among any (0). False if they aren't those of S-mode. */
+static bool find_file(uint32_t msi_parent, uint32_t cpu_intc, struct fdt_node *node, uint32_t *hart_index)
 {
     uint32_t phandle;
-    for (struct fdt_node node = { 0 }; fdt_next(&machine.fdt, &node);) {
-        if (fdt_list_has(&machine.fdt, &node, "compatible", "riscv,imsics") && fdt_cell(&machine.fdt, &node, "phandle", 0, &phandle)
-            && phandle == msi_parent)
-            return irqchip_context(&node, cpu_intc, hart_index);
-    }
+    for (*node = (struct fdt_node){ 0 }; fdt_next(&machine.fdt, node);)
+        if (fdt_list_has(&machine.fdt, node, "compatible", "riscv,imsics")
+            && (msi_parent == 0 || (fdt_cell(&machine.fdt, node, "phandle", 0, &phandle) && phandle == msi_parent))
+            && irqchip_context(node, cpu_intc, hart_index))
+            return true;
     return false;
+}
+
+volatile uint32_t *imsic_page(uint64_t hart)
+{
+    struct fdt_node node;
+    uint32_t place;
+    uint64_t base, size;
+    for (unsigned i = 0; i < machine.hart_count; i++)
+        if (machine.harts[i].id == hart && find_file(0, machine.harts[i].interrupt_controller, &node, &place)
+            && fdt_reg(&machine.fdt, &node, &base, &size))
+            /* Without files of guests, each hart has one page. */
+            return (volatile uint32_t *)(uintptr_t)(base + place * 4096ul);
+    fail("hart %lu has no interrupt file", hart);
 }
 
 /* The APLIC's hart index is the hart's place among the files where all harts are in one group. */
@@ -39,11 +52,12 @@ static bool probe(struct irqchip *imsic, const struct fdt_node *node, uint32_t c
 {
     uint64_t size;
     uint32_t msi_parent;
+    struct fdt_node files;
     return fdt_list_has(&machine.fdt, node, "compatible", "riscv,aplic") && fdt_cell(&machine.fdt, node, "msi-parent", 0, &msi_parent)
-        && fdt_reg(&machine.fdt, node, &imsic->base, &size) && find_file(msi_parent, cpu_intc, &imsic->context);
+        && fdt_reg(&machine.fdt, node, &imsic->base, &size) && find_file(msi_parent, cpu_intc, &files, &imsic->context);
 }
 
-static void enable_identity(uint32_t identity)
+void imsic_enable(uint32_t identity)
 {
     uint64_t bit = 1ul << identity % 64, enabled = file_read(IMSIC_EIE(identity)) | bit;
     file_write(IMSIC_EIE(identity), enabled);
@@ -63,7 +77,7 @@ static void complete(const struct irqchip *imsic, uint32_t source)
 
 static void enable(const struct irqchip *imsic, uint32_t source, enum trigger trigger)
 {
-    enable_identity(source);
+    imsic_enable(source);
     aplic_configure(imsic, source, trigger, source);
     *aplic_register(imsic, APLIC_DOMAINCFG) = APLIC_DOMAINCFG_IE | APLIC_DOMAINCFG_DM;
     *aplic_register(imsic, APLIC_SETIENUM) = source;
@@ -82,6 +96,8 @@ static uint32_t threshold(const struct irqchip *imsic) { return (void)imsic, fil
 static void set_threshold(const struct irqchip *imsic, uint32_t threshold) { (void)imsic, file_write(IMSIC_EITHRESHOLD, threshold); }
 
 /* A write, whatever is written, claims what the same instruction reads. */
-static uint32_t claim(const struct irqchip *imsic) { return (void)imsic, csr_swap(CSR_STOPEI, 0) >> STOPEI_IDENTITY_SHIFT; }
+uint32_t imsic_claim(void) { return csr_swap(CSR_STOPEI, 0) >> STOPEI_IDENTITY_SHIFT; }
+
+static uint32_t claim(const struct irqchip *imsic) { return (void)imsic, imsic_claim(); }
 
 const struct irqchip_driver imsic_driver = { "IMSIC", probe, enable, is_pending, threshold, set_threshold, claim, complete };

@@ -1,8 +1,19 @@
 /* Registers of a hart's interrupt file by their numbers in siselect (AIA 1.0, section 3.8). Of the arrays a 64-bit hart has the even ones, with 64 identities
  * each. */
 #pragma once
+#include <stdint.h>
 
 #define IMSIC_EIDELIVERY    0x70ul
 #define IMSIC_EITHRESHOLD   0x72ul
 #define IMSIC_EIP(identity) (0x80ul + (identity) / 64 * 2)
 #define IMSIC_EIE(identity) (0xc0ul + (identity) / 64 * 2)
+
+/* The page of a hart's interrupt file for messages in S-mode: who stores an identity there interrupts the hart (section 3.5). Ends the guest with a message if there
+ * is none. */
+volatile uint32_t *imsic_page(uint64_t hart);
+
+/* Has this identity interrupt the hart that runs this. Ends the guest with a message if its file hasn't got it. */
+void imsic_enable(uint32_t identity);
+
+/* The identity that is to be served, which is claimed by that; 0: there is nothing to do. */
+uint32_t imsic_claim(void);

@@ -1,8 +1,8 @@
 //! Preemption points. The hypervisor runs to completion with interrupts off; where that may take long, it asks here whether something more
 //! urgent has come up meanwhile ("preemption point" is seL4's word), and accounts for how long interrupts were off.
 use super::{Cpu, guard};
+use crate::arch::clock;
 use crate::arch::hart::{self, Interrupts};
-use crate::arch::{clock, files};
 use crate::chip::irqchip::CoreIrqs;
 use crate::stats::Exit;
 
@@ -75,12 +75,12 @@ impl Cpu {
                 self.take_alarm_between_guests();
             } else if pending.contains(Interrupts::SOFTWARE) {
                 self.take_ipi();
+            } else if pending.contains(Interrupts::GUEST_FILE) {
+                self.take_guest_files();
             } else if pending.contains(Interrupts::EXTERNAL) {
                 if !self.told_apart(pending).contains(Interrupts::SOFTWARE) {
                     self.take_external_unless_woken();
                 }
-            } else if files::are_pending() {
-                self.take_guest_files();
             } else {
                 return;
             }

@@ -13,6 +13,7 @@ mod faults;
 mod foreign;
 mod grace;
 mod hostile;
+mod interrupt_files;
 mod kernel_image;
 mod large;
 mod latency;

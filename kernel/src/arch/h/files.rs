@@ -1,7 +1,7 @@
 //! Guest interrupt files of this hart's IMSIC (AIA, chapter 3; privileged specification, "Hypervisor Guest External Interrupt Registers"). A vCPU has one by
 //! its number, from 1 on, and is interrupted by it without the hypervisor while it runs. Of one that doesn't run the hart tells the hypervisor.
 use super::hart::Features;
-use crate::arch::riscv::csr::{self, file, hie, hstatus};
+use crate::arch::riscv::csr::{self, file, hstatus};
 
 /// Has this hart as many as the one that the features are of?
 pub fn are_as_of(features: &Features) -> bool {
@@ -32,12 +32,6 @@ pub fn take_pending() -> u64 {
     // SAFETY: as in `watch`.
     unsafe { csr::clear!(csr::HGEIE, pending) }
     pending
-}
-
-/// Does one of the watched files have something?
-#[inline]
-pub fn are_pending() -> bool {
-    csr::read!(csr::HIP) & hie::SGEI != 0
 }
 
 /// Puts a file with so many identities back to reset, as far as its vCPU can see it.

@@ -4,7 +4,7 @@ use super::fence;
 use super::files;
 use super::gstage::MODE_SV39X4;
 use crate::arch::riscv::csr::{self, envcfg, stateen, status, virtual_interrupt};
-use crate::arch::riscv::hart::{Interrupts, set_alarm};
+use crate::arch::riscv::hart::{Interrupts, pending_in_sip, set_alarm};
 use crate::arch::riscv::vector::VectorRegisters;
 use ainori_board::{Environment, INTERRUPT_FILE, Isa};
 use ainori_limits::cause::exception;
@@ -139,6 +139,13 @@ impl Features {
     }
 }
 
+/// The hypervisor's own interrupts that are pending and enabled.
+#[inline(always)]
+pub fn pending_interrupts() -> Interrupts {
+    // Only files that are watched are pending here.
+    pending_in_sip() | Interrupts::from_bits_retain(csr::read!(csr::HIP) & Interrupts::GUEST_FILE.bits())
+}
+
 /// Sets this hart up: traps come to the hypervisor, guests' own interrupts and exceptions go to them.
 pub fn setup(features: &Features) {
     const CYCLE_TIME_INSTRET: u64 = 0b111;
@@ -168,7 +175,7 @@ pub fn setup(features: &Features) {
             csr::write!(csr::HSTATEEN0, stateen::ENVCFG | features.shown);
         }
         set_alarm(u64::MAX);
-        csr::write!(csr::SIE, Interrupts::all().bits());
+        csr::write!(csr::SIE, (Interrupts::all() - Interrupts::GUEST_FILE).bits());
     }
     // Of whoever had the hart before, now that no walk can begin any more. What each guest's own fence is for, it carries out before it is first
     // entered (`boot::cores::make`): it acts on the VMID in `hgatp` only.

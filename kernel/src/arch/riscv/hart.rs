@@ -6,7 +6,7 @@ use core::arch::asm;
 use super::{csr, fence};
 
 bitflags! {
-    /// The hypervisor's own interrupts, as bits of `sip` and `sie`.
+    /// The hypervisor's own interrupts, as bits of `sip` and `sie`; the last one, where there is such, of `hip` and `hie`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Interrupts: u64 {
         /// Another core sent an IPI.
@@ -15,13 +15,15 @@ bitflags! {
         const TIMER = 1 << interrupt::SUPERVISOR_TIMER;
         /// A device of the board.
         const EXTERNAL = 1 << interrupt::SUPERVISOR_EXTERNAL;
+        /// A guest interrupt file that is watched.
+        const GUEST_FILE = 1 << interrupt::SUPERVISOR_GUEST_EXTERNAL;
     }
 }
 
-/// Those that are pending and enabled.
+/// Those of `sip` that are pending and enabled: on a way so short that a guest interrupt file had better interrupt at its end.
 #[inline(always)]
-pub fn pending_interrupts() -> Interrupts {
-    // No others are ever enabled.
+pub fn pending_in_sip() -> Interrupts {
+    // No others are ever enabled there.
     Interrupts::from_bits_retain(csr::read!(csr::SIP) & csr::read!(csr::SIE))
 }
 
