@@ -79,8 +79,8 @@ impl Cpu {
         files::watch(self.files.watched_beside(id, self.order.rank(id).level));
     }
 
-    /// Something has come into a file whose vCPU doesn't run. If that one sleeps, and listens, it wakes. Others find it when they run: their files aren't
-    /// watched any more until somebody else gets the core.
+    /// Something has come into a file whose vCPU doesn't run. If that one sleeps, and listens, it wakes. Others find it when they run: until then their files
+    /// interrupt nobody, or each switch beside them would be interrupted by them once more.
     #[inline(never)]
     pub(super) fn take_guest_files(&mut self) -> Exit {
         self.counters.interrupts[interrupt::EXTERNAL] += 1;
@@ -89,12 +89,14 @@ impl Cpu {
         while pending != 0 {
             let number = lowest_bit(pending) as u8;
             pending &= pending - 1;
-            if let Some(id) = self.files.owner(number)
-                && self.has(id)
-                && self.state(id).listens_to_file()
-            {
+            let Some(id) = self.files.owner(number).filter(|id| self.has(*id)) else { continue };
+            let resident = self.resident(id);
+            if resident.hold == Hold::None && resident.state.listens_to_file() && self.scheduler.is_asleep(id) {
                 self.trace(Event::Injected { vcpu: id.0, line: Line::External(0) });
                 self.wake(id);
+            } else if self.loaded != Some(id) {
+                // SAFETY: its own, as was just found out, and it isn't in the hart.
+                unsafe { self.state(id).mute_file(number) };
             }
         }
         Exit::External
@@ -124,7 +126,8 @@ impl Cpu {
 
     /// The life of a vCPU is over, and no other one of its guest runs any more: its file is as after reset.
     #[inline(never)]
-    pub(super) fn reset_file(&self, id: VcpuId) {
+    pub(super) fn reset_file(&mut self, id: VcpuId) {
+        self.state(id).forget_mute();
         if let (Some(file), Some(BoardIrqchip::Imsic { identities, .. })) =
             (self.machine.vcpu(id).file, self.machine.board.irqchip)
         {

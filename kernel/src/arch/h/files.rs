@@ -39,30 +39,61 @@ pub fn reset(features: &Features, number: u8, identities: u32) {
     if number == 0 || number > features.guest_files() {
         return;
     }
-    // SAFETY: concerns only guests, none of which runs now; the hart has this file, as was just asked; and what belongs to the loaded vCPU is put back.
+    // SAFETY: the hart has this file, as was just asked, and whoever called this wants nothing of what is in it.
+    unsafe {
+        change(number, || {
+            // BOUND: 32 words of each kind at most, 5 instructions each.
+            for word in (0..=u64::from(identities) / 32).step_by(2) {
+                select_and_write(file::EIE0 + word, 0);
+                select_and_write(file::EIP0 + word, 0);
+            }
+            select_and_write(file::EIDELIVERY, 0);
+            select_and_write(file::EITHRESHOLD, 0);
+        });
+    }
+}
+
+/// The file keeps what comes in, but doesn't tell anybody ([`interrupt_again`]).
+///
+/// # Safety
+/// The hart has this file, whose vCPU isn't in the hart.
+pub(super) unsafe fn mute(number: u8) {
+    // SAFETY: as the caller says, who has it put back before the vCPU could see it.
+    unsafe { change(number, || select_and_write(file::EIDELIVERY, 0)) }
+}
+
+/// The file that `hstatus.VGEIN` names interrupts the vCPU that is being loaded, as it did before it was [muted](mute); `vsiselect` is changed.
+///
+/// # Safety
+/// It is that vCPU's, and was muted.
+pub(super) unsafe fn interrupt_again() {
+    // SAFETY: as the caller says.
+    unsafe { select_and_write(file::EIDELIVERY, file::FROM_FILE) }
+}
+
+/// Changes something of a file, which is named while that is done. What belongs to the loaded vCPU is put back.
+///
+/// # Safety
+/// The hart has this file, and what is changed is as its vCPU may find it.
+unsafe fn change(number: u8, how: impl FnOnce()) {
+    // SAFETY: concerns only guests, none of which runs now; the rest is as the caller says.
     unsafe {
         let (state, selected) = (csr::read!(csr::HSTATUS), csr::read!(csr::VSISELECT));
         csr::write!(csr::HSTATUS, state & !hstatus::VGEIN | u64::from(number) << hstatus::VGEIN_SHIFT);
-        // BOUND: 32 words of each kind at most, 5 instructions each.
-        for word in (0..=u64::from(identities) / 32).step_by(2) {
-            select_and_clear(file::EIE0 + word);
-            select_and_clear(file::EIP0 + word);
-        }
-        select_and_clear(file::EIDELIVERY);
-        select_and_clear(file::EITHRESHOLD);
+        how();
         csr::write!(csr::VSISELECT, selected);
         csr::write!(csr::HSTATUS, state);
     }
 }
 
-/// Clears a register of the file that `hstatus.VGEIN` names.
+/// Writes a register of the file that `hstatus.VGEIN` names.
 ///
 /// # Safety
 /// There is such a file and such a register, and no vCPU relies on what is in it, or in `vsiselect`.
-unsafe fn select_and_clear(register: u64) {
+unsafe fn select_and_write(register: u64, value: u64) {
     // SAFETY: as the caller says.
     unsafe {
         csr::write!(csr::VSISELECT, register);
-        csr::write!(csr::VSIREG, 0);
+        csr::write!(csr::VSIREG, value);
     }
 }

@@ -149,6 +149,20 @@ impl VcpuState {
         self.world.watch_files(files);
     }
 
+    /// The guest interrupt file of the vCPU, which is saved, interrupts nobody from now on, until it is loaded.
+    ///
+    /// # Safety
+    /// It has the file of this number of this hart.
+    pub unsafe fn mute_file(&mut self, number: u8) {
+        // SAFETY: as the caller says.
+        unsafe { self.world.mute_file(number) };
+    }
+
+    /// Its file has been put back to reset.
+    pub fn forget_mute(&mut self) {
+        self.world.forget_mute();
+    }
+
     /// Has the vCPU, which is saved or sleeps, its external interrupt enabled?
     pub fn listens_to_file(&self) -> bool {
         self.world.listens_to_file()

@@ -170,7 +170,7 @@ bitflags! {
     }
 
     /// What some harts want of a world switch beside the usual.
-    #[derive(Debug, Clone, Copy)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     struct Extra: u8 {
         /// `siselect` is switched.
         const INDIRECT = 1 << 0;
@@ -180,6 +180,11 @@ bitflags! {
         const TOP = 1 << 2;
         /// Guest interrupt files are watched while it runs.
         const WATCH = 1 << 3;
+        /// Its file interrupts nobody until it is loaded: what has come in there would not have woken it.
+        const MUTED = 1 << 4;
+
+        /// What of that comes with guest interrupt files.
+        const OF_FILES = Self::INDIRECT.bits() | Self::WATCH.bits();
     }
 }
 
@@ -268,10 +273,7 @@ impl World {
             csr::write!(csr::HGATP, self.hgatp);
             self.registers.load();
             give_up_reservation(&mut self.nowhere);
-            if self.extra.contains(Extra::INDIRECT) {
-                csr::write!(csr::VSISELECT, self.vsiselect);
-            }
-            self.load_extra(hstatus);
+            self.load_extra(None, hstatus);
             // Last: a walk may begin as soon as there are tables, and must not find what the hart remembers of another guest.
             csr::write!(csr::VSATP, self.vsatp);
         }
@@ -289,43 +291,77 @@ impl World {
             csr::write!(csr::HGATP, self.hgatp);
             self.registers.load_over(&mut old.registers);
             give_up_reservation(&mut self.nowhere);
-            if !self.extra.is_empty() {
-                // Who has this on a hart isn't alone in it.
-                if self.extra.contains(Extra::INDIRECT) {
-                    old.vsiselect = csr::read!(csr::VSISELECT);
-                    csr::write!(csr::VSISELECT, self.vsiselect);
-                }
-                self.load_extra(hstatus);
-            }
+            self.load_extra(Some(old), hstatus);
             // Last, as in `load`.
             csr::write!(csr::VSATP, self.vsatp);
         }
     }
 
-    /// The rest of [`Self::load`] on harts that want more.
+    /// The rest of [`Self::load`] and [`Self::load_over`] on harts that want more.
     ///
     /// # Safety
     /// As there.
     #[inline(always)]
-    unsafe fn load_extra(&self, hstatus: u64) {
-        if self.extra.contains(Extra::WATCH) {
-            // Which file is the vCPU's: its interrupts are looked for before it is entered, and those of the one before aren't its own.
-            // SAFETY: what an entry into the guest writes anyhow.
-            unsafe { csr::write!(csr::HSTATUS, hstatus) };
-            files::watch(self.watched);
-        }
-        if self.extra.intersects(Extra::TOP | Extra::FLUSH) {
-            // SAFETY: as the caller says.
-            unsafe { self.load_for_few() };
+    unsafe fn load_extra(&mut self, old: Option<&mut Self>, hstatus: u64) {
+        // SAFETY: as the caller says; who has one of these on a hart isn't alone in it.
+        unsafe {
+            if self.extra == Extra::OF_FILES {
+                // What an RTOS that is to be fast has: its hart has a file for it, which wakes it, and VMIDs enough.
+                self.load_files(hstatus);
+                self.load_select(old);
+            } else if !self.extra.is_empty() {
+                self.load_for_few(old, hstatus);
+            }
         }
     }
 
-    /// Of that, what an RTOS that is to be fast hasn't: its hart has a file for it, and VMIDs enough.
+    /// Which file is the vCPU's, whose interrupts are looked for before it is entered: those of the one before aren't its own. And which others are watched.
     ///
     /// # Safety
-    /// As of [`Self::load`].
+    /// As of [`Self::load`]; the hart has such files.
+    #[inline(always)]
+    unsafe fn load_files(&self, hstatus: u64) {
+        // SAFETY: what an entry into the guest writes anyhow.
+        unsafe { csr::write!(csr::HSTATUS, hstatus) };
+        files::watch(self.watched);
+    }
+
+    /// Loads `vsiselect`.
+    ///
+    /// # Safety
+    /// As of [`Self::load`]; the hart has this register.
+    #[inline(always)]
+    unsafe fn load_select(&self, old: Option<&mut Self>) {
+        // SAFETY: as the caller says.
+        unsafe {
+            match old {
+                Some(old) => old.vsiselect = csr::swap!(csr::VSISELECT, self.vsiselect),
+                None => csr::write!(csr::VSISELECT, self.vsiselect),
+            }
+        }
+    }
+
+    /// The same as [`Self::load_extra`] for all others.
+    ///
+    /// # Safety
+    /// As there.
     #[inline(never)]
-    unsafe fn load_for_few(&self) {
+    unsafe fn load_for_few(&mut self, old: Option<&mut Self>, hstatus: u64) {
+        // SAFETY: as the caller says.
+        unsafe {
+            if self.extra.contains(Extra::WATCH) {
+                self.load_files(hstatus);
+            }
+            if self.extra.contains(Extra::INDIRECT) {
+                self.load_select(old);
+            }
+            if self.extra.contains(Extra::MUTED) {
+                // Whoever has a file has both of the above.
+                self.extra.remove(Extra::MUTED);
+                files::interrupt_again();
+                csr::write!(csr::VSISELECT, self.vsiselect);
+            }
+        }
         self.show_external(self.registers.hvip & Lines::EXTERNAL.bits() != 0);
         if self.extra.contains(Extra::FLUSH) {
             fence::guest_physical_all();
@@ -336,6 +372,21 @@ impl World {
     /// Which guest interrupt files of its hart are watched while it runs. The vCPU is saved.
     pub(super) fn watch_files(&mut self, files: u64) {
         self.watched = files;
+    }
+
+    /// The file of the vCPU, which is saved, interrupts nobody from now on, until it is loaded.
+    ///
+    /// # Safety
+    /// It has the file of this number of this hart.
+    pub(super) unsafe fn mute_file(&mut self, number: u8) {
+        self.extra.insert(Extra::MUTED);
+        // SAFETY: as the caller says; it isn't in the hart, being saved.
+        unsafe { files::mute(number) };
+    }
+
+    /// Its file has been put back to reset.
+    pub(super) fn forget_mute(&mut self) {
+        self.extra.remove(Extra::MUTED);
     }
 
     /// Has the vCPU, which is saved or sleeps ([`Self::save_deadline`]), its external interrupt enabled?
