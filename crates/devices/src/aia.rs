@@ -1,6 +1,6 @@
 //! What a guest has of the Advanced Interrupt Architecture: a domain of an APLIC, and, where its interrupts are messages, an interrupt file for each of
 //! its harts.
-use crate::aplic::{Aplic, Delivery, HARTS, Msi, Outside};
+use crate::aplic::{Aplic, Board, Delivery, HARTS, Msi, Outside};
 use crate::atomic::{AtomicU64, Ordering};
 use crate::imsic::{InterruptFile, PAGE, SETEIPNUM_LE};
 
@@ -15,20 +15,20 @@ pub struct Aia {
 }
 
 /// What becomes of the domain's messages, and of what it has served.
-struct Outwards<'a, C> {
+struct Outwards<'a, B> {
     aia: &'a Aia,
     /// The harts whose files have got something that may interrupt them.
     harts: u64,
-    completed: C,
+    board: B,
 }
 
-impl<C: FnMut(u32)> Outside for Outwards<'_, C> {
+impl<B: Board> Outside for Outwards<'_, B> {
     fn send(&mut self, msi: Msi) {
         self.harts |= self.aia.post(msi.hart, msi.identity);
     }
 
-    fn complete(&mut self, source: u32) {
-        (self.completed)(source);
+    fn board(&mut self) -> &mut impl Board {
+        &mut self.board
     }
 }
 
@@ -84,9 +84,9 @@ impl Aia {
         if self.is_in_hardware(hart) { file.has_pending() } else { file.is_signaled() }
     }
 
-    /// As [`Aplic::drive`]. Tells `completed` of a source that has been served, as all that follows does.
-    pub fn drive(&self, source: u32, high: bool, completed: impl FnMut(u32)) -> u64 {
-        self.with_outwards(completed, |outwards| ((), self.domain.drive(source, high, outwards))).1
+    /// As [`Aplic::drive`]. Relayed sources stand for those of `board`, as in all that follows.
+    pub fn drive(&self, source: u32, high: bool, board: impl Board) -> u64 {
+        self.with_outwards(board, |outwards| ((), self.domain.drive(source, high, outwards))).1
     }
 
     /// As [`Aplic::pulse`]. Nobody is told when it has been served: no other source stands behind it.
@@ -96,13 +96,13 @@ impl Aia {
 
     /// A load from the domain's registers: the value, and the harts to look at again. As [`Aplic::read`].
     #[inline(never)] // Not on the way of who has a PLIC.
-    pub fn read(&self, offset: u64, width: u8, completed: impl FnMut(u32)) -> (u32, u64) {
-        self.with_outwards(completed, |outwards| self.domain.read(offset, width, outwards))
+    pub fn read(&self, offset: u64, width: u8, board: impl Board) -> (u32, u64) {
+        self.with_outwards(board, |outwards| self.domain.read(offset, width, outwards))
     }
 
     /// A store to the domain's registers. As [`Aplic::write`].
-    pub fn write(&self, offset: u64, width: u8, value: u32, completed: impl FnMut(u32)) -> u64 {
-        self.with_outwards(completed, |outwards| ((), self.domain.write(offset, width, value, outwards))).1
+    pub fn write(&self, offset: u64, width: u8, value: u32, board: impl Board) -> u64 {
+        self.with_outwards(board, |outwards| ((), self.domain.write(offset, width, value, outwards))).1
     }
 
     /// A store of `value`, `width` bytes wide, at `offset` in the pages of the files: a message, if it is an aligned word for the one register
@@ -115,8 +115,8 @@ impl Aia {
     }
 
     /// Puts a part of it back to reset, from part 0 on; false if that was the last one. As [`Aplic::reset`].
-    pub fn reset(&self, part: usize) -> bool {
-        if self.domain.reset(part) {
+    pub fn reset(&self, part: usize, board: &mut impl Board) -> bool {
+        if self.domain.reset(part, board) {
             return true;
         }
         // BOUND: the vCPUs of one guest, some 10 instructions each.
@@ -131,12 +131,12 @@ impl Aia {
     }
 
     /// An operation of the domain, and the harts to look at again for it and for its messages.
-    fn with_outwards<T, C: FnMut(u32)>(
+    fn with_outwards<T, B: Board>(
         &self,
-        completed: C,
-        operation: impl FnOnce(&mut Outwards<'_, C>) -> (T, u64),
+        board: B,
+        operation: impl FnOnce(&mut Outwards<'_, B>) -> (T, u64),
     ) -> (T, u64) {
-        let mut outwards = Outwards { aia: self, harts: 0, completed };
+        let mut outwards = Outwards { aia: self, harts: 0, board };
         let (value, harts) = operation(&mut outwards);
         (value, harts | outwards.harts)
     }

@@ -11,6 +11,9 @@
 //! interrupted for as long as it hasn't. That claim finds the wire low, and if it is high still, the physical controller soon tells. So a handler that
 //! claims until nothing is left has one claim more, and one that claims once has a spurious interrupt, for which all must be prepared (section 4.8.2).
 //!
+//! A relayed source whose message goes to a file of a hart of the board is *redirected* when it is sent: from its completion on, the physical controller sends its
+//! messages there, and nobody is interrupted to hand them on. It is recalled, and relayed again, as soon as the guest changes anything about it.
+//!
 //! # How it works without locks
 //!
 //! Each source is one word (`gateway`), and what happens to it is one atomic step. Beside the words is a set of sources that may ask for
@@ -76,8 +79,31 @@ impl Msi {
 pub trait Outside {
     /// Sends a message.
     fn send(&mut self, msi: Msi);
-    /// A relayed source has been served: the physical interrupt that it stands for can be completed.
+    /// What is done to the physical interrupts that relayed sources stand for.
+    fn board(&mut self) -> &mut impl Board;
+}
+
+/// The physical controller behind relayed sources. A closure that is told of those that have been served is one that can't do more.
+pub trait Board {
+    /// A source has been served: the physical interrupt that it stands for can be completed.
     fn complete(&mut self, source: u32);
+
+    /// A source that isn't completed yet is to come straight to where this message goes, from when it is. False if it can't.
+    fn redirect(&mut self, _source: u32, _msi: Msi) -> bool {
+        false
+    }
+
+    /// A source that has been redirected isn't any more. `is_held`: it is still to be completed. Else, if it asks, it is told of once more.
+    fn recall(&mut self, _source: u32, _is_held: bool) {}
+
+    /// The guest asks whether a source that is redirected asks: then it sends its message again.
+    fn ask_again(&mut self, _source: u32) {}
+}
+
+impl<F: FnMut(u32)> Board for F {
+    fn complete(&mut self, source: u32) {
+        self(source);
+    }
 }
 
 /// A source that a hart can claim.
@@ -140,7 +166,7 @@ impl Aplic {
 
     /// The wire of `source` goes high or low, or stays so; of a relayed one: the physical interrupt has come. Sources that don't exist are ignored.
     ///
-    /// The wire of one source must be driven by one party at a time.
+    /// The wire of one source must be driven by one party at a time, and a relayed one only from its coming to its completion.
     pub fn drive(&self, source: u32, high: bool, outside: &mut impl Outside) -> u64 {
         self.existing(source).map_or(0, |number| self.apply_to(number, Event::Wire(high), outside))
     }
@@ -201,7 +227,7 @@ impl Aplic {
         match register {
             Register::Domaincfg => self.enable_domain(value & INTERRUPT_ENABLE, outside),
             Register::Sourcecfg(source) => self.configure(source, value, outside),
-            Register::Target(source) => self.set_target(source, value),
+            Register::Target(source) => self.set_target(source, value, outside),
             Register::SetPending(word) => self.write_bits(word, value, Event::SetPending, outside),
             Register::SetPendingByNumber => self.write_number(value, Event::SetPending, outside),
             Register::ClearPending(word) => self.write_bits(word, value, Event::ClearPending, outside),
@@ -242,12 +268,17 @@ impl Aplic {
 
     /// Puts a part of it back to reset, from part 0 on; false if that was the last one. Which sources it has stays as it is.
     ///
-    /// No hart claims meanwhile; wires may be driven, and keep what they are driven to from then on.
-    pub fn reset(&self, part: usize) -> bool {
+    /// No hart claims meanwhile; wires may be driven, and keep what they are driven to from then on. What comes of relayed sources is for whoever completes them all
+    /// when the guest begins again.
+    pub fn reset(&self, part: usize, board: &mut impl Board) -> bool {
         if part < WORDS {
             self.for_each(part, u32::MAX, |number| {
                 at(&self.target, number).store(0, Ordering::Relaxed);
-                self.update(number, |state| Some(state.reset()));
+                if let Some((before, _)) = self.update(number, |state| Some(state.reset()))
+                    && before.is_redirected()
+                {
+                    board.recall(number as u32, true);
+                }
             });
             at(&self.ready, part).store(0, Ordering::Relaxed);
             return true;
@@ -353,6 +384,9 @@ impl Aplic {
         self.for_each(word, mask, |number| {
             let next = |state: Gateway| Some(state.after(event, self.delivery));
             let Some((before, after)) = self.update(number, next) else { return };
+            if before.is_redirected() && !after.is_redirected() {
+                outside.board().recall(number as u32, after.is_in_service());
+            }
             ready |= u32::from(after.is_ready()) << (number % 32);
             changed |= u32::from(before.is_ready() != after.is_ready()) << (number % 32);
         });
@@ -366,7 +400,9 @@ impl Aplic {
                 harts |= self.hart(self.target(number));
             }),
             Delivery::Msi if self.interrupt_enable.load(Ordering::Relaxed) != 0 => {
-                self.for_each(word, ready, |number| self.send(number, outside));
+                // One that has come, and no other, is in the hands of who tells of it.
+                let has_come = matches!(event, Event::Wire(_));
+                self.for_each(word, ready, |number| self.send(number, has_come, outside));
             }
             Delivery::Msi => {}
         }
@@ -407,13 +443,15 @@ impl Aplic {
         if self.delivery == Delivery::Direct {
             return harts;
         }
-        if enable != 0 {
-            // BOUND: the sources that the guest has.
-            (0..WORDS).for_each(|word| {
+        // BOUND: the sources that the guest has.
+        (0..WORDS).for_each(|word| {
+            if enable == 0 {
+                self.for_each(word, self.relayed(word), |number| self.recall(number, outside));
+            } else {
                 let ready = at(&self.ready, word).load(Ordering::Acquire);
-                self.for_each(word, ready, |number| self.send(number, outside));
-            });
-        }
+                self.for_each(word, ready, |number| self.send(number, false, outside));
+            }
+        });
         0
     }
 
@@ -429,7 +467,7 @@ impl Aplic {
     }
 
     /// A write to `target`.
-    fn set_target(&self, source: u32, value: u32) -> u64 {
+    fn set_target(&self, source: u32, value: u32, outside: &mut impl Outside) -> u64 {
         let Some(number) = self.existing(source).filter(|&number| self.gateway(number).is_active()) else {
             return 0;
         };
@@ -440,23 +478,53 @@ impl Aplic {
             };
         let before = at(&self.target, number).swap(target, Ordering::AcqRel);
         let harts = self.after_write(self.hart(before) | self.hart(target));
+        self.recall(number, outside);
         if self.delivery == Delivery::Direct { harts } else { 0 }
     }
 
-    /// Takes a source, if it is ready still: of several cores that try, one does. For a relayed one that is an edge this is all that is to be done.
-    fn take(&self, number: usize, outside: &mut impl Outside) -> Option<()> {
-        let (before, _) =
-            self.update(number, |state| state.is_ready().then(|| state.after(Event::Take, self.delivery)))?;
-        if !before.is_level() {
-            self.complete(number, outside);
-        }
-        Some(())
+    /// Takes a source, if it is ready still: of several cores that try, one does. What it was. For a relayed one that is an edge all that is to be done is to
+    /// [complete](Self::complete) it.
+    fn take(&self, number: usize) -> Option<Gateway> {
+        let take = |state: Gateway| state.is_ready().then(|| state.after(Event::Take, self.delivery));
+        self.update(number, take).map(|(before, _)| before)
     }
 
-    /// Sends the message of a source.
-    fn send(&self, number: usize, outside: &mut impl Outside) {
-        if self.take(number, outside).is_some() {
-            outside.send(Msi::to(self.target(number)));
+    /// Sends the message of a source. `has_come`: that is why it asks; the next ones needn't come here then, if it is relayed.
+    fn send(&self, number: usize, has_come: bool, outside: &mut impl Outside) {
+        let Some(source) = self.take(number) else { return };
+        let msi = Msi::to(self.target(number));
+        if has_come && source.relayed() && !source.is_redirected() {
+            self.redirect(number, msi, outside);
+        }
+        if !source.is_level() {
+            self.complete(number, outside);
+        }
+        outside.send(msi);
+    }
+
+    /// Has the physical controller send a relayed source's next messages to where this one goes, if it can. Only by who tells that it has come: nobody else does
+    /// meanwhile.
+    fn redirect(&self, number: usize, msi: Msi, outside: &mut impl Outside) {
+        if !outside.board().redirect(number as u32, msi) {
+            return;
+        }
+        let redirect = |state: Gateway| Some(state.after(Event::Redirect, self.delivery));
+        let is_redirected = self.update(number, redirect).is_some_and(|(_, after)| after.is_redirected());
+        // Against `after_write`: whoever changes what decides about this either finds it redirected, or has changed it by now.
+        fence(Ordering::SeqCst);
+        if !is_redirected {
+            outside.board().recall(number as u32, true);
+        } else if Msi::to(self.target(number)) != msi || self.interrupt_enable.load(Ordering::Relaxed) == 0 {
+            self.recall(number, outside);
+        }
+    }
+
+    /// Has a source relayed again, if it is redirected. Of several cores that try, one does.
+    fn recall(&self, number: usize, outside: &mut impl Outside) {
+        let recall =
+            |state: Gateway| state.is_redirected().then(|| state.after(Event::Recall, self.delivery));
+        if let Some((_, after)) = self.update(number, recall) {
+            outside.board().recall(number as u32, after.is_in_service());
         }
     }
 
@@ -464,9 +532,14 @@ impl Aplic {
     fn complete(&self, number: usize, outside: &mut impl Outside) -> u64 {
         let complete =
             |state: Gateway| state.is_in_service().then(|| state.after(Event::Complete, self.delivery));
-        let Some((before, _)) = self.update(number, complete) else { return 0 };
+        let Some((before, _)) = self.update(number, complete) else {
+            if self.gateway(number).is_redirected() {
+                outside.board().ask_again(number as u32);
+            }
+            return 0;
+        };
         let harts = if before.is_ready() { self.hart(self.target(number)) } else { 0 };
-        outside.complete(number as u32);
+        outside.board().complete(number as u32);
         harts
     }
 
@@ -516,7 +589,10 @@ impl Aplic {
             let state = self.gateway(top.number);
             if state.is_in_service() && state.is_level() {
                 self.complete(top.number, outside);
-            } else if self.take(top.number, outside).is_some() {
+            } else if let Some(source) = self.take(top.number) {
+                if !source.is_level() {
+                    self.complete(top.number, outside);
+                }
                 return (top.value(), 1 << hart);
             }
         }

@@ -1,12 +1,12 @@
 //! A guest's interrupt controller, whichever kind it is: what its devices, its vCPUs and a restart want of it. Harts are the guest's, by
 //! their ids there, a bit each in a set.
 use crate::aia::Aia;
+pub use crate::aplic::{Board, Msi};
 use crate::bus::{self, Device, Window};
 use crate::plic::{self, Plic, supervisor_context};
 
 /// A controller. Shared by the vCPUs of one guest: all methods take `&self` and may run on several cores at once. Those that change something return
-/// the harts whose [`Irqchip::is_pending`] must be looked at again. Sources that stand for others of the board (*relayed* ones) are told to `completed`
-/// when they have been served.
+/// the harts whose [`Irqchip::is_pending`] must be looked at again. Some sources stand for others of the [`Board`] (*relayed* ones).
 #[expect(
     clippy::large_enum_variant,
     reason = "one per guest, made at boot; a box would be a load more on the way of each access"
@@ -65,10 +65,10 @@ impl Irqchip {
 
     /// One request of `source`, which is relayed. Sources that don't exist are ignored.
     #[inline]
-    pub fn request(&self, source: u32, completed: impl FnMut(u32)) -> u64 {
+    pub fn request(&self, source: u32, board: impl Board) -> u64 {
         match self {
             Self::Plic(plic) => plic.request(source),
-            Self::Aia(aia) => aia.drive(source, true, completed),
+            Self::Aia(aia) => aia.drive(source, true, board),
         }
     }
 
@@ -98,28 +98,28 @@ impl Irqchip {
 
     /// A load of `width` bytes at `offset` in the controller's registers: the value, and the harts to look at again.
     #[inline(always)] // Called in one place; most of what guests want of their controller.
-    pub fn read(&self, offset: u64, width: u8, completed: impl FnMut(u32)) -> (u32, u64) {
+    pub fn read(&self, offset: u64, width: u8, board: impl Board) -> (u32, u64) {
         match self {
             Self::Plic(plic) => {
                 // Nothing is completed by a load.
                 let (value, effects) = plic.read(offset, width);
                 (value, effects.harts)
             }
-            Self::Aia(aia) => aia.read(offset, width, completed),
+            Self::Aia(aia) => aia.read(offset, width, board),
         }
     }
 
     /// A store of `value`, `width` bytes wide, at `offset` in the controller's registers.
     #[inline]
-    pub fn write(&self, offset: u64, width: u8, value: u32, completed: impl FnMut(u32)) -> u64 {
+    pub fn write(&self, offset: u64, width: u8, value: u32, mut board: impl Board) -> u64 {
         match self {
             Self::Plic(plic) => {
                 let effects = plic.write(offset, width, value);
                 // BOUND: one source.
-                effects.completed.into_iter().for_each(completed);
+                effects.completed.into_iter().for_each(|source| board.complete(source));
                 effects.harts
             }
-            Self::Aia(aia) => aia.write(offset, width, value, completed),
+            Self::Aia(aia) => aia.write(offset, width, value, board),
         }
     }
 
@@ -134,7 +134,7 @@ impl Irqchip {
     /// Puts a part of it back to reset, from part 0 on; false if that was the last one. A part takes about a microsecond.
     ///
     /// No hart claims or completes meanwhile; lines may be driven, and keep what they are driven to from then on.
-    pub fn reset(&self, part: usize) -> bool {
+    pub fn reset(&self, part: usize, board: &mut impl Board) -> bool {
         match self {
             Self::Plic(plic) if part < Plic::SOURCE_WORDS => {
                 plic.reset_sources(part);
@@ -144,7 +144,7 @@ impl Irqchip {
                 plic.reset_thresholds();
                 false
             }
-            Self::Aia(aia) => aia.reset(part),
+            Self::Aia(aia) => aia.reset(part, board),
         }
     }
 }
@@ -332,7 +332,7 @@ mod tests {
     fn after_all_parts_are_reset_nothing_is_left() {
         for wired in Wired::all(false) {
             wired.chip.raise(SOURCE);
-            let parts = (0..).take_while(|part| wired.chip.reset(*part)).count();
+            let parts = (0..).take_while(|part| wired.chip.reset(*part, &mut |_| {})).count();
             assert!(!wired.chip.is_pending(1));
             assert_eq!(wired.chip.raise(SOURCE), 0, "nobody listens");
             assert_eq!(wired.chip.store_to_file(0x1000, 4, IDENTITY), 0, "nobody listens");

@@ -2,8 +2,9 @@
 //! Not with loom's atomics, which work only inside of a loom model: see `aplic_races.rs`.
 #![cfg(not(loom))]
 
-use ainori_devices::aplic::{Aplic, Delivery, HARTS, Msi, Outside, SOURCES, WINDOW};
+use ainori_devices::aplic::{Aplic, Board, Delivery, HARTS, Msi, Outside, SOURCES, WINDOW};
 use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 
 const DOMAINCFG: u64 = 0x0000;
 const SETIP: u64 = 0x1c00;
@@ -47,6 +48,12 @@ impl Outside for Log {
         self.0.push(Done::Sent(msi.hart, msi.identity));
     }
 
+    fn board(&mut self) -> &mut impl Board {
+        self
+    }
+}
+
+impl Board for Log {
     fn complete(&mut self, source: u32) {
         self.0.push(Done::Completed(source));
     }
@@ -459,6 +466,64 @@ fn follows_the_model(delivery: Delivery, steps: Vec<Step>) -> Result<(), TestCas
     Ok(())
 }
 
+/// A board that can send sources' messages to where a guest's domain would.
+#[derive(Default)]
+struct Redirecting {
+    log: Log,
+    board: Physical,
+}
+
+#[derive(Default)]
+struct Physical {
+    /// The sources that have come and aren't completed.
+    held: BTreeSet<u32>,
+    /// Where those go that are redirected.
+    aims: BTreeMap<u32, Msi>,
+}
+
+impl Outside for Redirecting {
+    fn send(&mut self, msi: Msi) {
+        self.log.send(msi);
+    }
+
+    fn board(&mut self) -> &mut impl Board {
+        &mut self.board
+    }
+}
+
+impl Board for Physical {
+    fn complete(&mut self, source: u32) {
+        // It may not have come, if it was the guest that made it pending.
+        self.held.remove(&source);
+    }
+
+    fn redirect(&mut self, source: u32, msi: Msi) -> bool {
+        assert!(self.held.contains(&source), "{source} isn't in anybody's hands");
+        assert_eq!(self.aims.insert(source, msi), None, "{source} is redirected already");
+        true
+    }
+
+    fn recall(&mut self, source: u32, is_held: bool) {
+        assert!(self.aims.remove(&source).is_some(), "{source} isn't redirected");
+        assert!(is_held || !self.held.contains(&source), "{source} would be told of twice");
+    }
+
+    fn ask_again(&mut self, source: u32) {
+        assert!(self.aims.contains_key(&source) && !self.held.contains(&source), "{source}");
+    }
+}
+
+/// Does the guest have this message sent for a source?
+fn has_sent(aplic: &Aplic, source: u32, msi: Msi) -> bool {
+    let mut nobody = Log::default();
+    let mut read = |offset| aplic.read(offset, 4, &mut nobody).0;
+    let number = source as usize;
+    read(DOMAINCFG) & 1 << 8 != 0
+        && read(SETIE + u64::from(source / 32 * 4)) >> (source % 32) & 1 != 0
+        && read(sourcecfg(number)) != 0
+        && read(target(number)) == (msi.hart as u32) << 18 | msi.identity
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
@@ -470,6 +535,39 @@ proptest! {
     #[test]
     fn messages_are_what_the_specification_says(steps in prop::collection::vec(step(), 1..80)) {
         follows_the_model(Delivery::Msi, [opening(Delivery::Msi), steps].concat())?;
+    }
+
+    /// Wherever the board sends a source, that is where the guest has it sent; and it does so as soon as the source was sent once.
+    #[test]
+    fn a_redirected_source_goes_where_the_guest_says(steps in prop::collection::vec(step(), 1..80)) {
+        let (aplic, mut outside) = (device(Delivery::Msi), Redirecting::default());
+        for step in opening(Delivery::Msi).into_iter().chain(steps) {
+            outside.log.0.clear();
+            match step {
+                Step::Drive(source, high) => {
+                    let number = source as u32;
+                    let board = &mut outside.board;
+                    let is_relayed = RELAYED.contains(&source);
+                    // One that is redirected, or held, doesn't come; nor does the board tell of one that goes low.
+                    if !is_relayed || high && !board.aims.contains_key(&number) && board.held.insert(number) {
+                        aplic.drive(number, high, &mut outside);
+                        let is_sent = outside.log.0.iter().any(|done| matches!(done, Done::Sent(..)));
+                        prop_assert_eq!(outside.board.aims.contains_key(&number), is_relayed && is_sent);
+                    }
+                }
+                Step::Read(offset) => {
+                    aplic.read(offset, 4, &mut outside);
+                }
+                Step::Write(offset, value) => {
+                    aplic.write(offset, 4, value, &mut outside);
+                }
+            }
+            for (source, msi) in &outside.board.aims {
+                prop_assert!(has_sent(&aplic, *source, *msi), "{source} goes to {msi:?} after {step:?}");
+            }
+        }
+        (0..).take_while(|&part| aplic.reset(part, &mut outside.board)).for_each(drop);
+        prop_assert!(outside.board.aims.is_empty());
     }
 
     /// After a reset it is as new, whatever was before: only wires that are driven later are high.
@@ -485,7 +583,7 @@ proptest! {
             for step in opening(delivery).iter().chain(&steps) {
                 run(&used, step, &mut Log::default());
             }
-            let parts = (0..).take_while(|&part| used.reset(part)).count();
+            let parts = (0..).take_while(|&part| used.reset(part, &mut |_| {})).count();
             prop_assert_eq!(parts as u64, WORDS);
             for step in opening(delivery).iter().chain(&later) {
                 let mut logs = (Log::default(), Log::default());

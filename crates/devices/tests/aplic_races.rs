@@ -2,14 +2,17 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p ainori-devices --test aplic_races --release`
 #![cfg(loom)]
 
-use ainori_devices::aplic::{Aplic, Delivery, Msi, Outside};
+use ainori_devices::aplic::{Aplic, Board, Delivery, Msi, Outside};
+use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::{sync::Arc, thread};
 
 const DOMAINCFG: u64 = 0x0000;
 const SOURCECFG: u64 = 0x0004;
 const SETIPNUM: u64 = 0x1cdc;
 const CLRIPNUM: u64 = 0x1ddc;
+const SETIE: u64 = 0x1e00;
 const SETIENUM: u64 = 0x1edc;
+const CLRIENUM: u64 = 0x1fdc;
 const TARGET: u64 = 0x3004;
 const IDELIVERY: u64 = 0x4000;
 const ITHRESHOLD: u64 = 0x4008;
@@ -35,6 +38,12 @@ impl Outside for Count {
         self.sent += 1;
     }
 
+    fn board(&mut self) -> &mut impl Board {
+        self
+    }
+}
+
+impl Board for Count {
     fn complete(&mut self, source: u32) {
         assert_eq!(source, SOURCE);
         self.completed += 1;
@@ -160,4 +169,73 @@ fn a_relayed_source_is_completed_once() {
         let (first, second) = both(&aplic, complete, complete);
         assert_eq!(first + second, 1);
     });
+}
+
+/// A board that can send a source's messages to where a domain would: where it does, as `target` has it, or 0.
+struct Redirected<'a>(&'a AtomicU32);
+
+impl Outside for Redirected<'_> {
+    fn send(&mut self, _: Msi) {}
+
+    fn board(&mut self) -> &mut impl Board {
+        self
+    }
+}
+
+impl Board for Redirected<'_> {
+    fn complete(&mut self, _: u32) {}
+
+    fn redirect(&mut self, _: u32, msi: Msi) -> bool {
+        let before = self.0.swap((msi.hart as u32) << 18 | msi.identity, Ordering::Relaxed);
+        assert_eq!(before, 0, "who has the source in hand finds it relayed");
+        true
+    }
+
+    fn recall(&mut self, _: u32, _: bool) {
+        assert_ne!(self.0.swap(0, Ordering::Relaxed), 0, "one of those who recall it does");
+    }
+}
+
+/// A relayed source is sent, served and sent once more, while its guest writes a register: in the end the board sends it to where the guest has it sent, or not at all.
+fn goes_where_the_guest_says(offset: u64, value: u32) {
+    loom::model(move || {
+        let shared = Arc::new((domain(Delivery::Msi, LEVEL1, true, 0xfff), AtomicU32::new(0)));
+        let theirs = shared.clone();
+        let other = thread::spawn(move || {
+            theirs.0.drive(SOURCE, true, &mut Redirected(&theirs.1));
+            theirs.0.write(SETIPNUM, 4, SOURCE, &mut Redirected(&theirs.1));
+        });
+        let (aplic, aim) = &*shared;
+        let mut outside = Redirected(aim);
+        aplic.write(offset, 4, value, &mut outside);
+        other.join().unwrap();
+        let aim = aim.load(Ordering::Relaxed);
+        if aim != 0 {
+            let mut read = |offset| aplic.read(offset, 4, &mut outside).0;
+            assert_eq!(read(TARGET), aim);
+            assert_ne!(read(DOMAINCFG) & IE, 0);
+            assert_ne!(read(SETIE) & 1 << SOURCE, 0);
+            assert_ne!(read(SOURCECFG), 0);
+        }
+    });
+}
+
+#[test]
+fn a_source_that_is_redirected_follows_its_target() {
+    goes_where_the_guest_says(TARGET, 1 << 18 | PRIORITY);
+}
+
+#[test]
+fn a_source_that_is_redirected_follows_its_enable_bit() {
+    goes_where_the_guest_says(CLRIENUM, SOURCE);
+}
+
+#[test]
+fn a_source_that_is_redirected_follows_its_mode() {
+    goes_where_the_guest_says(SOURCECFG, EDGE1);
+}
+
+#[test]
+fn a_source_that_is_redirected_follows_the_domain() {
+    goes_where_the_guest_says(DOMAINCFG, 0);
 }

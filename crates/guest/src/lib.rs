@@ -21,7 +21,7 @@ pub mod serial;
 mod tests;
 
 use ainori_devices::channel::Endpoint;
-use ainori_devices::irqchip::Irqchip;
+use ainori_devices::irqchip::{Board, Irqchip};
 use ainori_lifecycle::{Cause, Hart};
 use ainori_sbi::RemoteFence;
 
@@ -66,8 +66,8 @@ pub trait Host {
     fn remote_fence(&mut self, harts: u64, fence: RemoteFence);
     /// The external interrupts of these harts may have changed: [`Irqchip::is_pending`].
     fn look_at_harts(&mut self, harts: u64);
-    /// A source of the interrupt controller was completed; if it stands for one of the board, that may interrupt again.
-    fn complete_source(&mut self, source: u32);
+    /// What the sources of the interrupt controller stand for that are relayed.
+    fn board(&mut self) -> impl Board;
 
     /// The bell at the other end of the channel in this slot rings.
     fn ring(&mut self, slot: usize);

@@ -153,7 +153,7 @@ impl Cpu {
             guest.next_bell.store(next, Ordering::Relaxed);
             return self.hand_on_edge(guest, source);
         }
-        let harts = guest.devices.irqchip.request(source, |source| self.complete_source(guest, source));
+        let harts = guest.devices.irqchip.request(source, self.sources_of(guest));
         self.look_at_harts(guest, harts);
     }
 

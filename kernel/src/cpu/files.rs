@@ -91,7 +91,8 @@ impl Cpu {
             pending &= pending - 1;
             let Some(id) = self.files.owner(number).filter(|id| self.has(*id)) else { continue };
             let resident = self.resident(id);
-            if resident.hold == Hold::None && resident.state.listens_to_file() && self.scheduler.is_asleep(id) {
+            if resident.hold == Hold::None && resident.state.listens_to_file() && self.scheduler.is_asleep(id)
+            {
                 self.trace(Event::Injected { vcpu: id.0, line: Line::External(0) });
                 self.wake(id);
             } else if self.loaded != Some(id) {

@@ -1,10 +1,10 @@
 //! The interrupt lines of the vCPUs that live here, and of the interrupt controllers of their guests.
-use ainori_board::Interrupt;
 use ainori_handover::Requests;
 use ainori_sched::VcpuId;
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
+use super::sources::Sources;
 use crate::arch::world::{self, Lines};
 use crate::guest::Guest;
 
@@ -46,14 +46,9 @@ impl Cpu {
         }
     }
 
-    /// A guest has finished with an interrupt source of its controller; if that is one of the board's, it may interrupt
-    /// again.
-    pub fn complete_source(&mut self, guest: &'static Guest, source: u32) {
-        if let (Some(irqchip), Some(owner)) = (self.machine.irqchip, self.machine.owner_of(source))
-            && owner.guest == guest.index
-        {
-            irqchip.complete(owner.target, Interrupt { source, trigger: owner.trigger });
-        }
+    /// What the interrupt controller of a guest relays.
+    pub fn sources_of(&self, guest: &'static Guest) -> Sources {
+        Sources { machine: self.machine, guest }
     }
 
     /// The external interrupts of these harts of a guest (their ids there, a bit each) may have changed.

@@ -23,6 +23,7 @@ mod preemption;
 mod reports;
 mod restart;
 mod sleepers;
+pub mod sources;
 pub mod threshold;
 mod trace;
 mod wanted;
@@ -107,6 +108,8 @@ pub struct Machine {
     pub irqchip: Option<Irqchip>,
     /// Owners of the board's interrupt sources, by source.
     pub source_owner: Box<[Option<SourceOwner>]>,
+    /// By source: where it [went](Irqchip::redirect) before it went to a guest interrupt file.
+    pub relayed_to: Box<[AtomicU32]>,
     /// Guests that the run still waits for.
     pub awaited_guests: AtomicU32,
     /// The run is over: every core comes to an end.

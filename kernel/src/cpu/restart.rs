@@ -14,6 +14,7 @@
 //! | what it has printed | a life begins only after all of that, and the record of the new life, are on the serial line |
 use core::sync::atomic::Ordering;
 
+use ainori_devices::irqchip::Board;
 use ainori_handover::{Core, Requests};
 use ainori_limits::MAX_GUESTS;
 use ainori_limits::bits::lowest_bit;
@@ -40,14 +41,14 @@ const ROW_US: u64 = 20;
 /// How far a guest that is started again has come. Each is a piece, or several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Has its vCPUs put back.
-    Vcpus,
     /// Clears its serial port. Before the interrupt controller, which would see that; and so is the next.
     Port,
     /// Silences the devices that it owns: from this one on.
     Devices(usize),
     /// Resets its interrupt controller: from this part on.
     Irqchip(usize),
+    /// Has its vCPUs put back. Behind all that may interrupt them: what has come into a guest interrupt file of a hart goes with them.
+    Vcpus,
     /// Clears its memory and loads its program: from this offset on.
     Memory(u64),
     /// Waits until its vCPUs are put back and its output is sent.
@@ -68,7 +69,7 @@ pub(super) struct Restarter {
 impl Restarter {
     /// No guest is being started again.
     pub(super) const fn new() -> Self {
-        Self { steps: [Step::Vcpus; MAX_GUESTS], last: 0 }
+        Self { steps: [Step::Port; MAX_GUESTS], last: 0 }
     }
 }
 
@@ -109,10 +110,6 @@ impl Cpu {
     fn take_step(&mut self, guest: &'static Guest, step: Step) -> Option<Step> {
         let machine = self.machine;
         Some(match step {
-            Step::Vcpus => {
-                self.ask_all(guest.vcpu_set(u64::MAX), Requests::RESET);
-                Step::Port
-            }
             Step::Port => {
                 guest.devices.reset_port()?;
                 Step::Devices(0)
@@ -124,10 +121,16 @@ impl Cpu {
                 }
                 None => Step::Irqchip(0),
             },
-            Step::Irqchip(part) if guest.devices.irqchip.reset(part) => Step::Irqchip(part + 1),
+            Step::Irqchip(part) if guest.devices.irqchip.reset(part, &mut self.sources_of(guest)) => {
+                Step::Irqchip(part + 1)
+            }
             Step::Irqchip(_) => {
                 // BOUND: `GUEST_CHANNELS`, a store each.
                 guest.devices.channels.iter().for_each(|end| end.reset());
+                Step::Vcpus
+            }
+            Step::Vcpus => {
+                self.ask_all(guest.vcpu_set(u64::MAX), Requests::RESET);
                 Step::Memory(0)
             }
             Step::Memory(offset) if offset < guest.config.memory => {
@@ -166,7 +169,7 @@ impl Cpu {
                 // Not told at once: with many guests, what led here is long enough for a section.
                 self.ask_later(vcpu, Requests::START);
                 self.ask_housekeeper_later(Chore::Console);
-                Step::Vcpus
+                Step::Port
             }
         })
     }
@@ -181,7 +184,7 @@ impl Cpu {
     fn complete_all(&mut self, guest: &'static Guest) {
         // BOUND: the interrupts of the devices of one guest, mostly one or two, some 30 instructions each.
         for interrupt in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {
-            self.complete_source(guest, interrupt.source);
+            self.sources_of(guest).complete(interrupt.source);
         }
     }
 

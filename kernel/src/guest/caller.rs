@@ -1,5 +1,6 @@
 //! What the services of a guest ([`ainori_guest`]) want of the hypervisor, on behalf of the vCPU whose trap is being served.
 
+use ainori_devices::irqchip::Board;
 use ainori_guest::{Devices, Host};
 use ainori_handover::{Fence, Recorded, Requests};
 use ainori_lifecycle::{Cause, Hart};
@@ -134,8 +135,8 @@ impl<'a> Host for Caller<'a> {
         self.cpu.look_at_harts(self.guest, harts);
     }
 
-    fn complete_source(&mut self, source: u32) {
-        self.cpu.complete_source(self.guest, source);
+    fn board(&mut self) -> impl Board {
+        self.cpu.sources_of(self.guest)
     }
 
     fn ring(&mut self, slot: usize) {

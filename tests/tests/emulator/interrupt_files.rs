@@ -86,3 +86,18 @@ fn a_message_that_nobody_takes_disturbs_once() {
         run.check(taken <= 5, format_args!("{args}: {taken} messages in {} switches", core.switches));
     }
 }
+
+/// A device of the board interrupts the vCPU that its driver has chosen by itself, from its second interrupt on. That a level has been served, its driver tells the
+/// interrupt controller, which is an exit of its own.
+#[test]
+fn a_device_interrupts_a_running_vcpu_without_an_exit() {
+    let exits = |n: u64| {
+        let owner = Guest::probe("rtc", &format!("n={n}")).device("/soc/rtc@101000");
+        let run = on(1).with(owner).run(LOCKSTEP);
+        run.good();
+        run.check(run.number("rtc", "interrupts") == n, format_args!("of {n} alarms"));
+        println!("{n} alarms: {:?}, {:?}", run.guest("rtc").vcpus[0].exits, run.core(0).interrupts);
+        (run.exits_for("rtc", "external"), run.core(0).interrupts["external"])
+    };
+    assert_eq!(exits(3), exits(23), "20 more alarms should interrupt nobody else");
+}

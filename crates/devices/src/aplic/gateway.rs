@@ -39,6 +39,10 @@ pub(super) enum Event {
     Take,
     /// Its handler has done what it wants to do, so a wire that is high asks again. Only where the source is [relayed](Gateway::relayed).
     Complete,
+    /// The physical controller sends its messages to where this domain would. Only while the source is [in service](Gateway::is_in_service).
+    Redirect,
+    /// It does so no longer.
+    Recall,
 }
 
 /// The state of one source.
@@ -52,6 +56,7 @@ impl Gateway {
     const EXISTS: u32 = 1 << 6;
     const RELAYED: u32 = 1 << 7;
     const IN_SERVICE: u32 = 1 << 8;
+    const REDIRECTED: u32 = 1 << 9;
     /// What makes it ask for attention.
     const READY: u32 = Self::PENDING | Self::ENABLED;
 
@@ -111,6 +116,11 @@ impl Gateway {
         self.has(Self::IN_SERVICE)
     }
 
+    /// Do its messages come straight from the physical controller?
+    pub(super) const fn is_redirected(self) -> bool {
+        self.has(Self::REDIRECTED)
+    }
+
     /// The "rectified input value": does the wire ask? Whether a physical one is inverted is the physical controller's matter.
     pub(super) const fn rectified(self) -> bool {
         let inverted = self.0 & mode::INVERTED != 0 && !self.relayed();
@@ -142,8 +152,12 @@ impl Gateway {
             Event::Disable => self.with(Self::ENABLED, false),
             Event::Take => self.taken(delivery),
             Event::Complete => self.with(Self::IN_SERVICE | Self::WIRE, false),
+            Event::Redirect => self.with(Self::REDIRECTED, true),
+            Event::Recall => self.with(Self::REDIRECTED, false),
         };
-        next.settled(delivery)
+        // Nothing comes from there that isn't switched on here, or is to be something else from now on.
+        let is_kept = next.is_enabled() && next.mode() == self.mode();
+        next.with(Self::REDIRECTED, next.is_redirected() && is_kept).settled(delivery)
     }
 
     const fn configured(self, value: u32) -> Self {

@@ -1,6 +1,7 @@
 //! A host of one guest, without any vCPUs that run: it notes what it is asked for.
 use ainori_console::{Multiplexer, Source};
-use ainori_devices::{channel::Endpoint, irqchip::Irqchip, plic::Plic};
+use ainori_devices::irqchip::{Board, Irqchip};
+use ainori_devices::{channel::Endpoint, plic::Plic};
 use ainori_lifecycle::{Cause, Hart, HartState};
 use ainori_sbi::RemoteFence;
 
@@ -150,8 +151,8 @@ impl Host for TestHost {
         self.looked_at |= harts;
     }
 
-    fn complete_source(&mut self, source: u32) {
-        self.wishes.push(Wish::Complete(source));
+    fn board(&mut self) -> impl Board {
+        |source| self.wishes.push(Wish::Complete(source))
     }
 
     fn ring(&mut self, slot: usize) {

@@ -4,7 +4,7 @@
 //! A message is taken from the hart's file, and nobody completes it. So who claims one switches its source off, as with an APLIC that interrupts harts itself. One
 //! that was on its way at that moment comes all the same: the source may be claimed once more before it is completed, not more often.
 use ainori_board::Interrupt;
-use ainori_devices::aplic::layout::{CLRIPNUM, HART_SHIFT, MESSAGES, SETIPNUM};
+use ainori_devices::aplic::layout::{CLRIPNUM, GUEST_SHIFT, HART_SHIFT, MESSAGES, SETIPNUM};
 
 use super::domain::Domain;
 use crate::arch::{fence, imsic};
@@ -66,6 +66,26 @@ impl Imsic {
         self.domain.disable(source);
         // Whoever completes it, on whichever hart, does so behind that.
         fence::memory_and_devices();
+    }
+
+    /// Sends a source to a guest interrupt file of a hart, as this identity. Where it was sent before.
+    pub fn redirect(&self, source: u32, hart: u32, file: u8, identity: u32) -> u32 {
+        let before = self.domain.read(Domain::target(source));
+        self.domain.aim(source, hart << HART_SHIFT | u32::from(file) << GUEST_SHIFT | identity);
+        before
+    }
+
+    /// Sends it there again.
+    pub fn recall(&self, source: u32, before: u32) {
+        self.domain.aim(source, before);
+    }
+
+    /// A level-sensitive source sends its message once more if its wire asks. An edge has been sent.
+    pub fn ask_again(&self, interrupt: Interrupt) {
+        fence::before_device();
+        if interrupt.trigger.is_level() {
+            self.domain.write(SETIPNUM, interrupt.source);
+        }
     }
 
     /// Switches a source on again. What was written to memory before is seen by whoever claims it then.

@@ -86,4 +86,27 @@ impl Irqchip {
             Self::Imsic(imsic) => imsic.complete(interrupt),
         }
     }
+
+    /// A source that is [held](CoreIrqs::hold) goes to a guest interrupt file of a target's hart from now on, as this identity, and nobody has to complete it there. Where
+    /// it went before, for [`Self::recall`]; none if the controller can't do that.
+    pub fn redirect(self, source: u32, target: u32, file: u8, identity: u32) -> Option<u32> {
+        match self {
+            Self::Imsic(imsic) if identity != 0 => Some(imsic.redirect(source, target, file, identity)),
+            _ => None,
+        }
+    }
+
+    /// It goes where it went before that.
+    pub fn recall(self, interrupt: Interrupt, relayed_to: u32) {
+        if let Self::Imsic(imsic) = self {
+            imsic.recall(interrupt.source, relayed_to);
+        }
+    }
+
+    /// A source that is redirected, or was, is sent again if it asks, although it has been sent.
+    pub fn ask_again(self, interrupt: Interrupt) {
+        if let Self::Imsic(imsic) = self {
+            imsic.ask_again(interrupt);
+        }
+    }
 }

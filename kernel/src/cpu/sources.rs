@@ -1,0 +1,65 @@
+//! Interrupt sources of the board that belong to a guest: what its own interrupt controller does to those that it relays.
+use core::sync::atomic::Ordering;
+
+use ainori_board::Interrupt;
+use ainori_devices::irqchip::{Board, Msi};
+
+use super::Machine;
+use crate::chip::irqchip::Irqchip;
+use crate::guest::Guest;
+
+/// Those of one guest. What is done to sources that aren't its own is nothing.
+pub struct Sources {
+    pub machine: &'static Machine,
+    pub guest: &'static Guest,
+}
+
+impl Sources {
+    /// One of them in the board's controller, and the target of the core that handles it for the guest.
+    fn find(&self, source: u32) -> Option<(Irqchip, Interrupt, u32)> {
+        let owner = self.machine.owner_of(source).filter(|owner| owner.guest == self.guest.index)?;
+        Some((self.machine.irqchip?, Interrupt { source, trigger: owner.trigger }, owner.target))
+    }
+
+    /// As [`Board::redirect`]. None if it can't.
+    fn redirect_to_file(&self, source: u32, msi: Msi) -> Option<()> {
+        let vcpu = self.machine.vcpus().get(self.guest.vcpus().nth(msi.hart)? as usize)?;
+        let target = self.machine.board.harts.get(vcpu.home as usize)?.irq_target?;
+        let (irqchip, _, _) = self.find(source)?;
+        let relayed_to = irqchip.redirect(source, target, vcpu.file?.number, msi.identity)?;
+        self.machine.relayed_to.get(source as usize)?.store(relayed_to, Ordering::Relaxed);
+        Some(())
+    }
+}
+
+impl Board for Sources {
+    fn complete(&mut self, source: u32) {
+        if let Some((irqchip, interrupt, target)) = self.find(source) {
+            irqchip.complete(target, interrupt);
+        }
+    }
+
+    #[inline(never)]
+    fn redirect(&mut self, source: u32, msi: Msi) -> bool {
+        self.redirect_to_file(source, msi).is_some()
+    }
+
+    #[inline(never)]
+    fn recall(&mut self, source: u32, is_held: bool) {
+        if let Some((irqchip, interrupt, _)) = self.find(source)
+            && let Some(relayed_to) = self.machine.relayed_to.get(source as usize)
+        {
+            irqchip.recall(interrupt, relayed_to.load(Ordering::Relaxed));
+            if !is_held {
+                irqchip.ask_again(interrupt);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn ask_again(&mut self, source: u32) {
+        if let Some((irqchip, interrupt, _)) = self.find(source) {
+            irqchip.ask_again(interrupt);
+        }
+    }
+}
