@@ -97,7 +97,7 @@ impl Cpu {
         let is_free = self.pending.is_empty()
             && self.scheduler.running() == Some(vcpu)
             && !self.mailbox.has_mail()
-            && hart::pending_in_sip().is_empty();
+            && hart::pending_own_interrupts().is_empty();
         if !is_free {
             return None;
         }

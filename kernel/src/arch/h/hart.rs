@@ -4,7 +4,7 @@ use super::fence;
 use super::files;
 use super::gstage::MODE_SV39X4;
 use crate::arch::riscv::csr::{self, envcfg, stateen, status, virtual_interrupt};
-use crate::arch::riscv::hart::{Interrupts, pending_in_sip, set_alarm};
+use crate::arch::riscv::hart::{Interrupts, pending_own_interrupts, set_alarm};
 use crate::arch::riscv::vector::VectorRegisters;
 use ainori_board::{Environment, INTERRUPT_FILE, Isa};
 use ainori_limits::cause::exception;
@@ -143,7 +143,8 @@ impl Features {
 #[inline(always)]
 pub fn pending_interrupts() -> Interrupts {
     // Only files that are watched are pending here.
-    pending_in_sip() | Interrupts::from_bits_retain(csr::read!(csr::HIP) & Interrupts::GUEST_FILE.bits())
+    pending_own_interrupts()
+        | Interrupts::from_bits_retain(csr::read!(csr::HIP) & Interrupts::GUEST_FILE.bits())
 }
 
 /// Sets this hart up: traps come to the hypervisor, guests' own interrupts and exceptions go to them.

@@ -22,7 +22,7 @@ bitflags! {
 
 /// Those of `sip` that are pending and enabled: on a way so short that a guest interrupt file had better interrupt at its end.
 #[inline(always)]
-pub fn pending_in_sip() -> Interrupts {
+pub fn pending_own_interrupts() -> Interrupts {
     // No others are ever enabled there.
     Interrupts::from_bits_retain(csr::read!(csr::SIP) & csr::read!(csr::SIE))
 }
