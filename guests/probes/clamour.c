@@ -21,7 +21,7 @@ struct server {
 };
 
 static struct server servers[MAX_HARTS];
-static struct clock the_clock;
+static struct device the_clock;
 static volatile bool stopping;
 static uint64_t roles;
 
@@ -45,7 +45,7 @@ bool guest_main(void)
     uint64_t idle = arg_number("idle", 0, 0, 1);
     roles = arg_number("roles", 0, 0, 2);
     args_finish();
-    the_clock = clock_find();
+    the_clock = device_find(CLOCK_GOLDFISH);
     for (unsigned i = 0; i < machine.hart_count; i++) {
         servers[i].plic = plic_find(machine.harts[i].id);
         irqchip_enable(&servers[i].plic, the_clock.source, LEVEL_HIGH);

@@ -4,7 +4,7 @@
 #include "sbi.h"
 #include "start.h"
 #include "timer.h"
-#include "uart_device.h"
+#include "device.h"
 
 #define UART_RBR 0
 #define UART_FCR 2
@@ -32,7 +32,7 @@ bool guest_main(void)
     bool same_line = arg_number("same_line", 0, 0, 1);
     static const char question[] = "type a line: ";
     args_finish();
-    uart = (volatile uint8_t *)(uintptr_t)uart_find().base;
+    uart = (volatile uint8_t *)(uintptr_t)device_find(UART_16550).base;
     uart[UART_FCR] = FCR_ENABLE;
     if (same_line)
         console_write(question, sizeof question - 1);

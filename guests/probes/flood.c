@@ -7,7 +7,7 @@
 #include "start.h"
 #include "timer.h"
 #include "trap.h"
-#include "uart_device.h"
+#include "device.h"
 
 #define STACK_WORDS 512
 #define UART_THR 0
@@ -68,7 +68,7 @@ bool guest_main(void)
     uint64_t ms = arg_number("ms", 0, 0, 1000000);
     way = arg_choice("way", ways);
     args_finish();
-    uart = (volatile uint8_t *)(uintptr_t)uart_find().base;
+    uart = (volatile uint8_t *)(uintptr_t)device_find(UART_16550).base;
     sleep_us(ms * 1000);
     for (unsigned i = 0; i < machine.hart_count; i++) {
         struct worker *worker = &workers[i];

@@ -10,7 +10,7 @@
 #include "sbi.h"
 #include "start.h"
 #include "timer.h"
-#include "uart_device.h"
+#include "device.h"
 
 #define STACK_WORDS 256
 #define SETTLES_US  3000
@@ -44,7 +44,7 @@ bool guest_main(void)
 {
     uint64_t pause_us = arg_number("pause_us", 1000, 0, 1000000);
     args_finish();
-    struct uart uart = uart_find();
+    struct device uart = device_find(UART_16550);
     uint64_t other = machine.harts[machine.harts[0].id == machine.boot_hart].id;
     volatile uint8_t *port = (volatile uint8_t *)(uintptr_t)uart.base;
     plic = plic_find(other);

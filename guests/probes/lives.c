@@ -10,7 +10,7 @@
 #include "sbi.h"
 #include "start.h"
 #include "timer.h"
-#include "uart_device.h"
+#include "device.h"
 
 #define STACK_WORDS 128
 #define PAGE        4096
@@ -56,7 +56,7 @@ static uint64_t float_register(void)
     return value;
 }
 
-static void look(const struct irqchip *irqchip, const struct uart *uart)
+static void look(const struct irqchip *irqchip, const struct device *uart)
 {
     volatile uint8_t *port = (volatile uint8_t *)(uintptr_t)uart->base;
     find(initialised != 1, "a variable", initialised);
@@ -91,7 +91,7 @@ static void storm(void *argument)
     sbi_hart_stop();
 }
 
-static void leave_traces(const struct irqchip *irqchip, const struct uart *uart, uint64_t ms)
+static void leave_traces(const struct irqchip *irqchip, const struct device *uart, uint64_t ms)
 {
     volatile uint8_t *port = (volatile uint8_t *)(uintptr_t)uart->base;
     initialised = 2;
@@ -149,7 +149,7 @@ bool guest_main(void)
     enum end end = arg_choice("end", ends);
     args_finish();
     struct irqchip irqchip = irqchip_find(machine.boot_hart);
-    struct uart uart = uart_find();
+    struct device uart = device_find(UART_16550);
     uint64_t began = read_time();
     look(&irqchip, &uart);
     print("@result {\"job\":\"lives\",\"harts\":%u,\"began_us\":%lu,\"ok\":%s}\n", machine.hart_count, ticks_to_ns(began) / 1000,

@@ -8,7 +8,7 @@
 #include "start.h"
 #include "timer.h"
 #include "trap.h"
-#include "uart_device.h"
+#include "device.h"
 
 #define UART_THR 0
 #define UART_IER 1
@@ -21,7 +21,7 @@
 #define STAYS_AWAY_MS 20
 
 static struct irqchip plic;
-static struct uart uart;
+static struct device uart;
 static unsigned failures;
 
 static volatile uint64_t interrupts;
@@ -141,7 +141,7 @@ bool guest_main(void)
     uint64_t repeats = arg_number("repeats", 0, 0, 1000000000);
     args_finish();
     plic = plic_find(machine.boot_hart);
-    uart = uart_find();
+    uart = device_find(UART_16550);
     print("PLIC at 0x%lx, context %u; UART at 0x%lx, source %u\n", plic.base, plic.context, uart.base, uart.source);
     on_interrupt(IRQ_EXTERNAL, external);
     csr_write(sie, 1ul << IRQ_EXTERNAL);

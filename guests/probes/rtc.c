@@ -2,6 +2,7 @@
  * life may find its interrupt half served. The device is the Goldfish RTC of QEMU's `virt`, whose alarm is set again and again.
  * (Registers: QEMU, docs of the Android emulator "GOLDFISH-VIRTUAL-HARDWARE", V. Goldfish timer.) */
 #include "args.h"
+#include "clock_device.h"
 #include "console.h"
 #include "csr.h"
 #include "machine.h"
@@ -22,30 +23,17 @@
 #define ARRIVES_MS 5000
 
 static struct irqchip irqchip;
-static uint64_t base, size;
-static uint32_t source;
+static struct device device;
 static volatile uint64_t interrupts;
 
-static volatile uint32_t *rtc(unsigned offset) { return (volatile uint32_t *)(uintptr_t)(base + offset); }
-
-static void find(void)
-{
-    for (struct fdt_node node = { 0 }; fdt_next(&machine.fdt, &node);) {
-        if (!fdt_list_has(&machine.fdt, &node, "compatible", "google,goldfish-rtc"))
-            continue;
-        if (!fdt_reg(&machine.fdt, &node, &base, &size) || !fdt_cell(&machine.fdt, &node, "interrupts", 0, &source))
-            fail("the device tree's node %s has no reg or no interrupts", node.name);
-        return;
-    }
-    fail("the device tree has no Goldfish RTC");
-}
+static volatile uint32_t *rtc(unsigned offset) { return (volatile uint32_t *)(uintptr_t)(device.base + offset); }
 
 static void external(void)
 {
     uint32_t claimed = irqchip_claim(&irqchip);
     *rtc(CLEAR_INTERRUPT) = 1;
     irqchip_complete(&irqchip, claimed);
-    interrupts += claimed == source;
+    interrupts += claimed == device.source;
 }
 
 static void set_alarm(uint64_t ns)
@@ -62,11 +50,11 @@ bool guest_main(void)
     uint64_t n = arg_number("n", 6, 1, 1000);
     uint64_t late_us = arg_number("late_us", 0, 0, 1000000);
     args_finish();
-    find();
+    device = device_find(CLOCK_GOLDFISH);
     irqchip = irqchip_find(machine.boot_hart);
     on_interrupt(IRQ_EXTERNAL, external);
     csr_write(sie, 1ul << IRQ_EXTERNAL);
-    irqchip_enable(&irqchip, source, LEVEL_HIGH);
+    irqchip_enable(&irqchip, device.source, LEVEL_HIGH);
     *rtc(IRQ_ENABLED) = 1;
     bool ok = true;
     for (uint64_t i = 0; ok && i < n; i++) {

@@ -13,7 +13,7 @@
 #include "start.h"
 #include "timer.h"
 #include "trap.h"
-#include "uart_device.h"
+#include "device.h"
 
 #define STACK_WORDS 512
 #define NUMBERS 5
@@ -51,8 +51,8 @@ static uint64_t state;       /* of the text */
 static atomic_uint asleep;   /* harts that have done their last line */
 
 static struct irqchip irqchip;
-static struct uart uart;
-static struct clock clock;
+static struct device uart;
+static struct device clock;
 static uint64_t alarms, alarm_us;
 static volatile uint64_t rung, spurious; /* interrupts of the clock: for an alarm, and for none */
 static char heard[MOST_HEARD + 1];
@@ -213,7 +213,7 @@ static void prepare_interrupts(bool hears, enum ears ears)
         irqchip_enable(&irqchip, uart.source, LEVEL_HIGH);
     }
     if (alarms > 0) {
-        clock = clock_find();
+        clock = device_find(CLOCK_GOLDFISH);
         irqchip_enable(&irqchip, clock.source, LEVEL_HIGH);
     }
     csr_set(sie, 1ul << IRQ_EXTERNAL);
@@ -236,7 +236,7 @@ bool guest_main(void)
     bool flash = arg_number("flash", 0, 0, 1);
     args_finish();
     irqchip = irqchip_find(machine.boot_hart);
-    uart = uart_find();
+    uart = device_find(UART_16550);
     prepare_interrupts(hears, ears);
     start_others();
     print_turns(0);

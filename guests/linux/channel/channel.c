@@ -9,39 +9,20 @@
 #include "bare.h"
 #include "channel_queue.h"
 
-enum { SYS_openat = 56, SYS_read = 63, SYS_pread64 = 67, SYS_pwrite64 = 68, SYS_ppoll = 73, SYS_exit_group = 94, SYS_clock_gettime = 113, SYS_mmap = 222 };
-enum { AT_FDCWD = -100, O_RDWR = 2, O_SYNC = 04010000, PROT_READ_WRITE = 3, MAP_SHARED = 1, POLLIN = 1, CLOCK_MONOTONIC = 1 };
+enum { SYS_openat = 56, SYS_read = 63, SYS_pread64 = 67, SYS_pwrite64 = 68, SYS_ppoll = 73, SYS_mmap = 222 };
+enum { AT_FDCWD = -100, O_RDWR = 2, O_SYNC = 04010000, PROT_READ_WRITE = 3, MAP_SHARED = 1, POLLIN = 1 };
 /* Words of the device's registers. */
 enum { MASK, STATUS, POSITION, DOORBELL };
 enum { PCI_COMMAND = 4, INTX_DISABLE = 1 << 10 };
 /* Of the times of rounds: 1/8 of an octave each, from 1 ns on. */
 enum { PARTS = 8, BUCKETS = 40 * PARTS };
 
-struct timespec {
-	long s, ns;
-};
 struct pollfd {
 	int fd;
 	short events, revents;
 };
 
 static uint64_t buckets[BUCKETS];
-
-static _Noreturn void fail(const char *why)
-{
-	print(PROGRAM ": ");
-	print(why);
-	print("\n");
-	for (;;)
-		syscall6(SYS_exit_group, 1, 0, 0, 0, 0, 0);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	syscall6(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
-	return (uint64_t)now.s * 1000000000 + (uint64_t)now.ns;
-}
 
 static long open_at(const char *folder, const char *name)
 {
@@ -54,7 +35,7 @@ static long open_at(const char *folder, const char *name)
 	path[at] = 0;
 	long fd = syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_SYNC, 0, 0, 0);
 	if (fd < 0)
-		fail(path);
+		fail(path, (uint64_t)-fd);
 	return fd;
 }
 
@@ -62,16 +43,8 @@ static volatile void *map(long fd, size_t bytes)
 {
 	long at = syscall6(SYS_mmap, 0, (long)bytes, PROT_READ_WRITE, MAP_SHARED, fd, 0);
 	if (at < 0 && at > -4096)
-		fail("can't map the device");
+		fail("can't map the device: error", (uint64_t)-at);
 	return (volatile void *)at;
-}
-
-static uint64_t number_of(const char *text)
-{
-	uint64_t value = 0;
-	for (; *text >= '0' && *text <= '9'; text++)
-		value = value * 10 + (uint64_t)(*text - '0');
-	return *text ? 0 : value;
 }
 
 static void note(uint64_t ns)
@@ -119,7 +92,7 @@ __attribute__((used)) static void run(const long *stack)
 		burst = number_of((const char *)stack[5]);
 	}
 	if (!rounds || !burst || burst > CHANNEL_QUEUE_LENGTH)
-		fail("usage: channel UIO DEVICE ROUNDS BURST, at most 64 in a burst");
+		fail("usage: channel UIO DEVICE ROUNDS BURST, in a burst at most", CHANNEL_QUEUE_LENGTH);
 	const char *device = (const char *)stack[3];
 	long uio = open_at((const char *)stack[2], ""), config = open_at(device, "/config");
 	volatile uint32_t *registers = map(open_at(device, "/resource0"), 4096);

@@ -35,4 +35,42 @@ static void print_number(uint64_t value)
 	print(&digits[at]);
 }
 
+/* For those that define PROGRAM before this is included: what a message begins with. */
+#ifdef PROGRAM
+
+enum { SYS_exit_group = 94, SYS_clock_gettime = 113, CLOCK_MONOTONIC = 1 };
+
+struct timespec {
+	long s, ns;
+};
+
+static _Noreturn void fail(const char *why, uint64_t value)
+{
+	print(PROGRAM ": ");
+	print(why);
+	print(" ");
+	print_number(value);
+	print("\n");
+	for (;;)
+		syscall6(SYS_exit_group, 1, 0, 0, 0, 0, 0);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	syscall6(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
+	return (uint64_t)now.s * 1000000000 + (uint64_t)now.ns;
+}
+
+/* A decimal number; 0 if there is anything else in the text. */
+static inline uint64_t number_of(const char *text)
+{
+	uint64_t value = 0;
+	for (; *text >= '0' && *text <= '9'; text++)
+		value = value * 10 + (uint64_t)(*text - '0');
+	return *text ? 0 : value;
+}
+
+#endif
+
 #endif

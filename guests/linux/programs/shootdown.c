@@ -36,14 +36,6 @@ __attribute__((used)) static _Noreturn void work(uint64_t number)
 		syscall6(SYS_exit, 0, 0, 0, 0, 0, 0);
 }
 
-static uint64_t number_of(const char *text)
-{
-	uint64_t value = 0;
-	for (; *text >= '0' && *text <= '9'; text++)
-		value = value * 10 + (uint64_t)(*text - '0');
-	return *text ? 0 : value;
-}
-
 __attribute__((used)) static void run(const long *stack)
 {
 	uint64_t milliseconds = 0;

@@ -1,38 +1,15 @@
-/* What programs of several threads have in common, beside bare.h. Before this is included, PROGRAM is what a message begins with; the program defines `work`, which is
- * what a thread does, and doesn't return. */
+/* What programs of several threads have in common, beside bare.h, for which they define PROGRAM. The program defines `work`, which is what a thread does,
+ * and doesn't return. */
 #ifndef THREADS_H
 #define THREADS_H
 
 #include "bare.h"
 
-enum { SYS_exit = 93, SYS_exit_group = 94, SYS_clock_gettime = 113, SYS_sched_setaffinity = 122, SYS_clone = 220 };
-enum { SYS_mmap = 222, SYS_wait4 = 260, CLOCK_MONOTONIC = 1 };
+enum { SYS_exit = 93, SYS_sched_setaffinity = 122, SYS_clone = 220, SYS_mmap = 222, SYS_wait4 = 260 };
 enum { PROT_READ_WRITE = 3, MAP_PRIVATE_ANONYMOUS = 0x22 };
 /* CLONE_VM, CLONE_FS, CLONE_FILES and CLONE_SIGHAND; the signal that tells the parent is SIGCHLD. */
 enum { CLONE_THREAD_LIKE = 0x100 | 0x200 | 0x400 | 0x800, SIGCHLD = 17 };
 enum { PAGE = 4096, STACK = 4 * PAGE };
-
-struct timespec {
-	long s, ns;
-};
-
-static _Noreturn void fail(const char *why, uint64_t value)
-{
-	print(PROGRAM ": ");
-	print(why);
-	print(" ");
-	print_number(value);
-	print("\n");
-	for (;;)
-		syscall6(SYS_exit_group, 1, 0, 0, 0, 0, 0);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	syscall6(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
-	return (uint64_t)now.s * 1000000000 + (uint64_t)now.ns;
-}
 
 /* Starts a thread that does `work(number)`. It begins on another stack, where nothing may be taken from this one: it gets its number in a saved register.
  * Returns its id, or an error below 0. */
