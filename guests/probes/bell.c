@@ -1,9 +1,12 @@
 /* Channels to other guests. `role`: `ping` sends numbers through its first channel, `burst` at a time, and waits until all have come back; `echo` sends back what comes,
  * and is over when it has had `n`; `flood` sends one number, rings for `us` as fast as it can, and does what else there is to do with the registers; `peek` loads from where a channel's
- * memory is in other guests, and `fetch` executes what is in its own, which both must end in an access fault. With `dies` it reboots after so many numbers in its first life. */
+ * memory is in other guests, and `fetch` executes what is in its own, which both must end in an access fault. With `dies` it reboots after so many numbers in its first life.
+ * `listen` hears the bells of all its channels for `us`, and tells how many, of the one with the fewest, and how near two were. With `deaf_us` its handler masks the bell, and unmasks it so
+ * long after it has looked. With `alarm_us` it owns the board's clock, asks for an alarm that long after each, and tells how late the latest was. */
 #include "args.h"
 #include "channel.h"
 #include "channel_queue.h"
+#include "clock_device.h"
 #include "console.h"
 #include "csr.h"
 #include "machine.h"
@@ -43,6 +46,65 @@ void handle_exception(struct trap_frame *frame, uint64_t scause)
     else
         report_trap(frame, scause);
     faults++;
+}
+
+/* What `listen` hears. */
+#define MOST_CHANNELS 4
+static struct {
+    struct channel channels[MOST_CHANNELS];
+    uint64_t heard[MOST_CHANNELS];
+    unsigned count;
+    uint64_t deaf;      /* ticks */
+    uint64_t last, gap; /* when a bell interrupted last, and how near two were, in ticks */
+    struct device clock;
+    uint64_t alarm_us, set, alarms, latest; /* when the alarm was set; how late one was at most, in ticks */
+} ears = { .gap = UINT64_MAX };
+
+static void listen_to_bell(unsigned index)
+{
+    enum { MASK };
+    const struct channel *from = &ears.channels[index];
+    uint64_t now = read_time();
+    if (ears.deaf)
+        from->registers[MASK] = 0;
+    if (channel_heard(from)) {
+        ears.gap = bells && now - ears.last < ears.gap ? now - ears.last : ears.gap;
+        ears.last = now;
+        ears.heard[index]++;
+        bells++;
+    }
+    if (ears.deaf) {
+        while (read_time() - now < ears.deaf)
+            ;
+        from->registers[MASK] = 1;
+    }
+}
+
+static void set_alarm(void)
+{
+    ears.set = read_time();
+    clock_set_alarm(&ears.clock, ears.alarm_us);
+}
+
+static void hear_alarm(void)
+{
+    uint64_t late = read_time() - ears.set - us_to_ticks(ears.alarm_us);
+    ears.latest = late > ears.latest ? late : ears.latest;
+    ears.alarms++;
+    clock_acknowledge(&ears.clock);
+    set_alarm();
+}
+
+static void listening(void)
+{
+    uint32_t source = irqchip_claim(&irqchip);
+    for (unsigned i = 0; i < ears.count; i++) {
+        if (source == ears.channels[i].source)
+            listen_to_bell(i);
+    }
+    if (ears.alarm_us && source == ears.clock.source)
+        hear_alarm();
+    irqchip_complete(&irqchip, source);
 }
 
 static void find(void)
@@ -152,14 +214,41 @@ static bool fetch(void)
     return faults == 1;
 }
 
+static bool listen(uint64_t us)
+{
+    irqchip = irqchip_find(machine.boot_hart);
+    on_interrupt(IRQ_EXTERNAL, listening);
+    csr_write(sie, 1ul << IRQ_EXTERNAL);
+    while (ears.count < MOST_CHANNELS && channel_find(&ears.channels[ears.count], ears.count))
+        channel_listen(&ears.channels[ears.count++], &irqchip);
+    if (ears.alarm_us) {
+        ears.clock = device_find(CLOCK_GOLDFISH);
+        irqchip_enable(&irqchip, ears.clock.source, LEVEL_HIGH);
+        set_alarm();
+    }
+    uint64_t begin = read_time();
+    sleep_us(us);
+    us = ticks_to_ns(read_time() - begin) / 1000;
+    uint64_t fewest = UINT64_MAX;
+    for (unsigned i = 0; i < ears.count; i++)
+        fewest = ears.heard[i] < fewest ? ears.heard[i] : fewest;
+    print("@result {\"job\":\"listen\",\"us\":%lu,\"bells\":%lu,\"fewest\":%lu,\"nearest_ns\":%lu,\"alarms\":%lu,\"latest_ns\":%lu,\"ok\":true}\n", us, bells, fewest,
+          bells > 1 ? ticks_to_ns(ears.gap) : 0, ears.alarms, ticks_to_ns(ears.latest));
+    return true;
+}
+
 bool guest_main(void)
 {
-    static const char *const roles[] = { "ping", "echo", "flood", "peek", "fetch", NULL };
-    enum { PING, ECHO, FLOOD, PEEK, FETCH };
+    static const char *const roles[] = { "ping", "echo", "flood", "peek", "fetch", "listen", NULL };
+    enum { PING, ECHO, FLOOD, PEEK, FETCH, LISTEN };
     unsigned role = arg_choice("role", roles);
     uint64_t n = arg_number("n", 1000, 1, 1000000000), burst = arg_number("burst", 1, 1, CHANNEL_QUEUE_LENGTH);
     uint64_t us = arg_number("us", 100000, 1, 1000000000), dies = arg_number("dies", 0, 0, 1000000000);
+    ears.deaf = us_to_ticks(arg_number("deaf_us", 0, 0, 1000));
+    ears.alarm_us = arg_number("alarm_us", 0, 0, 1000000);
     args_finish();
+    if (role == LISTEN)
+        return listen(us);
     if (role == PEEK)
         return peek();
     if (role == FETCH)

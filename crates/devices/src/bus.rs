@@ -147,16 +147,17 @@ pub fn is_used(irqchip: &Irqchip, start: u64, end: u64) -> bool {
     windows.any(|window| window.size > 0 && start < window.base + window.size && window.base < end)
 }
 
-/// Has the end of a channel this source of the interrupt controller, if a guest has so many?
-pub fn is_channel_source(source: u32) -> bool {
-    (CHANNEL_SOURCE..CHANNEL_SOURCE + GUEST_CHANNELS as u32).contains(&source)
+/// The slot whose channel has this source of the interrupt controller, if a guest has so many.
+pub fn channel_of(source: u32) -> Option<usize> {
+    let slot = source.wrapping_sub(CHANNEL_SOURCE) as usize;
+    (slot < GUEST_CHANNELS).then_some(slot)
 }
 
 /// Can a device of the board have this source of the interrupt controller: does it exist, and has no virtual device it?
 pub fn is_free_source(source: u32) -> bool {
     (VIRTIO_SLOTS + 1..Irqchip::SOURCES as u32).contains(&source)
         && source != UART_SOURCE
-        && !is_channel_source(source)
+        && channel_of(source).is_none()
 }
 
 #[cfg(all(test, not(loom)))]
@@ -272,5 +273,6 @@ mod tests {
             assert_eq!(is_free_source(source), expected, "{source}");
         }
         assert!(!is_free_source(u32::MAX));
+        assert_eq!([31, 32, 35, 36].map(channel_of), [None, Some(0), Some(3), None]);
     }
 }

@@ -117,6 +117,11 @@ impl Endpoint {
         asks(self.state())
     }
 
+    /// Has the bell rung, may it interrupt, and has nobody looked since?
+    pub fn is_due(&self) -> bool {
+        interrupts(self.state())
+    }
+
     fn state(&self) -> u32 {
         self.state.load(Ordering::Acquire)
     }

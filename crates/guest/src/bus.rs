@@ -1,5 +1,5 @@
 //! Loads and stores that reach virtual devices. Where they trap, and what instructions they are, the host knows.
-use ainori_devices::bus::{DOORBELL_SIZE, Device, OfChannels, channel_source};
+use ainori_devices::bus::{DOORBELL_SIZE, Device, OfChannels};
 use ainori_devices::channel::Effect;
 use ainori_devices::finisher::{self, End};
 use ainori_devices::{pci, virtio};
@@ -70,23 +70,17 @@ pub fn store_of_channel(host: &mut impl Host, part: OfChannels, offset: u64, wid
     match part {
         OfChannels::Config => {
             if let Some(slot) = pci::write(ends, offset, width, value) {
-                interrupt(host, slot);
+                host.hear(slot);
             }
         }
         OfChannels::Doorbells => {
             match ends.get(slot).map(|end| end.write(offset % DOORBELL_SIZE, width, value)) {
                 None | Some(Effect::Nothing) => {}
-                Some(Effect::Interrupt) => interrupt(host, slot),
+                Some(Effect::Interrupt) => host.hear(slot),
                 Some(Effect::Ring) => host.ring(slot),
             }
         }
     }
-}
-
-/// The end of a channel interrupts its own guest.
-fn interrupt(host: &mut impl Host, slot: usize) {
-    let harts = host.devices().irqchip.pulse(channel_source(slot));
-    host.look_at_harts(harts);
 }
 
 /// Ends the guest if it asks for that, as the SBI's system reset does.

@@ -6,6 +6,7 @@
 //! - A [`PublishedThreshold`] per core says what that core must not be disturbed for.
 //! - [`Fences`] are the remote fences that others want of it, and [`Answers`] those that it waits for itself.
 //! - [`PublishedHousework`] is what any core wants of the one that does the hypervisor's own slow work.
+//! - A [`Pace`] is how often something is done to a guest, whichever core does it.
 //! - [`Seats`] keep the vCPUs of a guest on different cores, under the policy that wants that.
 //! - [`tell`], [`look_at`] and [`interrupt_running`] are the rules by which cores use all these.
 //!
@@ -45,6 +46,7 @@ mod fences;
 mod housework;
 #[cfg(all(test, loom))]
 mod model;
+mod pace;
 mod parking;
 mod protocol;
 mod requests;
@@ -56,6 +58,7 @@ mod threshold;
 pub use atomic_set::AtomicVcpuSet;
 pub use fences::{Answers, Fence, Fences, Recorded};
 pub use housework::PublishedHousework;
+pub use pace::Pace;
 pub use parking::ParkingSlot;
 pub use protocol::{Core, Requests, interrupt_running, look_at, tell};
 pub use requests::RequestWord;

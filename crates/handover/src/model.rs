@@ -12,6 +12,7 @@
 mod fences;
 mod housework;
 mod moving;
+mod pace;
 mod seats;
 mod threshold;
 

@@ -74,6 +74,17 @@ fn a_threshold_says_what_was_published_last() {
     assert_eq!(threshold.level(), 3);
 }
 
+#[test]
+fn turns_follow_each_other() {
+    let pace = Pace::new();
+    assert_eq!(pace.take_turn(100, 25), 100);
+    assert_eq!([(); 3].map(|()| pace.take_turn(110, 25)), [125, 150, 175]);
+    assert_eq!(pace.take_turn(201, 25), 201, "nobody has had the one at 200");
+    assert!(
+        !Pace::is_missed(100, 100, 25) && !Pace::is_missed(100, 112, 25) && Pace::is_missed(100, 113, 25)
+    );
+}
+
 const SENDER: VcpuId = VcpuId(5);
 
 #[test]

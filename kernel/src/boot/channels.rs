@@ -6,10 +6,14 @@ use ainori_devices::bus::channel_memory;
 use ainori_devices::channel::Endpoint;
 use ainori_limits::PAGE;
 use ainori_manifest::config::{GUEST_MEMORY_ALIGN, System};
+use ainori_sched::{Policy, VcpuId};
 
+use super::sharing::cores_of;
 use crate::arch::clear::Clearer;
-use crate::guest::Peer;
+use crate::cpu::order::Order;
 use crate::guest::space::Space;
+use crate::guest::vcpu::Vcpu;
+use crate::guest::{Guest, Peer};
 use crate::memory;
 use crate::panic::refuse;
 
@@ -47,8 +51,26 @@ impl<'a> Channels<'a> {
             let slot_there =
                 self.system.channels_of(other as usize).take_while(|(one, _)| *one != number).count();
             ends.push(Endpoint::new(number as u16, end as u32, channel.size));
-            peers.push(Peer { guest: other as u8, slot: slot_there as u8 });
+            // `set_turns` knows.
+            peers.push(Peer { guest: other as u8, slot: slot_there as u8, has_turns: true });
         }
         (Box::leak(ends.into_boxed_slice()), peers)
+    }
+}
+
+/// Finds out whose bells [have turns](Peer::has_turns).
+pub fn set_turns(guests: &mut [Guest], vcpus: &[Vcpu], orders: &[Order], policy: &Policy) {
+    let ranges: Vec<_> = guests.iter().map(Guest::vcpus).collect();
+    for guest in guests {
+        let own = VcpuId(guest.vcpus().start);
+        for peer in &mut guest.peers {
+            let is_no_less_urgent = |id: VcpuId| {
+                let cores = cores_of(&vcpus[usize::from(id.0)], policy);
+                let mut there = orders.iter().enumerate().filter(|(core, _)| cores >> core & 1 != 0);
+                there.any(|(_, order)| order.rank(id).level >= order.rank(own).level)
+            };
+            let mut hearers = ranges[usize::from(peer.guest)].clone().map(VcpuId);
+            peer.has_turns = !policy.has_windows() && hearers.any(is_no_less_urgent);
+        }
     }
 }

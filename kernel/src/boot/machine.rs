@@ -12,6 +12,7 @@ use ainori_manifest::config::{self, System};
 use ainori_manifest::housekeeping_core;
 use ainori_sched::{Calendar, Class, Policy, VcpuId, Window};
 
+use super::channels;
 use super::files;
 use super::guests::Placed;
 use super::sharing::{class_on, order, shares_home_with_higher};
@@ -58,6 +59,7 @@ pub fn share(
             vcpus[index].publish_level(core, level);
         }
     }
+    channels::set_turns(&mut placed.guests, &vcpus, orders, policy);
     files::assign(&mut vcpus, &mut placed.guests, &board, &features, policy);
     let at_home = |vcpu: &Vcpu| (vcpu.home as usize, class(vcpu.home as usize, vcpu.guest).priority);
     let at_home: Vec<(usize, u8)> = vcpus.iter().map(at_home).collect();

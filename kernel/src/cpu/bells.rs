@@ -2,20 +2,19 @@
 //!
 //! To the guest that hears it a bell is an interrupt of one of its devices, and it is held back, or brought to a vCPU at once, as those are. A bell that
 //! has rung interrupts once, until its hearer has looked ([`ainori_devices::channel`]). But one that looks at once could be rung for again at once, so a
-//! guest that rings all the time would have the core of a more urgent one for that guest's handler alone. Therefore bells for one guest are rung one in a
-//! while, as the board's devices [are](super::devices), wherever they are rung from: who comes too soon has its bell kept on its own core for the rest of
-//! that. It isn't kept where the one that rings is more urgent than the one that hears: that one's time it can have anyhow, and who would wait for it to
-//! leave? Nor is it under windows in time: in its window the hearer's core is the hearer's alone, and on a core where it has none a bell would be kept for good.
-use core::sync::atomic::Ordering;
-
+//! guest that rings all the time would have the core of a more urgent one for that guest's handler alone. Therefore bells for one guest have
+//! [turns](super::devices), wherever they are rung from: who comes too soon has its bell kept on its own core until it has one. So has a guest that finds its
+//! bell rung as it unmasks it, which is then rung again.
+//!
+//! Whose bells have no turns was found out at boot ([`Peer::has_turns`]).
 use ainori_devices::bus::channel_source;
 
 use super::Cpu;
-use crate::guest::Peer;
+use crate::guest::{Guest, Peer};
 
 impl Cpu {
-    /// The running vCPU rings.
-    pub fn ring(&mut self, peer: Peer) {
+    /// The running vCPU, of the guest `from`, rings.
+    pub fn ring(&mut self, from: &Guest, peer: Peer) {
         let machine = self.machine;
         let Some(guest) = machine.guests.get(usize::from(peer.guest)) else { return };
         let slot = usize::from(peer.slot);
@@ -24,12 +23,17 @@ impl Cpu {
         if !is_due || !guest.lifecycle.is_running() {
             return;
         }
-        let source = channel_source(slot);
-        if self.device_level_now(guest) <= machine.irq_level(self.irq_threshold.number()) {
-            self.hand_on_edge(guest, source);
+        if peer.has_turns {
+            self.hand_on_bell(from, guest, slot);
         } else {
-            let next = guest.next_bell.load(Ordering::Relaxed);
-            self.hand_on_in_turn(guest, source, next);
+            self.hand_on(guest, channel_source(slot));
         }
+    }
+
+    /// A bell of `guest` has rung, by a vCPU of the guest `by` that runs here. If it has to wait,
+    /// it does so behind those who are more urgent than both here: `by` isn't kept waiting by itself.
+    pub fn hand_on_bell(&mut self, by: &Guest, guest: &'static Guest, slot: usize) {
+        let level = self.device_level_now(by).max(self.device_level_now(guest));
+        self.hand_on_in_turn(guest, channel_source(slot), level);
     }
 }

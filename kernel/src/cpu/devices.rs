@@ -1,14 +1,15 @@
-//! Interrupts of the board's devices that belong to guests.
+//! Interrupts for guests that are handed on one in a while: those of the board's devices that are theirs, and [bells](super::bells).
 //!
-//! A guest that serves its device on other cores can make it interrupt again faster than this core can hand that on. So one interrupt of
-//! each guest's devices is handed on in a while; the next one is claimed, and waits for the rest of it. Until it is handed on nobody can
+//! A guest that serves its device on other cores can make it interrupt again faster than this core can hand that on. So interrupts of
+//! each guest's devices have [turns](Pace), one in a while; the next one is claimed, and waits for its turn. Until it is handed on nobody can
 //! complete it, and so it can't come again. Nor is it handed on beside a vCPU that the interrupt controller would keep
-//! it from.
+//! it from. A guest's bells have turns of their own, so that they put off no device.
 use alloc::boxed::Box;
-use core::sync::atomic::Ordering;
 
 use ainori_devices::bus;
-
+use ainori_devices::channel::Endpoint;
+use ainori_guest::Devices;
+use ainori_handover::Pace;
 use ainori_limits::bits::lowest_bit;
 use ainori_limits::{IRQ_SOURCES, MAX_GUESTS};
 
@@ -18,36 +19,49 @@ use crate::guest::Guest;
 
 // A guest's controller has the numbers of the board's, so there are no others.
 const _: () = assert!(IRQ_SOURCES <= u128::BITS as usize);
-const _: () = assert!(MAX_GUESTS <= u16::BITS as usize);
+const _: () = assert!(QUEUES <= u32::BITS as usize);
 
-/// What this core has claimed for guests.
-pub struct Devices {
+/// Of each guest's devices, and behind these of each guest's bells.
+const QUEUES: usize = 2 * MAX_GUESTS;
+
+/// What waits on this core.
+pub struct Waiting {
     /// Apart from what is asked for on the RTOS's way.
-    guests: Box<[OfGuest; MAX_GUESTS]>,
-    /// The guests of which sources wait, a bit each.
-    held: u16,
+    queues: Box<[Queue; QUEUES]>,
+    /// Those in which sources wait, a bit each.
+    held: u32,
 }
 
-/// The sources of one guest.
+/// The sources of one kind of one guest.
 #[derive(Clone, Copy)]
-struct OfGuest {
-    /// When the next one may be handed on.
-    due: u64,
-    /// Those that have been claimed and wait for that, a bit each.
+struct Queue {
+    /// Those that wait, a bit each.
     held: u128,
+    /// When the turn of the next one begins, if some do.
+    turn: u64,
     /// Which of them was handed on last: the others have their turns before it.
     last: u32,
-    /// The level of all of them in the interrupt controller.
+    /// The level of all of them: of devices, that in the interrupt controller.
     level: u32,
-    /// The life of the guest in which they were claimed: the next one finds its sources completed.
+    /// The life of the guest that they are for: the next one finds its sources completed.
     life: u32,
 }
 
-impl Devices {
-    /// Nothing has been claimed. Allocates: only at boot.
+/// The turns of a guest's sources that wait in this queue.
+fn pace_of(guest: &Guest, queue: usize) -> &Pace {
+    if queue < MAX_GUESTS { &guest.device_turns } else { &guest.bell_turns }
+}
+
+/// Where a source of a guest's controller waits.
+fn queue_of(guest: &Guest, source: u32) -> usize {
+    usize::from(guest.index) + if bus::channel_of(source).is_some() { MAX_GUESTS } else { 0 }
+}
+
+impl Waiting {
+    /// Nothing waits. Allocates: only at boot.
     pub fn new() -> Self {
-        let guests = Box::new([OfGuest { due: 0, held: 0, last: 0, level: 0, life: 0 }; MAX_GUESTS]);
-        Self { guests, held: 0 }
+        let queues = Box::new([Queue { turn: 0, held: 0, last: 0, level: 0, life: 0 }; QUEUES]);
+        Self { queues, held: 0 }
     }
 
     /// Does something wait?
@@ -55,10 +69,13 @@ impl Devices {
         self.held != 0
     }
 
-    /// All sources of a guest have this level in the interrupt controller from now on.
+    /// All sources of a guest have this level from now on.
     pub(super) fn set_level(&mut self, guest: usize, level: u32) {
-        if let Some(of) = self.guests.get_mut(guest) {
-            of.level = level;
+        // BOUND: 2.
+        for index in [guest, guest + MAX_GUESTS] {
+            if let Some(queue) = self.queues.get_mut(index) {
+                queue.level = level;
+            }
         }
     }
 
@@ -66,19 +83,19 @@ impl Devices {
     fn next_due(&self, threshold: u32) -> u64 {
         let mut due = u64::MAX;
         let mut rest = self.held;
-        // BOUND: the guests, 10 instructions for each of which something waits.
+        // BOUND: two for each guest, 10 instructions for each in which something waits.
         while rest != 0 {
-            if let Some(of) = self.guests.get(lowest_bit(rest.into()) as usize)
-                && of.level > threshold
+            if let Some(queue) = self.queues.get(lowest_bit(rest.into()) as usize)
+                && queue.level > threshold
             {
-                due = due.min(of.due);
+                due = due.min(queue.turn);
             }
             rest &= rest - 1;
         }
         due
     }
 
-    /// The most urgent guest of which one is to be handed on by `now`.
+    /// The most urgent queue of which one is to be handed on by `now`: of a guest's, that of its devices.
     fn choose(&self, threshold: u32, now: u64) -> Option<usize> {
         let mut chosen = None;
         let mut above = threshold;
@@ -86,11 +103,11 @@ impl Devices {
         // BOUND: as above.
         while rest != 0 {
             let index = lowest_bit(rest.into()) as usize;
-            if let Some(of) = self.guests.get(index)
-                && of.level > above
-                && of.due <= now
+            if let Some(queue) = self.queues.get(index)
+                && queue.level > above
+                && queue.turn <= now
             {
-                (chosen, above) = (Some(index), of.level);
+                (chosen, above) = (Some(index), queue.level);
             }
             rest &= rest - 1;
         }
@@ -98,7 +115,7 @@ impl Devices {
     }
 }
 
-impl OfGuest {
+impl Queue {
     /// Takes the next source out of those that wait.
     fn take(&mut self) -> Option<u32> {
         let after = self.last + 1;
@@ -116,80 +133,78 @@ impl Cpu {
     /// A source of this guest has been claimed.
     pub(super) fn take_owned_source(&mut self, guest: &'static Guest, source: u32) {
         // If the guest has stopped, whoever starts it again completes it, behind that.
-        if !guest.lifecycle.is_running() {
-            return;
+        if guest.lifecycle.is_running() {
+            let level = self.device_level_now(guest);
+            self.hand_on_in_turn(guest, source, level);
         }
-        self.hand_on_in_turn(guest, source, 0);
     }
 
-    /// Hands a source of this guest on, unless it isn't its turn yet: not before `earliest`, nor within a while behind the last one.
-    pub(super) fn hand_on_in_turn(&mut self, guest: &'static Guest, source: u32, earliest: u64) {
-        let index = usize::from(guest.index);
-        let level = self.device_level_now(guest);
-        let Some(of) = self.devices.guests.get_mut(index) else { return };
+    /// Hands a source of this guest on, when it has its turn. Those who keep away devices of this level have it wait longer.
+    #[inline(never)]
+    pub(super) fn hand_on_in_turn(&mut self, guest: &'static Guest, source: u32, level: u32) {
+        let index = queue_of(guest, source);
+        let Some(queue) = self.devices.queues.get_mut(index) else { return };
         let life = guest.lifecycle.life();
-        if of.life != life {
-            (of.life, of.held) = (life, 0);
-            self.devices.held &= !(1 << index);
+        if queue.life != life {
+            (queue.life, queue.held) = (life, 0);
         }
-        let now = clock::now();
-        of.due = of.due.max(earliest);
-        if now < of.due || of.held != 0 {
-            of.held |= 1 << source;
-            of.level = level;
-            self.devices.held |= 1 << index;
-            self.review_held();
-        } else {
-            of.due = now + self.scheduler.policy().patience;
-            let due = of.due;
-            self.hand_on(guest, source, due);
+        if queue.held == 0 {
+            let now = clock::now();
+            queue.turn = pace_of(guest, index).take_turn(now, self.scheduler.policy().patience);
+            queue.level = level;
+            if queue.turn == now {
+                self.devices.held &= !(1 << index);
+                return self.hand_on(guest, source);
+            }
         }
+        queue.held |= 1 << source;
+        queue.level = queue.level.max(level);
+        self.devices.held |= 1 << index;
+        self.review_held();
     }
 
     /// One request has come, so one is passed on. If it is one of the board, whose line is still high when the guest completes it, the controller asks again by
-    /// itself. The next bell, wherever it rings, has to wait until `next`.
-    fn hand_on(&mut self, guest: &'static Guest, source: u32, next: u64) {
-        if bus::is_channel_source(source) {
-            guest.next_bell.store(next, Ordering::Relaxed);
-            return self.hand_on_edge(guest, source);
-        }
-        let harts = guest.devices.irqchip.request(source, self.sources_of(guest));
+    /// itself.
+    pub(super) fn hand_on(&mut self, guest: &'static Guest, source: u32) {
+        let Devices { irqchip, channels, .. } = &guest.devices;
+        let harts = match bus::channel_of(source) {
+            None => irqchip.request(source, self.sources_of(guest)),
+            Some(slot) if channels.get(slot).is_some_and(Endpoint::is_due) => irqchip.pulse(source),
+            // Its hearer has looked while it waited.
+            Some(_) => return,
+        };
         self.look_at_harts(guest, harts);
     }
 
-    /// A bell of a guest has rung.
-    pub(super) fn hand_on_edge(&mut self, guest: &Guest, source: u32) {
-        let harts = guest.devices.irqchip.pulse(source);
-        self.look_at_harts(guest, harts);
-    }
-
-    /// Hands on one of those that wait, if its time has come. Is there one?
+    /// Hands on one of those that wait, if its turn has come. Is there one?
     #[inline(never)]
     pub(super) fn hand_on_held(&mut self, now: u64) -> bool {
-        let Some(index) = self.devices.choose(self.machine.irq_level(self.irq_threshold.number()), now)
-        else {
-            // Who is next keeps them away, or what was due belonged to a former life.
-            self.review_held();
-            return false;
-        };
-        let (Some(of), Some(guest)) = (self.devices.guests.get_mut(index), self.machine.guests.get(index))
-        else {
-            return false;
-        };
-        if !guest.lifecycle.is_running() || of.life != guest.lifecycle.life() {
-            of.held = 0;
-        }
-        let source = of.take();
-        of.due = now + self.scheduler.policy().patience;
-        let due = of.due;
-        if of.held == 0 {
-            self.devices.held &= !(1 << index);
-        }
+        let chosen = self.devices.choose(self.machine.irq_level(self.irq_threshold.number()), now);
+        let source = chosen.and_then(|index| self.take_held(index, now));
+        // If there is none, who is next keeps them away, or what was due belonged to a former life, or has missed its turn.
         self.review_held();
-        if let Some(source) = source {
-            self.hand_on(guest, source, due);
+        if let Some((guest, source)) = source {
+            self.hand_on(guest, source);
         }
         source.is_some()
+    }
+
+    /// Takes the next source out of a queue whose turn has come.
+    fn take_held(&mut self, index: usize, now: u64) -> Option<(&'static Guest, u32)> {
+        let guest = self.machine.guests.get(index % MAX_GUESTS)?;
+        let queue = self.devices.queues.get_mut(index)?;
+        let length = self.scheduler.policy().patience;
+        if !guest.lifecycle.is_running() || queue.life != guest.lifecycle.life() {
+            queue.held = 0;
+        }
+        let is_missed = Pace::is_missed(queue.turn, now, length);
+        let source = if is_missed { None } else { queue.take() };
+        if queue.held == 0 {
+            self.devices.held &= !(1 << index);
+        } else {
+            queue.turn = pace_of(guest, index).take_turn(now, length);
+        }
+        source.map(|source| (guest, source))
     }
 
     /// What waits, or what it waits behind, has changed.

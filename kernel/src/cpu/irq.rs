@@ -47,7 +47,13 @@ impl Cpu {
             // SAFETY: of the running vCPU, which the alarm has interrupted: it was left in the hart, and nobody was loaded since.
             unsafe { enter_guest(state) }
         }
-        self.see_to_own_work(now)
+        let exit = self.see_to_own_work(now);
+        // What it has given way to comes first: an alarm that is due as before would interrupt the guest at once, and on a hart without the AIA QEMU takes a timer before a
+        // device, again and again.
+        if !hart::pending_interrupts().is_empty() {
+            self.look_for_interrupts();
+        }
+        exit
     }
 
     /// The alarm has fired. When?

@@ -43,7 +43,7 @@ use ainori_trace::Ring;
 use self::backlog::Backlog;
 use self::by_number::of_vcpu;
 pub use self::by_number::{ByCore, ByVcpu};
-use self::devices::Devices;
+use self::devices::Waiting;
 use self::files::Files;
 use self::later::Later;
 use crate::arch::VcpuState;
@@ -244,8 +244,8 @@ pub struct Cpu {
     irq_threshold: IrqThreshold,
     /// IPIs come by the board's interrupt controller as well.
     ipis_are_messages: bool,
-    /// Interrupts of guests' devices.
-    devices: Devices,
+    /// Interrupts of guests' devices, and their bells.
+    devices: Waiting,
     /// Guest interrupt files of vCPUs that live here.
     files: Files,
     /// Serial port (console core only).
@@ -318,7 +318,7 @@ impl Cpu {
             irqs,
             irq_threshold,
             ipis_are_messages: machine.irqchip.is_some_and(Irqchip::sends_ipis),
-            devices: Devices::new(),
+            devices: Waiting::new(),
             files: Files::of(id, machine),
             housekeeper: console.is_some().then(|| Box::new(Housekeeper::new(machine))),
             console,

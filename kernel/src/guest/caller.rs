@@ -141,8 +141,12 @@ impl<'a> Host for Caller<'a> {
 
     fn ring(&mut self, slot: usize) {
         if let Some(peer) = self.guest.peers.get(slot) {
-            self.cpu.ring(*peer);
+            self.cpu.ring(self.guest, *peer);
         }
+    }
+
+    fn hear(&mut self, slot: usize) {
+        self.cpu.hand_on_bell(self.guest, self.guest, slot);
     }
 
     fn has_memory(&self, address: u64, size: u64) -> bool {

@@ -13,9 +13,9 @@ pub mod vcpu;
 
 use alloc::vec::Vec;
 use core::ops::Range;
-use core::sync::atomic::AtomicU64;
 
 use ainori_guest::Devices;
+use ainori_handover::Pace;
 use ainori_lifecycle::{Lifecycle, Rules};
 use ainori_limits::MAX_GUEST_VCPUS;
 use ainori_manifest::config;
@@ -36,6 +36,9 @@ pub struct Peer {
     pub guest: u8,
     /// The slot of the channel on that guest's bus.
     pub slot: u8,
+    /// Bells for it that are rung from here have turns. Not if this guest is more urgent than that one wherever that one's vCPUs can be: it can keep that one waiting
+    /// anyhow. Nor under windows in time: in its window the hearer's core is the hearer's alone, and a bell that waits for its turn would be handed on in somebody else's.
+    pub has_turns: bool,
 }
 
 /// A guest: everything that its vCPUs share.
@@ -52,8 +55,10 @@ pub struct Guest {
     pub devices: Devices,
     /// Whom it reaches by its channels, by their slots.
     pub peers: Vec<Peer>,
-    /// When the next bell may ring for it, in ticks of `time`, if whoever rings can't keep it waiting.
-    pub next_bell: AtomicU64,
+    /// When interrupts of its devices [are handed on](crate::cpu::Cpu::hand_on_bell), in ticks of `time`.
+    pub device_turns: Pace,
+    /// The same of its bells.
+    pub bell_turns: Pace,
     /// How it stopped, for the report. Nobody waits for this lock: first the core that stops the guest has it, then the
     /// housekeeping core.
     pub record: Mutex<Option<stop::Record>>,
@@ -84,7 +89,8 @@ impl Guest {
             owned_devices,
             devices,
             peers: Vec::new(),
-            next_bell: AtomicU64::new(0),
+            device_turns: Pace::new(),
+            bell_turns: Pace::new(),
             record: Mutex::new(None),
             lifecycle: Lifecycle::new(config.vcpus.len() as u32, rules),
             program: Program::default(),

@@ -1,7 +1,7 @@
 //! A host of one guest, without any vCPUs that run: it notes what it is asked for.
 use ainori_console::{Multiplexer, Source};
 use ainori_devices::irqchip::{Board, Irqchip};
-use ainori_devices::{channel::Endpoint, plic::Plic};
+use ainori_devices::{bus::channel_source, channel::Endpoint, plic::Plic};
 use ainori_lifecycle::{Cause, Hart, HartState};
 use ainori_sbi::RemoteFence;
 
@@ -157,6 +157,10 @@ impl Host for TestHost {
 
     fn ring(&mut self, slot: usize) {
         self.wishes.push(Wish::Ring(slot));
+    }
+
+    fn hear(&mut self, slot: usize) {
+        self.looked_at |= self.devices.irqchip.pulse(channel_source(slot));
     }
 
     fn has_memory(&self, address: u64, size: u64) -> bool {
