@@ -1,5 +1,5 @@
 /* Channels to other guests. `role`: `ping` sends numbers through its first channel, `burst` at a time, and waits until all have come back; `echo` sends back what comes,
- * and is over when it has had `n`; `flood` sends one number, rings for `us` as fast as it can, and does what else there is to do with the registers; `peek` loads from where a channel's
+ * and is over when it has had `n` (both look at the memory with `polls`, and don't ring); `flood` sends one number, rings for `us` as fast as it can, and does what else there is to do with the registers; `peek` loads from where a channel's
  * memory is in other guests, and `fetch` executes what is in its own, which both must end in an access fault. With `dies` it reboots after so many numbers in its first life.
  * `listen` hears the bells of all its channels for `us`, and tells how many, of the one with the fewest, and how near two were. With `deaf_us` its handler masks the bell, and unmasks it so
  * long after it has looked. With `alarm_us` it owns the board's clock, asks for an alarm that long after each, and tells how late the latest was. */
@@ -9,6 +9,7 @@
 #include "clock_device.h"
 #include "console.h"
 #include "csr.h"
+#include "histogram.h"
 #include "machine.h"
 #include "sbi.h"
 #include "start.h"
@@ -27,6 +28,9 @@ static struct channel channel;
 static struct irqchip irqchip;
 static volatile uint64_t bells;
 static volatile uint64_t faults;
+/* `ping` and `echo` look at the memory instead of ringing. */
+static uint64_t polls;
+static struct histogram rounds;
 
 static void external(void)
 {
@@ -121,22 +125,30 @@ static bool ping(uint64_t n, uint64_t burst)
 {
     struct channel_queue *out = channel_queue_of(channel.memory, channel.position);
     struct channel_queue *in = channel_queue_of(channel.memory, channel.position ^ 1);
-    uint64_t sent = 0, back = 0, wrong = 0, item, begin = read_time();
+    uint64_t sent = 0, back = 0, wrong = 0, item;
     bool answered = true;
     while (back < n && answered) {
+        uint64_t begin = read_time();
         for (uint64_t i = 0; i < burst && sent < n && channel_put(out, sent + 1); i++)
             sent++;
-        channel_ring(&channel);
+        if (!polls)
+            channel_ring(&channel);
         while (back < sent && answered) {
             uint64_t seen = bells;
             while (channel_take(in, &item))
                 wrong += item != ++back;
-            answered = back == sent || wait_for_count(&bells, seen + 1, ANSWER_MS);
+            if (polls)
+                answered = read_time() - begin < us_to_ticks(ANSWER_MS * 1000);
+            else
+                answered = back == sent || wait_for_count(&bells, seen + 1, ANSWER_MS);
         }
+        histogram_add(&rounds, read_time() - begin);
     }
     bool ok = back == n && wrong == 0;
-    print("@result {\"job\":\"ping\",\"sent\":%lu,\"back\":%lu,\"wrong\":%lu,\"bells\":%lu,\"round_ns\":%lu,\"ok\":%s}\n", sent, back, wrong, bells,
-          ticks_to_ns(read_time() - begin) / (n / burst), ok ? "true" : "false");
+    print("@result {\"job\":\"ping\",\"sent\":%lu,\"back\":%lu,\"wrong\":%lu,\"lost\":%lu,\"bells\":%lu,\"round_ns\":", sent, back, wrong, sent - back, bells);
+    histogram_print_summary(&rounds);
+    print(",\"ok\":%s}\n", ok ? "true" : "false");
+    histogram_print_buckets(&rounds, "ping", "round_ns");
     return ok;
 }
 
@@ -160,6 +172,8 @@ static bool echo(uint64_t n, uint64_t dies)
                 sbi_call(SBI_SRST, SBI_SRST_RESET, SBI_RESET_COLD_REBOOT, SBI_REASON_NONE, 0);
             }
         }
+        if (polls)
+            continue;
         if (answers)
             channel_ring(&channel);
         else if (bells == seen)
@@ -244,6 +258,7 @@ bool guest_main(void)
     unsigned role = arg_choice("role", roles);
     uint64_t n = arg_number("n", 1000, 1, 1000000000), burst = arg_number("burst", 1, 1, CHANNEL_QUEUE_LENGTH);
     uint64_t us = arg_number("us", 100000, 1, 1000000000), dies = arg_number("dies", 0, 0, 1000000000);
+    polls = arg_number("polls", 0, 0, 1);
     ears.deaf = us_to_ticks(arg_number("deaf_us", 0, 0, 1000));
     ears.alarm_us = arg_number("alarm_us", 0, 0, 1000000);
     args_finish();

@@ -1,4 +1,5 @@
-/* The task that answers another guest: what comes through the guest's first channel goes back. The bell's handler only wakes it. */
+/* The task that answers another guest: what comes through the guest's first channel goes back. The bell's handler only wakes it. With `echo_polls` it looks at the
+ * memory instead, and nobody rings: then tasks below it have their turn when all has come. */
 #include "demo.h"
 #include "args.h"
 #include "channel.h"
@@ -12,7 +13,7 @@ static StaticTask_t task;
 static TaskHandle_t handle;
 static struct channel channel;
 static struct irqchip irqchip;
-static uint64_t wanted;
+static uint64_t wanted, polls;
 /* What came: numbers, those that weren't the next after the last, and bells. */
 static uint64_t items, wrong, bells;
 
@@ -34,8 +35,10 @@ static void run(void *unused)
     struct channel_queue *in = channel_queue_of(channel.memory, channel.position ^ 1);
     struct channel_queue *out = channel_queue_of(channel.memory, channel.position);
     uint64_t item, last = 0;
-    port_on_external(external);
-    channel_listen(&channel, &irqchip);
+    if (!polls) {
+        port_on_external(external);
+        channel_listen(&channel, &irqchip);
+    }
     for (;;) {
         bool answers = false;
         while (channel_take(in, &item)) {
@@ -47,15 +50,20 @@ static void run(void *unused)
                 fail("the channel is full: who sends doesn't take what comes back");
             answers = true;
         }
-        if (answers)
+        if (answers && !polls)
             channel_ring(&channel);
         if (answers && echo_is_over())
             reporter_wake();
-        ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
+        if (!polls || echo_is_over())
+            ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
     }
 }
 
-void echo_read(void) { wanted = arg_number("echo", 0, 0, 1000000000); }
+void echo_read(void)
+{
+    wanted = arg_number("echo", 0, 0, 1000000000);
+    polls = arg_number("echo_polls", 0, 0, 1);
+}
 
 bool echo_is_wanted(void) { return wanted != 0; }
 

@@ -1,6 +1,6 @@
-/* Sends numbers through a channel, and waits until they are back: `channel UIO DEVICE ROUNDS BURST`, as `channel /dev/uio0 /sys/bus/pci/devices/0000:00:00.0 1000 1`.
- * In each round it puts BURST numbers into the queue (../../common/channel_queue.h), rings, and sleeps until all have come back. Prints how many were sent and came
- * back, how many of those weren't the next, how many were lost (nothing came for a second), and how long rounds took: a histogram, in a line of its own.
+/* Sends numbers through a channel, and waits until they are back: `channel UIO DEVICE ROUNDS BURST POLLS`, as `channel /dev/uio0 /sys/bus/pci/devices/0000:00:00.0 1000 1 0`.
+ * In each round it puts BURST numbers into the queue (../../common/channel_queue.h), rings, and sleeps until all have come back; if POLLS isn't 0 it doesn't ring, and looks at the queue
+ * until they have. Prints how many were sent and came back, how many of those weren't the next, how many were lost (nothing came for a second), and how long rounds took: a histogram, in a line of its own.
  *
  * How a program uses a channel by `uio_pci_generic` (Linux, Documentation/driver-api/uio-howto.rst): resource0 of the device are the registers, resource2 is the memory;
  * a read of the UIO device returns when the bell has rung, and the kernel has switched the interrupt off then: it is on again when bit 10 of the PCI command register,
@@ -14,8 +14,9 @@ enum { AT_FDCWD = -100, O_RDWR = 2, O_SYNC = 04010000, PROT_READ_WRITE = 3, MAP_
 /* Words of the device's registers. */
 enum { MASK, STATUS, POSITION, DOORBELL };
 enum { PCI_COMMAND = 4, INTX_DISABLE = 1 << 10 };
-/* Of the times of rounds: 1/8 of an octave each, from 1 ns on. */
-enum { PARTS = 8, BUCKETS = 40 * PARTS };
+/* Of the times of rounds: 1/32 of an octave each. */
+enum { PART_BITS = 5, PARTS = 1 << PART_BITS, BUCKETS = 40 * PARTS };
+enum { PAIRS_PER_LINE = 40, PATIENCE_NS = 1000000000 };
 
 struct pollfd {
 	int fd;
@@ -49,10 +50,10 @@ static volatile void *map(long fd, size_t bytes)
 
 static void note(uint64_t ns)
 {
-	unsigned octave = 3;
+	unsigned octave = PART_BITS;
 	while ((ns | PARTS) >> octave > 1)
 		octave++;
-	uint64_t part = (ns | PARTS) >> (octave - 3) & (PARTS - 1);
+	uint64_t part = (ns | PARTS) >> (octave - PART_BITS) & (PARTS - 1);
 	uint64_t bucket = octave * PARTS + part;
 	buckets[bucket < BUCKETS ? bucket : BUCKETS - 1]++;
 }
@@ -61,7 +62,16 @@ static void note(uint64_t ns)
 static uint64_t bucket_end(uint64_t bucket)
 {
 	uint64_t octave = bucket / PARTS, part = bucket % PARTS;
-	return (PARTS + part + 1) << octave >> 3;
+	return (PARTS + part + 1) << octave >> PART_BITS;
+}
+
+/* So many thousandths of all rounds took no longer. */
+static uint64_t quantile(uint64_t rounds, uint64_t per_mille)
+{
+	uint64_t wanted = (rounds * per_mille + 999) / 1000, seen = 0, bucket = 0;
+	while (bucket < BUCKETS - 1 && (seen += buckets[bucket]) < wanted)
+		bucket++;
+	return bucket_end(bucket);
 }
 
 static void field(const char *name, uint64_t value)
@@ -72,27 +82,34 @@ static void field(const char *name, uint64_t value)
 
 static void print_histogram(void)
 {
-	print("@result {\"job\":\"channel\",\"hist\":\"round_ns\",\"buckets\":[");
-	const char *between = "[";
+	unsigned on_line = 0;
 	for (uint64_t bucket = 0; bucket < BUCKETS; bucket++) {
 		if (!buckets[bucket])
 			continue;
-		field(between, bucket_end(bucket));
+		if (on_line == 0)
+			print("@result {\"job\":\"channel\",\"hist\":\"round_ns\",\"buckets\":[");
+		field(on_line ? ",[" : "[", bucket_end(bucket));
 		field(",", buckets[bucket]);
-		between = "],[";
+		print("]");
+		if (++on_line == PAIRS_PER_LINE) {
+			print("]}\n");
+			on_line = 0;
+		}
 	}
-	print("]]}\n");
+	if (on_line)
+		print("]}\n");
 }
 
 __attribute__((used)) static void run(const long *stack)
 {
-	uint64_t rounds = 0, burst = 0;
-	if (stack[0] == 5) {
+	uint64_t rounds = 0, burst = 0, polls = 0;
+	if (stack[0] == 6) {
 		rounds = number_of((const char *)stack[4]);
 		burst = number_of((const char *)stack[5]);
+		polls = number_of((const char *)stack[6]);
 	}
 	if (!rounds || !burst || burst > CHANNEL_QUEUE_LENGTH)
-		fail("usage: channel UIO DEVICE ROUNDS BURST, in a burst at most", CHANNEL_QUEUE_LENGTH);
+		fail("usage: channel UIO DEVICE ROUNDS BURST POLLS, in a burst at most", CHANNEL_QUEUE_LENGTH);
 	const char *device = (const char *)stack[3];
 	long uio = open_at((const char *)stack[2], ""), config = open_at(device, "/config");
 	volatile uint32_t *registers = map(open_at(device, "/resource0"), 4096);
@@ -109,14 +126,20 @@ __attribute__((used)) static void run(const long *stack)
 		uint64_t begin = now_ns();
 		for (uint64_t i = 0; i < burst && channel_put(out, sent + 1); i++)
 			sent++;
-		__asm__ volatile("fence w, o" ::: "memory");
-		registers[DOORBELL] = (registers[POSITION] ^ 1) << 16;
+		if (!polls) {
+			__asm__ volatile("fence w, o" ::: "memory");
+			registers[DOORBELL] = (registers[POSITION] ^ 1) << 16;
+		}
 		while (back < sent && !lost) {
 			uint64_t item;
 			while (channel_take(in, &item))
 				wrong += item != ++back;
 			if (back == sent)
 				break;
+			if (polls) {
+				lost = now_ns() - begin > PATIENCE_NS ? sent - back : 0;
+				continue;
+			}
 			struct timespec patience = { 1, 0 };
 			struct pollfd bell = { (int)uio, POLLIN, 0 };
 			if (syscall6(SYS_ppoll, (long)&bell, 1, (long)&patience, 0, 0, 0) != 1) {
@@ -143,6 +166,9 @@ __attribute__((used)) static void run(const long *stack)
 	field(",\"bells\":", bells);
 	field(",\"round_ns\":{\"min\":", least);
 	field(",\"mean\":", sum / rounds);
+	field(",\"p50\":", quantile(rounds, 500));
+	field(",\"p99\":", quantile(rounds, 990));
+	field(",\"p999\":", quantile(rounds, 999));
 	field(",\"max\":", most);
 	print("}\n");
 	print_histogram();

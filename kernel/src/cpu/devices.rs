@@ -197,12 +197,18 @@ impl Cpu {
         if !guest.lifecycle.is_running() || queue.life != guest.lifecycle.life() {
             queue.held = 0;
         }
-        let is_missed = Pace::is_missed(queue.turn, now, length);
-        let source = if is_missed { None } else { queue.take() };
+        let pace = pace_of(guest, index);
+        if queue.held != 0 && Pace::is_missed(queue.turn, now, length) {
+            queue.turn = pace.take_turn(now, length);
+            if queue.turn > now {
+                return None;
+            }
+        }
+        let source = queue.take();
         if queue.held == 0 {
             self.devices.held &= !(1 << index);
         } else {
-            queue.turn = pace_of(guest, index).take_turn(now, length);
+            queue.turn = pace.take_turn(now, length);
         }
         source.map(|source| (guest, source))
     }
