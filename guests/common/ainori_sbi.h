@@ -13,3 +13,7 @@
 /* Functions 2 and 3: this hart has taken a lock, or released its last one. Policies that delay preemption wait for the latter. */
 #define AINORI_LOCK_TAKEN    2
 #define AINORI_LOCK_RELEASED 3
+
+/* Gives the hart to all other guests, also to less urgent ones, until an interrupt for the caller: one that would end its WFI. No arguments; returns 0, at
+ * once if there is such an interrupt already. It is the WFI of a transition task, of whatever priority the task has in its own OS. */
+#define AINORI_GIVE_WAY 4

@@ -45,6 +45,7 @@ fn the_sbi_has_the_numbers_of_the_headers() {
         ("AINORI_MARK", ainori_sbi::ainori::MARK),
         ("AINORI_LOCK_TAKEN", ainori_sbi::ainori::LOCK_TAKEN),
         ("AINORI_LOCK_RELEASED", ainori_sbi::ainori::LOCK_RELEASED),
+        ("AINORI_GIVE_WAY", ainori_sbi::ainori::GIVE_WAY),
     ];
     assert_eq!(own, ours.map(|(name, value)| (name.to_owned(), value)).into());
 }

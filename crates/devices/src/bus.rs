@@ -33,6 +33,8 @@ pub enum Device {
     Uart,
     /// Place for a virtio device, of which there is none ([`crate::virtio`]).
     VirtioSlot,
+    /// A word whose load lasts until an interrupt ([`GIVE_WAY`]).
+    GiveWay,
     /// Ends the guest ([`crate::finisher`]).
     Finisher,
     /// The pages of interrupt files, where messages come in ([`crate::imsic`]).
@@ -50,6 +52,9 @@ pub enum OfChannels {
 
 /// The finisher's registers.
 pub const FINISHER: Window = Window { base: 0x10_0000, size: 0x1000 };
+/// A page with one word: its load gives the core to others, as WFI does, until an interrupt for the hart that loads. So a program can do that which isn't a
+/// kernel, and to which this page alone is mapped. Where `virt` has a bus for devices that were added to it.
+pub const GIVE_WAY: Window = Window { base: 0x400_0000, size: ainori_limits::PAGE };
 /// The interrupt controller's, if it is a PLIC.
 pub const PLIC: Window = Window { base: 0xc00_0000, size: 0x60_0000 };
 /// The same if it is an APLIC: where `virt` has the domain of supervisor level, as a guest has no other one.
@@ -102,10 +107,11 @@ pub const fn channel_source(slot: usize) -> u32 {
 
 /// What answers where: window, its device, and the bytes, a power of two, after which the device's registers repeat (for one of several
 /// alike).
-const MAP: [(Window, Device, u64); 3] = [
+const MAP: [(Window, Device, u64); 4] = [
     (UART, Device::Uart, UART.size),
     (FINISHER, Device::Finisher, FINISHER.size),
     (VIRTIO, Device::VirtioSlot, VIRTIO_SLOT_SIZE),
+    (GIVE_WAY, Device::GiveWay, GIVE_WAY.size),
 ];
 
 /// The same of guests' channels.
@@ -118,7 +124,7 @@ pub fn find(irqchip: &Irqchip, address: u64) -> Option<(Device, u64)> {
     if let Some(found) = irqchip.part_at(address) {
         return Some(found);
     }
-    // BOUND: 3.
+    // BOUND: 4.
     for (window, device, repeat) in &MAP {
         if let Some(offset) = window.offset(address) {
             return Some((*device, offset & (repeat - 1)));
@@ -143,7 +149,7 @@ pub fn find_of_channels(address: u64) -> Option<(OfChannels, u64)> {
 pub fn is_used(irqchip: &Irqchip, start: u64, end: u64) -> bool {
     let all = MAP.iter().map(|(window, _, _)| *window);
     let mut windows = all.chain(irqchip.windows()).chain([PCI_CONFIG, PCI_MEMORY]);
-    // BOUND: 7.
+    // BOUND: 8.
     windows.any(|window| window.size > 0 && start < window.base + window.size && window.base < end)
 }
 
@@ -181,6 +187,9 @@ mod tests {
             (0x10_0000, Some((Device::Finisher, 0))),
             (0x10_0fff, Some((Device::Finisher, 0xfff))),
             (0x10_1000, None), // the clock of `virt`, which a guest has only if it owns it
+            (0x03ff_ffff, None),
+            (0x0400_0000, Some((Device::GiveWay, 0))),
+            (0x0400_1000, None),
             (0x0bff_ffff, None),
             (0x1000_0005, Some((Device::Uart, 5))),
             (0x1000_0100, None),

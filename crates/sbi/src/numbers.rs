@@ -127,4 +127,6 @@ pub mod ainori {
     pub const LOCK_TAKEN: u64 = 2;
     /// The hart has released its last lock.
     pub const LOCK_RELEASED: u64 = 3;
+    /// Gives the hart to all others until an interrupt for the caller.
+    pub const GIVE_WAY: u64 = 4;
 }

@@ -124,6 +124,8 @@ pub fn decode(call: &Call, harts: u64) -> Result<Request> {
         (AINORI, ainori::LOCK_TAKEN | ainori::LOCK_RELEASED) => {
             Ok(Request::HoldsLock(function == ainori::LOCK_TAKEN))
         }
+        // Sleep is what gives the core to everybody else, under any policy.
+        (AINORI, ainori::GIVE_WAY) => Ok(Request::Suspend),
         (legacy::GETCHAR, _) => Ok(Request::ReadByte),
         (legacy::CLEAR_IPI, _) => Ok(Request::ClearIpi),
         _ => Err(Error::NotSupported),

@@ -24,7 +24,7 @@ static void print(const char *text)
 	syscall6(SYS_write, 1, (long)text, (long)length, 0, 0, 0);
 }
 
-static void print_number(uint64_t value)
+__attribute__((unused)) static void print_number(uint64_t value)
 {
 	char digits[21] = { 0 };
 	size_t at = sizeof digits - 1;

@@ -3,7 +3,7 @@ use alloc::{format, string::String, vec::Vec};
 
 use ainori_devices::aia::Aia;
 use ainori_devices::bus::{
-    APLIC, FINISHER, IMSIC_BASE, PCI_CONFIG, PCI_MEMORY, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE,
+    APLIC, FINISHER, GIVE_WAY, IMSIC_BASE, PCI_CONFIG, PCI_MEMORY, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE,
     VIRTIO_SLOTS, channel_source,
 };
 use ainori_devices::finisher;
@@ -219,6 +219,7 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     serial(&mut tree, irqchip);
     virtio_slots(&mut tree, irqchip);
     finisher(&mut tree);
+    give_way(&mut tree);
     if !guest.devices.channels.is_empty() {
         pci(&mut tree, guest);
     }
@@ -414,6 +415,14 @@ fn finisher(tree: &mut Tree) {
     tree.property("compatible", b"sifive,test1\0sifive,test0\0syscon\0");
     tree.addresses("reg", &[FINISHER.base, FINISHER.size]);
     tree.number("phandle", FINISHER_PHANDLE);
+    tree.end();
+}
+
+/// The word with which a program gives way.
+fn give_way(tree: &mut Tree) {
+    tree.begin(&format!("give-way@{:x}", GIVE_WAY.base));
+    tree.text("compatible", "ainori,give-way");
+    tree.addresses("reg", &[GIVE_WAY.base, GIVE_WAY.size]);
     tree.end();
 }
 

@@ -20,7 +20,7 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
         Device::Irqchip => Exit::Irqchip,
         Device::InterruptFiles => Exit::InterruptFile,
         Device::Uart => Exit::Uart,
-        Device::Finisher | Device::VirtioSlot => Exit::Device,
+        Device::Finisher | Device::VirtioSlot | Device::GiveWay => Exit::Device,
     };
     let load = |caller: &mut Caller<'_>, width| ainori_guest::bus::load(caller, device, offset, width);
     let store = |caller: &mut Caller<'_>, width, value| {

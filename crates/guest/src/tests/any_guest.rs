@@ -1,5 +1,5 @@
 //! Whatever guests do: a fuzz target of all services at once.
-use ainori_devices::bus::{DOORBELLS, PCI_CONFIG, VIRTIO, channel_source, find, find_of_channels};
+use ainori_devices::bus::{DOORBELLS, GIVE_WAY, PCI_CONFIG, VIRTIO, channel_source, find, find_of_channels};
 use ainori_lifecycle::HartState;
 use ainori_sbi::{AINORI, BASE, Call, DBCN, HSM, IPI, RFENCE, SRST, TIME, decode};
 use proptest::prelude::*;
@@ -56,6 +56,7 @@ fn any_address() -> impl Strategy<Value = u64> {
         0xc20_0000u64..0xc20_8000,
         0xc00_0000u64..0xc60_0000,
         0x1000_0000u64..0x1000_0010,
+        GIVE_WAY.base..GIVE_WAY.base + 8,
         VIRTIO.base..VIRTIO.base + VIRTIO.size,
         PCI_CONFIG.base..PCI_CONFIG.base + 0x60,
         PCI_CONFIG.base..PCI_CONFIG.base + PCI_CONFIG.size,

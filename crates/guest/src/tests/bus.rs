@@ -7,6 +7,7 @@ use crate::bus::{load, load_of_channel, store, store_of_channel};
 
 /// Where the registers are on QEMU's `virt`, as guests' programs have it.
 const FINISHER: u64 = 0x10_0000;
+const GIVE_WAY: u64 = 0x400_0000;
 const PLIC: u64 = 0xc00_0000;
 const UART: u64 = 0x1000_0000;
 
@@ -41,6 +42,20 @@ fn the_finisher_ends_the_guest() {
     let mut host = TestHost::new(1);
     write(&mut host, FINISHER, 4, 1);
     write(&mut host, FINISHER + 4, 4, 0x5555);
+    assert!(host.take().is_empty());
+}
+
+#[test]
+fn a_load_of_the_word_gives_way_and_nothing_else_of_its_page_does() {
+    let mut host = TestHost::new(1);
+    assert_eq!(read(&mut host, GIVE_WAY, 4), Some(0));
+    assert_eq!(host.take(), [Wish::Suspend]);
+    for (offset, width) in [(0, 1), (0, 2), (0, 8), (1, 1), (4, 4), (0xffc, 4)] {
+        assert_eq!(read(&mut host, GIVE_WAY + offset, width), Some(0));
+    }
+    for value in [0, 1, u64::MAX] {
+        assert_eq!(write(&mut host, GIVE_WAY, 4, value), Some(()));
+    }
     assert!(host.take().is_empty());
 }
 

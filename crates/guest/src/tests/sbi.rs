@@ -122,6 +122,7 @@ fn our_own_calls_reach_the_host() {
         (ainori::MARK, 5, Wish::Mark(5)),
         (ainori::LOCK_TAKEN, 0, Wish::Lock(true)),
         (ainori::LOCK_RELEASED, 0, Wish::Lock(false)),
+        (ainori::GIVE_WAY, 0, Wish::Suspend),
     ] {
         assert_eq!(call(&mut host, AINORI, function, [argument, 0, 0, 0, 0]), Some(Ok(0)));
         assert_eq!(host.take(), [wish]);
