@@ -39,7 +39,7 @@ struct measurement {
 extern struct measurement measurement;
 
 /* Priorities. The idle task has 0. A task of a set has its own and that of the reporter. */
-enum { PRIORITY_BURNER = 1, PRIORITY_ECHO = 2, PRIORITY_REPORTER = 2, PRIORITY_PERIODIC = 3 };
+enum { PRIORITY_BURNER = 1, PRIORITY_WORK = 1, PRIORITY_ECHO = 2, PRIORITY_REPORTER = 2, PRIORITY_PERIODIC = 3 };
 
 /* Creates the task that records its own wake-up delays. */
 void periodic_create(void);
@@ -74,6 +74,20 @@ void echo_create(void);
 bool echo_is_over(void);
 /* Prints what came. Returns whether each number was the next. */
 bool echo_print_result(void);
+
+/* Reads from bootargs how many tasks are to compute all the time. */
+void work_read(void);
+/* Are any? */
+bool work_is_wanted(void);
+/* Creates them. */
+void work_create(void);
+/* Prints how much they have computed in the periods that were measured. */
+void work_print_result(void);
+
+/* Reads from bootargs whether a task is to give the core to other guests, and its priority. */
+void give_way_read(void);
+/* Creates it, if so. */
+void give_way_create(void);
 
 /* Creates the task that prints. */
 void reporter_create(void);

@@ -37,6 +37,8 @@ static void read_parameters(void)
     uint64_t both = p->is_set ? set : greatest_common_divisor(p->period_us, p->burn_period_us);
     p->tick_us = arg_number("tick_us", greatest_common_divisor(both, MOST_TICK_US), 1, 10000000);
     echo_read();
+    work_read();
+    give_way_read();
     args_finish();
 
     if (both % p->tick_us != 0)
@@ -56,6 +58,8 @@ bool guest_main(void)
         task_set_create();
         reporter_create();
         echo_create();
+        work_create();
+        give_way_create();
         vTaskStartScheduler(); /* does not return */
     }
     print("FreeRTOS " tskKERNEL_VERSION_NUMBER ": %lu periods of %lu us, burner %lu %% of %lu us\n", parameters.periods,
@@ -66,6 +70,8 @@ bool guest_main(void)
     reporter_create();
     burner_create();
     echo_create();
+    work_create();
+    give_way_create();
     vTaskStartScheduler(); /* does not return */
     return false;
 }

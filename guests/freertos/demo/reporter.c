@@ -52,6 +52,8 @@ static void run(void *unused)
             bool ok = parameters.is_set ? task_set_print_result() : print_result();
             if (echo_is_wanted())
                 ok &= echo_print_result();
+            if (work_is_wanted())
+                work_print_result();
             reported = true;
             if (!parameters.forever)
                 sbi_shutdown(ok ? SBI_REASON_NONE : SBI_REASON_FAILURE);
