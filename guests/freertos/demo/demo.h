@@ -81,7 +81,9 @@ void work_read(void);
 bool work_is_wanted(void);
 /* Creates them. */
 void work_create(void);
-/* Prints how much they have computed in the periods that were measured. */
+/* Waits until their time is over. They may have had nothing of it, and can't tell. */
+void work_wait(void);
+/* Prints how much they have computed in it. */
 void work_print_result(void);
 
 /* Reads from bootargs whether a task is to give the core to other guests, and its priority. */

@@ -49,6 +49,7 @@ static void run(void *unused)
         ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
         bool over = (parameters.is_set ? task_set_is_over() : measurement.over) && echo_is_over();
         if (over && !reported) {
+            work_wait();
             bool ok = parameters.is_set ? task_set_print_result() : print_result();
             if (echo_is_wanted())
                 ok &= echo_print_result();

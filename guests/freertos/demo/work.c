@@ -1,4 +1,5 @@
-/* Tasks that aren't real-time: from `begin_ms` on they always have something to compute, and count how much of it they get done while the periodic task is measured. */
+/* Tasks that aren't real-time: in a certain time they always have something to compute, and count how much of it they get done. By the machine's `time`, which is the same
+ * for all guests: so several of them can count in the same time. */
 #include "demo.h"
 #include "args.h"
 #include "console.h"
@@ -15,7 +16,7 @@ static struct worker {
     StaticTask_t task;
     StackType_t stack[configMINIMAL_STACK_SIZE];
 } workers[MOST_TASKS];
-static uint64_t count;
+static uint64_t count, begin, end; /* ticks of `time` */
 
 static void compute(void)
 {
@@ -26,29 +27,38 @@ static void compute(void)
 static void run(void *argument)
 {
     struct worker *me = argument;
-    uint64_t begin = port_tick_deadline(parameters.begin), length = us_to_ticks(parameters.periods * parameters.period_us);
-    TickType_t release = 0;
-    if (parameters.begin > 0)
-        xTaskDelayUntil(&release, parameters.begin);
-    for (;;) {
-        uint64_t now = read_time();
+    while (read_time() < begin)
+        vTaskDelay(1);
+    while (read_time() < end) {
         compute();
-        me->rounds += now >= begin && now - begin < length;
+        me->rounds++;
     }
+    /* The others, who are still at it, are to have no more of the core than before. */
+    for (;;)
+        compute();
 }
 
-void work_read(void) { count = arg_number("work", 0, 0, MOST_TASKS); }
+void work_read(void)
+{
+    count = arg_number("work", 0, 0, MOST_TASKS);
+    begin = us_to_ticks(arg_number("work_from_ms", 0, 0, 1000000) * 1000);
+    end = begin + us_to_ticks(arg_number("work_ms", 1000, 1, 1000000) * 1000);
+}
 
 bool work_is_wanted(void) { return count != 0; }
 
 void work_create(void)
 {
-    if (count != 0 && parameters.is_set)
-        fail("bootargs: work=%lu isn't for a set of tasks: give one of these a low priority and much to compute", count);
     for (uint64_t i = 0; i < count; i++) {
         struct worker *w = &workers[i];
         xTaskCreateStatic(run, "work", sizeof w->stack / sizeof *w->stack, w, PRIORITY_WORK, w->stack, &w->task);
     }
+}
+
+void work_wait(void)
+{
+    while (count != 0 && read_time() < end)
+        vTaskDelay(1);
 }
 
 void work_print_result(void)
