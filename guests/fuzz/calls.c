@@ -7,6 +7,8 @@
 #include "memory.h"
 #include "random.h"
 #include "sbi.h"
+#include "timer.h"
+#include "trap.h"
 
 #define A0 10
 #define LEAST_ERROR -14 /* SBI 3.0 */
@@ -72,6 +74,13 @@ static void fill_call(struct vcpu *v, uint64_t *a)
             a[0] = 3 + below(v, 0xeffffffc);
         else
             a[1] = 2 + below(v, 0xdffffffd);
+        break;
+    case AINORI_EID:
+        /* It ends with an interrupt that is enabled, as suspension does. */
+        if (a[6] == AINORI_GIVE_WAY) {
+            csr_write(CSR_STIMECMP, read_time() + (any(v) & 0xff));
+            csr_set(sie, 1ul << IRQ_TIMER);
+        }
         break;
     case SBI_DBCN:
         if (a[6] == SBI_DBCN_READ) {

@@ -17,6 +17,9 @@
 
 static uint64_t device_address(struct vcpu *v)
 {
+    /* Its load lasts until the watchdog: seldom. */
+    if (once_in(v, 64))
+        return GIVE_WAY_BASE + (any(v) & 7);
     return any(v) & 3 ? irqchip_address(v) : UART_BASE + (any(v) & 3 ? any(v) & 7 : any(v) % (UART_REGISTERS - WIDEST));
 }
 

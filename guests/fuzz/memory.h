@@ -7,6 +7,7 @@
 #define SCRATCH_PAGES 16 /* a naturally aligned 64 KiB, so that even a NAPOT translation of it stays inside */
 
 #define UART_BASE 0x10000000ul
+#define GIVE_WAY_BASE 0x4000000ul
 
 /* U-mode sees code and scratch at other addresses. */
 #define USER_OFFSET 0x40000000ul

@@ -2,6 +2,7 @@
  * through user mode. Never ends by itself: for a guest in the background with restart = "always". With a `phase` they lie in wait: each sleeps until
  * shortly before or after a neighbour's periodic deadline, does one thing, and sleeps again. */
 #include <stdatomic.h>
+#include "ainori_sbi.h"
 #include "args.h"
 #include "console.h"
 #include "csr.h"
@@ -15,6 +16,7 @@
 #define STACK_WORDS 512
 #define UART        0x10000000ul
 #define PLIC        0xc000000ul
+#define GIVE_WAY    0x4000000ul
 #define CAUSE_USER_CALL 8
 #define ALL_IRQS    (1ul << IRQ_SOFTWARE | 1ul << IRQ_TIMER | 1ul << IRQ_EXTERNAL)
 
@@ -76,7 +78,9 @@ static void chaos(uint64_t *state)
         csr_write(CSR_STIMECMP, read_time() + r % 600);
         csr_write(sie, 1ul << IRQ_TIMER | (r & 1 ? 1ul << IRQ_SOFTWARE : 0));
         if (r & 0x10000) wait_for_interrupt();
-        else sbi_call(SBI_HSM, 3, 0, 0, 0);
+        else if (r & 0x20000) sbi_call(SBI_HSM, 3, 0, 0, 0);
+        else if (r & 0x40000) sbi_call(AINORI_EID, AINORI_GIVE_WAY, 0, 0, 0);
+        else sink += *(volatile uint32_t *)GIVE_WAY;
         break;
     case 8: *(volatile uint32_t *)(PLIC + 4 * (r % 96)) = b; break;
     case 9: *(volatile uint32_t *)(PLIC + 0x2000 + 0x80 * (r % 32) + 4 * (b % 3)) = b >> 8; break;
@@ -85,7 +89,7 @@ static void chaos(uint64_t *state)
     case 12: sbi_call(SBI_DBCN, 0, b % 64, (uint64_t)(uintptr_t)text, 0); break;
     case 13: { uint64_t at[] = { 0x18000000, 0, 0x80000000 + (8ul << 20) * 64, UINT64_MAX & ~7ul, 0x10009000 }; sink += *(volatile uint64_t *)at[r % 5]; break; }
     case 14: { static const uint64_t at[] = { 0, 1, UINT64_MAX, UINT64_MAX - 1, 1ul << 63 }; csr_write(CSR_STIMECMP, r % 6 < 5 ? at[r % 6] : read_time() + r % 100); csr_write(sie, r >> 8 & 0x222); break; }
-    case 15: sbi_call(0x0941494e, r % 5, b, 0, 0); break;
+    case 15: sbi_call(AINORI_EID, r % 5 == AINORI_GIVE_WAY ? 5 : r % 5, b, 0, 0); break; /* not without a timer: it is among the naps */
     case 16: csr_set(sstatus, SSTATUS_FS_INITIAL); __asm__ volatile("fmv.d.x fs5, %0\n fadd.d fs6, fs5, fs5" :: "r"(b)); if (r & 1) csr_clear(sstatus, SSTATUS_FS); break;
     case 17: __asm__ volatile(".word 0xffffffff"); break;
     case 18: csr_set(sstatus, SSTATUS_SIE); if (r & 1) csr_clear(sstatus, SSTATUS_SIE); break;

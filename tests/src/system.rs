@@ -127,6 +127,11 @@ impl Guest {
         Self { initrd: Some(checkout(".cache/guests/linux/channel.cpio.gz")), ..self }
     }
 
+    /// The initramfs with the job `give-way`; for `guests/linux/build give-way`.
+    pub fn with_give_way(self) -> Self {
+        Self { initrd: Some(checkout(".cache/guests/linux/give-way.cpio.gz")), ..self }
+    }
+
     /// The large initramfs, with the jobs of guests/linux/userland; for `guests/linux/build userland`.
     pub fn userland(self) -> Self {
         let initrd = Some(checkout(".cache/guests/linux/userland.cpio.gz"));

@@ -80,7 +80,11 @@ fn qemu_plugins_have_room_for_all_harts() {
 #[test]
 fn devices_are_where_guests_look_for_them() {
     // It finds its interrupt controller in the device tree.
-    assert_eq!(numbers("fuzz/memory.h")["UART_BASE"], bus::UART.base);
+    let fuzz = numbers("fuzz/memory.h");
+    assert_eq!((fuzz["UART_BASE"], fuzz["GIVE_WAY_BASE"]), (bus::UART.base, bus::GIVE_WAY.base));
+    for probe in ["chaos", "give-way"] {
+        assert_eq!(numbers(&format!("probes/{probe}.c"))["GIVE_WAY"], bus::GIVE_WAY.base);
+    }
     assert_eq!(numbers("fuzz/attacks.c")["PLIC_CONTEXTS"], PLIC_CONTEXTS as u64);
     assert_eq!(numbers("fuzz/attacks.c")["IDENTITIES"], u64::from(IDENTITIES));
 

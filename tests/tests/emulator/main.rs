@@ -11,6 +11,7 @@ mod co_schedule;
 mod console;
 mod faults;
 mod foreign;
+mod giving_way;
 mod grace;
 mod hostile;
 mod interrupt_files;

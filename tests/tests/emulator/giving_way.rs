@@ -1,0 +1,105 @@
+//! Guests that give their core away, by a call or by a load: others have it until an interrupt for them, and the priority of the task that does it says how much.
+use ainori_tests::{APLIC, Clock, Guest, IMSIC, PLIC, Run, System};
+
+const LOCKSTEP: Clock = Clock::Lockstep { q: 250 };
+/// Of all instructions that a hart executes in a millisecond.
+const MILLISECOND: u64 = 250_000;
+
+/// Computes whenever it has the hart.
+fn filler() -> Guest {
+    Guest::probe("busyloop", "").background()
+}
+
+/// What a guest's job `work` has computed, of what a hart can in so many milliseconds, in percent.
+fn percent(run: &Run, guest: &str, ms: u64) -> u64 {
+    let counted = run.guest(guest).results.iter().find_map(|result| result.get("instructions")?.as_u64());
+    let counted = counted.unwrap_or_else(|| run.fail(format_args!("{guest} doesn't say what it has computed")));
+    counted * 100 / (ms * MILLISECOND)
+}
+
+#[test]
+fn who_gives_way_comes_back_with_an_interrupt_and_no_sooner() {
+    for (preset, controller, vcpus) in [
+        ("ainori", PLIC, 1),
+        ("ainori", IMSIC, 2),
+        ("spumone", APLIC, 2),
+        ("spumone-trap-based", PLIC, 2),
+        ("listee-rt", PLIC, 2),
+        ("listee-rt", IMSIC, 1),
+    ] {
+        let run = System::on(2)
+            .policy(preset)
+            .interrupts(controller)
+            .with(Guest::probe("give-way", "").vcpus(vcpus).harts((0..vcpus).rev()).priority(7))
+            .with(filler().named("below").harts([0]))
+            .with(filler().harts([1]))
+            .run(LOCKSTEP);
+        run.good();
+        let exits = run.exits_for("give-way", "sbi-ainori");
+        run.check(exits >= 9, format_args!("{exits} calls"));
+    }
+}
+
+/// On a hart of its own nobody wants the core.
+#[test]
+fn who_gives_way_to_nobody_comes_back_as_well() {
+    for (preset, vcpus) in [("partition", 1), ("ainori", 2)] {
+        let guest = Guest::probe("give-way", "").vcpus(vcpus);
+        System::on(vcpus).policy(preset).with(guest.harts(0..vcpus)).run(LOCKSTEP).good();
+    }
+}
+
+/// Table 2 of LiSTEE RT with FreeRTOS first. Its real-time task is in time, whoever has the rest.
+#[test]
+fn a_transition_task_of_freertos_gives_by_its_priority() {
+    for (preset, give_way, from, to) in
+        [("listee-rt", 0, 0, 0), ("listee-rt", 1, 45, 50), ("ainori", 1, 45, 50), ("listee-rt", 2, 95, 100)]
+    {
+        let args = format!("periods=400 burn_percent=0 work=1 work_from_ms=100 work_ms=300 give_way={give_way}");
+        let run = System::on(1)
+            .policy(preset)
+            .with(Guest::freertos(&args).priority(7))
+            .with(Guest::freertos("period_us=10000 periods=1 burn_percent=0 work=1 work_from_ms=100 work_ms=300").named("other"))
+            .run(LOCKSTEP);
+        run.lost_no_tick("freertos", 400).was_in_time("freertos", format_args!("give_way={give_way}"));
+        let shares = ["freertos", "other"].map(|guest| percent(&run, guest, 300));
+        println!("{preset}, give_way={give_way}: {shares:?} %");
+        run.check((from..=to).contains(&shares[1]), format_args!("the other has {} %", shares[1]));
+        run.check(shares[0] + shares[1] >= 97, "some of the hart is nobody's");
+    }
+}
+
+/// The same with Linux first: a process, and Linux's own scheduler.
+#[test]
+fn a_process_on_linux_gives_by_its_nice_value_or_class() {
+    for (controller, class, from, to) in
+        [(PLIC, "nice ainori.nice=0", 45, 51), (IMSIC, "nice ainori.nice=5", 20, 27), (PLIC, "idle", 0, 1), (PLIC, "fifo", 90, 96)]
+    {
+        let args = format!("ainori.begin_ms=3000 ainori.run_ms=1000 ainori.class={class}");
+        let run = System::on(1)
+            .policy("listee-rt")
+            .interrupts(controller)
+            .with(Guest::linux("give-way").with_give_way().args(&args).priority(7))
+            .with(Guest::freertos("period_us=10000 periods=1 burn_percent=0 work=1 work_from_ms=3000"))
+            .run(LOCKSTEP);
+        let [linux, freertos] = ["linux", "freertos"].map(|guest| percent(&run, guest, 1000));
+        println!("{class}: Linux {linux} %, FreeRTOS {freertos} %");
+        run.result("linux");
+        run.check((from..=to).contains(&freertos), format_args!("FreeRTOS has {freertos} %"));
+        run.check(linux + freertos >= 96, "some of the hart is nobody's");
+    }
+}
+
+/// A Linux all of whose CPUs give way all the time, in real-time processes, beside an RTOS that goes first on one of its harts.
+#[test]
+fn an_rtos_beside_programs_that_give_way_is_in_time() {
+    for (preset, controller) in [("ainori", PLIC), ("listee-rt", IMSIC)] {
+        let run = System::on(2)
+            .policy(preset)
+            .interrupts(controller)
+            .with(Guest::linux("give-way").with_give_way().vcpus(2).args("ainori.begin_ms=3000 ainori.run_ms=500 ainori.class=fifo"))
+            .with(Guest::freertos("periods=3500 burn_percent=30").harts([1]))
+            .run(LOCKSTEP);
+        run.good().lost_no_tick("freertos", 3500).was_in_time("freertos", preset);
+    }
+}
