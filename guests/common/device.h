@@ -1,5 +1,6 @@
 /* A device that the device tree describes, with one interrupt. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #define UART_16550 "ns16550a"
@@ -11,3 +12,6 @@ struct device {
 
 /* The first one with that word in its `compatible`. Ends the guest with a message if the tree has none. */
 struct device device_find(const char *compatible);
+
+/* Is there one? */
+bool device_is_there(const char *compatible);

@@ -9,6 +9,9 @@
 /* Section 3.9: the identity is above its priority, which is the same number. */
 #define STOPEI_IDENTITY_SHIFT 16
 
+/* Of the page that a file is (section 3.5), if a hart has no guests. */
+#define FILE_SIZE 4096ul
+
 /* siselect chooses what sireg is: nobody else uses them, as handlers only claim and complete. */
 static uint64_t file_read(uint64_t select)
 {
@@ -22,29 +25,28 @@ static void file_write(uint64_t select, uint64_t value)
     csr_write(CSR_SIREG, value);
 }
 
-/* The hart's place among the interrupt files that an APLIC sends messages to, or among any (0). False if they aren't those of S-mode. */
-static bool find_file(uint32_t msi_parent, uint32_t cpu_intc, struct fdt_node *node, uint32_t *hart_index)
+/* The hart's place among the interrupt files that an APLIC sends messages to. False if they aren't those of S-mode. */
+static bool find_file(uint32_t msi_parent, uint32_t cpu_intc, uint32_t *hart_index)
 {
     uint32_t phandle;
-    for (*node = (struct fdt_node){ 0 }; fdt_next(&machine.fdt, node);)
-        if (fdt_list_has(&machine.fdt, node, "compatible", "riscv,imsics")
-            && (msi_parent == 0 || (fdt_cell(&machine.fdt, node, "phandle", 0, &phandle) && phandle == msi_parent))
-            && irqchip_context(node, cpu_intc, hart_index))
-            return true;
+    for (struct fdt_node node = { 0 }; fdt_next(&machine.fdt, &node);) {
+        if (fdt_list_has(&machine.fdt, &node, "compatible", "riscv,imsics") && fdt_cell(&machine.fdt, &node, "phandle", 0, &phandle)
+            && phandle == msi_parent)
+            return irqchip_context(&node, cpu_intc, hart_index);
+    }
     return false;
 }
 
-volatile uint32_t *imsic_page(uint64_t hart)
+volatile uint32_t *imsic_file(uint32_t cpu_intc)
 {
-    struct fdt_node node;
-    uint32_t place;
+    uint32_t hart_index;
     uint64_t base, size;
-    for (unsigned i = 0; i < machine.hart_count; i++)
-        if (machine.harts[i].id == hart && find_file(0, machine.harts[i].interrupt_controller, &node, &place)
+    for (struct fdt_node node = { 0 }; fdt_next(&machine.fdt, &node);) {
+        if (fdt_list_has(&machine.fdt, &node, "compatible", "riscv,imsics") && irqchip_context(&node, cpu_intc, &hart_index)
             && fdt_reg(&machine.fdt, &node, &base, &size))
-            /* Without files of guests, each hart has one page. */
-            return (volatile uint32_t *)(uintptr_t)(base + place * 4096ul);
-    fail("hart %lu has no interrupt file", hart);
+            return (volatile uint32_t *)(uintptr_t)(base + hart_index * FILE_SIZE);
+    }
+    return NULL;
 }
 
 /* The APLIC's hart index is the hart's place among the files where all harts are in one group. */
@@ -52,9 +54,8 @@ static bool probe(struct irqchip *imsic, const struct fdt_node *node, uint32_t c
 {
     uint64_t size;
     uint32_t msi_parent;
-    struct fdt_node files;
     return fdt_list_has(&machine.fdt, node, "compatible", "riscv,aplic") && fdt_cell(&machine.fdt, node, "msi-parent", 0, &msi_parent)
-        && fdt_reg(&machine.fdt, node, &imsic->base, &size) && find_file(msi_parent, cpu_intc, &files, &imsic->context);
+        && fdt_reg(&machine.fdt, node, &imsic->base, &size) && find_file(msi_parent, cpu_intc, &imsic->context);
 }
 
 void imsic_enable(uint32_t identity)

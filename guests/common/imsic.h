@@ -8,11 +8,10 @@
 #define IMSIC_EIP(identity) (0x80ul + (identity) / 64 * 2)
 #define IMSIC_EIE(identity) (0xc0ul + (identity) / 64 * 2)
 
-/* The page of a hart's interrupt file for messages in S-mode: who stores an identity there interrupts the hart (section 3.5). Ends the guest with a message if there
- * is none. */
-volatile uint32_t *imsic_page(uint64_t hart);
+/* Where messages are stored for the hart with this cpu-intc: each is an identity's number. NULL if it has no interrupt file. */
+volatile uint32_t *imsic_file(uint32_t cpu_intc);
 
-/* Has this identity interrupt the hart that runs this. Ends the guest with a message if its file hasn't got it. */
+/* Has messages of this identity interrupt the hart that calls it. Ends the guest with a message if its file hasn't got it. */
 void imsic_enable(uint32_t identity);
 
 /* The identity that is to be served, which is claimed by that; 0: there is nothing to do. */

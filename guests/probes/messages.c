@@ -66,7 +66,9 @@ bool guest_main(void)
     struct hart *to = &machine.harts[machine.hart_count - 1];
     if (to->id == machine.boot_hart)
         to = &machine.harts[0];
-    volatile uint32_t *page = imsic_page(to->id);
+    volatile uint32_t *page = imsic_file(to->interrupt_controller);
+    if (page == NULL)
+        fail("this probe needs interrupt files");
     on_interrupt(IRQ_EXTERNAL, take);
     hearer = (struct secondary){ stack + STACK_WORDS, hear, NULL };
     start_hart(to->id, &hearer);

@@ -10,6 +10,7 @@
 //! | [`fuzz`] | hostile guests: random ones, and dedicated attacks |
 //! | [`budgets`] | how many instructions a path may have |
 //! | [`paths`] | exact instruction counts of paths through hypervisor and guests |
+//! | [`held`] | interrupts that are held back, counted one by one |
 //! | [`random`] | random systems, and what must hold for each |
 //! | [`task_sets`] | random sets of tasks: the analysis of their deadlines against runs |
 //! | [`seeds`] | work that is made from seeds, some at a time |
@@ -22,6 +23,7 @@
 pub mod bounds;
 pub mod budgets;
 pub mod fuzz;
+pub mod held;
 pub mod operator;
 pub mod outcome;
 pub mod paths;

@@ -61,6 +61,14 @@ impl Cpu {
 
     #[inline(never)]
     fn ask_for_harts(&mut self, guest: &Guest, harts: u64) {
-        self.ask_all(guest.vcpu_set(harts), Requests::EXTERNAL);
+        let mut vcpus = guest.vcpu_set(harts);
+        // Not by a request, which isn't looked at while this core keeps quiet about it: it would be interrupted by what it has claimed, again and again.
+        if let Some(running) = self.scheduler.running().filter(|id| vcpus.contains(*id)) {
+            self.update_external(running);
+            vcpus.remove(running);
+        }
+        if !vcpus.is_empty() {
+            self.ask_all(vcpus, Requests::EXTERNAL);
+        }
     }
 }
