@@ -23,6 +23,12 @@ pub const APLIC: &str = "aplic";
 /// The same.
 pub const IMSIC: &str = "imsic";
 
+/// The controller of all boards of which nothing else is said, if it isn't a PLIC: so the tests run with each kind.
+const INTERRUPTS: &str = "AINORI_INTERRUPTS";
+
+/// Probes that ask about a PLIC: they have one in any case.
+const PLIC_PROBES: [&str; 4] = ["clamour", "late", "plic", "virt"];
+
 /// A guest.
 #[derive(Debug, Clone)]
 pub struct Guest {
@@ -235,6 +241,10 @@ impl Guest {
         &self.name
     }
 
+    fn asks_about_a_plic(&self) -> bool {
+        PLIC_PROBES.iter().any(|probe| self.image == checkout(".cache/guests/probes").join(format!("{probe}.elf")))
+    }
+
     /// More words of its command line.
     pub fn args(self, words: &str) -> Self {
         Self { args: format!("{} {words}", self.args), ..self }
@@ -320,7 +330,7 @@ pub struct System {
     harts: u32,
     memory_gib: u32,
     cpu: Option<String>,
-    interrupts: &'static str,
+    interrupts: Option<&'static str>,
     policy: &'static str,
     times: Vec<(&'static str, &'static str)>,
     guests: Vec<Guest>,
@@ -339,7 +349,7 @@ impl System {
             harts,
             memory_gib: 2,
             cpu: None,
-            interrupts: PLIC,
+            interrupts: None,
             policy: "spumone",
             times: Vec::new(),
             guests: Vec::new(),
@@ -369,9 +379,15 @@ impl System {
         Self { cpu: Some(cpu.into()), ..self }
     }
 
-    /// Another interrupt controller than [`PLIC`], as a manifest names it.
+    /// A certain interrupt controller, as a manifest names it: what this system shows is about that. Without this it is the one that all tests are run with.
     pub fn interrupts(self, interrupts: &'static str) -> Self {
-        Self { interrupts, ..self }
+        Self { interrupts: Some(interrupts), ..self }
+    }
+
+    /// The board's interrupt controller.
+    pub fn controller(&self) -> &'static str {
+        let has_plic_probe = || self.guests.iter().any(|guest| guest.asks_about_a_plic());
+        self.interrupts.unwrap_or_else(|| if has_plic_probe() { PLIC } else { usual_interrupts() })
     }
 
     /// Another size of the board's memory than 2 GiB.
@@ -503,6 +519,13 @@ impl System {
     }
 }
 
+/// The controller that the tests are run with.
+fn usual_interrupts() -> &'static str {
+    let Some(wanted) = std::env::var_os(INTERRUPTS) else { return PLIC };
+    let known = [PLIC, APLIC, IMSIC].into_iter().find(|known| wanted == *known);
+    known.unwrap_or_else(|| panic!("{INTERRUPTS} is {wanted:?}: it should be {PLIC}, {APLIC} or {IMSIC}"))
+}
+
 /// A trace of the usual kinds of events, whole, for [`System::run_with_trace`].
 pub fn whole_trace() -> Tracing {
     Tracing { file: PathBuf::new(), mask: None, records: None, window: None }
@@ -526,7 +549,9 @@ impl Display for System {
         writeln!(
             f,
             "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"{}GiB\"\ninterrupts = {:?}",
-            self.harts, self.memory_gib, self.interrupts
+            self.harts,
+            self.memory_gib,
+            self.controller()
         )?;
         if let Some(cpu) = &self.cpu {
             writeln!(f, "cpu = {cpu:?}")?;

@@ -48,8 +48,8 @@ impl Cpu {
             unsafe { enter_guest(state) }
         }
         let exit = self.see_to_own_work(now);
-        // What it has given way to comes first: an alarm that is due as before would interrupt the guest at once, and on a hart without the AIA QEMU takes a timer before a
-        // device, again and again.
+        // What that has given way to, before a guest is entered: the alarm is set for the same work once more, and where a hart takes its timer before devices (QEMU
+        // without the AIA does), it would come first again and again.
         if !hart::pending_interrupts().is_empty() {
             self.look_for_interrupts();
         }
