@@ -60,17 +60,17 @@ impl<'a> Channels<'a> {
 
 /// Finds out whose bells [have turns](Peer::has_turns).
 pub fn set_turns(guests: &mut [Guest], vcpus: &[Vcpu], orders: &[Order], policy: &Policy) {
-    let ranges: Vec<_> = guests.iter().map(Guest::vcpus).collect();
     for guest in guests {
         let own = VcpuId(guest.vcpus().start);
         for peer in &mut guest.peers {
-            let is_no_less_urgent = |id: VcpuId| {
-                let cores = cores_of(&vcpus[usize::from(id.0)], policy);
-                let mut there = orders.iter().enumerate().filter(|(core, _)| cores >> core & 1 != 0);
-                there.any(|(_, order)| order.rank(id).level >= order.rank(own).level)
-            };
-            let mut hearers = ranges[usize::from(peer.guest)].clone().map(VcpuId);
-            peer.has_turns = !policy.has_windows() && hearers.any(is_no_less_urgent);
+            peer.has_turns = !policy.has_windows()
+                && orders.iter().enumerate().any(|(core, order)| {
+                    let least = order.rank(own).level;
+                    let mut all = (0..).map(VcpuId).zip(vcpus).filter(|(_, vcpu)| vcpu.guest == peer.guest);
+                    all.any(|(id, vcpu)| {
+                        cores_of(vcpu, policy) >> core & 1 != 0 && order.rank(id).level >= least
+                    })
+                });
         }
     }
 }

@@ -69,7 +69,7 @@ impl Waiting {
         self.held != 0
     }
 
-    /// All sources of a guest have this level from now on.
+    /// All sources of a guest that wait have this level from now on.
     pub(super) fn set_level(&mut self, guest: usize, level: u32) {
         // BOUND: 2.
         for index in [guest, guest + MAX_GUESTS] {

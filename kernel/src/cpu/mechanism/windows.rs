@@ -163,8 +163,8 @@ impl Cpu {
                 irqs.set_level(source, before, level);
             }
         }
-        self.devices.set_level(usize::from(guest.index), level);
         if self.devices.are_held() {
+            self.devices.set_level(usize::from(guest.index), level);
             self.review_held();
         }
     }
