@@ -3,8 +3,8 @@ use alloc::{format, string::String, vec::Vec};
 
 use ainori_devices::aia::Aia;
 use ainori_devices::bus::{
-    APLIC, FINISHER, GIVE_WAY, IMSIC_BASE, PCI_CONFIG, PCI_MEMORY, PLIC, UART, UART_SOURCE, VIRTIO, VIRTIO_SLOT_SIZE,
-    VIRTIO_SLOTS, channel_source,
+    APLIC, FINISHER, GIVE_WAY, IMSIC_BASE, PCI_CONFIG, PCI_MEMORY, PLIC, UART, UART_SOURCE, VIRTIO,
+    VIRTIO_SLOT_SIZE, VIRTIO_SLOTS, channel_source,
 };
 use ainori_devices::finisher;
 use ainori_devices::imsic::IDENTITIES;

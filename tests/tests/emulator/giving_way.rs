@@ -13,7 +13,8 @@ fn filler() -> Guest {
 /// What a guest's job `work` has computed, of what a hart can in so many milliseconds, in percent.
 fn percent(run: &Run, guest: &str, ms: u64) -> u64 {
     let counted = run.guest(guest).results.iter().find_map(|result| result.get("instructions")?.as_u64());
-    let counted = counted.unwrap_or_else(|| run.fail(format_args!("{guest} doesn't say what it has computed")));
+    let counted =
+        counted.unwrap_or_else(|| run.fail(format_args!("{guest} doesn't say what it has computed")));
     counted * 100 / (ms * MILLISECOND)
 }
 
@@ -55,11 +56,18 @@ fn a_transition_task_of_freertos_gives_by_its_priority() {
     for (preset, give_way, from, to) in
         [("listee-rt", 0, 0, 0), ("listee-rt", 1, 45, 50), ("ainori", 1, 45, 50), ("listee-rt", 2, 95, 100)]
     {
-        let args = format!("periods=400 burn_percent=0 work=1 work_from_ms=100 work_ms=300 give_way={give_way}");
+        let args =
+            format!("periods=400 burn_percent=0 work=1 work_from_ms=100 work_ms=300 give_way={give_way}");
         let run = System::on(1)
             .policy(preset)
             .with(Guest::freertos(&args))
-            .with(Guest::freertos("period_us=10000 periods=1 burn_percent=0 work=1 work_from_ms=100 work_ms=300").named("other").priority(1))
+            .with(
+                Guest::freertos(
+                    "period_us=10000 periods=1 burn_percent=0 work=1 work_from_ms=100 work_ms=300",
+                )
+                .named("other")
+                .priority(1),
+            )
             .run(LOCKSTEP);
         run.lost_no_tick("freertos", 400).was_in_time("freertos", format_args!("give_way={give_way}"));
         let shares = ["freertos", "other"].map(|guest| percent(&run, guest, 300));
@@ -72,15 +80,21 @@ fn a_transition_task_of_freertos_gives_by_its_priority() {
 /// The same with Linux first: a process, and Linux's own scheduler.
 #[test]
 fn a_process_on_linux_gives_by_its_nice_value_or_class() {
-    for (controller, class, from, to) in
-        [(PLIC, "nice ainori.nice=0", 45, 51), (IMSIC, "nice ainori.nice=5", 20, 27), (PLIC, "idle", 0, 1), (PLIC, "fifo", 90, 96)]
-    {
+    for (controller, class, from, to) in [
+        (PLIC, "nice ainori.nice=0", 45, 51),
+        (IMSIC, "nice ainori.nice=5", 20, 27),
+        (PLIC, "idle", 0, 1),
+        (PLIC, "fifo", 90, 96),
+    ] {
         let args = format!("ainori.begin_ms=4000 ainori.run_ms=1000 ainori.class={class}");
         let run = System::on(1)
             .policy("listee-rt")
             .interrupts(controller)
             .with(Guest::linux("give-way").with_give_way().args(&args).priority(7))
-            .with(Guest::freertos("period_us=10000 periods=1 burn_percent=0 work=1 work_from_ms=4000").priority(1))
+            .with(
+                Guest::freertos("period_us=10000 periods=1 burn_percent=0 work=1 work_from_ms=4000")
+                    .priority(1),
+            )
             .run(LOCKSTEP);
         let [linux, freertos] = ["linux", "freertos"].map(|guest| percent(&run, guest, 1000));
         println!("{class}: Linux {linux} %, FreeRTOS {freertos} %");
@@ -97,7 +111,12 @@ fn an_rtos_beside_programs_that_give_way_is_in_time() {
         let run = System::on(2)
             .policy(preset)
             .interrupts(controller)
-            .with(Guest::linux("give-way").with_give_way().vcpus(2).args("ainori.begin_ms=6000 ainori.run_ms=500 ainori.class=fifo"))
+            .with(
+                Guest::linux("give-way")
+                    .with_give_way()
+                    .vcpus(2)
+                    .args("ainori.begin_ms=6000 ainori.run_ms=500 ainori.class=fifo"),
+            )
             .with(Guest::freertos("periods=6000 burn_percent=30").harts([1]))
             .run(LOCKSTEP);
         run.good().lost_no_tick("freertos", 6000).was_in_time("freertos", preset);
