@@ -111,9 +111,11 @@ impl Case {
             findings.push(format!("{}: {:?}", run.report.outcome.words(), last.last()));
         }
         findings.extend(run.report.problems.iter().cloned());
-        let Some(result) = run.report.guests.iter().find(|guest| guest.name == BELOW).and_then(|guest| {
-            guest.results.first().map(|result| serde_json::Value::Object(result.clone()))
-        }) else {
+        let Some(result) =
+            run.report.guests.iter().find(|guest| guest.name == BELOW).and_then(|guest| {
+                guest.results.first().map(|result| serde_json::Value::Object(result.clone()))
+            })
+        else {
             findings.push("nothing was counted".into());
             return (Counts::default(), findings);
         };
@@ -122,7 +124,12 @@ impl Case {
             taken: number("/taken"),
             held: number("/held"),
             migrations: run.migrations(BELOW),
-            latest_ns: KINDS.iter().chain([&MESSAGES]).map(|kind| number(&format!("/{kind}/latest_ns"))).max().unwrap_or(0),
+            latest_ns: KINDS
+                .iter()
+                .chain([&MESSAGES])
+                .map(|kind| number(&format!("/{kind}/latest_ns")))
+                .max()
+                .unwrap_or(0),
         };
         for key in ["lost", "twice", "spurious"] {
             if number(&format!("/{key}")) != 0 {
@@ -130,7 +137,12 @@ impl Case {
             }
         }
         if number("/sent") != counts.taken || counts.held < self.n {
-            findings.push(format!("of {} sent {} were taken, {} had been held back", number("/sent"), counts.taken, counts.held));
+            findings.push(format!(
+                "of {} sent {} were taken, {} had been held back",
+                number("/sent"),
+                counts.taken,
+                counts.held
+            ));
         }
         let has_messages = self.controller == IMSIC;
         for kind in KINDS.iter().chain(has_messages.then_some(&MESSAGES)) {

@@ -242,7 +242,9 @@ impl Guest {
     }
 
     fn asks_about_a_plic(&self) -> bool {
-        PLIC_PROBES.iter().any(|probe| self.image == checkout(".cache/guests/probes").join(format!("{probe}.elf")))
+        PLIC_PROBES
+            .iter()
+            .any(|probe| self.image == checkout(".cache/guests/probes").join(format!("{probe}.elf")))
     }
 
     /// More words of its command line.

@@ -11,6 +11,8 @@ enum Keeper {
     Units,
     /// Nobody: it can't be written, and says nothing of other guests' doing but how time passes.
     Constant,
+    /// Where each vCPU has an interrupt file, that: the hart's guest interrupt file that the switch chooses, or what traps.
+    File,
 }
 
 /// All CSRs that a guest can reach on some hart. What isn't here must trap: it is hidden by `hcounteren`, `henvcfg` or `hstateen0`, needs
@@ -25,6 +27,8 @@ const REACHABLE: &[(u64, u64, Keeper, &str)] = &[
     (0x140, 0x144, Keeper::Switch, "sscratch, sepc, scause, stval, sip"),
     (0x14d, 0x14d, Keeper::Switch, "stimecmp"),
     (0x150, 0x150, Keeper::Switch, "siselect, where it can't be hidden"),
+    (0x151, 0x151, Keeper::File, "sireg"),
+    (0x15c, 0x15c, Keeper::File, "stopei"),
     (0x180, 0x180, Keeper::Switch, "satp"),
     (0xc00, 0xc02, Keeper::Constant, "cycle, time, instret"),
     (0xc20, 0xc21, Keeper::Units, "vl, vtype"),

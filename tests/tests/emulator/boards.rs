@@ -1,6 +1,6 @@
 //! Boards that differ from QEMU's `virt`, as far as their device trees say so.
 use ainori::report::Outcome;
-use ainori_tests::{Clock, Guest, IMSIC, Run, System, operator};
+use ainori_tests::{Clock, Guest, IMSIC, PLIC, Run, System, operator};
 use dtoolkit::fdt::Fdt;
 use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
 use dtoolkit::{Node, Property};
@@ -8,9 +8,9 @@ use std::{fs, process::Command, time::Duration};
 
 const CLOCK: &str = "/soc/rtc@101000";
 
-/// The system on `virt` with one hart, of whose device tree the node at `path` is changed.
+/// The system on `virt` with one hart and a PLIC, of whose device tree the node at `path` is changed.
 fn run(system: System, path: &str, change: impl FnOnce(&mut DeviceTreeNode)) -> Run {
-    run_on("virt,aclint=on", system, path, change)
+    run_on("virt,aclint=on", system.interrupts(PLIC), path, change)
 }
 
 /// The same on another machine of QEMU, which is the system's.

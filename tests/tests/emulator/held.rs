@@ -17,7 +17,8 @@ fn with(controller: &'static str) {
         each_is_taken_once(&Case::new(policy, controller, 2_500));
     }
     // Beside FreeRTOS and a hart that nobody takes; the serial port tells by edges.
-    let other = Case { free: 1, freertos: true, edges: true, q: 211, ..Case::new("balance", controller, 2_500) };
+    let other =
+        Case { free: 1, freertos: true, edges: true, q: 211, ..Case::new("balance", controller, 2_500) };
     each_is_taken_once(&other);
 }
 

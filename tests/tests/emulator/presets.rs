@@ -7,7 +7,8 @@ const PERIODS: u64 = 40;
 
 /// Three vCPUs send interrupts of all kinds to each other, and hear the bell of a more urgent guest; on another hart FreeRTOS goes first, where the policy lets it.
 fn system(preset: &Preset, controller: &'static str) -> (System, bool) {
-    let below = Guest::probe("held", "n=1200 any=1 messages=12").named(BELOW).vcpus(3).device("/soc/rtc@101000");
+    let below =
+        Guest::probe("held", "n=1200 any=1 messages=12").named(BELOW).vcpus(3).device("/soc/rtc@101000");
     let above = Guest::probe("held", "role=above").named("above").priority(9).background();
     let freertos = Guest::freertos(&format!("periods={PERIODS} burn_percent=30 report_ms=0"));
     let system = System::on(3).policy(preset.name).interrupts(controller).channel(["above", BELOW], "4KiB");
