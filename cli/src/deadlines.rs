@@ -31,6 +31,8 @@ pub struct HartReport {
     pub taken_percent: f64,
     /// What is left for guests without tasks at least.
     pub left_percent: f64,
+    /// The guests without tasks there for whom that is nothing, as they wait for those who ask for all.
+    pub starved: Vec<String>,
     /// Its tasks, the most urgent first.
     pub tasks: Vec<TaskReport>,
     /// The jobs of each of these, for a picture of them.
@@ -62,6 +64,8 @@ pub struct TaskReport {
     pub jitter_ns: u64,
     /// For how long less urgent tasks of its guest may keep it waiting.
     pub blocking_ns: u64,
+    /// The part of that for which it waits for another hart.
+    pub remote_blocking_ns: u64,
     /// `met`, `missed`, `unbounded` or `unsaid`.
     pub verdict: &'static str,
     /// By how much the deadline may be missed.
@@ -77,7 +81,7 @@ pub struct TaskReport {
 /// A part of a response.
 #[derive(Debug, Serialize)]
 pub struct PartReport {
-    /// `own`, `switches`, `housework`, `moving`, `begun`, `grace`, `blocking`, `outside` (of its guest's windows), `jitter`, or another task as `guest/task`.
+    /// `own`, `switches`, `housework`, `moving`, `begun`, `grace`, `blocking`, `outside` (of its guest's windows), `siblings` (outside of theirs), `jitter`, or another task as `guest/task`.
     pub what: String,
     /// Of how many jobs, where it is a task's.
     pub jobs: Option<u64>,
@@ -124,7 +128,10 @@ impl Deadlines {
 
     /// What is wrong, in the order of the table.
     pub fn problems(&self) -> Vec<Problem> {
-        self.harts.iter().flat_map(|hart| &hart.tasks).filter_map(TaskReport::problem).collect()
+        let of_hart = |hart: &HartReport| -> Vec<Problem> {
+            hart.tasks.iter().filter_map(TaskReport::problem).chain(hart.starving()).collect()
+        };
+        self.harts.iter().flat_map(of_hart).collect()
     }
 
     /// Is there a deadline that may be missed?
@@ -142,10 +149,26 @@ impl HartReport {
             hart: answer.hart,
             taken_percent,
             left_percent,
+            starved: answer.starved.iter().map(|guest| system.guests[*guest].name.clone()).collect(),
             tasks: tasks.collect(),
             streams: answer.streams,
             windows: answer.windows,
         }
+    }
+
+    /// Who may never run.
+    fn starving(&self) -> Option<Problem> {
+        let most_urgent = self.tasks.first().filter(|_| !self.starved.is_empty())?;
+        let names = self.starved.join(" and ");
+        Some(Problem {
+            weight: Weight::Warning,
+            line: most_urgent.line,
+            message: format!(
+                "{names} may starve on hart {}: the tasks of more urgent guests ask for all of it",
+                self.hart
+            ),
+            help: "shorten executions, lengthen periods, or give it another hart",
+        })
     }
 }
 
@@ -173,6 +196,7 @@ impl PartReport {
             Part::Grace { .. } => ("grace".into(), None),
             Part::Blocking { .. } => ("blocking".into(), None),
             Part::Outside { .. } => ("outside".into(), None),
+            Part::Siblings { .. } => ("siblings".into(), None),
             Part::Jitter { .. } => ("jitter".into(), None),
         };
         Self { what, jobs, ns: part.ns() }
@@ -199,6 +223,7 @@ impl TaskReport {
             deadline_ns: task.deadline_ns,
             jitter_ns: task.jitter_ns,
             blocking_ns: task.blocking_ns,
+            remote_blocking_ns: task.remote_blocking_ns,
             verdict,
             late_ns,
             why,
@@ -274,6 +299,7 @@ fn system(manifest: &Manifest) -> Result<System> {
         policy,
         frame_ns: u64::from(system.policy.frame_us) * 1_000,
         windows: windows.collect(),
+        quantum_ns: u64::from(system.policy.quantum_us) * 1_000,
         grace_ns: u64::from(system.policy.grace_us) * 1_000,
         advance_ns: u64::from(system.policy.advance_us) * 1_000,
         harts,
@@ -294,5 +320,6 @@ fn task(task: &ainori_manifest::Task) -> Task {
         priority: task.priority,
         jitter_ns: task.jitter_us * 1_000,
         blocking_ns: task.blocking_us * 1_000,
+        remote_blocking_ns: task.remote_blocking_us * 1_000,
     }
 }

@@ -252,6 +252,22 @@ fn a_task_of_which_nothing_can_be_said_is_a_warning() {
 }
 
 #[test]
+fn who_may_starve_is_warned_of() {
+    let checkout = Checkout::new(1);
+    with_tasks(&checkout, "harts = [0]\n", "4ms");
+    let (_, out, err) = call(&checkout, &["check", "demo.toml", "--json", "found.json"]);
+    let text = err.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("linux may starve on hart 0: the tasks of more urgent guests ask for all of it"),
+        "{out}{err}"
+    );
+    assert_eq!(
+        json(&checkout, "found.json")["deadlines"]["harts"][0]["starved"],
+        serde_json::json!(["linux"])
+    );
+}
+
+#[test]
 fn a_picture_needs_tasks() {
     let checkout = Checkout::new(2);
     let (code, _, err) = call(&checkout, &["check", "demo.toml", "--gantt", "tasks.svg"]);

@@ -3,7 +3,7 @@ use crate::costs::{Costs, Paths};
 use crate::limits;
 use crate::response::{Load, Unknown, Worst, at_most, worst};
 use crate::schedule::{Slot, Stream, Timetable};
-use crate::system::{Guest, System, Task};
+use crate::system::{System, Task};
 
 /// What is known of a task's deadline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +77,11 @@ pub enum Part {
         /// Nanoseconds.
         ns: u64,
     },
+    /// Another vCPU of its guest may keep it waiting, as the task declares it, and is outside of its own windows.
+    Siblings {
+        /// Nanoseconds.
+        ns: u64,
+    },
     /// It becomes ready later than it arrives, as the task declares it.
     Jitter {
         /// Nanoseconds.
@@ -98,6 +103,7 @@ impl Part {
             | Self::Grace { ns }
             | Self::Blocking { ns }
             | Self::Outside { ns }
+            | Self::Siblings { ns }
             | Self::Jitter { ns } => *ns,
         }
     }
@@ -128,6 +134,8 @@ pub struct HartAnswer {
     pub tasks: Vec<Answer>,
     /// What its tasks and the hypervisor take at most in the long run, in millionths of the hart. More than a million if they ask for too much.
     pub taken_ppm: u64,
+    /// The guests without tasks there, by their index, for whom nothing may be left: they wait for those who ask for all.
+    pub starved: Vec<usize>,
     /// The jobs of each task, in the order of [`Self::tasks`], for a picture of them.
     pub streams: Vec<Stream>,
     /// The hart's windows in time, for that picture.
@@ -163,28 +171,57 @@ struct Place<'a> {
     costs: Costs,
     /// For how long it may hold the hart while it is blocked: who blocks it may run on another hart meanwhile.
     spins_ns: u64,
+    /// What the ends of its guest's turns take for each job, if that shares them with others of its priority.
+    turns_ns: u64,
+    /// How much of each frame who blocks it may be outside of its windows on another hart, while it is inside here.
+    forsaken_ns: u64,
 }
 
 impl<'a> Place<'a> {
-    fn new(guest: usize, index: usize, task: &'a Task, of: &Guest, costs: Costs) -> Self {
-        // The guest's priority on the hart decides first, then the task's within the guest.
-        let rank = u32::from(of.priority_on(task.hart)) << u8::BITS | u32::from(task.priority);
-        let is_spread = of.vcpus.iter().any(|vcpu| vcpu.home != task.hart);
-        Self { guest, index, task, rank, costs, spins_ns: if is_spread { task.blocking_ns } else { 0 } }
+    fn new(system: &'a System, paths: &Paths, mips: u32, guest: usize, index: usize) -> Self {
+        let of = &system.guests[guest];
+        let task = &of.tasks[index];
+        let hart = task.hart;
+        let is_spread = of.vcpus.iter().any(|vcpu| vcpu.home != hart);
+        let spins_ns = if is_spread { task.remote_blocking_ns.min(task.blocking_ns) } else { 0 };
+        let costs = paths.on(system, hart, of.priority_on(hart), mips);
+        let turns_ns = if system.has_priorities() && system.has_equal(guest, hart) {
+            // A guest that wakes has a whole turn, so it comes to the end of one for each quantum that it has had the hart. By the clock (co-scheduling) the first one may be shorter.
+            let has_ns =
+                task.execution_ns.saturating_add(spins_ns).saturating_add(costs.job_ns + costs.switches_ns);
+            let ends_ns = u128::from(has_ns) * u128::from(costs.switches_ns);
+            let ends_ns =
+                u64::try_from(ends_ns.div_ceil(system.quantum_ns.max(1).into())).unwrap_or(u64::MAX);
+            ends_ns.saturating_add(if system.policy.co_schedules() { costs.switches_ns } else { 0 })
+        } else {
+            0
+        };
+        Self {
+            guest,
+            index,
+            task,
+            // The guest's priority on the hart decides first, then the task's within the guest.
+            rank: u32::from(of.priority_on(hart)) << u8::BITS | u32::from(task.priority),
+            costs,
+            spins_ns,
+            turns_ns,
+            forsaken_ns: forsaken_ns(system, paths, mips, hart, guest),
+        }
     }
 
     /// What the task itself asks of the hart.
     ///
     /// From the arrival of a job until its end its guest is awake, so all jobs of that guest that arrive meanwhile, or that are still there, cost it one switch together. Those
     /// before it are no part of the busy period: while more urgent guests have the hart, no job of this guest begins and ends. So the switch is a part of what
-    /// the task itself waits for, once, as is what blocks it.
+    /// the task itself waits for, once, as is what blocks it on this hart: less urgent tasks begin nothing in the busy period. Those on other harts do, so each of its jobs may wait for them.
     fn own_load(&self) -> Load {
         let (task, costs) = (self.task, &self.costs);
-        let blocking = [task.blocking_ns, costs.blocking_ns, costs.grace_ns, costs.switches_ns];
+        let blocking =
+            [task.blocking_ns - self.spins_ns, costs.blocking_ns, costs.grace_ns, costs.switches_ns];
         Load {
             rank: self.rank,
             period: task.period_ns,
-            cost: task.execution_ns.saturating_add(costs.job_ns),
+            cost: task.execution_ns.saturating_add(costs.job_ns).saturating_add(self.spins_ns),
             deadline: task.deadline_ns,
             jitter: task.jitter_ns,
             blocking: blocking.into_iter().fold(0, u64::saturating_add),
@@ -194,14 +231,10 @@ impl<'a> Place<'a> {
     /// What it asks in the eyes of tasks of its own guest.
     ///
     /// If who blocks it is on the same hart, its being blocked takes nothing from the others, as that one's job runs meanwhile. On another hart that one may
-    /// keep it waiting in two ways: it spins, which takes the hart, or it sleeps, so that it goes on so much later, and nearer to its next job.
+    /// keep it waiting in two ways: it spins, which takes the hart and is a part of what it asks for itself, or it sleeps, so that it goes on so much later, and nearer to its next job.
     fn load_within(&self) -> Load {
         let load = self.own_load();
-        Load {
-            cost: load.cost.saturating_add(self.spins_ns),
-            jitter: load.jitter.saturating_add(self.spins_ns),
-            ..load
-        }
+        Load { jitter: load.jitter.saturating_add(self.spins_ns), ..load }
     }
 
     /// What it asks in the eyes of other guests.
@@ -218,9 +251,10 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// What the switches take that a job may cost other guests.
+    /// What the switches take that a job may cost other guests: to its guest and back, and where its turn among equals ends.
     fn switches_ns(&self) -> u64 {
-        if self.spins_ns > 0 { 2 * self.costs.switches_ns } else { self.costs.switches_ns }
+        let woken_ns = if self.spins_ns > 0 { 2 * self.costs.switches_ns } else { self.costs.switches_ns };
+        woken_ns.saturating_add(self.turns_ns)
     }
 
     /// What it asks in the eyes of another one, or in its own.
@@ -247,8 +281,7 @@ impl<'a> Place<'a> {
 fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
     let mut places: Vec<Place<'_>> = Vec::new();
     for (index, guest) in system.guests.iter().enumerate() {
-        let costs = paths.on(system, hart, guest.priority_on(hart), mips);
-        places.extend(guest.tasks_on(hart).map(|(place, task)| Place::new(index, place, task, guest, costs)));
+        places.extend(guest.tasks_on(hart).map(|(place, _)| Place::new(system, paths, mips, index, place)));
     }
     places.sort_by_key(|place| core::cmp::Reverse(place.rank));
     let tasks = places
@@ -267,12 +300,34 @@ fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
     } else {
         taken_ppm(&places, &own)
     };
+    let is_taken = system.has_priorities() && taken_ppm >= MILLION;
     HartAnswer {
         hart,
         tasks,
         taken_ppm,
+        starved: if is_taken { system.below_all_tasks(hart).collect() } else { Vec::new() },
         streams: places.iter().map(stream).collect(),
         windows: timetable(system, hart),
+    }
+}
+
+/// How much of each frame a guest with several vCPUs has a hart while one of them is outside of its windows on another hart. If that one holds a lock, say, all that the guest's
+/// tasks do here is to wait for it. 0 if no task of the guest ever waits so, or the hart has no windows.
+fn forsaken_ns(system: &System, paths: &Paths, mips: u32, hart: u32, guest: usize) -> u64 {
+    let own = &system.guests[guest];
+    if !system.has_windows() || own.tasks.iter().all(|task| task.remote_blocking_ns == 0) {
+        return 0;
+    }
+    let supply = |hart: u32| {
+        let opening_ns = paths.on(system, hart, own.priority_on(hart), mips).opening_ns;
+        system.supply(guest, hart, opening_ns)
+    };
+    let Some(here) = supply(hart) else { return 0 };
+    let homes = own.vcpus.iter().map(|vcpu| vcpu.home).filter(|home| *home != hart);
+    match homes.map(supply).collect::<Option<Vec<_>>>() {
+        Some(elsewhere) => here.without(&elsewhere),
+        // One of them never runs.
+        None => system.frame_ns,
     }
 }
 
@@ -321,16 +376,20 @@ fn stream(place: &Place<'_>) -> Stream {
     Stream {
         rank: place.rank,
         period: place.task.period_ns,
-        cost: place.own_load().cost,
+        cost: place.task.execution_ns.saturating_add(place.costs.job_ns),
         guest: place.guest,
         switch: place.costs.switches_ns,
     }
 }
 
-/// Work of the hypervisor's own that comes between at any time: housework, and moving vCPUs. One of which there is none has a cost of 0.
+/// What comes between at any time, so much in each period.
+fn comes_between(period: u64, cost: u64) -> Load {
+    Load { rank: u32::MAX, period, cost, deadline: u64::MAX, jitter: 0, blocking: 0 }
+}
+
+/// Work of the hypervisor's own: housework, and moving vCPUs. One of which there is none has a cost of 0.
 fn own_work(costs: &Costs) -> [Load; 2] {
-    let load =
-        |period, cost| Load { rank: u32::MAX, period, cost, deadline: u64::MAX, jitter: 0, blocking: 0 };
+    let load = comes_between;
     [load(costs.housework_period_ns, costs.housework_ns), load(costs.retry_period_ns, costs.retry_ns)]
 }
 
@@ -343,6 +402,7 @@ fn answer(system: &System, hart: u32, place: &Place<'_>, places: &[Place<'_>]) -
     let places: Vec<Place<'_>> = places.iter().copied().filter(is_met).collect();
     let mut loads: Vec<Load> = places.iter().map(|other| other.load_for(place)).collect();
     loads.extend(own_work(&place.costs));
+    loads.push(comes_between(system.frame_ns, place.forsaken_ns));
     let found = places.iter().position(|other| (other.guest, other.index) == (place.guest, place.index));
     let own = found.unwrap_or_default();
     let (response, parts) = match worst(&loads, own, &supply) {
@@ -364,7 +424,7 @@ fn parts(place: &Place<'_>, places: &[Place<'_>], worst: &Worst) -> Vec<Part> {
     let all_jobs = worst.jobs + others.clone().map(|(_, jobs)| jobs).sum::<u64>();
     let of_others = others.clone().filter(|(other, _)| other.guest != place.guest);
     let of_others: u64 = of_others.map(|(other, jobs)| other.switches_ns() * jobs).sum();
-    // Behind those of the tasks is what the hypervisor does of its own.
+    // Behind those of the tasks is what comes between.
     let own = |place: usize| worst.others.get(places.len() + place).copied().unwrap_or_default();
     let mut parts = vec![
         Part::Own { jobs: worst.jobs, ns: task.execution_ns * worst.jobs },
@@ -373,8 +433,9 @@ fn parts(place: &Place<'_>, places: &[Place<'_>], worst: &Worst) -> Vec<Part> {
         Part::Moving { ns: costs.retry_ns * own(1) },
         Part::Begun { ns: costs.blocking_ns },
         Part::Grace { ns: costs.grace_ns },
-        Part::Blocking { ns: task.blocking_ns },
+        Part::Blocking { ns: task.blocking_ns - place.spins_ns + place.spins_ns * worst.jobs },
         Part::Outside { ns: worst.outside },
+        Part::Siblings { ns: place.forsaken_ns * own(2) },
         Part::Jitter { ns: task.jitter_ns },
     ];
     parts.extend(others.map(|(other, jobs)| Part::Task {

@@ -54,6 +54,24 @@ impl Supply {
         whole * u128::from(self.in_frame) / u128::from(self.frame)
     }
 
+    /// How much of a frame it is there while not all of the others are, whose frames are as long and begin with its own.
+    pub(crate) fn without(&self, others: &[Self]) -> u64 {
+        let windows = core::iter::once(self).chain(others).flat_map(|supply| &supply.windows);
+        let mut ends: Vec<u64> =
+            windows.flat_map(|window| [window.start, window.start + window.length]).collect();
+        ends.sort_unstable();
+        // Between two of them nobody's window begins or ends.
+        let is_without = |at| self.is_there(at) && !others.iter().all(|other| other.is_there(at));
+        let pieces = ends.windows(2).filter(|piece| is_without(piece[0]));
+        pieces.map(|piece| piece[1] - piece[0]).sum()
+    }
+
+    /// Is this moment of a frame in a window?
+    fn is_there(&self, at: u64) -> bool {
+        let begun = self.windows.partition_point(|window| window.start <= at);
+        begun.checked_sub(1).is_some_and(|last| at - self.windows[last].start < self.windows[last].length)
+    }
+
     /// How long it takes at most until there has been so much, from any time on.
     #[must_use]
     pub fn wait(&self, amount: u64) -> u64 {

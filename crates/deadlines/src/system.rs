@@ -7,6 +7,8 @@ use ainori_sched::{Class, Policy};
 pub struct System {
     /// The choices of the policy. Its times are in ticks of some clock and don't count: these do.
     pub policy: Policy,
+    /// For how long one of several guests of one priority has its turn at least, in nanoseconds. Not 0.
+    pub quantum_ns: u64,
     /// For how long a preemption may be deferred, in nanoseconds, where the policy does that.
     pub grace_ns: u64,
     /// How long before its timer a vCPU gets the hart that it takes from others, in nanoseconds.
@@ -83,6 +85,8 @@ pub struct Task {
     pub jitter_ns: u64,
     /// For how long less urgent tasks of its guest may keep it waiting: critical sections, interrupts off, locks.
     pub blocking_ns: u64,
+    /// The part of that for which it waits for a vCPU of its guest on another hart, in each job. Counts only if the guest has one there.
+    pub remote_blocking_ns: u64,
 }
 
 impl System {
@@ -129,6 +133,24 @@ impl System {
     /// Is a hart left to one vCPU, as no other may be met there?
     pub(crate) fn is_alone(&self, hart: u32) -> bool {
         self.guests.iter().map(|guest| self.may_be_met(guest, hart)).sum::<usize>() <= 1
+    }
+
+    /// May another guest be met on a hart that has the same priority there, so that they take turns?
+    pub(crate) fn has_equal(&self, guest: usize, hart: u32) -> bool {
+        let priority = self.guests[guest].priority_on(hart);
+        let mut others = self.guests.iter().enumerate().filter(|(index, _)| *index != guest);
+        others.any(|(_, other)| other.priority_on(hart) == priority && self.may_be_met(other, hart) > 0)
+    }
+
+    /// The guests that declare no task on a hart, have a vCPU that runs nowhere else, and wait for all that declare one there.
+    pub(crate) fn below_all_tasks(&self, hart: u32) -> impl Iterator<Item = usize> {
+        let has_tasks = move |guest: &Guest| guest.tasks_on(hart).next().is_some();
+        let with_tasks = self.guests.iter().filter(move |guest| has_tasks(guest));
+        let least = with_tasks.map(move |guest| guest.priority_on(hart)).min().unwrap_or_default();
+        let stays = move |guest: &Guest| guest.vcpus.iter().any(|vcpu| self.reach(vcpu) == bit(hart));
+        let guests = self.guests.iter().enumerate();
+        let below = guests.filter(move |(_, guest)| !has_tasks(guest) && guest.priority_on(hart) < least);
+        below.filter(move |(_, guest)| stays(guest)).map(|(index, _)| index)
     }
 
     /// Most vCPUs that a guest has at home on a hart.

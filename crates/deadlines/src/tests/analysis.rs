@@ -21,6 +21,7 @@ pub(super) fn task(priority: u8, period_us: u64, execution_us: u64) -> Task {
         priority,
         jitter_ns: 0,
         blocking_ns: 0,
+        remote_blocking_ns: 0,
     }
 }
 
@@ -33,6 +34,7 @@ pub(super) fn guest(name: &str, priority: u8, tasks: &[Task]) -> Guest {
 pub(super) fn system(preset: &str, guests: &[Guest]) -> System {
     System {
         policy: Policy::preset(preset, 1, 1_000).unwrap(),
+        quantum_ns: 500 * US,
         grace_ns: 100 * US,
         advance_ns: 6 * US,
         harts: 2,
@@ -265,7 +267,7 @@ fn what_a_task_declares_is_a_part_of_its_response() {
 /// Who waits for a lock that is held on another hart spins meanwhile, or sleeps and comes back: those behind it on its hart wait, too.
 #[test]
 fn who_is_blocked_from_another_hart_keeps_the_hart() {
-    let spinner = Task { blocking_ns: 400 * US, ..task(9, 1_000, 100) };
+    let spinner = Task { blocking_ns: 400 * US, remote_blocking_ns: 400 * US, ..task(9, 1_000, 100) };
     let own_low = Task { period_ns: 3_000 * US, deadline_ns: 1_000 * US, ..task(1, 3_000, 400) };
     let answers = |homes: &[u32]| {
         let vcpus = homes.iter().map(|home| Vcpu { home: *home, harts: 1 << home }).collect();
@@ -285,6 +287,43 @@ fn who_is_blocked_from_another_hart_keeps_the_hart() {
     };
     assert!(sums(&far) > sums(&near) + 800 * US);
     assert!(far.taken_ppm > near.taken_ppm + 400_000);
+}
+
+/// Who is blocked on its own hart is so once in a busy period, as nobody less urgent begins anything in it; on another hart each of its jobs may be.
+#[test]
+fn each_job_may_be_blocked_from_another_hart() {
+    let response = |remote: u64, homes: &[u32]| {
+        let vcpus = homes.iter().map(|home| Vcpu { home: *home, harts: 1 << home }).collect();
+        let late = Task {
+            deadline_ns: 10_000 * US,
+            blocking_ns: 4 * US,
+            remote_blocking_ns: remote * US,
+            ..task(1, 1_000, 620)
+        };
+        // Lehoczky's example: not the first job is the latest.
+        let tasks = [task(2, 700, 260), late];
+        let answer = hart(&system("spumone", &[Guest { vcpus, ..guest("rtos", 10, &tasks) }]));
+        let answer = &answer.tasks[1];
+        assert_eq!(
+            answer.parts.iter().map(Part::ns).sum::<u64>() - jobs(answer) * 1_000 * US,
+            answer.response_ns.unwrap()
+        );
+        (jobs(answer) + 1, answer.response_ns.unwrap())
+    };
+    let (near, far) = (response(4, &[0]), response(4, &[0, 1]));
+    assert_eq!(near, response(0, &[0, 1]), "there is nobody elsewhere, or nobody to wait for");
+    assert!(far.1 > near.1, "{far:?} {near:?}");
+    let part = response(2, &[0, 1]);
+    assert!(near.1 < part.1 && part.1 < far.1);
+}
+
+/// Jobs of its own before the longest one.
+fn jobs(answer: &crate::analysis::Answer) -> u64 {
+    let own = answer
+        .parts
+        .iter()
+        .find_map(|part| if let Part::Own { jobs, .. } = part { Some(*jobs) } else { None });
+    own.unwrap() - 1
 }
 
 /// All jobs of a guest that meet cost one switch; many short ones asked for more than the hart has.
@@ -333,4 +372,41 @@ fn all_presets_have_an_answer() {
             !matches!(preset.name, "round-robin" | "spumone-without-split" | "partition" | "time-window")
         );
     }
+}
+
+/// Two that take turns above a task switch at each turn's end: 20 ms each are 80 of these, which no job of theirs costs alone.
+#[test]
+fn turns_of_equals_above_cost_a_switch_each() {
+    let equals = [guest("a", 5, &[task(1, 100_000, 20_000)]), guest("b", 5, &[task(1, 100_000, 20_000)])];
+    let below = |equals: &[Guest]| {
+        let guests = [equals, &[guest("low", 2, &[task(1, 100_000, 1_000)])]].concat();
+        let answer = hart(&system("spumone", &guests)).tasks.pop().unwrap();
+        assert_eq!(answer.verdict, Verdict::Met);
+        assert_eq!(answer.parts.iter().map(Part::ns).sum::<u64>(), answer.response_ns.unwrap());
+        answer.response_ns.unwrap()
+    };
+    let [mut high, other] = equals.clone();
+    high.priorities = vec![6; 2];
+    let switch = paths().on(&system("spumone", &equals), 0, 5, MIPS).switches_ns;
+    // Each job is the end of 40 turns of 500 us, and what it takes to come to it is a little part of another one.
+    let more = below(&equals) - below(&[high, other]);
+    assert!((2 * 40 * switch..2 * 41 * switch).contains(&more), "{more}");
+}
+
+/// Who declares nothing, below those who ask for all: nobody says how long it waits.
+#[test]
+fn who_may_starve_is_told() {
+    let starved = |execution, priority| {
+        let guests = [guest("rtos", 10, &[task(1, 1_000, execution)]), guest("linux", priority, &[])];
+        hart(&system("spumone", &guests)).starved
+    };
+    assert_eq!(starved(1_000, 1), [1]);
+    assert_eq!(starved(900, 1), [0; 0]);
+    // A more urgent one takes what it likes.
+    assert_eq!(starved(1_000, 11), [0; 0]);
+    // Who can go elsewhere does.
+    let linux = Guest { vcpus: vec![Vcpu { home: 0, harts: 3 }], ..guest("linux", 1, &[]) };
+    let moves =
+        |preset| hart(&system(preset, &[guest("rtos", 10, &[task(1, 1_000, 1_000)]), linux.clone()])).starved;
+    assert_eq!((moves("ainori"), moves("spumone")), (vec![], vec![1]));
 }

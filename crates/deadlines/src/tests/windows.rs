@@ -120,6 +120,44 @@ fn who_has_no_window_or_one_that_is_over_at_once_has_no_bound() {
     assert!(unsaid(&two, 0).contains("several vCPUs of rtos"));
 }
 
+/// An RTOS with a vCPU on each of two harts, a task of 300 us on the first, and these windows of its own.
+fn spread(blocking: u64, here: (u64, u64), there: (u64, u64)) -> System {
+    let rtos = (0, here.0, here.1);
+    let mut system = windowed(&[task(1, 20_000, 300)], &[rtos]);
+    system.guests[0].tasks[0].blocking_ns = blocking * US;
+    system.guests[0].tasks[0].remote_blocking_ns = blocking * US;
+    system.guests[0].vcpus.push(Vcpu { home: 1, harts: 2 });
+    system.windows.push(Window { hart: 1, guest: 0, start_ns: there.0 * US, length_ns: there.1 * US });
+    system
+}
+
+/// Who holds a lock may lose its hart, until its next window begins: who wants that lock spins for so long, if it is in a window.
+#[test]
+fn a_guest_waits_for_its_vcpus_that_are_outside_of_their_windows() {
+    let response = |system: &System| hart(system).tasks[0].response_ns.unwrap();
+    let together = spread(10, (0, 4_000), (0, 4_000));
+    let apart = spread(10, (0, 4_000), (1_000, 3_000));
+    let siblings = |system: &System| {
+        let parts = hart(system).tasks[0].parts.clone();
+        parts.iter().find_map(|part| if let Part::Siblings { ns } = part { Some(*ns) } else { None })
+    };
+    assert_eq!(siblings(&together), None);
+    // Both windows take as long to begin.
+    assert_eq!(siblings(&apart), Some(1_000 * US));
+    assert_eq!(response(&apart), response(&together) + 1_000 * US);
+    // Before and behind: all but what both have.
+    assert_eq!(siblings(&spread(10, (2_000, 4_000), (3_000, 2_000))), Some(2_000 * US));
+    // Who needs nobody is never kept waiting.
+    assert_eq!(
+        response(&spread(0, (0, 4_000), (1_000, 3_000))),
+        response(&spread(0, (0, 4_000), (0, 4_000)))
+    );
+    // Another one that has no window at all is waited for all the time.
+    let mut never = apart.clone();
+    never.windows.pop();
+    assert_eq!(hart(&never).tasks[0].verdict, Verdict::Unbounded(Unknown::Overload));
+}
+
 /// Beside the least urgent guest the hypervisor's work comes most often, and guests of priority 0 and 1 are that alike there.
 #[test]
 fn who_is_least_urgent_is_who_hides_no_housework() {
@@ -148,6 +186,16 @@ fn frame() -> impl Strategy<Value = (u64, Vec<(u64, u64)>)> {
 }
 
 proptest! {
+    /// What a supply has without others, moment by moment.
+    #[test]
+    fn what_is_there_without_others_is_counted_by_moments((length, windows) in frame(), others in prop::collection::vec(frame(), 0..3)) {
+        let is_in = |windows: &[(u64, u64)], time: u64| windows.iter().any(|(start, length)| (*start..start + length).contains(&time));
+        let longest = others.iter().map(|(length, _)| *length).fold(length, u64::max);
+        let supplies: Vec<Supply> = others.iter().map(|(_, windows)| supply(longest, windows)).collect();
+        let moments = (0..longest).filter(|time| is_in(&windows, *time) && !others.iter().all(|(_, windows)| is_in(windows, *time)));
+        prop_assert_eq!(supply(longest, &windows).without(&supplies), moments.count() as u64);
+    }
+
     /// The wait is the longest of those from each moment of the frame on, and the steady supply behind the delay is never more than there is.
     #[test]
     fn a_wait_is_the_longest_from_any_time((frame, windows) in frame(), amount in 1..200u64) {

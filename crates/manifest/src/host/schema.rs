@@ -54,7 +54,17 @@ const GUEST: reader::Kind = reader::Kind {
 const TASK: reader::Kind = reader::Kind {
     name: "[[guest.task]]",
     place: "[[guest.task]]",
-    keys: &["name", "period", "execution", "deadline", "priority", "hart", "jitter", "blocking"],
+    keys: &[
+        "name",
+        "period",
+        "execution",
+        "deadline",
+        "priority",
+        "hart",
+        "jitter",
+        "blocking",
+        "remote_blocking",
+    ],
 };
 const WINDOW: reader::Kind =
     reader::Kind { name: "[[window]]", place: "[[window]]", keys: &["guest", "hart", "start", "length"] };
@@ -151,6 +161,7 @@ pub struct TaskDraft {
     pub hart: Option<At<u32>>,
     pub jitter: Option<At<Micros>>,
     pub blocking: Option<At<Micros>>,
+    pub remote_blocking: Option<At<Micros>>,
 }
 
 /// `[[window]]`.
@@ -493,6 +504,7 @@ fn read_task(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Option
         hart: table.optional("hart", findings),
         jitter: table.optional("jitter", findings),
         blocking: table.optional("blocking", findings),
+        remote_blocking: table.optional("remote_blocking", findings),
     };
     Some(TaskDraft { lost: table.lost, ..draft })
 }

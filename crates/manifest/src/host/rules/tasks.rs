@@ -51,6 +51,14 @@ fn check_one(draft: &TaskDraft, guest: Option<&Guest>, findings: &mut Vec<Findin
     let deadline = draft.deadline.as_ref().map(|time| check_time("deadline", time, 1, findings));
     let jitter = draft.jitter.as_ref().map_or(0, |time| check_time("jitter", time, 0, findings));
     let blocking = draft.blocking.as_ref().map_or(0, |time| check_time("blocking", time, 0, findings));
+    let remote_blocking = draft.remote_blocking.as_ref().map_or(blocking, |time| {
+        let remote = check_time("remote_blocking", time, 0, findings);
+        if remote > blocking {
+            let message = format!("remote_blocking: {remote} us is more than the {blocking} us of blocking, of which it is a part");
+            findings.push(Finding::at(time.span.clone(), message).help("lengthen blocking, or shorten it"));
+        }
+        remote
+    });
     let priority = draft.priority.as_ref().and_then(|priority| {
         let valid = u8::try_from(priority.value).ok();
         if valid.is_none() {
@@ -70,6 +78,7 @@ fn check_one(draft: &TaskDraft, guest: Option<&Guest>, findings: &mut Vec<Findin
         priority: priority?,
         jitter_us: jitter,
         blocking_us: blocking,
+        remote_blocking_us: remote_blocking,
         // Who has the text counts.
         line: 0,
     })

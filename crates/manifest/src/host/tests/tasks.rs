@@ -17,6 +17,7 @@ priority = 1
 hart = 1
 jitter = "5us"
 blocking = "20us"
+remote_blocking = "15us"
 "#;
 
 fn with(tasks: &str) -> String {
@@ -36,6 +37,7 @@ fn tasks_are_read_with_their_defaults() {
         priority: 3,
         jitter_us: 0,
         blocking_us: 0,
+        remote_blocking_us: 0,
         line: 28,
     };
     let log = Task {
@@ -47,9 +49,18 @@ fn tasks_are_read_with_their_defaults() {
         priority: 1,
         jitter_us: 5,
         blocking_us: 20,
+        remote_blocking_us: 15,
         line: 33,
     };
     assert_eq!(manifest.tasks[1], [control, log]);
+}
+
+#[test]
+fn what_is_waited_for_elsewhere_is_a_part_of_blocking() {
+    let all = parse(&with(&TASKS.replace("remote_blocking = \"15us\"\n", ""))).unwrap();
+    assert_eq!(all.tasks[1][1].remote_blocking_us, 20);
+    let more = parse(&with(&TASKS.replace("\"15us\"", "\"21us\""))).unwrap_err();
+    assert!(more.iter().any(|finding| finding.message.contains("21 us is more than the 20 us of blocking")));
 }
 
 /// They are for the host alone: what the hypervisor gets is the same with them.
