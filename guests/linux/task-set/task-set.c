@@ -19,6 +19,7 @@ static struct task {
 	uint64_t jobs, missed;
 	uint64_t latest_ns;          /* from a period's start to the beginning of what the job computes, the longest */
 	uint64_t worst_ns, total_ns; /* to its end: the longest, and all together */
+	uint64_t worst_job;          /* which one that was, from 0 */
 	uint64_t buckets[BUCKETS];
 } tasks[MOST_TASKS];
 static uint64_t begin_ns, end_ns;
@@ -80,6 +81,8 @@ __attribute__((used)) static _Noreturn void work(uint64_t number)
 		task->latest_ns = greater(task->latest_ns, now_ns() - release);
 		compute(task->values[INSTRUCTIONS] / INSTRUCTIONS_PER_ROUND);
 		uint64_t response = now_ns() - release;
+		if (response > task->worst_ns)
+			task->worst_job = task->jobs;
 		task->jobs++;
 		task->missed += response > deadline;
 		task->total_ns += response;
@@ -116,6 +119,7 @@ static void print_task(const struct task *task)
 	print_field(",\"jobs\":", task->jobs);
 	print_field(",\"missed\":", task->missed);
 	print_field(",\"worst_ns\":", task->worst_ns);
+	print_field(",\"worst_job\":", task->worst_job);
 	print_field(",\"mean_ns\":", task->jobs ? task->total_ns / task->jobs : 0);
 	print_field(",\"latest_ns\":", task->latest_ns);
 	print("}");
