@@ -13,7 +13,7 @@
 //! | [`store`] | finished runs by key, so that an interrupted bench goes on where it stopped |
 //! | [`engine`] | the runs that are missing, as many at a time as there are cores |
 //! | [`execute`], [`bare`], [`paths`] | one run: on Ainori, or the same guest on the bare machine; exact counts beside it |
-//! | [`document`] | what is known after a run, as JSON that metrics point into |
+//! | [`document`], [`code`] | what is known after a run, as JSON that metrics point into; how much code its policy is |
 //! | [`expression`], [`definitions`], [`lookup`] | what an experiment computes of its figures, and which case it means |
 //! | [`evaluate`] | metrics, their median and range |
 //! | [`judge`], [`verdict`] | bars and derived figures: holds, fails, or can't be told |
@@ -32,6 +32,7 @@ pub mod args;
 mod bare;
 mod chart;
 mod charts;
+mod code;
 mod command;
 pub mod compare;
 mod definitions;

@@ -40,12 +40,9 @@ fn every_experiment_of_the_checkout_can_be_read_and_is_listed() {
             experiment.name
         );
         for case in &experiment.cases {
-            assert!(
-                folder.join(&case.system).is_file(),
-                "{} of the case {}",
-                case.system.display(),
-                case.name
-            );
+            for file in case.system.files() {
+                assert!(folder.join(file).is_file(), "{} of the case {}", file.display(), case.name);
+            }
         }
     }
 }

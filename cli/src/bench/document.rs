@@ -9,7 +9,8 @@
 //!
 //! Beside them are `ipis_sent`, of all cores, `paths` (by name) and `instructions`, where they were counted.
 //!
-//! Metrics see one thing more, `check`: what `ainori check` says of the tasks that the manifest declares, see [`answers`].
+//! Metrics see two things more: `check`, what `ainori check` says of the tasks that the manifest declares ([`answers`]), and `policy`, how much code its policy is
+//! ([`code`](super::code)).
 use crate::{deadlines::Deadlines, report::RunReport};
 use serde_json::{Map, Value, json};
 

@@ -1,6 +1,6 @@
 //! From the documents of runs to metrics, their ranges, and bars.
 use super::{
-    document,
+    code, document,
     engine::Done,
     experiment::{Histogram, Machine, Metric},
     expression::{Expression, Figure},
@@ -12,6 +12,7 @@ use super::{
 };
 use crate::deadlines::Deadlines;
 use ainori_deadlines::costs::MIPS;
+use ainori_sched::Policy;
 use indexmap::IndexMap;
 use miette::Result;
 use serde_json::Value;
@@ -44,7 +45,7 @@ fn case_result(plan: &Plan, point: &Point, keys: &[String], done: &Done) -> Resu
             continue;
         };
         let missing = |what: &str, at: &str| format!("{}: no {what} at {at} of its document", run.shown());
-        let seen = with_check(document, run)?;
+        let seen = with_more(document, run)?;
         let mut metrics = IndexMap::new();
         for metric in plan.experiment.metrics.iter().filter(|metric| takes(&case.metrics, &metric.name)) {
             match sample(metric, &seen, &metrics, &point.values)? {
@@ -108,10 +109,17 @@ fn takes(wanted: &Option<Vec<String>>, name: &String) -> bool {
     wanted.as_ref().is_none_or(|wanted| wanted.contains(name))
 }
 
-/// What metrics see: the run's document and, under the hypervisor, what is said of the deadlines of its system.
-fn with_check<'a>(document: &'a Value, run: &Run) -> Result<Cow<'a, Value>> {
+/// What metrics see: the run's document and, under the hypervisor, how much code its policy is, and what is said of the deadlines of its system.
+fn with_more<'a>(document: &'a Value, run: &Run) -> Result<Cow<'a, Value>> {
     let mut seen = Cow::Borrowed(document);
-    if run.machine == Machine::Ainori && run.manifest.tasks.iter().any(|tasks| !tasks.is_empty()) {
+    if run.machine != Machine::Ainori {
+        return Ok(seen);
+    }
+    // The length of its times doesn't matter.
+    if let Some(policy) = Policy::preset(&run.manifest.system.policy.preset, 1, 1_000) {
+        seen.to_mut()["policy"] = code::lines(&policy)?;
+    }
+    if run.manifest.tasks.iter().any(|tasks| !tasks.is_empty()) {
         // Virtual time has so many instructions a second.
         seen.to_mut()["check"] = document::answers(&Deadlines::of(&run.manifest, MIPS)?);
     }

@@ -168,7 +168,7 @@ pub struct Case {
     /// Name for people.
     pub title: String,
     /// Template of the manifest.
-    pub system: PathBuf,
+    pub system: Template,
     /// What it runs on.
     #[serde(default)]
     pub machine: Machine,
@@ -190,6 +190,26 @@ pub struct Case {
     /// Most seconds of the host that one run may take.
     #[serde(default = "hour")]
     pub timeout_s: u64,
+}
+
+/// Where the template of a manifest is: in a file, or in several, whose texts stand one behind the other.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Template {
+    /// One file.
+    Whole(PathBuf),
+    /// Its parts, in their order. What the manifest names is looked for beside the first one.
+    Parts(Vec<PathBuf>),
+}
+
+impl Template {
+    /// Its files.
+    pub fn files(&self) -> &[PathBuf] {
+        match self {
+            Self::Whole(file) => std::slice::from_ref(file),
+            Self::Parts(files) => files,
+        }
+    }
 }
 
 fn hour() -> u64 {

@@ -18,7 +18,7 @@ use miette::{Report, Result, WrapErr, miette};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -190,7 +190,8 @@ impl Plan {
     /// Adds all that its runs read to the files of a command.
     pub fn reads(&self, files: Apart) -> Apart {
         let experiment = &self.experiment;
-        let systems = experiment.cases.iter().map(|case| experiment.folder.join(&case.system));
+        let systems = experiment.cases.iter().flat_map(|case| case.system.files());
+        let systems = systems.map(|file| experiment.folder.join(file));
         let files = systems.fold(files, |files, system| files.reads("the system of a case", Some(&system)));
         self.runs().flat_map(|run| &run.manifest.files).fold(files, |files, guest| {
             let files = files.reads("a guest's image", Some(&guest.image));
@@ -377,9 +378,7 @@ fn known<'a>(what: &str, name: &str, mut names: impl Iterator<Item = &'a str>) -
 
 /// Multiplies a case out: each combination of its parameters' values, with its runs.
 fn points_of(experiment: &Experiment, form: Form, case: &Case) -> Result<Vec<(Values, Vec<Run>)>> {
-    let file = experiment.folder.join(&case.system);
-    let template = String::from_utf8(checkout::read(&file)?)
-        .map_err(|error| miette!("{} is not text: {error}", file.display()))?;
+    let (file, template) = read(experiment, case)?;
     let used = template::names(&template).wrap_err_with(|| file.display().to_string())?;
     if let Some(unused) = case.with.keys().find(|name| !used.contains(&***name)) {
         return Err(miette!("{} has no place ${{{unused}}}", file.display()));
@@ -428,6 +427,28 @@ fn points_of(experiment: &Experiment, form: Form, case: &Case) -> Result<Vec<(Va
         points.push((values, runs));
     }
     Ok(points)
+}
+
+/// The template of a case's manifest, and what it is called where something is wrong with it: its file, or the first one, with the names of the others.
+fn read(experiment: &Experiment, case: &Case) -> Result<(PathBuf, String)> {
+    let [first, others @ ..] = case.system.files() else {
+        return Err(miette!(help = "name one at least", "`system` has no file"));
+    };
+    let mut name = experiment.folder.join(first).into_os_string();
+    let mut text = String::new();
+    for file in case.system.files() {
+        let file = experiment.folder.join(file);
+        text += &String::from_utf8(checkout::read(&file)?)
+            .map_err(|error| miette!("{} is not text: {error}", file.display()))?;
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    for other in others {
+        name.push(" + ");
+        name.push(other.file_name().unwrap_or_default());
+    }
+    Ok((name.into(), text))
 }
 
 /// Parses a manifest that suits its case.

@@ -61,6 +61,34 @@ fn what_the_runs_read_is_known() {
 }
 
 #[test]
+fn a_template_may_have_parts() {
+    let fixture = Fixture::new();
+    let whole = fixture.plan(Form::Short);
+    let folder = &whole.experiment.folder;
+    let template = std::fs::read_to_string(folder.join("linux.toml")).unwrap();
+    let (head, rest) = template.split_at(template.find("board =").unwrap());
+    // The end of a part is the end of a line.
+    std::fs::write(folder.join("head.toml"), head.trim_end()).unwrap();
+    std::fs::write(folder.join("rest.toml"), rest).unwrap();
+    let planned = |parts: &str| {
+        let text = EXPERIMENT.replace("system = \"linux.toml\"", &format!("system = {parts}"));
+        Plan::new(fixture.experiment(&text).unwrap(), Form::Short, &[])
+    };
+    let parts = planned(r#"["head.toml", "rest.toml"]"#).unwrap();
+    let systems = |plan: &Plan| -> Vec<String> {
+        plan.runs().map(|run| format!("{:?}", run.manifest.system)).collect()
+    };
+    assert_eq!(systems(&parts), systems(&whole));
+    let files = parts.reads(Apart::default()).writes("--json", Some(&folder.join("rest.toml")));
+    assert!(files.check().unwrap_err().to_string().ends_with("it is the system of a case, which is read"));
+    assert!(format!("{:?}", planned("[]").unwrap_err()).contains("`system` has no file"));
+    // Whatever is wrong is told of both.
+    fixture.write("bad.toml", b"[[");
+    let error = format!("{:?}", planned(r#"["head.toml", "bad.toml"]"#).unwrap_err());
+    assert!(error.contains("head.toml + bad.toml"), "{error}");
+}
+
+#[test]
 fn only_the_cases_that_are_asked_for_are_run() {
     let fixture = Fixture::new();
     let experiment = || fixture.experiment(EXPERIMENT).unwrap();
