@@ -1,55 +1,57 @@
-//! Work that is made from seeds, which follow each other: some at a time, with a progress bar, until all are done, time is over, or somebody ends it. What came of
+//! Work that is made from seeds, in their order: some at a time, with a progress bar, until all are done, time is over, or somebody ends it. What came of
 //! each is kept in a file, so that the same call goes on where the last one ended.
 use indicatif::{ProgressBar, ProgressStyle};
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use serde::de::DeserializeOwned;
 use std::{
-    ops::Range,
     path::Path,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
 
 /// Which seeds, and how much of the host they may take.
 #[derive(Debug)]
-pub struct Seeds {
-    /// All of them.
-    pub seeds: Range<u64>,
+pub struct Seeds<I> {
+    /// All of them, in the order in which they are begun.
+    pub seeds: I,
+    /// How many they are.
+    pub count: u64,
     /// How many are done beside each other; 0 is taken for 1.
     pub jobs: usize,
     /// After so many minutes none is begun.
     pub minutes: Option<u64>,
 }
 
-impl Seeds {
+impl<I: Iterator<Item = u64> + Send> Seeds<I> {
     /// Does `one` for each, which gets the bar to print above it, and gives `None` if it was ended. Returns what came of them, by their seeds. The bar tells how
     /// many of them `fails` says have failed.
     ///
     /// # Errors
     /// The first of `one`; the others that were begun come to their ends.
     pub fn run<R: Send>(
-        &self,
+        self,
         stop: &AtomicBool,
         one: impl Fn(u64, &ProgressBar) -> Result<Option<R>> + Sync,
         fails: impl Fn(&R) -> bool + Sync,
     ) -> Result<Vec<R>> {
-        let bar = ProgressBar::new(self.seeds.end - self.seeds.start);
+        let bar = ProgressBar::new(self.count);
         let style = "{elapsed_precise} {bar:40} {pos}/{len} {msg}, {eta} left";
         bar.set_style(ProgressStyle::with_template(style).into_diagnostic()?);
         bar.enable_steady_tick(Duration::from_millis(200));
-        let next = AtomicU64::new(self.seeds.start);
+        let seeds = Mutex::new(self.seeds.fuse());
         let records: Mutex<Vec<(u64, R)>> = Mutex::new(Vec::new());
         let until = self.minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
         let work = || -> Result<()> {
             loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
                 let is_late = until.is_some_and(|until| Instant::now() >= until);
-                if !self.seeds.contains(&seed) || is_late || stop.load(Ordering::Relaxed) {
+                if is_late || stop.load(Ordering::Relaxed) {
                     return Ok(());
                 }
+                let next = seeds.lock().map_err(|_| miette!("another worker panicked"))?.next();
+                let Some(seed) = next else { return Ok(()) };
                 let Some(record) = one(seed, &bar)? else { return Ok(()) };
                 let mut records = records.lock().map_err(|_| miette!("another worker panicked"))?;
                 records.push((seed, record));

@@ -128,9 +128,9 @@ impl Guest {
         Self { image: checkout(".cache/guests/linux/Image-sid"), ..self }
     }
 
-    /// The initramfs with the job `channel`; for `guests/linux/build channel`.
-    pub fn with_channel(self) -> Self {
-        Self { initrd: Some(checkout(".cache/guests/linux/channel.cpio.gz")), ..self }
+    /// The initramfs that has also the job of this name, `channel` or `task-set`; for `guests/linux/build NAME`.
+    pub fn with_job(self, name: &str) -> Self {
+        Self { initrd: Some(checkout(&format!(".cache/guests/linux/{name}.cpio.gz"))), ..self }
     }
 
     /// The initramfs with the job `give-way`; for `guests/linux/build give-way`.

@@ -115,7 +115,7 @@ fn main() -> Result<ExitCode> {
     let stop = seeds::stop_at_signals()?;
     let runner =
         Runner { kernel: Some(programs.kernel().to_owned()), stop: stop.clone(), ..Runner::default() };
-    let seeds = Seeds { seeds: args.seeds(), jobs: args.jobs, minutes: args.minutes };
+    let seeds = Seeds { seeds: args.seeds(), count: args.count, jobs: args.jobs, minutes: args.minutes };
     let one = |seed, bar: &ProgressBar| args.one(seed, &runner, &programs, bar);
     let records = seeds.run(&stop, one, |record| !record.violations.is_empty())?;
     let ok = report(&args, &records)?;

@@ -13,6 +13,7 @@ use indicatif::ProgressBar;
 use miette::{IntoDiagnostic, Result, WrapErr};
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::BTreeSet,
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     process::ExitCode,
@@ -30,6 +31,9 @@ struct Args {
     /// How many sets, with seeds that follow each other
     #[arg(long, default_value_t = 200)]
     count: u64,
+    /// Only sets under this policy: seeds of others are left out, and don't count
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(generate::presets()))]
+    preset: Option<String>,
     /// Begins no further set after so many minutes
     #[arg(long, value_name = "MINUTES")]
     minutes: Option<u64>,
@@ -53,6 +57,7 @@ struct Record {
     /// What is in it, in a line.
     summary: String,
     utilisation: u64,
+    preset: String,
     host_seconds: f64,
     outcome: Outcome,
 }
@@ -70,7 +75,7 @@ fn main() -> Result<ExitCode> {
     let plugins = vec![checkout(".cache/plugins/lockstep.so")];
     let programs = Programs::hold(&args.out, &hypervisor(), plugins).into_diagnostic()?;
     let stop = seeds::stop_at_signals()?;
-    let seeds = Seeds { seeds: args.seeds(), jobs: args.jobs, minutes: args.minutes };
+    let seeds = Seeds { seeds: args.seeds(), count: args.count, jobs: args.jobs, minutes: args.minutes };
     let one = |seed, bar: &ProgressBar| args.one(seed, &programs, &stop, bar);
     let records = seeds.run(&stop, one, |record| !record.outcome.findings.is_empty())?;
     let summary = Summary::of(&records);
@@ -85,8 +90,10 @@ fn main() -> Result<ExitCode> {
 }
 
 impl Args {
-    fn seeds(&self) -> std::ops::Range<u64> {
-        self.seed..self.seed.saturating_add(self.count)
+    fn seeds(&self) -> impl Iterator<Item = u64> + Send {
+        let is_wanted =
+            |seed: &u64| self.preset.as_ref().is_none_or(|wanted| generate::set(*seed).preset == wanted);
+        (self.seed..).filter(is_wanted).take(usize::try_from(self.count).unwrap_or(usize::MAX))
     }
 
     /// One set: from the folder, or run. `None` if somebody asked for the end meanwhile.
@@ -134,6 +141,7 @@ impl Args {
             version: made_of,
             summary: set.summary.clone(),
             utilisation: set.utilisation,
+            preset: set.preset.into(),
             host_seconds: begin.elapsed().as_secs_f64(),
             outcome,
         };
@@ -142,13 +150,14 @@ impl Args {
     }
 }
 
-/// All sets, and those of each utilisation.
+/// All sets, and parts of them.
 #[derive(Debug, Serialize)]
 struct Summary {
     sets: usize,
     failing: usize,
     /// Nothing could be said of them.
     unsaid: usize,
+    /// Those of each utilisation, of each preset, of each preset and utilisation, and all.
     rows: Vec<Row>,
     /// The longest response that was seen, in percent of its bound: the mean over all tasks, and the greatest.
     seen_mean_percent: f64,
@@ -159,40 +168,48 @@ struct Summary {
 /// What was said of sets, and what they did.
 #[derive(Debug, Default, Clone, Serialize)]
 struct Row {
+    /// The policy; `None` of all.
+    preset: Option<String>,
     /// In percent; `None` of all.
     utilisation: Option<u64>,
+    /// Of which something could be said.
+    sets: usize,
     met: usize,
     /// Said to be unschedulable: a task may miss its deadline.
     unschedulable: usize,
     /// Of those: ran without a miss.
     pessimistic: usize,
-    /// Said to meet all deadlines, and missed one.
+    /// Said to meet all deadlines, and missed one; or a task took longer than its bound.
     wrong: usize,
 }
 
 impl Row {
-    fn of<'a>(utilisation: Option<u64>, records: impl Iterator<Item = &'a Record>) -> Self {
-        let mut row = Self { utilisation, ..Self::default() };
+    fn of(preset: Option<&str>, utilisation: Option<u64>, records: &[Record]) -> Self {
+        let mut row = Self { preset: preset.map(str::to_owned), utilisation, ..Self::default() };
         let chosen = records
+            .iter()
+            .filter(|record| preset.is_none_or(|wanted| record.preset == wanted))
             .filter(|record| utilisation.is_none_or(|wanted| record.utilisation == wanted))
             .filter(|record| !record.outcome.is_unsaid);
-        for Outcome { is_met, has_missed, .. } in chosen.map(|record| &record.outcome) {
+        for Outcome { is_met, has_missed, is_wrong, .. } in chosen.map(|record| &record.outcome) {
+            row.sets += 1;
             row.met += usize::from(*is_met);
             row.unschedulable += usize::from(!is_met);
             row.pessimistic += usize::from(!is_met && !has_missed);
-            row.wrong += usize::from(*is_met && *has_missed);
+            row.wrong += usize::from(*is_wrong);
         }
         row
     }
 
     fn text(&self) -> String {
-        let name = self.utilisation.map_or_else(|| "all".into(), |percent| format!("{percent} %"));
+        let percent = self.utilisation.map(|percent| format!("{percent} %"));
+        let name = self.preset.clone().or(percent).unwrap_or_else(|| "all".into());
         let share = match self.unschedulable {
             0 => "-".into(),
             all => format!("{:.0} %", self.pessimistic as f64 * 100.0 / all as f64),
         };
         format!(
-            "{name:>6} {:>6} {:>14} {:>16} {share:>10} {:>7}\n",
+            "{name:>26} {:>6} {:>14} {:>16} {share:>10} {:>7}\n",
             self.met, self.unschedulable, self.pessimistic, self.wrong
         )
     }
@@ -202,22 +219,30 @@ impl Summary {
     fn of(records: &[Record]) -> Self {
         let seen: Vec<u64> =
             records.iter().flat_map(|record| record.outcome.seen_per_mille.iter().copied()).collect();
-        let mut rows: Vec<Row> = UTILISATIONS.map(|percent| Row::of(Some(percent), records.iter())).into();
-        rows.push(Row::of(None, records.iter()));
+        let presets: BTreeSet<&str> = records.iter().map(|record| &*record.preset).collect();
+        let rows = UTILISATIONS.map(|percent| Row::of(None, Some(percent), records)).into_iter();
+        let rows = rows.chain(presets.iter().map(|preset| Row::of(Some(preset), None, records)));
+        let of_both = presets
+            .iter()
+            .flat_map(|preset| UTILISATIONS.map(|percent| Row::of(Some(preset), Some(percent), records)));
+        let rows = rows.chain(of_both).filter(|row| row.sets > 0).chain([Row::of(None, None, records)]);
         Self {
             sets: records.len(),
             failing: records.iter().filter(|record| !record.outcome.findings.is_empty()).count(),
             unsaid: records.iter().filter(|record| record.outcome.is_unsaid).count(),
-            rows,
+            rows: rows.collect(),
             seen_mean_percent: seen.iter().sum::<u64>() as f64 / seen.len().max(1) as f64 / 10.0,
             seen_most_percent: seen.iter().copied().max().unwrap_or_default() as f64 / 10.0,
             host_seconds: records.iter().map(|record| record.host_seconds).sum(),
         }
     }
 
+    /// What is of a preset and of a utilisation is told in the file only: these are many rows.
     fn text(&self) -> String {
-        let head = "  load    met  unschedulable  of these no miss  pessimism   wrong\n";
-        let rows: String = self.rows.iter().map(Row::text).collect();
+        let head =
+            format!("{:>26}    met  unschedulable  of these no miss  pessimism   wrong\n", "load or policy");
+        let is_told = |row: &&Row| row.preset.is_none() || row.utilisation.is_none();
+        let rows: String = self.rows.iter().filter(is_told).map(Row::text).collect();
         format!(
             "{head}{rows}The longest response seen is {:.1} % of its bound in the mean, {:.1} % at most.\n{} sets, {} failing, of {} nothing can be \
              said; {:.1} s of host time each. ",

@@ -51,6 +51,8 @@ const PRESETS: [(u64, &str); 12] = [
 /// Of as many seeds, this one has windows in time instead of the preset that was drawn. It is that of no former finding.
 const WINDOWED_EACH: u64 = 9;
 const WINDOWED: u64 = 4;
+/// The preset of these.
+pub const WINDOWS: &str = "time-window";
 
 /// A set, and how it is run.
 #[derive(Debug, Clone)]
@@ -61,10 +63,17 @@ pub struct TaskSet {
     pub q: u32,
     /// What tasks and RTOS ask of the hart, in percent.
     pub utilisation: u64,
+    /// The policy.
+    pub preset: &'static str,
     /// In a line.
     pub summary: String,
     /// The guests with tasks, and how many each has beside its tick.
     pub guests: Vec<(String, usize)>,
+}
+
+/// The policies under which there are sets.
+pub fn presets() -> impl Iterator<Item = &'static str> {
+    PRESETS.iter().map(|(_, preset)| *preset).chain([WINDOWS])
 }
 
 /// The set of this seed.
@@ -78,7 +87,7 @@ pub fn set(seed: u64) -> TaskSet {
         preset => preset,
     };
     let has_windows = seed % WINDOWED_EACH == WINDOWED;
-    let preset = if has_windows { "time-window" } else { preset };
+    let preset = if has_windows { WINDOWS } else { preset };
     let mut system = System::on(harts).policy(preset);
     if matches!(preset, "delayed" | "safe-unsafe") {
         system = system.grace(rng.pick(&["20us", "100us", "300us"]));
@@ -117,7 +126,7 @@ pub fn set(seed: u64) -> TaskSet {
         if are_apart { " on a hart each" } else { "" },
         busy.name()
     );
-    TaskSet { system: system.with(busy), q: rng.pick(&[149, 199, 250]), utilisation, summary, guests }
+    TaskSet { system: system.with(busy), q: rng.pick(&[149, 199, 250]), utilisation, preset, summary, guests }
 }
 
 /// Windows for RTOSes, of which each has a hart and what its tasks ask of that, in millionths; and for who is busy what is left. Mostly there are more than they ask for, so that some of
@@ -129,15 +138,31 @@ fn windows(rng: &mut Rng, system: System, harts: u32, rtoses: &[(String, u32, u6
     for hart in 0..harts {
         let mut at = rng.between(0, GAP_US);
         let here: Vec<_> = rtoses.iter().filter(|(_, home, _)| *home == hart).collect();
+        let mut lengths = Vec::new();
         for (name, _, share) in &here {
             // Others need a window, too.
             let most = (frame_us - LEAST_WINDOW_US - GAP_US) / here.len() as u64;
             let wanted = frame_us * (share + 1_000 * rng.between(50, 350)) / 1_000_000 + LEAST_WINDOW_US / 2;
-            let length_us = wanted.clamp(LEAST_WINDOW_US, most);
+            lengths.push((name.as_str(), wanted.clamp(LEAST_WINDOW_US, most)));
+        }
+        lengths.push((busy, frame_us - at - lengths.iter().map(|(_, length)| length).sum::<u64>()));
+        // In any order, and some of them in two pieces.
+        let mut pieces = Vec::new();
+        for (name, length) in lengths {
+            let first = if length >= 2 * LEAST_WINDOW_US && rng.percent(40) {
+                rng.between(LEAST_WINDOW_US, length - LEAST_WINDOW_US)
+            } else {
+                length
+            };
+            pieces.extend(
+                [(name, first), (name, length - first)].into_iter().filter(|(_, length)| *length > 0),
+            );
+        }
+        rng.shuffle(&mut pieces);
+        for (name, length_us) in pieces {
             system = system.window(hart, name, at, length_us);
             at += length_us;
         }
-        system = system.window(hart, busy, at, frame_us - at);
     }
     system
 }
@@ -225,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_seed_makes_one_set() {
-        let windowed = (0..100).filter(|seed| set(*seed).summary.contains("time-window"));
+        let windowed = (0..100).filter(|seed| set(*seed).preset == WINDOWS);
         assert!(windowed.count() >= 10, "sets with windows in time");
         for seed in 0..100 {
             let one = set(seed);

@@ -19,6 +19,8 @@ pub struct Outcome {
     pub is_unsaid: bool,
     /// The run missed a deadline.
     pub has_missed: bool,
+    /// The answer was unsafe: a deadline that was said to be met was missed, or a response was longer than its bound.
+    pub is_wrong: bool,
     /// The longest response that was seen of each task with a bound, in thousandths of that.
     pub seen_per_mille: Vec<u64>,
     /// What doesn't hold.
@@ -81,6 +83,7 @@ fn compare(set: &TaskSet, deadlines: &Deadlines, report: &RunReport) -> Outcome 
             };
             outcome.has_missed |= seen.missed > 0;
             if answer.verdict == "met" && seen.missed > 0 {
+                outcome.is_wrong = true;
                 outcome.findings.push(format!(
                     "{name}/{task} is said to meet its deadline, and missed {}; its longest response was {} ns",
                     seen.missed, seen.worst_ns
@@ -89,6 +92,7 @@ fn compare(set: &TaskSet, deadlines: &Deadlines, report: &RunReport) -> Outcome 
             if let Some(bound) = answer.response_ns {
                 outcome.seen_per_mille.push(seen.worst_ns * 1_000 / bound.max(1));
                 if seen.worst_ns > bound {
+                    outcome.is_wrong = true;
                     outcome.findings.push(format!(
                         "{name}/{task} took {} ns, longer than its bound of {bound} ns",
                         seen.worst_ns

@@ -76,7 +76,7 @@ fn harts_that_are_partitioned_ring_each_other() {
 fn a_program_on_linux_talks_to_freertos() {
     for (controller, burst) in [(PLIC, 1), (APLIC, 16), (IMSIC, 1)] {
         let items = 300 * burst;
-        let linux = Guest::linux("channel").with_channel().vcpus(2);
+        let linux = Guest::linux("channel").with_job("channel").vcpus(2);
         let run = System::on(2)
             .policy("ainori")
             .interrupts(controller)
