@@ -3,16 +3,9 @@
 #define PROGRAM "work"
 #include "bare.h"
 
-enum { SYS_exit_group = 94 };
 /* Between two looks at the clock: a fifth of a millisecond at 250 MIPS. */
 #define INSTRUCTIONS_PER_ROUND 50000
 #define INSTRUCTIONS_PER_LOOP 8
-
-static _Noreturn void leave(int status)
-{
-	for (;;)
-		syscall6(SYS_exit_group, status, 0, 0, 0, 0, 0);
-}
 
 static uint64_t read_time(void)
 {
@@ -27,28 +20,16 @@ static void compute(void)
 	__asm__ volatile("1: nop; nop; nop; nop; nop; nop; addi %0, %0, -1; bnez %0, 1b" : "+r"(loops));
 }
 
-static uint64_t number_of(const char *text)
-{
-	uint64_t value = 0;
-	for (; *text >= '0' && *text <= '9'; text++)
-		value = value * 10 + (uint64_t)(*text - '0');
-	return value;
-}
-
 __attribute__((used)) static void run(const long *stack)
 {
-	if (stack[0] != 4) {
-		print("usage: work HZ BEGIN_MS RUN_MS\n");
-		leave(1);
-	}
+	if (stack[0] != 4)
+		fail("usage: work HZ BEGIN_MS RUN_MS; words given:", (uint64_t)stack[0] - 1);
 	uint64_t ticks_per_ms = number_of((const char *)stack[2]) / 1000;
 	uint64_t begin = number_of((const char *)stack[3]) * ticks_per_ms, end = begin + number_of((const char *)stack[4]) * ticks_per_ms;
 	uint64_t done = 0, now = read_time();
 	/* Who begins too late measures something else. */
-	if (now >= begin) {
-		print(PROGRAM ": Linux was up too late: begin later\n");
-		leave(1);
-	}
+	if (now >= begin)
+		fail("Linux was up too late, begin later: by so many ticks,", now - begin);
 	for (; now < end; now = read_time()) {
 		compute();
 		if (now >= begin)
@@ -57,7 +38,8 @@ __attribute__((used)) static void run(const long *stack)
 	print("\"instructions\":");
 	print_number(done);
 	print("\n");
-	leave(0);
+	for (;;)
+		syscall6(SYS_exit_group, 0, 0, 0, 0, 0, 0);
 }
 
 /* The kernel leaves argc and argv on the stack. */
