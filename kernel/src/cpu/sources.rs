@@ -16,16 +16,17 @@ pub struct Sources {
 
 impl Sources {
     /// One of them in the board's controller, and the target of the core that handles it for the guest.
-    fn find(&self, source: u32) -> Option<(Irqchip, Interrupt, u32)> {
+    fn known(&self, source: u32) -> Option<(Irqchip, Interrupt, u32)> {
         let owner = self.machine.owner_of(source).filter(|owner| owner.guest == self.guest.index)?;
         Some((self.machine.irqchip?, Interrupt { source, trigger: owner.trigger }, owner.target))
     }
 
     /// As [`Board::redirect`]. None if it can't.
     fn redirect_to_file(&self, source: u32, msi: Msi) -> Option<()> {
-        let vcpu = self.machine.vcpus().get(self.guest.vcpus().nth(msi.hart)? as usize)?;
+        let own = self.guest.vcpus();
+        let vcpu = self.machine.vcpus().get(usize::from(own.start)..usize::from(own.end))?.get(msi.hart)?;
         let target = self.machine.board.harts.get(vcpu.home as usize)?.irq_target?;
-        let (irqchip, _, _) = self.find(source)?;
+        let (irqchip, _, _) = self.known(source)?;
         let relayed_to = irqchip.redirect(source, target, vcpu.file?.number, msi.identity)?;
         self.machine.relayed_to.get(source as usize)?.store(relayed_to, Ordering::Relaxed);
         Some(())
@@ -34,7 +35,7 @@ impl Sources {
 
 impl Board for Sources {
     fn complete(&mut self, source: u32) {
-        if let Some((irqchip, interrupt, target)) = self.find(source) {
+        if let Some((irqchip, interrupt, target)) = self.known(source) {
             irqchip.complete(target, interrupt);
         }
     }
@@ -46,7 +47,7 @@ impl Board for Sources {
 
     #[inline(never)]
     fn recall(&mut self, source: u32, is_held: bool) {
-        if let Some((irqchip, interrupt, _)) = self.find(source)
+        if let Some((irqchip, interrupt, _)) = self.known(source)
             && let Some(relayed_to) = self.machine.relayed_to.get(source as usize)
         {
             irqchip.recall(interrupt, relayed_to.load(Ordering::Relaxed));
@@ -58,7 +59,7 @@ impl Board for Sources {
 
     #[inline(never)]
     fn ask_again(&mut self, source: u32) {
-        if let Some((irqchip, interrupt, _)) = self.find(source) {
+        if let Some((irqchip, interrupt, _)) = self.known(source) {
             irqchip.ask_again(interrupt);
         }
     }

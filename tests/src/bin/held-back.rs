@@ -70,7 +70,8 @@ fn main() -> Result<ExitCode> {
     let plugins = vec![checkout(".cache/plugins/lockstep.so")];
     let programs = Programs::hold(&args.out, &hypervisor(), plugins).into_diagnostic()?;
     let stop = seeds::stop_at_signals()?;
-    let seeds = Seeds { seeds: args.seeds(), jobs: args.jobs, minutes: None };
+    let (seeds, count) = (args.seeds(), args.held.div_ceil(args.each));
+    let seeds = Seeds { seeds, count, jobs: args.jobs, minutes: None };
     let one = |seed, bar: &ProgressBar| args.one(seed, &programs, &stop, bar);
     let records = seeds.run(&stop, one, |record| !record.findings.is_empty())?;
     let summary = Summary::of(&records);
