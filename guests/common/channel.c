@@ -4,6 +4,8 @@
 
 /* Registers, in words. */
 enum { MASK, STATUS, POSITION, DOORBELL };
+/* What rings, stored to the page of a bell. */
+#define BELL 1
 
 #define IVSHMEM 0x11101af4u
 
@@ -50,6 +52,8 @@ static void read_allocation(struct channel *channel, uint64_t bus, unsigned devi
             channel->memory = (volatile void *)base;
             channel->size = (uint64_t)(*config_of(bus, device, at + 8) | EA_LOW_BITS) + 1;
         }
+        if (EA_BAR(first) == 4)
+            channel->bell = (volatile uint32_t *)base;
         at += 4 * EA_SIZE(first);
     }
     if (!channel->registers || !channel->memory)
@@ -82,7 +86,10 @@ void channel_listen(const struct channel *channel, const struct irqchip *irqchip
 void channel_ring(const struct channel *channel)
 {
     __asm__ volatile("fence w, o" ::: "memory");
-    channel->registers[DOORBELL] = (channel->position ^ 1) << 16;
+    if (channel->bell)
+        *channel->bell = BELL;
+    else
+        channel->registers[DOORBELL] = (channel->position ^ 1) << 16;
 }
 
 bool channel_heard(const struct channel *channel)

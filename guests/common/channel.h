@@ -6,6 +6,7 @@
 
 struct channel {
     volatile uint32_t *registers;
+    volatile uint32_t *bell; /* where a store rings without a trap; NULL if this channel has no such page */
     volatile void *memory;
     uint64_t size;     /* of the memory, bytes */
     uint32_t position; /* which end this is: 0 or 1 */

@@ -1,9 +1,9 @@
 //! The atomics that the interrupt controllers are built from: those of `core`, or loom's in their race tests.
 
 #[cfg(not(loom))]
-pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
 /// Defines a function that makes `N` atomics of value zero. It is `const`, except under loom, which registers each of them at run time.
 macro_rules! zeros {

@@ -80,19 +80,26 @@ pub const PCI_MEMORY: Window = Window { base: 0x4000_0000, size: 0x4000_0000 };
 pub const DOORBELLS: Window = Window { base: PCI_MEMORY.base, size: GUEST_CHANNELS as u64 * DOORBELL_SIZE };
 /// Bytes of each: a page, so that a program may be given one of them.
 pub const DOORBELL_SIZE: u64 = ainori_limits::PAGE;
+/// Where the pages of bells that are [interrupt files](crate::channel::Endpoint::has_page) are, one behind the other.
+const BELL_PAGES: u64 = DOORBELLS.base + DOORBELLS.size;
 /// Where the channels' memory begins, [`CHANNEL_SIZE`] apart.
 const CHANNEL_MEMORY: u64 = 0x5000_0000;
 /// The first channel's source of the interrupt controller, where `virt` has those of its PCI bus; the next one's is one more.
 const CHANNEL_SOURCE: u32 = 32;
 
 const _: () = {
-    assert!(DOORBELLS.base + DOORBELLS.size <= CHANNEL_MEMORY);
+    assert!(bell_page(GUEST_CHANNELS) <= CHANNEL_MEMORY);
     assert!(CHANNEL_MEMORY + GUEST_CHANNELS as u64 * CHANNEL_SIZE <= PCI_MEMORY.base + PCI_MEMORY.size);
 };
 
 /// The registers of the channel in this slot of the bus; slots are numbered below [`GUEST_CHANNELS`].
 pub const fn doorbell(slot: usize) -> Window {
     Window { base: DOORBELLS.base + slot as u64 * DOORBELL_SIZE, size: DOORBELL_SIZE }
+}
+
+/// Where the end in this slot finds the page by which it rings, if it has one.
+pub const fn bell_page(slot: usize) -> u64 {
+    BELL_PAGES + slot as u64 * ainori_limits::PAGE
 }
 
 /// Where the memory of the channel in this slot begins.

@@ -7,7 +7,7 @@
 //! controller make *one* request ([`Irqchip::pulse`](crate::irqchip::Irqchip::pulse)). So a bell that rings again and again interrupts no more often than its
 //! hearer reads the status.
 
-use crate::atomic::{AtomicU32, Ordering};
+use crate::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Where the registers are, in bytes.
 pub mod layout {
@@ -30,6 +30,9 @@ const INTX_OFF: u32 = 1 << 10;
 const RUNG: u32 = 1 << 16;
 const UNMASKED: u32 = 1 << 17;
 
+/// By which a bell is known in its interrupt file.
+pub const BELL_IDENTITY: u32 = 1;
+
 /// What a store asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
@@ -51,6 +54,7 @@ pub struct Endpoint {
     /// Bytes of the channel's memory.
     pub size: u64,
     state: AtomicU32,
+    page: AtomicBool,
 }
 
 impl Endpoint {
@@ -59,7 +63,23 @@ impl Endpoint {
     /// An end after reset: its registers answer, its bell is masked, and hasn't rung.
     #[must_use]
     pub fn new(number: u16, position: u32, size: u64) -> Self {
-        Self { number, position, size, state: AtomicU32::new(Self::AFTER_RESET) }
+        Self {
+            number,
+            position,
+            size,
+            state: AtomicU32::new(Self::AFTER_RESET),
+            page: AtomicBool::new(false),
+        }
+    }
+
+    /// It rings by a page of its own as well, from now on: a store of [`BELL_IDENTITY`] there is a message to an interrupt file, which the host of the other end watches.
+    pub fn add_page(&self) {
+        self.page.store(true, Ordering::Relaxed);
+    }
+
+    /// Has it such a page?
+    pub fn has_page(&self) -> bool {
+        self.page.load(Ordering::Relaxed)
     }
 
     /// Puts it back to reset. Who rings from then on is heard.

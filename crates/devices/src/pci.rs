@@ -4,8 +4,9 @@
 //! Where a device's registers and memory are can't be chosen: its BARs are hard-wired to zero, and a capability says where they are instead (Enhanced
 //! Allocation, 7.8.5). So no guest can move them, and its second stage need not follow.
 
-use crate::bus::{DOORBELL_SIZE, channel_memory, channel_source, doorbell};
+use crate::bus::{DOORBELL_SIZE, bell_page, channel_memory, channel_source, doorbell};
 use crate::channel::Endpoint;
+use ainori_limits::PAGE;
 
 /// Device and vendor of `ivshmem`.
 const ID: u32 = 0x1110 << 16 | VENDOR;
@@ -18,8 +19,10 @@ const ASKS: u32 = 1 << 19;
 /// Where that list begins.
 const CAPABILITIES: u32 = EA_AT;
 const EA_AT: u32 = 0x40;
-/// Its only one: Enhanced Allocation, with entries for two BARs.
-const EA: u32 = 2 << 16 | 0x14;
+/// Its only one: Enhanced Allocation, with so many entries, each for a BAR.
+const fn ea(entries: u32) -> u32 {
+    entries << 16 | 0x14
+}
 /// An entry: enabled, without a secondary property, and two words long behind its first. Its primary property is memory.
 const ENTRY: u32 = 1 << 31 | 0xff << 16 | 2;
 /// Where an entry has the number of its BAR.
@@ -63,13 +66,16 @@ impl Place<'_> {
             0x34 => CAPABILITIES,
             // The line is what firmware says of it: the source of the guest's interrupt controller.
             0x3c => PIN | channel_source(self.slot),
-            EA_AT => EA,
+            EA_AT => ea(if self.end.has_page() { 3 } else { 2 }),
             0x44 => ENTRY,
             0x48 => doorbell(self.slot).base as u32,
             0x4c => (DOORBELL_SIZE - 1) as u32 & !3,
             0x50 => ENTRY | 2 << BAR_SHIFT,
             0x54 => channel_memory(self.slot) as u32,
             0x58 => (self.end.size - 1) as u32 & !3,
+            0x5c if self.end.has_page() => ENTRY | 4 << BAR_SHIFT,
+            0x60 if self.end.has_page() => bell_page(self.slot) as u32,
+            0x64 if self.end.has_page() => (PAGE - 1) as u32 & !3,
             _ => 0,
         }
     }

@@ -1,7 +1,7 @@
 //! The ends of channels, against what Linux's PCI core, its `uio_pci_generic` and programs do with them.
 #![cfg(not(loom))]
 
-use ainori_devices::bus::{channel_memory, channel_source, doorbell};
+use ainori_devices::bus::{bell_page, channel_memory, channel_source, doorbell};
 use ainori_devices::channel::{Effect, Endpoint, layout};
 use ainori_devices::pci;
 use proptest::prelude::*;
@@ -55,9 +55,14 @@ fn linux_finds_each_device_where_it_is() {
             assert_eq!(dword(&ends, device + bar), 0);
         }
         let (registers, memory) = (doorbell(slot), channel_memory(slot));
-        let expected =
-            [(0, registers.base, registers.base + registers.size - 1), (2, memory, memory + end.size - 1)];
+        let expected = vec![
+            (0, registers.base, registers.base + registers.size - 1),
+            (2, memory, memory + end.size - 1),
+        ];
         assert_eq!(enhanced_allocation(&ends, device), expected);
+        end.add_page();
+        let page = bell_page(slot);
+        assert_eq!(enhanced_allocation(&ends, device), [expected, vec![(4, page, page + 4095)]].concat());
     }
     for absent in [2 * DEVICE, 31 * DEVICE, 0x1000, DEVICE + 0x7000] {
         assert_eq!(dword(&ends, absent), u32::MAX);

@@ -2,7 +2,8 @@
  * In each round it puts BURST numbers into the queue (../../common/channel_queue.h), rings, and sleeps until all have come back; if POLLS isn't 0 it doesn't ring, and looks at the queue
  * until they have. Prints how many were sent and came back, how many of those weren't the next, how many were lost (nothing came for a second), and how long rounds took: a histogram, in a line of its own.
  *
- * How a program uses a channel by `uio_pci_generic` (Linux, Documentation/driver-api/uio-howto.rst): resource0 of the device are the registers, resource2 is the memory;
+ * How a program uses a channel by `uio_pci_generic` (Linux, Documentation/driver-api/uio-howto.rst): resource0 of the device are the registers, resource2 is the memory, resource4, if it is there, the page by which
+ * the other end is rung for without a trap;
  * a read of the UIO device returns when the bell has rung, and the kernel has switched the interrupt off then: it is on again when bit 10 of the PCI command register,
  * the half word at 4 of `config`, is cleared. */
 #define PROGRAM "channel"
@@ -13,6 +14,8 @@ enum { SYS_openat = 56, SYS_read = 63, SYS_pread64 = 67, SYS_pwrite64 = 68, SYS_
 enum { AT_FDCWD = -100, O_RDWR = 2, O_SYNC = 04010000, PROT_READ_WRITE = 3, MAP_SHARED = 1, POLLIN = 1 };
 /* Words of the device's registers. */
 enum { MASK, STATUS, POSITION, DOORBELL };
+/* What rings, stored to the page of a bell. */
+enum { BELL = 1 };
 enum { PCI_COMMAND = 4, INTX_DISABLE = 1 << 10 };
 /* Of the times of rounds: 1/32 of an octave each. */
 enum { PART_BITS = 5, PARTS = 1 << PART_BITS, BUCKETS = 40 * PARTS };
@@ -25,7 +28,8 @@ struct pollfd {
 
 static uint64_t buckets[BUCKETS];
 
-static long open_at(const char *folder, const char *name)
+/* An error below 0. */
+static long try_to_open(const char *folder, const char *name)
 {
 	char path[256];
 	size_t at = 0;
@@ -34,9 +38,14 @@ static long open_at(const char *folder, const char *name)
 	for (const char *part = name; *part && at < sizeof path - 1; part++)
 		path[at++] = *part;
 	path[at] = 0;
-	long fd = syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_SYNC, 0, 0, 0);
+	return syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_SYNC, 0, 0, 0);
+}
+
+static long open_at(const char *folder, const char *name)
+{
+	long fd = try_to_open(folder, name);
 	if (fd < 0)
-		fail(path, (uint64_t)-fd);
+		fail(*name ? name : folder, (uint64_t)-fd);
 	return fd;
 }
 
@@ -114,8 +123,12 @@ __attribute__((used)) static void run(const long *stack)
 	long uio = open_at((const char *)stack[2], ""), config = open_at(device, "/config");
 	volatile uint32_t *registers = map(open_at(device, "/resource0"), 4096);
 	volatile void *memory = map(open_at(device, "/resource2"), 4096);
-	struct channel_queue *out = channel_queue_of(memory, registers[POSITION]);
-	struct channel_queue *in = channel_queue_of(memory, registers[POSITION] ^ 1);
+	/* Only where the hypervisor has a page for this bell: elsewhere the register rings. */
+	long page = try_to_open(device, "/resource4");
+	volatile uint32_t *bell = page < 0 ? NULL : map(page, 4096);
+	uint32_t position = registers[POSITION];
+	struct channel_queue *out = channel_queue_of(memory, position);
+	struct channel_queue *in = channel_queue_of(memory, position ^ 1);
 	uint16_t command = 0;
 	syscall6(SYS_pread64, config, (long)&command, sizeof command, PCI_COMMAND, 0, 0);
 	command &= (uint16_t)~INTX_DISABLE;
@@ -128,7 +141,10 @@ __attribute__((used)) static void run(const long *stack)
 			sent++;
 		if (!polls) {
 			__asm__ volatile("fence w, o" ::: "memory");
-			registers[DOORBELL] = (registers[POSITION] ^ 1) << 16;
+			if (bell)
+				*bell = BELL;
+			else
+				registers[DOORBELL] = (position ^ 1) << 16;
 		}
 		while (back < sent && !lost) {
 			uint64_t item;

@@ -1,22 +1,31 @@
-//! Which vCPUs have a guest interrupt file of their hart, so that their interrupts reach them without the hypervisor.
+//! Which vCPUs have a guest interrupt file of their hart, so that their interrupts reach them without the hypervisor; and which bells are files.
+use alloc::vec::Vec;
+
 use ainori_board::Board;
-use ainori_devices::bus::IMSIC_BASE;
+use ainori_devices::bus::{IMSIC_BASE, bell_page};
 use ainori_devices::irqchip::Irqchip;
 use ainori_limits::PAGE;
-use ainori_sched::Policy;
+use ainori_sched::{Policy, VcpuId};
 
 use super::sharing::cores_of;
 use crate::arch::hart::Features;
-use crate::guest::Guest;
 use crate::guest::vcpu::{GuestFile, Vcpu};
+use crate::guest::{BellFile, Guest, Peer};
 use crate::memory::{GuestPhysical, HostPhysical};
 
 /// Gives the files of each hart to those vCPUs that never leave it, the most urgent first. All others have theirs in memory: what is in a file of a hart
-/// nobody but that hart could move.
-pub fn assign(vcpus: &mut [Vcpu], guests: &mut [Guest], board: &Board, features: &Features, policy: &Policy) {
+/// nobody but that hart could move. What is left is for bells that are heard there.
+pub fn assign(
+    vcpus: &mut [Vcpu],
+    guests: &mut [Guest],
+    board: &Board,
+    features: &Features,
+    policy: &Policy,
+) -> Vec<BellFile> {
+    let mut bells = Vec::new();
     // The hart would tell of all files of the most urgent vCPUs, also of those outside of their windows.
     if policy.has_windows() {
-        return;
+        return bells;
     }
     for (core, hart) in board.harts.iter().enumerate() {
         let Some(own) = hart.messages else { continue };
@@ -32,14 +41,46 @@ pub fn assign(vcpus: &mut [Vcpu], guests: &mut [Guest], board: &Board, features:
                 // Of equals the last one would be taken.
                 .rev()
                 .max_by_key(|vcpu| vcpu.level_on(core as u32));
-            let Some(vcpu) = most_urgent else { break };
+            let page = HostPhysical(own.get() + u64::from(number) * PAGE);
+            let Some(vcpu) = most_urgent else {
+                let Some((hearer, peer)) = add_bell(vcpus, guests, page, 1 << core, policy) else { break };
+                let Peer { slot, has_turns, .. } = peer;
+                bells.push(BellFile { core: core as u32, number, hearer, slot, has_turns });
+                continue;
+            };
             let guest = &mut guests[usize::from(vcpu.guest)];
             let Irqchip::Aia(aia) = &guest.devices.irqchip else { break };
-            let file = GuestFile { number, page: HostPhysical(own.get() + u64::from(number) * PAGE) };
+            let file = GuestFile { number, page };
             if guest.space.add_file(GuestPhysical(IMSIC_BASE + u64::from(vcpu.index) * PAGE), file.page) {
                 aia.leave_to_hardware(vcpu.index as usize);
                 vcpu.file = Some(file);
             }
         }
     }
+    bells
+}
+
+/// Has a bell that is heard on this core, and on no other, rung by the page of a file. The first vCPU of the guest that hears it, and how that is reached; none if there is no such bell
+/// any more.
+fn add_bell(
+    vcpus: &[Vcpu],
+    guests: &mut [Guest],
+    page: HostPhysical,
+    core: u64,
+    policy: &Policy,
+) -> Option<(VcpuId, Peer)> {
+    for guest in guests {
+        for (slot, (peer, end)) in guest.peers.iter().zip(guest.devices.channels).enumerate() {
+            let mut hearers = (0..).map(VcpuId).zip(vcpus).filter(|(_, vcpu)| vcpu.guest == peer.guest);
+            let (first, vcpu) = hearers.next()?;
+            let is_heard_here =
+                cores_of(vcpu, policy) == core && hearers.all(|(_, vcpu)| cores_of(vcpu, policy) == core);
+            if is_heard_here && !end.has_page() && guest.space.add_file(GuestPhysical(bell_page(slot)), page)
+            {
+                end.add_page();
+                return Some((first, *peer));
+            }
+        }
+    }
+    None
 }

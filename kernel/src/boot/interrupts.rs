@@ -55,6 +55,10 @@ pub fn route(cpu: &Cpu) {
         for number in 1..=machine.features.guest_files() {
             files::reset(&machine.features, number, identities);
         }
+        // From now on they tell of rings.
+        cpu.files.bells().for_each(|bell| {
+            files::look_at_bell(bell.number, true);
+        });
     }
     for (interrupt, level) in of_core(machine, cpu.id, target) {
         irqs.route(interrupt, level);

@@ -60,7 +60,7 @@ pub fn share(
         }
     }
     channels::set_turns(&mut placed.guests, &vcpus, orders, policy);
-    files::assign(&mut vcpus, &mut placed.guests, &board, &features, policy);
+    let bell_files = files::assign(&mut vcpus, &mut placed.guests, &board, &features, policy);
     let at_home = |vcpu: &Vcpu| (vcpu.home as usize, class(vcpu.home as usize, vcpu.guest).priority);
     let at_home: Vec<(usize, u8)> = vcpus.iter().map(at_home).collect();
     let console_core = housekeeping_core(harts.len(), at_home.iter().copied());
@@ -79,6 +79,7 @@ pub fn share(
         calendars: calendars(&harts, system, board.timebase_hz),
         features,
         guests,
+        bell_files,
         vcpu_count: vcpus.len(),
         guests_of: ByVcpu(from_fn(|index| {
             &guests[vcpus.get(index).map_or(0, |vcpu| usize::from(vcpu.guest))]

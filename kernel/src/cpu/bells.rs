@@ -7,10 +7,15 @@
 //! bell rung as it unmasks it, which is then rung again.
 //!
 //! Whose bells have no turns was found out at boot ([`Peer::has_turns`]).
+//!
+//! Where the hearer's hart has guest interrupt files to spare, a bell is one of them ([`BellFile`]): who rings stores to its page, without a trap, and can do nothing
+//! else there. The hart tells the hypervisor when it runs nobody more urgent than the hearer, as it does of [files of vCPUs](super::files).
 use ainori_devices::bus::channel_source;
+use ainori_sched::VcpuId;
 
 use super::Cpu;
-use crate::guest::{Guest, Peer};
+use crate::arch::{clock, fence, files};
+use crate::guest::{BellFile, Guest, Peer};
 
 impl Cpu {
     /// The running vCPU, of the guest `from`, rings.
@@ -35,5 +40,60 @@ impl Cpu {
     pub fn hand_on_bell(&mut self, by: &Guest, guest: &'static Guest, slot: usize) {
         let level = self.device_level_now(by).max(self.device_level_now(guest));
         self.hand_on_in_turn(guest, channel_source(slot), level);
+    }
+
+    /// Something has come into the guest interrupt file of this number. If that is a bell, it rings, or waits for its turn.
+    pub(super) fn take_bell(&mut self, number: u8) {
+        // BOUND: the bells of all harts, some 10 instructions each.
+        let bell = self.files.bells().find(|bell| bell.number == number);
+        if let Some(bell) = bell {
+            self.hear_bell(bell);
+        }
+    }
+
+    /// The file of a bell says nothing until it has its turn, if it has turns; or, if its hearer doesn't run, until that is started again.
+    fn hear_bell(&mut self, bell: &BellFile) {
+        files::quiet_bell(bell.number);
+        let (guest, slot) = (self.machine.guest_of(bell.hearer), usize::from(bell.slot));
+        if bell.has_turns {
+            self.hand_on_bell(guest, guest, slot);
+        } else {
+            self.hand_on(guest, channel_source(slot));
+        }
+    }
+
+    /// A vCPU starts: its guest's bells are looked at, if it is that one's first.
+    pub(super) fn hear_bells(&mut self, id: VcpuId) {
+        // BOUND: the bells of one hart, some 200 instructions each.
+        for bell in self.files.bells().filter(|bell| bell.hearer == id) {
+            self.hear_bell(bell);
+        }
+    }
+
+    /// A vCPU is put back: what has rung for it is forgotten.
+    pub(super) fn forget_bells(&self, id: VcpuId) {
+        // BOUND: the bells of one hart, some 30 instructions each.
+        for bell in self.files.bells().filter(|bell| bell.hearer == id) {
+            files::look_at_bell(bell.number, false);
+        }
+    }
+
+    /// A bell of a guest has its turn, or has none. If it is a file of this hart that has rung, it rings now, and has one more turn: until then the file says nothing, so that
+    /// who stores there all the time disturbs nobody meanwhile. Has it one more?
+    pub(super) fn look_at_bell(&mut self, guest: &'static Guest, slot: usize) -> bool {
+        let first = guest.vcpus().start;
+        // BOUND: as above.
+        let bell = self.files.bells().find(|bell| bell.hearer.0 == first && usize::from(bell.slot) == slot);
+        let Some(bell) = bell.filter(|bell| files::look_at_bell(bell.number, !bell.has_turns)) else {
+            return false;
+        };
+        // What was stored before the ring is seen by whoever hears it.
+        fence::after_device();
+        let _ = guest.devices.channels.get(slot).map(|end| end.ring());
+        if bell.has_turns {
+            self.wait_for_turn(guest, channel_source(slot), self.device_level_now(guest), clock::now());
+            self.review_held();
+        }
+        bell.has_turns
     }
 }

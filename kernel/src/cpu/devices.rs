@@ -148,19 +148,27 @@ impl Cpu {
         if queue.life != life {
             (queue.life, queue.held) = (life, 0);
         }
+        let (is_first, now) = (queue.held == 0, clock::now());
+        let turn = self.wait_for_turn(guest, source, level, now);
+        if !is_first || turn != now {
+            self.review_held();
+        } else if self.take_held(index, now).is_some() {
+            self.hand_on(guest, source);
+        }
+    }
+
+    /// A source waits for the next turn, which its queue has if others wait there. When that is.
+    pub(super) fn wait_for_turn(&mut self, guest: &Guest, source: u32, level: u32, now: u64) -> u64 {
+        let index = queue_of(guest, source);
+        let Some(queue) = self.devices.queues.get_mut(index) else { return now };
         if queue.held == 0 {
-            let now = clock::now();
             queue.turn = pace_of(guest, index).take_turn(now, self.scheduler.policy().patience);
             queue.level = level;
-            if queue.turn == now {
-                self.devices.held &= !(1 << index);
-                return self.hand_on(guest, source);
-            }
         }
         queue.held |= 1 << source;
         queue.level = queue.level.max(level);
         self.devices.held |= 1 << index;
-        self.review_held();
+        queue.turn
     }
 
     /// One request has come, so one is passed on. If it is one of the board, whose line is still high when the guest completes it, the controller asks again by
@@ -169,9 +177,17 @@ impl Cpu {
         let Devices { irqchip, channels, .. } = &guest.devices;
         let harts = match bus::channel_of(source) {
             None => irqchip.request(source, self.sources_of(guest)),
-            Some(slot) if channels.get(slot).is_some_and(Endpoint::is_due) => irqchip.pulse(source),
-            // Its hearer has looked while it waited.
-            Some(_) => return,
+            // Nothing is known of its hearer's next life, which looks itself.
+            Some(_) if !guest.lifecycle.is_running() => return,
+            Some(slot) => {
+                // What is left has the bell's next turn, if something has come in meanwhile.
+                let gives_way = self.look_at_bell(guest, slot) && self.gives_way();
+                // Its hearer may have looked while it waited.
+                if gives_way || !channels.get(slot).is_some_and(Endpoint::is_due) {
+                    return;
+                }
+                irqchip.pulse(source)
+            }
         };
         self.look_at_harts(guest, harts);
     }

@@ -10,6 +10,7 @@ use ainori_trace::{Event, Line};
 
 use super::{Cpu, Machine};
 use crate::arch::{fence, files};
+use crate::guest::BellFile;
 use crate::guest::vcpu::Hold;
 use crate::stats::{Exit, interrupt};
 
@@ -36,6 +37,20 @@ impl Files {
     /// The files, a bit each, of which the hart tells the core while this vCPU runs there, at that level.
     pub fn watched_beside(&self, id: VcpuId, level: u8) -> u64 {
         self.of_owners(|owner| owner != id && self.machine.vcpu(owner).level_on(self.core) >= level)
+            | self.of_bells(level)
+    }
+
+    /// Those of bells whose hearers have this level at least.
+    fn of_bells(&self, level: u8) -> u64 {
+        let heard = |bell: &&BellFile| self.machine.vcpu(bell.hearer).level_on(self.core) >= level;
+        // BOUND: the bells of all harts, some 15 instructions each.
+        self.bells().filter(heard).fold(0, |files, bell| files | 1 << bell.number)
+    }
+
+    /// The bells that are files of this hart.
+    pub fn bells(&self) -> impl Iterator<Item = &'static BellFile> + use<> {
+        let (core, machine) = (self.core, self.machine);
+        machine.bell_files.iter().filter(move |bell| bell.core == core)
     }
 
     fn of_owners(&self, is_meant: impl Fn(VcpuId) -> bool) -> u64 {
@@ -60,7 +75,8 @@ impl Files {
 impl Cpu {
     /// The core runs nobody: it is told of all files whose vCPUs wait for an interrupt.
     pub(super) fn watch_files_of_sleepers(&mut self) {
-        if self.files.owners.is_empty() {
+        let of_bells = self.files.of_bells(0);
+        if self.files.owners.is_empty() && of_bells == 0 {
             return;
         }
         let waits = |id| {
@@ -68,7 +84,7 @@ impl Cpu {
                 .as_deref()
                 .is_some_and(|resident| resident.hold == Hold::None && resident.state.listens_to_file())
         };
-        files::watch(self.files.of_owners(waits));
+        files::watch(self.files.of_owners(waits) | of_bells);
         self.files.of_sleepers = true;
     }
 
@@ -79,28 +95,37 @@ impl Cpu {
         files::watch(self.files.watched_beside(id, self.order.rank(id).level));
     }
 
-    /// Something has come into a file whose vCPU doesn't run. If that one sleeps, and listens, it wakes. Others find it when they run: until then their files
-    /// interrupt nobody, or each switch beside them would be interrupted by them once more.
+    /// Something has come into files whose vCPUs don't run, or of bells.
     #[inline(never)]
     pub(super) fn take_guest_files(&mut self) -> Exit {
         self.counters.interrupts[interrupt::EXTERNAL] += 1;
-        let mut pending = files::take_pending();
-        // BOUND: the files of one hart, each of a vCPU that sleeps.
+        let mut pending = files::take_pending(self.files.of_bells(0));
+        // BOUND: the files of one hart, each of a vCPU that sleeps or of a bell.
         while pending != 0 {
             let number = lowest_bit(pending) as u8;
             pending &= pending - 1;
-            let Some(id) = self.files.owner(number).filter(|id| self.has(*id)) else { continue };
-            let resident = self.resident(id);
-            if resident.hold == Hold::None && resident.state.listens_to_file() && self.scheduler.is_asleep(id)
-            {
-                self.trace(Event::Injected { vcpu: id.0, line: Line::External(0) });
-                self.wake(id);
-            } else if self.loaded != Some(id) {
-                // SAFETY: its own, as was just found out, and it isn't in the hart.
-                unsafe { self.state(id).mute_file(number) };
+            match self.files.owner(number) {
+                Some(id) => self.take_message(id, number),
+                None => self.take_bell(number),
             }
         }
         Exit::External
+    }
+
+    /// The file of a vCPU that doesn't run has something. If it sleeps, and listens, it wakes. Others find it when they run: until then their files interrupt nobody, or
+    /// each switch beside them would be interrupted by them once more.
+    fn take_message(&mut self, id: VcpuId, number: u8) {
+        if !self.has(id) {
+            return;
+        }
+        let resident = self.resident(id);
+        if resident.hold == Hold::None && resident.state.listens_to_file() && self.scheduler.is_asleep(id) {
+            self.trace(Event::Injected { vcpu: id.0, line: Line::External(0) });
+            self.wake(id);
+        } else if self.loaded != Some(id) {
+            // SAFETY: its own, as the caller has found out, and it isn't in the hart.
+            unsafe { self.state(id).mute_file(number) };
+        }
     }
 
     /// Messages have come in for a vCPU that has a file of this hart: they are sent there.

@@ -28,7 +28,7 @@ pub mod threshold;
 mod trace;
 mod wanted;
 
-use alloc::{boxed::Box, vec};
+use alloc::{boxed::Box, vec, vec::Vec};
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
@@ -50,8 +50,8 @@ use crate::arch::VcpuState;
 use crate::arch::hart::Features;
 use crate::chip::ipi::Ipi;
 use crate::chip::irqchip::{CoreIrqs, IrqThreshold, Irqchip, Levels};
-use crate::guest::Guest;
 use crate::guest::vcpu::{Resident, Vcpu};
+use crate::guest::{BellFile, Guest};
 use crate::stats::CoreCounters;
 use console::Console;
 use housekeeping::{Housekeeper, Housework};
@@ -70,6 +70,8 @@ pub struct Machine {
     pub features: Features,
     /// The guests.
     pub guests: &'static [Guest],
+    /// Bells that are guest interrupt files.
+    pub bell_files: Vec<BellFile>,
     /// The vCPUs of all guests; and behind them places for as many as there can be.
     pub vcpu_places: Box<[Vcpu; VCPU_SLOTS]>,
     /// How many there are.
@@ -246,8 +248,8 @@ pub struct Cpu {
     ipis_are_messages: bool,
     /// Interrupts of guests' devices, and their bells.
     devices: Waiting,
-    /// Guest interrupt files of vCPUs that live here.
-    files: Files,
+    /// Guest interrupt files of vCPUs that live here, and of bells.
+    pub files: Files,
     /// Serial port (console core only).
     console: Option<Box<Console>>,
     /// Reports on guests that have stopped, and what is known of all such work (console core only).

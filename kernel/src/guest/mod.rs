@@ -41,6 +41,21 @@ pub struct Peer {
     pub has_turns: bool,
 }
 
+/// A bell that is a guest interrupt file: the one that rings has its page.
+#[derive(Debug)]
+pub struct BellFile {
+    /// Whose hart's.
+    pub core: u32,
+    /// By which the hart knows it.
+    pub number: u8,
+    /// The first vCPU of the guest that hears it: none of that guest's leaves the core.
+    pub hearer: VcpuId,
+    /// The slot of the channel on that guest's bus.
+    pub slot: u8,
+    /// As [`Peer::has_turns`].
+    pub has_turns: bool,
+}
+
 /// A guest: everything that its vCPUs share.
 pub struct Guest {
     /// Index in the system; the number that the scheduler knows.

@@ -268,3 +268,32 @@ fn a_bell_that_is_unmasked_has_its_turn() {
         were_in_turn(&run, 100);
     }
 }
+
+/// Where the hearer's hart has interrupt files to spare, a store rings. The one that rings never traps for that, and what it rings without end comes no more often than elsewhere;
+/// nor does it when the hearer, or somebody more urgent on its hart, is busy.
+#[test]
+fn a_bell_that_is_a_file_rings_without_a_trap() {
+    // Three files: with the RTOS all of hart 1 are vCPUs' if the one that rings is there as well.
+    for (hart, has_rtos, rings_by_trap) in [(0, true, false), (1, false, false), (1, true, true)] {
+        let mut system = System::on(2)
+            .policy("ainori")
+            .interrupts(IMSIC)
+            .with(bell("flood", "role=flood us=40000").harts([hart]))
+            .with(bell("hearer", "role=listen us=50000").harts([1]).priority(7))
+            .channel(["flood", "hearer"], "4KiB");
+        if has_rtos {
+            let rtos = Guest::freertos("periods=50 burn_percent=30 burn_period_us=5000");
+            system = system.with(rtos.harts([1]));
+        }
+        let run = system.run(LOCKSTEP);
+        run.good();
+        if has_rtos {
+            run.was_in_time("freertos", "beside it");
+        }
+        let [us, bells] = ["us", "bells"].map(|key| run.number("hearer", key));
+        let (rung, traps) = (run.number("flood", "rung"), run.exits_for("flood", "mmio-other"));
+        println!("hart {hart}: {rung} rings, {bells} bells in {us} us, {traps} traps");
+        run.check((100..=us / 25 + 5).contains(&bells), format_args!("{bells} bells in {us} us"));
+        run.check((traps >= rung) == rings_by_trap, format_args!("{traps} traps for {rung} rings"));
+    }
+}

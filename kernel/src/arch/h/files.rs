@@ -2,6 +2,7 @@
 //! its number, from 1 on, and is interrupted by it without the hypervisor while it runs. Of one that doesn't run the hart tells the hypervisor.
 use super::hart::Features;
 use crate::arch::riscv::csr::{self, file, hstatus};
+use ainori_devices::channel::BELL_IDENTITY;
 
 /// Has this hart as many as the one that the features are of?
 pub fn are_as_of(features: &Features) -> bool {
@@ -26,12 +27,32 @@ pub fn watch(files: u64) {
     unsafe { csr::write!(csr::HGEIE, files) }
 }
 
-/// The watched files that would interrupt their vCPUs, a bit each, which aren't watched any more.
-pub fn take_pending() -> u64 {
+/// The watched files that have something, a bit each, which aren't watched any more, unless they are in `kept`.
+pub fn take_pending(kept: u64) -> u64 {
     let pending = csr::read!(csr::HGEIP) & csr::read!(csr::HGEIE);
     // SAFETY: as in `watch`.
-    unsafe { csr::clear!(csr::HGEIE, pending) }
+    unsafe { csr::clear!(csr::HGEIE, pending & !kept) }
     pending
+}
+
+/// A file of a bell says nothing until somebody looks.
+pub fn quiet_bell(number: u8) {
+    // SAFETY: bells are given files that the hart has, and no vCPU has one of these.
+    unsafe { mute(number) }
+}
+
+/// Looks at a file of a bell: has it rung? If not, it tells of the next ring. If it has, it does so only if it `goes_on`, or if somebody looks once more.
+pub fn look_at_bell(number: u8, goes_on: bool) -> bool {
+    // SAFETY: as in `quiet_bell`.
+    unsafe {
+        change(number, || {
+            csr::write!(csr::VSISELECT, file::EIP0);
+            let rung = csr::take!(csr::VSIREG) >> BELL_IDENTITY & 1;
+            select_and_write(file::EIE0, 1 << BELL_IDENTITY);
+            select_and_write(file::EIDELIVERY, rung ^ 1 | u64::from(goes_on));
+            rung != 0
+        })
+    }
 }
 
 /// Puts a file with so many identities back to reset, as far as its vCPU can see it.
@@ -75,14 +96,15 @@ pub(super) unsafe fn interrupt_again() {
 ///
 /// # Safety
 /// The hart has this file, and what is changed is as its vCPU may find it.
-unsafe fn change(number: u8, how: impl FnOnce()) {
+unsafe fn change<T>(number: u8, how: impl FnOnce() -> T) -> T {
     // SAFETY: concerns only guests, none of which runs now; the rest is as the caller says.
     unsafe {
         let (state, selected) = (csr::read!(csr::HSTATUS), csr::read!(csr::VSISELECT));
         csr::write!(csr::HSTATUS, state & !hstatus::VGEIN | u64::from(number) << hstatus::VGEIN_SHIFT);
-        how();
+        let result = how();
         csr::write!(csr::VSISELECT, selected);
         csr::write!(csr::HSTATUS, state);
+        result
     }
 }
 
