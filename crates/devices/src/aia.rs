@@ -15,21 +15,29 @@ pub struct Aia {
 }
 
 /// What becomes of the domain's messages, and of what it has served.
-struct Outwards<'a, B> {
+struct Outwards<'a> {
     aia: &'a Aia,
     /// The harts whose files have got something that may interrupt them.
     harts: u64,
-    board: B,
+    /// One code for all of them: a choice at run time is nothing beside the rest.
+    board: &'a mut dyn Board,
 }
 
-impl<B: Board> Outside for Outwards<'_, B> {
+impl Outside for Outwards<'_> {
     fn send(&mut self, msi: Msi) {
         self.harts |= self.aia.post(msi.hart, msi.identity);
     }
 
-    fn board(&mut self) -> &mut impl Board {
-        &mut self.board
+    fn board(&mut self) -> &mut dyn Board {
+        self.board
     }
+}
+
+/// The board where no source is relayed.
+struct Nobody;
+
+impl Board for Nobody {
+    fn complete(&mut self, _: u32) {}
 }
 
 impl Aia {
@@ -85,23 +93,28 @@ impl Aia {
     }
 
     /// As [`Aplic::drive`]. Relayed sources stand for those of `board`, as in all that follows.
-    pub fn drive(&self, source: u32, high: bool, board: impl Board) -> u64 {
+    pub fn drive(&self, source: u32, high: bool, board: &mut dyn Board) -> u64 {
         self.with_outwards(board, |outwards| ((), self.domain.drive(source, high, outwards))).1
     }
 
-    /// As [`Aplic::pulse`]. Nobody is told when it has been served: no other source stands behind it.
+    /// The same for a wire of one of the guest's own devices: no other source stands behind it.
+    pub fn wire(&self, source: u32, high: bool) -> u64 {
+        self.drive(source, high, &mut Nobody)
+    }
+
+    /// As [`Aplic::pulse`], also for one of the guest's own devices.
     pub fn pulse(&self, source: u32) -> u64 {
-        self.with_outwards(|_| {}, |outwards| ((), self.domain.pulse(source, outwards))).1
+        self.with_outwards(&mut Nobody, |outwards| ((), self.domain.pulse(source, outwards))).1
     }
 
     /// A load from the domain's registers: the value, and the harts to look at again. As [`Aplic::read`].
     #[inline(never)] // Not on the way of who has a PLIC.
-    pub fn read(&self, offset: u64, width: u8, board: impl Board) -> (u32, u64) {
+    pub fn read(&self, offset: u64, width: u8, board: &mut dyn Board) -> (u32, u64) {
         self.with_outwards(board, |outwards| self.domain.read(offset, width, outwards))
     }
 
     /// A store to the domain's registers. As [`Aplic::write`].
-    pub fn write(&self, offset: u64, width: u8, value: u32, board: impl Board) -> u64 {
+    pub fn write(&self, offset: u64, width: u8, value: u32, board: &mut dyn Board) -> u64 {
         self.with_outwards(board, |outwards| ((), self.domain.write(offset, width, value, outwards))).1
     }
 
@@ -115,7 +128,7 @@ impl Aia {
     }
 
     /// Puts a part of it back to reset, from part 0 on; false if that was the last one. As [`Aplic::reset`].
-    pub fn reset(&self, part: usize, board: &mut impl Board) -> bool {
+    pub fn reset(&self, part: usize, board: &mut dyn Board) -> bool {
         if self.domain.reset(part, board) {
             return true;
         }
@@ -131,10 +144,10 @@ impl Aia {
     }
 
     /// An operation of the domain, and the harts to look at again for it and for its messages.
-    fn with_outwards<T, B: Board>(
+    fn with_outwards<T>(
         &self,
-        board: B,
-        operation: impl FnOnce(&mut Outwards<'_, B>) -> (T, u64),
+        board: &mut dyn Board,
+        operation: impl FnOnce(&mut Outwards<'_>) -> (T, u64),
     ) -> (T, u64) {
         let mut outwards = Outwards { aia: self, harts: 0, board };
         let (value, harts) = operation(&mut outwards);

@@ -80,7 +80,7 @@ pub trait Outside {
     /// Sends a message.
     fn send(&mut self, msi: Msi);
     /// What is done to the physical interrupts that relayed sources stand for.
-    fn board(&mut self) -> &mut impl Board;
+    fn board(&mut self) -> &mut dyn Board;
 }
 
 /// The physical controller behind relayed sources. A closure that is told of those that have been served is one that can't do more.
@@ -270,7 +270,7 @@ impl Aplic {
     ///
     /// No hart claims meanwhile; wires may be driven, and keep what they are driven to from then on. What comes of relayed sources is for whoever completes them all
     /// when the guest begins again.
-    pub fn reset(&self, part: usize, board: &mut impl Board) -> bool {
+    pub fn reset(&self, part: usize, board: &mut dyn Board) -> bool {
         if part < WORDS {
             self.for_each(part, u32::MAX, |number| {
                 at(&self.target, number).store(0, Ordering::Relaxed);

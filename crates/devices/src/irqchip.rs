@@ -50,7 +50,7 @@ impl Irqchip {
     pub fn raise(&self, source: u32) -> u64 {
         match self {
             Self::Plic(plic) => plic.raise(source),
-            Self::Aia(aia) => aia.drive(source, true, |_| {}),
+            Self::Aia(aia) => aia.wire(source, true),
         }
     }
 
@@ -59,16 +59,16 @@ impl Irqchip {
     pub fn lower(&self, source: u32) -> u64 {
         match self {
             Self::Plic(plic) => plic.lower(source),
-            Self::Aia(aia) => aia.drive(source, false, |_| {}),
+            Self::Aia(aia) => aia.wire(source, false),
         }
     }
 
     /// One request of `source`, which is relayed. Sources that don't exist are ignored.
     #[inline]
-    pub fn request(&self, source: u32, board: impl Board) -> u64 {
+    pub fn request(&self, source: u32, mut board: impl Board) -> u64 {
         match self {
             Self::Plic(plic) => plic.request(source),
-            Self::Aia(aia) => aia.drive(source, true, board),
+            Self::Aia(aia) => aia.drive(source, true, &mut board),
         }
     }
 
@@ -98,14 +98,14 @@ impl Irqchip {
 
     /// A load of `width` bytes at `offset` in the controller's registers: the value, and the harts to look at again.
     #[inline(always)] // Called in one place; most of what guests want of their controller.
-    pub fn read(&self, offset: u64, width: u8, board: impl Board) -> (u32, u64) {
+    pub fn read(&self, offset: u64, width: u8, mut board: impl Board) -> (u32, u64) {
         match self {
             Self::Plic(plic) => {
                 // Nothing is completed by a load.
                 let (value, effects) = plic.read(offset, width);
                 (value, effects.harts)
             }
-            Self::Aia(aia) => aia.read(offset, width, board),
+            Self::Aia(aia) => aia.read(offset, width, &mut board),
         }
     }
 
@@ -119,7 +119,7 @@ impl Irqchip {
                 effects.completed.into_iter().for_each(|source| board.complete(source));
                 effects.harts
             }
-            Self::Aia(aia) => aia.write(offset, width, value, board),
+            Self::Aia(aia) => aia.write(offset, width, value, &mut board),
         }
     }
 
@@ -134,7 +134,7 @@ impl Irqchip {
     /// Puts a part of it back to reset, from part 0 on; false if that was the last one. A part takes about a microsecond.
     ///
     /// No hart claims or completes meanwhile; lines may be driven, and keep what they are driven to from then on.
-    pub fn reset(&self, part: usize, board: &mut impl Board) -> bool {
+    pub fn reset(&self, part: usize, board: &mut dyn Board) -> bool {
         match self {
             Self::Plic(plic) if part < Plic::SOURCE_WORDS => {
                 plic.reset_sources(part);
@@ -200,7 +200,7 @@ mod tests {
                 (0x3000 + 4 * u64::from(SOURCE), 1 << 18 | number),
                 (0x1edc, SOURCE),
             ] {
-                aia.write(offset, 4, value, |_| {});
+                aia.write(offset, 4, value, &mut |_| {});
             }
             Irqchip::Aia(aia)
         }
@@ -212,7 +212,7 @@ mod tests {
                 Irqchip::Plic(_) => self.chip.read(PLIC_CLAIM, 4, |source| served.push(source)).0 == SOURCE,
                 Irqchip::Aia(aia) => match aia.file(1) {
                     Some(file) => file.claim() >> 16 == IDENTITY,
-                    None => aia.read(APLIC_CLAIM, 4, |source| served.push(source)).0 >> 16 == SOURCE,
+                    None => aia.read(APLIC_CLAIM, 4, &mut |source| served.push(source)).0 >> 16 == SOURCE,
                 },
             }
         }
@@ -226,7 +226,7 @@ mod tests {
                 }
                 // A message of a level is asked for again (section 4.9.2).
                 Irqchip::Aia(aia) if aia.file(1).is_some() => {
-                    aia.write(0x1cdc, 4, SOURCE, |source| served.push(source));
+                    aia.write(0x1cdc, 4, SOURCE, &mut |source| served.push(source));
                 }
                 // It claims until nothing is left.
                 Irqchip::Aia(_) => assert!(!self.claims()),
@@ -311,7 +311,7 @@ mod tests {
     fn each_edge_interrupts_once() {
         for mut wired in Wired::all(false) {
             if let Irqchip::Aia(aia) = &wired.chip {
-                aia.write(4 * u64::from(SOURCE), 4, EDGE_RISING, |_| {});
+                aia.write(4 * u64::from(SOURCE), 4, EDGE_RISING, &mut |_| {});
             }
             assert_eq!(wired.chip.pulse(SOURCE), 0b10);
             assert!(wired.claims());

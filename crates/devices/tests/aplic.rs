@@ -48,7 +48,7 @@ impl Outside for Log {
         self.0.push(Done::Sent(msi.hart, msi.identity));
     }
 
-    fn board(&mut self) -> &mut impl Board {
+    fn board(&mut self) -> &mut dyn Board {
         self
     }
 }
@@ -486,7 +486,7 @@ impl Outside for Redirecting {
         self.log.send(msi);
     }
 
-    fn board(&mut self) -> &mut impl Board {
+    fn board(&mut self) -> &mut dyn Board {
         &mut self.board
     }
 }

@@ -38,7 +38,7 @@ impl Outside for Count {
         self.sent += 1;
     }
 
-    fn board(&mut self) -> &mut impl Board {
+    fn board(&mut self) -> &mut dyn Board {
         self
     }
 }
@@ -177,7 +177,7 @@ struct Redirected<'a>(&'a AtomicU32);
 impl Outside for Redirected<'_> {
     fn send(&mut self, _: Msi) {}
 
-    fn board(&mut self) -> &mut impl Board {
+    fn board(&mut self) -> &mut dyn Board {
         self
     }
 }
