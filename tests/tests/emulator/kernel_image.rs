@@ -15,7 +15,7 @@ fn what_stays_fits_into_92_kib_and_all_into_170() {
     let all = stays + sections.boot;
     assert!(all <= 170 << 10, "with what only boot needs, they are {all} bytes, more than 170 KiB");
     // What they are now, and 1 % for other compilers: who adds more should know.
-    assert!(stays <= 90 << 10, "text + rodata have grown from 89.6 KiB to {stays} bytes");
+    assert!(stays <= 91 << 10, "text + rodata have grown from 90.5 KiB to {stays} bytes");
 }
 
 /// Boot's code and constants are zeros afterwards.
