@@ -65,10 +65,10 @@ impl Irqchip {
 
     /// One request of `source`, which is relayed. Sources that don't exist are ignored.
     #[inline]
-    pub fn request(&self, source: u32, mut board: impl Board) -> u64 {
+    pub fn request(&self, source: u32, board: &mut dyn Board) -> u64 {
         match self {
             Self::Plic(plic) => plic.request(source),
-            Self::Aia(aia) => aia.drive(source, true, &mut board),
+            Self::Aia(aia) => aia.drive(source, true, board),
         }
     }
 
@@ -98,20 +98,20 @@ impl Irqchip {
 
     /// A load of `width` bytes at `offset` in the controller's registers: the value, and the harts to look at again.
     #[inline(always)] // Called in one place; most of what guests want of their controller.
-    pub fn read(&self, offset: u64, width: u8, mut board: impl Board) -> (u32, u64) {
+    pub fn read(&self, offset: u64, width: u8, board: &mut dyn Board) -> (u32, u64) {
         match self {
             Self::Plic(plic) => {
                 // Nothing is completed by a load.
                 let (value, effects) = plic.read(offset, width);
                 (value, effects.harts)
             }
-            Self::Aia(aia) => aia.read(offset, width, &mut board),
+            Self::Aia(aia) => aia.read(offset, width, board),
         }
     }
 
     /// A store of `value`, `width` bytes wide, at `offset` in the controller's registers.
     #[inline]
-    pub fn write(&self, offset: u64, width: u8, value: u32, mut board: impl Board) -> u64 {
+    pub fn write(&self, offset: u64, width: u8, value: u32, board: &mut dyn Board) -> u64 {
         match self {
             Self::Plic(plic) => {
                 let effects = plic.write(offset, width, value);
@@ -119,7 +119,7 @@ impl Irqchip {
                 effects.completed.into_iter().for_each(|source| board.complete(source));
                 effects.harts
             }
-            Self::Aia(aia) => aia.write(offset, width, value, &mut board),
+            Self::Aia(aia) => aia.write(offset, width, value, board),
         }
     }
 
@@ -178,10 +178,10 @@ mod tests {
         fn all(relayed: bool) -> [Self; 3] {
             let plic = Irqchip::Plic(Plic::new());
             let context = supervisor_context(1) as u64;
-            assert_eq!(plic.write(4 * u64::from(SOURCE), 4, 1, |_| {}), 0);
-            assert_eq!(plic.write(ENABLE + context * ENABLE_SIZE, 4, 1 << SOURCE, |_| {}), 0b10);
+            assert_eq!(plic.write(4 * u64::from(SOURCE), 4, 1, &mut |_| {}), 0);
+            assert_eq!(plic.write(ENABLE + context * ENABLE_SIZE, 4, 1 << SOURCE, &mut |_| {}), 0b10);
             let direct = Self::aia(Aia::direct(), relayed, 1);
-            direct.write(0x4000 + 32, 4, 1, |_| {});
+            direct.write(0x4000 + 32, 4, 1, &mut |_| {});
             let files = Aia::with_files(2);
             let file = files.file(1).expect("it has one");
             // eidelivery, eie
@@ -209,7 +209,9 @@ mod tests {
         fn claims(&mut self) -> bool {
             let served = &mut self.served;
             match &self.chip {
-                Irqchip::Plic(_) => self.chip.read(PLIC_CLAIM, 4, |source| served.push(source)).0 == SOURCE,
+                Irqchip::Plic(_) => {
+                    self.chip.read(PLIC_CLAIM, 4, &mut |source| served.push(source)).0 == SOURCE
+                }
                 Irqchip::Aia(aia) => match aia.file(1) {
                     Some(file) => file.claim() >> 16 == IDENTITY,
                     None => aia.read(APLIC_CLAIM, 4, &mut |source| served.push(source)).0 >> 16 == SOURCE,
@@ -222,7 +224,7 @@ mod tests {
             let served = &mut self.served;
             match &self.chip {
                 Irqchip::Plic(_) => {
-                    self.chip.write(PLIC_CLAIM, 4, SOURCE, |source| served.push(source));
+                    self.chip.write(PLIC_CLAIM, 4, SOURCE, &mut |source| served.push(source));
                 }
                 // A message of a level is asked for again (section 4.9.2).
                 Irqchip::Aia(aia) if aia.file(1).is_some() => {
@@ -262,7 +264,7 @@ mod tests {
     #[test]
     fn who_stands_behind_a_request_is_told_when_it_is_served() {
         for mut wired in Wired::all(true) {
-            assert_eq!(wired.chip.request(SOURCE, |_| panic!("it hasn't been")), 0b10);
+            assert_eq!(wired.chip.request(SOURCE, &mut |_| panic!("it hasn't been")), 0b10);
             assert!(wired.claims());
             assert_eq!(wired.served, []);
             wired.completes();
@@ -275,9 +277,9 @@ mod tests {
     #[test]
     fn an_edge_that_became_a_message_is_served() {
         let [.., messages] = Wired::all(true);
-        messages.chip.write(4 * u64::from(SOURCE), 4, 4, |_| {});
+        messages.chip.write(4 * u64::from(SOURCE), 4, 4, &mut |_| {});
         let mut served = Vec::new();
-        assert_eq!(messages.chip.request(SOURCE, |source| served.push(source)), 0b10);
+        assert_eq!(messages.chip.request(SOURCE, &mut |source| served.push(source)), 0b10);
         assert_eq!(served, [SOURCE]);
     }
 
@@ -318,10 +320,10 @@ mod tests {
             assert!(!wired.chip.is_pending(1));
             wired.chip.pulse(SOURCE);
             // The completion of a PLIC. Drivers of edges do nothing else.
-            wired.chip.write(PLIC_CLAIM, 4, SOURCE, |_| {});
+            wired.chip.write(PLIC_CLAIM, 4, SOURCE, &mut |_| {});
             assert!(wired.chip.is_pending(1));
             assert!(wired.claims());
-            wired.chip.write(PLIC_CLAIM, 4, SOURCE, |_| {});
+            wired.chip.write(PLIC_CLAIM, 4, SOURCE, &mut |_| {});
             assert!(!wired.chip.is_pending(1));
             let unknown = [0, 96, u32::MAX].map(|source| wired.chip.pulse(source));
             assert_eq!(unknown, [0; 3], "there are no such sources");

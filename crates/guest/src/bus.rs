@@ -14,7 +14,7 @@ pub fn load(host: &mut impl Host, device: Device, offset: u64, width: u8) -> Opt
     if device != Device::Irqchip {
         return load_of_other(host, device, offset, width);
     }
-    let (value, harts) = host.devices().irqchip.read(offset, width, host.board());
+    let (value, harts) = host.devices().irqchip.read(offset, width, host);
     host.look_at_harts(harts);
     Some(u64::from(value))
 }
@@ -65,7 +65,7 @@ pub fn store(host: &mut impl Host, device: Device, offset: u64, width: u8, value
 
 #[inline(never)]
 fn irqchip(host: &mut impl Host, offset: u64, width: u8, value: u64) {
-    let harts = host.devices().irqchip.write(offset, width, value as u32, host.board());
+    let harts = host.devices().irqchip.write(offset, width, value as u32, host);
     host.look_at_harts(harts);
 }
 

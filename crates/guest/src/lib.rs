@@ -38,8 +38,8 @@ pub struct Devices {
 }
 
 /// What the services want of whatever runs the guest, on behalf of one of its vCPUs: the *caller*, whose trap is being served. Harts are the guest's own,
-/// by their ids there; sets of them have a bit each, and name only harts that are there.
-pub trait Host {
+/// by their ids there; sets of them have a bit each, and name only harts that are there. As a [`Board`] it is what the guest's sources stand for that are relayed.
+pub trait Host: Board {
     /// The guest's devices.
     fn devices(&self) -> &'static Devices;
 
@@ -66,8 +66,6 @@ pub trait Host {
     fn remote_fence(&mut self, harts: u64, fence: RemoteFence);
     /// The external interrupts of these harts may have changed: [`Irqchip::is_pending`].
     fn look_at_harts(&mut self, harts: u64);
-    /// What the sources of the interrupt controller stand for that are relayed.
-    fn board(&mut self) -> impl Board;
 
     /// The bell at the other end of the channel in this slot rings.
     fn ring(&mut self, slot: usize);

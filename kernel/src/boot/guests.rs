@@ -1,6 +1,7 @@
 //! The guests: their memory, their vCPUs, and what is in their memory at the start.
-use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
+use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::fmt;
+use core::sync::atomic::AtomicU32;
 
 use ainori_board::{Board, BoardHart, BoardIrqchip, Device, Range};
 use ainori_devices::aia::Aia;
@@ -43,7 +44,8 @@ pub fn place(
     blob: &'static [u8],
 ) -> Placed {
     let sources = board.irqchip.map_or(0, |chip| chip.last_source() as usize + 1);
-    let mut placed = Placed { guests: Vec::new(), vcpus: Vec::new(), source_owner: vec![None; sources] };
+    let mut placed = Placed { guests: Vec::new(), vcpus: Vec::new(), source_owner: Vec::new() };
+    placed.source_owner.resize_with(sources, || None);
     let clearer = Clearer::new(board.zeroing_block());
     let channels = Channels::new(system, &clearer);
     for (index, config) in system.guests.iter().enumerate().take(MAX_GUESTS) {
@@ -57,7 +59,12 @@ pub fn place(
             if let Some(target) = hart.irq_target
                 && let Some(owner) = placed.source_owner.get_mut(interrupt.source as usize)
             {
-                *owner = Some(SourceOwner { guest: index, target, trigger: interrupt.trigger });
+                *owner = Some(SourceOwner {
+                    guest: index,
+                    target,
+                    trigger: interrupt.trigger,
+                    relayed_to: AtomicU32::new(0),
+                });
             }
         }
         placed.guests.push(guest);

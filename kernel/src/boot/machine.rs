@@ -99,7 +99,6 @@ pub fn share(
         input_waits: InputWaits::new(),
         // SAFETY: the board says that it is there; the firmware doesn't use the supervisor's part. `boot` has disregarded one whose messages can't be reached.
         irqchip: board.irqchip.map(|chip| unsafe { Irqchip::new(chip) }.unwrap_or_else(|| refuse_irqchip())),
-        relayed_to: placed.source_owner.iter().map(|_| AtomicU32::new(0)).collect(),
         source_owner: placed.source_owner.into_boxed_slice(),
         awaited_guests: AtomicU32::new(system.guests.iter().filter(|guest| !guest.background).count() as u32),
         finishing: AtomicBool::new(false),

@@ -176,7 +176,7 @@ impl Cpu {
     pub(super) fn hand_on(&mut self, guest: &'static Guest, source: u32) {
         let Devices { irqchip, channels, .. } = &guest.devices;
         let harts = match bus::channel_of(source) {
-            None => irqchip.request(source, self.sources_of(guest)),
+            None => irqchip.request(source, &mut self.sources_of(guest)),
             // Nothing is known of its hearer's next life, which looks itself.
             Some(_) if !guest.lifecycle.is_running() => return,
             Some(slot) => {

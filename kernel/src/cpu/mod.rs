@@ -110,8 +110,6 @@ pub struct Machine {
     pub irqchip: Option<Irqchip>,
     /// Owners of the board's interrupt sources, by source.
     pub source_owner: Box<[Option<SourceOwner>]>,
-    /// By source: where it [went](Irqchip::redirect) before it went to a guest interrupt file.
-    pub relayed_to: Box<[AtomicU32]>,
     /// Guests that the run still waits for.
     pub awaited_guests: AtomicU32,
     /// The run is over: every core comes to an end.
@@ -127,7 +125,7 @@ pub struct Machine {
 }
 
 /// Who handles an interrupt source of the board.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct SourceOwner {
     /// Index of the guest.
     pub guest: u8,
@@ -135,12 +133,14 @@ pub struct SourceOwner {
     pub target: u32,
     /// When the source asks.
     pub trigger: Trigger,
+    /// Where it [went](Irqchip::redirect) before it went to a guest interrupt file.
+    pub relayed_to: AtomicU32,
 }
 
 impl Machine {
     /// Who handles an interrupt source of the board; none if that is the hypervisor, whose serial port it is.
-    pub fn owner_of(&self, source: u32) -> Option<SourceOwner> {
-        self.source_owner.get(source as usize).copied().flatten()
+    pub fn owner_of(&self, source: u32) -> Option<&SourceOwner> {
+        self.source_owner.get(source as usize)?.as_ref()
     }
 
     /// So many microseconds in ticks of `time`.

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 use ainori_board::Interrupt;
 use ainori_devices::irqchip::{Board, Msi};
 
-use super::Machine;
+use super::{Machine, SourceOwner};
 use crate::chip::irqchip::Irqchip;
 use crate::guest::Guest;
 
@@ -15,10 +15,10 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// One of them in the board's controller, and the target of the core that handles it for the guest.
-    fn known(&self, source: u32) -> Option<(Irqchip, Interrupt, u32)> {
+    /// One of them, and the board's controller.
+    fn known(&self, source: u32) -> Option<(Irqchip, Interrupt, &'static SourceOwner)> {
         let owner = self.machine.owner_of(source).filter(|owner| owner.guest == self.guest.index)?;
-        Some((self.machine.irqchip?, Interrupt { source, trigger: owner.trigger }, owner.target))
+        Some((self.machine.irqchip?, Interrupt { source, trigger: owner.trigger }, owner))
     }
 
     /// As [`Board::redirect`]. None if it can't.
@@ -26,17 +26,18 @@ impl Sources {
         let own = self.guest.vcpus();
         let vcpu = self.machine.vcpus().get(usize::from(own.start)..usize::from(own.end))?.get(msi.hart)?;
         let target = self.machine.board.harts.get(vcpu.home as usize)?.irq_target?;
-        let (irqchip, _, _) = self.known(source)?;
+        let (irqchip, _, owner) = self.known(source)?;
         let relayed_to = irqchip.redirect(source, target, vcpu.file?.number, msi.identity)?;
-        self.machine.relayed_to.get(source as usize)?.store(relayed_to, Ordering::Relaxed);
+        owner.relayed_to.store(relayed_to, Ordering::Relaxed);
         Some(())
     }
 }
 
 impl Board for Sources {
+    #[inline(never)]
     fn complete(&mut self, source: u32) {
-        if let Some((irqchip, interrupt, target)) = self.known(source) {
-            irqchip.complete(target, interrupt);
+        if let Some((irqchip, interrupt, owner)) = self.known(source) {
+            irqchip.complete(owner.target, interrupt);
         }
     }
 
@@ -47,10 +48,8 @@ impl Board for Sources {
 
     #[inline(never)]
     fn recall(&mut self, source: u32, is_held: bool) {
-        if let Some((irqchip, interrupt, _)) = self.known(source)
-            && let Some(relayed_to) = self.machine.relayed_to.get(source as usize)
-        {
-            irqchip.recall(interrupt, relayed_to.load(Ordering::Relaxed));
+        if let Some((irqchip, interrupt, owner)) = self.known(source) {
+            irqchip.recall(interrupt, owner.relayed_to.load(Ordering::Relaxed));
             if !is_held {
                 irqchip.ask_again(interrupt);
             }

@@ -1,6 +1,6 @@
 //! What the services of a guest ([`ainori_guest`]) want of the hypervisor, on behalf of the vCPU whose trap is being served.
 
-use ainori_devices::irqchip::Board;
+use ainori_devices::irqchip::{Board, Msi};
 use ainori_guest::{Devices, Host};
 use ainori_handover::{Fence, Recorded, Requests};
 use ainori_lifecycle::{Cause, Hart};
@@ -31,6 +31,24 @@ impl<'a> Caller<'a> {
     pub fn new(cpu: &'a mut Cpu, vcpu: VcpuId) -> Self {
         let guest = cpu.machine.guest_of(vcpu);
         Self { cpu, vcpu, guest }
+    }
+}
+
+impl Board for Caller<'_> {
+    fn complete(&mut self, source: u32) {
+        self.cpu.sources_of(self.guest).complete(source);
+    }
+
+    fn redirect(&mut self, source: u32, msi: Msi) -> bool {
+        self.cpu.sources_of(self.guest).redirect(source, msi)
+    }
+
+    fn recall(&mut self, source: u32, is_held: bool) {
+        self.cpu.sources_of(self.guest).recall(source, is_held);
+    }
+
+    fn ask_again(&mut self, source: u32) {
+        self.cpu.sources_of(self.guest).ask_again(source);
     }
 }
 
@@ -133,10 +151,6 @@ impl<'a> Host for Caller<'a> {
     #[inline(always)]
     fn look_at_harts(&mut self, harts: u64) {
         self.cpu.look_at_harts(self.guest, harts);
-    }
-
-    fn board(&mut self) -> impl Board {
-        self.cpu.sources_of(self.guest)
     }
 
     fn ring(&mut self, slot: usize) {

@@ -102,6 +102,12 @@ impl TestHost {
     }
 }
 
+impl Board for TestHost {
+    fn complete(&mut self, source: u32) {
+        self.wishes.push(Wish::Complete(source));
+    }
+}
+
 impl Host for TestHost {
     fn devices(&self) -> &'static Devices {
         self.devices
@@ -149,10 +155,6 @@ impl Host for TestHost {
 
     fn look_at_harts(&mut self, harts: u64) {
         self.looked_at |= harts;
-    }
-
-    fn board(&mut self) -> impl Board {
-        |source| self.wishes.push(Wish::Complete(source))
     }
 
     fn ring(&mut self, slot: usize) {

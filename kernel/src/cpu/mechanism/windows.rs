@@ -50,7 +50,10 @@ impl Windows {
         let number = |chip: BoardIrqchip| chip.threshold(CLOSED) as u16;
         let target = machine.board.harts.get(id as usize).and_then(|hart| hart.irq_target);
         let owned = machine.source_owner.iter().enumerate().filter_map(|(source, owner)| {
-            (*owner).filter(|owner| Some(owner.target) == target).map(|owner| (source as u32, owner.guest))
+            owner
+                .as_ref()
+                .filter(|owner| Some(owner.target) == target)
+                .map(|owner| (source as u32, owner.guest))
         });
         let sources: Vec<(u32, u8)> = if is_on { owned.collect() } else { Vec::new() };
         Self {
