@@ -93,8 +93,8 @@ pub trait Board {
         false
     }
 
-    /// A source that has been redirected isn't any more. `is_held`: it is still to be completed. Else, if it asks, it is told of once more.
-    fn recall(&mut self, _source: u32, _is_held: bool) {}
+    /// A source that has been redirected isn't any more. If it asks, it is told of once more, as it may have been sent to where it went.
+    fn recall(&mut self, _source: u32) {}
 
     /// The guest asks whether a source that is redirected asks: then it sends its message again.
     fn ask_again(&mut self, _source: u32) {}
@@ -277,7 +277,7 @@ impl Aplic {
                 if let Some((before, _)) = self.update(number, |state| Some(state.reset()))
                     && before.is_redirected()
                 {
-                    board.recall(number as u32, true);
+                    board.recall(number as u32);
                 }
             });
             at(&self.ready, part).store(0, Ordering::Relaxed);
@@ -385,7 +385,7 @@ impl Aplic {
             let next = |state: Gateway| Some(state.after(event, self.delivery));
             let Some((before, after)) = self.update(number, next) else { return };
             if before.is_redirected() && !after.is_redirected() {
-                outside.board().recall(number as u32, after.is_in_service());
+                outside.board().recall(number as u32);
             }
             ready |= u32::from(after.is_ready()) << (number % 32);
             changed |= u32::from(before.is_ready() != after.is_ready()) << (number % 32);
@@ -443,7 +443,7 @@ impl Aplic {
         if self.delivery == Delivery::Direct {
             return harts;
         }
-        // BOUND: the sources that the guest has.
+        // BOUND: the sources that the guest has, three accesses to the board for each that is recalled.
         (0..WORDS).for_each(|word| {
             if enable == 0 {
                 self.for_each(word, self.relayed(word), |number| self.recall(number, outside));
@@ -513,7 +513,7 @@ impl Aplic {
         // Against `after_write`: whoever changes what decides about this either finds it redirected, or has changed it by now.
         fence(Ordering::SeqCst);
         if !is_redirected {
-            outside.board().recall(number as u32, true);
+            outside.board().recall(number as u32);
         } else if Msi::to(self.target(number)) != msi || self.interrupt_enable.load(Ordering::Relaxed) == 0 {
             self.recall(number, outside);
         }
@@ -523,8 +523,8 @@ impl Aplic {
     fn recall(&self, number: usize, outside: &mut impl Outside) {
         let recall =
             |state: Gateway| state.is_redirected().then(|| state.after(Event::Recall, self.delivery));
-        if let Some((_, after)) = self.update(number, recall) {
-            outside.board().recall(number as u32, after.is_in_service());
+        if self.update(number, recall).is_some() {
+            outside.board().recall(number as u32);
         }
     }
 

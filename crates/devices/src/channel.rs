@@ -29,6 +29,8 @@ const INTX_OFF: u32 = 1 << 10;
 // Above the command register's bits in the same word:
 const RUNG: u32 = 1 << 16;
 const UNMASKED: u32 = 1 << 17;
+/// The interrupt has become due, and nobody has made it yet.
+const OWED: u32 = 1 << 18;
 
 /// By which a bell is known in its interrupt file.
 pub const BELL_IDENTITY: u32 = 1;
@@ -137,9 +139,11 @@ impl Endpoint {
         asks(self.state())
     }
 
-    /// Has the bell rung, may it interrupt, and has nobody looked since?
-    pub fn is_due(&self) -> bool {
-        interrupts(self.state())
+    /// Is an interrupt owed that has become due? Who asks makes it: nobody else is told of it. It isn't if somebody has looked since, or may not be interrupted any more.
+    #[must_use]
+    pub fn take_due(&self) -> bool {
+        let before = self.change(OWED, 0).0;
+        before & OWED != 0 && interrupts(before)
     }
 
     fn state(&self) -> u32 {
@@ -153,8 +157,10 @@ impl Endpoint {
         // BOUND: one round; each more is a change that another core has made in between.
         loop {
             let after = before & !clear | set;
+            let is_due = interrupts(after) && !interrupts(before);
+            let after = if is_due { after | OWED } else { after };
             match self.state.compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return (before, interrupts(after) && !interrupts(before)),
+                Ok(_) => return (before, is_due),
                 Err(now) => before = now,
             }
         }

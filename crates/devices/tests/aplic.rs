@@ -503,9 +503,8 @@ impl Board for Physical {
         true
     }
 
-    fn recall(&mut self, source: u32, is_held: bool) {
+    fn recall(&mut self, source: u32) {
         assert!(self.aims.remove(&source).is_some(), "{source} isn't redirected");
-        assert!(is_held || !self.held.contains(&source), "{source} would be told of twice");
     }
 
     fn ask_again(&mut self, source: u32) {

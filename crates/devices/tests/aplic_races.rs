@@ -191,7 +191,7 @@ impl Board for Redirected<'_> {
         true
     }
 
-    fn recall(&mut self, _: u32, _: bool) {
+    fn recall(&mut self, _: u32) {
         assert_ne!(self.0.swap(0, Ordering::Relaxed), 0, "one of those who recall it does");
     }
 }

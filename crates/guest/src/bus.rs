@@ -36,13 +36,15 @@ fn load_of_other(host: &mut impl Host, device: Device, offset: u64, width: u8) -
 }
 
 /// The same of a guest's channels. It never has to be tried again.
-pub fn load_of_channel(host: &impl Host, part: OfChannels, offset: u64, width: u8) -> u64 {
+pub fn load_of_channel(host: &mut impl Host, part: OfChannels, offset: u64, width: u8) -> u64 {
     let ends = host.devices().channels;
     u64::from(match part {
         OfChannels::Config => pci::read(ends, offset, width),
         OfChannels::Doorbells => {
-            let end = ends.get((offset / DOORBELL_SIZE) as usize);
-            end.map_or(0, |end| end.read(offset % DOORBELL_SIZE, width))
+            let slot = (offset / DOORBELL_SIZE) as usize;
+            let value = ends.get(slot).map_or(0, |end| end.read(offset % DOORBELL_SIZE, width));
+            host.has_looked(slot);
+            value
         }
     })
 }
@@ -81,7 +83,7 @@ pub fn store_of_channel(host: &mut impl Host, part: OfChannels, offset: u64, wid
         }
         OfChannels::Doorbells => {
             match ends.get(slot).map(|end| end.write(offset % DOORBELL_SIZE, width, value)) {
-                None | Some(Effect::Nothing) => {}
+                None | Some(Effect::Nothing) => host.has_looked(slot),
                 Some(Effect::Interrupt) => host.hear(slot),
                 Some(Effect::Ring) => host.ring(slot),
             }

@@ -71,6 +71,8 @@ pub trait Host: Board {
     fn ring(&mut self, slot: usize);
     /// The caller has let the bell of the channel in this slot interrupt, which has rung before: it does now, or soon.
     fn hear(&mut self, slot: usize);
+    /// The caller has looked at the bell of the channel in this slot.
+    fn has_looked(&mut self, slot: usize);
 
     /// Is this range of guest-physical addresses the guest's memory, all of it?
     fn has_memory(&self, address: u64, size: u64) -> bool;

@@ -44,8 +44,7 @@ pub fn assign(
             let page = HostPhysical(own.get() + u64::from(number) * PAGE);
             let Some(vcpu) = most_urgent else {
                 let Some((hearer, peer)) = add_bell(vcpus, guests, page, 1 << core, policy) else { break };
-                let Peer { slot, has_turns, .. } = peer;
-                bells.push(BellFile { core: core as u32, number, hearer, slot, has_turns });
+                bells.push(BellFile { core: core as u32, number, hearer, slot: peer.slot });
                 continue;
             };
             let guest = &mut guests[usize::from(vcpu.guest)];

@@ -56,9 +56,7 @@ pub fn route(cpu: &Cpu) {
             files::reset(&machine.features, number, identities);
         }
         // From now on they tell of rings.
-        cpu.files.bells().for_each(|bell| {
-            files::look_at_bell(bell.number, true);
-        });
+        cpu.files.bells().for_each(|bell| files::tell_of_bell(bell.number));
     }
     for (interrupt, level) in of_core(machine, cpu.id, target) {
         irqs.route(interrupt, level);

@@ -9,12 +9,13 @@
 //! Whose bells have no turns was found out at boot ([`Peer::has_turns`]).
 //!
 //! Where the hearer's hart has guest interrupt files to spare, a bell is one of them ([`BellFile`]): who rings stores to its page, without a trap, and can do nothing
-//! else there. The hart tells the hypervisor when it runs nobody more urgent than the hearer, as it does of [files of vCPUs](super::files).
+//! else there. The hart tells the hypervisor when it runs nobody more urgent than the hearer, as it does of [files of vCPUs](super::files). Such a bell has turns
+//! whoever rings: no trap keeps that one from its next store.
 use ainori_devices::bus::channel_source;
 use ainori_sched::VcpuId;
 
 use super::Cpu;
-use crate::arch::{clock, fence, files};
+use crate::arch::{fence, files};
 use crate::guest::{BellFile, Guest, Peer};
 
 impl Cpu {
@@ -51,49 +52,52 @@ impl Cpu {
         }
     }
 
-    /// The file of a bell says nothing until it has its turn, if it has turns; or, if its hearer doesn't run, until that is started again.
+    /// The file says nothing from now on, until the hearer has looked ([`Self::tell_of_bell`]): who stores there all the time disturbs nobody meanwhile.
     fn hear_bell(&mut self, bell: &BellFile) {
         files::quiet_bell(bell.number);
-        let (guest, slot) = (self.machine.guest_of(bell.hearer), usize::from(bell.slot));
-        if bell.has_turns {
-            self.hand_on_bell(guest, guest, slot);
-        } else {
-            self.hand_on(guest, channel_source(slot));
+        let guest = self.machine.guest_of(bell.hearer);
+        self.hand_on_bell(guest, guest, usize::from(bell.slot));
+    }
+
+    /// The bell of a guest in this slot, if it is a file of this hart.
+    fn bell_file(&self, guest: &Guest, slot: usize) -> Option<&'static BellFile> {
+        let first = guest.vcpus().start;
+        // BOUND: the bells of all harts, some 10 instructions each.
+        self.files.bells().find(|bell| bell.hearer.0 == first && usize::from(bell.slot) == slot)
+    }
+
+    /// A guest has looked at its bell, which it does on this hart if that is a file of one: the file tells of the next ring, also of one that has come meanwhile.
+    pub fn tell_of_bell(&self, guest: &Guest, slot: usize) {
+        if let Some(bell) = self.bell_file(guest, slot) {
+            files::tell_of_bell(bell.number);
         }
     }
 
-    /// A vCPU starts: its guest's bells are looked at, if it is that one's first.
-    pub(super) fn hear_bells(&mut self, id: VcpuId) {
-        // BOUND: the bells of one hart, some 200 instructions each.
-        for bell in self.files.bells().filter(|bell| bell.hearer == id) {
-            self.hear_bell(bell);
-        }
-    }
-
-    /// A vCPU is put back: what has rung for it is forgotten.
-    pub(super) fn forget_bells(&self, id: VcpuId) {
+    /// A vCPU starts: if it is its guest's first, the files of that one's bells tell of what rings, and of what has rung.
+    pub(super) fn tell_of_bells(&self, id: VcpuId) {
         // BOUND: the bells of one hart, some 30 instructions each.
         for bell in self.files.bells().filter(|bell| bell.hearer == id) {
-            files::look_at_bell(bell.number, false);
+            files::tell_of_bell(bell.number);
         }
     }
 
-    /// A bell of a guest has its turn, or has none. If it is a file of this hart that has rung, it rings now, and has one more turn: until then the file says nothing, so that
-    /// who stores there all the time disturbs nobody meanwhile. Has it one more?
-    pub(super) fn look_at_bell(&mut self, guest: &'static Guest, slot: usize) -> bool {
-        let first = guest.vcpus().start;
-        // BOUND: as above.
-        let bell = self.files.bells().find(|bell| bell.hearer.0 == first && usize::from(bell.slot) == slot);
-        let Some(bell) = bell.filter(|bell| files::look_at_bell(bell.number, !bell.has_turns)) else {
-            return false;
-        };
-        // What was stored before the ring is seen by whoever hears it.
-        fence::after_device();
-        let _ = guest.devices.channels.get(slot).map(|end| end.ring());
-        if bell.has_turns {
-            self.wait_for_turn(guest, channel_source(slot), self.device_level_now(guest), clock::now());
-            self.review_held();
+    /// A bell of a guest has its turn. If it is a file of this hart that has rung, it rings now.
+    pub(super) fn ring_by_file(&mut self, guest: &Guest, slot: usize) {
+        if let Some(bell) = self.bell_file(guest, slot)
+            && files::take_ring(bell.number)
+        {
+            // What was stored before the ring is seen by whoever hears it.
+            fence::after_device();
+            let _ = guest.devices.channels.get(slot).map(|end| end.ring());
         }
-        bell.has_turns
+    }
+
+    /// A vCPU is put back, and the ends of its guest's channels have been before: what has rung at them since is kept for the next life.
+    pub(super) fn keep_rings(&mut self, id: VcpuId) {
+        let guest = self.machine.guest_of(id);
+        // BOUND: the bells of one hart, some 60 instructions each.
+        for bell in self.files.bells().filter(|bell| bell.hearer == id) {
+            self.ring_by_file(guest, usize::from(bell.slot));
+        }
     }
 }

@@ -41,7 +41,7 @@ struct Queue {
     turn: u64,
     /// Which of them was handed on last: the others have their turns before it.
     last: u32,
-    /// The level of all of them: of devices, that in the interrupt controller.
+    /// The level of all of them: of devices, that in the interrupt controller; of bells, the greatest of those for which they wait.
     level: u32,
     /// The life of the guest that they are for: the next one finds its sources completed.
     life: u32,
@@ -158,7 +158,7 @@ impl Cpu {
     }
 
     /// A source waits for the next turn, which its queue has if others wait there. When that is.
-    pub(super) fn wait_for_turn(&mut self, guest: &Guest, source: u32, level: u32, now: u64) -> u64 {
+    fn wait_for_turn(&mut self, guest: &Guest, source: u32, level: u32, now: u64) -> u64 {
         let index = queue_of(guest, source);
         let Some(queue) = self.devices.queues.get_mut(index) else { return now };
         if queue.held == 0 {
@@ -180,10 +180,9 @@ impl Cpu {
             // Nothing is known of its hearer's next life, which looks itself.
             Some(_) if !guest.lifecycle.is_running() => return,
             Some(slot) => {
-                // What is left has the bell's next turn, if something has come in meanwhile.
-                let gives_way = self.look_at_bell(guest, slot) && self.gives_way();
+                self.ring_by_file(guest, slot);
                 // Its hearer may have looked while it waited.
-                if gives_way || !channels.get(slot).is_some_and(Endpoint::is_due) {
+                if !channels.get(slot).is_some_and(Endpoint::take_due) {
                     return;
                 }
                 irqchip.pulse(source)

@@ -9,7 +9,7 @@ use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
 use super::{Cpu, Machine};
-use crate::arch::{fence, files};
+use crate::arch::{clock, fence, files};
 use crate::guest::BellFile;
 use crate::guest::vcpu::Hold;
 use crate::stats::{Exit, interrupt};
@@ -19,7 +19,7 @@ use crate::stats::{Exit, interrupt};
 pub struct Files {
     /// All vCPUs that have one here.
     owners: VcpuSet,
-    /// The hart tells of those of sleepers still, whoever has it now.
+    /// The hart tells of others than it does beside the loaded vCPU: of those of sleepers still, or of fewer.
     pub of_sleepers: bool,
     machine: &'static Machine,
     core: u32,
@@ -95,21 +95,36 @@ impl Cpu {
         files::watch(self.files.watched_beside(id, self.order.rank(id).level));
     }
 
-    /// Something has come into files whose vCPUs don't run, or of bells.
+    /// Something has come into a file of a vCPU that doesn't run, or of a bell. If there are more of them, they interrupt once more.
     #[inline(never)]
-    pub(super) fn take_guest_files(&mut self) -> Exit {
+    pub(super) fn take_guest_file(&mut self) -> Exit {
         self.counters.interrupts[interrupt::EXTERNAL] += 1;
-        let mut pending = files::take_pending(self.files.of_bells(0));
-        // BOUND: the files of one hart, each of a vCPU that sleeps or of a bell.
-        while pending != 0 {
+        let pending = files::take_pending(self.files.of_bells(0));
+        if pending != 0 {
             let number = lowest_bit(pending) as u8;
-            pending &= pending - 1;
             match self.files.owner(number) {
                 Some(id) => self.take_message(id, number),
                 None => self.take_bell(number),
             }
         }
         Exit::External
+    }
+
+    /// The same, found pending at a preemption point. It is left pending if who will have the core next keeps it away, as
+    /// [devices](Self::take_external_unless_woken) are.
+    #[inline(never)]
+    pub(super) fn take_guest_file_unless_woken(&mut self) {
+        self.meet_deadline(clock::now());
+        // A policy that defers may go on with somebody else.
+        let first = self.scheduler.first().filter(|_| !self.mechanisms.deferral.is_on);
+        if let Some(id) = first
+            && files::watch_only(self.state(id).watched_files())
+        {
+            // If it is another one that goes on, that one's are watched again then.
+            self.files.of_sleepers = true;
+        } else {
+            self.take_guest_file();
+        }
     }
 
     /// The file of a vCPU that doesn't run has something. If it sleeps, and listens, it wakes. Others find it when they run: until then their files interrupt nobody, or

@@ -138,7 +138,7 @@ impl Cpu {
         let exit = match which {
             Interrupt::Software => self.take_ipi(),
             Interrupt::External => self.take_external(),
-            Interrupt::GuestFile => self.take_guest_files(),
+            Interrupt::GuestFile => self.take_guest_file(),
         };
         if exit == Exit::Ipi && self.mailbox.has_mail() && !self.interrupt_at_once(interrupted) {
             self.may_leave_mail(interrupted);

@@ -64,6 +64,7 @@ impl Cpu {
         let mut vcpus = guest.vcpu_set(harts);
         // Not by a request, which isn't looked at while this core keeps quiet about it: it would be interrupted by what it has claimed, again and again.
         if let Some(running) = self.scheduler.running().filter(|id| vcpus.contains(*id)) {
+            self.machine.vcpu(running).note_asked();
             self.update_external(running);
             vcpus.remove(running);
         }

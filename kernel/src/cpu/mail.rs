@@ -269,7 +269,7 @@ impl Core for Cpu {
         }
         if what.contains(Requests::START) {
             self.start(id);
-            self.hear_bells(id);
+            self.tell_of_bells(id);
         }
         // The request may be about fences of a former life.
         if what.contains(Requests::FENCED)

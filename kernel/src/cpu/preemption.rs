@@ -67,7 +67,8 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn look_for_interrupts(&mut self) {
         // BOUND: mostly a round or two. An alarm that has been taken is off, a core that looks at its mail isn't sent IPIs, and a source of the
-        // interrupt controller comes again only when it has been handed on and completed: once in a while for each guest.
+        // interrupt controller comes again only when it has been handed on and completed: once in a while for each guest. A file that has been taken is mute, isn't watched any
+        // more, or is a bell that says nothing before its hearer has looked.
         loop {
             self.end_irqs_off(Exit::Backlog, clock::now());
             let pending = hart::pending_interrupts();
@@ -76,7 +77,7 @@ impl Cpu {
             } else if pending.contains(Interrupts::SOFTWARE) {
                 self.take_ipi();
             } else if pending.contains(Interrupts::GUEST_FILE) {
-                self.take_guest_files();
+                self.take_guest_file_unless_woken();
             } else if pending.contains(Interrupts::EXTERNAL) {
                 if !self.told_apart(pending).contains(Interrupts::SOFTWARE) {
                     self.take_external_unless_woken();

@@ -221,7 +221,7 @@ impl Cpu {
         // The program is loaded again, so that nothing of what any hart has cached holds.
         vcpu.fences.distrust_caches();
         self.reset_file(id);
-        self.forget_bells(id);
+        self.keep_rings(id);
         // Before it can be started: who asks for that finds it parked, or here.
         self.leave_where_it_starts(id);
         if self.machine.guest_of(id).lifecycle.note_reset() {

@@ -27,8 +27,9 @@ impl Sources {
         let vcpu = self.machine.vcpus().get(usize::from(own.start)..usize::from(own.end))?.get(msi.hart)?;
         let target = self.machine.board.harts.get(vcpu.home as usize)?.irq_target?;
         let (irqchip, _, owner) = self.known(source)?;
-        let relayed_to = irqchip.redirect(source, target, vcpu.file?.number, msi.identity)?;
-        owner.relayed_to.store(relayed_to, Ordering::Relaxed);
+        if let Some(relayed_to) = irqchip.redirect(source, target, vcpu.file?.number, msi.identity)? {
+            owner.relayed_to.store(relayed_to, Ordering::Relaxed);
+        }
         Some(())
     }
 }
@@ -47,12 +48,9 @@ impl Board for Sources {
     }
 
     #[inline(never)]
-    fn recall(&mut self, source: u32, is_held: bool) {
+    fn recall(&mut self, source: u32) {
         if let Some((irqchip, interrupt, owner)) = self.known(source) {
             irqchip.recall(interrupt, owner.relayed_to.load(Ordering::Relaxed));
-            if !is_held {
-                irqchip.ask_again(interrupt);
-            }
         }
     }
 

@@ -43,8 +43,8 @@ impl Board for Caller<'_> {
         self.cpu.sources_of(self.guest).redirect(source, msi)
     }
 
-    fn recall(&mut self, source: u32, is_held: bool) {
-        self.cpu.sources_of(self.guest).recall(source, is_held);
+    fn recall(&mut self, source: u32) {
+        self.cpu.sources_of(self.guest).recall(source);
     }
 
     fn ask_again(&mut self, source: u32) {
@@ -157,6 +157,10 @@ impl<'a> Host for Caller<'a> {
         if let Some(peer) = self.guest.peers.get(slot) {
             self.cpu.ring(self.guest, *peer);
         }
+    }
+
+    fn has_looked(&mut self, slot: usize) {
+        self.cpu.tell_of_bell(self.guest, slot);
     }
 
     fn hear(&mut self, slot: usize) {

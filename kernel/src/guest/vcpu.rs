@@ -201,9 +201,15 @@ impl Vcpu {
     #[inline]
     pub fn request(&self, what: Requests) {
         if what.intersects(Requests::SOFTWARE.union(Requests::EXTERNAL)) {
-            self.asked_at.store(clock::now(), Ordering::Relaxed);
+            self.note_asked();
         }
         self.requests.request(what.bits());
+    }
+
+    /// From now on somebody wants an interrupt of it.
+    #[inline]
+    pub fn note_asked(&self) {
+        self.asked_at.store(clock::now(), Ordering::Relaxed);
     }
 
     /// Is anything wanted?

@@ -1,6 +1,6 @@
 //! Guest interrupt files of the harts (AIA): what is stored there by a guest reaches its vCPU without the hypervisor, waits without disturbing anybody where
 //! that one mustn't run, and wakes it where it may.
-use ainori_tests::{Clock, Guest, IMSIC, Run, System};
+use ainori_tests::{Clock, Guest, IMSIC, Run, System, bounds::TASK_NS};
 
 const LOCKSTEP: Clock = Clock::Lockstep { q: 100 };
 
@@ -100,4 +100,23 @@ fn a_device_interrupts_a_running_vcpu_without_an_exit() {
         (run.exits_for("rtc", "external"), run.core(0).interrupts["external"])
     };
     assert_eq!(exits(3), exits(23), "20 more alarms should interrupt nobody else");
+}
+
+/// A bell that is a file is rung by somebody more urgent than the one that hears it, who stores there without end, from another hart: the RTOS of the hearer's hart,
+/// which is more urgent than both, notices nothing, and the hearer is interrupted once in 25 us.
+#[test]
+fn who_rings_without_end_keeps_nobody_from_the_hearers_hart() {
+    let us = 30_000;
+    let run = on(2)
+        .policy("ainori")
+        .with(Guest::probe("bell", "role=flood us=20000").named("flood").harts([0]).priority(8))
+        .with(Guest::probe("bell", &format!("role=listen us={us}")).named("hearer").harts([1]).priority(5))
+        .with(Guest::freertos("periods=25 burn_percent=0 report_ms=0").harts([1]))
+        .channel(["flood", "hearer"], "4KiB")
+        .run(LOCKSTEP);
+    run.good().lost_no_tick("freertos", 25);
+    let [bells, latest] = [run.number("hearer", "bells"), run.number("freertos", "delay_ns/max")];
+    println!("{bells} bells in {us} us, a task {latest} ns late");
+    run.check(latest <= TASK_NS, format_args!("a task is {latest} ns late"));
+    run.check((100..=us / 25 + 5).contains(&bells), format_args!("{bells} bells in {us} us"));
 }

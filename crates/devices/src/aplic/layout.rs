@@ -45,6 +45,8 @@ pub const TARGET: u64 = 0x3000;
 pub const HART_SHIFT: u32 = 18;
 /// In them, where interrupts are messages: the guest index is from this bit on, the number of the hart's guest interrupt file; 0 is the hart's own.
 pub const GUEST_SHIFT: u32 = 12;
+/// Its bits, when it has been shifted down.
+pub const GUEST_INDEX: u32 = 0x3f;
 /// In them, and in [`TOPI`] and [`CLAIMI`]: the priority number, of which not all bits need be there.
 pub const PRIORITY: u32 = 0xff;
 /// The interrupt delivery control of hart index 0 (section 4.8.1).

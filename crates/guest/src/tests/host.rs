@@ -161,6 +161,8 @@ impl Host for TestHost {
         self.wishes.push(Wish::Ring(slot));
     }
 
+    fn has_looked(&mut self, _: usize) {}
+
     fn hear(&mut self, slot: usize) {
         self.looked_at |= self.devices.irqchip.pulse(channel_source(slot));
     }

@@ -27,12 +27,21 @@ pub fn watch(files: u64) {
     unsafe { csr::write!(csr::HGEIE, files) }
 }
 
-/// The watched files that have something, a bit each, which aren't watched any more, unless they are in `kept`.
+/// One of the watched files that have something: a bit. It isn't watched any more, unless it is in `kept`. 0 if there is none.
 pub fn take_pending(kept: u64) -> u64 {
     let pending = csr::read!(csr::HGEIP) & csr::read!(csr::HGEIE);
+    let one = pending & pending.wrapping_neg();
     // SAFETY: as in `watch`.
-    unsafe { csr::clear!(csr::HGEIE, pending & !kept) }
-    pending
+    unsafe { csr::clear!(csr::HGEIE, one & !kept) }
+    one
+}
+
+/// Of those that are watched, only these still are. Were there others?
+pub fn watch_only(files: u64) -> bool {
+    let others = csr::read!(csr::HGEIE) & !files;
+    // SAFETY: as in `watch`.
+    unsafe { csr::clear!(csr::HGEIE, others) }
+    others != 0
 }
 
 /// A file of a bell says nothing until somebody looks.
@@ -41,16 +50,24 @@ pub fn quiet_bell(number: u8) {
     unsafe { mute(number) }
 }
 
-/// Looks at a file of a bell: has it rung? If not, it tells of the next ring. If it has, it does so only if it `goes_on`, or if somebody looks once more.
-pub fn look_at_bell(number: u8, goes_on: bool) -> bool {
+/// It tells of the next ring, and of one that has come meanwhile.
+pub fn tell_of_bell(number: u8) {
+    // SAFETY: as in `quiet_bell`.
+    unsafe {
+        change(number, || {
+            select_and_write(file::EIE0, 1 << BELL_IDENTITY);
+            select_and_write(file::EIDELIVERY, file::FROM_FILE);
+        });
+    }
+}
+
+/// Has it rung since somebody asked last?
+pub fn take_ring(number: u8) -> bool {
     // SAFETY: as in `quiet_bell`.
     unsafe {
         change(number, || {
             csr::write!(csr::VSISELECT, file::EIP0);
-            let rung = csr::take!(csr::VSIREG) >> BELL_IDENTITY & 1;
-            select_and_write(file::EIE0, 1 << BELL_IDENTITY);
-            select_and_write(file::EIDELIVERY, rung ^ 1 | u64::from(goes_on));
-            rung != 0
+            csr::take!(csr::VSIREG) >> BELL_IDENTITY & 1 != 0
         })
     }
 }
@@ -111,7 +128,7 @@ unsafe fn change<T>(number: u8, how: impl FnOnce() -> T) -> T {
 /// Writes a register of the file that `hstatus.VGEIN` names.
 ///
 /// # Safety
-/// There is such a file and such a register, and no vCPU relies on what is in it, or in `vsiselect`.
+/// There is such a file and such a register, what is written is as the file's vCPU may find it, and nobody relies on what is in `vsiselect`.
 unsafe fn select_and_write(register: u64, value: u64) {
     // SAFETY: as the caller says.
     unsafe {

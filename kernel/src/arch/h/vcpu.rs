@@ -163,6 +163,12 @@ impl VcpuState {
         self.world.forget_mute();
     }
 
+    /// Those, as [set](Self::watch_files).
+    #[inline]
+    pub fn watched_files(&self) -> u64 {
+        self.world.watched_files()
+    }
+
     /// Has the vCPU, which is saved or sleeps, its external interrupt enabled?
     pub fn listens_to_file(&self) -> bool {
         self.world.listens_to_file()

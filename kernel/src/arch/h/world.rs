@@ -389,6 +389,12 @@ impl World {
         self.extra.remove(Extra::MUTED);
     }
 
+    /// Those, as [set](Self::watch_files).
+    #[inline]
+    pub(super) fn watched_files(&self) -> u64 {
+        self.watched
+    }
+
     /// Has the vCPU, which is saved or sleeps ([`Self::save_deadline`]), its external interrupt enabled?
     pub(super) fn listens_to_file(&self) -> bool {
         self.registers.hie & Lines::EXTERNAL.bits() != 0

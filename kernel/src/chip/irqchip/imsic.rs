@@ -4,7 +4,7 @@
 //! A message is taken from the hart's file, and nobody completes it. So who claims one switches its source off, as with an APLIC that interrupts harts itself. One
 //! that was on its way at that moment comes all the same: the source may be claimed once more before it is completed, not more often.
 use ainori_board::Interrupt;
-use ainori_devices::aplic::layout::{CLRIPNUM, GUEST_SHIFT, HART_SHIFT, MESSAGES, SETIPNUM};
+use ainori_devices::aplic::layout::{CLRIPNUM, GUEST_INDEX, GUEST_SHIFT, HART_SHIFT, MESSAGES, SETIPNUM};
 
 use super::domain::Domain;
 use crate::arch::{fence, imsic};
@@ -68,16 +68,18 @@ impl Imsic {
         fence::memory_and_devices();
     }
 
-    /// Sends a source to a guest interrupt file of a hart, as this identity. Where it was sent before.
-    pub fn redirect(&self, source: u32, hart: u32, file: u8, identity: u32) -> u32 {
+    /// Sends a source to a guest interrupt file of a hart, as this identity. Where it was sent before, if that was no such file.
+    pub fn redirect(&self, source: u32, hart: u32, file: u8, identity: u32) -> Option<u32> {
         let before = self.domain.read(Domain::target(source));
         self.domain.aim(source, hart << HART_SHIFT | u32::from(file) << GUEST_SHIFT | identity);
-        before
+        // Whoever recalls it may not have done so yet, when one more comes that was on its way.
+        (before >> GUEST_SHIFT & GUEST_INDEX == 0).then_some(before)
     }
 
-    /// Sends it there again.
-    pub fn recall(&self, source: u32, before: u32) {
-        self.domain.aim(source, before);
+    /// Sends it there again. That one is still to complete it makes no difference: it is asked then once more.
+    pub fn recall(&self, interrupt: Interrupt, before: u32) {
+        self.domain.aim(interrupt.source, before);
+        self.ask_again(interrupt);
     }
 
     /// A level-sensitive source sends its message once more if its wire asks. An edge has been sent.

@@ -88,22 +88,22 @@ impl Irqchip {
     }
 
     /// A source that is [held](CoreIrqs::hold) goes to a guest interrupt file of a target's hart from now on, as this identity, and nobody has to complete it there. Where
-    /// it went before, for [`Self::recall`]; none if the controller can't do that.
-    pub fn redirect(self, source: u32, target: u32, file: u8, identity: u32) -> Option<u32> {
+    /// it went before, for [`Self::recall`], if that was no such file; none if the controller can't do that.
+    pub fn redirect(self, source: u32, target: u32, file: u8, identity: u32) -> Option<Option<u32>> {
         match self {
             Self::Imsic(imsic) if identity != 0 => Some(imsic.redirect(source, target, file, identity)),
             _ => None,
         }
     }
 
-    /// It goes where it went before that.
+    /// It goes where it went before that, and is told of there if it asks.
     pub fn recall(self, interrupt: Interrupt, relayed_to: u32) {
         if let Self::Imsic(imsic) = self {
-            imsic.recall(interrupt.source, relayed_to);
+            imsic.recall(interrupt, relayed_to);
         }
     }
 
-    /// A source that is redirected, or was, is sent again if it asks, although it has been sent.
+    /// A source that is redirected is sent again if it asks, although it has been sent.
     pub fn ask_again(self, interrupt: Interrupt) {
         if let Self::Imsic(imsic) = self {
             imsic.ask_again(interrupt);
