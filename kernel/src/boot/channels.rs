@@ -62,15 +62,13 @@ impl<'a> Channels<'a> {
 pub fn set_turns(guests: &mut [Guest], vcpus: &[Vcpu], orders: &[Order], policy: &Policy) {
     for guest in guests {
         let own = VcpuId(guest.vcpus().start);
-        let of_guest = |which: u8| (0..).map(VcpuId).zip(vcpus).filter(move |(_, vcpu)| vcpu.guest == which);
-        // Where all of its vCPUs can be.
-        let everywhere =
-            of_guest(guest.index).fold(u64::MAX, |cores, (_, vcpu)| cores & cores_of(vcpu, policy));
+        let reach = vcpus.get(usize::from(own.0)).map_or(0, |vcpu| cores_of(vcpu, policy));
         for peer in &mut guest.peers {
             peer.has_turns = !policy.has_windows()
                 && orders.iter().enumerate().any(|(core, order)| {
-                    let least = if everywhere >> core & 1 != 0 { order.rank(own).level } else { 0 };
-                    of_guest(peer.guest).any(|(id, vcpu)| {
+                    let least = if reach >> core & 1 != 0 { order.rank(own).level } else { 0 };
+                    let mut all = (0..).map(VcpuId).zip(vcpus).filter(|(_, vcpu)| vcpu.guest == peer.guest);
+                    all.any(|(id, vcpu)| {
                         cores_of(vcpu, policy) >> core & 1 != 0 && order.rank(id).level >= least
                     })
                 });

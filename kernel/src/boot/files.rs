@@ -70,10 +70,9 @@ fn add_bell(
 ) -> Option<(VcpuId, Peer)> {
     for guest in guests {
         for (slot, (peer, end)) in guest.peers.iter().zip(guest.devices.channels).enumerate() {
-            let mut hearers = (0..).map(VcpuId).zip(vcpus).filter(|(_, vcpu)| vcpu.guest == peer.guest);
-            let (first, vcpu) = hearers.next()?;
-            let is_heard_here =
-                cores_of(vcpu, policy) == core && hearers.all(|(_, vcpu)| cores_of(vcpu, policy) == core);
+            let is_its_own = |vcpu: &&Vcpu| vcpu.guest == peer.guest;
+            let first = VcpuId(vcpus.iter().position(|vcpu| is_its_own(&vcpu))? as u8);
+            let is_heard_here = vcpus.iter().filter(is_its_own).all(|vcpu| cores_of(vcpu, policy) == core);
             if is_heard_here && !end.has_page() && guest.space.add_file(GuestPhysical(bell_page(slot)), page)
             {
                 end.add_page();

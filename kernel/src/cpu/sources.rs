@@ -27,10 +27,7 @@ impl Sources {
         let vcpu = self.machine.vcpus().get(usize::from(own.start)..usize::from(own.end))?.get(msi.hart)?;
         let target = self.machine.board.harts.get(vcpu.home as usize)?.irq_target?;
         let (irqchip, _, owner) = self.known(source)?;
-        if let Some(relayed_to) = irqchip.redirect(source, target, vcpu.file?.number, msi.identity)? {
-            owner.relayed_to.store(relayed_to, Ordering::Relaxed);
-        }
-        Some(())
+        irqchip.redirect(source, target, vcpu.file?.number, msi.identity, &owner.relayed_to)
     }
 }
 

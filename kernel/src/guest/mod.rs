@@ -36,8 +36,8 @@ pub struct Peer {
     pub guest: u8,
     /// The slot of the channel on that guest's bus.
     pub slot: u8,
-    /// Bells for it that are rung from here have turns. Not if this guest's vCPUs can be wherever that one's can, and are more urgent there: they can keep
-    /// that one waiting anyhow. Nor under windows in time: in its window the hearer's core is the hearer's alone, and a bell that waits for its turn would be handed on in somebody else's.
+    /// Bells for it that are rung from here have turns. Not if this guest's first vCPU can be wherever that one's can, and is more urgent there: it can
+    /// keep that one waiting anyhow. Nor under windows in time: in its window the hearer's core is the hearer's alone, and a bell that waits for its turn would be handed on in somebody else's.
     pub has_turns: bool,
 }
 

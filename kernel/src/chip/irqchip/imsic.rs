@@ -3,6 +3,8 @@
 //!
 //! A message is taken from the hart's file, and nobody completes it. So who claims one switches its source off, as with an APLIC that interrupts harts itself. One
 //! that was on its way at that moment comes all the same: the source may be claimed once more before it is completed, not more often.
+use core::sync::atomic::{AtomicU32, Ordering};
+
 use ainori_board::Interrupt;
 use ainori_devices::aplic::layout::{CLRIPNUM, GUEST_INDEX, GUEST_SHIFT, HART_SHIFT, MESSAGES, SETIPNUM};
 
@@ -68,12 +70,14 @@ impl Imsic {
         fence::memory_and_devices();
     }
 
-    /// Sends a source to a guest interrupt file of a hart, as this identity. Where it was sent before, if that was no such file.
-    pub fn redirect(&self, source: u32, hart: u32, file: u8, identity: u32) -> Option<u32> {
+    /// Sends a source to a guest interrupt file of a hart, as this identity. Notes where it was sent before, if that was no such file.
+    pub fn redirect(&self, source: u32, hart: u32, file: u8, identity: u32, relayed_to: &AtomicU32) {
         let before = self.domain.read(Domain::target(source));
-        self.domain.aim(source, hart << HART_SHIFT | u32::from(file) << GUEST_SHIFT | identity);
         // Whoever recalls it may not have done so yet, when one more comes that was on its way.
-        (before >> GUEST_SHIFT & GUEST_INDEX == 0).then_some(before)
+        if before >> GUEST_SHIFT & GUEST_INDEX == 0 {
+            relayed_to.store(before, Ordering::Relaxed);
+        }
+        self.domain.aim(source, hart << HART_SHIFT | u32::from(file) << GUEST_SHIFT | identity);
     }
 
     /// Sends it there again. That one is still to complete it makes no difference: it is asked then once more.

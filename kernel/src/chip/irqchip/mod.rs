@@ -19,6 +19,7 @@ pub use levels::{CLOSED, Levels};
 pub use threshold::IrqThreshold;
 
 use core::num::NonZeroU64;
+use core::sync::atomic::AtomicU32;
 
 use ainori_board::{BoardIrqchip, Interrupt};
 use aplic::Aplic;
@@ -88,12 +89,17 @@ impl Irqchip {
     }
 
     /// A source that is [held](CoreIrqs::hold) goes to a guest interrupt file of a target's hart from now on, as this identity, and nobody has to complete it there. Where
-    /// it went before, for [`Self::recall`], if that was no such file; none if the controller can't do that.
-    pub fn redirect(self, source: u32, target: u32, file: u8, identity: u32) -> Option<Option<u32>> {
-        match self {
-            Self::Imsic(imsic) if identity != 0 => Some(imsic.redirect(source, target, file, identity)),
-            _ => None,
-        }
+    /// it went before is noted for [`Self::recall`], if that was no such file. None if the controller can't do that.
+    pub fn redirect(
+        self,
+        source: u32,
+        target: u32,
+        file: u8,
+        identity: u32,
+        relayed_to: &AtomicU32,
+    ) -> Option<()> {
+        let Self::Imsic(imsic) = self else { return None };
+        (identity != 0).then(|| imsic.redirect(source, target, file, identity, relayed_to))
     }
 
     /// It goes where it went before that, and is told of there if it asks.
