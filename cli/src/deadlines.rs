@@ -81,7 +81,7 @@ pub struct TaskReport {
 /// A part of a response.
 #[derive(Debug, Serialize)]
 pub struct PartReport {
-    /// `own`, `switches`, `housework`, `moving`, `begun`, `grace`, `blocking`, `outside` (of its guest's windows), `siblings` (outside of theirs), `jitter`, or another task as `guest/task`.
+    /// `own`, `switches`, `housework`, `moving`, `begun`, `grace`, `blocking`, `outside` (of its guest's windows), `siblings` (outside of theirs, or kept from their harts), `jitter`, or another task as `guest/task`.
     pub what: String,
     /// Of how many jobs, where it is a task's.
     pub jobs: Option<u64>,

@@ -77,7 +77,7 @@ pub enum Part {
         /// Nanoseconds.
         ns: u64,
     },
-    /// Another vCPU of its guest may keep it waiting, as the task declares it, and is outside of its own windows.
+    /// Another vCPU of its guest, or of a more urgent one, may be waited for, as tasks declare it, and isn't running: it is outside of its own windows, or others have its hart.
     Siblings {
         /// Nanoseconds.
         ns: u64,
@@ -278,17 +278,26 @@ impl<'a> Place<'a> {
     }
 }
 
-fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
+/// All tasks on a hart, the most urgent first.
+fn places_on<'a>(system: &'a System, paths: &Paths, mips: u32, hart: u32) -> Vec<Place<'a>> {
     let mut places: Vec<Place<'_>> = Vec::new();
     for (index, guest) in system.guests.iter().enumerate() {
         places.extend(guest.tasks_on(hart).map(|(place, _)| Place::new(system, paths, mips, index, place)));
     }
     places.sort_by_key(|place| core::cmp::Reverse(place.rank));
+    places
+}
+
+fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
+    let places = places_on(system, paths, mips, hart);
     let tasks = places
         .iter()
         .map(|place| match limits::reason(system, place.guest, hart) {
             Some(why) => place.without_bound(Verdict::Unsaid(why)),
-            None => answer(system, hart, place, &places),
+            None => match absences(system, paths, mips, hart, place.guest) {
+                Some(absences) => answer(system, hart, place, &places, &absences),
+                None => place.without_bound(Verdict::Unbounded(Unknown::Overload)),
+            },
         })
         .collect();
     // The hypervisor's own work as whoever is least urgent there meets it: that is what is taken from those without tasks.
@@ -309,6 +318,32 @@ fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
         streams: places.iter().map(stream).collect(),
         windows: timetable(system, hart),
     }
+}
+
+/// What keeps vCPUs from other harts while tasks on this one wait for them, the guest's own or those of guests ahead of it: nothing is done here meanwhile. That is all that those do who are more urgent
+/// there; what the hypervisor itself does there is a part of what tasks declare. `None` if no bound is known of that. Who these are may not wait so themselves ([`limits`]), so one step is enough.
+fn absences(system: &System, paths: &Paths, mips: u32, hart: u32, guest: usize) -> Option<Vec<Load>> {
+    let mut loads = Vec::new();
+    if system.has_windows() {
+        return Some(loads);
+    }
+    for waiting in system.waiting(guest, hart) {
+        for home in system.siblings(waiting, hart).map(|sibling| sibling.home) {
+            let ahead: Vec<usize> = system.ahead_of(waiting, home).collect();
+            if ahead.is_empty() {
+                continue;
+            }
+            let places = places_on(system, paths, mips, home);
+            for place in places.iter().filter(|place| ahead.contains(&place.guest)) {
+                // When a wait begins here there may be a job that arrived as long ago as its longest response.
+                let response = answer(system, home, place, &places, &[]).response_ns?;
+                let load = place.load();
+                let (cost, jitter) = (load.cost, load.jitter.saturating_add(response));
+                loads.push(Load { jitter, ..comes_between(load.period, cost) });
+            }
+        }
+    }
+    Some(loads)
 }
 
 /// How much of each frame a guest with several vCPUs has a hart while one of them is outside of its windows on another hart. If that one holds a lock, say, all that the guest's
@@ -393,7 +428,7 @@ fn own_work(costs: &Costs) -> [Load; 2] {
     [load(costs.housework_period_ns, costs.housework_ns), load(costs.retry_period_ns, costs.retry_ns)]
 }
 
-fn answer(system: &System, hart: u32, place: &Place<'_>, places: &[Place<'_>]) -> Answer {
+fn answer(system: &System, hart: u32, place: &Place<'_>, places: &[Place<'_>], absences: &[Load]) -> Answer {
     let Some(supply) = system.supply(place.guest, hart, place.costs.opening_ns) else {
         return place.without_bound(Verdict::Unbounded(Unknown::Overload));
     };
@@ -403,10 +438,11 @@ fn answer(system: &System, hart: u32, place: &Place<'_>, places: &[Place<'_>]) -
     let mut loads: Vec<Load> = places.iter().map(|other| other.load_for(place)).collect();
     loads.extend(own_work(&place.costs));
     loads.push(comes_between(system.frame_ns, place.forsaken_ns));
+    loads.extend(absences);
     let found = places.iter().position(|other| (other.guest, other.index) == (place.guest, place.index));
     let own = found.unwrap_or_default();
     let (response, parts) = match worst(&loads, own, &supply) {
-        Ok(worst) => (worst.response, parts(place, &places, &worst)),
+        Ok(worst) => (worst.response, parts(place, &places, absences, &worst)),
         Err(why @ Unknown::Overload) => return place.without_bound(Verdict::Unbounded(why)),
         Err(why @ Unknown::TooLong) => match at_most(&loads, own, &supply) {
             Some(response) => (response, Vec::new()),
@@ -418,7 +454,7 @@ fn answer(system: &System, hart: u32, place: &Place<'_>, places: &[Place<'_>]) -
     place.answer(verdict, Some(response), parts)
 }
 
-fn parts(place: &Place<'_>, places: &[Place<'_>], worst: &Worst) -> Vec<Part> {
+fn parts(place: &Place<'_>, places: &[Place<'_>], absences: &[Load], worst: &Worst) -> Vec<Part> {
     let (task, costs) = (place.task, &place.costs);
     let others = places.iter().zip(&worst.others).filter(|(_, jobs)| **jobs > 0);
     let all_jobs = worst.jobs + others.clone().map(|(_, jobs)| jobs).sum::<u64>();
@@ -426,6 +462,7 @@ fn parts(place: &Place<'_>, places: &[Place<'_>], worst: &Worst) -> Vec<Part> {
     let of_others: u64 = of_others.map(|(other, jobs)| other.switches_ns() * jobs).sum();
     // Behind those of the tasks is what comes between.
     let own = |place: usize| worst.others.get(places.len() + place).copied().unwrap_or_default();
+    let absent: u64 = (3..).zip(absences).map(|(place, load)| load.cost * own(place)).sum();
     let mut parts = vec![
         Part::Own { jobs: worst.jobs, ns: task.execution_ns * worst.jobs },
         Part::Switches { ns: costs.switches_ns + of_others + costs.job_ns * all_jobs },
@@ -435,7 +472,7 @@ fn parts(place: &Place<'_>, places: &[Place<'_>], worst: &Worst) -> Vec<Part> {
         Part::Grace { ns: costs.grace_ns },
         Part::Blocking { ns: task.blocking_ns - place.spins_ns + place.spins_ns * worst.jobs },
         Part::Outside { ns: worst.outside },
-        Part::Siblings { ns: place.forsaken_ns * own(2) },
+        Part::Siblings { ns: place.forsaken_ns * own(2) + absent },
         Part::Jitter { ns: task.jitter_ns },
     ];
     parts.extend(others.map(|(other, jobs)| Part::Task {

@@ -21,6 +21,9 @@ pub fn reason(system: &System, guest: usize, hart: u32) -> Option<String> {
         let has_any = system.windows.iter().any(|window| (window.guest, window.hart) == (guest, hart));
         return (!has_any).then(|| format!("{} has no window on hart {hart}", own.name));
     }
+    if let Some(why) = waits_for_ever(system, guest, hart) {
+        return Some(why);
+    }
     let others = || system.guests.iter().enumerate().filter(move |(index, _)| *index != guest);
     let met: Vec<&Guest> =
         others().map(|(_, other)| other).filter(|other| system.may_be_met(other, hart) > 0).collect();
@@ -62,6 +65,39 @@ pub fn reason(system: &System, guest: usize, hart: u32) -> Option<String> {
             unclear(system, other, hart)
         }
     })
+}
+
+/// Who waits on a hart, with this guest or ahead of it, for a vCPU on another hart that may be kept from running for nobody knows how long. Where it is known for how long, the analysis counts it.
+fn waits_for_ever(system: &System, guest: usize, hart: u32) -> Option<String> {
+    system.waiting(guest, hart).find_map(|waiting| {
+        let name = &system.guests[waiting].name;
+        system.siblings(waiting, hart).find_map(|sibling| {
+            let home = sibling.home;
+            let why = system.ahead_of(waiting, home).find_map(|other| why_kept(system, waiting, other, home))?;
+            Some(format!(
+                "a task of {name} on hart {hart} waits for its vCPU on hart {home} (`remote_blocking`), and that one {why}"
+            ))
+        })
+    })
+}
+
+/// Why it isn't known for how long a guest keeps the vCPU of another one from a hart.
+fn why_kept(system: &System, kept: usize, by: usize, hart: u32) -> Option<String> {
+    let (kept, other) = (&system.guests[kept], &system.guests[by]);
+    let name = &other.name;
+    if !system.has_priorities() || other.priority_on(hart) == kept.priority_on(hart) {
+        Some(format!("takes turns with {name}"))
+    } else if other.tasks_on(hart).next().is_none() {
+        Some(format!("waits there for {name}, of which no task says for how long it computes"))
+    } else if system.waiting(by, hart).next().is_some() {
+        Some(format!(
+            "waits there for {name}, which itself, or through one ahead of it, waits for a vCPU that others keep from its hart"
+        ))
+    } else {
+        // As nobody ahead there waits so, this doesn't come back here.
+        let why = reason(system, by, hart).or_else(|| unclear(system, kept, hart))?;
+        Some(format!("waits there for {name}: {why}"))
+    }
 }
 
 /// Another guest with several vCPUs, of which some may be met on a hart, under a policy that keeps them apart: who runs elsewhere asks the hart for one that

@@ -142,6 +142,33 @@ impl System {
         others.any(|(_, other)| other.priority_on(hart) == priority && self.may_be_met(other, hart) > 0)
     }
 
+    /// The vCPUs of a guest for which its tasks on a hart may wait, as they declare it (`remote_blocking`): those at home elsewhere.
+    pub(crate) fn siblings(&self, guest: usize, hart: u32) -> impl Iterator<Item = &Vcpu> {
+        let own = &self.guests[guest];
+        let waits = own.tasks_on(hart).any(|(_, task)| task.remote_blocking_ns.min(task.blocking_ns) > 0);
+        own.vcpus.iter().filter(move |vcpu| waits && vcpu.home != hart)
+    }
+
+    /// The guests that may keep one from a hart: the more urgent that may be met there, and those of its priority. All, where priorities don't count.
+    pub(crate) fn ahead_of(&self, guest: usize, hart: u32) -> impl Iterator<Item = usize> {
+        let priority = self.guests[guest].priority_on(hart);
+        let others = self.guests.iter().enumerate().filter(move |(index, _)| *index != guest);
+        let met = others.filter(move |(_, other)| self.may_be_met(other, hart) > 0);
+        let ahead = move |other: &Guest| !self.has_priorities() || other.priority_on(hart) >= priority;
+        met.filter(move |(_, other)| ahead(other)).map(|(index, _)| index)
+    }
+
+    /// May a guest's tasks on a hart wait for a vCPU elsewhere that others keep from its hart?
+    pub(crate) fn waits_for_others(&self, guest: usize, hart: u32) -> bool {
+        self.siblings(guest, hart).any(|sibling| self.ahead_of(guest, sibling.home).next().is_some())
+    }
+
+    /// The guests that may have a hart while they wait so, as far as that keeps one from it: itself, and those ahead of it.
+    pub(crate) fn waiting(&self, guest: usize, hart: u32) -> impl Iterator<Item = usize> {
+        let all = core::iter::once(guest).chain(self.ahead_of(guest, hart));
+        all.filter(move |guest| self.waits_for_others(*guest, hart))
+    }
+
     /// The guests that declare no task on a hart, have a vCPU that runs nowhere else, and wait for all that declare one there.
     pub(crate) fn below_all_tasks(&self, hart: u32) -> impl Iterator<Item = usize> {
         let has_tasks = move |guest: &Guest| guest.tasks_on(hart).next().is_some();

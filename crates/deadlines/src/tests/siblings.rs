@@ -1,0 +1,79 @@
+//! Tasks that wait for a vCPU of their guest on another hart, from which others may keep it.
+use super::analysis::{US, guest, hart, paths, system, task, unsaid};
+use crate::analysis::{Part, Verdict, analyse};
+use crate::costs::MIPS;
+use crate::system::{Guest, Task, Vcpu};
+
+/// A guest on harts 0 and 1, with a task on hart 0 that waits for the vCPU on hart 1.
+fn spread(name: &str, priorities: [u8; 2], remote_us: u64) -> Guest {
+    let (blocking_ns, remote_blocking_ns) = (remote_us * US, remote_us * US);
+    let waiting = Task { blocking_ns, remote_blocking_ns, ..task(2, 10_000, 1_000) };
+    let vcpus = [0, 1].map(|home| Vcpu { home, harts: 1 << home }).to_vec();
+    Guest { vcpus, priorities: priorities.to_vec(), ..guest(name, 0, &[waiting]) }
+}
+
+/// A guest on hart 1.
+fn on_one(name: &str, priority: u8, tasks: &[Task]) -> Guest {
+    let tasks: Vec<Task> = tasks.iter().map(|task| Task { hart: 1, ..task.clone() }).collect();
+    Guest { vcpus: vec![Vcpu { home: 1, harts: 2 }], ..guest(name, priority, &tasks) }
+}
+
+/// A run of such a system missed each deadline of a task that was said to meet it: who had the lock never ran again.
+#[test]
+fn who_waits_for_a_starved_sibling_has_no_answer() {
+    let because = |preset, guests: &[Guest], why: &str| {
+        let reason = unsaid(&system(preset, guests), 0);
+        assert!(reason.contains(why), "{reason}");
+    };
+    let hog = |priority| on_one("hog", priority, &[]);
+    because("listee-rt", &[spread("low", [5, 5], 10), hog(9)], "waits there for hog, of which no task says");
+    because("listee-rt", &[spread("low", [5, 5], 10), hog(5)], "takes turns with hog");
+    // Where priorities don't count, and nobody else is on the task's hart.
+    because("round-robin", &[spread("low", [5, 5], 10), hog(1)], "takes turns with hog");
+    // Who never waits, or for one that goes first.
+    let met = |guests: &[Guest]| hart(&system("listee-rt", guests)).tasks[0].verdict.clone();
+    assert_eq!(met(&[spread("low", [5, 5], 0), hog(9)]), Verdict::Met);
+    assert_eq!(met(&[spread("low", [5, 5], 10), hog(1)]), Verdict::Met);
+    // Nor has one that is less urgent on the hart where that one spins.
+    let below = [spread("low", [5, 5], 10), hog(9), guest("lower", 2, &[task(1, 10_000, 10)])];
+    let reason = unsaid(&system("listee-rt", &below), 1);
+    assert!(reason.contains("a task of low on hart 0 waits for its vCPU on hart 1"), "{reason}");
+    assert_eq!(
+        met(&[guest("higher", 7, &[task(1, 10_000, 10)]), spread("low", [5, 5], 10), hog(9)]),
+        Verdict::Met
+    );
+}
+
+/// Two guests, each of which goes first on one hart, may wait for each other without end.
+#[test]
+fn waits_in_a_ring_have_no_answer() {
+    let mut other = spread("b", [3, 9], 10);
+    other.tasks[0].hart = 1;
+    let answers = analyse(&system("listee-rt", &[spread("a", [9, 3], 10), other]), &paths(), MIPS);
+    for answer in answers.iter().flat_map(|hart| &hart.tasks) {
+        let Verdict::Unsaid(why) = &answer.verdict else { panic!("{answer:?}") };
+        assert!(why.contains("which itself"), "{why}");
+    }
+}
+
+/// Where those who keep the sibling from its hart say for how long, all that they do may be waited for.
+#[test]
+fn what_keeps_a_sibling_from_its_hart_is_counted() {
+    let answer = |above: &[Task]| {
+        let system = system("listee-rt", &[spread("low", [5, 5], 10), on_one("above", 9, above)]);
+        analyse(&system, &paths(), MIPS)[0].tasks[0].clone()
+    };
+    let siblings = |above: &[Task]| {
+        let parts = answer(above).parts.into_iter();
+        parts.filter(|part| matches!(part, Part::Siblings { .. })).map(|part| part.ns()).sum::<u64>()
+    };
+    // One job that was there before, and one that comes.
+    let seldom = siblings(&[task(1, 100_000, 2_000)]);
+    assert!((2_000 * US..4_200 * US).contains(&seldom), "{seldom}");
+    // One that was there before, and three that come in 1.5 ms.
+    let often = siblings(&[task(1, 500, 100)]);
+    assert!((4 * 100 * US..4 * 120 * US).contains(&often), "{often}");
+    let late = answer(&[task(1, 100_000, 9_000)]);
+    assert!(matches!(late.verdict, Verdict::Missed { .. }), "{late:?}");
+    assert_eq!(late.parts.iter().map(Part::ns).sum::<u64>(), late.response_ns.unwrap());
+}
