@@ -169,7 +169,8 @@ struct Place<'a> {
     rank: u32,
     /// What the hypervisor takes there for the task's guest.
     costs: Costs,
-    /// For how long it may hold the hart while it is blocked: who blocks it may run on another hart meanwhile.
+    /// For how long it may hold the hart while it is blocked: who blocks it runs on another hart meanwhile, and it spins. (Blocked on this hart it takes nothing from the others, as that
+    /// one's job runs.) One that slept instead would find others at something when it wakes, in each job, and no term has that: whoever declares such a wait says that it spins.
     spins_ns: u64,
     /// What the ends of its guest's turns take for each job, if that shares them with others of its priority.
     turns_ns: u64,
@@ -228,22 +229,13 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// What it asks in the eyes of tasks of its own guest.
-    ///
-    /// If who blocks it is on the same hart, its being blocked takes nothing from the others, as that one's job runs meanwhile. On another hart that one may
-    /// keep it waiting in two ways: it spins, which takes the hart and is a part of what it asks for itself, or it sleeps, so that it goes on so much later, and nearer to its next job.
-    fn load_within(&self) -> Load {
-        let load = self.own_load();
-        Load { jitter: load.jitter.saturating_add(self.spins_ns), ..load }
-    }
-
     /// What it asks in the eyes of other guests.
     ///
-    /// Each job may find its guest asleep, and again when what blocked it on another hart is over. The hart may be taken from others so much ahead of the job's
+    /// Each job may find its guest asleep. The hart may be taken from others so much ahead of the job's
     /// arrival as `advance_ns` says, and waits for it then: that is a part of the cost. So a job counts as arriving so much earlier, with that as jitter, as it isn't
     /// taken ahead if there is nobody to take it from.
     fn load(&self) -> Load {
-        let load = self.load_within();
+        let load = self.own_load();
         Load {
             cost: load.cost.saturating_add(self.switches_ns()),
             jitter: load.jitter.saturating_add(self.costs.advance_ns),
@@ -253,19 +245,12 @@ impl<'a> Place<'a> {
 
     /// What the switches take that a job may cost other guests: to its guest and back, and where its turn among equals ends.
     fn switches_ns(&self) -> u64 {
-        let woken_ns = if self.spins_ns > 0 { 2 * self.costs.switches_ns } else { self.costs.switches_ns };
-        woken_ns.saturating_add(self.turns_ns)
+        self.costs.switches_ns.saturating_add(self.turns_ns)
     }
 
-    /// What it asks in the eyes of another one, or in its own.
+    /// What it asks in the eyes of another one, or in its own: those of its guest find that awake.
     fn load_for(&self, other: &Self) -> Load {
-        if (self.guest, self.index) == (other.guest, other.index) {
-            self.own_load()
-        } else if self.guest == other.guest {
-            self.load_within()
-        } else {
-            self.load()
-        }
+        if self.guest == other.guest { self.own_load() } else { self.load() }
     }
 
     /// The answer where no bound is known.
@@ -398,7 +383,7 @@ fn timetable(system: &System, hart: u32) -> Timetable {
 fn taken_ppm(places: &[Place<'_>], own: &[Load]) -> u64 {
     let share =
         |ns: u64, period: u64| (u128::from(ns) * u128::from(MILLION)).div_ceil(u128::from(period.max(1)));
-    let jobs: u128 = places.iter().map(|place| share(place.load_within().cost, place.task.period_ns)).sum();
+    let jobs: u128 = places.iter().map(|place| share(place.own_load().cost, place.task.period_ns)).sum();
     let own: u128 = own.iter().map(|load| share(load.cost, load.period)).sum();
     let switches: u128 = places.iter().map(|place| share(place.switches_ns(), place.task.period_ns)).sum();
     // A guest is switched to if it has slept, which it does only in time that its jobs leave over.

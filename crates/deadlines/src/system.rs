@@ -85,7 +85,7 @@ pub struct Task {
     pub jitter_ns: u64,
     /// For how long less urgent tasks of its guest may keep it waiting: critical sections, interrupts off, locks.
     pub blocking_ns: u64,
-    /// The part of that for which it waits for a vCPU of its guest on another hart, in each job. Counts only if the guest has one there.
+    /// The part of that for which it spins for a vCPU of its guest on another hart, in each job. Counts only if the guest has one there.
     pub remote_blocking_ns: u64,
 }
 

@@ -77,3 +77,14 @@ fn what_keeps_a_sibling_from_its_hart_is_counted() {
     assert!(matches!(late.verdict, Verdict::Missed { .. }), "{late:?}");
     assert_eq!(late.parts.iter().map(Part::ns).sum::<u64>(), late.response_ns.unwrap());
 }
+
+/// A remote wait spins: in each job it takes the hart, and is no time to sleep in, after which the guest would be woken once more.
+#[test]
+fn a_wait_for_another_hart_spins() {
+    let below = |remote_us| {
+        let guests = [spread("above", [9, 9], remote_us), guest("low", 2, &[task(1, 50_000, 15_000)])];
+        analyse(&system("listee-rt", &guests), &paths(), MIPS)[0].tasks[1].response_ns.unwrap()
+    };
+    // Two jobs of the more urgent one are in it.
+    assert_eq!(below(100) - below(0), 2 * 100 * US);
+}
