@@ -172,7 +172,7 @@ struct Place<'a> {
     /// For how long it may hold the hart while it is blocked: who blocks it runs on another hart meanwhile, and it spins. (Blocked on this hart it takes nothing from the others, as that
     /// one's job runs.) One that slept instead would find others at something when it wakes, in each job, and no term has that: whoever declares such a wait says that it spins.
     spins_ns: u64,
-    /// What the ends of its guest's turns take for each job, if that shares them with others of its priority.
+    /// What the ends of its guest's turns take for each job, if that shares them with others of its priority, and not by the clock ([`boundaries`]).
     turns_ns: u64,
     /// How much of each frame who blocks it may be outside of its windows on another hart, while it is inside here.
     forsaken_ns: u64,
@@ -186,14 +186,12 @@ impl<'a> Place<'a> {
         let is_spread = of.vcpus.iter().any(|vcpu| vcpu.home != hart);
         let spins_ns = if is_spread { task.remote_blocking_ns.min(task.blocking_ns) } else { 0 };
         let costs = paths.on(system, hart, of.priority_on(hart), mips);
-        let turns_ns = if system.has_priorities() && system.has_equal(guest, hart) {
-            // A guest that wakes has a whole turn, so it comes to the end of one for each quantum that it has had the hart. By the clock (co-scheduling) the first one may be shorter.
+        let turns_ns = if shares_turns(system, guest, hart) && !system.policy.co_schedules() {
+            // A guest that wakes has a whole turn, so it comes to the end of one for each quantum that it has had the hart.
             let has_ns =
                 task.execution_ns.saturating_add(spins_ns).saturating_add(costs.job_ns + costs.switches_ns);
             let ends_ns = u128::from(has_ns) * u128::from(costs.switches_ns);
-            let ends_ns =
-                u64::try_from(ends_ns.div_ceil(system.quantum_ns.max(1).into())).unwrap_or(u64::MAX);
-            ends_ns.saturating_add(if system.policy.co_schedules() { costs.switches_ns } else { 0 })
+            u64::try_from(ends_ns.div_ceil(system.quantum_ns.max(1).into())).unwrap_or(u64::MAX)
         } else {
             0
         };
@@ -292,7 +290,7 @@ fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
     let taken_ppm = if system.has_windows() {
         taken_by_windows_ppm(system, hart, &own, costs.opening_ns)
     } else {
-        taken_ppm(&places, &own)
+        taken_ppm(&places, &own, &boundaries(system, hart, places.iter()))
     };
     let is_taken = system.has_priorities() && taken_ppm >= MILLION;
     HartAnswer {
@@ -329,6 +327,20 @@ fn absences(system: &System, paths: &Paths, mips: u32, hart: u32, guest: usize) 
         }
     }
     Some(loads)
+}
+
+/// Does a guest take turns on a hart with another one of its priority?
+fn shares_turns(system: &System, guest: usize, hart: u32) -> bool {
+    system.has_priorities() && system.has_equal(guest, hart)
+}
+
+/// Where turns end by the clock (co-scheduling): a switch at each quantum's end, if some of these tasks are of guests that take turns. It is as often as that, however little of a turn such a guest has had, as
+/// more urgent ones may have had the rest.
+fn boundaries<'a, 'b: 'a>(system: &System, hart: u32, places: impl Iterator<Item = &'a Place<'b>>) -> Load {
+    let sharing = places
+        .filter(|place| system.policy.co_schedules() && shares_turns(system, place.guest, hart))
+        .map(|place| place.costs.switches_ns);
+    comes_between(system.quantum_ns, sharing.max().unwrap_or_default())
 }
 
 /// How much of each frame a guest with several vCPUs has a hart while one of them is outside of its windows on another hart. If that one holds a lock, say, all that the guest's
@@ -380,12 +392,13 @@ fn timetable(system: &System, hart: u32) -> Timetable {
 }
 
 /// What all tasks on a hart and the hypervisor take at most in the long run, in millionths of the hart.
-fn taken_ppm(places: &[Place<'_>], own: &[Load]) -> u64 {
+fn taken_ppm(places: &[Place<'_>], own: &[Load], boundary: &Load) -> u64 {
     let share =
         |ns: u64, period: u64| (u128::from(ns) * u128::from(MILLION)).div_ceil(u128::from(period.max(1)));
     let jobs: u128 = places.iter().map(|place| share(place.own_load().cost, place.task.period_ns)).sum();
     let own: u128 = own.iter().map(|load| share(load.cost, load.period)).sum();
     let switches: u128 = places.iter().map(|place| share(place.switches_ns(), place.task.period_ns)).sum();
+    let switches = switches + share(boundary.cost, boundary.period);
     // A guest is switched to if it has slept, which it does only in time that its jobs leave over.
     let asked = jobs + own;
     let taken = asked + switches.min(u128::from(MILLION).saturating_sub(asked));
@@ -423,11 +436,14 @@ fn answer(system: &System, hart: u32, place: &Place<'_>, places: &[Place<'_>], a
     let mut loads: Vec<Load> = places.iter().map(|other| other.load_for(place)).collect();
     loads.extend(own_work(&place.costs));
     loads.push(comes_between(system.frame_ns, place.forsaken_ns));
+    let above = places.iter().filter(|other| other.rank > place.rank && other.guest != place.guest);
+    let boundary = boundaries(system, hart, above);
+    loads.push(boundary);
     loads.extend(absences);
     let found = places.iter().position(|other| (other.guest, other.index) == (place.guest, place.index));
     let own = found.unwrap_or_default();
     let (response, parts) = match worst(&loads, own, &supply) {
-        Ok(worst) => (worst.response, parts(place, &places, absences, &worst)),
+        Ok(worst) => (worst.response, parts(place, &places, boundary.cost, absences, &worst)),
         Err(why @ Unknown::Overload) => return place.without_bound(Verdict::Unbounded(why)),
         Err(why @ Unknown::TooLong) => match at_most(&loads, own, &supply) {
             Some(response) => (response, Vec::new()),
@@ -439,7 +455,13 @@ fn answer(system: &System, hart: u32, place: &Place<'_>, places: &[Place<'_>], a
     place.answer(verdict, Some(response), parts)
 }
 
-fn parts(place: &Place<'_>, places: &[Place<'_>], absences: &[Load], worst: &Worst) -> Vec<Part> {
+fn parts(
+    place: &Place<'_>,
+    places: &[Place<'_>],
+    boundary_ns: u64,
+    absences: &[Load],
+    worst: &Worst,
+) -> Vec<Part> {
     let (task, costs) = (place.task, &place.costs);
     let others = places.iter().zip(&worst.others).filter(|(_, jobs)| **jobs > 0);
     let all_jobs = worst.jobs + others.clone().map(|(_, jobs)| jobs).sum::<u64>();
@@ -447,10 +469,10 @@ fn parts(place: &Place<'_>, places: &[Place<'_>], absences: &[Load], worst: &Wor
     let of_others: u64 = of_others.map(|(other, jobs)| other.switches_ns() * jobs).sum();
     // Behind those of the tasks is what comes between.
     let own = |place: usize| worst.others.get(places.len() + place).copied().unwrap_or_default();
-    let absent: u64 = (3..).zip(absences).map(|(place, load)| load.cost * own(place)).sum();
+    let absent: u64 = (4..).zip(absences).map(|(place, load)| load.cost * own(place)).sum();
     let mut parts = vec![
         Part::Own { jobs: worst.jobs, ns: task.execution_ns * worst.jobs },
-        Part::Switches { ns: costs.switches_ns + of_others + costs.job_ns * all_jobs },
+        Part::Switches { ns: costs.switches_ns + of_others + costs.job_ns * all_jobs + boundary_ns * own(3) },
         Part::Housework { ns: costs.housework_ns * own(0) },
         Part::Moving { ns: costs.retry_ns * own(1) },
         Part::Begun { ns: costs.blocking_ns },

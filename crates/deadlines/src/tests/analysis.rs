@@ -393,6 +393,31 @@ fn turns_of_equals_above_cost_a_switch_each() {
     assert!((2 * 40 * switch..2 * 41 * switch).contains(&more), "{more}");
 }
 
+/// By the clock a turn ends each quantum, however little of it an equal has had: one more urgent takes 400 us of each 500 here, so 10 ms of each of two equals are longer than 100 ms.
+#[test]
+fn turns_by_the_clock_end_each_quantum() {
+    let equals = [guest("a", 5, &[task(1, 200_000, 10_000)]), guest("b", 5, &[task(1, 200_000, 10_000)])];
+    let below = |equals: &[Guest]| {
+        let high = guest("high", 9, &[task(1, 500, 400)]);
+        let guests = [&[high], equals, &[guest("low", 2, &[task(1, 200_000, 1_000)])]].concat();
+        let answer = hart(&system("co-schedule", &guests)).tasks.pop().unwrap();
+        assert_eq!(answer.parts.iter().map(Part::ns).sum::<u64>(), answer.response_ns.unwrap());
+        let ns = answer
+            .parts
+            .iter()
+            .find_map(|part| if let Part::Switches { ns } = part { Some(*ns) } else { None });
+        (answer.response_ns.unwrap(), ns.unwrap())
+    };
+    let [mut first, other] = equals.clone();
+    first.priorities = vec![6; 2];
+    let (alike, apart) = (below(&equals), below(&[first, other]));
+    let switch = paths().on(&system("co-schedule", &equals), 0, 5, MIPS).switches_ns;
+    // One of the more urgent guest's own, and one of a turn's end, in each quantum.
+    let quanta = alike.0 / (500 * US);
+    assert!(alike.1 >= 2 * quanta * switch, "{alike:?} {apart:?}");
+    assert!(alike.0 > apart.0);
+}
+
 /// Who declares nothing, below those who ask for all: nobody says how long it waits.
 #[test]
 fn who_may_starve_is_told() {
