@@ -174,7 +174,9 @@ impl HartReport {
 
 fn unknown(why: Unknown) -> &'static str {
     match why {
-        Unknown::Overload => "it and the more urgent ask for more than the hart has",
+        Unknown::Overload => {
+            "it and the more urgent, with what they wait for on other harts, ask for more than the hart has"
+        }
         Unknown::TooLong => {
             "it and the more urgent ask for all that the hart has, and no end of their work was found"
         }

@@ -238,7 +238,7 @@ mod tests {
         let costs: Paths = toml::from_str(ainori_deadlines::costs::FILE).expect("it can be read");
         let budgets = read();
         let paths = [&costs.dispatch, &costs.sleep, &costs.registers, &costs.trap, &costs.irqs_off];
-        let more = [&costs.housework, &costs.kick, &costs.kick_per_hart, &costs.records];
+        let more = [&costs.housework, &costs.kick, &costs.kick_per_hart, &costs.records, &costs.window];
         for cost in paths.into_iter().chain(more) {
             for name in &cost.budgets {
                 let budget = budgets.budget.iter().find(|budget| budget.name == *name);

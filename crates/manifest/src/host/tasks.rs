@@ -20,7 +20,7 @@ pub struct Task {
     pub jitter_us: u64,
     /// For how long less urgent tasks of its guest may keep it waiting.
     pub blocking_us: u64,
-    /// The part of that for which it waits for a vCPU of its guest on another hart, in each job. All of it if nothing is said.
+    /// The part of that for which it spins for a vCPU of its guest on another hart, in each job. All of it if nothing is said.
     pub remote_blocking_us: u64,
     /// Line of the manifest where it stands, from 1.
     pub line: usize,
