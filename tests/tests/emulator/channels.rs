@@ -155,7 +155,8 @@ fn an_rtos_that_is_rung_for_all_the_time_loses_no_tick() {
         let bells = echo.and_then(|echo| echo["bells"].as_u64()).unwrap_or_default();
         println!("{controller}, hart {hart}: {bells} bells, latest {latest} ns");
         // 250 ms are 10,000 times 25 us, and from one hart.
-        run.check((100..=10_000).contains(&bells), format_args!("{bells} bells"));
+        run.check((FEWEST..=10_000).contains(&bells), format_args!("{bells} bells"));
+        // Two turns: a handler and the task that it wakes, which is the more urgent one, may take most of one, and begin anew when the next one comes.
         run.check(latest < 50_000, format_args!("a task is {latest} ns late"));
     }
 }
@@ -182,13 +183,21 @@ fn a_guest_that_is_started_again_goes_on_where_the_channel_is() {
     }
 }
 
+/// The nearest that two bells may be. A turn that hasn't begun by its half, 12.5 us, is taken again, and the next one is 12.5 us later. The first one may then be late by what the
+/// hearer's hart had begun, and by its own way, which are sections of 5 us at most each.
+const NEAREST_NS: u64 = 12_500 - 2 * 5_000;
+/// The fewest bells in 40 ms or more, of one that rings all the time: of each 16 turns one. It is for a bell that is lost, after which there are a few or none.
+const FEWEST: u64 = 100;
+
 /// What bells that come as fast as they may leave of their hearer's time: one in each 25 us, of whichever channel. Each of them has its share.
 fn were_in_turn(run: &Run, fewest: u64) {
     let [us, bells, nearest, of_one] =
         ["us", "bells", "nearest_ns", "fewest"].map(|key| run.number("hearer", key));
     println!("{bells} bells in {us} us, {nearest} ns apart at least; {of_one} from the one that rang least");
     run.good();
-    run.check((100..=us / 25 + 5).contains(&bells), format_args!("{bells} bells in {us} us"));
+    // Some more than turns, as the first ones and the last ones aren't whole.
+    run.check((FEWEST..=us / 25 + 5).contains(&bells), format_args!("{bells} bells in {us} us"));
+    run.check(nearest >= NEAREST_NS, format_args!("two bells are {nearest} ns apart"));
     run.check(of_one >= fewest, format_args!("one has rung {of_one} times"));
 }
 
@@ -214,7 +223,9 @@ fn a_bell_puts_off_no_device_of_its_hearer() {
         run.good();
         let [alarms, bells, latest] = ["alarms", "bells", "latest_ns"].map(|key| run.number("hearer", key));
         println!("{controller}: {alarms} alarms beside {bells} bells, the latest {latest} ns late");
+        // One of 90 us and what it takes: in 50 ms there are at most 555. A device that is kept waiting for each bell's turn has half as many.
         run.check(alarms > 300 && bells > 300, format_args!("{alarms} alarms, {bells} bells"));
+        // An alarm of its device may wait for the turn of one that came before, 25 us, and for two handlers of bells with their ways, 10 us each: not for the turn of a bell, 25 us more.
         run.check(latest < 45_000, format_args!("an alarm is {latest} ns late"));
     }
 }
@@ -230,7 +241,7 @@ fn whose_bell_waits_is_asked_where_it_is_heard() {
             .with(bell("hearer", "role=listen us=50000").harts([1]).priority(1).priority_on(1, 7))
             .channel(["flood", "hearer"], "4KiB")
             .run(LOCKSTEP);
-        were_in_turn(&run, 100);
+        were_in_turn(&run, FEWEST);
     }
 }
 
@@ -250,6 +261,7 @@ fn bells_of_several_harts_come_one_by_one() {
             .channel(["two", "hearer"], "4KiB")
             .channel(["three", "hearer"], "4KiB")
             .run(LOCKSTEP);
+        // A third of 2,000 turns is 667; who has less than two thirds of that is passed over.
         were_in_turn(&run, 400);
     }
 }
@@ -265,7 +277,7 @@ fn a_bell_that_is_unmasked_has_its_turn() {
             .with(bell("hearer", "role=listen us=50000 deaf_us=2").harts([1]).priority(7))
             .channel(["flood", "hearer"], "4KiB")
             .run(LOCKSTEP);
-        were_in_turn(&run, 100);
+        were_in_turn(&run, FEWEST);
     }
 }
 
@@ -291,9 +303,11 @@ fn a_bell_that_is_a_file_rings_without_a_trap() {
             run.was_in_time("freertos", "beside it");
         }
         let [us, bells] = ["us", "bells"].map(|key| run.number("hearer", key));
-        let (rung, traps) = (run.number("flood", "rung"), run.exits_for("flood", "mmio-other"));
+        let (rung, traps) = (run.number("flood", "rung"), run.exits("flood", 0));
         println!("hart {hart}: {rung} rings, {bells} bells in {us} us, {traps} traps");
-        run.check((100..=us / 25 + 5).contains(&bells), format_args!("{bells} bells in {us} us"));
-        run.check((traps >= rung) == rings_by_trap, format_args!("{traps} traps for {rung} rings"));
+        run.check((FEWEST..=us / 25 + 5).contains(&bells), format_args!("{bells} bells in {us} us"));
+        // Of whatever cause. Between 64 rings the probe loads or stores some register, which traps; as much again is left for its timer, and what others do.
+        let is_right = if rings_by_trap { traps >= rung } else { traps <= rung / 32 };
+        run.check(is_right, format_args!("{traps} traps for {rung} rings"));
     }
 }
