@@ -4,6 +4,9 @@ use ainori_tests::{Clock, Guest, IMSIC, Run, System, bounds::TASK_NS};
 
 const LOCKSTEP: Clock = Clock::Lockstep { q: 100 };
 
+/// Of the board's clock.
+const TICKS_PER_US: u64 = 10;
+
 /// A board on which each hart has files enough.
 fn on(harts: u32) -> System {
     System::on(harts).interrupts(IMSIC)
@@ -41,17 +44,33 @@ fn a_message_between_running_vcpus_costs_no_exit() {
 /// the hart idles, and the urgent guest goes on from there.
 #[test]
 fn a_held_back_message_costs_the_running_guest_nothing() {
-    for period in [1_000, 3_000] {
-        let hearer = format!("n=100000 period_us={period} phase_us=300");
+    // Bursts take 800 us of each of 300 ms. Messages are sent 300 us into one, and so for 500 us held back; the last few when the bursts are over, so that the end of
+    // who hears them disturbs nobody.
+    let beside = |n: u64, period_us: u64| {
+        let hearer = format!("n={n} period_us={period_us} phase_us=300");
         let run = on(2)
             .with(Guest::probe("bursts", "n=300 us=800 pause_us=1000").harts([1]).priority(9))
-            .with(less_urgent_messages(&hearer).background())
+            .with(less_urgent_messages(&hearer))
             .run(LOCKSTEP);
         run.good();
         let exits = &run.guest("bursts").vcpus[0].exits;
-        println!("a message each {period} us: {exits:?}, core {:?}", run.core(1));
-        let disturbed: u64 = ["external", "ipi"].iter().filter_map(|cause| exits.get(*cause)).sum();
-        run.check(disturbed == 0, format_args!("each {period} us: {disturbed} messages for others"));
+        println!("a message each {period_us} us: {exits:?}, core {:?}", run.core(1));
+        let heard = run.number("messages", "taken");
+        run.check(heard == n, format_args!("of {n} messages {heard} were heard"));
+        run
+    };
+    // None but the first comes while the bursts last.
+    let quiet = beside(1, 1_000_000);
+    for (n, period_us) in [(320, 1_000), (110, 3_000)] {
+        let run = beside(n, period_us);
+        let usual = run.number("messages", "delay_ns/p50");
+        run.check(usual >= 450_000, format_args!("half of them are held back for at most {usual} ns"));
+        let [alone, beside] = [&quiet, &run].map(|run| &run.guest("bursts").vcpus[0]);
+        run.check(beside.exits == alone.exits, format_args!("beside one: {:?}", alone.exits));
+        // Bursts end at a certain time: what they get less of it is their way to the hart, from who has just had a message instead of from nobody: a microsecond each.
+        let less_us = alone.running.saturating_sub(beside.running) / TICKS_PER_US;
+        println!("half of {n} messages were held back for {usual} ns, bursts ran {less_us} us less");
+        run.check(less_us <= n, format_args!("beside {n} messages bursts ran {less_us} us less"));
     }
 }
 
@@ -66,6 +85,7 @@ fn housework_gives_way_to_a_message() {
     run.good();
     let latest = run.number("messages", "delay_ns/max");
     println!("{latest} ns, {:?}", run.core(1));
+    // What was begun when it came, and its own way: two sections of the guard, 5 us each.
     run.check(latest <= 10_000, format_args!("a message takes {latest} ns"));
 }
 
@@ -83,7 +103,11 @@ fn a_message_that_nobody_takes_disturbs_once() {
         let core = run.core(1);
         println!("{args}: {core:?}");
         let taken = core.interrupts["external"];
-        run.check(taken <= 5, format_args!("{args}: {taken} messages in {} switches", core.switches));
+        // Once; and once more at the most for each time that the hearer, as it begins, is put on its hart anew.
+        run.check(
+            (1..=5).contains(&taken),
+            format_args!("{args}: {taken} messages in {} switches", core.switches),
+        );
     }
 }
 
