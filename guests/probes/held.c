@@ -45,7 +45,7 @@ struct source {
     struct handshake own;
     struct handshake *shared; /* `own`, or the channel's */
     /* Written by who is interrupted, before it tells that it has taken one: was it held back, and for how many ticks had it run
-     * on since that was sent, without another one to take? */
+     * on since that was sent, or since it has run again, without another one to take? */
     volatile bool was_held;
     volatile int64_t ran_on;
     /* Written by who sends: was it sent when it says, or was the sender held back in between; and up to which one has it looked at the verdicts? */
@@ -163,7 +163,8 @@ static void take(struct worker *me, struct source *source)
         return;
     }
     source->was_held = sent_at >= me->gap_begin + silence && sent_at + held_for <= me->gap_end;
-    source->ran_on = (int64_t)(me->free - sent_at);
+    /* What it didn't run is no delay of the interrupt. */
+    source->ran_on = (int64_t)(me->free - (sent_at > me->gap_end ? sent_at : me->gap_end));
     handshake_take(source->shared);
 }
 

@@ -75,7 +75,7 @@ fn main() -> Result<ExitCode> {
     let one = |seed, bar: &ProgressBar| args.one(seed, &programs, &stop, bar);
     let records = seeds.run(&stop, one, |record| !record.findings.is_empty())?;
     let summary = Summary::of(&records);
-    println!("{}Results: {}", summary.text(), args.out.display());
+    println!("{}Results: {}", summary.text(args.held), args.out.display());
     let json = serde_json::to_string_pretty(&summary).into_diagnostic()?;
     write(&args.out.join("summary.json"), &(json + "\n"))?;
     Ok(match (stop.load(Ordering::Relaxed), summary.failing == 0 && summary.all.held >= args.held) {
@@ -162,21 +162,30 @@ impl Summary {
             host_seconds: records.iter().map(|record| record.host_seconds).sum(),
         };
         for record in records {
-            summary.all.add(record.counts);
-            summary.by_controller.entry(record.controller.clone()).or_default().add(record.counts);
+            summary.all.add(&record.counts);
+            summary.by_controller.entry(record.controller.clone()).or_default().add(&record.counts);
         }
         summary
     }
 
-    fn text(&self) -> String {
+    /// A row for each controller, and what that says of those that were `wanted`.
+    fn text(&self, wanted: u64) -> String {
         let row = |name: &str, counts: &Counts| {
             let Counts { taken, held, migrations, latest_ns } = counts;
-            format!("{name:>10} {taken:>10} {held:>10} {migrations:>11} {:>11}\n", latest_ns / 1_000)
+            let latest: String =
+                latest_ns.iter().map(|(kind, ns)| format!("  {kind} {}", ns / 1_000)).collect();
+            format!("{name:>10} {taken:>10} {held:>10} {migrations:>11}{latest}\n")
         };
         let rows: String = self.by_controller.iter().map(|(name, counts)| row(name, counts)).collect();
-        let verdict = if self.failing == 0 { "None was lost, none came twice" } else { "NOT ALL IS WELL" };
+        let verdict = if self.failing != 0 {
+            "NOT ALL IS WELL"
+        } else if self.all.held < wanted {
+            "NOT DONE, no verdict: too few were held back"
+        } else {
+            "None was lost, none came twice"
+        };
         format!(
-            "controller      taken  held back  migrations  latest, us\n{rows}{}{verdict}: {} systems, {} failing, {:.1} s of host time each. ",
+            "controller      taken  held back  migrations  latest of each kind, us\n{rows}{}{verdict}: {} systems, {} failing, {:.1} s of host time each. ",
             row("all", &self.all),
             self.systems,
             self.failing,

@@ -20,6 +20,8 @@ fn with(controller: &'static str) {
     let other =
         Case { free: 1, freertos: true, edges: true, q: 211, ..Case::new("balance", controller, 2_500) };
     each_is_taken_once(&other);
+    // No priority takes the hart there, but the time.
+    each_is_taken_once(&Case::new("time-window", controller, 2_500));
 }
 
 #[test]
