@@ -50,7 +50,7 @@ pub fn set_alarm(at: u64) {
     unsafe { csr::write!(csr::STIMECMP, at) }
 }
 
-/// Lets the hart rest until it has [`pending_interrupts`], or for a shorter while: it may return at any time.
+/// Lets the hart rest until it has an interrupt, of its own or of a guest, or for a shorter while: it may return at any time.
 #[inline]
 pub fn wait() {
     // SAFETY: with sstatus.SIE = 0 this takes no trap. Memory is read before and after it as the program says: what others wrote before they
