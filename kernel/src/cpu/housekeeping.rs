@@ -463,6 +463,8 @@ impl Cpu {
             self.pending.alarm = true;
             return;
         }
+        // To look whether it gives way may take half the guard. What comes of an interrupt is decided below.
+        let _ = self.gives_way_if_long();
         if self.puts_off_housework(now) {
             return;
         }
