@@ -206,7 +206,7 @@ impl Cpu {
                     self.reload_extensions(id);
                 }
             }
-        } else if self.files.of_sleepers {
+        } else if self.files.are_others {
             self.watch_files_beside(id);
         }
         self.set_irq_threshold(irq_threshold);

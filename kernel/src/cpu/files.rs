@@ -20,7 +20,7 @@ pub struct Files {
     /// All vCPUs that have one here.
     owners: VcpuSet,
     /// The hart tells of others than it does beside the loaded vCPU: of those of sleepers still, or of fewer.
-    pub of_sleepers: bool,
+    pub are_others: bool,
     machine: &'static Machine,
     core: u32,
 }
@@ -31,7 +31,7 @@ impl Files {
         let all = (0..machine.vcpu_count as u8).map(VcpuId);
         let owners = all.filter(|id| machine.vcpu(*id).home == core && machine.vcpu(*id).file.is_some());
         // BOUND: only at the core's start.
-        Self { owners: owners.collect(), of_sleepers: false, machine, core }
+        Self { owners: owners.collect(), are_others: false, machine, core }
     }
 
     /// The files, a bit each, of which the hart tells the core while this vCPU runs there, at that level.
@@ -85,13 +85,13 @@ impl Cpu {
                 .is_some_and(|resident| resident.hold == Hold::None && resident.state.listens_to_file())
         };
         files::watch(self.files.of_owners(waits) | of_bells);
-        self.files.of_sleepers = true;
+        self.files.are_others = true;
     }
 
     /// A vCPU goes on that was loaded while the core ran nobody: as if it had just been loaded, it is told of no others than those as urgent as it is.
     #[inline(never)]
     pub(super) fn watch_files_beside(&mut self, id: VcpuId) {
-        self.files.of_sleepers = false;
+        self.files.are_others = false;
         files::watch(self.files.watched_beside(id, self.order.rank(id).level));
     }
 
@@ -121,7 +121,7 @@ impl Cpu {
             && files::watch_only(self.state(id).watched_files())
         {
             // If it is another one that goes on, that one's are watched again then.
-            self.files.of_sleepers = true;
+            self.files.are_others = true;
         } else {
             self.take_guest_file();
         }

@@ -163,7 +163,7 @@ impl VcpuState {
         self.world.forget_mute();
     }
 
-    /// Those, as [set](Self::watch_files).
+    /// The files that are watched while it runs, as [set](Self::watch_files).
     #[inline]
     pub fn watched_files(&self) -> u64 {
         self.world.watched_files()

@@ -389,7 +389,7 @@ impl World {
         self.extra.remove(Extra::MUTED);
     }
 
-    /// Those, as [set](Self::watch_files).
+    /// The files that are watched while it runs, as [set](Self::watch_files).
     #[inline]
     pub(super) fn watched_files(&self) -> u64 {
         self.watched
