@@ -22,6 +22,7 @@
 
 pub mod bounds;
 pub mod budgets;
+pub mod campaign;
 pub mod fuzz;
 pub mod held;
 pub mod operator;

@@ -1,23 +1,13 @@
 //! Counts interrupts that are held back, in many systems, until there are enough. See `tests/README.md`.
 use ainori_tests::{
-    checkout,
+    campaign::{self, Campaign, Judged},
     held::{Case, Counts},
-    hypervisor,
-    seeds::{self, Seeds, kept, write},
-    version::{Programs, hash},
+    seeds::Seeds,
 };
 use clap::Parser;
-use indicatif::ProgressBar;
-use miette::{IntoDiagnostic, Result, WrapErr};
+use miette::Result;
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::BTreeMap,
-    panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
-    process::ExitCode,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Instant,
-};
+use std::{collections::BTreeMap, path::PathBuf, process::ExitCode};
 
 /// Holds interrupts back in systems that are made from seeds, while vCPUs move, and looks that each is taken once.
 #[derive(Debug, Parser)]
@@ -43,103 +33,54 @@ struct Args {
     show: bool,
 }
 
-/// What is kept of one system.
+/// What came of one system.
 #[derive(Debug, Serialize, Deserialize)]
-struct Record {
-    seed: u64,
-    /// Of the programs and of the system: a result counts only for these.
-    version: String,
+struct Held {
     controller: String,
-    /// What it is, in a line.
-    summary: String,
-    host_seconds: f64,
     counts: Counts,
     findings: Vec<String>,
 }
 
+type Record = campaign::Record<Held>;
+
+impl Judged for Held {
+    fn findings(&self) -> &[String] {
+        &self.findings
+    }
+}
+
 fn main() -> Result<ExitCode> {
     let args = Args::parse();
+    let count = args.held.div_ceil(args.each);
+    let seeds = args.seed..args.seed.saturating_add(count);
+    let case = |seed| Case::of_seed(seed, args.each);
     if args.show {
-        for seed in args.seeds() {
-            let case = Case::of_seed(seed, args.each);
+        for seed in seeds {
+            let case = case(seed);
             println!("# seed {seed}: {}, --clock lockstep --q {}\n{}", case.summary(), case.q, case.system());
         }
         return Ok(ExitCode::SUCCESS);
     }
-    std::fs::create_dir_all(&args.out).into_diagnostic().wrap_err_with(|| args.out.display().to_string())?;
-    let plugins = vec![checkout(".cache/plugins/lockstep.so")];
-    let programs = Programs::hold(&args.out, &hypervisor(), plugins).into_diagnostic()?;
-    let stop = seeds::stop_at_signals()?;
-    let (seeds, count) = (args.seeds(), args.held.div_ceil(args.each));
-    let seeds = Seeds { seeds, count, jobs: args.jobs, minutes: None };
-    let one = |seed, bar: &ProgressBar| args.one(seed, &programs, &stop, bar);
-    let records = seeds.run(&stop, one, |record| !record.findings.is_empty())?;
+    let campaign = Campaign::begin(args.out.clone())?;
+    let make = |seed| {
+        let case = case(seed);
+        campaign::Case { summary: case.summary(), system: case.system(), q: case.q }
+    };
+    let judge = |seed, system: &_| {
+        let case = case(seed);
+        let (counts, findings) = campaign::started(|| case.judge(&case.run_on(system)))
+            .unwrap_or_else(|finding| (Counts::default(), vec![finding]));
+        Held { controller: case.controller.into(), counts, findings }
+    };
+    let records = campaign.run(Seeds { seeds, count, jobs: args.jobs, minutes: None }, make, judge)?;
     let summary = Summary::of(&records);
     println!("{}Results: {}", summary.text(args.held), args.out.display());
-    let json = serde_json::to_string_pretty(&summary).into_diagnostic()?;
-    write(&args.out.join("summary.json"), &(json + "\n"))?;
-    Ok(match (stop.load(Ordering::Relaxed), summary.failing == 0 && summary.all.held >= args.held) {
+    campaign.sum_up(&summary)?;
+    Ok(match (campaign.is_stopped(), summary.failing == 0 && summary.all.held >= args.held) {
         (true, _) => ExitCode::from(130),
         (false, true) => ExitCode::SUCCESS,
         (false, false) => ExitCode::FAILURE,
     })
-}
-
-impl Args {
-    fn seeds(&self) -> std::ops::Range<u64> {
-        self.seed..self.seed.saturating_add(self.held.div_ceil(self.each))
-    }
-
-    /// One system: from the folder, or run. `None` if somebody asked for the end meanwhile.
-    fn one(
-        &self,
-        seed: u64,
-        programs: &Programs,
-        stop: &AtomicBool,
-        bar: &ProgressBar,
-    ) -> Result<Option<Record>> {
-        let told = |record: Record| {
-            for finding in &record.findings {
-                bar.println(format!("seed {seed} ({}): {finding}", record.summary));
-            }
-            Some(record)
-        };
-        let case = Case::of_seed(seed, self.each);
-        let system = case.system().kernel(programs.kernel());
-        let version = || -> Result<String> {
-            let parameters = hash([system.to_string(), case.q.to_string()]);
-            let programs = programs.version(&system.files()).into_diagnostic()?;
-            Ok(format!("{programs}-{parameters}"))
-        };
-        let made_of = version()?;
-        let file = self.out.join(format!("{seed}.json"));
-        if let Some(known) = kept(&file).filter(|known: &Record| known.version == made_of) {
-            return Ok(told(known));
-        }
-        let begin = Instant::now();
-        // A system that can't be started panics.
-        let (counts, findings) = catch_unwind(AssertUnwindSafe(|| case.judge(&case.run_on(&system))))
-            .unwrap_or_else(|_| (Counts::default(), vec!["it could not be started".into()]));
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        // Nobody knows what ran if somebody has built a file meanwhile.
-        version()?;
-        if !findings.is_empty() {
-            write(&self.out.join(format!("{seed}.toml")), &system.to_string())?;
-        }
-        let record = Record {
-            seed,
-            version: made_of,
-            controller: case.controller.into(),
-            summary: case.summary(),
-            host_seconds: begin.elapsed().as_secs_f64(),
-            counts,
-            findings,
-        };
-        write(&file, &serde_json::to_string_pretty(&record).into_diagnostic()?)?;
-        Ok(told(record))
-    }
 }
 
 /// All systems, and those with each controller.
@@ -156,14 +97,18 @@ impl Summary {
     fn of(records: &[Record]) -> Self {
         let mut summary = Self {
             systems: records.len(),
-            failing: records.iter().filter(|record| !record.findings.is_empty()).count(),
+            failing: records.iter().filter(|record| !record.outcome.findings.is_empty()).count(),
             all: Counts::default(),
             by_controller: BTreeMap::new(),
             host_seconds: records.iter().map(|record| record.host_seconds).sum(),
         };
         for record in records {
-            summary.all.add(&record.counts);
-            summary.by_controller.entry(record.controller.clone()).or_default().add(&record.counts);
+            summary.all.add(&record.outcome.counts);
+            summary
+                .by_controller
+                .entry(record.outcome.controller.clone())
+                .or_default()
+                .add(&record.outcome.counts);
         }
         summary
     }

@@ -1,25 +1,16 @@
 //! Runs random sets of tasks, and compares each run with what `ainori check` says of the deadlines. See `tests/README.md`.
 use ainori_tests::{
-    checkout, hypervisor,
-    seeds::{self, Seeds, kept, write},
+    campaign::{self, Campaign, Judged},
+    seeds::Seeds,
     task_sets::{
         generate::{self, TaskSet, UTILISATIONS},
         judge::{self, Outcome},
     },
-    version::{Programs, hash},
 };
 use clap::Parser;
-use indicatif::ProgressBar;
-use miette::{IntoDiagnostic, Result, WrapErr};
+use miette::Result;
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::BTreeSet,
-    panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
-    process::ExitCode,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Instant,
-};
+use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
 
 /// Runs sets of tasks that are made from seeds, and compares them with the analysis of their deadlines.
 #[derive(Debug, Parser)]
@@ -48,18 +39,20 @@ struct Args {
     show: bool,
 }
 
-/// What is kept of one set.
+/// What came of one set.
 #[derive(Debug, Serialize, Deserialize)]
-struct Record {
-    seed: u64,
-    /// Of the programs and of the set: a result counts only for these.
-    version: String,
-    /// What is in it, in a line.
-    summary: String,
+struct Compared {
     utilisation: u64,
     preset: String,
-    host_seconds: f64,
     outcome: Outcome,
+}
+
+type Record = campaign::Record<Compared>;
+
+impl Judged for Compared {
+    fn findings(&self) -> &[String] {
+        &self.outcome.findings
+    }
 }
 
 fn main() -> Result<ExitCode> {
@@ -71,18 +64,23 @@ fn main() -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    std::fs::create_dir_all(&args.out).into_diagnostic().wrap_err_with(|| args.out.display().to_string())?;
-    let plugins = vec![checkout(".cache/plugins/lockstep.so")];
-    let programs = Programs::hold(&args.out, &hypervisor(), plugins).into_diagnostic()?;
-    let stop = seeds::stop_at_signals()?;
+    let campaign = Campaign::begin(args.out.clone())?;
+    let make = |seed| {
+        let TaskSet { summary, system, q, .. } = generate::set(seed);
+        campaign::Case { summary, system, q }
+    };
+    let judge = |seed, system: &_| {
+        let set = TaskSet { system: Clone::clone(system), ..generate::set(seed) };
+        let outcome = campaign::started(|| judge::judge(&set))
+            .unwrap_or_else(|finding| Outcome { findings: vec![finding], ..Outcome::default() });
+        Compared { utilisation: set.utilisation, preset: set.preset.into(), outcome }
+    };
     let seeds = Seeds { seeds: args.seeds(), count: args.count, jobs: args.jobs, minutes: args.minutes };
-    let one = |seed, bar: &ProgressBar| args.one(seed, &programs, &stop, bar);
-    let records = seeds.run(&stop, one, |record| !record.outcome.findings.is_empty())?;
+    let records = campaign.run(seeds, make, judge)?;
     let summary = Summary::of(&records);
     println!("{}Results: {}", summary.text(), args.out.display());
-    let json = serde_json::to_string_pretty(&summary).into_diagnostic()?;
-    write(&args.out.join("summary.json"), &(json + "\n"))?;
-    Ok(match (stop.load(Ordering::Relaxed), summary.failing) {
+    campaign.sum_up(&summary)?;
+    Ok(match (campaign.is_stopped(), summary.failing) {
         (true, _) => ExitCode::from(130),
         (false, 0) => ExitCode::SUCCESS,
         (false, _) => ExitCode::FAILURE,
@@ -94,59 +92,6 @@ impl Args {
         let is_wanted =
             |seed: &u64| self.preset.as_ref().is_none_or(|wanted| generate::set(*seed).preset == wanted);
         (self.seed..).filter(is_wanted).take(usize::try_from(self.count).unwrap_or(usize::MAX))
-    }
-
-    /// One set: from the folder, or run. `None` if somebody asked for the end meanwhile.
-    fn one(
-        &self,
-        seed: u64,
-        programs: &Programs,
-        stop: &AtomicBool,
-        bar: &ProgressBar,
-    ) -> Result<Option<Record>> {
-        let told = |record: Record| {
-            for finding in &record.outcome.findings {
-                bar.println(format!("seed {seed} ({}): {finding}", record.summary));
-            }
-            Some(record)
-        };
-        let set = generate::set(seed);
-        let set = TaskSet { system: set.system.kernel(programs.kernel()), ..set };
-        let version = || -> Result<String> {
-            let parameters = hash([set.system.to_string(), set.q.to_string()]);
-            let programs = programs.version(&set.system.files()).into_diagnostic()?;
-            Ok(format!("{programs}-{parameters}"))
-        };
-        let made_of = version()?;
-        let file = self.out.join(format!("{seed}.json"));
-        if let Some(known) = kept(&file).filter(|known: &Record| known.version == made_of) {
-            return Ok(told(known));
-        }
-        let begin = Instant::now();
-        // A system that can't be started panics.
-        let outcome = catch_unwind(AssertUnwindSafe(|| judge::judge(&set))).unwrap_or_else(|_| Outcome {
-            findings: vec!["it could not be started".into()],
-            ..Outcome::default()
-        });
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        // Nobody knows what ran if somebody has built a file meanwhile.
-        version()?;
-        if !outcome.findings.is_empty() {
-            write(&self.out.join(format!("{seed}.toml")), &set.system.to_string())?;
-        }
-        let record = Record {
-            seed,
-            version: made_of,
-            summary: set.summary.clone(),
-            utilisation: set.utilisation,
-            preset: set.preset.into(),
-            host_seconds: begin.elapsed().as_secs_f64(),
-            outcome,
-        };
-        write(&file, &serde_json::to_string_pretty(&record).into_diagnostic()?)?;
-        Ok(told(record))
     }
 }
 
@@ -188,10 +133,10 @@ impl Row {
         let mut row = Self { preset: preset.map(str::to_owned), utilisation, ..Self::default() };
         let chosen = records
             .iter()
-            .filter(|record| preset.is_none_or(|wanted| record.preset == wanted))
-            .filter(|record| utilisation.is_none_or(|wanted| record.utilisation == wanted))
-            .filter(|record| !record.outcome.is_unsaid);
-        for Outcome { is_met, has_missed, is_wrong, .. } in chosen.map(|record| &record.outcome) {
+            .filter(|record| preset.is_none_or(|wanted| record.outcome.preset == wanted))
+            .filter(|record| utilisation.is_none_or(|wanted| record.outcome.utilisation == wanted))
+            .filter(|record| !record.outcome.outcome.is_unsaid);
+        for Outcome { is_met, has_missed, is_wrong, .. } in chosen.map(|record| &record.outcome.outcome) {
             row.sets += 1;
             row.met += usize::from(*is_met);
             row.unschedulable += usize::from(!is_met);
@@ -218,8 +163,8 @@ impl Row {
 impl Summary {
     fn of(records: &[Record]) -> Self {
         let seen: Vec<u64> =
-            records.iter().flat_map(|record| record.outcome.seen_per_mille.iter().copied()).collect();
-        let presets: BTreeSet<&str> = records.iter().map(|record| &*record.preset).collect();
+            records.iter().flat_map(|record| record.outcome.outcome.seen_per_mille.iter().copied()).collect();
+        let presets: BTreeSet<&str> = records.iter().map(|record| &*record.outcome.preset).collect();
         let rows = UTILISATIONS.map(|percent| Row::of(None, Some(percent), records)).into_iter();
         let rows = rows.chain(presets.iter().map(|preset| Row::of(Some(preset), None, records)));
         let of_both = presets
@@ -228,8 +173,8 @@ impl Summary {
         let rows = rows.chain(of_both).filter(|row| row.sets > 0).chain([Row::of(None, None, records)]);
         Self {
             sets: records.len(),
-            failing: records.iter().filter(|record| !record.outcome.findings.is_empty()).count(),
-            unsaid: records.iter().filter(|record| record.outcome.is_unsaid).count(),
+            failing: records.iter().filter(|record| !record.outcome.outcome.findings.is_empty()).count(),
+            unsaid: records.iter().filter(|record| record.outcome.outcome.is_unsaid).count(),
             rows: rows.collect(),
             seen_mean_percent: seen.iter().sum::<u64>() as f64 / seen.len().max(1) as f64 / 10.0,
             seen_most_percent: seen.iter().copied().max().unwrap_or_default() as f64 / 10.0,
