@@ -1,8 +1,7 @@
 //! The experiments of the checkout, and `ainori bench` from outside.
 use ainori::bench::{
     again,
-    experiment::{Bar, Experiment, Form},
-    plan::Plan,
+    experiment::{Bar, Experiment},
     results::Results,
     slack::{self, slack},
 };
@@ -46,23 +45,6 @@ fn every_experiment_of_the_checkout_can_be_read_and_is_listed() {
             }
         }
     }
-}
-
-/// What is wrong with the full form of one, somebody finds who has hours for it; with a form that is never run, nobody does.
-#[test]
-fn every_experiment_of_the_checkout_can_be_planned_in_both_forms() {
-    let folder = checkout().join("experiments");
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut wrong = Vec::new();
-    for path in files.filter(|path| path.extension().is_some_and(|end| end == "toml")) {
-        for form in [Form::Full, Form::Short] {
-            let experiment = Experiment::load(&path).unwrap_or_else(|error| panic!("{error:?}"));
-            if let Err(error) = Plan::new(experiment, form, &[]) {
-                wrong.push(format!("{}, {form:?}: {error:?}", path.display()));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
