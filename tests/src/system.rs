@@ -66,14 +66,32 @@ pub struct Task {
     pub priority: u32,
     /// For how long less urgent tasks may keep it waiting.
     pub blocking_us: u64,
+    /// On which hart, if its guest has several.
+    pub spread: Option<Spread>,
+}
+
+/// Of a task whose guest has several harts. Durations are in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spread {
+    /// The home of the vCPU that runs it.
+    pub hart: u32,
+    /// The part of its blocking for which it spins for a vCPU on another hart.
+    pub remote_blocking_us: u64,
+    /// By how much it may become ready later than it arrives, as another hart tells it.
+    pub jitter_us: u64,
 }
 
 impl Display for Task {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { name, period_us, execution_us, deadline_us, priority, blocking_us } = self;
+        let Self { name, period_us, execution_us, deadline_us, priority, blocking_us, spread } = self;
         writeln!(f, "[[guest.task]]\nname = {name:?}\nperiod = \"{period_us}us\"")?;
         writeln!(f, "execution = \"{execution_us}us\"\ndeadline = \"{deadline_us}us\"")?;
-        writeln!(f, "priority = {priority}\nblocking = \"{blocking_us}us\"")
+        writeln!(f, "priority = {priority}\nblocking = \"{blocking_us}us\"")?;
+        if let Some(Spread { hart, remote_blocking_us, jitter_us }) = spread {
+            writeln!(f, "hart = {hart}\nremote_blocking = \"{remote_blocking_us}us\"")?;
+            writeln!(f, "jitter = \"{jitter_us}us\"")?;
+        }
+        Ok(())
     }
 }
 

@@ -25,6 +25,9 @@ struct Args {
     /// Only sets under this policy: seeds of others are left out, and don't count
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(generate::presets()))]
     preset: Option<String>,
+    /// Only sets of which a guest has tasks on two harts; seeds of others don't count
+    #[arg(long)]
+    spread: bool,
     /// Begins no further set after so many minutes
     #[arg(long, value_name = "MINUTES")]
     minutes: Option<u64>,
@@ -89,8 +92,8 @@ fn main() -> Result<ExitCode> {
 
 impl Args {
     fn seeds(&self) -> impl Iterator<Item = u64> + Send {
-        let is_wanted =
-            |seed: &u64| self.preset.as_ref().is_none_or(|wanted| generate::set(*seed).preset == wanted);
+        let is_preset = |seed| self.preset.as_ref().is_none_or(|wanted| generate::set(seed).preset == wanted);
+        let is_wanted = move |seed: &u64| (!self.spread || generate::is_spread(*seed)) && is_preset(*seed);
         (self.seed..).filter(is_wanted).take(usize::try_from(self.count).unwrap_or(usize::MAX))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The tasks are FreeRTOS's (`task1=...` of guests/freertos); all of a guest arrive at once at first. Beside them somebody less urgent computes or traps on all harts, as a Linux
 //! does that has always something to do.
+use super::spread;
 use crate::{Guest, System, random::rng::Rng, system::Task};
 
 /// What tasks and RTOS ask of the hart, in percent: by turns, so that as many sets are easy as are near the edge.
@@ -22,15 +23,15 @@ const GAP_US: u64 = 50;
 /// For how long one of its tasks holds back the switch to another one, where it asks for the next period: some 500 instructions.
 const BLOCKING_US: u64 = 3;
 /// Instructions in a microsecond of lockstep time.
-const MIPS: u64 = 250;
+pub(super) const MIPS: u64 = 250;
 /// Most tasks of a guest that the demo takes.
 const MOST_TASKS: u64 = 8;
 /// What is measured, in milliseconds.
-const RUN_MS: u64 = 100;
+pub(super) const RUN_MS: u64 = 100;
 /// From when on, after the guest's start: all guests have booted by then.
-const BEGIN_MS: u64 = 20;
+pub(super) const BEGIN_MS: u64 = 20;
 /// A more urgent guest goes on for so much longer in milliseconds, as it prints its result then, of which the analysis knows nothing.
-const LONGER_MS: u64 = 60;
+pub(super) const LONGER_MS: u64 = 60;
 
 /// Presets under which something can be said, and how often there is one of them.
 const PRESETS: [(u64, &str); 12] = [
@@ -54,6 +55,13 @@ const WINDOWED: u64 = 4;
 /// The preset of these.
 pub const WINDOWS: &str = "time-window";
 
+/// Of as many seeds, this one has a guest with tasks on two harts ([`spread`]). It is that of no former finding.
+const SPREAD_EACH: u64 = 9;
+const SPREAD: u64 = 0;
+
+/// A guest that computes all the time.
+pub(super) const BUSY: &str = "bursts";
+
 /// A set, and how it is run.
 #[derive(Debug, Clone)]
 pub struct TaskSet {
@@ -76,10 +84,18 @@ pub fn presets() -> impl Iterator<Item = &'static str> {
     PRESETS.iter().map(|(_, preset)| *preset).chain([WINDOWS])
 }
 
+/// Has the set of this seed a guest with tasks on two harts?
+pub fn is_spread(seed: u64) -> bool {
+    seed % SPREAD_EACH == SPREAD
+}
+
 /// The set of this seed.
 pub fn set(seed: u64) -> TaskSet {
-    let mut rng = Rng::new(seed);
     let utilisation = UTILISATIONS[(seed % UTILISATIONS.len() as u64) as usize];
+    if is_spread(seed) {
+        return spread::set(seed, utilisation);
+    }
+    let mut rng = Rng::new(seed);
     let harts = if rng.percent(70) { 1 } else { 2 };
     let preset = match rng.weighted(&PRESETS) {
         // Nothing is said where a guest that it keeps apart has several vCPUs.
@@ -104,13 +120,17 @@ pub fn set(seed: u64) -> TaskSet {
     for index in 0..rtoses {
         // The tick may come while another guest has its window.
         let tick_deadline_us = if has_windows { LATE_TICK_US } else { 1_000 };
-        let (guest, count) = rtos(&mut rng, index, rtoses, &shares[index as usize], tick_deadline_us);
+        // The more urgent guest outlasts the other one.
+        let run_ms = RUN_MS + LONGER_MS * (rtoses - 1 - index);
+        let name = format!("rtos{}", index + 1);
+        let (guest, count) =
+            rtos(&mut rng, (&name, 10 - 2 * index as u32), run_ms, &shares[index as usize], tick_deadline_us);
         guests.push((guest.name().to_owned(), count));
         system = system.with(guest.harts([if are_apart { index as u32 } else { 0 }]));
     }
     let busy = match rng.below(3) {
         0 => Guest::probe("chaos", &format!("seed={}", rng.below(1 << 32))).restart("always", 32, "1s"),
-        _ => Guest::probe("bursts", ""),
+        _ => Guest::probe(BUSY, ""),
     };
     let busy = busy.vcpus(harts).harts(0..harts).background();
     if has_windows {
@@ -169,7 +189,7 @@ fn windows(rng: &mut Rng, system: System, harts: u32, rtoses: &[(String, u32, u6
 
 /// The shares of tasks, in millionths of the hart, for each guest: uniform among all with this sum (Bini and Buttazzo, "Measuring the performance of
 /// schedulability tests", 2005: UUniFast).
-fn shares(rng: &mut Rng, utilisation: u64, rtoses: u64) -> Vec<Vec<u64>> {
+pub(super) fn shares(rng: &mut Rng, utilisation: u64, rtoses: u64) -> Vec<Vec<u64>> {
     let count = rng.between(2, 6).max(rtoses);
     // Ticks are a part of it.
     let mut left = utilisation as f64 / 100.0 - 0.004 * rtoses as f64;
@@ -186,31 +206,47 @@ fn shares(rng: &mut Rng, utilisation: u64, rtoses: u64) -> Vec<Vec<u64>> {
     all
 }
 
-/// A FreeRTOS with tasks of these shares, and how many they are.
-fn rtos(rng: &mut Rng, index: u64, of: u64, shares: &[u64], tick_deadline_us: u64) -> (Guest, usize) {
-    let mut tasks: Vec<Task> = shares
-        .iter()
-        .take(MOST_TASKS as usize)
-        .enumerate()
-        .map(|(number, share)| {
-            let period_us = rng.pick(&PERIODS_US);
-            // Nothing shorter than the job of an RTOS that only looks at something.
-            let execution_us = (period_us * share / 1_000_000).clamp(JOB_US + 10, period_us);
-            let deadline_us = match rng.below(5) {
-                0 => rng.between(execution_us.max(period_us / 2), period_us),
-                1 => rng.between(period_us, 2 * period_us),
-                _ => period_us,
-            };
-            Task {
-                name: format!("task{}", number + 1),
-                period_us,
-                execution_us,
-                deadline_us,
-                priority: 0,
-                blocking_us: BLOCKING_US,
-            }
-        })
-        .collect();
+/// A task of this share, in millionths of the hart. What its RTOS does for a job is a part of that.
+pub(super) fn task(rng: &mut Rng, index: usize, share: u64, job_us: u64) -> Task {
+    let period_us = rng.pick(&PERIODS_US);
+    // Nothing shorter than the job of an RTOS that only looks at something.
+    let execution_us = (period_us * share / 1_000_000).clamp(job_us + 10, period_us);
+    let deadline_us = match rng.below(5) {
+        0 => rng.between(execution_us.max(period_us / 2), period_us),
+        1 => rng.between(period_us, 2 * period_us),
+        _ => period_us,
+    };
+    Task {
+        name: format!("task{}", index + 1),
+        period_us,
+        execution_us,
+        deadline_us,
+        priority: 0,
+        blocking_us: BLOCKING_US,
+        spread: None,
+    }
+}
+
+/// What FreeRTOS is told of its tasks.
+pub(super) fn words<'a>(tasks: impl Iterator<Item = &'a Task>, job_us: u64) -> String {
+    let word = |(task, number): (&Task, usize)| {
+        let instructions = (task.execution_us - job_us) * MIPS;
+        let Task { period_us, deadline_us, priority, .. } = task;
+        format!("task{number}={period_us},{instructions},{deadline_us},{priority}")
+    };
+    tasks.zip(1..).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A FreeRTOS of this name and priority with tasks of these shares, and how many they are.
+pub(super) fn rtos(
+    rng: &mut Rng,
+    (name, priority): (&str, u32),
+    run_ms: u64,
+    shares: &[u64],
+    tick_deadline_us: u64,
+) -> (Guest, usize) {
+    let shares = shares.iter().take(MOST_TASKS as usize).enumerate();
+    let mut tasks: Vec<Task> = shares.map(|(index, share)| task(rng, index, *share, JOB_US)).collect();
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by_key(|task| std::cmp::Reverse(tasks[*task].deadline_us));
     if rng.percent(25) {
@@ -219,18 +255,8 @@ fn rtos(rng: &mut Rng, index: u64, of: u64, shares: &[u64], tick_deadline_us: u6
     for (priority, task) in order.into_iter().enumerate() {
         tasks[task].priority = priority as u32 + 1;
     }
-    // The more urgent guest outlasts the other one.
-    let run_ms = RUN_MS + LONGER_MS * (of - 1 - index);
-    let words: Vec<String> = tasks
-        .iter()
-        .zip(1..)
-        .map(|(task, number)| {
-            let instructions = (task.execution_us - JOB_US) * MIPS;
-            let Task { period_us, deadline_us, priority, .. } = task;
-            format!("task{number}={period_us},{instructions},{deadline_us},{priority}")
-        })
-        .collect();
-    let args = format!("begin_ms={BEGIN_MS} run_ms={run_ms} report_ms=0 {}", words.join(" "));
+    let words = words(tasks.iter(), JOB_US);
+    let args = format!("begin_ms={BEGIN_MS} run_ms={run_ms} report_ms=0 {words}");
     let count = tasks.len();
     let tick = Task {
         name: "tick".into(),
@@ -239,8 +265,9 @@ fn rtos(rng: &mut Rng, index: u64, of: u64, shares: &[u64], tick_deadline_us: u6
         deadline_us: tick_deadline_us,
         priority: 255,
         blocking_us: BLOCKING_US,
+        spread: None,
     };
-    let guest = Guest::freertos(&args).named(&format!("rtos{}", index + 1)).priority(10 - 2 * index as u32);
+    let guest = Guest::freertos(&args).named(name).priority(priority);
     (tasks.into_iter().chain([tick]).fold(guest, Guest::task), count)
 }
 
@@ -252,6 +279,8 @@ mod tests {
     fn a_seed_makes_one_set() {
         let windowed = (0..100).filter(|seed| set(*seed).preset == WINDOWS);
         assert!(windowed.count() >= 10, "sets with windows in time");
+        let spread = (0..100).filter(|seed| set(*seed).guests.iter().any(|(name, _)| name == "cores"));
+        assert!(spread.count() >= 10, "sets of which a guest has tasks on two harts");
         for seed in 0..100 {
             let one = set(seed);
             assert_eq!(one.system.to_string(), set(seed).system.to_string());

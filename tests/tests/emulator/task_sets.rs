@@ -38,6 +38,12 @@ fn tasks_in_windows_keep_the_deadlines_that_are_said_to_be_met() {
     hold(seeds.take(6));
 }
 
+/// Sets of which a guest has tasks on two harts, whose cores wait for each other's locks.
+#[test]
+fn tasks_on_two_harts_keep_the_deadlines_that_are_said_to_be_met() {
+    hold((1..).filter(|seed| generate::is_spread(*seed)).take(6));
+}
+
 /// Jobs arrive for so many milliseconds.
 const RUN_MS: u64 = 400;
 
