@@ -1,12 +1,17 @@
 //! Each path of budgets.toml keeps its budget, and so does what the probe `cost` measures.
 use ainori_tests::{
-    Clock, Guest, IMSIC, Run, System,
+    Clock, Guest, IMSIC, PLIC, Run, System,
     budgets::{self, Budget},
     paths::{self, Count, Path, Place},
     symbols::Program,
 };
 
 const TICKS: u64 = 10_000;
+
+/// The budgets are those of a board with a PLIC, if nothing else is said.
+fn board(harts: u32) -> System {
+    System::on(harts).interrupts(PLIC)
+}
 
 /// Runs a system, and judges all paths that are counted in it.
 fn judge(name: &str, system: System) -> Run {
@@ -42,7 +47,7 @@ fn judge_costs(name: &str, run: &Run) {
 }
 
 fn calls() -> System {
-    System::on(1).with(Guest::probe("cost", "n=1000"))
+    board(1).with(Guest::probe("cost", "n=1000"))
 }
 
 #[test]
@@ -54,7 +59,7 @@ fn calls_keep_their_budgets() {
 /// The second vCPU is never started, but it might be: so WFI traps.
 #[test]
 fn sleep_where_another_vcpu_may_come_keeps_its_budget() {
-    let run = System::on(1).with(Guest::probe("cost", "n=1000").vcpus(2)).run(Clock::Icount);
+    let run = board(1).with(Guest::probe("cost", "n=1000").vcpus(2)).run(Clock::Icount);
     run.good();
     judge_costs("sleep", &run);
 }
@@ -63,14 +68,14 @@ fn sleep_where_another_vcpu_may_come_keeps_its_budget() {
 #[test]
 fn interrupts_between_harts_keep_their_budget() {
     let guest = Guest::probe("cost", "n=1 pings=1000").vcpus(2).harts([0, 1]);
-    let run = System::on(2).with(guest).run(Clock::Lockstep { q: 10 });
+    let run = board(2).with(guest).run(Clock::Lockstep { q: 10 });
     run.good();
     judge_costs("harts", &run);
 }
 
 #[test]
 fn interrupts_between_vcpus_of_one_hart_keep_their_budget() {
-    judge("pair", System::on(1).with(Guest::probe("smp", "rounds=1000").vcpus(2)));
+    judge("pair", board(1).with(Guest::probe("smp", "rounds=1000").vcpus(2)));
 }
 
 #[test]
@@ -78,14 +83,14 @@ fn spinners_keep_their_budgets() {
     // Neither of the guests has the hart to itself: there its WRS.NTO wouldn't trap.
     let one = Guest::probe("spin", "n=1000").named("one");
     let two = Guest::probe("spin", "n=1000").named("two").vcpus(2);
-    judge("spin", System::on(1).with(one).with(two));
+    judge("spin", board(1).with(one).with(two));
 }
 
 #[test]
 fn the_rtos_beside_linux_keeps_its_budgets() {
     let args = format!("periods={TICKS} burn_percent=0 report_ms=0");
     // Without an advance, as nearly all of this way is done ahead of the tick otherwise.
-    let system = System::on(1).advance("0us");
+    let system = board(1).advance("0us");
     let alone = system.clone().with(Guest::linux("busy").background());
     // Its harts hide what is new from guests, as those of RVA23 do; a world switch exchanges it (`vsiselect`) otherwise.
     let messages = alone.clone().interrupts(IMSIC).cpu("rv64,smstateen=on");
@@ -100,14 +105,14 @@ fn the_rtos_beside_linux_keeps_its_budgets() {
 fn the_rtos_keeps_its_budget_in_each_phase_of_linuxs_timer() {
     let args =
         format!("period_us=1003 tick_us=1003 burn_period_us=1003 periods={TICKS} burn_percent=0 report_ms=0");
-    let system = System::on(1).advance("0us").with(Guest::linux("busy").background());
+    let system = board(1).advance("0us").with(Guest::linux("busy").background());
     judge("rtos-phases", system.with(Guest::freertos(&args))).lost_no_tick("freertos", TICKS);
 }
 
 /// FreeRTOS's tick comes while the other guest has its window, and is served when its own begins.
 #[test]
 fn a_window_in_time_begins_within_its_budget() {
-    let system = System::on(1).policy("time-window").major_frame("10ms");
+    let system = board(1).policy("time-window").major_frame("10ms");
     let tasks = "begin_ms=20 run_ms=10000 report_ms=0 task1=10000,25000,10000,1";
     let busy = Guest::probe("bursts", "n=0").background();
     let system = system.with(Guest::freertos(tasks)).with(busy);
@@ -142,7 +147,7 @@ fn an_idle_core_sleeps() {
         .map(|(from, to)| Path { name: format!("{from}"), from, to, via: None })
         .collect();
     // The last one that runs stops with its timer in the past, while the other guest sleeps for a second.
-    let system = System::on(1)
+    let system = board(1)
         .with(Guest::probe("selfshutdown", "ms=1000").vcpus(2))
         .with(Guest::probe("lives", "end=stop until_ms=500").background());
     let (run, counts) = paths::count(system, &paths);
