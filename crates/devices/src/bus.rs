@@ -144,8 +144,7 @@ pub fn find(irqchip: &Irqchip, address: u64) -> Option<(Device, u64)> {
 pub fn find_of_channels(address: u64) -> Option<(OfChannels, u64)> {
     // BOUND: 2.
     for (window, part) in &CHANNELS {
-        let offset = address.wrapping_sub(window.base);
-        if offset < window.size {
+        if let Some(offset) = window.offset(address) {
             return Some((*part, offset));
         }
     }

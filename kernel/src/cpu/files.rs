@@ -11,7 +11,7 @@ use ainori_trace::{Event, Line};
 use super::{Cpu, Machine};
 use crate::arch::{clock, fence, files};
 use crate::guest::BellFile;
-use crate::guest::vcpu::Hold;
+use crate::guest::vcpu::{Hold, Resident};
 use crate::stats::{Exit, interrupt};
 
 /// Whose they are.
@@ -19,6 +19,8 @@ use crate::stats::{Exit, interrupt};
 pub struct Files {
     /// All vCPUs that have one here.
     owners: VcpuSet,
+    /// The files of this hart that are bells, a bit each: whoever hears them.
+    of_all_bells: u64,
     /// The hart tells of others than it does beside the loaded vCPU: of those of sleepers still, or of fewer.
     pub are_others: bool,
     machine: &'static Machine,
@@ -30,8 +32,9 @@ impl Files {
     pub fn of(core: u32, machine: &'static Machine) -> Self {
         let all = (0..machine.vcpu_count as u8).map(VcpuId);
         let owners = all.filter(|id| machine.vcpu(*id).home == core && machine.vcpu(*id).file.is_some());
-        // BOUND: only at the core's start.
-        Self { owners: owners.collect(), are_others: false, machine, core }
+        // BOUND: only at boot.
+        let files = Self { owners: owners.collect(), of_all_bells: 0, are_others: false, machine, core };
+        Self { of_all_bells: files.of_bells(0), ..files }
     }
 
     /// The files, a bit each, of which the hart tells the core while this vCPU runs there, at that level.
@@ -75,15 +78,11 @@ impl Files {
 impl Cpu {
     /// The core runs nobody: it is told of all files whose vCPUs wait for an interrupt.
     pub(super) fn watch_files_of_sleepers(&mut self) {
-        let of_bells = self.files.of_bells(0);
+        let of_bells = self.files.of_all_bells;
         if self.files.owners.is_empty() && of_bells == 0 {
             return;
         }
-        let waits = |id| {
-            self.residents[id]
-                .as_deref()
-                .is_some_and(|resident| resident.hold == Hold::None && resident.state.listens_to_file())
-        };
+        let waits = |id| self.residents[id].as_deref().is_some_and(Resident::listens_to_file);
         files::watch(self.files.of_owners(waits) | of_bells);
         self.files.are_others = true;
     }
@@ -99,7 +98,7 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn take_guest_file(&mut self) -> Exit {
         self.counters.interrupts[interrupt::EXTERNAL] += 1;
-        let pending = files::take_pending(self.files.of_bells(0));
+        let pending = files::take_pending(self.files.of_all_bells);
         if pending != 0 {
             let number = lowest_bit(pending) as u8;
             match self.files.owner(number) {
@@ -133,8 +132,7 @@ impl Cpu {
         if !self.has(id) {
             return;
         }
-        let resident = self.resident(id);
-        if resident.hold == Hold::None && resident.state.listens_to_file() && self.scheduler.is_asleep(id) {
+        if self.resident(id).listens_to_file() && self.scheduler.is_asleep(id) {
             self.trace(Event::Injected { vcpu: id.0, line: Line::External(0) });
             self.wake(id);
         } else if self.loaded != Some(id) {

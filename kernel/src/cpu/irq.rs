@@ -189,7 +189,9 @@ impl Cpu {
         } else if let Some(uart) = self.machine.board.uart {
             irqs.hold(uart.interrupt);
             self.take_serial_interrupt();
-            self.irqs.as_ref().inspect(|irqs| irqs.complete(uart.interrupt));
+            if let Some(irqs) = &self.irqs {
+                irqs.complete(uart.interrupt);
+            }
         }
     }
 

@@ -304,6 +304,12 @@ impl Resident {
         Some(self.state.deadline()?.saturating_sub(self.advance))
     }
 
+    /// Does what comes into its guest interrupt file wake it, while it sleeps?
+    #[inline]
+    pub fn listens_to_file(&self) -> bool {
+        self.hold == Hold::None && self.state.listens_to_file()
+    }
+
     /// An interrupt that somebody asked for is raised: it has been due since then, unless another one has been for longer.
     #[inline]
     pub fn note_request(&mut self) {
