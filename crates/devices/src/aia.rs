@@ -132,7 +132,7 @@ impl Aia {
         if self.domain.reset(part, board) {
             return true;
         }
-        // BOUND: the vCPUs of one guest, some 10 instructions each.
+        // BOUND: as many files as a guest can have, some 15 instructions each.
         self.files.iter().for_each(InterruptFile::reset);
         false
     }

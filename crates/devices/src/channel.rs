@@ -74,7 +74,8 @@ impl Endpoint {
         }
     }
 
-    /// It rings by a page of its own as well, from now on: a store of [`BELL_IDENTITY`] there is a message to an interrupt file, which the host of the other end watches.
+    /// It rings by a page of its own as well, from now on: a store of [`BELL_IDENTITY`] there is a message to an interrupt file, which the host of the other end watches. Before
+    /// any guest runs.
     pub fn add_page(&self) {
         self.page.store(true, Ordering::Relaxed);
     }
@@ -84,7 +85,7 @@ impl Endpoint {
         self.page.load(Ordering::Relaxed)
     }
 
-    /// Puts it back to reset. Who rings from then on is heard.
+    /// Puts it back to reset. Who rings from then on is heard. While its guest rests: who starts that one again does so behind this.
     pub fn reset(&self) {
         self.state.store(Self::AFTER_RESET, Ordering::Relaxed);
     }

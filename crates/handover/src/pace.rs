@@ -1,9 +1,10 @@
 //! What is to be done once in a while only, whichever core does it.
 use crate::atomic::{AtomicU64, Ordering};
 
-/// Turns, one behind the other. Who wants one has the next that nobody has taken: so nobody is passed over, however often others want one.
+/// Turns, one behind the other (a rate limit). Who wants one has the next that nobody has taken: so nobody is passed over, however often others want one.
 ///
-/// Times are in any unit, on a clock that all cores share.
+/// Times are in any unit, on a clock that all cores share. All that is in the word is a time, and nobody takes a turn to tell others of something: each change is atomic by
+/// itself, and relaxed.
 #[derive(Default)]
 pub struct Pace(AtomicU64);
 

@@ -29,14 +29,14 @@ pub struct Waiting {
     /// Apart from what is asked for on the RTOS's way.
     queues: Box<[Queue; QUEUES]>,
     /// Those in which sources wait, a bit each.
-    held: u32,
+    waiting: u32,
 }
 
 /// The sources of one kind of one guest.
 #[derive(Clone, Copy)]
 struct Queue {
     /// Those that wait, a bit each.
-    held: u128,
+    waiting: u128,
     /// When the turn of the next one begins, if some do.
     turn: u64,
     /// Which of them was handed on last: the others have their turns before it.
@@ -60,13 +60,13 @@ fn queue_of(guest: &Guest, source: u32) -> usize {
 impl Waiting {
     /// Nothing waits. Allocates: only at boot.
     pub fn new() -> Self {
-        let queues = Box::new([Queue { turn: 0, held: 0, last: 0, level: 0, life: 0 }; QUEUES]);
-        Self { queues, held: 0 }
+        let queues = Box::new([Queue { turn: 0, waiting: 0, last: 0, level: 0, life: 0 }; QUEUES]);
+        Self { queues, waiting: 0 }
     }
 
     /// Does something wait?
-    pub(super) fn are_held(&self) -> bool {
-        self.held != 0
+    pub(super) fn are_waiting(&self) -> bool {
+        self.waiting != 0
     }
 
     /// All sources of a guest that wait have this level from now on.
@@ -82,7 +82,7 @@ impl Waiting {
     /// When the next one is to be handed on beside a vCPU that keeps away levels up to `threshold`, in ticks of `time`; `u64::MAX` if never.
     fn next_due(&self, threshold: u32) -> u64 {
         let mut due = u64::MAX;
-        let mut rest = self.held;
+        let mut rest = self.waiting;
         // BOUND: two for each guest, 10 instructions for each in which something waits.
         while rest != 0 {
             if let Some(queue) = self.queues.get(lowest_bit(rest.into()) as usize)
@@ -99,7 +99,7 @@ impl Waiting {
     fn choose(&self, threshold: u32, now: u64) -> Option<usize> {
         let mut chosen = None;
         let mut above = threshold;
-        let mut rest = self.held;
+        let mut rest = self.waiting;
         // BOUND: as above.
         while rest != 0 {
             let index = lowest_bit(rest.into()) as usize;
@@ -119,10 +119,10 @@ impl Queue {
     /// Takes the next source out of those that wait.
     fn take(&mut self) -> Option<u32> {
         let after = self.last + 1;
-        let steps = self.held.rotate_right(after).trailing_zeros();
+        let steps = self.waiting.rotate_right(after).trailing_zeros();
         let source = (after + steps) % u128::BITS;
-        (self.held != 0).then(|| {
-            self.held &= !(1 << source);
+        (self.waiting != 0).then(|| {
+            self.waiting &= !(1 << source);
             self.last = source;
             source
         })
@@ -146,13 +146,13 @@ impl Cpu {
         let Some(queue) = self.devices.queues.get_mut(index) else { return };
         let life = guest.lifecycle.life();
         if queue.life != life {
-            (queue.life, queue.held) = (life, 0);
+            (queue.life, queue.waiting) = (life, 0);
         }
-        let (is_first, now) = (queue.held == 0, clock::now());
+        let (is_first, now) = (queue.waiting == 0, clock::now());
         let turn = self.wait_for_turn(guest, source, level, now);
         if !is_first || turn != now {
-            self.review_held();
-        } else if self.take_held(index, now).is_some() {
+            self.review_waiting();
+        } else if self.take_waiting(index, now).is_some() {
             self.hand_on(guest, source);
         }
     }
@@ -161,13 +161,13 @@ impl Cpu {
     fn wait_for_turn(&mut self, guest: &Guest, source: u32, level: u32, now: u64) -> u64 {
         let index = queue_of(guest, source);
         let Some(queue) = self.devices.queues.get_mut(index) else { return now };
-        if queue.held == 0 {
+        if queue.waiting == 0 {
             queue.turn = pace_of(guest, index).take_turn(now, self.scheduler.policy().patience);
             queue.level = level;
         }
-        queue.held |= 1 << source;
+        queue.waiting |= 1 << source;
         queue.level = queue.level.max(level);
-        self.devices.held |= 1 << index;
+        self.devices.waiting |= 1 << index;
         queue.turn
     }
 
@@ -193,11 +193,11 @@ impl Cpu {
 
     /// Hands on one of those that wait, if its turn has come. Is there one?
     #[inline(never)]
-    pub(super) fn hand_on_held(&mut self, now: u64) -> bool {
+    pub(super) fn hand_on_waiting(&mut self, now: u64) -> bool {
         let chosen = self.devices.choose(self.machine.irq_level(self.irq_threshold.number()), now);
-        let source = chosen.and_then(|index| self.take_held(index, now));
+        let source = chosen.and_then(|index| self.take_waiting(index, now));
         // If there is none, who is next keeps them away, or what was due belonged to a former life, or has missed its turn.
-        self.review_held();
+        self.review_waiting();
         if let Some((guest, source)) = source {
             self.hand_on(guest, source);
         }
@@ -205,23 +205,23 @@ impl Cpu {
     }
 
     /// Takes the next source out of a queue whose turn has come.
-    fn take_held(&mut self, index: usize, now: u64) -> Option<(&'static Guest, u32)> {
+    fn take_waiting(&mut self, index: usize, now: u64) -> Option<(&'static Guest, u32)> {
         let guest = self.machine.guests.get(index % MAX_GUESTS)?;
         let queue = self.devices.queues.get_mut(index)?;
         let length = self.scheduler.policy().patience;
         if !guest.lifecycle.is_running() || queue.life != guest.lifecycle.life() {
-            queue.held = 0;
+            queue.waiting = 0;
         }
         let pace = pace_of(guest, index);
-        if queue.held != 0 && Pace::is_missed(queue.turn, now, length) {
+        if queue.waiting != 0 && Pace::is_missed(queue.turn, now, length) {
             queue.turn = pace.take_turn(now, length);
             if queue.turn > now {
                 return None;
             }
         }
         let source = queue.take();
-        if queue.held == 0 {
-            self.devices.held &= !(1 << index);
+        if queue.waiting == 0 {
+            self.devices.waiting &= !(1 << index);
         } else {
             queue.turn = pace.take_turn(now, length);
         }
@@ -230,7 +230,7 @@ impl Cpu {
 
     /// What waits, or what it waits behind, has changed.
     #[inline(never)]
-    pub(super) fn review_held(&mut self) {
+    pub(super) fn review_waiting(&mut self) {
         let threshold = self.machine.irq_level(self.irq_threshold.number());
         self.set_device_due(self.devices.next_due(threshold));
     }

@@ -235,8 +235,8 @@ impl Cpu {
     /// lets all through.
     #[inline]
     pub(super) fn set_irq_threshold(&mut self, threshold: u16) {
-        if self.irq_threshold.set(threshold) && self.devices.are_held() {
-            self.review_held();
+        if self.irq_threshold.set(threshold) && self.devices.are_waiting() {
+            self.review_waiting();
         }
     }
 

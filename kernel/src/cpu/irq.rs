@@ -94,7 +94,7 @@ impl Cpu {
             if self.later.is_device_due(now) {
                 // Who has been woken just now keeps them away from here on.
                 self.hold_back_devices();
-                if self.hand_on_held(now) {
+                if self.hand_on_waiting(now) {
                     exit = Exit::External;
                 }
                 if self.gives_way() {

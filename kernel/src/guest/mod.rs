@@ -68,9 +68,9 @@ pub struct Guest {
     pub devices: Devices,
     /// Whom it reaches by its channels, by their slots.
     pub peers: Vec<Peer>,
-    /// When interrupts of its devices [are handed on](crate::cpu::Cpu::hand_on_bell), in ticks of `time`.
+    /// When interrupts of the board's devices that are its own are handed on (`cpu/devices.rs`), in ticks of `time`.
     pub device_turns: Pace,
-    /// The same of its bells.
+    /// The same of [its bells](crate::cpu::Cpu::hand_on_bell).
     pub bell_turns: Pace,
     /// How it stopped, for the report. Nobody waits for this lock: first the core that stops the guest has it, then the
     /// housekeeping core.

@@ -11,7 +11,7 @@ pub fn are_as_of(features: &Features) -> bool {
 
 /// How many this hart has. While no guest runs here yet, and if it has the registers of the AIA.
 pub(super) fn count() -> u8 {
-    // SAFETY: concerns only guests, none of which runs yet, and is put back.
+    // SAFETY: concerns only what interrupts the hypervisor, which takes none while it runs itself; afterwards none is watched, as no guest's is yet.
     unsafe {
         csr::write!(csr::HGEIE, u64::MAX);
         let all = csr::read!(csr::HGEIE);

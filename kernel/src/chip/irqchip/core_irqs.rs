@@ -90,7 +90,7 @@ impl CoreIrqs {
     /// The identity as which a source comes, in a range.
     fn identity_in(&self, range: Range<u32>, source: u32) -> Option<u32> {
         let (start, end) = (range.start as usize, range.end as usize);
-        // BOUND: the identities of a level, 36 of 255, 4 instructions each.
+        // BOUND: the core's sources of one level, 4 instructions each: they have the first identities of it, one behind the other (`plan`).
         let place = self.sources.get(start..end)?.iter().position(|known| *known == source)?;
         Some(range.start + place as u32)
     }

@@ -75,6 +75,7 @@ impl Imsic {
         let before = self.domain.read(Domain::target(source));
         // Whoever recalls it may not have done so yet, when one more comes that was on its way.
         if before >> GUEST_SHIFT & GUEST_INDEX == 0 {
+            // Whoever reads it has found in the guest's controller that the source is redirected, which is noted there behind this, with release.
             relayed_to.store(before, Ordering::Relaxed);
         }
         self.domain.aim(source, hart << HART_SHIFT | u32::from(file) << GUEST_SHIFT | identity);

@@ -160,15 +160,16 @@ impl Cpu {
         let own = self.machine.device_level(guest, self.id);
         let before = if level == CLOSED { own } else { CLOSED };
         let Some(irqs) = &self.irqs else { return };
-        // BOUND: the sources of devices that guests own, some 8 instructions each, and a store to the controller for those of one guest.
+        // BOUND: the sources of devices that guests own, some 8 instructions each, and for those of one guest a store to the controller; an IMSIC wants two looks for their identities
+        // and some 40 instructions.
         for (source, owner) in self.mechanisms.windows.sources.iter().copied() {
             if owner == guest.index {
                 irqs.set_level(source, before, level);
             }
         }
-        if self.devices.are_held() {
+        if self.devices.are_waiting() {
             self.devices.set_level(usize::from(guest.index), level);
-            self.review_held();
+            self.review_waiting();
         }
     }
 
