@@ -50,6 +50,8 @@ pub struct Files {
     pub identities: u32,
     /// Behind each there is room for so many files of guests.
     pub guest_files: u8,
+    /// The greatest identity in each of these, 63 to 2047.
+    pub guest_identities: u32,
     /// Whose they are, and where.
     pub wires: Vec<Wire>,
 }
@@ -67,7 +69,9 @@ impl Files {
         let node = AllNodes::of(tree).find(is_parent)?;
         let targets = targets(&node);
         let bits = |name, default| cell(&node, name).unwrap_or(default);
-        let identities = cell(&node, "riscv,num-ids").filter(|count| IDENTITIES.contains(count))?;
+        let count = |name| cell(&node, name).filter(|count| IDENTITIES.contains(count));
+        let identities = count("riscv,num-ids")?;
+        let guest_identities = count("riscv,num-guest-ids").unwrap_or(identities);
         let needed = targets.len().checked_next_power_of_two()?.ilog2();
         let fields = Fields {
             guest_bits: bits("riscv,guest-index-bits", 0),
@@ -92,7 +96,7 @@ impl Files {
         }
         // What is behind them is the next hart's.
         let guest_files = u8::try_from(each / FILE - 1).unwrap_or(u8::MAX);
-        (!wires.is_empty()).then_some(Self { identities, guest_files, wires })
+        (!wires.is_empty()).then_some(Self { identities, guest_files, guest_identities, wires })
     }
 }
 

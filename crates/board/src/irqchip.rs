@@ -35,6 +35,8 @@ pub enum BoardIrqchip {
         identities: u32,
         /// So many files of guests may follow each of these. How many there are, the harts know.
         guest_files: u8,
+        /// The greatest identity in files of guests, 63 to 2047.
+        guest_identities: u32,
     },
 }
 
@@ -170,9 +172,10 @@ impl Part {
     fn domain(tree: Fdt<'_>, node: &FdtNode<'_>) -> Option<Self> {
         let (base, sources) = (base(node)?, cell(node, "riscv,num-sources")?);
         if let Some(parent) = value(node, "msi-parent") {
-            let Files { identities, guest_files, wires } = Files::of_parent(tree, cells(parent).next()?)?;
+            let files = Files::of_parent(tree, cells(parent).next()?)?;
+            let Files { identities, guest_files, guest_identities, wires } = files;
             return Some(Self {
-                irqchip: BoardIrqchip::Imsic { base, sources, identities, guest_files },
+                irqchip: BoardIrqchip::Imsic { base, sources, identities, guest_files, guest_identities },
                 wires,
             });
         }

@@ -47,12 +47,12 @@ pub fn assign(
                 bells.push(BellFile { core: core as u32, number, hearer, slot: peer.slot });
                 continue;
             };
-            let guest = &mut guests[usize::from(vcpu.guest)];
-            let Irqchip::Aia(aia) = &guest.devices.irqchip else { break };
-            let file = GuestFile { number, page };
-            if guest.space.add_file(GuestPhysical(IMSIC_BASE + u64::from(vcpu.index) * PAGE), file.page) {
+            if let Some(Guest { space, devices, .. }) = guests.get_mut(usize::from(vcpu.guest))
+                && let Irqchip::Aia(aia) = &devices.irqchip
+                && space.add_file(GuestPhysical(IMSIC_BASE + u64::from(vcpu.index) * PAGE), page)
+            {
                 aia.leave_to_hardware(vcpu.index as usize);
-                vcpu.file = Some(file);
+                vcpu.file = Some(GuestFile { number, page });
             }
         }
     }

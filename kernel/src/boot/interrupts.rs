@@ -50,10 +50,10 @@ pub fn route(cpu: &Cpu) {
     let Some(irqs) = &cpu.irqs else { return };
     let Some(target) = target(machine, cpu.id) else { return };
     irqs.reset();
-    if let Some(BoardIrqchip::Imsic { identities, .. }) = machine.board.irqchip {
+    if let Some(BoardIrqchip::Imsic { guest_identities, .. }) = machine.board.irqchip {
         // What is in them after reset, nobody has said (AIA, section 3.5), and somebody else may have had them before.
         for number in 1..=machine.features.guest_files() {
-            files::reset(&machine.features, number, identities);
+            files::reset(&machine.features, number, guest_identities);
         }
         // From now on they tell of rings.
         cpu.files.bells().for_each(|bell| files::tell_of_bell(bell.number));

@@ -167,10 +167,10 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn reset_file(&mut self, id: VcpuId) {
         self.state(id).forget_mute();
-        if let (Some(file), Some(BoardIrqchip::Imsic { identities, .. })) =
+        if let (Some(file), Some(BoardIrqchip::Imsic { guest_identities, .. })) =
             (self.machine.vcpu(id).file, self.machine.board.irqchip)
         {
-            files::reset(&self.machine.features, file.number, identities);
+            files::reset(&self.machine.features, file.number, guest_identities);
         }
     }
 }

@@ -42,7 +42,7 @@ impl Space {
     /// at boot.
     #[must_use]
     pub fn add_file(&mut self, page: GuestPhysical, file: HostPhysical) -> bool {
-        self.tables.map(page, file, PAGE, Attributes::new(Rights::ReadWrite)).map(Mapped::later).is_ok()
+        self.add_shared(page.0, Range { start: file.0, end: file.0 + PAGE })
     }
 
     /// Lets the guest see other memory, which it shares with another guest; not as code. False if something is there. Allocates: only at boot.

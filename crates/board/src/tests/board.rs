@@ -440,6 +440,20 @@ fn there_is_room_for_as_many_files_of_guests_as_the_tree_says() {
     assert_eq!(room(&close), 0);
 }
 
+/// All of them are cleared between two lives of a guest, and no others, which a hart need not have.
+#[test]
+fn files_of_guests_have_as_many_identities_as_the_tree_says() {
+    let identities = |tree: &DeviceTree| match read(tree).unwrap().irqchip {
+        Some(BoardIrqchip::Imsic { identities, guest_identities, .. }) => (identities, guest_identities),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(identities(&with_imsics()), (255, 255), "as many as the supervisor's");
+    for (told, expected) in [(511, 511), (63, 63), (31, 255), (4095, 255)] {
+        let tree = with_files(|files| files.add_property(words("riscv,num-guest-ids", &[told])));
+        assert_eq!(identities(&tree), (255, expected), "{told}");
+    }
+}
+
 /// Hart indices and places of messages.
 fn message_targets(board: &Board) -> Vec<(Option<u32>, Option<u64>)> {
     board.harts.iter().map(|hart| (hart.irq_target, hart.messages.map(u64::from))).collect()
@@ -448,7 +462,13 @@ fn message_targets(board: &Board) -> Vec<(Option<u32>, Option<u64>)> {
 #[test]
 fn an_aplic_that_sends_messages_is_taken_with_the_supervisors_imsics() {
     let mut board = read(&with_imsics()).unwrap();
-    let imsic = BoardIrqchip::Imsic { base: 0x0d00_0000, sources: 96, identities: 255, guest_files: 3 };
+    let imsic = BoardIrqchip::Imsic {
+        base: 0x0d00_0000,
+        sources: 96,
+        identities: 255,
+        guest_files: 3,
+        guest_identities: 255,
+    };
     assert_eq!((board.irqchip, board.uart), (Some(imsic), FIRST_PORT));
     assert_eq!(
         message_targets(&board),
@@ -540,7 +560,13 @@ proptest! {
         level in 1u32..=7,
         threshold in 0u32..=7,
     ) {
-        let imsic = BoardIrqchip::Imsic { base: 0, sources: 1, identities, guest_files: 0 };
+        let imsic = BoardIrqchip::Imsic {
+            base: 0,
+            sources: 1,
+            identities,
+            guest_files: 0,
+            guest_identities: identities,
+        };
         let eithreshold = imsic.threshold(threshold);
         prop_assert_eq!(imsic.level(eithreshold), threshold);
         let gets_through = |identity| eithreshold == 0 || identity < eithreshold;
