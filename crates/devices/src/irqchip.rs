@@ -154,6 +154,10 @@ mod tests {
     extern crate std;
 
     use super::*;
+    use crate::aplic::layout::{
+        CLAIMI, DOMAINCFG, EDGE1, HART_SHIFT, IDC, IDC_SIZE, IDELIVERY, INTERRUPT_ENABLE, LEVEL1, SETIENUM,
+        SETIPNUM, SOURCECFG, TARGET,
+    };
     use crate::imsic::CsrAccess;
     use crate::plic::layout::{CLAIM_COMPLETE, CONTEXT, CONTEXT_SIZE, ENABLE, ENABLE_SIZE};
     use std::vec::Vec;
@@ -162,9 +166,8 @@ mod tests {
     const IDENTITY: u32 = 5;
     /// Where hart 1 claims.
     const PLIC_CLAIM: u64 = CONTEXT + supervisor_context(1) as u64 * CONTEXT_SIZE + CLAIM_COMPLETE;
-    const APLIC_CLAIM: u64 = 0x4000 + 32 + 0x1c;
-    /// As `sourcecfg` has it.
-    const EDGE_RISING: u32 = 4;
+    const APLIC_CLAIM: u64 = IDC + IDC_SIZE + CLAIMI;
+    const APLIC_SOURCECFG: u64 = SOURCECFG + 4 * SOURCE as u64;
 
     /// A controller in which source 10 interrupts hart 1, as its driver sees it.
     struct Wired {
@@ -181,7 +184,7 @@ mod tests {
             assert_eq!(plic.write(4 * u64::from(SOURCE), 4, 1, &mut |_| {}), 0);
             assert_eq!(plic.write(ENABLE + context * ENABLE_SIZE, 4, 1 << SOURCE, &mut |_| {}), 0b10);
             let direct = Self::aia(Aia::direct(), relayed, 1);
-            direct.write(0x4000 + 32, 4, 1, &mut |_| {});
+            direct.write(IDC + IDC_SIZE + IDELIVERY, 4, 1, &mut |_| {});
             let files = Aia::with_files(2);
             let file = files.file(1).expect("it has one");
             // eidelivery, eie
@@ -195,10 +198,10 @@ mod tests {
         fn aia(aia: Aia, relayed: bool, number: u32) -> Irqchip {
             aia.add(SOURCE, relayed);
             for (offset, value) in [
-                (0, 1 << 8),
-                (4 * u64::from(SOURCE), 6),
-                (0x3000 + 4 * u64::from(SOURCE), 1 << 18 | number),
-                (0x1edc, SOURCE),
+                (DOMAINCFG, INTERRUPT_ENABLE),
+                (APLIC_SOURCECFG, LEVEL1),
+                (TARGET + 4 * u64::from(SOURCE), 1 << HART_SHIFT | number),
+                (SETIENUM, SOURCE),
             ] {
                 aia.write(offset, 4, value, &mut |_| {});
             }
@@ -228,7 +231,7 @@ mod tests {
                 }
                 // A message of a level is asked for again (section 4.9.2).
                 Irqchip::Aia(aia) if aia.file(1).is_some() => {
-                    aia.write(0x1cdc, 4, SOURCE, &mut |source| served.push(source));
+                    aia.write(SETIPNUM, 4, SOURCE, &mut |source| served.push(source));
                 }
                 // It claims until nothing is left.
                 Irqchip::Aia(_) => assert!(!self.claims()),
@@ -277,7 +280,7 @@ mod tests {
     #[test]
     fn an_edge_that_became_a_message_is_served() {
         let [.., messages] = Wired::all(true);
-        messages.chip.write(4 * u64::from(SOURCE), 4, 4, &mut |_| {});
+        messages.chip.write(APLIC_SOURCECFG, 4, EDGE1, &mut |_| {});
         let mut served = Vec::new();
         assert_eq!(messages.chip.request(SOURCE, &mut |source| served.push(source)), 0b10);
         assert_eq!(served, [SOURCE]);
@@ -313,7 +316,7 @@ mod tests {
     fn each_edge_interrupts_once() {
         for mut wired in Wired::all(false) {
             if let Irqchip::Aia(aia) = &wired.chip {
-                aia.write(4 * u64::from(SOURCE), 4, EDGE_RISING, &mut |_| {});
+                aia.write(APLIC_SOURCECFG, 4, EDGE1, &mut |_| {});
             }
             assert_eq!(wired.chip.pulse(SOURCE), 0b10);
             assert!(wired.claims());
