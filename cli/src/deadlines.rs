@@ -66,8 +66,8 @@ pub struct TaskReport {
     pub blocking_ns: u64,
     /// The part of that for which it waits for another hart.
     pub remote_blocking_ns: u64,
-    /// `met`, `missed`, `unbounded` or `unsaid`.
-    pub verdict: &'static str,
+    /// Whether it keeps its deadline.
+    pub verdict: VerdictKind,
     /// By how much the deadline may be missed.
     pub late_ns: Option<u64>,
     /// Why no bound is known, or nothing can be said.
@@ -76,6 +76,20 @@ pub struct TaskReport {
     pub response_ns: Option<u64>,
     /// What that is made of, the largest part first. Empty if no bound is known, or only a coarse one.
     pub parts: Vec<PartReport>,
+}
+
+/// A [`Verdict`] without its reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VerdictKind {
+    /// No job ends later.
+    Met,
+    /// A job may.
+    Missed,
+    /// No bound is known.
+    Unbounded,
+    /// The analysis doesn't hold for the system.
+    Unsaid,
 }
 
 /// A part of a response.
@@ -122,7 +136,7 @@ impl Deadlines {
         let system = system(manifest)?;
         let answers = analyse(&system, &paths, mips).into_iter();
         let harts: Vec<_> = answers.map(|answer| HartReport::new(manifest, &system, answer)).collect();
-        let all_met = harts.iter().flat_map(|hart| &hart.tasks).all(|task| task.verdict == "met");
+        let all_met = harts.iter().flat_map(|hart| &hart.tasks).all(|task| task.verdict == VerdictKind::Met);
         Ok(Self { mips, all_met, harts })
     }
 
@@ -210,10 +224,10 @@ impl TaskReport {
         let guest = &system.guests[answer.guest];
         let task = &guest.tasks[answer.task];
         let (verdict, late_ns, why) = match answer.verdict {
-            Verdict::Met => ("met", None, None),
-            Verdict::Missed { by_ns } => ("missed", Some(by_ns), None),
-            Verdict::Unbounded(why) => ("unbounded", None, Some(unknown(why).to_owned())),
-            Verdict::Unsaid(why) => ("unsaid", None, Some(why)),
+            Verdict::Met => (VerdictKind::Met, None, None),
+            Verdict::Missed { by_ns } => (VerdictKind::Missed, Some(by_ns), None),
+            Verdict::Unbounded(why) => (VerdictKind::Unbounded, None, Some(unknown(why).to_owned())),
+            Verdict::Unsaid(why) => (VerdictKind::Unsaid, None, Some(why)),
         };
         Self {
             guest: guest.name.clone(),
@@ -236,19 +250,20 @@ impl TaskReport {
 
     fn problem(&self) -> Option<Problem> {
         let name = format!("the task {} of {}", self.task, self.guest);
-        let (weight, message, help) = match (self.verdict, &self.why) {
-            ("met", _) => return None,
-            ("unsaid", Some(why)) => (
+        let why = self.why.as_deref().unwrap_or_default();
+        let (weight, message, help) = match self.verdict {
+            VerdictKind::Met => return None,
+            VerdictKind::Unsaid => (
                 Weight::Warning,
                 format!("of {name} nothing can be said: {why}"),
                 "docs/manifest.md, \"Deadlines\", says what the analysis needs",
             ),
-            (_, Some(why)) => (
+            VerdictKind::Unbounded => (
                 Weight::Error,
                 format!("{name} may be late without end: {why}"),
                 "shorten executions, lengthen periods, or give it another hart",
             ),
-            _ => (
+            VerdictKind::Missed => (
                 Weight::Error,
                 format!(
                     "{name} may miss its deadline of {} us by {} us",

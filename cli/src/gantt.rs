@@ -1,5 +1,5 @@
 //! A picture of a start at which on each hart all tasks arrive at once, and each job takes all that it may.
-use crate::deadlines::{Deadlines, HartReport};
+use crate::deadlines::{Deadlines, HartReport, VerdictKind};
 use ainori_deadlines::schedule::synchronous;
 use miette::{Result, miette};
 use plotters::prelude::*;
@@ -99,9 +99,9 @@ fn draw(area: &Area<'_>, hart: &HartReport) -> Result<()> {
     let slices = synchronous(&hart.streams, &hart.windows, end).slices;
     let bars = slices.iter().map(|slice| {
         let colour = match hart.tasks[slice.task].verdict {
-            "met" => MET,
-            "unsaid" => UNSAID,
-            _ => MISSED,
+            VerdictKind::Met => MET,
+            VerdictKind::Unsaid => UNSAID,
+            VerdictKind::Missed | VerdictKind::Unbounded => MISSED,
         };
         let y = middle(slice.task);
         let to = slice.to.max(slice.from + end / u64::from(WIDTH)); // short ones would be left out

@@ -11,7 +11,10 @@
 //!
 //! Metrics see two things more: `check`, what `ainori check` says of the tasks that the manifest declares ([`answers`]), and `policy`, how much code its policy is
 //! ([`code`](super::code)).
-use crate::{deadlines::Deadlines, report::RunReport};
+use crate::{
+    deadlines::{Deadlines, VerdictKind},
+    report::RunReport,
+};
 use serde_json::{Map, Value, json};
 
 /// Makes a run's document.
@@ -38,7 +41,7 @@ pub fn answers(deadlines: &Deadlines) -> Value {
         let mut answer = json!(task);
         if let Some(fields) = answer.as_object_mut() {
             fields.retain(|_, value| !value.is_null());
-            fields.insert("met".into(), u8::from(task.verdict == "met").into());
+            fields.insert("met".into(), u8::from(task.verdict == VerdictKind::Met).into());
         }
         guests.entry(&task.guest).or_insert_with(|| json!({}))[&task.task] = answer;
     }

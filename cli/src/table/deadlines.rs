@@ -1,6 +1,6 @@
 //! A table of tasks and their deadlines.
 use super::Rows;
-use crate::deadlines::{Deadlines, HartReport, PartReport, TaskReport, micros};
+use crate::deadlines::{Deadlines, HartReport, PartReport, TaskReport, VerdictKind, micros};
 use std::fmt::Write;
 
 /// All tasks, and what is left of each hart. Empty if there are no tasks.
@@ -37,11 +37,11 @@ pub fn deadlines(deadlines: &Deadlines) -> String {
 }
 
 fn verdict(task: &TaskReport) -> String {
-    match (task.verdict, task.late_ns) {
-        ("missed", Some(late)) => format!("missed by {}", micros(late)),
-        ("unbounded", _) => "missed, no bound".into(),
-        ("unsaid", _) => "can't be said".into(),
-        (verdict, _) => verdict.into(),
+    match task.verdict {
+        VerdictKind::Met => "met".into(),
+        VerdictKind::Missed => format!("missed by {}", micros(task.late_ns.unwrap_or_default())),
+        VerdictKind::Unbounded => "missed, no bound".into(),
+        VerdictKind::Unsaid => "can't be said".into(),
     }
 }
 

@@ -157,7 +157,23 @@ const MILLION: u64 = 1_000_000;
 #[must_use]
 pub fn analyse(system: &System, paths: &Paths, mips: u32) -> Vec<HartAnswer> {
     let has_tasks = |hart: &u32| system.guests.iter().any(|guest| guest.tasks_on(*hart).next().is_some());
-    (0..system.harts).filter(has_tasks).map(|hart| on_hart(system, paths, mips, hart)).collect()
+    let asked = Asked { system, paths, mips };
+    (0..system.harts).filter(has_tasks).map(|hart| on_hart(asked, hart)).collect()
+}
+
+/// A system on harts of a speed.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    system: &'a System,
+    paths: &'a Paths,
+    mips: u32,
+}
+
+impl Asked<'_> {
+    /// What the hypervisor takes on a hart for a guest of this priority there.
+    fn costs(self, hart: u32, priority: u8) -> Costs {
+        self.paths.on(self.system, hart, priority, self.mips)
+    }
 }
 
 /// A task, and where it stands.
@@ -179,13 +195,14 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn new(system: &'a System, paths: &Paths, mips: u32, guest: usize, index: usize) -> Self {
+    fn new(asked: Asked<'a>, guest: usize, index: usize) -> Self {
+        let system = asked.system;
         let of = &system.guests[guest];
         let task = &of.tasks[index];
         let hart = task.hart;
         let is_spread = of.vcpus.iter().any(|vcpu| vcpu.home != hart);
         let spins_ns = if is_spread { task.remote_blocking_ns.min(task.blocking_ns) } else { 0 };
-        let costs = paths.on(system, hart, of.priority_on(hart), mips);
+        let costs = asked.costs(hart, of.priority_on(hart));
         let turns_ns = if shares_turns(system, guest, hart) && !system.policy.co_schedules() {
             // A guest that wakes has a whole turn, so it comes to the end of one for each quantum that it has had the hart.
             let has_ns =
@@ -204,7 +221,7 @@ impl<'a> Place<'a> {
             costs,
             spins_ns,
             turns_ns,
-            forsaken_ns: forsaken_ns(system, paths, mips, hart, guest),
+            forsaken_ns: forsaken_ns(asked, hart, guest),
         }
     }
 
@@ -262,22 +279,23 @@ impl<'a> Place<'a> {
 }
 
 /// All tasks on a hart, the most urgent first.
-fn places_on<'a>(system: &'a System, paths: &Paths, mips: u32, hart: u32) -> Vec<Place<'a>> {
+fn places_on(asked: Asked<'_>, hart: u32) -> Vec<Place<'_>> {
     let mut places: Vec<Place<'_>> = Vec::new();
-    for (index, guest) in system.guests.iter().enumerate() {
-        places.extend(guest.tasks_on(hart).map(|(place, _)| Place::new(system, paths, mips, index, place)));
+    for (index, guest) in asked.system.guests.iter().enumerate() {
+        places.extend(guest.tasks_on(hart).map(|(place, _)| Place::new(asked, index, place)));
     }
     places.sort_by_key(|place| core::cmp::Reverse(place.rank));
     places
 }
 
-fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
-    let places = places_on(system, paths, mips, hart);
+fn on_hart(asked: Asked<'_>, hart: u32) -> HartAnswer {
+    let system = asked.system;
+    let places = places_on(asked, hart);
     let tasks = places
         .iter()
         .map(|place| match limits::reason(system, place.guest, hart) {
             Some(why) => place.without_bound(Verdict::Unsaid(why)),
-            None => match absences(system, paths, mips, hart, place.guest) {
+            None => match absences(asked, hart, place.guest) {
                 Some(absences) => answer(system, hart, place, &places, &absences),
                 None => place.without_bound(Verdict::Unbounded(Unknown::Overload)),
             },
@@ -285,8 +303,8 @@ fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
         .collect();
     // The hypervisor's own work as whoever is least urgent there meets it: that is what is taken from those without tasks.
     let least = system.least_at_home(hart).unwrap_or_default();
-    let costs = paths.on(system, hart, least, mips);
-    let own = own_work(&costs);
+    let costs = asked.costs(hart, least);
+    let own = own_work(&costs).map(|(_, load)| load);
     let taken_ppm = if system.has_windows() {
         taken_by_windows_ppm(system, hart, &own, costs.opening_ns)
     } else {
@@ -305,7 +323,8 @@ fn on_hart(system: &System, paths: &Paths, mips: u32, hart: u32) -> HartAnswer {
 
 /// What keeps vCPUs from other harts while tasks on this one wait for them, the guest's own or those of guests ahead of it: nothing is done here meanwhile. That is all that those do who are more urgent
 /// there; what the hypervisor itself does there is a part of what tasks declare. `None` if no bound is known of that. Who these are may not wait so themselves ([`limits`]), so one step is enough.
-fn absences(system: &System, paths: &Paths, mips: u32, hart: u32, guest: usize) -> Option<Vec<Load>> {
+fn absences(asked: Asked<'_>, hart: u32, guest: usize) -> Option<Vec<Load>> {
+    let system = asked.system;
     let mut loads = Vec::new();
     if system.has_windows() {
         return Some(loads);
@@ -316,7 +335,7 @@ fn absences(system: &System, paths: &Paths, mips: u32, hart: u32, guest: usize) 
             if ahead.is_empty() {
                 continue;
             }
-            let places = places_on(system, paths, mips, home);
+            let places = places_on(asked, home);
             for place in places.iter().filter(|place| ahead.contains(&place.guest)) {
                 // When a wait begins here there may be a job that arrived as long ago as its longest response.
                 let response = answer(system, home, place, &places, &[]).response_ns?;
@@ -345,13 +364,14 @@ fn boundaries<'a, 'b: 'a>(system: &System, hart: u32, places: impl Iterator<Item
 
 /// How much of each frame a guest with several vCPUs has a hart while one of them is outside of its windows on another hart. If that one holds a lock, say, all that the guest's
 /// tasks do here is to wait for it. 0 if no task of the guest ever waits so, or the hart has no windows.
-fn forsaken_ns(system: &System, paths: &Paths, mips: u32, hart: u32, guest: usize) -> u64 {
+fn forsaken_ns(asked: Asked<'_>, hart: u32, guest: usize) -> u64 {
+    let system = asked.system;
     let own = &system.guests[guest];
     if !system.has_windows() || own.tasks.iter().all(|task| task.remote_blocking_ns == 0) {
         return 0;
     }
     let supply = |hart: u32| {
-        let opening_ns = paths.on(system, hart, own.priority_on(hart), mips).opening_ns;
+        let opening_ns = asked.costs(hart, own.priority_on(hart)).opening_ns;
         system.supply(guest, hart, opening_ns)
     };
     let Some(here) = supply(hart) else { return 0 };
@@ -415,15 +435,30 @@ fn stream(place: &Place<'_>) -> Stream {
     }
 }
 
+/// Why something comes between that is no task of the hart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Between {
+    /// As [`Part::Housework`].
+    Housework,
+    /// As [`Part::Moving`].
+    Moving,
+    /// As [`Part::Siblings`].
+    Siblings,
+    /// A turn of others ends by the clock ([`boundaries`]): a part of [`Part::Switches`].
+    TurnEnds,
+}
+
 /// What comes between at any time, so much in each period.
 fn comes_between(period: u64, cost: u64) -> Load {
     Load { rank: u32::MAX, period, cost, deadline: u64::MAX, jitter: 0, blocking: 0 }
 }
 
 /// Work of the hypervisor's own: housework, and moving vCPUs. One of which there is none has a cost of 0.
-fn own_work(costs: &Costs) -> [Load; 2] {
-    let load = comes_between;
-    [load(costs.housework_period_ns, costs.housework_ns), load(costs.retry_period_ns, costs.retry_ns)]
+fn own_work(costs: &Costs) -> [(Between, Load); 2] {
+    [
+        (Between::Housework, comes_between(costs.housework_period_ns, costs.housework_ns)),
+        (Between::Moving, comes_between(costs.retry_period_ns, costs.retry_ns)),
+    ]
 }
 
 fn answer(system: &System, hart: u32, place: &Place<'_>, places: &[Place<'_>], absences: &[Load]) -> Answer {
@@ -433,17 +468,17 @@ fn answer(system: &System, hart: u32, place: &Place<'_>, places: &[Place<'_>], a
     // In its windows a guest's tasks wait for each other only.
     let is_met = |other: &Place<'_>| !system.has_windows() || other.guest == place.guest;
     let places: Vec<Place<'_>> = places.iter().copied().filter(is_met).collect();
-    let mut loads: Vec<Load> = places.iter().map(|other| other.load_for(place)).collect();
-    loads.extend(own_work(&place.costs));
-    loads.push(comes_between(system.frame_ns, place.forsaken_ns));
     let above = places.iter().filter(|other| other.rank > place.rank && other.guest != place.guest);
-    let boundary = boundaries(system, hart, above);
-    loads.push(boundary);
-    loads.extend(absences);
+    let mut between = Vec::from(own_work(&place.costs));
+    between.push((Between::Siblings, comes_between(system.frame_ns, place.forsaken_ns)));
+    between.push((Between::TurnEnds, boundaries(system, hart, above)));
+    between.extend(absences.iter().map(|load| (Between::Siblings, *load)));
+    let of_tasks = places.iter().map(|other| other.load_for(place));
+    let loads: Vec<Load> = of_tasks.chain(between.iter().map(|(_, load)| *load)).collect();
     let found = places.iter().position(|other| (other.guest, other.index) == (place.guest, place.index));
     let own = found.unwrap_or_default();
     let (response, parts) = match worst(&loads, own, &supply) {
-        Ok(worst) => (worst.response, parts(place, &places, boundary.cost, absences, &worst)),
+        Ok(worst) => (worst.response, parts(place, &places, &between, &worst)),
         Err(why @ Unknown::Overload) => return place.without_bound(Verdict::Unbounded(why)),
         Err(why @ Unknown::TooLong) => match at_most(&loads, own, &supply) {
             Some(response) => (response, Vec::new()),
@@ -455,31 +490,30 @@ fn answer(system: &System, hart: u32, place: &Place<'_>, places: &[Place<'_>], a
     place.answer(verdict, Some(response), parts)
 }
 
-fn parts(
-    place: &Place<'_>,
-    places: &[Place<'_>],
-    boundary_ns: u64,
-    absences: &[Load],
-    worst: &Worst,
-) -> Vec<Part> {
+/// What the longest response is made of: `worst` is about the loads of all places, and behind them those of what comes between.
+fn parts(place: &Place<'_>, places: &[Place<'_>], between: &[(Between, Load)], worst: &Worst) -> Vec<Part> {
     let (task, costs) = (place.task, &place.costs);
-    let others = places.iter().zip(&worst.others).filter(|(_, jobs)| **jobs > 0);
+    let (of_tasks, of_between) = worst.others.split_at(places.len());
+    let others = places.iter().zip(of_tasks).filter(|(_, jobs)| **jobs > 0);
     let all_jobs = worst.jobs + others.clone().map(|(_, jobs)| jobs).sum::<u64>();
     let of_others = others.clone().filter(|(other, _)| other.guest != place.guest);
     let of_others: u64 = of_others.map(|(other, jobs)| other.switches_ns() * jobs).sum();
-    // Behind those of the tasks is what comes between.
-    let own = |place: usize| worst.others.get(places.len() + place).copied().unwrap_or_default();
-    let absent: u64 = (4..).zip(absences).map(|(place, load)| load.cost * own(place)).sum();
+    let ns_of = |why: Between| -> u64 {
+        let loads = between.iter().zip(of_between).filter(|((other, _), _)| *other == why);
+        loads.map(|((_, load), jobs)| load.cost * jobs).sum()
+    };
     let mut parts = vec![
         Part::Own { jobs: worst.jobs, ns: task.execution_ns * worst.jobs },
-        Part::Switches { ns: costs.switches_ns + of_others + costs.job_ns * all_jobs + boundary_ns * own(3) },
-        Part::Housework { ns: costs.housework_ns * own(0) },
-        Part::Moving { ns: costs.retry_ns * own(1) },
+        Part::Switches {
+            ns: costs.switches_ns + of_others + costs.job_ns * all_jobs + ns_of(Between::TurnEnds),
+        },
+        Part::Housework { ns: ns_of(Between::Housework) },
+        Part::Moving { ns: ns_of(Between::Moving) },
         Part::Begun { ns: costs.blocking_ns },
         Part::Grace { ns: costs.grace_ns },
         Part::Blocking { ns: task.blocking_ns - place.spins_ns + place.spins_ns * worst.jobs },
         Part::Outside { ns: worst.outside },
-        Part::Siblings { ns: place.forsaken_ns * own(2) + absent },
+        Part::Siblings { ns: ns_of(Between::Siblings) },
         Part::Jitter { ns: task.jitter_ns },
     ];
     parts.extend(others.map(|(other, jobs)| Part::Task {

@@ -2,7 +2,7 @@
 use super::generate::TaskSet;
 use crate::Clock;
 use ainori::{
-    deadlines::Deadlines,
+    deadlines::{Deadlines, VerdictKind},
     report::{GuestReport, Outcome as RunOutcome, RunReport},
 };
 use ainori_manifest::Manifest;
@@ -57,8 +57,8 @@ pub fn analyse(set: &TaskSet) -> Result<Deadlines, String> {
 fn compare(set: &TaskSet, deadlines: &Deadlines, report: &RunReport) -> Outcome {
     let answers: Vec<_> = deadlines.harts.iter().flat_map(|hart| &hart.tasks).collect();
     let mut outcome = Outcome {
-        is_met: answers.iter().all(|answer| answer.verdict == "met"),
-        is_unsaid: answers.iter().any(|answer| answer.verdict == "unsaid"),
+        is_met: answers.iter().all(|answer| answer.verdict == VerdictKind::Met),
+        is_unsaid: answers.iter().any(|answer| answer.verdict == VerdictKind::Unsaid),
         ..Outcome::default()
     };
     if outcome.is_unsaid {
@@ -82,7 +82,7 @@ fn compare(set: &TaskSet, deadlines: &Deadlines, report: &RunReport) -> Outcome 
                 continue;
             };
             outcome.has_missed |= seen.missed > 0;
-            if answer.verdict == "met" && seen.missed > 0 {
+            if answer.verdict == VerdictKind::Met && seen.missed > 0 {
                 outcome.is_wrong = true;
                 outcome.findings.push(format!(
                     "{name}/{task} is said to meet its deadline, and missed {}; its longest response was {} ns",
