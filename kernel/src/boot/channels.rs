@@ -30,7 +30,7 @@ impl<'a> Channels<'a> {
             // A large leaf can map what is large enough, as it lies in a guest.
             let align = if size < GUEST_MEMORY_ALIGN { PAGE } else { GUEST_MEMORY_ALIGN };
             let Some(start) = memory::take_for_guest(size, align) else {
-                refuse(format_args!("not enough memory on this board for a channel ({} KiB)", size >> 10))
+                refuse(format_args!("not enough memory for a channel ({} KiB)", size >> 10))
             };
             // SAFETY: the allocator has just taken it for this channel; no guest runs yet.
             unsafe { clearer.clear(start, size) };

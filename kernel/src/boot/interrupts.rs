@@ -36,7 +36,7 @@ pub fn plan(machine: &Machine, core: u32, has_windows: bool) -> Option<CoreIrqs>
         if !is_planned {
             let hart = machine.harts.get(core as usize).copied().unwrap_or_default();
             refuse(format_args!(
-                "hart {hart}'s IMSIC has too few identities for all interrupts of one level that its guests own"
+                "hart {hart}'s IMSIC has too few identities for its guests' interrupts of one level"
             ))
         }
     }

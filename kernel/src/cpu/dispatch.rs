@@ -81,6 +81,10 @@ impl Cpu {
             let (irq_threshold, threshold) = (resident.irq_threshold, resident.threshold);
             self.set_irq_threshold(irq_threshold);
             self.publish_threshold(threshold);
+            // So may files have been, for one that has left since.
+            if self.files.are_others {
+                self.watch_files_beside(id);
+            }
             if !self.mechanisms.watch.vcpus.is_empty() {
                 self.look_for_sample();
             }

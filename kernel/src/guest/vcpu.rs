@@ -305,7 +305,6 @@ impl Resident {
     }
 
     /// Does what comes into its guest interrupt file wake it, while it sleeps?
-    #[inline]
     pub fn listens_to_file(&self) -> bool {
         self.hold == Hold::None && self.state.listens_to_file()
     }
