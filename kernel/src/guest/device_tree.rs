@@ -69,6 +69,12 @@ impl Tree {
         self.aligned(&with_zero(name));
     }
 
+    /// A node with a unit address.
+    #[inline(never)]
+    fn begin_at(&mut self, name: &str, address: u64) {
+        self.begin(&format!("{name}@{address:x}"));
+    }
+
     fn end(&mut self) {
         self.word(END_NODE);
     }
@@ -194,7 +200,7 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     }
     tree.end();
 
-    tree.begin(&format!("memory@{GUEST_MEMORY_BASE:x}"));
+    tree.begin_at("memory", GUEST_MEMORY_BASE);
     tree.text("device_type", "memory");
     tree.addresses("reg", &[GUEST_MEMORY_BASE, guest.config.memory]);
     tree.end();
@@ -260,7 +266,7 @@ fn cpus(tree: &mut Tree, guest: &Guest, board: &Board, features: &Features) {
     tree.number("#size-cells", 0);
     tree.number("timebase-frequency", board.timebase_hz as u32);
     for index in 0..guest.config.vcpus.len() as u32 {
-        tree.begin(&format!("cpu@{index:x}"));
+        tree.begin_at("cpu", index.into());
         tree.text("device_type", "cpu");
         tree.number("reg", index);
         tree.text("status", "okay");
@@ -284,7 +290,7 @@ fn cpus(tree: &mut Tree, guest: &Guest, board: &Board, features: &Features) {
 }
 
 fn plic(tree: &mut Tree, guest: &Guest) {
-    tree.begin(&format!("plic@{:x}", PLIC.base));
+    tree.begin_at("plic", PLIC.base);
     tree.property("compatible", b"sifive,plic-1.0.0\0riscv,plic0\0");
     tree.addresses("reg", &[PLIC.base, PLIC.size]);
     tree.number("riscv,ndev", SOURCES);
@@ -301,7 +307,7 @@ fn plic(tree: &mut Tree, guest: &Guest) {
 
 /// The domain that QEMU's `virt` has for supervisors. For a guest it is the root, and its harts' only one.
 fn aplic(tree: &mut Tree, guest: &Guest, aia: &Aia) {
-    tree.begin(&format!("interrupt-controller@{:x}", APLIC.base));
+    tree.begin_at("interrupt-controller", APLIC.base);
     tree.text("compatible", "riscv,aplic");
     tree.addresses("reg", &[APLIC.base, APLIC.size]);
     tree.number("riscv,num-sources", SOURCES);
@@ -319,7 +325,7 @@ fn aplic(tree: &mut Tree, guest: &Guest, aia: &Aia) {
 
 /// The interrupt files of its harts: a page each, one behind the other.
 fn imsic(tree: &mut Tree, guest: &Guest, aia: &Aia) {
-    tree.begin(&format!("interrupt-controller@{IMSIC_BASE:x}"));
+    tree.begin_at("interrupt-controller", IMSIC_BASE);
     tree.text("compatible", "riscv,imsics");
     tree.addresses("reg", &[IMSIC_BASE, aia.file_bytes()]);
     tree.number("riscv,num-ids", IDENTITIES);
@@ -362,7 +368,7 @@ fn high(source: u32) -> [Interrupt; 1] {
 }
 
 fn serial(tree: &mut Tree, irqchip: &Irqchip) {
-    tree.begin(&format!("serial@{:x}", UART.base));
+    tree.begin_at("serial", UART.base);
     tree.text("compatible", "ns16550a");
     tree.addresses("reg", &[UART.base, UART.size]);
     tree.number("clock-frequency", UART_CLOCK_HZ);
@@ -373,7 +379,7 @@ fn serial(tree: &mut Tree, irqchip: &Irqchip) {
 fn virtio_slots(tree: &mut Tree, irqchip: &Irqchip) {
     for slot in 0..VIRTIO_SLOTS {
         let base = VIRTIO.base + u64::from(slot) * VIRTIO_SLOT_SIZE;
-        tree.begin(&format!("virtio_mmio@{base:x}"));
+        tree.begin_at("virtio_mmio", base);
         tree.text("compatible", "virtio,mmio");
         tree.addresses("reg", &[base, VIRTIO_SLOT_SIZE]);
         interrupts(tree, irqchip, &high(slot + 1));
@@ -389,7 +395,7 @@ fn pci(tree: &mut Tree, guest: &Guest) {
     const DEVICE_SHIFT: u32 = 11;
     /// The pin that all of them have.
     const INTA: u32 = 1;
-    tree.begin(&format!("pci@{:x}", PCI_CONFIG.base));
+    tree.begin_at("pci", PCI_CONFIG.base);
     tree.text("compatible", "pci-host-ecam-generic");
     tree.text("device_type", "pci");
     tree.addresses("reg", &[PCI_CONFIG.base, PCI_CONFIG.size]);
@@ -411,7 +417,7 @@ fn pci(tree: &mut Tree, guest: &Guest) {
 }
 
 fn finisher(tree: &mut Tree) {
-    tree.begin(&format!("test@{:x}", FINISHER.base));
+    tree.begin_at("test", FINISHER.base);
     tree.property("compatible", b"sifive,test1\0sifive,test0\0syscon\0");
     tree.addresses("reg", &[FINISHER.base, FINISHER.size]);
     tree.number("phandle", FINISHER_PHANDLE);
@@ -420,7 +426,7 @@ fn finisher(tree: &mut Tree) {
 
 /// The word with which a program gives way.
 fn give_way(tree: &mut Tree) {
-    tree.begin(&format!("give-way@{:x}", GIVE_WAY.base));
+    tree.begin_at("give-way", GIVE_WAY.base);
     tree.text("compatible", "ainori,give-way");
     tree.addresses("reg", &[GIVE_WAY.base, GIVE_WAY.size]);
     tree.end();
