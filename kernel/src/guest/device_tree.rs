@@ -75,6 +75,7 @@ impl Tree {
         self.begin(&format!("{name}@{address:x}"));
     }
 
+    #[inline(never)]
     fn end(&mut self) {
         self.word(END_NODE);
     }
@@ -102,10 +103,12 @@ impl Tree {
         at
     }
 
+    #[inline(never)]
     fn flag(&mut self, name: &str) {
         self.property(name, &[]);
     }
 
+    #[inline(never)]
     fn number(&mut self, name: &str, value: u32) {
         self.property(name, &value.to_be_bytes());
     }
@@ -119,6 +122,7 @@ impl Tree {
         self.property(name, &bytes);
     }
 
+    #[inline(never)]
     fn address(&mut self, name: &str, value: u64) {
         self.property(name, &value.to_be_bytes());
     }
