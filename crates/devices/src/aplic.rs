@@ -23,7 +23,7 @@
 //! `tests/aplic_races.rs` checks this with loom.
 
 use ainori_limits::MAX_GUEST_VCPUS;
-use ainori_limits::bits::lowest_bit;
+use ainori_limits::bits::lowest_bit_out_of_line;
 
 pub use self::gateway::Delivery;
 use self::gateway::{Event, Gateway};
@@ -343,7 +343,7 @@ impl Aplic {
         let mut left = at(&self.exists, word).load(Ordering::Acquire) & mask;
         // BOUND: the sources that the guest has, at most 32.
         while left != 0 {
-            to(word * 32 + lowest_bit(left.into()) as usize);
+            to(word * 32 + lowest_bit_out_of_line(left.into()) as usize);
             left &= left - 1;
         }
     }

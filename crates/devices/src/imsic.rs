@@ -14,7 +14,7 @@
 //! fences between write and read make sure that at least one of the two sees the other: a message that finds its identity disabled is found
 //! by whoever enables it. `tests/imsic_races.rs` checks this with loom.
 
-use ainori_limits::bits::lowest_bit;
+use ainori_limits::bits::lowest_bit_out_of_line;
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -138,7 +138,7 @@ impl InterruptFile {
         let ready =
             self.eip.load(Ordering::Acquire) & self.eie.load(Ordering::Relaxed) & self.below_threshold();
         // As if identity 0, which doesn't exist, were always there and came last.
-        let identity = if ready == 0 { 0 } else { lowest_bit(ready) };
+        let identity = if ready == 0 { 0 } else { lowest_bit_out_of_line(ready) };
         identity << 16 | identity
     }
 

@@ -22,6 +22,7 @@
 //! the bit is set twice. In the same way `raise` and a write to an enable register can't miss one another.
 //! `tests/plic_races.rs` checks this with loom.
 
+use ainori_limits::bits::lowest_bit;
 use ainori_limits::{IRQ_SOURCES, PLIC_CONTEXTS, PLIC_PRIORITY};
 
 use self::layout::{CLAIM_COMPLETE, CONTEXT, CONTEXT_SIZE, ENABLE, ENABLE_SIZE, PENDING};
@@ -381,7 +382,7 @@ impl Plic {
             let mut requests = self.requests(word);
             // BOUND: the sources of the word that make a request, some 15 instructions each: only lines that a device drives can.
             while requests != 0 {
-                let number = word * 32 + requests.trailing_zeros() as usize;
+                let number = word * 32 + lowest_bit(requests.into()) as usize;
                 let bit = requests & requests.wrapping_neg();
                 requests ^= bit;
                 let priority = at(&self.priority, number).load(Ordering::Relaxed);

@@ -57,6 +57,7 @@ mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+use ainori_limits::bits::lowest_bit;
 use ainori_limits::{MAX_HARTS, VCPU_SLOTS, VCPU_WORDS};
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -281,7 +282,7 @@ impl<const N: usize> Default for Mailboxes<N> {
 /// The numbers of the bits that are set, lowest first.
 fn ones(mut word: u64) -> impl Iterator<Item = u32> {
     core::iter::from_fn(move || {
-        let bit = (word != 0).then(|| word.trailing_zeros())?;
+        let bit = (word != 0).then(|| lowest_bit(word))?;
         word &= word - 1;
         Some(bit)
     })

@@ -14,7 +14,7 @@
 //! the same guest, which would never run there.
 #![expect(clippy::indexing_slicing, reason = "each index is a remainder by the length of its table")]
 
-use ainori_limits::bits::lowest_bit;
+use ainori_limits::bits::lowest_bit_out_of_line;
 use ainori_limits::{MAX_GUESTS, PRIORITIES, VCPU_SLOTS};
 
 use crate::lists::List;
@@ -162,5 +162,5 @@ fn nth(mut bits: u64, n: u64) -> Option<u64> {
     for _ in 0..n {
         bits &= bits.wrapping_sub(1);
     }
-    (bits != 0).then(|| u64::from(lowest_bit(bits)))
+    (bits != 0).then(|| u64::from(lowest_bit_out_of_line(bits)))
 }

@@ -4,6 +4,7 @@
     reason = "no number of a vCPU is in a word that isn't there, and loops end with the words"
 )]
 
+use ainori_limits::bits::lowest_bit;
 use ainori_limits::{VCPU_SLOTS, VCPU_WORDS};
 
 /// The number of a vCPU, below [`VCPU_SLOTS`]. It is the same on all cores.
@@ -132,7 +133,7 @@ impl VcpuSet {
             let bits = self.0[word];
             if bits != 0 {
                 self.0[word] = bits & (bits - 1);
-                return Some(VcpuId((word as u32 * u64::BITS + bits.trailing_zeros()) as u8));
+                return Some(VcpuId((word as u32 * u64::BITS + lowest_bit(bits)) as u8));
             }
             word += 1;
         }

@@ -10,7 +10,7 @@ use ainori_devices::bus;
 use ainori_devices::channel::Endpoint;
 use ainori_guest::Devices;
 use ainori_handover::Pace;
-use ainori_limits::bits::lowest_bit;
+use ainori_limits::bits::lowest_bit_out_of_line;
 use ainori_limits::{IRQ_SOURCES, MAX_GUESTS};
 
 use super::Cpu;
@@ -85,7 +85,7 @@ impl Waiting {
         let mut rest = self.waiting;
         // BOUND: two for each guest, 10 instructions for each in which something waits.
         while rest != 0 {
-            if let Some(queue) = self.queues.get(lowest_bit(rest.into()) as usize)
+            if let Some(queue) = self.queues.get(lowest_bit_out_of_line(rest.into()) as usize)
                 && queue.level > threshold
             {
                 due = due.min(queue.turn);
@@ -102,7 +102,7 @@ impl Waiting {
         let mut rest = self.waiting;
         // BOUND: as above.
         while rest != 0 {
-            let index = lowest_bit(rest.into()) as usize;
+            let index = lowest_bit_out_of_line(rest.into()) as usize;
             if let Some(queue) = self.queues.get(index)
                 && queue.level > above
                 && queue.turn <= now

@@ -4,7 +4,7 @@ use core::ptr::write_volatile;
 
 use ainori_board::BoardIrqchip;
 use ainori_devices::irqchip::Irqchip;
-use ainori_limits::bits::lowest_bit;
+use ainori_limits::bits::lowest_bit_out_of_line;
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
@@ -100,7 +100,7 @@ impl Cpu {
         self.counters.interrupts[interrupt::EXTERNAL] += 1;
         let pending = files::take_pending(self.files.of_all_bells);
         if pending != 0 {
-            let number = lowest_bit(pending) as u8;
+            let number = lowest_bit_out_of_line(pending) as u8;
             match self.files.owner(number) {
                 Some(id) => self.take_message(id, number),
                 None => self.take_bell(number),
@@ -158,7 +158,7 @@ impl Cpu {
         // BOUND: the identities, 8 instructions each.
         while identities != 0 {
             // SAFETY: boot has found the page of a guest interrupt file there, whose registers are outside of all Rust objects.
-            unsafe { write_volatile(file.page.0 as *mut u32, lowest_bit(identities)) };
+            unsafe { write_volatile(file.page.0 as *mut u32, lowest_bit_out_of_line(identities)) };
             identities &= identities - 1;
         }
     }

@@ -1,7 +1,7 @@
 //! Work of the hypervisor's own that isn't begun, or not gone on with, while a vCPU is about to wake or waits. Who has deadlines again and again must not keep
 //! it from being done: it gives way to each level for a moment only, and then not again before a time in which an RTOS has one deadline.
 use ainori_limits::PRIORITIES;
-use ainori_limits::bits::lowest_bit;
+use ainori_limits::bits::lowest_bit_out_of_line;
 use ainori_sched::VcpuId;
 
 use super::{Cpu, Machine};
@@ -42,7 +42,7 @@ impl GivenWay {
     pub(super) fn note(&mut self, mut levels: u64, now: u64) {
         // BOUND: the levels to which it gives way now, some 10 instructions each.
         while levels != 0 {
-            let level = lowest_bit(levels) as usize;
+            let level = lowest_bit_out_of_line(levels) as usize;
             levels &= levels - 1;
             if let Some(began) = self.began.get_mut(level)
                 && now.wrapping_sub(*began) >= self.interval

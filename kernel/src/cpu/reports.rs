@@ -2,7 +2,7 @@
 //! written to the log, part by part.
 use core::sync::atomic::Ordering;
 
-use ainori_limits::bits::lowest_bit;
+use ainori_limits::bits::lowest_bit_out_of_line;
 
 use super::Cpu;
 use super::housekeeping::{Chore, Next};
@@ -27,8 +27,11 @@ impl Cpu {
     /// Writes the next part of a report.
     pub(super) fn write_reports(&mut self) -> Next {
         let machine = self.machine;
-        let waiting = lowest_bit(machine.news.load(Ordering::Acquire).into()) as usize;
-        let index = self.reports.guest.unwrap_or(waiting);
+        let waiting = match machine.news.load(Ordering::Acquire) {
+            0 => None,
+            news => Some(lowest_bit_out_of_line(news.into()) as usize),
+        };
+        let Some(index) = self.reports.guest.or(waiting) else { return Next::WhenAsked };
         let Some(guest) = machine.guests.get(index) else { return Next::WhenAsked };
         if machine.log.room() < LONGEST_PART {
             self.ask_housekeeper_later(Chore::Console);

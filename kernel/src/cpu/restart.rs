@@ -17,7 +17,7 @@ use core::sync::atomic::Ordering;
 use ainori_devices::irqchip::Board;
 use ainori_handover::{Core, Requests};
 use ainori_limits::MAX_GUESTS;
-use ainori_limits::bits::lowest_bit;
+use ainori_limits::bits::lowest_bit_out_of_line;
 use ainori_sched::VcpuId;
 
 use super::Cpu;
@@ -84,7 +84,7 @@ impl Cpu {
         // BOUND: `ASKED_AT_ONCE` guests, some 140 instructions for each.
         while rest != 0 && asked < ASKED_AT_ONCE {
             asked += 1;
-            let step = lowest_bit(rest.into()) + 1;
+            let step = lowest_bit_out_of_line(rest.into()) + 1;
             (index, rest) = ((index + step) % u32::BITS, rest.unbounded_shr(step));
             let place = index as usize;
             let (Some(guest), Some(step)) =

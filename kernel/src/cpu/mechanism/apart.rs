@@ -3,7 +3,7 @@
 //! A vCPU takes a seat with its guest when it joins a core's run queue, and gives it back when it sleeps. Where others of its guest have seats, it
 //! isn't sent ([`Vcpu::cores_now`](crate::guest::vcpu::Vcpu::cores_now)). If it wakes where another one has come meanwhile, it goes on before
 //! the scheduler's next decision. There is a seat for each, as a guest has no more vCPUs than cores under such a policy (the manifest's checks).
-use ainori_limits::bits::lowest_bit;
+use ainori_limits::bits::lowest_bit_out_of_line;
 use ainori_sched::{Policy, VcpuId, VcpuSet};
 
 use crate::cpu::Cpu;
@@ -48,7 +48,7 @@ impl Cpu {
         let free = vcpu.cores_now() & !(1 << self.id);
         let core = self
             .suitable_core(id)
-            .or_else(|| (free != 0).then(|| lowest_bit(free)))
+            .or_else(|| (free != 0).then(|| lowest_bit_out_of_line(free)))
             .filter(|core| vcpu.take_seat(*core));
         if core.is_none() {
             self.mechanisms.apart.unseated.insert(id);
