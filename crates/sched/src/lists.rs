@@ -135,7 +135,7 @@ impl Lists {
     /// The first of the first list that has members, and whether an equal waits behind it.
     #[inline]
     pub(crate) const fn first(&self) -> (Place, bool) {
-        let end = FIRST_LIST.0 as usize + lowest_bit(self.occupied) as usize;
+        let end = FIRST_LIST.0 as usize + self.occupied.trailing_zeros() as usize;
         let first = self.next[end % self.next.len()];
         (first, self.previous[end % self.next.len()] != first)
     }
@@ -176,8 +176,8 @@ impl Lists {
     pub(crate) fn with_members(&self) -> impl Iterator<Item = List> + use<> {
         let mut lists = self.occupied & !IDLE_LIST.bit();
         core::iter::from_fn(move || {
-            let first = lowest_bit(lists) as Place;
             lists = (lists != 0).then_some(lists)?;
+            let first = lowest_bit(lists) as Place;
             lists &= lists - 1;
             Some(List(FIRST_LIST.0 + first))
         })
@@ -188,8 +188,8 @@ impl Lists {
     pub(crate) fn firsts(&self, lowest: u8) -> impl Iterator<Item = VcpuId> {
         let mut lists = self.occupied & (List::of_level(lowest).bit() << 1).wrapping_sub(1);
         core::iter::from_fn(move || {
-            let end = FIRST_LIST.0 as usize + lowest_bit(lists) as usize;
             lists = (lists != 0).then_some(lists)?;
+            let end = FIRST_LIST.0 as usize + lowest_bit(lists) as usize;
             lists &= lists - 1;
             Some(vcpu_at(self.next[end % self.next.len()]))
         })
