@@ -1,4 +1,5 @@
 //! Bits of a word.
+#![expect(clippy::indexing_slicing, reason = "each index is a remainder by the length of the table")]
 
 /// A de Bruijn sequence: each run of 6 bits occurs once in it. So what it is multiplied by is told by the upper 6 bits of the product, if that is
 /// one less than a power of two.
