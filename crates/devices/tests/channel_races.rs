@@ -43,6 +43,24 @@ fn a_bell_that_is_just_being_unmasked_interrupts_once() {
     });
 }
 
+/// Two cores have it to hand on, as a bell can ring by a register and by a page: one of them makes the interrupt.
+#[test]
+fn a_bell_that_two_cores_hand_on_interrupts_once() {
+    loom::model(|| {
+        let end = unmasked();
+        let other = thread::spawn({
+            let end = end.clone();
+            move || {
+                let _ = end.ring();
+                end.take_due()
+            }
+        });
+        let _ = end.ring();
+        let here = end.take_due();
+        assert!(here ^ other.join().unwrap());
+    });
+}
+
 /// What was written into the channel's memory before the bell is there when it is heard.
 #[test]
 fn a_bell_comes_behind_what_it_is_about() {
