@@ -7,6 +7,7 @@
 #define APLIC_SETIP(source)     (0x1c00ul + (source) / 32 * 4)
 #define APLIC_SETIPNUM          0x1cdcul
 #define APLIC_SETIENUM          0x1edcul
+#define APLIC_CLRIENUM          0x1fdcul
 #define APLIC_TARGET(source)    (0x3000ul + 4ul * (source))
 
 /* Section 4.5.1: interrupts are delivered; as messages. */

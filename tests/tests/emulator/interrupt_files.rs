@@ -126,6 +126,18 @@ fn a_device_interrupts_a_running_vcpu_without_an_exit() {
     assert_eq!(exits(3), exits(23), "20 more alarms should interrupt nobody else");
 }
 
+/// Its driver has its interrupts go elsewhere, or switches them off and on, while it asks and its last interrupt isn't served: so the board's controller, which has sent that
+/// straight to a vCPU's file, is to tell the hypervisor once more, or nobody would ever hear of it. They come where the driver says from then on, and nowhere else.
+#[test]
+fn a_device_that_asks_is_heard_when_its_interrupts_go_elsewhere() {
+    for harts in 1..=2 {
+        let owner = Guest::probe("recall", "n=64").vcpus(harts).harts(0..harts).device("/soc/rtc@101000");
+        let run = on(harts).with(owner).run(LOCKSTEP);
+        run.good();
+        run.check(run.number("recall", "turns") == 64, format_args!("{harts} harts"));
+    }
+}
+
 /// A bell that is a file is rung by somebody more urgent than the one that hears it, who stores there without end, from another hart: the RTOS of the hearer's hart,
 /// which is more urgent than both, notices nothing, and the hearer is interrupted once in 25 us.
 #[test]

@@ -1,6 +1,6 @@
 //! A tick while FreeRTOS runs doesn't concern the hypervisor. What the others cost: budgets.rs.
 use ainori_tests::{
-    Clock, Guest, System,
+    APLIC, Clock, Guest, PLIC, System,
     bounds::{IRQS_OFF_BESIDE_RTOS_NS, TASK_NS},
 };
 
@@ -169,4 +169,19 @@ fn to_tell_the_console_of_what_is_printed_is_a_section_of_its_own() {
     let longest = run.core(0).irqs_off_max["sbi-dbcn"];
     println!("{longest} ticks of 100 ns");
     run.check(longest <= 28, format_args!("a call of the console took {longest} ticks of 100 ns"));
+}
+
+/// How late a vCPU's interrupt is counts from when it was wanted, also where the core that is interrupted by the device runs that vCPU just then. (When that wasn't noted there,
+/// each counted from the last one that was, or not at all.)
+#[test]
+fn an_interrupt_for_the_running_vcpu_counts_from_when_it_came() {
+    for kind in [PLIC, APLIC] {
+        let owner = Guest::probe("rtc", "n=20 busy=1").device("/soc/rtc@101000");
+        let run = System::on(1).interrupts(kind).with(owner).run(Clock::Icount);
+        run.good();
+        let latency = &run.guest("rtc").vcpus[0].latency;
+        println!("{kind}: {} alarms, {} to {} ticks of 100 ns", latency.count, latency.min, latency.max);
+        run.check(latency.count == 20, format_args!("{kind}: {} of 20 alarms are counted", latency.count));
+        run.check(latency.max <= 50, format_args!("{kind}: one is {} ticks late", latency.max));
+    }
 }
