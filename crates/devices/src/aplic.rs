@@ -30,12 +30,14 @@ use self::gateway::{Event, Gateway};
 pub use self::layout::WINDOW;
 use self::layout::{HART_SHIFT, INTERRUPT_ENABLE, PRIORITY, SOURCE_SHIFT};
 use self::registers::Register;
+pub use self::relayed_to::RelayedTo;
 use crate::atomic::{AtomicU32, Ordering, at, fence, zeros};
 use crate::imsic::IDENTITIES;
 
 mod gateway;
 pub mod layout;
 mod registers;
+mod relayed_to;
 
 /// Sources are numbered below this; source 0 doesn't exist.
 pub use crate::plic::SOURCES;

@@ -2,7 +2,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p ainori-devices --test aplic_races --release`
 #![cfg(loom)]
 
-use ainori_devices::aplic::{Aplic, Board, Delivery, Msi, Outside};
+use ainori_devices::aplic::{Aplic, Board, Delivery, Msi, Outside, RelayedTo};
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::{sync::Arc, thread};
 
@@ -238,4 +238,127 @@ fn a_source_that_is_redirected_follows_its_mode() {
 #[test]
 fn a_source_that_is_redirected_follows_the_domain() {
     goes_where_the_guest_says(DOMAINCFG, 0);
+}
+
+/// Where the board sends the source, as its `target` has it: to the hart of the hypervisor, and to a guest interrupt file.
+const OWN: u32 = 1 << 18 | 7;
+const FILE: u32 = 1 << 18 | 1 << 12 | PRIORITY;
+
+/// A board that sends a source's messages where it is told to, as the kernel tells it. The wire is high all the time, so each question sends one.
+struct Asking {
+    target: AtomicU32,
+    relayed_to: RelayedTo,
+    /// Messages that the hypervisor has to hand on, and those that have reached the guest.
+    told: AtomicU32,
+    arrived: AtomicU32,
+}
+
+/// The same while it is driven by one core.
+struct AskingOn<'a>(&'a Asking);
+
+impl Asking {
+    fn new() -> Self {
+        let [target, told, arrived] = [OWN, 0, 0].map(AtomicU32::new);
+        Self { target, relayed_to: RelayedTo::new(), told, arrived }
+    }
+
+    fn asks(&self) {
+        let to = if self.target.load(Ordering::Relaxed) == OWN { &self.told } else { &self.arrived };
+        to.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Hands on what there is.
+    fn hand_on(&self, aplic: &Aplic) {
+        while self.told.load(Ordering::Relaxed) != 0 {
+            self.told.fetch_sub(1, Ordering::Relaxed);
+            aplic.drive(SOURCE, true, &mut AskingOn(self));
+        }
+    }
+}
+
+impl Outside for AskingOn<'_> {
+    fn send(&mut self, _: Msi) {
+        self.0.arrived.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn board(&mut self) -> &mut dyn Board {
+        self
+    }
+}
+
+impl Board for AskingOn<'_> {
+    fn complete(&mut self, _: u32) {
+        self.0.asks();
+    }
+
+    fn redirect(&mut self, _: u32, _: Msi) -> bool {
+        self.0.relayed_to.note(self.0.target.load(Ordering::Relaxed));
+        self.0.target.store(FILE, Ordering::Relaxed);
+        true
+    }
+
+    fn recall(&mut self, _: u32) {
+        self.0.target.store(self.0.relayed_to.get(), Ordering::Relaxed);
+        self.0.asks();
+    }
+
+    fn ask_again(&mut self, _: u32) {
+        self.0.asks();
+    }
+}
+
+/// A source has come once, and has been redirected. One core makes these `writes`, while this one does `here`; and `then` what has become of it is looked at.
+fn redirected(
+    writes: &'static [(u64, u32)],
+    here: impl FnOnce(&Aplic, &Asking),
+    then: impl FnOnce(&Aplic, &Asking),
+) {
+    let shared = Arc::new((domain(Delivery::Msi, LEVEL1, true, 0xfff), Asking::new()));
+    shared.0.drive(SOURCE, true, &mut AskingOn(&shared.1));
+    let theirs = shared.clone();
+    let thread = thread::spawn(move || {
+        for (offset, value) in writes {
+            theirs.0.write(*offset, 4, *value, &mut AskingOn(&theirs.1));
+        }
+    });
+    here(&shared.0, &shared.1);
+    thread.join().unwrap();
+    then(&shared.0, &shared.1);
+}
+
+/// One core has served the source while the other one recalls it, so that its next message may go where the guest doesn't want it any more. It asks still: who switches it on
+/// again, and asks the wire as a driver does that has served a level, is interrupted.
+#[test]
+fn a_level_that_is_served_while_it_is_recalled_is_heard() {
+    loom::model(|| {
+        redirected(
+            &[(SETIPNUM, SOURCE)],
+            |aplic, board| _ = aplic.write(CLRIENUM, 4, SOURCE, &mut AskingOn(board)),
+            |aplic, board| {
+                board.hand_on(aplic);
+                let before = board.arrived.load(Ordering::Relaxed);
+                aplic.write(SETIENUM, 4, SOURCE, &mut AskingOn(board));
+                aplic.write(SETIPNUM, 4, SOURCE, &mut AskingOn(board));
+                if board.arrived.load(Ordering::Relaxed) == before {
+                    board.hand_on(aplic);
+                }
+                assert_ne!(board.arrived.load(Ordering::Relaxed), before, "nobody ever hears of it");
+            },
+        );
+    });
+}
+
+/// One that was on its way when the source was redirected comes while that is recalled, and has it redirected once more: where it is relayed to isn't forgotten.
+#[test]
+fn a_source_that_comes_while_it_is_recalled_is_never_relayed_to_a_file() {
+    loom::model(|| {
+        redirected(
+            &[(SETIPNUM, SOURCE), (TARGET, 1 << 18 | PRIORITY)],
+            |aplic, board| _ = aplic.drive(SOURCE, true, &mut AskingOn(board)),
+            |aplic, board| {
+                aplic.write(CLRIENUM, 4, SOURCE, &mut AskingOn(board));
+                assert_eq!(board.target.load(Ordering::Relaxed), OWN);
+            },
+        );
+    });
 }

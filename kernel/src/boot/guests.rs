@@ -1,10 +1,10 @@
 //! The guests: their memory, their vCPUs, and what is in their memory at the start.
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::fmt;
-use core::sync::atomic::AtomicU32;
 
 use ainori_board::{Board, BoardHart, BoardIrqchip, Device, Range};
 use ainori_devices::aia::Aia;
+use ainori_devices::aplic::RelayedTo;
 use ainori_devices::bus;
 use ainori_devices::irqchip::Irqchip;
 use ainori_devices::plic::Plic;
@@ -63,7 +63,7 @@ pub fn place(
                     guest: index,
                     target,
                     trigger: interrupt.trigger,
-                    relayed_to: AtomicU32::new(0),
+                    relayed_to: RelayedTo::new(),
                 });
             }
         }

@@ -34,6 +34,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use ainori_board::{Board, Trigger};
 use ainori_console::{InputWaits, Source};
+use ainori_devices::aplic::RelayedTo;
 use ainori_handover::{PublishedHousework, PublishedThreshold};
 use ainori_limits::{MAX_HARTS, STACK_SIZE, VCPU_SLOTS};
 use ainori_mailbox::{Mailbox, Mailboxes};
@@ -134,7 +135,7 @@ pub struct SourceOwner {
     /// When the source asks.
     pub trigger: Trigger,
     /// Where it [went](Irqchip::redirect) before it went to a guest interrupt file.
-    pub relayed_to: AtomicU32,
+    pub relayed_to: RelayedTo,
 }
 
 impl Machine {

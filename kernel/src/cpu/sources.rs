@@ -1,6 +1,4 @@
 //! Interrupt sources of the board that belong to a guest: what its own interrupt controller does to those that it relays.
-use core::sync::atomic::Ordering;
-
 use ainori_board::Interrupt;
 use ainori_devices::irqchip::{Board, Msi};
 
@@ -47,7 +45,7 @@ impl Board for Sources {
     #[inline(never)]
     fn recall(&mut self, source: u32) {
         if let Some((irqchip, interrupt, owner)) = self.known(source) {
-            irqchip.recall(interrupt, owner.relayed_to.load(Ordering::Relaxed));
+            irqchip.recall(interrupt, &owner.relayed_to);
         }
     }
 

@@ -3,10 +3,9 @@
 //!
 //! A message is taken from the hart's file, and nobody completes it. So who claims one switches its source off, as with an APLIC that interrupts harts itself. One
 //! that was on its way at that moment comes all the same: the source may be claimed once more before it is completed, not more often.
-use core::sync::atomic::{AtomicU32, Ordering};
-
 use ainori_board::Interrupt;
-use ainori_devices::aplic::layout::{CLRIPNUM, GUEST_INDEX, GUEST_SHIFT, HART_SHIFT, MESSAGES, SETIPNUM};
+use ainori_devices::aplic::RelayedTo;
+use ainori_devices::aplic::layout::{CLRIPNUM, GUEST_SHIFT, HART_SHIFT, MESSAGES, SETIPNUM};
 
 use super::domain::Domain;
 use crate::arch::{fence, imsic};
@@ -70,20 +69,15 @@ impl Imsic {
         fence::memory_and_devices();
     }
 
-    /// Sends a source to a guest interrupt file of a hart, as this identity. Notes where it was sent before, if that was no such file.
-    pub fn redirect(&self, source: u32, hart: u32, file: u8, identity: u32, relayed_to: &AtomicU32) {
-        let before = self.domain.read(Domain::target(source));
-        // Whoever recalls it may not have done so yet, when one more comes that was on its way.
-        if before >> GUEST_SHIFT & GUEST_INDEX == 0 {
-            // Whoever reads it has found in the guest's controller that the source is redirected, which is noted there behind this, with release.
-            relayed_to.store(before, Ordering::Relaxed);
-        }
+    /// Sends a source to a guest interrupt file of a hart, as this identity. Notes where it was sent before.
+    pub fn redirect(&self, source: u32, hart: u32, file: u8, identity: u32, relayed_to: &RelayedTo) {
+        relayed_to.note(self.domain.read(Domain::target(source)));
         self.domain.aim(source, hart << HART_SHIFT | u32::from(file) << GUEST_SHIFT | identity);
     }
 
     /// Sends it there again. That one is still to complete it makes no difference: it is asked then once more.
-    pub fn recall(&self, interrupt: Interrupt, before: u32) {
-        self.domain.aim(interrupt.source, before);
+    pub fn recall(&self, interrupt: Interrupt, relayed_to: &RelayedTo) {
+        self.domain.aim(interrupt.source, relayed_to.get());
         self.ask_again(interrupt);
     }
 

@@ -19,9 +19,9 @@ pub use levels::{CLOSED, Levels};
 pub use threshold::IrqThreshold;
 
 use core::num::NonZeroU64;
-use core::sync::atomic::AtomicU32;
 
 use ainori_board::{BoardIrqchip, Interrupt};
+use ainori_devices::aplic::RelayedTo;
 use aplic::Aplic;
 use imsic::Imsic;
 use plic::Plic;
@@ -89,21 +89,21 @@ impl Irqchip {
     }
 
     /// A source that is [held](CoreIrqs::hold) goes to a guest interrupt file of a target's hart from now on, as this identity, and nobody has to complete it there. Where
-    /// it went before is noted for [`Self::recall`], if that was no such file. None if the controller can't do that.
+    /// it went before is noted for [`Self::recall`]. None if the controller can't do that.
     pub fn redirect(
         self,
         source: u32,
         target: u32,
         file: u8,
         identity: u32,
-        relayed_to: &AtomicU32,
+        relayed_to: &RelayedTo,
     ) -> Option<()> {
         let Self::Imsic(imsic) = self else { return None };
         (identity != 0).then(|| imsic.redirect(source, target, file, identity, relayed_to))
     }
 
     /// It goes where it went before that, and is told of there if it asks.
-    pub fn recall(self, interrupt: Interrupt, relayed_to: u32) {
+    pub fn recall(self, interrupt: Interrupt, relayed_to: &RelayedTo) {
         if let Self::Imsic(imsic) = self {
             imsic.recall(interrupt, relayed_to);
         }
