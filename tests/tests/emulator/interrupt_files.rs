@@ -89,6 +89,28 @@ fn housework_gives_way_to_a_message() {
     run.check(latest <= 10_000, format_args!("a message takes {latest} ns"));
 }
 
+/// Messages for three guests come to a hart at the same moment: those for the less urgent two wait in their files until the most urgent one has had its own. (When they were
+/// taken first, that one was 2.2 us later than alone.)
+#[test]
+fn whom_a_message_has_woken_does_not_wait_for_others_messages() {
+    let at_once = |args: &str| Guest::probe("messages", &format!("{args} period_us=200"));
+    let alone = on(4)
+        .with(at_once("n=400").vcpus(2).harts([0, 1]).priority(9).named("first"))
+        .with(Guest::probe("busyloop", "").harts([1]).background());
+    let others = [(2, 5), (3, 4)].map(|(hart, priority)| {
+        let guest = at_once("n=1000000").vcpus(2).harts([hart, 1]).priority(priority);
+        guest.named(&format!("level-{priority}")).background()
+    });
+    let beside = others.into_iter().fold(alone.clone(), System::with);
+    let [alone, beside] = [alone, beside].map(|system| {
+        let run = system.run(LOCKSTEP);
+        run.good();
+        run.number("first", "delay_ns/max")
+    });
+    println!("the latest message took {alone} ns alone, {beside} ns beside others");
+    assert!(beside <= alone + 1_000, "{beside} ns beside others, {alone} ns alone");
+}
+
 /// What comes in for a vCPU that doesn't want it, or has stopped, interrupts once, and not again at each switch between the others of its hart.
 #[test]
 fn a_message_that_nobody_takes_disturbs_once() {
