@@ -102,15 +102,14 @@ pub fn start(cpus: &'static mut [Cpu], boot_hart: u64, memory: u64) -> ! {
 
 /// Every hart ends here: as the core that it was made.
 pub extern "C" fn secondary(cpu: &'static mut Cpu) -> ! {
+    let hart = cpu.hart;
     hart::setup(&cpu.machine.features);
     if !hart::has_vectors_of(&cpu.machine.features) {
-        let hart = cpu.machine.harts.get(cpu.id as usize).copied().unwrap_or_default();
         refuse(format_args!(
             "hart {hart} has vector registers of another length than the hart that booted: Ainori needs harts of one length, or without V"
         ));
     }
     if !files::are_as_of(&cpu.machine.features) {
-        let hart = cpu.machine.harts.get(cpu.id as usize).copied().unwrap_or_default();
         refuse(format_args!(
             "hart {hart} has fewer guest interrupt files than the hart that booted: Ainori needs as many on each"
         ));

@@ -82,22 +82,27 @@ impl Cpu {
     }
 
     /// A bell of a guest has its turn. If it is a file of this hart that has rung, it rings now.
-    pub(super) fn ring_by_file(&mut self, guest: &Guest, slot: usize) {
-        if let Some(bell) = self.bell_file(guest, slot)
-            && files::take_ring(bell.number)
-        {
+    pub(super) fn ring_by_file(&self, guest: &Guest, slot: usize) {
+        if let Some(bell) = self.bell_file(guest, slot) {
+            self.ring_if_rung(bell);
+        }
+    }
+
+    /// What has come into the file of a bell since somebody asked last rings now.
+    fn ring_if_rung(&self, bell: &BellFile) {
+        if files::take_ring(bell.number) {
             // What was stored before the ring is seen by whoever hears it.
             fence::after_device();
-            let _ = guest.devices.channels.get(slot).map(|end| end.ring());
+            let ends = self.machine.guest_of(bell.hearer).devices.channels;
+            let _ = ends.get(usize::from(bell.slot)).map(|end| end.ring());
         }
     }
 
     /// A vCPU is put back, and the ends of its guest's channels have been before: what has rung at them since is kept for the next life.
-    pub(super) fn keep_rings(&mut self, id: VcpuId) {
-        let guest = self.machine.guest_of(id);
-        // BOUND: the bells of one hart, some 60 instructions each.
+    pub(super) fn keep_rings(&self, id: VcpuId) {
+        // BOUND: the bells of one hart, some 50 instructions each.
         for bell in self.files.bells().filter(|bell| bell.hearer == id) {
-            self.ring_by_file(guest, usize::from(bell.slot));
+            self.ring_if_rung(bell);
         }
     }
 }
