@@ -12,7 +12,8 @@
 //! claims until nothing is left has one claim more, and one that claims once has a spurious interrupt, for which all must be prepared (section 4.8.2).
 //!
 //! A relayed source whose message goes to a file of a hart of the board is *redirected* when it is sent: from its completion on, the physical controller sends its
-//! messages there, and nobody is interrupted to hand them on. It is recalled, and relayed again, as soon as the guest changes anything about it.
+//! messages there, and nobody is interrupted to hand them on. It is recalled, and relayed again, as soon as the guest changes anything about it. As one store can recall all of a guest,
+//! no more than the first [few](MOST_REDIRECTED) that it was given are redirected.
 //!
 //! # How it works without locks
 //!
@@ -44,6 +45,9 @@ pub use crate::plic::SOURCES;
 
 /// Harts that can be interrupted.
 pub const HARTS: usize = if cfg!(loom) { 2 } else { MAX_GUEST_VCPUS };
+
+/// So many sources of a guest may be redirected: to recall one takes some 100 instructions, in a section of which a store itself takes 470.
+pub const MOST_REDIRECTED: u32 = 4;
 
 const WORDS: usize = SOURCES / 32;
 /// Length of the tables of sources: see [`at`].
@@ -125,6 +129,8 @@ pub struct Aplic {
     exists: [AtomicU32; TABLE / 32],
     /// Those of them that are relayed: all others are served when their wires say so.
     relayed: [AtomicU32; TABLE / 32],
+    /// How many of these there are.
+    relayed_count: AtomicU32,
     /// Those that may be ready.
     ready: [AtomicU32; TABLE / 32],
     interrupt_enable: AtomicU32,
@@ -144,6 +150,7 @@ impl Aplic {
                 target: zeros(),
                 exists: zeros(),
                 relayed: zeros(),
+                relayed_count: AtomicU32::new(0),
                 ready: zeros(),
                 interrupt_enable: AtomicU32::new(0),
                 genmsi: AtomicU32::new(0),
@@ -159,7 +166,13 @@ impl Aplic {
         if !(1..SOURCES as u32).contains(&source) {
             return;
         }
-        let state = if relayed { Gateway::RELAYED_FROM_BOARD } else { Gateway::WIRED };
+        let state = match relayed {
+            false => Gateway::WIRED,
+            true if self.relayed_count.fetch_add(1, Ordering::Relaxed) < MOST_REDIRECTED => {
+                Gateway::REDIRECTABLE_FROM_BOARD
+            }
+            true => Gateway::RELAYED_FROM_BOARD,
+        };
         let (word, bit) = (source as usize / 32, 1 << (source % 32));
         at(&self.sources, source as usize).store(state.0, Ordering::Relaxed);
         at(&self.relayed, word).fetch_or(if relayed { bit } else { 0 }, Ordering::Relaxed);
@@ -445,7 +458,7 @@ impl Aplic {
         if self.delivery == Delivery::Direct {
             return harts;
         }
-        // BOUND: the sources that the guest has, three accesses to the board for each that is recalled.
+        // BOUND: the sources that the guest has, of which `MOST_REDIRECTED` are recalled.
         (0..WORDS).for_each(|word| {
             if enable == 0 {
                 self.for_each(word, self.relayed(word), |number| self.recall(number, outside));
@@ -495,7 +508,7 @@ impl Aplic {
     fn send(&self, number: usize, has_come: bool, outside: &mut impl Outside) {
         let Some(source) = self.take(number) else { return };
         let msi = Msi::to(self.target(number));
-        if has_come && source.relayed() && !source.is_redirected() {
+        if has_come && source.is_to_be_redirected() {
             self.redirect(number, msi, outside);
         }
         if !source.is_level() {

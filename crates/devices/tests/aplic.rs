@@ -2,7 +2,7 @@
 //! Not with loom's atomics, which work only inside of a loom model: see `aplic_races.rs`.
 #![cfg(not(loom))]
 
-use ainori_devices::aplic::{Aplic, Board, Delivery, HARTS, Msi, Outside, SOURCES, WINDOW};
+use ainori_devices::aplic::{Aplic, Board, Delivery, HARTS, MOST_REDIRECTED, Msi, Outside, SOURCES, WINDOW};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -590,6 +590,40 @@ proptest! {
                 prop_assert_eq!(logs.0.0, logs.1.0, "{:?}", step);
                 prop_assert_eq!((0..HARTS).map(|hart| used.is_pending(hart)).collect::<Vec<_>>(), (0..HARTS).map(|hart| new.is_pending(hart)).collect::<Vec<_>>());
             }
+        }
+    }
+}
+
+/// A store that concerns all sources, or a reset, may have to recall all that are redirected, in one section: they are few, however many the guest has.
+#[test]
+fn one_store_recalls_a_few_sources_however_many_there_are() {
+    let all: Vec<u32> = (1..SOURCES as u32).collect();
+    let ends: [fn(&Aplic, &mut Redirecting); 3] = [
+        |aplic, outside| _ = aplic.write(DOMAINCFG, 4, 0, outside),
+        |aplic, outside| {
+            (0..WORDS).for_each(|word| _ = aplic.write(CLRIE + 4 * word, 4, u32::MAX, outside));
+        },
+        |aplic, outside| {
+            (0..).take_while(|&part| aplic.reset(part, &mut outside.board)).for_each(drop);
+        },
+    ];
+    for end in ends {
+        let (aplic, mut outside) = (Aplic::new(Delivery::Msi), Redirecting::default());
+        all.iter().for_each(|&source| aplic.add(source, true));
+        // A second life is as the first.
+        for _ in 0..2 {
+            aplic.write(DOMAINCFG, 4, 1 << 8, &mut outside);
+            for &source in &all {
+                aplic.write(sourcecfg(source as usize), 4, 6, &mut outside);
+                aplic.write(target(source as usize), 4, 1, &mut outside);
+                aplic.write(SETIENUM, 4, source, &mut outside);
+                outside.board.held.insert(source);
+                aplic.drive(source, true, &mut outside);
+                aplic.write(SETIPNUM, 4, source, &mut outside);
+            }
+            assert!(outside.board.aims.keys().copied().eq(1..=MOST_REDIRECTED));
+            end(&aplic, &mut outside);
+            assert!(outside.board.aims.is_empty());
         }
     }
 }

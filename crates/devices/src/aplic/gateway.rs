@@ -57,6 +57,7 @@ impl Gateway {
     const RELAYED: u32 = 1 << 7;
     const IN_SERVICE: u32 = 1 << 8;
     const REDIRECTED: u32 = 1 << 9;
+    const REDIRECTABLE: u32 = 1 << 10;
     /// What makes it ask for attention.
     const READY: u32 = Self::PENDING | Self::ENABLED;
 
@@ -67,6 +68,8 @@ impl Gateway {
     /// Of a source that stands for a physical interrupt, whose true wire isn't seen here. It comes once, and comes again if it is still there when its
     /// handler has [completed](Event::Complete).
     pub(super) const RELAYED_FROM_BOARD: Self = Self(Self::EXISTS | Self::RELAYED);
+    /// The same of one whose messages may come straight from the physical controller, if that can send them.
+    pub(super) const REDIRECTABLE_FROM_BOARD: Self = Self(Self::RELAYED_FROM_BOARD.0 | Self::REDIRECTABLE);
 
     const fn has(self, bits: u32) -> bool {
         self.0 & bits == bits
@@ -114,6 +117,11 @@ impl Gateway {
     /// Has a handler got it that is still to [complete](Event::Complete) it?
     pub(super) const fn is_in_service(self) -> bool {
         self.has(Self::IN_SERVICE)
+    }
+
+    /// Could its messages come straight from the physical controller, which they don't yet?
+    pub(super) const fn is_to_be_redirected(self) -> bool {
+        self.0 & (Self::REDIRECTABLE | Self::REDIRECTED) == Self::REDIRECTABLE
     }
 
     /// Do its messages come straight from the physical controller?
@@ -200,6 +208,6 @@ impl Gateway {
     /// After a reset of the guest: its wire is low, and nothing is configured.
     #[must_use]
     pub(super) const fn reset(self) -> Self {
-        Self(self.0 & (Self::EXISTS | Self::RELAYED))
+        Self(self.0 & Self::REDIRECTABLE_FROM_BOARD.0)
     }
 }
