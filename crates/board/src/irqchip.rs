@@ -119,6 +119,16 @@ pub struct Interrupt {
     pub trigger: Trigger,
 }
 
+impl Interrupt {
+    /// The same, asking when its wire begins to, whether it would by itself for as long as that does or not.
+    #[must_use]
+    pub const fn as_edge(self) -> Self {
+        let is_low = matches!(self.trigger, Trigger::LevelLow | Trigger::EdgeFalling);
+        let trigger = if is_low { Trigger::EdgeFalling } else { Trigger::EdgeRising };
+        Self { trigger, ..self }
+    }
+}
+
 /// The interrupts of a device, in the order of its node.
 pub fn interrupts<'a>(
     node: &FdtNode<'a>,

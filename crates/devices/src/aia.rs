@@ -37,7 +37,7 @@ impl Outside for Outwards<'_> {
 struct Nobody;
 
 impl Board for Nobody {
-    fn complete(&mut self, _: u32) {}
+    fn complete(&mut self, _: u32, _: bool) {}
 }
 
 impl Aia {

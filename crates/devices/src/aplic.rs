@@ -91,23 +91,25 @@ pub trait Outside {
 
 /// The physical controller behind relayed sources. A closure that is told of those that have been served is one that can't do more.
 pub trait Board {
-    /// A source has been served: the physical interrupt that it stands for can be completed.
-    fn complete(&mut self, source: u32);
+    /// A source has been served: the physical interrupt that it stands for can be completed. If it asks still, it is told of once more; not if it `is_edge`, as the guest
+    /// has configured it: then its wire has to begin to ask anew, whatever the wire is by itself.
+    fn complete(&mut self, source: u32, is_edge: bool);
 
     /// A source that isn't completed yet is to come straight to where this message goes, from when it is. False if it can't.
     fn redirect(&mut self, _source: u32, _msi: Msi) -> bool {
         false
     }
 
-    /// A source that has been redirected isn't any more. If it asks, it is told of once more, as it may have been sent to where it went.
+    /// A source that has been redirected isn't any more. If its wire asks, it is told of once more, as it may have been sent to where it went: also if the guest has it as an
+    /// edge, which is sooner told of twice than never.
     fn recall(&mut self, _source: u32) {}
 
-    /// The guest asks whether a source that is redirected asks: then it sends its message again.
+    /// The guest asks whether a level that is redirected asks: then it sends its message again.
     fn ask_again(&mut self, _source: u32) {}
 }
 
 impl<F: FnMut(u32)> Board for F {
-    fn complete(&mut self, source: u32) {
+    fn complete(&mut self, source: u32, _: bool) {
         self(source);
     }
 }
@@ -548,13 +550,14 @@ impl Aplic {
         let complete =
             |state: Gateway| state.is_in_service().then(|| state.after(Event::Complete, self.delivery));
         let Some((before, _)) = self.update(number, complete) else {
-            if self.gateway(number).is_redirected() {
+            let source = self.gateway(number);
+            if source.is_redirected() && source.is_level() {
                 outside.board().ask_again(number as u32);
             }
             return 0;
         };
         let harts = if before.is_ready() { self.hart(self.target(number)) } else { 0 };
-        outside.board().complete(number as u32);
+        outside.board().complete(number as u32, before.is_edge());
         harts
     }
 

@@ -116,7 +116,7 @@ impl Irqchip {
             Self::Plic(plic) => {
                 let effects = plic.write(offset, width, value);
                 // BOUND: one source.
-                effects.completed.into_iter().for_each(|source| board.complete(source));
+                effects.completed.into_iter().for_each(|source| board.complete(source, false));
                 effects.harts
             }
             Self::Aia(aia) => aia.write(offset, width, value, board),

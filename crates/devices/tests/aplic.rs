@@ -37,7 +37,8 @@ fn idc(hart: usize) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Done {
     Sent(usize, u32),
-    Completed(u32),
+    /// As an edge?
+    Completed(u32, bool),
 }
 
 #[derive(Default)]
@@ -54,8 +55,8 @@ impl Outside for Log {
 }
 
 impl Board for Log {
-    fn complete(&mut self, source: u32) {
-        self.0.push(Done::Completed(source));
+    fn complete(&mut self, source: u32, is_edge: bool) {
+        self.0.push(Done::Completed(source, is_edge));
     }
 }
 
@@ -171,8 +172,9 @@ impl Model {
         let Some(state) = self.sources.get_mut(source).and_then(Option::as_mut) else { return };
         if std::mem::take(&mut state.in_service) {
             state.wire = false;
+            let is_edge = matches!(state.mode, 4 | 5);
             Self::settle(state, direct);
-            self.done.push(Done::Completed(source as u32));
+            self.done.push(Done::Completed(source as u32, is_edge));
         }
     }
 
@@ -492,7 +494,7 @@ impl Outside for Redirecting {
 }
 
 impl Board for Physical {
-    fn complete(&mut self, source: u32) {
+    fn complete(&mut self, source: u32, _: bool) {
         // It may not have come, if it was the guest that made it pending.
         self.held.remove(&source);
     }
@@ -594,6 +596,74 @@ proptest! {
     }
 }
 
+/// The wire of a device of the board, behind a source that is told of as long as it is high; and what its guest has been interrupted for.
+#[derive(Default)]
+struct Device {
+    high: bool,
+    /// It is to be told of.
+    asks: bool,
+    sent: u32,
+}
+
+impl Outside for Device {
+    fn send(&mut self, _: Msi) {
+        self.sent += 1;
+    }
+
+    fn board(&mut self) -> &mut dyn Board {
+        self
+    }
+}
+
+impl Board for Device {
+    fn complete(&mut self, _: u32, is_edge: bool) {
+        self.asks |= self.high && !is_edge;
+    }
+}
+
+/// "Edge1: active, edge-sensitive; interrupt asserted on rising edge" (table 4.2), whatever the wire is by itself: one that stays high has risen once. As a level it comes again
+/// when it has been served.
+#[test]
+fn a_level_that_is_taken_for_an_edge_comes_once_each_time_that_it_rises() {
+    const SOURCE: u32 = 2;
+    for delivery in [Delivery::Direct, Delivery::Msi] {
+        for (mode, expected) in [(4, 1), (5, 1), (6, 3), (7, 3)] {
+            let (aplic, mut device) = (Aplic::new(delivery), Device::default());
+            aplic.add(SOURCE, true);
+            for (offset, value) in [
+                (DOMAINCFG, 1 << 8),
+                (sourcecfg(SOURCE as usize), mode),
+                (target(SOURCE as usize), 1),
+                (SETIENUM, SOURCE),
+                (idc(0), 1),
+            ] {
+                aplic.write(offset, 4, value, &mut device);
+            }
+            for rise in 1..=3 {
+                let mut interrupts = 0;
+                (device.high, device.asks) = (true, true);
+                // Its handler takes it, and has done with it, three times, before the device is quiet.
+                for _ in 0..3 {
+                    if std::mem::take(&mut device.asks) {
+                        aplic.drive(SOURCE, true, &mut device);
+                    }
+                    if delivery == Delivery::Direct {
+                        interrupts += u32::from(aplic.read(CLAIMI, 4, &mut device).0 >> 16 == SOURCE);
+                        assert_eq!(aplic.read(CLAIMI, 4, &mut device).0, 0);
+                    } else {
+                        interrupts += std::mem::take(&mut device.sent);
+                        if mode >= 6 {
+                            aplic.write(SETIPNUM, 4, SOURCE, &mut device);
+                        }
+                    }
+                }
+                device.high = false;
+                assert_eq!(interrupts, expected, "{delivery:?}, mode {mode}, rise {rise}");
+            }
+        }
+    }
+}
+
 /// A store that concerns all sources, or a reset, may have to recall all that are redirected, in one section: they are few, however many the guest has.
 #[test]
 fn one_store_recalls_a_few_sources_however_many_there_are() {
@@ -670,7 +740,7 @@ fn a_level_comes_once_if_its_wire_goes_low_before_it_is_claimed_again() {
             aplic.write(SETIENUM, 4, source, &mut log);
         }
         assert_eq!(aplic.read(CLAIMI, 4, &mut log).0, 0);
-        assert_eq!(log.0, if relayed { vec![Done::Completed(source)] } else { vec![] });
+        assert_eq!(log.0, if relayed { vec![Done::Completed(source, false)] } else { vec![] });
         assert_eq!(aplic.read(SETIP, 4, &mut log).0, 0);
         assert!(!aplic.is_pending(0));
     }

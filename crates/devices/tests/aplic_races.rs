@@ -44,7 +44,7 @@ impl Outside for Count {
 }
 
 impl Board for Count {
-    fn complete(&mut self, source: u32) {
+    fn complete(&mut self, source: u32, _: bool) {
         assert_eq!(source, SOURCE);
         self.completed += 1;
     }
@@ -183,7 +183,7 @@ impl Outside for Redirected<'_> {
 }
 
 impl Board for Redirected<'_> {
-    fn complete(&mut self, _: u32) {}
+    fn complete(&mut self, _: u32, _: bool) {}
 
     fn redirect(&mut self, _: u32, msi: Msi) -> bool {
         let before = self.0.swap((msi.hart as u32) << 18 | msi.identity, Ordering::Relaxed);
@@ -287,7 +287,7 @@ impl Outside for AskingOn<'_> {
 }
 
 impl Board for AskingOn<'_> {
-    fn complete(&mut self, _: u32) {
+    fn complete(&mut self, _: u32, _: bool) {
         self.0.asks();
     }
 

@@ -85,7 +85,7 @@ pub fn start(cpus: &'static mut [Cpu], boot_hart: u64, memory: u64) -> ! {
     let machine = cpus[0].machine;
     let Some(own) = cpus.iter().position(|cpu| cpu.hart == boot_hart) else {
         let harts = machine.board.hart_names();
-        refuse(format_args!("the boot hart {boot_hart} is not among the harts of the board: {harts}"))
+        refuse(format_args!("the boot hart {boot_hart} is none of the board's harts: {harts}"))
     };
     report::board(machine, memory);
     for cpu in cpus.iter_mut().filter(|cpu| cpu.hart != boot_hart) {
@@ -104,15 +104,15 @@ pub fn start(cpus: &'static mut [Cpu], boot_hart: u64, memory: u64) -> ! {
 pub extern "C" fn secondary(cpu: &'static mut Cpu) -> ! {
     let hart = cpu.hart;
     hart::setup(&cpu.machine.features);
-    if !hart::has_vectors_of(&cpu.machine.features) {
-        refuse(format_args!(
-            "hart {hart} has vector registers of another length than the hart that booted: Ainori needs harts of one length, or without V"
-        ));
-    }
-    if !files::are_as_of(&cpu.machine.features) {
-        refuse(format_args!(
-            "hart {hart} has fewer guest interrupt files than the hart that booted: Ainori needs as many on each"
-        ));
+    let needed = if !hart::has_vectors_of(&cpu.machine.features) {
+        "vectors of one length, or none"
+    } else if !files::are_as_of(&cpu.machine.features) {
+        "as many guest interrupt files"
+    } else {
+        ""
+    };
+    if !needed.is_empty() {
+        refuse(format_args!("hart {hart} isn't as the one that booted: all need {needed}"));
     }
     interrupts::route(cpu);
     cpu.run()

@@ -4,7 +4,6 @@ use core::fmt;
 
 use ainori_board::{Board, BoardHart, BoardIrqchip, Device, Range};
 use ainori_devices::aia::Aia;
-use ainori_devices::aplic::RelayedTo;
 use ainori_devices::bus;
 use ainori_devices::irqchip::Irqchip;
 use ainori_devices::plic::Plic;
@@ -59,12 +58,7 @@ pub fn place(
             if let Some(target) = hart.irq_target
                 && let Some(owner) = placed.source_owner.get_mut(interrupt.source as usize)
             {
-                *owner = Some(SourceOwner {
-                    guest: index,
-                    target,
-                    trigger: interrupt.trigger,
-                    relayed_to: RelayedTo::new(),
-                });
+                *owner = Some(SourceOwner::new(index, target, *interrupt));
             }
         }
         placed.guests.push(guest);

@@ -8,11 +8,10 @@ use crate::panic::refuse;
 
 /// What is wired to a core, each source with its level.
 fn of_core(machine: &Machine, core: u32, target: u32) -> impl Iterator<Item = (Interrupt, u32)> + '_ {
-    let owned = machine.source_owner.iter().enumerate().filter_map(move |(source, owner)| {
+    let owned = machine.source_owner.iter().filter_map(move |owner| {
         let owner = owner.as_ref().filter(|owner| owner.target == target)?;
         let guest = machine.guests.get(usize::from(owner.guest))?;
-        let interrupt = Interrupt { source: source as u32, trigger: owner.trigger };
-        Some((interrupt, machine.device_level(guest, core)))
+        Some((owner.own(), machine.device_level(guest, core)))
     });
     // The serial port interrupts the least urgent guest of its core, and nobody else.
     let port = machine.board.uart.filter(|_| core == machine.console_core);

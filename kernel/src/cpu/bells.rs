@@ -84,25 +84,25 @@ impl Cpu {
     /// A bell of a guest has its turn. If it is a file of this hart that has rung, it rings now.
     pub(super) fn ring_by_file(&self, guest: &Guest, slot: usize) {
         if let Some(bell) = self.bell_file(guest, slot) {
-            self.ring_if_rung(bell);
-        }
-    }
-
-    /// What has come into the file of a bell since somebody asked last rings now.
-    fn ring_if_rung(&self, bell: &BellFile) {
-        if files::take_ring(bell.number) {
-            // What was stored before the ring is seen by whoever hears it.
-            fence::after_device();
-            let ends = self.machine.guest_of(bell.hearer).devices.channels;
-            let _ = ends.get(usize::from(bell.slot)).map(|end| end.ring());
+            ring_if_rung(guest, bell);
         }
     }
 
     /// A vCPU is put back, and the ends of its guest's channels have been before: what has rung at them since is kept for the next life.
     pub(super) fn keep_rings(&self, id: VcpuId) {
+        let guest = self.machine.guest_of(id);
         // BOUND: the bells of one hart, some 50 instructions each.
         for bell in self.files.bells().filter(|bell| bell.hearer == id) {
-            self.ring_if_rung(bell);
+            ring_if_rung(guest, bell);
         }
+    }
+}
+
+/// What has come into the file of a bell of this guest since somebody asked last rings now.
+fn ring_if_rung(guest: &Guest, bell: &BellFile) {
+    if files::take_ring(bell.number) {
+        // What was stored before the ring is seen by whoever hears it.
+        fence::after_device();
+        let _ = guest.devices.channels.get(usize::from(bell.slot)).map(|end| end.ring());
     }
 }

@@ -1,5 +1,4 @@
 //! Interrupts of the core itself.
-use ainori_board as board;
 use ainori_sched::{VcpuId, VcpuSet};
 
 use super::Cpu;
@@ -182,7 +181,7 @@ impl Cpu {
     fn take_source(&mut self, source: u32) {
         let Some(irqs) = &self.irqs else { return };
         if let Some(owner) = self.machine.owner_of(source) {
-            irqs.hold(board::Interrupt { source, trigger: owner.trigger });
+            irqs.hold(owner.interrupt());
             if let Some(guest) = self.machine.guests.get(usize::from(owner.guest)) {
                 self.take_owned_source(guest, source);
             }

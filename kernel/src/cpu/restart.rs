@@ -184,7 +184,7 @@ impl Cpu {
     fn complete_all(&mut self, guest: &'static Guest) {
         // BOUND: the interrupts of the devices of one guest, mostly one or two, some 30 instructions each.
         for interrupt in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {
-            self.sources_of(guest).complete(interrupt.source);
+            self.sources_of(guest).complete(interrupt.source, false);
         }
     }
 

@@ -1,5 +1,4 @@
 //! Interrupt sources of the board that belong to a guest: what its own interrupt controller does to those that it relays.
-use ainori_board::Interrupt;
 use ainori_devices::irqchip::{Board, Msi};
 
 use super::{Machine, SourceOwner};
@@ -14,9 +13,9 @@ pub struct Sources {
 
 impl Sources {
     /// One of them, and the board's controller.
-    fn known(&self, source: u32) -> Option<(Irqchip, Interrupt, &'static SourceOwner)> {
+    fn known(&self, source: u32) -> Option<(&'static Irqchip, &'static SourceOwner)> {
         let owner = self.machine.owner_of(source).filter(|owner| owner.guest == self.guest.index)?;
-        Some((self.machine.irqchip?, Interrupt { source, trigger: owner.trigger }, owner))
+        Some((self.machine.irqchip.as_ref()?, owner))
     }
 
     /// As [`Board::redirect`]. None if it can't.
@@ -24,16 +23,17 @@ impl Sources {
         let own = self.guest.vcpus();
         let vcpu = self.machine.vcpus().get(usize::from(own.start)..usize::from(own.end))?.get(msi.hart)?;
         let target = self.machine.board.harts.get(vcpu.home as usize)?.irq_target?;
-        let (irqchip, _, owner) = self.known(source)?;
+        let (irqchip, owner) = self.known(source)?;
         irqchip.redirect(source, target, vcpu.file?.number, msi.identity, &owner.relayed_to)
     }
 }
 
 impl Board for Sources {
     #[inline(never)]
-    fn complete(&mut self, source: u32) {
-        if let Some((irqchip, interrupt, owner)) = self.known(source) {
-            irqchip.complete(owner.target, interrupt);
+    fn complete(&mut self, source: u32, is_edge: bool) {
+        if let Some((irqchip, owner)) = self.known(source) {
+            let is_new = owner.set_edge(is_edge);
+            irqchip.complete(owner.target, owner.interrupt(), is_new);
         }
     }
 
@@ -44,15 +44,15 @@ impl Board for Sources {
 
     #[inline(never)]
     fn recall(&mut self, source: u32) {
-        if let Some((irqchip, interrupt, owner)) = self.known(source) {
-            irqchip.recall(interrupt, &owner.relayed_to);
+        if let Some((irqchip, owner)) = self.known(source) {
+            irqchip.recall(owner.own(), &owner.relayed_to);
         }
     }
 
     #[inline(never)]
     fn ask_again(&mut self, source: u32) {
-        if let Some((irqchip, interrupt, _)) = self.known(source) {
-            irqchip.ask_again(interrupt);
+        if let Some((irqchip, owner)) = self.known(source) {
+            irqchip.ask_again(owner.own());
         }
     }
 }

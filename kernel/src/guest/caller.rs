@@ -35,8 +35,8 @@ impl<'a> Caller<'a> {
 }
 
 impl Board for Caller<'_> {
-    fn complete(&mut self, source: u32) {
-        self.cpu.sources_of(self.guest).complete(source);
+    fn complete(&mut self, source: u32, is_edge: bool) {
+        self.cpu.sources_of(self.guest).complete(source, is_edge);
     }
 
     fn redirect(&mut self, source: u32, msi: Msi) -> bool {

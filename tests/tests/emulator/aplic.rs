@@ -72,6 +72,17 @@ fn an_alarm_comes_once() {
     }
 }
 
+/// Its driver may have it as an edge, although the wire says by itself how long it asks: an alarm is one edge. (With an APLIC that interrupts harts itself it came again and
+/// again until the handler had served it.)
+#[test]
+fn an_alarm_that_is_taken_for_an_edge_comes_once() {
+    for (kind, system) in on(1) {
+        let run = system.with(Guest::probe("rtc", "n=40 edge=1").device(RTC)).run(LOCKSTEP);
+        run.good();
+        run.check(run.number("rtc", "interrupts") == 40, kind);
+    }
+}
+
 /// With registers that hide from guests what is new to them (Smstateen), which could hide it from the hypervisor, too.
 #[test]
 fn a_device_interrupts_its_owner_where_registers_can_be_hidden() {

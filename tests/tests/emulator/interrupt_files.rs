@@ -1,5 +1,6 @@
 //! Guest interrupt files of the harts (AIA): what is stored there by a guest reaches its vCPU without the hypervisor, waits without disturbing anybody where
 //! that one mustn't run, and wakes it where it may.
+use ainori_devices::aplic::MOST_REDIRECTED;
 use ainori_tests::{Clock, Guest, IMSIC, Run, System, bounds::TASK_NS};
 
 const LOCKSTEP: Clock = Clock::Lockstep { q: 100 };
@@ -158,6 +159,20 @@ fn a_device_that_asks_is_heard_when_its_interrupts_go_elsewhere() {
         run.good();
         run.check(run.number("recall", "turns") == 64, format_args!("{harts} harts"));
     }
+}
+
+/// One store of a guest recalls all of its sources that come straight to its files. This board has one such source; each more would take as long as that, and so many as there
+/// may be are within the guard of 5 us, 1,250 instructions.
+#[test]
+fn a_store_that_recalls_all_sources_is_a_short_section() {
+    let owner = Guest::probe("recall", "n=4").device("/soc/rtc@101000");
+    let run = on(1).with(owner).run(Clock::Icount);
+    run.good();
+    let [one, none] = ["recall_instructions", "write_instructions"].map(|what| run.number("recall", what));
+    let all = none + u64::from(MOST_REDIRECTED) * (one - none);
+    println!("a store takes {none} instructions, {one} if it recalls one source: {all} with all");
+    run.check(one > none, "nothing was recalled");
+    run.check(all <= 1_250, format_args!("{all} instructions in one section"));
 }
 
 /// A bell that is a file is rung by somebody more urgent than the one that hears it, who stores there without end, from another hart: the RTOS of the hearer's hart,

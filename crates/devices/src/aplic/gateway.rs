@@ -11,7 +11,7 @@ pub enum Delivery {
 
 /// The mode of a source (`sourcecfg.SM`, table 4.2). Detached sources, which only software can make pending, are edge-sensitive to nothing.
 mod mode {
-    pub(super) use super::super::layout::{DETACHED, EDGE1, LEVEL0, LEVEL1};
+    pub(super) use super::super::layout::{DETACHED, EDGE0, EDGE1, LEVEL0, LEVEL1};
 
     pub(super) const INACTIVE: u32 = 0;
     /// Of the modes from [`EDGE1`] on: the low wire is the one that asks.
@@ -92,6 +92,11 @@ impl Gateway {
     /// Is it the level of its wire that asks?
     pub(super) const fn is_level(self) -> bool {
         matches!(self.mode(), mode::LEVEL1 | mode::LEVEL0)
+    }
+
+    /// Is it its wire's beginning to ask that asks?
+    pub(super) const fn is_edge(self) -> bool {
+        matches!(self.mode(), mode::EDGE1 | mode::EDGE0)
     }
 
     /// Is its pending bit set?

@@ -103,7 +103,7 @@ impl TestHost {
 }
 
 impl Board for TestHost {
-    fn complete(&mut self, source: u32) {
+    fn complete(&mut self, source: u32, _: bool) {
         self.wishes.push(Wish::Complete(source));
     }
 }

@@ -84,13 +84,18 @@ impl Aplic {
         fence::memory_and_devices();
     }
 
-    /// Ends what [`Self::hold`] does. What was written to memory before is seen by whoever claims the source then.
-    pub fn complete(&self, interrupt: Interrupt) {
+    /// Ends what [`Self::hold`] does; `is_new`: that was done for the other kind of trigger. What was written to memory before is seen by whoever claims the source then.
+    pub fn complete(&self, interrupt: Interrupt, is_new: bool) {
         fence::before_device();
-        if interrupt.trigger.is_level() {
+        let is_level = interrupt.trigger.is_level();
+        if is_level || is_new {
             self.0.attach(interrupt);
-        } else {
-            self.0.enable(interrupt.source);
         }
+        if is_new && !is_level {
+            // The one that was claimed, if its wire is high still.
+            self.0.write(CLRIPNUM, interrupt.source);
+        }
+        // A level that was claimed as such is on.
+        self.0.enable(interrupt.source);
     }
 }

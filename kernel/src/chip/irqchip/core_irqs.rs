@@ -128,6 +128,6 @@ impl CoreIrqs {
 
     /// A source that the core has claimed may interrupt again.
     pub fn complete(&self, interrupt: Interrupt) {
-        self.chip.complete(self.target, interrupt);
+        self.chip.complete(self.target, interrupt, false);
     }
 }

@@ -79,11 +79,11 @@ impl Irqchip {
     }
 
     /// A source that a target's core has claimed may interrupt again. From any core. What was written to memory before is seen by whoever claims it
-    /// then.
-    pub fn complete(self, target: u32, interrupt: Interrupt) {
+    /// then. `is_new`: from now on it asks as `interrupt` says, which it didn't when it was claimed.
+    pub fn complete(self, target: u32, interrupt: Interrupt, is_new: bool) {
         match self {
             Self::Plic(plic) => plic.complete(target, interrupt.source),
-            Self::Aplic(aplic) => aplic.complete(interrupt),
+            Self::Aplic(aplic) => aplic.complete(interrupt, is_new),
             Self::Imsic(imsic) => imsic.complete(interrupt),
         }
     }
