@@ -19,7 +19,7 @@ CFLAGS  := -march=rv64gc -misa-spec=2.2 -mabi=lp64d -mcmodel=medany --specs=pico
            -ffile-prefix-map=$(TOP)/= -Wa,--debug-prefix-map=$(TOP)/=
 LDFLAGS := -nostartfiles -static -T$(COMMON)/link.ld -Wl,--gc-sections -Wl,--build-id=none
 
-COMMON_OBJECTS := $(addprefix $(OUT)/obj/common/,entry.o start.o trap_entry.o trap.o console.o fdt.o machine.o args.o histogram.o timer.o irqchip.o plic.o aplic.o imsic.o device.o channel.o)
+COMMON_OBJECTS := $(addprefix $(OUT)/obj/common/,entry.o start.o trap_entry.o trap.o console.o fdt.o machine.o args.o histogram.o timer.o irqchip.o irqchip_registers.o plic.o aplic.o imsic.o device.o channel.o)
 
 .SUFFIXES:
 .SECONDARY:

@@ -9,9 +9,6 @@
 /* Section 3.9: the identity is above its priority, which is the same number. */
 #define STOPEI_IDENTITY_SHIFT 16
 
-/* Of the page that a file is (section 3.5), if a hart has no guests. */
-#define FILE_SIZE 4096ul
-
 /* siselect chooses what sireg is: nobody else uses them, as handlers only claim and complete. */
 static uint64_t file_read(uint64_t select)
 {
@@ -44,7 +41,7 @@ volatile uint32_t *imsic_file(uint32_t cpu_intc)
     for (struct fdt_node node = { 0 }; fdt_next(&machine.fdt, &node);) {
         if (fdt_list_has(&machine.fdt, &node, "compatible", "riscv,imsics") && irqchip_context(&node, cpu_intc, &hart_index)
             && fdt_reg(&machine.fdt, &node, &base, &size))
-            return (volatile uint32_t *)(uintptr_t)(base + hart_index * FILE_SIZE);
+            return (volatile uint32_t *)(uintptr_t)(base + hart_index * IMSIC_FILE_SIZE);
     }
     return NULL;
 }

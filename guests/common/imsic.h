@@ -8,6 +8,9 @@
 #define IMSIC_EIP(identity) (0x80ul + (identity) / 64 * 2)
 #define IMSIC_EIE(identity) (0xc0ul + (identity) / 64 * 2)
 
+/* Bytes of the page that a file is (section 3.5), if a hart has no guests. */
+#define IMSIC_FILE_SIZE 4096ul
+
 /* Where messages are stored for the hart with this cpu-intc: each is an identity's number. NULL if it has no interrupt file. */
 volatile uint32_t *imsic_file(uint32_t cpu_intc);
 

@@ -1,7 +1,7 @@
 #include "attacks.h"
 #include "csr.h"
 #include "imsic.h"
-#include "irqchips.h"
+#include "irqchip_registers.h"
 #include "kinds.h"
 #include "machine.h"
 #include "memory.h"
@@ -71,31 +71,45 @@ static void plic(struct vcpu *v, uint64_t turn)
     registers[(0x200000 + (2 * v->index + 1) * 0x1000) / 4] = turn >> 3 & 7; /* its own, in S-mode */
 }
 
-/* Whole words that change all sources of a guest, each at every store: those of its virtual devices, which anybody may make pending here. */
+/* Where vCPUs have interrupt files: its own listens to everything. */
+static void open_file(void)
+{
+    csr_write(CSR_SISELECT, IMSIC_EIE(0));
+    csr_write(CSR_SIREG, UINT64_MAX);
+    csr_write(CSR_SISELECT, IMSIC_EIDELIVERY);
+    csr_write(CSR_SIREG, 1);
+}
+
+/* Whole words that change all sources of a guest, each at every store: those of its virtual devices, which anybody may make pending here. Where they are messages,
+ * one more to another vCPU each time, and all are claimed. */
 static void aplic(struct vcpu *v, uint64_t turn)
 {
     volatile uint32_t *registers = (volatile uint32_t *)irqchips[0].base;
+    bool has_files = irqchip_count > 1;
     if (turn == 0) {
+        if (has_files)
+            open_file();
         registers[0] = 1u << 8; /* domaincfg.IE */
         for (unsigned source = 1; source <= APLIC_SOURCES; source++) {
             registers[source] = 1; /* detached */
-            registers[0x3000 / 4 + source] = (source % vcpu_count) << 18 | 1;
+            registers[0x3000 / 4 + source] = (source % vcpu_count) << 18 | source; /* its priority, or its identity */
         }
     }
     registers[0x4000 / 4 + 8 * v->index] = turn >> 4 & 1; /* its own idelivery */
     registers[(turn & 1 ? 0x1e00 : 0x1f00) / 4] = UINT32_MAX; /* setie, clrie */
     registers[(turn & 2 ? 0x1c00 : 0x1d00) / 4] = UINT32_MAX; /* setip, in_clrip */
+    if (!has_files)
+        return;
+    registers[0x3000 / 4] = (turn % vcpu_count) << 18 | (turn % IDENTITIES + 1); /* genmsi */
+    csr_swap(CSR_STOPEI, 0);
 }
 
 /* Messages to everybody, of every identity, from who switches its own file on and off, and claims what it has got. */
 static void imsic(struct vcpu *v, uint64_t turn)
 {
-    if (turn == 0) {
-        csr_write(CSR_SISELECT, IMSIC_EIE(0));
-        csr_write(CSR_SIREG, UINT64_MAX);
-        csr_write(CSR_SISELECT, IMSIC_EIDELIVERY);
-    }
-    *(volatile uint32_t *)(irqchips[1].base + (v->index + turn) % vcpu_count * PAGE) = turn / vcpu_count % IDENTITIES + 1;
+    if (turn == 0)
+        open_file();
+    *(volatile uint32_t *)(irqchips[1].base + (v->index + turn) % vcpu_count * IMSIC_FILE_SIZE) = turn / vcpu_count % IDENTITIES + 1;
     csr_write(CSR_SIREG, turn >> 4 & 1);
     csr_swap(CSR_STOPEI, 0);
 }

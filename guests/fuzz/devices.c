@@ -1,7 +1,7 @@
 /* Loads and stores to devices and beyond. */
 #include "code.h"
 #include "csr.h"
-#include "irqchips.h"
+#include "irqchip_registers.h"
 #include "kinds.h"
 #include "machine.h"
 #include "memory.h"
@@ -20,7 +20,7 @@ static uint64_t device_address(struct vcpu *v)
     /* Its load lasts until the watchdog: seldom. */
     if (once_in(v, 64))
         return GIVE_WAY_BASE + (any(v) & 7);
-    return any(v) & 3 ? irqchip_address(v) : UART_BASE + (any(v) & 3 ? any(v) & 7 : any(v) % (UART_REGISTERS - WIDEST));
+    return any(v) & 3 ? irqchip_address(any(v)) : UART_BASE + (any(v) & 3 ? any(v) & 7 : any(v) % (UART_REGISTERS - WIDEST));
 }
 
 unsigned try_devices(struct vcpu *v)

@@ -1,6 +1,6 @@
 /* vCPUs stop, start and suspend each other (SBI HSM). */
 #include "csr.h"
-#include "irqchips.h"
+#include "irqchip_registers.h"
 #include "kinds.h"
 #include "machine.h"
 #include "memory.h"

@@ -1,6 +1,6 @@
 #include "memory.h"
 #include "gate.h"
-#include "irqchips.h"
+#include "irqchip_registers.h"
 #include "machine.h"
 #include "random.h"
 #include "trap.h"

@@ -1,5 +1,5 @@
 #include "random.h"
-#include "irqchips.h"
+#include "irqchip_registers.h"
 #include "machine.h"
 #include "memory.h"
 

@@ -49,6 +49,7 @@ impl Trial {
 
     /// With another interrupt controller than a PLIC.
     fn interrupts(mut self, kind: &'static str) -> Self {
+        self.name = format!("{}-{kind}", self.name);
         self.system = self.system.interrupts(kind);
         self
     }
@@ -96,10 +97,10 @@ pub fn all() -> Vec<Trial> {
             list.push(storm(attack, preset, 16, 4));
         }
         list.push(storm("restarts", preset, 8, 2));
-        list.push(storm("aplic", preset, 4, 2).interrupts(APLIC));
-        list.push(storm("aplic", preset, 16, 4).interrupts(APLIC));
-        list.push(storm("imsic", preset, 4, 2).interrupts(IMSIC));
-        list.push(storm("imsic", preset, 16, 4).interrupts(IMSIC));
+        for (attack, kind) in [("aplic", APLIC), ("aplic", IMSIC), ("imsic", IMSIC)] {
+            list.push(storm(attack, preset, 4, 2).interrupts(kind));
+            list.push(storm(attack, preset, 16, 4).interrupts(kind));
+        }
         for count in FAULTS_AT_ONCE {
             list.push(faults(count, false, preset));
         }

@@ -1,7 +1,6 @@
-#include "irqchips.h"
+#include "irqchip_registers.h"
+#include "imsic.h"
 #include "machine.h"
-#include "memory.h"
-#include "random.h"
 #include "trap.h"
 
 #define WIDEST 8
@@ -53,7 +52,7 @@ static uint64_t aplic_offset(uint64_t r, uint64_t size)
 /* Messages: the AIA's section 3.5. The rest of a page is reserved. */
 static uint64_t imsic_offset(uint64_t r, uint64_t size)
 {
-    return r & 7 ? (r >> 8) % (size / PAGE) * PAGE + (r >> 32 & 7) : (r >> 8) % (size - WIDEST);
+    return r & 7 ? (r >> 8) % (size / IMSIC_FILE_SIZE) * IMSIC_FILE_SIZE + (r >> 32 & 7) : (r >> 8) % (size - WIDEST);
 }
 
 static const struct {
@@ -81,9 +80,8 @@ void irqchips_find(void)
         fail("the device tree has no interrupt controller");
 }
 
-uint64_t irqchip_address(struct vcpu *v)
+uint64_t irqchip_address(uint64_t r)
 {
-    uint64_t r = any(v);
     const struct irqchip_registers *irqchip = &irqchips[(r >> 40) % irqchip_count];
     uint64_t offset = irqchip->offset(r, irqchip->size);
     return irqchip->base + (r & 0x700000 ? offset & ~3ul : offset);
