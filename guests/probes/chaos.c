@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include "ainori_sbi.h"
 #include "args.h"
+#include "chaos_irqchip.h"
 #include "console.h"
 #include "csr.h"
 #include "machine.h"
@@ -15,17 +16,20 @@
 
 #define STACK_WORDS 512
 #define UART        0x10000000ul
-#define PLIC        0xc000000ul
 #define GIVE_WAY    0x4000000ul
+#define CHANNEL_REGISTERS 0x40000000ul
+#define CHANNEL_BELLS     0x40004000ul
+#define CHANNEL_PAGE      0x1000ul
 #define CAUSE_USER_CALL 8
 #define ALL_IRQS    (1ul << IRQ_SOFTWARE | 1ul << IRQ_TIMER | 1ul << IRQ_EXTERNAL)
 
 static struct secondary secondaries[MAX_HARTS];
 static uint64_t stacks[MAX_HARTS][STACK_WORDS] __attribute__((aligned(16)));
-static uint64_t seed, ends_in, only, source;
+static uint64_t seed, ends_in, only, source, channels;
 static bool extensions, has_vectors; /* the registers of floating point and vectors are in use all the time */
 static uint64_t phase, period, before, after; /* the neighbour's, and around it, in ticks; no period: they don't wait */
 static volatile uint64_t sink;
+static const struct irqchip_chaos *irqchip;
 
 static uint64_t hart_bits(void) { return machine.hart_count >= 64 ? UINT64_MAX : (1ul << machine.hart_count) - 1; }
 
@@ -44,9 +48,8 @@ static void software(void) { csr_clear(sip, 1ul << IRQ_SOFTWARE); }
 static void timer(void) { csr_write(CSR_STIMECMP, NEVER); }
 static void external(void)
 {
-    volatile uint32_t *claim = (volatile uint32_t *)(PLIC + 0x201004 + sink % machine.hart_count * 0x2000);
-    *claim = *claim;
-    csr_clear(sie, 1ul << IRQ_EXTERNAL);
+    if (!irqchip->serve(sink))
+        csr_clear(sie, 1ul << IRQ_EXTERNAL);
 }
 
 /* To user mode for `n` rounds, and back by a call. */
@@ -55,6 +58,20 @@ static void visit_user(uint64_t n)
     __asm__ volatile("csrc sstatus, %[spp]\n la t0, 1f\n csrw sepc, t0\n sret\n"
                      ".balign 4\n1: addi %[n], %[n], -1\n bgtz %[n], 1b\n .option push\n .option norvc\n ecall\n .option pop\n"
                      : [n] "+r"(n) : [spp] "r"(SSTATUS_SPP) : "t0", "memory");
+}
+
+/* Rings for the other end, by the register or, if it is there, the bell's page, or changes what one hears of its own bell. */
+static void use_channel(uint64_t r, uint64_t b)
+{
+    uint64_t page = r % channels * CHANNEL_PAGE;
+    volatile uint32_t *registers = (volatile uint32_t *)(CHANNEL_REGISTERS + page);
+    switch (b % 8) {
+    case 0: registers[0] = b >> 8 & 1; break; /* Interrupt Mask */
+    case 1: sink += registers[1]; break; /* Interrupt Status */
+    case 2: sink += registers[b >> 8 & 0x3ff]; break;
+    case 3: case 4: registers[3] = (b & 256 ? 0 : 1) << 16 | b >> 48; break; /* Doorbell */
+    default: for (uint64_t i = b >> 8 & 15; i; i--) *(volatile uint32_t *)(CHANNEL_BELLS + page) = b & 1 << 16 ? 1 : b >> 20; break;
+    }
 }
 
 static void chaos(uint64_t *state)
@@ -82,10 +99,10 @@ static void chaos(uint64_t *state)
         else if (r & 0x40000) sbi_call(AINORI_EID, AINORI_GIVE_WAY, 0, 0, 0);
         else sink += *(volatile uint32_t *)GIVE_WAY;
         break;
-    case 8: *(volatile uint32_t *)(PLIC + 4 * (r % 96)) = b; break;
-    case 9: *(volatile uint32_t *)(PLIC + 0x2000 + 0x80 * (r % 32) + 4 * (b % 3)) = b >> 8; break;
-    case 10: sink += *(volatile uint32_t *)(PLIC + 0x200004 + 0x1000 * (r % 32)); *(volatile uint32_t *)(PLIC + 0x200004 + 0x1000 * (r % 32)) = b & 1 ? 10 : b; break;
-    case 11: *(volatile uint8_t *)(UART + r % 8) = r % 8 ? b : 'a' + b % 26; break;
+    case 8: irqchip->configure(r, b); break;
+    case 9: irqchip->enable(r, b); break;
+    case 10: irqchip->deliver(r, b); break;
+    case 11: if (channels && b & 1) { use_channel(r, b >> 1); break; } *(volatile uint8_t *)(UART + r % 8) = r % 8 ? b : 'a' + b % 26; break;
     case 12: sbi_call(SBI_DBCN, 0, b % 64, (uint64_t)(uintptr_t)text, 0); break;
     case 13: { uint64_t at[] = { 0x18000000, 0, 0x80000000 + (8ul << 20) * 64, UINT64_MAX & ~7ul, 0x10009000 }; sink += *(volatile uint64_t *)at[r % 5]; break; }
     case 14: { static const uint64_t at[] = { 0, 1, UINT64_MAX, UINT64_MAX - 1, 1ul << 63 }; csr_write(CSR_STIMECMP, r % 6 < 5 ? at[r % 6] : read_time() + r % 100); csr_write(sie, r >> 8 & 0x222); break; }
@@ -113,31 +130,27 @@ static void chaos(uint64_t *state)
     }
 }
 
-/* One source that all contexts listen to: its line up and down, claimed and completed by whoever comes, and its priority. */
+/* One source that all harts listen to: its line up and down, served by whoever comes, and changed. */
 static void fight_for_source(uint64_t *state)
 {
     uint64_t r = xorshift(state);
-    unsigned context = 2 * (r >> 8) % (2 * machine.hart_count) + 1;
-    volatile uint32_t *claim = (volatile uint32_t *)(PLIC + 0x200004 + 0x1000 * context);
-    switch (r % 8) {
-    case 0: *(volatile uint8_t *)(UART + 1) = 0; *(volatile uint8_t *)(UART + 1) = 2; break;
-    case 1: case 2: case 3: sink += *claim; break;
-    case 4: case 5: *claim = 10; break;
-    case 6: *(volatile uint32_t *)(PLIC + 40) = r >> 16 & 7; break;
-    case 7: *(volatile uint32_t *)(PLIC + 0x2000 + 0x80 * context) = r & 1 << 20 ? 0xffffffff : 1 << 10; break;
+    if (r % 8 == 0) {
+        *(volatile uint8_t *)(UART + 1) = 0;
+        *(volatile uint8_t *)(UART + 1) = 2;
+    } else {
+        irqchip->fight(r);
     }
 }
 
-/* A whole word of enable bits of a hart changes, which may just have been asked to start. */
+/* Many sources are switched on or off for a hart, which may just have been asked to start. */
 static void enable_for_starting(uint64_t *state)
 {
     uint64_t r = xorshift(state), i = (r >> 8) % machine.hart_count;
     if (r % 16 == 0)
         sbi_hart_stop();
     sbi_hart_start(i, (uint64_t)(uintptr_t)secondary_start, (uint64_t)(uintptr_t)&secondaries[i]);
-    volatile uint32_t *enable = (volatile uint32_t *)(PLIC + 0x2080 + 0x100 * i + 4);
     static uint32_t turns;
-    *enable = turns++ & 1 ? 0 : UINT32_MAX;
+    irqchip->switch_all(i, turns++ & 1 ? 0 : UINT32_MAX);
 }
 
 static void lie_in_wait(uint64_t *state)
@@ -172,6 +185,7 @@ static __attribute__((noreturn)) void forever(void *argument)
     uint64_t state = seed ^ (uint64_t)(uintptr_t)argument * 0x9e3779b97f4a7c15ul ^ read_time();
     if (!state) state = 1;
     csr_write(sie, ALL_IRQS);
+    irqchip->open();
     for (;;) {
         if (extensions) use_extensions();
         if (period) lie_in_wait(&state);
@@ -185,6 +199,7 @@ bool guest_main(void)
     ends_in = arg_number("ends_in", 200, 0, UINT64_MAX);
     only = arg_number("only", 0, 0, UINT64_MAX);
     source = arg_number("source", 0, 0, 2);
+    channels = arg_number("channels", 0, 0, 4);
     phase = arg_number("phase", NEVER, 0, NEVER);
     period = phase == NEVER ? 0 : us_to_ticks(arg_number("period_us", 1000, 100, UINT32_MAX));
     before = us_to_ticks(arg_number("before_us", 15, 1, 100000));
@@ -192,11 +207,9 @@ bool guest_main(void)
     extensions = arg_number("extensions", 0, 0, 1);
     has_vectors = machine_has("v");
     args_finish();
-    if (source) {
-        *(volatile uint32_t *)(PLIC + 40) = 7;
-        for (unsigned i = 0; i < machine.hart_count; i++)
-            *(volatile uint32_t *)(PLIC + 0x2080 + 0x100 * i) = 1 << 10;
-    }
+    irqchip = chaos_irqchip();
+    if (source)
+        irqchip->listen();
     on_interrupt(IRQ_SOFTWARE, software);
     on_interrupt(IRQ_TIMER, timer);
     on_interrupt(IRQ_EXTERNAL, external);
