@@ -1,7 +1,5 @@
 //! Guest interrupt files of this core's hart. A vCPU that has one is interrupted without the hypervisor while it runs; while it doesn't, the hart tells the
 //! core, if the vCPU is at least as urgent as the one that runs: others wait in their files.
-use core::ptr::write_volatile;
-
 use ainori_board::BoardIrqchip;
 use ainori_devices::irqchip::Irqchip;
 use ainori_limits::bits::lowest_bit_out_of_line;
@@ -9,7 +7,7 @@ use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
 use super::{Cpu, Machine};
-use crate::arch::{clock, fence, files};
+use crate::arch::{clock, files};
 use crate::guest::BellFile;
 use crate::guest::vcpu::{Hold, Resident};
 use crate::stats::{Exit, interrupt};
@@ -152,14 +150,9 @@ impl Cpu {
         let (Some(file), Irqchip::Aia(aia)) = (vcpu.file, &self.machine.guest_of(id).devices.irqchip) else {
             return;
         };
-        let mut identities = aia.file(vcpu.index as usize).map_or(0, |file| file.take_pending());
-        // What was written to memory before a message was sent is seen by who is interrupted by it.
-        fence::before_device();
-        // BOUND: the identities, 8 instructions each.
-        while identities != 0 {
-            // SAFETY: boot has found the page of a guest interrupt file there, whose registers are outside of all Rust objects.
-            unsafe { write_volatile(file.page.0 as *mut u32, lowest_bit_out_of_line(identities)) };
-            identities &= identities - 1;
+        // What was written to memory before a message was sent is seen here once the message is, and so by the vCPU, which is on this hart.
+        if let Some(messages) = aia.file(vcpu.index as usize) {
+            files::post(file.number, messages.take_pending());
         }
     }
 

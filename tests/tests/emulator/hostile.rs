@@ -305,6 +305,14 @@ fn attacks_hold_in_slices(prefix: &str, q: u32) {
     }
 }
 
+/// Messages of all identities that had come for a vCPU were stored to its hart's file one by one: 5.4 us were one section.
+#[test]
+fn messages_that_wait_in_great_numbers_hurt_nobody() {
+    let all = attacks::all();
+    let trial = all.iter().find(|trial| trial.name == "aplic-4-spumone-imsic").expect("it is there");
+    holds(trial, Q);
+}
+
 #[test]
 fn vcpus_that_stop_and_start_each_other_hurt_nobody() {
     attacks_hold("restarts-4-");

@@ -72,6 +72,17 @@ pub fn take_ring(number: u8) -> bool {
     }
 }
 
+/// Messages of these identities below 64, a bit each, have come for its vCPU: all at once, as there may be many of them.
+pub fn post(number: u8, identities: u64) {
+    // SAFETY: a vCPU has the file with this number only where its hart has that, and finds there what was sent to it.
+    unsafe {
+        change(number, || {
+            csr::write!(csr::VSISELECT, file::EIP0);
+            csr::set!(csr::VSIREG, identities);
+        });
+    }
+}
+
 /// Puts a file with so many identities back to reset, as far as its vCPU can see it.
 pub fn reset(features: &Features, number: u8, identities: u32) {
     if number == 0 || number > features.guest_files() {
