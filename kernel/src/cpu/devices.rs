@@ -150,7 +150,8 @@ impl Cpu {
         }
         let (is_first, now) = (queue.waiting == 0, clock::now());
         let turn = self.wait_for_turn(guest, source, level, now);
-        if !is_first || turn != now {
+        // To hand it on takes up to half the guard, most of it in the guest's interrupt controller.
+        if !is_first || turn != now || self.gives_way_if_long() {
             self.review_waiting();
         } else if self.take_waiting(index, now).is_some() {
             self.hand_on(guest, source);
