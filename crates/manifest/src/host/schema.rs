@@ -86,6 +86,8 @@ pub struct Draft {
     pub console_input: Option<At<String>>,
     pub guests: Vec<GuestDraft>,
     pub windows: Vec<WindowDraft>,
+    /// It has windows, of which some couldn't be read.
+    pub windows_are_wrong: bool,
     pub channels: Vec<ChannelDraft>,
     /// It has channels, of which some couldn't be read.
     pub channels_are_wrong: bool,
@@ -103,6 +105,8 @@ pub struct PolicyDraft {
     pub grace: Option<At<Micros>>,
     pub advance: Option<At<Micros>>,
     pub major_frame: Option<At<Micros>>,
+    /// It says a frame, but nobody knows which.
+    pub frame_is_lost: bool,
 }
 
 /// `[board]`.
@@ -306,6 +310,9 @@ impl Draft {
         let before = findings.len();
         let channels = read_list(root.get("channel"), "channel", "[[channel]]", read_channel, findings);
         let channels_are_wrong = findings.len() > before || root.lost.has("channel");
+        let before = findings.len();
+        let windows = read_list(root.get("window"), "window", "[[window]]", read_window, findings);
+        let windows_are_wrong = findings.len() > before || root.lost.has("window");
         Self {
             name: root.optional("name", findings),
             policy: read_policy(&mut root, findings),
@@ -315,7 +322,8 @@ impl Draft {
                 .and_then(|value| open(value, &CONSOLE, findings))
                 .and_then(|mut table| table.optional("input", findings)),
             guests: read_guests(&root, findings),
-            windows: read_list(root.get("window"), "window", "[[window]]", read_window, findings),
+            windows,
+            windows_are_wrong,
             channels,
             channels_are_wrong,
             trace: root.get("trace").and_then(|value| read_trace(value, findings)),
@@ -364,14 +372,16 @@ fn read_policy(root: &mut Table<'_>, findings: &mut Vec<Finding>) -> PolicyDraft
             let Some(mut table) = open(value, &POLICY, findings) else {
                 return PolicyDraft::default();
             };
-            PolicyDraft {
+            let draft = PolicyDraft {
                 preset: table.optional("preset", findings),
-                is_lost: table.lost.has("preset"),
                 quantum: table.optional("quantum", findings),
                 grace: table.optional("grace", findings),
                 advance: table.optional("advance", findings),
                 major_frame: table.optional("major_frame", findings),
-            }
+                ..PolicyDraft::default()
+            };
+            let Table { lost, .. } = table;
+            PolicyDraft { is_lost: lost.has("preset"), frame_is_lost: lost.has("major_frame"), ..draft }
         }
         _ => {
             let name = root.optional("policy", findings);

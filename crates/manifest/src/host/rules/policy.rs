@@ -66,8 +66,7 @@ pub fn check_times(
     let quantum_us = check_time("quantum", draft.quantum.as_ref(), quantum, findings);
     let grace_us = check_time("grace", draft.grace.as_ref(), grace, findings);
     let advance_us = check_time("advance", draft.advance.as_ref(), advance, findings);
-    let frame_us = windows::check_frame(draft.major_frame.as_ref(), draft.preset.as_ref(), preset, findings)
-        .unwrap_or(0);
+    let frame_us = windows::check_frame(draft, preset, findings).unwrap_or(0);
     Some(config::Policy { preset: preset?.name.to_owned(), quantum_us, grace_us, advance_us, frame_us })
 }
 

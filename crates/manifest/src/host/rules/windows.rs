@@ -4,8 +4,8 @@ use crate::config::{Guest, MIN_WINDOW_US, Window};
 use crate::host::{
     GuestPaths,
     findings::{Finding, Span},
-    reader::{At, Micros, suggest},
-    schema::{Draft, GuestDraft, WindowDraft},
+    reader::{At, suggest},
+    schema::{Draft, GuestDraft, PolicyDraft, WindowDraft},
 };
 use ainori_sched::{Policy, Preset, presets};
 use std::collections::BTreeSet;
@@ -49,22 +49,17 @@ pub fn check(
         findings.push(Finding::at(excess.span.clone(), message).help(format!("at most {MOST_ON_A_HART}")));
     }
     // A window in which there is an error may be the one that is missed.
-    if findings.len() == before {
+    if findings.len() == before && !draft.windows_are_wrong {
         check_homes(draft, guests, &windows, findings);
     }
     windows.into_iter().map(|(window, _)| window).collect()
 }
 
 /// The length of the frame, in microseconds; `None` if there is an error in it, or the policy has no windows.
-pub fn check_frame(
-    frame: Option<&At<Micros>>,
-    name: Option<&At<String>>,
-    preset: Option<&Preset>,
-    findings: &mut Vec<Finding>,
-) -> Option<u32> {
+pub fn check_frame(draft: &PolicyDraft, preset: Option<&Preset>, findings: &mut Vec<Finding>) -> Option<u32> {
     let preset = preset?;
-    let Some(frame) = frame else {
-        if let Some(name) = name.filter(|_| has_windows(preset)) {
+    let Some(frame) = &draft.major_frame else {
+        if let Some(name) = draft.preset.as_ref().filter(|_| has_windows(preset) && !draft.frame_is_lost) {
             let message = format!("the policy {:?} needs a major frame", preset.name);
             let help = format!("policy = {{ preset = {:?}, major_frame = \"10ms\" }}", preset.name);
             findings.push(Finding::at(name.span.clone(), message).help(help));
@@ -200,13 +195,18 @@ fn check_homes(
         let has_window =
             |hart: u32| windows.iter().any(|(one, _)| (one.guest as usize, one.hart) == (index, hart));
         let place: &Span = &draft.guests[index].span;
-        if let Some(hart) = homes.into_iter().find(|hart| !has_window(*hart)) {
-            let message = format!("{} has a vCPU on hart {hart}, and no window there", guest.name);
-            let help = format!(
-                "add [[window]] with guest = {:?}, hart = {hart}, start = \"0ms\", length = \"2ms\"; or give it other `harts`",
-                guest.name
-            );
-            findings.push(Finding::at(place.clone(), message).help(help));
-        }
+        let missing: Vec<String> =
+            homes.into_iter().filter(|hart| !has_window(*hart)).map(|hart| hart.to_string()).collect();
+        let harts = match &missing[..] {
+            [] => continue,
+            [one] => format!("hart {one}"),
+            _ => format!("each of the harts {}", missing.join(", ")),
+        };
+        let message = format!("{} has a vCPU on {harts}, and no window there", guest.name);
+        let help = format!(
+            "add [[window]] with guest = {:?}, hart = {}, and a start and a length with which it overlaps no other; or give it other `harts`",
+            guest.name, missing[0]
+        );
+        findings.push(Finding::at(place.clone(), message).help(help));
     }
 }

@@ -127,7 +127,51 @@ fn a_vcpu_without_a_window_would_never_run() {
             "9: linux has a vCPU on hart 0, and no window there / add [[window]] with guest = \"linux\", hart = 0",
         ],
     );
-    assert_told(&errors(&with("")), &["9: linux has a vCPU on hart 0", "19: freertos has a vCPU on hart 1"]);
+    assert_told(
+        &errors(&with("")),
+        &[
+            "9: linux has a vCPU on each of the harts 0, 1, and no",
+            "19: freertos has a vCPU on hart 1, and no",
+        ],
+    );
+}
+
+/// The one that can't be read may be the one that is missed: nothing is concluded from it.
+#[test]
+fn a_window_that_cannot_be_read_is_the_only_error() {
+    let last = "guest = \"linux\"\nhart = 0\nstart = \"0ms\"\nlength = \"10ms\"";
+    for (from, to, told) in [
+        ("length", "lenght", "[[window]] has no key `lenght`"),
+        ("start = \"0ms\"", "start = 0", "`start` must be a duration"),
+        ("hart = 0\n", "", "[[window]] needs the key `hart`"),
+        ("guest = \"linux\"", "guest = 3", "`guest` must be a string"),
+    ] {
+        let found = changed(last, &last.replace(from, to));
+        assert!(found.len() == 1 && found[0].contains(told), "{found:#?}");
+    }
+    let windows = changed("[[window]]", "[[windows]]");
+    let all = errors(&with(&WINDOWS.replace("[[window]]", "[[windows]]")));
+    for found in [&all, &windows] {
+        assert!(found.len() == 1 && found[0].contains("did you mean `window`?"), "{found:#?}");
+    }
+    for table in ["window = 3", "window = [3]", "window = {}"] {
+        let found = errors(&with("").replace("[board]", &format!("{table}\n[board]")));
+        assert_eq!(found.len(), 1, "{found:#?}");
+    }
+}
+
+/// It says a frame: that one is needed is no news.
+#[test]
+fn a_frame_that_cannot_be_read_is_the_only_error() {
+    for (frame, told) in [
+        ("major_frame = 10", "`major_frame` must be a duration"),
+        ("major_frame = \"10\"", "is not a duration"),
+        ("major_fram = \"10ms\"", "did you mean `major_frame`?"),
+        ("major-frame = \"10ms\"", "did you mean `major_frame`?"),
+    ] {
+        let found = changed("major_frame = \"10ms\"", frame);
+        assert!(found.len() == 1 && found[0].contains(told), "{found:#?}");
+    }
 }
 
 #[test]
