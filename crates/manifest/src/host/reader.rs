@@ -232,7 +232,11 @@ impl<'a> Table<'a> {
             let meant = nearest(found, keys).filter(|meant| homes.is_empty() || is_slip(meant));
             let help = match (&homes[..], meant) {
                 ([], _) | (_, Some(_)) => suggest(found, keys),
-                _ => format!("it is a key of {}: move it there", homes.join(", or of ")),
+                _ => format!(
+                    "it is a key of {}: move it there. Known here: {}",
+                    homes.join(", or of "),
+                    keys.join(", ")
+                ),
             };
             if let Some(meant) = meant {
                 lost.add(meant);

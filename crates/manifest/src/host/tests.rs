@@ -267,10 +267,16 @@ fn a_key_in_the_wrong_table_is_told_where_it_belongs() {
         let [only] = &found[..] else { panic!("expected one finding, got {found:#?}") };
         only.split_once(" / ").unwrap().1.to_owned()
     };
-    assert_eq!(told("harts = 4", "clock = \"host\""), "it is a key of [run]: move it there");
+    let keys = "machine, cpu, harts, memory, interrupts";
+    assert_eq!(
+        told("harts = 4", "clock = \"host\""),
+        format!("it is a key of [run]: move it there. Known here: {keys}")
+    );
     assert_eq!(
         told("machine = \"qemu-virt\"", "name = \"x\""),
-        "it is a key of the manifest itself, above its first [table], or of [[guest]], or of [[guest.task]]: move it there"
+        format!(
+            "it is a key of the manifest itself, above its first [table], or of [[guest]], or of [[guest.task]]: move it there. Known here: {keys}"
+        )
     );
     // The preset is meant for the whole system: which one it is, is not looked at here.
     let last = GOOD.replace("policy = { preset = \"spumone\", quantum = \"5ms\" }\n", "");
@@ -278,7 +284,7 @@ fn a_key_in_the_wrong_table_is_told_where_it_belongs() {
     assert_eq!(
         found,
         [
-            "30: [trace] has no key `policy` / it is a key of the manifest itself, above its first [table]: move it there"
+            "30: [trace] has no key `policy` / it is a key of the manifest itself, above its first [table]: move it there. Known here: mask, records"
         ]
     );
 }
@@ -728,12 +734,6 @@ fn a_partition_shares_no_hart() {
 
 #[test]
 fn an_rtos_that_is_not_above_others_is_warned_of() {
-    let warnings = |text: &str| {
-        let warnings = parse(text).expect("a warning is no error").warnings;
-        let shown =
-            warnings.iter().flat_map(|all| all.iter().map(|one| (all.position(one).0, &*one.message)));
-        shown.map(|(line, message)| format!("{line}: {message}")).collect::<Vec<_>>()
-    };
     let equal = GOOD.replace("priority = 10", "priority = 1");
     let told = ["25: linux and freertos take turns on hart 1: both have priority 1"];
     assert_eq!(warnings(GOOD), [""; 0]);
@@ -771,6 +771,26 @@ fn an_rtos_that_is_not_above_others_is_warned_of() {
     let second =
         "[[guest]]\nname = \"linux-2\"\nkind = \"linux\"\nimage = \"Image\"\nmemory = \"512MiB\"\n[trace]";
     assert_eq!(warnings(&GOOD.replace("[trace]", second)), [""; 0], "two Linuxes have no deadlines");
+}
+
+/// Two vCPUs that stay at home are on the first two harts of the list.
+#[test]
+fn a_priority_on_a_hart_where_a_guest_never_is_is_told() {
+    let on = |policy: &str, vcpus: u32| {
+        let text = with_linux("priority = 1\npriority_on = { 1 = 2, 3 = 2 }").replace("\"spumone\"", policy);
+        warnings(&text.replace("vcpus = 4", &format!("vcpus = {vcpus}")))
+    };
+    assert_eq!(on("\"listee-rt\"", 4), [""; 0]);
+    let told = "19: under the policy \"listee-rt\" no vCPU of linux comes to hart 3: its priority there doesn't count";
+    assert_eq!(on("\"listee-rt\"", 2), [told]);
+    assert_eq!(on("\"ainori\"", 2), [""; 0], "there they may");
+}
+
+/// What a manifest without errors is warned of.
+fn warnings(text: &str) -> Vec<String> {
+    let warnings = parse(text).expect("a warning is no error").warnings;
+    let shown = warnings.iter().flat_map(|all| all.iter().map(|one| (all.position(one).0, &*one.message)));
+    shown.map(|(line, message)| format!("{line}: {message}")).collect()
 }
 
 /// The good manifest, with these lines for its Linux.
@@ -812,35 +832,34 @@ fn a_weight_is_a_number_of_quanta() {
 
 #[test]
 fn who_has_a_weight_but_no_equal_is_told_so() {
-    let warnings = |text: &str| {
-        let warnings = parse(text).expect("a warning is no error").warnings;
-        let told = warnings.iter().flat_map(|all| all.iter().map(|one| one.message.clone()));
-        told.filter(|told| told.contains("weight")).collect::<Vec<_>>()
+    let told_of = |text: &str| {
+        warnings(text)
+            .iter()
+            .filter_map(|one| one.split_once(": "))
+            .filter(|(_, told)| told.contains("weight"))
+            .map(|(_, told)| told.to_owned())
+            .collect::<Vec<_>>()
     };
     let nothing = [""; 0];
     let told = ["the weight of linux decides nothing: it takes turns with no other guest"];
     let weighted = with_linux("priority = 1\nweight = 2");
-    assert_eq!(warnings(&weighted), told, "the other one is more urgent");
+    assert_eq!(told_of(&weighted), told, "the other one is more urgent");
     let equal = weighted.replace("priority = 10", "priority = 1");
-    assert_eq!(warnings(&equal), nothing);
-    assert_eq!(
-        warnings(&equal.replace("harts = [0, 1, 2, 3]", "harts = [0, 2, 3]")),
-        told,
-        "they never meet"
-    );
+    assert_eq!(told_of(&equal), nothing);
+    assert_eq!(told_of(&equal.replace("harts = [0, 1, 2, 3]", "harts = [0, 2, 3]")), told, "they never meet");
     let elsewhere = equal.replace("vcpus = 4", "vcpus = 1");
-    assert_eq!(warnings(&elsewhere), told);
+    assert_eq!(told_of(&elsewhere), told);
     assert_eq!(
-        warnings(&elsewhere.replace("preset = \"spumone\"", "preset = \"ainori\"")),
+        told_of(&elsewhere.replace("preset = \"spumone\"", "preset = \"ainori\"")),
         nothing,
         "it moves there"
     );
     let turns = weighted.replace("\"spumone\", quantum = \"5ms\"", "\"round-robin\"");
-    assert_eq!(warnings(&turns), nothing, "all are equals");
+    assert_eq!(told_of(&turns), nothing, "all are equals");
     let there = equal
         .replace("\"spumone\"", "\"listee-rt\"")
         .replace("weight = 2", "weight = 2\npriority_on = { 1 = 3 }");
-    assert_eq!(warnings(&there), told, "on their hart it is the more urgent");
+    assert_eq!(told_of(&there), told, "on their hart it is the more urgent");
     // A guest with an error may be its equal.
     let found = errors(&weighted.replace("memory = \"16MiB\"", "memory = \"15MiB\""));
     assert!(found.len() == 1 && found[0].contains("multiple of"), "{found:?}");

@@ -50,8 +50,23 @@ pub fn help(path: &Path) -> String {
         };
     }
     let names: Vec<&str> = made.iter().map(|(name, _)| &**name).collect();
-    let meant = nearest(file, &names).map(|name| format!(": did you mean `{BUILT}{name}`?"));
-    format!("the project builds no such file{}", meant.unwrap_or_default())
+    let told = match nearest(file, &names) {
+        Some(name) => format!(": did you mean `{BUILT}{name}`?"),
+        None => format!("; {}", of_folder(file, &names)),
+    };
+    format!("the project builds no such file{told}")
+}
+
+/// What there is to choose from where a file was looked for.
+fn of_folder(file: &str, names: &[&str]) -> String {
+    let of = |name: &str| name.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
+    let folder = of(file);
+    let beside: Vec<&str> = names.iter().copied().filter(|name| of(name) == folder).collect();
+    if beside.is_empty() {
+        return format!("it builds those of docs/guests.md into {BUILT}");
+    }
+    let files: Vec<&str> = beside.iter().map(|name| &name[folder.len() + 1..]).collect();
+    format!("into {BUILT}{folder} it builds {}", files.join(", "))
 }
 
 /// All files that the project makes there, and what makes them.
@@ -118,7 +133,11 @@ mod tests {
             ("probes/tmier.elf", ": did you mean `.cache/guests/probes/timer.elf`?"),
             ("probes/timer.bin", ": did you mean `.cache/guests/probes/timer.elf`?"),
             ("u-boot/u-boot.elf", ": did you mean `.cache/guests/u-boot/uboot.elf`?"),
-            ("windows/kernel.exe", ""),
+            ("windows/kernel.exe", "; it builds those of docs/guests.md into .cache/guests/"),
+            (
+                "freertos/control-loop.bin",
+                "; into .cache/guests/freertos it builds freertos.elf, freertos-smp2.elf, freertos-smp4.elf",
+            ),
         ] {
             let path = Path::new("systems/../.cache/guests").join(file);
             assert_eq!(help(&path), format!("the project builds no such file{told}"));

@@ -26,7 +26,9 @@ pub fn check(
         if !policy.shares_cores() {
             check_exclusive_harts(drafts, guests, preset, findings);
         }
-        if !policy.ranks_by_core() {
+        if policy.ranks_by_core() {
+            check_ranked_harts(drafts, guests, (preset, &policy), findings);
+        } else {
             check_ranks(drafts, preset, findings);
         }
         check_priorities(drafts, guests, &policy, findings);
@@ -156,6 +158,28 @@ fn check_seats(
                 .saying(format!("{} vCPUs on {harts} harts", guest.vcpus.len()))
                 .help(format!("give it {harts} vCPUs at most, or more harts, or choose another policy")),
             );
+        }
+    }
+}
+
+/// A guest may be allowed on a hart and yet never be there, as it has too few vCPUs and these stay at home: a priority of its own there means nothing.
+fn check_ranked_harts(
+    drafts: &[GuestDraft],
+    guests: &[Option<(Guest, GuestPaths)>],
+    (preset, policy): (&Preset, &Policy),
+    findings: &mut Vec<Finding>,
+) {
+    for (draft, guest) in complete(drafts, guests) {
+        let reach = guest.vcpus.iter().fold(0, |all, vcpu| all | policy.reach(vcpu.home, vcpu.harts));
+        let ranked = draft.priority_on.iter().flat_map(|priorities| &priorities.value.0);
+        for (hart, _) in ranked.filter(|(hart, _)| reach.checked_shr(hart.value).unwrap_or(0) & 1 == 0) {
+            let message = format!(
+                "under the policy {:?} no vCPU of {} comes to hart {}: its priority there doesn't count",
+                preset.name, guest.name, hart.value
+            );
+            let help =
+                "remove it, or put the hart before others in the guest's `harts`, or give it more vCPUs";
+            findings.push(Finding::at(hart.span.clone(), message).warning().help(help));
         }
     }
 }
