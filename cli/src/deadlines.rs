@@ -29,7 +29,9 @@ pub struct HartReport {
     pub hart: u32,
     /// What tasks and hypervisor take at most in the long run, in percent of the hart.
     pub taken_percent: f64,
-    /// What is left for guests without tasks at least.
+    /// What of that is the hypervisor's own work (housework, moving vCPUs), if there is as much of it as there can be.
+    pub own_work_percent: f64,
+    /// What is left for guests without tasks at least; under windows in time, in theirs.
     pub left_percent: f64,
     /// The guests without tasks there for whom that is nothing, as they wait for those who ask for all.
     pub starved: Vec<String>,
@@ -158,10 +160,12 @@ impl HartReport {
     fn new(manifest: &Manifest, system: &System, answer: HartAnswer) -> Self {
         let percent = |ppm: u64| ppm as f64 / 10_000.0;
         let (taken_percent, left_percent) = (percent(answer.taken_ppm), percent(answer.left_ppm()));
+        let own_work_percent = percent(answer.own_work_ppm);
         let tasks = answer.tasks.into_iter().map(|answer| TaskReport::new(manifest, system, answer));
         Self {
             hart: answer.hart,
             taken_percent,
+            own_work_percent,
             left_percent,
             starved: answer.starved.iter().map(|guest| system.guests[*guest].name.clone()).collect(),
             tasks: tasks.collect(),
@@ -186,11 +190,15 @@ impl HartReport {
     }
 }
 
-fn unknown(why: Unknown) -> &'static str {
+fn unknown(system: &System, why: Unknown) -> &'static str {
     match why {
-        Unknown::Overload => {
+        Unknown::Overload if system.has_windows() => {
+            "it and those that it waits for ask for more than the windows of its guest give"
+        }
+        Unknown::Overload if system.waits_for_other_harts() => {
             "it and the more urgent, with what they wait for on other harts, ask for more than the hart has"
         }
+        Unknown::Overload => "it and the more urgent ask for more than the hart has",
         Unknown::TooLong => {
             "it and the more urgent ask for all that the hart has, and no end of their work was found"
         }
@@ -226,7 +234,7 @@ impl TaskReport {
         let (verdict, late_ns, why) = match answer.verdict {
             Verdict::Met => (VerdictKind::Met, None, None),
             Verdict::Missed { by_ns } => (VerdictKind::Missed, Some(by_ns), None),
-            Verdict::Unbounded(why) => (VerdictKind::Unbounded, None, Some(unknown(why).to_owned())),
+            Verdict::Unbounded(why) => (VerdictKind::Unbounded, None, Some(unknown(system, why).to_owned())),
             Verdict::Unsaid(why) => (VerdictKind::Unsaid, None, Some(why)),
         };
         Self {
@@ -261,7 +269,7 @@ impl TaskReport {
             VerdictKind::Unbounded => (
                 Weight::Error,
                 format!("{name} may be late without end: {why}"),
-                "shorten executions, lengthen periods, or give it another hart",
+                "shorten executions, lengthen periods, or give its guest another hart, or more of this one",
             ),
             VerdictKind::Missed => (
                 Weight::Error,

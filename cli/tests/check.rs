@@ -274,3 +274,103 @@ fn a_picture_needs_tasks() {
     assert_eq!(code, Some(2));
     assert!(err.contains("the manifest has no task to draw"), "{err}");
 }
+
+/// Which bars a picture has of a colour: for each its distance from the left and its width, in pixels.
+fn bars(svg: &str, colour: &str) -> Vec<(u32, u32)> {
+    let picture = roxmltree::Document::parse(svg).unwrap();
+    let bars = picture.descendants().filter(|node| node.attribute("fill") == Some(colour));
+    let number = |node: &roxmltree::Node<'_, '_>, name: &str| node.attribute(name)?.parse().ok();
+    bars.filter_map(|node| Some((number(&node, "x")?, number(&node, "width")?))).collect()
+}
+
+fn picture(checkout: &Checkout) -> String {
+    let (_, _, err) = call(checkout, &["check", "demo.toml", "--gantt", "tasks.svg"]);
+    std::fs::read_to_string(checkout.path("tasks.svg")).unwrap_or_else(|_| panic!("{err}"))
+}
+
+/// In 10 ms there are ten jobs of 300 us, and two of 1 us, which is less than a tenth of a pixel.
+#[test]
+fn a_job_is_seen_however_short_it_is() {
+    let checkout = Checkout::new(2);
+    with_tasks(&checkout, "harts = [1]\n", "1us");
+    let bars = bars(&picture(&checkout), "#0072B2");
+    assert_eq!(bars.len(), 12, "{bars:?}");
+    assert!(bars.iter().all(|(_, width)| *width >= 2), "{bars:?}");
+}
+
+#[test]
+fn names_and_times_of_a_picture_have_room() {
+    let checkout = Checkout::new(2);
+    with_tasks(&checkout, "harts = [1]\n", "1s");
+    // The longest names of the widest letter, and a day.
+    checkout.change_manifest(|text| {
+        let long = "w".repeat(16);
+        text.replace("\"freertos\"", &format!("{long:?}"))
+            .replace("\"slow\"", &format!("{long:?}"))
+            .replace("\"5ms\"", "\"86400s\"")
+            .replace("\"1ms\"", "\"43200s\"")
+    });
+    let svg = picture(&checkout);
+    let picture = roxmltree::Document::parse(&svg).unwrap();
+    let texts = picture.descendants().filter(|node| node.has_tag_name("text"));
+    let mut names = 0;
+    for node in texts {
+        let text = node.text().unwrap().trim();
+        let number = |name: &str| node.attribute(name).unwrap().parse::<f64>().unwrap();
+        let is_number = text.parse::<f64>().is_ok();
+        assert!(!is_number || text.len() <= "100000.0".len(), "{text} ms");
+        if text.contains("www") {
+            names += 1;
+            // Of Chromium's sans-serif a `w` is 0.82 of its size wide.
+            let width = 0.82 * number("font-size") * text.chars().filter(|one| *one == 'w').count() as f64;
+            assert!(number("x") > width, "{text} is {width} pixels, and ends at {}", number("x"));
+        }
+    }
+    assert_eq!(names, 2, "{svg}");
+    assert!(svg.contains("\ns; below a row"), "{svg}");
+}
+
+/// FreeRTOS has 2 of 5 ms on hart 1, twice in the picture, in the row of each of its tasks.
+#[test]
+fn a_picture_shows_windows() {
+    let checkout = Checkout::new(2);
+    with_tasks(&checkout, "harts = [1]\n", "1us");
+    checkout.change_manifest(|text| {
+        let window = |guest: &str, hart: u32, start: u32, length: u32| {
+            format!("[[window]]\nguest = {guest:?}\nhart = {hart}\nstart = \"{start}ms\"\nlength = \"{length}ms\"\n")
+        };
+        let policy = "policy = { preset = \"time-window\", major_frame = \"5ms\" }\n";
+        let windows = window("linux", 0, 0, 5) + &window("freertos", 1, 3, 2);
+        policy.to_owned() + &text + &windows
+    });
+    let svg = picture(&checkout);
+    assert!(svg.contains("windows of its guest"), "{svg}");
+    let (windows, jobs) = (bars(&svg, "#E1E1E1"), bars(&svg, "#0072B2"));
+    assert_eq!(windows.len(), 4, "{windows:?}");
+    let (begin, length) = windows[0];
+    assert!(windows.iter().all(|(_, other)| other.abs_diff(length) <= 1), "{windows:?}");
+    assert!(!jobs.is_empty() && jobs.iter().all(|(from, _)| *from >= begin), "{windows:?} {jobs:?}");
+    let (_, out, _) = call(&checkout, &["check", "demo.toml"]);
+    assert!(out.contains("% is left in the windows of guests without tasks"), "{out}");
+}
+
+/// What is said of an overload is of this system: nobody waits for another hart here, and the hart isn't all the guest's there.
+#[test]
+fn an_overload_is_told_by_what_there_is() {
+    let told = |policy: &str, windows: &str| {
+        let checkout = Checkout::new(2);
+        with_tasks(&checkout, "harts = [1]\n", "4ms");
+        checkout.change_manifest(|text| policy.to_owned() + &text + windows);
+        let (code, _, err) = call(&checkout, &["check", "demo.toml"]);
+        assert_eq!(code, Some(1), "{err}");
+        err.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+    };
+    let alone = told("", "");
+    assert!(alone.contains("it and the more urgent ask for more than the hart has"), "{alone}");
+    let window = |guest: &str, hart: u32, start: &str| {
+        format!("[[window]]\nguest = {guest:?}\nhart = {hart}\nstart = \"{start}\"\nlength = \"2ms\"\n")
+    };
+    let windows = window("linux", 0, "0ms") + &window("freertos", 1, "2ms");
+    let within = told("policy = { preset = \"time-window\", major_frame = \"4ms\" }\n", &windows);
+    assert!(within.contains("ask for more than the windows of its guest give"), "{within}");
+}

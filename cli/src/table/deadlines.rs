@@ -27,11 +27,19 @@ pub fn deadlines(deadlines: &Deadlines) -> String {
         ]);
     }
     let mut text = format!("Deadlines, in us, of harts with {} MIPS:\n{rows}\n", deadlines.mips);
-    for HartReport { hart, taken_percent, left_percent, .. } in &deadlines.harts {
-        let _ = writeln!(
-            text,
-            "Of hart {hart} tasks and hypervisor take {taken_percent:.1} % at most; {left_percent:.1} % is left for others."
-        );
+    for HartReport { hart, taken_percent, own_work_percent, left_percent, windows, .. } in &deadlines.harts {
+        let own_work = format!("housework and moving: {own_work_percent:.1} %");
+        let _ = if windows.windows.is_empty() {
+            writeln!(
+                text,
+                "Of hart {hart} tasks and hypervisor take {taken_percent:.1} % at most ({own_work}); {left_percent:.1} % is left for others."
+            )
+        } else {
+            writeln!(
+                text,
+                "Of hart {hart} at least {left_percent:.1} % is left in the windows of guests without tasks ({own_work} at most)."
+            )
+        };
     }
     text
 }

@@ -134,6 +134,8 @@ pub struct HartAnswer {
     pub tasks: Vec<Answer>,
     /// What its tasks and the hypervisor take at most in the long run, in millionths of the hart. More than a million if they ask for too much.
     pub taken_ppm: u64,
+    /// What of that the hypervisor's own work may take (housework, moving vCPUs), in millionths of the hart.
+    pub own_work_ppm: u64,
     /// The guests without tasks there, by their index, for whom nothing may be left: they wait for those who ask for all.
     pub starved: Vec<usize>,
     /// The jobs of each task, in the order of [`Self::tasks`], for a picture of them.
@@ -315,6 +317,7 @@ fn on_hart(asked: Asked<'_>, hart: u32) -> HartAnswer {
         hart,
         tasks,
         taken_ppm,
+        own_work_ppm: u64::try_from(share_of(&own)).unwrap_or(u64::MAX),
         starved: if is_taken { system.below_all_tasks(hart).collect() } else { Vec::new() },
         streams: places.iter().map(stream).collect(),
         windows: timetable(system, hart),
@@ -389,11 +392,17 @@ fn taken_by_windows_ppm(system: &System, hart: u32, own: &[Load], opening_ns: u6
         (0..system.guests.len()).filter(|guest| system.guests[*guest].tasks_on(hart).next().is_none());
     let theirs = without.filter_map(|guest| system.supply(guest, hart, opening_ns));
     let theirs: u128 = theirs.map(|supply| supply.share(MILLION.into())).sum();
-    let own: u128 = own
-        .iter()
-        .map(|load| (u128::from(load.cost) * u128::from(MILLION)).div_ceil(u128::from(load.period.max(1))))
-        .sum();
-    MILLION - u64::try_from(theirs.saturating_sub(own)).unwrap_or(MILLION).min(MILLION)
+    MILLION - u64::try_from(theirs.saturating_sub(share_of(own))).unwrap_or(MILLION).min(MILLION)
+}
+
+/// What so much in each period is of the hart, in millionths.
+fn share(ns: u64, period: u64) -> u128 {
+    (u128::from(ns) * u128::from(MILLION)).div_ceil(u128::from(period.max(1)))
+}
+
+/// What these take of the hart together, in millionths.
+fn share_of(loads: &[Load]) -> u128 {
+    loads.iter().map(|load| share(load.cost, load.period)).sum()
 }
 
 /// The windows of a hart, for a picture.
@@ -413,10 +422,8 @@ fn timetable(system: &System, hart: u32) -> Timetable {
 
 /// What all tasks on a hart and the hypervisor take at most in the long run, in millionths of the hart.
 fn taken_ppm(places: &[Place<'_>], own: &[Load], boundary: &Load) -> u64 {
-    let share =
-        |ns: u64, period: u64| (u128::from(ns) * u128::from(MILLION)).div_ceil(u128::from(period.max(1)));
     let jobs: u128 = places.iter().map(|place| share(place.own_load().cost, place.task.period_ns)).sum();
-    let own: u128 = own.iter().map(|load| share(load.cost, load.period)).sum();
+    let own = share_of(own);
     let switches: u128 = places.iter().map(|place| share(place.switches_ns(), place.task.period_ns)).sum();
     let switches = switches + share(boundary.cost, boundary.period);
     // A guest is switched to if it has slept, which it does only in time that its jobs leave over.

@@ -51,6 +51,16 @@ impl Timetable {
         let is_shared = self.frame == 0;
         (move |guest| is_shared || whose == Some(guest), (time - offset).saturating_add(end))
     }
+
+    /// The windows of a guest that begin before `end`: from and to, cut there. None where there are no windows.
+    pub fn of(&self, guest: usize, end: u64) -> impl Iterator<Item = (u64, u64)> {
+        let frames = 0..end.checked_div(self.frame).map_or(0, |frames| frames + 1);
+        let slots = move |frame: u64| {
+            let own = self.windows.iter().filter(move |slot| slot.guest == guest);
+            own.map(move |slot| (frame * self.frame + slot.from, (frame * self.frame + slot.to).min(end)))
+        };
+        frames.flat_map(slots).filter(move |(from, _)| *from < end)
+    }
 }
 
 /// A stretch of time in which one task runs.

@@ -96,7 +96,8 @@ impl System {
     }
 
     /// Has a hart windows in time, in each of which it is one guest's?
-    pub(crate) fn has_windows(&self) -> bool {
+    #[must_use]
+    pub fn has_windows(&self) -> bool {
         self.policy.has_windows()
     }
 
@@ -161,6 +162,12 @@ impl System {
     /// May a guest's tasks on a hart wait for a vCPU elsewhere that others keep from its hart?
     pub(crate) fn waits_for_others(&self, guest: usize, hart: u32) -> bool {
         self.siblings(guest, hart).any(|sibling| self.ahead_of(guest, sibling.home).next().is_some())
+    }
+
+    /// Does a guest with tasks anywhere wait so?
+    #[must_use]
+    pub fn waits_for_other_harts(&self) -> bool {
+        (0..self.guests.len()).any(|guest| (0..self.harts).any(|hart| self.waits_for_others(guest, hart)))
     }
 
     /// The guests that may have a hart while they wait so, as far as that keeps one from it: itself, and those ahead of it.
