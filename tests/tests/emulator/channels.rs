@@ -94,6 +94,27 @@ fn a_program_on_linux_talks_to_freertos() {
     }
 }
 
+/// The first number doesn't come back, so there are no more: all times are those of the round that there was.
+#[test]
+fn a_program_whose_numbers_do_not_come_back_tells_what_there_was() {
+    let linux = Guest::linux("channel").with_job("channel").args("ainori.rounds=300");
+    let run = System::on(1)
+        .policy("ainori")
+        .with(linux)
+        .with(Guest::freertos("periods=10").priority(7))
+        .channel(["linux", "freertos"], "64KiB")
+        .run(Clock::Icount);
+    run.check(run.guest("linux").outcome == GuestOutcome::Failed, "a number that is lost is no failure");
+    let result = &run.guest("linux").results[0];
+    run.check(result["lost"] == 1, "nothing is lost");
+    let round = &result["round_ns"];
+    let [min, mean, p50, p999, max] =
+        ["min", "mean", "p50", "p999", "max"].map(|key| round[key].as_u64().unwrap());
+    run.check(min == max && mean == max, "more rounds than one");
+    // Buckets of 1/32.
+    run.check(p50 == p999 && (max..=max + max / 32 + 1).contains(&p50), format_args!("{p50} isn't {max}"));
+}
+
 /// Neither the memory nor the registers, nor the bus; and what is in the memory can't be executed.
 #[test]
 fn nobody_else_sees_a_channel() {
