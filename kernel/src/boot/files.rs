@@ -52,7 +52,7 @@ pub fn assign(
                 && space.add_file(GuestPhysical(IMSIC_BASE + u64::from(vcpu.index) * PAGE), page)
             {
                 aia.leave_to_hardware(vcpu.index as usize);
-                vcpu.file = Some(GuestFile { number, page });
+                vcpu.file = Some(GuestFile { number });
             }
         }
     }

@@ -64,8 +64,6 @@ pub struct Vcpu {
 pub struct GuestFile {
     /// By which the hart knows it, from 1 on.
     pub number: u8,
-    /// Where messages for it are written to.
-    pub page: crate::memory::HostPhysical,
 }
 
 impl Vcpu {
