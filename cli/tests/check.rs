@@ -20,11 +20,23 @@ fn a_good_system_is_shown() {
     let checkout = Checkout::new(2);
     let (code, out, err) = call(&checkout, &["check", "demo.toml", "--json", "found.json"]);
     assert_eq!((code, &*err), (Some(0), ""));
-    assert!(out.starts_with("demo: qemu-virt with 2 harts, 1GiB (rv64), policy ainori"), "{out}");
+    assert!(out.starts_with("demo: qemu-virt with 2 harts, 1GiB (rv64), PLIC, policy ainori"), "{out}");
     assert!(out.contains("freertos") && out.contains("0→0") && out.contains("goes to linux"), "{out}");
     let found = json(&checkout, "found.json");
     assert_eq!((&found["ok"], &found["errors"]), (&Value::Bool(true), &Value::Array(vec![])));
     assert_eq!(found["system"]["system"]["guests"][0]["name"], "linux");
+}
+
+#[test]
+fn the_interrupt_controller_is_shown() {
+    let checkout = Checkout::new(2);
+    for (name, told) in [("aplic", ", APLIC, policy"), ("imsic", ", APLIC and IMSICs, policy")] {
+        let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
+        let text = text.replacen("[board]", &format!("[board]\ninterrupts = {name:?}"), 1);
+        std::fs::write(checkout.path("other.toml"), text).unwrap();
+        let (code, out, err) = call(&checkout, &["check", "other.toml"]);
+        assert_eq!((code, out.contains(told)), (Some(0), true), "{out}{err}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::image::Sizes;
 use ainori_manifest::{
-    Clock, Manifest,
+    Clock, Interrupts, Manifest,
     config::{Guest, Kind, System, Window},
     show_size,
 };
@@ -16,12 +16,17 @@ use std::fmt::Write;
 pub fn system(manifest: &Manifest) -> String {
     let (system, board) = (&manifest.system, &manifest.board);
     let mut text = format!(
-        "{}: {} with {}, {} ({}), policy {}, quantum {} us\n",
+        "{}: {} with {}, {} ({}), {}, policy {}, quantum {} us\n",
         system.name,
         board.machine,
         count(board.harts as usize, "hart"),
         show_size(board.memory),
         board.cpu,
+        match board.interrupts {
+            Interrupts::Plic => "PLIC",
+            Interrupts::Aplic => "APLIC",
+            Interrupts::Imsic => "APLIC and IMSICs",
+        },
         system.policy.preset,
         system.policy.quantum_us
     );
