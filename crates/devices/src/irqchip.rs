@@ -131,7 +131,7 @@ impl Irqchip {
         }
     }
 
-    /// Puts a part of it back to reset, from part 0 on; false if that was the last one. A part takes about a microsecond.
+    /// Puts a part of it back to reset, from part 0 on; false if that was the last one. A part takes about a microsecond, and two more if it recalls sources.
     ///
     /// No hart claims or completes meanwhile; lines may be driven, and keep what they are driven to from then on.
     pub fn reset(&self, part: usize, board: &mut dyn Board) -> bool {
