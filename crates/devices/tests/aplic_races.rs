@@ -259,7 +259,7 @@ struct AskingOn<'a>(&'a Asking);
 impl Asking {
     fn new() -> Self {
         let [target, told, arrived] = [OWN, 0, 0].map(AtomicU32::new);
-        Self { target, relayed_to: RelayedTo::new(), told, arrived }
+        Self { target, relayed_to: RelayedTo::default(), told, arrived }
     }
 
     fn asks(&self) {

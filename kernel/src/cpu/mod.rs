@@ -144,7 +144,7 @@ impl SourceOwner {
     /// A guest, and the target of its hart, to which an interrupt of its own is sent.
     pub fn new(guest: u8, target: u32, interrupt: Interrupt) -> Self {
         let interrupts = [interrupt, interrupt.as_edge()];
-        Self { guest, target, interrupts, is_edge: AtomicBool::new(false), relayed_to: RelayedTo::new() }
+        Self { guest, target, interrupts, is_edge: AtomicBool::new(false), relayed_to: RelayedTo::default() }
     }
 
     /// The source, as it asks by itself.

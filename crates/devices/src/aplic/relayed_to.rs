@@ -3,18 +3,11 @@
 use super::layout::{GUEST_INDEX, GUEST_SHIFT};
 use crate::atomic::{AtomicU32, Ordering};
 
-/// A value of the board's `target`, of a hart's own file.
-#[derive(Debug)]
+/// A value of the board's `target`, of a hart's own file; 0 of a source that has never been redirected.
+#[derive(Debug, Default)]
 pub struct RelayedTo(AtomicU32);
 
 impl RelayedTo {
-    const_constructor! {
-        /// Of a source that has never been redirected.
-        pub fn new() -> Self {
-            Self(AtomicU32::new(0))
-        }
-    }
-
     /// A source is about to be redirected, and goes where `target` says. If that is a guest interrupt file already, it comes from before that: the source was on its way when it
     /// was redirected, has come, and is redirected once more by who has it in hand, while another core that recalls it hasn't done so yet.
     #[inline]
