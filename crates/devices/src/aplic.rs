@@ -502,7 +502,7 @@ impl Aplic {
     /// Takes a source, if it is ready still: of several cores that try, one does. What it was. For a relayed one that is an edge all that is to be done is to
     /// [complete](Self::complete) it.
     fn take(&self, number: usize) -> Option<Gateway> {
-        let take = |state: Gateway| state.is_ready().then(|| state.after(Event::Take, self.delivery));
+        let take = |state: Gateway| state.is_ready().then(|| state.claimed(self.delivery));
         self.update(number, take).map(|(before, _)| before)
     }
 
@@ -510,11 +510,14 @@ impl Aplic {
     fn send(&self, number: usize, has_come: bool, outside: &mut impl Outside) {
         let Some(source) = self.take(number) else { return };
         let msi = Msi::to(self.target(number));
-        if has_come && source.is_to_be_redirected() {
-            self.redirect(number, msi, outside);
-        }
-        if !source.is_level() {
-            self.complete(number, outside);
+        // A guest may have a whole word of others send theirs at once.
+        if source.relayed() {
+            if has_come && source.is_to_be_redirected() {
+                self.redirect(number, msi, outside);
+            }
+            if !source.is_level() {
+                self.complete(number, outside);
+            }
         }
         outside.send(msi);
     }

@@ -35,8 +35,6 @@ pub(super) enum Event {
     Enable,
     /// `clrie`, `clrienum`
     Disable,
-    /// It is claimed, or sent as a message.
-    Take,
     /// Its handler has done what it wants to do, so a wire that is high asks again. Only where the source is [relayed](Gateway::relayed).
     Complete,
     /// The physical controller sends its messages to where this domain would. Only while the source is [in service](Gateway::is_in_service).
@@ -163,7 +161,6 @@ impl Gateway {
             Event::ClearPending => self.with(Self::PENDING, false),
             Event::Enable => self.with(Self::ENABLED, self.is_active()),
             Event::Disable => self.with(Self::ENABLED, false),
-            Event::Take => self.taken(delivery),
             Event::Complete => self.with(Self::IN_SERVICE | Self::WIRE, false),
             Event::Redirect => self.with(Self::REDIRECTED, true),
             Event::Recall => self.with(Self::REDIRECTED, false),
@@ -185,6 +182,13 @@ impl Gateway {
         // "might (or might not) cause the corresponding interrupt-pending bit to be set to one if the rectified input value is high": it does for a
         // level, so that a wire which is high already isn't overlooked; and for a relayed edge, which has come and won't come again before it is taken.
         next.with(Self::PENDING, next.is_pending() || (next.is_level() || next.relayed()) && next.rectified())
+    }
+
+    /// The state of a ready source after it is claimed, or sent as a message: no [`Event`], as that takes half as long, and a guest may have many of them sent at once.
+    #[must_use]
+    pub(super) const fn claimed(self, delivery: Delivery) -> Self {
+        // It stays enabled, and what it is: so it stays redirected, too.
+        self.taken(delivery).settled(delivery)
     }
 
     const fn taken(self, delivery: Delivery) -> Self {
