@@ -112,8 +112,8 @@ impl Cpu {
     #[inline(never)]
     pub(super) fn take_guest_file_unless_woken(&mut self) {
         self.meet_deadline(clock::now());
-        // A policy that defers may go on with somebody else.
-        let first = self.scheduler.first().filter(|_| !self.mechanisms.deferral.is_on);
+        // A policy that defers may go on with somebody else, and one that moves vCPUs keeps a place here for some that are elsewhere.
+        let first = self.scheduler.first().filter(|id| !self.mechanisms.deferral.is_on && self.has(*id));
         if let Some(id) = first
             && files::watch_only(self.state(id).watched_files())
         {

@@ -220,3 +220,24 @@ fn a_bell_is_no_long_section() {
         run.check(ns <= IRQS_OFF_BESIDE_RTOS_NS, what);
     }
 }
+
+/// A message for a sleeper comes in as a core goes on to a vCPU whose place it keeps, though that is on another core: the hypervisor panicked, as it asked which files
+/// are to be watched beside one that wasn't there.
+#[test]
+fn a_message_comes_in_for_a_core_whose_next_vcpu_is_elsewhere() {
+    let owner = Guest::probe("talk", "seed=5 bytes=3000 alarms=40 alarm_us=2000 gap_us=100 way=uart");
+    for q in [237, 250, 263] {
+        let wakes = Guest::fuzz("attack=wakes begin_ms=10 ms=30").vcpus(8).harts([0, 1]);
+        let run = on(2)
+            .policy("spumone-trap-based")
+            .with(
+                Guest::freertos("periods=120 begin_ms=5 burn_percent=25 burn_period_us=10000 report_ms=0")
+                    .harts([0]),
+            )
+            .with(wakes.restart("always", 32, "1us").background())
+            .with(owner.clone().vcpus(2).harts([1]).priority(6).device("/soc/rtc@101000"))
+            .run(Clock::Lockstep { q });
+        run.good();
+        run.check(run.number("talk", "alarms") == 40, format_args!("of 40 alarms"));
+    }
+}
