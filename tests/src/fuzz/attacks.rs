@@ -2,7 +2,7 @@
 use ainori_sched::Policy;
 
 use super::{BEGIN_MS, Expected, SPARE_MS, Trial, measuring};
-use crate::{APLIC, Guest, IMSIC, System};
+use crate::{APLIC, Guest, IMSIC, PLIC, System};
 
 /// Virtual milliseconds of an attack.
 const MS: u64 = 200;
@@ -47,7 +47,7 @@ impl Trial {
         self
     }
 
-    /// With another interrupt controller than a PLIC.
+    /// On a board with this interrupt controller.
     fn interrupts(mut self, kind: &'static str) -> Self {
         self.name = format!("{}-{kind}", self.name);
         self.system = self.system.interrupts(kind);
@@ -92,12 +92,12 @@ fn faults(count: u32, spread: bool, preset: &'static str) -> Trial {
 pub fn all() -> Vec<Trial> {
     let mut list = Vec::new();
     for preset in ["ainori", "spumone", "spumone-on-demand"] {
-        for attack in ["restarts", "ipis", "fences", "page-fences", "plic", "wakes"] {
+        for attack in ["restarts", "ipis", "fences", "page-fences", "wakes"] {
             list.push(storm(attack, preset, 4, 2));
             list.push(storm(attack, preset, 16, 4));
         }
         list.push(storm("restarts", preset, 8, 2));
-        for (attack, kind) in [("aplic", APLIC), ("aplic", IMSIC), ("imsic", IMSIC)] {
+        for (attack, kind) in [("plic", PLIC), ("aplic", APLIC), ("aplic", IMSIC), ("imsic", IMSIC)] {
             list.push(storm(attack, preset, 4, 2).interrupts(kind));
             list.push(storm(attack, preset, 16, 4).interrupts(kind));
         }

@@ -70,13 +70,13 @@ fn a_transition_task_of_freertos_gives_by_its_priority() {
         [("listee-rt", 0, 0, 0), ("listee-rt", 1, 45, 50), ("ainori", 1, 45, 50), ("listee-rt", 2, 95, 100)]
     {
         let args =
-            format!("periods=400 burn_percent=0 work=1 work_from_ms=100 work_ms=300 give_way={give_way}");
+            format!("periods=400 burn_percent=0 work=1 work_from_ms=150 work_ms=300 give_way={give_way}");
         let run = System::on(1)
             .policy(preset)
             .with(Guest::freertos(&args))
             .with(
                 Guest::freertos(
-                    "period_us=10000 periods=1 burn_percent=0 work=1 work_from_ms=100 work_ms=300",
+                    "period_us=10000 periods=1 burn_percent=0 work=1 work_from_ms=150 work_ms=300",
                 )
                 .named("other")
                 .priority(1),
