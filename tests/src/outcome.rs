@@ -182,8 +182,20 @@ impl Run {
     /// The longest time that a core was in the hypervisor between two looks for interrupts, in nanoseconds.
     #[track_caller]
     pub fn longest_irqs_off_ns(&self, index: usize) -> u64 {
+        self.ns(self.core(index).longest_irqs_off)
+    }
+
+    /// The longest time for which a core entered nobody, although somebody was ready, in nanoseconds.
+    #[track_caller]
+    pub fn longest_delay_ns(&self, index: usize) -> u64 {
+        self.ns(self.core(index).longest_delay)
+    }
+
+    /// Ticks of the board's clock in nanoseconds.
+    #[track_caller]
+    fn ns(&self, ticks: u64) -> u64 {
         let Some(board) = &self.report.board else { self.fail("the hypervisor didn't tell its board") };
-        ticks_to_ns(self.core(index).longest_irqs_off, board.timebase_hz)
+        ticks_to_ns(ticks, board.timebase_hz)
     }
 
     /// Texts of the lines with this mark, in order. One that was broken, as others had something to say, is put together again.

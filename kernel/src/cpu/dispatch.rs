@@ -44,7 +44,7 @@ impl Cpu {
                 Before::Decide => {}
                 Before::Again => return None,
                 Before::Keep(id) => {
-                    return (!self.pending.backlog && self.mailbox.leave())
+                    return (!self.pending.backlog && self.leaves_mailbox(id))
                         .then(|| &raw mut self.resident(id).state);
                 }
             }
@@ -104,10 +104,7 @@ impl Cpu {
             // The switch itself took its time: it is quicker to switch again than to leave and be interrupted at once.
             return None;
         }
-        // Mail that has come in meanwhile takes a while, too.
-        if !self.mailbox.leave()
-            && (self.meet_deadline(clock::now()) || self.is_interrupted() || !self.may_leave_mail(id))
-        {
+        if !self.leaves_mailbox(id) {
             return None;
         }
         let resident = self.resident(id);

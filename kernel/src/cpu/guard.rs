@@ -105,10 +105,22 @@ impl Cpu {
         is_woken
     }
 
+    /// Others send IPIs from now on, as the vCPU `id` is entered. False if it can't be: there is mail that can't wait, or an interrupt, or somebody was woken.
+    #[inline(always)]
+    pub(super) fn leaves_mailbox(&mut self, id: VcpuId) -> bool {
+        self.mailbox.leave() || self.leaves_mail_for_later(id)
+    }
+
+    /// Mail that has come in meanwhile takes a while, too: [`Self::may_leave_mail`] behind a preemption point.
+    #[inline(never)]
+    fn leaves_mail_for_later(&mut self, id: VcpuId) -> bool {
+        !self.meet_deadline(clock::now()) && !self.is_interrupted() && self.may_leave_mail(id)
+    }
+
     /// Mail came in just when this core was about to enter the vCPU `id`. May `id` be entered all the same, and the mail wait? It may, if
     /// `id` takes cores from others or is about to be interrupted by its own timer, and the mail is neither for `id` nor for a vCPU that
     /// takes cores. Where more comes in than this core can do (`is_flooded`), all mail may wait but that for a vCPU that takes cores and is
-    /// more urgent than `id`.
+    /// more urgent than all that are ready: than `id`, or than who waits until the policy takes the core from `id`.
     #[inline(never)]
     pub(super) fn may_leave_mail(&mut self, id: VcpuId) -> bool {
         let now = clock::now();
@@ -121,10 +133,12 @@ impl Cpu {
         if is_flooded {
             self.keep_quiet(id, now);
         }
+        let first = self.scheduler.first().unwrap_or(id);
         // BOUND: three rounds. Those who have begun to send, or send for somebody more urgent, and askers of fences are left, who wait for the answer.
         for _ in 0..3 {
             self.read_mail();
-            let comes_first = if is_flooded { self.has_work_above(id) } else { self.is_wanted_besides(id) };
+            let comes_first =
+                if is_flooded { self.has_work_above(first) } else { self.is_wanted_besides(id) };
             if comes_first {
                 return false;
             }

@@ -1,4 +1,6 @@
-//! The policy `delayed`: a vCPU that has marked that it holds a lock keeps its hart, and FreeRTOS waits, but not longer than the grace.
+//! The policies `delayed` and `safe-unsafe`: a vCPU that has marked that it holds a lock, or is in its kernel, keeps its hart, and who would take it waits, but
+//! not longer than the grace.
+use ainori_tests::bounds::DELAY_NS;
 use ainori_tests::{Clock, Guest, Run, System};
 
 /// How long the probe holds its lock: 12,500 instructions of 4 ns.
@@ -53,4 +55,26 @@ fn a_lock_holder_keeps_its_hart_until_the_lock_is_free_or_the_grace_is_over() {
         (15_000..GRACE_NS).contains(&waited),
         format_args!("FreeRTOS waits for the grace of 20 us, but it waited for {waited} ns"),
     );
+}
+
+/// One vCPU starts another one, which waits for a probe's kernel, and sends it interrupts as fast as it can: whenever the probe was about to go on there was
+/// mail, so that nobody had the hart until the grace was over.
+#[test]
+fn who_keeps_its_hart_for_a_grace_has_it_however_much_mail_comes_in() {
+    let system = System::on(2)
+        .policy("safe-unsafe")
+        .grace("1ms")
+        .with(Guest::probe("busyloop", "").harts([0]).background())
+        .with(Guest::probe("starts", "ms=20").vcpus(2).harts([1, 0]).priority(3));
+    let rtos =
+        Guest::freertos("period_us=1000 periods=20 burn_percent=0 report_ms=0").harts([0]).priority(10);
+    for (what, system) in [("alone", system.clone()), ("behind FreeRTOS", system.with(rtos))] {
+        let run = system.run(Clock::Lockstep { q: 250 });
+        run.good();
+        let delay = run.longest_delay_ns(0);
+        let (asked, started) = (run.number("starts", "asked"), run.number("starts", "started"));
+        println!("{what}: nobody was entered for {delay} ns; asked {asked} times, started {started} times");
+        run.check(delay <= DELAY_NS, format_args!("{what}: nobody was entered for {delay} ns"));
+        run.check(asked > 1000 && started > 0, format_args!("asked {asked} times, started {started} times"));
+    }
 }
