@@ -118,6 +118,11 @@ impl Aia {
         self.with_outwards(board, |outwards| ((), self.domain.write(offset, width, value, outwards))).1
     }
 
+    /// As [`Aplic::send_next`]: is another one left, and the harts to look at again.
+    pub fn send_next(&self, board: &mut dyn Board) -> (bool, u64) {
+        self.with_outwards(board, |outwards| (self.domain.send_next(outwards), 0))
+    }
+
     /// A store of `value`, `width` bytes wide, at `offset` in the pages of the files: a message, if it is an aligned word for the one register
     /// that each has. All else is ignored, and loads read zero (section 3.5).
     pub fn store_to_file(&self, offset: u64, width: u8, value: u32) -> u64 {

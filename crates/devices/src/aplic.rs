@@ -106,6 +106,10 @@ pub trait Board {
 
     /// The guest asks whether a level that is redirected asks: then it sends its message again.
     fn ask_again(&mut self, _source: u32) {}
+
+    /// Not the physical controller, but who runs the virtual one: a store to what concerns many sources has left messages to be sent, and how many they are is up to the guest.
+    /// [`Aplic::send_next`] sends them: it is to be called soon, and again until none is left.
+    fn send_later(&mut self) {}
 }
 
 impl<F: FnMut(u32)> Board for F {
@@ -137,6 +141,8 @@ pub struct Aplic {
     ready: [AtomicU32; TABLE / 32],
     interrupt_enable: AtomicU32,
     genmsi: AtomicU32,
+    /// The source whose message was sent last by [`Self::send_next`].
+    sent_last: AtomicU32,
     idelivery: [AtomicU32; HARTS],
     iforce: [AtomicU32; HARTS],
     ithreshold: [AtomicU32; HARTS],
@@ -156,6 +162,7 @@ impl Aplic {
                 ready: zeros(),
                 interrupt_enable: AtomicU32::new(0),
                 genmsi: AtomicU32::new(0),
+                sent_last: AtomicU32::new(0),
                 idelivery: zeros(),
                 iforce: zeros(),
                 ithreshold: zeros(),
@@ -302,6 +309,7 @@ impl Aplic {
         }
         self.interrupt_enable.store(0, Ordering::Relaxed);
         self.genmsi.store(0, Ordering::Relaxed);
+        self.sent_last.store(0, Ordering::Relaxed);
         // BOUND: 3 registers.
         for words in [&self.idelivery, &self.iforce, &self.ithreshold] {
             // BOUND: the harts, 2 instructions each.
@@ -416,10 +424,15 @@ impl Aplic {
             Delivery::Direct => self.for_each(word, changed, |number| {
                 harts |= self.hart(self.target(number));
             }),
-            Delivery::Msi if self.interrupt_enable.load(Ordering::Relaxed) != 0 => {
-                // One that has come, and no other, is in the hands of who tells of it.
-                let has_come = matches!(event, Event::Wire(_));
-                self.for_each(word, ready, |number| self.send(number, has_come, outside));
+            Delivery::Msi if ready != 0 && self.interrupt_enable.load(Ordering::Relaxed) != 0 => {
+                // To look at many sources has taken its time.
+                if mask & mask.wrapping_sub(1) != 0 {
+                    outside.board().send_later();
+                } else {
+                    // One that has come, and no other, is in the hands of who tells of it.
+                    let has_come = matches!(event, Event::Wire(_));
+                    self.for_each(word, ready, |number| self.send(number, has_come, outside));
+                }
             }
             Delivery::Msi => {}
         }
@@ -433,14 +446,21 @@ impl Aplic {
 
     /// As [`Self::apply`], for what a guest writes to the bits of sources, or to a register that takes the number of one.
     fn write_bits(&self, word: usize, mask: u32, event: Event, outside: &mut impl Outside) -> u64 {
-        let mut harts = self.apply(word, mask, event, outside);
-        if matches!(event, Event::SetPending | Event::ClearPending) {
+        let mut harts = 0;
+        let mut complete = |number, outside: &mut _| harts |= self.complete(number, outside);
+        if event == Event::SetPending {
+            // What this has sent is still to be served.
+            self.for_each(word, mask & self.relayed(word), |number| complete(number, outside));
+        }
+        let changed = self.apply(word, mask, event, outside);
+        if event == Event::ClearPending {
             self.for_each(word, mask & self.relayed(word), |number| {
-                let is_served = event == Event::SetPending || !self.gateway(number).is_level();
-                harts |= if is_served { self.complete(number, outside) } else { 0 };
+                if !self.gateway(number).is_level() {
+                    complete(number, outside);
+                }
             });
         }
-        harts
+        harts | changed
     }
 
     fn write_number(&self, source: u32, event: Event, outside: &mut impl Outside) -> u64 {
@@ -460,15 +480,14 @@ impl Aplic {
         if self.delivery == Delivery::Direct {
             return harts;
         }
-        // BOUND: the sources that the guest has, of which `MOST_REDIRECTED` are recalled.
-        (0..WORDS).for_each(|word| {
-            if enable == 0 {
+        if enable == 0 {
+            // BOUND: the relayed sources that the guest has, of which `MOST_REDIRECTED` are recalled.
+            (0..WORDS).for_each(|word| {
                 self.for_each(word, self.relayed(word), |number| self.recall(number, outside));
-            } else {
-                let ready = at(&self.ready, word).load(Ordering::Acquire);
-                self.for_each(word, ready, |number| self.send(number, false, outside));
-            }
-        });
+            });
+        } else if self.send_next(outside) {
+            outside.board().send_later();
+        }
         0
     }
 
@@ -506,11 +525,36 @@ impl Aplic {
         self.update(number, take).map(|(before, _)| before)
     }
 
+    /// Sends the message of one of the sources that ask: they have their turns one after the other, so that none waits for ever for those that are made to ask again and again. Is
+    /// another one left? None is where harts are interrupted directly.
+    pub fn send_next(&self, outside: &mut impl Outside) -> bool {
+        if self.delivery == Delivery::Direct || self.interrupt_enable.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let after = self.sent_last.load(Ordering::Relaxed) as usize + 1;
+        let turn = |number: usize| number.wrapping_sub(after) % TABLE;
+        let (mut next, mut is_left): (Option<usize>, bool) = (None, false);
+        // BOUND: 3 words, and in each the sources that ask, some 20 instructions each.
+        for word in 0..WORDS {
+            let ready = at(&self.ready, word).load(Ordering::Acquire);
+            self.for_each(word, ready, |number| {
+                if self.asks(number) {
+                    is_left = next.is_some();
+                    next = next.filter(|next| turn(*next) < turn(number)).or(Some(number));
+                }
+            });
+        }
+        if let Some(number) = next {
+            self.sent_last.store(number as u32, Ordering::Relaxed);
+            self.send(number, false, outside);
+        }
+        is_left
+    }
+
     /// Sends the message of a source. `has_come`: that is why it asks; the next ones needn't come here then, if it is relayed.
     fn send(&self, number: usize, has_come: bool, outside: &mut impl Outside) {
         let Some(source) = self.take(number) else { return };
         let msi = Msi::to(self.target(number));
-        // A guest may have a whole word of others send theirs at once.
         if source.relayed() {
             if has_come && source.is_to_be_redirected() {
                 self.redirect(number, msi, outside);

@@ -123,6 +123,14 @@ impl Irqchip {
         }
     }
 
+    /// Sends one of the messages that a store has left for [later](Board::send_later): is another one left, and the harts to look at again.
+    pub fn send_next(&self, board: &mut dyn Board) -> (bool, u64) {
+        match self {
+            Self::Plic(_) => (false, 0),
+            Self::Aia(aia) => aia.send_next(board),
+        }
+    }
+
     /// A store where messages come in, as [`Aia::store_to_file`].
     pub fn store_to_file(&self, offset: u64, width: u8, value: u32) -> u64 {
         match self {

@@ -3,6 +3,7 @@
 #![cfg(loom)]
 
 use ainori_devices::aplic::{Aplic, Board, Delivery, Msi, Outside, RelayedTo};
+use core::ops::RangeInclusive;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::{sync::Arc, thread};
 
@@ -22,6 +23,7 @@ const IE: u32 = 1 << 8;
 const EDGE1: u32 = 4;
 const LEVEL1: u32 = 6;
 const SOURCE: u32 = 1;
+const SECOND: u32 = 2;
 const PRIORITY: u32 = 3;
 const TOP: u32 = SOURCE << 16 | PRIORITY;
 
@@ -30,6 +32,7 @@ const TOP: u32 = SOURCE << 16 | PRIORITY;
 struct Count {
     sent: u32,
     completed: u32,
+    leaves_some: bool,
 }
 
 impl Outside for Count {
@@ -47,6 +50,10 @@ impl Board for Count {
     fn complete(&mut self, source: u32, _: bool) {
         assert_eq!(source, SOURCE);
         self.completed += 1;
+    }
+
+    fn send_later(&mut self) {
+        self.leaves_some = true;
     }
 }
 
@@ -106,6 +113,40 @@ fn a_message_is_sent_once_though_its_source_is_just_enabled() {
 #[test]
 fn a_message_is_sent_once_though_the_domain_is_just_enabled() {
     is_sent_once(DOMAINCFG, IE);
+}
+
+/// Sends what a store has left.
+fn send_all(aplic: &Aplic) -> u32 {
+    let mut count = Count::default();
+    while aplic.send_next(&mut count) {}
+    count.sent
+}
+
+/// A store has left the messages of two sources. One core sends them, while another one does something: how many are sent by both.
+fn sent_beside(other: fn(&Aplic) -> u32, expected: RangeInclusive<u32>) {
+    loom::model(move || {
+        let aplic = domain(Delivery::Msi, EDGE1, false, SETIENUM);
+        aplic.add(SECOND, false);
+        let second = [(SOURCECFG + 4, EDGE1), (TARGET + 4, PRIORITY)];
+        for (offset, value) in second.into_iter().chain([SOURCE, SECOND].map(|source| (SETIPNUM, source))) {
+            assert_eq!(write(&aplic, offset, value).1.sent, 0);
+        }
+        let store = write(&aplic, SETIE, 1 << SOURCE | 1 << SECOND).1;
+        assert!(store.sent == 0 && store.leaves_some);
+        let (theirs, ours) = both(&Arc::new(aplic), other, send_all);
+        assert!(expected.contains(&(theirs + ours)), "{theirs} and {ours}");
+    });
+}
+
+#[test]
+fn messages_that_a_store_leaves_are_sent_once_though_two_cores_send_them() {
+    sent_beside(send_all, 2..=2);
+}
+
+/// One of the two asks once more meanwhile: that is a third message, unless its first one hasn't been sent yet.
+#[test]
+fn messages_that_a_store_leaves_are_all_sent_though_one_asks_again() {
+    sent_beside(|aplic| write(aplic, SETIPNUM, SECOND).1.sent, 2..=3);
 }
 
 /// A wire rises while what still held its interrupt back is written: one of the two finds the hart interrupted.

@@ -29,6 +29,8 @@ bitflags! {
         const WANTED = 1 << 7;
         /// Put it back to its reset state, and forget whatever else is wanted of it: its guest is started again.
         const RESET = 1 << 8;
+        /// Send a message of its guest's interrupt controller: a store of its own has left some to be sent.
+        const SEND = 1 << 9;
     }
 }
 

@@ -51,6 +51,19 @@ impl Cpu {
         Sources { machine: self.machine, guest }
     }
 
+    /// Sends one of the messages that a store of this vCPU has left: each is a part of the [backlog](super::backlog), with a preemption point behind it. If the vCPU loses its core
+    /// meanwhile, the rest waits until it has one again, as if it were still about to store.
+    #[inline(never)]
+    pub(super) fn send_message(&mut self, id: VcpuId) {
+        let guest = self.machine.guest_of(id);
+        let (is_left, harts) = guest.devices.irqchip.send_next(&mut self.sources_of(guest));
+        // Before the next one is asked for, which is to be no part of this one.
+        self.look_at_harts(guest, harts);
+        if is_left {
+            self.ask_later(id, Requests::SEND);
+        }
+    }
+
     /// The external interrupts of these harts of a guest (their ids there, a bit each) may have changed.
     #[inline]
     pub fn look_at_harts(&mut self, guest: &Guest, harts: u64) {

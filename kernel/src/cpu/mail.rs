@@ -286,6 +286,9 @@ impl Core for Cpu {
         if what.intersects(Requests::EXTERNAL.union(Requests::START)) {
             self.update_external(id);
         }
+        if what.contains(Requests::SEND) {
+            self.send_message(id);
+        }
         if what.contains(Requests::STOP) {
             self.bring_to_rest(id);
         } else if what.contains(Requests::HOME) {

@@ -50,6 +50,10 @@ impl Board for Caller<'_> {
     fn ask_again(&mut self, source: u32) {
         self.cpu.sources_of(self.guest).ask_again(source);
     }
+
+    fn send_later(&mut self) {
+        self.cpu.ask_later(self.vcpu, Requests::SEND);
+    }
 }
 
 impl<'a> Host for Caller<'a> {

@@ -1,6 +1,7 @@
 //! Guest interrupt files of the harts (AIA): what is stored there by a guest reaches its vCPU without the hypervisor, waits without disturbing anybody where
 //! that one mustn't run, and wakes it where it may.
 use ainori_devices::aplic::MOST_REDIRECTED;
+use ainori_limits::GUEST_CHANNELS;
 use ainori_tests::{
     Clock, Guest, IMSIC, Run, System,
     bounds::{IRQS_OFF_BESIDE_RTOS_NS, TASK_NS},
@@ -176,6 +177,31 @@ fn a_store_that_recalls_all_sources_is_a_short_section() {
     println!("a store takes {none} instructions, {one} if it recalls one source: {all} with all");
     run.check(one > none, "nothing was recalled");
     run.check(all <= 1_250, format_args!("{all} instructions in one section"));
+}
+
+/// One store of a guest on the RTOS's hart has all of its sources send their messages: each is sent once, and each is a section of its own. (When they were one with the store, its four
+/// channels, its serial port and its clock made that 6.3 us, and each more source would have made it longer.)
+#[test]
+fn a_store_that_sends_many_messages_is_no_long_section() {
+    let sends = Guest::probe("words", "n=600").device("/soc/rtc@101000").harts([1]).priority(5);
+    let other = Guest::probe("bell", "role=listen us=1000000").named("other").harts([0]).background();
+    let system = on(2)
+        .policy("ainori")
+        .with(Guest::freertos("periods=60 burn_percent=0 report_ms=0").harts([1]))
+        .with(sends)
+        .with(other);
+    let system = (0..GUEST_CHANNELS).fold(system, |system, _| system.channel(["words", "other"], "4KiB"));
+    for q in [100, 250] {
+        let run = system.clone().run(Clock::Lockstep { q });
+        run.good();
+        let sources = run.number("words", "sources");
+        run.check(sources == GUEST_CHANNELS as u64 + 2, format_args!("{sources} sources"));
+        let core = run.core(1);
+        println!("q = {q}: {:?}", core.irqs_off_max);
+        let ns = core.longest_irqs_off * 1000 / TICKS_PER_US;
+        let what = format_args!("q = {q}: {ns} ns ({})", core.longest_irqs_off_cause);
+        run.check(ns <= IRQS_OFF_BESIDE_RTOS_NS, what);
+    }
 }
 
 /// A bell that is a file is rung by somebody more urgent than the one that hears it, who stores there without end, from another hart: the RTOS of the hearer's hart,
