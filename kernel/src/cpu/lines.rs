@@ -57,6 +57,8 @@ impl Cpu {
     pub(super) fn send_message(&mut self, id: VcpuId) {
         let guest = self.machine.guest_of(id);
         let (is_left, harts) = guest.devices.irqchip.send_next(&mut self.sources_of(guest));
+        // What follows, and whoever may be woken behind it, takes as long again.
+        let _ = self.gives_way_if_long();
         // Before the next one is asked for, which is to be no part of this one.
         self.look_at_harts(guest, harts);
         if is_left {
