@@ -242,8 +242,10 @@ fn a_bell_is_no_long_section() {
         let core = run.core(1);
         println!("{policy}, {echo}: {:?}", core.irqs_off_max);
         let ns = core.longest_irqs_off * 1000 / TICKS_PER_US;
-        let what = format_args!("{policy}, {echo}: {ns} ns ({})", core.longest_irqs_off_cause);
-        run.check(ns <= IRQS_OFF_BESIDE_RTOS_NS, what);
+        run.check(
+            ns <= IRQS_OFF_BESIDE_RTOS_NS,
+            format_args!("{policy}, {echo}: {ns} ns ({})", core.longest_irqs_off_cause),
+        );
     }
 }
 

@@ -35,7 +35,7 @@ fn no_trap_of_another_guest_delays_a_tick() {
 }
 
 /// FreeRTOS gets the hart a little ahead of its tick, so that of the way there only the end is left when that is due: half a microsecond,
-/// always the same. (Without that, 2.4 us.)
+/// always the same. (Without that, 2.4 us.) With IMSICs, whose registers a switch exchanges, up to 1.0 us.
 #[test]
 fn a_tick_is_as_regular_as_alone() {
     let delays = |system: System| {
@@ -45,11 +45,11 @@ fn a_tick_is_as_regular_as_alone() {
         println!("from tick to handler: {delays:?} ns");
         (delays[0], delays[1])
     };
-    let alone = delays(System::on(1));
+    let alone = delays(System::on(1).interrupts(PLIC));
     for other in
         [Guest::probe("cost", "n=1000000"), Guest::probe("plic", "repeats=1000000"), Guest::linux("busy")]
     {
-        let beside = delays(System::on(1).with(other.background()));
+        let beside = delays(System::on(1).interrupts(PLIC).with(other.background()));
         assert!(beside.1 <= alone.1 + 600, "{} ns beside another guest, {} ns alone", beside.1, alone.1);
         assert!(beside.1 - beside.0 <= alone.1 - alone.0 + 200, "from {} to {} ns", beside.0, beside.1);
     }
