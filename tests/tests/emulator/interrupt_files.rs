@@ -199,8 +199,10 @@ fn a_store_that_sends_many_messages_is_no_long_section() {
         let core = run.core(1);
         println!("q = {q}: {:?}", core.irqs_off_max);
         let ns = core.longest_irqs_off * 1000 / TICKS_PER_US;
-        let what = format_args!("q = {q}: {ns} ns ({})", core.longest_irqs_off_cause);
-        run.check(ns <= IRQS_OFF_BESIDE_RTOS_NS, what);
+        run.check(
+            ns <= IRQS_OFF_BESIDE_RTOS_NS,
+            format_args!("q = {q}: {ns} ns ({})", core.longest_irqs_off_cause),
+        );
     }
 }
 
