@@ -10,6 +10,7 @@ mod board;
 mod imsic;
 mod irqchip;
 mod isa;
+mod owned;
 mod range;
 #[cfg(test)]
 mod tests;
@@ -19,4 +20,5 @@ pub use board::{Board, BoardHart, BoardUart, Device, Error};
 pub use imsic::{IPI_IDENTITY, identities_of};
 pub use irqchip::{BoardIrqchip, Interrupt, Trigger, aplic_number};
 pub use isa::{Environment, INTERRUPT_FILE, Isa};
+pub use owned::OwnedInterrupt;
 pub use range::{Range, Ranges, largest_free};

@@ -11,7 +11,7 @@ fn of_core(machine: &Machine, core: u32, target: u32) -> impl Iterator<Item = (I
     let owned = machine.source_owner.iter().filter_map(move |owner| {
         let owner = owner.as_ref().filter(|owner| owner.target == target)?;
         let guest = machine.guests.get(usize::from(owner.guest))?;
-        Some((owner.own(), machine.device_level(guest, core)))
+        Some((owner.interrupt.own(), machine.device_level(guest, core)))
     });
     // The serial port interrupts the least urgent guest of its core, and nobody else.
     let port = machine.board.uart.filter(|_| core == machine.console_core);

@@ -181,7 +181,7 @@ impl Cpu {
     fn take_source(&mut self, source: u32) {
         let Some(irqs) = &self.irqs else { return };
         if let Some(owner) = self.machine.owner_of(source) {
-            irqs.hold(owner.interrupt());
+            irqs.hold(owner.interrupt.now());
             if let Some(guest) = self.machine.guests.get(usize::from(owner.guest)) {
                 self.take_owned_source(guest, source);
             }

@@ -30,9 +30,9 @@ mod wanted;
 
 use alloc::{boxed::Box, vec, vec::Vec};
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32};
 
-use ainori_board::{Board, Interrupt};
+use ainori_board::{Board, Interrupt, OwnedInterrupt};
 use ainori_console::{InputWaits, Source};
 use ainori_devices::aplic::RelayedTo;
 use ainori_handover::{PublishedHousework, PublishedThreshold};
@@ -132,10 +132,8 @@ pub struct SourceOwner {
     pub guest: u8,
     /// Where the board's controller sends the source ([`BoardHart::irq_target`](ainori_board::BoardHart::irq_target)).
     pub target: u32,
-    /// The source as it asks by itself, and as an edge.
-    interrupts: [Interrupt; 2],
-    /// Its guest has it ask as an edge, whatever it is by itself. As it was when the source was last completed.
-    is_edge: AtomicBool,
+    /// The source, as its guest has it ask.
+    pub interrupt: OwnedInterrupt,
     /// Where it [went](Irqchip::redirect) before it went to a guest interrupt file.
     pub relayed_to: RelayedTo,
 }
@@ -143,26 +141,7 @@ pub struct SourceOwner {
 impl SourceOwner {
     /// A guest, and the target of its hart, to which an interrupt of its own is sent.
     pub fn new(guest: u8, target: u32, interrupt: Interrupt) -> Self {
-        let interrupts = [interrupt, interrupt.as_edge()];
-        Self { guest, target, interrupts, is_edge: AtomicBool::new(false), relayed_to: RelayedTo::default() }
-    }
-
-    /// The source, as it asks by itself.
-    pub fn own(&self) -> Interrupt {
-        self.interrupts[0]
-    }
-
-    /// The same, as it asks at present.
-    pub fn interrupt(&self) -> Interrupt {
-        let [own, edge] = &self.interrupts;
-        *if self.is_edge.load(Ordering::Relaxed) { edge } else { own }
-    }
-
-    /// It asks as an edge from now on, or as it does by itself. Is that new?
-    pub fn set_edge(&self, is_edge: bool) -> bool {
-        let was_edge = self.is_edge.load(Ordering::Relaxed);
-        self.is_edge.store(is_edge, Ordering::Relaxed);
-        was_edge != is_edge
+        Self { guest, target, interrupt: OwnedInterrupt::new(interrupt), relayed_to: RelayedTo::default() }
     }
 }
 

@@ -32,8 +32,8 @@ impl Board for Sources {
     #[inline(never)]
     fn complete(&mut self, source: u32, is_edge: bool) {
         if let Some((irqchip, owner)) = self.known(source) {
-            let is_new = owner.set_edge(is_edge);
-            irqchip.complete(owner.target, owner.interrupt(), is_new);
+            let is_new = owner.interrupt.set_edge(is_edge);
+            irqchip.complete(owner.target, owner.interrupt.now(), is_new);
         }
     }
 
@@ -45,14 +45,14 @@ impl Board for Sources {
     #[inline(never)]
     fn recall(&mut self, source: u32) {
         if let Some((irqchip, owner)) = self.known(source) {
-            irqchip.recall(owner.own(), &owner.relayed_to);
+            irqchip.recall(owner.interrupt.own(), &owner.relayed_to);
         }
     }
 
     #[inline(never)]
     fn ask_again(&mut self, source: u32) {
         if let Some((irqchip, owner)) = self.known(source) {
-            irqchip.ask_again(owner.own());
+            irqchip.ask_again(owner.interrupt.own());
         }
     }
 }
