@@ -79,7 +79,8 @@ pub trait Core {
     fn send_on(&mut self, vcpu: VcpuId);
     /// Raises the interrupts that are asked for of the vCPU that runs here, which was in its guest until now.
     fn interrupt(&mut self, vcpu: VcpuId, what: Requests);
-    /// Does what is wanted of a vCPU that lives here.
+    /// Does what is wanted of a vCPU that lives here. Others are asked [behind](Self::answer) that, and not told in it: who is told may ask back, and send away the vCPU that is being
+    /// served.
     fn serve(&mut self, vcpu: VcpuId, what: Requests);
     /// Tells vCPUs that a fence, which they wait for, is as good as done ([`Answers::answer`](crate::Answers::answer)).
     fn answer(&mut self, waiting: VcpuSet);

@@ -1,6 +1,6 @@
 //! The interrupt lines of the vCPUs that live here, and of the interrupt controllers of their guests.
 use ainori_handover::Requests;
-use ainori_sched::VcpuId;
+use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
 use super::Cpu;
@@ -51,16 +51,21 @@ impl Cpu {
         Sources { machine: self.machine, guest }
     }
 
-    /// Sends one of the messages that a store of this vCPU has left: each is a part of the [backlog](super::backlog), with a preemption point behind it. If the vCPU loses its core
-    /// meanwhile, the rest waits until it has one again, as if it were still about to store.
+    /// Sends one of the messages that a store of this vCPU has left: each is a part of the [backlog](super::backlog), and so is each vCPU that it may interrupt, with a preemption
+    /// point behind it. While somebody more urgent has the vCPU's core the rest waits; where there is more than a core can do, it may go on before all are sent.
     #[inline(never)]
     pub(super) fn send_message(&mut self, id: VcpuId) {
         let guest = self.machine.guest_of(id);
+        // The controller of one that has stopped is about to be reset, on another core.
+        if !guest.lifecycle.is_running() {
+            return;
+        }
         let (is_left, harts) = guest.devices.irqchip.send_next(&mut self.sources_of(guest));
-        // What follows, and whoever may be woken behind it, takes as long again.
+        // What follows takes as long again.
         let _ = self.gives_way_if_long();
-        // Before the next one is asked for, which is to be no part of this one.
-        self.look_at_harts(guest, harts);
+        let others = self.update_running(guest, harts);
+        // Not told here: one that lives on this core may have messages to send as well, also to this one, which may be gone when that returns.
+        self.ask_all_later(others, Requests::EXTERNAL);
         if is_left {
             self.ask_later(id, Requests::SEND);
         }
@@ -76,6 +81,14 @@ impl Cpu {
 
     #[inline(never)]
     fn ask_for_harts(&mut self, guest: &Guest, harts: u64) {
+        let others = self.update_running(guest, harts);
+        if !others.is_empty() {
+            self.ask_all(others, Requests::EXTERNAL);
+        }
+    }
+
+    /// Of these harts of a guest, the one that runs here is seen to. The vCPUs of the others.
+    fn update_running(&mut self, guest: &Guest, harts: u64) -> VcpuSet {
         let mut vcpus = guest.vcpu_set(harts);
         // Not by a request, which isn't looked at while this core keeps quiet about it: it would be interrupted by what it has claimed, again and again.
         if let Some(running) = self.scheduler.running().filter(|id| vcpus.contains(*id)) {
@@ -83,8 +96,6 @@ impl Cpu {
             self.update_external(running);
             vcpus.remove(running);
         }
-        if !vcpus.is_empty() {
-            self.ask_all(vcpus, Requests::EXTERNAL);
-        }
+        vcpus
     }
 }

@@ -54,7 +54,8 @@ impl Cpu {
         self.resume_backlog();
     }
 
-    fn ask_all_later(&mut self, ids: VcpuSet, what: Requests) {
+    /// As [`Self::ask_later`], of several vCPUs.
+    pub(super) fn ask_all_later(&mut self, ids: VcpuSet, what: Requests) {
         // BOUND: the vCPUs of one guest, some 25 instructions each.
         for id in ids {
             self.request(id, what);

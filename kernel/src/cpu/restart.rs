@@ -7,6 +7,7 @@
 //! | of the former life | why it doesn't |
 //! |---|---|
 //! | requests of its vCPUs to each other | all of them rest, so there are no new ones; each core that has one throws away what is left ([`Requests::RESET`]) |
+//! | messages of its interrupt controller that a store has left | they aren't sent once the guest has stopped, and who is asked to forgets it with all other requests |
 //! | fences and their answers | a life begins only after all answers have been given |
 //! | interrupts of its devices | the virtual controller is cleared, devices that the guest owns are silenced; the board's controller is told that they are completed when the next life begins, as they may come until then |
 //! | what harts have cached of its memory | recorded as fences that each vCPU carries out before it runs |
@@ -182,7 +183,7 @@ impl Cpu {
     /// Tells the board's controller that the interrupts of a guest's devices are completed, now that it runs: those that the former life had not
     /// completed, and those that came since and found nobody ([`Self::take_owned_source`]). Until then none of them comes again.
     fn complete_all(&mut self, guest: &'static Guest) {
-        // BOUND: the interrupts of the devices of one guest, mostly one or two, some 30 instructions each.
+        // BOUND: the interrupts of the devices of one guest, mostly one or two, some 80 instructions each.
         for interrupt in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {
             self.sources_of(guest).complete(interrupt.source, false);
         }
