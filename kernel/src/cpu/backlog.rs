@@ -170,7 +170,8 @@ impl Cpu {
         if self.pending.deadlines {
             self.update_deadline_out_of_line(None);
         }
-        // BOUND: those for whom this core is here now, and before each is a preemption point: what led here has taken its time, too.
+        // BOUND: those for whom this core is here now, each once more for each message that a store of its own has left; before each is a preemption point: what led here
+        // has taken its time, too.
         while self.has_urgent_work() {
             // Somebody more urgent may come: then nobody else is left here whom this core is here for.
             self.meet_deadline(clock::now());
@@ -185,6 +186,10 @@ impl Cpu {
             } else if let Some(id) = (self.backlog.untold & urgent).pop() {
                 self.backlog.untold.remove(id);
                 self.tell(id);
+                // How often that asks for more is up to a guest: mail may be for somebody more urgent.
+                if self.mailbox.has_mail() {
+                    self.read_mail();
+                }
             } else if let Some(id) = (self.backlog.unfenced & urgent).pop() {
                 self.backlog.unfenced.remove(id);
                 self.ask(id, Requests::FENCE);
