@@ -534,7 +534,7 @@ impl Aplic {
         let after = self.sent_last.load(Ordering::Relaxed) as usize + 1;
         let turn = |number: usize| number.wrapping_sub(after) % TABLE;
         let (mut next, mut is_left): (Option<usize>, bool) = (None, false);
-        // BOUND: 3 words, and in each the sources that ask, some 20 instructions each.
+        // BOUND: 3 words, and in each the sources that ask, some 40 instructions each.
         for word in 0..WORDS {
             let ready = at(&self.ready, word).load(Ordering::Acquire);
             self.for_each(word, ready, |number| {
