@@ -133,7 +133,8 @@ impl Cpu {
         if is_flooded {
             self.keep_quiet(id, now);
         }
-        let first = self.scheduler.first().unwrap_or(id);
+        // The core may keep a place for one that is elsewhere: that one doesn't wait here.
+        let first = self.scheduler.first().filter(|first| self.has(*first)).unwrap_or(id);
         // BOUND: three rounds. Those who have begun to send, or send for somebody more urgent, and askers of fences are left, who wait for the answer.
         for _ in 0..3 {
             self.read_mail();
