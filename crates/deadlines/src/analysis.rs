@@ -4,6 +4,7 @@ use crate::limits;
 use crate::response::{Load, Unknown, Worst, at_most, worst};
 use crate::schedule::{Slot, Stream, Timetable};
 use crate::system::{System, Task};
+use std::collections::BTreeMap;
 
 /// What is known of a task's deadline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,8 +161,12 @@ const MILLION: u64 = 1_000_000;
 pub fn analyse(system: &System, paths: &Paths, mips: u32) -> Vec<HartAnswer> {
     let has_tasks = |hart: &u32| system.guests.iter().any(|guest| guest.tasks_on(*hart).next().is_some());
     let asked = Asked { system, paths, mips };
-    (0..system.harts).filter(has_tasks).map(|hart| on_hart(asked, hart)).collect()
+    let mut known = Known::new();
+    (0..system.harts).filter(has_tasks).map(|hart| on_hart(asked, hart, &mut known)).collect()
 }
+
+/// How long tasks take that keep others' vCPUs from a hart, by guest and place among its tasks; `None` if no bound is known. Each is asked for once, however many wait for it.
+type Known = BTreeMap<(usize, usize), Option<u64>>;
 
 /// A system on harts of a speed.
 #[derive(Clone, Copy)]
@@ -290,17 +295,22 @@ fn places_on(asked: Asked<'_>, hart: u32) -> Vec<Place<'_>> {
     places
 }
 
-fn on_hart(asked: Asked<'_>, hart: u32) -> HartAnswer {
+fn on_hart(asked: Asked<'_>, hart: u32, known: &mut Known) -> HartAnswer {
     let system = asked.system;
     let places = places_on(asked, hart);
+    // What is the same for all tasks of a guest: why nothing can be said of them, or what keeps vCPUs from other harts while they wait.
+    let mut of_guests = BTreeMap::new();
+    for guest in places.iter().map(|place| place.guest) {
+        of_guests.entry(guest).or_insert_with(|| match limits::reason(system, guest, hart) {
+            Some(why) => Err(Verdict::Unsaid(why)),
+            None => absences(asked, hart, guest, known).ok_or(Verdict::Unbounded(Unknown::Overload)),
+        });
+    }
     let tasks = places
         .iter()
-        .map(|place| match limits::reason(system, place.guest, hart) {
-            Some(why) => place.without_bound(Verdict::Unsaid(why)),
-            None => match absences(asked, hart, place.guest) {
-                Some(absences) => answer(system, hart, place, &places, &absences),
-                None => place.without_bound(Verdict::Unbounded(Unknown::Overload)),
-            },
+        .map(|place| match &of_guests[&place.guest] {
+            Ok(absences) => answer(system, hart, place, &places, absences),
+            Err(verdict) => place.without_bound(verdict.clone()),
         })
         .collect();
     // The hypervisor's own work as whoever is least urgent there meets it: that is what is taken from those without tasks.
@@ -325,8 +335,9 @@ fn on_hart(asked: Asked<'_>, hart: u32) -> HartAnswer {
 }
 
 /// What keeps vCPUs from other harts while tasks on this one wait for them, the guest's own or those of guests ahead of it: nothing is done here meanwhile. That is all that those do who are more urgent
-/// there; what the hypervisor itself does there is a part of what tasks declare. `None` if no bound is known of that. Who these are may not wait so themselves ([`limits`]), so one step is enough.
-fn absences(asked: Asked<'_>, hart: u32, guest: usize) -> Option<Vec<Load>> {
+/// there, and what the hypervisor does beside these of its own, which makes that longer; what it does beside the one that is waited for is a part of what tasks declare. `None` if no bound is known of that. Who
+/// these are may not wait so themselves ([`limits`]), so one step is enough.
+fn absences(asked: Asked<'_>, hart: u32, guest: usize, known: &mut Known) -> Option<Vec<Load>> {
     let system = asked.system;
     let mut loads = Vec::new();
     if system.has_windows() {
@@ -335,13 +346,17 @@ fn absences(asked: Asked<'_>, hart: u32, guest: usize) -> Option<Vec<Load>> {
     for waiting in system.waiting(guest, hart) {
         for home in system.siblings(waiting, hart).map(|sibling| sibling.home) {
             let ahead: Vec<usize> = system.ahead_of(waiting, home).collect();
-            if ahead.is_empty() {
+            let Some(least) = ahead.iter().map(|other| system.guests[*other].priority_on(home)).min() else {
                 continue;
-            }
+            };
+            loads.extend(own_work(&asked.costs(home, least)).map(|(_, load)| load));
             let places = places_on(asked, home);
             for place in places.iter().filter(|place| ahead.contains(&place.guest)) {
                 // When a wait begins here there may be a job that arrived as long ago as its longest response.
-                let response = answer(system, home, place, &places, &[]).response_ns?;
+                let response = *known
+                    .entry((place.guest, place.index))
+                    .or_insert_with(|| answer(system, home, place, &places, &[]).response_ns);
+                let response = response?;
                 let load = place.load();
                 let (cost, jitter) = (load.cost, load.jitter.saturating_add(response));
                 loads.push(Load { jitter, ..comes_between(load.period, cost) });

@@ -85,10 +85,10 @@ pub struct Schedule {
     pub ended: Vec<u64>,
 }
 
-/// Most slices: more than any picture can show.
-pub const MAX_SLICES: usize = 1 << 20;
+/// Most points in time at which something changes, and so most slices: more than any picture can show.
+pub const MAX_STEPS: usize = 1 << 20;
 
-/// Runs all tasks from their common arrival, which is at a frame's begin if there are windows, until `end`, or for [`MAX_SLICES`].
+/// Runs all tasks from their common arrival, which is at a frame's begin if there are windows, until `end`, or for [`MAX_STEPS`].
 #[must_use]
 pub fn synchronous(streams: &[Stream], timetable: &Timetable, end: u64) -> Schedule {
     let mut jobs: Vec<Jobs> =
@@ -102,7 +102,10 @@ pub fn synchronous(streams: &[Stream], timetable: &Timetable, end: u64) -> Sched
     let mut schedule =
         Schedule { slices: Vec::new(), longest: vec![0; streams.len()], ended: vec![0; streams.len()] };
     let mut now = 0;
-    while now < end && schedule.slices.len() < MAX_SLICES {
+    for _ in 0..MAX_STEPS {
+        if now >= end {
+            break;
+        }
         for index in &order {
             let (state, stream) = (&mut jobs[*index], &streams[*index]);
             while state.next <= now {
@@ -117,6 +120,8 @@ pub fn synchronous(streams: &[Stream], timetable: &Timetable, end: u64) -> Sched
         let is_ready =
             |index: &usize| jobs[*index].first < jobs[*index].next && has_hart(streams[*index].guest);
         let ready = order.iter().copied().find(is_ready);
+        // Where nobody has a job, windows come and go.
+        let until = if waiting.iter().all(|jobs| *jobs == 0) { end } else { until };
         let next = jobs.iter().map(|state| state.next).min().unwrap_or(end).min(end).min(until);
         let Some(task) = ready else {
             now = next;

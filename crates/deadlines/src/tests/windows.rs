@@ -264,3 +264,17 @@ fn the_picture_has_the_windows() {
     let slices = synchronous(&answer.streams, &answer.windows, 20_000 * US).slices;
     assert_eq!(slices[0].from, 6_000 * US);
 }
+
+/// Windows that come and go while nobody has a job are no work: a day of them took a picture minutes.
+#[test]
+fn a_day_of_short_windows_is_soon_drawn() {
+    let day = 86_400_000_000 * US;
+    let stream = Stream { rank: 1, period: day, cost: 50 * US, guest: 0, switch: 0 };
+    let slot = Slot { guest: 0, from: 0, to: 100 * US };
+    let timetable = Timetable { frame: 200 * US, windows: vec![slot] };
+    let schedule = synchronous(&[stream], &timetable, 2 * day);
+    assert_eq!(schedule.ended, [2]);
+    // One that waits for a window that never comes is given up.
+    let timetable = Timetable { windows: vec![Slot { guest: 1, ..slot }], ..timetable };
+    assert_eq!(synchronous(&[stream], &timetable, 2 * day).ended, [0]);
+}
