@@ -186,10 +186,6 @@ impl Cpu {
             } else if let Some(id) = (self.backlog.untold & urgent).pop() {
                 self.backlog.untold.remove(id);
                 self.tell(id);
-                // How often that asks for more is up to a guest: mail may be for somebody more urgent. Interrupts are looked for above.
-                if self.mailbox.has_mail() && !self.gives_way_if_long() {
-                    self.read_mail();
-                }
             } else if let Some(id) = (self.backlog.unfenced & urgent).pop() {
                 self.backlog.unfenced.remove(id);
                 self.ask(id, Requests::FENCE);

@@ -60,10 +60,6 @@ impl Cpu {
         if !guest.lifecycle.is_running() {
             return;
         }
-        // Who is served may have been asked for other things as well.
-        if self.gives_way_if_long() {
-            return self.ask_later(id, Requests::SEND);
-        }
         let (is_left, harts) = guest.devices.irqchip.send_next(&mut self.sources_of(guest));
         // What follows takes as long again.
         let _ = self.gives_way_if_long();
