@@ -12,6 +12,17 @@ const LOCKSTEP: Clock = Clock::Lockstep { q: 100 };
 /// Of the board's clock.
 const TICKS_PER_US: u64 = 10;
 
+/// No section of an RTOS's core is longer than it may be.
+#[track_caller]
+fn has_no_long_section(run: &Run, core: usize, what: impl std::fmt::Display) {
+    let (ns, report) = (run.longest_irqs_off_ns(core), run.core(core));
+    println!("{what}: {:?}", report.irqs_off_max);
+    run.check(
+        ns <= IRQS_OFF_BESIDE_RTOS_NS,
+        format_args!("{what}: {ns} ns ({})", report.longest_irqs_off_cause),
+    );
+}
+
 /// A board on which each hart has files enough.
 fn on(harts: u32) -> System {
     System::on(harts).interrupts(IMSIC)
@@ -196,13 +207,7 @@ fn a_store_that_sends_many_messages_is_no_long_section() {
         run.good();
         let sources = run.number("words", "sources");
         run.check(sources == GUEST_CHANNELS as u64 + 2, format_args!("{sources} sources"));
-        let core = run.core(1);
-        println!("q = {q}: {:?}", core.irqs_off_max);
-        let ns = core.longest_irqs_off * 1000 / TICKS_PER_US;
-        run.check(
-            ns <= IRQS_OFF_BESIDE_RTOS_NS,
-            format_args!("q = {q}: {ns} ns ({})", core.longest_irqs_off_cause),
-        );
+        has_no_long_section(&run, 1, format_args!("q = {q}"));
     }
 }
 
@@ -241,13 +246,7 @@ fn a_bell_is_no_long_section() {
             .channel(["ping", "echo"], "4KiB")
             .run(LOCKSTEP);
         run.good();
-        let core = run.core(1);
-        println!("{policy}, {echo}: {:?}", core.irqs_off_max);
-        let ns = core.longest_irqs_off * 1000 / TICKS_PER_US;
-        run.check(
-            ns <= IRQS_OFF_BESIDE_RTOS_NS,
-            format_args!("{policy}, {echo}: {ns} ns ({})", core.longest_irqs_off_cause),
-        );
+        has_no_long_section(&run, 1, format_args!("{policy}, {echo}"));
     }
 }
 
