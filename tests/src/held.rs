@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn what_the_probe_does_not_say_is_no_zero() {
         let whole = serde_json::json!({
-            "sent": 2, "taken": 2, "held": 1, "lost": 0, "twice": 0, "spurious": 0, "ipis": {"held": 1, "latest_ns": 0},
+            "sent": 2, "taken": 2, "held": 1, "lost": 0, "twice": 0, "spurious": 0, "ipis": {"taken": 2, "held": 1, "latest_ns": 0},
         });
         assert!(Told::of(&whole, &["ipis"]).is_ok());
         assert!(Told::of(&whole, &["timers"]).is_err_and(|error| error.contains("timers")));
