@@ -1,5 +1,5 @@
 /* Do the interrupts of a device of the board arrive? With `late_us`: it then sets one more alarm and reboots just when that comes, so that the next
- * life may find its interrupt half served. The device is the Goldfish RTC of QEMU's `virt`, whose alarm is set again and again. */
+ * life may find its interrupt half served. With `completes=0` the handler clears its cause and does no more, as one may whose interrupts are messages. The device is the Goldfish RTC of QEMU's `virt`, whose alarm is set again and again. */
 #include "args.h"
 #include "clock_device.h"
 #include "console.h"
@@ -16,13 +16,15 @@
 
 static struct irqchip irqchip;
 static struct device device;
+static bool completes;
 static volatile uint64_t interrupts;
 
 static void external(void)
 {
     uint32_t claimed = irqchip_claim(&irqchip);
     clock_acknowledge(&device);
-    irqchip_complete(&irqchip, claimed);
+    if (completes)
+        irqchip_complete(&irqchip, claimed);
     interrupts += claimed == device.source;
 }
 
@@ -42,6 +44,7 @@ bool guest_main(void)
     uint64_t n = arg_number("n", 6, 1, 1000);
     uint64_t late_us = arg_number("late_us", 0, 0, 1000000);
     bool busy = arg_number("busy", 0, 0, 1), edge = arg_number("edge", 0, 0, 1);
+    completes = arg_number("completes", 1, 0, 1);
     args_finish();
     device = device_find(CLOCK_GOLDFISH);
     irqchip = irqchip_find(machine.boot_hart);

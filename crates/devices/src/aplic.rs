@@ -5,13 +5,16 @@
 //! [`Delivery`] the domain has is up to the guest's description, and `domaincfg.DM` can't be written. Byte order is little-endian only.
 //!
 //! A source is either wired to a device of the guest, or [relayed](Aplic::add): it stands for a physical interrupt. Of that one the wire isn't seen
-//! here. It is told once, held back at the physical controller until the guest has served it, and told again if it is still there. When has it been served? An
-//! edge, when it is taken. A level that is sent as a message, when the guest asks for the wire (section 4.9.2: it writes `setipnum`, or reads `in_clrip`).
-//! A level that is claimed, when the hart would claim it again: there is no completion, and as its wire is taken to be high until then, the hart is
-//! interrupted for as long as it hasn't. That claim finds the wire low, and if it is high still, the physical controller soon tells. So a handler that
-//! claims until nothing is left has one claim more, and one that claims once has a spurious interrupt, for which all must be prepared (section 4.8.2).
+//! here. It is told once, held back at the physical controller until it has been served, and told again then. When has it been served?
 //!
-//! A relayed source whose message goes to a file of a hart of the board is *redirected* when it is sent: from its completion on, the physical controller sends its
+//! - As soon as it isn't pending any more, if its wire's beginning to ask is what asks: as an edge, or where interrupts are messages, of which a level sends one each time that its
+//!   wire goes high (section 4.7). It is told again when the wire does so anew. A level is also told again if the guest asks for the wire (section 4.9.2: it writes `setipnum`, or
+//!   reads `in_clrip`), and that is high.
+//! - A level that is claimed, when the hart would claim it again: there is no completion, and as its wire is taken to be high until then, the hart is
+//!   interrupted for as long as it hasn't. That claim finds the wire low, and if it is high still, the physical controller soon tells. So a handler that
+//!   claims until nothing is left has one claim more, and one that claims once has a spurious interrupt, for which all must be prepared (section 4.8.2).
+//!
+//! A relayed source whose message goes to a file of a hart of the board is *redirected* when it is sent: from then on, the physical controller sends its
 //! messages there, and nobody is interrupted to hand them on. It is recalled, and relayed again, as soon as the guest changes anything about it. As one store can recall all of a guest,
 //! no more than the first [few](MOST_REDIRECTED) that it was given are redirected.
 //!
@@ -91,8 +94,8 @@ pub trait Outside {
 
 /// The physical controller behind relayed sources. A closure that is told of those that have been served is one that can't do more.
 pub trait Board {
-    /// A source has been served: the physical interrupt that it stands for can be completed. If it asks still, it is told of once more; not if it `is_edge`, as the guest
-    /// has configured it: then its wire has to begin to ask anew, whatever the wire is by itself.
+    /// A source has been served: the physical interrupt that it stands for can be completed. If it asks still, it is told of once more; not if it `is_edge`, to the guest: then
+    /// its wire has to begin to ask anew, whatever the wire is by itself.
     fn complete(&mut self, source: u32, is_edge: bool);
 
     /// A source that isn't completed yet is to come straight to where this message goes, from when it is. False if it can't.
@@ -104,7 +107,7 @@ pub trait Board {
     /// edge, which is sooner told of twice than never.
     fn recall(&mut self, _source: u32) {}
 
-    /// The guest asks whether a level that is redirected asks: then it sends its message again.
+    /// The guest asks whether a level asks whose interrupts are messages: then it is told of again, or sends its message again if it is redirected.
     fn ask_again(&mut self, _source: u32) {}
 
     /// Not the physical controller, but who runs the virtual one: a store to what concerns many sources has left messages to be sent, and how many they are is up to the guest.
@@ -190,7 +193,7 @@ impl Aplic {
 
     /// The wire of `source` goes high or low, or stays so; of a relayed one: the physical interrupt has come. Sources that don't exist are ignored.
     ///
-    /// The wire of one source must be driven by one party at a time, and a relayed one only from its coming to its completion.
+    /// The wire of one source must be driven by one party at a time, and a relayed one only when it has come, and to high.
     pub fn drive(&self, source: u32, high: bool, outside: &mut impl Outside) -> u64 {
         self.existing(source).map_or(0, |number| self.apply_to(number, Event::Wire(high), outside))
     }
@@ -225,7 +228,7 @@ impl Aplic {
             Register::ClearPending(word) => {
                 let inputs = self.bits(word, Gateway::rectified);
                 let mut harts = 0;
-                self.for_each(word, self.relayed(word), |number| harts |= self.complete(number, outside));
+                self.for_each(word, self.relayed(word), |number| harts |= self.ask_for_wire(number, outside));
                 return (inputs, harts);
             }
             Register::Genmsi => self.genmsi.load(Ordering::Relaxed),
@@ -412,6 +415,7 @@ impl Aplic {
             if before.is_redirected() && !after.is_redirected() {
                 outside.board().recall(number as u32);
             }
+            self.complete_served(number, before, after, outside);
             ready |= u32::from(after.is_ready()) << (number % 32);
             changed |= u32::from(before.is_ready() != after.is_ready()) << (number % 32);
         });
@@ -447,20 +451,13 @@ impl Aplic {
     /// As [`Self::apply`], for what a guest writes to the bits of sources, or to a register that takes the number of one.
     fn write_bits(&self, word: usize, mask: u32, event: Event, outside: &mut impl Outside) -> u64 {
         let mut harts = 0;
-        let mut complete = |number, outside: &mut _| harts |= self.complete(number, outside);
         if event == Event::SetPending {
             // What this has sent is still to be served.
-            self.for_each(word, mask & self.relayed(word), |number| complete(number, outside));
-        }
-        let changed = self.apply(word, mask, event, outside);
-        if event == Event::ClearPending {
             self.for_each(word, mask & self.relayed(word), |number| {
-                if !self.gateway(number).is_level() {
-                    complete(number, outside);
-                }
+                harts |= self.ask_for_wire(number, outside);
             });
         }
-        harts | changed
+        harts | self.apply(word, mask, event, outside)
     }
 
     fn write_number(&self, source: u32, event: Event, outside: &mut impl Outside) -> u64 {
@@ -499,7 +496,8 @@ impl Aplic {
         if !self.gateway(number).is_active() {
             at(&self.target, number).store(0, Ordering::Relaxed);
         }
-        harts
+        // What had come before may have been sent to who knew it as something else.
+        harts | self.ask_for_wire(number, outside)
     }
 
     /// A write to `target`.
@@ -518,11 +516,9 @@ impl Aplic {
         if self.delivery == Delivery::Direct { harts } else { 0 }
     }
 
-    /// Takes a source, if it is ready still: of several cores that try, one does. What it was. For a relayed one that is an edge all that is to be done is to
-    /// [complete](Self::complete) it.
-    fn take(&self, number: usize) -> Option<Gateway> {
-        let take = |state: Gateway| state.is_ready().then(|| state.claimed(self.delivery));
-        self.update(number, take).map(|(before, _)| before)
+    /// Takes a source, if it is ready still: of several cores that try, one does. What it was and is: whoever has it [completes](Self::complete_served) what has been served by that.
+    fn take(&self, number: usize) -> Option<(Gateway, Gateway)> {
+        self.update(number, |state| state.is_ready().then(|| state.claimed(self.delivery)))
     }
 
     /// Sends the message of one of the sources that ask: they have their turns one after the other, so that none waits for ever for those that are made to ask again and again. Is
@@ -553,16 +549,12 @@ impl Aplic {
 
     /// Sends the message of a source. `has_come`: that is why it asks; the next ones needn't come here then, if it is relayed.
     fn send(&self, number: usize, has_come: bool, outside: &mut impl Outside) {
-        let Some(source) = self.take(number) else { return };
+        let Some((before, after)) = self.take(number) else { return };
         let msi = Msi::to(self.target(number));
-        if source.relayed() {
-            if has_come && source.is_to_be_redirected() {
-                self.redirect(number, msi, outside);
-            }
-            if !source.is_level() {
-                self.complete(number, outside);
-            }
+        if has_come && before.is_held() && before.is_to_be_redirected() {
+            self.redirect(number, msi, outside);
         }
+        self.complete_served(number, before, after, outside);
         outside.send(msi);
     }
 
@@ -592,20 +584,35 @@ impl Aplic {
         }
     }
 
-    /// A relayed source that is in service has been served. Returns the harts to look at again.
+    /// The guest asks for the wire of a source: one that is in service has been served by now, and one that has sent its message may do so again. Returns the harts to look at again.
+    fn ask_for_wire(&self, number: usize, outside: &mut impl Outside) -> u64 {
+        match self.delivery {
+            Delivery::Direct => self.complete(number, outside),
+            Delivery::Msi => {
+                let source = self.gateway(number);
+                if source.relayed() && source.is_level() {
+                    outside.board().ask_again(number as u32);
+                }
+                0
+            }
+        }
+    }
+
+    /// A level that is in service has been served. Returns the harts to look at again.
     fn complete(&self, number: usize, outside: &mut impl Outside) -> u64 {
         let complete =
             |state: Gateway| state.is_in_service().then(|| state.after(Event::Complete, self.delivery));
-        let Some((before, _)) = self.update(number, complete) else {
-            let source = self.gateway(number);
-            if source.is_redirected() && source.is_level() {
-                outside.board().ask_again(number as u32);
-            }
-            return 0;
-        };
-        let harts = if before.is_ready() { self.hart(self.target(number)) } else { 0 };
-        outside.board().complete(number as u32, before.is_edge());
-        harts
+        let Some((before, after)) = self.update(number, complete) else { return 0 };
+        self.complete_served(number, before, after, outside);
+        if before.is_ready() { self.hart(self.target(number)) } else { 0 }
+    }
+
+    /// Completes the physical interrupt that a source stands for, if it was held and isn't any more.
+    fn complete_served(&self, number: usize, before: Gateway, after: Gateway, outside: &mut impl Outside) {
+        if before.is_held() && !after.is_held() {
+            let is_edge = self.delivery == Delivery::Msi || before.is_edge();
+            outside.board().complete(number as u32, is_edge);
+        }
     }
 
     /// The source that a hart would claim: the lowest priority number goes first, and among equals the lowest source.
@@ -651,13 +658,10 @@ impl Aplic {
         // answer then: the interrupt stays on.
         for _ in 0..HARTS {
             let Some(top) = self.top(hart) else { break };
-            let state = self.gateway(top.number);
-            if state.is_in_service() && state.is_level() {
+            if self.gateway(top.number).is_in_service() {
                 self.complete(top.number, outside);
-            } else if let Some(source) = self.take(top.number) {
-                if !source.is_level() {
-                    self.complete(top.number, outside);
-                }
+            } else if let Some((before, after)) = self.take(top.number) {
+                self.complete_served(top.number, before, after, outside);
                 return (top.value(), 1 << hart);
             }
         }

@@ -5,7 +5,7 @@
 //! interrupt, its *identity*. The file keeps a pending and an enable bit for each. The lowest identity goes first.
 //!
 //! There are as many identities as each file of any hart is sure to have ([`IDENTITIES`]). So each of the two sets of bits is one
-//! word, and it takes few instructions to move a file from one place to another.
+//! word, and what has come in is handed on to a hart's file as one.
 //!
 //! # How it works without locks
 //!
@@ -69,19 +69,6 @@ impl CsrAccess {
             Self::Clear(bits) => old & !bits,
         }
     }
-}
-
-/// What is in a file, while nobody posts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Content {
-    /// Pending bits, by identity.
-    pub eip: u64,
-    /// Enable bits, by identity.
-    pub eie: u64,
-    /// Identities from this on don't interrupt; 0: all do. At most [`IDENTITIES`].
-    pub eithreshold: u32,
-    /// Do interrupts reach the hart?
-    pub eidelivery: bool,
 }
 
 /// A file. Any core may [`Self::post`]; all other methods are for the core that looks after the vCPU.
@@ -209,28 +196,12 @@ impl InterruptFile {
         self.eip.swap(0, Ordering::AcqRel)
     }
 
-    /// Takes over what a guest interrupt file held. What has been posted here meanwhile stays pending. The caller looks at [`Self::is_signaled`] next.
-    pub fn put(&self, content: Content) {
-        self.eie.store(content.eie & ALL, Ordering::Relaxed);
-        self.eithreshold.store(content.eithreshold & IDENTITIES, Ordering::Relaxed);
-        self.eidelivery.store(content.eidelivery.into(), Ordering::Relaxed);
-        self.eip.fetch_or(content.eip & ALL, Ordering::AcqRel);
-        self.after_write();
-    }
-
-    /// What a guest interrupt file is to hold for the vCPU to go on with that: the pending bits are [taken out](Self::take_pending).
-    pub fn take(&self) -> Content {
-        Content {
-            eip: self.take_pending(),
-            eie: self.eie.load(Ordering::Relaxed),
-            eithreshold: self.eithreshold.load(Ordering::Relaxed),
-            eidelivery: self.eidelivery.load(Ordering::Relaxed) != 0,
-        }
-    }
-
     /// Puts it back to reset. What is posted meanwhile may be lost, as at any reset.
     pub fn reset(&self) {
-        self.take_pending();
-        self.put(Content::default());
+        self.eip.store(0, Ordering::Relaxed);
+        self.eie.store(0, Ordering::Relaxed);
+        self.eithreshold.store(0, Ordering::Relaxed);
+        self.eidelivery.store(0, Ordering::Relaxed);
+        self.after_write();
     }
 }

@@ -39,6 +39,7 @@ enum Done {
     Sent(usize, u32),
     /// As an edge?
     Completed(u32, bool),
+    Asked(u32),
 }
 
 #[derive(Default)]
@@ -75,6 +76,10 @@ impl Outside for Log {
 impl Board for Log {
     fn complete(&mut self, source: u32, is_edge: bool) {
         self.done.push(Done::Completed(source, is_edge));
+    }
+
+    fn ask_again(&mut self, source: u32) {
+        self.done.push(Done::Asked(source));
     }
 
     fn send_later(&mut self) {
@@ -146,13 +151,23 @@ impl Model {
         self.delivery == Delivery::Direct
     }
 
-    /// Changes a source. Then what always holds of a level is made true, and what is to be sent is sent.
+    /// Changes a source. Then what always holds of it is made true, and what is to be sent is sent.
     fn with(&mut self, source: usize, change: impl FnOnce(&mut Source, bool)) {
+        self.change(source, change);
+        self.forward(source);
+    }
+
+    fn change(&mut self, source: usize, change: impl FnOnce(&mut Source, bool)) {
         let direct = self.is_direct();
         let Some(state) = self.sources.get_mut(source).and_then(Option::as_mut) else { return };
+        let (was_held, is_edge) = (state.relayed && state.wire, matches!(state.mode, 4 | 5));
         change(state, direct);
         Self::settle(state, direct);
-        self.forward(source);
+        // A physical interrupt that has nothing left to ask for can come again.
+        state.wire &= !(state.relayed && state.rectified() && !state.pending);
+        if was_held && !state.wire {
+            self.done.push(Done::Completed(source as u32, is_edge || !direct));
+        }
     }
 
     fn settle(state: &mut Source, direct: bool) {
@@ -177,26 +192,23 @@ impl Model {
     }
 
     fn take(&mut self, source: usize) {
-        let direct = self.is_direct();
-        let Some(state) = self.sources[source].as_mut() else { return };
-        state.pending = false;
-        if state.relayed {
-            (state.wire, state.in_service) = (direct && state.is_level(), true);
-        }
-        Self::settle(state, direct);
-        if !state.is_level() {
-            self.complete(source);
-        }
+        self.change(source, |state, direct| {
+            state.pending = false;
+            state.in_service = direct && state.relayed && state.wire && state.is_level();
+        });
     }
 
     fn complete(&mut self, source: usize) {
-        let direct = self.is_direct();
-        let Some(state) = self.sources.get_mut(source).and_then(Option::as_mut) else { return };
-        if std::mem::take(&mut state.in_service) {
-            state.wire = false;
-            let is_edge = matches!(state.mode, 4 | 5);
-            Self::settle(state, direct);
-            self.done.push(Done::Completed(source as u32, is_edge));
+        self.change(source, |state, _| state.wire &= !std::mem::take(&mut state.in_service));
+    }
+
+    /// "the interrupt service routine can [...] write the source's interrupt identity number to register setipnum": then the wire is looked at. Reads of `in_clrip` are to do so.
+    fn ask(&mut self, source: usize) {
+        let Some(state) = self.sources.get(source).and_then(Option::as_ref) else { return };
+        if self.is_direct() {
+            self.complete(source);
+        } else if state.relayed && state.is_level() {
+            self.done.push(Done::Asked(source as u32));
         }
     }
 
@@ -210,7 +222,7 @@ impl Model {
     }
 
     fn set_pending(&mut self, source: usize) {
-        self.complete(source);
+        self.ask(source);
         self.with(source, |state, direct| match state.mode {
             1 | 4 | 5 => state.pending = true,
             // "cannot be set by a write to a setip or setipnum register"; with messages "when the rectified input value is high"
@@ -220,15 +232,7 @@ impl Model {
     }
 
     fn clear_pending(&mut self, source: usize) {
-        let Some(state) = self.sources.get(source).and_then(Option::as_ref) else { return };
-        match (state.relayed, state.is_level(), state.pending) {
-            (true, false, true) => self.take(source),
-            (_, false, _) => {
-                self.with(source, |state, _| state.pending = false);
-                self.complete(source);
-            }
-            _ => self.with(source, |state, _| state.pending = false),
-        }
+        self.with(source, |state, _| state.pending = false);
     }
 
     fn configure(&mut self, source: usize, value: u32) {
@@ -239,11 +243,13 @@ impl Model {
         };
         self.with(source, |state, _| {
             state.mode = if matches!(mode, 2 | 3) { 0 } else { mode };
+            state.in_service = false;
             if state.mode == 0 {
                 (state.pending, state.enabled, state.target) = (false, false, 0);
             }
             state.pending |= (state.is_level() || state.relayed) && state.rectified();
         });
+        self.ask(source);
     }
 
     fn set_target(&mut self, source: usize, value: u32) {
@@ -278,7 +284,7 @@ impl Model {
                 return 0;
             }
             let source = (top >> 16) as usize;
-            if self.sources[source].as_ref().is_some_and(|state| state.in_service && state.is_level()) {
+            if self.sources[source].as_ref().is_some_and(|state| state.in_service) {
                 self.complete(source);
                 continue;
             }
@@ -330,7 +336,7 @@ impl Model {
         }
         if let Some(word) = Self::in_words(IN_CLRIP, offset) {
             let inputs = self.bits(word, Source::rectified);
-            Self::each(word, u32::MAX).for_each(|source| self.complete(source));
+            Self::each(word, u32::MAX).for_each(|source| self.ask(source));
             return inputs;
         }
         match offset {
@@ -518,8 +524,7 @@ impl Outside for Redirecting {
 
 impl Board for Physical {
     fn complete(&mut self, source: u32, _: bool) {
-        // It may not have come, if it was the guest that made it pending.
-        self.held.remove(&source);
+        assert!(self.held.remove(&source), "{source} hasn't come");
     }
 
     fn redirect(&mut self, source: u32, msi: Msi) -> bool {
@@ -530,10 +535,6 @@ impl Board for Physical {
 
     fn recall(&mut self, source: u32) {
         assert!(self.aims.remove(&source).is_some(), "{source} isn't redirected");
-    }
-
-    fn ask_again(&mut self, source: u32) {
-        assert!(self.aims.contains_key(&source) && !self.held.contains(&source), "{source}");
     }
 
     fn send_later(&mut self) {
@@ -649,48 +650,97 @@ impl Board for Device {
     fn complete(&mut self, _: u32, is_edge: bool) {
         self.asks |= self.high && !is_edge;
     }
+
+    fn ask_again(&mut self, _: u32) {
+        self.asks |= self.high;
+    }
 }
 
-/// "Edge1: active, edge-sensitive; interrupt asserted on rising edge" (table 4.2), whatever the wire is by itself: one that stays high has risen once. As a level it comes again
-/// when it has been served.
-#[test]
-fn a_level_that_is_taken_for_an_edge_comes_once_each_time_that_it_rises() {
+impl Device {
+    /// An APLIC whose only source is this device's, for a hart.
+    fn behind(delivery: Delivery, mode: u32) -> (Aplic, Self) {
+        let (aplic, mut device) = (Aplic::new(delivery), Self::default());
+        aplic.add(Self::SOURCE, true);
+        aplic.write(DOMAINCFG, 4, 1 << 8, &mut device);
+        aplic.write(idc(0), 4, 1, &mut device);
+        device.set_up(&aplic, mode);
+        (aplic, device)
+    }
+
     const SOURCE: u32 = 2;
-    for delivery in [Delivery::Direct, Delivery::Msi] {
-        for (mode, expected) in [(4, 1), (5, 1), (6, 3), (7, 3)] {
-            let (aplic, mut device) = (Aplic::new(delivery), Device::default());
-            aplic.add(SOURCE, true);
-            for (offset, value) in [
-                (DOMAINCFG, 1 << 8),
-                (sourcecfg(SOURCE as usize), mode),
-                (target(SOURCE as usize), 1),
-                (SETIENUM, SOURCE),
-                (idc(0), 1),
-            ] {
-                aplic.write(offset, 4, value, &mut device);
-            }
-            for rise in 1..=3 {
-                let mut interrupts = 0;
-                (device.high, device.asks) = (true, true);
-                // Its handler takes it, and has done with it, three times, before the device is quiet.
-                for _ in 0..3 {
-                    if std::mem::take(&mut device.asks) {
-                        aplic.drive(SOURCE, true, &mut device);
-                    }
-                    if delivery == Delivery::Direct {
-                        interrupts += u32::from(aplic.read(CLAIMI, 4, &mut device).0 >> 16 == SOURCE);
-                        assert_eq!(aplic.read(CLAIMI, 4, &mut device).0, 0);
-                    } else {
-                        interrupts += std::mem::take(&mut device.sent);
-                        if mode >= 6 {
-                            aplic.write(SETIPNUM, 4, SOURCE, &mut device);
-                        }
+
+    /// As a driver begins.
+    fn set_up(&mut self, aplic: &Aplic, mode: u32) {
+        let number = Self::SOURCE as usize;
+        for (offset, value) in [(sourcecfg(number), mode), (target(number), 1), (SETIENUM, Self::SOURCE)] {
+            aplic.write(offset, 4, value, self);
+        }
+    }
+
+    /// The board tells of it, if it has to.
+    fn tell(&mut self, aplic: &Aplic) {
+        if std::mem::take(&mut self.asks) {
+            aplic.drive(Self::SOURCE, true, self);
+        }
+    }
+}
+
+/// Table 4.2 and section 4.7, whatever the wire is by itself: as an edge, and as a level that sends messages, it asks each time that it rises. A level comes again when
+/// it has been served: where it is claimed, by that; where it is a message, only if its driver asks for the wire (section 4.9.2), which drivers needn't.
+#[test]
+fn a_source_comes_each_time_that_its_wire_rises_and_a_level_again_where_it_is_asked_for() {
+    for (delivery, mode, asks_for_wire, expected) in [
+        (Delivery::Direct, 4, false, 1),
+        (Delivery::Direct, 5, false, 1),
+        (Delivery::Direct, 6, false, 3),
+        (Delivery::Direct, 7, false, 3),
+        (Delivery::Msi, 4, false, 1),
+        (Delivery::Msi, 5, false, 1),
+        (Delivery::Msi, 6, true, 3),
+        (Delivery::Msi, 7, true, 3),
+        (Delivery::Msi, 6, false, 1),
+        (Delivery::Msi, 7, false, 1),
+    ] {
+        let (aplic, mut device) = Device::behind(delivery, mode);
+        for rise in 1..=3 {
+            let mut interrupts = 0;
+            (device.high, device.asks) = (true, true);
+            // Its handler takes it, and has done with it, three times, before the device is quiet.
+            for _ in 0..3 {
+                device.tell(&aplic);
+                if delivery == Delivery::Direct {
+                    interrupts += u32::from(aplic.read(CLAIMI, 4, &mut device).0 >> 16 == Device::SOURCE);
+                    assert_eq!(aplic.read(CLAIMI, 4, &mut device).0, 0);
+                } else {
+                    interrupts += std::mem::take(&mut device.sent);
+                    if asks_for_wire {
+                        aplic.write(SETIPNUM, 4, Device::SOURCE, &mut device);
                     }
                 }
-                device.high = false;
-                assert_eq!(interrupts, expected, "{delivery:?}, mode {mode}, rise {rise}");
             }
+            device.high = false;
+            assert_eq!(interrupts, expected, "{delivery:?}, mode {mode}, asks: {asks_for_wire}, rise {rise}");
         }
+    }
+}
+
+/// A kernel that has died in a handler leaves a source that was taken and not served. The next one, which knows nothing of that, has the device as any other.
+#[test]
+fn a_level_that_nobody_has_served_comes_to_who_sets_it_up_anew() {
+    for delivery in [Delivery::Direct, Delivery::Msi] {
+        let (aplic, mut device) = Device::behind(delivery, 6);
+        let take = |device: &mut Device| match delivery {
+            Delivery::Direct => aplic.read(CLAIMI, 4, device).0 >> 16 == Device::SOURCE,
+            Delivery::Msi => std::mem::take(&mut device.sent) == 1,
+        };
+        (device.high, device.asks) = (true, true);
+        device.tell(&aplic);
+        assert!(take(&mut device));
+        aplic.write(CLRIE, 4, u32::MAX, &mut device);
+        aplic.write(sourcecfg(Device::SOURCE as usize), 4, 0, &mut device);
+        device.set_up(&aplic, 6);
+        device.tell(&aplic);
+        assert!(take(&mut device), "{delivery:?}: its wire is high");
     }
 }
 

@@ -203,13 +203,35 @@ fn one_of_two_claims_wins() {
 #[test]
 fn a_relayed_source_is_completed_once() {
     loom::model(|| {
-        let aplic = domain(Delivery::Msi, LEVEL1, true, 0xfff);
-        assert_eq!(drive(&aplic, true).1.sent, 1);
-        let aplic = Arc::new(aplic);
-        let complete = |aplic: &Aplic| write(aplic, SETIPNUM, SOURCE).1.completed;
-        let (first, second) = both(&aplic, complete, complete);
+        let aplic = domain(Delivery::Direct, LEVEL1, true, 0xfff);
+        drive(&aplic, true);
+        let claim = |aplic: &Aplic| {
+            let mut count = Count::default();
+            aplic.read(CLAIMI, 4, &mut count);
+            count.completed
+        };
+        assert_eq!(claim(&aplic), 0, "it has yet to be served");
+        let (first, second) = both(&Arc::new(aplic), claim, claim);
         assert_eq!(first + second, 1);
     });
+}
+
+/// One core has it sent, while another one takes back that it is pending.
+#[test]
+fn a_relayed_source_that_sends_messages_is_completed_once() {
+    for mode in [EDGE1, LEVEL1] {
+        loom::model(move || {
+            let aplic = domain(Delivery::Msi, mode, true, SETIENUM);
+            assert_eq!(drive(&aplic, true).1.completed, 0);
+            let (sent, cleared) = both(
+                &Arc::new(aplic),
+                |aplic| write(aplic, SETIENUM, SOURCE).1,
+                |aplic| write(aplic, CLRIPNUM, SOURCE).1,
+            );
+            assert_eq!(sent.completed + cleared.completed, 1);
+            assert_eq!(sent.sent, sent.completed);
+        });
+    }
 }
 
 /// A board that can send a source's messages to where a domain would: where it does, as `target` has it, or 0.
@@ -328,8 +350,8 @@ impl Outside for AskingOn<'_> {
 }
 
 impl Board for AskingOn<'_> {
-    fn complete(&mut self, _: u32, _: bool) {
-        self.0.asks();
+    fn complete(&mut self, _: u32, is_edge: bool) {
+        assert!(is_edge, "a wire that has been high all the time doesn't begin to ask");
     }
 
     fn redirect(&mut self, _: u32, _: Msi) -> bool {

@@ -89,8 +89,6 @@ enum Step {
     Post(u32),
     Claim,
     Access(u64, CsrAccess),
-    /// To a guest interrupt file and back, with messages that come here meanwhile.
-    Move(Vec<u32>),
     Reset,
 }
 
@@ -115,7 +113,6 @@ fn step() -> impl Strategy<Value = Step> {
         6 => identity().prop_map(Step::Post),
         3 => Just(Step::Claim),
         8 => (select, access()).prop_map(|(select, access)| Step::Access(select, access)),
-        1 => prop::collection::vec(identity(), 0..4).prop_map(Step::Move),
         1 => Just(Step::Reset),
     ]
 }
@@ -146,17 +143,6 @@ proptest! {
                 }
                 Step::Access(select, access) => {
                     prop_assert_eq!(file.access(select, access), model.access(select, access));
-                }
-                Step::Move(meanwhile) => {
-                    let content = file.take();
-                    prop_assert_eq!(file.top(), 0, "nothing is left behind");
-                    for identity in meanwhile {
-                        if let (Some(pending), 1..) = (model.pending.get_mut(identity as usize), identity) {
-                            *pending = true;
-                        }
-                        let _ = file.post(identity);
-                    }
-                    file.put(content);
                 }
                 Step::Reset => {
                     file.reset();

@@ -1,5 +1,5 @@
 //! Instructions of guests that reach their interrupt files (AIA, chapter 3), which trap as the hart has no file for them.
-use ainori_devices::imsic::{FileInstruction, FileRegister};
+use ainori_devices::imsic::{CsrAccess, FileInstruction, FileRegister};
 use ainori_devices::irqchip::Irqchip;
 use ainori_sched::VcpuId;
 
@@ -28,6 +28,8 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, trapped: Exception) -> Option<Exit> {
     };
     state.set_register(instruction.rd, value);
     state.skip(FileInstruction::LENGTH);
-    cpu.look_at_harts(guest, 1 << hart);
+    if access != CsrAccess::Read {
+        cpu.look_at_harts(guest, 1 << hart);
+    }
     Some(Exit::InterruptFile)
 }

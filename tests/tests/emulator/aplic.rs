@@ -83,6 +83,16 @@ fn an_alarm_that_is_taken_for_an_edge_comes_once() {
     }
 }
 
+/// Where interrupts are messages, a level sends one each time that its wire rises (AIA 4.7), also to a handler that has cleared the cause and asks for nothing more.
+#[test]
+fn an_alarm_comes_to_a_handler_that_does_not_ask_for_the_wire() {
+    for (kind, system) in on(1) {
+        let run = system.with(Guest::probe("rtc", "n=40 completes=0").device(RTC)).run(LOCKSTEP);
+        run.good();
+        run.check(run.number("rtc", "interrupts") == 40, kind);
+    }
+}
+
 /// With registers that hide from guests what is new to them (Smstateen), which could hide it from the hypervisor, too.
 #[test]
 fn a_device_interrupts_its_owner_where_registers_can_be_hidden() {

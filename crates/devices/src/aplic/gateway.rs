@@ -35,9 +35,9 @@ pub(super) enum Event {
     Enable,
     /// `clrie`, `clrienum`
     Disable,
-    /// Its handler has done what it wants to do, so a wire that is high asks again. Only where the source is [relayed](Gateway::relayed).
+    /// Its handler has done what it wants to do, so a wire that is high asks again. Only of a source that is [in service](Gateway::is_in_service).
     Complete,
-    /// The physical controller sends its messages to where this domain would. Only while the source is [in service](Gateway::is_in_service).
+    /// The physical controller sends its messages to where this domain would. Only of a source that it doesn't tell of yet, as its being served is still to be told.
     Redirect,
     /// It does so no longer.
     Recall,
@@ -63,8 +63,8 @@ impl Gateway {
     pub(super) const ABSENT: Self = Self(0);
     /// Of a source whose wire a device of the guest drives: after reset, inactive.
     pub(super) const WIRED: Self = Self(Self::EXISTS);
-    /// Of a source that stands for a physical interrupt, whose true wire isn't seen here. It comes once, and comes again if it is still there when its
-    /// handler has [completed](Event::Complete).
+    /// Of a source that stands for a physical interrupt, whose true wire isn't seen here: it is taken to be high while the interrupt is
+    /// [held](Gateway::is_held).
     pub(super) const RELAYED_FROM_BOARD: Self = Self(Self::EXISTS | Self::RELAYED);
     /// The same of one whose messages may come straight from the physical controller, if that can send them.
     pub(super) const REDIRECTABLE_FROM_BOARD: Self = Self(Self::RELAYED_FROM_BOARD.0 | Self::REDIRECTABLE);
@@ -117,7 +117,13 @@ impl Gateway {
         self.has(Self::RELAYED)
     }
 
-    /// Has a handler got it that is still to [complete](Event::Complete) it?
+    /// Has the physical interrupt come, and is held back at its controller until it has been served? While it asks here it is, and while it would ask if the guest
+    /// had it do so; and a level that is claimed is until its hart would claim it again.
+    pub(super) const fn is_held(self) -> bool {
+        self.has(Self::RELAYED | Self::WIRE)
+    }
+
+    /// Has a hart claimed it, a level, and is still to [complete](Event::Complete) it? It is [held](Self::is_held) then.
     pub(super) const fn is_in_service(self) -> bool {
         self.has(Self::IN_SERVICE)
     }
@@ -154,10 +160,6 @@ impl Gateway {
             Event::SetPending => {
                 self.with(Self::PENDING, self.is_pending() || self.is_active() && (!self.is_level() || asked))
             }
-            // Of a relayed edge nothing is left to be taken.
-            Event::ClearPending if self.relayed() && self.is_pending() && !self.is_level() => {
-                self.taken(delivery)
-            }
             Event::ClearPending => self.with(Self::PENDING, false),
             Event::Enable => self.with(Self::ENABLED, self.is_active()),
             Event::Disable => self.with(Self::ENABLED, false),
@@ -175,7 +177,7 @@ impl Gateway {
             mode::DETACHED | mode::EDGE1..=mode::LEVEL0 => value,
             _ => mode::INACTIVE,
         };
-        let next = Self(self.0 & !mode::MASK | mode);
+        let next = Self(self.0 & !mode::MASK | mode).with(Self::IN_SERVICE, false);
         if !next.is_active() {
             return next.with(Self::READY, false);
         }
@@ -187,31 +189,20 @@ impl Gateway {
     /// The state of a ready source after it is claimed, or sent as a message: no [`Event`], as that takes half as long, and a guest may have many of them sent at once.
     #[must_use]
     pub(super) const fn claimed(self, delivery: Delivery) -> Self {
-        // It stays enabled, and what it is: so it stays redirected, too.
-        self.taken(delivery).settled(delivery)
+        // It stays enabled, and what it is: so it stays redirected, too. The wire of a level that is claimed is taken to be high until the hart comes back to see to that.
+        let is_in_service = self.is_level() && self.is_held() && matches!(delivery, Delivery::Direct);
+        self.with(Self::PENDING, false).with(Self::IN_SERVICE, is_in_service).settled(delivery)
     }
 
-    const fn taken(self, delivery: Delivery) -> Self {
-        let next = self.with(Self::PENDING, false);
-        if !self.relayed() {
-            return next;
-        }
-        // The physical controller tells again, once this one has been completed there. Until then the wire is taken to be high where the hart must
-        // come back to see to that.
-        let stays_high = self.is_level() && matches!(delivery, Delivery::Direct);
-        next.with(Self::WIRE, stays_high).with(Self::IN_SERVICE, true)
-    }
-
-    /// A level is pending only while it is there; without messages it is pending just then.
+    /// A level is pending only while it is there; without messages it is pending just then. A physical interrupt that asks for nothing any more isn't held.
     const fn settled(self, delivery: Delivery) -> Self {
-        if !self.is_level() {
-            return self;
-        }
         let pending = match delivery {
+            _ if !self.is_level() => self.is_pending(),
             Delivery::Direct => self.rectified(),
             Delivery::Msi => self.is_pending() && self.rectified(),
         };
-        self.with(Self::PENDING, pending)
+        let next = self.with(Self::PENDING, pending);
+        next.with(Self::WIRE, self.has(Self::WIRE) && !(self.is_held() && self.rectified() && !pending))
     }
 
     /// After a reset of the guest: its wire is low, and nothing is configured.
