@@ -8,8 +8,10 @@
 //! here. It is told once, held back at the physical controller until it has been served, and told again then. When has it been served?
 //!
 //! - As soon as it isn't pending any more, if its wire's beginning to ask is what asks: as an edge, or where interrupts are messages, of which a level sends one each time that its
-//!   wire goes high (section 4.7). It is told again when the wire does so anew. A level is also told again if the guest asks for the wire (section 4.9.2: it writes `setipnum`, or
-//!   reads `in_clrip`), and that is high.
+//!   wire goes high (section 4.7). It is told again when the wire does so anew.
+//! - A level that is sent as a message to a driver that asks for the wire when it has done with one (section 4.9.2: it writes `setipnum`, or reads `in_clrip`), when it does so: it
+//!   is told again if the wire is high. A driver is taken for one that does once it has done so after a message, until it sets the source up anew. (It could be told without that as well; but of a
+//!   wire that has risen anew before it asks, it would be told twice, as what the board tells takes its time.)
 //! - A level that is claimed, when the hart would claim it again: there is no completion, and as its wire is taken to be high until then, the hart is
 //!   interrupted for as long as it hasn't. That claim finds the wire low, and if it is high still, the physical controller soon tells. So a handler that
 //!   claims until nothing is left has one claim more, and one that claims once has a spurious interrupt, for which all must be prepared (section 4.8.2).
@@ -497,7 +499,8 @@ impl Aplic {
             at(&self.target, number).store(0, Ordering::Relaxed);
         }
         // What had come before may have been sent to who knew it as something else.
-        harts | self.ask_for_wire(number, outside)
+        self.ask_again(number, outside);
+        harts
     }
 
     /// A write to `target`.
@@ -586,32 +589,32 @@ impl Aplic {
 
     /// The guest asks for the wire of a source: one that is in service has been served by now, and one that has sent its message may do so again. Returns the harts to look at again.
     fn ask_for_wire(&self, number: usize, outside: &mut impl Outside) -> u64 {
-        match self.delivery {
-            Delivery::Direct => self.complete(number, outside),
-            Delivery::Msi => {
-                let source = self.gateway(number);
-                if source.relayed() && source.is_level() {
-                    outside.board().ask_again(number as u32);
-                }
-                0
-            }
-        }
-    }
-
-    /// A level that is in service has been served. Returns the harts to look at again.
-    fn complete(&self, number: usize, outside: &mut impl Outside) -> u64 {
         let complete =
             |state: Gateway| state.is_in_service().then(|| state.after(Event::Complete, self.delivery));
-        let Some((before, after)) = self.update(number, complete) else { return 0 };
-        self.complete_served(number, before, after, outside);
-        if before.is_ready() { self.hart(self.target(number)) } else { 0 }
+        if let Some((before, after)) = self.update(number, complete) {
+            self.complete_served(number, before, after, outside);
+            return if before.is_ready() { self.hart(self.target(number)) } else { 0 };
+        }
+        if self.delivery == Delivery::Msi {
+            self.update(number, |state| state.is_level().then(|| state.after(Event::Asked, self.delivery)));
+            self.ask_again(number, outside);
+        }
+        0
+    }
+
+    /// A level that sends messages does so once more if its wire is high, and it isn't held.
+    fn ask_again(&self, number: usize, outside: &mut impl Outside) {
+        let source = self.gateway(number);
+        if self.delivery == Delivery::Msi && source.relayed() && source.is_level() && !source.is_held() {
+            outside.board().ask_again(number as u32);
+        }
     }
 
     /// Completes the physical interrupt that a source stands for, if it was held and isn't any more.
     fn complete_served(&self, number: usize, before: Gateway, after: Gateway, outside: &mut impl Outside) {
         if before.is_held() && !after.is_held() {
-            let is_edge = self.delivery == Delivery::Msi || before.is_edge();
-            outside.board().complete(number as u32, is_edge);
+            // What isn't in service has been told, and that for each time that its wire has risen.
+            outside.board().complete(number as u32, !before.is_in_service());
         }
     }
 
@@ -659,7 +662,7 @@ impl Aplic {
         for _ in 0..HARTS {
             let Some(top) = self.top(hart) else { break };
             if self.gateway(top.number).is_in_service() {
-                self.complete(top.number, outside);
+                self.ask_for_wire(top.number, outside);
             } else if let Some((before, after)) = self.take(top.number) {
                 self.complete_served(top.number, before, after, outside);
                 return (top.value(), 1 << hart);

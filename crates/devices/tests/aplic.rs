@@ -96,6 +96,9 @@ struct Source {
     enabled: bool,
     target: u32,
     in_service: bool,
+    sent: bool,
+    /// The driver is known to ask for the wire when it has been sent a message.
+    asked: bool,
 }
 
 impl Source {
@@ -160,13 +163,13 @@ impl Model {
     fn change(&mut self, source: usize, change: impl FnOnce(&mut Source, bool)) {
         let direct = self.is_direct();
         let Some(state) = self.sources.get_mut(source).and_then(Option::as_mut) else { return };
-        let (was_held, is_edge) = (state.relayed && state.wire, matches!(state.mode, 4 | 5));
+        let (was_held, was_in_service) = (state.relayed && state.wire, state.in_service);
         change(state, direct);
         Self::settle(state, direct);
         // A physical interrupt that has nothing left to ask for can come again.
-        state.wire &= !(state.relayed && state.rectified() && !state.pending);
+        state.wire &= !(state.relayed && state.rectified() && !state.pending && !state.in_service);
         if was_held && !state.wire {
-            self.done.push(Done::Completed(source as u32, is_edge || !direct));
+            self.done.push(Done::Completed(source as u32, !was_in_service));
         }
     }
 
@@ -194,7 +197,8 @@ impl Model {
     fn take(&mut self, source: usize) {
         self.change(source, |state, direct| {
             state.pending = false;
-            state.in_service = direct && state.relayed && state.wire && state.is_level();
+            state.sent = true;
+            state.in_service = (direct || state.asked) && state.relayed && state.wire && state.is_level();
         });
     }
 
@@ -204,10 +208,20 @@ impl Model {
 
     /// "the interrupt service routine can [...] write the source's interrupt identity number to register setipnum": then the wire is looked at. Reads of `in_clrip` are to do so.
     fn ask(&mut self, source: usize) {
+        let is_direct = self.is_direct();
+        match self.sources.get_mut(source).and_then(Option::as_mut) {
+            Some(state) if state.in_service => self.complete(source),
+            Some(state) if !is_direct && state.is_level() => {
+                state.asked = state.sent;
+                self.ask_again(source);
+            }
+            _ => {}
+        }
+    }
+
+    fn ask_again(&mut self, source: usize) {
         let Some(state) = self.sources.get(source).and_then(Option::as_ref) else { return };
-        if self.is_direct() {
-            self.complete(source);
-        } else if state.relayed && state.is_level() {
+        if !self.is_direct() && state.relayed && state.is_level() && !state.wire {
             self.done.push(Done::Asked(source as u32));
         }
     }
@@ -243,13 +257,13 @@ impl Model {
         };
         self.with(source, |state, _| {
             state.mode = if matches!(mode, 2 | 3) { 0 } else { mode };
-            state.in_service = false;
+            (state.in_service, state.sent, state.asked) = (false, false, false);
             if state.mode == 0 {
                 (state.pending, state.enabled, state.target) = (false, false, 0);
             }
             state.pending |= (state.is_level() || state.relayed) && state.rectified();
         });
-        self.ask(source);
+        self.ask_again(source);
     }
 
     fn set_target(&mut self, source: usize, value: u32) {
@@ -669,10 +683,13 @@ impl Device {
 
     const SOURCE: u32 = 2;
 
-    /// As a driver begins.
+    /// As a driver begins, which asks for a wire that may be high already: that doesn't say what it will do when it has served one.
     fn set_up(&mut self, aplic: &Aplic, mode: u32) {
         let number = Self::SOURCE as usize;
-        for (offset, value) in [(sourcecfg(number), mode), (target(number), 1), (SETIENUM, Self::SOURCE)] {
+        let asks = (SETIPNUM, if mode >= 6 { Self::SOURCE } else { 0 });
+        for (offset, value) in
+            [(sourcecfg(number), mode), (target(number), 1), (SETIENUM, Self::SOURCE), asks]
+        {
             aplic.write(offset, 4, value, self);
         }
     }

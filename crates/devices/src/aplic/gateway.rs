@@ -11,7 +11,7 @@ pub enum Delivery {
 
 /// The mode of a source (`sourcecfg.SM`, table 4.2). Detached sources, which only software can make pending, are edge-sensitive to nothing.
 mod mode {
-    pub(super) use super::super::layout::{DETACHED, EDGE0, EDGE1, LEVEL0, LEVEL1};
+    pub(super) use super::super::layout::{DETACHED, EDGE1, LEVEL0, LEVEL1};
 
     pub(super) const INACTIVE: u32 = 0;
     /// Of the modes from [`EDGE1`] on: the low wire is the one that asks.
@@ -37,6 +37,8 @@ pub(super) enum Event {
     Disable,
     /// Its handler has done what it wants to do, so a wire that is high asks again. Only of a source that is [in service](Gateway::is_in_service).
     Complete,
+    /// Its driver asks for the wire of a level. If one has been sent as a message, it is a driver that does so when it has served that.
+    Asked,
     /// The physical controller sends its messages to where this domain would. Only of a source that it doesn't tell of yet, as its being served is still to be told.
     Redirect,
     /// It does so no longer.
@@ -56,6 +58,8 @@ impl Gateway {
     const IN_SERVICE: u32 = 1 << 8;
     const REDIRECTED: u32 = 1 << 9;
     const REDIRECTABLE: u32 = 1 << 10;
+    const SENT: u32 = 1 << 11;
+    const ASKED: u32 = 1 << 12;
     /// What makes it ask for attention.
     const READY: u32 = Self::PENDING | Self::ENABLED;
 
@@ -92,11 +96,6 @@ impl Gateway {
         matches!(self.mode(), mode::LEVEL1 | mode::LEVEL0)
     }
 
-    /// Is it its wire's beginning to ask that asks?
-    pub(super) const fn is_edge(self) -> bool {
-        matches!(self.mode(), mode::EDGE1 | mode::EDGE0)
-    }
-
     /// Is its pending bit set?
     pub(super) const fn is_pending(self) -> bool {
         self.has(Self::PENDING)
@@ -118,12 +117,13 @@ impl Gateway {
     }
 
     /// Has the physical interrupt come, and is held back at its controller until it has been served? While it asks here it is, and while it would ask if the guest
-    /// had it do so; and a level that is claimed is until its hart would claim it again.
+    /// had it do so; and while it is [in service](Self::is_in_service).
     pub(super) const fn is_held(self) -> bool {
         self.has(Self::RELAYED | Self::WIRE)
     }
 
-    /// Has a hart claimed it, a level, and is still to [complete](Event::Complete) it? It is [held](Self::is_held) then.
+    /// Is it a level that a hart has claimed, or that was sent to a driver that [asks](Event::Asked), and are they still to [complete](Event::Complete) it? It is
+    /// [held](Self::is_held) then.
     pub(super) const fn is_in_service(self) -> bool {
         self.has(Self::IN_SERVICE)
     }
@@ -164,6 +164,7 @@ impl Gateway {
             Event::Enable => self.with(Self::ENABLED, self.is_active()),
             Event::Disable => self.with(Self::ENABLED, false),
             Event::Complete => self.with(Self::IN_SERVICE | Self::WIRE, false),
+            Event::Asked => self.with(Self::ASKED, self.has(Self::SENT)),
             Event::Redirect => self.with(Self::REDIRECTED, true),
             Event::Recall => self.with(Self::REDIRECTED, false),
         };
@@ -177,7 +178,7 @@ impl Gateway {
             mode::DETACHED | mode::EDGE1..=mode::LEVEL0 => value,
             _ => mode::INACTIVE,
         };
-        let next = Self(self.0 & !mode::MASK | mode).with(Self::IN_SERVICE, false);
+        let next = Self(self.0 & !mode::MASK | mode).with(Self::IN_SERVICE | Self::SENT | Self::ASKED, false);
         if !next.is_active() {
             return next.with(Self::READY, false);
         }
@@ -189,9 +190,13 @@ impl Gateway {
     /// The state of a ready source after it is claimed, or sent as a message: no [`Event`], as that takes half as long, and a guest may have many of them sent at once.
     #[must_use]
     pub(super) const fn claimed(self, delivery: Delivery) -> Self {
-        // It stays enabled, and what it is: so it stays redirected, too. The wire of a level that is claimed is taken to be high until the hart comes back to see to that.
-        let is_in_service = self.is_level() && self.is_held() && matches!(delivery, Delivery::Direct);
-        self.with(Self::PENDING, false).with(Self::IN_SERVICE, is_in_service).settled(delivery)
+        // It stays enabled, and what it is: so it stays redirected, too. The wire of a level is taken to be high until somebody comes back to see to that, if anybody will.
+        let comes_back = matches!(delivery, Delivery::Direct) || self.has(Self::ASKED);
+        let is_in_service = self.is_level() && self.is_held() && comes_back;
+        self.with(Self::PENDING, false)
+            .with(Self::IN_SERVICE, is_in_service)
+            .with(Self::SENT, true)
+            .settled(delivery)
     }
 
     /// A level is pending only while it is there; without messages it is pending just then. A physical interrupt that asks for nothing any more isn't held.
@@ -202,7 +207,8 @@ impl Gateway {
             Delivery::Msi => self.is_pending() && self.rectified(),
         };
         let next = self.with(Self::PENDING, pending);
-        next.with(Self::WIRE, self.has(Self::WIRE) && !(self.is_held() && self.rectified() && !pending))
+        let is_served = self.is_held() && self.rectified() && !pending && !self.is_in_service();
+        next.with(Self::WIRE, self.has(Self::WIRE) && !is_served)
     }
 
     /// After a reset of the guest: its wire is low, and nothing is configured.
