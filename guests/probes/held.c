@@ -231,9 +231,10 @@ static void external(void)
         return;
     }
     me->spurious += !serve(source);
-    take(me, source);
+    /* Before the next one can be sent: a wire that rises before its driver asks for it may be told of for both reasons, at two times. */
     if (source->kind != MESSAGE)
         irqchip_complete(&me->irqchip, id);
+    take(me, source);
 }
 
 static void send(struct worker *me, struct source *source)

@@ -8,10 +8,8 @@
 //! here. It is told once, held back at the physical controller until it has been served, and told again then. When has it been served?
 //!
 //! - As soon as it isn't pending any more, if its wire's beginning to ask is what asks: as an edge, or where interrupts are messages, of which a level sends one each time that its
-//!   wire goes high (section 4.7). It is told again when the wire does so anew.
-//! - A level that is sent as a message to a driver that asks for the wire when it has done with one (section 4.9.2: it writes `setipnum`, or reads `in_clrip`), when it does so: it
-//!   is told again if the wire is high. A driver is taken for one that does once it has done so after a message, until it sets the source up anew. (It could be told without that as well; but of a
-//!   wire that has risen anew before it asks, it would be told twice, as what the board tells takes its time.)
+//!   wire goes high (section 4.7). It is told again when the wire does so anew; a level also if the guest asks for the wire (section 4.9.2, `setipnum`), and that is high. As what the
+//!   board tells takes its time, a level is sent only if its wire is high still when it has come.
 //! - A level that is claimed, when the hart would claim it again: there is no completion, and as its wire is taken to be high until then, the hart is
 //!   interrupted for as long as it hasn't. That claim finds the wire low, and if it is high still, the physical controller soon tells. So a handler that
 //!   claims until nothing is left has one claim more, and one that claims once has a spurious interrupt, for which all must be prepared (section 4.8.2).
@@ -94,11 +92,23 @@ pub trait Outside {
     fn board(&mut self) -> &mut dyn Board;
 }
 
-/// The physical controller behind relayed sources. A closure that is told of those that have been served is one that can't do more.
+/// The physical controller behind relayed sources. A closure that is told of those that have been served is one that can't do more. Sets of sources are those of a word: 32 each,
+/// a bit each.
 pub trait Board {
-    /// A source has been served: the physical interrupt that it stands for can be completed. If it asks still, it is told of once more; not if it `is_edge`, to the guest: then
-    /// its wire has to begin to ask anew, whatever the wire is by itself.
+    /// A source that harts claim has been served: the physical interrupt that it stands for can be completed. If it asks still, it is told of once more; not if it `is_edge`, as the
+    /// guest has configured it: then its wire has to begin to ask anew, whatever the wire is by itself.
     fn complete(&mut self, source: u32, is_edge: bool);
+
+    /// The same of sources whose interrupts are messages: they are told of when their wires begin to ask anew.
+    fn rearm(&mut self, _word: usize, _sources: u32) {}
+
+    /// The guest asks whether levels ask whose interrupts are messages. Those that do are told of again, or send their messages again if they are redirected.
+    fn ask_again(&mut self, _word: usize, _sources: u32) {}
+
+    /// The sources whose wires ask. All of them where that can't be seen.
+    fn inputs(&mut self, _word: usize) -> u32 {
+        u32::MAX
+    }
 
     /// A source that isn't completed yet is to come straight to where this message goes, from when it is. False if it can't.
     fn redirect(&mut self, _source: u32, _msi: Msi) -> bool {
@@ -108,9 +118,6 @@ pub trait Board {
     /// A source that has been redirected isn't any more. If its wire asks, it is told of once more, as it may have been sent to where it went: also if the guest has it as an
     /// edge, which is sooner told of twice than never.
     fn recall(&mut self, _source: u32) {}
-
-    /// The guest asks whether a level asks whose interrupts are messages: then it is told of again, or sends its message again if it is redirected.
-    fn ask_again(&mut self, _source: u32) {}
 
     /// Not the physical controller, but who runs the virtual one: a store to what concerns many sources has left messages to be sent, and how many they are is up to the guest.
     /// [`Aplic::send_next`] sends them: it is to be called soon, and again until none is left.
@@ -197,7 +204,16 @@ impl Aplic {
     ///
     /// The wire of one source must be driven by one party at a time, and a relayed one only when it has come, and to high.
     pub fn drive(&self, source: u32, high: bool, outside: &mut impl Outside) -> u64 {
-        self.existing(source).map_or(0, |number| self.apply_to(number, Event::Wire(high), outside))
+        let Some(number) = self.existing(source) else { return 0 };
+        let state = self.gateway(number);
+        if high && self.delivery == Delivery::Msi && state.relayed() && state.is_level() {
+            let (word, bit) = (number / 32, 1 << (number % 32));
+            if outside.board().inputs(word) & bit == 0 {
+                outside.board().rearm(word, bit);
+                return 0;
+            }
+        }
+        self.apply_to(number, Event::Wire(high), outside)
     }
 
     /// One request of `source`, as if its wire had gone high and low again; a level-sensitive source sees nothing of it. Any number of parties may do this
@@ -228,10 +244,8 @@ impl Aplic {
             Register::SetPending(word) => self.bits(word, Gateway::is_pending),
             Register::SetEnable(word) => self.bits(word, Gateway::is_enabled),
             Register::ClearPending(word) => {
-                let inputs = self.bits(word, Gateway::rectified);
-                let mut harts = 0;
-                self.for_each(word, self.relayed(word), |number| harts |= self.ask_for_wire(number, outside));
-                return (inputs, harts);
+                let inputs = self.inputs(word, outside);
+                return (inputs, self.complete_all(word, u32::MAX, outside));
             }
             Register::Genmsi => self.genmsi.load(Ordering::Relaxed),
             Register::Idelivery(hart) => self.control(&self.idelivery, hart),
@@ -380,9 +394,24 @@ impl Aplic {
 
     /// The bits of 32 sources.
     fn bits(&self, word: usize, of: impl Fn(Gateway) -> bool) -> u32 {
+        self.bits_among(word, u32::MAX, of)
+    }
+
+    /// Those of the sources of which `mask` has the bits; 0 of the others.
+    fn bits_among(&self, word: usize, mask: u32, of: impl Fn(Gateway) -> bool) -> u32 {
         let mut bits = 0;
-        self.for_each(word, u32::MAX, |number| bits |= u32::from(of(self.gateway(number))) << (number % 32));
+        self.for_each(word, mask, |number| bits |= u32::from(of(self.gateway(number))) << (number % 32));
         bits
+    }
+
+    /// The "rectified input values" of 32 sources. Where a relayed one is served as soon as its message is sent, only the board knows.
+    fn inputs(&self, word: usize, outside: &mut impl Outside) -> u32 {
+        let known = self.bits(word, Gateway::rectified);
+        if self.delivery == Delivery::Direct || self.relayed(word) == 0 {
+            return known;
+        }
+        let relayed = self.bits_among(word, self.relayed(word), Gateway::has_input);
+        known & !relayed | outside.board().inputs(word) & relayed
     }
 
     /// Changes a source, if `change` says to what. What it was and is, if so.
@@ -410,20 +439,21 @@ impl Aplic {
     /// Something happens to the sources of the guest among 32, of which `mask` has the bits. For all of them at once, as drivers write whole words and
     /// interrupts are off meanwhile.
     fn apply(&self, word: usize, mask: u32, event: Event, outside: &mut impl Outside) -> u64 {
-        let (mut ready, mut changed) = (0, 0);
+        let (mut ready, mut changed, mut served) = (0, 0, 0);
         self.for_each(word, mask, |number| {
             let next = |state: Gateway| Some(state.after(event, self.delivery));
             let Some((before, after)) = self.update(number, next) else { return };
             if before.is_redirected() && !after.is_redirected() {
                 outside.board().recall(number as u32);
             }
-            self.complete_served(number, before, after, outside);
+            served |= u32::from(before.is_held() && !after.is_held()) << (number % 32);
             ready |= u32::from(after.is_ready()) << (number % 32);
             changed |= u32::from(before.is_ready() != after.is_ready()) << (number % 32);
         });
         if ready != 0 {
             at(&self.ready, word).fetch_or(ready, Ordering::AcqRel);
         }
+        self.release(word, served, outside);
         fence(Ordering::SeqCst); // Against `after_write`: the sources before what decides about all.
         let mut harts = 0;
         match self.delivery {
@@ -455,9 +485,8 @@ impl Aplic {
         let mut harts = 0;
         if event == Event::SetPending {
             // What this has sent is still to be served.
-            self.for_each(word, mask & self.relayed(word), |number| {
-                harts |= self.ask_for_wire(number, outside);
-            });
+            harts = self.complete_all(word, mask, outside);
+            self.ask_again(word, mask, outside);
         }
         harts | self.apply(word, mask, event, outside)
     }
@@ -499,7 +528,7 @@ impl Aplic {
             at(&self.target, number).store(0, Ordering::Relaxed);
         }
         // What had come before may have been sent to who knew it as something else.
-        self.ask_again(number, outside);
+        self.ask_again(number / 32, 1 << (number % 32), outside);
         harts
     }
 
@@ -519,9 +548,11 @@ impl Aplic {
         if self.delivery == Delivery::Direct { harts } else { 0 }
     }
 
-    /// Takes a source, if it is ready still: of several cores that try, one does. What it was and is: whoever has it [completes](Self::complete_served) what has been served by that.
-    fn take(&self, number: usize) -> Option<(Gateway, Gateway)> {
-        self.update(number, |state| state.is_ready().then(|| state.claimed(self.delivery)))
+    /// Takes a source, if it is ready still: of several cores that try, one does. What it was, and the sources of its word that have been [served](Self::release) by that.
+    fn take(&self, number: usize) -> Option<(Gateway, u32)> {
+        let take = |state: Gateway| state.is_ready().then(|| state.claimed(self.delivery));
+        let (before, after) = self.update(number, take)?;
+        Some((before, u32::from(before.is_held() && !after.is_held()) << (number % 32)))
     }
 
     /// Sends the message of one of the sources that ask: they have their turns one after the other, so that none waits for ever for those that are made to ask again and again. Is
@@ -552,12 +583,12 @@ impl Aplic {
 
     /// Sends the message of a source. `has_come`: that is why it asks; the next ones needn't come here then, if it is relayed.
     fn send(&self, number: usize, has_come: bool, outside: &mut impl Outside) {
-        let Some((before, after)) = self.take(number) else { return };
+        let Some((before, served)) = self.take(number) else { return };
         let msi = Msi::to(self.target(number));
         if has_come && before.is_held() && before.is_to_be_redirected() {
             self.redirect(number, msi, outside);
         }
-        self.complete_served(number, before, after, outside);
+        self.release(number / 32, served, outside);
         outside.send(msi);
     }
 
@@ -587,34 +618,45 @@ impl Aplic {
         }
     }
 
-    /// The guest asks for the wire of a source: one that is in service has been served by now, and one that has sent its message may do so again. Returns the harts to look at again.
-    fn ask_for_wire(&self, number: usize, outside: &mut impl Outside) -> u64 {
+    /// A level that is in service has been served. Returns the harts to look at again.
+    fn complete(&self, number: usize, outside: &mut impl Outside) -> u64 {
         let complete =
             |state: Gateway| state.is_in_service().then(|| state.after(Event::Complete, self.delivery));
-        if let Some((before, after)) = self.update(number, complete) {
-            self.complete_served(number, before, after, outside);
-            return if before.is_ready() { self.hart(self.target(number)) } else { 0 };
-        }
-        if self.delivery == Delivery::Msi {
-            self.update(number, |state| state.is_level().then(|| state.after(Event::Asked, self.delivery)));
-            self.ask_again(number, outside);
-        }
-        0
+        let Some((before, _)) = self.update(number, complete) else { return 0 };
+        outside.board().complete(number as u32, false);
+        if before.is_ready() { self.hart(self.target(number)) } else { 0 }
     }
 
-    /// A level that sends messages does so once more if its wire is high, and it isn't held.
-    fn ask_again(&self, number: usize, outside: &mut impl Outside) {
-        let source = self.gateway(number);
-        if self.delivery == Delivery::Msi && source.relayed() && source.is_level() && !source.is_held() {
-            outside.board().ask_again(number as u32);
+    /// The same for each of the sources among 32, of which `mask` has the bits. None is in service where interrupts are messages.
+    fn complete_all(&self, word: usize, mask: u32, outside: &mut impl Outside) -> u64 {
+        let mut harts = 0;
+        if self.delivery == Delivery::Direct {
+            self.for_each(word, mask & self.relayed(word), |number| harts |= self.complete(number, outside));
+        }
+        harts
+    }
+
+    /// The levels among these sources that send messages do so once more if their wires are high, but those that are held: these are told of anyhow.
+    fn ask_again(&self, word: usize, mask: u32, outside: &mut impl Outside) {
+        let relayed = mask & self.relayed(word);
+        if self.delivery == Delivery::Direct || relayed == 0 {
+            return;
+        }
+        let levels = self.bits_among(word, relayed, |source| source.is_level() && !source.is_held());
+        if levels != 0 {
+            outside.board().ask_again(word, levels);
         }
     }
 
-    /// Completes the physical interrupt that a source stands for, if it was held and isn't any more.
-    fn complete_served(&self, number: usize, before: Gateway, after: Gateway, outside: &mut impl Outside) {
-        if before.is_held() && !after.is_held() {
-            // What isn't in service has been told, and that for each time that its wire has risen.
-            outside.board().complete(number as u32, !before.is_in_service());
+    /// Lets the physical interrupts come again for which these sources stand, as they were held and aren't any more: they have been told of, once for each time that their wires have begun
+    /// to ask.
+    fn release(&self, word: usize, served: u32, outside: &mut impl Outside) {
+        match self.delivery {
+            _ if served == 0 => {}
+            Delivery::Msi => outside.board().rearm(word, served),
+            Delivery::Direct => {
+                self.for_each(word, served, |number| outside.board().complete(number as u32, true));
+            }
         }
     }
 
@@ -662,9 +704,9 @@ impl Aplic {
         for _ in 0..HARTS {
             let Some(top) = self.top(hart) else { break };
             if self.gateway(top.number).is_in_service() {
-                self.ask_for_wire(top.number, outside);
-            } else if let Some((before, after)) = self.take(top.number) {
-                self.complete_served(top.number, before, after, outside);
+                self.complete(top.number, outside);
+            } else if let Some((_, served)) = self.take(top.number) {
+                self.release(top.number / 32, served, outside);
                 return (top.value(), 1 << hart);
             }
         }

@@ -52,6 +52,11 @@ impl Board for Count {
         self.completed += 1;
     }
 
+    fn rearm(&mut self, _: usize, sources: u32) {
+        assert_eq!(sources, 1 << SOURCE);
+        self.completed += 1;
+    }
+
     fn send_later(&mut self) {
         self.leaves_some = true;
     }
@@ -350,10 +355,8 @@ impl Outside for AskingOn<'_> {
 }
 
 impl Board for AskingOn<'_> {
-    fn complete(&mut self, _: u32, is_edge: bool) {
-        if !is_edge {
-            self.0.asks();
-        }
+    fn complete(&mut self, source: u32, _: bool) {
+        panic!("no hart claims {source}");
     }
 
     fn redirect(&mut self, _: u32, _: Msi) -> bool {
@@ -367,7 +370,7 @@ impl Board for AskingOn<'_> {
         self.0.asks();
     }
 
-    fn ask_again(&mut self, _: u32) {
+    fn ask_again(&mut self, _: usize, _: u32) {
         self.0.asks();
     }
 }

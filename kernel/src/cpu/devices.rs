@@ -172,8 +172,8 @@ impl Cpu {
         queue.turn
     }
 
-    /// One request has come, so one is passed on. If it is one of the board, whose line is still high when the guest completes it, the controller asks again by
-    /// itself.
+    /// One request has come, so one is passed on. If it is one of the board, whose line is still high when the guest completes it, or asks for it, the controller tells of
+    /// it again.
     pub(super) fn hand_on(&mut self, guest: &'static Guest, source: u32) {
         let Devices { irqchip, channels, .. } = &guest.devices;
         let harts = match bus::channel_of(source) {

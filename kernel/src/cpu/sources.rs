@@ -49,10 +49,23 @@ impl Board for Sources {
         }
     }
 
+    // The guest's controller names its own sources only here: it has been given no others to relay.
     #[inline(never)]
-    fn ask_again(&mut self, source: u32) {
-        if let Some((irqchip, owner)) = self.known(source) {
-            irqchip.ask_again(owner.interrupt.own());
+    fn rearm(&mut self, word: usize, sources: u32) {
+        if let Some(irqchip) = self.machine.irqchip {
+            irqchip.rearm(word, sources);
         }
+    }
+
+    #[inline(never)]
+    fn ask_again(&mut self, word: usize, sources: u32) {
+        if let Some(irqchip) = self.machine.irqchip {
+            irqchip.ask_again(word, sources);
+        }
+    }
+
+    #[inline(never)]
+    fn inputs(&mut self, word: usize) -> u32 {
+        self.machine.irqchip.map_or(0, |irqchip| irqchip.inputs(word))
     }
 }

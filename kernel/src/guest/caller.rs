@@ -47,8 +47,16 @@ impl Board for Caller<'_> {
         self.cpu.sources_of(self.guest).recall(source);
     }
 
-    fn ask_again(&mut self, source: u32) {
-        self.cpu.sources_of(self.guest).ask_again(source);
+    fn rearm(&mut self, word: usize, sources: u32) {
+        self.cpu.sources_of(self.guest).rearm(word, sources);
+    }
+
+    fn ask_again(&mut self, word: usize, sources: u32) {
+        self.cpu.sources_of(self.guest).ask_again(word, sources);
+    }
+
+    fn inputs(&mut self, word: usize) -> u32 {
+        self.cpu.sources_of(self.guest).inputs(word)
     }
 
     fn send_later(&mut self) {

@@ -256,12 +256,12 @@ fn who_waits_for_a_siblings_seat_is_not_forgotten() {
 /// Three equals on three harts, and two RTOSes that take two of these, one after the other, each for 100 ms. Who has come to another hart takes turns
 /// there, and when that one is taken as well, both have to be brought to the third: the one that had the hart, and the one that waited for it.
 ///
-/// While one hart is taken, the third of them is alone on its own, and has twice as much for so long: once another one, or the same one twice. Only where
-/// that is 22 ms does it matter.
+/// While one hart is taken, the third of them is alone on its own, and has twice as much for so long: once another one, or the same one twice. So one of them may have more by the time
+/// for which only one hart was taken, and by a few turns.
 #[test]
 fn who_waits_for_an_equal_when_the_core_is_taken_is_looked_for_too() {
     for policy in ["ainori", "spumone-on-demand", "spumone-trap-based"] {
-        for (second, (part, of)) in [(1_004, (15, 16)), (5_000, (15, 16)), (23_000, (5, 6))] {
+        for second in [1_004, 5_000, 23_000] {
             let taking = |phase: u32| format!("n=1 us=100000 pause_us=100000 phase_us={phase}");
             let run = System::on(3)
                 .policy(policy)
@@ -272,8 +272,9 @@ fn who_waits_for_an_equal_when_the_core_is_taken_is_looked_for_too() {
             run.good();
             let ran: Vec<u64> = run.guest("three").vcpus.iter().map(|vcpu| vcpu.running).collect();
             println!("{policy}, {second}: {ran:?} ticks");
-            let (least, most) = (ran.iter().min().copied(), ran.iter().max().copied());
-            run.check(least > most.map(|most| most / of * part), format_args!("{policy}: {ran:?} ticks"));
+            let more = ran.iter().max().zip(ran.iter().min()).map_or(u64::MAX, |(most, least)| most - least);
+            let alone_ms = u64::from(second - 1_000) / 1_000;
+            run.check(more < (alone_ms + 4) * 10_000, format_args!("{policy}: {ran:?} ticks"));
         }
     }
 }

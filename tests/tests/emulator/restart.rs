@@ -50,7 +50,7 @@ fn each_life_is_like_the_first() {
         ("fault", Fault),
         ("stop", AllHartsStopped),
     ] {
-        let run = System::on(2).with(lives(end, 200).vcpus(2).harts([0, 1])).run(Clock::Lockstep { q: 250 });
+        let run = System::on(2).with(lives(end, 250).vcpus(2).harts([0, 1])).run(Clock::Lockstep { q: 250 });
         run.good().stopped("lives", StopReason::Shutdown);
         let lives = lived_well(&run, "lives", reason);
         run.check(lives >= 4, format_args!("{lives} lives are too few to show anything"));
@@ -73,7 +73,7 @@ fn lives_end_while_vcpus_migrate() {
         for vcpus in [4, 16] {
             let run = System::on(3)
                 .policy(policy)
-                .with(lives("reboot", 220).vcpus(vcpus).harts([0, 1, 2]))
+                .with(lives("reboot", 270).vcpus(vcpus).harts([0, 1, 2]))
                 .with(
                     Guest::freertos("periods=150 burn_percent=40 burn_period_us=3000 report_ms=0").harts([1]),
                 )
@@ -187,12 +187,12 @@ fn a_guest_starts_again_though_its_vcpu_is_where_it_may_not_run() {
                 .background()
         };
         let system = system.with(stays(2, 1_000));
-        let system = if is_busy { system.with(stays(0, 200_000)) } else { system };
+        let system = if is_busy { system.with(stays(0, 260_000)) } else { system };
         let run = system.run(Clock::Lockstep { q: 250 });
         run.good().lost_no_tick("freertos", periods).was_in_time("freertos", policy);
         let (lives, disturbed) = (run.guest("again").former_lives.len(), run.exits_for("freertos", "ipi"));
         println!("{policy}, {is_busy}: {lives} lives, the RTOS was disturbed {disturbed} times");
-        // The one that stays has come after 200 ms.
+        // The one that stays has come after 260 ms.
         let late = run.guest("again").ends().filter(|end| end.time > 3_000_000).count();
         run.check(lives > 10 && late > 0, format_args!("only {lives} lives, {late} of them late"));
         run.check(disturbed == 0, format_args!("the RTOS was disturbed {disturbed} times"));

@@ -37,8 +37,6 @@ pub(super) enum Event {
     Disable,
     /// Its handler has done what it wants to do, so a wire that is high asks again. Only of a source that is [in service](Gateway::is_in_service).
     Complete,
-    /// Its driver asks for the wire of a level. If one has been sent as a message, it is a driver that does so when it has served that.
-    Asked,
     /// The physical controller sends its messages to where this domain would. Only of a source that it doesn't tell of yet, as its being served is still to be told.
     Redirect,
     /// It does so no longer.
@@ -58,8 +56,6 @@ impl Gateway {
     const IN_SERVICE: u32 = 1 << 8;
     const REDIRECTED: u32 = 1 << 9;
     const REDIRECTABLE: u32 = 1 << 10;
-    const SENT: u32 = 1 << 11;
-    const ASKED: u32 = 1 << 12;
     /// What makes it ask for attention.
     const READY: u32 = Self::PENDING | Self::ENABLED;
 
@@ -122,8 +118,7 @@ impl Gateway {
         self.has(Self::RELAYED | Self::WIRE)
     }
 
-    /// Is it a level that a hart has claimed, or that was sent to a driver that [asks](Event::Asked), and are they still to [complete](Event::Complete) it? It is
-    /// [held](Self::is_held) then.
+    /// Has a hart claimed it, a level, and is still to [complete](Event::Complete) it? It is [held](Self::is_held) then.
     pub(super) const fn is_in_service(self) -> bool {
         self.has(Self::IN_SERVICE)
     }
@@ -141,7 +136,12 @@ impl Gateway {
     /// The "rectified input value": does the wire ask? Whether a physical one is inverted is the physical controller's matter.
     pub(super) const fn rectified(self) -> bool {
         let inverted = self.0 & mode::INVERTED != 0 && !self.relayed();
-        self.mode() >= mode::EDGE1 && self.has(Self::WIRE) != inverted
+        self.has_input() && self.has(Self::WIRE) != inverted
+    }
+
+    /// Can its wire ask? That of one that is inactive or detached can't.
+    pub(super) const fn has_input(self) -> bool {
+        self.mode() >= mode::EDGE1
     }
 
     /// The state after an event: "precise effects on interrupt-pending bits" (section 4.7).
@@ -164,7 +164,6 @@ impl Gateway {
             Event::Enable => self.with(Self::ENABLED, self.is_active()),
             Event::Disable => self.with(Self::ENABLED, false),
             Event::Complete => self.with(Self::IN_SERVICE | Self::WIRE, false),
-            Event::Asked => self.with(Self::ASKED, self.has(Self::SENT)),
             Event::Redirect => self.with(Self::REDIRECTED, true),
             Event::Recall => self.with(Self::REDIRECTED, false),
         };
@@ -178,7 +177,8 @@ impl Gateway {
             mode::DETACHED | mode::EDGE1..=mode::LEVEL0 => value,
             _ => mode::INACTIVE,
         };
-        let next = Self(self.0 & !mode::MASK | mode).with(Self::IN_SERVICE | Self::SENT | Self::ASKED, false);
+        let next = Self(self.0 & !mode::MASK | mode);
+        let next = next.with(Self::IN_SERVICE, next.is_in_service() && next.mode() == self.mode());
         if !next.is_active() {
             return next.with(Self::READY, false);
         }
@@ -190,13 +190,9 @@ impl Gateway {
     /// The state of a ready source after it is claimed, or sent as a message: no [`Event`], as that takes half as long, and a guest may have many of them sent at once.
     #[must_use]
     pub(super) const fn claimed(self, delivery: Delivery) -> Self {
-        // It stays enabled, and what it is: so it stays redirected, too. The wire of a level is taken to be high until somebody comes back to see to that, if anybody will.
-        let comes_back = matches!(delivery, Delivery::Direct) || self.has(Self::ASKED);
-        let is_in_service = self.is_level() && self.is_held() && comes_back;
-        self.with(Self::PENDING, false)
-            .with(Self::IN_SERVICE, is_in_service)
-            .with(Self::SENT, true)
-            .settled(delivery)
+        // It stays enabled, and what it is: so it stays redirected, too. The wire of a level that is claimed is taken to be high until the hart comes back to see to that.
+        let is_in_service = self.is_level() && self.is_held() && matches!(delivery, Delivery::Direct);
+        self.with(Self::PENDING, false).with(Self::IN_SERVICE, is_in_service).settled(delivery)
     }
 
     /// A level is pending only while it is there; without messages it is pending just then. A physical interrupt that asks for nothing any more isn't held.

@@ -5,7 +5,9 @@
 //! that was on its way at that moment comes all the same: the source may be claimed once more before it is completed, not more often.
 use ainori_board::Interrupt;
 use ainori_devices::aplic::RelayedTo;
-use ainori_devices::aplic::layout::{CLRIPNUM, GUEST_SHIFT, HART_SHIFT, MESSAGES, SETIPNUM};
+use ainori_devices::aplic::layout::{
+    CLRIPNUM, GUEST_SHIFT, HART_SHIFT, IN_CLRIP, MESSAGES, SETIE, SETIP, SETIPNUM,
+};
 
 use super::domain::Domain;
 use crate::arch::{fence, imsic};
@@ -78,18 +80,31 @@ impl Imsic {
     /// Sends it there again. That one is still to complete it makes no difference: it is asked then once more.
     pub fn recall(&self, interrupt: Interrupt, relayed_to: &RelayedTo) {
         self.domain.aim(interrupt.source, relayed_to.get());
-        self.ask_again(interrupt);
-    }
-
-    /// A level-sensitive source sends its message once more if its wire asks. An edge has been sent.
-    pub fn ask_again(&self, interrupt: Interrupt) {
         fence::before_device();
+        // An edge has been sent.
         if interrupt.trigger.is_level() {
             self.domain.write(SETIPNUM, interrupt.source);
         }
     }
 
-    /// Switches a source on again. What was written to memory before is seen by whoever claims it then.
+    /// Level-sensitive sources of a word send their messages once more if their wires ask.
+    pub fn ask_again(&self, word: usize, sources: u32) {
+        fence::before_device();
+        self.domain.write(SETIP + 4 * word as u64, sources);
+    }
+
+    /// The sources of a word whose wires ask.
+    pub fn inputs(&self, word: usize) -> u32 {
+        self.domain.read(IN_CLRIP + 4 * word as u64)
+    }
+
+    /// Switches sources of a word on again, which send their messages when their wires begin to ask anew, or have done so since they were switched off.
+    pub fn rearm(&self, word: usize, sources: u32) {
+        fence::before_device();
+        self.domain.write(SETIE + 4 * word as u64, sources);
+    }
+
+    /// Switches a source on again, and has it send its message if its wire asks. What was written to memory before is seen by whoever claims it then.
     pub fn complete(&self, interrupt: Interrupt) {
         fence::before_device();
         // A level-sensitive source sends a message when its wire begins to ask, and no other one as long as that asks, unless it is told to look (section 4.9.2).

@@ -109,10 +109,23 @@ impl Irqchip {
         }
     }
 
-    /// A source that is redirected is sent again if it asks, although it has been sent.
-    pub fn ask_again(self, interrupt: Interrupt) {
+    /// Sources that send messages, and have been [held](CoreIrqs::hold), may interrupt again when their wires begin to ask anew: those of a word, 32 each, a bit each. What was
+    /// written to memory before is seen by whoever claims them then.
+    pub fn rearm(self, word: usize, sources: u32) {
         if let Self::Imsic(imsic) = self {
-            imsic.ask_again(interrupt);
+            imsic.rearm(word, sources);
         }
+    }
+
+    /// Levels that send messages do so once more if their wires ask.
+    pub fn ask_again(self, word: usize, sources: u32) {
+        if let Self::Imsic(imsic) = self {
+            imsic.ask_again(word, sources);
+        }
+    }
+
+    /// The sources of a word whose wires ask; 0 where the controller sends no messages.
+    pub fn inputs(self, word: usize) -> u32 {
+        if let Self::Imsic(imsic) = self { imsic.inputs(word) } else { 0 }
     }
 }
