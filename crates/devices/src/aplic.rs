@@ -128,6 +128,11 @@ impl<F: FnMut(u32)> Board for F {
     fn complete(&mut self, source: u32, _: bool) {
         self(source);
     }
+
+    fn rearm(&mut self, word: usize, sources: u32) {
+        // BOUND: the sources of the set, at most 32.
+        (0..32).filter(|bit| sources >> bit & 1 != 0).for_each(|bit| self(word as u32 * 32 + bit));
+    }
 }
 
 /// A source that a hart can claim.

@@ -187,7 +187,8 @@ impl Model {
         change(state, direct);
         Self::settle(state, direct);
         // A physical interrupt that has nothing left to ask for can come again.
-        state.wire &= !(state.relayed && state.rectified() && !state.pending && !state.in_service);
+        let asks_for_nothing = state.rectified() && !state.pending && !state.in_service;
+        state.wire &= !(state.relayed && asks_for_nothing);
         if was_held && !state.wire {
             let source = source as u32;
             self.done.push(if direct {
