@@ -1,5 +1,6 @@
 /* Do the interrupts of a device of the board arrive? With `late_us`: it then sets one more alarm and reboots just when that comes, so that the next
- * life may find its interrupt half served. With `completes=0` the handler clears its cause and does no more, as one may whose interrupts are messages. The device is the Goldfish RTC of QEMU's `virt`, whose alarm is set again and again. */
+ * life may find its interrupt half served. With `completes=0` the handler clears its cause and does no more, as one may whose interrupts are messages.
+ * The device is the Goldfish RTC of QEMU's `virt`, whose alarm is set again and again. */
 #include "args.h"
 #include "clock_device.h"
 #include "console.h"

@@ -84,6 +84,11 @@ impl Msi {
     }
 }
 
+/// The word of a source, and its bit there.
+const fn place(number: usize) -> (usize, u32) {
+    (number / 32, 1 << (number % 32))
+}
+
 /// What the controller does to others while it carries out an operation.
 pub trait Outside {
     /// Sends a message.
@@ -95,7 +100,7 @@ pub trait Outside {
 /// The physical controller behind relayed sources. A closure that is told of those that have been served is one that can't do more. Sets of sources are those of a word: 32 each,
 /// a bit each.
 pub trait Board {
-    /// A source that harts claim has been served: the physical interrupt that it stands for can be completed. If it asks still, it is told of once more; not if it `is_edge`, as the
+    /// A source that harts claim has been served, or its guest begins anew: the physical interrupt that it stands for can be completed. If it asks still, it is told of once more; not if it `is_edge`, as the
     /// guest has configured it: then its wire has to begin to ask anew, whatever the wire is by itself.
     fn complete(&mut self, source: u32, is_edge: bool);
 
@@ -199,7 +204,7 @@ impl Aplic {
             }
             true => Gateway::RELAYED_FROM_BOARD,
         };
-        let (word, bit) = (source as usize / 32, 1 << (source % 32));
+        let (word, bit) = place(source as usize);
         at(&self.sources, source as usize).store(state.0, Ordering::Relaxed);
         at(&self.relayed, word).fetch_or(if relayed { bit } else { 0 }, Ordering::Relaxed);
         at(&self.exists, word).fetch_or(bit, Ordering::Release);
@@ -212,7 +217,7 @@ impl Aplic {
         let Some(number) = self.existing(source) else { return 0 };
         let state = self.gateway(number);
         if high && self.delivery == Delivery::Msi && state.relayed() && state.is_level() {
-            let (word, bit) = (number / 32, 1 << (number % 32));
+            let (word, bit) = place(number);
             if outside.board().inputs(word) & bit == 0 {
                 outside.board().rearm(word, bit);
                 return 0;
@@ -451,7 +456,7 @@ impl Aplic {
             if before.is_redirected() && !after.is_redirected() {
                 outside.board().recall(number as u32);
             }
-            served |= u32::from(before.is_held() && !after.is_held()) << (number % 32);
+            served |= u32::from(before.is_released_by(after)) << (number % 32);
             ready |= u32::from(after.is_ready()) << (number % 32);
             changed |= u32::from(before.is_ready() != after.is_ready()) << (number % 32);
         });
@@ -482,7 +487,8 @@ impl Aplic {
 
     /// Something happens to one source of the guest.
     fn apply_to(&self, number: usize, event: Event, outside: &mut impl Outside) -> u64 {
-        self.apply(number / 32, 1 << (number % 32), event, outside)
+        let (word, bit) = place(number);
+        self.apply(word, bit, event, outside)
     }
 
     /// As [`Self::apply`], for what a guest writes to the bits of sources, or to a register that takes the number of one.
@@ -497,8 +503,8 @@ impl Aplic {
     }
 
     fn write_number(&self, source: u32, event: Event, outside: &mut impl Outside) -> u64 {
-        let write = |number: usize| self.write_bits(number / 32, 1 << (number % 32), event, outside);
-        self.existing(source).map_or(0, write)
+        let Some((word, bit)) = self.existing(source).map(place) else { return 0 };
+        self.write_bits(word, bit, event, outside)
     }
 
     /// The set with the hart of a `target`.
@@ -533,7 +539,8 @@ impl Aplic {
             at(&self.target, number).store(0, Ordering::Relaxed);
         }
         // What had come before may have been sent to who knew it as something else.
-        self.ask_again(number / 32, 1 << (number % 32), outside);
+        let (word, bit) = place(number);
+        self.ask_again(word, bit, outside);
         harts
     }
 
@@ -557,7 +564,7 @@ impl Aplic {
     fn take(&self, number: usize) -> Option<(Gateway, u32)> {
         let take = |state: Gateway| state.is_ready().then(|| state.claimed(self.delivery));
         let (before, after) = self.update(number, take)?;
-        Some((before, u32::from(before.is_held() && !after.is_held()) << (number % 32)))
+        Some((before, u32::from(before.is_released_by(after)) << (number % 32)))
     }
 
     /// Sends the message of one of the sources that ask: they have their turns one after the other, so that none waits for ever for those that are made to ask again and again. Is
@@ -692,7 +699,8 @@ impl Aplic {
         if self.gateway(number).is_ready() {
             return true;
         }
-        let (ready, bit) = (at(&self.ready, number / 32), 1 << (number % 32));
+        let (word, bit) = place(number);
+        let ready = at(&self.ready, word);
         ready.fetch_and(!bit, Ordering::AcqRel);
         // Whoever made it ready in between may have set the bit before it went. This look is then after that change.
         let asks = self.gateway(number).is_ready();

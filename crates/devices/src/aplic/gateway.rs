@@ -37,7 +37,7 @@ pub(super) enum Event {
     Disable,
     /// Its handler has done what it wants to do, so a wire that is high asks again. Only of a source that is [in service](Gateway::is_in_service).
     Complete,
-    /// The physical controller sends its messages to where this domain would. Only of a source that it doesn't tell of yet, as its being served is still to be told.
+    /// The physical controller sends its messages to where this domain would. Only while it is switched off there: who has it in hand switches it on behind that.
     Redirect,
     /// It does so no longer.
     Recall,
@@ -116,6 +116,11 @@ impl Gateway {
     /// had it do so; and while it is [in service](Self::is_in_service).
     pub(super) const fn is_held(self) -> bool {
         self.has(Self::RELAYED | Self::WIRE)
+    }
+
+    /// Has what made it `after` served the physical interrupt, so that it isn't held any more?
+    pub(super) const fn is_released_by(self, after: Self) -> bool {
+        self.is_held() && !after.is_held()
     }
 
     /// Has a hart claimed it, a level, and is still to [complete](Event::Complete) it? It is [held](Self::is_held) then.
