@@ -34,6 +34,8 @@ POSSIBLE asids(void)
     touch_small(1);
     touch(atp(1), GLOBAL, PAGE, 4, 1);
     touch(atp(2), GLOBAL, PAGE, 4, 1);
+    fence_asid(1);
+    touch(atp(1), GLOBAL, PAGE, 4, 1);
 }
 
 static atomic_int harts_done;

@@ -37,6 +37,7 @@ POSSIBLE fences(void)
     touch_small();
     set_guest(1);
     touch_small();
+    fence_first(); /* of this VMID */
     set_guest(0);
     touch_small();
     fence_second_address(page);

@@ -71,10 +71,10 @@ END
     fences_were paged-fences-1 S sfence.vma address 1
     fences_were paged-fences-1 S sfence.vma space 2
     # ASIDs 1, 2, 1: 4 pages each, the third time they are still there unless there is too little room. Then 4 global pages
-    # under 1 and 2, which are one.
+    # under 1 and 2, which are one; a fence for ASID 1 takes the code's page and leaves them.
     translation paged asids 1 "tlb=few:$few,tlb=many:$many,model=as-is" <<END
-few as-is 2 16 18 16,16,18 0,0,0
-many as-is 2 12 14 12,12,14 0,0,0
+few as-is 3 16 19 16,16,19 0,0,0
+many as-is 3 12 15 12,12,15 0,0,0
 END
 }
 
@@ -107,14 +107,15 @@ many shadow-4k 1 8 9 9,9,9 0,0,0
 many shadow-2m 1 1 2 0,2,2 0,0,0
 END
     # 4 pages and the code; the same after HS-mode's SFENCE.VMA; all again after HFENCE.VVMA, HFENCE.GVMA, and for another
-    # VMID; the same for the first VMID; the 4 pages after HFENCE.GVMA for the page that they all are. HFENCE.VVMA leaves
-    # the second stage's TLB, which needs 5 entries for each VMID. Without a second stage HFENCE.GVMA is nothing.
+    # VMID; the same for the first VMID, though the other's were fenced; the 4 pages after HFENCE.GVMA for the page that
+    # they all are. HFENCE.VVMA leaves the second stage's TLB, which needs 5 entries for each VMID. Without a second stage
+    # HFENCE.GVMA is nothing.
     translation staged fences 1 "tlb=many:$many,tlb=second-tlb:$many:second-tlb=16" <<END
 many as-is 4 20 24 20,20,24 88,88,88
 many one-stage 3 12 15 12,12,15 0,0,0
 second-tlb as-is 4 20 24 20,20,24 16,16,16
 END
-    fences_were staged-fences-1 S hfence.vvma all 1
+    fences_were staged-fences-1 S hfence.vvma all 2
     fences_were staged-fences-1 S hfence.gvma address 1
     # 4 pages and the code; the same after a fence that VTVM made a trap; all again after one that was executed.
     translation staged traps 1 "tlb=many:$many" <<<"many as-is 2 8 10 8,8,10 36,36,36"
