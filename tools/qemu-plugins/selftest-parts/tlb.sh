@@ -5,6 +5,7 @@
 # In each guest only what it touches is translated, and the fetches of that loop, from one page. So each time that
 # translation is turned on with an ITLB that has no entry for the code there is one miss of the ITLB. With one stage the
 # code's page has 1 GiB, and that walk reads one PTE, of level 2.
+# shellcheck disable=SC2154 # here, parts, plugins, work and cross are the self-test's
 
 # The fields of each line of model_counts and of the tables below:
 #   SIZES MODEL ITLB-MISSES DTLB-MISSES WALKS PTEs-OF-THE-FIRST-STAGE PTEs-OF-THE-SECOND, these by level: 0,1,2
