@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The end of a run, to the instruction. Both plugins stop their books there. */
+/* The end of a run, to the instruction. Plugins that count stop their books there. */
 #ifndef END_H
 #define END_H
 

@@ -15,31 +15,17 @@
 #include <stdlib.h>
 
 #include "end.h"
-#include "qemu_internals.h"
 #include "qemu_plugin_api.h"
+#include "this_hart.h"
 
 PLUGIN_EXPORT int qemu_plugin_version = PLUGIN_API_VERSION;
 
 static const uint64_t RAM_BASE = 0x80000000; /* of QEMU's virt machine */
 
-static bool single_hart;
 static uint64_t executed[MAX_HARTS];
 static bool ended;     /* nothing counts any more, though a few instructions may still be executed */
 static uint64_t total; /* over all harts, once the run has ended */
 static pthread_mutex_t paths_lock = PTHREAD_MUTEX_INITIALIZER; /* for `paths`, with a host thread per hart */
-
-/* QEMU's own index only serves with one hart (see qemu_internals.h). */
-static inline unsigned this_hart(void)
-{
-    static __thread CPUState *seen;
-    static __thread unsigned index;
-    if (single_hart) return 0;
-    if (__builtin_expect(seen != current_cpu, 0)) {
-        for (index = 0; qemu_get_cpu((int)index) != current_cpu;) index++;
-        seen = current_cpu;
-    }
-    return index;
-}
 
 static void on_instruction(unsigned vcpu, void *data)
 {

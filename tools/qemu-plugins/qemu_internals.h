@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define WEAK __attribute__((weak))
 
@@ -57,6 +58,13 @@ WEAK void qemu_chr_be_write(struct Chardev *, const uint8_t *bytes, int length);
 WEAK void bql_lock_impl(const char *file, int line);
 WEAK void bql_unlock(void);
 WEAK bool bql_locked(void);
+
+/* Physical memory, as a hart's loads see it. */
+WEAK void cpu_physical_memory_rw(uint64_t address, void *bytes, uint64_t length, bool is_write);
+WEAK bool cpu_physical_memory_is_io(uint64_t address);
+
+/* Writes the vCPU's state as text. With the H extension its first line tells V, which no register does. */
+WEAK void cpu_dump_state(CPUState *, FILE *, int flags);
 
 /* The end of a run. */
 enum { SHUTDOWN_CAUSE_HOST_QMP_QUIT = 2 };

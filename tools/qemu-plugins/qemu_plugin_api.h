@@ -42,6 +42,11 @@ enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS = 0, QEMU_PLUGIN_CB_READS_REG
 /* Which memory accesses a callback is for; an atomic instruction does both. */
 enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_READS = 1, QEMU_PLUGIN_MEM_WRITES = 2 };
 
+/* An access, as a memory callback is told of it. Its lowest bits are the index of the accelerator's MMU mode, as in the
+   calls that generated code makes; the manual calls the whole opaque. */
+typedef uint32_t qemu_plugin_access;
+struct qemu_plugin_hwaddr;
+
 typedef void vcpu_callback(plugin_id, unsigned vcpu);
 typedef void translate_callback(plugin_id, struct qemu_plugin_tb *);
 typedef void exit_callback(plugin_id, void *data);
@@ -62,10 +67,35 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *, memory_callback
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t index);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
 /* Host address of the instruction's bytes, NULL if they aren't in RAM or ROM. */
 void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *);
 /* Copies at most `size` bytes of the instruction; returns how many. */
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *, void *to, size_t size);
+
+unsigned qemu_plugin_mem_size_shift(qemu_plugin_access);
+/* Where an access went; only in its callback. */
+struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_access, uint64_t address);
+uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *);
+
+/* The registers that a debugger would see, CSRs among them. Arrays are GLib's, of which this much is public. */
+struct g_array {
+    void *data;
+    unsigned length;
+};
+struct g_byte_array {
+    uint8_t *data;
+    unsigned length;
+};
+struct qemu_plugin_register {
+    void *handle;
+    const char *name, *feature;
+};
+struct g_array *qemu_plugin_get_registers(void);
+/* Appends the value to the array; returns its length. In a hart's thread only. */
+int qemu_plugin_read_register(void *handle, struct g_byte_array *);
+struct g_byte_array *g_byte_array_new(void);
+struct g_byte_array *g_byte_array_set_size(struct g_byte_array *, unsigned);
 
 /* What QEMU looks up in a plugin. */
 PLUGIN_EXPORT extern int qemu_plugin_version;
