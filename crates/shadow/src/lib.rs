@@ -1,0 +1,82 @@
+//! Shadow page tables: the first stage of a vCPU's address translation and the second one in one table, which the hart walks instead of the guest's.
+//!
+//! A guest's tables lead from virtual to guest-physical addresses. With two stages the hart walks both, which takes up to 15 loads (Sv39 on Sv39x4) for a miss
+//! of its TLB. A shadow leads from virtual to host-physical addresses, in 3 loads. The idea is
+//! old (VM/370); this is Gandalf's (Ito and Oikawa 2008, docs/decisions.md) for RISC-V: entries are filled in when the guest faults, and go when it fences.
+//!
+//! Nothing in the kernel uses it yet. It is made for harts with H, whose second stage is switched off then. Where there is none, a guest's kernel runs in user mode, and needs trees of its own
+//! beside those of its programs, which this hasn't got yet.
+//!
+//! # A shadow is a TLB
+//! Each vCPU has a [`Shadow`] of its own, and to its guest that is a large TLB of its hart, with tags of 16 bits (ASIDs). All that the privileged specification lets a TLB
+//! do it may do, and nothing else: it may keep what a walk gave since the last SFENCE.VMA that covers it, and forget at any time. So no store of the guest to its tables
+//! has to be seen, and vCPUs share nothing: what one vCPU fences on another is a call or an interrupt by which the guest says so, as between harts.
+//!
+//! | what happens | what to call | what it does |
+//! |---|---|---|
+//! | the guest writes `satp` | [`Shadow::activate`] | finds the address space, or makes an empty one |
+//! | an access faults in the hart's walk | [`Shadow::fault`] | walks the guest's tables: fills in what it found, or says what the guest is to be told |
+//! | the guest executes SFENCE.VMA, or another vCPU has it fence | [`Shadow::fence`] | forgets what is covered |
+//! | the vCPU comes to another hart | [`Shadow::distrust`] | remembers that each of its tags is to be fenced there |
+//!
+//! Each says which fence is [due](Due) on the hart. That is one for the tag of the active address space; what is due for others is told when they are activated.
+//!
+//! # Address spaces
+//! There is a tree of tables for each address space, which is what the guest has in `satp`. Those that aren't active keep theirs, so that a guest which comes back
+//! to one doesn't fault all of it in again. If there is one alone, a change of `satp` empties it. Pages that the guest calls global
+//! (bit G) are in a tree of their own, to which those of all address spaces lead by entries of their roots: so Linux's kernel, which is in each of its address spaces, is
+//! filled in once, and a fence for one process leaves it there.
+//!
+//! A fence for all of an address space takes its tables out by a splice of lists, whatever their number. At most one address space has an ASID: with another root the guest has
+//! another one, and the first is forgotten.
+//!
+//! # Large pages
+//! A large page of the guest that isn't in one piece in the second stage is filled in as smaller ones, its *splinters* (Xen's word). A fence for any address of it covers all of them, so a table
+//! of splinters has nothing else, and goes as a whole.
+//!
+//! # When tables run out
+//! They are of a fixed pool. [`Reclaim`] says whose is taken. An instruction can need four pages at once, and none of those that were filled in last is taken for another, unless all is: so each instruction
+//! is made at last.
+//!
+//! # How long things take
+//! Each call is bounded by the levels, the number of address spaces, and the entries of the tables that it clears: at most four that it takes, and a root. No call is
+//! proportional to the tables that it frees.
+//!
+//! # What whoever uses it has to see to
+//! - `hgatp` is Bare, so that all guests have VMID 0: the tags of all vCPUs of a hart need different ASIDs.
+//! - Where the second stage has a memory type, the hart takes it from the shadow: `henvcfg.PBMTE` is on, whatever the guest is told.
+//! - The guest isn't told of Svvptc: what it maps is seen after a fault. SINVAL.VMA is a fence like others.
+//! - A change of the second stage is a fence of all.
+//!
+//! # How it is checked
+//! Property tests compare it with a plain model of what harts may use: random edits of the guest's tables (all levels, all bits), accesses, switches, moves,
+//! fences of all scopes, small pools. Each translation that the shadow allows, by any entries that a hart may have kept, is one that a walk gave since the last fence that covers it; and whatever the hart keeps, an access that was
+//! filled in is made.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+mod entry;
+mod fence;
+mod format;
+mod memory;
+mod pool;
+mod shadow;
+mod slots;
+mod space;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod walk;
+
+pub use entry::Features;
+pub use fence::{Due, Scope};
+pub use format::{Format, Satp};
+pub use memory::{Memory, Tables};
+pub use pool::{Reclaim, TableState};
+pub use shadow::{Active, Choices, Outcome, Shadow};
+pub use space::AddressSpace;
+pub use walk::{Access, Fault, Mode};
+
+/// An address as the guest's programs see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Virtual(pub u64);

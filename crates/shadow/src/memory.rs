@@ -1,0 +1,31 @@
+//! What a shadow reads and writes.
+use ainori_space::{GuestPhysical, HostPhysical, Translation};
+
+/// The guest's memory, as one of its harts finds it.
+pub trait Memory {
+    /// Loads an entry of a guest's table, by one load of 64 bits. `at` is a multiple of 8. `None`: no memory is there that the guest may read.
+    fn load(&self, at: GuestPhysical) -> Option<u64>;
+
+    /// Stores `new` if `old` is still there, by one atomic access, and says whether it did. `None`: no memory is there that the guest may write.
+    fn exchange(&self, at: GuestPhysical, old: u64, new: u64) -> Option<bool>;
+
+    /// What the second stage has there. `None`: no memory; it may be a device.
+    fn translate(&self, at: GuestPhysical) -> Option<Translation>;
+}
+
+/// The pool of tables. They have 512 entries each, and are named by numbers from 0.
+///
+/// What is in a table when the shadow takes it for the first time is all zeros.
+pub trait Tables {
+    /// Where a table is, for `satp` and for entries that lead to it.
+    fn address(&self, table: u16) -> HostPhysical;
+
+    /// The table at an address that [`Self::address`] gave.
+    fn number(&self, at: HostPhysical) -> u16;
+
+    /// Reads an entry.
+    fn read(&self, table: u16, index: usize) -> u64;
+
+    /// Writes an entry by one store of 64 bits, which is ordered behind those before it, as a hart may walk the table at any time.
+    fn write(&mut self, table: u16, index: usize, entry: u64);
+}

@@ -1,0 +1,267 @@
+//! The pool's tables: whose each is, what is in it, and which is to be taken when none is free.
+use ainori_space::HostPhysical;
+
+use crate::Tables;
+use crate::entry::Entry;
+use crate::slots::Slots;
+
+/// No table.
+pub(crate) const NONE: u16 = u16::MAX;
+
+/// Whose tables are taken when the pool is used up (Gandalf, 3.3.1). Roots are never taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reclaim {
+    /// The table of pages that was taken from the pool first. Where tables above those of pages have used up the pool, as for [`Self::LeastRecentlyUsed`].
+    Fifo,
+    /// All of the address space that was active least recently. If the active one is the only one that has tables, all that there are.
+    LeastRecentlyUsed,
+}
+
+/// What is known of a table beside its entries.
+#[derive(Debug, Clone)]
+pub struct TableState {
+    /// Neighbours in the list that it is in.
+    previous: u16,
+    next: u16,
+    /// The table that leads to it, and where.
+    parent: u16,
+    pub(crate) index: u16,
+    /// Level 0 is that of pages.
+    pub(crate) level: u8,
+    /// Its entries are the splinters of a single page of the guest, of this level, which is larger than such an entry; 0: they are pages of their own.
+    pub(crate) splinters_of: u8,
+    /// How many tables its entries lead to.
+    children: u16,
+    /// Some entry is one of a range of 64 KiB of the guest's.
+    pub(crate) contiguous: bool,
+    /// When it was taken: tables are numbered as they are.
+    age: u64,
+    /// Which entries aren't zero.
+    used: Slots,
+}
+
+impl TableState {
+    /// Of a table that was never used.
+    pub const NEW: Self = Self {
+        previous: NONE,
+        next: NONE,
+        parent: NONE,
+        index: 0,
+        level: 0,
+        splinters_of: 0,
+        children: 0,
+        contiguous: false,
+        age: 0,
+        used: Slots::NONE,
+    };
+}
+
+/// A list of tables.
+#[derive(Debug, Clone, Copy)]
+struct List {
+    first: u16,
+    last: u16,
+    count: usize,
+}
+
+impl List {
+    const EMPTY: Self = Self { first: NONE, last: NONE, count: 0 };
+
+    fn append(&mut self, states: &mut [TableState], table: u16) {
+        let state = &mut states[usize::from(table)];
+        (state.previous, state.next) = (self.last, NONE);
+        match self.last {
+            NONE => self.first = table,
+            last => states[usize::from(last)].next = table,
+        }
+        self.last = table;
+        self.count += 1;
+    }
+
+    fn unlink(&mut self, states: &mut [TableState], table: u16) {
+        let TableState { previous, next, .. } = states[usize::from(table)];
+        match previous {
+            NONE => self.first = next,
+            previous => states[usize::from(previous)].next = next,
+        }
+        match next {
+            NONE => self.last = previous,
+            next => states[usize::from(next)].previous = previous,
+        }
+        self.count -= 1;
+    }
+
+    /// Appends all of `other`, which is empty then.
+    fn splice(&mut self, states: &mut [TableState], other: &mut Self) {
+        if other.first == NONE {
+            return;
+        }
+        states[usize::from(other.first)].previous = self.last;
+        match self.last {
+            NONE => self.first = other.first,
+            last => states[usize::from(last)].next = other.first,
+        }
+        self.last = other.last;
+        self.count += other.count;
+        *other = Self::EMPTY;
+    }
+}
+
+/// The tables of a tree, but for its root: those of pages, which can be taken one by one, and those above, each kind in the order in which they were taken.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owned {
+    pages: List,
+    above: List,
+}
+
+impl Owned {
+    pub const NONE: Self = Self { pages: List::EMPTY, above: List::EMPTY };
+
+    /// The oldest table of pages.
+    pub const fn oldest(&self) -> Option<u16> {
+        if self.pages.first == NONE { None } else { Some(self.pages.first) }
+    }
+
+    /// How many tables of pages.
+    pub const fn pages(&self) -> usize {
+        self.pages.count
+    }
+
+    /// Is there any table?
+    pub const fn is_empty(&self) -> bool {
+        self.pages.first == NONE && self.above.first == NONE
+    }
+
+    const fn list(&mut self, level: u8) -> &mut List {
+        if level == 0 { &mut self.pages } else { &mut self.above }
+    }
+
+    fn append(&mut self, states: &mut [TableState], table: u16) {
+        let level = states[usize::from(table)].level;
+        self.list(level).append(states, table);
+    }
+
+    fn unlink(&mut self, states: &mut [TableState], table: u16) {
+        let level = states[usize::from(table)].level;
+        self.list(level).unlink(states, table);
+    }
+}
+
+/// The pool.
+pub(crate) struct Pool<'a, T> {
+    tables: T,
+    states: &'a mut [TableState],
+    free: List,
+    taken: u64,
+}
+
+impl<'a, T: Tables> Pool<'a, T> {
+    /// All of them are free. `states`: one for each table, at most 65,535.
+    ///
+    /// Only at boot.
+    pub fn new(tables: T, states: &'a mut [TableState]) -> Self {
+        let mut pool = Self { tables, states, free: List::EMPTY, taken: 0 };
+        for table in 0..pool.states.len().min(usize::from(NONE)) as u16 {
+            pool.state_mut(table).clone_from(&TableState::NEW);
+            pool.free.append(pool.states, table);
+        }
+        pool
+    }
+
+    pub fn state(&self, table: u16) -> &TableState {
+        &self.states[usize::from(table)]
+    }
+
+    pub fn state_mut(&mut self, table: u16) -> &mut TableState {
+        &mut self.states[usize::from(table)]
+    }
+
+    pub fn age(&self, table: u16) -> u64 {
+        self.state(table).age
+    }
+
+    /// How many are free.
+    pub const fn free(&self) -> usize {
+        self.free.count
+    }
+
+    /// The table that leads to a table.
+    pub fn parent(&self, table: u16) -> u16 {
+        self.state(table).parent
+    }
+
+    /// The table at an address, which is one of the pool's.
+    pub fn number(&self, at: HostPhysical) -> u16 {
+        self.tables.number(at)
+    }
+
+    /// Takes a free table, which nothing leads to.
+    pub fn take_free(&mut self) -> Option<u16> {
+        let table = self.free.first;
+        if table == NONE {
+            return None;
+        }
+        self.free.unlink(self.states, table);
+        self.clear(table);
+        self.taken += 1;
+        *self.state_mut(table) = TableState { age: self.taken, ..TableState::NEW };
+        Some(table)
+    }
+
+    /// Takes a free table for an entry of another one. The entry is not written yet.
+    pub fn take(&mut self, owned: &mut Owned, parent: u16, index: usize, level: u8) -> Option<u16> {
+        let table = self.take_free()?;
+        self.state_mut(parent).children += 1;
+        let state = self.state_mut(table);
+        state.parent = parent;
+        state.index = index as u16;
+        state.level = level;
+        owned.append(self.states, table);
+        Some(table)
+    }
+
+    /// Does a table lead to no other one? Then it can be [given back](Self::give_back).
+    pub fn is_childless(&self, table: u16) -> bool {
+        self.state(table).children == 0
+    }
+
+    /// Gives back a table that leads to no other one, and takes it out of the one that leads to it.
+    pub fn give_back(&mut self, owned: &mut Owned, table: u16) {
+        let TableState { parent, index, .. } = *self.state(table);
+        self.write(parent, usize::from(index), Entry::NONE);
+        self.state_mut(parent).children -= 1;
+        owned.unlink(self.states, table);
+        self.free.append(self.states, table);
+    }
+
+    /// Gives back all tables of a tree but its root, by a splice. The root leads to some of them still.
+    pub fn give_back_all(&mut self, owned: &mut Owned) {
+        self.free.splice(self.states, &mut owned.pages);
+        self.free.splice(self.states, &mut owned.above);
+    }
+
+    /// Where a table is.
+    pub fn address(&self, table: u16) -> HostPhysical {
+        self.tables.address(table)
+    }
+
+    pub fn read(&self, table: u16, index: usize) -> Entry {
+        Entry(self.tables.read(table, index))
+    }
+
+    pub fn write(&mut self, table: u16, index: usize, entry: Entry) {
+        self.tables.write(table, index, entry.0);
+        let used = &mut self.states[usize::from(table)].used;
+        if entry.is_none() { used.remove(index) } else { used.insert(index) }
+    }
+
+    /// Writes zeros over all that is in a table.
+    pub fn clear(&mut self, table: u16) {
+        let state = &mut self.states[usize::from(table)];
+        state.children = 0;
+        // BOUND: the 512 entries of a table; those that it has.
+        while let Some(index) = state.used.pop() {
+            self.tables.write(table, index, Entry::NONE.0);
+        }
+    }
+}

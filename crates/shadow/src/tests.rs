@@ -1,0 +1,5 @@
+mod against_model;
+mod examples;
+mod guest;
+mod hart;
+mod machine;

@@ -1,0 +1,201 @@
+//! Random guests: stores to tables, accesses, switches and fences on several harts.
+use proptest::prelude::*;
+
+use super::guest::{
+    A, D, G, MEMORY, N, R, SHARED, SHARED_READ_ONLY, U, UNCACHED, W, WHOLE, X, leaf, pointer, table,
+};
+use super::machine::Machine;
+use crate::*;
+
+/// Tables by the level at which they mostly are: three roots, two of large pages, two of pages. Any of them can be met at any level.
+const TABLES: u64 = 7;
+const ROOTS: u64 = 3;
+
+#[derive(Debug, Clone)]
+enum Op {
+    Store { at: u64, entry: u64 },
+    Access { hart: usize, address: u64, access: Access, mode: Mode },
+    Activate { hart: usize, satp: Satp },
+    Fence { hart: usize, scope: Scope },
+    Migrate { hart: usize },
+    Disturb,
+}
+
+/// Few, so that they meet: the first ones and the last.
+fn index() -> impl Strategy<Value = u64> {
+    prop::sample::select(vec![0_u64, 1, 511])
+}
+
+/// Of a page: also those of a range of 64 KiB.
+fn page() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 0_u64..2, 1 => 2_u64..18]
+}
+
+fn address() -> impl Strategy<Value = u64> {
+    let sv39 = (index(), index(), page()).prop_map(|(i2, i1, i0)| {
+        let at = i2 << 30 | i1 << 21 | i0 << 12;
+        ((at << 25) as i64 >> 25) as u64
+    });
+    let sv48 = (index(), index(), index(), page()).prop_map(|(i3, i2, i1, i0)| {
+        let at = i3 << 39 | i2 << 30 | i1 << 21 | i0 << 12;
+        ((at << 16) as i64 >> 16) as u64
+    });
+    // As physical ones, when nothing is translated.
+    let plain = (0_u64..0x1100).prop_map(|number| MEMORY - 0x4_0000 + number * 0x4_0000);
+    prop_oneof![20 => sv39, 2 => sv48, 2 => plain, 1 => any::<u64>()]
+}
+
+/// A leaf's flags, mostly of those that one may use.
+fn flags() -> impl Strategy<Value = u64> {
+    let rights = prop_oneof![
+        4 => Just(R | W | X),
+        2 => Just(R | W),
+        3 => prop::sample::select(vec![R, X, R | X, W, W | X]),
+    ];
+    let used = prop_oneof![6 => Just(A | D), 1 => Just(A), 1 => Just(0), 1 => Just(D)];
+    let memory_type = prop_oneof![8 => Just(0_u64), 1 => 1_u64..4];
+    (rights, used, any::<bool>(), prop::bool::weighted(0.4), memory_type).prop_map(
+        |(rights, used, user, global, memory_type)| {
+            rights | used | if user { U } else { 0 } | if global { G } else { 0 } | memory_type << 61
+        },
+    )
+}
+
+/// An entry for a table that is mostly of this level.
+fn entry(level: u64) -> BoxedStrategy<u64> {
+    let size = 0x1000_u64 << (9 * level);
+    // The first 2 MiB of the guest's memory are pages in the second stage, so that a large page has pieces; a page of 1 GiB always has.
+    let at = prop_oneof![
+        8 => (0_u64..4).prop_map(move |number| MEMORY + number * size),
+        1 => Just(WHOLE),
+        1 => Just(MEMORY + 0x3000_0000),
+        1 => Just(0x1000_0000),
+        1 => prop::sample::select(vec![SHARED, SHARED_READ_ONLY, UNCACHED]),
+    ];
+    let contiguous =
+        (0_u64..2, flags()).prop_map(|(range, flags)| N | leaf(MEMORY + range * 0x1_0000 + 0x8000, flags));
+    let below = if level == 0 { 0..TABLES } else { ROOTS + 4 - 2 * level..ROOTS + 6 - 2 * level };
+    // Global, or with a bit that pointers can't have.
+    let more = prop_oneof![16 => Just(0), 2 => Just(G), 1 => prop::sample::select(vec![U, A, D, N, 1 << 61])];
+    let (leaves, pointers) = match level {
+        0 => (12, 1),
+        1 => (6, 6),
+        _ => (3, 8),
+    };
+    prop_oneof![
+        leaves => (at, flags()).prop_map(|(at, flags)| leaf(at, flags)),
+        pointers => (below, more).prop_map(|(number, more)| pointer(number) | more),
+        if level == 0 { 4 } else { 1 } => contiguous,
+        1 => Just(0),
+        1 => any::<u64>(),
+    ]
+    .boxed()
+}
+
+fn store() -> impl Strategy<Value = Op> {
+    let store = |first: u64, level: u64| {
+        let index = if level == 0 { page().boxed() } else { index().boxed() };
+        (first..first + if level == 2 { ROOTS } else { 2 }, index, entry(level))
+            .prop_map(|(number, index, entry)| Op::Store { at: table(number) + index * 8, entry })
+    };
+    prop_oneof![1 => store(0, 2), 2 => store(ROOTS, 1), 3 => store(ROOTS + 2, 0)]
+}
+
+/// Of all 16 bits.
+fn asid(number: u64) -> u64 {
+    number * 0x7f00
+}
+
+fn satp() -> impl Strategy<Value = Satp> {
+    let mode = prop_oneof![20 => Just(8_u64), 1 => Just(9), 1 => Just(10), 1 => Just(0), 1 => Just(5)];
+    (mode, 0..ROOTS, prop::bool::weighted(0.2)).prop_map(|(mode, root, other)| {
+        // Mostly each root has an ASID of its own.
+        let asid = asid(if other { 0 } else { root });
+        Satp(mode << 60 | asid << 44 | (table(root) / 0x1000))
+    })
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let access = prop_oneof![4 => Just(Access::Load), 2 => Just(Access::Store), 1 => Just(Access::Fetch)];
+    let mode = (prop::bool::weighted(0.3), prop::bool::weighted(0.8), any::<bool>())
+        .prop_map(|(user, sum, mxr)| Mode { user, sum, mxr });
+    let scope = (
+        prop::option::weighted(0.85, address()),
+        prop::option::weighted(0.5, (0..ROOTS).prop_map(|number| asid(number) as u16)),
+    )
+        .prop_map(|(address, asid)| Scope { address: address.map(Virtual), asid });
+    let hart = prop_oneof![3 => Just(0_usize), 1 => Just(1)];
+    prop_oneof![
+        6 => store(),
+        20 => (hart.clone(), address(), access, mode).prop_map(|(hart, address, access, mode)| Op::Access {
+            hart, address, access, mode
+        }),
+        2 => (hart.clone(), satp()).prop_map(|(hart, satp)| Op::Activate { hart, satp }),
+        4 => (hart, scope).prop_map(|(hart, scope)| Op::Fence { hart, scope }),
+        1 => prop_oneof![Just(0_usize), Just(1)].prop_map(|hart| Op::Migrate { hart }),
+        1 => Just(Op::Disturb),
+    ]
+}
+
+/// Tables that map something to begin with, so that not all of a run is page faults.
+fn set_up(machine: &mut Machine) {
+    for root in 0..ROOTS {
+        machine.store(table(root), pointer(3));
+        machine.store(table(root) + 8, leaf(MEMORY, R | W | X | U | A | D));
+        machine.store(table(root) + 511 * 8, pointer(4));
+    }
+    machine.store(table(3), pointer(5));
+    machine.store(table(3) + 8, leaf(MEMORY, R | W | X | U | A | D));
+    machine.store(table(3) + 511 * 8, leaf(MEMORY + 0x40_0000, R | W | X | A | D));
+    machine.store(table(4), pointer(6));
+    machine.store(table(4) + 8, leaf(MEMORY + 0x20_0000, R | W | X | A | D | G));
+    machine.store(table(4) + 511 * 8, leaf(MEMORY, R | W | A | D | G));
+    for index in 0..2 {
+        machine.store(table(5) + index * 8, leaf(table(8 + index), R | W | X | A | D | (U * index)));
+        machine.store(table(6) + index * 8, leaf(table(10 + index), R | W | X | A | D | G));
+    }
+}
+
+fn choices() -> impl Strategy<Value = Choices> {
+    let reclaim = prop::sample::select(vec![Reclaim::Fifo, Reclaim::LeastRecentlyUsed]);
+    let greatest = prop::sample::select(vec![Format::Sv39, Format::Sv48, Format::Sv57]);
+    (reclaim, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), greatest).prop_map(
+        |(reclaim, shares_global, memory_types, contiguous, updates, greatest)| Choices {
+            reclaim,
+            shares_global,
+            features: Features { memory_types, contiguous, updates },
+            greatest,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 384, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_a_hart_may_use_is_what_a_walk_gave(
+        choices in choices(),
+        spaces in 1_usize..4,
+        spare in 0_usize..8,
+        ops in prop::collection::vec(op(), 1..200),
+    ) {
+        let tables = Shadow::<super::hart::Pool>::tables_needed(spaces) + spare;
+        let mut machine = Machine::new(2, spaces, tables, choices);
+        set_up(&mut machine);
+        for hart in 0..2 {
+            machine.activate(hart, Satp((8 << 60) | (table(0) / 0x1000)));
+        }
+        for op in ops {
+            match op {
+                Op::Store { at, entry } => machine.store(at, entry),
+                Op::Access { hart, address, access, mode } => {
+                    let _ = machine.access(hart, address, access, mode);
+                }
+                Op::Activate { hart, satp } => machine.activate(hart, satp),
+                Op::Fence { hart, scope } => machine.fence(hart, scope),
+                Op::Migrate { hart } => machine.migrate(hart),
+                Op::Disturb => *machine.guest.disturbed.borrow_mut() = true,
+            }
+        }
+    }
+}

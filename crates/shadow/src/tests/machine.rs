@@ -1,0 +1,221 @@
+//! A guest with several harts, each of which has a shadow; and what each of them may use.
+use ainori_space::Rights;
+
+use super::guest::{self, A, D, Guest, R, U, W, Words, X, second_stage};
+use super::hart::{Hart, Pool, Usable};
+use crate::*;
+
+/// A hart of the guest.
+pub struct Vcpu {
+    pub shadow: Shadow<'static, Pool>,
+    pool: Pool,
+    /// The board's harts, as far as they have been this vCPU's, and on which one it is.
+    harts: [Hart; 2],
+    on: usize,
+    greatest: Format,
+    satp: Satp,
+    /// What it could walk, by moment: what was in memory, and what was in `satp`.
+    moments: Vec<(Words, Satp)>,
+    /// Its fences, and how many moments there were before each.
+    fences: Vec<(usize, Scope)>,
+}
+
+pub struct Machine {
+    pub guest: Guest,
+    pub features: Features,
+    pub vcpus: Vec<Vcpu>,
+}
+
+impl Machine {
+    /// With so many harts, and for each so many address spaces and tables.
+    pub fn new(harts: usize, spaces: usize, tables: usize, choices: Choices) -> Self {
+        let vcpus = (0..harts).map(|_| Vcpu::new(spaces, tables, choices)).collect();
+        let mut machine = Self { guest: Guest::default(), features: choices.features, vcpus };
+        machine.moment();
+        machine
+    }
+
+    /// Something has changed.
+    fn moment(&mut self) {
+        for vcpu in &mut self.vcpus {
+            vcpu.moments.push((self.guest.words.borrow().clone(), vcpu.satp));
+        }
+    }
+
+    /// Somebody stores to a table.
+    pub fn store(&mut self, at: u64, entry: u64) {
+        self.guest.words.borrow_mut().insert(at, entry);
+        self.moment();
+    }
+
+    pub fn activate(&mut self, hart: usize, satp: Satp) {
+        let vcpu = &mut self.vcpus[hart];
+        let due = vcpu.shadow.activate(satp);
+        let is_mode = satp.format().is_ok_and(|format| format.is_none_or(|of| of <= vcpu.greatest));
+        assert_eq!(due.is_some(), is_mode);
+        if let Some(due) = due {
+            vcpu.satp = if satp.format() == Ok(None) { Satp::BARE } else { satp };
+            vcpu.do_fence(due);
+        }
+        self.moment();
+    }
+
+    pub fn fence(&mut self, hart: usize, scope: Scope) {
+        let vcpu = &mut self.vcpus[hart];
+        let due = vcpu.shadow.fence(scope);
+        vcpu.do_fence(due);
+        // What there is now is seen after it.
+        vcpu.fences.push((vcpu.moments.len() - 1, scope));
+    }
+
+    /// The vCPU goes to the board's other hart.
+    pub fn migrate(&mut self, hart: usize) {
+        let vcpu = &mut self.vcpus[hart];
+        vcpu.on ^= 1;
+        let due = vcpu.shadow.distrust();
+        vcpu.do_fence(due);
+    }
+
+    /// An access, until it is made or refused: how often it came to the shadow before it was made, or why it wasn't.
+    pub fn access(&mut self, hart: usize, address: u64, access: Access, mode: Mode) -> Result<u32, Outcome> {
+        // What it finds at first, what it is after a copy, and once more if the entry was disturbed.
+        for faults in 0..4 {
+            let vcpu = &mut self.vcpus[hart];
+            let (usable, fresh) = vcpu.walk(address);
+            for found in usable {
+                vcpu.check(self.features, address, found);
+            }
+            if fresh.is_some_and(|found| guest::allows(found.flags, access, mode)) {
+                return Ok(faults);
+            }
+            let before = guest::walk(&self.guest.words.borrow(), self.features, vcpu.satp, address);
+            let outcome = vcpu.shadow.fault(&self.guest, Virtual(address), access, mode);
+            self.moment();
+            let vcpu = &mut self.vcpus[hart];
+            vcpu.agrees(self.features, before, address, access, mode, outcome);
+            match outcome {
+                Outcome::Again(due) => {
+                    vcpu.do_fence(due);
+                    assert!(
+                        !vcpu.keeps_less(address, access, mode),
+                        "{address:#x} {access:?}: what is kept faults"
+                    );
+                }
+                other => return Err(other),
+            }
+        }
+        panic!("no end: {address:#x} {access:?} {mode:?}");
+    }
+}
+
+impl Vcpu {
+    fn new(spaces: usize, tables: usize, choices: Choices) -> Self {
+        let pool = Pool::default();
+        let states = vec![TableState::NEW; tables].leak();
+        let spaces = vec![AddressSpace::UNUSED; spaces].leak();
+        let shadow = Shadow::new(choices, pool.clone(), states, spaces).unwrap();
+        let (harts, greatest) = (Default::default(), choices.greatest);
+        let (moments, fences) = (Vec::new(), Vec::new());
+        Self { shadow, pool, harts, on: 0, greatest, satp: Satp::BARE, moments, fences }
+    }
+
+    fn do_fence(&mut self, due: Due) {
+        self.harts[self.on].fence(&self.pool, self.shadow.active(), due);
+    }
+
+    /// Could a hart fault by what it has kept, though what there is now allows the access? After a fault there must be nothing of that left, or it might fault for ever.
+    fn keeps_less(&mut self, address: u64, access: Access, mode: Mode) -> bool {
+        let (hart, active) = (&mut self.harts[self.on], self.shadow.active());
+        let is_allowed =
+            |found: Option<Usable>| found.is_some_and(|found| guest::allows(found.flags, access, mode));
+        let kept = hart.kept_walks(&self.pool, active, address);
+        let (_, fresh) = hart.walk(&self.pool, active, address);
+        is_allowed(fresh) && kept.into_iter().any(|found| !is_allowed(found))
+    }
+
+    /// As [`Hart::walk`].
+    pub fn walk(&mut self, address: u64) -> (Vec<Usable>, Option<Usable>) {
+        self.harts[self.on].walk(&self.pool, self.shadow.active(), address)
+    }
+
+    /// Is what the shadow has done what the specification says?
+    fn agrees(
+        &self,
+        features: Features,
+        walked: Result<guest::Leaf, Fault>,
+        address: u64,
+        access: Access,
+        mode: Mode,
+        outcome: Outcome,
+    ) {
+        let fault = match walked {
+            Err(fault) => Some(fault),
+            Ok(leaf) => {
+                let is_bare = self.satp == Satp::BARE;
+                let needed = if access == Access::Store { A | D } else { A };
+                let is_used = leaf.flags & needed == needed;
+                let is_writable = guest::second_stage(leaf.entry_at)
+                    .is_some_and(|below| below.attributes.rights.include(Rights::ReadWrite));
+                if !is_bare && !guest::allows(leaf.flags, access, mode) || !is_used && !features.updates {
+                    Some(Fault::Page)
+                } else if !is_used && !is_writable {
+                    Some(Fault::Access)
+                } else {
+                    None
+                }
+            }
+        };
+        match (fault, outcome) {
+            (Some(fault), _) => assert_eq!(outcome, Outcome::Fault(fault)),
+            (None, Outcome::Again(_)) => {}
+            (None, Outcome::Elsewhere(at)) => {
+                assert_eq!(at.0, walked.unwrap().at);
+                let needed = match access {
+                    Access::Store => Rights::ReadWrite,
+                    Access::Fetch => Rights::Execute,
+                    Access::Load if walked.unwrap().flags & R == 0 => Rights::ReadExecute,
+                    Access::Load => Rights::Read,
+                };
+                let below = second_stage(at.0);
+                let is_beyond = self.satp == Satp::BARE && address >> 38 != 0;
+                assert!(is_beyond || below.is_none_or(|below| !below.attributes.rights.include(needed)));
+            }
+            (None, Outcome::Fault(_)) => panic!("{outcome:?} at {address:#x}, where nothing faults"),
+        }
+    }
+
+    /// Is it something that a walk gave, since the last fence that covers it?
+    fn check(&self, features: Features, address: u64, found: Usable) {
+        let is_right = |leaf: guest::Leaf| {
+            let below = second_stage(leaf.at).filter(|below| below.host.0 == found.host);
+            let Some(below) = below else { return false };
+            let (mut flags, rights) = (leaf.flags, below.attributes.rights);
+            if flags & A == 0 {
+                return false;
+            }
+            for (flag, right) in [(R, Rights::Read), (W, Rights::ReadWrite), (X, Rights::Execute)] {
+                flags &= if rights.include(right) { !0 } else { !flag };
+            }
+            flags &= if flags & D == 0 { !W } else { !0 };
+            let of_guest = leaf.entry >> 61 & 3;
+            let is_bare = leaf.entry_at == 0;
+            let memory_type =
+                if is_bare || of_guest == 0 { below.attributes.memory_type as u64 } else { of_guest };
+            found.memory_type == memory_type
+                && found.flags & !flags & (R | W | X) == 0
+                && (is_bare || found.flags & U == flags & U)
+        };
+        let is_covered = |moment: usize, satp: Satp, leaf: guest::Leaf| {
+            self.fences.iter().any(|(before, scope)| {
+                *before > moment
+                    && scope.asid.is_none_or(|asid| asid == satp.asid() && !leaf.global)
+                    && scope.address.is_none_or(|at| at.0 / leaf.size == address / leaf.size)
+            })
+        };
+        let may = self.moments.iter().enumerate().any(|(moment, (words, satp))| {
+            let Ok(leaf) = guest::walk(words, features, *satp, address) else { return false };
+            (*satp == self.satp || leaf.global) && is_right(leaf) && !is_covered(moment, *satp, leaf)
+        });
+        assert!(may, "{address:#x} is {found:x?}, satp {:x?}, fences {:x?}", self.satp, self.fences);
+    }
+}

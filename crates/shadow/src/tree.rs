@@ -1,0 +1,169 @@
+//! A tree of the shadow's tables.
+use crate::entry::{CONTIGUOUS_PAGES, Entry};
+use crate::format::Format;
+use crate::pool::{NONE, Owned, Pool};
+use crate::{Due, Tables, Virtual};
+
+/// A root, and the tables below it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tree {
+    pub root: u16,
+    pub owned: Owned,
+}
+
+/// What is to be filled in, and where.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fill {
+    pub address: Virtual,
+    /// The level of the shadow's leaf.
+    pub level: u32,
+    /// The level of the guest's leaf, if that is larger; else 0.
+    pub splinters_of: u32,
+    pub contiguous: bool,
+    pub entry: Entry,
+}
+
+impl Fill {
+    /// What the tables of a level are to have splinters of.
+    fn splinters(&self, level: u32) -> u8 {
+        if self.splinters_of > level { self.splinters_of as u8 } else { 0 }
+    }
+}
+
+/// What stands in the way of a fill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// More tables have to be free.
+    Tables,
+    /// A table that leads to others, where there is to be a large page, or splinters of another one: the tree has to be emptied.
+    Tree,
+}
+
+/// What a tree had for an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forgotten {
+    /// Nothing.
+    Nothing,
+    /// An entry, which is gone.
+    Entry,
+    /// Several, which are gone.
+    Entries,
+    /// More than goes at once: it is all there still, and the tree is to be cleared.
+    NotYet,
+}
+
+/// Where a walk down a tree has ended.
+enum End {
+    /// At an entry that leads nowhere: nothing or a leaf, in a table of this level.
+    Entry { table: u16, level: u32 },
+    /// At an entry that leads to a table where there is to be a large page, or to one with splinters of another page.
+    Other { table: u16 },
+}
+
+impl Tree {
+    /// None yet.
+    pub const ROOTLESS: Self = Self { root: NONE, owned: Owned::NONE };
+
+    /// Forgets all.
+    pub fn clear(&mut self, pool: &mut Pool<impl Tables>) {
+        pool.give_back_all(&mut self.owned);
+        pool.clear(self.root);
+    }
+
+    /// What is in the way of a fill, if anything is.
+    pub fn obstacle(&self, pool: &Pool<impl Tables>, format: Format, fill: &Fill) -> Option<Obstacle> {
+        let needed = match self.descend(pool, format, fill) {
+            End::Entry { level, .. } => (level - fill.level) as usize,
+            // It is given back before the first one is taken.
+            End::Other { table } if pool.is_childless(table) => {
+                (u32::from(pool.state(table).level) + 1 - fill.level).saturating_sub(1) as usize
+            }
+            End::Other { .. } => return Some(Obstacle::Tree),
+        };
+        (needed > pool.free()).then_some(Obstacle::Tables)
+    }
+
+    /// Fills in an entry. There is no obstacle. Returns which fence is due beside one for the address.
+    pub fn insert(&mut self, pool: &mut Pool<impl Tables>, format: Format, fill: &Fill) -> Due {
+        let mut due = Due::Nothing;
+        let (mut table, mut level) = match self.descend(pool, format, fill) {
+            End::Entry { table, level } => (table, level),
+            End::Other { table } => {
+                let (parent, level) = (pool.parent(table), pool.state(table).level);
+                pool.give_back(&mut self.owned, table);
+                due = Due::Space;
+                (parent, u32::from(level) + 1)
+            }
+        };
+        // BOUND: the levels.
+        while level > fill.level {
+            level -= 1;
+            let index = Format::index(fill.address, level + 1);
+            // Harts may keep that there was nothing, or a larger page, and only a fence for all orders an entry that leads to a table.
+            due = Due::Space;
+            let Some(next) = pool.take(&mut self.owned, table, index, level as u8) else { return due };
+            pool.state_mut(next).splinters_of = fill.splinters(level);
+            pool.write(table, index, Entry::pointer(pool.address(next)));
+            table = next;
+        }
+        pool.state_mut(table).contiguous |= fill.contiguous;
+        pool.write(table, Format::index(fill.address, level), fill.entry);
+        due
+    }
+
+    /// Forgets what it has for an address.
+    pub fn forget(&mut self, pool: &mut Pool<impl Tables>, format: Format, address: Virtual) -> Forgotten {
+        let mut table = self.root;
+        let mut level = format.levels() - 1;
+        // BOUND: the levels.
+        loop {
+            let state = pool.state(table);
+            let (contiguous, splinters_of) = (state.contiguous, u32::from(state.splinters_of));
+            if splinters_of > level {
+                // All that it has is of one page of the guest.
+                if !pool.is_childless(table) {
+                    return Forgotten::NotYet;
+                }
+                pool.give_back(&mut self.owned, table);
+                return Forgotten::Entries;
+            }
+            let index = Format::index(address, level);
+            let entry = pool.read(table, index);
+            if entry.leads_on() && level > 0 {
+                table = pool.number(entry.address());
+                level -= 1;
+                continue;
+            }
+            if !contiguous {
+                pool.write(table, index, Entry::NONE);
+                return if entry.is_none() { Forgotten::Nothing } else { Forgotten::Entry };
+            }
+            let pages = CONTIGUOUS_PAGES as usize;
+            let first = index / pages * pages;
+            // BOUND: 16.
+            for index in first..first + pages {
+                pool.write(table, index, Entry::NONE);
+            }
+            return Forgotten::Entries;
+        }
+    }
+
+    /// Goes down as far as there are tables, and not below the level of the fill.
+    fn descend(&self, pool: &Pool<impl Tables>, format: Format, fill: &Fill) -> End {
+        let mut table = self.root;
+        let mut level = format.levels() - 1;
+        // BOUND: the levels.
+        loop {
+            let entry = pool.read(table, Format::index(fill.address, level));
+            if !entry.leads_on() || level == 0 {
+                return End::Entry { table, level };
+            }
+            let next = pool.number(entry.address());
+            if level == fill.level || pool.state(next).splinters_of != fill.splinters(level - 1) {
+                return End::Other { table: next };
+            }
+            table = next;
+            level -= 1;
+        }
+    }
+}
