@@ -5,7 +5,7 @@
 //! (or repetition). It takes [`LEAST_PAIRS`] pairs, and the exact [test](sign_flip) with the signs of their distances to the limit,
 //! one-sided. The bar *holds* if p is at most [`LEVEL`] that they lie inside of the limit by chance, it *fails* if
 //! p is at most that for the outside, and else it is *undecided*. Three or four pairs can't reach this level: there all must lie on one
-//! side (p = 1/8, 1/16).
+//! side (p = 1/8, 1/16). Samples that are the same in all figures are one: on one hart slices change nothing.
 mod sign_flip;
 
 use super::{
@@ -56,13 +56,17 @@ impl<'a> Known<'a> {
         expression.value(|name| bound.get(name)?.number(), value)
     }
 
-    /// The values of the pairs, one for each sample that all of the cases have, and whether each case has all of its samples there. A
+    /// The pairs, one for each sample that all of the cases have, and whether each case has all of its samples there. A
     /// case on another clock has no such samples: its median stands in each pair.
-    fn pairs(self, expression: &Expression, bound: &Values) -> (Vec<f64>, bool) {
+    fn pairs(self, expression: &Expression, bound: &Values) -> (Vec<Pair>, bool) {
         let cases = self.needed(expression, bound).unwrap_or_default();
         let has_q = |case: &&CaseResult| case.clock == ClockKind::Lockstep;
         let Some(first) = cases.iter().find(|case| has_q(case)).or(cases.first()) else {
             return (Vec::new(), false);
+        };
+        let paired: Vec<_> = cases.iter().filter(|case| case.clock == first.clock).collect();
+        let figures = |case: &'a CaseResult, sample: Sample| {
+            case.samples.iter().find(|own| own.sample == sample).map(|own| &own.metrics)
         };
         let of = |sample: Sample| {
             let value = |reference: &Reference| {
@@ -70,16 +74,34 @@ impl<'a> Known<'a> {
                 if case.clock != first.clock {
                     return Some(case.metrics.get(&reference.metric)?.median);
                 }
-                let own = case.samples.iter().find(|own| own.sample == sample)?;
-                own.metrics.get(&reference.metric).copied()
+                figures(case, sample)?.get(&reference.metric).copied()
             };
             expression.value(|name| bound.get(name)?.number(), value)
         };
-        let pairs: Vec<f64> = first.samples.iter().filter_map(|sample| of(sample.sample)).collect();
-        let mut paired = cases.iter().filter(|case| case.clock == first.clock);
-        let is_complete = paired.all(|case| case.problems.is_empty() && case.samples.len() == pairs.len());
+        let mut pairs = Vec::<Pair>::new();
+        let mut known = Vec::new();
+        for sample in first.samples.iter().map(|own| own.sample) {
+            let Some(value) = of(sample) else { continue };
+            let all: Vec<_> = paired.iter().map(|case| figures(case, sample)).collect();
+            pairs.push(Pair { value, is_another: !known.contains(&all) });
+            known.push(all);
+        }
+        let is_complete =
+            paired.iter().all(|case| case.problems.is_empty() && case.samples.len() == pairs.len());
         (pairs, is_complete)
     }
+}
+
+/// An expression's value with the samples of one q or repetition.
+struct Pair {
+    value: f64,
+    /// Not all figures of its samples are those of an earlier pair, to the digit: it isn't the same run once more, as slices make on one hart.
+    is_another: bool,
+}
+
+/// The values of all pairs.
+fn values(pairs: &[Pair]) -> Vec<f64> {
+    pairs.iter().map(|pair| pair.value).collect()
 }
 
 /// Judges the bars. In a part of the experiment, those that need a case that isn't there are left out: `--only` has left it out. If all of it
@@ -113,7 +135,7 @@ pub fn derived(experiment: &Experiment, cases: &[CaseResult]) -> Result<Vec<Deri
         let expression = Expression::parse(&derived.value)?;
         for bound in lookup::combinations(known.places(), &expression, &derived.each, &derived.only) {
             let (pairs, _) = known.pairs(&expression, &bound);
-            results.extend(MetricResult::of(&pairs, &derived.unit).map(|value| DerivedResult {
+            results.extend(MetricResult::of(&values(&pairs), &derived.unit).map(|value| DerivedResult {
                 name: named(&derived.name, &bound),
                 value,
                 pairs: pairs.len(),
@@ -134,7 +156,7 @@ pub fn figure(
     let expression = Expression::parse(&definitions::put_in(value, experiment)?)?;
     let known = Known(cases);
     let values = match expression.references().iter().all(|reference| reference.figure == Figure::Median) {
-        true => known.pairs(&expression, bound).0,
+        true => values(&known.pairs(&expression, bound).0),
         false => known.whole(&expression, bound).into_iter().collect(),
     };
     Ok(MetricResult::of(&values, ""))
@@ -156,11 +178,12 @@ fn judged(bar: &Bar, known: Known<'_>, expression: &Expression, bound: &Values) 
         return result;
     }
     let (pairs, is_complete) = known.pairs(expression, bound);
-    if let Some(metric) = MetricResult::of(&pairs, &bar.unit) {
+    if let Some(metric) = MetricResult::of(&values(&pairs), &bar.unit) {
         result.value = Some(metric.median);
         result.range = Some([metric.min, metric.max]);
-        result.pairs = pairs.len();
-        (result.verdict, result.p) = decide(&pairs, result.must_be, result.limit);
+        let others: Vec<f64> = pairs.iter().filter(|pair| pair.is_another).map(|pair| pair.value).collect();
+        result.pairs = others.len();
+        (result.verdict, result.p) = decide(&others, result.must_be, result.limit);
     }
     // A run without a figure may be the one that would have spoken against it.
     if !is_complete && result.verdict == Verdict::Holds {

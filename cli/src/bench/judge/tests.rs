@@ -68,6 +68,7 @@ fn a_missing_run_keeps_a_bar_from_holding() {
     let more = |case: &CaseResult| {
         let mut sample = case.samples[0].clone();
         sample.sample = Sample::Q(270);
+        sample.metrics.values_mut().for_each(|value| *value += 3.0);
         sample
     };
     for case in &mut results.cases {
@@ -79,6 +80,22 @@ fn a_missing_run_keeps_a_bar_from_holding() {
     assert_eq!(verdict(&results.cases), Verdict::Holds);
     results.cases[0].samples[3].metrics.clear();
     assert_eq!(verdict(&results.cases), Verdict::Undecided);
+}
+
+/// On one hart slices change nothing: 23 figures of `give-way` were thrice the same run, and counted as three.
+#[test]
+fn the_same_run_once_more_decides_nothing() {
+    let fixture = Fixture::new();
+    let plan = fixture.plan(Form::Full);
+    let mut results = fixture.results(&plan, 1.0);
+    for case in &mut results.cases {
+        let first = case.samples[0].metrics.clone();
+        if let Some(second) = case.samples.get_mut(1) {
+            second.metrics = first;
+        }
+    }
+    let bar = &bars(&plan.experiment, &results.cases, true).unwrap()[0];
+    assert_eq!((bar.pairs, bar.verdict), (2, Verdict::Undecided));
 }
 
 #[test]
