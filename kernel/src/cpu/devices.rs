@@ -13,7 +13,7 @@ use ainori_handover::Pace;
 use ainori_limits::bits::lowest_bit_out_of_line;
 use ainori_limits::{IRQ_SOURCES, MAX_GUESTS};
 
-use super::Cpu;
+use super::{Cpu, guard};
 use crate::arch::clock;
 use crate::guest::Guest;
 
@@ -45,6 +45,8 @@ struct Queue {
     level: u32,
     /// The life of the guest that they are for: the next one finds its sources completed.
     life: u32,
+    /// The one whose turn it was has [gone back](Cpu::hand_on_unless_interrupted).
+    gave_way: bool,
 }
 
 /// The turns of a guest's sources that wait in this queue.
@@ -60,7 +62,8 @@ fn queue_of(guest: &Guest, source: u32) -> usize {
 impl Waiting {
     /// Nothing waits. Allocates: only at boot.
     pub fn new() -> Self {
-        let queues = Box::new([Queue { turn: 0, waiting: 0, last: 0, level: 0, life: 0 }; QUEUES]);
+        let queues =
+            Box::new([Queue { turn: 0, waiting: 0, last: 0, level: 0, life: 0, gave_way: false }; QUEUES]);
         Self { queues, waiting: 0 }
     }
 
@@ -154,7 +157,7 @@ impl Cpu {
         if !is_first || turn != now || self.gives_way_if_long() {
             self.review_waiting();
         } else if self.take_waiting(index, now).is_some() {
-            self.hand_on(guest, source);
+            self.hand_on_unless_interrupted(index, guest, source);
         }
     }
 
@@ -189,6 +192,10 @@ impl Cpu {
                 irqchip.pulse(source)
             }
         };
+        if irqchip.has_files() {
+            // To look at whose file has got the message takes its time as well.
+            let _ = self.gives_way_if_long();
+        }
         self.look_at_harts(guest, harts);
     }
 
@@ -199,10 +206,27 @@ impl Cpu {
         let source = chosen.and_then(|index| self.take_waiting(index, now));
         // If there is none, who is next keeps them away, or what was due belonged to a former life, or has missed its turn.
         self.review_waiting();
-        if let Some((guest, source)) = source {
-            self.hand_on(guest, source);
+        if let (Some(index), Some((guest, source))) = (chosen, source) {
+            self.hand_on_unless_interrupted(index, guest, source);
         }
         source.is_some()
+    }
+
+    /// Hands on a source that has been taken out of a queue. Where that sends a message to a file it takes three quarters of the guard: if an interrupt has come in by now, the source goes back, for
+    /// the next turn, but once only, so that it doesn't wait for as long as others keep this core busy.
+    fn hand_on_unless_interrupted(&mut self, index: usize, guest: &'static Guest, source: u32) {
+        if guest.devices.irqchip.has_files() {
+            let gives_way = self.has_taken(guard::brief(self.guard)) && self.gives_way();
+            let Some(queue) = self.devices.queues.get_mut(index) else { return };
+            if gives_way && !queue.gave_way {
+                (queue.gave_way, queue.turn) = (true, clock::now());
+                queue.waiting |= 1 << source;
+                self.devices.waiting |= 1 << index;
+                return self.review_waiting();
+            }
+            queue.gave_way = false;
+        }
+        self.hand_on(guest, source);
     }
 
     /// Takes the next source out of a queue whose turn has come.

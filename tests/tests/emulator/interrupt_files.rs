@@ -230,6 +230,25 @@ fn who_rings_without_end_keeps_nobody_from_the_hearers_hart() {
     run.check((100..=us / 25 + 5).contains(&bells), format_args!("{bells} bells in {us} us"));
 }
 
+/// A device interrupts a vCPU whose file is in memory, as it may be on either hart, or shares its hart with a sibling: to claim it, to find that it has its turn, to make a message of it, and to look
+/// at whom that interrupts was one irqs-off section of 5.6 us on the RTOS's hart, for each of its interrupts.
+#[test]
+fn an_interrupt_of_a_device_for_a_file_in_memory_is_no_long_section() {
+    for (policy, vcpus) in [("ainori", 1), ("ainori", 3), ("spumone", 3), ("listee-rt", 4)] {
+        for args in ["n=20 busy=1", "n=20", "n=20 edge=1 busy=1"] {
+            let owner = Guest::probe("rtc", args).vcpus(vcpus).harts([0, 1]).device("/soc/rtc@101000");
+            let run = on(2)
+                .policy(policy)
+                .with(Guest::freertos("periods=60 burn_percent=30 report_ms=0").harts([0]))
+                .with(owner)
+                .run(LOCKSTEP);
+            run.good();
+            run.check(run.number("rtc", "interrupts") == 20, format_args!("{policy}, {args}"));
+            has_no_long_section(&run, 0, format_args!("{policy}, {vcpus} vCPUs, {args}"));
+        }
+    }
+}
+
 /// Two guests on the RTOS's hart ring each other's bells. To unmask a bell that has rung, to find that it has its turn, to make a message of it and to put that into
 /// the hearer's file was one irqs-off section of 5.3 us.
 #[test]
