@@ -37,6 +37,6 @@ impl AddressSpace {
 
     /// Is it the one that has this ASID?
     pub(crate) fn has_asid(&self, asid: u16) -> bool {
-        self.satp.is_some_and(|satp| satp != Satp::BARE && satp.asid() == asid)
+        self.is_translated() && self.satp.is_some_and(|satp| satp.asid() == asid)
     }
 }
