@@ -236,12 +236,24 @@ impl Cpu {
             return false;
         }
         if gives_way || beside_urgent || is_flooded {
+            if let Some(id) = self.loaded.filter(|id| is_flooded && self.scheduler.first() == Some(*id)) {
+                self.interrupt_first(id);
+            }
             self.defer_backlog(gives_way);
         } else {
             // An interrupt is pending, and the backlog goes on when that has been served.
             self.resume_backlog();
         }
         true
+    }
+
+    /// The vCPU that is in the hart is about to be entered, while what else has come in waits: interrupts that others have for it are raised all the same,
+    /// unless something else is wanted of it as well.
+    #[inline(never)]
+    pub(super) fn interrupt_first(&mut self, id: VcpuId) {
+        if self.backlog.unread.contains(id) && self.has(id) && ainori_handover::interrupt_running(self, id) {
+            self.backlog.unread.remove(id);
+        }
     }
 
     /// Has a preemption point read something for one that takes cores from others? That is never deferred with the rest, as nobody says it again. Where

@@ -144,6 +144,9 @@ impl Cpu {
                 return false;
             }
             if self.mailbox.leave() {
+                if is_flooded {
+                    self.interrupt_first(id);
+                }
                 self.look_again(now + self.scheduler.policy().patience);
                 return true;
             }

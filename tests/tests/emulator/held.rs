@@ -38,3 +38,10 @@ fn what_an_aplic_holds_back_is_taken_once() {
 fn what_interrupt_files_hold_back_is_taken_once() {
     with(IMSIC);
 }
+
+/// A core into which more comes than it can do leaves what is left for a while. What is for the vCPU that it enters is none of that: before, an IPI came 25.9 us
+/// after its vCPU was free to take it.
+#[test]
+fn an_interrupt_for_the_vcpu_that_is_entered_does_not_wait_with_other_mail() {
+    each_is_taken_once(&Case::of_seed(73, 10_000));
+}
