@@ -10,6 +10,7 @@ const USER: u64 = 1 << 4;
 const GLOBAL: u64 = 1 << 5;
 const ACCESSED: u64 = 1 << 6;
 const DIRTY: u64 = 1 << 7;
+const FOR_SOFTWARE: u64 = 0b11 << 8;
 const NUMBER: u32 = 10;
 const NUMBER_BITS: u32 = 44;
 const NUMBER_MASK: u64 = (1 << NUMBER_BITS) - 1;
@@ -40,8 +41,8 @@ pub struct Features {
 pub(crate) struct GuestEntry(pub u64);
 
 impl GuestEntry {
-    /// Is it one that a walk may use? Else it is a page fault.
-    pub const fn is_usable(self, features: Features) -> bool {
+    /// Is it a leaf that a walk may use? Else, as it is [no pointer](Self::is_pointer), it is a page fault.
+    pub const fn is_usable_leaf(self, features: Features) -> bool {
         let reserved_rights = self.0 & (READ | WRITE) == WRITE;
         let mut reserved = RESERVED;
         if !features.memory_types {
@@ -51,13 +52,17 @@ impl GuestEntry {
             reserved |= CONTIGUOUS;
         }
         let reserved_type = self.0 & MEMORY_TYPE_MASK == MEMORY_TYPE_MASK;
-        let of_leaves = USER | ACCESSED | DIRTY | MEMORY_TYPE_MASK | CONTIGUOUS;
-        let pointer = !self.is_leaf() && self.0 & of_leaves != 0;
-        self.0 & VALID != 0 && !reserved_rights && self.0 & reserved == 0 && !reserved_type && !pointer
+        self.0 & VALID != 0 && self.is_leaf() && !reserved_rights && self.0 & reserved == 0 && !reserved_type
+    }
+
+    /// Does it lead to a table? Then it has nothing but where that is, bits for software, and G.
+    pub const fn is_pointer(self) -> bool {
+        const FREE: u64 = NUMBER_MASK << NUMBER | FOR_SOFTWARE | GLOBAL;
+        self.0 & !FREE == VALID
     }
 
     /// Does it map something? Else it leads to a table.
-    pub const fn is_leaf(self) -> bool {
+    const fn is_leaf(self) -> bool {
         self.0 & (READ | WRITE | EXECUTE) != 0
     }
 

@@ -32,6 +32,16 @@ pub enum Format {
 }
 
 impl Format {
+    /// `satp.MODE` of it.
+    #[must_use]
+    pub const fn mode(self) -> u64 {
+        match self {
+            Self::Sv39 => 8,
+            Self::Sv48 => 9,
+            Self::Sv57 => 10,
+        }
+    }
+
     /// Levels of tables.
     pub(crate) const fn levels(self) -> u32 {
         match self {

@@ -39,8 +39,8 @@
 //! is made at last.
 //!
 //! # How long things take
-//! Each call is bounded by the levels, the number of address spaces, and the entries of the tables that it clears: at most four that it takes, and a root. No call is
-//! proportional to the tables that it frees.
+//! Each call is bounded by the levels, the number of address spaces, and 24 entries that it clears. Where that isn't enough, a call does a step and says so (`NotYet`, or `None`): the instruction of the guest for which
+//! it was made hasn't been executed then, and asks once more. So whoever calls can see to other things between two steps. To forget all is one step, always.
 //!
 //! # What whoever uses it has to see to
 //! - `hgatp` is Bare, so that all guests have VMID 0: the tags of all vCPUs of a hart need different ASIDs.
@@ -58,8 +58,11 @@
 mod entry;
 mod fence;
 mod format;
+mod global;
 mod memory;
+mod numbered;
 mod pool;
+mod set;
 mod shadow;
 mod slots;
 mod space;
@@ -73,7 +76,7 @@ pub use fence::{Due, Scope};
 pub use format::{Format, Satp};
 pub use memory::{Memory, Tables};
 pub use pool::{Reclaim, TableState};
-pub use shadow::{Active, Choices, Outcome, Shadow};
+pub use shadow::{Activation, Active, Choices, Outcome, Shadow};
 pub use space::AddressSpace;
 pub use walk::{Access, Fault, Mode};
 

@@ -3,7 +3,11 @@ use ainori_space::HostPhysical;
 
 use crate::Tables;
 use crate::entry::Entry;
+use crate::numbered::Numbered;
 use crate::slots::Slots;
+
+/// Zeros that are written at a time.
+const MOST_WRITES: usize = 24;
 
 /// No table.
 pub(crate) const NONE: u16 = u16::MAX;
@@ -67,7 +71,7 @@ struct List {
 impl List {
     const EMPTY: Self = Self { first: NONE, last: NONE, count: 0 };
 
-    fn append(&mut self, states: &mut [TableState], table: u16) {
+    fn append(&mut self, states: &mut Numbered<'_, TableState>, table: u16) {
         let state = &mut states[usize::from(table)];
         (state.previous, state.next) = (self.last, NONE);
         match self.last {
@@ -78,7 +82,22 @@ impl List {
         self.count += 1;
     }
 
-    fn unlink(&mut self, states: &mut [TableState], table: u16) {
+    /// Takes out the first one.
+    fn pop(&mut self, states: &mut Numbered<'_, TableState>) -> Option<u16> {
+        let first = self.first;
+        if first == NONE {
+            return None;
+        }
+        self.first = states[usize::from(first)].next;
+        match self.first {
+            NONE => self.last = NONE,
+            next => states[usize::from(next)].previous = NONE,
+        }
+        self.count -= 1;
+        Some(first)
+    }
+
+    fn unlink(&mut self, states: &mut Numbered<'_, TableState>, table: u16) {
         let TableState { previous, next, .. } = states[usize::from(table)];
         match previous {
             NONE => self.first = next,
@@ -92,7 +111,8 @@ impl List {
     }
 
     /// Appends all of `other`, which is empty then.
-    fn splice(&mut self, states: &mut [TableState], other: &mut Self) {
+    #[inline]
+    fn splice(&mut self, states: &mut Numbered<'_, TableState>, other: &mut Self) {
         if other.first == NONE {
             return;
         }
@@ -136,12 +156,12 @@ impl Owned {
         if level == 0 { &mut self.pages } else { &mut self.above }
     }
 
-    fn append(&mut self, states: &mut [TableState], table: u16) {
+    fn append(&mut self, states: &mut Numbered<'_, TableState>, table: u16) {
         let level = states[usize::from(table)].level;
         self.list(level).append(states, table);
     }
 
-    fn unlink(&mut self, states: &mut [TableState], table: u16) {
+    fn unlink(&mut self, states: &mut Numbered<'_, TableState>, table: u16) {
         let level = states[usize::from(table)].level;
         self.list(level).unlink(states, table);
     }
@@ -150,20 +170,24 @@ impl Owned {
 /// The pool.
 pub(crate) struct Pool<'a, T> {
     tables: T,
-    states: &'a mut [TableState],
-    free: List,
+    states: Numbered<'a, TableState>,
+    /// Free, and all zeros.
+    clean: List,
+    /// Free, with something in them still.
+    dirty: List,
     taken: u64,
 }
 
 impl<'a, T: Tables> Pool<'a, T> {
-    /// All of them are free. `states`: one for each table, at most 65,535.
+    /// All of them are free, and clean. `states`: one for each table, at most 65,535.
     ///
     /// Only at boot.
     pub fn new(tables: T, states: &'a mut [TableState]) -> Self {
-        let mut pool = Self { tables, states, free: List::EMPTY, taken: 0 };
+        let states = Numbered::new(states, TableState::NEW);
+        let mut pool = Self { tables, states, clean: List::EMPTY, dirty: List::EMPTY, taken: 0 };
         for table in 0..pool.states.len().min(usize::from(NONE)) as u16 {
             pool.state_mut(table).clone_from(&TableState::NEW);
-            pool.free.append(pool.states, table);
+            pool.clean.append(&mut pool.states, table);
         }
         pool
     }
@@ -182,7 +206,40 @@ impl<'a, T: Tables> Pool<'a, T> {
 
     /// How many are free.
     pub const fn free(&self) -> usize {
-        self.free.count
+        self.clean.count + self.dirty.count
+    }
+
+    /// How many of these can be taken.
+    pub const fn clean(&self) -> usize {
+        self.clean.count
+    }
+
+    /// Are there so many that can be taken, or is nothing to be cleared for that? If not, a piece of it has been done.
+    pub fn prepare(&mut self, count: usize) -> bool {
+        let is_ready = self.clean.count >= count || self.dirty.first == NONE;
+        if !is_ready {
+            self.clear_some(count);
+        }
+        is_ready
+    }
+
+    #[inline(never)]
+    fn clear_some(&mut self, count: usize) {
+        let mut left = MOST_WRITES;
+        // BOUND: as many tables as are wanted, and `MOST_WRITES`.
+        while self.clean.count < count && self.dirty.first != NONE {
+            let table = self.dirty.first;
+            let tables = &mut self.tables;
+            left = self.states[usize::from(table)].used.drain(left, |index| {
+                tables.write(table, index, Entry::NONE.0);
+            });
+            if left == 0 {
+                return;
+            }
+            if let Some(table) = self.dirty.pop(&mut self.states) {
+                self.clean.append(&mut self.states, table);
+            }
+        }
     }
 
     /// The table that leads to a table.
@@ -195,29 +252,38 @@ impl<'a, T: Tables> Pool<'a, T> {
         self.tables.number(at)
     }
 
-    /// Takes a free table, which nothing leads to.
-    pub fn take_free(&mut self) -> Option<u16> {
-        let table = self.free.first;
-        if table == NONE {
-            return None;
-        }
-        self.free.unlink(self.states, table);
-        self.clear(table);
+    /// Takes a clean table, which nothing leads to.
+    pub fn take_root(&mut self) -> Option<u16> {
+        let table = self.clean.pop(&mut self.states)?;
         self.taken += 1;
-        *self.state_mut(table) = TableState { age: self.taken, ..TableState::NEW };
+        // What is clean has nothing that is used, and whoever has it in a list says where.
+        let age = self.taken;
+        let state = self.state_mut(table);
+        (state.parent, state.index, state.level) = (NONE, 0, 0);
+        (state.splinters_of, state.children, state.contiguous, state.age) = (0, 0, false, age);
         Some(table)
     }
 
-    /// Takes a free table for an entry of another one. The entry is not written yet.
+    /// Takes a clean table for an entry of another one. The entry is not written yet.
     pub fn take(&mut self, owned: &mut Owned, parent: u16, index: usize, level: u8) -> Option<u16> {
-        let table = self.take_free()?;
+        let table = self.take_root()?;
         self.state_mut(parent).children += 1;
         let state = self.state_mut(table);
         state.parent = parent;
         state.index = index as u16;
         state.level = level;
-        owned.append(self.states, table);
+        owned.append(&mut self.states, table);
         Some(table)
+    }
+
+    /// Has it no entry? Then no table is below it.
+    pub fn is_unused(&self, table: u16) -> bool {
+        self.state(table).used.is_empty()
+    }
+
+    /// Has it splinters of a page that is larger than all of the table?
+    pub fn has_splinters(&self, table: u16) -> bool {
+        self.state(table).splinters_of != 0
     }
 
     /// Does a table lead to no other one? Then it can be [given back](Self::give_back).
@@ -230,14 +296,17 @@ impl<'a, T: Tables> Pool<'a, T> {
         let TableState { parent, index, .. } = *self.state(table);
         self.write(parent, usize::from(index), Entry::NONE);
         self.state_mut(parent).children -= 1;
-        owned.unlink(self.states, table);
-        self.free.append(self.states, table);
+        owned.unlink(&mut self.states, table);
+        self.dirty.append(&mut self.states, table);
     }
 
-    /// Gives back all tables of a tree but its root, by a splice. The root leads to some of them still.
-    pub fn give_back_all(&mut self, owned: &mut Owned) {
-        self.free.splice(self.states, &mut owned.pages);
-        self.free.splice(self.states, &mut owned.above);
+    /// Gives back all tables of a tree, by a splice, and its root.
+    pub fn give_back_all(&mut self, owned: &mut Owned, root: u16) {
+        self.dirty.splice(&mut self.states, &mut owned.pages);
+        self.dirty.splice(&mut self.states, &mut owned.above);
+        if root != NONE {
+            self.dirty.append(&mut self.states, root);
+        }
     }
 
     /// Where a table is.
@@ -253,15 +322,5 @@ impl<'a, T: Tables> Pool<'a, T> {
         self.tables.write(table, index, entry.0);
         let used = &mut self.states[usize::from(table)].used;
         if entry.is_none() { used.remove(index) } else { used.insert(index) }
-    }
-
-    /// Writes zeros over all that is in a table.
-    pub fn clear(&mut self, table: u16) {
-        let state = &mut self.states[usize::from(table)];
-        state.children = 0;
-        // BOUND: the 512 entries of a table; those that it has.
-        while let Some(index) = state.used.pop() {
-            self.tables.write(table, index, Entry::NONE.0);
-        }
     }
 }

@@ -4,10 +4,12 @@ use ainori_space::{GuestPhysical, HostPhysical, MemoryType};
 use crate::entry::{Entry, Features, Leaf, allows};
 use crate::fence::{Due, Scope};
 use crate::format::{Format, span};
+use crate::global::Global;
+use crate::numbered::Numbered;
 use crate::pool::{Pool, Reclaim, TableState};
-use crate::slots::Slots;
+use crate::set::{self, Set};
 use crate::space::AddressSpace;
-use crate::tree::{Fill, Forgotten, Obstacle, Tree};
+use crate::tree::{End, Fill, Forgotten, Obstacle, Tree};
 use crate::walk::{Access, Fault, Found, Mode, Stop, walk};
 use crate::{Memory, Satp, Tables, Virtual};
 
@@ -17,6 +19,8 @@ use crate::{Memory, Satp, Tables, Virtual};
 pub enum Outcome {
     /// It is to be made again, after the fence.
     Again(Due),
+    /// Likewise; it will fault once more, as only a piece of what it needs was done: so no call takes long.
+    NotYet(Due),
     /// The guest gets this exception, of the access's kind, with the address in `stval`.
     Fault(Fault),
     /// It goes where no memory is, or none for such an access: to a device, or nowhere.
@@ -28,7 +32,7 @@ pub enum Outcome {
 pub struct Active {
     /// The format of the table.
     pub format: Format,
-    /// Where the root is: always there for the same tag.
+    /// Where the root is.
     pub root: HostPhysical,
     /// The number of the address space, below that of all that there can be: for an ASID of the hart.
     pub tag: u8,
@@ -48,26 +52,43 @@ pub struct Choices {
     pub greatest: Format,
 }
 
+/// What has become of a write of `satp`.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activation {
+    /// [`Shadow::active`] says what the hart is to walk from now on, after this fence of the tag that it has then.
+    Done(Due),
+    /// The mode is none that there is: the write has no effect.
+    NoMode,
+    /// Tables have to be free and clean for it, and a piece of that was done: it is to be made again, behind this fence of the tag that is active still.
+    NotYet(Due),
+}
+
 /// The shadow of all of a vCPU's translations.
 pub struct Shadow<'a, T> {
     choices: Choices,
     pool: Pool<'a, T>,
-    spaces: &'a mut [AddressSpace],
+    spaces: Numbered<'a, AddressSpace>,
+    /// Those of them that are one. The others may have tables still, until these are wanted.
+    alive: Set,
+    /// Those whose tags the hart is to fence when they are activated.
+    stale: Set,
     /// The number of the one that is active.
     active: usize,
     activations: u64,
     global: Global,
-}
-
-/// What is in all address spaces, by the guest's word.
-struct Global {
-    /// `None`: nothing is.
-    format: Option<Format>,
-    tree: Tree,
+    /// A fill wanted one more table than can be taken.
+    is_short: bool,
+    /// There is none to be taken by itself: all of somebody's are next.
+    takes_all: bool,
 }
 
 /// One that is fetched from two pages, and loads or stores what lies in two others.
 const PAGES_OF_AN_INSTRUCTION: usize = 4;
+/// Tables between a root and a page, at most.
+const BELOW_A_ROOT: usize = 4;
+/// Tables that no fill takes: for a new root of the active address space and of the global tree, and one of an address space that is made.
+const RESERVE: usize = 3;
 
 /// Whose a tree is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +100,7 @@ enum Owner {
 impl<'a, T: Tables> Shadow<'a, T> {
     /// An empty one, with [`Satp::BARE`] active. With one address space alone, each change of `satp` empties it.
     ///
-    /// `None`: there are fewer than [`Self::tables_needed`], or not between 1 and 256 address spaces.
+    /// `None`: there are fewer than [`Self::tables_needed`], or not between 1 and 64 address spaces.
     ///
     /// Only at boot.
     pub fn new(
@@ -88,196 +109,290 @@ impl<'a, T: Tables> Shadow<'a, T> {
         states: &'a mut [TableState],
         spaces: &'a mut [AddressSpace],
     ) -> Option<Self> {
-        let is_right = (1..=256).contains(&spaces.len()) && states.len() >= Self::tables_needed(spaces.len());
+        let is_right =
+            (1..=set::MOST).contains(&spaces.len()) && states.len() >= Self::tables_needed(spaces.len());
         if !is_right {
             return None;
         }
         let mut pool = Pool::new(tables, states);
-        for space in spaces.iter_mut() {
-            *space = AddressSpace::UNUSED;
-            space.tree.root = pool.take_free()?;
-        }
-        spaces[0].satp = Some(Satp::BARE);
-        let global = Global { format: None, tree: Tree { root: pool.take_free()?, ..Tree::ROOTLESS } };
-        Some(Self { choices, pool, spaces, active: 0, activations: 0, global })
+        spaces.fill(AddressSpace::UNUSED);
+        let mut spaces = Numbered::new(spaces, AddressSpace::UNUSED);
+        spaces[0].tree.root = pool.take_root()?;
+        spaces[0].format = choices.greatest;
+        let global = Global::new(Tree { root: pool.take_root()?, ..Tree::ROOTLESS });
+        let (alive, stale) = (Set::of(0), Set::ALL);
+        Some(Self {
+            choices,
+            pool,
+            spaces,
+            alive,
+            stale,
+            active: 0,
+            activations: 0,
+            global,
+            is_short: false,
+            takes_all: false,
+        })
     }
 
-    /// How many tables so many address spaces need at least: a root for each and one for what is global, and below these what one instruction can need. That is of two pages, and what it
-    /// loads or stores is in two others, each of which may have tables of its own.
+    /// How many tables so many address spaces need at least: a root for each and one for what is global, new ones for these, and below them what one instruction can need. That is of two
+    /// pages, and what it loads or stores is in two others, each of which may have tables of its own.
     #[must_use]
     pub const fn tables_needed(spaces: usize) -> usize {
-        const BELOW_A_ROOT: usize = 4;
-        spaces + 1 + PAGES_OF_AN_INSTRUCTION * BELOW_A_ROOT
+        spaces + 1 + RESERVE + PAGES_OF_AN_INSTRUCTION * BELOW_A_ROOT
     }
 
     /// What the hart is to walk now.
     pub fn active(&self) -> Active {
-        let root = self.pool.address(self.spaces[self.active].tree.root);
-        Active { format: self.format_of(self.active), root, tag: self.active as u8 }
+        let space = &self.spaces[self.active];
+        Active { format: space.format, root: self.pool.address(space.tree.root), tag: self.active as u8 }
     }
 
-    /// The guest has written `satp`. Then [`Self::active`] says what the hart is to walk, after this fence of the tag that it has then.
-    ///
-    /// `None`, and nothing is done, if the mode is none that there is: then the write has no effect.
-    pub fn activate(&mut self, satp: Satp) -> Option<Due> {
-        let format =
-            satp.format().ok().filter(|format| format.is_none_or(|of| of <= self.choices.greatest))?;
-        let satp = if format.is_some() { satp } else { Satp::BARE };
-        self.active = self.find(|space| space.satp == Some(satp)).unwrap_or_else(|| self.make(satp));
+    /// What the guest has in `satp`.
+    pub fn satp(&self) -> Satp {
+        self.spaces[self.active].satp
+    }
+
+    /// The guest has written `satp`.
+    pub fn activate(&mut self, satp: Satp) -> Activation {
+        let Ok(of_satp) = satp.format() else { return Activation::NoMode };
+        let (satp, format) = match of_satp {
+            Some(format) if format <= self.choices.greatest => (satp, format),
+            Some(_) => return Activation::NoMode,
+            None => (Satp::BARE, self.choices.greatest),
+        };
+        let number = match self.find(|space| space.satp == satp) {
+            Some(number) => number,
+            None => match self.make(satp, format) {
+                Ok(number) => number,
+                Err(due) => return Activation::NotYet(due),
+            },
+        };
+        self.active = number;
         self.activations += 1;
-        let space = &mut self.spaces[self.active];
-        space.activated = self.activations;
-        let is_due = core::mem::take(&mut space.fence);
-        Some(if is_due { Due::Space } else { Due::Nothing })
+        self.spaces[number].activated = self.activations;
+        let is_stale = self.stale.contains(number);
+        self.stale.remove(number);
+        Activation::Done(if is_stale { Due::Space } else { Due::Nothing })
     }
 
     /// The vCPU is on another hart, or on one where its tags have been others' meanwhile: the fence for what that may have kept under the active one. For each other one it is due when
     /// it is activated.
     pub fn distrust(&mut self) -> Due {
-        // BOUND: the address spaces, 256 at most, 2 instructions each.
-        self.spaces.iter_mut().for_each(|space| space.fence = true);
-        self.spaces[self.active].fence = false;
+        self.stale = Set::ALL.without(self.active);
         Due::Space
+    }
+
+    /// The vCPU begins anew, with [`Satp::BARE`]. Whatever its tags have been for, its harts are to be [distrusted](Self::distrust) before it goes on.
+    pub fn reset(&mut self) {
+        let _ = self.forget_all();
+        let space = &mut self.spaces[self.active];
+        (space.satp, space.format) = (Satp::BARE, self.choices.greatest);
     }
 
     /// An access has faulted in the hart's walk.
     pub fn fault(&mut self, memory: &impl Memory, address: Virtual, access: Access, mode: Mode) -> Outcome {
-        let satp = self.spaces[self.active].satp.unwrap_or(Satp::BARE);
-        let found = match walk(memory, self.choices.features, satp, address, access, mode) {
+        if let Some(due) = self.make_room() {
+            return Outcome::NotYet(due);
+        }
+        let found = match walk(memory, self.choices.features, self.satp(), address, access, mode) {
             Ok(found) => found,
             Err(Stop::Fault(fault)) => return Outcome::Fault(fault),
             Err(Stop::Changed) => return Outcome::Again(Due::Nothing),
         };
-        let format = self.format_of(self.active);
+        let format = self.spaces[self.active].format;
         match fill(memory, &found, address, access).filter(|_| format.covers(address)) {
-            Some(fill) => Outcome::Again(self.insert(format, found.global, &fill).and(Due::Page(address))),
+            Some(fill) => self.insert(format, found.global, &fill),
             None => Outcome::Elsewhere(found.at(address)),
         }
     }
 
-    /// The guest has executed a fence, or another vCPU has it execute one.
-    pub fn fence(&mut self, scope: Scope) -> Due {
-        match (scope.address, scope.asid) {
-            (None, None) => self.forget_all(),
-            (None, Some(asid)) => {
-                self.find(|space| space.has_asid(asid)).map_or(Due::Nothing, |number| self.drop(number))
-            }
-            (Some(address), Some(asid)) => self
-                .find(|space| space.has_asid(asid))
-                .map_or(Due::Nothing, |number| self.forget(Owner::Space(number), address)),
-            (Some(address), None) => {
-                let mut due = self.forget(Owner::Global, address);
-                // BOUND: the address spaces, 256 at most, and for each the levels.
-                for number in 0..self.spaces.len() {
-                    due = due.and(self.forget(Owner::Space(number), address));
-                }
-                due
-            }
+    /// Sees to a table for a fill that had none. `None` if there is one, or nobody wants it.
+    fn make_room(&mut self) -> Option<Due> {
+        if !self.is_short {
+            return None;
         }
+        if self.pool.free() <= RESERVE {
+            return Some(self.reclaim());
+        }
+        if !self.pool.prepare(RESERVE + 1) {
+            return Some(Due::Nothing);
+        }
+        self.is_short = false;
+        None
     }
 
-    /// The format of an address space's tree.
-    fn format_of(&self, number: usize) -> Format {
-        let satp = self.spaces[number].satp.unwrap_or(Satp::BARE);
-        satp.format().ok().flatten().unwrap_or(self.choices.greatest)
+    /// The guest has executed a fence, or another vCPU has it execute one. `None`: tables have to be cleared for it, and a piece of that was done; it is to be made again. So it
+    /// can be with one of all of an address space, and with no other.
+    pub fn fence(&mut self, scope: Scope) -> Option<Due> {
+        Some(match scope {
+            Scope { address, asid: Some(asid) } => {
+                let Some(number) = self.find(|space| space.has_asid(asid)) else { return Some(Due::Nothing) };
+                match address {
+                    Some(address) => self.forget_in(number, address),
+                    None if !self.pool.prepare(RESERVE) => return None,
+                    None => self.drop(number),
+                }
+            }
+            Scope { address: None, asid: None } => self.forget_all(),
+            Scope { address: Some(address), asid: None } => {
+                let sharers = self.sharers_at(address);
+                let due = self.forget_global(address);
+                // BOUND: the address spaces, 64 at most, and for each the levels.
+                self.alive.minus(sharers).fold(due, |due, number| due.and(self.forget_in(number, address)))
+            }
+        })
+    }
+
+    /// The same where nobody would come back for the rest: all is forgotten then.
+    pub fn fence_at_once(&mut self, scope: Scope) -> Due {
+        let is_ready = scope.address.is_some() || scope.asid.is_none() || self.pool.clean() >= RESERVE;
+        let due = if is_ready { self.fence(scope) } else { None };
+        due.unwrap_or_else(|| self.forget_all())
     }
 
     fn find(&self, is_meant: impl Fn(&AddressSpace) -> bool) -> Option<usize> {
         // BOUND: the address spaces.
-        self.spaces.iter().position(is_meant)
+        self.alive.into_iter().find(|number| is_meant(&self.spaces[*number]))
     }
 
-    /// Makes an address space: of the one that has its ASID, of one that is unused, or of the one that was active least recently.
-    fn make(&mut self, satp: Satp) -> usize {
-        let of_asid = self.find(|space| satp != Satp::BARE && space.has_asid(satp.asid()));
-        let number = of_asid.unwrap_or_else(|| {
-            let rank = |number: &usize| (self.spaces[*number].satp.is_some(), self.spaces[*number].activated);
-            // BOUND: the address spaces.
-            (0..self.spaces.len()).min_by_key(rank).unwrap_or(0)
-        });
+    /// Makes an address space: of the one that has its ASID, of one that is none, or of the one that was active least recently.
+    ///
+    /// # Errors
+    /// Not yet, and which fence is due.
+    fn make(&mut self, satp: Satp, format: Format) -> Result<usize, Due> {
+        if !self.pool.prepare(RESERVE) {
+            return Err(Due::Nothing);
+        }
+        if self.pool.free() <= RESERVE {
+            let due = self.reclaim();
+            return Err(due);
+        }
+        let asid = (satp != Satp::BARE).then_some(satp.asid());
+        let (mut number, mut least) = (0, u64::MAX);
+        // BOUND: the address spaces, some 15 instructions each.
+        for candidate in 0..self.spaces.len() {
+            let space = &self.spaces[candidate];
+            let rank = if !self.alive.contains(candidate) {
+                1
+            } else if asid.is_some_and(|asid| space.has_asid(asid)) {
+                0
+            } else {
+                space.activated + 2
+            };
+            if rank < least {
+                (number, least) = (candidate, rank);
+            }
+        }
+        let Some(root) = self.pool.take_root() else { return Err(Due::Nothing) };
+        self.kill(number);
         let space = &mut self.spaces[number];
-        space.tree.clear(&mut self.pool);
-        *space = AddressSpace { satp: Some(satp), tree: space.tree, ..AddressSpace::UNUSED };
-        number
+        space.tree.give_back(&mut self.pool);
+        (space.satp, space.format, space.tree.root, space.shared) = (satp, format, root, 0);
+        self.alive.insert(number);
+        self.stale.insert(number);
+        Ok(number)
+    }
+
+    /// It is none from now on.
+    fn kill(&mut self, number: usize) {
+        if !self.alive.contains(number) {
+            return;
+        }
+        self.alive.remove(number);
+        for place in places(self.spaces[number].shared) {
+            self.global.sharers_mut(place).remove(number);
+        }
     }
 
     /// Fills in what a walk of the active address space has found.
-    fn insert(&mut self, format: Format, is_global: bool, fill: &Fill) -> Due {
+    fn insert(&mut self, format: Format, is_global: bool, fill: &Fill) -> Outcome {
         let top = Format::index(fill.address, format.levels() - 1);
         let mut due = Due::Nothing;
-        let owner = if is_global && self.can_share(format, top) {
-            Owner::Global
-        } else {
-            due = due.and(self.unshare(self.active, top));
-            Owner::Space(self.active)
-        };
-        // BOUND: at most 4 tables are needed. Each round frees one at least, and the last one that there can be frees all.
-        loop {
-            let obstacle = match owner {
-                Owner::Global => self.global.tree.obstacle(&self.pool, format, fill),
-                Owner::Space(number) => self.spaces[number].tree.obstacle(&self.pool, format, fill),
-            };
-            due = due.and(match (obstacle, owner) {
-                (None, _) => break,
-                (Some(Obstacle::Tables), _) => self.reclaim(),
-                (Some(Obstacle::Tree), Owner::Global) => self.forget_all(),
-                (Some(Obstacle::Tree), Owner::Space(number)) => self.drop(number),
-            });
+        let place = if is_global { self.sharing(format, top) } else { None };
+        if place.is_none() {
+            due = due.and(self.unshare_top(self.active, top));
         }
-        match owner {
-            Owner::Space(number) => self.spaces[number].tree.insert(&mut self.pool, format, fill).and(due),
-            Owner::Global => {
-                self.global.format = Some(format);
-                let before = self.pool.read(self.global.tree.root, top);
-                let inserted = self.global.tree.insert(&mut self.pool, format, fill);
-                due = due.and(self.changed_globally(top, inserted));
-                due.and(self.share(top, before))
+        let tree = if place.is_some() { &self.global.tree } else { &self.spaces[self.active].tree };
+        let (inserted, is_done) = match tree.find(&self.pool, format, fill, RESERVE) {
+            Ok(end) => match place {
+                Some(place) => self.insert_globally(format, (place, top), end, fill),
+                None => self.spaces[self.active].tree.insert(&mut self.pool, end, fill),
+            },
+            Err(Obstacle::Tables) => {
+                self.is_short = true;
+                (Due::Nothing, false)
             }
-        }
+            Err(Obstacle::Tree) if place.is_some() => (self.forget_all(), false),
+            Err(Obstacle::Tree) => (self.drop(self.active), false),
+        };
+        due = due.and(inserted);
+        if is_done { Outcome::Again(due.and(Due::Page(fill.address))) } else { Outcome::NotYet(due) }
     }
 
-    /// May what is global be filled into the global tree, for the active address space to see? Not if this has something of its own beside it.
-    fn can_share(&self, format: Format, top: usize) -> bool {
+    /// May what is global be filled into the global tree, for the active address space to see? Not if this has something of its own beside it, or there are too many such entries.
+    fn sharing(&mut self, format: Format, top: usize) -> Option<usize> {
+        if !self.choices.shares_global || self.global.format.is_some_and(|of| of != format) {
+            return None;
+        }
+        let place = self.global.make_place(top)?;
         let space = &self.spaces[self.active];
-        let is_free = space.shared.contains(top) || self.pool.read(space.tree.root, top).is_none();
-        self.choices.shares_global && self.global.format.is_none_or(|of| of == format) && is_free
+        (space.shared >> place & 1 != 0 || self.pool.read(space.tree.root, top).is_none()).then_some(place)
+    }
+
+    /// `place` and `top` are of the entry of the root.
+    fn insert_globally(
+        &mut self,
+        format: Format,
+        (place, top): (usize, usize),
+        end: End,
+        fill: &Fill,
+    ) -> (Due, bool) {
+        self.global.format = Some(format);
+        let before = self.pool.read(self.global.tree.root, top);
+        let (inserted, is_done) = self.global.tree.insert(&mut self.pool, end, fill);
+        let due = self.changed_globally(place, inserted);
+        (due.and(self.share(place, before)), is_done)
     }
 
     /// Has the active address space see an entry of the global tree's root. `before`: what that was, for all others that see it.
-    fn share(&mut self, top: usize, before: Entry) -> Due {
+    fn share(&mut self, place: usize, before: Entry) -> Due {
+        let top = self.global.top(place);
         let entry = self.pool.read(self.global.tree.root, top);
         let mut due = Due::Nothing;
         if entry != before && !before.is_none() {
-            due = self.unshare_all(top);
+            due = self.unshare_all(place);
         }
         let space = &mut self.spaces[self.active];
-        if !space.shared.contains(top) {
-            space.shared.insert(top);
+        if space.shared >> place & 1 == 0 {
+            space.shared |= 1 << place;
+            self.global.sharers_mut(place).insert(self.active);
             self.pool.write(space.tree.root, top, entry);
             // As where a tree has a new table.
-            due = if entry.leads_on() { Due::Space } else { due };
+            due = if entry.leads_on() { due.and(Due::Space) } else { due };
         }
         due
     }
 
     /// An address space doesn't see this entry of the global tree's root any more, if it did.
-    fn unshare(&mut self, number: usize, top: usize) -> Due {
+    fn unshare(&mut self, number: usize, place: usize) -> Due {
         let space = &mut self.spaces[number];
-        if !space.shared.contains(top) {
+        if space.shared >> place & 1 == 0 {
             return Due::Nothing;
         }
-        space.shared.remove(top);
-        self.pool.write(space.tree.root, top, Entry::NONE);
+        space.shared &= !(1 << place);
+        self.global.sharers_mut(place).remove(number);
+        self.pool.write(space.tree.root, self.global.top(place), Entry::NONE);
         self.changed(number, Due::Space)
     }
 
-    fn unshare_all(&mut self, top: usize) -> Due {
-        let mut due = Due::Nothing;
+    fn unshare_top(&mut self, number: usize, top: usize) -> Due {
+        self.global.place(top).map_or(Due::Nothing, |place| self.unshare(number, place))
+    }
+
+    fn unshare_all(&mut self, place: usize) -> Due {
         // BOUND: the address spaces.
-        for number in 0..self.spaces.len() {
-            due = due.and(self.unshare(number, top));
-        }
-        due
+        self.global.sharers(place).fold(Due::Nothing, |due, number| due.and(self.unshare(number, place)))
     }
 
     /// Something in an address space's tables has changed: the fence is due now if it is active, else when it is activated.
@@ -285,125 +400,162 @@ impl<'a, T: Tables> Shadow<'a, T> {
         if number == self.active {
             return due;
         }
-        self.spaces[number].fence |= due != Due::Nothing;
+        self.note(number, due);
         Due::Nothing
     }
 
-    /// Something in the global tree has changed, below this entry of its root.
-    fn changed_globally(&mut self, top: usize, due: Due) -> Due {
-        let mut all = Due::Nothing;
-        // BOUND: the address spaces.
-        for number in 0..self.spaces.len() {
-            if self.spaces[number].shared.contains(top) {
-                all = all.and(self.changed(number, due));
-            }
+    /// A fence is due when an address space is activated.
+    fn note(&mut self, number: usize, due: Due) {
+        if due != Due::Nothing {
+            self.stale.insert(number);
         }
-        all
     }
 
-    /// Forgets what a tree has for an address.
-    fn forget(&mut self, owner: Owner, address: Virtual) -> Due {
-        let format = match owner {
-            Owner::Global => self.global.format,
-            Owner::Space(number) => Some(self.format_of(number)),
+    /// Something in the global tree has changed, below this entry of its root.
+    fn changed_globally(&mut self, place: usize, due: Due) -> Due {
+        let sharers = self.global.sharers(place);
+        if due == Due::Nothing || !sharers.contains(self.active) {
+            self.stale = if due == Due::Nothing { self.stale } else { self.stale.and(sharers) };
+            return Due::Nothing;
+        }
+        self.stale = self.stale.and(sharers.without(self.active));
+        due
+    }
+
+    /// Those that have nothing of their own for an address, as they see what is global there.
+    fn sharers_at(&self, address: Virtual) -> Set {
+        let Some(format) = self.global.format.filter(|format| format.covers(address)) else {
+            return Set::EMPTY;
         };
-        let Some(format) = format.filter(|format| format.covers(address)) else { return Due::Nothing };
+        let place = self.global.place(Format::index(address, format.levels() - 1));
+        place.map_or(Set::EMPTY, |place| self.global.sharers(place))
+    }
+
+    /// Forgets what an address space of its own has for an address.
+    fn forget_in(&mut self, number: usize, address: Virtual) -> Due {
+        let space = &self.spaces[number];
+        let format = space.format;
         let top = Format::index(address, format.levels() - 1);
-        if let Owner::Space(number) = owner
-            && (!self.spaces[number].is_translated() || self.spaces[number].shared.contains(top))
+        let entry = self.pool.read(space.tree.root, top);
+        // Splinters may be of a page larger than what an entry of the root stands for.
+        if entry.is_none() && !self.pool.has_splinters(space.tree.root)
+            || !space.is_translated()
+            || !format.covers(address)
         {
             return Due::Nothing;
         }
-        let tree = match owner {
-            Owner::Global => &mut self.global.tree,
-            Owner::Space(number) => &mut self.spaces[number].tree,
-        };
-        let before = self.pool.read(tree.root, top);
-        let forgotten = tree.forget(&mut self.pool, format, address);
-        let is_other_top = self.pool.read(tree.root, top) != before;
-        let due = match forgotten {
+        if self.global.place(top).is_some_and(|place| space.shared >> place & 1 != 0) {
+            return Due::Nothing;
+        }
+        let due = match self.spaces[number].tree.forget(&mut self.pool, format, address) {
             Forgotten::Nothing => Due::Nothing,
             Forgotten::Entry => Due::Page(address),
             Forgotten::Entries => Due::Space,
-            Forgotten::NotYet => {
-                return match owner {
-                    Owner::Global => self.forget_all(),
-                    Owner::Space(number) => self.drop(number),
-                };
-            }
+            Forgotten::NotYet => return self.forget_all(),
         };
-        match owner {
-            Owner::Space(number) => self.changed(number, due),
-            Owner::Global if is_other_top => self.unshare_all(top),
-            Owner::Global => self.changed_globally(top, due),
+        self.changed(number, due)
+    }
+
+    /// Forgets what is global for an address.
+    fn forget_global(&mut self, address: Virtual) -> Due {
+        let Some(format) = self.global.format.filter(|format| format.covers(address)) else {
+            return Due::Nothing;
+        };
+        let top = Format::index(address, format.levels() - 1);
+        let Some(place) = self.global.place(top) else { return Due::Nothing };
+        let before = self.pool.read(self.global.tree.root, top);
+        let due = match self.global.tree.forget(&mut self.pool, format, address) {
+            Forgotten::Nothing => return Due::Nothing,
+            Forgotten::Entry => Due::Page(address),
+            Forgotten::Entries => Due::Space,
+            Forgotten::NotYet => return self.forget_all(),
+        };
+        if self.pool.read(self.global.tree.root, top) == before {
+            self.changed_globally(place, due)
+        } else {
+            self.unshare_all(place)
         }
     }
 
-    /// Forgets all that an address space has, but for what is global.
+    /// Forgets all that an address space has, but for what is global. If it is active, there is a clean table.
     fn drop(&mut self, number: usize) -> Due {
-        let space = &mut self.spaces[number];
         if number != self.active {
-            space.leave(&mut self.pool);
+            self.kill(number);
             return Due::Nothing;
         }
-        space.tree.clear(&mut self.pool);
-        let mut shared = space.shared;
-        // BOUND: the 512 entries of a table.
-        while let Some(top) = shared.pop() {
+        let space = &mut self.spaces[number];
+        space.tree.renew(&mut self.pool);
+        // BOUND: the 16 places of what is global.
+        for place in places(space.shared) {
+            let top = self.global.top(place);
             let entry = self.pool.read(self.global.tree.root, top);
             self.pool.write(space.tree.root, top, entry);
         }
-        Due::Space
+        Due::Root
     }
 
-    /// Forgets all.
+    /// Forgets all. There are two clean tables, or nothing that would need one: whoever fills something in leaves so many.
     fn forget_all(&mut self) -> Due {
-        self.global.format = None;
-        self.global.tree.clear(&mut self.pool);
-        // BOUND: the address spaces.
-        for (number, space) in self.spaces.iter_mut().enumerate() {
-            if number == self.active {
-                space.tree.clear(&mut self.pool);
-                space.shared = Slots::NONE;
-            } else {
-                space.leave(&mut self.pool);
+        self.global.forget_places();
+        self.global.tree.renew(&mut self.pool);
+        // The others are none any more.
+        self.alive = Set::of(self.active);
+        let space = &mut self.spaces[self.active];
+        space.shared = 0;
+        space.tree.renew(&mut self.pool);
+        Due::Root
+    }
+
+    /// Takes tables from somebody, or finds out that the next call has to take all of somebody's. Never those of the last pages that were filled in, as many as an instruction can need,
+    /// unless it takes all: so each instruction has all of its pages at last, however often one of them takes the table of another.
+    fn reclaim(&mut self) -> Due {
+        if !self.takes_all {
+            // BOUND: the address spaces.
+            let mut dead = Set::below(self.spaces.len()).minus(self.alive);
+            if let Some(number) = dead.find(|number| !self.spaces[*number].tree.is_empty()) {
+                self.spaces[number].tree.give_back(&mut self.pool);
+                return Due::Nothing;
+            }
+            if self.choices.reclaim == Reclaim::Fifo {
+                let oldest = self.oldest();
+                self.takes_all = oldest.is_none();
+                return oldest.map_or(Due::Nothing, |(owner, table)| self.give_back(owner, table));
             }
         }
-        Due::Space
-    }
-
-    /// Takes tables from somebody: one at least, as there are more than the roots. Never those of the last pages that were filled in, as many as an instruction can need, unless it takes
-    /// all: so each instruction has all of its pages at last, however often one of them takes the table of another.
-    fn reclaim(&mut self) -> Due {
-        let oldest = if self.choices.reclaim == Reclaim::Fifo { self.oldest() } else { None };
-        if let Some((owner, table)) = oldest {
-            return self.give_back(owner, table);
-        }
-        let is_idle = |number: &usize| *number != self.active && !self.spaces[*number].tree.owned.is_empty();
-        // BOUND: the address spaces.
-        let idle = (0..self.spaces.len()).filter(is_idle);
+        self.takes_all = false;
+        let idle = self.alive.without(self.active);
+        let idle = idle.filter(|number| !self.spaces[*number].tree.owned.is_empty());
         match idle.min_by_key(|number| self.spaces[*number].activated) {
-            Some(number) => self.drop(number),
+            Some(number) => {
+                self.kill(number);
+                self.spaces[number].tree.give_back(&mut self.pool);
+                Due::Nothing
+            }
             None => self.forget_all(),
         }
     }
 
     /// The table of pages that was taken first, if it isn't among the last ones.
     fn oldest(&self) -> Option<(Owner, u16)> {
-        let of_spaces = self.spaces.iter().enumerate();
-        let of_spaces = of_spaces.map(|(number, space)| (Owner::Space(number), &space.tree.owned));
-        let all = of_spaces.chain([(Owner::Global, &self.global.tree.owned)]);
-        let (mut oldest, mut count) = (None, 0);
-        // BOUND: the address spaces, and one more.
-        for (owner, owned) in all {
-            count += owned.pages();
-            if let Some(table) = owned.oldest()
-                && oldest.is_none_or(|(_, other)| self.pool.age(table) < self.pool.age(other))
-            {
-                oldest = Some((owner, table));
+        let global = &self.global.tree.owned;
+        let mut count = global.pages();
+        let (mut oldest, mut age) = (Owner::Global, u64::MAX);
+        let mut found = global.oldest();
+        if let Some(table) = found {
+            age = self.pool.age(table);
+        }
+        // BOUND: the address spaces, some 15 instructions each.
+        for number in self.alive {
+            let owned = &self.spaces[number].tree.owned;
+            if let Some(table) = owned.oldest() {
+                count += owned.pages();
+                let its_age = self.pool.age(table);
+                if its_age < age {
+                    (oldest, age, found) = (Owner::Space(number), its_age, Some(table));
+                }
             }
         }
-        oldest.filter(|_| count > PAGES_OF_AN_INSTRUCTION)
+        Some((oldest, found?)).filter(|_| count > PAGES_OF_AN_INSTRUCTION)
     }
 
     /// Gives back a table of pages.
@@ -415,15 +567,20 @@ impl<'a, T: Tables> Shadow<'a, T> {
             }
             Owner::Global => {
                 self.pool.give_back(&mut self.global.tree.owned, table);
-                let mut due = Due::Nothing;
-                // BOUND: the address spaces.
-                for number in 0..self.spaces.len() {
-                    due = due.and(self.changed(number, Due::Space));
-                }
-                due
+                self.stale = Set::ALL.without(self.active);
+                Due::Space
             }
         }
     }
+}
+
+/// The places that are in a set of them.
+fn places(mut set: u16) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let lowest = (set != 0).then(|| set.trailing_zeros() as usize)?;
+        set &= set - 1;
+        Some(lowest)
+    })
 }
 
 /// What the shadow is to have for an address. `None`: such an access doesn't go to memory.

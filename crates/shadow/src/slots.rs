@@ -3,29 +3,40 @@ use crate::format::ENTRIES;
 
 /// Which entries of a table something holds for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Slots([u64; ENTRIES / 64]);
+pub(crate) struct Slots([u64; WORDS]);
+
+const WORDS: usize = ENTRIES / 64;
 
 impl Slots {
-    pub const NONE: Self = Self([0; ENTRIES / 64]);
+    pub const NONE: Self = Self([0; WORDS]);
 
     pub const fn insert(&mut self, index: usize) {
-        self.0[index / 64] |= 1 << (index % 64);
+        self.0[index / 64 % WORDS] |= 1 << (index % 64);
     }
 
     pub const fn remove(&mut self, index: usize) {
-        self.0[index / 64] &= !(1 << (index % 64));
+        self.0[index / 64 % WORDS] &= !(1 << (index % 64));
     }
 
-    pub const fn contains(&self, index: usize) -> bool {
-        self.0[index / 64] >> (index % 64) & 1 != 0
+    pub fn is_empty(&self) -> bool {
+        // BOUND: the 8 words of a set. (Compared with an empty one it would be byte by byte.)
+        self.0.iter().all(|word| *word == 0)
     }
 
-    /// Takes one out.
-    pub fn pop(&mut self) -> Option<usize> {
-        // BOUND: the 8 words of a set.
-        let word = self.0.iter().position(|word| *word != 0)?;
-        let bit = self.0[word].trailing_zeros() as usize;
-        self.0[word] &= self.0[word] - 1;
-        Some(word * 64 + bit)
+    /// Takes out as many as `most`, each with a call. How many more it could have been.
+    pub fn drain(&mut self, most: usize, mut each: impl FnMut(usize)) -> usize {
+        let mut left = most;
+        // BOUND: the 8 words of a set, and `most`.
+        for (number, word) in self.0.iter_mut().enumerate() {
+            while *word != 0 {
+                if left == 0 {
+                    return 0;
+                }
+                left -= 1;
+                each(number * 64 + word.trailing_zeros() as usize);
+                *word &= *word - 1;
+            }
+        }
+        left
     }
 }

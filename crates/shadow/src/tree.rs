@@ -33,7 +33,7 @@ impl Fill {
 /// What stands in the way of a fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// More tables have to be free.
+    /// More tables have to be free, and clean.
     Tables,
     /// A table that leads to others, where there is to be a large page, or splinters of another one: the tree has to be emptied.
     Tree,
@@ -53,7 +53,8 @@ pub(crate) enum Forgotten {
 }
 
 /// Where a walk down a tree has ended.
-enum End {
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum End {
     /// At an entry that leads nowhere: nothing or a leaf, in a table of this level.
     Entry { table: u16, level: u32 },
     /// At an entry that leads to a table where there is to be a large page, or to one with splinters of another page.
@@ -64,29 +65,52 @@ impl Tree {
     /// None yet.
     pub const ROOTLESS: Self = Self { root: NONE, owned: Owned::NONE };
 
-    /// Forgets all.
-    pub fn clear(&mut self, pool: &mut Pool<impl Tables>) {
-        pool.give_back_all(&mut self.owned);
-        pool.clear(self.root);
+    /// Gives back all of it.
+    pub fn give_back(&mut self, pool: &mut Pool<impl Tables>) {
+        pool.give_back_all(&mut self.owned, self.root);
+        self.root = NONE;
     }
 
-    /// What is in the way of a fill, if anything is.
-    pub fn obstacle(&self, pool: &Pool<impl Tables>, format: Format, fill: &Fill) -> Option<Obstacle> {
-        let needed = match self.descend(pool, format, fill) {
-            End::Entry { level, .. } => (level - fill.level) as usize,
-            // It is given back before the first one is taken.
-            End::Other { table } if pool.is_childless(table) => {
-                (u32::from(pool.state(table).level) + 1 - fill.level).saturating_sub(1) as usize
-            }
-            End::Other { .. } => return Some(Obstacle::Tree),
+    /// Forgets all: its root is another table, with nothing in it. There is a clean one, if it has anything.
+    pub fn renew(&mut self, pool: &mut Pool<impl Tables>) {
+        if pool.is_unused(self.root) {
+            return;
+        }
+        let root = pool.take_root();
+        self.give_back(pool);
+        self.root = root.unwrap_or(NONE);
+    }
+
+    /// Has it any table?
+    pub const fn is_empty(&self) -> bool {
+        self.root == NONE && self.owned.is_empty()
+    }
+
+    /// Where a fill goes, if nothing is in its way. So many clean tables are to be left.
+    ///
+    /// # Errors
+    /// What is in the way.
+    pub fn find(
+        &self,
+        pool: &Pool<impl Tables>,
+        format: Format,
+        fill: &Fill,
+        left: usize,
+    ) -> Result<End, Obstacle> {
+        let end = self.descend(pool, format, fill);
+        let needed = match end {
+            End::Entry { level, .. } => usize::from(level > fill.level),
+            End::Other { table } if pool.is_childless(table) => 1,
+            End::Other { .. } => return Err(Obstacle::Tree),
         };
-        (needed > pool.free()).then_some(Obstacle::Tables)
+        if needed > 0 && needed + left > pool.clean() { Err(Obstacle::Tables) } else { Ok(end) }
     }
 
-    /// Fills in an entry. There is no obstacle. Returns which fence is due beside one for the address.
-    pub fn insert(&mut self, pool: &mut Pool<impl Tables>, format: Format, fill: &Fill) -> Due {
+    /// Fills in an entry, where [`Self::find`] has found its place, with one more table if it needs any: with more, the first of them alone. Returns which fence is due beside one for the
+    /// address, and whether the entry is there.
+    pub fn insert(&mut self, pool: &mut Pool<impl Tables>, end: End, fill: &Fill) -> (Due, bool) {
         let mut due = Due::Nothing;
-        let (mut table, mut level) = match self.descend(pool, format, fill) {
+        let (mut table, mut level) = match end {
             End::Entry { table, level } => (table, level),
             End::Other { table } => {
                 let (parent, level) = (pool.parent(table), pool.state(table).level);
@@ -95,20 +119,24 @@ impl Tree {
                 (parent, u32::from(level) + 1)
             }
         };
-        // BOUND: the levels.
-        while level > fill.level {
+        if level > fill.level {
             level -= 1;
             let index = Format::index(fill.address, level + 1);
             // Harts may keep that there was nothing, or a larger page, and only a fence for all orders an entry that leads to a table.
             due = Due::Space;
-            let Some(next) = pool.take(&mut self.owned, table, index, level as u8) else { return due };
+            let Some(next) = pool.take(&mut self.owned, table, index, level as u8) else {
+                return (due, false);
+            };
             pool.state_mut(next).splinters_of = fill.splinters(level);
             pool.write(table, index, Entry::pointer(pool.address(next)));
             table = next;
         }
+        if level > fill.level {
+            return (due, false);
+        }
         pool.state_mut(table).contiguous |= fill.contiguous;
         pool.write(table, Format::index(fill.address, level), fill.entry);
-        due
+        (due, true)
     }
 
     /// Forgets what it has for an address.

@@ -111,14 +111,14 @@ pub(crate) fn walk(
     loop {
         let at = GuestPhysical(table.0 + Format::index(address, level) as u64 * 8);
         let entry = GuestEntry(memory.load(at).ok_or(ACCESS_FAULT)?);
-        if !entry.is_usable(features) {
-            return Err(PAGE_FAULT);
-        }
         global |= entry.is_global();
-        if !entry.is_leaf() {
+        if entry.is_pointer() {
             table = entry.address();
             level = level.checked_sub(1).ok_or(PAGE_FAULT)?;
             continue;
+        }
+        if !entry.is_usable_leaf(features) {
+            return Err(PAGE_FAULT);
         }
         let used = entry.used(access == Access::Store);
         let found = leaf(used, level, address, global).ok_or(PAGE_FAULT)?;

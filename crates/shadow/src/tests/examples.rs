@@ -283,7 +283,7 @@ fn too_few_tables_are_refused() {
         let spaces = vec![AddressSpace::UNUSED; spaces].leak();
         Shadow::new(choices(Reclaim::Fifo), Pool::default(), states, spaces).is_some()
     };
-    assert!(make(needed, 2) && !make(needed - 1, 2) && !make(needed, 0) && !make(1000, 257));
+    assert!(make(needed, 2) && !make(needed - 1, 2) && !make(needed, 0) && !make(1000, 65));
 }
 
 /// An instruction that is fetched from two pages, and stores to two others, none of which shares a table with another one. It is made at last, however full the pool is, and of what.

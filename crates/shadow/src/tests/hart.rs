@@ -65,7 +65,7 @@ impl Hart {
         let is_of = |kept: &Kept| kept.tag == active.tag;
         match due {
             Due::Nothing => {}
-            Due::Space => self.kept.retain(|kept| !is_of(kept)),
+            Due::Space | Due::Root => self.kept.retain(|kept| !is_of(kept)),
             Due::Page(address) => {
                 // Leaves alone, and where there was nothing if there is a leaf now.
                 let level = leaf_level(pool, active, address.0);

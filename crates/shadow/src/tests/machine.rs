@@ -13,6 +13,8 @@ pub struct Vcpu {
     harts: [Hart; 2],
     on: usize,
     greatest: Format,
+    /// What the hart has been told to walk.
+    loaded: Active,
     satp: Satp,
     /// What it could walk, by moment: what was in memory, and what was in `satp`.
     moments: Vec<(Words, Satp)>,
@@ -50,11 +52,18 @@ impl Machine {
 
     pub fn activate(&mut self, hart: usize, satp: Satp) {
         let vcpu = &mut self.vcpus[hart];
-        let due = vcpu.shadow.activate(satp);
+        let activation = at_last(|| match vcpu.shadow.activate(satp) {
+            Activation::NotYet(due) => {
+                vcpu.do_fence(due);
+                None
+            }
+            other => Some(other),
+        });
         let is_mode = satp.format().is_ok_and(|format| format.is_none_or(|of| of <= vcpu.greatest));
-        assert_eq!(due.is_some(), is_mode);
-        if let Some(due) = due {
+        assert_eq!(activation != Activation::NoMode, is_mode);
+        if let Activation::Done(due) = activation {
             vcpu.satp = if satp.format() == Ok(None) { Satp::BARE } else { satp };
+            vcpu.loaded = vcpu.shadow.active();
             vcpu.do_fence(due);
         }
         self.moment();
@@ -62,7 +71,10 @@ impl Machine {
 
     pub fn fence(&mut self, hart: usize, scope: Scope) {
         let vcpu = &mut self.vcpus[hart];
-        let due = vcpu.shadow.fence(scope);
+        // By an instruction, or by a call.
+        let is_call = vcpu.fences.len() % 3 == 2;
+        let due =
+            if is_call { vcpu.shadow.fence_at_once(scope) } else { at_last(|| vcpu.shadow.fence(scope)) };
         vcpu.do_fence(due);
         // What there is now is seen after it.
         vcpu.fences.push((vcpu.moments.len() - 1, scope));
@@ -79,7 +91,8 @@ impl Machine {
     /// An access, until it is made or refused: how often it came to the shadow before it was made, or why it wasn't.
     pub fn access(&mut self, hart: usize, address: u64, access: Access, mode: Mode) -> Result<u32, Outcome> {
         // What it finds at first, what it is after a copy, and once more if the entry was disturbed.
-        for faults in 0..4 {
+        let (mut faults, mut pieces) = (0, 0);
+        while faults < 4 && pieces < MOST_PIECES {
             let vcpu = &mut self.vcpus[hart];
             let (usable, fresh) = vcpu.walk(address);
             for found in usable {
@@ -94,7 +107,12 @@ impl Machine {
             let vcpu = &mut self.vcpus[hart];
             vcpu.agrees(self.features, before, address, access, mode, outcome);
             match outcome {
+                Outcome::NotYet(due) => {
+                    pieces += 1;
+                    vcpu.do_fence(due);
+                }
                 Outcome::Again(due) => {
+                    faults += 1;
                     vcpu.do_fence(due);
                     assert!(
                         !vcpu.keeps_less(address, access, mode),
@@ -108,6 +126,14 @@ impl Machine {
     }
 }
 
+/// Pieces in which tables are cleared for one call, at most: those that it takes, and those that it leaves.
+const MOST_PIECES: u32 = 8 * 512 / 16 + 64;
+
+/// What comes when a call has been made as often as it wants to be.
+fn at_last<T>(mut call: impl FnMut() -> Option<T>) -> T {
+    (0..MOST_PIECES).find_map(|_| call()).expect("it comes to an end")
+}
+
 impl Vcpu {
     fn new(spaces: usize, tables: usize, choices: Choices) -> Self {
         let pool = Pool::default();
@@ -116,16 +142,20 @@ impl Vcpu {
         let shadow = Shadow::new(choices, pool.clone(), states, spaces).unwrap();
         let (harts, greatest) = (Default::default(), choices.greatest);
         let (moments, fences) = (Vec::new(), Vec::new());
-        Self { shadow, pool, harts, on: 0, greatest, satp: Satp::BARE, moments, fences }
+        let loaded = shadow.active();
+        Self { shadow, pool, harts, on: 0, greatest, loaded, satp: Satp::BARE, moments, fences }
     }
 
     fn do_fence(&mut self, due: Due) {
-        self.harts[self.on].fence(&self.pool, self.shadow.active(), due);
+        if due == Due::Root {
+            self.loaded = self.shadow.active();
+        }
+        self.harts[self.on].fence(&self.pool, self.loaded, due);
     }
 
     /// Could a hart fault by what it has kept, though what there is now allows the access? After a fault there must be nothing of that left, or it might fault for ever.
     fn keeps_less(&mut self, address: u64, access: Access, mode: Mode) -> bool {
-        let (hart, active) = (&mut self.harts[self.on], self.shadow.active());
+        let (hart, active) = (&mut self.harts[self.on], self.loaded);
         let is_allowed =
             |found: Option<Usable>| found.is_some_and(|found| guest::allows(found.flags, access, mode));
         let kept = hart.kept_walks(&self.pool, active, address);
@@ -135,7 +165,7 @@ impl Vcpu {
 
     /// As [`Hart::walk`].
     pub fn walk(&mut self, address: u64) -> (Vec<Usable>, Option<Usable>) {
-        self.harts[self.on].walk(&self.pool, self.shadow.active(), address)
+        self.harts[self.on].walk(&self.pool, self.loaded, address)
     }
 
     /// Is what the shadow has done what the specification says?
@@ -167,7 +197,7 @@ impl Vcpu {
         };
         match (fault, outcome) {
             (Some(fault), _) => assert_eq!(outcome, Outcome::Fault(fault)),
-            (None, Outcome::Again(_)) => {}
+            (None, Outcome::Again(_) | Outcome::NotYet(_)) => {}
             (None, Outcome::Elsewhere(at)) => {
                 assert_eq!(at.0, walked.unwrap().at);
                 let needed = match access {
