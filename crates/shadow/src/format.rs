@@ -78,11 +78,12 @@ impl Satp {
     /// The format of its tables. `None`: it has none (Bare). `Err` with a mode that isn't one of those: a write of that to `satp` has no effect.
     #[expect(clippy::result_unit_err, reason = "there is nothing to say about it")]
     pub const fn format(self) -> Result<Option<Format>, ()> {
-        Ok(match self.0 >> MODE {
+        let mode = self.0 >> MODE;
+        Ok(match mode {
             0 => None,
-            8 => Some(Format::Sv39),
-            9 => Some(Format::Sv48),
-            10 => Some(Format::Sv57),
+            _ if mode == Format::Sv39.mode() => Some(Format::Sv39),
+            _ if mode == Format::Sv48.mode() => Some(Format::Sv48),
+            _ if mode == Format::Sv57.mode() => Some(Format::Sv57),
             _ => return Err(()),
         })
     }

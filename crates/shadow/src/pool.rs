@@ -253,7 +253,7 @@ impl<'a, T: Tables> Pool<'a, T> {
     }
 
     /// Takes a clean table, which nothing leads to.
-    pub fn take_root(&mut self) -> Option<u16> {
+    pub fn take_clean(&mut self) -> Option<u16> {
         let table = self.clean.pop(&mut self.states)?;
         self.taken += 1;
         // What is clean has nothing that is used, and whoever has it in a list says where.
@@ -266,7 +266,7 @@ impl<'a, T: Tables> Pool<'a, T> {
 
     /// Takes a clean table for an entry of another one. The entry is not written yet.
     pub fn take(&mut self, owned: &mut Owned, parent: u16, index: usize, level: u8) -> Option<u16> {
-        let table = self.take_root()?;
+        let table = self.take_clean()?;
         self.state_mut(parent).children += 1;
         let state = self.state_mut(table);
         state.parent = parent;
@@ -279,11 +279,6 @@ impl<'a, T: Tables> Pool<'a, T> {
     /// Has it no entry? Then no table is below it.
     pub fn is_unused(&self, table: u16) -> bool {
         self.state(table).used.is_empty()
-    }
-
-    /// Has it splinters of a page that is larger than all of the table?
-    pub fn has_splinters(&self, table: u16) -> bool {
-        self.state(table).splinters_of != 0
     }
 
     /// Does a table lead to no other one? Then it can be [given back](Self::give_back).

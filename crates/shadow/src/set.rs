@@ -1,4 +1,4 @@
-//! Sets of address spaces, by their numbers.
+//! Sets of small numbers: of address spaces, and of places in the global tree.
 
 /// Most address spaces of a shadow.
 pub(crate) const MOST: usize = u64::BITS as usize;
@@ -32,7 +32,7 @@ impl Set {
         self.0 &= !(1 << number);
     }
 
-    pub const fn and(self, other: Self) -> Self {
+    pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 

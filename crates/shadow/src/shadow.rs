@@ -117,9 +117,9 @@ impl<'a, T: Tables> Shadow<'a, T> {
         let mut pool = Pool::new(tables, states);
         spaces.fill(AddressSpace::UNUSED);
         let mut spaces = Numbered::new(spaces, AddressSpace::UNUSED);
-        spaces[0].tree.root = pool.take_root()?;
+        spaces[0].tree.root = pool.take_clean()?;
         spaces[0].format = choices.greatest;
-        let global = Global::new(Tree { root: pool.take_root()?, ..Tree::ROOTLESS });
+        let global = Global::new(Tree { root: pool.take_clean()?, ..Tree::ROOTLESS });
         let (alive, stale) = (Set::of(0), Set::ALL);
         Some(Self {
             choices,
@@ -236,8 +236,10 @@ impl<'a, T: Tables> Shadow<'a, T> {
             }
             Scope { address: None, asid: None } => self.forget_all(),
             Scope { address: Some(address), asid: None } => {
-                let sharers = self.sharers_at(address);
-                let due = self.forget_global(address);
+                let place = self.global_place(address);
+                // They have nothing of their own there.
+                let sharers = place.map_or(Set::EMPTY, |place| self.global.sharers(place));
+                let due = place.map_or(Due::Nothing, |place| self.forget_global(place, address));
                 // BOUND: the address spaces, 64 at most, and for each the levels.
                 self.alive.minus(sharers).fold(due, |due, number| due.and(self.forget_in(number, address)))
             }
@@ -265,8 +267,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
             return Err(Due::Nothing);
         }
         if self.pool.free() <= RESERVE {
-            let due = self.reclaim();
-            return Err(due);
+            return Err(self.reclaim());
         }
         let asid = (satp != Satp::BARE).then_some(satp.asid());
         let (mut number, mut least) = (0, u64::MAX);
@@ -284,11 +285,11 @@ impl<'a, T: Tables> Shadow<'a, T> {
                 (number, least) = (candidate, rank);
             }
         }
-        let Some(root) = self.pool.take_root() else { return Err(Due::Nothing) };
+        let Some(root) = self.pool.take_clean() else { return Err(Due::Nothing) };
         self.kill(number);
         let space = &mut self.spaces[number];
         space.tree.give_back(&mut self.pool);
-        (space.satp, space.format, space.tree.root, space.shared) = (satp, format, root, 0);
+        (space.satp, space.format, space.tree.root, space.shared) = (satp, format, root, Set::EMPTY);
         self.alive.insert(number);
         self.stale.insert(number);
         Ok(number)
@@ -300,7 +301,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
             return;
         }
         self.alive.remove(number);
-        for place in places(self.spaces[number].shared) {
+        for place in self.spaces[number].shared {
             self.global.sharers_mut(place).remove(number);
         }
     }
@@ -337,7 +338,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
         }
         let place = self.global.make_place(top)?;
         let space = &self.spaces[self.active];
-        (space.shared >> place & 1 != 0 || self.pool.read(space.tree.root, top).is_none()).then_some(place)
+        (space.shared.contains(place) || self.pool.read(space.tree.root, top).is_none()).then_some(place)
     }
 
     /// `place` and `top` are of the entry of the root.
@@ -364,8 +365,8 @@ impl<'a, T: Tables> Shadow<'a, T> {
             due = self.unshare_all(place);
         }
         let space = &mut self.spaces[self.active];
-        if space.shared >> place & 1 == 0 {
-            space.shared |= 1 << place;
+        if !space.shared.contains(place) {
+            space.shared.insert(place);
             self.global.sharers_mut(place).insert(self.active);
             self.pool.write(space.tree.root, top, entry);
             // As where a tree has a new table.
@@ -377,10 +378,10 @@ impl<'a, T: Tables> Shadow<'a, T> {
     /// An address space doesn't see this entry of the global tree's root any more, if it did.
     fn unshare(&mut self, number: usize, place: usize) -> Due {
         let space = &mut self.spaces[number];
-        if space.shared >> place & 1 == 0 {
+        if !space.shared.contains(place) {
             return Due::Nothing;
         }
-        space.shared &= !(1 << place);
+        space.shared.remove(place);
         self.global.sharers_mut(place).remove(number);
         self.pool.write(space.tree.root, self.global.top(place), Entry::NONE);
         self.changed(number, Due::Space)
@@ -413,22 +414,18 @@ impl<'a, T: Tables> Shadow<'a, T> {
 
     /// Something in the global tree has changed, below this entry of its root.
     fn changed_globally(&mut self, place: usize, due: Due) -> Due {
-        let sharers = self.global.sharers(place);
-        if due == Due::Nothing || !sharers.contains(self.active) {
-            self.stale = if due == Due::Nothing { self.stale } else { self.stale.and(sharers) };
-            return Due::Nothing;
+        if due == Due::Nothing {
+            return due;
         }
-        self.stale = self.stale.and(sharers.without(self.active));
-        due
+        let sharers = self.global.sharers(place);
+        self.stale = self.stale.or(sharers.without(self.active));
+        if sharers.contains(self.active) { due } else { Due::Nothing }
     }
 
-    /// Those that have nothing of their own for an address, as they see what is global there.
-    fn sharers_at(&self, address: Virtual) -> Set {
-        let Some(format) = self.global.format.filter(|format| format.covers(address)) else {
-            return Set::EMPTY;
-        };
-        let place = self.global.place(Format::index(address, format.levels() - 1));
-        place.map_or(Set::EMPTY, |place| self.global.sharers(place))
+    /// The place of the global tree's entry that an address is below, if it has any.
+    fn global_place(&self, address: Virtual) -> Option<usize> {
+        let format = self.global.format.filter(|format| format.covers(address))?;
+        self.global.place(Format::index(address, format.levels() - 1))
     }
 
     /// Forgets what an address space of its own has for an address.
@@ -437,14 +434,10 @@ impl<'a, T: Tables> Shadow<'a, T> {
         let format = space.format;
         let top = Format::index(address, format.levels() - 1);
         let entry = self.pool.read(space.tree.root, top);
-        // Splinters may be of a page larger than what an entry of the root stands for.
-        if entry.is_none() && !self.pool.has_splinters(space.tree.root)
-            || !space.is_translated()
-            || !format.covers(address)
-        {
+        if entry.is_none() || !space.is_translated() || !format.covers(address) {
             return Due::Nothing;
         }
-        if self.global.place(top).is_some_and(|place| space.shared >> place & 1 != 0) {
+        if self.global.place(top).is_some_and(|place| space.shared.contains(place)) {
             return Due::Nothing;
         }
         let due = match self.spaces[number].tree.forget(&mut self.pool, format, address) {
@@ -456,13 +449,10 @@ impl<'a, T: Tables> Shadow<'a, T> {
         self.changed(number, due)
     }
 
-    /// Forgets what is global for an address.
-    fn forget_global(&mut self, address: Virtual) -> Due {
-        let Some(format) = self.global.format.filter(|format| format.covers(address)) else {
-            return Due::Nothing;
-        };
-        let top = Format::index(address, format.levels() - 1);
-        let Some(place) = self.global.place(top) else { return Due::Nothing };
+    /// Forgets what is global for an address, below the entry that has this place.
+    fn forget_global(&mut self, place: usize, address: Virtual) -> Due {
+        let Some(format) = self.global.format else { return Due::Nothing };
+        let top = self.global.top(place);
         let before = self.pool.read(self.global.tree.root, top);
         let due = match self.global.tree.forget(&mut self.pool, format, address) {
             Forgotten::Nothing => return Due::Nothing,
@@ -486,7 +476,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
         let space = &mut self.spaces[number];
         space.tree.renew(&mut self.pool);
         // BOUND: the 16 places of what is global.
-        for place in places(space.shared) {
+        for place in space.shared {
             let top = self.global.top(place);
             let entry = self.pool.read(self.global.tree.root, top);
             self.pool.write(space.tree.root, top, entry);
@@ -501,7 +491,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
         // The others are none any more.
         self.alive = Set::of(self.active);
         let space = &mut self.spaces[self.active];
-        space.shared = 0;
+        space.shared = Set::EMPTY;
         space.tree.renew(&mut self.pool);
         Due::Root
     }
@@ -567,20 +557,11 @@ impl<'a, T: Tables> Shadow<'a, T> {
             }
             Owner::Global => {
                 self.pool.give_back(&mut self.global.tree.owned, table);
-                self.stale = Set::ALL.without(self.active);
-                Due::Space
+                // Any of them may see it.
+                self.distrust()
             }
         }
     }
-}
-
-/// The places that are in a set of them.
-fn places(mut set: u16) -> impl Iterator<Item = usize> {
-    core::iter::from_fn(move || {
-        let lowest = (set != 0).then(|| set.trailing_zeros() as usize)?;
-        set &= set - 1;
-        Some(lowest)
-    })
 }
 
 /// What the shadow is to have for an address. `None`: such an access doesn't go to memory.

@@ -1,6 +1,7 @@
 //! Address spaces: what the guest has, or had, in `satp`.
 use crate::Satp;
 use crate::format::Format;
+use crate::set::Set;
 use crate::tree::Tree;
 
 /// An address space of the guest, and its shadow.
@@ -11,16 +12,21 @@ pub struct AddressSpace {
     /// Of its tree.
     pub(crate) format: Format,
     pub(crate) tree: Tree,
-    /// The entries of the root that are copies of the global tree's, a bit each: by their places there.
-    pub(crate) shared: u16,
+    /// The entries of the root that are copies of the global tree's, by their places there.
+    pub(crate) shared: Set,
     /// When it was activated last: activations are numbered.
     pub(crate) activated: u64,
 }
 
 impl AddressSpace {
     /// None, and without a root.
-    pub const UNUSED: Self =
-        Self { satp: Satp::BARE, format: Format::Sv39, tree: Tree::ROOTLESS, shared: 0, activated: 0 };
+    pub const UNUSED: Self = Self {
+        satp: Satp::BARE,
+        format: Format::Sv39,
+        tree: Tree::ROOTLESS,
+        shared: Set::EMPTY,
+        activated: 0,
+    };
 
     /// Does the guest translate in it?
     pub(crate) fn is_translated(&self) -> bool {

@@ -76,7 +76,7 @@ impl Tree {
         if pool.is_unused(self.root) {
             return;
         }
-        let root = pool.take_root();
+        let root = pool.take_clean();
         self.give_back(pool);
         self.root = root.unwrap_or(NONE);
     }
@@ -98,12 +98,12 @@ impl Tree {
         left: usize,
     ) -> Result<End, Obstacle> {
         let end = self.descend(pool, format, fill);
-        let needed = match end {
-            End::Entry { level, .. } => usize::from(level > fill.level),
-            End::Other { table } if pool.is_childless(table) => 1,
+        let needs_table = match end {
+            End::Entry { level, .. } => level > fill.level,
+            End::Other { table } if pool.is_childless(table) => true,
             End::Other { .. } => return Err(Obstacle::Tree),
         };
-        if needed > 0 && needed + left > pool.clean() { Err(Obstacle::Tables) } else { Ok(end) }
+        if needs_table && pool.clean() <= left { Err(Obstacle::Tables) } else { Ok(end) }
     }
 
     /// Fills in an entry, where [`Self::find`] has found its place, with one more table if it needs any: with more, the first of them alone. Returns which fence is due beside one for the

@@ -401,3 +401,20 @@ fn a_bit_that_cannot_be_set_is_an_access_fault() {
     let result = machine.access(0, 0, Access::Store, KERNEL);
     assert_eq!(result, Err(Outcome::Fault(Fault::Access)));
 }
+
+#[test]
+fn a_start_leaves_nothing_of_the_life_before() {
+    let mut machine = two_processes(3, 8, pointer(2), leaf(MEMORY + 4 * LARGE, ALL | G));
+    both_see(&mut machine);
+    load(&mut machine, 0);
+    machine.restart(0);
+    // Nothing is translated now.
+    assert_eq!(machine.access(0, MEMORY, Access::Load, KERNEL), Ok(1));
+    machine.store(table(3), 0);
+    for root in 0..2 {
+        machine.activate(0, satp(root));
+        let result = machine.access(0, IN_KERNEL, Access::Load, KERNEL);
+        assert_eq!(result, Err(Outcome::Fault(Fault::Page)));
+        assert_eq!(load(&mut machine, 0), 1);
+    }
+}

@@ -88,6 +88,18 @@ impl Machine {
         vcpu.do_fence(due);
     }
 
+    /// The vCPU is started anew.
+    pub fn restart(&mut self, hart: usize) {
+        let vcpu = &mut self.vcpus[hart];
+        vcpu.shadow.reset();
+        vcpu.satp = Satp::BARE;
+        vcpu.loaded = vcpu.shadow.active();
+        let due = vcpu.shadow.distrust();
+        vcpu.do_fence(due);
+        vcpu.fences.push((vcpu.moments.len(), Scope::ALL));
+        self.moment();
+    }
+
     /// An access, until it is made or refused: how often it came to the shadow before it was made, or why it wasn't.
     pub fn access(&mut self, hart: usize, address: u64, access: Access, mode: Mode) -> Result<u32, Outcome> {
         // What it finds at first, what it is after a copy, and once more if the entry was disturbed.
