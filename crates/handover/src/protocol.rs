@@ -61,6 +61,8 @@ pub trait Core {
     fn has(&self, vcpu: VcpuId) -> bool;
     /// Would the vCPU get its turns on `core`, as things look now? If not, that core is best not disturbed for it.
     fn accepts(&self, vcpu: VcpuId, core: u32) -> bool;
+    /// The same of this core, when it looks at what has been asked of it already: that others are to spare it for a while doesn't matter then.
+    fn accepts_here(&self, vcpu: VcpuId) -> bool;
     /// May the vCPU run on this core, as things are now?
     fn may_run(&self, vcpu: VcpuId) -> bool;
     /// Should this core, which has been told of a parked vCPU that may run here, claim it?
@@ -168,9 +170,7 @@ pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
             tell_other(core, vcpu, owner, what);
         }
         // Otherwise somebody is just about to have it, and looks himself.
-    } else if !(core.accepts(vcpu, core.number()) && (lives_here || core.may_run(vcpu))
-        || is_to_end(core, vcpu))
-    {
+    } else if !(core.accepts_here(vcpu) && (lives_here || core.may_run(vcpu)) || is_to_end(core, vcpu)) {
         // Not now, or not here; but who waits for it is answered.
         if lives_here {
             answer_fences(core, vcpu);
@@ -194,7 +194,7 @@ pub fn look_at<C: Core>(core: &mut C, vcpu: VcpuId) {
 
 /// Something is wanted of the vCPU that runs on this core, which was in its guest until now: mostly an interrupt and nothing else. That is raised.
 /// False if it is something else; then the vCPU is still to be [looked at](look_at).
-#[inline(always)] // Called in one place, on the path of an IPI.
+#[inline(always)] // Of its two callers one is on the path of an IPI.
 pub fn interrupt_running<C: Core>(core: &mut C, vcpu: VcpuId) -> bool {
     let interrupts = Requests::SOFTWARE.union(Requests::EXTERNAL);
     let Some(what) = core.requests(vcpu).take_if_only(interrupts.bits()) else { return false };

@@ -248,7 +248,8 @@ impl Cpu {
     }
 
     /// The vCPU that is in the hart is about to be entered, while what else has come in waits: interrupts that others have for it are raised all the same,
-    /// unless something else is wanted of it as well.
+    /// unless something else is wanted of it as well. Asked wherever this is settled: for who stays in the hart where the rest is left, for who
+    /// gets it at the [switch](Self::dispatch).
     #[inline(never)]
     pub(super) fn interrupt_first(&mut self, id: VcpuId) {
         if self.backlog.unread.contains(id) && self.has(id) && ainori_handover::interrupt_running(self, id) {

@@ -130,6 +130,7 @@ impl Cpu {
         self.leave_vcpu(decision.previous, decision.preempted, now);
         self.enter_vcpu(id, now);
         if self.later.is_deferred() {
+            self.interrupt_first(id);
             self.hold_off_look(id, now);
             self.end_quiet_above(id);
         }

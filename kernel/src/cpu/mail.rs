@@ -9,6 +9,7 @@ use ainori_mailbox::{Delivery, Items};
 use ainori_sched::{Occasion, VcpuId, VcpuSet};
 use ainori_trace::{Event, Line};
 
+use super::threshold::hears;
 use super::{Cpu, guard};
 use crate::arch::fence;
 use crate::arch::world::{self, Lines};
@@ -219,6 +220,11 @@ impl Core for Cpu {
     #[inline]
     fn accepts(&self, id: VcpuId, core: u32) -> bool {
         Cpu::accepts(self, id, core)
+    }
+
+    #[inline]
+    fn accepts_here(&self, id: VcpuId) -> bool {
+        hears(self.threshold.level, self.machine.vcpu(id).level_on(self.id))
     }
 
     fn may_run(&self, id: VcpuId) -> bool {

@@ -19,6 +19,12 @@ pub const fn extent(threshold: u8) -> u8 {
     threshold.wrapping_add(1)
 }
 
+/// Is a core with this threshold to be disturbed for a vCPU of this level?
+#[inline(always)]
+pub const fn hears(threshold: u8, level: u8) -> bool {
+    threshold == IDLE || threshold <= level
+}
+
 /// A core's threshold.
 pub struct Threshold {
     /// What others know, or will in a moment.

@@ -39,9 +39,11 @@ fn what_interrupt_files_hold_back_is_taken_once() {
     with(IMSIC);
 }
 
-/// A core into which more comes than it can do leaves what is left for a while. What is for the vCPU that it enters is none of that: before, an IPI came 25.9 us
-/// after its vCPU was free to take it.
+/// A core that is about to enter a vCPU has others spare it for a while, which is no reason to leave what it has been told already: before, IPIs came 25.9 to 26.2 us after
+/// their vCPU was free to take them, in three of these phases.
 #[test]
 fn an_interrupt_for_the_vcpu_that_is_entered_does_not_wait_with_other_mail() {
-    each_is_taken_once(&Case::of_seed(73, 10_000));
+    for q in [150, 157, 164, 177] {
+        each_is_taken_once(&Case { q, ..Case::of_seed(73, 10_000) });
+    }
 }

@@ -134,6 +134,10 @@ impl crate::Core for Asking<'_> {
         !self.machine.hidden
     }
 
+    fn accepts_here(&self, _: VcpuId) -> bool {
+        !self.machine.hidden
+    }
+
     fn may_run(&self, _: VcpuId) -> bool {
         true
     }

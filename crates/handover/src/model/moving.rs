@@ -146,6 +146,10 @@ impl Core for TestCore {
         if core == self.id { self.accepts } else { !self.others_refuse }
     }
 
+    fn accepts_here(&self, _: VcpuId) -> bool {
+        self.accepts
+    }
+
     fn may_run(&self, _: VcpuId) -> bool {
         self.may_run
     }

@@ -6,7 +6,7 @@ use ainori_sched::{Occasion, VcpuId};
 
 use crate::arch::{clock, hart};
 use crate::cpu::given_way::GivenWay;
-use crate::cpu::threshold::IDLE;
+use crate::cpu::threshold::{IDLE, hears};
 use crate::cpu::{Cpu, Machine};
 use crate::stats::Exit;
 
@@ -199,8 +199,7 @@ impl Cpu {
 
     /// Would a vCPU get its turns on this core?
     pub(in crate::cpu) fn accepts(&self, id: VcpuId, core: u32) -> bool {
-        let threshold = self.machine.thresholds[core].level();
-        threshold == IDLE || threshold <= self.machine.vcpu(id).level_on(core)
+        hears(self.machine.thresholds[core].level(), self.machine.vcpu(id).level_on(core))
     }
 
     /// Would a vCPU get its turns where it is parked? An idle core is of no use to one that must not run there.
