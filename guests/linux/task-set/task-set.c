@@ -1,9 +1,10 @@
-/* A set of periodic real-time tasks, as FreeRTOS's (../../freertos/demo/task_set.c): `task-set BEGIN_MS RUN_MS TASK...`, each task
+/* A set of periodic real-time tasks, as FreeRTOS's (../../freertos/demo/task_set.c): `task-set BEGIN_MS RUN_MS UNCOUNTED TASK...`, each task
  * PERIOD_US,INSTRUCTIONS,DEADLINE_US,PRIORITY,CPU. Each is a thread of the scheduling class SCHED_FIFO that stays on its CPU, and computes so many instructions in
- * each of its periods, whatever the clock says meanwhile. All begin at once, when CLOCK_MONOTONIC is BEGIN_MS: there is no busier moment. Prints what became of
- * them, as fields of a result, and behind that line the histograms of their response times. */
+ * each of its periods, whatever the clock says meanwhile. All begin at once, when CLOCK_MONOTONIC is BEGIN_MS: there is no busier moment. The first UNCOUNTED jobs of each
+ * are done as all others, but count nowhere (../../common/samples.h). Prints what became of the rest, as fields of a result, and behind that line the histograms of their response times. */
 #define PROGRAM "task-set"
 #include "threads.h"
+#include "samples.h"
 
 enum { SYS_clock_nanosleep = 115, SYS_sched_setscheduler = 119, SYS_mlockall = 230 };
 enum { MCL_CURRENT_AND_FUTURE = 3, TIMER_ABSTIME = 1, SCHED_FIFO = 1 };
@@ -16,10 +17,11 @@ enum { PERIOD, INSTRUCTIONS, DEADLINE, PRIORITY, CPU, VALUES };
 
 static struct task {
 	uint64_t values[VALUES];
-	uint64_t jobs, missed;
+	struct samples samples;
+	uint64_t jobs, missed;       /* of those that count, as all that follows */
 	uint64_t latest_ns;          /* from a period's start to the beginning of what the job computes, the longest */
 	uint64_t worst_ns, total_ns; /* to its end: the longest, and all together */
-	uint64_t worst_job;          /* which one that was, from 0 */
+	uint64_t worst_job;          /* which one of all that was, from 0 */
 	uint64_t buckets[BUCKETS];
 } tasks[MOST_TASKS];
 static uint64_t begin_ns, end_ns;
@@ -78,11 +80,14 @@ __attribute__((used)) static _Noreturn void work(uint64_t number)
 	/* A job that is late doesn't wait, so no period is left out. */
 	for (uint64_t release = begin_ns; release < end_ns; release += period) {
 		sleep_until(release);
-		task->latest_ns = greater(task->latest_ns, now_ns() - release);
+		uint64_t late = now_ns() - release;
 		compute(task->values[INSTRUCTIONS] / INSTRUCTIONS_PER_ROUND);
 		uint64_t response = now_ns() - release;
+		if (!sample_counts(&task->samples))
+			continue;
+		task->latest_ns = greater(task->latest_ns, late);
 		if (response > task->worst_ns)
-			task->worst_job = task->jobs;
+			task->worst_job = task->samples.taken - 1;
 		task->jobs++;
 		task->missed += response > deadline;
 		task->total_ns += response;
@@ -102,7 +107,7 @@ static void read_numbers(const char *text, uint64_t *values, unsigned count)
 			values[i] = values[i] * 10 + (uint64_t)(*text - '0');
 		char behind = i + 1 < count ? ',' : '\0';
 		if (text == first || *text != behind)
-			fail("usage: task-set BEGIN_MS RUN_MS PERIOD_US,INSTRUCTIONS,DEADLINE_US,PRIORITY,CPU...; tasks at most", MOST_TASKS);
+			fail("usage: task-set BEGIN_MS RUN_MS UNCOUNTED PERIOD_US,INSTRUCTIONS,DEADLINE_US,PRIORITY,CPU...; tasks at most", MOST_TASKS);
 		text += *text == ',';
 	}
 }
@@ -143,12 +148,13 @@ static void print_buckets(uint64_t number)
 
 __attribute__((used)) static void run(char *const *stack)
 {
-	enum { BEGIN = 2, RUN, FIRST_TASK }; /* behind argc and the program's name */
-	uint64_t arguments = (uint64_t)stack[0], count = arguments > 3 ? arguments - 3 : 0, begin_ms = 0, run_ms = 0;
+	enum { BEGIN = 2, RUN, UNCOUNTED, FIRST_TASK }; /* behind argc and the program's name */
+	uint64_t arguments = (uint64_t)stack[0], count = arguments > 4 ? arguments - 4 : 0, begin_ms = 0, run_ms = 0, uncounted = 0;
 	if (count == 0 || count > MOST_TASKS)
 		read_numbers("", &begin_ms, 1);
 	read_numbers(stack[BEGIN], &begin_ms, 1);
 	read_numbers(stack[RUN], &run_ms, 1);
+	read_numbers(stack[UNCOUNTED], &uncounted, 1);
 	begin_ns = begin_ms * 1000000;
 	end_ns = begin_ns + run_ms * 1000000;
 	good(syscall6(SYS_mlockall, MCL_CURRENT_AND_FUTURE, 0, 0, 0, 0, 0), "memory can't be locked: error");
@@ -157,6 +163,10 @@ __attribute__((used)) static void run(char *const *stack)
 		read_numbers(stack[FIRST_TASK + number], values, VALUES);
 		if (values[PERIOD] == 0 || values[INSTRUCTIONS] < INSTRUCTIONS_PER_ROUND || values[CPU] > 63)
 			fail("a period above 0, a CPU up to 63, and so many instructions at least:", INSTRUCTIONS_PER_ROUND);
+		uint64_t jobs = (run_ms * 1000 + values[PERIOD] - 1) / values[PERIOD];
+		if (!samples_leave_some(uncounted, jobs))
+			fail("no job of a task would count, as it has no more than", jobs);
+		tasks[number].samples.uncounted = uncounted;
 	}
 	for (uint64_t number = 0; number < count; number++) {
 		char *memory = (char *)good(syscall6(SYS_mmap, 0, STACK, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS, -1, 0), "no memory: error");

@@ -96,6 +96,31 @@ fn linux_tells_what_its_tasks_took() {
     run.check(hist("task2_ns") == RUN_MS / 20, "the histogram of task 2 has all its jobs");
 }
 
+/// The first job is done with the others, as the second task waits for it, but tells nothing: neither of itself nor of its being late.
+#[test]
+fn linux_leaves_out_the_first_jobs_that_it_is_told_to() {
+    let words = "ainori.task1=10000,250000,10000,2,0 ainori.task2=20000,1250000,5500,1,0";
+    let run = linux(&format!("ainori.uncounted=1 {words}"));
+    // Task 2 takes 5 ms and, in each of its jobs, 1 ms of task 1: all miss a deadline of 5.5 ms.
+    run.ended(ainori::report::Outcome::GuestFailed);
+    let result = told(&run);
+    let [first, second] = [0, 1].map(|task| &result["tasks"][task]);
+    let counted = |period_ms| RUN_MS / period_ms - 1;
+    run.check(first["jobs"] == counted(10) && first["missed"] == 0, format_args!("{first}"));
+    run.check(second["jobs"] == counted(20) && second["missed"] == counted(20), format_args!("{second}"));
+    run.check(first["worst_job"] != 0 && second["worst_job"] != 0, "the first job isn't the longest of any");
+}
+
+#[test]
+fn linux_refuses_to_count_no_job() {
+    for (uncounted, message) in [("20", "no job of a task would count"), ("-1", "usage: task-set")] {
+        let run = linux(&format!("ainori.uncounted={uncounted} ainori.task1=20000,1250000,20000,1,0"));
+        run.ended(ainori::report::Outcome::GuestFailed);
+        let says_why = run.lines("linux").any(|line| line.contains(message));
+        run.check(says_why, format_args!("it doesn't say why {uncounted} is wrong"));
+    }
+}
+
 /// Task 2 asks for 25 ms of each 20, of which task 1 leaves it 18: all of its jobs are late, each more than the one before, and none is left out. The first one isn't concerned. Linux's kernel has its
 /// command line in its log: it stands there for the message that real-time tasks are throttled, which this kernel has no more.
 #[test]
