@@ -6,11 +6,12 @@
 
 #define CHANNEL_QUEUE_LENGTH 64
 
-/* Written by one end (`head`, `items`), read by the other (`tail`). Zeros are an empty one: so it is when the machine starts. */
+/* Written by one end (`head`, `items`, `kept_ns`), read by the other (`tail`). Zeros are an empty one: so it is when the machine starts. */
 struct channel_queue {
     _Alignas(64) uint32_t head; /* so many have been put in */
     _Alignas(64) uint32_t tail; /* so many have been taken out */
     _Alignas(64) uint64_t items[CHANNEL_QUEUE_LENGTH];
+    _Alignas(64) uint64_t kept_ns; /* for so long in all it has kept what came before it put its answers in, on purpose (channel_pause.h) */
 };
 
 /* The queue that the end at `position` fills. */
@@ -29,6 +30,8 @@ static inline bool channel_put(struct channel_queue *queue, uint64_t item)
     __atomic_store_n(&queue->head, head + 1, __ATOMIC_RELEASE);
     return true;
 }
+
+static inline bool channel_is_empty(const struct channel_queue *queue) { return __atomic_load_n(&queue->head, __ATOMIC_ACQUIRE) == queue->tail; }
 
 /* False if there is none. */
 static inline bool channel_take(struct channel_queue *queue, uint64_t *item)

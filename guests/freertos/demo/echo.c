@@ -1,8 +1,10 @@
 /* The task that answers another guest: what comes through the guest's first channel goes back. The bell's handler only wakes it. With `echo_polls` it looks at the
- * memory instead, and nobody rings: then tasks below it have their turn when all has come. */
+ * memory instead, and nobody rings: then tasks below it have their turn when all has come. With `echo_pause_us` it sleeps so long before it answers, and tells the other end for how
+ * long that was: it is no part of the way. */
 #include "demo.h"
 #include "args.h"
 #include "channel.h"
+#include "channel_pause.h"
 #include "channel_queue.h"
 #include "console.h"
 #include "machine.h"
@@ -13,7 +15,7 @@ static StaticTask_t task;
 static TaskHandle_t handle;
 static struct channel channel;
 static struct irqchip irqchip;
-static uint64_t wanted, polls;
+static uint64_t wanted, polls, pause_us;
 /* What came: numbers, those that weren't the next after the last, and bells. */
 static uint64_t items, wrong, bells;
 
@@ -29,6 +31,15 @@ static BaseType_t external(void)
     return must_switch;
 }
 
+/* Up to the tick that is so many whole ticks after the last one. */
+static void pause_before_answer(struct channel_queue *out)
+{
+    uint64_t begin = read_time();
+    TickType_t now = xTaskGetTickCount();
+    xTaskDelayUntil(&now, pause_us / parameters.tick_us);
+    out->kept_ns += ticks_to_ns(read_time() - begin);
+}
+
 static void run(void *unused)
 {
     (void)unused;
@@ -41,6 +52,8 @@ static void run(void *unused)
     }
     for (;;) {
         bool answers = false;
+        if (pause_us && !channel_is_empty(in))
+            pause_before_answer(out);
         while (channel_take(in, &item)) {
             wrong += item != last + 1;
             last = item;
@@ -63,6 +76,12 @@ void echo_read(void)
 {
     wanted = arg_number("echo", 0, 0, 1000000000);
     polls = arg_number("echo_polls", 0, 0, 1);
+    pause_us = arg_number("echo_pause_us", 0, 0, UINT64_MAX);
+    const char *why = channel_pause_refused(pause_us, parameters.tick_us);
+    if (!why && pause_us && (polls || wanted == 0))
+        why = "a pause is for numbers that come with a bell and are sent back (echo, without echo_polls)";
+    if (why)
+        fail("bootargs: echo_pause_us=%lu: %s", pause_us, why);
 }
 
 bool echo_is_wanted(void) { return wanted != 0; }

@@ -1,6 +1,7 @@
-/* Sends numbers through a channel, and waits until they are back: `channel UIO DEVICE ROUNDS BURST POLLS`, as `channel /dev/uio0 /sys/bus/pci/devices/0000:00:00.0 1000 1 0`.
+/* Sends numbers through a channel, and waits until they are back: `channel UIO DEVICE ROUNDS BURST POLLS UNCOUNTED`, as `channel /dev/uio0 /sys/bus/pci/devices/0000:00:00.0 1000 1 0 1`.
  * In each round it puts BURST numbers into the queue (../../common/channel_queue.h), rings, and sleeps until all have come back; if POLLS isn't 0 it doesn't ring, and looks at the queue
  * until they have. Prints how many were sent and came back, how many of those weren't the next, how many were lost (nothing came for a second), and how long rounds took: a histogram, in a line of its own.
+ * For how long the other end says that it has kept a number on purpose is no part of that, and the first UNCOUNTED rounds aren't among them.
  *
  * How a program uses a channel by `uio_pci_generic` (Linux, Documentation/driver-api/uio-howto.rst): resource0 of the device are the registers, resource2 is the memory, resource4, if it is there, the page by which
  * the other end is rung for without a trap;
@@ -8,7 +9,9 @@
  * the half word at 4 of `config`, is cleared. */
 #define PROGRAM "channel"
 #include "bare.h"
+#include "channel_pause.h"
 #include "channel_queue.h"
+#include "samples.h"
 
 enum { SYS_openat = 56, SYS_read = 63, SYS_pread64 = 67, SYS_pwrite64 = 68, SYS_ppoll = 73, SYS_mmap = 222 };
 enum { AT_FDCWD = -100, O_RDWR = 2, O_SYNC = 04010000, PROT_READ_WRITE = 3, MAP_SHARED = 1, POLLIN = 1 };
@@ -19,7 +22,8 @@ enum { BELL = 1 };
 enum { PCI_COMMAND = 4, INTX_DISABLE = 1 << 10 };
 /* Of the times of rounds: 1/32 of an octave each. */
 enum { PART_BITS = 5, PARTS = 1 << PART_BITS, BUCKETS = 40 * PARTS };
-enum { PAIRS_PER_LINE = 40, PATIENCE_NS = 1000000000 };
+enum { PAIRS_PER_LINE = 40 };
+#define PATIENCE_NS (CHANNEL_PATIENCE_US * 1000ul)
 
 struct pollfd {
 	int fd;
@@ -74,9 +78,11 @@ static uint64_t bucket_end(uint64_t bucket)
 	return (PARTS + part + 1) << octave >> PART_BITS;
 }
 
-/* So many thousandths of all rounds took no longer. */
+/* So many thousandths of all rounds took no longer. 0 if there were none. */
 static uint64_t quantile(uint64_t rounds, uint64_t per_mille)
 {
+	if (!rounds)
+		return 0;
 	uint64_t wanted = (rounds * per_mille + 999) / 1000, seen = 0, bucket = 0;
 	while (bucket < BUCKETS - 1 && (seen += buckets[bucket]) < wanted)
 		bucket++;
@@ -112,13 +118,17 @@ static void print_histogram(void)
 __attribute__((used)) static void run(const long *stack)
 {
 	uint64_t rounds = 0, burst = 0, polls = 0;
-	if (stack[0] == 6) {
+	struct samples samples = { 0 };
+	if (stack[0] == 7) {
 		rounds = number_of((const char *)stack[4]);
 		burst = number_of((const char *)stack[5]);
 		polls = number_of((const char *)stack[6]);
+		samples.uncounted = number_of((const char *)stack[7]);
 	}
 	if (!rounds || !burst || burst > CHANNEL_QUEUE_LENGTH)
-		fail("usage: channel UIO DEVICE ROUNDS BURST POLLS, in a burst at most", CHANNEL_QUEUE_LENGTH);
+		fail("usage: channel UIO DEVICE ROUNDS BURST POLLS UNCOUNTED, in a burst at most", CHANNEL_QUEUE_LENGTH);
+	if (!samples_leave_some(samples.uncounted, rounds))
+		fail("no round would count, as there are no more than", rounds);
 	const char *device = (const char *)stack[3];
 	long uio = open_at((const char *)stack[2], ""), config = open_at(device, "/config");
 	volatile uint32_t *registers = map(open_at(device, "/resource0"), 4096);
@@ -134,9 +144,9 @@ __attribute__((used)) static void run(const long *stack)
 	command &= (uint16_t)~INTX_DISABLE;
 	registers[MASK] = 1;
 
-	uint64_t sent = 0, back = 0, wrong = 0, lost = 0, bells = 0, least = UINT64_MAX, most = 0, sum = 0, round = 0;
-	for (; round < rounds && !lost; round++) {
-		uint64_t begin = now_ns();
+	uint64_t sent = 0, back = 0, wrong = 0, lost = 0, bells = 0, least = UINT64_MAX, most = 0, sum = 0, counted = 0;
+	for (uint64_t round = 0; round < rounds && !lost; round++) {
+		uint64_t begin = now_ns(), kept = in->kept_ns;
 		for (uint64_t i = 0; i < burst && channel_put(out, sent + 1); i++)
 			sent++;
 		if (!polls) {
@@ -156,7 +166,7 @@ __attribute__((used)) static void run(const long *stack)
 				lost = now_ns() - begin > PATIENCE_NS ? sent - back : 0;
 				continue;
 			}
-			struct timespec patience = { 1, 0 };
+			struct timespec patience = { PATIENCE_NS / 1000000000, PATIENCE_NS % 1000000000 };
 			struct pollfd bell = { (int)uio, POLLIN, 0 };
 			if (syscall6(SYS_ppoll, (long)&bell, 1, (long)&patience, 0, 0, 0) != 1) {
 				lost = sent - back;
@@ -169,6 +179,13 @@ __attribute__((used)) static void run(const long *stack)
 			syscall6(SYS_pwrite64, config, (long)&command, sizeof command, PCI_COMMAND, 0, 0);
 		}
 		uint64_t took = now_ns() - begin;
+		kept = in->kept_ns - kept;
+		if (kept > took)
+			fail("the other end says that it kept a number for longer than its round took, in ns:", kept - took);
+		took -= kept;
+		if (!sample_counts(&samples))
+			continue;
+		counted++;
 		note(took);
 		sum += took;
 		least = took < least ? took : least;
@@ -180,12 +197,13 @@ __attribute__((used)) static void run(const long *stack)
 	field(",\"wrong\":", wrong);
 	field(",\"lost\":", lost);
 	field(",\"bells\":", bells);
-	field(",\"round_ns\":{\"min\":", least);
+	field(",\"counted\":", counted);
+	field(",\"round_ns\":{\"min\":", counted ? least : 0);
 	/* Of those that there were: after one that is lost there are no more. */
-	field(",\"mean\":", sum / round);
-	field(",\"p50\":", quantile(round, 500));
-	field(",\"p99\":", quantile(round, 990));
-	field(",\"p999\":", quantile(round, 999));
+	field(",\"mean\":", counted ? sum / counted : 0);
+	field(",\"p50\":", quantile(counted, 500));
+	field(",\"p99\":", quantile(counted, 990));
+	field(",\"p999\":", quantile(counted, 999));
 	field(",\"max\":", most);
 	print("}\n");
 	print_histogram();

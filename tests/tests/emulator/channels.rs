@@ -94,6 +94,48 @@ fn a_program_on_linux_talks_to_freertos() {
     }
 }
 
+/// FreeRTOS answers behind its next tick, when Linux sleeps, on the same hart or on another one: each answer takes a bell, and what FreeRTOS has kept is no part of a round. Nor is the first
+/// round among the times.
+#[test]
+fn who_is_answered_after_a_pause_is_woken() {
+    for (controller, hart) in [(PLIC, 0), (APLIC, 1), (IMSIC, 1)] {
+        let linux = Guest::linux("channel").with_job("channel").harts([hart]);
+        let run = System::on(2)
+            .policy("listee-rt")
+            .interrupts(controller)
+            .with(linux.args("ainori.rounds=100 ainori.uncounted=1"))
+            .with(Guest::freertos("periods=500 echo=100 echo_pause_us=2000").harts([1]).priority(7))
+            .channel(["linux", "freertos"], "64KiB")
+            .run(LOCKSTEP);
+        run.good();
+        let expected =
+            [("sent", 100), ("back", 100), ("wrong", 0), ("lost", 0), ("bells", 100), ("counted", 99)];
+        for (key, expected) in expected {
+            run.check(run.number("linux", key) == expected, format_args!("{key} isn't {expected}"));
+        }
+        let round = &run.result("linux")["round_ns"];
+        let [min, max] = ["min", "max"].map(|key| round[key].as_u64().unwrap());
+        run.check(min > 10_000 && max < 1_000_000, format_args!("a round has a pause in it: {round}"));
+    }
+}
+
+#[test]
+fn a_pause_for_which_nobody_waits_is_refused() {
+    for (args, why) in [
+        ("echo=1 echo_pause_us=1000000", "gives up after a second"),
+        ("echo=1 echo_pause_us=1500", "a number of whole ticks"),
+        ("echo=1 echo_polls=1 echo_pause_us=1000", "without echo_polls"),
+        ("echo_pause_us=1000", "sent back"),
+    ] {
+        let run = System::on(1).with(Guest::freertos(args)).run(Clock::Icount);
+        run.ended(Outcome::GuestFailed);
+        run.check(
+            run.lines("freertos").any(|line| line.contains(why)),
+            format_args!("{args}: not for {why}"),
+        );
+    }
+}
+
 /// The first number doesn't come back, so there are no more: all times are those of the round that there was.
 #[test]
 fn a_program_whose_numbers_do_not_come_back_tells_what_there_was() {
