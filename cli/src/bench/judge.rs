@@ -5,7 +5,7 @@
 //! (or repetition). It takes [`LEAST_PAIRS`] pairs, and the exact [test](sign_flip) with the signs of their distances to the limit,
 //! one-sided. The bar *holds* if p is at most [`LEVEL`] that they lie inside of the limit by chance, it *fails* if
 //! p is at most that for the outside, and else it is *undecided*. Three or four pairs can't reach this level: there all must lie on one
-//! side (p = 1/8, 1/16). Samples that are the same in all figures are one: on one hart slices change nothing.
+//! side (p = 1/8, 1/16). Samples of the same run are one: see [`SampleResult::is_same_run`].
 mod sign_flip;
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
     expression::{Expression, Figure, Reference},
     lookup::{self, Place},
     plan::Sample,
-    results::{CaseResult, DerivedResult, MetricResult},
+    results::{CaseResult, DerivedResult, MetricResult, SampleResult},
     template::Values,
     verdict::{BarResult, MustBe, Verdict},
 };
@@ -65,25 +65,26 @@ impl<'a> Known<'a> {
             return (Vec::new(), false);
         };
         let paired: Vec<_> = cases.iter().filter(|case| case.clock == first.clock).collect();
-        let figures = |case: &'a CaseResult, sample: Sample| {
-            case.samples.iter().find(|own| own.sample == sample).map(|own| &own.metrics)
-        };
+        let own = |case: &'a CaseResult, sample: Sample| case.samples.iter().find(|own| own.sample == sample);
         let of = |sample: Sample| {
             let value = |reference: &Reference| {
                 let case = self.find(reference, bound)?;
                 if case.clock != first.clock {
                     return Some(case.metrics.get(&reference.metric)?.median);
                 }
-                figures(case, sample)?.get(&reference.metric).copied()
+                own(case, sample)?.metrics.get(&reference.metric).copied()
             };
             expression.value(|name| bound.get(name)?.number(), value)
         };
         let mut pairs = Vec::<Pair>::new();
-        let mut known = Vec::new();
+        let mut known = Vec::<Vec<Option<&SampleResult>>>::new();
         for sample in first.samples.iter().map(|own| own.sample) {
             let Some(value) = of(sample) else { continue };
-            let all: Vec<_> = paired.iter().map(|case| figures(case, sample)).collect();
-            pairs.push(Pair { value, is_another: !known.contains(&all) });
+            let all: Vec<_> = paired.iter().map(|case| own(case, sample)).collect();
+            let is_known = known.iter().any(|before| {
+                before.iter().zip(&all).all(|pair| matches!(pair, (Some(a), Some(b)) if a.is_same_run(b)))
+            });
+            pairs.push(Pair { value, is_another: !is_known });
             known.push(all);
         }
         let is_complete =
@@ -95,7 +96,7 @@ impl<'a> Known<'a> {
 /// An expression's value with the samples of one q or repetition.
 struct Pair {
     value: f64,
-    /// Not all figures of its samples are those of an earlier pair, to the digit: it isn't the same run once more, as slices make on one hart.
+    /// Its samples aren't all the same runs as those of an earlier pair.
     is_another: bool,
 }
 

@@ -95,6 +95,15 @@ pub struct SampleResult {
     pub document: Option<String>,
 }
 
+impl SampleResult {
+    /// Is the other one the same run once more? Slices make one of the same figures where there is one hart, though its document names the slice and the schedule. Repetitions have nothing of that kind in their
+    /// documents, so those tell: one that began at another time may have the same figures and be another run.
+    pub fn is_same_run(&self, other: &Self) -> bool {
+        self.metrics == other.metrics
+            && (matches!(self.sample, Sample::Q(_)) || self.document == other.document)
+    }
+}
+
 /// A metric over the samples of a case. The range is the error bar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricResult {

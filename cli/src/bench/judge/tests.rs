@@ -98,6 +98,25 @@ fn the_same_run_once_more_decides_nothing() {
     assert_eq!((bar.pairs, bar.verdict), (2, Verdict::Undecided));
 }
 
+/// A repetition that counts in another window in time has another document, whatever its figures are.
+#[test]
+fn repetitions_with_the_same_figures_are_one_run_only_if_their_documents_are_the_same() {
+    let fixture = Fixture::new();
+    let text = EXPERIMENT.replace("q = {", "repetitions = 3\nq = {").replace("lockstep", "icount");
+    let plan = Plan::new(fixture.experiment(&text).unwrap(), Form::Full, &[]).unwrap();
+    let mut results = fixture.results(&plan, 1.0);
+    let pairs = |cases: &[CaseResult]| bars(&plan.experiment, cases, true).unwrap()[0].pairs;
+    for case in &mut results.cases {
+        let first = case.samples[0].metrics.clone();
+        case.samples.iter_mut().for_each(|sample| sample.metrics = first.clone());
+    }
+    assert_eq!(pairs(&results.cases), 3);
+    for case in &mut results.cases {
+        case.samples[1].document = case.samples[0].document.clone();
+    }
+    assert_eq!(pairs(&results.cases), 2);
+}
+
 #[test]
 fn derived_figures_are_medians_over_pairs() {
     let fixture = Fixture::new();
