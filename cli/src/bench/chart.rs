@@ -1,25 +1,37 @@
 //! Charts as SVG: no fonts, scripts or other resources from outside, and the same bytes for the same figures.
+mod letters;
+pub(super) mod scale;
+
 use super::{
     charts::{ChartResult, LineResult},
     experiment::{Chart, Scalar},
     look::{Look, is_policy, look},
     results::{CaseResult, HistogramResult},
 };
+use letters::{FONT, LINE, SIZE};
 use miette::{Result, miette};
-use plotters::{element::ComposedElement, prelude::*};
+use plotters::{element::ComposedElement, prelude::*, style::text_anchor::HPos};
+use scale::Scale;
 use std::{fmt::Display, ops::Range};
 
 /// Width of a chart in pixels.
-const WIDTH: u32 = 920;
-/// Height of a chart of lines, without its title.
-const LINES_HEIGHT: u32 = 440;
-/// Width of what names the lines, beside them.
-const LEGEND_WIDTH: u32 = 270;
-/// Height of one histogram among several.
-const PANEL_HEIGHT: u32 = 190;
-/// Height of the title.
-const TITLE_HEIGHT: u32 = 36;
-const FONT: &str = "sans-serif";
+const WIDTH: u32 = 640;
+/// Height of what lines are drawn in, with its axes.
+const LINES_HEIGHT: u32 = 400;
+/// Height of one histogram among several, with its axes and without its title and what is on its x axis.
+const PANEL_HEIGHT: u32 = 210;
+/// Between parts of a chart, and at its edges.
+const GAP: u32 = 10;
+/// Width of what stands beside the y axis.
+const Y_LABELS: u32 = 100;
+/// Right of the axes: half of the last number below stands there.
+const RIGHT: u32 = 45;
+/// Height of the numbers below the x axis.
+const X_LABELS: u32 = 32;
+/// Where the names of lines begin, behind pieces of these.
+const NAMES: u32 = Y_LABELS / 2 + 30;
+/// The colour of lines that are drawn upright through histograms.
+const UPRIGHT: RGBColor = RGBColor(190, 0, 0);
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 /// A filled shape and its outline, in pixels around a place.
 type MarkerElement<'a, C> = ComposedElement<C, SVGBackend<'a>, Polygon<(i32, i32)>, PathElement<(i32, i32)>>;
@@ -49,7 +61,7 @@ pub fn svg(
                 })
                 .filter(|panel| !panel.histogram.buckets.is_empty())
                 .collect();
-            (!panels.is_empty()).then(|| histograms(chart, &panels)).transpose()
+            (!panels.is_empty()).then(|| histograms(chart, &panels, ideals)).transpose()
         }
         (None, Some(x), Some(y)) => {
             let mut lines = measured(&shown, cases, x, y);
@@ -78,75 +90,65 @@ struct Panel<'a> {
     look: Look,
 }
 
-/// An axis whose values may be shown by their logarithm.
-#[derive(Clone, Copy)]
-struct Scale {
-    log: bool,
-}
-
-impl Scale {
-    fn place(self, value: f64) -> f64 {
-        if self.log { value.max(f64::MIN_POSITIVE).log10() } else { value }
-    }
-
-    /// Text of a tick. A logarithmic axis names only whole powers of ten.
-    fn label(self, place: f64) -> String {
-        match self.log {
-            true if (place - place.round()).abs() > 1e-6 => String::new(),
-            true => number(10f64.powf(place.round())),
-            false => number(place),
-        }
-    }
-
-    /// The axis around values: to whole powers of ten, or with a little room.
-    fn around(self, values: impl Iterator<Item = f64>, from_zero: bool) -> Range<f64> {
-        let places = values.map(|value| self.place(value));
-        let (low, high) = places.fold((f64::MAX, f64::MIN), |(low, high), at| (low.min(at), high.max(at)));
-        if self.log {
-            return low.floor()..(low.floor() + 1.0).max(high.ceil());
-        }
-        let room = if high > low { (high - low) * 0.05 } else { high.abs().max(1.0) * 0.05 };
-        let low = if from_zero { low.min(0.0) } else { low - room };
-        low..high + room
-    }
-}
-
-/// A number without needless digits.
-fn number(value: f64) -> String {
-    let digits = match value.abs() {
-        size if size >= 100.0 || size == 0.0 => 0,
-        size if size >= 1.0 => 2,
-        size => (2.0 - size.log10()).ceil() as usize,
-    };
-    let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
-
 fn failed(error: impl Display) -> miette::Report {
     miette!("the chart can't be drawn: {error}")
 }
 
-/// One panel for each case, with the same axes. Shares are logarithmic: what is rare is what matters here.
-fn histograms(chart: &Chart, panels: &[Panel<'_>]) -> Result<String> {
+/// An image of a height with a title above: its own text, and what `draw` adds below that.
+fn titled(title: &str, height: u32, draw: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
+    let title = letters::lines(title, WIDTH - 2 * GAP);
+    let above = letters::height(&title) + GAP;
     let mut svg = String::new();
     {
-        let height = TITLE_HEIGHT + PANEL_HEIGHT * panels.len() as u32;
-        let root = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
+        let root = SVGBackend::with_string(&mut svg, (WIDTH, above + height)).into_drawing_area();
         root.fill(&WHITE).map_err(failed)?;
-        let body = root.titled(&chart.title, (FONT, 20)).map_err(failed)?;
-        let scale = Scale { log: chart.x_log };
-        let bounds = panels.iter().flat_map(|panel| panel.histogram.buckets.iter().map(|(bound, _)| *bound));
-        let x = scale.around(bounds, false);
-        let shares: Vec<Vec<(f64, f64)>> = panels.iter().map(|panel| shares(panel.histogram)).collect();
-        let y = Scale { log: true }
-            .around(shares.iter().flatten().map(|(_, share)| *share).chain([100.0]), false);
-        for (index, area) in body.split_evenly((panels.len(), 1)).iter().enumerate() {
-            let stems = shares[index].iter().map(|(bound, share)| (scale.place(*bound), share.log10()));
-            panel(chart, area, &panels[index], scale, (x.clone(), y.clone()), stems)?;
-        }
+        letters::write(&root, &title, (WIDTH as i32 / 2, GAP as i32 / 2), HPos::Center)?;
+        draw(&root.split_vertically(above).1)?;
         root.present().map_err(failed)?;
     }
     Ok(svg)
+}
+
+/// Writes what is on the x axis at the bottom of an area. What is left of it.
+fn footed<'a>(area: &Area<'a>, chart: &Chart) -> Result<Area<'a>> {
+    let label = letters::lines(&chart.x_label, WIDTH - Y_LABELS);
+    let (rest, below) = area.split_vertically(area.dim_in_pixel().1 - letters::height(&label) - GAP);
+    letters::write(&below, &label, ((WIDTH + Y_LABELS) as i32 / 2, 0), HPos::Center)?;
+    Ok(rest)
+}
+
+/// Height of what [`footed`] writes.
+fn foot(chart: &Chart) -> u32 {
+    letters::height(&letters::lines(&chart.x_label, WIDTH - Y_LABELS)) + GAP
+}
+
+/// One panel for each case, with the same axes. Shares are logarithmic: what is rare is what matters here.
+fn histograms(chart: &Chart, panels: &[Panel<'_>], lines: &[LineResult]) -> Result<String> {
+    let scale = Scale { log: chart.x_log };
+    let bounds = || panels.iter().flat_map(|panel| panel.histogram.buckets.iter().map(|(bound, _)| *bound));
+    let uprights = || lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| *x));
+    scale.check("what was measured", bounds())?;
+    for line in lines {
+        scale.check(&format!("the line {:?}", line.title), line.points.iter().map(|(x, _)| *x))?;
+    }
+    let x = scale.around(bounds().chain(uprights()), false);
+    let shares: Vec<Vec<(f64, f64)>> = panels.iter().map(|panel| shares(panel.histogram)).collect();
+    let y =
+        Scale { log: true }.around(shares.iter().flatten().map(|(_, share)| *share).chain([100.0]), false);
+    let captions: Vec<_> = panels.iter().map(|panel| letters::lines(&panel.title, WIDTH - 2 * GAP)).collect();
+    let height = |index: usize| letters::height(&captions[index]) + PANEL_HEIGHT + foot(chart);
+    titled(&chart.title, (0..panels.len()).map(height).sum(), |body| {
+        let mut rest = body.clone();
+        for (index, caption) in captions.iter().enumerate() {
+            let (area, below) = rest.split_vertically(height(index));
+            rest = below;
+            letters::write(&area, caption, (WIDTH as i32 / 2, 0), HPos::Center)?;
+            let area = footed(&area.split_vertically(letters::height(caption)).1, chart)?;
+            let stems = shares[index].iter().map(|(bound, share)| (scale.place(*bound), share.log10()));
+            panel(chart, &area, panels[index].look, scale, (x.clone(), y.clone()), stems, lines)?;
+        }
+        Ok(())
+    })
 }
 
 /// Each bucket's share in percent.
@@ -158,22 +160,24 @@ fn shares(histogram: &HistogramResult) -> Vec<(f64, f64)> {
 fn panel(
     chart: &Chart,
     area: &Area<'_>,
-    Panel { title, look, .. }: &Panel<'_>,
+    look: Look,
     scale: Scale,
     (x, y): (Range<f64>, Range<f64>),
     stems: impl Iterator<Item = (f64, f64)>,
+    lines: &[LineResult],
 ) -> Result<()> {
-    let floor = y.start;
+    let (floor, top, middle) = (y.start, y.end, (x.start + x.end) / 2.0);
     let mut context = ChartBuilder::on(area)
-        .caption(title, (FONT, 14))
-        .margin_right(20)
-        .x_label_area_size(38)
-        .y_label_area_size(70)
+        .margin_right(RIGHT)
+        .margin_top(GAP)
+        .x_label_area_size(X_LABELS)
+        .y_label_area_size(Y_LABELS)
         .build_cartesian_2d(x, y)
         .map_err(failed)?;
     context
         .configure_mesh()
-        .x_desc(&chart.x_label)
+        .label_style((FONT, SIZE))
+        .axis_desc_style((FONT, SIZE))
         .y_desc(&chart.y_label)
         .x_label_formatter(&|place| scale.label(*place))
         .y_label_formatter(&|place| Scale { log: true }.label(*place))
@@ -185,6 +189,16 @@ fn panel(
     context
         .draw_series(stems.map(|(x, y)| PathElement::new(vec![(x, floor), (x, y)], style)))
         .map_err(failed)?;
+    for (line, value) in lines.iter().filter_map(|line| Some((line, line.points.first()?.0))) {
+        let x = scale.place(value);
+        let upright = DashedLineSeries::new([(x, floor), (x, top)], 6, 4, UPRIGHT.stroke_width(2));
+        context.draw_series(upright).map_err(failed)?;
+        // Beside it, where there is more room.
+        let (anchor, aside) = if x > middle { (HPos::Right, -6) } else { (HPos::Left, 6) };
+        let (at, from) = context.backend_coord(&(x, top));
+        let (left, above) = area.get_base_pixel();
+        letters::write(area, std::slice::from_ref(&line.title), (at - left + aside, from - above), anchor)?;
+    }
     Ok(())
 }
 
@@ -243,36 +257,42 @@ fn computed(lines: &[LineResult]) -> impl Iterator<Item = LineData> {
 }
 
 fn line_chart(chart: &Chart, lines: &[LineData]) -> Result<String> {
-    let mut svg = String::new();
-    {
-        let size = (WIDTH, TITLE_HEIGHT + LINES_HEIGHT);
-        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        root.fill(&WHITE).map_err(failed)?;
-        let body = root.titled(&chart.title, (FONT, 20)).map_err(failed)?;
-        let (body, legend) = body.split_horizontally(WIDTH - LEGEND_WIDTH);
-        let scale = Scale { log: chart.x_log };
-        let points = || lines.iter().flat_map(|line| &line.points);
-        let x = scale.around(points().map(|(x, _)| *x), false);
-        let y = Scale { log: false }.around(points().flat_map(|(_, y)| *y), true);
-        let mut context = ChartBuilder::on(&body)
-            .margin(10)
-            .x_label_area_size(42)
-            .y_label_area_size(74)
+    let scale = Scale { log: chart.x_log };
+    for line in lines {
+        scale.check(&format!("the line {:?}", line.title), line.points.iter().map(|(x, _)| *x))?;
+    }
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let x = scale.around(points().map(|(x, _)| *x), false);
+    let y = Scale { log: false }.around(points().flat_map(|(_, y)| *y), true);
+    let names: Vec<_> = lines.iter().map(|line| letters::lines(&line.title, WIDTH - NAMES - GAP)).collect();
+    let above = LINES_HEIGHT + foot(chart);
+    let height = above + names.iter().map(|name| letters::height(name)).sum::<u32>() + GAP;
+    titled(&chart.title, height, |body| {
+        let (plot, mut rest) = body.split_vertically(above);
+        let mut context = ChartBuilder::on(&footed(&plot, chart)?)
+            .margin_right(RIGHT)
+            .margin_top(GAP)
+            .x_label_area_size(X_LABELS)
+            .y_label_area_size(Y_LABELS)
             .build_cartesian_2d(x, y)
             .map_err(failed)?;
         context
             .configure_mesh()
-            .x_desc(&chart.x_label)
+            .label_style((FONT, SIZE))
+            .axis_desc_style((FONT, SIZE))
             .y_desc(&chart.y_label)
+            .x_labels(6)
             .x_label_formatter(&|place| scale.label(*place))
-            .y_label_formatter(&|value| number(*value))
+            .y_label_formatter(&|value| scale::number(*value))
             .light_line_style(WHITE)
             .draw()
             .map_err(failed)?;
-        for (index, (line, look)) in lines.iter().zip(looks(lines)).enumerate() {
+        for ((line, look), words) in lines.iter().zip(looks(lines)).zip(&names) {
             let style = look.colour.stroke_width(2);
             let places = line.points.iter().map(|(x, [_, y, _])| (scale.place(*x), *y));
-            name(&legend, index, line, look)?;
+            let (own, below) = rest.split_vertically(letters::height(words));
+            rest = below;
+            name(&own, words, line, look)?;
             // What is computed is dashed. A single point would be no line.
             if line.computed && line.points.len() > 1 {
                 context.draw_series(DashedLineSeries::new(places, 6, 4, style)).map_err(failed)?;
@@ -285,9 +305,8 @@ fn line_chart(chart: &Chart, lines: &[LineData]) -> Result<String> {
             context.draw_series(line.points.iter().map(range)).map_err(failed)?;
             context.draw_series(places.map(|place| marker(place, look))).map_err(failed)?;
         }
-        root.present().map_err(failed)?;
-    }
-    Ok(svg)
+        Ok(())
+    })
 }
 
 /// A line's marker at a place.
@@ -299,19 +318,19 @@ fn marker<'a, C>(place: C, Look { colour, marker }: Look) -> MarkerElement<'a, C
         + PathElement::new(outline, colour.stroke_width(1))
 }
 
-/// Writes the name of the line number `index` into the legend, behind a piece of the line.
-fn name(legend: &Area<'_>, index: usize, line: &LineData, look: Look) -> Result<()> {
-    let y = 24 + 20 * index as i32;
+/// Writes the name of a line into its part of the legend, behind a piece of the line.
+fn name(legend: &Area<'_>, words: &[String], line: &LineData, look: Look) -> Result<()> {
+    let (x, y) = (Y_LABELS as i32 / 2, LINE as i32 / 2);
     let style = look.colour.stroke_width(2);
     let is_dashed = line.computed && line.points.len() > 1;
     let stretches: &[(i32, i32)] = if is_dashed { &[(0, 8), (12, 20)] } else { &[(0, 20)] };
     for (from, to) in stretches {
-        legend.draw(&PathElement::new(vec![(*from, y), (*to, y)], style)).map_err(failed)?;
+        legend.draw(&PathElement::new(vec![(x + from, y), (x + to, y)], style)).map_err(failed)?;
     }
     if !is_dashed {
-        legend.draw(&marker((10, y), look)).map_err(failed)?;
+        legend.draw(&marker((x + 10, y), look)).map_err(failed)?;
     }
-    legend.draw(&Text::new(line.title.clone(), (28, y - 7), (FONT, 13))).map_err(failed)
+    letters::write(legend, words, (NAMES as i32, 0), HPos::Left)
 }
 
 #[cfg(test)]

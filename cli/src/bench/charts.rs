@@ -55,14 +55,22 @@ pub fn again(experiment: &Experiment, cases: &[CaseResult]) -> Result<Vec<ChartR
     experiment.charts.iter().map(result).collect()
 }
 
-/// The lines that are given as expressions, at each value of the x axis.
+/// The lines that are given as expressions, at each value of the x axis; through histograms upright, from 0 to 100 %.
 fn computed(
     chart: &Chart,
     axis: &[Scalar],
     figure: impl Fn(&Expression, &Values) -> Result<Option<f64>>,
 ) -> Result<Vec<LineResult>> {
-    let Some(x) = &chart.x else { return Ok(Vec::new()) };
     let mut lines = Vec::new();
+    let Some(x) = &chart.x else {
+        for line in &chart.lines {
+            let value = figure(&Expression::parse(&line.value)?, &chart.only)?;
+            lines.extend(
+                value.map(|x| LineResult { title: line.title.clone(), points: vec![(x, 0.0), (x, 100.0)] }),
+            );
+        }
+        return Ok(lines);
+    };
     for line in &chart.lines {
         let expression = Expression::parse(&line.value)?;
         let mut points = Vec::new();

@@ -371,7 +371,7 @@ pub struct Chart {
     /// Logarithmic x axis.
     #[serde(default)]
     pub x_log: bool,
-    /// More lines, from expressions.
+    /// More lines, from expressions. Through histograms they are upright: a deadline, say.
     #[serde(default, rename = "line")]
     pub lines: Vec<Line>,
 }
@@ -382,7 +382,7 @@ pub struct Chart {
 pub struct Line {
     /// In the legend.
     pub title: String,
-    /// Expression as in a bar; the parameter of the x axis is known by its name.
+    /// Expression as in a bar; the parameter of the x axis is known by its name. In a chart of a histogram it is a place on the x axis.
     pub value: String,
 }
 

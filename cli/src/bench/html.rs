@@ -17,7 +17,7 @@ th:first-child, td:first-child { min-width: 9rem; overflow-wrap: anywhere; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .holds { color: #00664b; } .fails { color: #b3261e; font-weight: bold; } .unknown { color: #6b5b00; }
 .small { color: #555; font-size: .9rem; } code { background: #f3f3f3; padding: .1rem .3rem; }
-figure { margin: 1.5rem 0; overflow-x: auto; } svg { width: 100%; min-width: 44rem; height: auto; }
+figure { margin: 1.5rem 0; overflow-x: auto; } svg { width: 100%; max-width: 44rem; height: auto; }
 @media (max-width: 40rem) { body { margin: 1rem auto; } thead { display: none; } table, tbody, tr, td { display: block; }
 tr { padding: .5rem 0; border-bottom: 1px solid #ddd; } td { padding: 0; border: 0; overflow-wrap: anywhere; }
 td.number { text-align: left; white-space: normal; } td:first-child { font-weight: bold; }

@@ -1,5 +1,6 @@
 //! An experiment, multiplied out into runs. Whatever is wrong with it is found here, before hours of runs.
 use super::{
+    chart::scale::Scale,
     experiment::{Bar, Case, ClockKind, Experiment, Form, Machine, Parameters, Range, Scalar},
     expression::{Expression, Reference},
     lookup::{self, Place},
@@ -307,14 +308,27 @@ impl Plan {
         metrics: &[&str],
         histograms: &[&str],
     ) -> Result<()> {
+        let scale = Scale { log: chart.x_log };
         for name in &chart.cases {
             known("case", name, self.experiment.cases.iter().map(|case| &*case.name))?;
         }
         match (&chart.histogram, &chart.x, &chart.y) {
-            (Some(name), None, None) => known("histogram", name, histograms.iter().copied()),
+            (Some(name), None, None) => {
+                known("histogram", name, histograms.iter().copied())?;
+                for line in &chart.lines {
+                    let expression = Expression::parse(&line.value)?;
+                    self.check_references(&expression, &chart.only, metrics)?;
+                    // What needs figures of runs is known when it is drawn.
+                    let value = expression.value(|name| chart.only.get(name)?.number(), |_| None);
+                    scale.check(&format!("the line {:?}", line.title), value.into_iter())?;
+                }
+                Ok(())
+            }
             (None, Some(x), Some(y)) => {
                 known("metric", y, metrics.iter().copied())?;
-                for value in self.axis(chart, x)? {
+                let axis = self.axis(chart, x)?;
+                scale.check(x, axis.iter().filter_map(Scalar::number))?;
+                for value in axis {
                     for line in &chart.lines {
                         let mut bound = chart.only.clone();
                         bound.insert(x.clone(), value.clone());

@@ -1,5 +1,9 @@
 use super::*;
-use crate::bench::{experiment::Form, fixture::Fixture};
+use crate::bench::{
+    experiment::Form,
+    fixture::{EXPERIMENT, Fixture},
+    plan::Plan,
+};
 use roxmltree::Document;
 
 /// The texts in a chart of the fixture, which must be well-formed XML.
@@ -47,16 +51,6 @@ fn histograms_name_their_axes_and_cases() {
 }
 
 #[test]
-fn numbers_on_axes_are_short() {
-    assert_eq!(number(0.001), "0.001");
-    assert_eq!(number(1000.0), "1000");
-    assert_eq!(number(0.25), "0.25");
-    assert_eq!(number(0.0), "0");
-    assert_eq!(Scale { log: true }.label(2.5), "");
-    assert_eq!(Scale { log: true }.label(-3.0), "0.001");
-}
-
-#[test]
 fn a_policy_has_its_colour_and_shape_in_lines_and_histograms() {
     let colour = |name: &str| {
         let RGBColor(red, green, blue) = look(Some(name), 0).colour;
@@ -72,4 +66,62 @@ fn a_policy_has_its_colour_and_shape_in_lines_and_histograms() {
     let (svg, _) = texts(0);
     let filled = svg.matches(&format!("<polygon opacity=\"1\" fill=\"{}\"", colour("spumone"))).count();
     assert_eq!(filled, 4, "{svg}");
+}
+
+/// A telephone shows a chart 360 px wide.
+#[test]
+fn letters_are_legible_where_a_chart_is_narrow() {
+    for index in [0, 1] {
+        let (svg, _) = texts(index);
+        let document = Document::parse(&svg).unwrap();
+        let width: f64 = document.root_element().attribute("width").unwrap().parse().unwrap();
+        let sizes =
+            document.descendants().filter_map(|node| node.attribute("font-size")?.parse::<f64>().ok());
+        let least = sizes.fold(f64::MAX, f64::min);
+        assert!(least * 360.0 / width >= 10.0, "{least} px of {width}");
+    }
+}
+
+/// The chart of delays of the fixture with this line, and whether it is drawn.
+fn with_line(value: &str, x_log: bool) -> miette::Result<Option<String>> {
+    let fixture = Fixture::new();
+    let text = EXPERIMENT.replace(
+        "x_log = true",
+        &format!("x_log = {x_log}\nline = [{{ title = \"deadline\", value = \"{value}\" }}]"),
+    );
+    let plan = Plan::new(fixture.experiment(&text)?, Form::Full, &[])?;
+    let results = fixture.results(&plan, 1.0);
+    svg(&results.charts[1], &results.cases)
+}
+
+#[test]
+fn a_line_stands_upright_in_each_histogram() {
+    let plain = texts(1).0.matches("#BE0000").count();
+    for x_log in [true, false] {
+        let svg = with_line("1000", x_log).unwrap().unwrap();
+        assert_eq!(plain, 0);
+        assert!(svg.matches("#BE0000").count() >= 6, "a dash and more in each of six panels");
+        assert_eq!(svg.matches("deadline\n").count(), 6, "{svg}");
+    }
+}
+
+#[test]
+fn a_line_without_a_logarithm_is_refused_with_a_reason() {
+    for value in ["0", "-5"] {
+        assert!(with_line(value, false).is_ok());
+        let error = format!("{:?}", with_line(value, true).unwrap_err());
+        assert!(error.contains("has no place on a logarithmic axis") && error.contains("x_log"), "{error}");
+    }
+    // What runs have shown is known when it is drawn.
+    let error = with_line("{lhp[policy=spumone,f=0].rate} * 0", true).unwrap_err();
+    assert!(format!("{error:?}").contains("the line \"deadline\" at 0 has no place"), "{error:?}");
+}
+
+#[test]
+fn what_was_measured_without_a_logarithm_is_refused_with_a_reason() {
+    let fixture = Fixture::new();
+    let mut results = fixture.results(&fixture.plan(Form::Full), 1.0);
+    results.cases[0].histograms[0].buckets.insert(0, (0.0, 1));
+    let error = svg(&results.charts[1], &results.cases).unwrap_err().to_string();
+    assert!(error.contains("what was measured at 0 has no place on a logarithmic axis"), "{error}");
 }

@@ -177,3 +177,10 @@ fn what_refers_to_nothing_is_refused_before_anything_runs() {
         assert!(plain.contains(message), "{to}: {plain}");
     }
 }
+
+#[test]
+fn an_axis_without_a_logarithm_for_a_value_of_its_parameter_is_refused() {
+    let label = "y_label = \"messages / s\"";
+    let told = error(&changed(label, &format!("{label}\nx_log = true")));
+    assert!(told.contains("f at 0 has no place on a logarithmic axis"), "{told}");
+}
