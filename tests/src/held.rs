@@ -43,8 +43,8 @@ const AT_THE_VCPU: [&str; 3] = ["ipis", "timers", MESSAGES];
 const LATEST_NS: u64 = 15_000 + 2 * 5_000;
 /// Of so many of a kind, some are held back, or none can be. (Where messages are many, all of a system's are together before 14 of the serial port have come.)
 const NO_CHANCE: u64 = 50;
-/// Where vCPUs move, they do so once at least while so many are held back: else it isn't about moving. (From one for 7, under `balance`, to four for each.)
-const HELD_PER_MIGRATION: u64 = 20;
+/// Where vCPUs move, they do so once at least while so many are held back: else it isn't about moving. (From one for 21, under `balance` beside FreeRTOS, to four for each.)
+const HELD_PER_MIGRATION: u64 = 40;
 
 /// A system, and how long it runs.
 #[derive(Debug, Clone)]
