@@ -307,10 +307,11 @@ fn system(manifest: &Manifest) -> Result<System> {
         guest.vcpus.iter().map(move |vcpu| (vcpu.home as usize, priority(guest, vcpu.home)))
     });
     let housekeeping_hart = housekeeping_core(harts as usize, residents) as u32;
-    let guests = system.guests.iter().zip(&manifest.tasks).map(|(guest, tasks)| Guest {
+    let guests = system.guests.iter().zip(&manifest.tasks).enumerate().map(|(index, (guest, tasks))| Guest {
         name: guest.name.clone(),
         vcpus: guest.vcpus.iter().map(|vcpu| Vcpu { home: vcpu.home, harts: vcpu.harts }).collect(),
         has_devices: !guest.devices.is_empty(),
+        has_channels: system.channels_of(index).next().is_some(),
         priorities: (0..harts).map(|hart| priority(guest, hart)).collect(),
         tasks: tasks.iter().map(task).collect(),
     });
@@ -346,5 +347,6 @@ fn task(task: &ainori_manifest::Task) -> Task {
         jitter_ns: task.jitter_us * 1_000,
         blocking_ns: task.blocking_us * 1_000,
         remote_blocking_ns: task.remote_blocking_us * 1_000,
+        is_handler: task.is_handler,
     }
 }

@@ -121,9 +121,25 @@ fn interrupts_all(system: &System, level: u8) -> Option<&str> {
     owners.next().filter(|_| above.len() + 1 >= IRQ_LEVELS as usize).map(|guest| &*guest.name)
 }
 
+/// What may interrupt a guest from outside, as often as others like, although no task of it is said to handle that.
+fn unheard(guest: &Guest) -> Option<&'static str> {
+    let source = match (guest.has_channels, guest.has_devices) {
+        (false, false) => return None,
+        (true, false) => "a channel's bell",
+        (false, true) => "a device",
+        (true, true) => "a channel's bell, or a device,",
+    };
+    guest.tasks.iter().all(|task| !task.is_handler).then_some(source)
+}
+
 /// Why it isn't clear what a guest that declares tasks does on a hart.
 fn unclear(system: &System, guest: &Guest, hart: u32) -> Option<String> {
     let name = &guest.name;
+    if let Some(source) = unheard(guest) {
+        return Some(format!(
+            "{source} may interrupt {name}, and none of its tasks handles that: declare what it takes as a task with `handler = true`"
+        ));
+    }
     if system.may_be_met(guest, hart) > 1 {
         return Some(format!("several vCPUs of {name} may be on hart {hart}, and take turns"));
     }

@@ -53,6 +53,8 @@ pub struct Guest {
     pub priorities: Vec<u8>,
     /// It owns devices of the board.
     pub has_devices: bool,
+    /// It is at an end of channels.
+    pub has_channels: bool,
     /// Its tasks. A guest without any computes for as long as it likes.
     pub tasks: Vec<Task>,
 }
@@ -87,6 +89,8 @@ pub struct Task {
     pub blocking_ns: u64,
     /// The part of that for which it spins for a vCPU of its guest on another hart, in each job. Counts only if the guest has one there.
     pub remote_blocking_ns: u64,
+    /// It is what handles interrupts from outside of its guest: of devices and channels.
+    pub is_handler: bool,
 }
 
 impl System {

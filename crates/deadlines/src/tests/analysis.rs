@@ -22,13 +22,21 @@ pub(super) fn task(priority: u8, period_us: u64, execution_us: u64) -> Task {
         jitter_ns: 0,
         blocking_ns: 0,
         remote_blocking_ns: 0,
+        is_handler: false,
     }
 }
 
 pub(super) fn guest(name: &str, priority: u8, tasks: &[Task]) -> Guest {
     let vcpus = vec![Vcpu { home: 0, harts: 1 }];
     let priorities = vec![priority; 2];
-    Guest { name: name.into(), vcpus, priorities, has_devices: false, tasks: tasks.to_vec() }
+    Guest {
+        name: name.into(),
+        vcpus,
+        priorities,
+        has_devices: false,
+        has_channels: false,
+        tasks: tasks.to_vec(),
+    }
 }
 
 pub(super) fn system(preset: &str, guests: &[Guest]) -> System {
@@ -205,6 +213,28 @@ fn devices_of_the_less_urgent_may_interrupt_where_there_are_too_many_priorities(
     };
     assert_eq!(verdicts(5), [Verdict::Met]);
     assert!(matches!(&verdicts(6)[0], Verdict::Unsaid(why) if why.contains("the devices of linux")));
+}
+
+/// A guest that was rung for all the time missed each job that was said to be met.
+#[test]
+fn nothing_is_said_of_who_may_be_interrupted_from_outside_unless_that_is_a_task() {
+    let handler = Task { is_handler: true, ..task(9, 1_000, 1) };
+    for rung in [true, false] {
+        let told = |tasks: &[Task]| {
+            let rtos = Guest { has_channels: rung, has_devices: !rung, ..guest("rtos", 10, tasks) };
+            // Less urgent, it is kept waiting by that as well.
+            let below = guest("below", 5, &[task(1, 10_000, 300)]);
+            verdicts(&system("spumone", &[rtos, below, guest("linux", 1, &[])]))
+        };
+        let declared = told(&[task(1, 1_000, 300), handler.clone()]);
+        assert_eq!(declared, [Verdict::Met, Verdict::Met, Verdict::Met]);
+        for verdict in told(&[task(1, 1_000, 300)]) {
+            assert!(
+                matches!(&verdict, Verdict::Unsaid(why) if why.contains("`handler = true`")),
+                "{verdict:?}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -64,6 +64,7 @@ const TASK: reader::Kind = reader::Kind {
         "jitter",
         "blocking",
         "remote_blocking",
+        "handler",
     ],
 };
 const WINDOW: reader::Kind =
@@ -166,6 +167,7 @@ pub struct TaskDraft {
     pub jitter: Option<At<Micros>>,
     pub blocking: Option<At<Micros>>,
     pub remote_blocking: Option<At<Micros>>,
+    pub handler: Option<At<bool>>,
 }
 
 /// `[[window]]`.
@@ -515,6 +517,7 @@ fn read_task(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Option
         jitter: table.optional("jitter", findings),
         blocking: table.optional("blocking", findings),
         remote_blocking: table.optional("remote_blocking", findings),
+        handler: table.optional("handler", findings),
     };
     Some(TaskDraft { lost: table.lost, ..draft })
 }

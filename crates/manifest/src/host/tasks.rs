@@ -22,6 +22,8 @@ pub struct Task {
     pub blocking_us: u64,
     /// The part of that for which it spins for a vCPU of its guest on another hart, in each job. All of it if nothing is said.
     pub remote_blocking_us: u64,
+    /// It is what handles interrupts from outside of its guest: of its devices, and bells of its channels.
+    pub is_handler: bool,
     /// Line of the manifest where it stands, from 1.
     pub line: usize,
 }

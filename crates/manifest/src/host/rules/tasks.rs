@@ -79,6 +79,7 @@ fn check_one(draft: &TaskDraft, guest: Option<&Guest>, findings: &mut Vec<Findin
         jitter_us: jitter,
         blocking_us: blocking,
         remote_blocking_us: remote_blocking,
+        is_handler: draft.handler.as_ref().is_some_and(|handler| handler.value),
         // Who has the text counts.
         line: 0,
     })

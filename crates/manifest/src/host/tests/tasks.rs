@@ -18,6 +18,7 @@ hart = 1
 jitter = "5us"
 blocking = "20us"
 remote_blocking = "15us"
+handler = true
 "#;
 
 fn with(tasks: &str) -> String {
@@ -38,6 +39,7 @@ fn tasks_are_read_with_their_defaults() {
         jitter_us: 0,
         blocking_us: 0,
         remote_blocking_us: 0,
+        is_handler: false,
         line: 28,
     };
     let log = Task {
@@ -50,6 +52,7 @@ fn tasks_are_read_with_their_defaults() {
         jitter_us: 5,
         blocking_us: 20,
         remote_blocking_us: 15,
+        is_handler: true,
         line: 33,
     };
     assert_eq!(manifest.tasks[1], [control, log]);
