@@ -17,9 +17,7 @@
 use ainori_limits::bits::lowest_bit_out_of_line;
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-
-mod instruction;
-pub use self::instruction::{FileInstruction, FileRegister};
+use crate::zicsr::CsrAccess;
 
 /// Identities are `1..=IDENTITIES`: "the minimum is 63" (section 3.2), and a guest reads it in its device tree (`riscv,num-ids`).
 pub const IDENTITIES: u32 = 63;
@@ -45,31 +43,6 @@ mod select {
 
 /// All pending or enable bits that exist: none for identity 0.
 const ALL: u64 = !1;
-
-/// What an instruction does with a CSR (unprivileged specification, "Zicsr").
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CsrAccess {
-    /// `csrrs` and `csrrc` with `x0`, or with 0: no write at all.
-    Read,
-    /// `csrrw`
-    Write(u64),
-    /// `csrrs`
-    Set(u64),
-    /// `csrrc`
-    Clear(u64),
-}
-
-impl CsrAccess {
-    /// What is in a register afterwards that held `old`, as far as it is free to hold anything.
-    const fn applied_to(self, old: u64) -> u64 {
-        match self {
-            Self::Read => old,
-            Self::Write(value) => value,
-            Self::Set(bits) => old | bits,
-            Self::Clear(bits) => old & !bits,
-        }
-    }
-}
 
 /// A file. Any core may [`Self::post`]; all other methods are for the core that looks after the vCPU.
 pub struct InterruptFile {

@@ -166,8 +166,8 @@ mod tests {
         CLAIMI, DOMAINCFG, EDGE1, HART_SHIFT, IDC, IDC_SIZE, IDELIVERY, INTERRUPT_ENABLE, LEVEL1, SETIENUM,
         SETIPNUM, SOURCECFG, TARGET,
     };
-    use crate::imsic::CsrAccess;
     use crate::plic::layout::{CLAIM_COMPLETE, CONTEXT, CONTEXT_SIZE, ENABLE, ENABLE_SIZE};
+    use crate::zicsr::CsrAccess;
     use std::vec::Vec;
 
     const SOURCE: u32 = 10;

@@ -18,6 +18,7 @@
 //! | [`pci`] | the configuration space in which guests find these | no state |
 //! | [`bus`] | which device answers at which address | no state |
 //! | [`mmio`] | decoder of load and store instructions | no state |
+//! | [`zicsr`] | decoder of instructions that reach control and status registers | no state |
 //!
 //! Every operation does a bounded amount of work, whatever the guest writes.
 #![no_std]
@@ -37,3 +38,4 @@ pub mod pci;
 pub mod plic;
 pub mod uart;
 pub mod virtio;
+pub mod zicsr;

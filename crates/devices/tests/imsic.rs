@@ -2,7 +2,8 @@
 //! Not with loom's atomics, which work only inside of a loom model: see `imsic_races.rs`.
 #![cfg(not(loom))]
 
-use ainori_devices::imsic::{CsrAccess, IDENTITIES, InterruptFile};
+use ainori_devices::imsic::{IDENTITIES, InterruptFile};
+use ainori_devices::zicsr::CsrAccess;
 use proptest::prelude::*;
 
 const EIDELIVERY: u64 = 0x70;

@@ -2,7 +2,8 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p ainori-devices --test imsic_races --release`
 #![cfg(loom)]
 
-use ainori_devices::imsic::{CsrAccess, InterruptFile};
+use ainori_devices::imsic::InterruptFile;
+use ainori_devices::zicsr::CsrAccess;
 use loom::{sync::Arc, thread};
 
 const EIDELIVERY: u64 = 0x70;

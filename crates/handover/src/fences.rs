@@ -13,7 +13,15 @@ bitflags! {
         const INSTRUCTIONS = 1 << 0;
         /// Address translations (SFENCE.VMA).
         const TRANSLATIONS = 1 << 1;
+        /// What the hypervisor keeps of a vCPU's translations itself, wherever it runs.
+        #[cfg(feature = "shadow")]
+        const OWN = 1 << 2;
     }
+}
+
+impl Fence {
+    /// All that a hart may have cached of a vCPU.
+    pub const HART: Self = Self::INSTRUCTIONS.union(Self::TRANSLATIONS);
 }
 
 /// Whether a fence's sender has to wait.
@@ -65,7 +73,7 @@ impl Fences {
     /// The vCPU comes from another core, or its guest's memory has been loaded anew: whatever this hart has cached of it may be out of date. Called by
     /// its owner.
     pub fn distrust_caches(&self) {
-        self.recorded.fetch_or(Fence::all().bits(), Ordering::Relaxed);
+        self.recorded.fetch_or(Fence::HART.bits(), Ordering::Relaxed);
     }
 
     /// The vCPU is about to run on this core. Then [`Self::take`] tells what to do first.
@@ -92,6 +100,12 @@ impl Fences {
             self.recorded.swap(0, Ordering::Acquire)
         };
         Fence::from_bits_truncate(bits)
+    }
+
+    /// Has something been recorded that the hypervisor has to do itself? That takes longer than a fence of the hart.
+    #[cfg(feature = "shadow")]
+    pub fn has_own(&self) -> bool {
+        self.recorded.load(Ordering::Relaxed) & Fence::OWN.bits() != 0
     }
 
     /// Takes the vCPUs that wait; they must now be [answered](Answers::answer).

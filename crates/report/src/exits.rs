@@ -2,15 +2,15 @@
 
 /// Defines [`Exit`] from one table.
 macro_rules! exits {
-    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
+    ($($(#[doc = $doc:literal])* $(#[cfg(feature = $feature:literal)])? $variant:ident = $text:literal,)*) => {
         /// Why a vCPU left its guest for the hypervisor. The number of a variant is the class of trap records.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(u8)]
-        pub enum Exit { $($(#[$doc])* $variant,)* }
+        pub enum Exit { $($(#[doc = $doc])* $(#[cfg(feature = $feature)])? $variant,)* }
 
         impl Exit {
             /// Names in reports and traces, by number.
-            pub const NAMES: &'static [&'static str] = &[$($text),*];
+            pub const NAMES: &'static [&'static str] = &[$($(#[cfg(feature = $feature)])? $text),*];
         }
     };
 }
@@ -70,4 +70,17 @@ exits! {
     Backlog = "backlog",
     /// What ended the guest.
     Fault = "fault",
+    // From here on those of guests with shadow tables, which not every kernel has: behind all others, whose numbers are the same in each.
+    /// A page fault that the guest doesn't see: its shadow has been filled in.
+    #[cfg(feature = "shadow")]
+    Shadow = "shadow",
+    /// A page fault of a guest with a shadow, handed to it.
+    #[cfg(feature = "shadow")]
+    PageFault = "page-fault",
+    /// `satp`, of a guest with a shadow.
+    #[cfg(feature = "shadow")]
+    AddressSpace = "satp",
+    /// SFENCE.VMA or SINVAL.VMA, of a guest with a shadow.
+    #[cfg(feature = "shadow")]
+    Fence = "sfence.vma",
 }

@@ -1,6 +1,6 @@
 //! Instructions of guests that reach their interrupt files (AIA, chapter 3), which trap as the hart has no file for them.
-use ainori_devices::imsic::{CsrAccess, FileInstruction, FileRegister};
 use ainori_devices::irqchip::Irqchip;
+use ainori_devices::zicsr::{CSR_INSTRUCTION_LENGTH, CsrAccess, CsrInstruction, CsrRegister};
 use ainori_sched::VcpuId;
 
 use crate::arch::trap::Exception;
@@ -16,18 +16,20 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, trapped: Exception) -> Option<Exit> {
     let Irqchip::Aia(aia) = &guest.devices.irqchip else { return None };
     let hart = machine.vcpu(vcpu).index;
     let file = aia.file(hart as usize)?;
-    let instruction = FileInstruction::decode(trapped.value as u32)?;
+    let instruction = CsrInstruction::decode(trapped.value as u32)?;
     let state = cpu.state(vcpu);
     if !state.is_in_kernel() {
         return None;
     }
     let access = instruction.access(|number| state.register(number));
     let value = match instruction.register {
-        FileRegister::Top => file.access_top(access).into(),
-        FileRegister::Indirect => file.access(world::indirect_register(), access)?,
+        CsrRegister::Top => file.access_top(access).into(),
+        CsrRegister::Indirect => file.access(world::indirect_register(), access)?,
+        #[cfg(feature = "shadow")]
+        CsrRegister::AddressSpace => return None,
     };
     state.set_register(instruction.rd, value);
-    state.skip(FileInstruction::LENGTH);
+    state.skip(CSR_INSTRUCTION_LENGTH);
     if access != CsrAccess::Read {
         cpu.look_at_harts(guest, 1 << hart);
     }
