@@ -3,7 +3,7 @@
 use crate::image::Kernel;
 use crate::{checkout, output, run};
 use ainori_limits::Room;
-use ainori_manifest::Manifest;
+use ainori_manifest::{Manifest, Needs};
 use miette::{Result, miette};
 use std::{
     fs,
@@ -53,7 +53,9 @@ impl Apart {
 
     /// The command reads the hypervisor: this one, or one of the checkout's builds.
     pub fn reads_hypervisor(self, path: Option<&Path>) -> Self {
-        [Room::USUAL, Room::LARGE].into_iter().fold(self, |files, needs| {
+        let rooms = [Room::USUAL, Room::LARGE].into_iter();
+        let builds = rooms.flat_map(|room| [false, true].map(|shadow| Needs { room, shadow }));
+        builds.fold(self, |files, needs| {
             files.reads("the hypervisor's ELF file", Kernel::path(path, needs).ok().as_deref())
         })
     }

@@ -71,7 +71,7 @@ pub struct Build {
     /// Where the image goes
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// The hypervisor's ELF file [default: .cache/kernel/ainori.elf of the checkout, or ainori-large.elf if the system needs it]
+    /// The hypervisor's ELF file [default: .cache/kernel/ainori.elf of the checkout, or the one of its builds that the system needs]
     #[arg(long, value_name = "ELF", env = "AINORI_KERNEL")]
     pub kernel: Option<PathBuf>,
     /// Also write the sizes of the image's parts to FILE, as JSON
@@ -189,7 +189,7 @@ pub struct How {
     /// Type the lines of FILE, each when the guest waits at a prompt (what is piped to standard input is typed without it)
     #[arg(long = "type", value_name = "FILE")]
     pub type_file: Option<PathBuf>,
-    /// The hypervisor's ELF file [default: .cache/kernel/ainori.elf of the checkout, or ainori-large.elf if the system needs it]
+    /// The hypervisor's ELF file [default: .cache/kernel/ainori.elf of the checkout, or the one of its builds that the system needs]
     #[arg(long, value_name = "ELF", env = "AINORI_KERNEL")]
     pub kernel: Option<PathBuf>,
     /// One more argument for QEMU; can be given several times

@@ -62,7 +62,7 @@ pub fn build(manifest: &Manifest, kernel: Kernel) -> Result<Image> {
             initrd: initrd.as_deref(),
         })
         .collect();
-    let payload = blob::encode(system, &files);
+    let payload = blob::encode(system, &manifest.translations, &files);
 
     let mut bytes = kernel.bytes;
     bytes.extend_from_slice(&payload);

@@ -169,7 +169,7 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
     progress.enable_steady_tick(Duration::from_millis(100));
     progress.set_message(format!("building the image of {}", manifest.system.name));
     let kernel = Kernel::load(options.kernel.as_deref(), manifest.needs())?;
-    let room = kernel.room;
+    let room = kernel.has.room;
     let bytes = image::build(&manifest, kernel)?.bytes;
     let image = files.write("image.bin", &bytes)?;
     progress.finish_and_clear();

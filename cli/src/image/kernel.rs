@@ -1,7 +1,7 @@
 //! The hypervisor's ELF file, flattened to the bytes that stand in memory.
 use crate::checkout;
 use ainori_limits::Room;
-use ainori_manifest::blob::PAGE;
+use ainori_manifest::{Needs, blob::PAGE};
 use elf::{
     ElfBytes,
     abi::{PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS},
@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 const IMAGE_END: &str = "__image_end";
 /// The symbols that say what it has room for.
 const ROOM: [&str; 3] = ["__room_harts", "__room_vcpus", "__room_guest_vcpus"];
+/// The symbol of one whose guests can have shadow tables.
+const SHADOW: &str = "__has_shadow";
 /// How the names of sections begin that only boot needs.
 const BOOT: &str = ".boot.";
 /// Longest image that is taken for a hypervisor's: guards against an ELF file with segments far apart.
@@ -28,8 +30,8 @@ pub struct Kernel {
     pub bytes: Vec<u8>,
     /// Sizes of the sections.
     pub sections: Sections,
-    /// What it has room for.
-    pub room: Room,
+    /// What its build has.
+    pub has: Needs,
 }
 
 /// Sizes of the hypervisor's sections in bytes.
@@ -47,40 +49,64 @@ pub struct Sections {
     pub bss: u64,
 }
 
+/// A build of the hypervisor in the checkout.
+struct Build {
+    file: &'static str,
+    /// What makes it.
+    command: &'static str,
+}
+
+impl Build {
+    /// The smallest that has all of that.
+    fn for_needs(Needs { room, shadow }: Needs) -> Self {
+        let (file, command) = match (Room::USUAL.holds(room), shadow) {
+            (true, false) => (".cache/kernel/ainori.elf", "make build"),
+            (false, false) => (".cache/kernel/ainori-large.elf", "tools/build-kernel --large"),
+            (true, true) => (".cache/kernel/ainori-shadow.elf", "tools/build-kernel --shadow"),
+            (false, true) => (".cache/kernel/ainori-large-shadow.elf", "tools/build-kernel --large --shadow"),
+        };
+        Self { file, command }
+    }
+}
+
 impl Kernel {
     /// Where firmware on RISC-V boards starts the next stage: 2 MiB behind the start of memory.
     pub const LOAD_ADDRESS: u64 = 0x8020_0000;
 
     /// Where [`Self::load`] loads it from.
-    pub fn path(path: Option<&Path>, needs: Room) -> Result<PathBuf> {
-        let (file, help) = if Room::USUAL.holds(needs) {
-            (".cache/kernel/ainori.elf", "run `make build`, or give --kernel FILE")
-        } else {
-            (".cache/kernel/ainori-large.elf", "run `tools/build-kernel --large`, or give --kernel FILE")
-        };
+    pub fn path(path: Option<&Path>, needs: Needs) -> Result<PathBuf> {
+        let Build { file, command } = Build::for_needs(needs);
         match path {
             Some(path) => Ok(path.to_owned()),
-            None => checkout::find(file, "the hypervisor", help),
+            None => {
+                checkout::find(file, "the hypervisor", &format!("run `{command}`, or give --kernel FILE"))
+            }
         }
     }
 
-    /// Loads the hypervisor from `path`, or the checkout's own that has room for what a system `needs`.
-    pub fn load(path: Option<&Path>, needs: Room) -> Result<Self> {
+    /// Loads the hypervisor from `path`, or the checkout's own that has what a system `needs`.
+    pub fn load(path: Option<&Path>, needs: Needs) -> Result<Self> {
         let path = Self::path(path, needs)?;
         let kernel = Self::from_elf(&checkout::read(&path)?)
             .wrap_err_with(|| format!("{} is not a hypervisor that can be used", path.display()))?;
-        let room = kernel.room;
-        if !room.holds(needs) {
+        let Needs { room, shadow } = kernel.has;
+        let refuse = |kind: &str, why: String| {
+            let Build { file, command } = Build::for_needs(needs);
+            let help = format!(
+                "build the {kind} one with `{command}`; then leave --kernel and AINORI_KERNEL out, or give --kernel {file} (bench needs it)"
+            );
+            Err(miette!(help = help, "{} {why}", path.display()))
+        };
+        if !room.holds(needs.room) {
             let words = |room: Room| {
                 format!("{} harts, {} vCPUs, and {} of one guest", room.harts, room.vcpus, room.guest_vcpus)
             };
-            return Err(miette!(
-                help = "build the large one with `tools/build-kernel --large`; then leave --kernel and AINORI_KERNEL out, or give --kernel .cache/kernel/ainori-large.elf (bench needs it)",
-                "{} has room for {}; the system has {}",
-                path.display(),
-                words(room),
-                words(needs)
-            ));
+            let why = format!("has room for {}; the system has {}", words(room), words(needs.room));
+            return refuse("large", why);
+        }
+        if needs.shadow && !shadow {
+            let why = "isn't built for shadow tables; a guest of the system has them (`translation`)";
+            return refuse("right", why.into());
         }
         Ok(kernel)
     }
@@ -128,7 +154,8 @@ impl Kernel {
             vcpus: number(vcpus, Room::USUAL.vcpus),
             guest_vcpus: number(guest_vcpus, Room::USUAL.guest_vcpus),
         };
-        Ok(Self { bytes: flat, sections: sections(&file)?, room })
+        let shadow = symbol(&file, SHADOW).is_ok();
+        Ok(Self { bytes: flat, sections: sections(&file)?, has: Needs { room, shadow } })
     }
 }
 

@@ -241,3 +241,78 @@ impl Vcpu {
         u32::try_from(hart).is_ok_and(|hart| self.harts.checked_shr(hart).is_some_and(|rest| rest & 1 != 0))
     }
 }
+
+/// How a hart translates a guest's addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Translation {
+    /// By the guest's tables, and then by those of the hypervisor: two stages.
+    #[default]
+    TwoStage,
+    /// By tables that the hypervisor makes of both.
+    Shadow(Shadow),
+}
+
+/// The shadow tables of each vCPU of a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shadow {
+    /// For how many address spaces of the guest.
+    pub spaces: ShadowSpaces,
+    /// How many tables; one of [`SHADOW_TABLES`].
+    pub tables: u16,
+    /// Whose tables are taken when all are in use.
+    pub reclaim: ShadowReclaim,
+}
+
+/// For how many address spaces a vCPU has shadow tables at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShadowSpaces {
+    /// For the one that it is in: they are emptied when it goes to another one.
+    Single,
+    /// For the last [`MOST_SHADOW_SPACES`] that it was in.
+    Multi,
+}
+
+/// Whose shadow tables are taken when all are in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShadowReclaim {
+    /// The one that has been in use for longest.
+    #[default]
+    Fifo,
+    /// All of the address space that was in use least recently.
+    PageDirectoryLru,
+}
+
+/// Most address spaces that a vCPU has shadow tables for.
+pub const MOST_SHADOW_SPACES: usize = 16;
+/// How many shadow tables a vCPU can have. With fewer, an instruction that needs four pages at once could fault for ever
+/// (`tables_needed` of the shadow crate); with more, they are hardly meant.
+pub const SHADOW_TABLES: core::ops::RangeInclusive<u16> = 36..=8192;
+/// How many it has if nobody says.
+pub const DEFAULT_SHADOW_TABLES: u16 = 256;
+/// Bytes that the hypervisor needs for a shadow table: a page, and what it knows of it.
+pub const SHADOW_TABLE_SIZE: u64 = 4096 + 128;
+
+impl Shadow {
+    /// Address spaces that a vCPU has tables for.
+    #[must_use]
+    pub const fn space_count(self) -> usize {
+        match self.spaces {
+            ShadowSpaces::Single => 1,
+            ShadowSpaces::Multi => MOST_SHADOW_SPACES,
+        }
+    }
+}
+
+impl Translation {
+    /// The shadow tables, if there are any.
+    #[must_use]
+    pub const fn shadow(self) -> Option<Shadow> {
+        match self {
+            Self::TwoStage => None,
+            Self::Shadow(shadow) => Some(shadow),
+        }
+    }
+}

@@ -15,7 +15,7 @@ pub use rules::{DEFAULT_TRACE_RECORDS, MAX_TRACE_RECORDS};
 pub use tasks::Task;
 pub use units::show_size;
 
-use crate::config::{System, Trace};
+use crate::config::{System, Trace, Translation};
 use ainori_limits::Room;
 use schema::Draft;
 use serde::Serialize;
@@ -38,6 +38,8 @@ pub struct Manifest {
     pub board: Board,
     /// Each guest's files, in the order of the guests.
     pub files: Vec<GuestPaths>,
+    /// How each guest's addresses are translated, in the order of the guests.
+    pub translations: Vec<Translation>,
     /// Each guest's tasks, in the order of the guests, as far as they are declared. The hypervisor doesn't know them: they are for the analysis of deadlines.
     pub tasks: Vec<Vec<Task>>,
     /// How `ainori run` runs it unless its arguments say otherwise.
@@ -47,16 +49,26 @@ pub struct Manifest {
     pub warnings: Option<Box<Findings>>,
 }
 
+/// What a system needs of the hypervisor's build, or what a build has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// For how much there is room.
+    pub room: Room,
+    /// Guests can have shadow tables.
+    pub shadow: bool,
+}
+
 impl Manifest {
-    /// How much room it needs the hypervisor to have.
+    /// What it needs of the hypervisor's build.
     #[must_use]
-    pub fn needs(&self) -> Room {
+    pub fn needs(&self) -> Needs {
         let vcpus = || self.system.guests.iter().map(|guest| guest.vcpus.len());
-        Room {
+        let room = Room {
             harts: self.board.harts as usize,
             vcpus: vcpus().sum(),
             guest_vcpus: vcpus().max().unwrap_or_default(),
-        }
+        };
+        Needs { room, shadow: self.translations.iter().any(|translation| translation.shadow().is_some()) }
     }
 }
 
@@ -147,7 +159,9 @@ impl Manifest {
             ));
         }
         self.system.trace = trace;
-        let (needed, has) = (rules::memory::of_system(&self.system, self.board.harts), self.board.memory);
+        let of_system = rules::memory::of_system;
+        let (needed, has) =
+            (of_system(&self.system, &self.translations, self.board.harts), self.board.memory);
         if needed > has {
             return Err(format!(
                 "with these trace rings the system needs {} MiB, but the board has {} MiB: fewer records, or more memory in \

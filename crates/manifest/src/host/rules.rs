@@ -7,6 +7,7 @@ mod policy;
 mod restarts;
 mod sharing;
 mod tasks;
+mod translation;
 mod weights;
 mod windows;
 
@@ -19,7 +20,7 @@ use super::{
     units::show_size,
 };
 use crate::Interrupts;
-use crate::config::{Guest, Kind, System, Trace};
+use crate::config::{Guest, Kind, System, Trace, Translation};
 use ainori_trace::{DEFAULT_MASK, Mask};
 use std::{path::Path, time::Duration};
 
@@ -65,6 +66,8 @@ pub fn check(
         .zip(&guests)
         .map(|(draft, guest)| tasks::check(draft, guest.as_ref().map(|(guest, _)| guest), findings))
         .collect();
+    let translations: Vec<Option<Translation>> =
+        draft.guests.iter().map(|guest| translation::check(guest, findings)).collect();
     sharing::check(&draft.guests, &guests, preset, findings);
     let frame_us = policy.as_ref().map(|policy| policy.frame_us).filter(|us| *us != 0);
     let windows = windows::check(draft, &guests, preset, frame_us, findings);
@@ -73,13 +76,15 @@ pub fn check(
     let console = check_console(draft, findings);
     let trace = check_trace(draft.trace.as_ref(), findings);
     if let Some(trace) = &trace {
-        memory::check(&draft.guests, &guests, channels.as_deref().unwrap_or_default(), trace, view, findings);
+        let channels = channels.as_deref().unwrap_or_default();
+        memory::check(&draft.guests, &guests, &translations, channels, trace, view, findings);
     }
     let run = check_run(&draft.run, view, findings);
 
     let (guests, files): (Vec<_>, Vec<_>) =
         guests.into_iter().collect::<Option<Vec<_>>>()?.into_iter().unzip();
     let tasks = tasks.into_iter().collect::<Option<Vec<_>>>()?;
+    let translations = translations.into_iter().collect::<Option<Vec<_>>>()?;
     let name = draft.name.as_ref().map_or(fallback_name, |name| &name.value);
     // Only a file's name can still have one, which nobody thought of as a name for the system.
     let name = name.replace(char::is_control, "\u{fffd}");
@@ -93,7 +98,7 @@ pub fn check(
         windows,
         trace: trace?,
     };
-    Some(Manifest { system, board: board?, files, tasks, run, warnings: None })
+    Some(Manifest { system, board: board?, files, translations, tasks, run, warnings: None })
 }
 
 /// The guests in which there is no error, with what the manifest says of them.

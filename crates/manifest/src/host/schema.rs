@@ -4,7 +4,7 @@ use super::{
     findings::{Finding, Span},
     reader::{self, Address, At, ByHart, FromToml, Lost, Micros, Size, Table, suggest},
 };
-use crate::config::{Kind, OnWildAccess, Restart};
+use crate::config::{Kind, OnWildAccess, Restart, ShadowReclaim, ShadowSpaces};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -48,6 +48,9 @@ const GUEST: reader::Kind = reader::Kind {
         "restart_limit",
         "restart_interval",
         "on_wild_access",
+        "translation",
+        "shadow_tables",
+        "shadow_reclaim",
         "task",
     ],
 };
@@ -148,8 +151,15 @@ pub struct GuestDraft {
     pub restart_limit: Option<At<u32>>,
     pub restart_interval: Option<At<Micros>>,
     pub on_wild_access: Option<At<OnWildAccess>>,
+    pub translation: Option<At<TranslationDraft>>,
+    pub shadow_tables: Option<At<u32>>,
+    pub shadow_reclaim: Option<At<ShadowReclaim>>,
     pub tasks: Vec<TaskDraft>,
 }
+
+/// `translation`: for how many address spaces there are shadow tables, if there are any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TranslationDraft(pub Option<ShadowSpaces>);
 
 /// `[[guest.task]]`.
 #[derive(Debug)]
@@ -259,6 +269,28 @@ impl FromToml for OnWildAccess {
     fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
         let names = [("trap", Self::Trap), ("stop", Self::Stop)];
         choose(value, span, "answer to wild accesses", &names, findings)
+    }
+}
+
+impl FromToml for TranslationDraft {
+    const EXPECTED: &'static str = "\"two-stage\", \"shadow-single\" or \"shadow-multi\"";
+
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        let names = [
+            ("two-stage", Self(None)),
+            ("shadow-single", Self(Some(ShadowSpaces::Single))),
+            ("shadow-multi", Self(Some(ShadowSpaces::Multi))),
+        ];
+        choose(value, span, "translation", &names, findings)
+    }
+}
+
+impl FromToml for ShadowReclaim {
+    const EXPECTED: &'static str = "\"fifo\" or \"page-directory-lru\"";
+
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        let names = [("fifo", Self::Fifo), ("page-directory-lru", Self::PageDirectoryLru)];
+        choose(value, span, "reclamation of shadow tables", &names, findings)
     }
 }
 
@@ -460,6 +492,9 @@ fn read_guest(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Optio
         restart_limit: table.optional("restart_limit", findings),
         restart_interval: table.optional("restart_interval", findings),
         on_wild_access: table.optional("on_wild_access", findings),
+        translation: table.optional("translation", findings),
+        shadow_tables: table.optional("shadow_tables", findings),
+        shadow_reclaim: table.optional("shadow_reclaim", findings),
         tasks: read_list(table.get("task"), "task", "[[guest.task]]", read_task, findings),
     };
     Some(GuestDraft { lost: table.lost, is_wrong: findings.len() > before, ..draft })

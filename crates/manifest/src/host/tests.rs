@@ -1043,7 +1043,7 @@ fn tokens(text: &str) -> Vec<String> {
 
 /// Has the hypervisor of this build room for its vCPUs? How many harts there are is the board's word, which isn't in the blob.
 fn has_room(manifest: &Manifest) -> bool {
-    Room::BUILT.holds(Room { harts: 0, ..manifest.needs() })
+    Room::BUILT.holds(Room { harts: 0, ..manifest.needs().room })
 }
 
 /// A text gives findings that lie in it and can be shown, or a manifest that the kernel accepts if this build has room for it. Files are in `folder`.
@@ -1067,7 +1067,8 @@ fn is_sound(text: &str, folder: &Path) -> Result<(), TestCaseError> {
             };
             let files: Vec<_> = manifest.system.guests.iter().map(empty).collect();
             let has_room = has_room(&manifest);
-            let found = crate::blob::decode(&crate::blob::encode(manifest.system, &files));
+            let found =
+                crate::blob::decode(&crate::blob::encode(manifest.system, &manifest.translations, &files));
             prop_assert_eq!(found.is_ok(), has_room, "{:?} of {}", found, text);
         }
     }
@@ -1162,7 +1163,7 @@ proptest! {
                 initrd: None,
             })
             .collect();
-        let blob = crate::blob::encode(system.clone(), &files);
+        let blob = crate::blob::encode(system.clone(), &manifest.translations, &files);
         // What the manifest's checks let through, the kernel's checks accept, if there is room for it.
         let found = crate::blob::decode(&blob);
         prop_assert_eq!(found.map(|found| found.policy).ok(), has_room.then_some(system.policy));

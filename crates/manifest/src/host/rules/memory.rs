@@ -1,6 +1,6 @@
 //! What a system needs of the board's memory: guests, the files that they are loaded from, and the hypervisor.
-use super::{BoardView, complete};
-use crate::config::{Channel, Guest, System, Trace};
+use super::BoardView;
+use crate::config::{Channel, Guest, SHADOW_TABLE_SIZE, System, Trace, Translation};
 use crate::host::{GuestPaths, findings::Finding, schema::GuestDraft};
 
 /// What the firmware and the hypervisor take: 2 MiB of OpenSBI, the hypervisor's image, stacks, page tables.
@@ -19,10 +19,11 @@ fn of_hypervisor(harts: u32, trace: &Trace) -> u64 {
     HYPERVISOR + u64::from(harts) * ring
 }
 
-/// Bytes that a guest needs: its memory, and the files in the image that it is loaded from.
-fn of_guest(guest: &Guest) -> u64 {
+/// Bytes that a guest needs: its memory, the files in the image that it is loaded from, and the shadow tables of its vCPUs.
+fn of_guest(guest: &Guest, translation: Translation) -> u64 {
     let files = guest.image.stored().saturating_add(guest.initrd.map_or(0, |initrd| initrd.len));
-    guest.memory.saturating_add(files)
+    let tables = translation.shadow().map_or(0, |shadow| u64::from(shadow.tables));
+    guest.memory.saturating_add(files).saturating_add(guest.vcpus.len() as u64 * tables * SHADOW_TABLE_SIZE)
 }
 
 /// Bytes that channels need.
@@ -31,15 +32,17 @@ fn of_channels(channels: &[Channel]) -> u64 {
 }
 
 /// Bytes that a system needs on a board with so many harts.
-pub fn of_system(system: &System, harts: u32) -> u64 {
+pub fn of_system(system: &System, translations: &[Translation], harts: u32) -> u64 {
     let hypervisor = of_hypervisor(harts, &system.trace) + of_channels(&system.channels);
-    system.guests.iter().map(of_guest).fold(hypervisor, u64::saturating_add)
+    let guests = system.guests.iter().zip(translations);
+    guests.map(|(guest, translation)| of_guest(guest, *translation)).fold(hypervisor, u64::saturating_add)
 }
 
 /// Checks that everything fits the board. The first guest that doesn't is told, and what all of them need.
 pub(super) fn check(
     drafts: &[GuestDraft],
     guests: &[Option<(Guest, GuestPaths)>],
+    translations: &[Option<Translation>],
     channels: &[Channel],
     trace: &Trace,
     board: BoardView,
@@ -47,11 +50,13 @@ pub(super) fn check(
 ) {
     let (Some(has), Some(harts)) = (board.memory, board.harts) else { return };
     let hypervisor = of_hypervisor(harts, trace) + of_channels(channels);
-    let known = complete(drafts, guests);
-    let all = known.clone().map(|(_, guest)| of_guest(guest)).fold(hypervisor, u64::saturating_add);
+    let known = drafts.iter().zip(guests).zip(translations).filter_map(|((draft, guest), translation)| {
+        Some((draft, of_guest(&guest.as_ref()?.0, translation.unwrap_or_default())))
+    });
+    let all = known.clone().map(|(_, bytes)| bytes).fold(hypervisor, u64::saturating_add);
     let mut needed = hypervisor;
-    for (draft, guest) in known {
-        needed = needed.saturating_add(of_guest(guest));
+    for (draft, bytes) in known {
+        needed = needed.saturating_add(bytes);
         if needed > has {
             let place = draft.memory.as_ref().map_or(&draft.span, |memory| &memory.span);
             let message =
@@ -60,8 +65,10 @@ pub(super) fn check(
             others.extend((trace.records != 0).then_some(" and its trace rings"));
             others.extend((!channels.is_empty()).then_some(" and the channels"));
             let others = others.concat();
+            let has_shadow = translations.iter().flatten().any(|translation| translation.shadow().is_some());
+            let tables = if has_shadow { ", shadow tables" } else { "" };
             findings.push(Finding::at(place.clone(), message).saying("no room for this").help(format!(
-                "the board has {} MiB; guests, their files and {} MiB for the hypervisor{others} must fit",
+                "the board has {} MiB; guests, their files{tables} and {} MiB for the hypervisor{others} must fit",
                 has >> 20,
                 hypervisor.div_ceil(1 << 20)
             )));
