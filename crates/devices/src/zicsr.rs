@@ -41,6 +41,12 @@ pub enum CsrAccess {
 }
 
 impl CsrAccess {
+    /// Does it write at all?
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        !matches!(self, Self::Read)
+    }
+
     /// What is in a register afterwards that held `old`, as far as it is free to hold anything.
     #[must_use]
     pub const fn applied_to(self, old: u64) -> u64 {

@@ -8,7 +8,7 @@ mod riscv;
 
 use h as back_end;
 
-pub use back_end::{VcpuState, context, files, gstage, guest_access, trap, world};
+pub use back_end::{VcpuState, context, files, gstage, guest_access, shadow, trap, world};
 pub use riscv::{clear, clock, firmware, imsic, start};
 
 /// One hart: what it can do, setting it up for guests, and the hypervisor's own interrupts.

@@ -40,14 +40,14 @@ pub fn make(machine: &'static Machine, policy: Policy, system: &config::System) 
         .leak();
     for guest in machine.guests {
         for id in guest.vcpus().map(VcpuId) {
-            let translation =
-                Translation::new(guest.space.tables(), id.0, machine.vcpu_count, &machine.features);
+            let shadow = guest.space.translation.shadow(id, machine);
+            let translation = Translation::new(guest.space.tables(), shadow, id, machine);
             let cpu = &mut cpus[machine.vcpu(id).home as usize];
             let alone = is_alone(machine.vcpus(), id, &policy);
             let priority = |id: VcpuId| cpu.order.rank(id).class.priority;
             let may_doze = !policy.moves() && ids().all(|other| priority(other) >= priority(id));
             let file = machine.vcpu(id).file.map_or(0, |file| file.number);
-            let state = VcpuState::new(&translation, alone, file, &machine.features);
+            let state = VcpuState::new(translation, alone, file, &machine.features);
             let resident = Resident::new(machine.vcpu(id), state, may_doze);
             cpu.adopt(id, resident);
             // The boot hart has written its memory, and who had its hart before may have used its VMID.

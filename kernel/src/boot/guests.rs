@@ -21,7 +21,7 @@ use crate::cpu::SourceOwner;
 use crate::guest::program::Program;
 use crate::guest::space::Space;
 use crate::guest::vcpu::Vcpu;
-use crate::guest::{Guest, device_tree, loader};
+use crate::guest::{Guest, device_tree, loader, translation::GuestTranslation};
 use crate::panic::refuse;
 
 /// The guests in their places.
@@ -53,6 +53,7 @@ pub fn place(
         add_vcpus(index, config, board, harts, &mut placed.vcpus);
         let hart = &board.harts[placed.vcpus[first].home as usize];
         let mut guest = with_space(tree, index, config, first as u8, board, hart, &channels);
+        guest.space.translation = GuestTranslation::of(blob, index);
         guest.program = load(&guest, board, features, blob, &clearer);
         for interrupt in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {
             if let Some(target) = hart.irq_target

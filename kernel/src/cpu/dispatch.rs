@@ -7,8 +7,8 @@ use super::mechanism::Before;
 use super::threshold::IDLE;
 use crate::arch::clock;
 use crate::arch::context::{begin_again, enter_guest};
-use crate::arch::hart;
-use crate::arch::{VcpuState, world};
+use crate::arch::{VcpuState, hart, world};
+use crate::guest::translation;
 use crate::stats::Exit;
 
 impl Cpu {
@@ -104,7 +104,7 @@ impl Cpu {
             // The switch itself took its time: it is quicker to switch again than to leave and be interrupted at once.
             return None;
         }
-        if !self.leaves_mailbox(id) {
+        if translation::gives_way(self, id) || !self.leaves_mailbox(id) {
             return None;
         }
         let resident = self.resident(id);

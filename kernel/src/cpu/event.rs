@@ -5,7 +5,7 @@ use super::Cpu;
 use crate::arch::context::{begin_again, enter_guest};
 use crate::arch::trap::{Exception, Trap};
 use crate::arch::{VcpuState, clock, hart, world};
-use crate::guest::{fault, interrupt_file, mmio, sbi};
+use crate::guest::{fault, interrupt_file, mmio, sbi, translation};
 use crate::stats::Exit;
 
 /// The end of every event that leaves something to decide: chooses the vCPU to go on with, and enters it. `event` is what the event was.
@@ -173,6 +173,9 @@ impl Cpu {
             },
             Trap::Again => Exit::Illegal,
             Trap::Confined(exception) => self.confined_trap(vcpu, exception),
+            Trap::PageFault(fault) => translation::page_fault(self, vcpu, fault),
+            Trap::AddressSpace(access) => translation::address_space(self, vcpu, access),
+            Trap::Fence(fence) => translation::fence(self, vcpu, fence),
             Trap::Unknown(exception) => fault::stop(self, vcpu, fault::What::Unknown, exception),
         }
     }

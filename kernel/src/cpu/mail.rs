@@ -167,9 +167,9 @@ impl Cpu {
     #[inline(never)]
     fn carry_out(&mut self, id: VcpuId, recorded: Fence) {
         self.trace(Event::Fence { vcpu: id.0, applied: true });
-        if recorded.contains(Fence::TRANSLATIONS) {
-            fence::guest_all();
-        }
+        // Of its translations: what the hart has cached of them, and if the hypervisor shadows them, what it keeps
+        // itself.
+        crate::guest::translation::carry_out(self, id, recorded);
         if recorded.contains(Fence::INSTRUCTIONS) {
             fence::instructions();
         }

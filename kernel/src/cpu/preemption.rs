@@ -8,7 +8,7 @@ use crate::stats::Exit;
 
 impl Cpu {
     /// A preemption point: has an interrupt come in meanwhile?
-    pub(super) fn gives_way(&mut self) -> bool {
+    pub fn gives_way(&mut self) -> bool {
         self.gives_way_to(Interrupts::all())
     }
 

@@ -8,7 +8,7 @@ use ainori_sbi::{Range, RemoteFence};
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
 
-use super::{Guest, stop};
+use super::{Guest, stop, translation};
 use crate::arch::fence;
 use crate::arch::world::{self, Lines};
 use crate::cpu::Cpu;
@@ -138,9 +138,9 @@ impl<'a> Host for Caller<'a> {
             }
             RemoteFence::Translations(range, asid) => {
                 if is_own {
-                    translations(range, asid);
+                    translation::fence_own(self.cpu, self.vcpu, range, asid);
                 }
-                Fence::TRANSLATIONS
+                self.guest.space.translation.fence()
             }
         };
         awaited.begin();
@@ -219,7 +219,7 @@ impl<'a> Host for Caller<'a> {
 }
 
 /// The caller's own part of a remote SFENCE.VMA: as narrow as it was asked for.
-fn translations(range: Range, asid: Option<u64>) {
+pub(super) fn translations(range: Range, asid: Option<u64>) {
     let Some(pages) = range.pages() else {
         return asid.map_or_else(fence::guest_all, fence::guest_asid);
     };

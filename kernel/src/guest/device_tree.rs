@@ -259,7 +259,8 @@ fn guest_isa(guest: &Guest, features: &Features) -> Isa {
 }
 
 fn cpus(tree: &mut Tree, guest: &Guest, board: &Board, features: &Features) {
-    let isa = guest_isa(guest, features);
+    let mut isa = guest_isa(guest, features);
+    guest.space.translation.restrict(&mut isa);
     let mut extensions = String::new();
     for name in isa.names() {
         extensions.push_str(name);
@@ -278,7 +279,7 @@ fn cpus(tree: &mut Tree, guest: &Guest, board: &Board, features: &Features) {
         tree.text("riscv,isa-base", "rv64i");
         tree.property("riscv,isa-extensions", extensions.as_bytes());
         tree.text("riscv,isa", &isa.string());
-        tree.text("mmu-type", &board.mmu);
+        tree.text("mmu-type", guest.space.translation.mmu(board));
         for (name, size) in &board.cache_blocks {
             tree.number(name, *size);
         }

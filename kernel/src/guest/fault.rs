@@ -3,8 +3,10 @@ use ainori_lifecycle::Cause;
 use ainori_manifest::config::OnWildAccess;
 use ainori_sched::VcpuId;
 
-use super::stop;
-use crate::arch::trap::{Access, Exception, FailedLoad, fetch};
+use super::{stop, translation};
+use crate::arch::guest_access::FailedLoad;
+use crate::arch::shadow;
+use crate::arch::trap::{Access, Exception, fetch};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
 
@@ -78,6 +80,11 @@ pub fn wild(cpu: &mut Cpu, vcpu: VcpuId, what: What, access: Access) -> Exit {
 pub fn of_load(cpu: &mut Cpu, vcpu: VcpuId, failed: FailedLoad) -> Exit {
     match failed {
         FailedLoad::NoMemory(access) => wild(cpu, vcpu, What::Load, access),
+        FailedLoad::Refused(exception)
+            if shadow::BUILT && translation::answers_load(cpu, vcpu, exception) =>
+        {
+            Exit::SbiOther
+        }
         FailedLoad::Refused(exception) if cpu.state(vcpu).deliver(exception) => Exit::SbiOther,
         FailedLoad::Refused(exception) => stop(cpu, vcpu, What::Load, exception),
     }

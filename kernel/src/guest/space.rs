@@ -6,6 +6,7 @@ use ainori_limits::PAGE;
 use ainori_manifest::config::{GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE};
 use ainori_space::{Attributes, Mapped, Rights};
 
+use super::translation::GuestTranslation;
 use crate::arch::gstage::{self, GuestTables};
 use ainori_board::Range;
 
@@ -16,6 +17,8 @@ pub struct Space {
     /// Where its main memory is on the board.
     memory: Range,
     tables: GuestTables,
+    /// How a hart comes from the guest's own addresses to those of the board.
+    pub translation: GuestTranslation,
 }
 
 impl Space {
@@ -26,7 +29,11 @@ impl Space {
         let mut tables = gstage::empty();
         let all = Attributes::new(Rights::ReadWriteExecute);
         tables.map(GuestPhysical(GUEST_MEMORY_BASE), start, size, all).map(Mapped::later).ok()?;
-        Some(Self { memory: Range { start: start.0, end: start.0 + size }, tables })
+        Some(Self {
+            memory: Range { start: start.0, end: start.0 + size },
+            tables,
+            translation: GuestTranslation::TWO_STAGE,
+        })
     }
 
     /// Lets the guest have the pages of a device's registers, at the addresses that they have on the board. False if its main memory or another

@@ -33,8 +33,8 @@ pub(super) struct Context {
 
 impl Context {
     /// The state in which SBI HSM starts a hart, in VS-mode. `alone`: no other vCPU can ever want its core, so it may wait there by itself;
-    /// otherwise WFI and spin-wait hints trap. `file`: the number of its guest interrupt file, or 0.
-    pub(super) const fn new(alone: bool, file: u8) -> Self {
+    /// otherwise WFI and spin-wait hints trap. `file`: the number of its guest interrupt file, or 0. `shadow`: what else traps, if it has one.
+    pub(super) const fn new(alone: bool, file: u8, shadow: u64) -> Self {
         Self {
             x: [0; 32],
             pc: 0,
@@ -43,7 +43,8 @@ impl Context {
                 | hstatus::SPVP
                 | hstatus::VSXL_64
                 | (file as u64) << hstatus::VGEIN_SHIFT
-                | if alone { 0 } else { hstatus::VTW },
+                | if alone { 0 } else { hstatus::VTW }
+                | shadow,
             cpu: core::ptr::null_mut(),
         }
     }

@@ -1,5 +1,5 @@
 //! Reading a guest's memory through the guest's own translation.
-use super::trap::{FailedLoad, Origin};
+use super::trap::{Access, Exception, Origin};
 use core::arch::{asm, global_asm};
 
 // `hlvx.hu` reads like an instruction fetch of the guest. A fault in it is no bug: another vCPU may have changed the
@@ -39,6 +39,15 @@ fn halfword(address: u64) -> Option<u16> {
         asm!("call guest_fetch_halfword", inout("a0") address => value, out("ra") _, options(nostack, readonly));
     }
     u16::try_from(value).ok()
+}
+
+/// Why a load from the guest's memory failed that the hypervisor made for it.
+#[derive(Debug, Clone, Copy)]
+pub enum FailedLoad {
+    /// The guest has no memory there.
+    NoMemory(Access),
+    /// The guest's own translation refuses it.
+    Refused(Exception),
 }
 
 /// The doubleword at a guest virtual address of the guest that is loaded on this core, with the privilege that it had at its last trap.

@@ -195,11 +195,11 @@ pub fn has_vectors_of(features: &Features) -> bool {
     }
 }
 
-/// Lets guests take their own traps, or has all of them come to the hypervisor.
-pub fn delegate_to_guests(delegate: bool) {
+/// Lets guests take their own traps, of the exceptions [those](super::VcpuState::delegation), or has all of them come to the hypervisor.
+pub fn delegate_to_guests(delegate: bool, delegated: u64) {
     // SAFETY: concerns only where guests' traps go; `Trap::current` knows them all.
     unsafe {
-        csr::write!(csr::HEDELEG, if delegate { DELEGATED } else { 0 });
+        csr::write!(csr::HEDELEG, if delegate { delegated } else { 0 });
         csr::write!(csr::HIDELEG, if delegate { virtual_interrupt::ALL } else { 0 });
     }
 }

@@ -6,6 +6,8 @@ pub mod gstage;
 pub mod guest_access;
 pub mod hart;
 mod inject;
+#[cfg_attr(not(feature = "shadow"), path = "no_shadow.rs")]
+pub mod shadow;
 pub mod trap;
 pub mod vcpu;
 pub mod world;

@@ -2,8 +2,9 @@
 //! instruction, in the guest's terms.
 use super::VcpuState;
 use super::fence;
-use super::guest_access::fetch_instruction;
+use super::guest_access::{FailedLoad, fetch_instruction};
 use super::hart::DELEGATED;
+use super::shadow::{AddressSpaceAccess, GuestFence, PageFault};
 use crate::arch::riscv::csr;
 use ainori_devices::mmio;
 use ainori_limits::cause::{exception, interrupt};
@@ -62,6 +63,15 @@ pub enum Trap {
     Confined(Exception),
     /// A cause that is not delegated to a guest and that the hypervisor has not enabled.
     Unknown(Exception),
+    /// The hart's walk ended at a page fault, of a vCPU with a [shadow](super::shadow).
+    PageFault(PageFault),
+    /// Its kernel reaches the register that says in which address space it is, where that has a shadow.
+    #[cfg_attr(not(feature = "shadow"), expect(dead_code, reason = "there is none"))]
+    AddressSpace(AddressSpaceAccess),
+    /// It fences translations, where these have a shadow: those of an address or all, of an address space or
+    /// of all.
+    #[cfg_attr(not(feature = "shadow"), expect(dead_code, reason = "there is none"))]
+    Fence(GuestFence),
 }
 
 /// Interrupts that the hypervisor enables for itself.
@@ -111,15 +121,6 @@ pub enum AccessKind {
 /// An instruction of a guest that has just trapped. A compressed one has zeros in its upper half.
 #[derive(Debug, Clone, Copy)]
 pub struct Instruction(u32);
-
-/// Why a load from the guest's memory failed that the hypervisor made for it.
-#[derive(Debug, Clone, Copy)]
-pub enum FailedLoad {
-    /// The guest has no memory there.
-    NoMemory(Access),
-    /// The guest's own translation refuses it.
-    Refused(Exception),
-}
 
 /// Where a transformed instruction says how far the address lies behind the first byte of a misaligned access.
 const ADDRESS_OFFSET: u32 = 15;
@@ -211,9 +212,8 @@ impl Trap {
             GUEST_SOFTWARE_INTERRUPT | GUEST_TIMER_INTERRUPT | GUEST_EXTERNAL_INTERRUPT => {
                 Self::Confined(Exception { cause: cause - 1, value: value() })
             }
-            _ if cause < u64::BITS.into() && DELEGATED >> cause & 1 != 0 => {
-                Self::Confined(Exception { cause, value: value() })
-            }
+            _ if cause < u64::BITS.into() && DELEGATED >> cause & 1 != 0 => PageFault::of(cause, state)
+                .map_or_else(|| Self::Confined(Exception { cause, value: value() }), Self::PageFault),
             _ => Self::Unknown(Exception { cause, value: value() }),
         }
     }
@@ -233,7 +233,7 @@ impl Trap {
                 Self::SpinHint
             }
             SRET if in_kernel => Self::KernelReturn { to_user: state.carry_out_return() },
-            bits => Self::illegal(bits),
+            bits => Self::of_shadow(state, bits).unwrap_or_else(|| Self::illegal(bits)),
         }
     }
 

@@ -20,7 +20,6 @@ const CALL_LENGTH: u8 = 4;
 
 /// All that a hart holds of a vCPU. What of it is up to date in memory is said at each function: *saved* is a vCPU whose world is in no hart,
 /// *loaded* is the one whose world is in this hart. Registers that every trap saves can always be asked for.
-#[derive(Debug)]
 pub struct VcpuState {
     pub(super) context: Context,
     pub(super) world: World,
@@ -37,9 +36,9 @@ unsafe impl Send for VcpuState {}
 impl VcpuState {
     /// A vCPU after reset: translation off, interrupts off, timer never. `alone`: no other vCPU can ever want its core, so it may wait there
     /// by itself. `file`: the number of the guest interrupt file that its hart has for it, for good; 0 if none. Allocates: only at boot.
-    pub fn new(translation: &Translation, alone: bool, file: u8, features: &Features) -> Self {
+    pub fn new(translation: Translation, alone: bool, file: u8, features: &Features) -> Self {
         Self {
-            context: Context::new(alone, file),
+            context: Context::new(alone, file, translation.shadow.hstatus()),
             world: World::new(translation, file, features),
             alone,
             file,
@@ -48,7 +47,7 @@ impl VcpuState {
 
     /// Puts it, saved, to the state in which SBI HSM starts a hart.
     pub fn start(&mut self, hart: u64, address: u64, opaque: u64) {
-        self.context = Context::new(self.alone, self.file);
+        self.context = Context::new(self.alone, self.file, self.world.shadow.hstatus());
         self.context.pc = address;
         (self.context.x[A0], self.context.x[A1]) = (hart, opaque);
         self.world.reset();
@@ -136,6 +135,13 @@ impl VcpuState {
     #[inline(always)]
     pub fn watch_returns(&mut self, watch: bool) {
         self.context.hstatus = self.context.hstatus & !hstatus::VTSR | if watch { hstatus::VTSR } else { 0 };
+    }
+
+    /// The exceptions that its guest takes itself, as [`delegate_to_guests`](super::hart::delegate_to_guests) wants them. And whether the world switch sets
+    /// them: not if they are the same for all vCPUs of the system.
+    #[inline(always)]
+    pub fn delegation(&self) -> (u64, bool) {
+        (self.world.shadow.delegated(), self.world.shadow.is_beside_shadows())
     }
 
     /// Raises or lowers interrupt lines of the saved vCPU. For the loaded one, there is [`raise`](super::world::raise).

@@ -4,28 +4,31 @@ use super::fence;
 use super::files;
 use super::gstage::{GuestTables, hgatp};
 use super::hart::Features;
+use super::shadow::{BUILT, OwnShadow};
 use crate::arch::riscv::csr::{self, hie, hvictl, status, virtual_interrupt};
 use crate::arch::riscv::float::FloatRegisters;
 use crate::arch::riscv::vector::VectorRegisters;
+use crate::cpu::Machine;
+use ainori_sched::VcpuId;
 use bitflags::bitflags;
 use core::arch::asm;
 
-/// How the hart translates the guest-physical addresses of a vCPU.
-#[derive(Debug, Clone, Copy)]
+/// How the hart translates the addresses of a vCPU.
 pub struct Translation {
     hgatp: u64,
     /// Others have the VMID in `hgatp` too.
     shares_vmid: bool,
+    pub(super) shadow: OwnShadow,
 }
 
 impl Translation {
-    /// Through the tables of its guest, for the vCPU with this number among `count`. VMIDs start at 1: 0 is for nobody, so that a stray access
+    /// Guest-physical addresses through the tables of its guest, for the vCPU with this number; unless it has a shadow. VMIDs start at 1: 0 is for nobody, so that a stray access
     /// finds nothing. Where the hart doesn't tell so many apart (it may have none at all), all share VMID 0, and translations are forgotten
     /// at each switch.
-    pub fn new(tables: &GuestTables, vcpu: u8, count: usize, features: &Features) -> Self {
-        let shares_vmid = count > usize::from(features.vmid_mask);
-        let vmid = if shares_vmid { 0 } else { u16::from(vcpu) + 1 };
-        Self { hgatp: hgatp(tables, vmid), shares_vmid }
+    pub fn new(tables: &GuestTables, shadow: OwnShadow, vcpu: VcpuId, machine: &Machine) -> Self {
+        let shares_vmid = machine.vcpu_count > usize::from(machine.features.vmid_mask);
+        let vmid = if shares_vmid { 0 } else { u16::from(vcpu.0) + 1 };
+        Self { hgatp: hgatp(tables, vmid), shares_vmid, shadow }
     }
 }
 
@@ -127,12 +130,12 @@ const fn initial_vsstatus(units: u64) -> u64 {
 /// The extension registers (floating point, vector) are lazier still: they stay in the hart when other vCPUs run, which
 /// find the units switched off; they are written to memory only if they are dirty, and only when another vCPU uses
 /// the units or this one leaves the core.
-#[derive(Debug)]
 pub(super) struct World {
     hgatp: u64,
     registers: Registers,
     /// Leaves the hart first, and comes last: see [`Self::save`] and [`Self::load`].
     vsatp: u64,
+    pub(super) shadow: OwnShadow,
     /// What is seldom needed of a switch.
     extra: Extra,
     /// Only if [`Extra::INDIRECT`].
@@ -182,6 +185,8 @@ bitflags! {
         const WATCH = 1 << 3;
         /// Its file interrupts nobody until it is loaded: what has come in there would not have woken it.
         const MUTED = 1 << 4;
+        /// Some vCPU of the system has a shadow: which exceptions are delegated is switched.
+        const DELEGATION = 1 << 5;
 
         /// What of that comes with guest interrupt files.
         const OF_FILES = Self::INDIRECT.bits() | Self::WATCH.bits();
@@ -190,17 +195,20 @@ bitflags! {
 
 impl World {
     /// A vCPU after reset: translation off, interrupts off, timer never. `file`: the number of its guest interrupt file; 0 if it has none.
-    pub(super) fn new(translation: &Translation, file: u8, features: &Features) -> Self {
+    pub(super) fn new(translation: Translation, file: u8, features: &Features) -> Self {
+        let Translation { hgatp, shares_vmid, shadow } = translation;
         let hart = Hart::of(features);
         let mut extra = Extra::empty();
         extra.set(Extra::INDIRECT, features.indirect);
-        extra.set(Extra::FLUSH, translation.shares_vmid);
+        extra.set(Extra::FLUSH, shares_vmid);
         extra.set(Extra::TOP, file == 0 && features.has_interrupt_files());
         extra.set(Extra::WATCH, features.guest_files() > 0);
+        extra.set(Extra::DELEGATION, shadow.is_beside_shadows());
         Self {
-            hgatp: translation.hgatp,
+            hgatp: shadow.hgatp(hgatp),
             registers: Registers::after_reset(&hart),
-            vsatp: 0,
+            vsatp: shadow.vsatp(),
+            shadow,
             extra,
             vsiselect: 0,
             hart,
@@ -218,6 +226,7 @@ impl World {
         let Self {
             registers,
             vsatp,
+            shadow,
             vsiselect,
             float,
             vector,
@@ -229,7 +238,8 @@ impl World {
             nowhere: _,
         } = self;
         *registers = Registers::after_reset(hart);
-        *vsatp = 0;
+        shadow.reset();
+        *vsatp = shadow.vsatp();
         *vsiselect = 0;
         // What it hasn't used is as it was made: nobody but a save writes it.
         if uses.contains(Uses::FLOAT) {
@@ -363,6 +373,9 @@ impl World {
             }
         }
         self.show_external(self.registers.hvip & Lines::EXTERNAL.bits() != 0);
+        if BUILT && self.extra.contains(Extra::DELEGATION) {
+            self.shadow.enter();
+        }
         if self.extra.contains(Extra::FLUSH) {
             fence::guest_physical_all();
             fence::guest_all();

@@ -125,6 +125,12 @@ pub mod status {
     pub const VS_CLEAN: u64 = 0b10 << 9;
     /// The vector registers were written.
     pub const VS_DIRTY: u64 = 0b11 << 9;
+    /// In S-mode (VS-mode), loads and stores may go to pages of user mode.
+    #[cfg(feature = "shadow")]
+    pub const SUM: u64 = 1 << 18;
+    /// Loads may go to pages that can only be executed.
+    #[cfg(feature = "shadow")]
+    pub const MXR: u64 = 1 << 19;
     /// State of the floating-point unit: off, initial, clean, dirty.
     pub const FS: u64 = 0b11 << 13;
     /// The floating-point unit is on and its registers are zero.
@@ -147,6 +153,9 @@ pub mod hstatus {
     pub const VGEIN: u64 = 0x3f << VGEIN_SHIFT;
     /// Where that is.
     pub const VGEIN_SHIFT: u32 = 12;
+    /// Accesses to `satp`, SFENCE.VMA and SINVAL.VMA in VS-mode trap.
+    #[cfg(feature = "shadow")]
+    pub const VTVM: u64 = 1 << 20;
     /// WFI and WRS.NTO in VS-mode trap.
     pub const VTW: u64 = 1 << 21;
     /// SRET in VS-mode traps.

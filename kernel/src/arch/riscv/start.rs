@@ -93,3 +93,7 @@ global_asm!(
     vcpus = const Room::BUILT.vcpus,
     guest_vcpus = const Room::BUILT.guest_vcpus,
 );
+
+// That this build's guests can have shadow tables.
+#[cfg(feature = "shadow")]
+global_asm!(".global __has_shadow", ".set __has_shadow, 1");

@@ -26,14 +26,14 @@ impl Cpu {
         let me = self.id;
         let ends_grace = self.mechanisms.deferral.grace_end != u64::MAX;
         let resident = self.resident(id);
-        let confined = resident.shared.confined;
+        let (confined, (delegated, is_switched)) = (resident.shared.confined, resident.state.delegation());
         let at_home = confined && resident.shared.home == me;
         let returns_trap = confined && !at_home || ends_grace;
         resident.state.watch_returns(returns_trap);
         self.pending.policy = confined || ends_grace;
-        if self.mechanisms.interception.delegates == at_home {
+        if self.mechanisms.interception.delegates == at_home || is_switched {
             self.mechanisms.interception.delegates = !at_home;
-            hart::delegate_to_guests(!at_home);
+            hart::delegate_to_guests(!at_home, delegated);
         }
     }
 

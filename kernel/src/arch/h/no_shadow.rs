@@ -1,0 +1,89 @@
+//! What [`shadow`](super) is in a kernel whose guests all have two stages: nothing. All of this goes when it is compiled.
+use super::VcpuState;
+use super::hart::DELEGATED;
+use super::trap::Trap;
+
+/// Can guests have shadow tables?
+pub const BUILT: bool = false;
+
+/// What there is none of.
+#[derive(Debug, Clone, Copy)]
+enum Never {}
+
+/// The shadow of a vCPU.
+#[derive(Debug)]
+pub struct OwnShadow;
+
+/// See [`Trap::PageFault`].
+#[derive(Debug, Clone, Copy)]
+pub struct PageFault(Never);
+
+/// See [`Trap::AddressSpace`].
+#[derive(Debug, Clone, Copy)]
+pub struct AddressSpaceAccess(Never);
+
+/// See [`Trap::Fence`].
+#[derive(Debug, Clone, Copy)]
+pub struct GuestFence(Never);
+
+#[expect(clippy::unused_self, reason = "as there is one to ask elsewhere")]
+impl OwnShadow {
+    #[inline(always)]
+    pub(super) const fn hstatus(&self) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    pub(super) const fn hgatp(&self, two_stage: u64) -> u64 {
+        two_stage
+    }
+
+    #[inline(always)]
+    pub(super) const fn vsatp(&self) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    pub(super) const fn reset(&mut self) {}
+
+    #[inline(always)]
+    pub(super) const fn is_beside_shadows(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    pub(super) const fn delegated(&self) -> u64 {
+        DELEGATED
+    }
+
+    #[inline(always)]
+    pub(super) const fn enter(&mut self) {}
+}
+
+impl PageFault {
+    #[inline(always)]
+    pub(super) fn of<'a>(_: u64, _: impl FnOnce() -> &'a mut VcpuState) -> Option<Self> {
+        None
+    }
+}
+
+impl Trap {
+    #[inline(always)]
+    pub(super) fn of_shadow(_: &VcpuState, _: u64) -> Option<Self> {
+        None
+    }
+}
+
+/// There is none of these.
+macro_rules! never {
+    ($($name:ident)*) => {$(
+        impl $name {
+            #[inline(always)]
+            pub const fn never(self) -> crate::stats::Exit {
+                match self.0 {}
+            }
+        }
+    )*};
+}
+
+never! { PageFault AddressSpaceAccess GuestFence }

@@ -1,0 +1,336 @@
+//! The shadow of a vCPU's translations ([`ainori_shadow`]) as this hart has it: in `vsatp`, with `hgatp` Bare, and with an ASID of the hart for each address
+//! space of the guest. The guest's own `satp` is in no hart: whatever it does to it traps (`hstatus.VTVM`), as do its fences, and its page faults come here.
+//!
+//! In a kernel without the feature `shadow` there is [another file](../no_shadow.rs) with the same names, and nothing behind them.
+mod tables;
+
+use alloc::{boxed::Box, vec};
+
+use ainori_devices::zicsr::{CSR_INSTRUCTION_LENGTH, CsrInstruction, CsrRegister};
+use ainori_limits::cause::exception;
+use ainori_shadow::{
+    Access, Activation, AddressSpace, Choices, Due, Fault, Format, Memory, Mode, Outcome, Satp, Scope,
+    Shadow, TableState, Virtual,
+};
+use ainori_space::GuestPhysical;
+
+use self::tables::ShadowTables;
+use super::VcpuState;
+use super::fence;
+use super::hart::DELEGATED;
+use super::trap::{Exception, Trap};
+use crate::arch::riscv::csr::{self, hstatus, status};
+
+/// Can guests have shadow tables?
+pub const BUILT: bool = true;
+
+/// Most address spaces of a vCPU: so many ASIDs of each hart are its own.
+const TAGS: u16 = 16;
+const MODE: u32 = 60;
+const ASID: u32 = 44;
+/// What a hart with a shadow sees to in its guest's place.
+const PAGE_FAULTS: u64 =
+    1 << exception::FETCH_PAGE_FAULT | 1 << exception::LOAD_PAGE_FAULT | 1 << exception::STORE_PAGE_FAULT;
+/// SFENCE.VMA and SINVAL.VMA without their operands. A fence for what the second orders at last, SFENCE.INVAL.IR, is the hart's own affair: each of these is carried
+/// out at once.
+const FENCES: [u64; 2] = [0x1200_0073, 0x1600_0073];
+const WITHOUT_OPERANDS: u64 = 0xfe00_7fff;
+const FENCE_LENGTH: u8 = 4;
+
+/// The shadow of a vCPU, if it has one.
+pub struct OwnShadow {
+    own: Option<Box<Own>>,
+    /// Some vCPU of the system has one: what is delegated changes from vCPU to vCPU.
+    is_beside_shadows: bool,
+}
+
+struct Own {
+    shadow: Shadow<'static, ShadowTables>,
+    /// The ASID of the address space with the tag 0.
+    first_asid: u16,
+    /// What harts have cached under its ASIDs isn't to be used any more: they were another life's.
+    is_stale: bool,
+}
+
+/// A page fault of a vCPU with a shadow: by what the hart found there.
+#[derive(Debug, Clone, Copy)]
+pub struct PageFault {
+    access: Access,
+    /// As in `stval`.
+    address: u64,
+}
+
+/// What is to become of it.
+#[derive(Debug, Clone, Copy)]
+pub enum Answer {
+    /// The vCPU tries again.
+    Again,
+    /// It is its guest's.
+    Guest(Exception),
+    /// The access doesn't go to memory. The present trap is the one that it would have been with two stages: a guest-page fault.
+    Elsewhere,
+}
+
+/// An instruction that reaches the `satp` of a vCPU with a shadow.
+#[derive(Debug, Clone, Copy)]
+pub struct AddressSpaceAccess(CsrInstruction);
+
+/// A fence that a vCPU with a shadow executes.
+#[derive(Debug, Clone, Copy)]
+pub struct GuestFence(Scope);
+
+impl PageFault {
+    /// `None`: it isn't one, or not of a vCPU with a shadow.
+    #[inline(always)]
+    pub(super) fn of<'a>(cause: u64, state: impl FnOnce() -> &'a mut VcpuState) -> Option<Self> {
+        if PAGE_FAULTS >> cause & 1 == 0 || !state().has_shadow() {
+            return None;
+        }
+        Some(Self { access: access_of(cause), address: csr::read!(csr::STVAL) })
+    }
+
+    /// What the hypervisor has met with as it loaded something for the guest.
+    pub fn of_load(failed: Exception) -> Option<Self> {
+        let is_one = failed.cause == u64::from(exception::LOAD_PAGE_FAULT);
+        is_one.then_some(Self { access: Access::Load, address: failed.value })
+    }
+}
+
+fn access_of(cause: u64) -> Access {
+    const FETCH: u64 = exception::FETCH_PAGE_FAULT as u64;
+    const LOAD: u64 = exception::LOAD_PAGE_FAULT as u64;
+    match cause {
+        FETCH => Access::Fetch,
+        LOAD => Access::Load,
+        _ => Access::Store,
+    }
+}
+
+/// The numbers of what a guest gets for an access, and of the guest-page fault that a second stage would have given.
+fn causes_of(access: Access, fault: Fault) -> (u32, u32) {
+    let (page, no_memory, elsewhere) = match access {
+        Access::Fetch => {
+            (exception::FETCH_PAGE_FAULT, exception::FETCH_ACCESS, exception::FETCH_GUEST_PAGE_FAULT)
+        }
+        Access::Load => {
+            (exception::LOAD_PAGE_FAULT, exception::LOAD_ACCESS, exception::LOAD_GUEST_PAGE_FAULT)
+        }
+        Access::Store => {
+            (exception::STORE_PAGE_FAULT, exception::STORE_ACCESS, exception::STORE_GUEST_PAGE_FAULT)
+        }
+    };
+    (if fault == Fault::Page { page } else { no_memory }, elsewhere)
+}
+
+impl Trap {
+    /// What a vCPU with a shadow has trapped for by an instruction of its kernel that it executes itself elsewhere.
+    #[inline(always)]
+    pub(super) fn of_shadow(state: &VcpuState, bits: u64) -> Option<Self> {
+        if !state.has_shadow() || !state.is_in_kernel() {
+            return None;
+        }
+        if FENCES.contains(&(bits & WITHOUT_OPERANDS)) {
+            let operand = |shift: u32| {
+                let number = (bits >> shift) as u8 % 32;
+                (number != 0).then(|| state.register(number))
+            };
+            let scope =
+                Scope { address: operand(15).map(Virtual), asid: operand(20).map(|asid| asid as u16) };
+            return Some(Self::Fence(GuestFence(scope)));
+        }
+        let instruction = CsrInstruction::decode(bits as u32)?;
+        (instruction.register == CsrRegister::AddressSpace)
+            .then_some(Self::AddressSpace(AddressSpaceAccess(instruction)))
+    }
+}
+
+impl OwnShadow {
+    /// None. `is_beside_shadows`: other vCPUs of the system have one.
+    pub const fn none(is_beside_shadows: bool) -> Self {
+        Self { own: None, is_beside_shadows }
+    }
+
+    /// With so many tables and address spaces, for the vCPU with this number. `None`: too few tables, or too many address spaces. Allocates: only at boot.
+    pub fn new(vcpu: u8, choices: Choices, tables: u16, spaces: usize) -> Option<Self> {
+        let states = vec![TableState::NEW; tables.into()].leak();
+        let spaces = vec![AddressSpace::UNUSED; spaces.min(TAGS.into())].leak();
+        let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
+        let own = Own { shadow, first_asid: u16::from(vcpu) * TAGS, is_stale: true };
+        Some(Self { own: Some(Box::new(own)), is_beside_shadows: true })
+    }
+
+    /// Has this hart ASIDs enough for so many vCPUs with shadows? Only at boot.
+    pub fn has_asids_for(vcpus: usize) -> bool {
+        // SAFETY: no guest runs yet, and the register is written again before one does.
+        let asids = unsafe {
+            csr::write!(csr::VSATP, Format::Sv39.mode() << MODE | u64::from(u16::MAX) << ASID);
+            let asids = csr::read!(csr::VSATP) >> ASID & u64::from(u16::MAX);
+            csr::write!(csr::VSATP, 0);
+            asids
+        };
+        vcpus * usize::from(TAGS) <= asids as usize + 1
+    }
+
+    /// What traps of it.
+    pub(super) const fn hstatus(&self) -> u64 {
+        if self.own.is_some() { hstatus::VTVM } else { 0 }
+    }
+
+    /// No second stage, where there is a shadow of both.
+    pub(super) const fn hgatp(&self, two_stage: u64) -> u64 {
+        if self.own.is_some() { 0 } else { two_stage }
+    }
+
+    /// What the hart is to walk.
+    pub(super) fn vsatp(&self) -> u64 {
+        self.own.as_ref().map_or(0, |own| own.vsatp())
+    }
+
+    /// Begins anew, without translation.
+    pub(super) fn reset(&mut self) {
+        if let Some(own) = &mut self.own {
+            own.shadow.reset();
+            own.is_stale = true;
+        }
+    }
+
+    #[inline(always)]
+    pub(super) const fn is_beside_shadows(&self) -> bool {
+        self.is_beside_shadows
+    }
+
+    /// The exceptions that go to its guest.
+    #[inline(always)]
+    pub(super) const fn delegated(&self) -> u64 {
+        if self.own.is_some() { DELEGATED & !PAGE_FAULTS } else { DELEGATED }
+    }
+
+    /// The vCPU is loaded into this hart; its `vsatp` isn't yet.
+    pub(super) fn enter(&mut self) {
+        // SAFETY: concerns only where guests' traps go; `Trap::current` knows them all.
+        unsafe { csr::write!(csr::HEDELEG, self.delegated()) };
+        if let Some(own) = &mut self.own
+            && own.is_stale
+        {
+            own.is_stale = false;
+            let _ = own.shadow.distrust();
+            fence::guest_asid(own.asid());
+        }
+    }
+}
+
+impl Own {
+    fn asid(&self) -> u64 {
+        u64::from(self.first_asid) + u64::from(self.shadow.active().tag)
+    }
+
+    fn vsatp(&self) -> u64 {
+        let active = self.shadow.active();
+        active.format.mode() << MODE | self.asid() << ASID | active.root.0 >> 12
+    }
+
+    /// Has the hart walk the active address space.
+    fn activate(&self) {
+        // SAFETY: concerns only the guest that is loaded, whose shadow this is: it maps nothing but what is the guest's.
+        unsafe { csr::write!(csr::VSATP, self.vsatp()) };
+    }
+
+    /// Carries out a fence of the vCPU that is loaded.
+    fn carry_out(&self, due: Due) {
+        match due {
+            Due::Nothing => {}
+            Due::Page(address) => fence::guest_page_asid(address.0, self.asid()),
+            Due::Space => fence::guest_asid(self.asid()),
+            Due::Root => {
+                self.activate();
+                fence::guest_asid(self.asid());
+            }
+        }
+    }
+}
+
+/// What is done for the loaded vCPU.
+impl VcpuState {
+    #[inline(always)]
+    fn own_shadow(&mut self) -> Option<&mut Own> {
+        self.world.shadow.own.as_deref_mut()
+    }
+
+    /// Has it a shadow?
+    #[inline(always)]
+    pub fn has_shadow(&self) -> bool {
+        self.world.shadow.own.is_some()
+    }
+
+    /// Answers its page fault, or does a step of that.
+    #[inline(never)]
+    pub fn answer(&mut self, fault: PageFault, memory: &impl Memory) -> Answer {
+        let guest = csr::read!(csr::VSSTATUS);
+        let mode =
+            Mode { user: !self.is_in_kernel(), sum: guest & status::SUM != 0, mxr: guest & status::MXR != 0 };
+        let PageFault { access, address } = fault;
+        let Some(own) = self.own_shadow() else { return Answer::Again };
+        match own.shadow.fault(memory, Virtual(address), access, mode) {
+            Outcome::Again(due) | Outcome::NotYet(due) => {
+                own.carry_out(due);
+                Answer::Again
+            }
+            Outcome::Fault(fault) => {
+                Answer::Guest(Exception { cause: causes_of(access, fault).0.into(), value: address })
+            }
+            Outcome::Elsewhere(GuestPhysical(at)) => {
+                // SAFETY: nobody returns from the present trap by these, and the next one writes them anew.
+                unsafe {
+                    csr::write!(csr::SCAUSE, causes_of(access, Fault::Page).1.into());
+                    csr::write!(csr::HTVAL, at >> 2);
+                }
+                Answer::Elsewhere
+            }
+        }
+    }
+
+    /// Carries out the instruction that reaches its `satp`, or a step of that.
+    #[inline(never)]
+    pub fn access_address_space(&mut self, AddressSpaceAccess(instruction): AddressSpaceAccess) {
+        let access = instruction.access(|number| self.register(number));
+        let Some(own) = self.own_shadow() else { return };
+        let old = own.shadow.satp().0;
+        if access.writes() {
+            match own.shadow.activate(Satp(access.applied_to(old))) {
+                Activation::Done(due) => {
+                    own.activate();
+                    own.carry_out(due);
+                }
+                Activation::NoMode => {}
+                Activation::NotYet(due) => return own.carry_out(due),
+            }
+        }
+        self.set_register(instruction.rd, old);
+        self.skip(CSR_INSTRUCTION_LENGTH);
+    }
+
+    /// Carries out its fence, or a step of that.
+    #[inline(never)]
+    pub fn carry_out_fence(&mut self, GuestFence(scope): GuestFence) {
+        let Some(own) = self.own_shadow() else { return };
+        if let Some(due) = own.shadow.fence(scope) {
+            own.carry_out(due);
+            self.skip(FENCE_LENGTH);
+        }
+    }
+
+    /// Another vCPU has it fence: an address or all of them, of one of its address spaces or of all.
+    pub fn forget_translations(&mut self, address: Option<u64>, asid: Option<u64>) {
+        let Some(own) = self.own_shadow() else { return };
+        let scope = Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
+        let due = own.shadow.fence_at_once(scope);
+        own.carry_out(due);
+    }
+
+    /// Whatever the hart has cached of it isn't to be used any more.
+    pub fn distrust_hart(&mut self) {
+        let Some(own) = self.own_shadow() else { return };
+        let due = own.shadow.distrust();
+        own.carry_out(due);
+    }
+}

@@ -1,0 +1,63 @@
+//! The tables of a shadow in memory that the hypervisor reaches by pointers.
+use alloc::alloc::alloc_zeroed;
+use core::alloc::Layout;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use ainori_limits::PAGE;
+use ainori_shadow::Tables;
+use ainori_space::HostPhysical;
+
+const ENTRIES: usize = PAGE as usize / size_of::<u64>();
+
+/// So many tables, one behind the other. They are never given back.
+#[derive(Debug)]
+pub(super) struct ShadowTables {
+    first: u64,
+    count: u16,
+}
+
+impl ShadowTables {
+    /// With zeros in them. Allocates: only at boot.
+    pub(super) fn new(count: u16) -> Option<Self> {
+        let layout =
+            Layout::from_size_align(usize::from(count.max(1)) * PAGE as usize, PAGE as usize).ok()?;
+        // SAFETY: the layout isn't empty; the allocator never returns null (it panics instead).
+        Some(Self { first: unsafe { alloc_zeroed(layout) } as u64, count })
+    }
+
+    /// The place of an entry, if it is one of these tables'.
+    #[inline(always)]
+    fn entry(&self, table: u16, index: usize) -> Option<&AtomicU64> {
+        if table >= self.count || index >= ENTRIES {
+            return None;
+        }
+        let at = self.address(table).0 as *mut u64;
+        // SAFETY: the entry was just found to lie in the memory of `new`, which is never given back. The hypervisor runs without translation, so its
+        // address is a pointer; harts only read it, and all else is done by atomic instructions.
+        Some(unsafe { AtomicU64::from_ptr(at.wrapping_add(index)) })
+    }
+}
+
+impl Tables for ShadowTables {
+    #[inline(always)]
+    fn address(&self, table: u16) -> HostPhysical {
+        HostPhysical(self.first + u64::from(table) * PAGE)
+    }
+
+    #[inline(always)]
+    fn number(&self, at: HostPhysical) -> u16 {
+        (at.0.wrapping_sub(self.first) / PAGE) as u16
+    }
+
+    #[inline(always)]
+    fn read(&self, table: u16, index: usize) -> u64 {
+        self.entry(table, index).map_or(0, |entry| entry.load(Ordering::Relaxed))
+    }
+
+    #[inline(always)]
+    fn write(&mut self, table: u16, index: usize, value: u64) {
+        if let Some(entry) = self.entry(table, index) {
+            entry.store(value, Ordering::Release);
+        }
+    }
+}
