@@ -40,6 +40,14 @@ impl Set {
         Self(self.0 & !other.0)
     }
 
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     pub const fn without(self, number: usize) -> Self {
         Self(self.0 & !(1 << number))
     }

@@ -77,6 +77,8 @@ pub struct Shadow<'a, T> {
     active: usize,
     activations: u64,
     global: Global,
+    /// A fence for an address of all address spaces that isn't done: in which ones it isn't yet, beside the active one.
+    unfenced: Option<(Virtual, Set)>,
     /// A fill wanted one more table than can be taken.
     is_short: bool,
     /// There is none to be taken by itself: all of somebody's are next.
@@ -87,6 +89,8 @@ pub struct Shadow<'a, T> {
 const PAGES_OF_AN_INSTRUCTION: usize = 4;
 /// Tables between a root and a page, at most.
 const BELOW_A_ROOT: usize = 4;
+/// A fence for an address of all address spaces looks at so many at a time.
+const SPACES_AT_ONCE: usize = 2;
 /// Tables that no fill takes: for a new root of the active address space and of the global tree, and one of an address space that is made.
 const RESERVE: usize = 3;
 
@@ -130,6 +134,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
             active: 0,
             activations: 0,
             global,
+            unfenced: None,
             is_short: false,
             takes_all: false,
         })
@@ -169,6 +174,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
             },
         };
         self.active = number;
+        self.unfenced = None;
         self.activations += 1;
         self.spaces[number].activated = self.activations;
         let is_stale = self.stale.contains(number);
@@ -222,8 +228,8 @@ impl<'a, T: Tables> Shadow<'a, T> {
         None
     }
 
-    /// The guest has executed a fence, or another vCPU has it execute one. `None`: tables have to be cleared for it, and a piece of that was done; it is to be made again. So it
-    /// can be with one of all of an address space, and with no other.
+    /// The guest has executed a fence, or another vCPU has it execute one. `None`: only a piece of what it needs was done, and it is to be made again. So it can be with one of
+    /// all of an address space, for which tables have to be cleared, and of an address of all address spaces.
     pub fn fence(&mut self, scope: Scope) -> Option<Due> {
         Some(match scope {
             Scope { address, asid: Some(asid) } => {
@@ -235,15 +241,37 @@ impl<'a, T: Tables> Shadow<'a, T> {
                 }
             }
             Scope { address: None, asid: None } => self.forget_all(),
-            Scope { address: Some(address), asid: None } => {
-                let place = self.global_place(address);
-                // They have nothing of their own there.
-                let sharers = place.map_or(Set::EMPTY, |place| self.global.sharers(place));
-                let due = place.map_or(Due::Nothing, |place| self.forget_global(place, address));
-                // BOUND: the address spaces, 64 at most, and for each the levels.
-                self.alive.minus(sharers).fold(due, |due, number| due.and(self.forget_in(number, address)))
-            }
+            Scope { address: Some(address), asid: None } => return self.forget_everywhere(address),
         })
+    }
+
+    /// Forgets what there is for an address, whosever it is: in the active address space at last, as others can't get anything new before it is another one.
+    fn forget_everywhere(&mut self, address: Virtual) -> Option<Due> {
+        let place = self.global_place(address);
+        let mut rest = match self.unfenced {
+            Some((begun, rest)) if begun == address => rest.and(self.alive),
+            // Those that see what is global have nothing of their own there.
+            _ => {
+                let sharers = place.map_or(Set::EMPTY, |place| self.global.sharers(place));
+                self.alive.minus(sharers).without(self.active)
+            }
+        };
+        // BOUND: `SPACES_AT_ONCE`, and for each the levels.
+        for number in rest.take(SPACES_AT_ONCE) {
+            let due = self.forget_own(number, address);
+            if due != Due::Nothing {
+                // All has been forgotten.
+                return Some(due);
+            }
+            rest.remove(number);
+        }
+        if !rest.is_empty() {
+            self.unfenced = Some((address, rest));
+            return None;
+        }
+        self.unfenced = None;
+        let due = place.map_or(Due::Nothing, |place| self.forget_global(place, address));
+        Some(due.and(self.forget_in(self.active, address)))
     }
 
     /// The same where nobody would come back for the rest: all is forgotten then.
@@ -431,13 +459,18 @@ impl<'a, T: Tables> Shadow<'a, T> {
     /// Forgets what an address space of its own has for an address.
     fn forget_in(&mut self, number: usize, address: Virtual) -> Due {
         let space = &self.spaces[number];
-        let format = space.format;
-        let top = Format::index(address, format.levels() - 1);
-        let entry = self.pool.read(space.tree.root, top);
-        if entry.is_none() || !space.is_translated() || !format.covers(address) {
+        let top = Format::index(address, space.format.levels() - 1);
+        if self.global.place(top).is_some_and(|place| space.shared.contains(place)) {
             return Due::Nothing;
         }
-        if self.global.place(top).is_some_and(|place| space.shared.contains(place)) {
+        self.forget_own(number, address)
+    }
+
+    /// The same of one that doesn't see what is global there.
+    fn forget_own(&mut self, number: usize, address: Virtual) -> Due {
+        let space = &self.spaces[number];
+        let format = space.format;
+        if !space.is_translated() || !format.covers(address) {
             return Due::Nothing;
         }
         let due = match self.spaces[number].tree.forget(&mut self.pool, format, address) {

@@ -163,8 +163,11 @@ impl Tree {
                 continue;
             }
             if !contiguous {
+                if entry.is_none() {
+                    return Forgotten::Nothing;
+                }
                 pool.write(table, index, Entry::NONE);
-                return if entry.is_none() { Forgotten::Nothing } else { Forgotten::Entry };
+                return Forgotten::Entry;
             }
             let pages = CONTIGUOUS_PAGES as usize;
             let first = index / pages * pages;

@@ -8,11 +8,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use ainori_board::{Board, Isa};
 use ainori_handover::Fence;
 use ainori_manifest::blob::translations;
-use ainori_manifest::config::{MOST_SHADOW_SPACES, ShadowReclaim, Translation};
+use ainori_manifest::config::{GUEST_MEMORY_ALIGN, MOST_SHADOW_SPACES, ShadowReclaim, Translation};
 use ainori_sbi::Range;
 use ainori_sched::VcpuId;
 use ainori_shadow::{Choices, Features, Format, Memory, Reclaim};
-use ainori_space::{GuestPhysical, Translation as Translated};
+use ainori_space::{Attributes, GuestPhysical, Rights, Translation as Translated};
 
 use super::fault::{self, What};
 use super::space::Space;
@@ -123,16 +123,27 @@ impl Memory for GuestMemory<'_> {
         Some(self.word(at)?.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok())
     }
 
+    #[inline]
     fn translate(&self, at: GuestPhysical) -> Option<Translated> {
-        self.0.tables().translate(at)
+        // Nearly always it is main memory: where that is, is known without the tables of the second stage.
+        let Some(host) = self.0.locate(at, 1) else { return self.0.tables().translate(at) };
+        Some(Translated {
+            host,
+            attributes: Attributes::new(Rights::ReadWriteExecute),
+            size: GUEST_MEMORY_ALIGN,
+        })
     }
 }
 
 /// Answers a page fault of the running vCPU, or does a step of that.
 #[inline(never)]
 pub fn page_fault(cpu: &mut Cpu, vcpu: VcpuId, fault: PageFault) -> Exit {
+    // A step can take as long as a section may: what led here isn't to be added to it.
+    if cpu.gives_way() {
+        return Exit::Shadow;
+    }
     match answer(cpu, vcpu, fault) {
-        Answer::Again => Exit::Shadow,
+        Answer::Again | Answer::NotYet => Exit::Shadow,
         Answer::Guest(exception) => hand_over(cpu, vcpu, exception),
         // What has been done so far isn't to be added to what comes.
         Answer::Elsewhere if cpu.gives_way() => Exit::Shadow,
@@ -143,7 +154,15 @@ pub fn page_fault(cpu: &mut Cpu, vcpu: VcpuId, fault: PageFault) -> Exit {
 
 fn answer(cpu: &mut Cpu, vcpu: VcpuId, fault: PageFault) -> Answer {
     let memory = GuestMemory(&cpu.machine.guest_of(vcpu).space);
-    cpu.state(vcpu).answer(fault, &memory)
+    // BOUND: what one page takes: a table on each level, which may have to be taken from somebody and cleared. Between two steps is a preemption point, where an interrupt
+    // ends it: the vCPU comes back with the same fault.
+    loop {
+        match cpu.state(vcpu).answer(fault, &memory) {
+            Answer::NotYet if cpu.gives_way() => return Answer::Again,
+            Answer::NotYet => {}
+            answer => return answer,
+        }
+    }
 }
 
 fn hand_over(cpu: &mut Cpu, vcpu: VcpuId, exception: Exception) -> Exit {
@@ -156,13 +175,15 @@ fn hand_over(cpu: &mut Cpu, vcpu: VcpuId, exception: Exception) -> Exit {
 
 /// Carries out an instruction of the running vCPU that says, or asks, in which address space it is.
 pub fn address_space(cpu: &mut Cpu, vcpu: VcpuId, access: AddressSpaceAccess) -> Exit {
-    cpu.state(vcpu).access_address_space(access);
+    // BOUND: a few tables that are cleared, or that are taken from somebody. As above.
+    while !cpu.gives_way() && !cpu.state(vcpu).access_address_space(access) {}
     Exit::AddressSpace
 }
 
 /// Carries out a fence of the running vCPU.
 pub fn fence(cpu: &mut Cpu, vcpu: VcpuId, fence: GuestFence) -> Exit {
-    cpu.state(vcpu).carry_out_fence(fence);
+    // BOUND: the address spaces, or a few tables that are cleared. As above.
+    while !cpu.gives_way() && !cpu.state(vcpu).carry_out_fence(fence) {}
     Exit::Fence
 }
 
@@ -173,7 +194,7 @@ pub fn answers_load(cpu: &mut Cpu, vcpu: VcpuId, refused: Exception) -> bool {
         return false;
     };
     match answer(cpu, vcpu, fault) {
-        Answer::Again => true,
+        Answer::Again | Answer::NotYet => true,
         Answer::Guest(exception) => cpu.state(vcpu).deliver(exception),
         Answer::Elsewhere => {
             fault::wild(cpu, vcpu, What::Load, Access::again());

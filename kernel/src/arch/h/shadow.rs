@@ -65,6 +65,8 @@ pub struct PageFault {
 pub enum Answer {
     /// The vCPU tries again.
     Again,
+    /// It has to be asked for once more: a step of it has been done.
+    NotYet,
     /// It is its guest's.
     Guest(Exception),
     /// The access doesn't go to memory. The present trap is the one that it would have been with two stages: a guest-page fault.
@@ -271,9 +273,13 @@ impl VcpuState {
         let PageFault { access, address } = fault;
         let Some(own) = self.own_shadow() else { return Answer::Again };
         match own.shadow.fault(memory, Virtual(address), access, mode) {
-            Outcome::Again(due) | Outcome::NotYet(due) => {
+            Outcome::Again(due) => {
                 own.carry_out(due);
                 Answer::Again
+            }
+            Outcome::NotYet(due) => {
+                own.carry_out(due);
+                Answer::NotYet
             }
             Outcome::Fault(fault) => {
                 Answer::Guest(Exception { cause: causes_of(access, fault).0.into(), value: address })
@@ -289,11 +295,11 @@ impl VcpuState {
         }
     }
 
-    /// Carries out the instruction that reaches its `satp`, or a step of that.
+    /// Carries out the instruction that reaches its `satp`. False if that was only a step of it.
     #[inline(never)]
-    pub fn access_address_space(&mut self, AddressSpaceAccess(instruction): AddressSpaceAccess) {
+    pub fn access_address_space(&mut self, AddressSpaceAccess(instruction): AddressSpaceAccess) -> bool {
         let access = instruction.access(|number| self.register(number));
-        let Some(own) = self.own_shadow() else { return };
+        let Some(own) = self.own_shadow() else { return true };
         let old = own.shadow.satp().0;
         if access.writes() {
             match own.shadow.activate(Satp(access.applied_to(old))) {
@@ -302,21 +308,25 @@ impl VcpuState {
                     own.carry_out(due);
                 }
                 Activation::NoMode => {}
-                Activation::NotYet(due) => return own.carry_out(due),
+                Activation::NotYet(due) => {
+                    own.carry_out(due);
+                    return false;
+                }
             }
         }
         self.set_register(instruction.rd, old);
         self.skip(CSR_INSTRUCTION_LENGTH);
+        true
     }
 
-    /// Carries out its fence, or a step of that.
+    /// Carries out its fence. False if that was only a step of it.
     #[inline(never)]
-    pub fn carry_out_fence(&mut self, GuestFence(scope): GuestFence) {
-        let Some(own) = self.own_shadow() else { return };
-        if let Some(due) = own.shadow.fence(scope) {
-            own.carry_out(due);
-            self.skip(FENCE_LENGTH);
-        }
+    pub fn carry_out_fence(&mut self, GuestFence(scope): GuestFence) -> bool {
+        let Some(own) = self.own_shadow() else { return true };
+        let Some(due) = own.shadow.fence(scope) else { return false };
+        own.carry_out(due);
+        self.skip(FENCE_LENGTH);
+        true
     }
 
     /// Another vCPU has it fence: an address or all of them, of one of its address spaces or of all.
