@@ -26,6 +26,9 @@ pub const IMSIC: &str = "imsic";
 /// The controller of all boards of which nothing else is said, if it isn't a PLIC: so the tests run with each kind.
 const INTERRUPTS: &str = "AINORI_INTERRUPTS";
 
+/// How the addresses of all guests are translated of which nothing else is said, if not by two stages, as a manifest names it.
+const TRANSLATION: &str = "AINORI_TRANSLATION";
+
 /// Probes that ask about a PLIC: they have one in any case.
 const PLIC_PROBES: [&str; 4] = ["clamour", "late", "plic", "virt"];
 
@@ -46,6 +49,9 @@ pub struct Guest {
     background: bool,
     restart: Option<(&'static str, u32, &'static str)>,
     on_wild_access: Option<&'static str>,
+    translation: Option<&'static str>,
+    shadow_tables: Option<u32>,
+    shadow_reclaim: Option<&'static str>,
     load_address: Option<u64>,
     devices: Vec<&'static str>,
     tasks: Vec<Task>,
@@ -135,6 +141,9 @@ impl Guest {
             background: false,
             restart: None,
             on_wild_access: None,
+            translation: None,
+            shadow_tables: None,
+            shadow_reclaim: None,
             load_address: None,
             devices: Vec::new(),
             tasks: Vec::new(),
@@ -205,6 +214,9 @@ impl Guest {
             background: false,
             restart: None,
             on_wild_access: None,
+            translation: None,
+            shadow_tables: None,
+            shadow_reclaim: None,
             load_address: None,
             devices: Vec::new(),
             tasks: Vec::new(),
@@ -225,6 +237,21 @@ impl Guest {
     /// An access outside its memory stops it, rather than being its own affair.
     pub fn strict(self) -> Self {
         Self { on_wild_access: Some("stop"), ..self }
+    }
+
+    /// How its addresses are translated, as a manifest names it: what this guest shows is about that. Without this it is as all tests are run.
+    pub fn translation(self, translation: &'static str) -> Self {
+        Self { translation: Some(translation), ..self }
+    }
+
+    /// How many shadow tables each of its vCPUs has.
+    pub fn shadow_tables(self, tables: u32) -> Self {
+        Self { shadow_tables: Some(tables), ..self }
+    }
+
+    /// Whose shadow tables are taken when all are in use.
+    pub fn shadow_reclaim(self, reclaim: &'static str) -> Self {
+        Self { shadow_reclaim: Some(reclaim), ..self }
     }
 
     /// A device of the board that is its own, by its path in the device tree.
@@ -330,6 +357,15 @@ impl Display for Guest {
         if let Some(answer) = self.on_wild_access {
             writeln!(f, "on_wild_access = {answer:?}")?;
         }
+        if let Some(translation) = self.translation {
+            writeln!(f, "translation = {translation:?}")?;
+        }
+        if let Some(tables) = self.shadow_tables {
+            writeln!(f, "shadow_tables = {tables}")?;
+        }
+        if let Some(reclaim) = self.shadow_reclaim {
+            writeln!(f, "shadow_reclaim = {reclaim:?}")?;
+        }
         if !self.devices.is_empty() {
             writeln!(f, "devices = {:?}", self.devices)?;
         }
@@ -408,6 +444,11 @@ impl System {
     pub fn controller(&self) -> &'static str {
         let has_plic_probe = || self.guests.iter().any(|guest| guest.asks_about_a_plic());
         self.interrupts.unwrap_or_else(|| if has_plic_probe() { PLIC } else { usual_interrupts() })
+    }
+
+    /// How a guest's addresses are translated, if that is said. A hypervisor that a test has chosen isn't built for shadow tables.
+    fn translation_of(&self, guest: &Guest) -> Option<&'static str> {
+        guest.translation.or_else(|| if self.kernel.is_none() { usual_translation() } else { None })
     }
 
     /// Another size of the board's memory than 2 GiB.
@@ -525,9 +566,14 @@ impl System {
     fn run_in(&self, folder: &TempDir, clock: Clock, trace: Option<Tracing>) -> RunReport {
         let manifest = folder.path().join("system.toml");
         std::fs::write(&manifest, self.to_string()).expect("the temporary folder can be written");
+        let has_shadow = |guest: &Guest| self.translation_of(guest).is_some_and(|name| name != TWO_STAGE);
+        let usual = || match self.guests.iter().any(has_shadow) {
+            true => checkout(".cache/kernel/ainori-shadow.elf"),
+            false => crate::hypervisor(),
+        };
         let options = Options {
             trace,
-            kernel: Some(self.kernel.clone().unwrap_or_else(crate::hypervisor)),
+            kernel: Some(self.kernel.clone().unwrap_or_else(usual)),
             clock,
             timeout: Some(TIME_LIMIT),
             qemu_args: self.qemu_args.iter().map(Into::into).collect(),
@@ -544,6 +590,16 @@ fn usual_interrupts() -> &'static str {
     let Some(wanted) = std::env::var_os(INTERRUPTS) else { return PLIC };
     let known = [PLIC, APLIC, IMSIC].into_iter().find(|known| wanted == *known);
     known.unwrap_or_else(|| panic!("{INTERRUPTS} is {wanted:?}: it should be {PLIC}, {APLIC} or {IMSIC}"))
+}
+
+/// What guests have in any build of the hypervisor.
+const TWO_STAGE: &str = "two-stage";
+
+/// How the addresses of guests are translated with which the tests are run; `None`: as a manifest has it that says nothing.
+fn usual_translation() -> Option<&'static str> {
+    let wanted = std::env::var_os(TRANSLATION)?;
+    let known = [TWO_STAGE, "shadow-single", "shadow-multi"].into_iter().find(|known| wanted == *known);
+    Some(known.unwrap_or_else(|| panic!("{TRANSLATION} is {wanted:?}, which no guest can have")))
 }
 
 /// A trace of the usual kinds of events, whole, for [`System::run_with_trace`].
@@ -579,7 +635,9 @@ impl Display for System {
         if let Some(guest) = &self.input {
             writeln!(f, "[console]\ninput = {guest:?}")?;
         }
-        self.guests.iter().try_for_each(|guest| write!(f, "{guest}"))?;
+        self.guests.iter().try_for_each(|guest| {
+            write!(f, "{}", Guest { translation: self.translation_of(guest), ..guest.clone() })
+        })?;
         self.windows.iter().try_for_each(|window| write!(f, "{window}"))?;
         let mut channels = self.channels.iter();
         channels

@@ -16,6 +16,36 @@ bitflags! {
         /// What the hypervisor keeps of a vCPU's translations itself, wherever it runs.
         #[cfg(feature = "shadow")]
         const OWN = 1 << 2;
+        /// Of which address space ([`Self::own`]).
+        #[cfg(feature = "shadow")]
+        const OWN_SPACE = 0xffff_fff0;
+    }
+}
+
+#[cfg(feature = "shadow")]
+impl Fence {
+    /// Bits of an ASID that are recorded. Guests count their ASIDs from below.
+    const ASID_BITS: u32 = 14;
+    const ASID_SHIFT: u32 = 4;
+    const ASID_MASK: u32 = (1 << Self::ASID_BITS) - 1;
+
+    /// [`Self::OWN`] of an address space, or of all. Each bit of the ASID stands in two places, there once as it isn't: two different ones in one word leave both of some bit, which is none.
+    pub const fn own(asid: Option<u16>) -> Self {
+        let which = match asid {
+            Some(asid) if asid as u32 <= Self::ASID_MASK => {
+                (asid as u32) << Self::ASID_SHIFT
+                    | (!(asid as u32) & Self::ASID_MASK) << (Self::ASID_SHIFT + Self::ASID_BITS)
+            }
+            _ => Self::OWN_SPACE.bits(),
+        };
+        Self::from_bits_retain(Self::OWN.bits() | which)
+    }
+
+    /// The address space that [`Self::OWN`] is of, if it is a single one.
+    pub const fn own_asid(self) -> Option<u16> {
+        let asid = self.bits() >> Self::ASID_SHIFT & Self::ASID_MASK;
+        let inverse = self.bits() >> (Self::ASID_SHIFT + Self::ASID_BITS);
+        if asid ^ inverse == Self::ASID_MASK { Some(asid as u16) } else { None }
     }
 }
 
@@ -100,6 +130,12 @@ impl Fences {
             self.recorded.swap(0, Ordering::Acquire)
         };
         Fence::from_bits_truncate(bits)
+    }
+
+    /// The vCPU itself, which isn't in its guest at this moment, wants that before it is again.
+    #[cfg(feature = "shadow")]
+    pub fn record_own(&self, what: Fence) {
+        self.recorded.fetch_or(what.bits(), Ordering::Relaxed);
     }
 
     /// Has something been recorded that the hypervisor has to do itself? That takes longer than a fence of the hart.

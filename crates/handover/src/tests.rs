@@ -208,3 +208,28 @@ proptest! {
         }
     }
 }
+
+/// One address space is told as long as it is the only one, whatever else is recorded.
+#[cfg(feature = "shadow")]
+#[test]
+fn a_fence_of_one_address_space_is_told_from_one_of_several() {
+    let fences = Fences::new();
+    for (recorded, told) in [
+        (&[Some(0)][..], Some(0)),
+        (&[Some(5), Some(5)], Some(5)),
+        (&[Some(5), Some(4)], None),
+        (&[Some(0x3fff)], Some(0x3fff)),
+        (&[Some(0x4000)], None),
+        (&[None, Some(1)], None),
+    ] {
+        fences.distrust_caches();
+        for asid in recorded {
+            fences.record_own(Fence::own(*asid));
+        }
+        assert!(fences.has_own());
+        let taken = fences.take();
+        assert!(taken.contains(Fence::OWN | Fence::HART));
+        assert_eq!(taken.own_asid(), told, "{recorded:?}");
+        assert!(!fences.has_own());
+    }
+}

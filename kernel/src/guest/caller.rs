@@ -140,7 +140,7 @@ impl<'a> Host for Caller<'a> {
                 if is_own {
                     translation::fence_own(self.cpu, self.vcpu, range, asid);
                 }
-                self.guest.space.translation.fence()
+                self.guest.space.translation.fence(asid)
             }
         };
         awaited.begin();

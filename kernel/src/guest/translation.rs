@@ -87,11 +87,15 @@ impl GuestTranslation {
             .unwrap_or_else(|| refuse(format_args!("a vCPU needs more shadow tables than {}", shadow.tables)))
     }
 
-    /// As what a fence of its translations is recorded.
+    /// As what a fence of its translations is recorded: of an address space, or of all.
     #[inline(always)]
-    pub const fn fence(&self) -> Fence {
-        if self.0.shadow().is_some() { Fence::OWN } else { Fence::TRANSLATIONS }
+    pub fn fence(&self, asid: Option<u64>) -> Fence {
+        if self.0.shadow().is_some() { own(asid) } else { Fence::TRANSLATIONS }
     }
+}
+
+fn own(asid: Option<u64>) -> Fence {
+    Fence::own(asid.map(|asid| asid as u16))
 }
 
 /// The greatest format of a shadow: Sv57 would be a table more for each.
@@ -209,12 +213,12 @@ pub fn fence_own(cpu: &mut Cpu, vcpu: VcpuId, range: Range, asid: Option<u64>) {
     if !state.has_shadow() {
         return super::caller::translations(range, asid);
     }
-    let Some(mut pages) = range.pages() else { return state.forget_translations(None, asid) };
-    match (pages.next(), pages.next()) {
-        (None, _) => {}
-        (page, None) => state.forget_translations(page, asid),
-        // One by one they could take longer than a section may.
-        _ => state.forget_translations(None, asid),
+    let pages = range.pages().map(|mut pages| (pages.next(), pages.next()));
+    match pages {
+        Some((None, _)) => {}
+        Some((page, None)) => state.forget_translations(page, asid),
+        // Together with the call itself more could take longer than a section may.
+        _ => cpu.fence_before_entry(vcpu, own(asid)),
     }
 }
 
@@ -228,7 +232,7 @@ pub fn gives_way(cpu: &mut Cpu, vcpu: VcpuId) -> bool {
 pub fn carry_out(cpu: &mut Cpu, vcpu: VcpuId, recorded: Fence) {
     let state = cpu.state(vcpu);
     if recorded.contains(Fence::OWN) {
-        state.forget_translations(None, None);
+        state.forget_translations(None, recorded.own_asid().map(u64::from));
     }
     if recorded.contains(Fence::TRANSLATIONS) {
         if state.has_shadow() { state.distrust_hart() } else { hart_fence::guest_all() }

@@ -36,7 +36,7 @@ impl GuestTranslation {
 
     /// As what a fence of its translations is recorded.
     #[inline(always)]
-    pub const fn fence(&self) -> Fence {
+    pub const fn fence(&self, _: Option<u64>) -> Fence {
         Fence::TRANSLATIONS
     }
 }

@@ -25,6 +25,7 @@ mod presets;
 mod random;
 mod ranking;
 mod restart;
+mod shadow;
 mod sharing;
 mod smp_rtos;
 mod spinning;
