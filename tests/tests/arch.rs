@@ -27,7 +27,7 @@ const NOT_IN_THE_LIST: [(&[&str], &str); 11] = [
     (&["FCSR", "VSTART", "VCSR"], "the exchange of floating-point and vector registers"),
     (
         &["HEDELEG", "HIDELEG"],
-        "the policy that confines vCPUs, which sets them as it dispatches; else all have the same",
+        "the policy that confines vCPUs, which sets them as it dispatches, and the world switch by hand where a guest has a shadow; else all have the same",
     ),
     (
         &["HCOUNTEREN", "HENVCFG", "HSTATEEN0", "HTIMEDELTA", "HVIEN", "HVIPRIO1", "HVIPRIO2"],

@@ -16,6 +16,9 @@ bitflags! {
         /// What the hypervisor keeps of a vCPU's translations itself, wherever it runs.
         #[cfg(feature = "shadow")]
         const OWN = 1 << 2;
+        /// The same, as the vCPU itself has asked for it: whoever has the vCPU knows of what.
+        #[cfg(feature = "shadow")]
+        const OWN_CALL = 1 << 3;
         /// Of which address space ([`Self::own`]).
         #[cfg(feature = "shadow")]
         const OWN_SPACE = 0xffff_fff0;
@@ -141,7 +144,7 @@ impl Fences {
     /// Has something been recorded that the hypervisor has to do itself? That takes longer than a fence of the hart.
     #[cfg(feature = "shadow")]
     pub fn has_own(&self) -> bool {
-        self.recorded.load(Ordering::Relaxed) & Fence::OWN.bits() != 0
+        self.recorded.load(Ordering::Relaxed) & Fence::OWN.union(Fence::OWN_CALL).bits() != 0
     }
 
     /// Takes the vCPUs that wait; they must now be [answered](Answers::answer).

@@ -4,7 +4,7 @@
 //! of its TLB. A shadow leads from virtual to host-physical addresses, in 3 loads. The idea is
 //! old (VM/370); this is Gandalf's (Ito and Oikawa 2008, docs/decisions.md) for RISC-V: entries are filled in when the guest faults, and go when it fences.
 //!
-//! Nothing in the kernel uses it yet. It is made for harts with H, whose second stage is switched off then. Where there is none, a guest's kernel runs in user mode, and needs trees of its own
+//! The kernel uses it if it is built with the feature `shadow`. It is made for harts with H, whose second stage is switched off then. Where there is none, a guest's kernel runs in user mode, and needs trees of its own
 //! beside those of its programs, which this hasn't got yet.
 //!
 //! # A shadow is a TLB

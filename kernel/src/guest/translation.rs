@@ -214,12 +214,14 @@ pub fn fence_own(cpu: &mut Cpu, vcpu: VcpuId, range: Range, asid: Option<u64>) {
         return super::caller::translations(range, asid);
     }
     let pages = range.pages().map(|mut pages| (pages.next(), pages.next()));
-    match pages {
-        Some((None, _)) => {}
-        Some((page, None)) => state.forget_translations(page, asid),
-        // Together with the call itself more could take longer than a section may.
-        _ => cpu.fence_before_entry(vcpu, own(asid)),
-    }
+    let address = match pages {
+        Some((None, _)) => return,
+        Some((page, None)) => page,
+        // One by one they could take longer than a section may.
+        _ => None,
+    };
+    state.note_fence(address, asid);
+    cpu.fence_before_entry(vcpu, Fence::OWN_CALL);
 }
 
 /// What has been recorded for a vCPU that is about to be entered takes a while: has an interrupt come in, for which that waits?
@@ -231,8 +233,11 @@ pub fn gives_way(cpu: &mut Cpu, vcpu: VcpuId) -> bool {
 /// Carries out what has been recorded for the translations of a vCPU that is about to be entered.
 pub fn carry_out(cpu: &mut Cpu, vcpu: VcpuId, recorded: Fence) {
     let state = cpu.state(vcpu);
+    if recorded.contains(Fence::OWN_CALL) {
+        state.carry_out_noted();
+    }
     if recorded.contains(Fence::OWN) {
-        state.forget_translations(None, recorded.own_asid().map(u64::from));
+        state.forget_translations(recorded.own_asid());
     }
     if recorded.contains(Fence::TRANSLATIONS) {
         if state.has_shadow() { state.distrust_hart() } else { hart_fence::guest_all() }

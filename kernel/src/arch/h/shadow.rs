@@ -50,6 +50,8 @@ struct Own {
     first_asid: u16,
     /// What harts have cached under its ASIDs isn't to be used any more: they were another life's.
     is_stale: bool,
+    /// What the last call of its own has it fence.
+    noted: Scope,
 }
 
 /// A page fault of a vCPU with a shadow: by what the hart found there.
@@ -157,7 +159,7 @@ impl OwnShadow {
         let states = vec![TableState::NEW; tables.into()].leak();
         let spaces = vec![AddressSpace::UNUSED; spaces.min(TAGS.into())].leak();
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
-        let own = Own { shadow, first_asid: u16::from(vcpu) * TAGS, is_stale: true };
+        let own = Own { shadow, first_asid: u16::from(vcpu) * TAGS, is_stale: true, noted: Scope::ALL };
         Some(Self { own: Some(Box::new(own)), is_beside_shadows: true })
     }
 
@@ -329,11 +331,24 @@ impl VcpuState {
         true
     }
 
-    /// Another vCPU has it fence: an address or all of them, of one of its address spaces or of all.
-    pub fn forget_translations(&mut self, address: Option<u64>, asid: Option<u64>) {
+    /// A call of its own has it fence an address or all of them, of one of its address spaces or of all. That is [carried out](Self::carry_out_noted) before it is entered.
+    pub fn note_fence(&mut self, address: Option<u64>, asid: Option<u64>) {
+        if let Some(own) = self.own_shadow() {
+            own.noted = Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
+        }
+    }
+
+    /// Carries out what its own call has it fence.
+    pub fn carry_out_noted(&mut self) {
         let Some(own) = self.own_shadow() else { return };
-        let scope = Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
-        let due = own.shadow.fence_at_once(scope);
+        let due = own.shadow.fence_at_once(own.noted);
+        own.carry_out(due);
+    }
+
+    /// Others have it fence one of its address spaces, or all.
+    pub fn forget_translations(&mut self, asid: Option<u16>) {
+        let Some(own) = self.own_shadow() else { return };
+        let due = own.shadow.fence_at_once(Scope { address: None, asid });
         own.carry_out(due);
     }
 
