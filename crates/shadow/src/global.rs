@@ -1,4 +1,5 @@
 //! What is in all address spaces, by the guest's word.
+#![expect(clippy::indexing_slicing, reason = "no remainder is too large")]
 use crate::format::Format;
 use crate::set::Set;
 use crate::tree::Tree;

@@ -1,4 +1,5 @@
 //! Sets of a table's entries.
+#![expect(clippy::indexing_slicing, reason = "no remainder is too large")]
 use crate::format::ENTRIES;
 
 /// Which entries of a table something holds for.

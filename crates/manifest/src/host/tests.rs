@@ -8,6 +8,7 @@ use ainori_limits::{PRIORITIES, Room};
 
 mod channels;
 mod tasks;
+mod translation;
 mod windows;
 
 const MAX_HARTS: usize = Room::LARGE.harts;
