@@ -24,9 +24,6 @@ pub enum CsrRegister {
     AddressSpace,
 }
 
-/// Bytes of each of these instructions.
-pub const CSR_INSTRUCTION_LENGTH: u8 = 4;
-
 /// What an instruction does with a CSR (unprivileged specification, "Zicsr").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CsrAccess {
@@ -80,6 +77,9 @@ enum Operation {
 }
 
 impl CsrInstruction {
+    /// Bytes of each.
+    pub const LENGTH: u8 = 4;
+
     /// `None` for all other instructions.
     pub const fn decode(bits: u32) -> Option<Self> {
         if bits & 0x7f != SYSTEM {

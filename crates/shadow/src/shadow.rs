@@ -166,6 +166,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
             Some(_) => return Activation::NoMode,
             None => (Satp::BARE, self.choices.greatest),
         };
+        // BOUND: the address spaces.
         let number = match self.find(|space| space.satp == satp) {
             Some(number) => number,
             None => match self.make(satp, format) {
@@ -233,6 +234,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
     pub fn fence(&mut self, scope: Scope) -> Option<Due> {
         Some(match scope {
             Scope { address, asid: Some(asid) } => {
+                // BOUND: the address spaces.
                 let Some(number) = self.find(|space| space.has_asid(asid)) else { return Some(Due::Nothing) };
                 match address {
                     Some(address) => self.forget_in(number, address),
@@ -329,6 +331,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
             return;
         }
         self.alive.remove(number);
+        // BOUND: the 16 places of what is global.
         for place in self.spaces[number].shared {
             self.global.sharers_mut(place).remove(number);
         }
@@ -533,8 +536,8 @@ impl<'a, T: Tables> Shadow<'a, T> {
     /// unless it takes all: so each instruction has all of its pages at last, however often one of them takes the table of another.
     fn reclaim(&mut self) -> Due {
         if !self.takes_all {
-            // BOUND: the address spaces.
             let mut dead = Set::below(self.spaces.len()).minus(self.alive);
+            // BOUND: the address spaces.
             if let Some(number) = dead.find(|number| !self.spaces[*number].tree.is_empty()) {
                 self.spaces[number].tree.give_back(&mut self.pool);
                 return Due::Nothing;
@@ -548,6 +551,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
         self.takes_all = false;
         let idle = self.alive.without(self.active);
         let idle = idle.filter(|number| !self.spaces[*number].tree.owned.is_empty());
+        // BOUND: the address spaces.
         match idle.min_by_key(|number| self.spaces[*number].activated) {
             Some(number) => {
                 self.kill(number);

@@ -29,6 +29,7 @@ impl Slots {
         let mut left = most;
         // BOUND: the 8 words of a set, and `most`.
         for (number, word) in self.0.iter_mut().enumerate() {
+            // BOUND: as above.
             while *word != 0 {
                 if left == 0 {
                     return 0;

@@ -1,6 +1,6 @@
 //! Instructions of guests that reach their interrupt files (AIA, chapter 3), which trap as the hart has no file for them.
 use ainori_devices::irqchip::Irqchip;
-use ainori_devices::zicsr::{CSR_INSTRUCTION_LENGTH, CsrAccess, CsrInstruction, CsrRegister};
+use ainori_devices::zicsr::{CsrAccess, CsrInstruction, CsrRegister};
 use ainori_sched::VcpuId;
 
 use crate::arch::trap::Exception;
@@ -29,7 +29,7 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, trapped: Exception) -> Option<Exit> {
         CsrRegister::AddressSpace => return None,
     };
     state.set_register(instruction.rd, value);
-    state.skip(CSR_INSTRUCTION_LENGTH);
+    state.skip(CsrInstruction::LENGTH);
     if access != CsrAccess::Read {
         cpu.look_at_harts(guest, 1 << hart);
     }

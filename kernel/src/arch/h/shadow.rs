@@ -6,7 +6,7 @@ mod tables;
 
 use alloc::{boxed::Box, vec};
 
-use ainori_devices::zicsr::{CSR_INSTRUCTION_LENGTH, CsrInstruction, CsrRegister};
+use ainori_devices::zicsr::{CsrInstruction, CsrRegister};
 use ainori_limits::cause::exception;
 use ainori_shadow::{
     Access, Activation, AddressSpace, Choices, Due, Fault, Format, Memory, Mode, Outcome, Satp, Scope,
@@ -133,6 +133,7 @@ impl Trap {
         if !state.has_shadow() || !state.is_in_kernel() {
             return None;
         }
+        // BOUND: the two of them.
         if FENCES.contains(&(bits & WITHOUT_OPERANDS)) {
             let operand = |shift: u32| {
                 let number = (bits >> shift) as u8 % 32;
@@ -317,7 +318,7 @@ impl VcpuState {
             }
         }
         self.set_register(instruction.rd, old);
-        self.skip(CSR_INSTRUCTION_LENGTH);
+        self.skip(CsrInstruction::LENGTH);
         true
     }
 
