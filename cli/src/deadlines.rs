@@ -331,7 +331,7 @@ fn system(manifest: &Manifest) -> Result<System> {
         harts,
         housekeeping_hart,
         is_traced: system.trace.records != 0,
-        is_large: !Room::USUAL.holds(manifest.needs().room),
+        needs_other_build: manifest.needs().shadow || !Room::USUAL.holds(manifest.needs().room),
         guests: guests.collect(),
     })
 }

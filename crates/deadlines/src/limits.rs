@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 #[must_use]
 pub fn reason(system: &System, guest: usize, hart: u32) -> Option<String> {
     let own = &system.guests[guest];
-    if system.is_large {
+    if system.needs_other_build {
         return Some(
-            "the system needs the hypervisor's large build, of which it isn't known how long it takes".into(),
+            "the system needs another build of the hypervisor than the usual one (the large build, or that for shadow tables), of which it isn't known how long it takes".into(),
         );
     }
     if let Some(why) = unclear(system, own, hart) {

@@ -19,8 +19,8 @@ pub struct System {
     pub housekeeping_hart: u32,
     /// Each event leaves a record in a trace.
     pub is_traced: bool,
-    /// It needs the hypervisor's large build, of whose paths nothing is counted.
-    pub is_large: bool,
+    /// It needs another build of the hypervisor than the usual one, of whose paths nothing is counted.
+    pub needs_other_build: bool,
     /// Length of a frame of windows in time, in nanoseconds; 0 under a policy that has none.
     pub frame_ns: u64,
     /// Those windows, by hart and time, as far as each hart's don't overlap and end within the frame.

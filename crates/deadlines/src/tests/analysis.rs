@@ -48,7 +48,7 @@ pub(super) fn system(preset: &str, guests: &[Guest]) -> System {
         harts: 2,
         housekeeping_hart: 1,
         is_traced: false,
-        is_large: false,
+        needs_other_build: false,
         frame_ns: 0,
         windows: Vec::new(),
         guests: guests.to_vec(),
@@ -162,7 +162,7 @@ fn nothing_is_said_where_nothing_is_known() {
     let below = [Guest { name: "high".into(), ..wide.clone() }, guest("low", 2, &[task(1, 1_000, 1)])];
     let reason = unsaid(&system("ainori", &below), 1);
     assert!(reason.contains("the vCPU of high may leave hart 0"), "{reason}");
-    let large = System { is_large: true, ..system("spumone", &[rtos()]) };
+    let large = System { needs_other_build: true, ..system("spumone", &[rtos()]) };
     assert!(unsaid(&large, 0).contains("large build"));
     assert_eq!(verdicts(&system("spumone", &[wide])), [Verdict::Met]);
     let two = Guest { vcpus: vec![Vcpu { home: 0, harts: 1 }; 2], ..rtos() };
