@@ -76,6 +76,8 @@ pub struct Shadow<'a, T> {
     /// The number of the one that is active.
     active: usize,
     activations: u64,
+    /// Those that were entered last, by the end of their ASIDs.
+    last: [u8; LAST],
     global: Global,
     /// A fence for an address of all address spaces that isn't done: in which ones it isn't yet, beside the active one.
     unfenced: Option<(Virtual, Set)>,
@@ -89,6 +91,8 @@ pub struct Shadow<'a, T> {
 const PAGES_OF_AN_INSTRUCTION: usize = 4;
 /// Tables between a root and a page, at most.
 const BELOW_A_ROOT: usize = 4;
+/// Ends of ASIDs by which the last address spaces are found.
+const LAST: usize = 16;
 /// A fence for an address of all address spaces looks at so many at a time.
 const SPACES_AT_ONCE: usize = 2;
 /// Tables that no fill takes: for a new root of the active address space and of the global tree, and one of an address space that is made.
@@ -133,6 +137,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
             stale,
             active: 0,
             activations: 0,
+            last: [0; LAST],
             global,
             unfenced: None,
             is_short: false,
@@ -174,13 +179,31 @@ impl<'a, T: Tables> Shadow<'a, T> {
                 Err(due) => return Activation::NotYet(due),
             },
         };
+        Activation::Done(self.enter(number))
+    }
+
+    /// The same, if it is an address space that is looked for first, as it was the last with an ASID that ends so. `None`: nothing has been done.
+    #[inline(always)]
+    pub fn activate_known(&mut self, satp: Satp) -> Option<Due> {
+        let number = usize::from(*self.last.get(usize::from(satp.asid()) % LAST)?);
+        let is_it = self.alive.contains(number) && self.spaces[number].satp == satp;
+        if is_it { Some(self.enter(number)) } else { None }
+    }
+
+    /// The vCPU is in this address space from now on. Which fence is due for it.
+    #[inline(always)]
+    fn enter(&mut self, number: usize) -> Due {
+        let space = &mut self.spaces[number];
+        self.activations += 1;
+        space.activated = self.activations;
+        if let Some(last) = self.last.get_mut(usize::from(space.satp.asid()) % LAST) {
+            *last = number as u8;
+        }
         self.active = number;
         self.unfenced = None;
-        self.activations += 1;
-        self.spaces[number].activated = self.activations;
         let is_stale = self.stale.contains(number);
         self.stale.remove(number);
-        Activation::Done(if is_stale { Due::Space } else { Due::Nothing })
+        if is_stale { Due::Space } else { Due::Nothing }
     }
 
     /// The vCPU is on another hart, or on one where its tags have been others' meanwhile: the fence for what that may have kept under the active one. For each other one it is due when

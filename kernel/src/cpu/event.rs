@@ -197,3 +197,6 @@ impl Cpu {
         }
     }
 }
+
+#[cfg(feature = "shadow")]
+mod shortcut;

@@ -16,8 +16,9 @@ use ainori_space::{Attributes, GuestPhysical, Rights, Translation as Translated}
 
 use super::fault::{self, What};
 use super::space::Space;
+use crate::arch::context::enter_guest;
 use crate::arch::fence as hart_fence;
-use crate::arch::shadow::{AddressSpaceAccess, Answer, GuestFence, OwnShadow, PageFault};
+use crate::arch::shadow::{AddressSpaceAccess, AddressSpaceWrite, Answer, GuestFence, OwnShadow, PageFault};
 use crate::arch::trap::{Access, Exception};
 use crate::cpu::event::handle_exception;
 use crate::cpu::{Cpu, Machine};
@@ -242,4 +243,15 @@ pub fn carry_out(cpu: &mut Cpu, vcpu: VcpuId, recorded: Fence) {
     if recorded.contains(Fence::TRANSLATIONS) {
         if state.has_shadow() { state.distrust_hart() } else { hart_fence::guest_all() }
     }
+}
+
+/// Called by the trap entry for all but the core's timer.
+pub extern "C" fn trapped(cpu: &mut Cpu) -> ! {
+    if let Some(write) = AddressSpaceWrite::current()
+        && let Some(state) = cpu.take_shortcut(write)
+    {
+        // SAFETY: the vCPU whose state this is was left in the hart.
+        unsafe { enter_guest(state) }
+    }
+    handle_exception(cpu)
 }

@@ -10,6 +10,9 @@ use crate::arch::trap::Exception;
 use crate::cpu::{Cpu, Machine};
 use crate::stats::Exit;
 
+/// Called by the trap entry for all but the core's timer.
+pub use crate::cpu::event::handle_exception as trapped;
+
 /// How the addresses of a guest are translated.
 pub struct GuestTranslation;
 

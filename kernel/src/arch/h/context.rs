@@ -159,7 +159,7 @@ hypervisor_trap:
     TIMER = const cause::interrupt::SUPERVISOR_TIMER,
     EVENT = const Exit::Timer as u8,
     timer = sym crate::cpu::event::conclude_event,
-    exception = sym crate::cpu::event::handle_exception,
+    exception = sym crate::guest::translation::trapped,
     nothing = sym crate::cpu::event::handle_nothing,
     bug = sym super::trap::unexpected_trap,
 );

@@ -18,7 +18,7 @@ use self::tables::ShadowTables;
 use super::VcpuState;
 use super::fence;
 use super::hart::DELEGATED;
-use super::trap::{Exception, Trap};
+use super::trap::{Exception, Trap, fetch};
 use crate::arch::riscv::csr::{self, hstatus, status};
 
 /// Can guests have shadow tables?
@@ -36,6 +36,10 @@ const PAGE_FAULTS: u64 =
 const FENCES: [u64; 2] = [0x1200_0073, 0x1600_0073];
 const WITHOUT_OPERANDS: u64 = 0xfe00_7fff;
 const FENCE_LENGTH: u8 = 4;
+/// CBO.INVAL, CBO.CLEAN and CBO.FLUSH without their operand, and the number of the next one, CBO.ZERO, which is a store.
+const BLOCK_OPERATION: u32 = 0x200f;
+const BLOCK_OPERATION_MASK: u32 = 0x7fff;
+const BLOCK_ZERO: u32 = 4;
 
 /// The shadow of a vCPU, if it has one.
 pub struct OwnShadow {
@@ -78,6 +82,27 @@ pub enum Answer {
 /// An instruction that reaches the `satp` of a vCPU with a shadow.
 #[derive(Debug, Clone, Copy)]
 pub struct AddressSpaceAccess(CsrInstruction);
+
+/// The instruction by which a guest goes to another address space, if that is all that it does.
+#[derive(Debug, Clone, Copy)]
+pub struct AddressSpaceWrite {
+    register: u8,
+}
+
+impl AddressSpaceWrite {
+    /// Has it just trapped?
+    #[inline(always)]
+    pub fn current() -> Option<Self> {
+        const WRITE: u64 = 0x1800_1073; // csrw satp, REGISTER
+        const WITHOUT_REGISTER: u64 = 0xfff0_7fff;
+        const REGISTER: u32 = 15;
+        if csr::read!(csr::SCAUSE) != exception::VIRTUAL_INSTRUCTION.into() {
+            return None;
+        }
+        let bits = csr::read!(csr::STVAL);
+        (bits & WITHOUT_REGISTER == WRITE).then_some(Self { register: (bits >> REGISTER) as u8 })
+    }
+}
 
 /// A fence that a vCPU with a shadow executes.
 #[derive(Debug, Clone, Copy)]
@@ -235,6 +260,7 @@ impl Own {
     }
 
     /// Has the hart walk the active address space.
+    #[inline(always)]
     fn activate(&self) {
         // SAFETY: concerns only the guest that is loaded, whose shadow this is: it maps nothing but what is the guest's.
         unsafe { csr::write!(csr::VSATP, self.vsatp()) };
@@ -270,12 +296,16 @@ impl VcpuState {
     /// Answers its page fault, or does a step of that.
     #[inline(never)]
     pub fn answer(&mut self, fault: PageFault, memory: &impl Memory) -> Answer {
-        let guest = csr::read!(csr::VSSTATUS);
-        let mode =
-            Mode { user: !self.is_in_kernel(), sum: guest & status::SUM != 0, mxr: guest & status::MXR != 0 };
         let PageFault { access, address } = fault;
+        let outcome = match self.fill(access, address, memory) {
+            // Its faults are those of stores, but it needs no more than a right to load.
+            Outcome::Fault(Fault::Page) if access == Access::Store && self.is_at_block_operation() => {
+                self.fill(Access::Load, address, memory)
+            }
+            outcome => outcome,
+        };
         let Some(own) = self.own_shadow() else { return Answer::Again };
-        match own.shadow.fault(memory, Virtual(address), access, mode) {
+        match outcome {
             Outcome::Again(due) => {
                 own.carry_out(due);
                 Answer::Again
@@ -296,6 +326,40 @@ impl VcpuState {
                 Answer::Elsewhere
             }
         }
+    }
+
+    #[inline(never)]
+    fn fill(&mut self, access: Access, address: u64, memory: &impl Memory) -> Outcome {
+        let guest = csr::read!(csr::VSSTATUS);
+        let mode =
+            Mode { user: !self.is_in_kernel(), sum: guest & status::SUM != 0, mxr: guest & status::MXR != 0 };
+        let nothing = Outcome::Again(Due::Nothing);
+        self.own_shadow().map_or(nothing, |own| own.shadow.fault(memory, Virtual(address), access, mode))
+    }
+
+    /// Is the instruction one that cleans, flushes or invalidates a cache block (Zicbom)?
+    #[inline(never)]
+    fn is_at_block_operation(&self) -> bool {
+        let is_one = |bits: u32| bits & BLOCK_OPERATION_MASK == BLOCK_OPERATION && bits >> 20 < BLOCK_ZERO;
+        fetch(self, exception::STORE_PAGE_FAULT.into()).is_some_and(is_one)
+    }
+
+    /// It has just trapped by an instruction that [writes](AddressSpaceWrite) its `satp`: if its shadow knows the address space, it is there, and goes on behind that. If not, nothing
+    /// has been done.
+    #[inline(always)]
+    pub fn changes_address_space(&mut self, write: AddressSpaceWrite) -> bool {
+        if !self.is_in_kernel() {
+            return false;
+        }
+        let satp = Satp(self.register(write.register));
+        let Some(own) = self.own_shadow() else { return false };
+        let Some(due) = own.shadow.activate_known(satp) else { return false };
+        own.activate();
+        if due != Due::Nothing {
+            own.carry_out(due);
+        }
+        self.skip(CsrInstruction::LENGTH);
+        true
     }
 
     /// Carries out the instruction that reaches its `satp`. False if that was only a step of it.
