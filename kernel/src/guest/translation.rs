@@ -8,11 +8,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use ainori_board::{Board, Isa};
 use ainori_handover::Fence;
 use ainori_manifest::blob::translations;
-use ainori_manifest::config::{GUEST_MEMORY_ALIGN, MOST_SHADOW_SPACES, ShadowReclaim, Translation};
+use ainori_manifest::config::{
+    GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, MOST_SHADOW_SPACES, ShadowReclaim, Translation,
+};
 use ainori_sbi::Range;
 use ainori_sched::VcpuId;
 use ainori_shadow::{Choices, Features, Format, Memory, Reclaim};
-use ainori_space::{Attributes, GuestPhysical, Rights, Translation as Translated};
+use ainori_space::{Attributes, GuestPhysical, HostPhysical, Rights, Translation as Translated};
 
 use super::fault::{self, What};
 use super::space::Space;
@@ -108,13 +110,20 @@ fn format(board: &Board) -> Format {
 struct GuestMemory<'a>(&'a Space);
 
 impl GuestMemory<'_> {
+    /// Where an address of its main memory is on the board. That begins and ends at a large page.
+    #[inline(always)]
+    fn main(&self, at: GuestPhysical) -> Option<u64> {
+        let (memory, offset) = (self.0.memory(), at.0.wrapping_sub(GUEST_MEMORY_BASE));
+        (offset < memory.size()).then(|| memory.start + offset)
+    }
+
     /// A word of the guest's main memory: no table of it is elsewhere.
     fn word(&self, at: GuestPhysical) -> Option<&AtomicU64> {
-        let host = self.0.locate(at, size_of::<u64>() as u64)?;
+        let host = self.main(at)?;
         // SAFETY: the word lies in the guest's memory, which no Rust object shares and which stays the guest's for ever. The hypervisor runs without
         // translation. The guest changes it at any time, by other instructions than Rust's: so it is only read and changed by atomic ones. A table's entries
         // are at multiples of 8.
-        Some(unsafe { AtomicU64::from_ptr(host.0 as *mut u64) })
+        Some(unsafe { AtomicU64::from_ptr(host as *mut u64) })
     }
 }
 
@@ -131,7 +140,7 @@ impl Memory for GuestMemory<'_> {
     #[inline]
     fn translate(&self, at: GuestPhysical) -> Option<Translated> {
         // Nearly always it is main memory: where that is, is known without the tables of the second stage.
-        let Some(host) = self.0.locate(at, 1) else { return self.0.tables().translate(at) };
+        let Some(host) = self.main(at).map(HostPhysical) else { return self.0.tables().translate(at) };
         Some(Translated {
             host,
             attributes: Attributes::new(Rights::ReadWriteExecute),

@@ -57,7 +57,7 @@ impl OwnShadow {
     }
 
     #[inline(always)]
-    pub(super) const fn enter(&mut self) {}
+    pub(super) const fn enter(&mut self, _: &mut u64) {}
 }
 
 impl PageFault {

@@ -52,8 +52,8 @@ struct Own {
     shadow: Shadow<'static, ShadowTables>,
     /// The ASID of the address space with the tag 0.
     first_asid: u16,
-    /// What harts have cached under its ASIDs isn't to be used any more: they were another life's.
-    is_stale: bool,
+    /// Before it is entered, the shadow is reset, and what harts have cached under its ASIDs is forgotten: these were another life's.
+    is_reset: bool,
     /// What the last call of its own has it fence.
     noted: Scope,
 }
@@ -185,7 +185,7 @@ impl OwnShadow {
         let states = vec![TableState::NEW; tables.into()].leak();
         let spaces = vec![AddressSpace::UNUSED; spaces.min(TAGS.into())].leak();
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
-        let own = Own { shadow, first_asid: u16::from(vcpu) * TAGS, is_stale: true, noted: Scope::ALL };
+        let own = Own { shadow, first_asid: u16::from(vcpu) * TAGS, is_reset: true, noted: Scope::ALL };
         Some(Self { own: Some(Box::new(own)), is_beside_shadows: true })
     }
 
@@ -216,11 +216,10 @@ impl OwnShadow {
         self.own.as_ref().map_or(0, |own| own.vsatp())
     }
 
-    /// Begins anew, without translation.
+    /// Begins anew, without translation, when it is loaded: to reset a vCPU is long enough for a section.
     pub(super) fn reset(&mut self) {
         if let Some(own) = &mut self.own {
-            own.shadow.reset();
-            own.is_stale = true;
+            own.is_reset = true;
         }
     }
 
@@ -236,14 +235,16 @@ impl OwnShadow {
     }
 
     /// The vCPU is loaded into this hart; its `vsatp` isn't yet.
-    pub(super) fn enter(&mut self) {
+    pub(super) fn enter(&mut self, vsatp: &mut u64) {
         // SAFETY: concerns only where guests' traps go; `Trap::current` knows them all.
         unsafe { csr::write!(csr::HEDELEG, self.delegated()) };
         if let Some(own) = &mut self.own
-            && own.is_stale
+            && own.is_reset
         {
-            own.is_stale = false;
+            own.is_reset = false;
+            own.shadow.reset();
             let _ = own.shadow.distrust();
+            *vsatp = own.vsatp();
             fence::guest_asid(own.asid());
         }
     }
@@ -297,12 +298,16 @@ impl VcpuState {
     #[inline(never)]
     pub fn answer(&mut self, fault: PageFault, memory: &impl Memory) -> Answer {
         let PageFault { access, address } = fault;
-        let outcome = match self.fill(access, address, memory) {
-            // Its faults are those of stores, but it needs no more than a right to load.
-            Outcome::Fault(Fault::Page) if access == Access::Store && self.is_at_block_operation() => {
-                self.fill(Access::Load, address, memory)
+        let mut needed = access;
+        // BOUND: twice.
+        let outcome = loop {
+            match self.fill(needed, address, memory) {
+                // Its faults are those of stores, but it needs no more than a right to load.
+                Outcome::Fault(Fault::Page) if needed == Access::Store && self.is_at_block_operation() => {
+                    needed = Access::Load;
+                }
+                outcome => break outcome,
             }
-            outcome => outcome,
         };
         let Some(own) = self.own_shadow() else { return Answer::Again };
         match outcome {
@@ -328,7 +333,7 @@ impl VcpuState {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn fill(&mut self, access: Access, address: u64, memory: &impl Memory) -> Outcome {
         let guest = csr::read!(csr::VSSTATUS);
         let mode =

@@ -374,7 +374,7 @@ impl World {
         }
         self.show_external(self.registers.hvip & Lines::EXTERNAL.bits() != 0);
         if BUILT && self.extra.contains(Extra::DELEGATION) {
-            self.shadow.enter();
+            self.shadow.enter(&mut self.vsatp);
         }
         if self.extra.contains(Extra::FLUSH) {
             fence::guest_physical_all();
