@@ -13,11 +13,32 @@ const ROOTS: u64 = 3;
 
 #[derive(Debug, Clone)]
 enum Op {
-    Store { at: u64, entry: u64 },
-    Access { hart: usize, address: u64, access: Access, mode: Mode },
-    Activate { hart: usize, satp: Satp },
-    Fence { hart: usize, scope: Scope },
-    Migrate { hart: usize },
+    Store {
+        at: u64,
+        entry: u64,
+    },
+    Access {
+        hart: usize,
+        address: u64,
+        access: Access,
+        mode: Mode,
+    },
+    Activate {
+        hart: usize,
+        satp: Satp,
+    },
+    Fence {
+        hart: usize,
+        scope: Scope,
+    },
+    /// The same, and then an interrupt comes in.
+    BeginFence {
+        hart: usize,
+        scope: Scope,
+    },
+    Migrate {
+        hart: usize,
+    },
     Disturb,
 }
 
@@ -131,7 +152,9 @@ fn op() -> impl Strategy<Value = Op> {
             hart, address, access, mode
         }),
         2 => (hart.clone(), satp()).prop_map(|(hart, satp)| Op::Activate { hart, satp }),
-        4 => (hart, scope).prop_map(|(hart, scope)| Op::Fence { hart, scope }),
+        6 => (hart, scope, prop::bool::weighted(0.7)).prop_map(|(hart, scope, ends)| {
+            if ends { Op::Fence { hart, scope } } else { Op::BeginFence { hart, scope } }
+        }),
         1 => prop_oneof![Just(0_usize), Just(1)].prop_map(|hart| Op::Migrate { hart }),
         1 => Just(Op::Disturb),
     ]
@@ -170,7 +193,7 @@ fn choices() -> impl Strategy<Value = Choices> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 384, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases * 3 / 2, ..ProptestConfig::default() })]
 
     #[test]
     fn what_a_hart_may_use_is_what_a_walk_gave(
@@ -193,6 +216,7 @@ proptest! {
                 }
                 Op::Activate { hart, satp } => machine.activate(hart, satp),
                 Op::Fence { hart, scope } => machine.fence(hart, scope),
+                Op::BeginFence { hart, scope } => machine.begin_fence(hart, scope),
                 Op::Migrate { hart } => machine.migrate(hart),
                 Op::Disturb => *machine.guest.disturbed.borrow_mut() = true,
             }

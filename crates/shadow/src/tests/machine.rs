@@ -52,12 +52,16 @@ impl Machine {
 
     pub fn activate(&mut self, hart: usize, satp: Satp) {
         let vcpu = &mut self.vcpus[hart];
-        let activation = at_last(|| match vcpu.shadow.activate(satp) {
-            Activation::NotYet(due) => {
-                vcpu.do_fence(due);
-                None
-            }
-            other => Some(other),
+        // As the kernel does: first by what is known.
+        let known = vcpu.shadow.activate_known(satp).map(Activation::Done);
+        let activation = known.unwrap_or_else(|| {
+            at_last(|| match vcpu.shadow.activate(satp) {
+                Activation::NotYet(due) => {
+                    vcpu.do_fence(due);
+                    None
+                }
+                other => Some(other),
+            })
         });
         let is_mode = satp.format().is_ok_and(|format| format.is_none_or(|of| of <= vcpu.greatest));
         assert_eq!(activation != Activation::NoMode, is_mode);
@@ -78,6 +82,14 @@ impl Machine {
         vcpu.do_fence(due);
         // What there is now is seen after it.
         vcpu.fences.push((vcpu.moments.len() - 1, scope));
+    }
+
+    /// It begins a fence, and does something else before it comes back to it, if ever.
+    pub fn begin_fence(&mut self, hart: usize, scope: Scope) {
+        let vcpu = &mut self.vcpus[hart];
+        if let Some(due) = vcpu.shadow.fence(scope) {
+            vcpu.do_fence(due);
+        }
     }
 
     /// The vCPU goes to the board's other hart.
