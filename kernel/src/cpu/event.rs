@@ -199,4 +199,4 @@ impl Cpu {
 }
 
 #[cfg(feature = "shadow")]
-mod shortcut;
+mod shadow;

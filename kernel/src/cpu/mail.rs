@@ -319,12 +319,3 @@ impl Core for Cpu {
         self.ask_all_later(done, Requests::FENCED);
     }
 }
-
-#[cfg(feature = "shadow")]
-impl Cpu {
-    /// The running vCPU carries out a fence of its own before it goes on, as those that others want of it.
-    pub fn fence_before_entry(&mut self, id: VcpuId, what: Fence) {
-        self.machine.vcpu(id).fences.record_own(what);
-        self.pending.fences = true;
-    }
-}

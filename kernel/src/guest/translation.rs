@@ -172,7 +172,7 @@ fn answer(cpu: &mut Cpu, vcpu: VcpuId, fault: PageFault) -> Answer {
     // ends it: the vCPU comes back with the same fault.
     loop {
         match cpu.state(vcpu).answer(fault, &memory) {
-            Answer::NotYet if cpu.gives_way() => return Answer::Again,
+            Answer::NotYet if cpu.stops_between_steps() => return Answer::Again,
             Answer::NotYet => {}
             answer => return answer,
         }
@@ -189,15 +189,21 @@ fn hand_over(cpu: &mut Cpu, vcpu: VcpuId, exception: Exception) -> Exit {
 
 /// Carries out an instruction of the running vCPU that says, or asks, in which address space it is.
 pub fn address_space(cpu: &mut Cpu, vcpu: VcpuId, access: AddressSpaceAccess) -> Exit {
+    if cpu.gives_way() {
+        return Exit::AddressSpace;
+    }
     // BOUND: a few tables that are cleared, or that are taken from somebody. As above.
-    while !cpu.gives_way() && !cpu.state(vcpu).access_address_space(access) {}
+    while !cpu.state(vcpu).access_address_space(access) && !cpu.stops_between_steps() {}
     Exit::AddressSpace
 }
 
 /// Carries out a fence of the running vCPU.
 pub fn fence(cpu: &mut Cpu, vcpu: VcpuId, fence: GuestFence) -> Exit {
+    if cpu.gives_way() {
+        return Exit::Fence;
+    }
     // BOUND: the address spaces, or a few tables that are cleared. As above.
-    while !cpu.gives_way() && !cpu.state(vcpu).carry_out_fence(fence) {}
+    while !cpu.state(vcpu).carry_out_fence(fence) && !cpu.stops_between_steps() {}
     Exit::Fence
 }
 
@@ -256,9 +262,16 @@ pub fn carry_out(cpu: &mut Cpu, vcpu: VcpuId, recorded: Fence) {
 
 /// Called by the trap entry for all but the core's timer.
 pub extern "C" fn trapped(cpu: &mut Cpu) -> ! {
-    if let Some(write) = AddressSpaceWrite::current()
-        && let Some(state) = cpu.take_shortcut(write)
-    {
+    match AddressSpaceWrite::current() {
+        Some(write) => try_shortcut(cpu, write),
+        None => handle_exception(cpu),
+    }
+}
+
+/// Out of line, so that all others are asked for no more than that.
+#[inline(never)]
+fn try_shortcut(cpu: &mut Cpu, write: AddressSpaceWrite) -> ! {
+    if let Some(state) = cpu.take_shortcut(write) {
         // SAFETY: the vCPU whose state this is was left in the hart.
         unsafe { enter_guest(state) }
     }

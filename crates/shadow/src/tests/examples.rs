@@ -418,3 +418,31 @@ fn a_start_leaves_nothing_of_the_life_before() {
         assert_eq!(load(&mut machine, 0), 1);
     }
 }
+
+/// A fence that is in the middle of its address spaces when the guest goes to another one is begun anew, as that may have got something.
+#[test]
+fn a_fence_that_was_left_is_begun_anew() {
+    let mut machine = two_processes(4, 16, pointer(2), leaf(MEMORY + 4 * LARGE, ALL | G));
+    let third = Satp(8 << 60 | 9 << 44 | (table(0) / PAGE));
+    for satp in [satp(0), satp(1), third] {
+        machine.activate(0, satp);
+        assert_eq!(load(&mut machine, 0), 1);
+    }
+    // That of no translation, and one of the first two.
+    machine.begin_fence(0, one(0, None));
+    machine.begin_fence(0, one(0, None));
+    // It gets the page once more.
+    for root in 0..2 {
+        machine.activate(0, satp(root));
+        load(&mut machine, 0);
+    }
+    machine.activate(0, third);
+    for root in 0..2 {
+        machine.store(table(6 + root), 0);
+    }
+    machine.fence(0, one(0, None));
+    for satp in [satp(0), satp(1), third] {
+        machine.activate(0, satp);
+        assert_eq!(machine.access(0, 0, Access::Load, KERNEL), Err(Outcome::Fault(Fault::Page)));
+    }
+}
