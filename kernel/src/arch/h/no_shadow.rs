@@ -44,6 +44,11 @@ impl OwnShadow {
     }
 
     #[inline(always)]
+    pub(super) const fn satp(&self, hart: u64) -> u64 {
+        hart
+    }
+
+    #[inline(always)]
     pub(super) const fn reset(&mut self) {}
 
     #[inline(always)]

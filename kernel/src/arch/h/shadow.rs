@@ -216,6 +216,11 @@ impl OwnShadow {
         self.own.as_ref().map_or(0, |own| own.vsatp())
     }
 
+    /// What its guest has in `satp`, where the hart has that.
+    pub(super) fn satp(&self, hart: u64) -> u64 {
+        self.own.as_ref().map_or(hart, |own| own.shadow.satp().0)
+    }
+
     /// Begins anew, without translation, when it is loaded: to reset a vCPU is long enough for a section.
     pub(super) fn reset(&mut self) {
         if let Some(own) = &mut self.own {

@@ -127,7 +127,7 @@ impl VcpuState {
             ("vsepc", csr::read!(csr::VSEPC)),
             ("vscause", csr::read!(csr::VSCAUSE)),
             ("vstval", csr::read!(csr::VSTVAL)),
-            ("vsatp", csr::read!(csr::VSATP)),
+            ("vsatp", self.world.shadow.satp(csr::read!(csr::VSATP))),
         ]
     }
 
