@@ -6,7 +6,7 @@ use super::{
 use crate::image::Sizes;
 use ainori_manifest::{
     Clock, Interrupts, Manifest,
-    config::{Guest, Kind, System, Window},
+    config::{Guest, Kind, Shadow, ShadowReclaim, ShadowSpaces, System, Window},
     show_size,
 };
 use ainori_sched::Policy;
@@ -61,6 +61,11 @@ pub fn system(manifest: &Manifest) -> String {
     for windows in system.windows.chunk_by(|one, next| one.hart == next.hart) {
         let _ = writeln!(text, "{}", timetable(system, windows));
     }
+    for (guest, translation) in system.guests.iter().zip(&manifest.translations) {
+        if let Some(shadow) = translation.shadow() {
+            let _ = writeln!(text, "{}", shadow_tables(guest, shadow));
+        }
+    }
     if !system.channels.is_empty() {
         let _ = writeln!(text, "{}", channels(manifest));
     }
@@ -82,6 +87,19 @@ fn timetable(system: &System, windows: &[Window]) -> String {
     };
     let all: Vec<String> = windows.iter().map(told).collect();
     format!("Hart {hart}, of each {} us: {}.", system.policy.frame_us, all.join(", "))
+}
+
+/// `Each vCPU of linux has 256 shadow tables for the last 16 address spaces, taken first in first out.`
+fn shadow_tables(guest: &Guest, shadow: Shadow) -> String {
+    let spaces = match shadow.spaces {
+        ShadowSpaces::Single => "its address space alone".into(),
+        ShadowSpaces::Multi => format!("the last {} address spaces", shadow.space_count()),
+    };
+    let order = match shadow.reclaim {
+        ShadowReclaim::Fifo => "first in first out",
+        ShadowReclaim::PageDirectoryLru => "from the one that was used least recently",
+    };
+    format!("Each vCPU of {} has {} shadow tables for {spaces}, taken {order}.", guest.name, shadow.tables)
 }
 
 /// Each channel, and how each of its guests finds it: the number of the device on its PCI bus.
