@@ -1,6 +1,7 @@
 //! The rules that a manifest must keep, beyond each value's type. Every rule reports into the same list, and goes on.
 mod channels;
 mod guest;
+mod harts;
 pub mod memory;
 mod missing;
 mod policy;
@@ -64,13 +65,13 @@ pub fn check(
         .guests
         .iter()
         .zip(&guests)
-        .map(|(draft, guest)| tasks::check(draft, guest.as_ref().map(|(guest, _)| guest), findings))
+        .map(|(draft, guest)| tasks::check(draft, guest.as_ref().map(|(guest, _)| guest), view, findings))
         .collect();
     let translations: Vec<Option<Translation>> =
         draft.guests.iter().map(|guest| translation::check(guest, findings)).collect();
     sharing::check(&draft.guests, &guests, preset, findings);
     let frame_us = policy.as_ref().map(|policy| policy.frame_us).filter(|us| *us != 0);
-    let windows = windows::check(draft, &guests, preset, frame_us, findings);
+    let windows = windows::check(draft, &guests, view, (preset, frame_us), findings);
     weights::check(&draft.guests, &guests, preset, policy.as_ref(), findings);
     let channels = channels::check(&draft.channels, &draft.guests, findings);
     let console = check_console(draft, findings);

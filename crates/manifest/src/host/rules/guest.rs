@@ -1,5 +1,5 @@
 //! Rules that concern one guest alone.
-use super::{BoardView, missing, restarts};
+use super::{BoardView, harts, missing, restarts};
 use crate::config::{GUEST_MEMORY_ALIGN, Guest, HartPriority, Image, Kind, OnWildAccess, Payload, Vcpu};
 use crate::host::{
     GuestPaths,
@@ -46,7 +46,7 @@ pub fn check(
     }
     let priority = draft.priority.as_ref().map_or(Some(1), |priority| check_priority(priority, findings));
     let vcpus = check_vcpus(draft, board, findings);
-    let priority_on = check_priority_on(draft, vcpus.as_deref().unwrap_or_default(), findings);
+    let priority_on = check_priority_on(draft, vcpus.as_deref().unwrap_or_default(), board, findings);
     let weight = draft.weight.as_ref().map_or(Some(NonZeroU8::MIN), |weight| check_weight(weight, findings));
     check_devices(draft, board, findings);
     let restart = restarts::check(draft, findings);
@@ -152,13 +152,18 @@ fn check_weight(weight: &At<u32>, findings: &mut Vec<Finding>) -> Option<NonZero
 }
 
 /// A priority for a hart to which the guest never comes is one that somebody has counted on.
-fn check_priority_on(draft: &GuestDraft, vcpus: &[Vcpu], findings: &mut Vec<Finding>) -> Vec<HartPriority> {
+fn check_priority_on(
+    draft: &GuestDraft,
+    vcpus: &[Vcpu],
+    board: BoardView,
+    findings: &mut Vec<Finding>,
+) -> Vec<HartPriority> {
     let allowed = vcpus.iter().fold(0, |set, vcpu| set | vcpu.harts);
     let Some(draft) = &draft.priority_on else { return Vec::new() };
     let mut checked = Vec::new();
     for (hart, priority) in &draft.value.0 {
         let comes = 1u64.checked_shl(hart.value).is_some_and(|bit| allowed & bit != 0);
-        if allowed != 0 && !comes {
+        if harts::check(hart, board, findings) && allowed != 0 && !comes {
             let message = format!("the guest never runs on hart {}", hart.value);
             let help = "remove it, or add the hart to the guest's `harts`";
             findings.push(Finding::at(hart.span.clone(), message).help(help));
@@ -186,16 +191,10 @@ fn check_vcpus(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>
                     .push(Finding::at(list.span.clone(), message).help("leave the key out for all harts"));
             }
             check_repeated_harts(list, findings);
-            let has = board.harts?;
-            for hart in list.value.iter().filter(|hart| hart.value >= has) {
-                let message = format!("hart {} is not on the board", hart.value);
-                let help = match has {
-                    1 => "the board has one hart, 0".into(),
-                    _ => format!("the board has the harts 0 to {}", has - 1),
-                };
-                findings.push(Finding::at(hart.span.clone(), message).help(help));
-            }
-            list.value.iter().map(|hart| hart.value).filter(|hart| *hart < has).collect()
+            // As long as nobody knows how many there are, each might be one.
+            board.harts?;
+            let there = list.value.iter().filter(|hart| harts::check(hart, board, findings));
+            there.map(|hart| hart.value).collect()
         }
     };
     let set = harts.iter().fold(0, |set, hart| set | 1u64 << hart);

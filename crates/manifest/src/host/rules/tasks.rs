@@ -1,4 +1,5 @@
 //! Rules about the tasks that a guest declares.
+use super::{BoardView, harts};
 use crate::config::Guest;
 use crate::host::{
     Task,
@@ -12,14 +13,20 @@ use std::collections::{BTreeSet, HashMap};
 const MAX_NAME: usize = 16;
 
 /// Checks the tasks of one guest, which is known if there is no error in it. Returns them if there is none in them either.
-pub fn check(draft: &GuestDraft, guest: Option<&Guest>, findings: &mut Vec<Finding>) -> Option<Vec<Task>> {
+pub fn check(
+    draft: &GuestDraft,
+    guest: Option<&Guest>,
+    board: BoardView,
+    findings: &mut Vec<Finding>,
+) -> Option<Vec<Task>> {
     let before = findings.len();
     if let Some(excess) = draft.tasks.get(Task::MAX_COUNT) {
         let message = format!("{} tasks of a guest are too many", draft.tasks.len());
         findings.push(Finding::at(excess.span.clone(), message).help(format!("at most {}", Task::MAX_COUNT)));
     }
     check_names(&draft.tasks, findings);
-    let tasks: Option<Vec<Task>> = draft.tasks.iter().map(|task| check_one(task, guest, findings)).collect();
+    let tasks: Option<Vec<Task>> =
+        draft.tasks.iter().map(|task| check_one(task, guest, board, findings)).collect();
     tasks.filter(|_| findings.len() == before)
 }
 
@@ -45,7 +52,12 @@ fn check_names(drafts: &[TaskDraft], findings: &mut Vec<Finding>) {
     }
 }
 
-fn check_one(draft: &TaskDraft, guest: Option<&Guest>, findings: &mut Vec<Finding>) -> Option<Task> {
+fn check_one(
+    draft: &TaskDraft,
+    guest: Option<&Guest>,
+    board: BoardView,
+    findings: &mut Vec<Finding>,
+) -> Option<Task> {
     let period = draft.period.as_ref().map(|time| check_time("period", time, 1, findings));
     let execution = draft.execution.as_ref().map(|time| check_time("execution", time, 1, findings));
     let deadline = draft.deadline.as_ref().map(|time| check_time("deadline", time, 1, findings));
@@ -68,7 +80,8 @@ fn check_one(draft: &TaskDraft, guest: Option<&Guest>, findings: &mut Vec<Findin
         }
         valid
     });
-    let hart = guest.and_then(|guest| check_hart(draft, guest, findings));
+    let is_there = draft.hart.as_ref().is_none_or(|hart| harts::check(hart, board, findings));
+    let hart = guest.filter(|_| is_there).and_then(|guest| check_hart(draft, guest, findings));
     Some(Task {
         name: draft.name.as_ref()?.value.clone(),
         hart: hart?,

@@ -1,5 +1,8 @@
 //! Rules about windows in time: which guest has a hart when, under the policies that divide time so.
-use super::policy::{MAX_QUANTUM_US, shown};
+use super::{
+    BoardView, harts,
+    policy::{MAX_QUANTUM_US, shown},
+};
 use crate::config::{Guest, MIN_WINDOW_US, Window};
 use crate::host::{
     GuestPaths,
@@ -13,12 +16,12 @@ use std::collections::BTreeSet;
 /// Most windows of one hart: a longer list is hardly meant.
 const MOST_ON_A_HART: usize = 256;
 
-/// Checks the windows of all harts. Returns them by hart and time. `guests` has those in which there is no error.
+/// Checks the windows of all harts, under a preset with frames so long, as far as they are known. Returns them by hart and time. `guests` has those in which there is no error.
 pub fn check(
     draft: &Draft,
     guests: &[Option<(Guest, GuestPaths)>],
-    preset: Option<&Preset>,
-    frame_us: Option<u32>,
+    board: BoardView,
+    (preset, frame_us): (Option<&Preset>, Option<u32>),
     findings: &mut Vec<Finding>,
 ) -> Vec<Window> {
     let Some(preset) = preset else { return Vec::new() };
@@ -34,7 +37,9 @@ pub fn check(
     let mut windows: Vec<(Window, &WindowDraft)> = draft
         .windows
         .iter()
-        .filter_map(|window| Some((check_one(window, &draft.guests, guests, frame_us, findings)?, window)))
+        .filter_map(|window| {
+            Some((check_one(window, &draft.guests, guests, (board, frame_us), findings)?, window))
+        })
         .collect();
     windows.sort_by_key(|(window, _)| (window.hart, window.start_us));
     check_overlaps(&windows, &draft.guests, findings);
@@ -97,13 +102,14 @@ fn check_one(
     draft: &WindowDraft,
     drafts: &[GuestDraft],
     guests: &[Option<(Guest, GuestPaths)>],
-    frame_us: Option<u32>,
+    (board, frame_us): (BoardView, Option<u32>),
     findings: &mut Vec<Finding>,
 ) -> Option<Window> {
     let before = findings.len();
     let guest = draft.guest.as_ref().and_then(|name| find_guest(name, drafts, findings));
     let hart = draft.hart.as_ref();
-    if let (Some((guest, _)), Some(hart)) = (guest.and_then(|index| guests[index].as_ref()), hart) {
+    let is_there = hart.filter(|hart| harts::check(hart, board, findings));
+    if let (Some((guest, _)), Some(hart)) = (guest.and_then(|index| guests[index].as_ref()), is_there) {
         check_hart(guest, hart, findings);
     }
     let length = draft.length.as_ref();
