@@ -901,6 +901,26 @@ fn who_has_a_weight_but_no_equal_is_told_so() {
         .replace("\"spumone\"", "\"listee-rt\"")
         .replace("weight = 2", "weight = 2\npriority_on = { 1 = 3 }");
     assert_eq!(told_of(&there), told, "on their hart it is the more urgent");
+    // What would be right is right under this policy.
+    let help = |text: &str| {
+        let all = parse(text).unwrap().warnings.unwrap();
+        let one = all.iter().find(|one| one.message.contains("weight")).unwrap();
+        one.help.clone().unwrap()
+    };
+    assert!(help(&weighted).contains("give guests that share a hart the same priority"));
+    let apart = weighted.replace("harts = [0, 1, 2, 3]", "harts = [0, 2, 3]");
+    let partition = help(&apart.replace("preset = \"spumone\"", "preset = \"partition\""));
+    assert_eq!(partition, "remove it: under the policy \"partition\" no guests share a hart");
+    let frame = "\"time-window\", major_frame = \"10ms\"";
+    let windows: String = (0..4)
+        .flat_map(|hart| [("linux", hart, 0), ("freertos", hart, 5)])
+        .filter(|(guest, hart, _)| *guest == "linux" || *hart == 1)
+        .map(|(guest, hart, start)| {
+            format!("[[window]]\nguest = {guest:?}\nhart = {hart}\nstart = \"{start}ms\"\nlength = \"5ms\"\n")
+        })
+        .collect();
+    let windows = help(&(equal.replace("\"spumone\", quantum = \"5ms\"", frame) + &windows));
+    assert!(windows.contains("\"time-window\" each guest has windows of its own"), "{windows}");
     // A guest with an error may be its equal.
     let found = errors(&weighted.replace("memory = \"16MiB\"", "memory = \"15MiB\""));
     assert!(found.len() == 1 && found[0].contains("multiple of"), "{found:?}");

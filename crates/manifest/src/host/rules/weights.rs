@@ -40,10 +40,23 @@ pub fn check(
         if all.len() == drafts.len() && !all.iter().any(|(_, other)| are_equals(guest, other, &policy)) {
             let message =
                 format!("the weight of {} decides nothing: it takes turns with no other guest", guest.name);
-            findings.push(Finding::at(weight.span.clone(), message).warning().help(
-                "remove it, or give guests that share a hart the same priority: equals take turns by weight",
-            ));
+            let help = how_to_mend(preset, &policy);
+            findings.push(Finding::at(weight.span.clone(), message).warning().help(help));
         }
+    }
+}
+
+/// What to do about a weight that decides nothing.
+fn how_to_mend(preset: &Preset, policy: &Policy) -> String {
+    let name = preset.name;
+    if policy.has_windows() {
+        format!(
+            "remove it: under the policy {name:?} each guest has windows of its own, and more of a hart by longer ones"
+        )
+    } else if !policy.shares_cores() {
+        format!("remove it: under the policy {name:?} no guests share a hart")
+    } else {
+        "remove it, or give guests that share a hart the same priority: equals take turns by weight".into()
     }
 }
 
