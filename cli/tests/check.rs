@@ -74,6 +74,43 @@ fn who_is_pinned_may_move_nowhere() {
     assert!(!row("spumone").contains(" 0 1 "), "{}", row("spumone"));
 }
 
+/// A priority that a warning says doesn't count isn't shown as if it did.
+#[test]
+fn the_priorities_that_count_are_shown() {
+    let checkout = Checkout::new(2);
+    let shown = |policy: &str, lines: &str| {
+        let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
+        let policy = match policy {
+            "time-window" => "{ preset = \"time-window\", major_frame = \"1ms\" }".into(),
+            _ => format!("{policy:?}"),
+        };
+        let windows = [("linux", 0), ("freertos", 1)].map(|(guest, hart)| {
+            format!("[[window]]\nguest = {guest:?}\nhart = {hart}\nstart = \"0ms\"\nlength = \"1ms\"\n")
+        });
+        let windows = if policy.contains("time-window") { windows.concat() } else { String::new() };
+        let linux = text.replacen("memory = \"64MiB\"", "memory = \"64MiB\"\nharts = [0]", 1);
+        let text = format!("policy = {policy}\n{linux}{lines}\n{windows}");
+        std::fs::write(checkout.path("other.toml"), text).unwrap();
+        let (code, out, err) = call(&checkout, &["check", "other.toml"]);
+        assert_eq!(code, Some(0), "{out}{err}");
+        let row = out.lines().find(|line| line.trim_start().starts_with("freertos")).unwrap();
+        let words: Vec<_> = row.split_whitespace().skip(2).take_while(|word| *word != "4MiB").collect();
+        // The last is its weight.
+        words[..words.len() - 1].join(" ")
+    };
+    let one = "harts = [1]\npriority_on = { 1 = 12 }";
+    for preset in ainori_sched::presets() {
+        let counts = preset.ranking == ainori_sched::Ranking::PerCore;
+        assert_eq!(shown(preset.name, one), if counts { "on hart 1: 12" } else { "10" }, "{}", preset.name);
+    }
+    let both = "priority_on = { 1 = 12 }";
+    assert_eq!(shown("ainori", both), "10, on hart 1: 12");
+    assert_eq!(shown("listee-rt", &format!("{both}\nvcpus = 2")), "10, on hart 1: 12");
+    assert_eq!(shown("listee-rt", both), "10", "it has no vCPU there, and nobody moves");
+    assert_eq!(shown("listee", both), "10");
+    assert_eq!(shown("ainori", "priority_on = { 0 = 10, 1 = 10 }"), "10");
+}
+
 #[test]
 fn errors_are_shown_with_their_lines() {
     let checkout = Checkout::new(2);

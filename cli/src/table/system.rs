@@ -34,7 +34,9 @@ pub fn system(manifest: &Manifest) -> String {
         &["guest", "kind", "priority", "weight", "memory", "vCPU on hart", "may move to", "devices", "image"],
         &["priority", "weight", "memory"],
     );
-    let moves = Policy::preset(&system.policy.preset, 1, 1_000).is_none_or(|policy| policy.moves());
+    // Neither the quantum nor the clock matters for its choices.
+    let policy = Policy::preset(&system.policy.preset, 1, 1_000);
+    let moves = policy.is_none_or(|policy| policy.moves());
     for (guest, files) in system.guests.iter().zip(&manifest.files) {
         let waits = if guest.background { " (background)" } else { "" };
         let image = files.image.file_name().unwrap_or(files.image.as_os_str()).to_string_lossy();
@@ -48,7 +50,7 @@ pub fn system(manifest: &Manifest) -> String {
                 Kind::Raw => "raw",
             }
             .into(),
-            priorities(guest),
+            priorities(guest, policy.as_ref()),
             guest.weight.to_string(),
             show_size(guest.memory),
             homes(guest),
@@ -116,10 +118,16 @@ fn channels(manifest: &Manifest) -> Rows {
     rows
 }
 
-/// `1, on hart 0: 12`.
-fn priorities(guest: &Guest) -> String {
-    let there = guest.priority_on.iter().map(|there| format!(", on hart {}: {}", there.hart, there.priority));
-    guest.priority.to_string() + &there.collect::<String>()
+/// `1, on hart 0: 12`; only what counts under the policy, on harts where a vCPU of the guest may come.
+fn priorities(guest: &Guest, policy: Option<&Policy>) -> String {
+    let Some(policy) = policy else { return guest.priority.to_string() };
+    let reach = guest.vcpus.iter().fold(0, |set, vcpu| set | policy.reach(vcpu.home, vcpu.harts));
+    let harts = (0..u64::BITS).filter(|hart| reach >> hart & 1 != 0);
+    let there = harts.map(|hart| (hart, policy.priority(guest.priority, guest.priority_on(hart.into()))));
+    let (same, other): (Vec<_>, Vec<_>) = there.partition(|(_, priority)| *priority == guest.priority);
+    let everywhere = (!same.is_empty() || other.is_empty()).then(|| guest.priority.to_string());
+    let other = other.iter().map(|(hart, priority)| format!("on hart {hart}: {priority}"));
+    everywhere.into_iter().chain(other).collect::<Vec<_>>().join(", ")
 }
 
 /// `0→0 1→1`: each vCPU and the hart that it starts on.
