@@ -2,6 +2,7 @@
 use crate::deadlines::{Deadlines, Problem, Weight};
 use ainori_manifest::{Finding, Findings, Manifest};
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// What a check found, for machines.
 #[derive(Debug, Serialize)]
@@ -30,7 +31,7 @@ pub struct Found<'a> {
     /// What is wrong.
     pub message: String,
     /// What would be right.
-    pub help: Option<&'a str>,
+    pub help: Option<Cow<'a, str>>,
 }
 
 impl<'a> CheckReport<'a> {
@@ -62,7 +63,7 @@ impl<'a> CheckReport<'a> {
 impl<'a> Found<'a> {
     fn new(findings: &'a Findings, finding: &'a Finding) -> Self {
         let (line, column) = findings.position(finding);
-        let (message, help) = (finding.message.clone(), finding.help.as_deref());
+        let (message, help) = (finding.message.clone(), finding.help.as_deref().map(Cow::Borrowed));
         Self { file: &findings.file, line, column, message, help }
     }
 

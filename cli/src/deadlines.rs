@@ -1,4 +1,6 @@
 //! Do the tasks that a manifest declares keep their deadlines? What `ainori check` says of them.
+mod relief;
+
 use ainori_deadlines::{
     Answer, Guest, HartAnswer, Part, Paths, System, Task, Vcpu, Verdict, analyse, costs,
     response::Unknown,
@@ -6,10 +8,12 @@ use ainori_deadlines::{
     system::Window,
 };
 use ainori_limits::Room;
-use ainori_manifest::{Manifest, housekeeping_core};
+use ainori_manifest::Manifest;
 use ainori_sched::Policy;
 use miette::{Result, miette};
+use relief::Advice;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// Answers for all tasks of a system.
 #[derive(Debug, Serialize)]
@@ -78,6 +82,9 @@ pub struct TaskReport {
     pub response_ns: Option<u64>,
     /// What that is made of, the largest part first. Empty if no bound is known, or only a coarse one.
     pub parts: Vec<PartReport>,
+    /// What is known to help it, if it is late.
+    #[serde(skip)]
+    pub advice: Option<String>,
 }
 
 /// A [`Verdict`] without its reasons.
@@ -124,7 +131,7 @@ pub struct Problem {
     /// What is wrong.
     pub message: String,
     /// What would be right.
-    pub help: &'static str,
+    pub help: Cow<'static, str>,
 }
 
 impl Deadlines {
@@ -136,8 +143,10 @@ impl Deadlines {
         let paths: Paths = toml::from_str(costs::FILE)
             .map_err(|error| miette!("the hypervisor's costs can't be read: {error}"))?;
         let system = system(manifest)?;
-        let answers = analyse(&system, &paths, mips).into_iter();
-        let harts: Vec<_> = answers.map(|answer| HartReport::new(manifest, &system, answer)).collect();
+        let answers = analyse(&system, &paths, mips);
+        let advice = relief::advice(&system, &answers, |other| analyse(other, &paths, mips));
+        let harts = answers.into_iter().map(|answer| HartReport::new(manifest, &system, &advice, answer));
+        let harts: Vec<_> = harts.collect();
         let all_met = harts.iter().flat_map(|hart| &hart.tasks).all(|task| task.verdict == VerdictKind::Met);
         Ok(Self { mips, all_met, harts })
     }
@@ -157,11 +166,11 @@ impl Deadlines {
 }
 
 impl HartReport {
-    fn new(manifest: &Manifest, system: &System, answer: HartAnswer) -> Self {
+    fn new(manifest: &Manifest, system: &System, advice: &Advice, answer: HartAnswer) -> Self {
         let percent = |ppm: u64| ppm as f64 / 10_000.0;
         let (taken_percent, left_percent) = (percent(answer.taken_ppm), percent(answer.left_ppm()));
         let own_work_percent = percent(answer.own_work_ppm);
-        let tasks = answer.tasks.into_iter().map(|answer| TaskReport::new(manifest, system, answer));
+        let tasks = answer.tasks.into_iter().map(|answer| TaskReport::new(manifest, system, advice, answer));
         Self {
             hart: answer.hart,
             taken_percent,
@@ -185,7 +194,7 @@ impl HartReport {
                 "{names} may starve on hart {}: the tasks of more urgent guests ask for all of it",
                 self.hart
             ),
-            help: "shorten executions, lengthen periods, or give it another hart",
+            help: "shorten executions, lengthen periods, or give it another hart".into(),
         })
     }
 }
@@ -228,7 +237,7 @@ impl PartReport {
 }
 
 impl TaskReport {
-    fn new(manifest: &Manifest, system: &System, answer: Answer) -> Self {
+    fn new(manifest: &Manifest, system: &System, advice: &Advice, answer: Answer) -> Self {
         let guest = &system.guests[answer.guest];
         let task = &guest.tasks[answer.task];
         let (verdict, late_ns, why) = match answer.verdict {
@@ -253,6 +262,7 @@ impl TaskReport {
             why,
             response_ns: answer.response_ns,
             parts: answer.parts.iter().map(|part| PartReport::new(system, part)).collect(),
+            advice: advice.get(&(answer.guest, answer.task)).cloned(),
         }
     }
 
@@ -278,8 +288,12 @@ impl TaskReport {
                     micros(self.deadline_ns),
                     micros(self.late_ns.unwrap_or_default())
                 ),
-                "the table says what bounds it: make that shorter or less urgent, or its deadline later",
+                "make what bounds it, as the table says, shorter or less urgent, or its deadline later",
             ),
+        };
+        let help = match &self.advice {
+            Some(advice) => format!("{advice}; or {help}").into(),
+            None => help.into(),
         };
         Some(Problem { weight, line: self.line, message, help })
     }
@@ -303,10 +317,6 @@ fn system(manifest: &Manifest) -> Result<System> {
     let priority = |guest: &ainori_manifest::config::Guest, hart: u32| {
         policy.priority(guest.priority, guest.priority_on(hart.into()))
     };
-    let residents = system.guests.iter().flat_map(|guest| {
-        guest.vcpus.iter().map(move |vcpu| (vcpu.home as usize, priority(guest, vcpu.home)))
-    });
-    let housekeeping_hart = housekeeping_core(harts as usize, residents) as u32;
     let guests = system.guests.iter().zip(&manifest.tasks).enumerate().map(|(index, (guest, tasks))| Guest {
         name: guest.name.clone(),
         vcpus: guest.vcpus.iter().map(|vcpu| Vcpu { home: vcpu.home, harts: vcpu.harts }).collect(),
@@ -315,6 +325,7 @@ fn system(manifest: &Manifest) -> Result<System> {
         priorities: (0..harts).map(|hart| priority(guest, hart)).collect(),
         tasks: tasks.iter().map(task).collect(),
     });
+    let guests: Vec<Guest> = guests.collect();
     let windows = system.windows.iter().map(|window| Window {
         hart: window.hart,
         guest: window.guest as usize,
@@ -329,10 +340,10 @@ fn system(manifest: &Manifest) -> Result<System> {
         grace_ns: u64::from(system.policy.grace_us) * 1_000,
         advance_ns: u64::from(system.policy.advance_us) * 1_000,
         harts,
-        housekeeping_hart,
+        housekeeping_hart: relief::house(harts, &guests),
         is_traced: system.trace.records != 0,
         needs_other_build: manifest.needs().shadow || !Room::USUAL.holds(manifest.needs().room),
-        guests: guests.collect(),
+        guests,
     })
 }
 

@@ -403,6 +403,73 @@ fn a_picture_shows_windows() {
     assert!(out.contains("% is left in the windows of guests without tasks"), "{out}");
 }
 
+/// Linux and FreeRTOS on one hart, in turns of 100 us under windows in time: what is said of their tasks, in one line. Each has its lines for a priority and tasks.
+fn in_windows(linux: &str, freertos: &str) -> String {
+    let checkout = Checkout::new(1);
+    checkout.change_manifest(|text| {
+        let window = |guest: &str, start: u32| {
+            format!("[[window]]\nguest = {guest:?}\nhart = 0\nstart = \"{start}us\"\nlength = \"100us\"\n")
+        };
+        let text = text.replace("priority = 10\n", freertos).replacen(
+            "memory = \"64MiB\"\n",
+            &format!("memory = \"64MiB\"\n{linux}"),
+            1,
+        );
+        let policy = "policy = { preset = \"time-window\", major_frame = \"200us\" }\n";
+        policy.to_owned() + &text + &window("freertos", 0) + &window("linux", 100)
+    });
+    let (_, out, err) = call(&checkout, &["check", "demo.toml"]);
+    assert!(out.contains("freertos/t"), "{out}{err}");
+    err.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+}
+
+/// Under windows in time nobody waits for a higher priority. But housework is done beside the least urgent guest.
+#[test]
+fn where_a_priority_keeps_housework_away_that_is_said() {
+    let task = |execution: u32| {
+        format!(
+            "[[guest.task]]\nname = \"t\"\nperiod = \"2ms\"\nexecution = \"{execution}us\"\ndeadline = \"900us\"\npriority = 1\n"
+        )
+    };
+    let then = "the hypervisor does its housework beside linux then, and this task keeps its deadline; or ";
+    let advice = |priority: u8| format!("give freertos `priority = {priority}`, above linux: {then}");
+    for (linux, freertos, advised) in [
+        ("", "", 2),
+        ("priority = 1\n", "priority = 0\n", 2),
+        // These two are one.
+        ("priority = 0\n", "priority = 1\n", 2),
+        ("priority = 7\n", "priority = 3\n", 8),
+    ] {
+        let (linux, freertos) = (linux.to_owned(), freertos.to_owned() + &task(204));
+        let told = in_windows(&linux, &freertos);
+        assert!(told.contains("of freertos may be late without end"), "{told}");
+        assert!(told.contains(&advice(advised)), "{told}");
+        let advised = in_windows(&linux, &format!("priority = {advised}\n{}", task(204)));
+        assert!(advised.is_empty(), "who does so has no more to mend: {advised}");
+    }
+    let told = in_windows("", &task(5));
+    assert!(told.contains("may miss its deadline") && told.contains(&advice(2)), "{told}");
+    let told = in_windows("priority = 31\n", &format!("priority = 31\n{}", task(204)));
+    assert!(
+        told.contains(&format!("give freertos `priority = 31` and linux `priority = 30`: {then}")),
+        "{told}"
+    );
+    let told = in_windows("", &task(300));
+    assert!(told.contains("`priority = 2`, above linux") && told.contains("this task is late by"), "{told}");
+
+    for (linux, freertos) in [
+        // It does not keep house now.
+        (String::new(), "priority = 2\n".to_owned() + &task(400)),
+        // All its windows aren't enough.
+        (String::new(), task(1_100)),
+        // Then a task of the other one is late that isn't now.
+        ("priority = 2\n".to_owned() + &task(204), "priority = 1\n".to_owned() + &task(204)),
+    ] {
+        let told = in_windows(&linux, &freertos);
+        assert!(told.contains("of freertos may") && !told.contains("housework"), "{told}");
+    }
+}
+
 /// What is said of an overload is of this system: nobody waits for another hart here, and the hart isn't all the guest's there.
 #[test]
 fn an_overload_is_told_by_what_there_is() {
