@@ -3,6 +3,7 @@ mod counters;
 mod deadlines;
 mod fault;
 mod policies;
+mod records;
 mod rows;
 mod run;
 mod system;

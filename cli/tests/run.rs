@@ -246,6 +246,74 @@ fn a_guest_that_prints_much_does_not_hold_the_tables_up() {
     assert!(out.len() < 100_000 && out.contains("and ") && out.contains(" more"), "{} bytes", out.len());
 }
 
+/// Plays the good run, with this object as one more result of its Linux.
+fn with_result(result: &str) -> String {
+    let checkout = Checkout::new(2);
+    std::fs::write(checkout.path("result"), format!("linux| @result {result}\n")).unwrap();
+    let result = checkout.path("result");
+    let script = format!("sed '/^linux| @result/r {}' $recorded/good.txt", result.display());
+    checkout.fake_qemu(VERSION, &script);
+    let (code, out, err, _) = run(&checkout, &[]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    out
+}
+
+#[test]
+fn a_list_of_records_is_a_table() {
+    let out = with_result(
+        r#"{"job":"set","tasks":[
+        {"core":0,"jobs":750,"missed":0,"worst_ns":205100,"p999_ns":150000,"max_ns":140000,"jobs_on":[750,0],"name":"a b"},
+        {"jobs":1,"missed":0,"core":null,"worst_ns":4429300,"p999_ns":7,"max_ns":8,"jobs_on":[0,1],"name":"c\u001b[1md"}],
+        "cpus_s":[{"x":1.5}],"ok":true}"#
+            .replace('\n', "")
+            .as_str(),
+    );
+    assert!(out.contains("tasks: 2, see below") && !out.contains('{') && !out.contains('\u{1b}'), "{out}");
+    let table: Vec<Vec<&str>> = out
+        .lines()
+        .skip_while(|line| *line != "linux, tasks:")
+        .filter(|line| !line.contains('─'))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(table[1].join(" "), "core jobs missed worst p999 max jobs on name", "{out}");
+    assert_eq!(table[2].join(" "), "0 750 0 205 us 140 us 140 us 750, 0 a b", "{out}");
+    assert_eq!(table[3].join(" "), "- 1 0 4.43 ms 7 ns 8 ns 0, 1 cd", "{out}");
+    assert!(out.contains("\nlinux, cpus s:\n"), "{out}");
+    // What is no list of records that are alike, or is none that fits, is on lines that are broken at blanks.
+    let wide: Vec<String> = (0..100).map(|index| format!("\"key{index}\":{index}")).collect();
+    for list in ["[]", "[{}]", r#"[{"a":1},{"b":1}]"#, "[{\"a\":1},2]", &format!("[{{{}}}]", wide.join(","))]
+    {
+        let out = with_result(&format!(r#"{{"list":{list},"ok":true}}"#));
+        assert!(!out.contains("see below") && !out.contains("linux, list"), "{list}: {out}");
+    }
+    let out = with_result(r#"{"list":[{"first":{"second":100000}},{"third":[300000,400000]}],"ok":true}"#);
+    assert!(out.contains(r#"[{"first": {"second": 100000}}, {"third": [300000, 400000]}]"#), "{out}");
+}
+
+#[test]
+fn tables_of_records_are_told_by_their_lives_and_end() {
+    let list = |name: &str, records: usize| format!("\"{name}\":[{}]", vec![r#"{"a":1}"#; records].join(","));
+    let lists: Vec<String> = (0..30).map(|index| list(&format!("list{index}"), 1)).collect();
+    let out = with_result(&format!("{{{},\"ok\":true}}", lists.join(",")));
+    assert!(out.contains("linux, list9:") && !out.contains("linux, list10:"), "{out}");
+    assert!(out.contains("linux: and 20 more lists"), "{out}");
+    let out = with_result(&format!("{{{},\"ok\":true}}", list("long", 10_000)));
+    assert!(out.contains("long: 10000, see below") && out.contains("and 9960 more"), "{out}");
+    assert!(out.len() < 20_000, "{} bytes", out.len());
+    // One object with as many fields as a line has room for.
+    let fields: Vec<String> = (0..60_000).map(|index| format!("\"{index}\":{index}")).collect();
+    let out = with_result(&format!("{{\"delay_ns\":{{{}}},\"ok\":true}}", fields.join(",")));
+    assert!(out.contains("delay: 0 ") && out.len() < 20_000, "{} bytes", out.len());
+
+    let tasks = |missed: u32| format!(r#"linux| @result {{"tasks":[{{"missed":{missed}}}]}}"#);
+    let lines = [tasks(3), lived_before(1, "failure", "restart"), tasks(0)];
+    let (_, out, ..) = played_after(
+        &lines,
+        "s/\"guest\":\"linux\",\"vcpu\":0,\"life\":1/\"guest\":\"linux\",\"vcpu\":0,\"life\":2/",
+    );
+    assert!(out.contains("linux in life 1, tasks:") && out.contains("linux in life 2, tasks:"), "{out}");
+}
+
 #[test]
 fn a_result_that_is_not_ok_fails_the_run() {
     let (code, out, _, report) = played("sed 's/\"ok\":true/\"ok\":false/' $recorded/good.txt", &[]);

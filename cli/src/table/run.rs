@@ -1,7 +1,8 @@
 //! What a person wants to see at the end of a run.
 use super::{
     Rows, counters, fault,
-    units::{named, tick_ns, ticks},
+    records::{self, MOST_TABLES},
+    units::{named, tick_ns, ticks, within},
 };
 use crate::{
     report::{Clock, GuestOutcome, GuestReport, Outcome, RunReport},
@@ -32,6 +33,9 @@ pub fn run(report: &RunReport, detail: Detail) -> String {
     let _ = writeln!(text, "{}\n\n{}", time(report), guests(report));
     if report.guests.iter().any(|guest| !guest.former_lives.is_empty()) {
         let _ = writeln!(text, "{}", lives(report));
+    }
+    for guest in &report.guests {
+        text += &lists(guest, report);
     }
     text += &counters::summary(report);
     if report.end.is_none() && report.outcome != Outcome::Refused {
@@ -171,12 +175,41 @@ fn why(stopped: &Stopped) -> &'static str {
 const SHOWN_LINES: usize = 40;
 const SHOWN_LENGTH: usize = 400;
 
-/// A guest's results, a line each. Histograms are left to the JSON, and so is what is too much for a table.
+/// A table for each list of records that a guest printed, in each of its lives.
+fn lists(guest: &GuestReport, report: &RunReport) -> String {
+    let lives = guest.former_lives.iter().map(|life| &life.results).chain([&guest.results]);
+    let mut all = (1..).zip(lives).flat_map(|(life, results)| {
+        records::lists(results).map(move |(name, records)| (life, name, records))
+    });
+    let mut text = String::new();
+    for (life, name, records) in all.by_ref().take(MOST_TABLES) {
+        let (rows, left) = records::table(&records, tick_ns(report), plain);
+        let life = if guest.former_lives.is_empty() { String::new() } else { format!(" in life {life}") };
+        let title = cut(plain(&format!("{}{life}, {}:", guest.name, name.replace('_', " "))));
+        let _ = writeln!(text, "\n{}\n{rows}", title.replace('\n', " "));
+        if left != 0 {
+            let _ = writeln!(text, "and {left} more");
+        }
+    }
+    match all.count() {
+        0 => {}
+        more => {
+            let _ = writeln!(text, "\n{}: and {more} more lists", guest.name);
+        }
+    }
+    text
+}
+
+/// A guest's results, a line each. Histograms are left to the JSON, and so is what is too much for a table; lists of records have tables of their own.
 fn shown(results: &[GuestResult], report: &RunReport) -> String {
     let tick_ns = tick_ns(report);
     let summaries = results.iter().filter(|result| !result.contains_key("hist"));
-    let fields = summaries.flatten().filter(|(_, value)| !value.is_null() && **value != Value::Bool(true));
-    let mut fields = fields.map(|(name, value)| named(name, value, tick_ns));
+    let fields = summaries.flat_map(|result| result.iter().map(move |(name, value)| (result, name, value)));
+    let fields = fields.filter(|(_, _, value)| !value.is_null() && **value != Value::Bool(true));
+    let mut fields = fields.map(|(result, name, value)| match records::records(value) {
+        Some(records) => format!("{}: {}, see below", name.replace('_', " "), records.len()),
+        None => named(name, within(result, name, value), tick_ns),
+    });
     let mut lines: Vec<String> = fields.by_ref().take(SHOWN_LINES).map(cut).collect();
     match fields.count() {
         0 => {}

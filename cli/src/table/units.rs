@@ -1,6 +1,6 @@
 //! Numbers with units that a person can read.
 use crate::report::RunReport;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A time in nanoseconds with three figures and a fitting unit.
 pub fn time_ns(ns: f64) -> String {
@@ -104,31 +104,120 @@ pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".into() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
 }
 
-/// A named value of a guest's result: the end of the name is its unit (`boot_s`, `delay_ns`, `burn_percent`), and a `span` is in ticks
-/// of `time`, of `tick_ns` each.
-/// Objects are shown on one line, with the unit of their name.
+/// What the name of a guest's value tells of it.
+#[derive(Clone, Copy)]
+enum Unit {
+    /// A time: so many nanoseconds each.
+    Time(f64),
+    Percent,
+    None,
+}
+
+/// The name without its end that is the unit (`boot_s`, `delay_ns`, `burn_percent`), in words, and that unit. A `span` is in ticks of `time`, of `tick_ns` each.
+fn unit(name: &str, tick_ns: Option<f64>) -> (String, Unit) {
+    let units = [
+        ("_ns", Unit::Time(1.0)),
+        ("_us", Unit::Time(1e3)),
+        ("_ms", Unit::Time(1e6)),
+        ("_s", Unit::Time(1e9)),
+        ("_percent", Unit::Percent),
+    ];
+    let found = units.into_iter().find_map(|(end, unit)| Some((name.strip_suffix(end)?, unit)));
+    let span = || tick_ns.filter(|_| name == "span").map_or(Unit::None, Unit::Time);
+    let (name, unit) = found.unwrap_or_else(|| (name, span()));
+    (name.replace('_', " "), unit)
+}
+
+/// A named value of a guest's result. Objects and lists are shown on one line, with the unit of their name.
 pub fn named(name: &str, value: &Value, tick_ns: Option<f64>) -> String {
-    let units: [(&str, f64); 4] = [("_ns", 1.0), ("_us", 1e3), ("_ms", 1e6), ("_s", 1e9)];
-    let unit = units.into_iter().find_map(|(end, ns)| Some((name.strip_suffix(end)?, Some(ns))));
-    let (name, ns) = unit.unwrap_or((name, tick_ns.filter(|_| name == "span")));
-    let (name, percent) = name.strip_suffix("_percent").map_or((name, false), |name| (name, true));
-    let show = |value: &Value| match (value, value.as_f64(), ns) {
-        (Value::String(text), ..) => text.clone(),
-        (_, Some(number), Some(ns)) => time_ns(number * ns),
-        (_, Some(number), None) if !value.is_i64() && !value.is_u64() => figures(number),
-        _ => format!("{value}{}", if percent { " %" } else { "" }),
-    };
-    let shown = match value {
+    let (name, unit) = unit(name, tick_ns);
+    format!("{name}: {}", shown(value, unit))
+}
+
+/// A column of a table of a guest's records: its header, its cells, and whether these are numbers.
+pub fn column<'a>(
+    name: &str,
+    values: impl Iterator<Item = &'a Value>,
+    tick_ns: Option<f64>,
+) -> (String, Vec<String>, bool) {
+    let (name, unit) = unit(name, tick_ns);
+    let mut are_numbers = true;
+    let cells = values.map(|value| {
+        are_numbers &= value.is_number() || value.is_null();
+        if value.is_null() { "-".into() } else { shown(value, unit) }
+    });
+    let cells = cells.collect();
+    (name, cells, are_numbers)
+}
+
+/// Most fields of an object that are shown: a guest can print any number, and each time is compared with all others.
+const MOST_FIELDS: usize = 40;
+
+fn shown(value: &Value, unit: Unit) -> String {
+    match value {
         Value::Object(fields) => {
-            let times: Option<Vec<f64>> = fields.values().map(|value| Some(value.as_f64()? * ns?)).collect();
-            let values = times.map_or_else(|| fields.values().map(show).collect(), |times| times_ns(&times));
-            let fields: Vec<_> =
-                fields.keys().zip(values).map(|(name, value)| format!("{name} {value}")).collect();
-            fields.join(", ")
+            let first = fields.iter().take(MOST_FIELDS);
+            let values: Vec<&Value> = first.map(|(name, value)| within(fields, name, value)).collect();
+            let time = |value: &&Value| match unit {
+                Unit::Time(ns) => Some(value.as_f64()? * ns),
+                Unit::Percent | Unit::None => None,
+            };
+            let times: Option<Vec<f64>> = values.iter().map(time).collect();
+            let texts = times.map_or_else(
+                || values.iter().map(|value| single(value, unit)).collect(),
+                |times| times_ns(&times),
+            );
+            let texts = fields.keys().zip(texts).map(|(name, text)| format!("{name} {text}"));
+            let mut texts: Vec<String> = texts.collect();
+            if let Some(more @ 1..) = fields.len().checked_sub(MOST_FIELDS) {
+                texts.push(format!("and {more} more"));
+            }
+            texts.join(", ")
         }
-        other => show(other),
+        Value::Array(list) if !list.iter().any(|one| one.is_array() || one.is_object()) => {
+            list.iter().map(|one| single(one, unit)).collect::<Vec<_>>().join(", ")
+        }
+        other => single(other, unit),
+    }
+}
+
+fn single(value: &Value, unit: Unit) -> String {
+    match (value, value.as_f64(), unit) {
+        (Value::String(text), ..) => text.clone(),
+        (_, Some(number), Unit::Time(ns)) => time_ns(number * ns),
+        (_, Some(number), _) => {
+            let percent = if matches!(unit, Unit::Percent) { " %" } else { "" };
+            let is_whole = value.is_i64() || value.is_u64();
+            format!("{}{percent}", if is_whole { value.to_string() } else { figures(number) })
+        }
+        _ => json(value),
+    }
+}
+
+/// A value of an object. Quantiles come from bins, whose bound may be above all that was in them: one is never shown above the maximum that stands beside it (`p999` and `max`,
+/// `delay_p999_ns` and `delay_max_ns`).
+pub fn within<'a>(fields: &'a Map<String, Value>, name: &str, value: &'a Value) -> &'a Value {
+    let is_quantile = |part: &str| {
+        part.strip_prefix('p')
+            .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|c| c.is_ascii_digit()))
     };
-    format!("{}: {shown}", name.replace('_', " "))
+    let parts = name.split('_').map(|part| if is_quantile(part) { "max" } else { part });
+    let greatest = parts.collect::<Vec<_>>().join("_");
+    let greatest = fields.get(&greatest).filter(|greatest| greatest.as_f64() < value.as_f64());
+    greatest.filter(|greatest| greatest.is_number()).unwrap_or(value)
+}
+
+/// JSON with blanks, at which a table can break it into lines.
+fn json(value: &Value) -> String {
+    match value {
+        Value::Array(list) => format!("[{}]", list.iter().map(json).collect::<Vec<_>>().join(", ")),
+        Value::Object(fields) => {
+            let fields =
+                fields.iter().map(|(name, value)| format!("{}: {}", Value::from(&**name), json(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -158,6 +247,31 @@ mod tests {
         assert_eq!(named("error", &json!("no job"), None), "error: no job");
         let delays = json!({"min": 1200, "mean": 1242.0, "max": 2300});
         assert_eq!(named("delay_ns", &delays, None), "delay: min 1.2 us, mean 1.24 us, max 2.3 us");
+        assert_eq!(named("share_percent", &json!(12.5), None), "share: 12.5 %");
+        assert_eq!(named("jobs_on", &json!([300, 0]), None), "jobs on: 300, 0");
+        assert_eq!(named("worst_ns", &json!([300, 1200]), None), "worst: 300 ns, 1.2 us");
+    }
+
+    /// So that a table can break it where no number is.
+    #[test]
+    fn what_has_no_form_of_its_own_is_json_with_blanks() {
+        let lists = json!([[1, 2], {"a": null, "b": "c d"}]);
+        assert_eq!(named("x", &lists, None), r#"x: [[1, 2], {"a": null, "b": "c d"}]"#);
+    }
+
+    #[test]
+    fn no_quantile_is_shown_above_the_maximum() {
+        let round = json!({"min": 30, "p50": 143, "p999": 143, "max": 140, "p": 150, "p9x": 150});
+        assert_eq!(named("n", &round, None), "n: min 30, p50 140, p999 140, max 140, p 150, p9x 150");
+        let times = json!({"p99": 1_200, "p999": 143_000, "max": 140_000.5});
+        assert_eq!(named("round_ns", &times, None), "round: p99 1 us, p999 140 us, max 140 us");
+        let flat = json!({"round_p999_ns": 143, "round_max_ns": 140, "p50": 143, "max": "none", "p9": null});
+        let flat = flat.as_object().unwrap();
+        let shown = |name: &str| within(flat, name, &flat[name]).clone();
+        assert_eq!(
+            (shown("round_p999_ns"), shown("p50"), shown("p9")),
+            (json!(140), json!(143), json!(null))
+        );
     }
 
     #[test]
