@@ -3,6 +3,7 @@ use ainori_space::HostPhysical;
 
 use crate::Tables;
 use crate::entry::Entry;
+use crate::format::ENTRIES;
 use crate::numbered::Numbered;
 use crate::slots::Slots;
 
@@ -240,6 +241,15 @@ impl<'a, T: Tables> Pool<'a, T> {
                 self.clean.append(&mut self.states, table);
             }
         }
+    }
+
+    /// Clears a table at once, which leads to no other one any more. Whoever keeps to what is to be [left clean](crate::tree::Tree::find) has no more than the 16 places of what is global in it.
+    #[inline(never)]
+    pub fn empty(&mut self, table: u16) {
+        let (tables, state) = (&mut self.tables, &mut self.states[usize::from(table)]);
+        // BOUND: the entries of a table.
+        state.used.drain(ENTRIES, |index| tables.write(table, index, Entry::NONE.0));
+        (state.children, state.contiguous) = (0, false);
     }
 
     /// The table that leads to a table.

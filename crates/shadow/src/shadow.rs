@@ -379,6 +379,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
                 (Due::Nothing, false)
             }
             Err(Obstacle::Tree) if place.is_some() => (self.forget_all(), false),
+            Err(Obstacle::Tree) if !self.pool.prepare(RESERVE) => (Due::Nothing, false),
             Err(Obstacle::Tree) => (self.drop(self.active), false),
         };
         due = due.and(inserted);
@@ -526,7 +527,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
         }
     }
 
-    /// Forgets all that an address space has, but for what is global. If it is active, there is a clean table.
+    /// Forgets all that an address space has, but for what is global. If it is active, there is a clean table: else it takes longer.
     fn drop(&mut self, number: usize) -> Due {
         if number != self.active {
             self.kill(number);
@@ -543,7 +544,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
         Due::Root
     }
 
-    /// Forgets all. There are two clean tables, or nothing that would need one: whoever fills something in leaves so many.
+    /// Forgets all. There are two clean tables, or nothing much to clear: whoever fills something in leaves more.
     fn forget_all(&mut self) -> Due {
         self.global.forget_places();
         self.global.tree.renew(&mut self.pool);

@@ -71,14 +71,21 @@ impl Tree {
         self.root = NONE;
     }
 
-    /// Forgets all: its root is another table, with nothing in it. There is a clean one, if it has anything.
+    /// Forgets all: its root is another table, with nothing in it. If there is no clean one, it is the same one, which is emptied: a tree that a hart walks always has a root.
     pub fn renew(&mut self, pool: &mut Pool<impl Tables>) {
         if pool.is_unused(self.root) {
             return;
         }
-        let root = pool.take_clean();
-        self.give_back(pool);
-        self.root = root.unwrap_or(NONE);
+        match pool.take_clean() {
+            Some(root) => {
+                self.give_back(pool);
+                self.root = root;
+            }
+            None => {
+                pool.give_back_all(&mut self.owned, NONE);
+                pool.empty(self.root);
+            }
+        }
     }
 
     /// Has it any table?
@@ -86,7 +93,7 @@ impl Tree {
         self.root == NONE && self.owned.is_empty()
     }
 
-    /// Where a fill goes, if nothing is in its way. So many clean tables are to be left.
+    /// Where a fill goes, if nothing is in its way. So many clean tables are to be left, whether it needs one or not.
     ///
     /// # Errors
     /// What is in the way.
@@ -103,7 +110,7 @@ impl Tree {
             End::Other { table } if pool.is_childless(table) => true,
             End::Other { .. } => return Err(Obstacle::Tree),
         };
-        if needs_table && pool.clean() <= left { Err(Obstacle::Tables) } else { Ok(end) }
+        if pool.clean() < left + usize::from(needs_table) { Err(Obstacle::Tables) } else { Ok(end) }
     }
 
     /// Fills in an entry, where [`Self::find`] has found its place, with one more table if it needs any: with more, the first of them alone. Returns which fence is due beside one for the

@@ -40,6 +40,26 @@ enum Op {
         hart: usize,
     },
     Disturb,
+    /// As [`Self::BeginFence`].
+    BeginAccess {
+        hart: usize,
+        address: u64,
+        access: Access,
+        mode: Mode,
+    },
+    /// Likewise.
+    BeginActivate {
+        hart: usize,
+        satp: Satp,
+    },
+    /// Of which nobody comes back for the rest.
+    FenceOnce {
+        hart: usize,
+        scope: Scope,
+    },
+    Restart {
+        hart: usize,
+    },
 }
 
 /// Few, so that they meet: the first ones and the last.
@@ -148,15 +168,26 @@ fn op() -> impl Strategy<Value = Op> {
     let hart = prop_oneof![3 => Just(0_usize), 1 => Just(1)];
     prop_oneof![
         6 => store(),
-        20 => (hart.clone(), address(), access, mode).prop_map(|(hart, address, access, mode)| Op::Access {
-            hart, address, access, mode
+        28 => (hart.clone(), address(), access, mode, prop::bool::weighted(0.7)).prop_map(
+            |(hart, address, access, mode, ends)| {
+                if ends {
+                    Op::Access { hart, address, access, mode }
+                } else {
+                    Op::BeginAccess { hart, address, access, mode }
+                }
+            }
+        ),
+        4 => (hart.clone(), satp(), prop::bool::weighted(0.6)).prop_map(|(hart, satp, ends)| {
+            if ends { Op::Activate { hart, satp } } else { Op::BeginActivate { hart, satp } }
         }),
-        2 => (hart.clone(), satp()).prop_map(|(hart, satp)| Op::Activate { hart, satp }),
-        6 => (hart, scope, prop::bool::weighted(0.7)).prop_map(|(hart, scope, ends)| {
-            if ends { Op::Fence { hart, scope } } else { Op::BeginFence { hart, scope } }
+        9 => (hart.clone(), scope, 0..10_u32).prop_map(|(hart, scope, way)| match way {
+            0..5 => Op::Fence { hart, scope },
+            5..7 => Op::BeginFence { hart, scope },
+            _ => Op::FenceOnce { hart, scope },
         }),
         1 => prop_oneof![Just(0_usize), Just(1)].prop_map(|hart| Op::Migrate { hart }),
         1 => Just(Op::Disturb),
+        1 => hart.prop_map(|hart| Op::Restart { hart }),
     ]
 }
 
@@ -218,6 +249,10 @@ proptest! {
                 Op::Fence { hart, scope } => machine.fence(hart, scope),
                 Op::BeginFence { hart, scope } => machine.begin_fence(hart, scope),
                 Op::Migrate { hart } => machine.migrate(hart),
+                Op::BeginAccess { hart, address, access, mode } => machine.begin_access(hart, address, access, mode),
+                Op::BeginActivate { hart, satp } => machine.begin_activate(hart, satp),
+                Op::FenceOnce { hart, scope } => machine.fence_once(hart, scope),
+                Op::Restart { hart } => machine.restart(hart),
                 Op::Disturb => *machine.guest.disturbed.borrow_mut() = true,
             }
         }

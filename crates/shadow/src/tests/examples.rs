@@ -446,3 +446,45 @@ fn a_fence_that_was_left_is_begun_anew() {
         assert_eq!(machine.access(0, 0, Access::Load, KERNEL), Err(Outcome::Fault(Fault::Page)));
     }
 }
+
+/// An emptied tree needs a clean table, and the fill that had it emptied was given up after its first step, with the last one taken: the root of what came next was none, which is an
+/// address outside of the pool. That was the guest's own memory (an attacker's finding).
+#[test]
+fn a_root_is_one_of_the_tables_however_few_are_clean() {
+    let mut machine = machine(4, 12, Reclaim::Fifo);
+    let shared = 2 * HUGE;
+    machine.store(table(10), leaf(MEMORY + LARGE, ALL | G));
+    for root in [0, 1, 2] {
+        machine.store(table(root) + 16, pointer(10));
+    }
+    machine.store(table(0), pointer(3));
+    machine.store(table(3), pointer(4));
+    machine.store(table(4), leaf(MEMORY + LARGE, ALL));
+    machine.store(table(1), pointer(5));
+    for n in 0..20 {
+        machine.store(table(5) + 8 * n, pointer(6));
+    }
+    machine.store(table(6), leaf(MEMORY + LARGE, ALL));
+    machine.activate(0, satp(1));
+    for _ in 0..3 {
+        for n in 0..16 {
+            load(&mut machine, n * LARGE);
+        }
+        machine.fence(0, Scope::ALL);
+    }
+    machine.activate(0, satp(0));
+    load(&mut machine, 0);
+    load(&mut machine, shared);
+    machine.activate(0, satp(1));
+    for n in 0..4 {
+        load(&mut machine, n * LARGE);
+    }
+    machine.activate(0, satp(2));
+    load(&mut machine, shared);
+    machine.activate(0, satp(0));
+    load(&mut machine, shared);
+    machine.store(table(0), leaf(MEMORY, ALL));
+    // The machine looks at each root that it is to walk.
+    machine.begin_access(0, 5 * LARGE, Access::Load, KERNEL);
+    machine.fence_once(0, Scope::ALL);
+}

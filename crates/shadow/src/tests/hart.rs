@@ -14,6 +14,16 @@ const POOL: u64 = 0x40_0000_0000;
 #[derive(Clone, Default)]
 pub struct Pool(pub Rc<RefCell<BTreeMap<(u16, usize), u64>>>);
 
+/// No test has more tables.
+const MOST_TABLES: u64 = 1024;
+
+impl Pool {
+    /// Is there a table at an address?
+    pub fn holds(&self, at: HostPhysical) -> bool {
+        (POOL..POOL + MOST_TABLES * PAGE).contains(&at.0) && at.0 % PAGE == 0
+    }
+}
+
 impl Tables for Pool {
     fn address(&self, table: u16) -> HostPhysical {
         HostPhysical(POOL + u64::from(table) * PAGE)

@@ -92,6 +92,39 @@ impl Machine {
         }
     }
 
+    /// The first step of an access that faults, which isn't made again.
+    pub fn begin_access(&mut self, hart: usize, address: u64, access: Access, mode: Mode) {
+        let vcpu = &mut self.vcpus[hart];
+        let outcome = vcpu.shadow.fault(&self.guest, Virtual(address), access, mode);
+        self.moment();
+        if let Outcome::NotYet(due) | Outcome::Again(due) = outcome {
+            self.vcpus[hart].do_fence(due);
+        }
+    }
+
+    /// The first step of a write of `satp`, which isn't made again if it was only that.
+    pub fn begin_activate(&mut self, hart: usize, satp: Satp) {
+        let vcpu = &mut self.vcpus[hart];
+        match vcpu.shadow.activate(satp) {
+            Activation::NotYet(due) => vcpu.do_fence(due),
+            Activation::NoMode => {}
+            Activation::Done(due) => {
+                vcpu.satp = if satp.format() == Ok(None) { Satp::BARE } else { satp };
+                vcpu.loaded = vcpu.shadow.active();
+                vcpu.do_fence(due);
+            }
+        }
+        self.moment();
+    }
+
+    /// A fence of which nobody comes back for the rest.
+    pub fn fence_once(&mut self, hart: usize, scope: Scope) {
+        let vcpu = &mut self.vcpus[hart];
+        let due = vcpu.shadow.fence_at_once(scope);
+        vcpu.do_fence(due);
+        vcpu.fences.push((vcpu.moments.len() - 1, scope));
+    }
+
     /// The vCPU goes to the board's other hart.
     pub fn migrate(&mut self, hart: usize) {
         let vcpu = &mut self.vcpus[hart];
@@ -174,6 +207,7 @@ impl Vcpu {
         if due == Due::Root {
             self.loaded = self.shadow.active();
         }
+        assert!(self.pool.holds(self.loaded.root), "{:x?} is no table of the pool", self.loaded);
         self.harts[self.on].fence(&self.pool, self.loaded, due);
     }
 
@@ -220,6 +254,8 @@ impl Vcpu {
             }
         };
         match (fault, outcome) {
+            // A fill that was given up may have tables looked for first.
+            (Some(_), Outcome::NotYet(_)) => {}
             (Some(fault), _) => assert_eq!(outcome, Outcome::Fault(fault)),
             (None, Outcome::Again(_) | Outcome::NotYet(_)) => {}
             (None, Outcome::Elsewhere(at)) => {

@@ -22,7 +22,7 @@ pub struct Translation {
 }
 
 impl Translation {
-    /// Guest-physical addresses through the tables of its guest, for the vCPU with this number; unless it has a shadow. VMIDs start at 1: 0 is for nobody, so that a stray access
+    /// Guest-physical addresses through the tables of its guest, for the vCPU with this number; unless it has a shadow, and no second stage. VMIDs start at 1: 0 is for nobody else, so that a stray access
     /// finds nothing. Where the hart doesn't tell so many apart (it may have none at all), all share VMID 0, and translations are forgotten
     /// at each switch.
     pub fn new(tables: &GuestTables, shadow: OwnShadow, vcpu: VcpuId, machine: &Machine) -> Self {

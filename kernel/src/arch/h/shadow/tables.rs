@@ -41,7 +41,8 @@ impl ShadowTables {
 impl Tables for ShadowTables {
     #[inline(always)]
     fn address(&self, table: u16) -> HostPhysical {
-        HostPhysical(self.first + u64::from(table) * PAGE)
+        // Whatever the number: what a hart walks is one of these, and never memory that a guest can write.
+        HostPhysical(self.first + u64::from(table.min(self.count.saturating_sub(1))) * PAGE)
     }
 
     #[inline(always)]
