@@ -20,7 +20,7 @@ const MOST_TABLES: u64 = 1024;
 impl Pool {
     /// Is there a table at an address?
     pub fn holds(&self, at: HostPhysical) -> bool {
-        (POOL..POOL + MOST_TABLES * PAGE).contains(&at.0) && at.0 % PAGE == 0
+        (POOL..POOL + MOST_TABLES * PAGE).contains(&at.0) && at.0.is_multiple_of(PAGE)
     }
 }
 
