@@ -48,6 +48,10 @@ impl Set {
         self.0 == 0
     }
 
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
     pub const fn without(self, number: usize) -> Self {
         Self(self.0 & !(1 << number))
     }

@@ -417,7 +417,10 @@ impl<'a, T: Tables> Shadow<'a, T> {
         let entry = self.pool.read(self.global.tree.root, top);
         let mut due = Due::Nothing;
         if entry != before && !before.is_none() {
-            due = self.unshare_all(place);
+            due = match self.unshare_all(place) {
+                Ok(due) => due,
+                Err(due) => return due,
+            };
         }
         let space = &mut self.spaces[self.active];
         if !space.shared.contains(place) {
@@ -446,9 +449,17 @@ impl<'a, T: Tables> Shadow<'a, T> {
         self.global.place(top).map_or(Due::Nothing, |place| self.unshare(number, place))
     }
 
-    fn unshare_all(&mut self, place: usize) -> Due {
-        // BOUND: the address spaces.
-        self.global.sharers(place).fold(Due::Nothing, |due, number| due.and(self.unshare(number, place)))
+    /// No address space sees this entry of the global tree's root any more.
+    ///
+    /// # Errors
+    /// So many do that all has been forgotten instead, which takes no longer than a step may; and the fence for that.
+    fn unshare_all(&mut self, place: usize) -> Result<Due, Due> {
+        let sharers = self.global.sharers(place);
+        if sharers.len() > SPACES_AT_ONCE {
+            return Err(self.forget_all());
+        }
+        // BOUND: `SPACES_AT_ONCE`.
+        Ok(sharers.fold(Due::Nothing, |due, number| due.and(self.unshare(number, place))))
     }
 
     /// Something in an address space's tables has changed: the fence is due now if it is active, else when it is activated.
@@ -523,7 +534,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
         if self.pool.read(self.global.tree.root, top) == before {
             self.changed_globally(place, due)
         } else {
-            self.unshare_all(place)
+            self.unshare_all(place).unwrap_or_else(|due| due)
         }
     }
 
