@@ -247,7 +247,6 @@ impl<'a, T: Tables> Pool<'a, T> {
     #[inline(never)]
     pub fn empty(&mut self, table: u16) {
         let (tables, state) = (&mut self.tables, &mut self.states[usize::from(table)]);
-        // BOUND: the entries of a table.
         state.used.drain(ENTRIES, |index| tables.write(table, index, Entry::NONE.0));
         (state.children, state.contiguous) = (0, false);
     }
