@@ -229,11 +229,7 @@ impl<'a, T: Tables> Pool<'a, T> {
         let mut left = MOST_WRITES;
         // BOUND: as many tables as are wanted, and `MOST_WRITES`.
         while self.clean.count < count && self.dirty.first != NONE {
-            let table = self.dirty.first;
-            let tables = &mut self.tables;
-            left = self.states[usize::from(table)].used.drain(left, |index| {
-                tables.write(table, index, Entry::NONE.0);
-            });
+            left = self.clear(self.dirty.first, left);
             if left == 0 {
                 return;
             }
@@ -246,9 +242,15 @@ impl<'a, T: Tables> Pool<'a, T> {
     /// Clears a table at once, which leads to no other one any more. Whoever keeps to what is to be [left clean](crate::tree::Tree::find) has no more than the 16 places of what is global in it.
     #[inline(never)]
     pub fn empty(&mut self, table: u16) {
-        let (tables, state) = (&mut self.tables, &mut self.states[usize::from(table)]);
-        state.used.drain(ENTRIES, |index| tables.write(table, index, Entry::NONE.0));
+        self.clear(table, ENTRIES);
+        let state = self.state_mut(table);
         (state.children, state.contiguous) = (0, false);
+    }
+
+    /// Writes zeros to entries of a table that aren't, to so many at most. How many more it could have been.
+    fn clear(&mut self, table: u16, most: usize) -> usize {
+        let tables = &mut self.tables;
+        self.states[usize::from(table)].used.drain(most, |index| tables.write(table, index, Entry::NONE.0))
     }
 
     /// The table that leads to a table.

@@ -65,11 +65,7 @@ impl Machine {
         });
         let is_mode = satp.format().is_ok_and(|format| format.is_none_or(|of| of <= vcpu.greatest));
         assert_eq!(activation != Activation::NoMode, is_mode);
-        if let Activation::Done(due) = activation {
-            vcpu.satp = if satp.format() == Ok(None) { Satp::BARE } else { satp };
-            vcpu.loaded = vcpu.shadow.active();
-            vcpu.do_fence(due);
-        }
+        vcpu.do_activation(satp, activation);
         self.moment();
     }
 
@@ -105,15 +101,8 @@ impl Machine {
     /// The first step of a write of `satp`, which isn't made again if it was only that.
     pub fn begin_activate(&mut self, hart: usize, satp: Satp) {
         let vcpu = &mut self.vcpus[hart];
-        match vcpu.shadow.activate(satp) {
-            Activation::NotYet(due) => vcpu.do_fence(due),
-            Activation::NoMode => {}
-            Activation::Done(due) => {
-                vcpu.satp = if satp.format() == Ok(None) { Satp::BARE } else { satp };
-                vcpu.loaded = vcpu.shadow.active();
-                vcpu.do_fence(due);
-            }
-        }
+        let activation = vcpu.shadow.activate(satp);
+        vcpu.do_activation(satp, activation);
         self.moment();
     }
 
@@ -201,6 +190,19 @@ impl Vcpu {
         let (moments, fences) = (Vec::new(), Vec::new());
         let loaded = shadow.active();
         Self { shadow, pool, harts, on: 0, greatest, loaded, satp: Satp::BARE, moments, fences }
+    }
+
+    /// What a write of `satp` has come to.
+    fn do_activation(&mut self, satp: Satp, activation: Activation) {
+        match activation {
+            Activation::NoMode => {}
+            Activation::NotYet(due) => self.do_fence(due),
+            Activation::Done(due) => {
+                self.satp = if satp.format() == Ok(None) { Satp::BARE } else { satp };
+                self.loaded = self.shadow.active();
+                self.do_fence(due);
+            }
+        }
     }
 
     fn do_fence(&mut self, due: Due) {
