@@ -63,7 +63,7 @@ impl Format {
     }
 }
 
-/// What a guest has in `satp`.
+/// What is in `satp`, or in a hart's `vsatp` (privileged specification, "Supervisor Address Translation and Protection").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Satp(pub u64);
 
@@ -74,6 +74,13 @@ const NUMBER_MASK: u64 = (1 << ASID) - 1;
 impl Satp {
     /// No translation: each address is guest-physical.
     pub const BARE: Self = Self(0);
+
+    /// Tables of a format, with their root at an address, which is a page's.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(format: Format, asid: u16, root: u64) -> Self {
+        Self(format.mode() << MODE | (asid as u64) << ASID | (root / PAGE))
+    }
 
     /// The format of its tables. `None`: it has none (Bare). `Err` with a mode that isn't one of those: a write of that to `satp` has no effect.
     #[expect(clippy::result_unit_err, reason = "there is nothing to say about it")]

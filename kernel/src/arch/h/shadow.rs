@@ -26,8 +26,6 @@ pub const BUILT: bool = true;
 
 /// Most address spaces of a vCPU: so many ASIDs of each hart are its own.
 const TAGS: u16 = 16;
-const MODE: u32 = 60;
-const ASID: u32 = 44;
 /// What a hart with a shadow sees to in its guest's place.
 const PAGE_FAULTS: u64 =
     1 << exception::FETCH_PAGE_FAULT | 1 << exception::LOAD_PAGE_FAULT | 1 << exception::STORE_PAGE_FAULT;
@@ -193,12 +191,12 @@ impl OwnShadow {
     pub fn has_asids_for(vcpus: usize) -> bool {
         // SAFETY: no guest runs yet, and the register is written again before one does.
         let asids = unsafe {
-            csr::write!(csr::VSATP, Format::Sv39.mode() << MODE | u64::from(u16::MAX) << ASID);
-            let asids = csr::read!(csr::VSATP) >> ASID & u64::from(u16::MAX);
+            csr::write!(csr::VSATP, Satp::new(Format::Sv39, u16::MAX, 0).0);
+            let asids = Satp(csr::read!(csr::VSATP)).asid();
             csr::write!(csr::VSATP, 0);
             asids
         };
-        vcpus * usize::from(TAGS) <= asids as usize + 1
+        vcpus * usize::from(TAGS) <= usize::from(asids) + 1
     }
 
     /// What traps of it.
@@ -257,12 +255,16 @@ impl OwnShadow {
 
 impl Own {
     fn asid(&self) -> u64 {
-        u64::from(self.first_asid) + u64::from(self.shadow.active().tag)
+        self.tagged(self.shadow.active().tag).into()
+    }
+
+    const fn tagged(&self, tag: u8) -> u16 {
+        self.first_asid + tag as u16
     }
 
     fn vsatp(&self) -> u64 {
         let active = self.shadow.active();
-        active.format.mode() << MODE | self.asid() << ASID | active.root.0 >> 12
+        Satp::new(active.format, self.tagged(active.tag), active.root.0).0
     }
 
     /// Has the hart walk the active address space.
