@@ -69,7 +69,9 @@ mod space;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod view;
 mod walk;
+mod window;
 
 pub use entry::Features;
 pub use fence::{Due, Scope};
@@ -78,7 +80,9 @@ pub use memory::{Memory, Tables};
 pub use pool::{Reclaim, TableState};
 pub use shadow::{Activation, Active, Choices, Outcome, Shadow};
 pub use space::AddressSpace;
+pub use view::{Divided, Undivided, View};
 pub use walk::{Access, Fault, Mode};
+pub use window::Window;
 
 /// An address as the guest's programs see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,6 +6,7 @@ use crate::entry::Entry;
 use crate::format::ENTRIES;
 use crate::numbered::Numbered;
 use crate::slots::Slots;
+use crate::window::{CLOSED, Opening};
 
 /// Zeros that are written at a time.
 const MOST_WRITES: usize = 24;
@@ -28,7 +29,7 @@ pub struct TableState {
     /// Neighbours in the list that it is in.
     previous: u16,
     next: u16,
-    /// The table that leads to it, and where.
+    /// The table that leads to it, and where. Of a root: nothing, and the slot of the window in it, which isn't among the [used](Self::used) entries as long as it is a root.
     parent: u16,
     pub(crate) index: u16,
     /// Level 0 is that of pages.
@@ -239,7 +240,7 @@ impl<'a, T: Tables> Pool<'a, T> {
         }
     }
 
-    /// Clears a table at once, which leads to no other one any more. Whoever keeps to what is to be [left clean](crate::tree::Tree::find) has no more than the 16 places of what is global in it.
+    /// Clears a table at once, which leads to no other one any more, but to a window. Whoever keeps to what is to be [left clean](crate::tree::Tree::find) has no more than the 16 places of what is global in it.
     #[inline(never)]
     pub fn empty(&mut self, table: u16) {
         self.clear(table, ENTRIES);
@@ -287,7 +288,7 @@ impl<'a, T: Tables> Pool<'a, T> {
         Some(table)
     }
 
-    /// Has it no entry? Then no table is below it.
+    /// Has it no entry but that of a window? Then no table is below it.
     pub fn is_unused(&self, table: u16) -> bool {
         self.state(table).used.is_empty()
     }
@@ -311,7 +312,26 @@ impl<'a, T: Tables> Pool<'a, T> {
         self.dirty.splice(&mut self.states, &mut owned.pages);
         self.dirty.splice(&mut self.states, &mut owned.above);
         if root != NONE {
+            let state = self.state_mut(root);
+            if state.index != CLOSED {
+                // To be cleared with all else.
+                state.used.insert(usize::from(state.index));
+            }
             self.dirty.append(&mut self.states, root);
+        }
+    }
+
+    /// Has a root lead to a window, and to no other one.
+    pub fn open(&mut self, root: u16, opening: Opening) {
+        let Opening { slot, entry } = opening;
+        if slot == CLOSED {
+            return;
+        }
+        self.tables.write(root, usize::from(slot), entry.0);
+        let state = self.state_mut(root);
+        let before = core::mem::replace(&mut state.index, slot);
+        if before != CLOSED && before != slot {
+            self.tables.write(root, usize::from(before), Entry::NONE.0);
         }
     }
 

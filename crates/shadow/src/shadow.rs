@@ -10,7 +10,9 @@ use crate::pool::{Pool, Reclaim, TableState};
 use crate::set::{self, Set};
 use crate::space::AddressSpace;
 use crate::tree::{End, Fill, Forgotten, Obstacle, Tree};
+use crate::view::{self, MOST_VIEWS, Undivided, View};
 use crate::walk::{Access, Fault, Found, Mode, Stop, walk};
+use crate::window::{Opening, Window};
 use crate::{Memory, Satp, Tables, Virtual};
 
 /// What was done about an access that faulted.
@@ -25,6 +27,8 @@ pub enum Outcome {
     Fault(Fault),
     /// It goes where no memory is, or none for such an access: to a device, or nowhere.
     Elsewhere(GuestPhysical),
+    /// It goes to memory, but its address is in the [window](Choices::window): that is to be [moved](Shadow::move_window), and the access made again.
+    Window,
 }
 
 /// What the hart is to walk.
@@ -50,6 +54,8 @@ pub struct Choices {
     /// The greatest format that the hart has. Others in `satp` are no modes to the guest. Its own format while the guest translates nothing is this as well: what it doesn't
     /// cover can't be memory then.
     pub greatest: Format,
+    /// What each root that the hart walks has of the hypervisor's own, at any time. With [divided](crate::Divided) views alone.
+    pub window: Option<Window>,
 }
 
 /// What has become of a write of `satp`.
@@ -65,10 +71,11 @@ pub enum Activation {
 }
 
 /// The shadow of all of a vCPU's translations.
-pub struct Shadow<'a, T> {
+pub struct Shadow<'a, T, V = Undivided> {
     choices: Choices,
     pool: Pool<'a, T>,
-    spaces: Numbered<'a, AddressSpace>,
+    /// Each is a view of an address space, where that has several.
+    spaces: Numbered<'a, AddressSpace<V>>,
     /// Those of them that are one. The others may have tables still, until these are wanted.
     alive: Set,
     /// Those whose tags the hart is to fence when they are activated.
@@ -76,11 +83,13 @@ pub struct Shadow<'a, T> {
     /// The number of the one that is active.
     active: usize,
     activations: u64,
-    /// Those that were entered last, by the end of their ASIDs.
-    last: [u8; LAST],
+    /// Those that were entered last, by the end of their ASIDs, and by views.
+    last: [u8; LAST * MOST_VIEWS],
+    /// The views of the active one's address space, as far as they are known; else [`UNKNOWN`]. Those that aren't [alive](Self::alive) are none of them any more.
+    siblings: [u8; MOST_VIEWS],
     global: Global,
-    /// A fence for an address of all address spaces that isn't done: in which ones it isn't yet, beside the active one.
-    unfenced: Option<(Virtual, Set)>,
+    /// A fence for an address of several ones that isn't done: in which ones it isn't yet, beside the active one.
+    unfenced: Option<(Virtual, Option<u16>, Set)>,
     /// A fill wanted one more table than can be taken.
     is_short: bool,
     /// There is none to be taken by itself: all of somebody's are next.
@@ -93,6 +102,8 @@ const PAGES_OF_AN_INSTRUCTION: usize = 4;
 const BELOW_A_ROOT: usize = 4;
 /// Ends of ASIDs by which the last address spaces are found.
 const LAST: usize = 16;
+/// No address space's number.
+const UNKNOWN: u8 = u8::MAX;
 /// A fence for an address of all address spaces looks at so many at a time. In tests, where there are few, steps are to be seen all the same.
 const SPACES_AT_ONCE: usize = if cfg!(test) { 1 } else { 2 };
 /// Tables that no fill takes: for a new root of the active address space and of the global tree, and one of an address space that is made.
@@ -105,20 +116,21 @@ enum Owner {
     Global,
 }
 
-impl<'a, T: Tables> Shadow<'a, T> {
-    /// An empty one, with [`Satp::BARE`] active. With one address space alone, each change of `satp` empties it.
+impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
+    /// An empty one, with [`Satp::BARE`] active. With one address space alone, each change of `satp` empties it; each view of one counts here.
     ///
-    /// `None`: there are fewer than [`Self::tables_needed`], or not between 1 and 64 address spaces.
+    /// `None`: there are fewer than [`Self::tables_needed`], or not between 1 and 64 address spaces; or the window is not where one can be.
     ///
     /// Only at boot.
     pub fn new(
         choices: Choices,
         tables: T,
         states: &'a mut [TableState],
-        spaces: &'a mut [AddressSpace],
+        spaces: &'a mut [AddressSpace<V>],
     ) -> Option<Self> {
-        let is_right =
-            (1..=set::MOST).contains(&spaces.len()) && states.len() >= Self::tables_needed(spaces.len());
+        let is_right = (1..=set::MOST).contains(&spaces.len())
+            && states.len() >= Self::tables_needed(spaces.len())
+            && choices.window.is_none_or(|window| V::IS_DIVIDED && window.is_right());
         if !is_right {
             return None;
         }
@@ -129,7 +141,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
         spaces[0].format = choices.greatest;
         let global = Global::new(Tree { root: pool.take_clean()?, ..Tree::ROOTLESS });
         let (alive, stale) = (Set::of(0), Set::ALL);
-        Some(Self {
+        let mut shadow = Self {
             choices,
             pool,
             spaces,
@@ -137,16 +149,21 @@ impl<'a, T: Tables> Shadow<'a, T> {
             stale,
             active: 0,
             activations: 0,
-            last: [0; LAST],
+            last: [0; LAST * MOST_VIEWS],
+            siblings: [0; MOST_VIEWS],
             global,
             unfenced: None,
             is_short: false,
             takes_all: false,
-        })
+        };
+        let opening = shadow.opening(choices.greatest);
+        shadow.pool.open(shadow.spaces[0].tree.root, opening);
+        Some(shadow)
     }
 
     /// How many tables so many address spaces need at least: a root for each and one for what is global, new ones for these, and below them what one instruction can need. That is of two
-    /// pages, and what it loads or stores is in two others, each of which may have tables of its own.
+    /// pages, and what it loads or stores is in two others, each of which may have tables of its own. It is made in one view; the way to another one empties nothing unless there is one address space alone, and
+    /// then what the next instruction needs is found in the same tables.
     #[must_use]
     pub const fn tables_needed(spaces: usize) -> usize {
         spaces + 1 + RESERVE + PAGES_OF_AN_INSTRUCTION * BELOW_A_ROOT
@@ -163,18 +180,49 @@ impl<'a, T: Tables> Shadow<'a, T> {
         self.spaces[self.active].satp
     }
 
-    /// The guest has written `satp`.
-    pub fn activate(&mut self, satp: Satp) -> Activation {
+    /// The window, if there is one.
+    #[must_use]
+    pub const fn window(&self) -> Option<Window> {
+        if V::IS_DIVIDED { self.choices.window } else { None }
+    }
+
+    /// The window is to be in the next slot, as the guest wants something in this one: for that, all is forgotten.
+    ///
+    /// An instruction is fetched from two pages at most and loads or stores in two others, so it wants four slots at most: as the slots come in turn, the fourth move at the latest leads to one that it
+    /// doesn't want, and there the window is while the instruction is made.
+    ///
+    /// While it is called, nobody is to need the window of the active root: afterwards it is in the new slot.
+    pub fn move_window(&mut self) -> Due {
+        self.choices.window = self.choices.window.map(Window::moved);
+        self.forget_all()
+    }
+
+    /// The window's entry in roots of a format.
+    #[inline(always)]
+    fn opening(&self, format: Format) -> Opening {
+        self.window().map_or(Opening::NONE, |window| window.opening(format))
+    }
+
+    /// Is an address in the window?
+    #[inline(always)]
+    fn is_in_window(&self, format: Format, address: Virtual) -> bool {
+        let top = Format::index(address, format.levels() - 1);
+        self.window().is_some_and(|window| usize::from(window.slot) == top)
+    }
+
+    /// The guest has written `satp`; it is to be in this view of what that says. What isn't translated is the same in all of them.
+    pub fn activate(&mut self, satp: Satp, view: V) -> Activation {
         let Ok(of_satp) = satp.format() else { return Activation::NoMode };
         let (satp, format) = match of_satp {
             Some(format) if format <= self.choices.greatest => (satp, format),
             Some(_) => return Activation::NoMode,
             None => (Satp::BARE, self.choices.greatest),
         };
+        let view = if satp == Satp::BARE { V::BARE } else { view };
         // BOUND: the address spaces.
-        let number = match self.find(|space| space.satp == satp) {
+        let number = match self.find(|space| space.satp == satp && space.view == view) {
             Some(number) => number,
-            None => match self.make(satp, format) {
+            None => match self.make(satp, view, format) {
                 Ok(number) => number,
                 Err(due) => return Activation::NotYet(due),
             },
@@ -184,21 +232,50 @@ impl<'a, T: Tables> Shadow<'a, T> {
 
     /// The same, if it is an address space that is looked for first, as it was the last with an ASID that ends so. `None`: nothing has been done.
     #[inline(always)]
-    pub fn activate_known(&mut self, satp: Satp) -> Option<Due> {
-        let number = usize::from(*self.last.get(usize::from(satp.asid()) % LAST)?);
-        let is_it = self.alive.contains(number) && self.spaces[number].satp == satp;
+    pub fn activate_known(&mut self, satp: Satp, view: V) -> Option<Due> {
+        let view = if V::IS_DIVIDED && satp == Satp::BARE { V::BARE } else { view };
+        let number = usize::from(*self.last.get(place_of(satp, view))?);
+        let space = &self.spaces[number];
+        let is_it = self.alive.contains(number) && space.satp == satp && space.view == view;
         if is_it { Some(self.enter(number)) } else { None }
+    }
+
+    /// The guest's mode has changed, or its SUM or MXR, so that it is in this view from now on, of the same address space. Which fence is due for the tag that is active then. `None`: nothing has been
+    /// done, as the view isn't known, and it is to be [activated](Self::activate) with [what is in `satp`](Self::satp).
+    #[inline(always)]
+    pub fn look(&mut self, view: V) -> Option<Due> {
+        let known = self.siblings.get(view::number(view)).copied().map(usize::from);
+        match known.filter(|number| *number < set::MOST && self.alive.contains(*number)) {
+            Some(number) => Some(self.enter_known(number)),
+            None => self.activate_known(self.satp(), view),
+        }
     }
 
     /// The vCPU is in this address space from now on. Which fence is due for it.
     #[inline(always)]
     fn enter(&mut self, number: usize) -> Due {
-        let space = &mut self.spaces[number];
-        self.activations += 1;
-        space.activated = self.activations;
-        if let Some(last) = self.last.get_mut(usize::from(space.satp.asid()) % LAST) {
+        let AddressSpace { satp, view, .. } = self.spaces[number];
+        if let Some(last) = self.last.get_mut(place_of(satp, view)) {
             *last = number as u8;
         }
+        if V::IS_DIVIDED {
+            if satp != self.satp() {
+                self.siblings = [UNKNOWN; MOST_VIEWS];
+            }
+            if satp == Satp::BARE {
+                self.siblings = [number as u8; MOST_VIEWS];
+            } else if let Some(sibling) = self.siblings.get_mut(view::number(view)) {
+                *sibling = number as u8;
+            }
+        }
+        self.enter_known(number)
+    }
+
+    /// The same where nothing is to be remembered for [`Self::activate_known`] and [`Self::look`].
+    #[inline(always)]
+    fn enter_known(&mut self, number: usize) -> Due {
+        self.activations += 1;
+        self.spaces[number].activated = self.activations;
         self.active = number;
         self.unfenced = None;
         let is_stale = self.stale.contains(number);
@@ -215,23 +292,29 @@ impl<'a, T: Tables> Shadow<'a, T> {
 
     /// The vCPU begins anew, with [`Satp::BARE`]. Whatever its tags have been for, its harts are to be [distrusted](Self::distrust) before it goes on.
     pub fn reset(&mut self) {
-        let _ = self.forget_all();
         let space = &mut self.spaces[self.active];
-        (space.satp, space.format) = (Satp::BARE, self.choices.greatest);
+        (space.satp, space.view, space.format) = (Satp::BARE, V::BARE, self.choices.greatest);
+        let _ = self.forget_all();
+        if V::IS_DIVIDED {
+            self.siblings = [self.active as u8; MOST_VIEWS];
+        }
     }
 
-    /// An access has faulted in the hart's walk.
+    /// An access has faulted in the hart's walk. With divided views, the active one is that [of the mode](View::of).
     pub fn fault(&mut self, memory: &impl Memory, address: Virtual, access: Access, mode: Mode) -> Outcome {
         if let Some(due) = self.make_room() {
             return Outcome::NotYet(due);
         }
+        let view = self.spaces[self.active].view;
+        let mode = view::mode(view, mode);
         let found = match walk(memory, self.choices.features, self.satp(), address, access, mode) {
-            Ok(found) => found,
+            Ok(found) => view::seen(view, found),
             Err(Stop::Fault(fault)) => return Outcome::Fault(fault),
             Err(Stop::Changed) => return Outcome::Again(Due::Nothing),
         };
         let format = self.spaces[self.active].format;
         match fill(memory, &found, address, access).filter(|_| format.covers(address)) {
+            Some(_) if self.is_in_window(format, address) => Outcome::Window,
             Some(fill) => self.insert(format, found.global, &fill),
             None => Outcome::Elsewhere(found.at(address)),
         }
@@ -256,6 +339,15 @@ impl<'a, T: Tables> Shadow<'a, T> {
     /// all of an address space, for which tables have to be cleared, and of an address of all address spaces.
     pub fn fence(&mut self, scope: Scope) -> Option<Due> {
         Some(match scope {
+            Scope { address: Some(address), asid: Some(asid) } if V::IS_DIVIDED => {
+                return self.forget_in_several(address, Some(asid));
+            }
+            Scope { address: None, asid: Some(asid) } if V::IS_DIVIDED => {
+                if !self.pool.prepare(RESERVE) {
+                    return None;
+                }
+                self.drop_views(asid)
+            }
             Scope { address, asid: Some(asid) } => {
                 // BOUND: the address spaces.
                 let Some(number) = self.find(|space| space.has_asid(asid)) else { return Some(Due::Nothing) };
@@ -266,19 +358,21 @@ impl<'a, T: Tables> Shadow<'a, T> {
                 }
             }
             Scope { address: None, asid: None } => self.forget_all(),
-            Scope { address: Some(address), asid: None } => return self.forget_everywhere(address),
+            Scope { address: Some(address), asid: None } => return self.forget_in_several(address, None),
         })
     }
 
-    /// Forgets what there is for an address, whosever it is: in the active address space at last, as others can't get anything new before it is another one.
-    fn forget_everywhere(&mut self, address: Virtual) -> Option<Due> {
+    /// Forgets what there is for an address in all address spaces, or in all views of the one that has this ASID; and what is global there only for all of them. In the active one at last, as others can't get
+    /// anything new before it is another one.
+    fn forget_in_several(&mut self, address: Virtual, asid: Option<u16>) -> Option<Due> {
         let place = self.global_place(address);
         let mut rest = match self.unfenced {
-            Some((begun, rest)) if begun == address => rest.and(self.alive),
+            Some((begun, of, rest)) if begun == address && of == asid => rest.and(self.alive),
             // Those that see what is global have nothing of their own there.
             _ => {
                 let sharers = place.map_or(Set::EMPTY, |place| self.global.sharers(place));
-                self.alive.minus(sharers).without(self.active)
+                let others = self.alive.minus(sharers).without(self.active);
+                asid.map_or(others, |asid| self.having_asid(others, asid))
             }
         };
         // BOUND: `SPACES_AT_ONCE`, and for each the levels.
@@ -291,31 +385,60 @@ impl<'a, T: Tables> Shadow<'a, T> {
             rest.remove(number);
         }
         if !rest.is_empty() {
-            self.unfenced = Some((address, rest));
+            self.unfenced = Some((address, asid, rest));
             return None;
         }
         self.unfenced = None;
-        let due = place.map_or(Due::Nothing, |place| self.forget_global(place, address));
+        let due = match (asid, place) {
+            (Some(asid), _) if !self.spaces[self.active].has_asid(asid) => return Some(Due::Nothing),
+            (None, Some(place)) => self.forget_global(place, address),
+            _ => Due::Nothing,
+        };
         Some(due.and(self.forget_in(self.active, address)))
+    }
+
+    /// Forgets all views of the address space that has this ASID. There is a clean table.
+    fn drop_views(&mut self, asid: u16) -> Due {
+        let mut due = Due::Nothing;
+        // BOUND: the views of an address space.
+        for number in self.having_asid(self.alive, asid) {
+            due = due.and(self.drop(number));
+        }
+        due
+    }
+
+    /// Those of a set that have an ASID.
+    fn having_asid(&self, mut of: Set, asid: u16) -> Set {
+        // BOUND: the address spaces, some 10 instructions each.
+        for number in of {
+            if !self.spaces[number].has_asid(asid) {
+                of.remove(number);
+            }
+        }
+        of
     }
 
     /// The same where nobody would come back for the rest: all is forgotten then.
     pub fn fence_at_once(&mut self, scope: Scope) -> Due {
         let is_ready = scope.address.is_some() || scope.asid.is_none() || self.pool.clean() >= RESERVE;
         let due = if is_ready { self.fence(scope) } else { None };
-        due.unwrap_or_else(|| self.forget_all())
+        due.unwrap_or_else(|| match scope.asid {
+            // All of its views take one step.
+            Some(asid) if V::IS_DIVIDED && self.pool.clean() >= RESERVE => self.drop_views(asid),
+            _ => self.forget_all(),
+        })
     }
 
-    fn find(&self, is_meant: impl Fn(&AddressSpace) -> bool) -> Option<usize> {
+    fn find(&self, is_meant: impl Fn(&AddressSpace<V>) -> bool) -> Option<usize> {
         // BOUND: the address spaces.
         self.alive.into_iter().find(|number| is_meant(&self.spaces[*number]))
     }
 
-    /// Makes an address space: of the one that has its ASID, of one that is none, or of the one that was active least recently.
+    /// Makes an address space: of one that has its ASID and another root, of one that is none, or of the one that was active least recently. All views of the one with its ASID are none any more.
     ///
     /// # Errors
     /// Not yet, and which fence is due.
-    fn make(&mut self, satp: Satp, format: Format) -> Result<usize, Due> {
+    fn make(&mut self, satp: Satp, view: V, format: Format) -> Result<usize, Due> {
         if !self.pool.prepare(RESERVE) {
             return Err(Due::Nothing);
         }
@@ -324,12 +447,15 @@ impl<'a, T: Tables> Shadow<'a, T> {
         }
         let asid = (satp != Satp::BARE).then_some(satp.asid());
         let (mut number, mut least) = (0, u64::MAX);
+        let mut rivals = Set::EMPTY;
         // BOUND: the address spaces, some 15 instructions each.
         for candidate in 0..self.spaces.len() {
             let space = &self.spaces[candidate];
+            let is_sibling = V::IS_DIVIDED && space.satp == satp;
             let rank = if !self.alive.contains(candidate) {
                 1
-            } else if asid.is_some_and(|asid| space.has_asid(asid)) {
+            } else if asid.is_some_and(|asid| space.has_asid(asid)) && !is_sibling {
+                rivals.insert(candidate);
                 0
             } else {
                 space.activated + 2
@@ -339,10 +465,19 @@ impl<'a, T: Tables> Shadow<'a, T> {
             }
         }
         let Some(root) = self.pool.take_clean() else { return Err(Due::Nothing) };
+        if V::IS_DIVIDED {
+            // BOUND: the views of an address space.
+            for rival in rivals {
+                self.kill(rival);
+            }
+            self.siblings = [UNKNOWN; MOST_VIEWS];
+            self.pool.open(root, self.opening(format));
+        }
         self.kill(number);
         let space = &mut self.spaces[number];
         space.tree.give_back(&mut self.pool);
         (space.satp, space.format, space.tree.root, space.shared) = (satp, format, root, Set::EMPTY);
+        space.view = view;
         self.alive.insert(number);
         self.stale.insert(number);
         Ok(number)
@@ -508,7 +643,7 @@ impl<'a, T: Tables> Shadow<'a, T> {
     fn forget_own(&mut self, number: usize, address: Virtual) -> Due {
         let space = &self.spaces[number];
         let format = space.format;
-        if !space.is_translated() || !format.covers(address) {
+        if !space.is_translated() || !format.covers(address) || self.is_in_window(format, address) {
             return Due::Nothing;
         }
         let due = match self.spaces[number].tree.forget(&mut self.pool, format, address) {
@@ -544,8 +679,9 @@ impl<'a, T: Tables> Shadow<'a, T> {
             self.kill(number);
             return Due::Nothing;
         }
+        let opening = self.opening(self.spaces[number].format);
         let space = &mut self.spaces[number];
-        space.tree.renew(&mut self.pool);
+        space.tree.renew(&mut self.pool, opening);
         // BOUND: the 16 places of what is global.
         for place in space.shared {
             let top = self.global.top(place);
@@ -558,12 +694,14 @@ impl<'a, T: Tables> Shadow<'a, T> {
     /// Forgets all. There are two clean tables, or nothing much to clear: whoever fills something in leaves more.
     fn forget_all(&mut self) -> Due {
         self.global.forget_places();
-        self.global.tree.renew(&mut self.pool);
+        // No hart walks it.
+        self.global.tree.renew(&mut self.pool, Opening::NONE);
         // The others are none any more.
         self.alive = Set::of(self.active);
+        let opening = self.opening(self.spaces[self.active].format);
         let space = &mut self.spaces[self.active];
         space.shared = Set::EMPTY;
-        space.tree.renew(&mut self.pool);
+        space.tree.renew(&mut self.pool, opening);
         Due::Root
     }
 
@@ -634,6 +772,13 @@ impl<'a, T: Tables> Shadow<'a, T> {
             }
         }
     }
+}
+
+/// Where the last address space is remembered that had an ASID with this end, and this view.
+#[inline(always)]
+fn place_of(satp: Satp, view: impl View) -> usize {
+    let place = usize::from(satp.asid()) % LAST;
+    view.divided().map_or(place, |_| place * MOST_VIEWS + view::number(view))
 }
 
 /// What the shadow is to have for an address. `None`: such an access doesn't go to memory.

@@ -3,12 +3,15 @@ use crate::Satp;
 use crate::format::Format;
 use crate::set::Set;
 use crate::tree::Tree;
+use crate::view::{Undivided, View};
 
-/// An address space of the guest, and its shadow.
+/// An address space of the guest, or a view of one, and its shadow.
 #[derive(Debug, Clone)]
-pub struct AddressSpace {
+pub struct AddressSpace<V = Undivided> {
     /// Means something only if it is one: else there may be something in its tree still.
     pub(crate) satp: Satp,
+    /// Likewise.
+    pub(crate) view: V,
     /// Of its tree.
     pub(crate) format: Format,
     pub(crate) tree: Tree,
@@ -18,10 +21,11 @@ pub struct AddressSpace {
     pub(crate) activated: u64,
 }
 
-impl AddressSpace {
+impl<V: View> AddressSpace<V> {
     /// None, and without a root.
     pub const UNUSED: Self = Self {
         satp: Satp::BARE,
+        view: V::BARE,
         format: Format::Sv39,
         tree: Tree::ROOTLESS,
         shared: Set::EMPTY,
@@ -33,7 +37,7 @@ impl AddressSpace {
         self.satp != Satp::BARE
     }
 
-    /// Is it the one that has this ASID?
+    /// Does it have this ASID?
     pub(crate) fn has_asid(&self, asid: u16) -> bool {
         self.is_translated() && self.satp.asid() == asid
     }

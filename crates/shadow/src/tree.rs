@@ -2,6 +2,7 @@
 use crate::entry::{CONTIGUOUS_PAGES, Entry};
 use crate::format::Format;
 use crate::pool::{NONE, Owned, Pool};
+use crate::window::Opening;
 use crate::{Due, Tables, Virtual};
 
 /// A root, and the tables below it.
@@ -71,19 +72,22 @@ impl Tree {
         self.root = NONE;
     }
 
-    /// Forgets all: its root is another table, with nothing in it. If there is no clean one, it is the same one, which is emptied: a tree that a hart walks always has a root.
-    pub fn renew(&mut self, pool: &mut Pool<impl Tables>) {
+    /// Forgets all: its root is another table, with nothing in it but the window. If there is no clean one, it is the same one, which is emptied: a tree that a hart walks always has a root.
+    pub fn renew(&mut self, pool: &mut Pool<impl Tables>, window: Opening) {
         if pool.is_unused(self.root) {
+            pool.open(self.root, window);
             return;
         }
         match pool.take_clean() {
             Some(root) => {
+                pool.open(root, window);
                 self.give_back(pool);
                 self.root = root;
             }
             None => {
                 pool.give_back_all(&mut self.owned, NONE);
                 pool.empty(self.root);
+                pool.open(self.root, window);
             }
         }
     }

@@ -85,7 +85,8 @@ impl GuestTranslation {
             ShadowReclaim::Fifo => Reclaim::Fifo,
             ShadowReclaim::PageDirectoryLru => Reclaim::LeastRecentlyUsed,
         };
-        let choices = Choices { reclaim, shares_global: true, features, greatest: format(&machine.board) };
+        let greatest = format(&machine.board);
+        let choices = Choices { reclaim, shares_global: true, features, greatest, window: None };
         OwnShadow::new(vcpu.0, choices, shadow.tables, shadow.space_count())
             .unwrap_or_else(|| refuse(format_args!("a vCPU needs more shadow tables than {}", shadow.tables)))
     }

@@ -10,7 +10,7 @@ use ainori_devices::zicsr::{CsrInstruction, CsrRegister};
 use ainori_limits::cause::exception;
 use ainori_shadow::{
     Access, Activation, AddressSpace, Choices, Due, Fault, Format, Memory, Mode, Outcome, Satp, Scope,
-    Shadow, TableState, Virtual,
+    Shadow, TableState, Undivided, Virtual,
 };
 use ainori_space::GuestPhysical;
 
@@ -329,6 +329,8 @@ impl VcpuState {
             Outcome::Fault(fault) => {
                 Answer::Guest(Exception { cause: causes_of(access, fault).0.into(), value: address })
             }
+            // It has none.
+            Outcome::Window => Answer::Again,
             Outcome::Elsewhere(GuestPhysical(at)) => {
                 // SAFETY: nobody returns from the present trap by these, and the next one writes them anew.
                 unsafe {
@@ -365,7 +367,7 @@ impl VcpuState {
         }
         let satp = Satp(self.register(write.register));
         let Some(own) = self.own_shadow() else { return false };
-        let Some(due) = own.shadow.activate_known(satp) else { return false };
+        let Some(due) = own.shadow.activate_known(satp, Undivided) else { return false };
         own.activate();
         if due != Due::Nothing {
             own.carry_out(due);
@@ -381,7 +383,7 @@ impl VcpuState {
         let Some(own) = self.own_shadow() else { return true };
         let old = own.shadow.satp().0;
         if access.writes() {
-            match own.shadow.activate(Satp(access.applied_to(old))) {
+            match own.shadow.activate(Satp(access.applied_to(old)), Undivided) {
                 Activation::Done(due) => {
                     own.activate();
                     own.carry_out(due);
