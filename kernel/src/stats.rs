@@ -20,7 +20,7 @@ pub mod interrupt {
 }
 
 /// Counters of a vCPU.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct VcpuCounters {
     /// Exits by cause.
     pub exits: [u64; EXITS],
@@ -36,8 +36,21 @@ pub struct VcpuCounters {
     pub latency: Box<Histogram>,
 }
 
+impl Default for VcpuCounters {
+    fn default() -> Self {
+        Self {
+            exits: [0; EXITS],
+            dispatches: 0,
+            preemptions: 0,
+            migrations: 0,
+            running: 0,
+            latency: Box::default(),
+        }
+    }
+}
+
 /// Counters of a core.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct CoreCounters {
     /// Interrupts taken, by [`interrupt`].
     pub interrupts: [u64; interrupt::NAMES.len()],
@@ -59,4 +72,20 @@ pub struct CoreCounters {
     pub irqs_off_total: [u64; EXITS],
     /// The longest time for which nobody was entered, although somebody was ready, in ticks.
     pub longest_delay: u64,
+}
+
+impl Default for CoreCounters {
+    fn default() -> Self {
+        Self {
+            interrupts: [0; interrupt::NAMES.len()],
+            switches: 0,
+            messages: 0,
+            ipis_sent: 0,
+            ipis_saved: 0,
+            idle: 0,
+            irqs_off_max: [0; EXITS],
+            irqs_off_total: [0; EXITS],
+            longest_delay: 0,
+        }
+    }
 }

@@ -83,4 +83,14 @@ exits! {
     /// SFENCE.VMA or SINVAL.VMA, of a guest with a shadow.
     #[cfg(feature = "shadow")]
     Fence = "sfence.vma",
+    // And from here on those of guests whose kernels run in user mode.
+    /// A privileged instruction that has been carried out, of those that have no exit of their own.
+    #[cfg(feature = "no-h")]
+    Privileged = "privileged",
+    /// The guest's own timer.
+    #[cfg(feature = "no-h")]
+    GuestTimer = "guest-timer",
+    /// An exception of the guest, handed to it.
+    #[cfg(feature = "no-h")]
+    GuestTrap = "guest-trap",
 }

@@ -3,10 +3,16 @@
 //! `riscv` is what every hart has in common, `h` the back end for harts with the H extension, whose guests' kernels run in VS-mode. A back
 //! end for others would be one more folder, which defines what is taken from `back_end` here; which one a kernel has would be decided when
 //! it is built. (What these names lack for that: docs/boards.md, A hart without H.)
+#[cfg(not(feature = "no-h"))]
 mod h;
 mod riscv;
+#[cfg(feature = "no-h")]
+mod u;
 
+#[cfg(not(feature = "no-h"))]
 use h as back_end;
+#[cfg(feature = "no-h")]
+use u as back_end;
 
 pub use back_end::{VcpuState, context, files, gstage, guest_access, shadow, trap, world};
 pub use riscv::{clear, clock, firmware, imsic, start};

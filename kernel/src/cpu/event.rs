@@ -176,6 +176,10 @@ impl Cpu {
             Trap::PageFault(fault) => translation::page_fault(self, vcpu, fault),
             Trap::AddressSpace(access) => translation::address_space(self, vcpu, access),
             Trap::Fence(fence) => translation::fence(self, vcpu, fence),
+            #[cfg(feature = "no-h")]
+            Trap::Done(exit) => exit,
+            #[cfg(feature = "no-h")]
+            Trap::Own(exception) => self.hand_over_own(vcpu, exception),
             Trap::Unknown(exception) => fault::stop(self, vcpu, fault::What::Unknown, exception),
         }
     }
@@ -200,3 +204,7 @@ impl Cpu {
 
 #[cfg(feature = "shadow")]
 mod shadow;
+#[cfg(feature = "no-h")]
+mod user_mode;
+#[cfg(feature = "no-h")]
+pub use user_mode::{begin_later, confine};

@@ -2,6 +2,9 @@
 //! its memory is. So their page faults, their fences and what they do to `satp` come here.
 //!
 //! In a kernel without the feature `shadow` there is [another file](../two_stage.rs) with the same names, and next to nothing behind them.
+#[cfg(not(feature = "no-h"))]
+mod shortcut;
+
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,14 +21,16 @@ use ainori_space::{Attributes, GuestPhysical, HostPhysical, Rights, Translation 
 
 use super::fault::{self, What};
 use super::space::Space;
-use crate::arch::context::enter_guest;
 use crate::arch::fence as hart_fence;
-use crate::arch::shadow::{AddressSpaceAccess, AddressSpaceWrite, Answer, GuestFence, OwnShadow, PageFault};
+use crate::arch::shadow::{AddressSpaceAccess, Answer, GuestFence, OwnShadow, PageFault};
 use crate::arch::trap::{Access, Exception};
 use crate::cpu::event::handle_exception;
 use crate::cpu::{Cpu, Machine};
 use crate::panic::refuse;
 use crate::stats::Exit;
+
+#[cfg(not(feature = "no-h"))]
+pub use self::shortcut::trapped;
 
 /// What guests with a shadow aren't told of: with Svvptc they could expect to see without a fault what they map.
 const NOT_SHADOWED: &str = "svvptc";
@@ -102,9 +107,9 @@ fn own(asid: Option<u64>) -> Fence {
     Fence::own(asid.map(|asid| asid as u16))
 }
 
-/// The greatest format of a shadow: Sv57 would be a table more for each.
+/// The greatest format of a shadow: Sv57 would be a table more for each. (Where guests' kernels run in user mode, it is the hypervisor's own.)
 fn format(board: &Board) -> Format {
-    if board.mmu.as_str() < SV48 { Format::Sv39 } else { Format::Sv48 }
+    if cfg!(feature = "no-h") || board.mmu.as_str() < SV48 { Format::Sv39 } else { Format::Sv48 }
 }
 
 /// What a shadow is made of, beside the guest's `satp`.
@@ -259,22 +264,4 @@ pub fn carry_out(cpu: &mut Cpu, vcpu: VcpuId, recorded: Fence) {
     if recorded.contains(Fence::TRANSLATIONS) {
         if state.has_shadow() { state.distrust_hart() } else { hart_fence::guest_all() }
     }
-}
-
-/// Called by the trap entry for all but the core's timer.
-pub extern "C" fn trapped(cpu: &mut Cpu) -> ! {
-    match AddressSpaceWrite::current() {
-        Some(write) => try_shortcut(cpu, write),
-        None => handle_exception(cpu),
-    }
-}
-
-/// Out of line, so that all others are asked for no more than that.
-#[inline(never)]
-fn try_shortcut(cpu: &mut Cpu, write: AddressSpaceWrite) -> ! {
-    if let Some(state) = cpu.take_shortcut(write) {
-        // SAFETY: the vCPU whose state this is was left in the hart.
-        unsafe { enter_guest(state) }
-    }
-    handle_exception(cpu)
 }

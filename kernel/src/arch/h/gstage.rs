@@ -11,6 +11,7 @@ use ainori_space::{Format, Space, Table, Tables};
 
 use crate::memory::HostPhysical;
 
+#[cfg(not(feature = "no-h"))]
 /// `hgatp.MODE` of Sv39x4: harts with Shgatpa have it (RVA23 asks for that), and boot asks each board's (`hart::lacks`).
 pub const MODE_SV39X4: u64 = 8;
 
@@ -30,6 +31,7 @@ pub fn empty() -> GuestTables {
     Space::new(Format::Sv39x4, zeroed::<Root>(), BootTables(()))
 }
 
+#[cfg(not(feature = "no-h"))]
 /// Value of `hgatp` for a vCPU with this VMID.
 pub(super) fn hgatp(tables: &GuestTables, vmid: u16) -> u64 {
     MODE_SV39X4 << 60 | u64::from(vmid) << 44 | tables.root().0.0 >> 12

@@ -21,6 +21,7 @@ bitflags! {
 }
 
 /// Those of `sip` that are pending and enabled: on a way so short that a guest interrupt file had better interrupt at its end.
+#[cfg(not(feature = "no-h"))]
 #[inline(always)]
 pub fn pending_own_interrupts() -> Interrupts {
     // No others are ever enabled there.
@@ -44,6 +45,7 @@ pub fn raise_software_interrupt() {
 }
 
 /// Sets the core's own alarm; `u64::MAX` is never.
+#[cfg(not(feature = "no-h"))]
 #[inline]
 pub fn set_alarm(at: u64) {
     // SAFETY: only the hypervisor's own timer.

@@ -1,0 +1,53 @@
+//! What a hypervisor wants to know of the registers, beside what the guest does with them.
+use crate::status;
+use crate::supervisor::{Line, Privilege, Supervisor};
+
+impl Supervisor {
+    /// `sstatus`, as the guest reads it.
+    #[inline]
+    #[must_use]
+    pub const fn sstatus(&self) -> u64 {
+        self.sstatus
+    }
+
+    /// `stvec`.
+    #[inline]
+    #[must_use]
+    pub const fn stvec(&self) -> u64 {
+        self.stvec
+    }
+
+    /// `sie`.
+    #[inline]
+    #[must_use]
+    pub const fn enabled(&self) -> u64 {
+        self.sie
+    }
+
+    /// Would it take an interrupt that it has enabled before its next instruction?
+    #[inline]
+    #[must_use]
+    pub const fn takes_interrupts(&self) -> bool {
+        matches!(self.privilege, Privilege::User) || self.sstatus & status::SIE != 0
+    }
+
+    /// Interrupts that are pending, as of the last look at the time, and enabled: as bits of `sip`.
+    #[inline]
+    #[must_use]
+    pub const fn wakeful(&self) -> u64 {
+        self.lines & self.sie
+    }
+
+    /// Is its timer's line up, as of the last look at the time?
+    #[inline]
+    #[must_use]
+    pub const fn is_timer_up(&self) -> bool {
+        self.lines & Line::Timer.bit() != 0
+    }
+
+    /// For a report: `sstatus`, `stvec`, `sepc`, `scause`, `stval`.
+    #[must_use]
+    pub const fn report(&self) -> [u64; 5] {
+        [self.sstatus, self.stvec, self.sepc, self.scause, self.stval]
+    }
+}

@@ -1,0 +1,64 @@
+//! What each hart has for itself, at the same address in the hypervisor's map: so the trap entry finds it before it has a register to find it with.
+use core::cell::{Cell, UnsafeCell};
+
+use ainori_supervisor::Supervisor;
+
+use super::context::Context;
+
+/// Where it is: the highest 2 KiB of addresses, which loads and stores reach from the zero register.
+pub(super) const AT: i64 = -2048;
+
+/// The supervisor's registers of a vCPU. They are in memory that stays for ever, and are touched by the core that has the vCPU, and by none else.
+pub struct Registers(UnsafeCell<Supervisor>);
+
+impl Registers {
+    pub(super) const fn new(supervisor: Supervisor) -> Self {
+        Self(UnsafeCell::new(supervisor))
+    }
+
+    /// Does something with them.
+    #[inline(always)]
+    pub(super) fn with<T>(&self, what: impl FnOnce(&mut Supervisor) -> T) -> T {
+        // SAFETY: only the core that has the vCPU calls this, and `what` has nothing by which it could come here a second time: none of the closures in this folder does.
+        what(unsafe { &mut *self.0.get() })
+    }
+}
+
+/// A hart's own.
+#[repr(C)]
+pub(super) struct Block {
+    /// Of the vCPU that was entered last: the trap entry saves registers there.
+    pub(super) context: Cell<*mut Context>,
+    /// Where the trap entry goes on, in the hypervisor's own addresses.
+    pub(super) taken: Cell<u64>,
+    /// Likewise, for a trap of the hypervisor itself.
+    pub(super) bug: Cell<u64>,
+    /// Of the loaded vCPU.
+    pub(super) loaded: Cell<Option<&'static Registers>>,
+    /// The core's own alarm.
+    pub(super) alarm: Cell<u64>,
+    /// What the hart's timer is set to: that, or the loaded vCPU's timer, whichever is earlier.
+    pub(super) programmed: Cell<u64>,
+    /// Where an access that left the guest's memory went: a guest-physical address.
+    pub(super) elsewhere: Cell<u64>,
+    /// The `satp` that the hart walks for the loaded vCPU.
+    pub(super) walked: Cell<u64>,
+    /// Where the window is that the hart's traps go through.
+    pub(super) window: Cell<u64>,
+    /// All traps of the running vCPU's programs come to the policy.
+    pub(super) confines: Cell<bool>,
+}
+
+/// This hart's.
+#[inline(always)]
+pub(super) fn block() -> &'static Block {
+    // SAFETY: `map::Own` has one there for each hart, zeroed (a valid one) or written by `hart::setup`, before anything of this folder is called but by boot; it is in no
+    // other hart's map, all in it are cells, and what refers to it never leaves the hart.
+    unsafe { &*(AT as *const Block) }
+}
+
+/// Does something with the registers of the loaded vCPU. `None` if there is none.
+#[inline(always)]
+pub(super) fn loaded<T>(what: impl FnOnce(&mut Supervisor) -> T) -> Option<T> {
+    block().loaded.get().map(|registers| registers.with(what))
+}

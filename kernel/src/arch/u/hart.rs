@@ -1,0 +1,167 @@
+//! One hart: what it can do for guests, and setting it up for them.
+use super::block::block;
+use super::context::trap_taken;
+use super::{map, trap, window};
+use crate::arch::riscv::csr::{self, status};
+use crate::arch::riscv::hart::Interrupts;
+use crate::arch::riscv::vector::VectorRegisters;
+use ainori_board::{Environment, Isa};
+use ainori_shadow::{Format, Satp};
+use ainori_supervisor as supervisor;
+
+/// What all harts of the board offer to guests.
+#[derive(Debug, Clone)]
+pub struct Features {
+    /// Extensions that guests are told of.
+    pub isa: Isa,
+    /// Their part that changes what a guest's supervisor registers are.
+    pub(super) supervisor: supervisor::Features,
+    /// Bytes of a vector register, where there are any.
+    pub(super) vlenb: Option<usize>,
+    /// Its floating-point registers are 64 bits wide.
+    pub(super) double: bool,
+    /// The messages that an IMSIC takes for the hypervisor can be reached. Not used here.
+    pub messages: bool,
+}
+
+impl Features {
+    /// How many guest interrupt files each hart has.
+    #[expect(clippy::unused_self, reason = "as there is one to ask elsewhere")]
+    pub const fn guest_files(&self) -> u8 {
+        0
+    }
+
+    /// Do guests say themselves that they spin (WRS.NTO)? In user mode that traps only if the firmware wants it to (`mstatus.TW`).
+    #[expect(clippy::unused_self, reason = "as there is one to ask elsewhere")]
+    pub const fn has_spin_hints(&self) -> bool {
+        false
+    }
+
+    /// Tries out what a hart with this ISA string really does. Only at boot.
+    pub fn probe(board: &Isa, _: Option<u8>) -> Self {
+        // SAFETY: no guest runs yet; every register is written again before one does.
+        unsafe {
+            csr::set!(csr::SSTATUS, status::VS);
+            let is_on = csr::read!(csr::SSTATUS) & status::VS != 0;
+            let vlenb = (board.has_vectors() && is_on).then(|| VectorRegisters::hart_vlenb());
+            csr::clear!(csr::SSTATUS, status::VS);
+            csr::write!(csr::SCOUNTEREN, u64::MAX);
+            let counter_enables = csr::read!(csr::SCOUNTEREN) as u32;
+            csr::write!(csr::SENVCFG, 0b1100_0001 | 0b11 << 4);
+            let environment = csr::read!(csr::SENVCFG);
+            window::prepare(map::asids() == u16::MAX);
+            let told = Environment {
+                cleans_blocks: board.has("zicbom"),
+                zeros_blocks: board.has("zicboz"),
+                memory_types: board.has("svpbmt"),
+                updates_bits: false,
+                vectors: vlenb.is_some(),
+            };
+            let isa = board.for_guests(told);
+            let supervisor = supervisor::Features {
+                float: board.has("f"),
+                vector: vlenb.is_some(),
+                compressed: board.has("c"),
+                timer: isa.has("sstc"),
+                invalidation: isa.has("svinval"),
+                reservation_waits: isa.has("zawrs"),
+                counters: supervisor::Features::BASE_COUNTERS,
+                counter_enables,
+                environment: Some(environment),
+            };
+            Self { isa, supervisor, vlenb, double: board.has("d"), messages: false }
+        }
+    }
+}
+
+/// The hypervisor's own interrupts that are pending and enabled.
+#[inline(always)]
+pub fn pending_own_interrupts() -> Interrupts {
+    let pending = Interrupts::from_bits_retain(csr::read!(csr::SIP) & csr::read!(csr::SIE));
+    // The hart's timer may be the loaded vCPU's.
+    if pending.contains(Interrupts::TIMER) && !is_alarm_due() { pending - Interrupts::TIMER } else { pending }
+}
+
+/// The same.
+#[inline(always)]
+pub fn pending_interrupts() -> Interrupts {
+    pending_own_interrupts()
+}
+
+/// Sets the core's own alarm; `u64::MAX` is never.
+#[inline]
+pub fn set_alarm(at: u64) {
+    block().alarm.set(at);
+    program_timer();
+}
+
+/// Is the core's own alarm due?
+#[inline(always)]
+pub(super) fn is_alarm_due() -> bool {
+    csr::read!(csr::TIME) >= block().alarm.get()
+}
+
+/// Sets the hart's timer to what is due first: the core's alarm, or the timer of the loaded vCPU if that may interrupt or wake it, and hasn't yet.
+#[inline]
+pub(super) fn program_timer() {
+    let block = block();
+    let own = block.alarm.get();
+    let guest = super::block::loaded(|registers| registers.deadline().filter(|_| !registers.is_timer_up()));
+    let at = guest.flatten().map_or(own, |at| at.min(own));
+    if at != block.programmed.get() {
+        block.programmed.set(at);
+        // SAFETY: only the hypervisor's own timer.
+        unsafe { csr::write!(csr::STIMECMP, at) }
+    }
+}
+
+/// Sets this hart up: traps come to the hypervisor through the window, and it has a map of its own.
+#[expect(clippy::panic, reason = "there are as many maps as there can be harts")]
+pub fn setup(features: &Features) {
+    let Some(root) = map::make() else { panic!("more harts than maps") };
+    // SAFETY: no guest runs on this hart yet. The map has all physical addresses where they are, so that what is executed and used here stays where it is.
+    unsafe {
+        csr::write!(csr::SATP, Satp::new(Format::Sv39, 0, root).0);
+        super::fence::guest_all();
+        let block = block();
+        block.taken.set(trap_taken as *const () as u64);
+        block.bug.set(trap::unexpected_trap as *const () as u64);
+        block.window.set(super::shadow::first_window().start(Format::Sv39).0);
+        block.alarm.set(u64::MAX);
+        block.programmed.set(0);
+        csr::write!(csr::SSCRATCH, 0);
+        csr::write!(csr::STVEC, block.window.get());
+        csr::clear!(csr::SSTATUS, status::SIE | status::FS | status::VS);
+        program_timer();
+        csr::write!(csr::SIE, (Interrupts::all() - Interrupts::GUEST_FILE).bits());
+    }
+    let _ = features;
+}
+
+/// Are this hart's vector registers as long as those of the one that the features are of? What vCPUs save has room for those.
+pub fn has_vectors_of(features: &Features) -> bool {
+    let Some(expected) = features.vlenb else { return true };
+    // SAFETY: no guest runs on this hart yet, and the unit is switched on for the look.
+    unsafe {
+        csr::set!(csr::SSTATUS, status::VS);
+        let own = VectorRegisters::hart_vlenb();
+        csr::clear!(csr::SSTATUS, status::VS);
+        own == expected
+    }
+}
+
+/// Lets guests have their own traps, or has the policy be asked for each of their programs' first. All of them come to the hypervisor anyhow.
+pub fn delegate_to_guests(delegate: bool, _: u64) {
+    block().confines.set(!delegate);
+}
+
+/// What harts with this ISA lack of what this back end needs, or have that asks for the other one.
+pub fn lacks(isa: &Isa) -> Option<&'static str> {
+    match () {
+        () if isa.has("h") => Some("nothing: they have the H extension, for which there is another build;"),
+        () if !isa.has("sstc") => Some("the Sstc extension (stimecmp)"),
+        // Harts with Zca only execute nearly all of this program.
+        () if !isa.has("c") => Some("the C extension"),
+        () => None,
+    }
+}

@@ -1,0 +1,22 @@
+//! Harts without the H extension: guests' kernels run in U-mode, as their programs do. Each privileged instruction of theirs traps, and is carried out
+//! on registers in memory ([`ainori_supervisor`]); and the hart walks shadow tables ([`ainori_shadow`]), which map for a guest's kernel what that may reach, and for its programs what these may.
+//!
+//! The hypervisor's own code isn't in these tables, but for one page that changes from the one to the other ([`window`]).
+pub mod block;
+pub mod context;
+pub mod fence;
+pub mod files;
+#[path = "../h/gstage.rs"]
+pub mod gstage;
+pub mod guest_access;
+pub mod hart;
+mod inject;
+mod map;
+mod privileged;
+pub mod shadow;
+pub mod trap;
+pub mod vcpu;
+mod window;
+pub mod world;
+
+pub use vcpu::VcpuState;

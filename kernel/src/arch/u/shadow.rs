@@ -1,0 +1,369 @@
+//! The shadow of a vCPU's translations ([`ainori_shadow`]) as this hart has it: in `satp`, with an ASID of the hart for each view of an address
+//! space of the guest. The guest's own `satp` is in no hart: whatever it does to it traps, as do its fences and its page faults.
+#[path = "../h/shadow/tables.rs"]
+mod tables;
+
+use alloc::{boxed::Box, vec};
+
+use ainori_devices::zicsr::CsrAccess;
+use ainori_limits::cause::exception;
+use ainori_shadow::{
+    Access, Activation, AddressSpace, Choices, Divided, Due, Fault, Memory, Mode, Outcome, Satp,
+    Scope, Shadow, TableState, Virtual, Window,
+};
+use ainori_space::{GuestPhysical, HostPhysical};
+use ainori_supervisor::{Privileged, View};
+
+use self::tables::ShadowTables;
+use super::VcpuState;
+use super::block::block;
+use super::fence;
+use super::trap::{Exception, fetch};
+use super::window;
+use crate::arch::riscv::csr;
+use crate::panic::refuse;
+
+/// Can guests have shadow tables?
+pub const BUILT: bool = true;
+
+/// Most views of address spaces of a vCPU: so many ASIDs of each hart are its own. The first ones are the hypervisor's.
+const TAGS: u16 = 64;
+/// Views that each address space takes: of programs, and of the kernel without and with these.
+const VIEWS: usize = 3;
+const FENCE_LENGTH: u8 = Privileged::LENGTH;
+/// CBO.INVAL, CBO.CLEAN and CBO.FLUSH without their operand, and the number of the next one, CBO.ZERO, which is a store.
+const BLOCK_OPERATION: u32 = 0x200f;
+const BLOCK_OPERATION_MASK: u32 = 0x7fff;
+const BLOCK_ZERO: u32 = 4;
+
+/// Where the window is at first, for the tables of a boot.
+pub(super) fn first_window() -> Window {
+    Window { slot: 256, tables: [HostPhysical(window::table()); 3] }
+}
+
+/// The shadow of a vCPU.
+pub struct OwnShadow(Box<Own>);
+
+struct Own {
+    shadow: Shadow<'static, ShadowTables, Divided>,
+    /// The ASID of the address space with the tag 0.
+    first_asid: u16,
+    /// Before it is entered, the shadow is reset, and what harts have cached under its ASIDs is forgotten: these were another life's.
+    is_reset: bool,
+    /// What the last call of its own has it fence.
+    noted: Scope,
+    /// Its view is to be that of its mode.
+    mode: Mode,
+}
+
+/// A page fault: by what the hart found there.
+#[derive(Debug, Clone, Copy)]
+pub struct PageFault {
+    access: Access,
+    /// As in `stval`.
+    address: u64,
+}
+
+/// What is to become of it.
+#[derive(Debug, Clone, Copy)]
+pub enum Answer {
+    /// The vCPU tries again.
+    Again,
+    /// It has to be asked for once more: a step of it has been done.
+    NotYet,
+    /// It is its guest's.
+    Guest(Exception),
+    /// The access doesn't go to memory. The present trap is the one that it would have been with two stages: a guest-page fault.
+    Elsewhere,
+}
+
+/// An instruction that reaches the `satp` of a vCPU.
+#[derive(Debug, Clone, Copy)]
+pub struct AddressSpaceAccess {
+    access: CsrAccess,
+    rd: u8,
+}
+
+impl AddressSpaceAccess {
+    pub(super) const fn new(access: CsrAccess, rd: u8) -> Self {
+        Self { access, rd }
+    }
+}
+
+/// A fence that a vCPU executes.
+#[derive(Debug, Clone, Copy)]
+pub struct GuestFence(Scope);
+
+impl GuestFence {
+    pub(super) fn new(address: Option<u64>, asid: Option<u64>) -> Self {
+        Self(Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) })
+    }
+}
+
+impl PageFault {
+    pub(super) const fn current(cause: u64, address: u64) -> Self {
+        Self { access: access_of(cause), address }
+    }
+
+    /// What the hypervisor has met with as it loaded something for the guest.
+    pub fn of_load(failed: Exception) -> Option<Self> {
+        let is_one = failed.cause == u64::from(exception::LOAD_PAGE_FAULT);
+        is_one.then_some(Self { access: Access::Load, address: failed.value })
+    }
+}
+
+const fn access_of(cause: u64) -> Access {
+    const FETCH: u64 = exception::FETCH_PAGE_FAULT as u64;
+    const LOAD: u64 = exception::LOAD_PAGE_FAULT as u64;
+    match cause {
+        FETCH => Access::Fetch,
+        LOAD => Access::Load,
+        _ => Access::Store,
+    }
+}
+
+/// The numbers of what a guest gets for an access, and of the guest-page fault that a second stage would have given.
+fn causes_of(access: Access, fault: Fault) -> (u32, u32) {
+    let (page, no_memory, elsewhere) = match access {
+        Access::Fetch => {
+            (exception::FETCH_PAGE_FAULT, exception::FETCH_ACCESS, exception::FETCH_GUEST_PAGE_FAULT)
+        }
+        Access::Load => {
+            (exception::LOAD_PAGE_FAULT, exception::LOAD_ACCESS, exception::LOAD_GUEST_PAGE_FAULT)
+        }
+        Access::Store => {
+            (exception::STORE_PAGE_FAULT, exception::STORE_ACCESS, exception::STORE_GUEST_PAGE_FAULT)
+        }
+    };
+    (if fault == Fault::Page { page } else { no_memory }, elsewhere)
+}
+
+impl OwnShadow {
+    /// There is no other way to translate here.
+    pub fn none(_: bool) -> Self {
+        refuse(format_args!("the harts of this board lack the H extension: each guest needs shadow tables"))
+    }
+
+    /// With so many tables and address spaces, for the vCPU with this number. `None`: too few tables, or too many address spaces. Allocates: only at boot.
+    pub fn new(vcpu: u8, choices: Choices, tables: u16, spaces: usize) -> Option<Self> {
+        let states = vec![TableState::NEW; tables.into()].leak();
+        let spaces = vec![AddressSpace::UNUSED; (VIEWS * spaces).min(TAGS.into())].leak();
+        let choices = Choices { window: Some(first_window()), ..choices };
+        let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
+        let first_asid = (u16::from(vcpu) + 1).wrapping_mul(TAGS);
+        let mode = Mode { user: false, sum: false, mxr: false };
+        Some(Self(Box::new(Own { shadow, first_asid, is_reset: true, noted: Scope::ALL, mode })))
+    }
+
+    /// Has this hart ASIDs enough for so many vCPUs, or none, so that it forgets all at each change?
+    pub const fn has_asids_for(_: usize) -> bool {
+        true
+    }
+
+    /// What its guest has in `satp`.
+    pub(super) fn satp(&self) -> u64 {
+        self.0.shadow.satp().0
+    }
+
+    /// Begins anew, without translation, when it is loaded: to reset a vCPU is long enough for a section.
+    pub(super) fn reset(&mut self) {
+        self.0.is_reset = true;
+    }
+
+    /// The vCPU is this hart's.
+    pub(super) fn enter(&mut self) {
+        let own = &mut *self.0;
+        if own.is_reset {
+            own.is_reset = false;
+            own.shadow.reset();
+            let _ = own.shadow.distrust();
+            fence::guest_asid(own.asid());
+        }
+        own.activate();
+    }
+
+    /// Its hart is to walk what is to be seen in this view. False if only a step of that has been done.
+    pub(super) fn look(&mut self, view: View, mxr: bool) -> bool {
+        let own = &mut *self.0;
+        own.mode = Mode {
+            user: view == View::User,
+            sum: view == View::KernelWithUser,
+            mxr,
+        };
+        let view = <Divided as ainori_shadow::View>::of(own.mode);
+        let (due, is_done) = match own.shadow.look(view) {
+            Some(due) => (due, true),
+            None => match own.shadow.activate(own.shadow.satp(), view) {
+                Activation::Done(due) => (due, true),
+                Activation::NoMode => (Due::Nothing, true),
+                Activation::NotYet(due) => (due, false),
+            },
+        };
+        own.activate();
+        own.carry_out(due);
+        is_done
+    }
+}
+
+impl Own {
+    fn asid(&self) -> u64 {
+        (self.first_asid + u16::from(self.shadow.active().tag)).into()
+    }
+
+    /// Has the hart walk the active address space.
+    #[inline(always)]
+    fn activate(&self) {
+        let active = self.shadow.active();
+        let block = block();
+        block.walked.set(Satp::new(active.format, self.first_asid + u16::from(active.tag), active.root.0).0);
+        let window = self.shadow.window().map_or(0, |window| window.start(active.format).0);
+        if window != block.window.get() {
+            block.window.set(window);
+            // SAFETY: the window is there in the hypervisor's own map, as in the vCPU's: it is in each place where one can be.
+            unsafe { csr::write!(csr::STVEC, window) }
+        }
+    }
+
+    /// Carries out a fence of the vCPU that is loaded.
+    fn carry_out(&self, due: Due) {
+        match due {
+            Due::Nothing => {}
+            Due::Page(address) => fence::guest_page_asid(address.0, self.asid()),
+            Due::Space => fence::guest_asid(self.asid()),
+            Due::Root => {
+                self.activate();
+                fence::guest_asid(self.asid());
+            }
+        }
+    }
+}
+
+/// What is done for the loaded vCPU.
+impl VcpuState {
+    #[inline(always)]
+    fn own_shadow(&mut self) -> &mut Own {
+        &mut self.world.shadow.0
+    }
+
+    /// Has it a shadow? Always.
+    #[expect(clippy::unused_self, reason = "as there is one to ask elsewhere")]
+    #[inline(always)]
+    pub const fn has_shadow(&self) -> bool {
+        true
+    }
+
+    /// Answers its page fault, or does a step of that.
+    #[inline(never)]
+    pub fn answer(&mut self, fault: PageFault, memory: &impl Memory) -> Answer {
+        let PageFault { access, address } = fault;
+        let mut needed = access;
+        // BOUND: twice.
+        let outcome = loop {
+            let own = self.own_shadow();
+            match own.shadow.fault(memory, Virtual(address), needed, own.mode) {
+                // Its faults are those of stores, but it needs no more than a right to load.
+                Outcome::Fault(Fault::Page) if needed == Access::Store && self.is_at_block_operation() => {
+                    needed = Access::Load;
+                }
+                outcome => break outcome,
+            }
+        };
+        let own = self.own_shadow();
+        match outcome {
+            Outcome::Again(due) => {
+                own.carry_out(due);
+                Answer::Again
+            }
+            Outcome::NotYet(due) => {
+                own.carry_out(due);
+                Answer::NotYet
+            }
+            Outcome::Window => {
+                let due = own.shadow.move_window();
+                own.carry_out(due);
+                Answer::NotYet
+            }
+            Outcome::Fault(fault) => {
+                Answer::Guest(Exception { cause: causes_of(access, fault).0.into(), value: address })
+            }
+            Outcome::Elsewhere(GuestPhysical(at)) => {
+                block().elsewhere.set(at);
+                // SAFETY: nobody returns from the present trap by these, and the next one writes them anew.
+                unsafe {
+                    csr::write!(csr::SCAUSE, causes_of(access, Fault::Page).1.into());
+                    csr::write!(csr::STVAL, address);
+                }
+                Answer::Elsewhere
+            }
+        }
+    }
+
+    /// Is the instruction one that cleans, flushes or invalidates a cache block (Zicbom)?
+    #[inline(never)]
+    fn is_at_block_operation(&self) -> bool {
+        let is_one = |bits: u32| bits & BLOCK_OPERATION_MASK == BLOCK_OPERATION && bits >> 20 < BLOCK_ZERO;
+        fetch(self, exception::STORE_PAGE_FAULT.into()).is_some_and(is_one)
+    }
+
+    /// Carries out the instruction that reaches its `satp`. False if that was only a step of it.
+    #[inline(never)]
+    pub fn access_address_space(&mut self, access: AddressSpaceAccess) -> bool {
+        let AddressSpaceAccess { access, rd } = access;
+        let own = self.own_shadow();
+        let old = own.shadow.satp().0;
+        if access.writes() {
+            let view = <Divided as ainori_shadow::View>::of(own.mode);
+            match own.shadow.activate(Satp(access.applied_to(old)), view) {
+                Activation::Done(due) => {
+                    own.activate();
+                    own.carry_out(due);
+                }
+                Activation::NoMode => {}
+                Activation::NotYet(due) => {
+                    own.carry_out(due);
+                    return false;
+                }
+            }
+        }
+        self.set_register(rd, old);
+        self.skip(Privileged::LENGTH);
+        true
+    }
+
+    /// Carries out its fence. False if that was only a step of it.
+    #[inline(never)]
+    pub fn carry_out_fence(&mut self, GuestFence(scope): GuestFence) -> bool {
+        let own = self.own_shadow();
+        let Some(due) = own.shadow.fence(scope) else { return false };
+        own.carry_out(due);
+        self.skip(FENCE_LENGTH);
+        true
+    }
+
+    /// A call of its own has it fence an address or all of them, of one of its address spaces or of all. That is [carried out](Self::carry_out_noted) before it is entered.
+    pub fn note_fence(&mut self, address: Option<u64>, asid: Option<u64>) {
+        self.own_shadow().noted =
+            Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
+    }
+
+    /// Carries out what its own call has it fence.
+    pub fn carry_out_noted(&mut self) {
+        let own = self.own_shadow();
+        let due = own.shadow.fence_at_once(own.noted);
+        own.carry_out(due);
+    }
+
+    /// Others have it fence one of its address spaces, or all.
+    pub fn forget_translations(&mut self, asid: Option<u16>) {
+        let own = self.own_shadow();
+        let due = own.shadow.fence_at_once(Scope { address: None, asid });
+        own.carry_out(due);
+    }
+
+    /// Whatever the hart has cached of it isn't to be used any more.
+    pub fn distrust_hart(&mut self) {
+        let own = self.own_shadow();
+        let due = own.shadow.distrust();
+        own.carry_out(due);
+    }
+}

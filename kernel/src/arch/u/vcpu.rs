@@ -1,0 +1,323 @@
+//! The state of a vCPU, as the rest of the kernel sees it: by what it is for.
+use core::ffi::c_void;
+
+use ainori_supervisor::{Privilege, Units};
+
+use super::block::{Registers, block};
+use super::trap::Exception;
+use super::context::Context;
+use super::hart::Features;
+use super::world::{Lines, Translation, World};
+use crate::arch::clock;
+use crate::arch::riscv::csr::{self, status};
+
+/// Register numbers of the calling convention. Behind `a0` come the other arguments, up to `a7`.
+const A0: usize = 10;
+const A1: usize = 11;
+const A2: usize = 12;
+const A3: usize = 13;
+const A4: usize = 14;
+const A5: usize = 15;
+const A6: usize = 16;
+const A7: usize = 17;
+/// Bytes of an ECALL.
+const CALL_LENGTH: u8 = 4;
+
+/// Can a vCPU be entered?
+pub(super) enum Ready {
+    Yes,
+    /// A step of what that needs was done.
+    NotYet,
+    /// It has an interrupt, and its programs' traps come to the policy.
+    Confined(Exception),
+}
+
+/// All that there is of a vCPU. *Loaded* is the one whose registers are the hart's, *saved* any other.
+pub struct VcpuState {
+    pub(super) context: Context,
+    pub(super) world: World,
+    /// Returns of its kernel are told.
+    pub(super) watches_returns: bool,
+    /// What the hart has of it is as its registers say: nothing of these has changed since it was entered last that the hart has to be told of.
+    pub(super) is_settled: bool,
+}
+
+// SAFETY: `context.cpu` is all that could not be sent. Nobody follows it but the trap entry, while the vCPU runs, and the core that runs it has
+// put itself there (`load`, whose caller promises what the trap entry needs of it). `world.registers` is for the core that has this.
+unsafe impl Send for VcpuState {}
+
+impl VcpuState {
+    /// A vCPU after reset: translation off, interrupts off, timer never. Allocates: only at boot.
+    pub fn new(translation: Translation, _: bool, _: u8, features: &Features) -> Self {
+        let world = World::new(translation, features);
+        Self {
+            context: Context::new(world.registers),
+            world,
+            watches_returns: false,
+            is_settled: false,
+        }
+    }
+
+    /// Puts it, saved, to the state in which SBI HSM starts a hart.
+    pub fn start(&mut self, hart: u64, address: u64, opaque: u64) {
+        self.context = Context::new(self.world.registers);
+        self.context.pc = address;
+        (self.context.x[A0], self.context.x[A1]) = (hart, opaque);
+        self.is_settled = false;
+        self.world.reset();
+    }
+
+    /// Its supervisor's registers.
+    #[inline(always)]
+    pub(super) fn registers_of_kernel(&self) -> &'static Registers {
+        self.world.registers
+    }
+
+    /// Guest-virtual address of the instruction to go on with.
+    #[inline]
+    pub fn pc(&self) -> u64 {
+        self.context.pc
+    }
+
+    /// It goes on behind its present instruction, which takes so many bytes.
+    #[inline]
+    pub fn skip(&mut self, bytes: u8) {
+        self.context.pc = self.context.pc.wrapping_add(u64::from(bytes));
+    }
+
+    /// The general registers; the first is 0.
+    #[inline]
+    pub fn registers(&self) -> &[u64; 32] {
+        &self.context.x
+    }
+
+    /// A general register, by its number of five bits.
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
+    pub fn register(&self, number: u8) -> u64 {
+        self.context.x[usize::from(number) % 32]
+    }
+
+    /// Changes a general register, by its number of five bits. The first stays 0.
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "no remainder is too large")]
+    pub fn set_register(&mut self, number: u8, value: u64) {
+        if number != 0 {
+            self.context.x[usize::from(number) % 32] = value;
+        }
+    }
+
+    /// The arguments of its call to the SBI: `a0` to `a7`.
+    #[inline(always)]
+    pub fn arguments(&self) -> [u64; 8] {
+        let x = &self.context.x;
+        [x[A0], x[A1], x[A2], x[A3], x[A4], x[A5], x[A6], x[A7]]
+    }
+
+    /// It goes on behind its call, with these results: `a0` and `a1`.
+    #[inline(always)]
+    pub fn finish_call(&mut self, (a0, a1): (u64, u64)) {
+        self.skip(CALL_LENGTH);
+        (self.context.x[A0], self.context.x[A1]) = (a0, a1);
+    }
+
+    /// The same for a call of before SBI 0.2, whose result is `a0` alone.
+    #[inline(always)]
+    pub fn finish_legacy_call(&mut self, a0: u64) {
+        self.skip(CALL_LENGTH);
+        self.context.x[A0] = a0;
+    }
+
+    /// Was it in its guest's kernel when it trapped last, or is since?
+    #[inline(always)]
+    pub fn is_in_kernel(&self) -> bool {
+        self.registers_of_kernel().with(|registers| registers.privilege() == Privilege::Supervisor)
+    }
+
+    /// Where it was when it trapped last, as a report has it.
+    pub fn mode(&self) -> &'static str {
+        if self.is_in_kernel() { "VS" } else { "VU" }
+    }
+
+    /// Supervisor registers of the vCPU for a report, by name.
+    pub fn system_registers(&self) -> [(&'static str, u64); 6] {
+        let satp = self.world.shadow.satp();
+        self.registers_of_kernel().with(|registers| {
+            let [status, vector, pc, cause, value] = registers.report();
+            [
+                ("vsstatus", status),
+                ("vstvec", vector),
+                ("vsepc", pc),
+                ("vscause", cause),
+                ("vstval", value),
+                ("vsatp", satp),
+            ]
+        })
+    }
+
+    /// From its next entry on, returns from its kernel are told ([`Trap::KernelReturn`](super::trap::Trap)), or not.
+    #[inline(always)]
+    pub fn watch_returns(&mut self, watch: bool) {
+        self.watches_returns = watch;
+    }
+
+    /// The exceptions that its guest takes itself: none. And whether the world switch sets them: no.
+    #[expect(clippy::unused_self, reason = "as there is one to ask elsewhere")]
+    #[inline(always)]
+    pub const fn delegation(&self) -> (u64, bool) {
+        (0, false)
+    }
+
+    /// Raises or lowers interrupt lines of the saved vCPU. For the loaded one, there is [`raise`](super::world::raise).
+    #[inline]
+    pub fn set_lines(&mut self, lines: Lines, raised: bool) {
+        self.world.set_lines(lines, raised);
+    }
+
+    /// Which guest interrupt files of its hart are watched while it runs: there are none.
+    #[expect(clippy::unused_self, reason = "as there is one to ask elsewhere")]
+    pub const fn watch_files(&mut self, _: u64) {}
+
+    /// # Safety
+    /// Its hart has none.
+    #[expect(clippy::unused_self, reason = "as there is one to ask elsewhere")]
+    pub const unsafe fn mute_file(&mut self, _: u8) {}
+
+    /// Its file has been put back to reset.
+    #[expect(clippy::unused_self, reason = "as there is one to ask elsewhere")]
+    pub const fn forget_mute(&mut self) {}
+
+    /// The files that are watched while it runs.
+    #[expect(clippy::unused_self, reason = "as there is one to ask elsewhere")]
+    #[inline]
+    pub const fn watched_files(&self) -> u64 {
+        0
+    }
+
+    /// Has the vCPU its external interrupt enabled?
+    pub fn listens_to_file(&self) -> bool {
+        self.registers_of_kernel().with(|registers| registers.enabled() & Lines::EXTERNAL.bits() != 0)
+    }
+
+    /// The external interrupt line is set: a guest here can't ask which interrupt goes first.
+    #[expect(clippy::unused_self, reason = "as there is one to ask elsewhere")]
+    #[inline(always)]
+    pub const fn show_external(&self, _: bool) {}
+
+    /// When the vCPU's timer is due, if it may interrupt it.
+    #[inline(always)]
+    pub fn deadline(&self) -> Option<u64> {
+        self.world.deadline()
+    }
+
+    /// Writes to memory what this hart holds of the loaded vCPU. The extension registers stay in the hart.
+    #[inline(always)]
+    #[expect(clippy::unused_self, reason = "as there is one to ask elsewhere")]
+    pub const fn save(&mut self) {}
+
+    /// The loaded vCPU is going to sleep. True if there is an interrupt already for
+    /// which it had better stay awake.
+    #[inline(always)]
+    pub fn save_deadline(&mut self) -> bool {
+        self.world.is_interrupted()
+    }
+
+    /// Loads the saved vCPU into this hart, which is the one of `cpu`. The extension registers are for [`Self::load_extensions`].
+    ///
+    /// # Safety
+    /// No other vCPU's world is in the hart unsaved. `cpu` is this core's [`Cpu`](crate::cpu::Cpu), which lives for ever; whenever a guest
+    /// traps on this hart, nobody has a reference to it: the trap entry makes one, exclusive, from this pointer, and takes the stack from
+    /// there.
+    #[inline(always)]
+    pub unsafe fn load(&mut self, cpu: *mut c_void) {
+        self.context.cpu = cpu;
+        self.is_settled = false;
+        self.world.load();
+    }
+
+    /// [Saves](Self::save) the vCPU that is loaded in this hart, and [loads](Self::load) this one.
+    ///
+    /// # Safety
+    /// The world in the hart is that of `old`. `cpu` is as for [`Self::load`].
+    #[inline(always)]
+    pub unsafe fn load_over(&mut self, _: &mut Self, cpu: *mut c_void) {
+        // SAFETY: as the caller says.
+        unsafe { self.load(cpu) }
+    }
+
+    /// The extension registers in the hart are another vCPU's: the units are switched off for this one.
+    #[inline(always)]
+    pub fn switch_extensions_off(&mut self) {
+        (self.context.loaded, self.context.dirty) = (Units::NONE, Units::NONE);
+        self.is_settled = false;
+    }
+
+    /// True if the vCPU, which has just been loaded, is likely to use its extension registers soon.
+    #[inline(always)]
+    pub fn wants_extensions(&self) -> bool {
+        self.world.wants_extensions()
+    }
+
+    /// Writes the extension registers to memory, as far as they may have changed in the hart since [`Self::load_extensions`].
+    ///
+    /// # Safety
+    /// The extension registers in the hart are this vCPU's.
+    #[inline(always)]
+    pub unsafe fn save_extensions(&mut self) {
+        // SAFETY: as the caller says.
+        unsafe { self.world.save_extensions(&mut self.context) }
+    }
+
+    /// Loads the extension registers into the hart, those that the vCPU has ever used, and switches their units on.
+    ///
+    /// # Safety
+    /// What the hart held of another vCPU has been saved.
+    #[inline(always)]
+    pub unsafe fn load_extensions(&mut self) {
+        self.is_settled = false;
+        // SAFETY: as the caller says.
+        unsafe { self.world.load_extensions(&mut self.context) }
+    }
+
+    /// Before the loaded vCPU is entered: it takes an interrupt that it has, and the hart is told what has changed. False if only a step of that has been done.
+    #[inline(always)]
+    pub(super) fn prepare(&mut self) -> Ready {
+        let interrupt = self.registers_of_kernel().with(|registers| {
+            registers.check_timer(clock::now());
+            registers.pending_interrupt()
+        });
+        if interrupt.is_none() && self.is_settled {
+            return Ready::Yes;
+        }
+        if let Some(cause) = interrupt {
+            if block().confines.get() && !self.is_in_kernel() {
+                return Ready::Confined(Exception { cause: cause.bits(), value: 0 });
+            }
+            let pc = self.context.pc;
+            self.context.pc = self.registers_of_kernel().with(|registers| registers.trap(cause, 0, pc));
+        }
+        if self.settle() { Ready::Yes } else { Ready::NotYet }
+    }
+
+    /// Tells the hart all that its registers say.
+    #[inline(never)]
+    fn settle(&mut self) -> bool {
+        let loaded = self.context.loaded;
+        let (view, in_hart, counters, environment) = self.registers_of_kernel().with(|registers| {
+            (
+                registers.view(),
+                registers.hart_status(loaded),
+                registers.hart_counters(),
+                registers.hart_environment(),
+            )
+        });
+        self.context.sstatus = status::UXL_64 | in_hart;
+        // SAFETY: both concern user mode only, in which the hypervisor never is.
+        unsafe {
+            csr::write!(csr::SCOUNTEREN, counters.into());
+            csr::write!(csr::SENVCFG, environment);
+        }
+        self.is_settled = self.world.shadow.look(view, in_hart & status::MXR != 0);
+        self.is_settled
+    }
+}

@@ -1,0 +1,51 @@
+//! What a core has for guests whose kernels run in user mode.
+use ainori_sched::VcpuId;
+
+use crate::arch::context::begin_again;
+use crate::arch::hart;
+use crate::arch::trap::Exception;
+use crate::cpu::Cpu;
+use crate::guest::fault;
+use crate::stats::Exit;
+
+use super::conclude_event;
+
+impl Cpu {
+    /// A trap of the guest's own, which comes here as all do.
+    pub(super) fn hand_over_own(&mut self, vcpu: VcpuId, exception: Exception) -> Exit {
+        if self.state(vcpu).deliver(exception) {
+            Exit::GuestTrap
+        } else {
+            fault::stop(self, vcpu, fault::What::Unhandled, exception)
+        }
+    }
+}
+
+/// The vCPU that was to be entered isn't ready for it yet, and the core looks once more what there is to do.
+///
+/// # Safety
+/// `cpu` is this core's, and nobody needs any more what is on the stack.
+pub unsafe fn begin_later(cpu: *mut Cpu) -> ! {
+    // SAFETY: as the caller says.
+    unsafe {
+        (*cpu).mailbox.enter();
+        hart::clear_software_interrupt();
+        begin_again(cpu.cast())
+    }
+}
+
+/// The vCPU that was to be entered takes an interrupt first, and its programs' traps come to the policy.
+///
+/// # Safety
+/// `cpu` is this core's, and nobody else refers to it.
+pub unsafe fn confine(cpu: *mut Cpu, interrupt: Exception) -> ! {
+    // SAFETY: as the caller says.
+    let cpu = unsafe { &mut *cpu };
+    cpu.mailbox.enter();
+    hart::clear_software_interrupt();
+    let exit = match cpu.scheduler.running() {
+        Some(vcpu) => cpu.confined_trap(vcpu, interrupt),
+        None => Exit::Backlog,
+    };
+    conclude_event(cpu, exit)
+}

@@ -1,0 +1,23 @@
+//! The short way of what a guest with a shadow does most.
+use crate::arch::context::enter_guest;
+use crate::arch::shadow::AddressSpaceWrite;
+use crate::cpu::Cpu;
+use crate::cpu::event::handle_exception;
+
+/// Called by the trap entry for all but the core's timer.
+pub extern "C" fn trapped(cpu: &mut Cpu) -> ! {
+    match AddressSpaceWrite::current() {
+        Some(write) => try_shortcut(cpu, write),
+        None => handle_exception(cpu),
+    }
+}
+
+/// Out of line, so that all others are asked for no more than that.
+#[inline(never)]
+fn try_shortcut(cpu: &mut Cpu, write: AddressSpaceWrite) -> ! {
+    if let Some(state) = cpu.take_shortcut(write) {
+        // SAFETY: the vCPU whose state this is was left in the hart.
+        unsafe { enter_guest(state) }
+    }
+    handle_exception(cpu)
+}
