@@ -127,11 +127,17 @@ pub struct Board {
 }
 
 impl Board {
-    /// Have its harts the H extension? A model that isn't known is taken to have it, as nearly all of those to come will.
+    /// Have its harts the H extension?
     #[must_use]
     pub fn has_h(&self) -> bool {
-        cpus::has(&self.cpu, "h").unwrap_or(true)
+        has_h(&self.cpu)
     }
+}
+
+/// Have harts of this model the H extension, as `cpu` in `[board]` names it? One that isn't known, which no manifest can have, is taken to have it.
+#[must_use]
+pub fn has_h(cpu: &str) -> bool {
+    cpus::has(cpu, "h").unwrap_or(true)
 }
 
 /// Where a guest's files are.

@@ -46,7 +46,8 @@ fn boot_leaves_nothing_behind() {
     let backend = format!("memory-backend-file,id=ram,share=on,size=2G,mem-path={}", ram.path().display());
     let args = ["-object", &backend, "-machine", "memory-backend=ram"].map(String::from);
     let guests = [Guest::probe("smp", "rounds=0100").vcpus(2), Guest::freertos("periods=10 burn_percent=10")];
-    let run = guests.into_iter().fold(System::on(1), System::with).qemu_args(args).run(Clock::Icount);
+    let board = System::on(1).of_usual_build();
+    let run = guests.into_iter().fold(board, System::with).qemu_args(args).run(Clock::Icount);
     run.good();
 
     let kernel = Program::open(&hypervisor());
