@@ -52,15 +52,17 @@ pub struct Sections {
 }
 
 /// A build of the hypervisor in the checkout.
-struct Build {
-    file: &'static str,
-    /// What makes it.
-    command: &'static str,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Build {
+    /// Where it is, below the checkout.
+    pub file: &'static str,
+    /// What makes it there.
+    pub command: &'static str,
 }
 
 impl Build {
     /// The smallest that has all of that.
-    fn for_needs(Needs { room, shadow, without_h }: Needs) -> Self {
+    pub fn for_needs(Needs { room, shadow, without_h }: Needs) -> Self {
         let (file, command) = match (Room::USUAL.holds(room), shadow, without_h) {
             (true, _, true) => (".cache/kernel/ainori-no-h.elf", "tools/build-kernel --no-h"),
             (false, _, true) => (".cache/kernel/ainori-large-no-h.elf", "tools/build-kernel --large --no-h"),
