@@ -18,6 +18,7 @@ help:
 	@echo "./ainori --help                   the command-line tool"
 
 run: guests build
+	tools/build-for $(SYSTEM)
 	./ainori run $(SYSTEM)
 
 # Three schedules can leave its bar undecided (3): that is an answer too, and the table is what the demo is for.

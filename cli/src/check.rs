@@ -1,5 +1,8 @@
 //! `ainori check`: a manifest's findings, or the system that it describes.
-use crate::deadlines::{Deadlines, Problem, Weight};
+use crate::{
+    deadlines::{Deadlines, Problem, Weight},
+    image::Build,
+};
 use ainori_manifest::{Finding, Findings, Manifest};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -15,6 +18,8 @@ pub struct CheckReport<'a> {
     pub warnings: Vec<Found<'a>>,
     /// The system, if all is right.
     pub system: Option<&'a Manifest>,
+    /// The build of the hypervisor that it needs, if all is right.
+    pub build: Option<Build>,
     /// Answers for the tasks that it declares, if all is right but for them.
     pub deadlines: Option<&'a Deadlines>,
 }
@@ -56,7 +61,8 @@ impl<'a> CheckReport<'a> {
             let list = if problem.weight == Weight::Error { &mut errors } else { &mut warnings };
             list.push(Found::of_task(file, problem));
         }
-        Self { ok: errors.is_empty(), errors, warnings, system: checked.ok(), deadlines }
+        let build = checked.ok().map(|manifest| Build::for_needs(manifest.needs()));
+        Self { ok: errors.is_empty(), errors, warnings, system: checked.ok(), build, deadlines }
     }
 }
 

@@ -2,7 +2,7 @@
 //! its guests. A boot loader needs to know nothing of its parts: it is one RISC-V `Image` (as Linux is).
 mod kernel;
 
-pub use kernel::{Kernel, Sections};
+pub use kernel::{Build, Kernel, Sections};
 
 use crate::checkout;
 use ainori_manifest::{

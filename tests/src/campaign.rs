@@ -14,7 +14,7 @@ use std::{
 
 use crate::seeds::{self, Seeds, kept, write};
 use crate::version::{Programs, hash};
-use crate::{System, checkout, hypervisor};
+use crate::{System, checkout, harts::usual_hypervisor};
 
 /// What is kept of one system.
 #[derive(Debug, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ impl Campaign {
     pub fn begin(out: PathBuf) -> Result<Self> {
         std::fs::create_dir_all(&out).into_diagnostic().wrap_err_with(|| out.display().to_string())?;
         let plugins = vec![checkout(".cache/plugins/lockstep.so")];
-        let programs = Programs::hold(&out, &hypervisor(), plugins).into_diagnostic()?;
+        let programs = Programs::hold(&out, &usual_hypervisor(), plugins).into_diagnostic()?;
         Ok(Self { out, programs, stop: seeds::stop_at_signals()? })
     }
 

@@ -1,6 +1,6 @@
 //! Systems that a test makes up: guests and where they run, written as a manifest and given to `ainori run`.
 use crate::operator::{self, Typing};
-use crate::{Clock, Run, checkout};
+use crate::{Clock, Run, checkout, harts};
 use ainori::report::RunReport;
 use ainori::run::{Options, Tracing};
 use ainori_trace::Mask;
@@ -386,6 +386,7 @@ pub struct System {
     harts: u32,
     memory_gib: u32,
     cpu: Option<String>,
+    with_h: bool,
     interrupts: Option<&'static str>,
     policy: &'static str,
     times: Vec<(&'static str, &'static str)>,
@@ -405,6 +406,7 @@ impl System {
             harts,
             memory_gib: 2,
             cpu: None,
+            with_h: false,
             interrupts: None,
             policy: "spumone",
             times: Vec::new(),
@@ -430,9 +432,23 @@ impl System {
         self
     }
 
-    /// Another model of the harts, as QEMU names it.
+    /// Another model of the harts, as QEMU names it. Where the tests are run without the H extension, that is switched off in it.
     pub fn cpu(self, cpu: &str) -> Self {
         Self { cpu: Some(cpu.into()), ..self }
+    }
+
+    /// Its harts have the H extension, whatever the tests are run with: what this system shows is about that.
+    pub fn with_h(self) -> Self {
+        Self { with_h: true, ..self }
+    }
+
+    /// The model of its harts, as QEMU names it. A hypervisor that a test has chosen gets the harts that it is for.
+    pub fn hart_model(&self) -> String {
+        let usual = || match &self.kernel {
+            Some(kernel) => harts::is_for_no_h(kernel),
+            None => harts::usual_lack_h(),
+        };
+        harts::model(self.cpu.as_deref().unwrap_or(USUAL_MODEL), !self.with_h && usual())
     }
 
     /// A certain interrupt controller, as a manifest names it: what this system shows is about that. Without this it is the one that all tests are run with.
@@ -513,6 +529,11 @@ impl System {
         Self { traced: Some(kind), ..self }
     }
 
+    /// With the build of the hypervisor of which budgets are promised, whatever the tests are run with.
+    pub fn of_usual_build(self) -> Self {
+        self.kernel(&crate::hypervisor())
+    }
+
     /// Another hypervisor than [`hypervisor`](crate::hypervisor).
     pub fn kernel(self, kernel: &Path) -> Self {
         Self { kernel: Some(kernel.to_owned()), ..self }
@@ -568,6 +589,7 @@ impl System {
         std::fs::write(&manifest, self.to_string()).expect("the temporary folder can be written");
         let has_shadow = |guest: &Guest| self.translation_of(guest).is_some_and(|name| name != TWO_STAGE);
         let usual = || match self.guests.iter().any(has_shadow) {
+            _ if !ainori_manifest::has_h(&self.hart_model()) => harts::hypervisor_without_h(),
             true => checkout(".cache/kernel/ainori-shadow.elf"),
             false => crate::hypervisor(),
         };
@@ -592,7 +614,10 @@ fn usual_interrupts() -> &'static str {
     known.unwrap_or_else(|| panic!("{INTERRUPTS} is {wanted:?}: it should be {PLIC}, {APLIC} or {IMSIC}"))
 }
 
-/// What guests have in any build of the hypervisor.
+/// The model of harts of which nothing else is said.
+const USUAL_MODEL: &str = "rv64";
+
+/// What guests have in any build of the hypervisor but that for harts without the H extension.
 const TWO_STAGE: &str = "two-stage";
 
 /// How the addresses of guests are translated with which the tests are run; `None`: as a manifest has it that says nothing.
@@ -629,7 +654,8 @@ impl Display for System {
             self.memory_gib,
             self.controller()
         )?;
-        if let Some(cpu) = &self.cpu {
+        let cpu = self.hart_model();
+        if cpu != USUAL_MODEL {
             writeln!(f, "cpu = {cpu:?}")?;
         }
         if let Some(guest) = &self.input {

@@ -8,7 +8,7 @@ use ainori_tests::{
         outcome::Outcome,
         summary::Summary,
     },
-    hypervisor,
+    harts::usual_hypervisor,
 };
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -96,7 +96,7 @@ fn main() -> ExitCode {
 /// Returns whether all held.
 fn campaign(args: &Args) -> Result<bool, String> {
     let presets = presets(&args.preset)?;
-    let store = Store::open(&args.out, &hypervisor()).map_err(|error| error.to_string())?;
+    let store = Store::open(&args.out, &usual_hypervisor()).map_err(|error| error.to_string())?;
     let cases = Range {
         seed: args.seed,
         presets: presets.clone(),

@@ -110,7 +110,7 @@ fn main() -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     std::fs::create_dir_all(&args.out).into_diagnostic().wrap_err_with(|| args.out.display().to_string())?;
-    let kernel = args.kernel.clone().unwrap_or_else(ainori_tests::hypervisor);
+    let kernel = args.kernel.clone().unwrap_or_else(ainori_tests::harts::usual_hypervisor);
     let programs = Programs::hold(&args.out, &kernel, plugins()).into_diagnostic()?;
     let stop = seeds::stop_at_signals()?;
     let runner =

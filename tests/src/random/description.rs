@@ -1,8 +1,8 @@
 //! A system as the generator made it: what runs where, and what each guest is told to do. [`Display`] shows it as a manifest.
 use super::oracle;
-use crate::checkout;
 use crate::operator::Typing;
 use crate::system::Window;
+use crate::{checkout, harts};
 use ainori_limits::PRIORITIES;
 use std::{
     fmt::{self, Display, Formatter},
@@ -16,7 +16,7 @@ pub struct Description {
     pub seed: u64,
     /// Harts of the board.
     pub harts: u32,
-    /// Their model, as QEMU names it.
+    /// Their model, as QEMU names it. Where the tests are run without the H extension, the manifest switches that off.
     pub cpu: String,
     /// The board's interrupt controller, as a manifest names it.
     pub interrupts: &'static str,
@@ -419,7 +419,8 @@ impl Display for Description {
             + linux * LINUX_FILES_MIB;
         writeln!(f, " }}\n\n[board]\nmachine = \"qemu-virt\"\nharts = {}", self.harts)?;
         writeln!(f, "interrupts = {:?}", self.interrupts)?;
-        writeln!(f, "memory = \"{}MiB\"\ncpu = {:?}", memory.next_multiple_of(64), self.cpu)?;
+        let cpu = harts::model(&self.cpu, harts::usual_lack_h());
+        writeln!(f, "memory = \"{}MiB\"\ncpu = {cpu:?}", memory.next_multiple_of(64))?;
         for guest in &self.guests {
             let more = if oracle::begins_unseen(self, guest) { FROM_THE_SECOND_TICK_ON } else { "" };
             guest.write(f, self, more)?;

@@ -78,7 +78,7 @@ impl Runner {
         let manifest = folder.path().join("system.toml");
         std::fs::write(&manifest, &text).map_err(|error| error.to_string())?;
         let options = Options {
-            kernel: Some(self.kernel.clone().unwrap_or_else(crate::hypervisor)),
+            kernel: Some(self.kernel.clone().unwrap_or_else(crate::harts::usual_hypervisor)),
             clock: Clock::Lockstep { q: system.slice },
             timeout: Some(self.host_limit.unwrap_or_else(|| host_limit(system))),
             qemu_args: vec!["-plugin".into(), operator(system).into()],

@@ -82,17 +82,18 @@ fn all_csrs_are_kept_apart_with_vectors() {
     }
 }
 
-/// Interrupt extensions add registers behind `siselect`, which the world switch then keeps.
+/// Interrupt extensions add registers behind `siselect`, which the world switch then keeps (`vsiselect`).
 #[test]
 fn all_csrs_are_kept_apart_with_indirect_registers() {
-    assert!(all_csrs_are_kept_apart(System::on(1).cpu("rv64,smaia=on,ssaia=on")).contains(&0x150));
+    let board = System::on(1).with_h().cpu("rv64,smaia=on,ssaia=on");
+    assert!(all_csrs_are_kept_apart(board).contains(&0x150));
 }
 
-/// Where the hart can hide them, it does, as guests have no interrupt files there; `senvcfg`, which Linux uses, stays.
+/// Where the hart can hide them (`hstateen0`), it does, as guests have no interrupt files there; `senvcfg`, which Linux uses, stays.
 #[test]
 fn what_the_hart_adds_is_hidden_where_it_can_be() {
     let cpu = "rv64,smaia=on,ssaia=on,smcsrind=on,sscsrind=on,smstateen=on";
-    let found = all_csrs_are_kept_apart(System::on(1).cpu(cpu).interrupts(PLIC));
+    let found = all_csrs_are_kept_apart(System::on(1).with_h().cpu(cpu).interrupts(PLIC));
     assert!(!found.contains(&0x150), "siselect should be hidden");
     assert!(!found.contains(&0x10c), "sstateen0 should be hidden");
     assert!(found.contains(&0x10a), "senvcfg should be there");
@@ -113,6 +114,7 @@ fn harts_whose_registers_cannot_be_kept_apart_are_refused() {
         [("rv64,zcmt=on,zcd=off,d=off", "Zcmt"), ("rv64,f=off,d=off,zfa=off,zfinx=on", "Zfinx")]
     {
         let run = System::on(1)
+            .with_h()
             .qemu_args(["-cpu".into(), arguments.into()])
             .with(Guest::probe("selfshutdown", ""))
             .run(Clock::Host);

@@ -19,7 +19,7 @@ fn run_on(machine: &str, system: System, path: &str, change: impl FnOnce(&mut De
     let file = folder.path().join("board.dtb");
     let dump = format!("{machine},dumpdtb={}", file.display());
     let status = Command::new("qemu-system-riscv64")
-        .args(["-M", &dump, "-cpu", "rv64", "-smp", "1", "-m", "2048M", "-display", "none"])
+        .args(["-M", &dump, "-cpu", &system.hart_model(), "-smp", "1", "-m", "2048M", "-display", "none"])
         .status();
     assert!(status.expect("QEMU is there").success());
     let bytes = fs::read(&file).expect("QEMU has written it");
@@ -86,11 +86,11 @@ fn an_imsic_that_can_not_be_reached_is_not_driven() {
         let names: Vec<&[u8]> = names.split(|byte| *byte == 0).filter(|name| *name != b"ssaia").collect();
         hart.add_property(DeviceTreeProperty::new(name, names.join(&0)).expect("a property's name"));
     };
-    let on = |system: System| system.interrupts(IMSIC);
+    let on = |system: System| system.with_h().interrupts(IMSIC);
     let arrives = "no interrupts of devices reach its hart 0";
     run_on(AIA, on(owner()), "/cpus/cpu@0", |_| {}).good();
     run_on(AIA, on(owner()), "/cpus/cpu@0", without_ssaia).refused(arrives);
-    let alone = System::on(1).with(Guest::probe("selfshutdown", ""));
+    let alone = System::on(1).with_h().with(Guest::probe("selfshutdown", ""));
     run_on(AIA, on(alone), "/cpus/cpu@0", without_ssaia).good();
 }
 

@@ -66,7 +66,8 @@ fn harts_that_lack_what_the_hypervisor_needs_are_refused_with_a_message() {
     ] {
         // A manifest that says so is refused before: QEMU takes the last CPU that it is told.
         let cpu = ["-cpu", cpu].map(String::from);
-        let run = System::on(2).qemu_args(cpu).with(Guest::probe("selfshutdown", "")).run(Clock::Host);
+        let board = System::on(2).with_h().qemu_args(cpu);
+        let run = board.with(Guest::probe("selfshutdown", "")).run(Clock::Host);
         run.refused(lacking);
         assert_ne!(run.report.outcome.exit_code(), 0);
     }

@@ -8,9 +8,9 @@ use ainori_tests::{
 
 const TICKS: u64 = 10_000;
 
-/// The budgets are those of a board with a PLIC, if nothing else is said.
+/// The budgets are those of the usual build on a board with a PLIC, if nothing else is said.
 fn board(harts: u32) -> System {
-    System::on(harts).interrupts(PLIC)
+    System::on(harts).of_usual_build().interrupts(PLIC)
 }
 
 /// Runs a system, and judges all paths that are counted in it.

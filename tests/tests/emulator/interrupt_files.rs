@@ -23,9 +23,9 @@ fn has_no_long_section(run: &Run, core: usize, what: impl std::fmt::Display) {
     );
 }
 
-/// A board on which each hart has files enough.
+/// A board on which each hart has files enough: guests' files in harts are a part of the H extension.
 fn on(harts: u32) -> System {
-    System::on(harts).interrupts(IMSIC)
+    System::on(harts).with_h().interrupts(IMSIC)
 }
 
 /// Sends from hart 0 to hart 1.

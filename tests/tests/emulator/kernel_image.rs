@@ -7,10 +7,12 @@ use ainori_tests::{Clock, Guest, System, checkout, hypervisor, symbols::Program}
 
 #[test]
 fn what_stays_fits_into_92_kib_and_all_into_170() {
-    let sections =
-        Kernel::load(Some(&hypervisor()), Needs { room: ainori_limits::Room::USUAL, shadow: false })
-            .expect("the hypervisor can be loaded")
-            .sections;
+    let sections = Kernel::load(
+        Some(&hypervisor()),
+        Needs { room: ainori_limits::Room::USUAL, shadow: false, without_h: false },
+    )
+    .expect("the hypervisor can be loaded")
+    .sections;
     let stays = sections.text + sections.rodata;
     println!("{} bytes of code, {} of constants, {} for boot", sections.text, sections.rodata, sections.boot);
     assert!(stays <= 92 << 10, "text + rodata are {stays} bytes, more than 92 KiB");
@@ -44,7 +46,8 @@ fn boot_leaves_nothing_behind() {
     let backend = format!("memory-backend-file,id=ram,share=on,size=2G,mem-path={}", ram.path().display());
     let args = ["-object", &backend, "-machine", "memory-backend=ram"].map(String::from);
     let guests = [Guest::probe("smp", "rounds=0100").vcpus(2), Guest::freertos("periods=10 burn_percent=10")];
-    let run = guests.into_iter().fold(System::on(1), System::with).qemu_args(args).run(Clock::Icount);
+    let board = System::on(1).of_usual_build();
+    let run = guests.into_iter().fold(board, System::with).qemu_args(args).run(Clock::Icount);
     run.good();
 
     let kernel = Program::open(&hypervisor());

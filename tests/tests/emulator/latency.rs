@@ -4,12 +4,12 @@ use ainori_tests::{
     bounds::{IRQS_OFF_BESIDE_RTOS_NS, TASK_NS},
 };
 
-/// FreeRTOS never sleeps here, so whatever a tick cost would show as exits that grow with their number.
+/// FreeRTOS never sleeps here, so whatever a tick cost would show as exits that grow with their number. (Without H, each privileged instruction is one.)
 #[test]
 fn a_tick_costs_no_exit_while_freertos_runs() {
     let exits = |periods: u64| {
         let args = format!("periods={periods} burn_percent=100 burn_period_us=10000000 report_ms=0");
-        let run = System::on(1).with(Guest::freertos(&args)).run(Clock::Icount);
+        let run = System::on(1).with_h().with(Guest::freertos(&args)).run(Clock::Icount);
         run.good().lost_no_tick("freertos", periods);
         let exits = run.exits("freertos", 0);
         println!("{periods} ticks: {exits} exits, {:?}", run.guest("freertos").vcpus[0].exits);

@@ -41,9 +41,10 @@ fn equals_on_one_hart_yield_when_they_spin() {
     run.check(exits(&run, "spin") > 0, "two vCPUs on one hart spin for each other, and nothing was found");
 }
 
+/// Who says so, executes `wrs.nto`, which traps where `hstatus.VTW` says so.
 #[test]
 fn who_says_that_it_spins_is_not_looked_at() {
-    let run = run(&System::on(4).policy("ainori").with(hackbench(4)).with(busy_rtos()));
+    let run = run(&System::on(4).with_h().policy("ainori").with(hackbench(4)).with(busy_rtos()));
     run.check(exits(&run, "spin") > 0, "hackbench spins, and says so");
     run.check(exits(&run, "sample") == 0, "its registers need not be looked at");
 }
