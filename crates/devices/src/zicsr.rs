@@ -1,5 +1,8 @@
 //! Instructions that reach control and status registers, decoded (unprivileged specification, "Zicsr"): those of a guest that trap, as its hart hasn't got
 //! for it what they reach.
+//!
+//! Most harts have nearly all registers for their guests, and `decode` knows those that they haven't. On a hart without H, where a guest's kernel runs in user
+//! mode, they have none: `decode_any` is for those guests.
 
 /// The major opcode SYSTEM (unprivileged specification, table of opcodes).
 const SYSTEM: u32 = 0b111_0011;
@@ -56,11 +59,11 @@ impl CsrAccess {
     }
 }
 
-/// An instruction on one of these registers.
+/// An instruction on one of these registers; or on any, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CsrInstruction {
+pub struct CsrInstruction<Register = CsrRegister> {
     /// The register.
-    pub register: CsrRegister,
+    pub register: Register,
     /// Number of the general register that gets the old value.
     pub rd: u8,
     /// What is written: the general register of that number, or that number itself.
@@ -92,6 +95,25 @@ impl CsrInstruction {
             csr::SATP => CsrRegister::AddressSpace,
             _ => return None,
         };
+        Self::with_register(bits, register)
+    }
+}
+
+impl CsrInstruction<u16> {
+    /// An instruction on any register, by its number (12 bits). `None` for all that are of no register.
+    #[inline]
+    pub const fn decode_any(bits: u32) -> Option<Self> {
+        if bits & 0x7f != SYSTEM {
+            return None;
+        }
+        Self::with_register(bits, (bits >> 20) as u16)
+    }
+}
+
+impl<Register: Copy> CsrInstruction<Register> {
+    /// One with the opcode SYSTEM, on this register.
+    #[inline]
+    const fn with_register(bits: u32, register: Register) -> Option<Self> {
         let operation = match bits >> 12 & 0b11 {
             0b01 => Operation::Write,
             0b10 => Operation::Set,
@@ -105,6 +127,12 @@ impl CsrInstruction {
             is_immediate: bits >> 14 & 1 != 0,
             operation,
         })
+    }
+
+    /// The number of the general register whose value is written. `None` if none is: the instruction has the value itself.
+    #[inline]
+    pub const fn source(self) -> Option<u8> {
+        if self.is_immediate { None } else { Some(self.operand) }
     }
 
     /// What it does, of the guest whose general registers `register` tells.
@@ -154,6 +182,21 @@ mod tests {
         let write = CsrInstruction::decode(0x1805_15f3).expect("csrrw a1, satp, a0");
         assert_eq!((write.register, write.rd), (CsrRegister::AddressSpace, 11));
         assert_eq!(write.access(|_| 5), CsrAccess::Write(5));
+    }
+
+    #[test]
+    fn of_any_register_they_have_its_number() {
+        let swap = CsrInstruction::decode_any(0x1402_1273).expect("csrrw tp, sscratch, tp");
+        assert_eq!((swap.register, swap.rd, swap.source()), (0x140, 4, Some(4)));
+        assert_eq!(swap.access(|number| number.into()), CsrAccess::Write(4));
+        let save = CsrInstruction::decode_any(0x1001_74f3).expect("csrrci s1, sstatus, 2");
+        assert_eq!((save.register, save.rd, save.source()), (0x100, 9, None));
+        assert_eq!(save.access(|_| 9), CsrAccess::Clear(2));
+        let last = CsrInstruction::decode_any(0xfff0_2573).expect("csrr a0, 0xfff");
+        assert_eq!(last.register, 0xfff);
+        for bits in [0x1200_0073, 0x1020_0073, 0x1050_0073, 0x6200_4073, 0x1000_2003, 0, u32::MAX] {
+            assert_eq!(CsrInstruction::decode_any(bits), None, "{bits:#x}");
+        }
     }
 
     #[test]

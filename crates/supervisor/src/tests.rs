@@ -1,0 +1,4 @@
+mod against_model;
+mod examples;
+mod model;
+mod numbers;
