@@ -79,6 +79,25 @@ enum Operation {
     Clear,
 }
 
+/// An instruction with the opcode SYSTEM, on this register. A macro, as the compiler makes other code of a function, and each change of the usual kernel's code has to be measured.
+macro_rules! with_register {
+    ($bits:ident, $register:expr) => {{
+        let operation = match $bits >> 12 & 0b11 {
+            0b01 => Operation::Write,
+            0b10 => Operation::Set,
+            0b11 => Operation::Clear,
+            _ => return None,
+        };
+        Some(Self {
+            register: $register,
+            rd: ($bits >> 7 & 31) as u8,
+            operand: ($bits >> 15 & 31) as u8,
+            is_immediate: $bits >> 14 & 1 != 0,
+            operation,
+        })
+    }};
+}
+
 impl CsrInstruction {
     /// Bytes of each.
     pub const LENGTH: u8 = 4;
@@ -95,7 +114,7 @@ impl CsrInstruction {
             csr::SATP => CsrRegister::AddressSpace,
             _ => return None,
         };
-        Self::with_register(bits, register)
+        with_register!(bits, register)
     }
 }
 
@@ -106,32 +125,14 @@ impl CsrInstruction<u16> {
         if bits & 0x7f != SYSTEM {
             return None;
         }
-        Self::with_register(bits, (bits >> 20) as u16)
+        with_register!(bits, (bits >> 20) as u16)
     }
 }
 
 impl<Register: Copy> CsrInstruction<Register> {
-    /// One with the opcode SYSTEM, on this register.
-    #[inline]
-    const fn with_register(bits: u32, register: Register) -> Option<Self> {
-        let operation = match bits >> 12 & 0b11 {
-            0b01 => Operation::Write,
-            0b10 => Operation::Set,
-            0b11 => Operation::Clear,
-            _ => return None,
-        };
-        Some(Self {
-            register,
-            rd: (bits >> 7 & 31) as u8,
-            operand: (bits >> 15 & 31) as u8,
-            is_immediate: bits >> 14 & 1 != 0,
-            operation,
-        })
-    }
-
     /// The number of the general register whose value is written. `None` if none is: the instruction has the value itself.
     #[inline]
-    pub const fn source(self) -> Option<u8> {
+    pub const fn source(&self) -> Option<u8> {
         if self.is_immediate { None } else { Some(self.operand) }
     }
 
