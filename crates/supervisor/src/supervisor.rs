@@ -65,6 +65,8 @@ pub struct Supervisor {
     /// As the guest reads it, SD and UXL included.
     pub(crate) sstatus: u64,
     pub(crate) sscratch: u64,
+    /// Bits of `sstatus` that the guest's kernel can write.
+    pub(crate) writable_status: u64,
     /// Aligned as instructions are.
     pub(crate) sepc: u64,
     pub(crate) scause: u64,
@@ -94,6 +96,9 @@ impl Supervisor {
         let vector = if features.vector { status::VS_INITIAL } else { 0 };
         Self {
             sstatus: status::UXL_64 | float | vector,
+            writable_status: Self::STATUS
+                | if features.float { status::FS } else { 0 }
+                | if features.vector { status::VS } else { 0 },
             sscratch: 0,
             sepc: 0,
             scause: 0,
@@ -107,14 +112,6 @@ impl Supervisor {
             privilege: Privilege::Supervisor,
             features,
         }
-    }
-
-    /// Bits of `sstatus` that the guest's kernel can write.
-    #[inline]
-    pub(crate) const fn writable_status(&self) -> u64 {
-        let float = if self.features.float { status::FS } else { 0 };
-        let vector = if self.features.vector { status::VS } else { 0 };
-        Self::STATUS | float | vector
     }
 
     /// The bits of `sepc` that there are: its lowest one, or its lowest two, are always 0.

@@ -1,5 +1,5 @@
 //! Random sequences of what happens to a hart, in step with the [model](super::model).
-use ainori_devices::zicsr::CsrInstruction;
+use ainori_devices::zicsr::AnyCsrInstruction;
 use proptest::prelude::*;
 
 use super::model::{Hart, Result, State};
@@ -136,7 +136,7 @@ impl Pair {
                 assert_eq!(effects.contains(Effects::PROGRAMS), programs != self.for_programs());
                 // All interrupts that were to be taken were before.
                 if before.pending_interrupt().is_none() && is_write(instruction) {
-                    let interrupts = matches!(instruction.register, 0x100 | 0x104 | 0x144 | 0x14d);
+                    let interrupts = matches!(instruction.number(), 0x100 | 0x104 | 0x144 | 0x14d);
                     assert_eq!(
                         effects.contains(Effects::INTERRUPT),
                         interrupts && self.model.interrupt().is_some()
@@ -145,7 +145,7 @@ impl Pair {
                 Ok(Outcome::Done { old, effects })
             }
             Result::AddressSpace { writes } => {
-                let access = instruction.access(|_| source);
+                let access = instruction.access(source);
                 assert_eq!(access.writes(), writes);
                 Ok(Outcome::AddressSpace(access))
             }
@@ -260,13 +260,13 @@ impl Pair {
     }
 }
 
-fn is_write(instruction: CsrInstruction<u16>) -> bool {
-    instruction.access(|_| 0).writes()
+fn is_write(instruction: AnyCsrInstruction) -> bool {
+    instruction.writes()
 }
 
 /// What the kernel would read.
 fn read(tested: &Supervisor, number: u32, time: u64) -> Option<u64> {
-    let instruction = CsrInstruction::decode_any(number << 20 | 2 << 12 | 0x73).expect("csrr x0");
+    let instruction = AnyCsrInstruction::decode(number << 20 | 2 << 12 | 0x73).expect("csrr x0");
     let mut copy = *tested;
     copy.privilege = Privilege::Supervisor;
     match copy.access(instruction, 0, time) {

@@ -1,5 +1,5 @@
 //! Each of the 4,096 numbers is of a register that is here, of one that the caller or the hart itself has, or of none.
-use ainori_devices::zicsr::CsrInstruction;
+use ainori_devices::zicsr::AnyCsrInstruction;
 
 use super::examples::RV64GCV;
 use crate::*;
@@ -48,7 +48,7 @@ fn kind(number: u32) -> Kind {
 /// `csrr a0, number` and `csrw number, a0`.
 fn read_and_write(supervisor: Supervisor, number: u32) -> [Result<Outcome, Illegal>; 2] {
     [number << 20 | 0x2573, number << 20 | 0x5_1073].map(|bits| {
-        let instruction = CsrInstruction::decode_any(bits).expect("it is one");
+        let instruction = AnyCsrInstruction::decode(bits).expect("it is one");
         let mut copy = supervisor;
         copy.access(instruction, 0, 0)
     })
