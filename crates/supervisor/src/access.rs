@@ -103,22 +103,27 @@ impl Supervisor {
         if csr::lowest_privilege(number) > self.privilege as u16 {
             return Err(Illegal);
         }
-        // Kernels switch interrupts off and on by it all the time: so that comes first.
+        // Kernels switch interrupts off and on all the time: so that comes first, and next what they read and write at each trap.
         if number == csr::SSTATUS {
             return Ok(self.access_status(change, now));
+        }
+        if csr::SSCRATCH <= number && number <= csr::STVAL {
+            let addresses = self.instruction_addresses();
+            let (register, bits) = match number {
+                csr::SSCRATCH => (&mut self.sscratch, !0),
+                csr::SEPC => (&mut self.sepc, addresses),
+                csr::SCAUSE => (&mut self.scause, !0),
+                _ => (&mut self.stval, !0),
+            };
+            let old = *register;
+            *register = change.applied_to(old) & bits;
+            return Ok(Outcome::read(old));
         }
         let writes = instruction.writes();
         if csr::is_read_only(number) && writes {
             return Err(Illegal);
         }
         Ok(match number {
-            csr::SSCRATCH => plain(&mut self.sscratch, change),
-            csr::SEPC => {
-                let addresses = self.instruction_addresses();
-                masked(&mut self.sepc, change, addresses)
-            }
-            csr::SCAUSE => plain(&mut self.scause, change),
-            csr::STVAL => plain(&mut self.stval, change),
             csr::SIE => self.access_enables(change, now, writes),
             csr::SIP => self.access_pending(change, now, writes),
             csr::STVEC => self.access_vector(change),
@@ -218,18 +223,4 @@ impl Supervisor {
         self.check_timer(now);
         Effects::INTERRUPT.when(self.pending_interrupt().is_some())
     }
-}
-
-/// A register that can hold anything.
-#[inline]
-const fn plain(register: &mut u64, change: CsrChange) -> Outcome {
-    masked(register, change, !0)
-}
-
-/// A register that has these bits.
-#[inline]
-const fn masked(register: &mut u64, change: CsrChange, bits: u64) -> Outcome {
-    let old = *register;
-    *register = change.applied_to(old) & bits;
-    Outcome::read(old)
 }
