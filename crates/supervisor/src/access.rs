@@ -107,7 +107,7 @@ impl Supervisor {
         if number == csr::SSTATUS {
             return Ok(self.access_status(change, now));
         }
-        if csr::SSCRATCH <= number && number <= csr::STVAL {
+        if (csr::SSCRATCH..=csr::STVAL).contains(&number) {
             let addresses = self.instruction_addresses();
             let (register, bits) = match number {
                 csr::SSCRATCH => (&mut self.sscratch, !0),
