@@ -213,7 +213,7 @@ impl Supervisor {
         if !writes {
             return Outcome::read(old);
         }
-        self.set_deadline(change.applied_to(old), now);
+        self.deadline = change.applied_to(old);
         Outcome::Done { old, effects: Effects::TIMER.and(self.interrupt_at(now)) }
     }
 

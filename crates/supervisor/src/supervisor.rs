@@ -291,7 +291,7 @@ impl Supervisor {
         self.lines & !Line::Timer.bit() | timer
     }
 
-    /// The interrupt that the guest takes now, before its next instruction: in supervisor mode if `sstatus.SIE` is on, in user mode always. "Multiple simultaneous
+    /// The interrupt that the guest takes now, before its next instruction (as far as the timer was [looked at](Self::check_timer)): in supervisor mode if `sstatus.SIE` is on, in user mode always. "Multiple simultaneous
     /// interrupts destined for supervisor mode are handled in the following decreasing priority order: SEI, SSI, STI."
     #[inline]
     #[must_use]
@@ -311,7 +311,7 @@ impl Supervisor {
         Some(Cause::interrupt(first.code()))
     }
 
-    /// Does a WFI end? An interrupt is pending that is enabled in `sie`, whatever `sstatus.SIE` says.
+    /// Does a WFI end (as far as the timer was [looked at](Self::check_timer))? An interrupt is pending that is enabled in `sie`, whatever `sstatus.SIE` says.
     #[inline]
     #[must_use]
     pub const fn wakes(&self) -> bool {

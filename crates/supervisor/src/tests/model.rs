@@ -307,6 +307,11 @@ impl Hart {
         !self.waiting().is_empty()
     }
 
+    /// When the timer may interrupt or wake the guest.
+    pub fn deadline(&self) -> Option<u64> {
+        if self.timer_enabled && self.stimecmp < u64::MAX { Some(self.stimecmp) } else { None }
+    }
+
     /// May programs and the kernel execute CBO.INVAL; CBO.CLEAN and CBO.FLUSH; CBO.ZERO? And do fences of input and output order memory?
     pub fn cache_block_instructions(&self) -> [bool; 4] {
         let there = self.features.environment.unwrap_or(0);
