@@ -1,8 +1,8 @@
 //! Instructions that reach control and status registers, decoded (unprivileged specification, "Zicsr"): those of a guest that trap, as its hart hasn't got
 //! for it what they reach.
 //!
-//! Most harts have nearly all registers for their guests, and `decode` knows those that they haven't. On a hart without H, where a guest's kernel runs in user
-//! mode, they have none: `decode_any` is for those guests.
+//! Harts with H have nearly all registers for their guests, and [`CsrInstruction`] is of those that they haven't. On a hart without H, where a guest's kernel runs in user
+//! mode, they have none: [`AnyCsrInstruction`] is for those guests.
 
 /// The major opcode SYSTEM (unprivileged specification, table of opcodes).
 const SYSTEM: u32 = 0b111_0011;
@@ -59,11 +59,11 @@ impl CsrAccess {
     }
 }
 
-/// An instruction on one of these registers; or on any, by its number.
+/// An instruction on one of these registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CsrInstruction<Register = CsrRegister> {
+pub struct CsrInstruction {
     /// The register.
-    pub register: Register,
+    pub register: CsrRegister,
     /// Number of the general register that gets the old value.
     pub rd: u8,
     /// What is written: the general register of that number, or that number itself.
@@ -95,25 +95,6 @@ impl CsrInstruction {
             csr::SATP => CsrRegister::AddressSpace,
             _ => return None,
         };
-        Self::with_register(bits, register)
-    }
-}
-
-impl CsrInstruction<u16> {
-    /// An instruction on any register, by its number (12 bits). `None` for all that are of no register.
-    #[inline]
-    pub const fn decode_any(bits: u32) -> Option<Self> {
-        if bits & 0x7f != SYSTEM {
-            return None;
-        }
-        Self::with_register(bits, (bits >> 20) as u16)
-    }
-}
-
-impl<Register: Copy> CsrInstruction<Register> {
-    /// One with the opcode SYSTEM, on this register.
-    #[inline]
-    const fn with_register(bits: u32, register: Register) -> Option<Self> {
         let operation = match bits >> 12 & 0b11 {
             0b01 => Operation::Write,
             0b10 => Operation::Set,
@@ -129,12 +110,6 @@ impl<Register: Copy> CsrInstruction<Register> {
         })
     }
 
-    /// The number of the general register whose value is written. `None` if none is: the instruction has the value itself.
-    #[inline]
-    pub const fn source(self) -> Option<u8> {
-        if self.is_immediate { None } else { Some(self.operand) }
-    }
-
     /// What it does, of the guest whose general registers `register` tells.
     pub fn access(self, register: impl FnOnce(u8) -> u64) -> CsrAccess {
         let value = if self.is_immediate { self.operand.into() } else { register(self.operand) };
@@ -145,6 +120,85 @@ impl<Register: Copy> CsrInstruction<Register> {
             Operation::Set => CsrAccess::Set(value),
             Operation::Clear => CsrAccess::Clear(value),
         }
+    }
+}
+
+/// An instruction on any register, by its number. It is no more than its bits, so that an emulation that does little takes little.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnyCsrInstruction(u32);
+
+impl AnyCsrInstruction {
+    /// `None` for instructions that reach no register.
+    #[inline]
+    pub const fn decode(bits: u32) -> Option<Self> {
+        /// Of the field `funct3`, those that tell what is done. Where they are 0, it is another instruction.
+        const OPERATION: u32 = 0b11 << 12;
+        if bits & 0x7f == SYSTEM && bits & OPERATION != 0 { Some(Self(bits)) } else { None }
+    }
+
+    /// The register's number: below 4096.
+    #[inline]
+    pub const fn number(self) -> u16 {
+        (self.0 >> 20) as u16
+    }
+
+    /// Number of the general register that gets the old value.
+    #[inline]
+    pub const fn rd(self) -> u8 {
+        (self.0 >> 7 & 31) as u8
+    }
+
+    /// The number of the general register whose value is written. `None` if none is: the instruction has the value itself.
+    #[inline]
+    pub const fn source(self) -> Option<u8> {
+        if self.0 >> 14 & 1 != 0 { None } else { Some(self.operand()) }
+    }
+
+    const fn operand(self) -> u8 {
+        (self.0 >> 15 & 31) as u8
+    }
+
+    /// What it does, if its [source](Self::source) has this value. Of register 0 that is 0.
+    #[inline]
+    pub const fn access(self, source: u64) -> CsrAccess {
+        let value = if self.source().is_none() { self.operand() as u64 } else { source };
+        match self.0 >> 12 & 0b11 {
+            0b01 => CsrAccess::Write(value),
+            _ if self.operand() == 0 => CsrAccess::Read,
+            0b10 => CsrAccess::Set(value),
+            _ => CsrAccess::Clear(value),
+        }
+    }
+
+    /// Does it write at all? As [`CsrAccess::writes`].
+    #[inline]
+    pub const fn writes(self) -> bool {
+        self.0 >> 12 & 0b11 == 0b01 || self.operand() != 0
+    }
+
+    /// The [access](Self::access) as bits that are kept and bits that are set: in few steps, whichever it is.
+    #[inline]
+    pub const fn change(self, source: u64) -> CsrChange {
+        let value = if self.source().is_none() { self.operand() as u64 } else { source };
+        let is_write = self.0 >> 12 & 0b11 == 0b01;
+        let is_clear = self.0 >> 12 & 0b11 == 0b11;
+        CsrChange { keep: if is_write { 0 } else { !value }, set: if is_clear { 0 } else { value } }
+    }
+}
+
+/// What is made of a register's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CsrChange {
+    keep: u64,
+    set: u64,
+}
+
+impl CsrChange {
+    /// As [`CsrAccess::applied_to`].
+    #[inline]
+    #[must_use]
+    pub const fn applied_to(self, old: u64) -> u64 {
+        old & self.keep | self.set
     }
 }
 
@@ -186,16 +240,32 @@ mod tests {
 
     #[test]
     fn of_any_register_they_have_its_number() {
-        let swap = CsrInstruction::decode_any(0x1402_1273).expect("csrrw tp, sscratch, tp");
-        assert_eq!((swap.register, swap.rd, swap.source()), (0x140, 4, Some(4)));
-        assert_eq!(swap.access(|number| number.into()), CsrAccess::Write(4));
-        let save = CsrInstruction::decode_any(0x1001_74f3).expect("csrrci s1, sstatus, 2");
-        assert_eq!((save.register, save.rd, save.source()), (0x100, 9, None));
-        assert_eq!(save.access(|_| 9), CsrAccess::Clear(2));
-        let last = CsrInstruction::decode_any(0xfff0_2573).expect("csrr a0, 0xfff");
-        assert_eq!(last.register, 0xfff);
+        for (bits, number, rd, source, access) in [
+            (0x1402_1273, 0x140, 4, Some(4), CsrAccess::Write(7)), // csrrw tp, sscratch, tp
+            (0x1400_1273, 0x140, 4, Some(0), CsrAccess::Write(7)), // csrrw tp, sscratch, zero (which isn't 7)
+            (0x1001_74f3, 0x100, 9, None, CsrAccess::Clear(2)),    // csrrci s1, sstatus, 2
+            (0x100f_e073, 0x100, 0, None, CsrAccess::Set(31)),     // csrsi sstatus, 31
+            (0x1004_a073, 0x100, 0, Some(9), CsrAccess::Set(7)),   // csrs sstatus, s1
+            (0x1004_b073, 0x100, 0, Some(9), CsrAccess::Clear(7)), // csrc sstatus, s1
+            (0x1410_5073, 0x141, 0, None, CsrAccess::Write(0)),    // csrwi sepc, 0
+            (0x1000_6073, 0x100, 0, None, CsrAccess::Read),        // csrsi sstatus, 0
+            (0xfff0_2573, 0xfff, 10, Some(0), CsrAccess::Read),    // csrr a0, 0xfff
+            (0xfff0_3573, 0xfff, 10, Some(0), CsrAccess::Read),    // csrrc a0, 0xfff, zero
+        ] {
+            let decoded = AnyCsrInstruction::decode(bits).expect("it is one");
+            assert_eq!(
+                (decoded.number(), decoded.rd(), decoded.source(), decoded.access(7)),
+                (number, rd, source, access),
+                "{bits:#x}"
+            );
+            assert_eq!(decoded.writes(), access.writes(), "{bits:#x}");
+            // What comes of register 0 is 0.
+            let value = if source == Some(0) { 0 } else { 7 };
+            let expected = decoded.access(value).applied_to(0x55);
+            assert_eq!(decoded.change(value).applied_to(0x55), expected, "{bits:#x}");
+        }
         for bits in [0x1200_0073, 0x1020_0073, 0x1050_0073, 0x6200_4073, 0x1000_2003, 0, u32::MAX] {
-            assert_eq!(CsrInstruction::decode_any(bits), None, "{bits:#x}");
+            assert_eq!(AnyCsrInstruction::decode(bits), None, "{bits:#x}");
         }
     }
 

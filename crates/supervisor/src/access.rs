@@ -1,5 +1,5 @@
 //! What an instruction does that reads and writes a register.
-use ainori_devices::zicsr::{CsrAccess, CsrInstruction};
+use ainori_devices::zicsr::{AnyCsrInstruction, CsrAccess, CsrChange};
 
 use crate::csr;
 use crate::features::Features;
@@ -86,7 +86,7 @@ impl Outcome {
 }
 
 impl Supervisor {
-    /// Carries out an instruction on a register. `source` is the value of its [source](CsrInstruction::source), if it has one (of register 0: 0); `now` is the guest's time.
+    /// Carries out an instruction on a register. `source` is the value of its [source](AnyCsrInstruction::source), if it has one (of register 0: 0); `now` is the guest's time.
     ///
     /// # Errors
     /// The instruction is illegal: there is no such register, the guest isn't privileged enough, it writes what can only be read, the counter isn't enabled, or the
@@ -94,33 +94,43 @@ impl Supervisor {
     #[inline]
     pub fn access(
         &mut self,
-        instruction: CsrInstruction<u16>,
+        instruction: AnyCsrInstruction,
         source: u64,
         now: u64,
     ) -> Result<Outcome, Illegal> {
-        let number = instruction.register;
-        let access = instruction.access(|_| source);
-        if csr::lowest_privilege(number) > self.privilege as u16
-            || csr::is_read_only(number) && access.writes()
-        {
+        let number = instruction.number();
+        let change = instruction.change(source);
+        if csr::lowest_privilege(number) > self.privilege as u16 {
+            return Err(Illegal);
+        }
+        // Kernels switch interrupts off and on all the time: so that comes first, and next what they read and write at each trap.
+        if number == csr::SSTATUS {
+            return Ok(self.access_status(change, now));
+        }
+        if (csr::SSCRATCH..=csr::STVAL).contains(&number) {
+            let addresses = self.instruction_addresses();
+            let (register, bits) = match number {
+                csr::SSCRATCH => (&mut self.sscratch, !0),
+                csr::SEPC => (&mut self.sepc, addresses),
+                csr::SCAUSE => (&mut self.scause, !0),
+                _ => (&mut self.stval, !0),
+            };
+            let old = *register;
+            *register = change.applied_to(old) & bits;
+            return Ok(Outcome::read(old));
+        }
+        let writes = instruction.writes();
+        if csr::is_read_only(number) && writes {
             return Err(Illegal);
         }
         Ok(match number {
-            csr::SSTATUS => self.access_status(access, now),
-            csr::SSCRATCH => plain(&mut self.sscratch, access),
-            csr::SEPC => {
-                let addresses = self.instruction_addresses();
-                masked(&mut self.sepc, access, addresses)
-            }
-            csr::SCAUSE => plain(&mut self.scause, access),
-            csr::STVAL => plain(&mut self.stval, access),
-            csr::SIE => self.access_enables(access, now),
-            csr::SIP => self.access_pending(access, now),
-            csr::STVEC => self.access_vector(access),
-            csr::SCOUNTEREN => self.access_counter_enables(access),
-            csr::SENVCFG => self.access_environment(access)?,
-            csr::STIMECMP if self.features.timer => self.access_timer(access, now),
-            csr::SATP => Outcome::AddressSpace(access),
+            csr::SIE => self.access_enables(change, now, writes),
+            csr::SIP => self.access_pending(change, now, writes),
+            csr::STVEC => self.access_vector(change),
+            csr::SCOUNTEREN => self.access_counter_enables(change),
+            csr::SENVCFG => self.access_environment(change)?,
+            csr::STIMECMP if self.features.timer => self.access_timer(change, now, writes),
+            csr::SATP => Outcome::AddressSpace(instruction.access(source)),
             csr::CYCLE..=csr::HPMCOUNTER31 => {
                 let counter = (number - csr::CYCLE) as u8;
                 if self.hart_counters() >> counter & 1 == 0 {
@@ -138,11 +148,10 @@ impl Supervisor {
         })
     }
 
-    /// Kernels switch interrupts off and on by it all the time: so that comes first.
     #[inline]
-    fn access_status(&mut self, access: CsrAccess, now: u64) -> Outcome {
+    fn access_status(&mut self, change: CsrChange, now: u64) -> Outcome {
         let old = self.sstatus;
-        let changed = (access.applied_to(old) ^ old) & self.writable_status();
+        let changed = (change.applied_to(old) ^ old) & self.writable_status;
         self.sstatus = old ^ changed;
         let mut effects = Effects::NONE;
         if changed & !status::SIE != 0 {
@@ -158,53 +167,53 @@ impl Supervisor {
         Outcome::Done { old, effects }
     }
 
-    fn access_enables(&mut self, access: CsrAccess, now: u64) -> Outcome {
+    fn access_enables(&mut self, change: CsrChange, now: u64, writes: bool) -> Outcome {
         let old = self.sie;
-        self.sie = access.applied_to(old) & Line::ALL;
+        self.sie = change.applied_to(old) & Line::ALL;
         let timer = Effects::TIMER.when((old ^ self.sie) & Line::Timer.bit() != 0);
-        let effects = if access.writes() { timer.and(self.interrupt_at(now)) } else { Effects::NONE };
+        let effects = if writes { timer.and(self.interrupt_at(now)) } else { Effects::NONE };
         Outcome::Done { old, effects }
     }
 
     /// Of `sip` the guest can write SSIP. The others are "set and cleared by the execution environment".
-    fn access_pending(&mut self, access: CsrAccess, now: u64) -> Outcome {
+    fn access_pending(&mut self, change: CsrChange, now: u64, writes: bool) -> Outcome {
         let old = self.pending(now);
-        if !access.writes() {
+        if !writes {
             return Outcome::read(old);
         }
-        self.set_line(Line::Software, access.applied_to(old) & Line::Software.bit() != 0);
+        self.set_line(Line::Software, change.applied_to(old) & Line::Software.bit() != 0);
         Outcome::Done { old, effects: self.interrupt_at(now) }
     }
 
     /// A mode that is reserved isn't taken, and nothing of what is written with it.
-    fn access_vector(&mut self, access: CsrAccess) -> Outcome {
+    fn access_vector(&mut self, change: CsrChange) -> Outcome {
         let old = self.stvec;
-        let new = access.applied_to(old);
+        let new = change.applied_to(old);
         if new & 0b10 == 0 {
             self.stvec = new;
         }
         Outcome::read(old)
     }
 
-    fn access_counter_enables(&mut self, access: CsrAccess) -> Outcome {
+    fn access_counter_enables(&mut self, change: CsrChange) -> Outcome {
         let old = self.scounteren;
-        self.scounteren = access.applied_to(old.into()) as u32 & self.features.counter_enables;
+        self.scounteren = change.applied_to(old.into()) as u32 & self.features.counter_enables;
         Outcome::Done { old: old.into(), effects: Effects::PROGRAMS.when(old != self.scounteren) }
     }
 
-    fn access_environment(&mut self, access: CsrAccess) -> Result<Outcome, Illegal> {
+    fn access_environment(&mut self, change: CsrChange) -> Result<Outcome, Illegal> {
         let writable = self.features.environment.ok_or(Illegal)? & Features::ENVIRONMENT;
         let old = self.senvcfg;
-        self.senvcfg = access.applied_to(old) & writable;
+        self.senvcfg = change.applied_to(old) & writable;
         Ok(Outcome::Done { old, effects: Effects::PROGRAMS.when(old != self.senvcfg) })
     }
 
-    fn access_timer(&mut self, access: CsrAccess, now: u64) -> Outcome {
+    fn access_timer(&mut self, change: CsrChange, now: u64, writes: bool) -> Outcome {
         let old = self.deadline;
-        if !access.writes() {
+        if !writes {
             return Outcome::read(old);
         }
-        self.set_deadline(access.applied_to(old), now);
+        self.deadline = change.applied_to(old);
         Outcome::Done { old, effects: Effects::TIMER.and(self.interrupt_at(now)) }
     }
 
@@ -214,18 +223,4 @@ impl Supervisor {
         self.check_timer(now);
         Effects::INTERRUPT.when(self.pending_interrupt().is_some())
     }
-}
-
-/// A register that can hold anything.
-#[inline]
-const fn plain(register: &mut u64, access: CsrAccess) -> Outcome {
-    masked(register, access, !0)
-}
-
-/// A register that has these bits.
-#[inline]
-const fn masked(register: &mut u64, access: CsrAccess, bits: u64) -> Outcome {
-    let old = *register;
-    *register = access.applied_to(old) & bits;
-    Outcome::read(old)
 }

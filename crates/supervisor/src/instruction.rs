@@ -1,11 +1,11 @@
 //! Privileged instructions, decoded (privileged specification, "Supervisor Instructions" and "RISC-V Privileged Instruction Set Listings"; Svinval; Zawrs).
-use ainori_devices::zicsr::CsrInstruction;
+use ainori_devices::zicsr::AnyCsrInstruction;
 
 /// What a guest's kernel executes that traps in user mode, or can. Registers are numbers of general ones; register 0 means all addresses, or all address spaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Privileged {
     /// `csrrw`, `csrrs`, `csrrc` and those with a value of their own.
-    Csr(CsrInstruction<u16>),
+    Csr(AnyCsrInstruction),
     /// SRET.
     Return,
     /// WFI.
@@ -46,7 +46,7 @@ impl Privileged {
     pub const fn decode(bits: u32) -> Self {
         /// All but the registers of a fence.
         const FENCE_MASK: u32 = !(31 << 20 | 31 << 15);
-        if let Some(instruction) = CsrInstruction::decode_any(bits) {
+        if let Some(instruction) = AnyCsrInstruction::decode(bits) {
             return Self::Csr(instruction);
         }
         let (address, asid) = ((bits >> 15 & 31) as u8, (bits >> 20 & 31) as u8);

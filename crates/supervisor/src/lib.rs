@@ -41,4 +41,4 @@ pub use cause::Cause;
 pub use features::Features;
 pub use instruction::Privileged;
 pub use status::{Unit, Units};
-pub use supervisor::{Line, Privilege, Supervisor, View};
+pub use supervisor::{Line, Offsets, Privilege, Supervisor, View};

@@ -17,6 +17,13 @@ impl Supervisor {
         self.stvec
     }
 
+    /// `sepc`, `scause` and `stval`: what the last trap left there.
+    #[inline]
+    #[must_use]
+    pub const fn last_trap(&self) -> [u64; 3] {
+        [self.sepc, self.scause, self.stval]
+    }
+
     /// `sie`.
     #[inline]
     #[must_use]
@@ -43,11 +50,5 @@ impl Supervisor {
     #[must_use]
     pub const fn is_timer_up(&self) -> bool {
         self.lines & Line::Timer.bit() != 0
-    }
-
-    /// For a report: `sstatus`, `stvec`, `sepc`, `scause`, `stval`.
-    #[must_use]
-    pub const fn report(&self) -> [u64; 5] {
-        [self.sstatus, self.stvec, self.sepc, self.scause, self.stval]
     }
 }

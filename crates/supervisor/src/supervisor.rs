@@ -1,4 +1,6 @@
 //! The registers, and what happens to them at traps.
+use core::mem::offset_of;
+
 use ainori_limits::cause::interrupt;
 
 use crate::cause::Cause;
@@ -59,11 +61,39 @@ impl Line {
     pub const ALL: u64 = Self::Software.bit() | Self::Timer.bit() | Self::External.bit();
 }
 
-/// The supervisor-level state of a guest's hart.
+/// Where registers are in a [`Supervisor`], in bytes: for code that carries out the most frequent instructions in assembly. What it has to keep to is said there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offsets {
+    /// `sstatus`, 8 bytes: as the guest reads it. Of a change of SIE alone nothing else depends but whether an interrupt is pending; SD has to follow FS and VS.
+    pub sstatus: usize,
+    /// `sscratch`, 8 bytes.
+    pub sscratch: usize,
+    /// `sepc`, 8 bytes: only addresses of instructions, so its lowest bit (without C its lowest two) is 0.
+    pub sepc: usize,
+    /// `scause`, 8 bytes.
+    pub scause: usize,
+    /// `stval`, 8 bytes.
+    pub stval: usize,
+    /// `stvec`, 8 bytes: bit 1 is 0.
+    pub stvec: usize,
+    /// `sie`, 8 bytes.
+    pub sie: usize,
+    /// Lines that are up, as bits of `sip`, 8 bytes. An interrupt is pending if there is one in `sie` as well, and `sstatus.SIE` is on or the guest in user mode.
+    pub lines: usize,
+    /// The [`Privilege`], 1 byte: 0 or 1.
+    pub privilege: usize,
+}
+
+/// The supervisor-level state of a guest's hart.
+///
+/// In this order, as those that are read and written most are near each other then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
 pub struct Supervisor {
     /// As the guest reads it, SD and UXL included.
     pub(crate) sstatus: u64,
+    /// Bits of `sstatus` that the guest's kernel can write.
+    pub(crate) writable_status: u64,
     pub(crate) sscratch: u64,
     /// Aligned as instructions are.
     pub(crate) sepc: u64,
@@ -82,6 +112,19 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
+    /// Where its registers are.
+    pub const OFFSETS: Offsets = Offsets {
+        sstatus: offset_of!(Self, sstatus),
+        sscratch: offset_of!(Self, sscratch),
+        sepc: offset_of!(Self, sepc),
+        scause: offset_of!(Self, scause),
+        stval: offset_of!(Self, stval),
+        stvec: offset_of!(Self, stvec),
+        sie: offset_of!(Self, sie),
+        lines: offset_of!(Self, lines),
+        privilege: offset_of!(Self, privilege),
+    };
+
     /// Bits of `sstatus` that any guest's kernel can write.
     const STATUS: u64 = status::SIE | status::SPIE | status::SPP | status::SUM | status::MXR;
 
@@ -90,10 +133,12 @@ impl Supervisor {
     /// The units that there are are on, and user mode can read the base counters, as kernels rely on a firmware that does that (OpenSBI does).
     #[must_use]
     pub const fn new(features: Features) -> Self {
-        let float = if features.float { status::FS_INITIAL } else { 0 };
-        let vector = if features.vector { status::VS_INITIAL } else { 0 };
+        let float = if features.float { status::FS } else { 0 };
+        let vector = if features.vector { status::VS } else { 0 };
+        let units = float | vector;
         Self {
-            sstatus: status::UXL_64 | float | vector,
+            sstatus: status::UXL_64 | units & (status::FS_INITIAL | status::VS_INITIAL),
+            writable_status: Self::STATUS | units,
             sscratch: 0,
             sepc: 0,
             scause: 0,
@@ -107,14 +152,6 @@ impl Supervisor {
             privilege: Privilege::Supervisor,
             features,
         }
-    }
-
-    /// Bits of `sstatus` that the guest's kernel can write.
-    #[inline]
-    pub(crate) const fn writable_status(&self) -> u64 {
-        let float = if self.features.float { status::FS } else { 0 };
-        let vector = if self.features.vector { status::VS } else { 0 };
-        Self::STATUS | float | vector
     }
 
     /// The bits of `sepc` that there are: its lowest one, or its lowest two, are always 0.
@@ -214,7 +251,9 @@ impl Supervisor {
         }
     }
 
-    /// Raises or lowers an interrupt line. That of the timer follows its [deadline](Self::set_deadline), which [`Self::check_timer`] is for.
+    /// Raises or lowers an interrupt line. That of the timer follows its [deadline](Self::set_deadline), with Sstc or without: [`Self::check_timer`] is for it.
+    ///
+    /// The software interrupt's is lowered by the guest. The external interrupt's follows what the guest's interrupt controller says.
     #[inline]
     pub const fn set_line(&mut self, line: Line, raised: bool) {
         self.lines = self.lines & !line.bit() | if raised { line.bit() } else { 0 };
@@ -252,7 +291,7 @@ impl Supervisor {
         self.lines & !Line::Timer.bit() | timer
     }
 
-    /// The interrupt that the guest takes now, before its next instruction: in supervisor mode if `sstatus.SIE` is on, in user mode always. "Multiple simultaneous
+    /// The interrupt that the guest takes now, before its next instruction (as far as the timer was [looked at](Self::check_timer)): in supervisor mode if `sstatus.SIE` is on, in user mode always. "Multiple simultaneous
     /// interrupts destined for supervisor mode are handled in the following decreasing priority order: SEI, SSI, STI."
     #[inline]
     #[must_use]
@@ -272,7 +311,7 @@ impl Supervisor {
         Some(Cause::interrupt(first.code()))
     }
 
-    /// Does a WFI end? An interrupt is pending that is enabled in `sie`, whatever `sstatus.SIE` says.
+    /// Does a WFI end (as far as the timer was [looked at](Self::check_timer))? An interrupt is pending that is enabled in `sie`, whatever `sstatus.SIE` says.
     #[inline]
     #[must_use]
     pub const fn wakes(&self) -> bool {
@@ -292,6 +331,9 @@ impl Supervisor {
     pub const HART_STATUS: u64 = status::MXR | status::FS | status::VS;
 
     /// After the guest has run with [`Self::hart_status`] of the same units: what the hart made of their states. A unit is dirty when the guest has written to it.
+    ///
+    /// That is part of what the guest reads as `sstatus`: so this comes before any [access](Self::access) to it, and before the next `hart_status`. Registers of a unit that the guest
+    /// itself calls dirty count as written, which costs a copy at most.
     #[inline]
     pub const fn take_units(&mut self, hart_status: u64, loaded: Units) {
         let changed = (self.sstatus ^ hart_status) & loaded.fields();

@@ -1,5 +1,5 @@
 //! What the specification says, sentence by sentence.
-use ainori_devices::zicsr::{CsrAccess, CsrInstruction};
+use ainori_devices::zicsr::{AnyCsrInstruction, CsrAccess};
 use ainori_limits::cause::exception;
 
 use crate::*;
@@ -21,7 +21,7 @@ const NOW: u64 = 1000;
 
 /// Executes an instruction of Zicsr whose operand, if it has one in a register, has this value.
 fn execute(hart: &mut Supervisor, bits: u32, source: u64) -> Result<Outcome, Illegal> {
-    let instruction = CsrInstruction::decode_any(bits).expect("an instruction of Zicsr");
+    let instruction = AnyCsrInstruction::decode(bits).expect("an instruction of Zicsr");
     hart.access(instruction, source, NOW)
 }
 

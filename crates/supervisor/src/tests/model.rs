@@ -189,13 +189,13 @@ impl Hart {
                 self.timer_enabled = bit(value, 5);
                 self.external_enabled = bit(value, 9);
             }
-            0x105 => match value % 4 {
-                mode @ (0 | 1) => {
+            0x105 => {
+                let mode = value % 4;
+                if mode < 2 {
                     self.vector_base = value - mode;
                     self.vectored = mode == 1;
                 }
-                _ => {}
-            },
+            }
             0x106 => {
                 for (number, enabled) in (0..).zip(&mut self.counters_for_user) {
                     *enabled = bit(value, number) && bit(self.features.counter_enables.into(), number);
@@ -233,7 +233,8 @@ impl Hart {
         let writes = matches!(funct3, 1 | 5) || rs1 != 0;
         let for_all = matches!(number, 0x000..=0x0ff | 0x400..=0x4ff | 0x800..=0x8ff | 0xc00..=0xcff);
         let for_supervisor = matches!(number, 0x100..=0x1ff | 0x500..=0x5ff | 0x900..=0x9ff | 0xd00..=0xdff);
-        if !for_all && !(for_supervisor && self.in_supervisor) || number >= 0xc00 && writes {
+        let may_reach = for_all || for_supervisor && self.in_supervisor;
+        if !may_reach || number >= 0xc00 && writes {
             return Result::Illegal;
         }
         match number {
@@ -304,6 +305,11 @@ impl Hart {
 
     pub fn wakes(&self) -> bool {
         !self.waiting().is_empty()
+    }
+
+    /// When the timer may interrupt or wake the guest.
+    pub fn deadline(&self) -> Option<u64> {
+        if self.timer_enabled && self.stimecmp < u64::MAX { Some(self.stimecmp) } else { None }
     }
 
     /// May programs and the kernel execute CBO.INVAL; CBO.CLEAN and CBO.FLUSH; CBO.ZERO? And do fences of input and output order memory?

@@ -1,5 +1,5 @@
 //! Each of the 4,096 numbers is of a register that is here, of one that the caller or the hart itself has, or of none.
-use ainori_devices::zicsr::CsrInstruction;
+use ainori_devices::zicsr::AnyCsrInstruction;
 
 use super::examples::RV64GCV;
 use crate::*;
@@ -25,22 +25,22 @@ enum Kind {
 /// no register of this guest: those of RV32, H, AIA (`stopei`, `stopi`, `siselect`, `sireg`), Smstateen, Ssccfg, Sscofpmf, Ssctr, Ssqosid, Sdtrig, Zicfiss, Zkr, Zcmt, of machine mode and of debuggers.
 fn kind(number: u32) -> Kind {
     match number {
-        0x001 | 0x002 | 0x003 => Kind::Unit(Unit::Float), // fflags, frm, fcsr
+        0x001..=0x003 => Kind::Unit(Unit::Float), // fflags, frm, fcsr
         0x008 | 0x009 | 0x00a | 0x00f => Kind::Unit(Unit::Vector), // vstart, vxsat, vxrm, vcsr
-        0x100 => Kind::Here,                              // sstatus
-        0x104 => Kind::Here,                              // sie
-        0x105 => Kind::Here,                              // stvec
-        0x106 => Kind::Here,                              // scounteren
-        0x10a => Kind::Here,                              // senvcfg
-        0x140 => Kind::Here,                              // sscratch
-        0x141 => Kind::Here,                              // sepc
-        0x142 => Kind::Here,                              // scause
-        0x143 => Kind::Here,                              // stval
-        0x144 => Kind::Here,                              // sip
-        0x14d => Kind::Here,                              // stimecmp
-        0x180 => Kind::AddressSpace,                      // satp
+        0x100 => Kind::Here,                      // sstatus
+        0x104 => Kind::Here,                      // sie
+        0x105 => Kind::Here,                      // stvec
+        0x106 => Kind::Here,                      // scounteren
+        0x10a => Kind::Here,                      // senvcfg
+        0x140 => Kind::Here,                      // sscratch
+        0x141 => Kind::Here,                      // sepc
+        0x142 => Kind::Here,                      // scause
+        0x143 => Kind::Here,                      // stval
+        0x144 => Kind::Here,                      // sip
+        0x14d => Kind::Here,                      // stimecmp
+        0x180 => Kind::AddressSpace,              // satp
         0xc00..=0xc1f => Kind::Counter((number - 0xc00) as u8), // cycle, time, instret, hpmcounter3 to 31
-        0xc20 | 0xc21 | 0xc22 => Kind::ReadOnly(Unit::Vector), // vl, vtype, vlenb
+        0xc20..=0xc22 => Kind::ReadOnly(Unit::Vector), // vl, vtype, vlenb
         _ => Kind::None,
     }
 }
@@ -48,7 +48,7 @@ fn kind(number: u32) -> Kind {
 /// `csrr a0, number` and `csrw number, a0`.
 fn read_and_write(supervisor: Supervisor, number: u32) -> [Result<Outcome, Illegal>; 2] {
     [number << 20 | 0x2573, number << 20 | 0x5_1073].map(|bits| {
-        let instruction = CsrInstruction::decode_any(bits).expect("it is one");
+        let instruction = AnyCsrInstruction::decode(bits).expect("it is one");
         let mut copy = supervisor;
         copy.access(instruction, 0, 0)
     })

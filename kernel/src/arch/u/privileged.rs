@@ -30,7 +30,7 @@ impl VcpuState {
                 self.registers_of_kernel().with(|registers| registers.access(instruction, source, now));
             match outcome {
                 Ok(Outcome::Done { old, effects }) => {
-                    self.set_register(instruction.rd, old);
+                    self.set_register(instruction.rd(), old);
                     self.skip(Privileged::LENGTH);
                     if !effects.is_none() {
                         self.is_settled = false;
@@ -39,7 +39,7 @@ impl VcpuState {
                     return Trap::Done(Exit::Privileged);
                 }
                 Ok(Outcome::AddressSpace(access)) => {
-                    return Trap::AddressSpace(AddressSpaceAccess::new(access, instruction.rd));
+                    return Trap::AddressSpace(AddressSpaceAccess::new(access, instruction.rd()));
                 }
                 // Of those that the guest may read, the hart has told it itself: `scounteren`.
                 Ok(Outcome::Counter(_) | Outcome::Unit(_)) | Err(_) => {}

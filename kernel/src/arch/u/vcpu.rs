@@ -143,10 +143,10 @@ impl VcpuState {
     pub fn system_registers(&self) -> [(&'static str, u64); 6] {
         let satp = self.world.shadow.satp();
         self.registers_of_kernel().with(|registers| {
-            let [status, vector, pc, cause, value] = registers.report();
+            let [pc, cause, value] = registers.last_trap();
             [
-                ("vsstatus", status),
-                ("vstvec", vector),
+                ("vsstatus", registers.sstatus()),
+                ("vstvec", registers.stvec()),
                 ("vsepc", pc),
                 ("vscause", cause),
                 ("vstval", value),
