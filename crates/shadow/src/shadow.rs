@@ -774,6 +774,21 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     }
 }
 
+/// What tests look at.
+#[cfg(test)]
+impl<T: Tables, V: View> Shadow<'_, T, V> {
+    /// All roots that the hart may be told to walk, and their formats.
+    pub fn roots(&self) -> Vec<(HostPhysical, Format)> {
+        let space = |number| &self.spaces[number];
+        self.alive.map(|number| (self.pool.address(space(number).tree.root), space(number).format)).collect()
+    }
+
+    /// The tables that are to be all zeros.
+    pub fn clean_tables(&self) -> Vec<u16> {
+        self.pool.clean_tables()
+    }
+}
+
 /// Where the last address space is remembered that had an ASID with this end, and this view.
 #[inline(always)]
 fn place_of(satp: Satp, view: impl View) -> usize {
