@@ -68,6 +68,20 @@ enum Op {
     MoveWindow {
         hart: usize,
     },
+    /// The same access in several modes.
+    AccessIn {
+        hart: usize,
+        address: u64,
+        access: Access,
+        modes: Vec<Mode>,
+    },
+    /// It is fenced between them.
+    FenceBetween {
+        hart: usize,
+        address: u64,
+        asid: Option<u16>,
+        modes: Vec<Mode>,
+    },
 }
 
 /// Few, so that they meet: the first ones and the last.
@@ -174,23 +188,30 @@ fn satp() -> impl Strategy<Value = Satp> {
 }
 
 fn mode() -> impl Strategy<Value = Mode> {
-    (prop::bool::weighted(0.3), prop::bool::weighted(0.8), any::<bool>())
-        .prop_map(|(user, sum, mxr)| Mode { user, sum, mxr })
+    (prop::bool::weighted(0.3), prop::bool::weighted(0.8), any::<bool>()).prop_map(|(user, sum, mxr)| Mode {
+        user,
+        sum,
+        mxr,
+    })
+}
+
+fn any_access() -> impl Strategy<Value = Access> {
+    prop_oneof![4 => Just(Access::Load), 2 => Just(Access::Store), 1 => Just(Access::Fetch)]
+}
+
+fn own_asid() -> impl Strategy<Value = Option<u16>> {
+    prop::option::weighted(0.5, (0..ROOTS).prop_map(|number| asid(number) as u16))
 }
 
 /// With divided views also what is about them.
 fn op(is_divided: bool) -> impl Strategy<Value = Op> {
     let of_views = if is_divided { 2 } else { 0 };
-    let access = prop_oneof![4 => Just(Access::Load), 2 => Just(Access::Store), 1 => Just(Access::Fetch)];
-    let scope = (
-        prop::option::weighted(0.85, address()),
-        prop::option::weighted(0.5, (0..ROOTS).prop_map(|number| asid(number) as u16)),
-    )
+    let scope = (prop::option::weighted(0.85, address()), own_asid())
         .prop_map(|(address, asid)| Scope { address: address.map(Virtual), asid });
     let hart = prop_oneof![3 => Just(0_usize), 1 => Just(1)];
     prop_oneof![
         6 => store(),
-        28 => (hart.clone(), address(), access, mode(), prop::bool::weighted(0.7)).prop_map(
+        28 => (hart.clone(), address(), any_access(), mode(), prop::bool::weighted(0.7)).prop_map(
             |(hart, address, access, mode, ends)| {
                 if ends {
                     Op::Access { hart, address, access, mode }
@@ -210,9 +231,13 @@ fn op(is_divided: bool) -> impl Strategy<Value = Op> {
         1 => prop_oneof![Just(0_usize), Just(1)].prop_map(|hart| Op::Migrate { hart }),
         1 => Just(Op::Disturb),
         1 => hart.clone().prop_map(|hart| Op::Restart { hart }),
-        of_views => (hart, mode(), prop::bool::weighted(0.1)).prop_map(|(hart, mode, moves)| {
+        of_views => (hart.clone(), mode(), prop::bool::weighted(0.2)).prop_map(|(hart, mode, moves)| {
             if moves { Op::MoveWindow { hart } } else { Op::BeginMode { hart, mode } }
         }),
+        4 * of_views => (hart.clone(), address(), any_access(), prop::collection::vec(mode(), 2..5))
+            .prop_map(|(hart, address, access, modes)| Op::AccessIn { hart, address, access, modes }),
+        2 * of_views => (hart, address(), own_asid(), prop::collection::vec(mode(), 2..5))
+            .prop_map(|(hart, address, asid, modes)| Op::FenceBetween { hart, address, asid, modes }),
     ]
 }
 
@@ -301,7 +326,21 @@ fn run<V: View>(choices: Choices, spaces: usize, spare: usize, ops: Vec<Op>) {
             Op::Restart { hart } => machine.restart(hart),
             Op::BeginMode { hart, mode } => machine.begin_change_mode(hart, mode),
             Op::MoveWindow { hart } => machine.move_window(hart),
+            Op::AccessIn { hart, address, access, modes } => {
+                access_in(&mut machine, hart, address, access, &modes)
+            }
+            Op::FenceBetween { hart, address, asid, modes } => {
+                access_in(&mut machine, hart, address, Access::Load, &modes);
+                machine.fence(hart, Scope { address: Some(Virtual(address)), asid });
+                access_in(&mut machine, hart, address, Access::Load, &modes);
+            }
             Op::Disturb => *machine.guest.disturbed.borrow_mut() = true,
         }
+    }
+}
+
+fn access_in(machine: &mut Machine<impl View>, hart: usize, address: u64, access: Access, modes: &[Mode]) {
+    for mode in modes {
+        let _ = machine.access(hart, address, access, *mode);
     }
 }

@@ -4,14 +4,14 @@ use super::hart::Pool;
 use super::machine::Machine;
 use crate::*;
 
-const ALL: u64 = R | W | X | A | D;
-const KERNEL: Mode = Mode { user: false, sum: false, mxr: false };
-const USER: Mode = Mode { user: true, ..KERNEL };
-const PAGE: u64 = 0x1000;
-const LARGE: u64 = 0x20_0000;
-const HUGE: u64 = 0x4000_0000;
+pub const ALL: u64 = R | W | X | A | D;
+pub const KERNEL: Mode = Mode { user: false, sum: false, mxr: false };
+pub const USER: Mode = Mode { user: true, ..KERNEL };
+pub const PAGE: u64 = 0x1000;
+pub const LARGE: u64 = 0x20_0000;
+pub const HUGE: u64 = 0x4000_0000;
 
-fn choices(reclaim: Reclaim) -> Choices {
+pub fn choices(reclaim: Reclaim) -> Choices {
     let features = Features { contiguous: true, ..Features::default() };
     Choices { reclaim, shares_global: true, features, greatest: Format::Sv39, window: None }
 }
@@ -21,11 +21,11 @@ fn machine(spaces: usize, spare: usize, reclaim: Reclaim) -> Machine {
     Machine::new(1, spaces, Shadow::<Pool, Undivided>::tables_needed(spaces) + spare, choices(reclaim))
 }
 
-fn satp(root: u64) -> Satp {
+pub fn satp(root: u64) -> Satp {
     Satp(8 << 60 | (root + 1) << 44 | (table(root) / PAGE))
 }
 
-fn one(address: u64, asid: Option<u16>) -> Scope {
+pub fn one(address: u64, asid: Option<u16>) -> Scope {
     Scope { address: Some(Virtual(address)), asid }
 }
 

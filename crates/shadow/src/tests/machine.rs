@@ -17,6 +17,8 @@ pub struct Vcpu<V: View> {
     loaded: Active,
     satp: Satp,
     mode: Mode,
+    /// How often its mode changed to a view that wasn't known.
+    pub searches: u32,
     /// What it could walk, by moment: what was in memory, and what was in `satp`.
     moments: Vec<(Words, Satp)>,
     /// Its fences, and how many moments there were before each.
@@ -73,6 +75,7 @@ impl<V: View> Machine<V> {
         }
         let satp = vcpu.satp;
         let known = vcpu.shadow.look(view).map(Activation::Done);
+        vcpu.searches += u32::from(known.is_none());
         let activation = known.unwrap_or_else(|| vcpu.activate_at_last(satp, view));
         vcpu.do_activation(satp, activation);
     }
@@ -225,7 +228,19 @@ impl<V: View> Vcpu<V> {
         let (moments, fences) = (Vec::new(), Vec::new());
         let loaded = shadow.active();
         let mode = Mode { user: false, sum: false, mxr: false };
-        let mut vcpu = Self { shadow, pool, harts, on: 0, greatest, loaded, satp: Satp::BARE, mode, moments, fences };
+        let mut vcpu = Self {
+            shadow,
+            pool,
+            harts,
+            on: 0,
+            greatest,
+            loaded,
+            satp: Satp::BARE,
+            mode,
+            searches: 0,
+            moments,
+            fences,
+        };
         vcpu.load();
         vcpu
     }
