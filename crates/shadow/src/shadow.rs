@@ -295,9 +295,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         let space = &mut self.spaces[self.active];
         (space.satp, space.view, space.format) = (Satp::BARE, V::BARE, self.choices.greatest);
         let _ = self.forget_all();
-        if V::IS_DIVIDED {
-            self.siblings = [self.active as u8; MOST_VIEWS];
-        }
     }
 
     /// An access has faulted in the hart's walk. With divided views, the active one is that [of the mode](View::of).

@@ -130,6 +130,13 @@ fn what_is_not_translated_is_the_same_in_all_views() {
         machine.activate(0, Satp::BARE);
         assert_eq!(machine.vcpus[0].shadow.roots().len(), 1);
     }
+    // Nor does another one come of it where it isn't the one that is looked for first.
+    machine.activate(0, Satp(satp(0).0 & !(0xffff << 44) | 16 << 44));
+    machine.change_mode(0, USER);
+    machine.change_mode(0, KERNEL);
+    assert_eq!(machine.vcpus[0].shadow.roots().len(), 4);
+    machine.activate(0, Satp::BARE);
+    assert_eq!((machine.vcpus[0].shadow.roots().len(), load(&mut machine, MEMORY, KERNEL)), (4, Ok(0)));
 }
 
 #[test]
@@ -199,6 +206,25 @@ fn a_fence_covers_all_views() {
             let expected = if others { Ok(0) } else { REFUSED };
             assert_eq!(load(&mut machine, 0, USER), expected, "{scope:?}");
         }
+    }
+}
+
+/// A fence of one address space that was given up after its first step is no part of one of all of them.
+#[test]
+fn a_fence_that_was_left_is_no_part_of_a_wider_one() {
+    let mut machine = two_processes(9, &[leaf(MEMORY + LARGE, ALL | U)], &[]);
+    for root in [1, 0] {
+        machine.activate(0, satp(root));
+        for mode in [USER, SUM, SUM_MXR] {
+            assert_eq!(load(&mut machine, 0, mode), Ok(1));
+        }
+    }
+    machine.begin_fence(0, one(0, Some(satp(0).asid())));
+    machine.store(table(3), 0);
+    machine.fence(0, one(0, None));
+    machine.activate(0, satp(1));
+    for mode in [USER, SUM, SUM_MXR] {
+        assert_eq!(load(&mut machine, 0, mode), REFUSED);
     }
 }
 
