@@ -17,6 +17,9 @@ pub struct Vcpu<V: View> {
     loaded: Active,
     satp: Satp,
     mode: Mode,
+    /// What the hart walks in each view that was looked at since the last other call; and whether it was told so by these alone.
+    known: Vec<(V, Active)>,
+    is_ahead: bool,
     /// How often its mode changed to a view that wasn't known.
     pub searches: u32,
     /// What it could walk, by moment: what was in memory, and what was in `satp`.
@@ -55,6 +58,7 @@ impl<V: View> Machine<V> {
 
     pub fn activate(&mut self, hart: usize, satp: Satp) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         let view = V::of(vcpu.mode);
         // As the kernel does: first by what is known.
         let known = vcpu.shadow.activate_known(satp, view).map(Activation::Done);
@@ -73,16 +77,27 @@ impl<V: View> Machine<V> {
         if before == view {
             return;
         }
+        if let Some((_, active)) = vcpu.known.iter().find(|(of, _)| *of == view) {
+            (vcpu.loaded, vcpu.is_ahead) = (*active, true);
+            vcpu.pool.hold(active.root, vcpu.shadow.window());
+            return;
+        }
         let satp = vcpu.satp;
         let known = vcpu.shadow.look(view).map(Activation::Done);
         vcpu.searches += u32::from(known.is_none());
+        if known.is_none() {
+            vcpu.known.clear();
+        }
         let activation = known.unwrap_or_else(|| vcpu.activate_at_last(satp, view));
         vcpu.do_activation(satp, activation);
+        vcpu.is_ahead = false;
+        vcpu.known.push((view, vcpu.loaded));
     }
 
     /// It would change if that didn't take several steps, of which the first one is done.
     pub fn begin_change_mode(&mut self, hart: usize, mode: Mode) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         let (satp, view) = (vcpu.satp, V::of(mode));
         let known = vcpu.shadow.look(view).map(Activation::Done);
         let activation = known.unwrap_or_else(|| vcpu.shadow.activate(satp, view));
@@ -95,6 +110,7 @@ impl<V: View> Machine<V> {
     /// The window is moved, for whatever reason.
     pub fn move_window(&mut self, hart: usize) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         vcpu.pool.hold(vcpu.loaded.root, None);
         let due = vcpu.shadow.move_window();
         vcpu.do_fence(due);
@@ -102,6 +118,7 @@ impl<V: View> Machine<V> {
 
     pub fn fence(&mut self, hart: usize, scope: Scope) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         // By an instruction, or by a call.
         let is_call = vcpu.fences.len() % 3 == 2;
         let due =
@@ -114,6 +131,7 @@ impl<V: View> Machine<V> {
     /// It begins a fence, and does something else before it comes back to it, if ever.
     pub fn begin_fence(&mut self, hart: usize, scope: Scope) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         if let Some(due) = vcpu.shadow.fence(scope) {
             vcpu.do_fence(due);
         }
@@ -123,6 +141,7 @@ impl<V: View> Machine<V> {
     pub fn begin_access(&mut self, hart: usize, address: u64, access: Access, mode: Mode) {
         self.change_mode(hart, mode);
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         let outcome = vcpu.shadow.fault(&self.guest, Virtual(address), access, mode);
         self.moment();
         if let Outcome::NotYet(due) | Outcome::Again(due) = outcome {
@@ -133,6 +152,7 @@ impl<V: View> Machine<V> {
     /// The first step of a write of `satp`, which isn't made again if it was only that.
     pub fn begin_activate(&mut self, hart: usize, satp: Satp) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         let activation = vcpu.shadow.activate(satp, V::of(vcpu.mode));
         vcpu.do_activation(satp, activation);
         self.moment();
@@ -141,6 +161,7 @@ impl<V: View> Machine<V> {
     /// A fence of which nobody comes back for the rest.
     pub fn fence_once(&mut self, hart: usize, scope: Scope) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         let due = vcpu.shadow.fence_at_once(scope);
         vcpu.do_fence(due);
         vcpu.fences.push((vcpu.moments.len() - 1, scope));
@@ -149,6 +170,7 @@ impl<V: View> Machine<V> {
     /// The vCPU goes to the board's other hart.
     pub fn migrate(&mut self, hart: usize) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         vcpu.on ^= 1;
         let due = vcpu.shadow.distrust();
         vcpu.do_fence(due);
@@ -157,6 +179,7 @@ impl<V: View> Machine<V> {
     /// The vCPU is started anew.
     pub fn restart(&mut self, hart: usize) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         vcpu.pool.hold(vcpu.loaded.root, None);
         vcpu.shadow.reset();
         vcpu.satp = Satp::BARE;
@@ -181,6 +204,7 @@ impl<V: View> Machine<V> {
             if fresh.is_some_and(|found| vcpu.hart_allows(found, access)) {
                 return Ok(faults);
             }
+            vcpu.keep_up();
             let before = guest::walk(&self.guest.words.borrow(), self.features, vcpu.satp, address);
             let outcome = vcpu.shadow.fault(&self.guest, Virtual(address), access, mode);
             self.moment();
@@ -237,6 +261,8 @@ impl<V: View> Vcpu<V> {
             loaded,
             satp: Satp::BARE,
             mode,
+            known: Vec::new(),
+            is_ahead: false,
             searches: 0,
             moments,
             fences,
@@ -254,6 +280,15 @@ impl<V: View> Vcpu<V> {
             }
             other => Some(other),
         })
+    }
+
+    /// Something else than a look is about to be called.
+    fn keep_up(&mut self) {
+        self.known.clear();
+        if core::mem::take(&mut self.is_ahead) {
+            assert_eq!(self.shadow.look(V::of(self.mode)), Some(Due::Nothing));
+            assert_eq!(self.shadow.active(), self.loaded);
+        }
     }
 
     /// The hart is told what to walk.
@@ -285,6 +320,7 @@ impl<V: View> Vcpu<V> {
                 assert!(self.pool.has_window(root, format, window), "{root:x?} has not {window:x?}");
             }
         }
+        self.shadow.check();
         for table in self.shadow.clean_tables() {
             assert!(self.pool.is_clean(table), "{table} isn't clean");
         }
