@@ -8,8 +8,8 @@ use alloc::{boxed::Box, vec};
 use ainori_devices::zicsr::CsrAccess;
 use ainori_limits::cause::exception;
 use ainori_shadow::{
-    Access, Activation, AddressSpace, Choices, Divided, Due, Fault, Memory, Mode, Outcome, Satp,
-    Scope, Shadow, TableState, Virtual, Window,
+    Access, Activation, AddressSpace, Choices, Divided, Due, Fault, Memory, Mode, Outcome, Satp, Scope,
+    Shadow, TableState, Virtual, Window,
 };
 use ainori_space::{GuestPhysical, HostPhysical};
 use ainori_supervisor::{Privileged, View};
@@ -185,11 +185,7 @@ impl OwnShadow {
     /// Its hart is to walk what is to be seen in this view. False if only a step of that has been done.
     pub(super) fn look(&mut self, view: View, mxr: bool) -> bool {
         let own = &mut *self.0;
-        own.mode = Mode {
-            user: view == View::User,
-            sum: view == View::KernelWithUser,
-            mxr,
-        };
+        own.mode = Mode { user: view == View::User, sum: view == View::KernelWithUser, mxr };
         let view = <Divided as ainori_shadow::View>::of(own.mode);
         let (due, is_done) = match own.shadow.look(view) {
             Some(due) => (due, true),
@@ -342,8 +338,7 @@ impl VcpuState {
 
     /// A call of its own has it fence an address or all of them, of one of its address spaces or of all. That is [carried out](Self::carry_out_noted) before it is entered.
     pub fn note_fence(&mut self, address: Option<u64>, asid: Option<u64>) {
-        self.own_shadow().noted =
-            Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
+        self.own_shadow().noted = Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
     }
 
     /// Carries out what its own call has it fence.

@@ -220,7 +220,11 @@ impl Trap {
     }
 
     fn own(state: &VcpuState, exception: Exception) -> Self {
-        if block().confines.get() && !state.is_in_kernel() { Self::Confined(exception) } else { Self::Own(exception) }
+        if block().confines.get() && !state.is_in_kernel() {
+            Self::Confined(exception)
+        } else {
+            Self::Own(exception)
+        }
     }
 }
 

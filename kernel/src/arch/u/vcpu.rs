@@ -4,9 +4,9 @@ use core::ffi::c_void;
 use ainori_supervisor::{Privilege, Units};
 
 use super::block::{Registers, block};
-use super::trap::Exception;
 use super::context::Context;
 use super::hart::Features;
+use super::trap::Exception;
 use super::world::{Lines, Translation, World};
 use crate::arch::clock;
 use crate::arch::riscv::csr::{self, status};
@@ -50,12 +50,7 @@ impl VcpuState {
     /// A vCPU after reset: translation off, interrupts off, timer never. Allocates: only at boot.
     pub fn new(translation: Translation, _: bool, _: u8, features: &Features) -> Self {
         let world = World::new(translation, features);
-        Self {
-            context: Context::new(world.registers),
-            world,
-            watches_returns: false,
-            is_settled: false,
-        }
+        Self { context: Context::new(world.registers), world, watches_returns: false, is_settled: false }
     }
 
     /// Puts it, saved, to the state in which SBI HSM starts a hart.

@@ -184,9 +184,8 @@ impl World {
     /// An instruction of the loaded vCPU was illegal for the hart: was it only that a unit isn't loaded that the
     /// guest has on? Then notes that the vCPU uses it and says true; its registers have to be loaded before it goes on.
     pub(super) fn needs_extensions(&mut self, context: &Context) -> bool {
-        let is_missing = |unit| {
-            !context.loaded.contains(unit) && self.registers.with(|registers| registers.is_on(unit))
-        };
+        let is_missing =
+            |unit| !context.loaded.contains(unit) && self.registers.with(|registers| registers.is_on(unit));
         let (float, vector) = (is_missing(Unit::Float), is_missing(Unit::Vector));
         self.uses |= if float { Uses::FLOAT } else { Uses::empty() };
         self.uses |= if vector { Uses::VECTOR } else { Uses::empty() };
