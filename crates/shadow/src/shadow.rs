@@ -213,6 +213,22 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         if is_it { Some(self.enter(number)) } else { None }
     }
 
+    /// What the hart walks in another view of the active address space, if it may go there and back without a word: the view is known, and no fence is due for its tag. It holds until anything but
+    /// [`Self::look`] or [`Self::locate`] is called.
+    pub fn beside(&self, view: V) -> Option<Active> {
+        let known = self.siblings.get(view::number(view)).copied().map(usize::from);
+        let remembered = || self.last.get(place_of(self.satp(), view)).copied().map(usize::from);
+        let is_it = |number: &usize| {
+            *number < set::MOST && self.alive.contains(*number) && !self.stale.contains(*number) && {
+                let space = &self.spaces[*number];
+                space.satp == self.satp() && (space.view == view || self.satp() == Satp::BARE)
+            }
+        };
+        let number = known.filter(is_it).or_else(|| remembered().filter(is_it))?;
+        let space = &self.spaces[number];
+        Some(Active { format: space.format, root: self.pool.address(space.tree.root), tag: number as u8 })
+    }
+
     /// The vCPU is in this address space from now on. Which fence is due for it.
     #[inline(always)]
     fn enter(&mut self, number: usize) -> Due {

@@ -10,7 +10,8 @@
 //! has trapped there often enough again, and each time that takes twice as many traps.
 //!
 //! What a hart has in its tables from before is to be forgotten, by all harts of the guest, between [`Advice::Forget`] and the first breakpoint. That is the caller's to do: it asks for it as for a fence of the vCPU's own
-//! (SBI RFENCE, all harts, all addresses), and this vCPU goes on when all have answered; its next trap in the region finds that it is text now.
+//! (SBI RFENCE, all harts, all addresses), and this vCPU goes on when all have answered; its next trap in the region finds that it is text now. In the same way all forget what they know of instructions there before a region is data
+//! again ([`Progress::Forget`]).
 //!
 //! # How it is checked
 //! Unit tests, and a property test with a model: random traps, loads, stores of several harts. Whatever these read is what was written there, and each breakpoint that a hart
@@ -26,7 +27,7 @@ mod sites;
 mod tests;
 
 use alloc::boxed::Box;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use ainori_space::GuestPhysical;
 use spin::Mutex;
@@ -62,14 +63,33 @@ pub enum Advice {
     Forget,
 }
 
+/// How far it is that a region is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Progress {
+    /// It is data.
+    Done,
+    /// A step of it was done.
+    Step,
+    /// All harts of the guest are to forget what they know of its [instructions](Text::instruction), and what their tables have, before this one goes on.
+    Forget,
+}
+
+impl From<Advice> for Progress {
+    fn from(advice: Advice) -> Self {
+        match advice {
+            Advice::Nothing => Self::Step,
+            Advice::Forget => Self::Forget,
+        }
+    }
+}
+
 /// What is known of a guest's text. All its harts share it.
 pub struct Text {
     /// Guest-physical address of the first region.
     start: u64,
     /// By region: a [`State`], to be looked at without the lock.
     states: Box<[AtomicU8]>,
-    /// Changes whenever a region is given up: what somebody remembers of instructions there doesn't hold any more.
-    generation: AtomicU32,
     is_on: AtomicBool,
     /// None are replaced any more, and there are none that were.
     is_off: AtomicBool,
@@ -91,7 +111,6 @@ impl Text {
         Self {
             start,
             states: (0..count).map(|_| AtomicU8::new(State::Data as u8)).collect(),
-            generation: AtomicU32::new(0),
             is_on: AtomicBool::new(is_on),
             is_off: AtomicBool::new(!is_on),
             inner: Mutex::new(Inner {
@@ -124,13 +143,6 @@ impl Text {
         state.is_some_and(|state| state.load(Ordering::Acquire) != State::Data as u8)
     }
 
-    /// What somebody remembers of [instructions](Self::instruction) holds as long as this is the same.
-    #[inline]
-    #[must_use]
-    pub fn generation(&self) -> u32 {
-        self.generation.load(Ordering::Acquire)
-    }
-
     /// The privileged instruction there has trapped, as it stands there, of a hart of the guest with this number. Puts a breakpoint in its place, if its region is text.
     pub fn note(&self, at: GuestPhysical, bits: u32, hart: u8, code: &impl Code) -> Advice {
         let Some(number) = self.number(at) else { return Advice::Nothing };
@@ -146,13 +158,12 @@ impl Text {
                 if !region.counts_enough() {
                     return Advice::Nothing;
                 }
-                region.hart = hart;
                 self.change(region, number, State::Emptied);
-                return Advice::Forget;
+                return region.ask(hart);
             }
             // This hart has gone on: so all have forgotten what they had.
-            State::Emptied if region.hart == hart => self.change(region, number, State::Text),
-            State::Emptied | State::GivenUp => return Advice::Nothing,
+            State::Emptied if region.has_asked(hart) => self.change(region, number, State::Text),
+            State::Emptied | State::GivenUp | State::Restored => return Advice::Nothing,
             State::Text => {}
         }
         if code.load(at) == Some(bits as u16) && sites.insert(at, bits) {
@@ -167,49 +178,64 @@ impl Text {
         self.inner.lock().sites.find(at)
     }
 
-    /// A hart of the guest loads or stores in a region that is [text](Self::is_text): puts some of its instructions back. True when all are, and the region is data.
-    pub fn give_up(&self, at: GuestPhysical, code: &impl Code) -> bool {
-        self.number(at).is_none_or(|number| self.give_up_region(number, code))
+    /// A hart of the guest with this number loads or stores in a region that is [text](Self::is_text): puts some of its instructions back. When all are, and all harts know it, the region is data.
+    pub fn give_up(&self, at: GuestPhysical, hart: u8, code: &impl Code) -> Progress {
+        self.number(at).map_or(Progress::Done, |number| self.give_up_region(number, hart, code))
     }
 
-    /// The same for all regions, and no instruction is replaced any more: a hart of the guest is about to be able to load what it may only fetch (`sstatus.MXR`). True when it is
+    /// The same for all regions, and no instruction is replaced any more: a hart of the guest is about to be able to load what it may only fetch (`sstatus.MXR`). Done when it is
     /// [off](Self::is_off).
-    pub fn switch_off(&self, code: &impl Code) -> bool {
+    pub fn switch_off(&self, hart: u8, code: &impl Code) -> Progress {
         self.is_on.store(false, Ordering::Relaxed);
         let is_text = |state: &AtomicU8| state.load(Ordering::Relaxed) != State::Data as u8;
         match self.states.iter().position(is_text) {
-            // Others may be left.
-            Some(number) => {
-                self.give_up_region(number, code);
-                false
-            }
+            Some(number) => match self.give_up_region(number, hart, code) {
+                // Others may be left.
+                Progress::Done => Progress::Step,
+                progress => progress,
+            },
             None => {
                 self.is_off.store(true, Ordering::Release);
-                true
+                Progress::Done
             }
         }
     }
 
-    fn give_up_region(&self, number: usize, code: &impl Code) -> bool {
+    fn give_up_region(&self, number: usize, hart: u8, code: &impl Code) -> Progress {
         let mut inner = self.inner.lock();
         let Inner { regions, sites, .. } = &mut *inner;
-        let Some(region) = regions.get_mut(number) else { return true };
-        if region.state == State::Data {
-            return true;
-        }
-        if region.state != State::GivenUp {
-            self.change(region, number, State::GivenUp);
+        let Some(region) = regions.get_mut(number) else { return Progress::Done };
+        match region.state {
+            State::Data => return Progress::Done,
+            State::Restored if region.has_asked(hart) => {
+                region.give_up();
+                self.change(region, number, State::Data);
+                return Progress::Done;
+            }
+            // Another hart waits for the same: but it may never come back.
+            State::Restored => return region.ask(hart).into(),
+            State::GivenUp => {}
+            State::Emptied | State::Text => self.change(region, number, State::GivenUp),
         }
         let start = self.start + number as u64 * REGION;
         let is_empty = sites.remove_some(start..start + REGION, &mut region.next, AT_ONCE, |at, bits| {
             code.store(at, bits as u16);
         });
-        if is_empty {
-            region.give_up();
-            self.change(region, number, State::Data);
-            self.generation.fetch_add(1, Ordering::AcqRel);
+        if !is_empty {
+            return Progress::Step;
         }
-        is_empty
+        self.change(region, number, State::Restored);
+        region.ask(hart).into()
+    }
+
+    /// The hypervisor is about to store a byte for the guest: if a breakpoint is there, puts the instruction back.
+    pub fn make_way(&self, at: GuestPhysical, code: &impl Code) {
+        let at = GuestPhysical(at.0 & !1);
+        if self.is_text(at)
+            && let Some(bits) = self.inner.lock().sites.remove(at)
+        {
+            code.store(at, bits as u16);
+        }
     }
 
     /// The guest begins anew, in memory that is written anew: forgets some of what is known of it. True when nothing is any more. None of its harts runs meanwhile.
@@ -224,7 +250,6 @@ impl Text {
             *region = Region::DATA;
             state.store(State::Data as u8, Ordering::Release);
         }
-        self.generation.fetch_add(1, Ordering::AcqRel);
         true
     }
 
@@ -257,7 +282,7 @@ impl Text {
     }
 
     fn change(&self, region: &mut Region, number: usize, state: State) {
-        region.state = state;
+        region.enter(state);
         if let Some(shown) = self.states.get(number) {
             shown.store(state as u8, Ordering::Release);
         }

@@ -57,6 +57,12 @@ impl Sites {
         self.place(at).ok().and_then(|place| self.places.get(place)).map(|site| site.bits)
     }
 
+    pub fn remove(&mut self, at: GuestPhysical) -> Option<u32> {
+        let site = self.place(at).ok().and_then(|place| self.places.get_mut(place))?;
+        site.at = GONE;
+        Some(site.bits)
+    }
+
     /// False if there is no room.
     pub fn insert(&mut self, at: GuestPhysical, bits: u32) -> bool {
         let place = self.place(at).map_or_else(|free| free, Some);

@@ -198,7 +198,7 @@ impl<'a> Host for Caller<'a> {
 
     fn store(&mut self, address: u64, byte: u8) {
         #[cfg(feature = "no-h")]
-        super::text::before_store(&self.guest.space, GuestPhysical(address));
+        super::text::make_way(&self.guest.space, GuestPhysical(address));
         if let Some(at) = self.guest.space.locate(GuestPhysical(address), 1) {
             // SAFETY: as above, for writing.
             unsafe { (at.0 as *mut u8).write_volatile(byte) };

@@ -5,7 +5,7 @@ use ainori_guest::Host;
 use ainori_sbi::{Range, RemoteFence};
 use ainori_sched::VcpuId;
 use ainori_space::GuestPhysical;
-use ainori_text::{Advice, BREAKPOINT, Code};
+use ainori_text::{Advice, BREAKPOINT, Code, Progress};
 
 use super::caller::Caller;
 use super::space::Space;
@@ -49,11 +49,10 @@ pub fn consider(cpu: &mut Cpu, vcpu: VcpuId) -> Option<Exit> {
     }
     let memory = GuestMemory(&guest.space);
     let (at, _) = cpu.state(vcpu).locate(&memory)?;
-    match text.note(at, bits, vcpu.0, &memory) {
+    match text.note(at, bits, cpu.machine.vcpu(vcpu).index as u8, &memory) {
         Advice::Nothing => None,
         Advice::Forget => {
-            let all = Range { start: 0, size: u64::MAX };
-            Caller::new(cpu, vcpu).remote_fence(u64::MAX, RemoteFence::Translations(all, None));
+            forget_everywhere(cpu, vcpu);
             Some(Exit::Privileged)
         }
     }
@@ -89,21 +88,38 @@ pub fn is_text(cpu: &Cpu, vcpu: VcpuId) -> bool {
 pub fn give_up(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
     let space = &cpu.machine.guest_of(vcpu).space;
     let at = GuestPhysical(Access::again().address);
-    // BOUND: the instructions that are replaced. Between two steps is a preemption point, where an interrupt ends it.
-    while !space.text.give_up(at, &GuestMemory(space)) && !cpu.stops_between_steps() {}
+    step_by_step(cpu, vcpu, |hart| space.text.give_up(at, hart, &GuestMemory(space)));
     Exit::Shadow
 }
 
 /// The running vCPU is about to be able to load what it may only fetch: no instruction of its guest is replaced any more. It makes its own once more.
 pub fn switch_off(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
     let space = &cpu.machine.guest_of(vcpu).space;
-    // BOUND: the instructions that are replaced. As above.
-    while !space.text.switch_off(&GuestMemory(space)) && !cpu.stops_between_steps() {}
+    step_by_step(cpu, vcpu, |hart| space.text.switch_off(hart, &GuestMemory(space)));
     Exit::Privileged
 }
 
+/// Does steps until there are no more, or something else is to be done first. The vCPU comes back for the rest.
+fn step_by_step(cpu: &mut Cpu, vcpu: VcpuId, step: impl Fn(u8) -> Progress) {
+    let hart = cpu.machine.vcpu(vcpu).index as u8;
+    // BOUND: the instructions that are replaced. Between two steps is a preemption point, where an interrupt ends it.
+    loop {
+        match step(hart) {
+            Progress::Done => return,
+            Progress::Step if cpu.stops_between_steps() => return,
+            Progress::Step => {}
+            Progress::Forget => return forget_everywhere(cpu, vcpu),
+        }
+    }
+}
+
+/// All of the guest's vCPUs forget what they have, and know, of its memory. The running one goes on, and traps again, when they have.
+fn forget_everywhere(cpu: &mut Cpu, vcpu: VcpuId) {
+    let all = Range { start: 0, size: u64::MAX };
+    Caller::new(cpu, vcpu).remote_fence(u64::MAX, RemoteFence::Translations(all, None));
+}
+
 /// The hypervisor is about to store a byte for the guest.
-pub fn before_store(space: &Space, at: GuestPhysical) {
-    // BOUND: the instructions of a region. For a call of the guest that stores to its own code: nobody does that.
-    while space.text.is_text(at) && !space.text.give_up(at, &GuestMemory(space)) {}
+pub fn make_way(space: &Space, at: GuestPhysical) {
+    space.text.make_way(at, &GuestMemory(space));
 }

@@ -20,8 +20,6 @@ pub(super) struct Known {
     /// The present one. None of an entry is 0.
     stamp: u64,
     text: &'static Text,
-    /// [`Text::generation`] as of the last look.
-    generation: u32,
     /// There are entries that aren't for all address spaces.
     is_local: bool,
 }
@@ -31,7 +29,7 @@ impl Known {
     pub(super) fn new(text: &'static Text) -> Self {
         let nothing = Entry { pc: 0, stamp: 0, bits: 0 };
         let places = vec![nothing; PLACES].into_boxed_slice();
-        Self { places, stamp: 1, text, generation: 0, is_local: false }
+        Self { places, stamp: 1, text, is_local: false }
     }
 
     /// That of its guest.
@@ -46,11 +44,6 @@ impl Known {
     /// What is at this address.
     #[inline]
     pub(super) fn find(&mut self, pc: u64) -> Option<u32> {
-        let generation = self.text.generation();
-        if generation != self.generation {
-            self.generation = generation;
-            self.forget();
-        }
         let entry = self.places.get(Self::place(pc))?;
         (entry.pc == pc && entry.stamp == self.stamp).then_some(entry.bits)
     }
