@@ -17,6 +17,18 @@ impl Supervisor {
         self.stvec
     }
 
+    /// [`Self::hart_counters`] while the guest is in that privilege.
+    #[must_use]
+    pub const fn counters_in(&self, privilege: Privilege) -> u32 {
+        Self { privilege, ..*self }.hart_counters()
+    }
+
+    /// [`Self::hart_environment`] while the guest is in that privilege.
+    #[must_use]
+    pub const fn environment_in(&self, privilege: Privilege) -> u64 {
+        Self { privilege, ..*self }.hart_environment()
+    }
+
     /// `sepc`, `scause` and `stval`: what the last trap left there.
     #[inline]
     #[must_use]

@@ -9,7 +9,8 @@ use core::ffi::c_void;
 use core::mem::offset_of;
 
 use super::VcpuState;
-use super::block::{AT, Block, Registers};
+use super::block::{AT, Block};
+use super::page::Registers;
 use super::vcpu::Ready;
 use super::window::LEAVE;
 use crate::arch::riscv::csr::status;

@@ -121,12 +121,14 @@ pub fn setup(features: &Features) {
     let Some(root) = map::make() else { panic!("more harts than maps") };
     // SAFETY: no guest runs on this hart yet. The map has all physical addresses where they are, so that what is executed and used here stays where it is.
     unsafe {
-        csr::write!(csr::SATP, Satp::new(Format::Sv39, 0, root).0);
+        let own = Satp::new(Format::Sv39, 0, root).0;
+        csr::write!(csr::SATP, own);
         super::fence::guest_all();
         let block = block();
+        block.kernel.set(own);
         block.taken.set(trap_taken as *const () as u64);
         block.bug.set(trap::unexpected_trap as *const () as u64);
-        block.window.set(super::shadow::first_window().start(Format::Sv39).0);
+        block.window.set(super::shadow::first_window(window::table()).start(Format::Sv39).0);
         block.alarm.set(u64::MAX);
         block.programmed.set(0);
         csr::write!(csr::SSCRATCH, 0);

@@ -1,35 +1,26 @@
-//! Breakpoints that a vCPU has come by, and what they stand for: so that the guest's tables needn't be walked each time.
-use alloc::{boxed::Box, vec};
-
+//! Breakpoints that a vCPU has come by, and what they stand for: so that the guest's tables needn't be walked each time, and the [fast path](super::fast) finds what to do.
 use ainori_text::Text;
 
-/// Places, a power of two. Debian's kernel has some 100 such breakpoints where it comes by often.
-const PLACES: usize = 512;
+use super::fast;
+use super::page::{Entry, PLACES, Page};
 
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    pc: u64,
-    /// When it was entered: it holds as long as nothing has changed since.
-    stamp: u64,
-    bits: u32,
-}
+/// Where the stamp is in a tag. Virtual addresses of kernels (Sv39) have 25 equal bits there.
+const STAMP: u32 = 40;
+/// Stamps that can be told apart.
+const STAMPS: u64 = 1 << (u64::BITS - STAMP);
 
 /// What there was at the last breakpoints, by the virtual addresses of the vCPU's kernel.
 pub(super) struct Known {
-    places: Box<[Entry]>,
-    /// The present one. None of an entry is 0.
-    stamp: u64,
+    page: &'static Page,
     text: &'static Text,
     /// There are entries that aren't for all address spaces.
     is_local: bool,
 }
 
 impl Known {
-    /// Allocates: only at boot.
-    pub(super) fn new(text: &'static Text) -> Self {
-        let nothing = Entry { pc: 0, stamp: 0, bits: 0 };
-        let places = vec![nothing; PLACES].into_boxed_slice();
-        Self { places, stamp: 1, text, is_local: false }
+    pub(super) fn new(page: &'static Page, text: &'static Text) -> Self {
+        page.fast.stamp.set(1 << STAMP);
+        Self { page, text, is_local: false }
     }
 
     /// That of its guest.
@@ -41,26 +32,44 @@ impl Known {
         (pc >> 1) as usize % PLACES
     }
 
+    fn tag(&self, pc: u64) -> u64 {
+        pc ^ self.page.fast.stamp.get()
+    }
+
     /// What is at this address.
     #[inline]
-    pub(super) fn find(&mut self, pc: u64) -> Option<u32> {
-        let entry = self.places.get(Self::place(pc))?;
-        (entry.pc == pc && entry.stamp == self.stamp).then_some(entry.bits)
+    pub(super) fn find(&self, pc: u64) -> Option<u32> {
+        let entry = self.page.entries.0.get(Self::place(pc))?.get();
+        (entry.tag == self.tag(pc)).then_some(entry.bits)
     }
 
     /// That is there. `is_global`: in all address spaces.
     pub(super) fn learn(&mut self, pc: u64, bits: u32, is_global: bool) {
         self.is_local |= !is_global;
-        if let Some(entry) = self.places.get_mut(Self::place(pc)) {
-            *entry = Entry { pc, stamp: self.stamp, bits };
+        if let Some(entry) = self.page.entries.0.get(Self::place(pc)) {
+            entry.set(Entry { tag: self.tag(pc), ..fast::entry(bits) });
         }
     }
 
     /// Nothing is known any more.
     #[inline]
     pub(super) fn forget(&mut self) {
-        self.stamp += 1;
+        let stamp = &self.page.fast.stamp;
+        stamp.set(stamp.get().wrapping_add(1 << STAMP));
         self.is_local = false;
+        if stamp.get() >> STAMP == STAMPS - 1 {
+            self.begin_anew();
+        }
+    }
+
+    /// Stamps have run out: no entry may be taken for a new one.
+    #[cold]
+    fn begin_anew(&mut self) {
+        // BOUND: `PLACES`, some 3 instructions each, once in 16 million times.
+        for entry in &self.page.entries.0 {
+            entry.set(fast::entry(0));
+        }
+        self.page.fast.stamp.set(1 << STAMP);
     }
 
     /// The vCPU is in another address space, or has fenced one.

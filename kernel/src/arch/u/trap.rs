@@ -189,7 +189,7 @@ impl FailedLoad {
 /// Called by the trap entry, on the core's empty stack.
 pub(super) extern "C" fn taken(cpu: &mut Cpu) -> ! {
     // SAFETY: it is that of the vCPU that has just trapped, to which nobody refers while it runs.
-    unsafe { (*block().context.get()).note_units() };
+    unsafe { (*block().context.get().cast::<VcpuState>()).come_back() };
     if cause() == TIMER_INTERRUPT && is_alarm_due() {
         conclude_event(cpu, Exit::Timer)
     }

@@ -3,7 +3,8 @@ use core::ffi::c_void;
 
 use ainori_supervisor::{Privilege, Units};
 
-use super::block::{Registers, block};
+use super::block::block;
+use super::page::Registers;
 use super::context::Context;
 use super::hart::Features;
 use super::known::Known;
@@ -34,7 +35,9 @@ pub(super) enum Ready {
 }
 
 /// All that there is of a vCPU. *Loaded* is the one whose registers are the hart's, *saved* any other.
+#[repr(C)]
 pub struct VcpuState {
+    /// First, so that who has this has all.
     pub(super) context: Context,
     pub(super) world: World,
     /// Returns of its kernel are told.
@@ -52,14 +55,15 @@ unsafe impl Send for VcpuState {}
 impl VcpuState {
     /// A vCPU after reset: translation off, interrupts off, timer never. Allocates: only at boot.
     pub fn new(translation: Translation, _: bool, _: u8, features: &Features) -> Self {
-        let known = Known::new(translation.text);
+        let text = translation.text;
         let world = World::new(translation, features);
-        Self { context: Context::new(world.registers), world, watches_returns: false, is_settled: false, known }
+        let known = Known::new(world.page, text);
+        Self { context: Context::new(&world.page.registers), world, watches_returns: false, is_settled: false, known }
     }
 
     /// Puts it, saved, to the state in which SBI HSM starts a hart.
     pub fn start(&mut self, hart: u64, address: u64, opaque: u64) {
-        self.context = Context::new(self.world.registers);
+        self.context = Context::new(&self.world.page.registers);
         self.context.pc = address;
         (self.context.x[A0], self.context.x[A1]) = (hart, opaque);
         self.is_settled = false;
@@ -70,7 +74,7 @@ impl VcpuState {
     /// Its supervisor's registers.
     #[inline(always)]
     pub(super) fn registers_of_kernel(&self) -> &'static Registers {
-        self.world.registers
+        &self.world.page.registers
     }
 
     /// Guest-virtual address of the instruction to go on with.
@@ -158,6 +162,7 @@ impl VcpuState {
     /// From its next entry on, returns from its kernel are told ([`Trap::KernelReturn`](super::trap::Trap)), or not.
     #[inline(always)]
     pub fn watch_returns(&mut self, watch: bool) {
+        self.is_settled &= self.watches_returns == watch;
         self.watches_returns = watch;
     }
 
@@ -299,22 +304,34 @@ impl VcpuState {
         if self.settle() { Ready::Yes } else { Ready::NotYet }
     }
 
+    /// The vCPU has just trapped: what the hart knows of it, and what the fast path has done.
+    #[inline(always)]
+    pub(super) fn come_back(&mut self) {
+        self.context.note_units();
+        self.world.shadow.come_back();
+    }
+
     /// Tells the hart all that its registers say.
     #[inline(never)]
     fn settle(&mut self) -> bool {
         let loaded = self.context.loaded;
-        let (view, in_hart, counters, environment) = self.registers_of_kernel().with(|registers| {
-            (
-                registers.view(),
-                registers.hart_status(loaded),
-                registers.hart_counters(),
-                registers.hart_environment(),
-            )
+        let fast = &self.world.page.fast;
+        let (view, in_hart, privilege) = self.registers_of_kernel().with(|registers| {
+            let (of_user, of_kernel) = (Privilege::User, Privilege::Supervisor);
+            fast.counters[0].set(registers.counters_in(of_user).into());
+            fast.counters[1].set(registers.counters_in(of_kernel).into());
+            fast.environment[0].set(registers.environment_in(of_user));
+            fast.environment[1].set(registers.environment_in(of_kernel));
+            (registers.view(), registers.hart_status(loaded), registers.privilege())
         });
         self.context.sstatus = status::UXL_64 | in_hart;
+        fast.watches.set(u64::from(self.watches_returns || block().confines.get()));
+        fast.kernel.set(block().kernel.get());
+        let [user, kernel] = [0, 1].map(|number| (fast.counters[number].get(), fast.environment[number].get()));
+        let (counters, environment) = if privilege == Privilege::User { user } else { kernel };
         // SAFETY: both concern user mode only, in which the hypervisor never is.
         unsafe {
-            csr::write!(csr::SCOUNTEREN, counters.into());
+            csr::write!(csr::SCOUNTEREN, counters);
             csr::write!(csr::SENVCFG, environment);
         }
         self.is_settled = self.world.shadow.look(view, in_hart & status::MXR != 0);

@@ -1,6 +1,7 @@
 //! What a vCPU has besides its general registers: its supervisor's registers in memory, its shadow tables, and the floating-point and vector registers, which stay in the hart until
 //! another vCPU uses these.
-use super::block::{Registers, block, loaded};
+use super::block::{block, loaded};
+use super::page::Page;
 use super::context::Context;
 use super::gstage::GuestTables;
 use super::hart::{Features, program_timer};
@@ -14,7 +15,6 @@ use ainori_limits::cause::interrupt;
 use ainori_sched::VcpuId;
 use ainori_text::Text;
 use ainori_supervisor::{self as supervisor, Line, Supervisor, Unit, Units};
-use alloc::boxed::Box;
 use bitflags::bitflags;
 use core::arch::asm;
 
@@ -22,12 +22,14 @@ use core::arch::asm;
 pub struct Translation {
     pub(super) shadow: OwnShadow,
     pub(super) text: &'static Text,
+    page: &'static Page,
 }
 
 impl Translation {
     /// By its shadow.
     pub fn new(_: &GuestTables, shadow: OwnShadow, vcpu: VcpuId, machine: &'static Machine) -> Self {
-        Self { shadow, text: &machine.guest_of(vcpu).space.text }
+        let page = shadow.page();
+        Self { shadow, text: &machine.guest_of(vcpu).space.text, page }
     }
 }
 
@@ -73,7 +75,7 @@ impl Lines {
 /// All of a vCPU that isn't in its [`Context`].
 pub(super) struct World {
     /// For as long as the system runs: so the hart's block can refer to it while it is loaded.
-    pub(super) registers: &'static Registers,
+    pub(super) page: &'static Page,
     features: supervisor::Features,
     pub(super) shadow: OwnShadow,
     /// See [`give_up_reservation`].
@@ -87,10 +89,14 @@ impl World {
     /// A vCPU after reset. Allocates: only at boot.
     pub(super) fn new(translation: Translation, features: &Features) -> Self {
         let of_guest = features.supervisor;
+        let Translation { shadow, page, .. } = translation;
+        page.registers.with(|registers| *registers = Supervisor::new(of_guest));
+        page.fast.changes.set(status::SUM | status::SIE | status::SPIE | status::SPP);
+        page.fast.leaves.set(status::MXR | status::FS | status::VS);
         Self {
-            registers: Box::leak(Box::new(Registers::new(Supervisor::new(of_guest)))),
+            page,
             features: of_guest,
-            shadow: translation.shadow,
+            shadow,
             nowhere: 0,
             float: FloatRegisters::new(features.double),
             vector: features.vlenb.map(VectorRegisters::new),
@@ -101,8 +107,8 @@ impl World {
     /// Resets all but what it was made with, for a start through HSM.
     pub(super) fn reset(&mut self) {
         // Without `..`, so that who adds a field has to say here whether it is reset.
-        let Self { registers, features, shadow, float, vector, uses, nowhere: _ } = self;
-        registers.with(|registers| *registers = Supervisor::new(*features));
+        let Self { page, features, shadow, float, vector, uses, nowhere: _ } = self;
+        page.registers.with(|registers| *registers = Supervisor::new(*features));
         shadow.reset();
         if uses.contains(Uses::FLOAT) {
             float.reset();
@@ -117,7 +123,7 @@ impl World {
     #[inline]
     pub(super) fn load(&mut self) {
         give_up_reservation(&mut self.nowhere);
-        block().loaded.set(Some(self.registers));
+        block().loaded.set(Some(&self.page.registers));
         self.shadow.enter();
         program_timer();
     }
@@ -127,7 +133,7 @@ impl World {
     #[inline]
     pub(super) fn wants_extensions(&self) -> bool {
         !self.uses.is_empty() && {
-            let now = self.registers.with(|registers| registers.sstatus());
+            let now = self.page.registers.with(|registers| registers.sstatus());
             self.uses.contains(Uses::FLOAT) && now & status::FS >= status::FS_CLEAN
                 || self.uses.contains(Uses::VECTOR) && now & status::VS >= status::VS_CLEAN
         }
@@ -187,7 +193,7 @@ impl World {
     /// guest has on? Then notes that the vCPU uses it and says true; its registers have to be loaded before it goes on.
     pub(super) fn needs_extensions(&mut self, context: &Context) -> bool {
         let is_missing =
-            |unit| !context.loaded.contains(unit) && self.registers.with(|registers| registers.is_on(unit));
+            |unit| !context.loaded.contains(unit) && self.page.registers.with(|registers| registers.is_on(unit));
         let (float, vector) = (is_missing(Unit::Float), is_missing(Unit::Vector));
         self.uses |= if float { Uses::FLOAT } else { Uses::empty() };
         self.uses |= if vector { Uses::VECTOR } else { Uses::empty() };
@@ -197,19 +203,19 @@ impl World {
     /// Raises or lowers interrupt lines of the vCPU while it isn't loaded.
     #[inline]
     pub(super) fn set_lines(&mut self, lines: Lines, raised: bool) {
-        self.registers.with(|registers| lines.put(registers, raised));
+        self.page.registers.with(|registers| lines.put(registers, raised));
     }
 
     /// When the vCPU's timer is due, if it may interrupt it.
     #[inline]
     pub(super) fn deadline(&self) -> Option<u64> {
-        self.registers.with(|registers| registers.deadline())
+        self.page.registers.with(|registers| registers.deadline())
     }
 
     /// Is there a pending and enabled interrupt already?
     #[inline]
     pub(super) fn is_interrupted(&self) -> bool {
-        self.registers.with(|registers| !Lines::wakeful(registers).is_empty())
+        self.page.registers.with(|registers| !Lines::wakeful(registers).is_empty())
     }
 }
 
