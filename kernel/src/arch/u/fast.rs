@@ -32,6 +32,8 @@ enum Handler {
     StatusClearNumber = 9,
     /// SRET.
     Return = 10,
+    /// `csrr` of `sstatus`.
+    ReadStatus = 11,
 }
 
 /// The place of a register that is nothing but what is written to it.
@@ -68,8 +70,10 @@ fn of_register(instruction: AnyCsrInstruction) -> (Handler, u8, u8) {
     // Of an instruction that has a number, this tells which.
     let access = instruction.access(1);
     if access == CsrAccess::Read {
-        let place = if number == csr::SSTATUS { Some(Supervisor::OFFSETS.sstatus) } else { plain(number) };
-        return place.map_or(NONE, |place| (Handler::Read, place as u8, rd));
+        if number == csr::SSTATUS {
+            return (Handler::ReadStatus, 0, rd);
+        }
+        return plain(number).map_or(NONE, |place| (Handler::Read, place as u8, rd));
     }
     match (number, access, instruction.source()) {
         (csr::SSTATUS, CsrAccess::Set(_), Some(source)) => (Handler::StatusSet, source, rd),

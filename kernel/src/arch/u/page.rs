@@ -54,6 +54,8 @@ pub(super) struct Fast {
     /// Bits of `sstatus` that it changes, and bits that the guest's kernel can change but it doesn't.
     pub changes: Cell<u64>,
     pub leaves: Cell<u64>,
+    /// Fields of `sstatus` of those units whose registers in the hart are the vCPU's.
+    pub loaded: Cell<u64>,
     /// For the tags of entries.
     pub stamp: Cell<u64>,
     /// Not 0: calls and returns are for the policy to see.
@@ -117,6 +119,7 @@ impl Page {
                 environment: [ZERO; 2],
                 changes: ZERO,
                 leaves: ZERO,
+                loaded: ZERO,
                 stamp: ZERO,
                 watches: ZERO,
                 count: ZERO,

@@ -326,6 +326,7 @@ impl VcpuState {
         });
         self.context.sstatus = status::UXL_64 | in_hart;
         fast.watches.set(u64::from(self.watches_returns || block().confines.get()));
+        fast.loaded.set(loaded.fields());
         fast.kernel.set(block().kernel.get());
         let [user, kernel] = [0, 1].map(|number| (fast.counters[number].get(), fast.environment[number].get()));
         let (counters, environment) = if privilege == Privilege::User { user } else { kernel };

@@ -32,11 +32,12 @@ mod handler {
     pub(super) const STATUS_WRITE: u64 = 0x400;
     pub(super) const STATUS_SET_NUMBER: u64 = 0x440;
     pub(super) const STATUS_CLEAR_NUMBER: u64 = 0x480;
-    pub(super) const RETURN: u64 = 0x600;
+    pub(super) const READ_STATUS: u64 = 0x640;
+    pub(super) const RETURN: u64 = 0x680;
 }
 
 /// They, from the address that the fast path has in `a0`, in the order of their numbers there. The first is the usual way.
-pub(super) const HANDLERS: [i16; 11] = [
+pub(super) const HANDLERS: [i16; 12] = [
     from_base(USUAL),
     from_base(handler::READ_REGISTER),
     from_base(handler::WRITE_REGISTER),
@@ -48,6 +49,7 @@ pub(super) const HANDLERS: [i16; 11] = [
     from_base(handler::STATUS_SET_NUMBER),
     from_base(handler::STATUS_CLEAR_NUMBER),
     from_base(handler::RETURN),
+    from_base(handler::READ_STATUS),
 ];
 
 /// The third instruction of the entry makes the address that the fast path has in `a0`: of the page behind it, and 8 bytes more.
@@ -270,9 +272,11 @@ global_asm!(
     not     t0, t0
     and     t0, t0, t3
 
-    // sstatus is to become t0, and was t3.
+    // sstatus is to become t0, and was t3: unless the hart has seen a unit written since.
 \name\()_status:
-    ld      t1, {LEAVES}(a0)
+    csrr    t1, sstatus
+    bltz    t1, 13f
+14: ld      t1, {LEAVES}(a0)
     xor     t0, t0, t3
     and     t1, t1, t0
     bnez    t1, \name\()_usual
@@ -290,6 +294,24 @@ global_asm!(
     ld      t4, {T4}(a0)
     bnez    t1, \name\()_usual
 6:  xor     t1, t0, t3
+    srli    t1, t1, {UNITS_SHIFT}
+    andi    t1, t1, {UNITS_MASK}
+    beqz    t1, 15f
+    // Units are switched on or off. None is dirty before or afterwards, so that nobody loses what has been written to it.
+    bltz    t3, \name\()_usual
+    srli    t1, t0, {FS_SHIFT}
+    andi    t1, t1, 3
+    addi    t1, t1, -3
+    beqz    t1, \name\()_usual
+    srli    t1, t0, {UNITS_SHIFT}
+    andi    t1, t1, 3
+    addi    t1, t1, -3
+    beqz    t1, \name\()_usual
+    ld      t1, {LOADED}(a0)
+    csrc    sstatus, t1
+    and     t1, t1, t0
+    csrs    sstatus, t1
+15: xor     t1, t0, t3
     slli    t1, t1, 63 - {SUM_SHIFT}
     bgez    t1, 8f
     // SUM changes, and so does the view.
@@ -336,6 +358,25 @@ global_asm!(
     ld      a0, {KERNEL}(a0)
     csrrw   a0, sscratch, a0
     sret
+
+    // A unit is dirty: is that known?
+13: sd      t4, {T4}(a0)
+    ld      t4, {LOADED}(a0)
+    xor     t1, t1, t3
+    and     t1, t1, t4
+    ld      t4, {T4}(a0)
+    beqz    t1, 14b
+    j       \name\()_usual
+
+    .org    \name + {READ_STATUS}
+    ld      t0, {SSTATUS}(a0)
+    csrr    t1, sstatus
+    bgez    t1, \name\()_set
+    xor     t1, t1, t0
+    ld      t3, {LOADED}(a0)
+    and     t1, t1, t3
+    bnez    t1, \name\()_usual
+    j       \name\()_set
 
     .org    \name + {RETURN}
     ld      t1, {WATCHES}(a0)
@@ -496,7 +537,12 @@ global_asm!(
     STATUS_WRITE = const handler::STATUS_WRITE,
     STATUS_SET_NUMBER = const handler::STATUS_SET_NUMBER,
     STATUS_CLEAR_NUMBER = const handler::STATUS_CLEAR_NUMBER,
+    READ_STATUS = const handler::READ_STATUS,
     RETURN = const handler::RETURN,
+    UNITS_SHIFT = const status::VS.trailing_zeros(),
+    UNITS_MASK = const (status::FS | status::VS) >> status::VS.trailing_zeros(),
+    FS_SHIFT = const status::FS.trailing_zeros(),
+    LOADED = const of_fast(offset_of!(Fast, loaded)),
     BREAKPOINT = const exception::BREAKPOINT,
     CALL = const exception::CALL_FROM_USER,
     PLACES = const PLACES,

@@ -91,8 +91,9 @@ impl World {
         let of_guest = features.supervisor;
         let Translation { shadow, page, .. } = translation;
         page.registers.with(|registers| *registers = Supervisor::new(of_guest));
-        page.fast.changes.set(status::SUM | status::SIE | status::SPIE | status::SPP);
-        page.fast.leaves.set(status::MXR | status::FS | status::VS);
+        let units = if of_guest.float { status::FS } else { 0 } | if of_guest.vector { status::VS } else { 0 };
+        page.fast.changes.set(status::SUM | status::SIE | status::SPIE | status::SPP | units);
+        page.fast.leaves.set(status::MXR);
         Self {
             page,
             features: of_guest,
