@@ -5,12 +5,13 @@
 //! what was there.
 //!
 //! # The guest can't find out
-//! A region of memory is *text* when none of the guest's harts can load from it or store to it: what they have of it in their tables lets them fetch alone. Only then breakpoints are put there. Who loads or
-//! stores there all the same faults, the region is [given up](Text::give_up), with all instructions as they were, and the access is made again. A guest that writes its text makes it data so, until it
-//! has trapped there often enough again, and each time that takes twice as many traps.
+//! A page of memory is *text* when none of the guest's harts can load from it or store to it: what they have of it in their tables lets them fetch alone. Only then breakpoints are put there. Who loads or
+//! stores there all the same faults, the page is [given up](Text::give_up), with all instructions as they were, and the access is made again. A guest that writes its text makes it data so, until it
+//! has trapped there often enough again, and each time that takes twice as many traps. Traps are counted by blocks of 2 MiB, and all pages of a block in which some were become text at once, as harts
+//! forget everything for that.
 //!
 //! What a hart has in its tables from before is to be forgotten, by all harts of the guest, between [`Advice::Forget`] and the first breakpoint. That is the caller's to do: it asks for it as for a fence of the vCPU's own
-//! (SBI RFENCE, all harts, all addresses), and this vCPU goes on when all have answered; its next trap in the region finds that it is text now. In the same way all forget what they know of instructions there before a region is data
+//! (SBI RFENCE, all harts, all addresses), and this vCPU goes on when all have answered; its next trap in the page finds that it is text now. In the same way all forget what they know of instructions there before a page is data
 //! again ([`Progress::Forget`]).
 //!
 //! # How it is checked
@@ -27,19 +28,21 @@ mod sites;
 mod tests;
 
 use alloc::boxed::Box;
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
+use ainori_limits::PAGE;
 use ainori_space::GuestPhysical;
 use spin::Mutex;
 
-use self::region::{Region, State};
+use self::region::{Block, Shown, State};
 use self::sites::Sites;
 
 /// C.EBREAK.
 pub const BREAKPOINT: u16 = 0x9002;
 
-/// Bytes of a region: as large as the largest page that a shadow of guests' memory has.
-pub const REGION: u64 = 2 << 20;
+/// Bytes of a block of pages: as large as the largest page that a shadow of guests' memory has.
+pub const BLOCK: u64 = 2 << 20;
+const PAGES_OF_A_BLOCK: usize = (BLOCK / PAGE) as usize;
 
 /// Instructions that are put back at most by a step of [`Text::give_up`].
 const AT_ONCE: usize = 8;
@@ -63,7 +66,7 @@ pub enum Advice {
     Forget,
 }
 
-/// How far it is that a region is given up.
+/// How far it is that a page is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Progress {
@@ -75,21 +78,11 @@ pub enum Progress {
     Forget,
 }
 
-impl From<Advice> for Progress {
-    fn from(advice: Advice) -> Self {
-        match advice {
-            Advice::Nothing => Self::Step,
-            Advice::Forget => Self::Forget,
-        }
-    }
-}
-
 /// What is known of a guest's text. All its harts share it.
 pub struct Text {
-    /// Guest-physical address of the first region.
+    /// Guest-physical address of the first page.
     start: u64,
-    /// By region: a [`State`], to be looked at without the lock.
-    states: Box<[AtomicU8]>,
+    shown: Shown,
     is_on: AtomicBool,
     /// None are replaced any more, and there are none that were.
     is_off: AtomicBool,
@@ -97,26 +90,31 @@ pub struct Text {
 }
 
 struct Inner {
-    regions: Box<[Region]>,
+    blocks: Box<[Block]>,
     sites: Sites,
-    /// How far [`Text::reset_some`] has come.
+    /// How far [`Text::reset_some`] has come: with the sites, and with pages.
     next: usize,
+    next_page: usize,
+    /// How far [`Text::switch_off`] has come.
+    next_off: usize,
 }
 
 impl Text {
     /// That of a guest whose memory is there: data, all of it. `is_on`: instructions are replaced at all. Allocates: only at boot.
     #[must_use]
     pub fn new(start: u64, size: u64, is_on: bool) -> Self {
-        let count = size.div_ceil(REGION) as usize;
+        let (pages, blocks) = (size.div_ceil(PAGE) as usize, size.div_ceil(BLOCK) as usize);
         Self {
             start,
-            states: (0..count).map(|_| AtomicU8::new(State::Data as u8)).collect(),
+            shown: Shown::new(pages, blocks),
             is_on: AtomicBool::new(is_on),
             is_off: AtomicBool::new(!is_on),
             inner: Mutex::new(Inner {
-                regions: (0..count).map(|_| Region::DATA).collect(),
+                blocks: (0..blocks).map(|_| Block::NEW).collect(),
                 sites: Sites::new(),
                 next: 0,
+                next_page: 0,
+                next_off: 0,
             }),
         }
     }
@@ -139,30 +137,43 @@ impl Text {
     #[inline]
     #[must_use]
     pub fn is_text(&self, at: GuestPhysical) -> bool {
-        let state = self.number(at).and_then(|number| self.states.get(number));
-        state.is_some_and(|state| state.load(Ordering::Acquire) != State::Data as u8)
+        self.page(at).is_some_and(|page| self.shown.state(page) != State::Data)
     }
 
-    /// The privileged instruction there has trapped, as it stands there, of a hart of the guest with this number. Puts a breakpoint in its place, if its region is text.
+    /// Are all pages of the block that this is in alike, data, so that it may be one large page?
+    #[inline]
+    #[must_use]
+    pub fn is_plain(&self, at: GuestPhysical) -> bool {
+        at.0.checked_sub(self.start).is_none_or(|offset| self.shown.is_plain((offset / BLOCK) as usize))
+    }
+
+    /// The privileged instruction there has trapped, as it stands there, of a hart of the guest with this number. Puts a breakpoint in its place, if its page is text.
     pub fn note(&self, at: GuestPhysical, bits: u32, hart: u8, code: &impl Code) -> Advice {
-        let Some(number) = self.number(at) else { return Advice::Nothing };
+        let Some(page) = self.page(at) else { return Advice::Nothing };
         let mut inner = self.inner.lock();
-        // Under the lock: who switches it off then finds each region that has become text before.
+        // Under the lock: who switches it off then finds each page that has become text before.
         if !self.is_on() {
             return Advice::Nothing;
         }
-        let Inner { regions, sites, .. } = &mut *inner;
-        let Some(region) = regions.get_mut(number) else { return Advice::Nothing };
-        match region.state {
+        let Inner { blocks, sites, .. } = &mut *inner;
+        let number = page / PAGES_OF_A_BLOCK;
+        let Some(block) = blocks.get_mut(number) else { return Advice::Nothing };
+        match self.shown.state(page) {
             State::Data => {
-                if !region.counts_enough() {
+                if !block.counts_enough((page % PAGES_OF_A_BLOCK) as u16) {
                     return Advice::Nothing;
                 }
-                self.change(region, number, State::Emptied);
-                return region.ask(hart);
+                // BOUND: the pages that can be wanted, some ten instructions each.
+                for wanted in block.take_wanted() {
+                    let page = number * PAGES_OF_A_BLOCK + usize::from(wanted);
+                    if self.shown.state(page) == State::Data {
+                        self.shown.set(page, number, State::Emptied);
+                    }
+                }
+                return block.ask_emptied(hart);
             }
             // This hart has gone on: so all have forgotten what they had.
-            State::Emptied if region.has_asked(hart) => self.change(region, number, State::Text),
+            State::Emptied if block.has_asked_emptied(hart) => self.shown.set(page, number, State::Text),
             State::Emptied | State::GivenUp | State::Restored => return Advice::Nothing,
             State::Text => {}
         }
@@ -178,22 +189,33 @@ impl Text {
         self.inner.lock().sites.find(at)
     }
 
-    /// A hart of the guest with this number loads or stores in a region that is [text](Self::is_text): puts some of its instructions back. When all are, and all harts know it, the region is data.
+    /// A hart of the guest with this number loads or stores in a page that is [text](Self::is_text): puts some of its instructions back. When all are, and all harts know it, the page is data.
     pub fn give_up(&self, at: GuestPhysical, hart: u8, code: &impl Code) -> Progress {
-        self.number(at).map_or(Progress::Done, |number| self.give_up_region(number, hart, code))
+        let Some(page) = self.page(at) else { return Progress::Done };
+        self.give_up_page(&mut self.inner.lock(), page, hart, code)
     }
 
-    /// The same for all regions, and no instruction is replaced any more: a hart of the guest is about to be able to load what it may only fetch (`sstatus.MXR`). Done when it is
+    /// The same for all pages, and no instruction is replaced any more: a hart of the guest is about to be able to load what it may only fetch (`sstatus.MXR`). Done when it is
     /// [off](Self::is_off).
     pub fn switch_off(&self, hart: u8, code: &impl Code) -> Progress {
+        /// Pages that are looked at.
+        const LOOKS: usize = 64;
         self.is_on.store(false, Ordering::Relaxed);
-        let is_text = |state: &AtomicU8| state.load(Ordering::Relaxed) != State::Data as u8;
-        match self.states.iter().position(is_text) {
-            Some(number) => match self.give_up_region(number, hart, code) {
-                // Others may be left.
-                Progress::Done => Progress::Step,
-                progress => progress,
-            },
+        let mut inner = self.inner.lock();
+        let from = inner.next_off;
+        match self.shown.next(from, LOOKS) {
+            Some(page) => {
+                inner.next_off = page;
+                match self.give_up_page(&mut inner, page, hart, code) {
+                    // Others may be left.
+                    Progress::Done => Progress::Step,
+                    progress => progress,
+                }
+            }
+            None if from + LOOKS < self.shown.pages() => {
+                inner.next_off += LOOKS;
+                Progress::Step
+            }
             None => {
                 self.is_off.store(true, Ordering::Release);
                 Progress::Done
@@ -201,31 +223,40 @@ impl Text {
         }
     }
 
-    fn give_up_region(&self, number: usize, hart: u8, code: &impl Code) -> Progress {
-        let mut inner = self.inner.lock();
-        let Inner { regions, sites, .. } = &mut *inner;
-        let Some(region) = regions.get_mut(number) else { return Progress::Done };
-        match region.state {
+    fn give_up_page(&self, inner: &mut Inner, page: usize, hart: u8, code: &impl Code) -> Progress {
+        let Inner { blocks, sites, .. } = inner;
+        let number = page / PAGES_OF_A_BLOCK;
+        let Some(block) = blocks.get_mut(number) else { return Progress::Done };
+        match self.shown.state(page) {
             State::Data => return Progress::Done,
-            State::Restored if region.has_asked(hart) => {
-                region.give_up();
-                self.change(region, number, State::Data);
+            State::Restored if block.has_asked_restored(hart) => {
+                block.give_up();
+                self.shown.set(page, number, State::Data);
                 return Progress::Done;
             }
             // Another hart waits for the same: but it may never come back.
-            State::Restored => return region.ask(hart).into(),
+            State::Restored => {
+                block.ask_restored(hart);
+                return Progress::Forget;
+            }
             State::GivenUp => {}
-            State::Emptied | State::Text => self.change(region, number, State::GivenUp),
+            State::Emptied | State::Text => self.shown.set(page, number, State::GivenUp),
         }
-        let start = self.start + number as u64 * REGION;
-        let is_empty = sites.remove_some(start..start + REGION, &mut region.next, AT_ONCE, |at, bits| {
+        // One page of a block after the other: whoever comes helps with the first.
+        let page = if block.begins_or_goes_on((page % PAGES_OF_A_BLOCK) as u16) {
+            page
+        } else {
+            number * PAGES_OF_A_BLOCK + usize::from(block.giving)
+        };
+        let start = self.start + page as u64 * PAGE;
+        let is_empty = sites.remove_some(start..start + PAGE, &mut block.next, AT_ONCE, |at, bits| {
             code.store(at, bits as u16);
         });
-        if !is_empty {
-            return Progress::Step;
+        if is_empty {
+            self.shown.set(page, number, State::Restored);
+            block.restore();
         }
-        self.change(region, number, State::Restored);
-        region.ask(hart).into()
+        Progress::Step
     }
 
     /// The hypervisor is about to store a byte for the guest: if a breakpoint is there, puts the instruction back.
@@ -240,17 +271,27 @@ impl Text {
 
     /// The guest begins anew, in memory that is written anew: forgets some of what is known of it. True when nothing is any more. None of its harts runs meanwhile.
     pub fn reset_some(&self) -> bool {
+        /// Pages that are looked at.
+        const LOOKS: usize = 64;
         let mut inner = self.inner.lock();
-        let Inner { regions, sites, next } = &mut *inner;
-        if !sites.clear_some(next) {
+        let Inner { blocks, sites, next, next_page, .. } = &mut *inner;
+        if !sites.is_clear() {
+            sites.clear_some(next);
             return false;
         }
-        // BOUND: the regions of a guest's memory, some five instructions each.
-        for (region, state) in regions.iter_mut().zip(&self.states) {
-            *region = Region::DATA;
-            state.store(State::Data as u8, Ordering::Release);
+        let end = (*next_page + LOOKS).min(self.shown.pages());
+        // BOUND: `LOOKS`, some 10 instructions each.
+        for page in *next_page..end {
+            let number = page / PAGES_OF_A_BLOCK;
+            self.shown.set(page, number, State::Data);
+            if page % PAGES_OF_A_BLOCK == 0
+                && let Some(block) = blocks.get_mut(number)
+            {
+                *block = Block::NEW;
+            }
         }
-        true
+        *next_page = if end == self.shown.pages() { 0 } else { end };
+        *next_page == 0
     }
 
     /// What the guest has there, in a byte of memory that the hypervisor has read for it.
@@ -277,14 +318,7 @@ impl Text {
     }
 
     #[inline]
-    fn number(&self, at: GuestPhysical) -> Option<usize> {
-        Some((at.0.checked_sub(self.start)? / REGION) as usize).filter(|number| *number < self.states.len())
-    }
-
-    fn change(&self, region: &mut Region, number: usize, state: State) {
-        region.enter(state);
-        if let Some(shown) = self.states.get(number) {
-            shown.store(state as u8, Ordering::Release);
-        }
+    fn page(&self, at: GuestPhysical) -> Option<usize> {
+        Some((at.0.checked_sub(self.start)? / PAGE) as usize).filter(|page| *page < self.shown.pages())
     }
 }

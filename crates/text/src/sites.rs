@@ -104,6 +104,11 @@ impl Sites {
         false
     }
 
+    /// Was there nothing since it was cleared?
+    pub const fn is_clear(&self) -> bool {
+        self.used == 0
+    }
+
     /// Forgets some, from a place on, which is the next one afterwards; and begins with the first, which is 0. True when none is left.
     pub fn clear_some(&mut self, next: &mut usize) -> bool {
         /// Places at once.

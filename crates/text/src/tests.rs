@@ -2,13 +2,14 @@
 use core::cell::RefCell;
 use std::collections::BTreeMap;
 
+use ainori_limits::PAGE;
 use ainori_space::GuestPhysical;
 use proptest::prelude::*;
 
-use crate::{Advice, BREAKPOINT, Code, Progress, REGION, Text};
+use crate::{Advice, BLOCK, BREAKPOINT, Code, Progress, Text};
 
 const START: u64 = 0x8000_0000;
-const REGIONS: u64 = 2;
+const BLOCKS: u64 = 2;
 const HARTS: u8 = 3;
 /// CSRRCI a0, sstatus, 2.
 const PRIVILEGED: u32 = 0x1001_7573;
@@ -28,7 +29,7 @@ impl Code for Memory {
 }
 
 fn text() -> Text {
-    Text::new(START, REGIONS * REGION, true)
+    Text::new(START, BLOCKS * BLOCK, true)
 }
 
 /// Traps there until the region is text.
@@ -91,7 +92,9 @@ fn each_time_that_a_region_is_given_up_it_takes_twice_as_many_traps() {
 fn there_is_room_for_many_and_again_after_they_are_gone() {
     let (text, memory) = (text(), Memory::default());
     for _ in 0..3 {
-        make_text(&text, &memory, GuestPhysical(START), 0);
+        for page in 0..4 {
+            make_text(&text, &memory, GuestPhysical(START + page * PAGE), 0);
+        }
         for number in 0..4000 {
             let at = GuestPhysical(START + 4 * number);
             memory.store(at, PRIVILEGED as u16);
@@ -99,7 +102,9 @@ fn there_is_room_for_many_and_again_after_they_are_gone() {
         }
         let replaced = (0..4000).filter(|number| text.instruction(GuestPhysical(START + 4 * number)).is_some());
         assert!(replaced.count() > 1000);
-        while text.give_up(GuestPhysical(START), 0, &memory) != Progress::Done {}
+        for page in 0..4 {
+            while text.give_up(GuestPhysical(START + page * PAGE), 0, &memory) != Progress::Done {}
+        }
         for number in 0..4000 {
             assert_eq!(memory.load(GuestPhysical(START + 4 * number)), Some(PRIVILEGED as u16));
         }
@@ -119,7 +124,7 @@ fn a_new_life_knows_nothing_of_the_last_one() {
 
 #[test]
 fn a_guest_that_can_load_what_it_may_fetch_gets_none() {
-    let (text, memory, at) = (text(), Memory::default(), GuestPhysical(START + REGION));
+    let (text, memory, at) = (text(), Memory::default(), GuestPhysical(START + BLOCK));
     memory.store(at, PRIVILEGED as u16);
     make_text(&text, &memory, at, 0);
     let _ = text.note(at, PRIVILEGED, 0, &memory);
@@ -157,10 +162,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// In both regions.
+/// In two pages of a block, and in one of another.
 fn at(slot: u64) -> GuestPhysical {
-    GuestPhysical(START + slot % 2 * REGION + slot / 2 * 2)
+    GuestPhysical(START + [0, PAGE, BLOCK][page(slot)] + slot / 3 * 2)
 }
+
+fn page(slot: u64) -> usize {
+    (slot % 3) as usize
+}
+
+const PAGES: usize = 3;
 
 const OTHER: u16 = 0x0001;
 
@@ -169,9 +180,9 @@ proptest! {
     #[test]
     fn no_hart_sees_a_difference(steps in prop::collection::vec(step(), 1..400)) {
         let (text, memory) = (text(), Memory::default());
-        // What the guest has stored; which harts can load and store in a region by what their tables have; who waits until all have forgotten that.
+        // What the guest has stored; which harts can load and store in a page by what their tables have; who waits until all have forgotten that.
         let mut stored: BTreeMap<u64, u16> = BTreeMap::new();
-        let mut has_all = [[false; REGIONS as usize]; HARTS as usize];
+        let mut has_all = [[false; PAGES]; HARTS as usize];
         let mut waits: [Option<[bool; HARTS as usize]>; HARTS as usize] = Default::default();
         let mut known = [[false; 8]; HARTS as usize];
         for slot in 0..8 {
@@ -179,7 +190,6 @@ proptest! {
             stored.insert(at(slot).0, PRIVILEGED as u16);
         }
         for step in steps {
-            let region = |slot: u64| (slot % 2) as usize;
             // A hart that waits does nothing but what others want of it.
             let waiting = |waits: &[Option<_>; HARTS as usize], hart: u8| waits[usize::from(hart)].is_some();
             match step {
@@ -208,9 +218,9 @@ proptest! {
                 }
                 Step::Store { hart, slot, .. } | Step::Load { hart, slot } if !waiting(&waits, hart) => {
                     // It faults, and makes the access again, if not just now.
-                    while !has_all[usize::from(hart)][region(slot)] && !waiting(&waits, hart) {
+                    while !has_all[usize::from(hart)][page(slot)] && !waiting(&waits, hart) {
                         match text.give_up(at(slot), hart, &memory) {
-                            Progress::Done => has_all[usize::from(hart)][region(slot)] = true,
+                            Progress::Done => has_all[usize::from(hart)][page(slot)] = true,
                             Progress::Step => {}
                             Progress::Forget => waits[usize::from(hart)] = Some([false; HARTS as usize]),
                         }
@@ -227,7 +237,7 @@ proptest! {
                     }
                 }
                 Step::Forget { hart } => {
-                    has_all[usize::from(hart)] = [false; REGIONS as usize];
+                    has_all[usize::from(hart)] = [false; PAGES];
                     known[usize::from(hart)] = [false; 8];
                     for waiting in &mut waits {
                         if let Some(done) = waiting {

@@ -10,6 +10,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use ainori_board::{Board, Isa};
 use ainori_handover::Fence;
+#[cfg(feature = "no-h")]
+use ainori_limits::PAGE;
 use ainori_manifest::blob::translations;
 use ainori_manifest::config::{
     GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, MOST_SHADOW_SPACES, ShadowReclaim, Translation,
@@ -154,11 +156,11 @@ impl Memory for GuestMemory<'_> {
         let rights = if self.0.text.is_text(at) { Rights::Execute } else { Rights::ReadWriteExecute };
         #[cfg(not(feature = "no-h"))]
         let rights = Rights::ReadWriteExecute;
-        Some(Translated {
-            host,
-            attributes: Attributes::new(rights),
-            size: GUEST_MEMORY_ALIGN,
-        })
+        #[cfg(feature = "no-h")]
+        let size = if self.0.text.is_plain(at) { GUEST_MEMORY_ALIGN } else { PAGE };
+        #[cfg(not(feature = "no-h"))]
+        let size = GUEST_MEMORY_ALIGN;
+        Some(Translated { host, attributes: Attributes::new(rights), size })
     }
 }
 
