@@ -30,6 +30,7 @@ mod shadow;
 mod sharing;
 mod smp_rtos;
 mod spinning;
+mod steps;
 mod stress;
 mod task_sets;
 mod verify;
