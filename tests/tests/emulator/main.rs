@@ -20,6 +20,7 @@ mod kernel_image;
 mod large;
 mod latency;
 mod migration;
+mod no_h;
 mod platform;
 mod presets;
 mod random;
