@@ -335,6 +335,13 @@ impl<'a, T: Tables> Pool<'a, T> {
         }
     }
 
+    /// Those that can be taken.
+    #[cfg(test)]
+    pub fn clean_tables(&self) -> Vec<u16> {
+        let next = |table: &u16| Some(self.state(*table).next).filter(|next| *next != NONE);
+        core::iter::successors(Some(self.clean.first).filter(|first| *first != NONE), next).collect()
+    }
+
     /// Where a table is.
     pub fn address(&self, table: u16) -> HostPhysical {
         self.tables.address(table)

@@ -1,4 +1,7 @@
 //! A vCPU's shadow.
+mod views;
+mod window;
+
 use ainori_space::{GuestPhysical, HostPhysical, MemoryType};
 
 use crate::entry::{Entry, Features, Leaf, allows};
@@ -180,36 +183,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         self.spaces[self.active].satp
     }
 
-    /// The window, if there is one.
-    #[must_use]
-    pub const fn window(&self) -> Option<Window> {
-        if V::IS_DIVIDED { self.choices.window } else { None }
-    }
-
-    /// The window is to be in the next slot, as the guest wants something in this one: for that, all is forgotten.
-    ///
-    /// An instruction is fetched from two pages at most and loads or stores in two others, so it wants four slots at most: as the slots come in turn, the fourth move at the latest leads to one that it
-    /// doesn't want, and there the window is while the instruction is made.
-    ///
-    /// While it is called, nobody is to need the window of the active root: afterwards it is in the new slot.
-    pub fn move_window(&mut self) -> Due {
-        self.choices.window = self.choices.window.map(Window::moved);
-        self.forget_all()
-    }
-
-    /// The window's entry in roots of a format.
-    #[inline(always)]
-    fn opening(&self, format: Format) -> Opening {
-        self.window().map_or(Opening::NONE, |window| window.opening(format))
-    }
-
-    /// Is an address in the window?
-    #[inline(always)]
-    fn is_in_window(&self, format: Format, address: Virtual) -> bool {
-        let top = Format::index(address, format.levels() - 1);
-        self.window().is_some_and(|window| usize::from(window.slot) == top)
-    }
-
     /// The guest has written `satp`; it is to be in this view of what that says. What isn't translated is the same in all of them.
     pub fn activate(&mut self, satp: Satp, view: V) -> Activation {
         let Ok(of_satp) = satp.format() else { return Activation::NoMode };
@@ -240,15 +213,20 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         if is_it { Some(self.enter(number)) } else { None }
     }
 
-    /// The guest's mode has changed, or its SUM or MXR, so that it is in this view from now on, of the same address space. Which fence is due for the tag that is active then. `None`: nothing has been
-    /// done, as the view isn't known, and it is to be [activated](Self::activate) with [what is in `satp`](Self::satp).
-    #[inline(always)]
-    pub fn look(&mut self, view: V) -> Option<Due> {
+    /// What the hart walks in another view of the active address space, if it may go there and back without a word: the view is known, and no fence is due for its tag. It holds until anything but
+    /// [`Self::look`] or [`Self::locate`] is called.
+    pub fn beside(&self, view: V) -> Option<Active> {
         let known = self.siblings.get(view::number(view)).copied().map(usize::from);
-        match known.filter(|number| *number < set::MOST && self.alive.contains(*number)) {
-            Some(number) => Some(self.enter_known(number)),
-            None => self.activate_known(self.satp(), view),
-        }
+        let remembered = || self.last.get(place_of(self.satp(), view)).copied().map(usize::from);
+        let is_it = |number: &usize| {
+            *number < set::MOST && self.alive.contains(*number) && !self.stale.contains(*number) && {
+                let space = &self.spaces[*number];
+                space.satp == self.satp() && (space.view == view || self.satp() == Satp::BARE)
+            }
+        };
+        let number = known.filter(is_it).or_else(|| remembered().filter(is_it))?;
+        let space = &self.spaces[number];
+        Some(Active { format: space.format, root: self.pool.address(space.tree.root), tag: number as u8 })
     }
 
     /// The vCPU is in this address space from now on. Which fence is due for it.
@@ -259,14 +237,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             *last = number as u8;
         }
         if V::IS_DIVIDED {
-            if satp != self.satp() {
-                self.siblings = [UNKNOWN; MOST_VIEWS];
-            }
-            if satp == Satp::BARE {
-                self.siblings = [number as u8; MOST_VIEWS];
-            } else if let Some(sibling) = self.siblings.get_mut(view::number(view)) {
-                *sibling = number as u8;
-            }
+            self.know(number);
         }
         self.enter_known(number)
     }
@@ -292,12 +263,12 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
 
     /// The vCPU begins anew, with [`Satp::BARE`]. Whatever its tags have been for, its harts are to be [distrusted](Self::distrust) before it goes on.
     pub fn reset(&mut self) {
+        if V::IS_DIVIDED {
+            self.unlink(self.active);
+        }
         let space = &mut self.spaces[self.active];
         (space.satp, space.view, space.format) = (Satp::BARE, V::BARE, self.choices.greatest);
         let _ = self.forget_all();
-        if V::IS_DIVIDED {
-            self.siblings = [self.active as u8; MOST_VIEWS];
-        }
     }
 
     /// An access has faulted in the hart's walk. With divided views, the active one is that [of the mode](View::of).
@@ -318,6 +289,13 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             Some(fill) => self.insert(format, found.global, &fill),
             None => Outcome::Elsewhere(found.at(address)),
         }
+    }
+
+    /// Where an instruction is that the guest has fetched in this mode, by its own tables as they stand, and whether it is there in all address spaces. `None`: nowhere any more.
+    pub fn locate(&self, memory: &impl Memory, address: Virtual, mode: Mode) -> Option<(GuestPhysical, bool)> {
+        let mode = view::mode(self.spaces[self.active].view, mode);
+        let found = walk(memory, self.choices.features, self.satp(), address, Access::Fetch, mode).ok()?;
+        Some((found.at(address), found.global))
     }
 
     /// Sees to a table for a fill that had none. `None` if there is one, or nobody wants it.
@@ -372,7 +350,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             _ => {
                 let sharers = place.map_or(Set::EMPTY, |place| self.global.sharers(place));
                 let others = self.alive.minus(sharers).without(self.active);
-                asid.map_or(others, |asid| self.having_asid(others, asid))
+                asid.map_or(others, |asid| self.views_with(asid).and(others))
             }
         };
         // BOUND: `SPACES_AT_ONCE`, and for each the levels.
@@ -395,27 +373,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             _ => Due::Nothing,
         };
         Some(due.and(self.forget_in(self.active, address)))
-    }
-
-    /// Forgets all views of the address space that has this ASID. There is a clean table.
-    fn drop_views(&mut self, asid: u16) -> Due {
-        let mut due = Due::Nothing;
-        // BOUND: the views of an address space.
-        for number in self.having_asid(self.alive, asid) {
-            due = due.and(self.drop(number));
-        }
-        due
-    }
-
-    /// Those of a set that have an ASID.
-    fn having_asid(&self, mut of: Set, asid: u16) -> Set {
-        // BOUND: the address spaces, some 10 instructions each.
-        for number in of {
-            if !self.spaces[number].has_asid(asid) {
-                of.remove(number);
-            }
-        }
-        of
     }
 
     /// The same where nobody would come back for the rest: all is forgotten then.
@@ -445,17 +402,21 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         if self.pool.free() <= RESERVE {
             return Err(self.reclaim());
         }
+        if V::IS_DIVIDED {
+            let Some(root) = self.pool.take_clean() else { return Err(Due::Nothing) };
+            self.pool.open(root, self.opening(format));
+            let number = self.choose(satp, view);
+            self.begin(number, satp, view, format, root);
+            return Ok(number);
+        }
         let asid = (satp != Satp::BARE).then_some(satp.asid());
         let (mut number, mut least) = (0, u64::MAX);
-        let mut rivals = Set::EMPTY;
         // BOUND: the address spaces, some 15 instructions each.
         for candidate in 0..self.spaces.len() {
             let space = &self.spaces[candidate];
-            let is_sibling = V::IS_DIVIDED && space.satp == satp;
             let rank = if !self.alive.contains(candidate) {
                 1
-            } else if asid.is_some_and(|asid| space.has_asid(asid)) && !is_sibling {
-                rivals.insert(candidate);
+            } else if asid.is_some_and(|asid| space.has_asid(asid)) {
                 0
             } else {
                 space.activated + 2
@@ -465,14 +426,13 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             }
         }
         let Some(root) = self.pool.take_clean() else { return Err(Due::Nothing) };
-        if V::IS_DIVIDED {
-            // BOUND: the views of an address space.
-            for rival in rivals {
-                self.kill(rival);
-            }
-            self.siblings = [UNKNOWN; MOST_VIEWS];
-            self.pool.open(root, self.opening(format));
-        }
+        self.begin(number, satp, view, format, root);
+        Ok(number)
+    }
+
+    /// This number is that of a new one from now on, whatever it has been before.
+    #[inline(always)]
+    fn begin(&mut self, number: usize, satp: Satp, view: V, format: Format, root: u16) {
         self.kill(number);
         let space = &mut self.spaces[number];
         space.tree.give_back(&mut self.pool);
@@ -480,7 +440,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         space.view = view;
         self.alive.insert(number);
         self.stale.insert(number);
-        Ok(number)
     }
 
     /// It is none from now on.
@@ -771,6 +730,36 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
                 self.distrust()
             }
         }
+    }
+}
+
+/// What tests look at.
+#[cfg(test)]
+impl<T: Tables, V: View> Shadow<'_, T, V> {
+    /// All roots that the hart may be told to walk, and their formats.
+    pub fn roots(&self) -> Vec<(HostPhysical, Format)> {
+        let space = |number| &self.spaces[number];
+        self.alive.map(|number| (self.pool.address(space(number).tree.root), space(number).format)).collect()
+    }
+
+    /// Panics if an address space is there twice, two have one ASID, or the views of one don't know each other.
+    pub fn check(&self) {
+        for number in self.alive {
+            let AddressSpace { satp, view, views, .. } = self.spaces[number];
+            let is_same = |other: &usize| self.spaces[*other].satp == satp;
+            let alike: Vec<usize> = self.alive.filter(is_same).collect();
+            assert_eq!(alike.iter().filter(|other| self.spaces[**other].view == view).count(), 1);
+            if satp != Satp::BARE {
+                let with_asid = self.alive.filter(|other| self.spaces[*other].has_asid(satp.asid()));
+                assert_eq!(alike, with_asid.collect::<Vec<_>>());
+                assert!(!V::IS_DIVIDED || alike == views.and(self.alive).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    /// The tables that are to be all zeros.
+    pub fn clean_tables(&self) -> Vec<u16> {
+        self.pool.clean_tables()
     }
 }
 

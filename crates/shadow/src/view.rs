@@ -4,7 +4,7 @@ use crate::walk::{Found, Mode};
 /// What a [`Shadow`](crate::Shadow) has of each address space: one tree for all modes of its guest ([`Undivided`]), or one for each view ([`Divided`]).
 ///
 /// The hart decides which, so it is a type: what one of them doesn't need is in no code for it.
-pub trait View: Copy + Eq + core::fmt::Debug + sealed::Sealed {
+pub trait View: Copy + Eq + core::fmt::Debug + sealed::Sealed + 'static {
     /// Has an address space several views?
     const IS_DIVIDED: bool;
     /// The view of what isn't translated, in all modes.

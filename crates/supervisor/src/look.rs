@@ -45,10 +45,10 @@ impl Supervisor {
         self.lines & self.sie
     }
 
-    /// Is its timer's line up, as of the last look at the time?
+    /// Is a line up, that of the timer as of the last look at the time?
     #[inline]
     #[must_use]
-    pub const fn is_timer_up(&self) -> bool {
-        self.lines & Line::Timer.bit() != 0
+    pub const fn is_up(&self, line: Line) -> bool {
+        self.lines & line.bit() != 0
     }
 }

@@ -6,6 +6,8 @@ use crate::arch::context::{begin_again, enter_guest};
 use crate::arch::trap::{Exception, Trap};
 use crate::arch::{VcpuState, clock, hart, world};
 use crate::guest::{fault, interrupt_file, mmio, sbi, translation};
+#[cfg(feature = "no-h")]
+use crate::guest::text;
 use crate::stats::Exit;
 
 /// The end of every event that leaves something to decide: chooses the vCPU to go on with, and enters it. `event` is what the event was.
@@ -143,7 +145,20 @@ impl Cpu {
     /// Any trap but the timer's. None of these is counted as that, so that [`conclude_event`] tells them apart.
     #[inline(always)]
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
-        match Trap::current(|| self.state(vcpu)) {
+        #[cfg(feature = "no-h")]
+        if let Some(exit) = text::consider(self, vcpu) {
+            return exit;
+        }
+        let trap = Trap::current(|| self.state(vcpu));
+        #[cfg(feature = "no-h")]
+        let trap = match trap {
+            Trap::Breakpoint(exception) => match text::breakpoint(self, vcpu, exception) {
+                Ok(trap) => trap,
+                Err(exit) => return exit,
+            },
+            trap => trap,
+        };
+        match trap {
             Trap::Interrupt(which) => self.take_interrupt_beside(which, vcpu),
             Trap::Call => sbi::call(self, vcpu),
             Trap::Access(access) => mmio::access(self, vcpu, access),
@@ -179,7 +194,9 @@ impl Cpu {
             #[cfg(feature = "no-h")]
             Trap::Done(exit) => exit,
             #[cfg(feature = "no-h")]
-            Trap::Own(exception) => self.hand_over_own(vcpu, exception),
+            Trap::Own(exception) | Trap::Breakpoint(exception) => self.hand_over_own(vcpu, exception),
+            #[cfg(feature = "no-h")]
+            Trap::ReadsText => text::switch_off(self, vcpu),
             Trap::Unknown(exception) => fault::stop(self, vcpu, fault::What::Unknown, exception),
         }
     }

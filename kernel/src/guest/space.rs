@@ -19,6 +19,9 @@ pub struct Space {
     tables: GuestTables,
     /// How a hart comes from the guest's own addresses to those of the board.
     pub translation: GuestTranslation,
+    /// Where breakpoints stand in its memory for privileged instructions.
+    #[cfg(feature = "no-h")]
+    pub text: ainori_text::Text,
 }
 
 impl Space {
@@ -33,6 +36,8 @@ impl Space {
             memory: Range { start: start.0, end: start.0 + size },
             tables,
             translation: GuestTranslation::TWO_STAGE,
+            #[cfg(feature = "no-h")]
+            text: ainori_text::Text::new(GUEST_MEMORY_BASE, size, true),
         })
     }
 

@@ -113,12 +113,12 @@ fn format(board: &Board) -> Format {
 }
 
 /// What a shadow is made of, beside the guest's `satp`.
-struct GuestMemory<'a>(&'a Space);
+pub(super) struct GuestMemory<'a>(pub(super) &'a Space);
 
 impl GuestMemory<'_> {
     /// Where an address of its main memory is on the board. That begins and ends at a large page.
     #[inline(always)]
-    fn main(&self, at: GuestPhysical) -> Option<u64> {
+    pub(super) fn main(&self, at: GuestPhysical) -> Option<u64> {
         let (memory, offset) = (self.0.memory(), at.0.wrapping_sub(GUEST_MEMORY_BASE));
         (offset < memory.size()).then(|| memory.start + offset)
     }
@@ -136,7 +136,10 @@ impl GuestMemory<'_> {
 impl Memory for GuestMemory<'_> {
     #[inline]
     fn load(&self, at: GuestPhysical) -> Option<u64> {
-        Some(self.word(at)?.load(Ordering::Acquire))
+        let found = self.word(at)?.load(Ordering::Acquire);
+        #[cfg(feature = "no-h")]
+        let found = self.0.text.doubleword(at, found);
+        Some(found)
     }
 
     fn exchange(&self, at: GuestPhysical, old: u64, new: u64) -> Option<bool> {
@@ -147,9 +150,13 @@ impl Memory for GuestMemory<'_> {
     fn translate(&self, at: GuestPhysical) -> Option<Translated> {
         // Nearly always it is main memory: where that is, is known without the tables of the second stage.
         let Some(host) = self.main(at).map(HostPhysical) else { return self.0.tables().translate(at) };
+        #[cfg(feature = "no-h")]
+        let rights = if self.0.text.is_text(at) { Rights::Execute } else { Rights::ReadWriteExecute };
+        #[cfg(not(feature = "no-h"))]
+        let rights = Rights::ReadWriteExecute;
         Some(Translated {
             host,
-            attributes: Attributes::new(Rights::ReadWriteExecute),
+            attributes: Attributes::new(rights),
             size: GUEST_MEMORY_ALIGN,
         })
     }
@@ -165,6 +172,8 @@ pub fn page_fault(cpu: &mut Cpu, vcpu: VcpuId, fault: PageFault) -> Exit {
     match answer(cpu, vcpu, fault) {
         Answer::Again | Answer::NotYet => Exit::Shadow,
         Answer::Guest(exception) => hand_over(cpu, vcpu, exception),
+        #[cfg(feature = "no-h")]
+        Answer::Elsewhere if super::text::is_text(cpu, vcpu) => super::text::give_up(cpu, vcpu),
         // What has been done so far isn't to be added to what comes.
         Answer::Elsewhere if cpu.gives_way() => Exit::Shadow,
         // As if the hart had two stages: a device, or a mistake.

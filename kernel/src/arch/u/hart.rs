@@ -7,7 +7,7 @@ use crate::arch::riscv::hart::Interrupts;
 use crate::arch::riscv::vector::VectorRegisters;
 use ainori_board::{Environment, Isa};
 use ainori_shadow::{Format, Satp};
-use ainori_supervisor as supervisor;
+use ainori_supervisor::{self as supervisor, Line};
 
 /// What all harts of the board offer to guests.
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ pub(super) fn is_alarm_due() -> bool {
 pub(super) fn program_timer() {
     let block = block();
     let own = block.alarm.get();
-    let guest = super::block::loaded(|registers| registers.deadline().filter(|_| !registers.is_timer_up()));
+    let guest = super::block::loaded(|registers| registers.deadline().filter(|_| !registers.is_up(Line::Timer)));
     let at = guest.flatten().map_or(own, |at| at.min(own));
     if at != block.programmed.get() {
         block.programmed.set(at);

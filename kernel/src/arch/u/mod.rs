@@ -11,6 +11,7 @@ pub mod gstage;
 pub mod guest_access;
 pub mod hart;
 mod inject;
+mod known;
 mod map;
 mod privileged;
 pub mod shadow;

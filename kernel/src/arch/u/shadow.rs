@@ -8,8 +8,8 @@ use alloc::{boxed::Box, vec};
 use ainori_devices::zicsr::CsrAccess;
 use ainori_limits::cause::exception;
 use ainori_shadow::{
-    Access, Activation, AddressSpace, Choices, Divided, Due, Fault, Memory, Mode, Outcome, Satp,
-    Scope, Shadow, TableState, Virtual, Window,
+    Access, Activation, AddressSpace, Choices, Divided, Due, Fault, Memory, Mode, Outcome, Satp, Scope,
+    Shadow, TableState, Virtual, Window,
 };
 use ainori_space::{GuestPhysical, HostPhysical};
 use ainori_supervisor::{Privileged, View};
@@ -182,14 +182,15 @@ impl OwnShadow {
         own.activate();
     }
 
+    /// Where an instruction is that it has fetched, and whether it is there in all address spaces.
+    pub(super) fn locate(&self, memory: &impl Memory, pc: u64) -> Option<(GuestPhysical, bool)> {
+        self.0.shadow.locate(memory, Virtual(pc), self.0.mode)
+    }
+
     /// Its hart is to walk what is to be seen in this view. False if only a step of that has been done.
     pub(super) fn look(&mut self, view: View, mxr: bool) -> bool {
         let own = &mut *self.0;
-        own.mode = Mode {
-            user: view == View::User,
-            sum: view == View::KernelWithUser,
-            mxr,
-        };
+        own.mode = Mode { user: view == View::User, sum: view == View::KernelWithUser, mxr };
         let view = <Divided as ainori_shadow::View>::of(own.mode);
         let (due, is_done) = match own.shadow.look(view) {
             Some(due) => (due, true),
@@ -317,6 +318,7 @@ impl VcpuState {
                 Activation::Done(due) => {
                     own.activate();
                     own.carry_out(due);
+                    self.known.forget_local();
                 }
                 Activation::NoMode => {}
                 Activation::NotYet(due) => {
@@ -336,28 +338,36 @@ impl VcpuState {
         let own = self.own_shadow();
         let Some(due) = own.shadow.fence(scope) else { return false };
         own.carry_out(due);
+        self.forget_known(scope);
         self.skip(FENCE_LENGTH);
         true
     }
 
     /// A call of its own has it fence an address or all of them, of one of its address spaces or of all. That is [carried out](Self::carry_out_noted) before it is entered.
     pub fn note_fence(&mut self, address: Option<u64>, asid: Option<u64>) {
-        self.own_shadow().noted =
-            Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
+        self.own_shadow().noted = Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
     }
 
     /// Carries out what its own call has it fence.
     pub fn carry_out_noted(&mut self) {
         let own = self.own_shadow();
-        let due = own.shadow.fence_at_once(own.noted);
+        let noted = own.noted;
+        let due = own.shadow.fence_at_once(noted);
         own.carry_out(due);
+        self.forget_known(noted);
     }
 
     /// Others have it fence one of its address spaces, or all.
     pub fn forget_translations(&mut self, asid: Option<u16>) {
         let own = self.own_shadow();
-        let due = own.shadow.fence_at_once(Scope { address: None, asid });
+        let scope = Scope { address: None, asid };
+        let due = own.shadow.fence_at_once(scope);
         own.carry_out(due);
+        self.forget_known(scope);
+    }
+
+    fn forget_known(&mut self, scope: Scope) {
+        if scope.asid.is_some() { self.known.forget_local() } else { self.known.forget() }
     }
 
     /// Whatever the hart has cached of it isn't to be used any more.

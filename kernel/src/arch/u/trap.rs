@@ -4,6 +4,7 @@ use super::block::{block, loaded};
 use super::guest_access::{FailedLoad, fetch_instruction};
 use super::hart::{is_alarm_due, program_timer};
 use super::shadow::{AddressSpaceAccess, GuestFence, PageFault};
+pub use super::privileged::privileged_instruction;
 use crate::arch::riscv::csr;
 use crate::cpu::Cpu;
 use crate::cpu::event::{conclude_event, handle_exception};
@@ -18,6 +19,7 @@ const SOFTWARE_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_SOFTWARE as u6
 const TIMER_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_TIMER as u64;
 const EXTERNAL_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_EXTERNAL as u64;
 const ILLEGAL_INSTRUCTION: u64 = exception::ILLEGAL_INSTRUCTION as u64;
+const BREAKPOINT: u64 = exception::BREAKPOINT as u64;
 const CALL: u64 = exception::CALL_FROM_USER as u64;
 const FETCH_PAGE: u64 = exception::FETCH_PAGE_FAULT as u64;
 const LOAD_PAGE: u64 = exception::LOAD_PAGE_FAULT as u64;
@@ -29,7 +31,6 @@ const STORE_FAULT: u64 = exception::STORE_GUEST_PAGE_FAULT as u64;
 /// Exceptions that an OS handles itself, as they come.
 const GUESTS_OWN: u64 = 1 << exception::MISALIGNED_FETCH
     | 1 << exception::FETCH_ACCESS
-    | 1 << exception::BREAKPOINT
     | 1 << exception::MISALIGNED_LOAD
     | 1 << exception::LOAD_ACCESS
     | 1 << exception::MISALIGNED_STORE
@@ -76,6 +77,10 @@ pub enum Trap {
     Done(Exit),
     /// What is the guest's own affair.
     Own(Exception),
+    /// A breakpoint in its kernel: its own, or one that stands for another instruction.
+    Breakpoint(Exception),
+    /// Its kernel is about to be able to load what it may only fetch.
+    ReadsText,
 }
 
 /// Interrupts that the hypervisor enables for itself.
@@ -209,6 +214,16 @@ impl Trap {
                 Self::Done(Exit::GuestTimer)
             }
             ILLEGAL_INSTRUCTION => state().privileged(),
+            BREAKPOINT => match state() {
+                state if state.is_in_kernel() => {
+                    let pc = state.pc();
+                    match state.known.find(pc) {
+                        Some(bits) => state.carry_out(bits),
+                        None => Self::Breakpoint(Exception { cause, value: value() }),
+                    }
+                }
+                state => Self::own(state, Exception { cause, value: value() }),
+            },
             CALL => match state() {
                 state if state.is_in_kernel() => Self::Call,
                 state => Self::own(state, Exception { cause, value: 0 }),
@@ -224,7 +239,11 @@ impl Trap {
     }
 
     fn own(state: &VcpuState, exception: Exception) -> Self {
-        if block().confines.get() && !state.is_in_kernel() { Self::Confined(exception) } else { Self::Own(exception) }
+        if block().confines.get() && !state.is_in_kernel() {
+            Self::Confined(exception)
+        } else {
+            Self::Own(exception)
+        }
     }
 }
 

@@ -4,9 +4,10 @@ use core::ffi::c_void;
 use ainori_supervisor::{Privilege, Units};
 
 use super::block::{Registers, block};
-use super::trap::Exception;
 use super::context::Context;
 use super::hart::Features;
+use super::known::Known;
+use super::trap::Exception;
 use super::world::{Lines, Translation, World};
 use crate::arch::clock;
 use crate::arch::riscv::csr::{self, status};
@@ -40,6 +41,8 @@ pub struct VcpuState {
     pub(super) watches_returns: bool,
     /// What the hart has of it is as its registers say: nothing of these has changed since it was entered last that the hart has to be told of.
     pub(super) is_settled: bool,
+    /// Breakpoints in its kernel that stand for other instructions.
+    pub(super) known: Known,
 }
 
 // SAFETY: `context.cpu` is all that could not be sent. Nobody follows it but the trap entry, while the vCPU runs, and the core that runs it has
@@ -49,13 +52,9 @@ unsafe impl Send for VcpuState {}
 impl VcpuState {
     /// A vCPU after reset: translation off, interrupts off, timer never. Allocates: only at boot.
     pub fn new(translation: Translation, _: bool, _: u8, features: &Features) -> Self {
+        let known = Known::new(translation.text);
         let world = World::new(translation, features);
-        Self {
-            context: Context::new(world.registers),
-            world,
-            watches_returns: false,
-            is_settled: false,
-        }
+        Self { context: Context::new(world.registers), world, watches_returns: false, is_settled: false, known }
     }
 
     /// Puts it, saved, to the state in which SBI HSM starts a hart.
@@ -64,6 +63,7 @@ impl VcpuState {
         self.context.pc = address;
         (self.context.x[A0], self.context.x[A1]) = (hart, opaque);
         self.is_settled = false;
+        self.known.forget();
         self.world.reset();
     }
 

@@ -12,6 +12,7 @@ use crate::arch::riscv::vector::VectorRegisters;
 use crate::cpu::Machine;
 use ainori_limits::cause::interrupt;
 use ainori_sched::VcpuId;
+use ainori_text::Text;
 use ainori_supervisor::{self as supervisor, Line, Supervisor, Unit, Units};
 use alloc::boxed::Box;
 use bitflags::bitflags;
@@ -20,12 +21,13 @@ use core::arch::asm;
 /// How the hart translates the addresses of a vCPU.
 pub struct Translation {
     pub(super) shadow: OwnShadow,
+    pub(super) text: &'static Text,
 }
 
 impl Translation {
     /// By its shadow.
-    pub fn new(_: &GuestTables, shadow: OwnShadow, _: VcpuId, _: &Machine) -> Self {
-        Self { shadow }
+    pub fn new(_: &GuestTables, shadow: OwnShadow, vcpu: VcpuId, machine: &'static Machine) -> Self {
+        Self { shadow, text: &machine.guest_of(vcpu).space.text }
     }
 }
 
@@ -184,9 +186,8 @@ impl World {
     /// An instruction of the loaded vCPU was illegal for the hart: was it only that a unit isn't loaded that the
     /// guest has on? Then notes that the vCPU uses it and says true; its registers have to be loaded before it goes on.
     pub(super) fn needs_extensions(&mut self, context: &Context) -> bool {
-        let is_missing = |unit| {
-            !context.loaded.contains(unit) && self.registers.with(|registers| registers.is_on(unit))
-        };
+        let is_missing =
+            |unit| !context.loaded.contains(unit) && self.registers.with(|registers| registers.is_on(unit));
         let (float, vector) = (is_missing(Unit::Float), is_missing(Unit::Vector));
         self.uses |= if float { Uses::FLOAT } else { Uses::empty() };
         self.uses |= if vector { Uses::VECTOR } else { Uses::empty() };
@@ -246,7 +247,7 @@ pub fn lower(lines: Lines) {
 
 /// Takes the loaded vCPU's software interrupt back. True if there was one.
 pub fn take_software_interrupt() -> bool {
-    let pending = loaded(|registers| registers.pending(0) & Lines::SOFTWARE.bits() != 0);
+    let pending = loaded(|registers| registers.is_up(Line::Software));
     lower(Lines::SOFTWARE);
     pending == Some(true)
 }
