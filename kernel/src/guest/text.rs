@@ -79,9 +79,9 @@ pub fn breakpoint(cpu: &mut Cpu, vcpu: VcpuId, exception: Exception) -> Result<T
     Err(Exit::Privileged)
 }
 
-/// The present trap is an access that the guest's tables allow, to what is text.
-pub fn is_text(cpu: &Cpu, vcpu: VcpuId) -> bool {
-    cpu.machine.guest_of(vcpu).space.text.is_text(GuestPhysical(Access::again().address))
+/// The present trap is an access that the guest's tables allow, to its main memory: so that is text, or was it a moment ago.
+pub fn is_memory(cpu: &Cpu, vcpu: VcpuId) -> bool {
+    GuestMemory(&cpu.machine.guest_of(vcpu).space).main(GuestPhysical(Access::again().address)).is_some()
 }
 
 /// So that it can be made, the instructions there are put back. The vCPU makes it again.

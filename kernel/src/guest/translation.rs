@@ -175,7 +175,7 @@ pub fn page_fault(cpu: &mut Cpu, vcpu: VcpuId, fault: PageFault) -> Exit {
         Answer::Again | Answer::NotYet => Exit::Shadow,
         Answer::Guest(exception) => hand_over(cpu, vcpu, exception),
         #[cfg(feature = "no-h")]
-        Answer::Elsewhere if super::text::is_text(cpu, vcpu) => super::text::give_up(cpu, vcpu),
+        Answer::Elsewhere if super::text::is_memory(cpu, vcpu) => super::text::give_up(cpu, vcpu),
         // What has been done so far isn't to be added to what comes.
         Answer::Elsewhere if cpu.gives_way() => Exit::Shadow,
         // As if the hart had two stages: a device, or a mistake.
@@ -233,6 +233,11 @@ pub fn answers_load(cpu: &mut Cpu, vcpu: VcpuId, refused: Exception) -> bool {
     match answer(cpu, vcpu, fault) {
         Answer::Again | Answer::NotYet => true,
         Answer::Guest(exception) => cpu.state(vcpu).deliver(exception),
+        #[cfg(feature = "no-h")]
+        Answer::Elsewhere if super::text::is_memory(cpu, vcpu) => {
+            super::text::give_up(cpu, vcpu);
+            true
+        }
         Answer::Elsewhere => {
             fault::wild(cpu, vcpu, What::Load, Access::again());
             true

@@ -100,14 +100,45 @@ fn the_machine_is_that_of_harts_with_h() {
     on(2).with(Guest::probe("smp", "rounds=20").vcpus(4).harts([0, 1])).run(CLOCK).good().result("smp");
 }
 
-#[test]
-fn smp_linux_shares_its_harts_with_an_rtos() {
-    let linux = Guest::linux("hackbench").args("ainori.loops=10").vcpus(2).harts([0, 1]);
+/// Linux with four vCPUs beside an RTOS on one of their harts, as in the demo.
+#[track_caller]
+fn linux_shares_its_harts(harts: u32, preset: &'static str) {
+    let linux = Guest::linux("hackbench").args("ainori.loops=10").vcpus(4).harts(0..harts);
     let freertos = Guest::freertos("period_us=1000 periods=400 burn_percent=30 report_ms=0").harts([1]);
-    let run = on(2).policy("ainori").with(linux).with(freertos).run(CLOCK);
+    let run = on(harts).policy(preset).with(linux).with(freertos.priority(10)).run(CLOCK);
     run.good();
     run.lost_no_tick("freertos", 400);
-    assert_eq!(run.number("linux", "cpus"), 2);
+    assert_eq!(run.number("linux", "cpus"), 4);
+}
+
+#[test]
+fn smp_linux_shares_two_harts_with_an_rtos() {
+    linux_shares_its_harts(2, "ainori");
+}
+
+#[test]
+fn smp_linux_shares_four_harts_with_an_rtos() {
+    linux_shares_its_harts(4, "spumone");
+}
+
+/// Harts that start, stop, interrupt and fence each other, and an RTOS before them.
+#[test]
+fn four_vcpus_work_together_beside_an_rtos() {
+    let smp = Guest::probe("smp", "rounds=20").vcpus(4).harts([0, 1]);
+    let freertos = Guest::freertos("period_us=1000 periods=200 burn_percent=30 report_ms=0").harts([1]);
+    let run = on(2).policy("ainori").with(smp).with(freertos.priority(10)).run(CLOCK);
+    run.good().result("smp");
+    run.lost_no_tick("freertos", 200);
+}
+
+/// One page of the hypervisor is in each table that such a hart walks. No guest finds it, and each finds its own memory at the same place. A device isn't reached by an access
+/// that begins in memory.
+#[test]
+fn a_guest_reaches_what_its_tables_have_and_nothing_else() {
+    for cpu in ["rv64", "rv64,h=false"] {
+        let run = System::on(1).cpu(cpu).with(Guest::probe("reach", "strict=1")).run(Clock::Icount);
+        run.good().result("reach");
+    }
 }
 
 /// A guest that is started again finds nothing of its former life, in its memory or in what harts and shadows have kept of it.

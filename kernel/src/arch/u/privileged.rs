@@ -80,7 +80,8 @@ impl VcpuState {
             }
             Privileged::WaitForInterrupt => {
                 self.skip(Privileged::LENGTH);
-                Trap::Wait
+                // What it has pending is in no hart, so that none that waits would be woken by it.
+                if self.world.is_interrupted() { Trap::Done(Exit::Wfi) } else { Trap::Wait }
             }
             Privileged::Fence { address, asid } | Privileged::Invalidate { address, asid } => {
                 let operand = |number: u8| (number != 0).then(|| self.register(number));

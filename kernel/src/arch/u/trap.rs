@@ -126,7 +126,7 @@ pub enum AccessKind {
     Store,
 }
 
-/// An instruction of a guest that has just trapped. A compressed one has zeros in its upper half.
+/// An instruction of a guest that has just trapped. A compressed one has zeros in its upper half, and one that accesses another address than that is 0.
 #[derive(Debug, Clone, Copy)]
 pub struct Instruction(u32);
 
@@ -156,7 +156,11 @@ impl Access {
     /// it gets its own fault when it comes back to it.
     #[inline(always)]
     pub fn instruction<'a>(&self, state: impl FnOnce() -> &'a mut VcpuState) -> Option<Instruction> {
-        fetch(state(), self.cause).map(Instruction)
+        let state = state();
+        let bits = fetch(state, self.cause)?;
+        // Of one that lies across the end of a page, only the part behind that may be here: it isn't one that a device takes.
+        let offset = mmio::address_offset(bits, self.value, |number| state.register(number));
+        Some(Instruction(if offset == Some(0) { bits } else { 0 }))
     }
 
     /// Does a load or store of `width` bytes (a power of two) lie across this address's natural boundaries? Then only a part of it is here.
