@@ -23,6 +23,7 @@ static unsigned at, begun;
 static uint16_t ends[HALFWORDS];
 static uint8_t flags_of[HALFWORDS];
 static unsigned flags;
+static bool is_vectored, goes_bare;
 static struct open opens[MOST_OPEN];
 static unsigned open_count;
 
@@ -56,7 +57,13 @@ void emit_begin(uint64_t *random)
 {
     numbers = random;
     at = open_count = 0;
+    is_vectored = random_one_in(2);
+    goes_bare = random_one_in(2);
 }
+
+bool program_goes_bare(void) { return goes_bare; }
+
+bool program_is_vectored(void) { return is_vectored; }
 
 unsigned emit_at(void) { return at * 2; }
 

@@ -15,6 +15,12 @@ enum {
 /* Begins a program, with these random numbers. */
 void emit_begin(uint64_t *random);
 
+/* May it have a vectored stvec? Else it may have misaligned atomic accesses: where OpenSBI (1.5) sees to both, it gives a kernel an odd program counter. */
+bool program_is_vectored(void);
+
+/* May it run without translation? */
+bool program_goes_bare(void);
+
 /* Is there room for one more group? */
 bool emit_has_room(void);
 

@@ -13,6 +13,7 @@
 #define SATP      0x180
 #define RA        1
 #define CBO       2
+#define CBO_ZERO  4
 #define FENCE_I   0x0000100f
 #define SFENCE_VMA 0x09
 #define NOP       0x00000013
@@ -21,7 +22,7 @@
 static uint64_t nobodys_page(void)
 {
     static const uint64_t pages[] = {
-        0, 0x1000, 0x2000000000, 0x4000010000, 0x8000000000, 0x800000000000, 0x7fffffffffff000, 0x8000000000000000,
+        0, 0x900000, 0x2000000000, 0x4000010000, 0x8000000000, 0x800000000000, 0x7fffffffffff000, 0x8000000000000000,
         0xffffffbffffff000, 0xffff800000000000, 0x100000000 + 12 * PAGE, 0x100000000 + 5 * LARGE, USER_CODE + CODE_BYTES, 0xffffffffffffe000,
     };
     return pages[random_below(sizeof pages / sizeof pages[0])];
@@ -38,14 +39,17 @@ uint64_t any_page(void)
     }
 }
 
-/* Within data, or across the end of a page; a store leaves alone what can be executed. */
-static uint64_t offset(unsigned width, bool is_store)
+/* An address in it: within its data, or across its end; a store leaves alone what can be executed. */
+static uint64_t within(uint64_t page, unsigned width, bool is_store)
 {
     switch (random_below(8)) {
-    case 0: return PAGE - 1 - random_below(7);
+    case 0:
+        if (can_be_crossed(page))
+            return page + PAGE - 1 - random_below(7);
+        return page;
     case 1:
-    case 2: return random_below(is_store ? TRAPS_FROM - 7 : PAGE);
-    default: return random_below(TRAPS_FROM / width) * width;
+    case 2: return page + random_below(is_store ? TRAPS_FROM - 7 : PAGE - 8);
+    default: return page + random_below(TRAPS_FROM / width) * width;
     }
 }
 
@@ -66,11 +70,11 @@ void group_load_or_store(void)
     funct3 = is_float ? 2 + random_below(2) : random_below(is_store ? 4 : 7);
     unsigned width = 1 << (funct3 & 3);
     group_begin(0);
-    uint64_t address = any_page() + offset(width, is_store);
+    uint64_t address = within(any_page(), width, is_store);
     if (!is_float && random_one_in(5)) { /* C.LW, C.LD, C.SW, C.SD */
         static const uint16_t compressed[] = { 0x4000, 0x6000, 0xc000, 0xe000 };
         unsigned which = random_below(2) + 2 * is_store, base = 8 + random_below(8), other = 8 + random_below(8);
-        emit_constant(base, any_page() + offset(8, is_store));
+        emit_constant(base, within(any_page(), 8, is_store));
         emit16(compressed[which] | (base - 8) << 7 | (other - 8) << 2);
     } else {
         unsigned base = base_with(address, immediate);
@@ -87,7 +91,9 @@ void group_atomic(void)
     static const uint8_t functions[] = { 0x00, 0x01, 0x04, 0x08, 0x0c, 0x10, 0x14, 0x18, 0x1c, 0x02 };
     unsigned function = functions[random_below(sizeof functions)], width = 2 + random_below(2);
     group_begin(0);
-    uint64_t place = any_page() + (random_one_in(8) ? offset(8, true) : random_below(TRAPS_FROM / 8) * 8);
+    uint64_t page = any_page(), place = page + random_below(TRAPS_FROM / 8) * 8;
+    if (random_one_in(8) && !program_is_vectored())
+        place = within(page, 8, true);
     unsigned base = base_with(place, 0);
     emit_r(AMO, width, function << 2 | random_below(4), random_rd(), base, function == 0x02 ? 0 : random_rs());
     group_end();
@@ -112,12 +118,17 @@ void group_loop_of_reservation(void)
     group_end();
 }
 
+/* All but CBO.ZERO only where there is memory, if it can be reached: else QEMU 10's harts do nothing, and a second stage of translation faults. */
 void group_cache_block(void)
 {
-    static const uint16_t functions[] = { 0, 1, 2, 4, 4, 3 };
+    static const uint16_t functions[] = { 0, 1, 2, 3, CBO_ZERO, CBO_ZERO };
+    uint64_t bits = random_bits() | 1, page = any_page();
+    unsigned function = functions[random_below(6)];
+    if (function != CBO_ZERO)
+        page = program_goes_bare() ? (uintptr_t)data + random_below(DATA_PAGES) * PAGE : slot_address(random_below(SURELY_MEMORY), &bits);
     group_begin(0);
-    unsigned base = base_with(any_page() + random_below(TRAPS_FROM), 0);
-    emit_i(MISC_MEM, CBO, 0, base, functions[random_below(6)]);
+    unsigned base = base_with(page + random_below(TRAPS_FROM), 0);
+    emit_i(MISC_MEM, CBO, 0, base, function);
     group_end();
 }
 
@@ -132,7 +143,7 @@ void group_wild_jump(void)
 void group_address_space(void)
 {
     uint64_t value = space_satp(random_below(SPACES));
-    if (random_one_in(8))
+    if (program_goes_bare() && random_one_in(6))
         value = 0;
     else if (random_one_in(8)) /* a mode that there isn't */
         value = (value & ~(0xful << 60)) | (random_one_in(2) ? 10 + random_below(6) : 1 + random_below(7)) << 60;

@@ -43,6 +43,24 @@ void record_all(const char *name, const uint64_t *values, unsigned count)
     record(name, all);
 }
 
+void record_code(const uint16_t *code, unsigned bytes)
+{
+    enum { IN_A_LINE = 32 };
+    for (unsigned i = 0; is_aloud && i < bytes / 2; i++) {
+        if (i % IN_A_LINE == 0)
+            print("@code %x", 2 * i);
+        print(" %x", code[i]);
+        if ((i + 1) % IN_A_LINE == 0 || i + 1 == bytes / 2)
+            print("\n");
+    }
+}
+
+void record_fact(const char *name, uint64_t which, uint64_t of, uint64_t value)
+{
+    if (is_aloud)
+        print("@%s %lu %lu %lx\n", name, which, of, value);
+}
+
 void record_end(void)
 {
     if (is_begun)

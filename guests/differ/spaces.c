@@ -62,6 +62,18 @@ static uint64_t *place(unsigned space, unsigned slot)
 
 uint64_t slot_place(unsigned space, unsigned slot) { return (uintptr_t)place(space, slot); }
 
+/* May it lead to where nothing is? */
+static bool may_be_nowhere(unsigned slot)
+{
+    return level_of(slot) != 0 || (slot >= SURELY_MEMORY && slot < SMALL) || slot == 18 || slot >= SLOTS - 2;
+}
+
+bool can_be_crossed(uint64_t page)
+{
+    uint64_t small = (page - TEST) / PAGE, global = (page - GLOBALS) / PAGE;
+    return !(small >= SMALL - 5 && small < SMALL) && !(global >= SLOTS - FIRST_GLOBAL - 3 && global < SLOTS - FIRST_GLOBAL) && page != LAST;
+}
+
 /* Behind the last page of data is nobody's, so none that crosses from page to page begins in it. */
 uint64_t slot_address(unsigned slot, uint64_t *random)
 {
@@ -98,7 +110,7 @@ uint64_t slot_value(unsigned space, unsigned slot, uint64_t *random)
         target += below(random, DATA_PAGES) * PAGE;
     else if (level == 2)
         target = MEMORY;
-    if (below(random, 12) == 0)
+    if (may_be_nowhere(slot) && below(random, 6) == 0)
         target = nowhere[below(random, level ? 2 : 4)] & ~(level ? (PAGE << 9 * level) - 1 : 0);
     if (target == 0)
         target = nowhere[1];

@@ -17,6 +17,8 @@
 /* Entries of page tables that are random, and that a program changes. The last ones are the same in all spaces, and global. */
 #define SLOTS        26
 #define FIRST_GLOBAL 20
+/* The first ones never lead to where nothing is. */
+#define SURELY_MEMORY 8
 
 /* The program's code: where it is, and where its user mode has it in each address space. */
 #define CODE_BYTES (4 * PAGE)
@@ -36,6 +38,9 @@ uint64_t space_asid(unsigned space);
 
 /* What is at this entry: an address that it translates, in one of the pages of data if it leads there. */
 uint64_t slot_address(unsigned slot, uint64_t *random);
+
+/* May an access go from this page to the next one? Not where one of these may be where nothing is: which of two pages' faults it is then, each hart decides. */
+bool can_be_crossed(uint64_t page);
 
 /* Where the entry is. */
 uint64_t slot_place(unsigned space, unsigned slot);
