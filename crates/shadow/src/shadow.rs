@@ -165,8 +165,9 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     }
 
     /// How many tables so many address spaces need at least: a root for each and one for what is global, new ones for these, and below them what one instruction can need. That is of two
-    /// pages, and what it loads or stores is in two others, each of which may have tables of its own. It is made in one view; the way to another one empties nothing unless there is one address space alone, and
-    /// then what the next instruction needs is found in the same tables.
+    /// pages, and what it loads or stores is in two others, each of which may have tables of its own.
+    ///
+    /// Views need no more, as an instruction is made in one: what another view had may be taken for it. So programs and their kernel go on however often they change, with one address space alone as well.
     #[must_use]
     pub const fn tables_needed(spaces: usize) -> usize {
         spaces + 1 + RESERVE + PAGES_OF_AN_INSTRUCTION * BELOW_A_ROOT
