@@ -248,9 +248,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
 
     /// The vCPU begins anew, with [`Satp::BARE`]. Whatever its tags have been for, its harts are to be [distrusted](Self::distrust) before it goes on.
     pub fn reset(&mut self) {
-        if V::IS_DIVIDED {
-            self.unlink(self.active);
-        }
         let space = &mut self.spaces[self.active];
         (space.satp, space.view, space.format) = (Satp::BARE, V::BARE, self.choices.greatest);
         let _ = self.forget_all();

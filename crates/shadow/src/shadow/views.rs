@@ -79,7 +79,7 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
     }
 
     /// It is no view of its address space any more.
-    pub(super) fn unlink(&mut self, number: usize) {
+    fn unlink(&mut self, number: usize) {
         let views = core::mem::replace(&mut self.spaces[number].views, Set::EMPTY);
         // BOUND: the views of an address space.
         for sibling in views {
