@@ -4,8 +4,8 @@
 //! of its TLB. A shadow leads from virtual to host-physical addresses, in 3 loads. The idea is
 //! old (VM/370); this is Gandalf's (Ito and Oikawa 2008, docs/decisions.md) for RISC-V: entries are filled in when the guest faults, and go when it fences.
 //!
-//! The kernel uses it if it is built with the feature `shadow`, on harts with H, whose second stage is switched off then. It is made for harts without H as well, on which a guest's kernel runs in user mode as its programs do:
-//! then it has several [views](#views) of each address space.
+//! The kernel uses it if it is built with the feature `shadow`, on harts with H, whose second stage is switched off then. It is made for harts without H as well, on which a
+//! guest's kernel runs in user mode as its programs do: then it has several [views](#views) of each address space.
 //!
 //! # A shadow is a TLB
 //! Each vCPU has a [`Shadow`] of its own, and to its guest that is a large TLB of its hart, with tags of 16 bits (ASIDs). All that the privileged specification lets a TLB
@@ -32,19 +32,21 @@
 //! another one, and the first is forgotten.
 //!
 //! # Views
-//! On a hart with H a tree is for all modes of the guest, as each leaf has the guest's own bit U ([`Undivided`]). On one without H all of the guest is in user mode, so each leaf has U, and there is a tree for each [view](Divided) of an
-//! address space: what programs may use, what the kernel may use, and what it may use with SUM. A page is filled in as a walk allows in that mode. In what follows, and wherever spaces are counted, each view is an address space:
-//! with a tree and a tag of its own, that is active or isn't. What they have in common:
+//! On a hart with H a tree is for all modes of the guest, as each leaf has the guest's own bit U ([`Undivided`]). On one without H all of the guest is in user mode, so each leaf
+//! has U, and there is a tree for each [view](Divided) of an address space: what programs may use, what the kernel may use, and what it may use with SUM. A page is filled in as a
+//! walk allows in that mode. In what follows, and wherever spaces are counted, each view is an address space: with a tree and a tag of its own, that is active or isn't. What they
+//! have in common:
 //! - A fence for an address space covers all of its views, and if its ASID gets another root, all of them go.
 //! - What is global of the kernel's is in the global tree for all views of kernels, which have the same rights to it. What is global of programs' pages is filled in as if it weren't.
 //! - What isn't translated is the same in all modes, and is one address space.
 //!
-//! They know each other, so that the way from one to another, which traps and returns from them take, is some 35 instructions.
+//! They know each other, so that the way from one to another, which traps and returns from them take, is some 30 instructions.
 //!
 //! # The window
-//! Without H a trap of the guest is taken with the guest's tables in `satp`, so the entry of the hypervisor has to be mapped in them. The upper half of each root has an entry for that, the [window](Window), which leads to tables that are the
-//! hypervisor's: it is in each root as long as a hart may walk that, in new ones from the beginning. The guest's pages aren't filled in where it is, and where they should be the caller is [told](Outcome::Window) to
-//! [move it](Shadow::move_window) to the next slot, which forgets all. An instruction needs four pages at most, so it is made at last, and a guest that leaves a slot free has the window there in the end.
+//! Without H a trap of the guest is taken with the guest's tables in `satp`, so the entry of the hypervisor has to be mapped in them. The upper half of each root has an entry for
+//! that, the [window](Window), which leads to tables that are the hypervisor's: it is in each root as long as a hart may walk that, in new ones from the beginning. The guest's
+//! pages aren't filled in where it is, and where they should be the caller is [told](Outcome::Window) to [move it](Shadow::move_window) to the next slot, which forgets all. An
+//! instruction needs four pages at most, so it is made at last, and a guest that leaves a slot free has the window there in the end.
 //!
 //! # Large pages
 //! A large page of the guest that isn't in one piece in the second stage is filled in as smaller ones, its *splinters* (Xen's word). A fence for any address of it covers all of them, so a table
