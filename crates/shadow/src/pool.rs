@@ -240,7 +240,8 @@ impl<'a, T: Tables> Pool<'a, T> {
         }
     }
 
-    /// Clears a table at once, which leads to no other one any more, but to a window. Whoever keeps to what is to be [left clean](crate::tree::Tree::find) has no more than the 16 places of what is global in it.
+    /// Clears a table at once, which leads to no other one any more, but to a window. Whoever keeps to what is to be [left clean](crate::tree::Tree::find) has no more than the 16
+    /// places of what is global in it.
     #[inline(never)]
     pub fn empty(&mut self, table: u16) {
         self.clear(table, ENTRIES);

@@ -165,8 +165,10 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     }
 
     /// How many tables so many address spaces need at least: a root for each and one for what is global, new ones for these, and below them what one instruction can need. That is of two
-    /// pages, and what it loads or stores is in two others, each of which may have tables of its own. It is made in one view; the way to another one empties nothing unless there is one address space alone, and
-    /// then what the next instruction needs is found in the same tables.
+    /// pages, and what it loads or stores is in two others, each of which may have tables of its own.
+    ///
+    /// Views need no more, as an instruction is made in one: what another view had may be taken for it. So programs and their kernel go on however often they change, with one
+    /// address space alone as well.
     #[must_use]
     pub const fn tables_needed(spaces: usize) -> usize {
         spaces + 1 + RESERVE + PAGES_OF_AN_INSTRUCTION * BELOW_A_ROOT
@@ -263,9 +265,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
 
     /// The vCPU begins anew, with [`Satp::BARE`]. Whatever its tags have been for, its harts are to be [distrusted](Self::distrust) before it goes on.
     pub fn reset(&mut self) {
-        if V::IS_DIVIDED {
-            self.unlink(self.active);
-        }
         let space = &mut self.spaces[self.active];
         (space.satp, space.view, space.format) = (Satp::BARE, V::BARE, self.choices.greatest);
         let _ = self.forget_all();
@@ -340,8 +339,8 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         })
     }
 
-    /// Forgets what there is for an address in all address spaces, or in all views of the one that has this ASID; and what is global there only for all of them. In the active one at last, as others can't get
-    /// anything new before it is another one.
+    /// Forgets what there is for an address in all address spaces, or in all views of the one that has this ASID; and what is global there only for all of them. In the active one
+    /// at last, as others can't get anything new before it is another one.
     fn forget_in_several(&mut self, address: Virtual, asid: Option<u16>) -> Option<Due> {
         let place = self.global_place(address);
         let mut rest = match self.unfenced {
@@ -391,7 +390,8 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         self.alive.into_iter().find(|number| is_meant(&self.spaces[*number]))
     }
 
-    /// Makes an address space: of one that has its ASID and another root, of one that is none, or of the one that was active least recently. All views of the one with its ASID are none any more.
+    /// Makes an address space: of one that has its ASID and another root, of one that is none, or of the one that was active least recently. All views of the one with its ASID
+    /// are none any more.
     ///
     /// # Errors
     /// Not yet, and which fence is due.

@@ -23,8 +23,8 @@ pub trait View: Copy + Eq + core::fmt::Debug + sealed::Sealed + 'static {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undivided;
 
-/// A view on a hart without the H extension, where all of a guest runs in user mode. Each leaf has U, and what the guest's own bit U, its mode, `sstatus.SUM` and `sstatus.MXR` make of a page is
-/// decided when it is filled in. The hart's own `sstatus.MXR` is as the guest's; its SUM is no matter.
+/// A view on a hart without the H extension, where all of a guest runs in user mode. Each leaf has U, and what the guest's own bit U, its mode, `sstatus.SUM` and `sstatus.MXR`
+/// make of a page is decided when it is filled in. The hart's own `sstatus.MXR` is as the guest's; its SUM is no matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Divided {
     /// User mode: pages of programs (U).
@@ -33,7 +33,8 @@ pub enum Divided {
     Kernel,
     /// Supervisor mode with SUM: also those of programs, but not to execute.
     KernelSum,
-    /// The same with MXR: pages of programs to execute can be read. For these the hart's own MXR can't do that, as its kernel can't execute them. (The other views have pages to execute as such.)
+    /// The same with MXR: pages of programs to execute can be read. For these the hart's own MXR can't do that, as its kernel can't execute them. (The other views have pages to
+    /// execute as such.)
     KernelSumMxr,
 }
 

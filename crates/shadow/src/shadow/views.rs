@@ -5,11 +5,11 @@ use crate::view::{self, MOST_VIEWS, View};
 use crate::{Due, Satp, Tables};
 
 impl<T: Tables, V: View> Shadow<'_, T, V> {
-    /// The guest's mode has changed, or its SUM or MXR, so that it is in this view from now on, of the same address space. Which fence is due for the tag that is active then. `None`: nothing has been
-    /// done, as the view isn't known, and it is to be [activated](Self::activate) with [what is in `satp`](Self::satp).
+    /// The guest's mode has changed, or its SUM or MXR, so that it is in this view from now on, of the same address space. Which fence is due for the tag that is active then.
+    /// `None`: nothing has been done, as the view isn't known, and it is to be [activated](Self::activate) with [what is in `satp`](Self::satp).
     ///
-    /// After a look at a view and its fence, what is [active](Self::active) is what the hart is to walk in that view until anything else is called. So whoever remembers it can go to it and to others that were looked at
-    /// since by itself, without a call, if it looks at that in which it is before it calls anything else.
+    /// After a look at a view and its fence, what is [active](Self::active) is what the hart is to walk in that view until anything else is called. So whoever remembers it can go
+    /// to it and to others that were looked at since by itself, without a call, if it looks at that in which it is before it calls anything else.
     #[inline(always)]
     pub fn look(&mut self, view: V) -> Option<Due> {
         let known = self.siblings.get(view::number(view)).copied().map(usize::from);
@@ -33,8 +33,8 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
         }
     }
 
-    /// The number of one that is to be made. It is that which was this view before, if there is one. Else it is of one that is none, or of the one that was active least recently. All views of another
-    /// address space with this ASID are none from now on.
+    /// The number of one that is to be made. It is that which was this view before, if there is one. Else it is of one that is none, or of the one that was active least recently.
+    /// All views of another address space with this ASID are none from now on.
     pub(super) fn choose(&mut self, satp: Satp, view: V) -> usize {
         if satp != self.satp() {
             // Else they are views of this one.
@@ -79,7 +79,7 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
     }
 
     /// It is no view of its address space any more.
-    pub(super) fn unlink(&mut self, number: usize) {
+    fn unlink(&mut self, number: usize) {
         let views = core::mem::replace(&mut self.spaces[number].views, Set::EMPTY);
         // BOUND: the views of an address space.
         for sibling in views {

@@ -14,8 +14,8 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
 
     /// The window is to be in the next slot, as the guest wants something in this one: for that, all is forgotten.
     ///
-    /// An instruction is fetched from two pages at most and loads or stores in two others, so it wants four slots at most: as the slots come in turn, the fourth move at the latest leads to one that it
-    /// doesn't want, and there the window is while the instruction is made.
+    /// An instruction is fetched from two pages at most and loads or stores in two others, so it wants four slots at most: as the slots come in turn, the fourth move at the latest
+    /// leads to one that it doesn't want, and there the window is while the instruction is made.
     ///
     /// While it is called, nobody is to need the window of the active root: afterwards it is in the new slot.
     pub fn move_window(&mut self) -> Due {

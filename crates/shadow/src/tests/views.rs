@@ -113,7 +113,7 @@ fn an_asid_with_another_root_ends_all_views_of_the_one_before() {
         let _ = load(&mut machine, 0, mode);
     }
     assert_eq!(machine.vcpus[0].shadow.roots().len(), 5);
-    let same_asid = Satp(satp(0).0 & !0xfff | table(1) / PAGE & 0xfff);
+    let same_asid = Satp((satp(0).0 & !0xfff) | ((table(1) / PAGE) & 0xfff));
     assert!(same_asid != satp(1) && same_asid.asid() == satp(0).asid());
     machine.activate(0, same_asid);
     assert_eq!(machine.vcpus[0].shadow.roots().len(), 2);
