@@ -154,11 +154,7 @@ impl Memory for GuestMemory<'_> {
         let rights = if self.0.text.is_text(at) { Rights::Execute } else { Rights::ReadWriteExecute };
         #[cfg(not(feature = "no-h"))]
         let rights = Rights::ReadWriteExecute;
-        Some(Translated {
-            host,
-            attributes: Attributes::new(rights),
-            size: GUEST_MEMORY_ALIGN,
-        })
+        Some(Translated { host, attributes: Attributes::new(rights), size: GUEST_MEMORY_ALIGN })
     }
 }
 

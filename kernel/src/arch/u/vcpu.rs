@@ -54,7 +54,13 @@ impl VcpuState {
     pub fn new(translation: Translation, _: bool, _: u8, features: &Features) -> Self {
         let known = Known::new(translation.text);
         let world = World::new(translation, features);
-        Self { context: Context::new(world.registers), world, watches_returns: false, is_settled: false, known }
+        Self {
+            context: Context::new(world.registers),
+            world,
+            watches_returns: false,
+            is_settled: false,
+            known,
+        }
     }
 
     /// Puts it, saved, to the state in which SBI HSM starts a hart.
