@@ -444,11 +444,9 @@ impl System {
 
     /// The model of its harts, as QEMU names it. A hypervisor that a test has chosen gets the harts that it is for.
     pub fn hart_model(&self) -> String {
-        let usual = || match &self.kernel {
-            Some(kernel) => harts::is_for_no_h(kernel),
-            None => harts::usual_lack_h(),
-        };
-        harts::model(self.cpu.as_deref().unwrap_or(USUAL_MODEL), !self.with_h && usual())
+        let chosen = || self.kernel.as_deref().and_then(harts::lack_h_for);
+        let lack_h = || chosen().unwrap_or_else(harts::usual_lack_h);
+        harts::model(self.cpu.as_deref().unwrap_or(USUAL_MODEL), !self.with_h && lack_h())
     }
 
     /// A certain interrupt controller, as a manifest names it: what this system shows is about that. Without this it is the one that all tests are run with.

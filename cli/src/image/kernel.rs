@@ -211,3 +211,29 @@ fn sections(file: &ElfBytes<'_, LittleEndian>) -> Result<Sections> {
     }
     Ok(sizes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a system needs, and the build that it gets.
+    #[test]
+    fn each_system_has_its_build() {
+        for (room, shadow, without_h, file) in [
+            (Room::USUAL, false, false, "ainori"),
+            (Room::USUAL, true, false, "ainori-shadow"),
+            (Room::USUAL, true, true, "ainori-no-h"),
+            (Room::LARGE, false, false, "ainori-large"),
+            (Room::LARGE, true, false, "ainori-large-shadow"),
+            (Room::LARGE, true, true, "ainori-large-no-h"),
+        ] {
+            let build = Build::for_needs(Needs { room, shadow, without_h });
+            assert_eq!(build.file, format!(".cache/kernel/{file}.elf"));
+            // The options of tools/build-kernel are the parts of the name.
+            let options = file.trim_start_matches("ainori").replace("-no-h", "-no_h").replace('-', " --");
+            let options = options.replace('_', "-");
+            let made = build.command == format!("tools/build-kernel{options}");
+            assert!(made || (options.is_empty() && build.command == "make build"), "{}", build.command);
+        }
+    }
+}

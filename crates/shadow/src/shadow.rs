@@ -291,7 +291,12 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     }
 
     /// Where an instruction is that the guest has fetched in this mode, by its own tables as they stand, and whether it is there in all address spaces. `None`: nowhere any more.
-    pub fn locate(&self, memory: &impl Memory, address: Virtual, mode: Mode) -> Option<(GuestPhysical, bool)> {
+    pub fn locate(
+        &self,
+        memory: &impl Memory,
+        address: Virtual,
+        mode: Mode,
+    ) -> Option<(GuestPhysical, bool)> {
         let mode = view::mode(self.spaces[self.active].view, mode);
         let found = walk(memory, self.choices.features, self.satp(), address, Access::Fetch, mode).ok()?;
         Some((found.at(address), found.global))

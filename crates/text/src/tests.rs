@@ -100,7 +100,8 @@ fn there_is_room_for_many_and_again_after_they_are_gone() {
             memory.store(at, PRIVILEGED as u16);
             let _ = text.note(at, PRIVILEGED, 0, &memory);
         }
-        let replaced = (0..4000).filter(|number| text.instruction(GuestPhysical(START + 4 * number)).is_some());
+        let replaced =
+            (0..4000).filter(|number| text.instruction(GuestPhysical(START + 4 * number)).is_some());
         assert!(replaced.count() > 1000);
         for page in 0..4 {
             while text.give_up(GuestPhysical(START + page * PAGE), 0, &memory) != Progress::Done {}

@@ -5,9 +5,9 @@ use super::Cpu;
 use crate::arch::context::{begin_again, enter_guest};
 use crate::arch::trap::{Exception, Trap};
 use crate::arch::{VcpuState, clock, hart, world};
-use crate::guest::{fault, interrupt_file, mmio, sbi, translation};
 #[cfg(feature = "no-h")]
 use crate::guest::text;
+use crate::guest::{fault, interrupt_file, mmio, sbi, translation};
 use crate::stats::Exit;
 
 /// The end of every event that leaves something to decide: chooses the vCPU to go on with, and enters it. `event` is what the event was.

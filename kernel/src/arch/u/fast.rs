@@ -50,7 +50,13 @@ const fn plain(number: u16) -> Option<usize> {
 const _: () = {
     let places = Supervisor::OFFSETS;
     // Each fits into a byte of an entry.
-    assert!(places.sstatus < 256 && places.sscratch < 256 && places.sepc < 256 && places.scause < 256 && places.stval < 256);
+    assert!(
+        places.sstatus < 256
+            && places.sscratch < 256
+            && places.sepc < 256
+            && places.scause < 256
+            && places.stval < 256
+    );
 };
 
 /// What to do at a breakpoint that stands for an instruction; without a tag.

@@ -4,9 +4,9 @@ use core::arch::asm;
 use super::block::block;
 use super::trap::{Access, Exception, Origin};
 use super::window::READ;
+use crate::arch::riscv::csr::{self, status};
 use ainori_limits::PAGE;
 use ainori_limits::cause::exception;
-use crate::arch::riscv::csr::{self, status};
 
 /// How wide a read is.
 #[derive(Clone, Copy)]

@@ -106,7 +106,8 @@ pub(super) fn is_alarm_due() -> bool {
 pub(super) fn program_timer() {
     let block = block();
     let own = block.alarm.get();
-    let guest = super::block::loaded(|registers| registers.deadline().filter(|_| !registers.is_up(Line::Timer)));
+    let guest =
+        super::block::loaded(|registers| registers.deadline().filter(|_| !registers.is_up(Line::Timer)));
     let at = guest.flatten().map_or(own, |at| at.min(own));
     if at != block.programmed.get() {
         block.programmed.set(at);

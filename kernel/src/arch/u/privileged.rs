@@ -46,8 +46,9 @@ impl VcpuState {
             {
                 return Trap::ReadsText;
             }
-            let outcome =
-                self.registers_of_kernel().with(|registers| registers.access(instruction, source, clock::now));
+            let outcome = self
+                .registers_of_kernel()
+                .with(|registers| registers.access(instruction, source, clock::now));
             match outcome {
                 Ok(Outcome::Done { old, effects }) => {
                     self.set_register(instruction.rd(), old);

@@ -8,8 +8,8 @@ use alloc::{boxed::Box, vec};
 use ainori_devices::zicsr::CsrAccess;
 use ainori_limits::cause::exception;
 use ainori_shadow::{
-    Access, Activation, Active, AddressSpace, Choices, Divided, Due, Fault, Memory, Mode, Outcome, Satp, Scope,
-    Shadow, TableState, Virtual, Window,
+    Access, Activation, Active, AddressSpace, Choices, Divided, Due, Fault, Memory, Mode, Outcome, Satp,
+    Scope, Shadow, TableState, Virtual, Window,
 };
 use ainori_space::{GuestPhysical, HostPhysical};
 use ainori_supervisor::{Privileged, View};
@@ -18,8 +18,8 @@ use self::tables::ShadowTables;
 use super::VcpuState;
 use super::block::block;
 use super::fence;
-use super::trap::{Exception, fetch};
 use super::page::{ALL_VIEWS, Page, number_of};
+use super::trap::{Exception, fetch};
 use super::window;
 use crate::arch::riscv::csr;
 use crate::panic::refuse;

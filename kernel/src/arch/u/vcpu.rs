@@ -4,10 +4,10 @@ use core::ffi::c_void;
 use ainori_supervisor::{Privilege, Units};
 
 use super::block::block;
-use super::page::Registers;
 use super::context::Context;
 use super::hart::Features;
 use super::known::Known;
+use super::page::Registers;
 use super::trap::Exception;
 use super::world::{Lines, Translation, World};
 use crate::arch::clock;
@@ -58,7 +58,13 @@ impl VcpuState {
         let text = translation.text;
         let world = World::new(translation, features);
         let known = Known::new(world.page, text);
-        Self { context: Context::new(&world.page.registers), world, watches_returns: false, is_settled: false, known }
+        Self {
+            context: Context::new(&world.page.registers),
+            world,
+            watches_returns: false,
+            is_settled: false,
+            known,
+        }
     }
 
     /// Puts it, saved, to the state in which SBI HSM starts a hart.
@@ -328,7 +334,8 @@ impl VcpuState {
         fast.watches.set(u64::from(self.watches_returns || block().confines.get()));
         fast.loaded.set(loaded.fields());
         fast.kernel.set(block().kernel.get());
-        let [user, kernel] = [0, 1].map(|number| (fast.counters[number].get(), fast.environment[number].get()));
+        let [user, kernel] =
+            [0, 1].map(|number| (fast.counters[number].get(), fast.environment[number].get()));
         let (counters, environment) = if privilege == Privilege::User { user } else { kernel };
         // SAFETY: both concern user mode only, in which the hypervisor never is.
         unsafe {

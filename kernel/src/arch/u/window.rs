@@ -67,7 +67,11 @@ const fn of_fast(offset: usize) -> i64 {
     of_registers(offset_of!(Page, fast) + offset)
 }
 
-const _: () = assert!(offset_of!(Page, registers) == 0 && offset_of!(Page, entries) == PAGE as usize && size_of::<Entry>() == 16);
+const _: () = assert!(
+    offset_of!(Page, registers) == 0
+        && offset_of!(Page, entries) == PAGE as usize
+        && size_of::<Entry>() == 16
+);
 
 #[repr(C, align(4096))]
 struct Table(UnsafeCell<[u64; ENTRIES]>);

@@ -1,10 +1,10 @@
 //! What a vCPU has besides its general registers: its supervisor's registers in memory, its shadow tables, and the floating-point and vector registers, which stay in the hart until
 //! another vCPU uses these.
 use super::block::{block, loaded};
-use super::page::Page;
 use super::context::Context;
 use super::gstage::GuestTables;
 use super::hart::{Features, program_timer};
+use super::page::Page;
 use super::shadow::OwnShadow;
 use crate::arch::clock;
 use crate::arch::riscv::csr::{self, status};
@@ -13,8 +13,8 @@ use crate::arch::riscv::vector::VectorRegisters;
 use crate::cpu::Machine;
 use ainori_limits::cause::interrupt;
 use ainori_sched::VcpuId;
-use ainori_text::Text;
 use ainori_supervisor::{self as supervisor, Line, Supervisor, Unit, Units};
+use ainori_text::Text;
 use bitflags::bitflags;
 use core::arch::asm;
 
@@ -91,7 +91,8 @@ impl World {
         let of_guest = features.supervisor;
         let Translation { shadow, page, .. } = translation;
         page.registers.with(|registers| *registers = Supervisor::new(of_guest));
-        let units = if of_guest.float { status::FS } else { 0 } | if of_guest.vector { status::VS } else { 0 };
+        let units =
+            if of_guest.float { status::FS } else { 0 } | if of_guest.vector { status::VS } else { 0 };
         page.fast.changes.set(status::SUM | status::SIE | status::SPIE | status::SPP | units);
         page.fast.leaves.set(status::MXR);
         Self {
@@ -193,8 +194,9 @@ impl World {
     /// An instruction of the loaded vCPU was illegal for the hart: was it only that a unit isn't loaded that the
     /// guest has on? Then notes that the vCPU uses it and says true; its registers have to be loaded before it goes on.
     pub(super) fn needs_extensions(&mut self, context: &Context) -> bool {
-        let is_missing =
-            |unit| !context.loaded.contains(unit) && self.page.registers.with(|registers| registers.is_on(unit));
+        let is_missing = |unit| {
+            !context.loaded.contains(unit) && self.page.registers.with(|registers| registers.is_on(unit))
+        };
         let (float, vector) = (is_missing(Unit::Float), is_missing(Unit::Vector));
         self.uses |= if float { Uses::FLOAT } else { Uses::empty() };
         self.uses |= if vector { Uses::VECTOR } else { Uses::empty() };
