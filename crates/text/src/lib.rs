@@ -95,6 +95,7 @@ struct Inner {
     /// How far [`Text::reset_some`] has come: with the sites, and with pages.
     next: usize,
     next_page: usize,
+    are_sites_clear: bool,
     /// How far [`Text::switch_off`] has come.
     next_off: usize,
 }
@@ -114,6 +115,7 @@ impl Text {
                 sites: Sites::new(),
                 next: 0,
                 next_page: 0,
+                are_sites_clear: false,
                 next_off: 0,
             }),
         }
@@ -274,9 +276,9 @@ impl Text {
         /// Pages that are looked at.
         const LOOKS: usize = 64;
         let mut inner = self.inner.lock();
-        let Inner { blocks, sites, next, next_page, .. } = &mut *inner;
-        if !sites.is_clear() {
-            sites.clear_some(next);
+        let Inner { blocks, sites, next, next_page, are_sites_clear, .. } = &mut *inner;
+        if !*are_sites_clear {
+            *are_sites_clear = sites.clear_some(next);
             return false;
         }
         let end = (*next_page + LOOKS).min(self.shown.pages());
@@ -291,6 +293,7 @@ impl Text {
             }
         }
         *next_page = if end == self.shown.pages() { 0 } else { end };
+        *are_sites_clear = *next_page != 0;
         *next_page == 0
     }
 

@@ -1,4 +1,4 @@
-//! The places of breakpoints: a table with open addressing.
+//! The places of breakpoints: a table with a few places for each address.
 use alloc::{boxed::Box, vec};
 use core::ops::Range;
 
@@ -6,12 +6,10 @@ use ainori_space::GuestPhysical;
 
 /// Places in the table, a power of two. Debian's kernel executes some 600 such instructions after it has booted.
 const PLACES: usize = 2048;
-/// Three quarters are used, so that a place is found soon.
-const MOST: usize = PLACES / 4 * 3;
+/// An instruction is within so many places of the first that is for it, or has none: so nobody looks for long.
+const NEAR: usize = 16;
 /// What is no address of an instruction.
 const NOWHERE: u64 = u64::MAX;
-/// Where something was. Who looks for something else goes on.
-const GONE: u64 = u64::MAX - 1;
 
 #[derive(Debug, Clone, Copy)]
 struct Site {
@@ -21,55 +19,45 @@ struct Site {
 
 const UNUSED: Site = Site { at: NOWHERE, bits: 0 };
 
-pub(crate) struct Sites {
-    places: Box<[Site]>,
-    /// Places that aren't [`NOWHERE`].
-    used: usize,
-}
+pub(crate) struct Sites(Box<[Site]>);
 
 impl Sites {
     pub fn new() -> Self {
-        Self { places: vec![UNUSED; PLACES].into_boxed_slice(), used: 0 }
+        Self(vec![UNUSED; PLACES].into_boxed_slice())
     }
 
-    fn first(at: GuestPhysical) -> usize {
-        // Instructions are at even addresses, those of one function near each other.
-        (at.0 >> 1) as usize % PLACES
+    /// The places that are for an address.
+    fn places(at: u64) -> impl Iterator<Item = usize> {
+        // Instructions are at even addresses, those of one function near each other, functions that are alike pages apart.
+        let first = (at >> 1 ^ at >> 12) as usize;
+        (first..first + NEAR).map(|place| place % PLACES)
     }
 
-    /// Where it is; or else where it could be.
-    fn place(&self, at: GuestPhysical) -> Result<usize, Option<usize>> {
-        let first = Self::first(at);
-        let mut free = None;
-        // BOUND: the places; on average two or three, as a quarter of them at least was never used.
-        for place in (first..PLACES).chain(0..first) {
-            match self.places.get(place).map(|site| site.at) {
-                Some(found) if found == at.0 => return Ok(place),
-                Some(GONE) => free = free.or(Some(place)),
-                Some(NOWHERE) => return Err(free.or(Some(place).filter(|_| self.used < MOST))),
-                _ => {}
-            }
-        }
-        Err(free)
+    /// The place of an address, or one that is unused if [`NOWHERE`] is looked for.
+    fn find_place(&self, at: u64, what: u64) -> Option<usize> {
+        // BOUND: `NEAR`, some 6 instructions each.
+        Self::places(at).find(|place| self.0.get(*place).is_some_and(|site| site.at == what))
+    }
+
+    fn site_mut(&mut self, at: u64, what: u64) -> Option<&mut Site> {
+        let place = self.find_place(at, what)?;
+        self.0.get_mut(place)
     }
 
     pub fn find(&self, at: GuestPhysical) -> Option<u32> {
-        self.place(at).ok().and_then(|place| self.places.get(place)).map(|site| site.bits)
+        self.find_place(at.0, at.0).and_then(|place| self.0.get(place)).map(|site| site.bits)
     }
 
     pub fn remove(&mut self, at: GuestPhysical) -> Option<u32> {
-        let site = self.place(at).ok().and_then(|place| self.places.get_mut(place))?;
-        site.at = GONE;
+        let site = self.site_mut(at.0, at.0)?;
+        site.at = NOWHERE;
         Some(site.bits)
     }
 
-    /// False if there is no room.
+    /// False if there is no room near its place.
     pub fn insert(&mut self, at: GuestPhysical, bits: u32) -> bool {
-        let place = self.place(at).map_or_else(|free| free, Some);
-        let Some(site) = place.and_then(|place| self.places.get_mut(place)) else { return false };
-        if site.at == NOWHERE {
-            self.used += 1;
-        }
+        let what = if self.find_place(at.0, at.0).is_some() { at.0 } else { NOWHERE };
+        let Some(site) = self.site_mut(at.0, what) else { return false };
         *site = Site { at: at.0, bits };
         true
     }
@@ -87,7 +75,7 @@ impl Sites {
         let mut removed = 0;
         // BOUND: `LOOKS`, some 8 instructions each.
         for _ in 0..LOOKS {
-            let Some(site) = self.places.get_mut(*next) else {
+            let Some(site) = self.0.get_mut(*next) else {
                 *next = 0;
                 return true;
             };
@@ -97,23 +85,18 @@ impl Sites {
                 }
                 removed += 1;
                 each(GuestPhysical(site.at), site.bits);
-                site.at = GONE;
+                site.at = NOWHERE;
             }
             *next += 1;
         }
         false
     }
 
-    /// Was there nothing since it was cleared?
-    pub const fn is_clear(&self) -> bool {
-        self.used == 0
-    }
-
     /// Forgets some, from a place on, which is the next one afterwards; and begins with the first, which is 0. True when none is left.
     pub fn clear_some(&mut self, next: &mut usize) -> bool {
         /// Places at once.
         const PLACES_AT_ONCE: usize = 64;
-        let places = self.places.iter_mut().skip(*next).take(PLACES_AT_ONCE);
+        let places = self.0.iter_mut().skip(*next).take(PLACES_AT_ONCE);
         // BOUND: `PLACES_AT_ONCE`, some 4 instructions each.
         for site in places {
             *site = UNUSED;
@@ -122,7 +105,7 @@ impl Sites {
         if *next < PLACES {
             return false;
         }
-        (self.used, *next) = (0, 0);
+        *next = 0;
         true
     }
 }
