@@ -62,8 +62,7 @@ static uint64_t *place(unsigned space, unsigned slot)
 
 uint64_t slot_place(unsigned space, unsigned slot) { return (uintptr_t)place(space, slot); }
 
-/* May it lead to where nothing is? */
-static bool may_be_nowhere(unsigned slot)
+bool slot_may_be_nowhere(unsigned slot)
 {
     return level_of(slot) != 0 || (slot >= SURELY_MEMORY && slot < SMALL) || slot == 18 || slot >= SLOTS - 2;
 }
@@ -110,7 +109,7 @@ uint64_t slot_value(unsigned space, unsigned slot, uint64_t *random)
         target += below(random, DATA_PAGES) * PAGE;
     else if (level == 2)
         target = MEMORY;
-    if (may_be_nowhere(slot) && below(random, 6) == 0)
+    if (slot_may_be_nowhere(slot) && below(random, 6) == 0)
         target = nowhere[below(random, level ? 2 : 4)] & ~(level ? (PAGE << 9 * level) - 1 : 0);
     if (target == 0)
         target = nowhere[1];
@@ -170,7 +169,7 @@ static void fill_space(unsigned space, uint64_t *random)
     of->last[511] = pointer(of->last_small);
     of->root48[0] = of->root48[511] = pointer(of->root39);
     for (unsigned i = 0; i < SMALL; i++)
-        of->behind[i] = slot_value(space, i, random);
+        of->behind[i] = slot_value(space, i % SURELY_MEMORY, random);
     for (unsigned slot = 0; slot < SLOTS; slot++)
         if (slot < FIRST_GLOBAL || space == 0)
             *place(space, slot) = slot_value(space, slot, random);
