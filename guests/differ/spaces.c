@@ -1,5 +1,6 @@
 #include "spaces.h"
 #include <string.h>
+#include "machine.h"
 #include "xorshift.h"
 
 #define WORDS     512
@@ -175,6 +176,12 @@ static void fill_space(unsigned space, uint64_t *random)
             *place(space, slot) = slot_value(space, slot, random);
 }
 
+static bool hart_has_sv48(void)
+{
+    const char *mmu = fdt_string(&machine.fdt, &machine.boot_cpu, "mmu-type");
+    return mmu && strcmp(mmu, "riscv,sv39") != 0;
+}
+
 void spaces_fill(uint64_t *random)
 {
     fill_data(random);
@@ -182,7 +189,7 @@ void spaces_fill(uint64_t *random)
     uint64_t asid = xorshift(random);
     for (unsigned space = 0; space < SPACES; space++) {
         fill_space(space, random);
-        bool is_sv48 = below(random, 3) == 0;
+        bool is_sv48 = below(random, 3) == 0 && hart_has_sv48();
         uint64_t *root = is_sv48 ? tables[space].root48 : tables[space].root39;
         satps[space] = (is_sv48 ? SV48 : SV39) << 60 | ((asid + space) & 0xffff) << 44 | (uintptr_t)root / PAGE;
     }
