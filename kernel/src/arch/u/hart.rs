@@ -119,7 +119,9 @@ pub(super) fn program_timer() {
 
 /// Sets this hart up: traps come to the hypervisor through the window, and it has a map of its own.
 pub fn setup(_: &Features) {
-    let Some(root) = map::make() else { refuse(format_args!("this board has more harts than there is room for")) };
+    let Some(root) = map::make() else {
+        refuse(format_args!("this board has more harts than there is room for"))
+    };
     // SAFETY: no guest runs on this hart yet. The map has all physical addresses where they are, so that what is executed and used here stays where it is.
     unsafe {
         let own = Satp::new(Format::Sv39, 0, root).0;
@@ -161,7 +163,9 @@ pub fn delegate_to_guests(delegate: bool, _: u64) {
 pub fn lacks(isa: &Isa) -> Option<&'static str> {
     if isa.has("h") {
         let names = isa.string();
-        refuse(format_args!("this build of Ainori is for harts without the H extension, but those of this board ({names}) are not: they have the H extension, for which there is another build"));
+        refuse(format_args!(
+            "this build of Ainori is for harts without the H extension, but those of this board ({names}) are not: they have the H extension, for which there is another build"
+        ));
     }
     match () {
         () if !isa.has("sstc") => Some("the Sstc extension (stimecmp)"),

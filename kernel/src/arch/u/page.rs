@@ -96,7 +96,6 @@ const NOTHING: Entry = Entry { tag: 0, handler: 0, source: 0, target: 0, bits: 0
 impl Page {
     /// Of a vCPU that is to be reset yet.
     pub(super) fn new() -> Self {
-        const ZERO: Cell<u64> = Cell::new(0);
         const NOTHING_YET: Features = Features {
             float: false,
             vector: false,
@@ -111,18 +110,18 @@ impl Page {
         Self {
             registers: Registers(UnsafeCell::new(Supervisor::new(NOTHING_YET))),
             fast: Fast {
-                saved: [ZERO; 5],
-                kernel: ZERO,
-                walked: [ZERO; VIEWS],
-                view: ZERO,
-                counters: [ZERO; 2],
-                environment: [ZERO; 2],
-                changes: ZERO,
-                leaves: ZERO,
-                loaded: ZERO,
-                stamp: ZERO,
-                watches: ZERO,
-                count: ZERO,
+                saved: [const { Cell::new(0) }; 5],
+                kernel: Cell::new(0),
+                walked: [const { Cell::new(0) }; VIEWS],
+                view: Cell::new(0),
+                counters: [const { Cell::new(0) }; 2],
+                environment: [const { Cell::new(0) }; 2],
+                changes: Cell::new(0),
+                leaves: Cell::new(0),
+                loaded: Cell::new(0),
+                stamp: Cell::new(0),
+                watches: Cell::new(0),
+                count: Cell::new(0),
             },
             entries: Entries([const { Cell::new(NOTHING) }; PLACES]),
         }

@@ -323,20 +323,23 @@ impl VcpuState {
         let loaded = self.context.loaded;
         let fast = &self.world.page.fast;
         let (view, in_hart, privilege) = self.registers_of_kernel().with(|registers| {
-            let (of_user, of_kernel) = (Privilege::User, Privilege::Supervisor);
-            fast.counters[0].set(registers.counters_in(of_user).into());
-            fast.counters[1].set(registers.counters_in(of_kernel).into());
-            fast.environment[0].set(registers.environment_in(of_user));
-            fast.environment[1].set(registers.environment_in(of_kernel));
+            let privileges = [Privilege::User, Privilege::Supervisor];
+            // BOUND: two.
+            for ((privilege, counters), environment) in
+                privileges.into_iter().zip(&fast.counters).zip(&fast.environment)
+            {
+                counters.set(registers.counters_in(privilege).into());
+                environment.set(registers.environment_in(privilege));
+            }
             (registers.view(), registers.hart_status(loaded), registers.privilege())
         });
         self.context.sstatus = status::UXL_64 | in_hart;
         fast.watches.set(u64::from(self.watches_returns || block().confines.get()));
         fast.loaded.set(loaded.fields());
         fast.kernel.set(block().kernel.get());
-        let [user, kernel] =
-            [0, 1].map(|number| (fast.counters[number].get(), fast.environment[number].get()));
-        let (counters, environment) = if privilege == Privilege::User { user } else { kernel };
+        let is_user = privilege == Privilege::User;
+        let [counters, environment] = [&fast.counters, &fast.environment]
+            .map(|[of_user, of_kernel]| if is_user { of_user.get() } else { of_kernel.get() });
         // SAFETY: both concern user mode only, in which the hypervisor never is.
         unsafe {
             csr::write!(csr::SCOUNTEREN, counters);
