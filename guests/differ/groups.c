@@ -16,6 +16,7 @@
 #define EBREAK    0x00100073
 #define SRET      0x10200073
 #define WFI       0x10500073
+#define MRET      0x30200073
 #define C_EBREAK  0x9002
 #define RA        1
 #define A0        10
@@ -102,6 +103,19 @@ static bool is_read_only_here(unsigned number) { return number == STVEC || numbe
 
 static bool is_counter(unsigned number) { return number >= CYCLE && number < CYCLE + 32; }
 
+/* `time` can always be read: where a hart refuses it, OpenSBI (1.5) reads it for the program, whatever scounteren says. */
+static void emit_counters(unsigned function, unsigned source)
+{
+    const unsigned time = 2;
+    if (function & 4) {
+        emit_csr(function, random_rd(), SCOUNTEREN, function == CSRRCI ? source & ~time : source | time);
+        return;
+    }
+    unsigned base = random_target();
+    emit_constant(base, function == CSRRC ? random_bits() & ~(uint64_t)time : random_bits() | time);
+    emit_csr(function, random_rd(), SCOUNTEREN, base);
+}
+
 /* Fields that nobody writes, as QEMU 10's harts aren't as the specification has it there: bit 0 of sepc is kept, though it is always 0; so is sstatus.UXL, which may be 3
  * (128 bits) then; and in VS-mode bits 2, 6, 10 of sie and sip reach those of VS-mode itself, which are at 1, 5, 9. */
 static void group_csr(void)
@@ -115,6 +129,11 @@ static void group_csr(void)
         source = 0;
     }
     group_begin(0);
+    if (number == SCOUNTEREN) {
+        emit_counters(function, source);
+        group_end();
+        return;
+    }
     if (number == SEPC || number == SSTATUS || number == SIE || number == SIP) {
         uint64_t keep = number == SEPC ? 1 : number == SSTATUS ? 3ul << 32 : 0x444, kept = number == SSTATUS && function == CSRRW ? 2ul << 32 : 0;
         if (number == SSTATUS && function == CSRRWI)
@@ -259,17 +278,18 @@ static void group_breakpoint(void)
     group_end();
 }
 
-/* Returns of other modes, hypervisor's accesses and fences, waits, and what is nothing at all. WFI is left out: in S-mode it may wait for ever. */
+/* Returns of other modes, hypervisor's accesses and fences, waits, and what is nothing at all. WFI is left out: in S-mode it may wait for ever. So is MRET:
+ * QEMU 10 leaves the instruction before it in stval, which a hypervisor takes at its word. */
 static void group_system(void)
 {
     static const uint32_t known[] = {
-        0x30200073, 0x00200073, 0x7b200073, 0x70200073, 0x00d00073, 0x01d00073, 0x22000073, 0x62000073, 0x26000073, 0x66000073, 0x60004073,
+        0x00200073, 0x7b200073, 0x70200073, 0x00d00073, 0x01d00073, 0x22000073, 0x62000073, 0x26000073, 0x66000073, 0x60004073,
         0x6c004073, 0x68054573, 0x64154073, 0x10300073, 0x10400073, 0x00000073 | 1 << 7, 0x00100073 | 1 << 15, 0x10200073 | 1 << 7, 0x14000073,
     };
     uint32_t bits;
     do
         bits = random_one_in(2) ? known[random_below(sizeof known / sizeof known[0])] : (random_bits() << 20 | SYSTEM);
-    while (bits == ECALL || bits == SRET || bits == WFI);
+    while (bits == ECALL || bits == SRET || bits == WFI || bits == MRET);
     group_begin(0);
     emit32(bits);
     group_end();

@@ -16,7 +16,6 @@
 #define NOT_CODE    UINT64_MAX
 #define RA          1
 #define TP          4
-#define MRET        0x30200073
 #define CBO         0x200f
 
 struct context context __attribute__((aligned(PAGE)));
@@ -76,7 +75,7 @@ static void begin(void)
     csr_write(sscratch, next());
     csr_write(scause, next());
     csr_write(stval, next());
-    csr_write(scounteren, below(8));
+    csr_write(scounteren, below(8) | 2);
     csr_write(senvcfg, 0);
     bool is_user = below(2);
     context.satp = !program_goes_bare() || below(4) ? space_satp(below(SPACES)) : 0;
@@ -87,14 +86,14 @@ static void begin(void)
     __asm__ volatile("sfence.vma" ::: "memory");
 }
 
-/* QEMU 10 leaves stval as it was, or zero, for MRET and where CBO.INVAL and the like are illegal. */
+/* QEMU 10 leaves stval zero where CBO.INVAL and the like are illegal. */
 static bool has_no_value(uint64_t cause)
 {
     uint64_t at = offset_of(context.pc);
     if (cause != 2 || at == NOT_CODE)
         return false;
     uint32_t bits = code[at / 2] | (uint32_t)code[at / 2 + 1] << 16;
-    return bits == MRET || (bits & 0x707f) == CBO;
+    return (bits & 0x707f) == CBO;
 }
 
 static void record_trap(uint64_t cause)
@@ -125,6 +124,10 @@ static void record_trap(uint64_t cause)
     for (unsigned i = 1; i < 32; i++)
         record(names[i], context.x[i]);
     record_end();
+    uint64_t value = csr_read(stval);
+    for (unsigned i = 0; i < SPACES * SLOTS; i++)
+        if (context.satp == space_satp(i / SLOTS) && slot_address(i % SLOTS, &(uint64_t){ 1 }) / PAGE == value / PAGE)
+            record_fact("found", i / SLOTS, i % SLOTS, *(const uint64_t *)slot_place(i / SLOTS, i % SLOTS));
 }
 
 /* An interrupt has been seen: now it is off, in one way or another. */

@@ -1,5 +1,6 @@
 #include "spaces.h"
 #include <string.h>
+#include "machine.h"
 #include "xorshift.h"
 
 #define WORDS     512
@@ -62,8 +63,7 @@ static uint64_t *place(unsigned space, unsigned slot)
 
 uint64_t slot_place(unsigned space, unsigned slot) { return (uintptr_t)place(space, slot); }
 
-/* May it lead to where nothing is? */
-static bool may_be_nowhere(unsigned slot)
+bool slot_may_be_nowhere(unsigned slot)
 {
     return level_of(slot) != 0 || (slot >= SURELY_MEMORY && slot < SMALL) || slot == 18 || slot >= SLOTS - 2;
 }
@@ -110,7 +110,7 @@ uint64_t slot_value(unsigned space, unsigned slot, uint64_t *random)
         target += below(random, DATA_PAGES) * PAGE;
     else if (level == 2)
         target = MEMORY;
-    if (may_be_nowhere(slot) && below(random, 6) == 0)
+    if (slot_may_be_nowhere(slot) && below(random, 6) == 0)
         target = nowhere[below(random, level ? 2 : 4)] & ~(level ? (PAGE << 9 * level) - 1 : 0);
     if (target == 0)
         target = nowhere[1];
@@ -170,10 +170,16 @@ static void fill_space(unsigned space, uint64_t *random)
     of->last[511] = pointer(of->last_small);
     of->root48[0] = of->root48[511] = pointer(of->root39);
     for (unsigned i = 0; i < SMALL; i++)
-        of->behind[i] = slot_value(space, i, random);
+        of->behind[i] = slot_value(space, i % SURELY_MEMORY, random);
     for (unsigned slot = 0; slot < SLOTS; slot++)
         if (slot < FIRST_GLOBAL || space == 0)
             *place(space, slot) = slot_value(space, slot, random);
+}
+
+static bool hart_has_sv48(void)
+{
+    const char *mmu = fdt_string(&machine.fdt, &machine.boot_cpu, "mmu-type");
+    return mmu && strcmp(mmu, "riscv,sv39") != 0;
 }
 
 void spaces_fill(uint64_t *random)
@@ -183,7 +189,7 @@ void spaces_fill(uint64_t *random)
     uint64_t asid = xorshift(random);
     for (unsigned space = 0; space < SPACES; space++) {
         fill_space(space, random);
-        bool is_sv48 = below(random, 3) == 0;
+        bool is_sv48 = below(random, 3) == 0 && hart_has_sv48();
         uint64_t *root = is_sv48 ? tables[space].root48 : tables[space].root39;
         satps[space] = (is_sv48 ? SV48 : SV39) << 60 | ((asid + space) & 0xffff) << 44 | (uintptr_t)root / PAGE;
     }

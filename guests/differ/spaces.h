@@ -39,6 +39,9 @@ uint64_t space_asid(unsigned space);
 /* What is at this entry: an address that it translates, in one of the pages of data if it leads there. */
 uint64_t slot_address(unsigned slot, uint64_t *random);
 
+/* May it lead to where nothing is? */
+bool slot_may_be_nowhere(unsigned slot);
+
 /* May an access go from this page to the next one? Not where one of these may be where nothing is: which of two pages' faults it is then, each hart decides. */
 bool can_be_crossed(uint64_t page);
 

@@ -16,6 +16,7 @@
 #define GIGABYTE  (1ul << 30)
 #define SATP_SV39 (8ul << 60)
 #define UART      0x10000000ul
+#define MORE      16 /* pages that are looked at */
 
 #define FETCH_PAGE_FAULT  12
 #define LOAD_PAGE_FAULT   13
@@ -84,7 +85,8 @@ static void nothing_is_there(uint64_t address)
     faults(LOAD(address + PAGE - 8), LOAD_PAGE_FAULT, "a load of a page's end", address + PAGE - 8);
     faults(STORE(address), STORE_PAGE_FAULT, "a store", address);
     faults(FETCH(address), FETCH_PAGE_FAULT, "a fetch", address);
-    faults(CALL(address), LOAD_PAGE_FAULT, "a load by a call", address);
+    for (unsigned page = 0; page < MORE; page++, address += PAGE)
+        faults(CALL(address), LOAD_PAGE_FAULT, "a load by a call", address);
 }
 
 static void a_page_is_there(uint64_t address)

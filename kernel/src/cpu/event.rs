@@ -5,8 +5,6 @@ use super::Cpu;
 use crate::arch::context::{begin_again, enter_guest};
 use crate::arch::trap::{Exception, Trap};
 use crate::arch::{VcpuState, clock, hart, world};
-#[cfg(feature = "no-h")]
-use crate::guest::text;
 use crate::guest::{fault, interrupt_file, mmio, sbi, translation};
 use crate::stats::Exit;
 
@@ -146,13 +144,13 @@ impl Cpu {
     #[inline(always)]
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
         #[cfg(feature = "no-h")]
-        if let Some(exit) = text::consider(self, vcpu) {
+        if let Some(exit) = crate::guest::text::consider(self, vcpu) {
             return exit;
         }
         let trap = Trap::current(|| self.state(vcpu));
         #[cfg(feature = "no-h")]
         let trap = match trap {
-            Trap::Breakpoint(exception) => match text::breakpoint(self, vcpu, exception) {
+            Trap::Breakpoint(exception) => match crate::guest::text::breakpoint(self, vcpu, exception) {
                 Ok(trap) => trap,
                 Err(exit) => return exit,
             },
@@ -196,7 +194,7 @@ impl Cpu {
             #[cfg(feature = "no-h")]
             Trap::Own(exception) | Trap::Breakpoint(exception) => self.hand_over_own(vcpu, exception),
             #[cfg(feature = "no-h")]
-            Trap::ReadsText => text::switch_off(self, vcpu),
+            Trap::ReadsText => crate::guest::text::switch_off(self, vcpu),
             Trap::Unknown(exception) => fault::stop(self, vcpu, fault::What::Unknown, exception),
         }
     }

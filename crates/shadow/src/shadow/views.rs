@@ -9,7 +9,8 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
     /// `None`: nothing has been done, as the view isn't known, and it is to be [activated](Self::activate) with [what is in `satp`](Self::satp).
     ///
     /// After a look at a view and its fence, what is [active](Self::active) is what the hart is to walk in that view until anything else is called. So whoever remembers it can go
-    /// to it and to others that were looked at since by itself, without a call, if it looks at that in which it is before it calls anything else.
+    /// to it and to others that were looked at since by itself, without a call, if it looks at that in which it is before it calls anything else: also before it activates one
+    /// that wasn't known, as that may be done in steps between which it is still in the other.
     #[inline(always)]
     pub fn look(&mut self, view: V) -> Option<Due> {
         let known = self.siblings.get(view::number(view)).copied().map(usize::from);

@@ -73,24 +73,27 @@ impl<V: View> Machine<V> {
     pub fn change_mode(&mut self, hart: usize, mode: Mode) {
         let vcpu = &mut self.vcpus[hart];
         let (before, view) = (V::of(vcpu.mode), V::of(mode));
-        vcpu.mode = mode;
         if before == view {
+            vcpu.mode = mode;
             return;
         }
         if let Some((_, active)) = vcpu.known.iter().find(|(of, _)| *of == view) {
-            (vcpu.loaded, vcpu.is_ahead) = (*active, true);
+            (vcpu.mode, vcpu.loaded, vcpu.is_ahead) = (mode, *active, true);
             vcpu.pool.hold(active.root, vcpu.shadow.window());
             return;
         }
         let satp = vcpu.satp;
-        let known = vcpu.shadow.look(view).map(Activation::Done);
-        vcpu.searches += u32::from(known.is_none());
-        if known.is_none() {
-            vcpu.known.clear();
-        }
-        let activation = known.unwrap_or_else(|| vcpu.activate_at_last(satp, view));
-        vcpu.do_activation(satp, activation);
+        let activation = match vcpu.shadow.look(view) {
+            Some(due) => Activation::Done(due),
+            None => {
+                vcpu.searches += 1;
+                vcpu.keep_up();
+                vcpu.activate_at_last(satp, view)
+            }
+        };
+        vcpu.mode = mode;
         vcpu.is_ahead = false;
+        vcpu.do_activation(satp, activation);
         vcpu.known.push((view, vcpu.loaded));
     }
 

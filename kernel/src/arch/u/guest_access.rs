@@ -5,7 +5,6 @@ use super::block::block;
 use super::trap::{Access, Exception, Origin};
 use super::window::READ;
 use crate::arch::riscv::csr::{self, status};
-use ainori_limits::PAGE;
 use ainori_limits::cause::exception;
 
 /// How wide a read is.
@@ -27,7 +26,7 @@ impl Width {
 fn read(address: u64, width: Width, also: u64) -> Option<u64> {
     let block = block();
     let window = block.window.get();
-    if window.wrapping_sub(address) < width.bytes() || address.wrapping_sub(window) < PAGE {
+    if window.wrapping_sub(address) < width.bytes() || address.wrapping_sub(window) < super::window::SIZE {
         return refuse(address.max(window));
     }
     let (failed, value): (u64, u64);
@@ -41,7 +40,7 @@ fn read(address: u64, width: Width, also: u64) -> Option<u64> {
     (failed == 0).then_some(value)
 }
 
-/// The hypervisor could read its own page in the window: it fails there as its guest would, who may have memory of its own at this address.
+/// The hypervisor could read its own pages in the window: it fails there as its guest would, who may have memory of its own at this address.
 #[cold]
 fn refuse(address: u64) -> Option<u64> {
     // SAFETY: as for a read that fails.

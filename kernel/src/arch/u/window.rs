@@ -16,6 +16,8 @@ use super::page::{Entry, Fast, PLACES, Page};
 use crate::arch::riscv::csr::status;
 
 const ENTRIES: usize = 512;
+/// Bytes of it: the code, and the [page](Page) of a vCPU.
+pub(super) const SIZE: u64 = PAGE + size_of::<Page>() as u64;
 /// Where in the window the usual way of a trap goes on, where the way to a guest begins, and where a guest's memory is read. A trap is taken at its first byte.
 const USUAL: u64 = 0x30;
 pub(super) const LEAVE: u64 = 0x100;
