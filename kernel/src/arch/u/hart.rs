@@ -5,6 +5,7 @@ use super::{map, trap, window};
 use crate::arch::riscv::csr::{self, status};
 use crate::arch::riscv::hart::Interrupts;
 use crate::arch::riscv::vector::VectorRegisters;
+use crate::panic::refuse;
 use ainori_board::{Environment, Isa};
 use ainori_shadow::{Format, Satp};
 use ainori_supervisor::{self as supervisor, Line};
@@ -117,9 +118,8 @@ pub(super) fn program_timer() {
 }
 
 /// Sets this hart up: traps come to the hypervisor through the window, and it has a map of its own.
-#[expect(clippy::panic, reason = "there are as many maps as there can be harts")]
-pub fn setup(features: &Features) {
-    let Some(root) = map::make() else { panic!("more harts than maps") };
+pub fn setup(_: &Features) {
+    let Some(root) = map::make() else { refuse(format_args!("this board has more harts than there is room for")) };
     // SAFETY: no guest runs on this hart yet. The map has all physical addresses where they are, so that what is executed and used here stays where it is.
     unsafe {
         let own = Satp::new(Format::Sv39, 0, root).0;
@@ -138,7 +138,6 @@ pub fn setup(features: &Features) {
         program_timer();
         csr::write!(csr::SIE, (Interrupts::all() - Interrupts::GUEST_FILE).bits());
     }
-    let _ = features;
 }
 
 /// Are this hart's vector registers as long as those of the one that the features are of? What vCPUs save has room for those.
@@ -158,10 +157,13 @@ pub fn delegate_to_guests(delegate: bool, _: u64) {
     block().confines.set(!delegate);
 }
 
-/// What harts with this ISA lack of what this back end needs, or have that asks for the other one.
+/// What harts with this ISA lack of what this back end needs. The boot ends here if they want the other one.
 pub fn lacks(isa: &Isa) -> Option<&'static str> {
+    if isa.has("h") {
+        let names = isa.string();
+        refuse(format_args!("this build of Ainori is for harts without the H extension, but those of this board ({names}) are not: they have the H extension, for which there is another build"));
+    }
     match () {
-        () if isa.has("h") => Some("nothing: they have the H extension, for which there is another build;"),
         () if !isa.has("sstc") => Some("the Sstc extension (stimecmp)"),
         // Harts with Zca only execute nearly all of this program.
         () if !isa.has("c") => Some("the C extension"),
