@@ -196,7 +196,9 @@ impl Text {
     /// A hart of the guest with this number loads or stores in a page that is [text](Self::is_text): puts some of its instructions back. When all are, and all harts know it, the page is data.
     pub fn give_up(&self, at: GuestPhysical, hart: u8, code: &impl Code) -> Progress {
         let Some(page) = self.page(at) else { return Progress::Done };
-        self.give_up_page(&mut self.inner.lock(), page, hart, code)
+        // Others do the same, or something short: who waits for them can look for interrupts meanwhile.
+        let Some(mut inner) = self.inner.try_lock() else { return Progress::Step };
+        self.give_up_page(&mut inner, page, hart, code)
     }
 
     /// The same for all pages, and no instruction is replaced any more: a hart of the guest is about to be able to load what it may only fetch (`sstatus.MXR`). Done when it is
@@ -206,10 +208,10 @@ impl Text {
         const LOOKS: usize = 64;
         self.is_on.store(false, Ordering::Relaxed);
         // Behind this, no page becomes text any more; and each that has is seen.
-        let from = self.inner.lock().next_off;
-        // That takes longer, and others wait for the lock.
+        let Some(from) = self.inner.try_lock().map(|inner| inner.next_off) else { return Progress::Step };
+        // That takes longer, and others want the lock.
         let found = self.shown.next(from, LOOKS);
-        let mut inner = self.inner.lock();
+        let Some(mut inner) = self.inner.try_lock() else { return Progress::Step };
         match found {
             Some(page) => {
                 inner.next_off = inner.next_off.max(page);
