@@ -152,7 +152,8 @@ impl Text {
     /// The privileged instruction there has trapped, as it stands there, of a hart of the guest with this number. Puts a breakpoint in its place, if its page is text.
     pub fn note(&self, at: GuestPhysical, bits: u32, hart: u8, code: &impl Code) -> Advice {
         let Some(page) = self.page(at) else { return Advice::Nothing };
-        let mut inner = self.inner.lock();
+        // Nobody waits for it: the instruction will trap again.
+        let Some(mut inner) = self.inner.try_lock() else { return Advice::Nothing };
         // Under the lock: who switches it off then finds each page that has become text before.
         if !self.is_on() {
             return Advice::Nothing;
@@ -188,13 +189,16 @@ impl Text {
     /// The instruction that a breakpoint stands for.
     #[must_use]
     pub fn instruction(&self, at: GuestPhysical) -> Option<u32> {
-        self.inner.lock().sites.find(at)
+        // None is anywhere else: so for a breakpoint of the guest's own there nobody waits for the lock.
+        if self.is_text(at) { self.inner.lock().sites.find(at) } else { None }
     }
 
     /// A hart of the guest with this number loads or stores in a page that is [text](Self::is_text): puts some of its instructions back. When all are, and all harts know it, the page is data.
     pub fn give_up(&self, at: GuestPhysical, hart: u8, code: &impl Code) -> Progress {
         let Some(page) = self.page(at) else { return Progress::Done };
-        self.give_up_page(&mut self.inner.lock(), page, hart, code)
+        // Others do the same, or something short: who waits for them can look for interrupts meanwhile.
+        let Some(mut inner) = self.inner.try_lock() else { return Progress::Step };
+        self.give_up_page(&mut inner, page, hart, code)
     }
 
     /// The same for all pages, and no instruction is replaced any more: a hart of the guest is about to be able to load what it may only fetch (`sstatus.MXR`). Done when it is
@@ -203,11 +207,14 @@ impl Text {
         /// Pages that are looked at.
         const LOOKS: usize = 64;
         self.is_on.store(false, Ordering::Relaxed);
-        let mut inner = self.inner.lock();
-        let from = inner.next_off;
-        match self.shown.next(from, LOOKS) {
+        // Behind this, no page becomes text any more; and each that has is seen.
+        let Some(from) = self.inner.try_lock().map(|inner| inner.next_off) else { return Progress::Step };
+        // That takes longer, and others want the lock.
+        let found = self.shown.next(from, LOOKS);
+        let Some(mut inner) = self.inner.try_lock() else { return Progress::Step };
+        match found {
             Some(page) => {
-                inner.next_off = page;
+                inner.next_off = inner.next_off.max(page);
                 match self.give_up_page(&mut inner, page, hart, code) {
                     // Others may be left.
                     Progress::Done => Progress::Step,
@@ -215,7 +222,7 @@ impl Text {
                 }
             }
             None if from + LOOKS < self.shown.pages() => {
-                inner.next_off += LOOKS;
+                inner.next_off = inner.next_off.max(from + LOOKS);
                 Progress::Step
             }
             None => {

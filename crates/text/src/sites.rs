@@ -70,8 +70,8 @@ impl Sites {
         most: usize,
         mut each: impl FnMut(GuestPhysical, u32),
     ) -> bool {
-        /// Places that are looked at.
-        const LOOKS: usize = 64;
+        /// Places that are looked at. Others wait for the lock meanwhile.
+        const LOOKS: usize = 16;
         let mut removed = 0;
         // BOUND: `LOOKS`, some 8 instructions each.
         for _ in 0..LOOKS {
