@@ -563,17 +563,22 @@ impl System {
         (report, std::fs::read(file).unwrap_or_default())
     }
 
-    fn run_in(&self, folder: &TempDir, clock: Clock, trace: Option<Tracing>) -> RunReport {
-        let manifest = folder.path().join("system.toml");
-        std::fs::write(&manifest, self.to_string()).expect("the temporary folder can be written");
+    /// The hypervisor that it runs on.
+    pub fn kernel_file(&self) -> PathBuf {
         let has_shadow = |guest: &Guest| self.translation_of(guest).is_some_and(|name| name != TWO_STAGE);
         let usual = || match self.guests.iter().any(has_shadow) {
             true => checkout(".cache/kernel/ainori-shadow.elf"),
             false => crate::hypervisor(),
         };
+        self.kernel.clone().unwrap_or_else(usual)
+    }
+
+    fn run_in(&self, folder: &TempDir, clock: Clock, trace: Option<Tracing>) -> RunReport {
+        let manifest = folder.path().join("system.toml");
+        std::fs::write(&manifest, self.to_string()).expect("the temporary folder can be written");
         let options = Options {
             trace,
-            kernel: Some(self.kernel.clone().unwrap_or_else(usual)),
+            kernel: Some(self.kernel_file()),
             clock,
             timeout: Some(TIME_LIMIT),
             qemu_args: self.qemu_args.iter().map(Into::into).collect(),

@@ -5,6 +5,7 @@ mod aplic;
 mod balance;
 mod boards;
 mod boot;
+mod boot_loader;
 mod budgets;
 mod channels;
 mod co_schedule;
