@@ -54,7 +54,9 @@ impl Apart {
     /// The command reads the hypervisor: this one, or one of the checkout's builds.
     pub fn reads_hypervisor(self, path: Option<&Path>) -> Self {
         let rooms = [Room::USUAL, Room::LARGE].into_iter();
-        let builds = rooms.flat_map(|room| [false, true].map(|shadow| Needs { room, shadow }));
+        let kinds = [(false, false), (true, false), (true, true)];
+        let builds =
+            rooms.flat_map(|room| kinds.map(|(shadow, without_h)| Needs { room, shadow, without_h }));
         builds.fold(self, |files, needs| {
             files.reads("the hypervisor's ELF file", Kernel::path(path, needs).ok().as_deref())
         })

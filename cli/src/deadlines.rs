@@ -332,6 +332,7 @@ fn system(manifest: &Manifest) -> Result<System> {
         start_ns: u64::from(window.start_us) * 1_000,
         length_ns: u64::from(window.length_us) * 1_000,
     });
+    let needs = manifest.needs();
     Ok(System {
         policy,
         frame_ns: u64::from(system.policy.frame_us) * 1_000,
@@ -342,7 +343,7 @@ fn system(manifest: &Manifest) -> Result<System> {
         harts,
         housekeeping_hart: relief::house(harts, &guests),
         is_traced: system.trace.records != 0,
-        needs_other_build: manifest.needs().shadow || !Room::USUAL.holds(manifest.needs().room),
+        needs_other_build: needs.shadow || needs.without_h || !Room::USUAL.holds(needs.room),
         guests,
     })
 }

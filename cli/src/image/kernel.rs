@@ -18,6 +18,8 @@ const IMAGE_END: &str = "__image_end";
 const ROOM: [&str; 3] = ["__room_harts", "__room_vcpus", "__room_guest_vcpus"];
 /// The symbol of one whose guests can have shadow tables.
 const SHADOW: &str = "__has_shadow";
+/// The symbol of one that is for harts without the H extension, and for no others.
+const WITHOUT_H: &str = "__for_harts_without_h";
 /// How the names of sections begin that only boot needs.
 const BOOT: &str = ".boot.";
 /// Longest image that is taken for a hypervisor's: guards against an ELF file with segments far apart.
@@ -58,12 +60,16 @@ struct Build {
 
 impl Build {
     /// The smallest that has all of that.
-    fn for_needs(Needs { room, shadow }: Needs) -> Self {
-        let (file, command) = match (Room::USUAL.holds(room), shadow) {
-            (true, false) => (".cache/kernel/ainori.elf", "make build"),
-            (false, false) => (".cache/kernel/ainori-large.elf", "tools/build-kernel --large"),
-            (true, true) => (".cache/kernel/ainori-shadow.elf", "tools/build-kernel --shadow"),
-            (false, true) => (".cache/kernel/ainori-large-shadow.elf", "tools/build-kernel --large --shadow"),
+    fn for_needs(Needs { room, shadow, without_h }: Needs) -> Self {
+        let (file, command) = match (Room::USUAL.holds(room), shadow, without_h) {
+            (true, _, true) => (".cache/kernel/ainori-no-h.elf", "tools/build-kernel --no-h"),
+            (false, _, true) => (".cache/kernel/ainori-large-no-h.elf", "tools/build-kernel --large --no-h"),
+            (true, false, false) => (".cache/kernel/ainori.elf", "make build"),
+            (false, false, false) => (".cache/kernel/ainori-large.elf", "tools/build-kernel --large"),
+            (true, true, false) => (".cache/kernel/ainori-shadow.elf", "tools/build-kernel --shadow"),
+            (false, true, false) => {
+                (".cache/kernel/ainori-large-shadow.elf", "tools/build-kernel --large --shadow")
+            }
         };
         Self { file, command }
     }
@@ -89,7 +95,7 @@ impl Kernel {
         let path = Self::path(path, needs)?;
         let kernel = Self::from_elf(&checkout::read(&path)?)
             .wrap_err_with(|| format!("{} is not a hypervisor that can be used", path.display()))?;
-        let Needs { room, shadow } = kernel.has;
+        let Needs { room, shadow, without_h } = kernel.has;
         let refuse = |kind: &str, why: String| {
             let Build { file, command } = Build::for_needs(needs);
             let help = format!(
@@ -97,6 +103,19 @@ impl Kernel {
             );
             Err(miette!(help = help, "{} {why}", path.display()))
         };
+        // Before all else: whatever else it has, it wouldn't run there.
+        match (needs.without_h, without_h) {
+            (true, false) => {
+                let why = "is for harts with the H extension; the board's harts lack it (`cpu` in [board])";
+                return refuse("right", why.into());
+            }
+            (false, true) => {
+                let why =
+                    "is for harts without the H extension; the board's harts have it (`cpu` in [board])";
+                return refuse("right", why.into());
+            }
+            (true, true) | (false, false) => {}
+        }
         if !room.holds(needs.room) {
             let words = |room: Room| {
                 format!("{} harts, {} vCPUs, and {} of one guest", room.harts, room.vcpus, room.guest_vcpus)
@@ -154,8 +173,8 @@ impl Kernel {
             vcpus: number(vcpus, Room::USUAL.vcpus),
             guest_vcpus: number(guest_vcpus, Room::USUAL.guest_vcpus),
         };
-        let shadow = symbol(&file, SHADOW).is_ok();
-        Ok(Self { bytes: flat, sections: sections(&file)?, has: Needs { room, shadow } })
+        let [shadow, without_h] = [SHADOW, WITHOUT_H].map(|name| symbol(&file, name).is_ok());
+        Ok(Self { bytes: flat, sections: sections(&file)?, has: Needs { room, shadow, without_h } })
     }
 }
 

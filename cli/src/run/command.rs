@@ -25,8 +25,10 @@ pub fn command(
         // With ACLINT, harts can ring each other from supervisor mode, without the firmware.
         ("qemu-virt", Interrupts::Plic) => "virt,aclint=on",
         ("qemu-virt", Interrupts::Aplic) => "virt,aclint=on,aia=aplic",
-        // There is no device for such rings then: harts send each other messages. Each has files for three guests.
-        ("qemu-virt", Interrupts::Imsic) => "virt,aclint=on,aia=aplic-imsic,aia-guests=3",
+        // There is no device for such rings then: harts send each other messages. Each has files for three guests, if it has H.
+        ("qemu-virt", Interrupts::Imsic) if board.has_h() => "virt,aclint=on,aia=aplic-imsic,aia-guests=3",
+        // A guest's file in a hart is the H extension's business (AIA specification, "Guest interrupt files").
+        ("qemu-virt", Interrupts::Imsic) => "virt,aclint=on,aia=aplic-imsic",
         (other, _) => {
             return Err(miette!("ainori run can't run on the board {other:?}: copy the image there instead"));
         }

@@ -63,6 +63,9 @@ pub fn system(manifest: &Manifest) -> String {
     for windows in system.windows.chunk_by(|one, next| one.hart == next.hart) {
         let _ = writeln!(text, "{}", timetable(system, windows));
     }
+    if !board.has_h() {
+        let _ = writeln!(text, "The harts lack the H extension: guests' kernels run in user mode.");
+    }
     for (guest, translation) in system.guests.iter().zip(&manifest.translations) {
         if let Some(shadow) = translation.shadow() {
             let _ = writeln!(text, "{}", shadow_tables(guest, shadow));

@@ -1,5 +1,6 @@
 //! Manifests on the host: read, checked, ready to be built into an image.
 mod boards;
+mod cpus;
 pub mod files;
 mod findings;
 mod images;
@@ -56,6 +57,8 @@ pub struct Needs {
     pub room: Room,
     /// Guests can have shadow tables.
     pub shadow: bool,
+    /// It is for harts without the H extension, on which all guests have shadow tables. No build is for both kinds of harts.
+    pub without_h: bool,
 }
 
 impl Manifest {
@@ -68,7 +71,8 @@ impl Manifest {
             vcpus: vcpus().sum(),
             guest_vcpus: vcpus().max().unwrap_or_default(),
         };
-        Needs { room, shadow: self.translations.iter().any(|translation| translation.shadow().is_some()) }
+        let shadow = self.translations.iter().any(|translation| translation.shadow().is_some());
+        Needs { room, shadow, without_h: !self.board.has_h() }
     }
 }
 
@@ -120,6 +124,14 @@ pub struct Board {
     pub memory: u64,
     /// Its interrupt controller.
     pub interrupts: Interrupts,
+}
+
+impl Board {
+    /// Have its harts the H extension? A model that isn't known is taken to have it, as nearly all of those to come will.
+    #[must_use]
+    pub fn has_h(&self) -> bool {
+        cpus::has(&self.cpu, "h").unwrap_or(true)
+    }
 }
 
 /// Where a guest's files are.

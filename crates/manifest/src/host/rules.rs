@@ -1,5 +1,6 @@
 //! The rules that a manifest must keep, beyond each value's type. Every rule reports into the same list, and goes on.
 mod channels;
+mod cpu;
 mod guest;
 mod harts;
 pub mod memory;
@@ -15,6 +16,7 @@ mod windows;
 use super::{
     Board, Clock, GuestPaths, Manifest, RunSettings, Task,
     boards::{BOARDS, BoardKind},
+    cpus,
     findings::Finding,
     reader::{At, suggest},
     schema::{BoardDraft, Draft, GuestDraft, RunDraft, TraceDraft},
@@ -43,6 +45,8 @@ struct BoardView {
     kind: Option<&'static BoardKind>,
     harts: Option<u32>,
     memory: Option<u64>,
+    /// Have its harts the H extension?
+    has_h: Option<bool>,
 }
 
 /// Checks everything. `directory` is the manifest's, `fallback_name` the system's name if the manifest has none.
@@ -68,7 +72,7 @@ pub fn check(
         .map(|(draft, guest)| tasks::check(draft, guest.as_ref().map(|(guest, _)| guest), view, findings))
         .collect();
     let translations: Vec<Option<Translation>> =
-        draft.guests.iter().map(|guest| translation::check(guest, findings)).collect();
+        draft.guests.iter().map(|guest| translation::check(guest, view, findings)).collect();
     sharing::check(&draft.guests, &guests, preset, findings);
     let frame_us = policy.as_ref().map(|policy| policy.frame_us).filter(|us| *us != 0);
     let windows = windows::check(draft, &guests, view, (preset, frame_us), findings);
@@ -146,24 +150,10 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
         findings.push(Finding::at(harts.span.clone(), message).help(help));
         None
     });
-    if let Some(cpu) = &draft.cpu {
-        if !cpu.value.starts_with("rv64") || cpu.value.contains(char::is_whitespace) {
-            let message = format!("{:?} is not a CPU for this board", cpu.value);
-            let help = "a 64-bit model of QEMU and its properties, e.g. \"rv64,v=true\"";
-            findings.push(Finding::at(cpu.span.clone(), message).help(help));
-        }
-        if cpu.value.split(',').any(str::is_empty) {
-            let message = format!("{:?} has a comma with nothing behind it", cpu.value);
-            findings.push(Finding::at(cpu.span.clone(), message).help("one comma before each property"));
-        } else if let Some(property) = cpu.value.split(',').skip(1).find(|property| !property.contains('=')) {
-            let message = format!("the property {property:?} of the CPU has no value");
-            findings.push(
-                Finding::at(cpu.span.clone(), message).help(format!("{property}=true or {property}=false")),
-            );
-        }
-        check_needed(cpu, findings);
-        check_extensions(cpu, findings);
-    }
+    let has_h = match &draft.cpu {
+        Some(cpu) => cpu::check(cpu, findings),
+        None => kind.and_then(|kind| cpus::has(kind.cpu, "h")),
+    };
     let memory = draft.memory.as_ref().and_then(|memory| {
         if memory.value.0 <= MAX_BOARD_MEMORY {
             return Some(memory.value.0);
@@ -180,59 +170,7 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
         let interrupts = draft.interrupts.as_ref().map_or_else(Interrupts::default, |kind| kind.value);
         Some(Board { machine: kind.machine.to_owned(), cpu, harts: harts?, memory: memory?, interrupts })
     };
-    (BoardView { kind, harts, memory }, board())
-}
-
-/// Is an extension switched on or off by the properties behind the CPU's model? The last one counts; `None`: the model says.
-fn is_set(cpu: &str, extension: &str) -> Option<bool> {
-    let settings = cpu.split(',').skip(1).filter_map(|property| property.split_once('='));
-    match settings.filter(|(name, _)| *name == extension).last()?.1 {
-        "on" | "true" | "yes" | "y" => Some(true),
-        "off" | "false" | "no" | "n" => Some(false),
-        _ => None, // QEMU refuses it.
-    }
-}
-
-/// Extensions that the hypervisor doesn't boot without, those for which it is compiled among them. QEMU's `rv64` has them, its smaller models have none.
-fn check_needed(cpu: &At<String>, findings: &mut Vec<Finding>) {
-    let model = cpu.value.split(',').next().unwrap_or_default();
-    let is_small = matches!(model, "rv64i" | "rv64e");
-    let needed = [
-        ("h", "the H extension", !is_small),
-        ("sstc", "the Sstc extension", !is_small),
-        ("m", "the M extension", !is_small),
-        ("a", "the A extension", !is_small),
-        ("c", "the C extension", !is_small),
-        ("zicsr", "the Zicsr extension", true),
-        ("zifencei", "the Zifencei extension", true),
-        ("mmu", "Sv39", true),
-        ("sv39", "Sv39", true),
-    ];
-    for (property, what, by_itself) in needed {
-        if !is_set(&cpu.value, property).unwrap_or(by_itself) {
-            let message = format!("{:?} lacks {what}, which Ainori needs", cpu.value);
-            let help = "use \"rv64\", which has it, and don't switch it off";
-            findings.push(Finding::at(cpu.span.clone(), message).help(help));
-        }
-    }
-}
-
-/// Extensions with registers that nothing keeps apart between guests: the hypervisor would refuse to boot on such harts.
-fn check_extensions(cpu: &At<String>, findings: &mut Vec<Finding>) {
-    let is_on = |name: &str| is_set(&cpu.value, name) == Some(true);
-    let hides = is_on("smstateen") || is_on("ssstateen");
-    for (name, is_refused) in [("zfinx", true), ("zcmt", !hides), ("ssctr", !hides)] {
-        if is_refused && is_on(name) {
-            let message = format!(
-                "on harts with {name}, guests can't be kept apart: it has a register that is neither switched nor hidden"
-            );
-            let help = match name {
-                "zfinx" => "leave it out",
-                _ => "leave it out, or add smstateen=on, with which it is hidden",
-            };
-            findings.push(Finding::at(cpu.span.clone(), message).help(help));
-        }
-    }
+    (BoardView { kind, harts, memory, has_h }, board())
 }
 
 fn check_console(draft: &Draft, findings: &mut Vec<Finding>) -> Option<usize> {

@@ -427,15 +427,15 @@ fn extensions_that_cannot_be_kept_apart_are_refused() {
     for good in ["zcmt=on,zcd=off,d=off,smstateen=on", "zcmt=off", "d=false,v=false", "ssaia=on,smaia=on"] {
         assert!(parse(&GOOD.replacen("harts = 4", &cpu(good), 1)).is_ok(), "{good}");
     }
+    let hidden = "cpu = \"rva23s64,ssctr=on\"\nharts = 4";
+    assert!(parse(&GOOD.replacen("harts = 4", hidden, 1)).is_ok(), "the model has Smstateen by itself");
 }
 
 #[test]
 fn extensions_that_are_needed_must_be_there() {
     let cpu = |text: &str| format!("cpu = \"{text}\"\nharts = 4");
-    for lacking in
-        ["rv64,h=false", "rv64,v=true,h=off", "rv64,h=no", "rv64,h=on,h=off", "rv64i,sstc=on,m=on,a=on,c=on"]
-    {
-        broken_at(5, "harts = 4", &cpu(lacking), "lacks the H extension", "use \"rv64\"");
+    for model in ["rv32", "rv64e", "rv65", "sifive-e51", "rva23u64", "cortex"] {
+        broken_at(5, "harts = 4", &cpu(model), &format!("{model:?} is not a CPU"), "sifive-u54");
     }
     broken_at(5, "harts = 4", &cpu("rv64,,v=on"), "a comma with nothing behind it", "one comma");
     broken_at(
@@ -456,7 +456,22 @@ fn extensions_that_are_needed_must_be_there() {
     }
     broken_at(5, "harts = 4", &cpu("rv64,zicsr=off"), "lacks the Zicsr extension", "use \"rv64\"");
     broken_at(5, "harts = 4", &cpu("rv64,zifencei=off"), "lacks the Zifencei extension", "use \"rv64\"");
-    for good in ["rv64,h=true", "rv64,h=off,h=on", "rv64i,h=on,sstc=on,m=on,a=on,c=on"] {
+    for lacking in ["sifive-u54", "thead-c906", "xiangshan-nanhu", "shakti-c", "rva22s64", "rva22s64,h=on"] {
+        broken_at(5, "harts = 4", &cpu(lacking), "lacks the Sstc extension", "use \"rv64\"");
+    }
+    // The model has no more than I by itself.
+    let enough = ["h", "sstc", "m", "a", "c", "s", "u", "zicsr", "zifencei", "sv39"];
+    let rv64i = |but: &str| {
+        let all = enough.iter().filter(|property| **property != but);
+        all.fold("rv64i".to_owned(), |cpu, property| format!("{cpu},{property}=on"))
+    };
+    for (property, what) in [("zicsr", "Zicsr"), ("sv39", "Sv39"), ("s", "supervisor mode"), ("m", "the M")] {
+        broken_at(5, "harts = 4", &cpu(&rv64i(property)), what, "use \"rv64\"");
+    }
+    let general = "rv64i,g=on,h=on,sstc=on,c=on,s=on,u=on,sv48=on";
+    for good in
+        ["rv64,h=true", "rv64,h=off,h=on", "rv64,h=off", "rva22s64,sstc=on", "max", &rv64i(""), general]
+    {
         assert!(parse(&GOOD.replacen("harts = 4", &cpu(good), 1)).is_ok(), "{good}");
     }
 }

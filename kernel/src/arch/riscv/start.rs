@@ -97,3 +97,7 @@ global_asm!(
 // That this build's guests can have shadow tables.
 #[cfg(feature = "shadow")]
 global_asm!(".global __has_shadow", ".set __has_shadow, 1");
+
+// That it is for harts without the H extension, and for no others.
+#[cfg(feature = "no-h")]
+global_asm!(".global __for_harts_without_h", ".set __for_harts_without_h, 1");

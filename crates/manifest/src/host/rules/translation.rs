@@ -1,15 +1,34 @@
 //! How a guest's addresses are translated, and how many tables there are for it if the hypervisor makes them.
-use super::super::{findings::Finding, reader::At, schema::GuestDraft};
-use crate::config::{DEFAULT_SHADOW_TABLES, SHADOW_TABLES, Shadow, Translation};
+use super::{
+    super::{
+        findings::{Finding, Span},
+        reader::At,
+        schema::GuestDraft,
+    },
+    BoardView,
+};
+use crate::config::{DEFAULT_SHADOW_TABLES, SHADOW_TABLES, Shadow, ShadowSpaces, Translation};
 
-/// Shadow tables are counted only where there are any, and each vCPU has enough.
-pub fn check(draft: &GuestDraft, findings: &mut Vec<Finding>) -> Option<Translation> {
+/// Shadow tables are counted only where there are any, and each vCPU has enough. On harts without H, each guest has some.
+pub fn check(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) -> Option<Translation> {
     let tables = match &draft.shadow_tables {
         Some(tables) => check_tables(tables, findings),
         None => Some(DEFAULT_SHADOW_TABLES),
     };
-    let Some(spaces) = draft.translation.as_ref().and_then(|translation| translation.value.0) else {
-        if !draft.lost.has("translation") {
+    let spaces = match &draft.translation {
+        Some(translation) => {
+            if board.has_h == Some(false) && translation.value.0.is_none() {
+                refuse_without_h(translation.span.clone(), findings);
+                return None;
+            }
+            translation.value.0
+        }
+        None if board.has_h == Some(false) => Some(ShadowSpaces::Multi),
+        None => None,
+    };
+    let Some(spaces) = spaces else {
+        // As long as nobody knows the harts, the guest may have some.
+        if !draft.lost.has("translation") && (draft.translation.is_some() || board.has_h.is_some()) {
             refuse_without_shadow(draft, findings);
         }
         return Some(Translation::TwoStage);
@@ -30,6 +49,13 @@ fn check_tables(tables: &At<u32>, findings: &mut Vec<Finding>) -> Option<u16> {
         findings.push(Finding::at(tables.span.clone(), message).help(help));
     }
     valid
+}
+
+fn refuse_without_h(span: Span, findings: &mut Vec<Finding>) {
+    let message = "the board's harts have no second stage of translation: they lack the H extension";
+    let help = "leave the key out: on such harts each guest has shadow tables, `shadow-multi` unless it says `shadow-single`; or choose harts with H: \
+                cpu = \"rv64\" in [board]";
+    findings.push(Finding::at(span, message).help(help));
 }
 
 fn refuse_without_shadow(draft: &GuestDraft, findings: &mut Vec<Finding>) {

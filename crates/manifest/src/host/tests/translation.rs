@@ -27,6 +27,50 @@ fn guests_have_two_stages_or_a_shadow() {
     assert!(parse(&with(all)).unwrap().needs().shadow);
 }
 
+/// As [`with`], on harts without the H extension.
+fn without_h(cpu: &str, keys: &str) -> String {
+    with(keys).replacen("harts = 4", &format!("cpu = {cpu:?}\nharts = 4"), 1)
+}
+
+#[test]
+fn on_harts_without_h_each_guest_has_a_shadow() {
+    for cpu in ["rv64,h=false", "rv64,v=true,h=off", "rv64,h=on,h=no", "rva22s64,sstc=on", "max,h=n"] {
+        let manifest = parse(&without_h(cpu, "")).unwrap();
+        assert!(!manifest.board.has_h(), "{cpu}");
+        assert!(manifest.needs().without_h && manifest.needs().shadow, "{cpu}");
+        let usual = Shadow { spaces: ShadowSpaces::Multi, tables: 256, reclaim: ShadowReclaim::Fifo };
+        assert_eq!(manifest.translations, [Translation::Shadow(usual); 2], "{cpu}");
+    }
+    for cpu in ["rv64", "rv64,h=true", "rva22s64,sstc=on,h=on", "max", "rva23s64", "veyron-v1"] {
+        let manifest = parse(&without_h(cpu, "")).unwrap();
+        assert!(manifest.board.has_h() && !manifest.needs().without_h, "{cpu}");
+        assert_eq!(manifest.translations, [Translation::TwoStage; 2], "{cpu}");
+    }
+    let keys = "translation = \"shadow-single\"\nshadow_tables = 40";
+    let own = Shadow { spaces: ShadowSpaces::Single, tables: 40, reclaim: ShadowReclaim::Fifo };
+    assert_eq!(parse(&without_h("rv64,h=off", keys)).unwrap().translations[1], Translation::Shadow(own));
+    // There are some without a word about it, so something can be said of them.
+    let reclaim = "shadow_reclaim = \"page-directory-lru\"";
+    let order = parse(&without_h("rv64,h=off", reclaim)).unwrap().translations[1].shadow().unwrap().reclaim;
+    assert_eq!(order, ShadowReclaim::PageDirectoryLru);
+}
+
+#[test]
+fn on_harts_without_h_no_guest_has_two_stages() {
+    let found = errors(&without_h("rv64,h=false", "translation = \"two-stage\""));
+    let [only] = &found[..] else { panic!("expected one finding, got {found:#?}") };
+    assert!(
+        only.contains("no second stage of translation") && only.contains("lack the H extension"),
+        "{only}"
+    );
+    assert!(only.contains("leave the key out") && only.contains("shadow-multi"), "{only}");
+    // One error is told once, however the harts would be.
+    for keys in ["translation = \"two-stage\"", "shadow_tables = 100"] {
+        let found = errors(&without_h("rv66", keys));
+        assert!(found.len() == 1 && found[0].contains("is not a CPU"), "{keys}: {found:?}");
+    }
+}
+
 #[test]
 fn what_is_wrong_with_shadow_tables_is_told() {
     for (keys, message) in [
