@@ -3,6 +3,7 @@ use crate::operator::{self, Typing};
 use crate::{Clock, Run, checkout};
 use ainori::report::RunReport;
 use ainori::run::{Options, Tracing};
+use ainori_manifest::has_sstc;
 use ainori_trace::Mask;
 use std::{
     collections::BTreeMap,
@@ -566,9 +567,12 @@ impl System {
     /// The hypervisor that it runs on.
     pub fn kernel_file(&self) -> PathBuf {
         let has_shadow = |guest: &Guest| self.translation_of(guest).is_some_and(|name| name != TWO_STAGE);
-        let usual = || match self.guests.iter().any(has_shadow) {
-            true => checkout(".cache/kernel/ainori-shadow.elf"),
-            false => crate::hypervisor(),
+        let has_sstc = self.cpu.as_deref().is_none_or(has_sstc);
+        let usual = || match (self.guests.iter().any(has_shadow), has_sstc) {
+            (false, true) => crate::hypervisor(),
+            (true, true) => checkout(".cache/kernel/ainori-shadow.elf"),
+            (false, false) => checkout(".cache/kernel/ainori-sbi-timer.elf"),
+            (true, false) => checkout(".cache/kernel/ainori-shadow-sbi-timer.elf"),
         };
         self.kernel.clone().unwrap_or_else(usual)
     }

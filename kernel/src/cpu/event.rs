@@ -198,5 +198,7 @@ impl Cpu {
     }
 }
 
+#[cfg(feature = "sbi-timer")]
+mod sbi_timer;
 #[cfg(feature = "shadow")]
 mod shadow;

@@ -26,6 +26,7 @@ mod presets;
 mod random;
 mod ranking;
 mod restart;
+mod sbi_timer;
 mod shadow;
 mod sharing;
 mod smp_rtos;
