@@ -78,7 +78,7 @@ impl Timer {
 /// It is this hart's and no other's.
 #[inline(always)]
 pub unsafe fn adopt(core: u32) {
-    let timer = TIMERS.as_ptr().wrapping_add(core as usize);
+    let timer = TIMERS.as_ptr().wrapping_add(core as usize).expose_provenance();
     // SAFETY: the compiler leaves this register alone (RISC-V calling convention: it is unallocatable), and who comes from a guest has saved the guest's.
     unsafe { asm!("mv tp, {}", in(reg) timer, options(nomem, nostack, preserves_flags)) };
 }
@@ -86,11 +86,11 @@ pub unsafe fn adopt(core: u32) {
 /// The timers of this hart.
 #[inline(always)]
 fn this() -> &'static Timer {
-    let timer: *const Timer;
+    let timer: usize;
     // SAFETY: reads a register.
     unsafe { asm!("mv {}, tp", out(reg) timer, options(nomem, nostack, preserves_flags)) };
     // SAFETY: each way into the hypervisor has put it there: `secondary`, and the two below.
-    unsafe { &*timer }
+    unsafe { &*core::ptr::with_exposed_provenance::<Timer>(timer) }
 }
 
 /// Called by the trap entry for the hart's timer.
