@@ -3,6 +3,7 @@ use crate::operator::{self, Typing};
 use crate::{Clock, Run, checkout, harts};
 use ainori::report::RunReport;
 use ainori::run::{Options, Tracing};
+use ainori_manifest::has_sstc;
 use ainori_trace::Mask;
 use std::{
     collections::BTreeMap,
@@ -582,18 +583,26 @@ impl System {
         (report, std::fs::read(file).unwrap_or_default())
     }
 
+    /// The hypervisor that it runs on.
+    pub fn kernel_file(&self) -> PathBuf {
+        let has_shadow = |guest: &Guest| self.translation_of(guest).is_some_and(|name| name != TWO_STAGE);
+        let has_sstc = self.cpu.as_deref().is_none_or(has_sstc);
+        let usual = || match (self.guests.iter().any(has_shadow), has_sstc) {
+            _ if !ainori_manifest::has_h(&self.hart_model()) => harts::hypervisor_without_h(),
+            (false, true) => crate::hypervisor(),
+            (true, true) => checkout(".cache/kernel/ainori-shadow.elf"),
+            (false, false) => checkout(".cache/kernel/ainori-sbi-timer.elf"),
+            (true, false) => checkout(".cache/kernel/ainori-shadow-sbi-timer.elf"),
+        };
+        self.kernel.clone().unwrap_or_else(usual)
+    }
+
     fn run_in(&self, folder: &TempDir, clock: Clock, trace: Option<Tracing>) -> RunReport {
         let manifest = folder.path().join("system.toml");
         std::fs::write(&manifest, self.to_string()).expect("the temporary folder can be written");
-        let has_shadow = |guest: &Guest| self.translation_of(guest).is_some_and(|name| name != TWO_STAGE);
-        let usual = || match self.guests.iter().any(has_shadow) {
-            _ if !ainori_manifest::has_h(&self.hart_model()) => harts::hypervisor_without_h(),
-            true => checkout(".cache/kernel/ainori-shadow.elf"),
-            false => crate::hypervisor(),
-        };
         let options = Options {
             trace,
-            kernel: Some(self.kernel.clone().unwrap_or_else(usual)),
+            kernel: Some(self.kernel_file()),
             clock,
             timeout: Some(TIME_LIMIT),
             qemu_args: self.qemu_args.iter().map(Into::into).collect(),

@@ -217,6 +217,8 @@ impl Cpu {
     }
 }
 
+#[cfg(feature = "sbi-timer")]
+mod sbi_timer;
 #[cfg(feature = "shadow")]
 mod shadow;
 #[cfg(feature = "no-h")]

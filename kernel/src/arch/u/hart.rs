@@ -1,6 +1,7 @@
 //! One hart: what it can do for guests, and setting it up for them.
 use super::block::block;
 use super::context::trap_taken;
+use super::timer::{is_alarm_due, program_timer};
 use super::{map, trap, window};
 use crate::arch::riscv::csr::{self, status};
 use crate::arch::riscv::hart::Interrupts;
@@ -8,7 +9,9 @@ use crate::arch::riscv::vector::VectorRegisters;
 use crate::panic::refuse;
 use ainori_board::{Environment, Isa};
 use ainori_shadow::{Format, Satp};
-use ainori_supervisor::{self as supervisor, Line};
+use ainori_supervisor as supervisor;
+
+pub use super::timer::set_alarm;
 
 /// What all harts of the board offer to guests.
 #[derive(Debug, Clone)]
@@ -87,34 +90,6 @@ pub fn pending_own_interrupts() -> Interrupts {
 #[inline(always)]
 pub fn pending_interrupts() -> Interrupts {
     pending_own_interrupts()
-}
-
-/// Sets the core's own alarm; `u64::MAX` is never.
-#[inline]
-pub fn set_alarm(at: u64) {
-    block().alarm.set(at);
-    program_timer();
-}
-
-/// Is the core's own alarm due?
-#[inline(always)]
-pub(super) fn is_alarm_due() -> bool {
-    csr::read!(csr::TIME) >= block().alarm.get()
-}
-
-/// Sets the hart's timer to what is due first: the core's alarm, or the timer of the loaded vCPU if that may interrupt or wake it, and hasn't yet.
-#[inline]
-pub(super) fn program_timer() {
-    let block = block();
-    let own = block.alarm.get();
-    let guest =
-        super::block::loaded(|registers| registers.deadline().filter(|_| !registers.is_up(Line::Timer)));
-    let at = guest.flatten().map_or(own, |at| at.min(own));
-    if at != block.programmed.get() {
-        block.programmed.set(at);
-        // SAFETY: only the hypervisor's own timer.
-        unsafe { csr::write!(csr::STIMECMP, at) }
-    }
 }
 
 /// Sets this hart up: traps come to the hypervisor through the window, and it has a map of its own.

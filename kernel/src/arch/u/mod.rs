@@ -17,6 +17,7 @@ mod map;
 mod page;
 mod privileged;
 pub mod shadow;
+pub mod timer;
 pub mod trap;
 pub mod vcpu;
 mod window;

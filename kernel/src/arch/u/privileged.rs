@@ -5,8 +5,8 @@ use ainori_space::GuestPhysical;
 use ainori_supervisor::{Outcome, Privileged};
 
 use super::VcpuState;
-use super::hart::program_timer;
 use super::shadow::{AddressSpaceAccess, GuestFence};
+use super::timer::program_timer;
 use super::trap::{Exception, Trap, cause, fetch, value};
 use crate::arch::clock;
 use crate::arch::riscv::csr::{self, status};

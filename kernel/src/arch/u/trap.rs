@@ -2,9 +2,9 @@
 use super::VcpuState;
 use super::block::{block, loaded};
 use super::guest_access::{FailedLoad, fetch_instruction};
-use super::hart::{is_alarm_due, program_timer};
 pub use super::privileged::privileged_instruction;
 use super::shadow::{AddressSpaceAccess, GuestFence, PageFault};
+use super::timer::{is_alarm_due, program_timer};
 use crate::arch::riscv::csr;
 use crate::cpu::Cpu;
 use crate::cpu::event::{conclude_event, handle_exception};

@@ -3,9 +3,10 @@
 use super::block::{block, loaded};
 use super::context::Context;
 use super::gstage::GuestTables;
-use super::hart::{Features, program_timer};
+use super::hart::Features;
 use super::page::Page;
 use super::shadow::OwnShadow;
+use super::timer::program_timer;
 use crate::arch::clock;
 use crate::arch::riscv::csr::{self, status};
 use crate::arch::riscv::float::FloatRegisters;

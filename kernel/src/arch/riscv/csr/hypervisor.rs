@@ -27,6 +27,7 @@ pub const VSSCRATCH: u16 = 0x240;
 pub const VSEPC: u16 = 0x241;
 pub const VSCAUSE: u16 = 0x242;
 pub const VSTVAL: u16 = 0x243;
+#[cfg(not(feature = "sbi-timer"))]
 pub const VSTIMECMP: u16 = 0x24d;
 pub const VSISELECT: u16 = 0x250;
 pub const VSIREG: u16 = 0x251;
