@@ -56,6 +56,8 @@ mod tests;
 mod threshold;
 
 pub use atomic_set::AtomicVcpuSet;
+#[cfg(feature = "shadow")]
+pub use fences::{PageFence, PageFences, Progress};
 pub use fences::{Answers, Fence, Fences, Recorded};
 pub use housework::PublishedHousework;
 pub use pace::Pace;

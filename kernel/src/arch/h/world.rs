@@ -4,7 +4,7 @@ use super::fence;
 use super::files;
 use super::gstage::{GuestTables, hgatp};
 use super::hart::Features;
-use super::shadow::{BUILT, OwnShadow};
+use super::shadow::{BUILT, OwnShadow, forget_second_stage};
 use crate::arch::riscv::csr::{self, hie, hvictl, status, virtual_interrupt};
 use crate::arch::riscv::float::FloatRegisters;
 use crate::arch::riscv::vector::VectorRegisters;
@@ -538,6 +538,7 @@ pub fn forget() {
         csr::write!(csr::HIE, hie::SGEI);
         csr::write!(csr::VSATP, 0);
     }
+    forget_second_stage();
 }
 
 /// Raises interrupt lines of the loaded vCPU.
