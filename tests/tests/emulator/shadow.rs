@@ -118,9 +118,11 @@ fn who_is_fenced_by_its_siblings_gets_on() {
                 run.good();
                 no_section_is_too_long(&run, harts);
                 let (copies, fences) = (run.number("fenced", "copies"), run.number("fenced", "fences"));
-                println!("{what} by {} each {us} us, {tables} tables: {copies} copies, {fences} fences", harts - 1);
-                let least =
-                    if ["space", "all"].contains(&what) { LEAST_COPIES } else { LEAST_COPIES_PAGES };
+                println!(
+                    "{what} by {} each {us} us, {tables} tables: {copies} copies, {fences} fences",
+                    harts - 1
+                );
+                let least = if ["space", "all"].contains(&what) { LEAST_COPIES } else { LEAST_COPIES_PAGES };
                 run.check(copies >= least, format_args!("{copies} copies, not {least}"));
                 run.check(fences >= 100, format_args!("{fences} fences show nothing"));
             }
@@ -167,5 +169,8 @@ fn a_page_fault_without_a_handler_is_told_as_one() {
     run.ended(Outcome::GuestFailed);
     let fault = run.fault("wild-unmapped");
     run.check(fault.what.contains("page fault"), &fault.what);
-    run.check(fault.mode == "VS" && fault.cause == LOAD_PAGE_FAULT, format_args!("{} {}", fault.mode, fault.cause));
+    run.check(
+        fault.mode == "VS" && fault.cause == LOAD_PAGE_FAULT,
+        format_args!("{} {}", fault.mode, fault.cause),
+    );
 }

@@ -36,7 +36,11 @@ impl PageFence {
         let Some(last) = address.checked_add(more << PAGE_SHIFT) else { return None };
         // Both ends in one half: what is between is, too.
         let is_one = canonical(address) == address && canonical(last) == last && (address ^ last) >> 63 == 0;
-        if is_one { Some(Self { number: address << UNUSED >> (UNUSED + PAGE_SHIFT), more, asid }) } else { None }
+        if is_one {
+            Some(Self { number: address << UNUSED >> (UNUSED + PAGE_SHIFT), more, asid })
+        } else {
+            None
+        }
     }
 
     /// The first page's address.
@@ -127,7 +131,9 @@ impl PageFences {
     #[must_use]
     pub fn taken(&self) -> u32 {
         // BOUND: the places.
-        (0..Self::PLACES).filter(|place| self.get(*place).is_some()).fold(0, |taken, place| taken | 1 << place)
+        (0..Self::PLACES)
+            .filter(|place| self.get(*place).is_some())
+            .fold(0, |taken, place| taken | 1 << place)
     }
 
     /// All that was in [these](Self::taken) is fenced. Called by the vCPU's owner.

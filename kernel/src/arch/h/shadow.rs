@@ -220,7 +220,8 @@ impl OwnShadow {
         let states = vec![TableState::NEW; tables.into()].leak();
         let spaces = vec![AddressSpace::UNUSED; spaces.min(TAGS.into())].leak();
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
-        let own = Own { shadow, first_asid: u16::from(vcpu) * TAGS, is_reset: true, progress: Progress::NONE };
+        let own =
+            Own { shadow, first_asid: u16::from(vcpu) * TAGS, is_reset: true, progress: Progress::NONE };
         Some(Self { own: Some(Box::new(own)), is_beside_shadows: true })
     }
 
@@ -454,7 +455,9 @@ impl VcpuState {
     /// A call of its own, or another vCPU, has it fence a page, of one of its address spaces or of all. False if that was only a step of it.
     pub fn forget_page(&mut self, address: u64, asid: Option<u16>) -> bool {
         let Some(own) = self.own_shadow() else { return true };
-        let Some(due) = own.shadow.fence(Scope { address: Some(Virtual(address)), asid }) else { return false };
+        let Some(due) = own.shadow.fence(Scope { address: Some(Virtual(address)), asid }) else {
+            return false;
+        };
         own.carry_out(due);
         true
     }

@@ -90,10 +90,11 @@ impl Cpu {
         self.progress(id).is_some_and(|(progress, pc, stint)| progress.waits(pc, stint))
     }
 
-    /// Also the address of its instruction, and the number of its [stint](Progress).
+    /// Also the address of its instruction, and since when it has run without a break, which tells its [stints](Progress) apart: when it sleeps in the hart it has a break, too.
     fn progress(&mut self, id: VcpuId) -> Option<(&mut Progress, u64, u64)> {
-        let resident = self.resident(id);
-        let (pc, stint) = (resident.state.pc(), resident.counters.dispatches);
-        resident.state.progress().map(|progress| (progress, pc, stint))
+        let since = self.since;
+        let state = self.state(id);
+        let pc = state.pc();
+        state.progress().map(|progress| (progress, pc, since))
     }
 }
