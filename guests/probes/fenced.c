@@ -29,6 +29,7 @@ struct space {
 
 struct sender {
     struct secondary start;
+    unsigned index;
     uint64_t fences;
     uint64_t stack[STACK_WORDS] __attribute__((aligned(16)));
 };
@@ -38,7 +39,9 @@ static atomic_uint stopping, stopped;
 static struct space spaces[SPACES] __attribute__((aligned(PAGE)));
 static uint64_t global_tables[3][ENTRIES] __attribute__((aligned(PAGE)));
 static volatile uint64_t pool[2 * PAGES][ENTRIES] __attribute__((aligned(PAGE)));
+static volatile uint64_t moved[MAX_HARTS][2][ENTRIES] __attribute__((aligned(PAGE)));
 static uint64_t pause_us, space_count, pages;
+static bool checks;
 static enum { A_PAGE, A_PAGE_ASID, USED, RANGE, GLOBAL, A_SPACE, ALL } what;
 static const char *const choices[] = { "page", "page-asid", "used", "range", "global", "space", "all", NULL };
 
@@ -64,20 +67,21 @@ static void go_to(uint64_t space)
     csr_write(satp, SATP_SV39 | (1 + space) << 44 | (uintptr_t)spaces[space].root / PAGE);
 }
 
-static void fence(uint64_t mask, uint64_t base)
+/* `page`: if it is one that is fenced, this. */
+static void fence(uint64_t mask, uint64_t base, uint64_t page)
 {
     uint64_t start = 0, size = UINT64_MAX, asid = 1;
     bool has_asid = what == A_PAGE_ASID || what == USED || what == RANGE || what == A_SPACE;
     switch (what) {
     case A_PAGE:
     case A_PAGE_ASID:
-        start = WINDOW + 100 * PAGE, size = PAGE;
+        start = page, size = PAGE;
         break;
     case USED:
-        start = address_of(1), size = PAGE;
+        start = checks ? page : address_of(1), size = PAGE;
         break;
     case RANGE:
-        start = WINDOW + 100 * PAGE, size = pages * PAGE;
+        start = page, size = pages * PAGE;
         break;
     case GLOBAL:
         start = GLOBALS, size = pages * PAGE;
@@ -99,11 +103,26 @@ static void pause_a_while(void)
         pause_hint();
 }
 
+/* Maps a page of its own to the other place, has that fenced, and looks whether the first hart, which stores to it all the time, still does so in the old place. */
+static void move(struct sender *me)
+{
+    unsigned page = PAGES + me->index, place = me->fences % 2;
+    spaces[0].last[page % 2][page + 1] = entry(moved[me->index][place], V | R | W | A | D);
+    fence(1, machine.boot_hart, address_of(page));
+    uint64_t before = moved[me->index][!place][0], until = read_time() + us_to_ticks(5);
+    while (read_time() < until)
+        if (moved[me->index][!place][0] != before)
+            fail("hart %u: a page is used after fence %lu of it", me->index, me->fences);
+}
+
 static void send(void *argument)
 {
     struct sender *me = argument;
     while (!atomic_load(&stopping)) {
-        fence(1, machine.boot_hart);
+        if (checks)
+            move(me);
+        else
+            fence(1, machine.boot_hart, WINDOW + 100 * PAGE);
         me->fences++;
         pause_a_while();
     }
@@ -153,7 +172,7 @@ static void harm(uint64_t round)
     if (round % 3 == 0)
         use(GLOBALS + (3ul << 21));
     if (round % 2 == 0)
-        fence(1, machine.boot_hart);
+        fence(1, machine.boot_hart, WINDOW + 100 * PAGE);
     else if (round % 4 == 1)
         __asm__ volatile("sfence.vma %0, zero" ::"r"(GLOBALS + round % PAGES * PAGE) : "memory");
     else
@@ -170,6 +189,7 @@ bool guest_main(void)
     space_count = arg_number("spaces", 1, 1, SPACES);
     pages = arg_number("pages", 4, 1, 64);
     bool harms = arg_number("harm", 0, 0, 1);
+    checks = arg_number("check", 0, 0, 1);
     args_finish();
     for (unsigned space = 0; space < SPACES; space++)
         map(&spaces[space]);
@@ -178,6 +198,8 @@ bool guest_main(void)
     for (unsigned i = 0; i < machine.hart_count; i++) {
         if (machine.harts[i].id == machine.boot_hart)
             continue;
+        senders[i].index = i;
+        spaces[0].last[(PAGES + i) % 2][PAGES + i + 1] = entry(moved[i][1], V | R | W | A | D);
         senders[i].start = (struct secondary){ senders[i].stack + STACK_WORDS, send, &senders[i] };
         start_hart(machine.harts[i].id, &senders[i].start);
     }
@@ -192,6 +214,9 @@ bool guest_main(void)
             *to = *from;
             copies++;
         }
+        for (unsigned i = 0; checks && i < machine.hart_count; i++)
+            if (machine.harts[i].id != machine.boot_hart)
+                *(volatile uint64_t *)address_of(PAGES + i) = copies;
     }
     atomic_store(&stopping, 1);
     while (atomic_load(&stopped) < machine.hart_count - 1)

@@ -308,7 +308,11 @@ mod pages {
         let mut progress = Progress::NONE;
         progress.faults(PC);
         assert!(!progress.puts_off(PC, 1), "it isn't known what came while it was away");
-        progress.settles(1);
+        progress.settles(PC - 4, 1);
+        assert!(progress.puts_off(PC - 4, 1), "it hasn't gone on yet");
+        progress.owes();
+        progress.settles(PC - 4, 1);
+        progress.faults(PC);
         assert!(!progress.waits(PC, 1), "nobody was told to wait");
         assert!(progress.puts_off(PC, 1) && progress.waits(PC, 1));
         assert!(!progress.waits(PC + 4, 1) && !progress.waits(PC, 2), "it has gone on, or was away");
@@ -318,7 +322,7 @@ mod pages {
         progress = before;
         assert!(!progress.puts_off(PC + 4, 1) && !progress.waits(PC, 1), "who is answered waits no more");
         progress.owes();
-        progress.settles(1);
+        progress.settles(PC, 1);
         let times = (0..1000).take_while(|_| progress.puts_off(PC, 1)).count();
         assert_eq!(times, usize::from(Progress::PATIENCE));
         assert!(!progress.waits(PC, 1), "they have waited long enough");

@@ -241,7 +241,12 @@ pub fn address_space(cpu: &mut Cpu, vcpu: VcpuId, access: AddressSpaceAccess) ->
         return Exit::AddressSpace;
     }
     // BOUND: a few tables that are cleared, or that are taken from somebody. As above.
-    while !cpu.state(vcpu).access_address_space(access) && !cpu.stops_between_steps() {}
+    while !cpu.state(vcpu).access_address_space(access) {
+        if cpu.stops_between_steps() {
+            cpu.is_amid_instruction(vcpu);
+            break;
+        }
+    }
     Exit::AddressSpace
 }
 
@@ -251,7 +256,12 @@ pub fn fence(cpu: &mut Cpu, vcpu: VcpuId, fence: GuestFence) -> Exit {
         return Exit::Fence;
     }
     // BOUND: the address spaces, or a few tables that are cleared. As above.
-    while !cpu.state(vcpu).carry_out_fence(fence) && !cpu.stops_between_steps() {}
+    while !cpu.state(vcpu).carry_out_fence(fence) {
+        if cpu.stops_between_steps() {
+            cpu.is_amid_instruction(vcpu);
+            break;
+        }
+    }
     Exit::Fence
 }
 

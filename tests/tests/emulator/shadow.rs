@@ -130,6 +130,24 @@ fn who_is_fenced_by_its_siblings_gets_on() {
     }
 }
 
+/// A page that somebody has moved, and had fenced, isn't used in its old place from then on, however the fence says it, and whoever was told to wait.
+#[test]
+fn what_siblings_have_fenced_is_not_used() {
+    for (tables, us) in [(FEWEST_TABLES, 0), (256, 10)] {
+        for what in ["page", "page-asid", "range", "space", "all"] {
+            for harts in [2, 4] {
+                let args = format!("check=1 what={what} us={us} ms=30");
+                let guest = Guest::probe("fenced", &args).vcpus(harts).harts(0..harts);
+                let guest = guest.translation("shadow-multi").shadow_tables(tables);
+                let run = System::on(harts).with(guest).run(CLOCK);
+                run.good();
+                let fences = run.number("fenced", "fences");
+                run.check(fences >= 100, format_args!("{fences} fences show nothing"));
+            }
+        }
+    }
+}
+
 /// Address spaces that share what is global, change it and fence it, by themselves and by siblings: no step of that is long.
 #[test]
 fn what_many_address_spaces_share_changes_in_steps() {
@@ -159,7 +177,8 @@ fn threads_of_linux_that_fence_each_other_get_on() {
     };
     let (shadow, two_stage) = (shootdowns("shadow-multi"), shootdowns("two-stage"));
     println!("{shadow} with a shadow, {two_stage} without");
-    assert!(shadow * 4 >= two_stage, "{shadow} shootdowns with a shadow, {two_stage} without");
+    // With whole spaces forgotten it was 40 %.
+    assert!(shadow * 4 >= two_stage * 3, "{shadow} shootdowns with a shadow, {two_stage} without");
 }
 
 /// A guest without a trap handler that its fault could go to is stopped, and told of as what it was.

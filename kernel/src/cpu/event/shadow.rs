@@ -38,7 +38,7 @@ impl Cpu {
         self.owes_fences();
     }
 
-    /// The running vCPU tries once more to execute the instruction that it has faulted at.
+    /// The running vCPU tries once more to execute the instruction that it has trapped at.
     pub fn is_amid_instruction(&mut self, id: VcpuId) {
         let state = self.state(id);
         let pc = state.pc();
@@ -58,8 +58,8 @@ impl Cpu {
 
     /// All that was recorded for the running vCPU has been carried out.
     pub fn has_fenced(&mut self, id: VcpuId) {
-        if let Some((progress, _, stint)) = self.progress(id) {
-            progress.settles(stint);
+        if let Some((progress, pc, stint)) = self.progress(id) {
+            progress.settles(pc, stint);
         }
     }
 
