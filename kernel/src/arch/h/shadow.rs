@@ -5,8 +5,10 @@
 mod tables;
 
 use alloc::{boxed::Box, vec};
+use core::sync::atomic::AtomicU64;
 
 use ainori_devices::zicsr::{CsrInstruction, CsrRegister};
+use ainori_handover::Progress;
 use ainori_limits::cause::exception;
 use ainori_shadow::{
     Access, Activation, AddressSpace, Choices, Due, Fault, Format, Memory, Mode, Outcome, Satp, Scope,
@@ -17,6 +19,7 @@ use ainori_space::GuestPhysical;
 use self::tables::ShadowTables;
 use super::VcpuState;
 use super::fence;
+use super::gstage::MODE_SV39X4;
 use super::hart::DELEGATED;
 use super::trap::{Exception, Trap, fetch};
 use crate::arch::riscv::csr::{self, hstatus, status};
@@ -52,8 +55,8 @@ struct Own {
     first_asid: u16,
     /// Before it is entered, the shadow is reset, and what harts have cached under its ASIDs is forgotten: these were another life's.
     is_reset: bool,
-    /// What the last call of its own has it fence.
-    noted: Scope,
+    /// Whether others wait for the instruction that it is amid.
+    progress: Progress,
 }
 
 /// A page fault of a vCPU with a shadow: by what the hart found there.
@@ -80,6 +83,40 @@ pub enum Answer {
 /// An instruction that reaches the `satp` of a vCPU with a shadow.
 #[derive(Debug, Clone, Copy)]
 pub struct AddressSpaceAccess(CsrInstruction);
+
+/// What this hart has cached of the loaded guest's own translations, as its active address space has them. With a shadow that is under an ASID of the hart: all others of its VMID are other vCPUs'.
+#[derive(Debug, Clone, Copy)]
+pub struct Cached {
+    asid: Option<u64>,
+}
+
+impl Cached {
+    /// That of the vCPU that is loaded.
+    pub fn of(state: &VcpuState) -> Self {
+        Self { asid: state.world.shadow.own.as_ref().map(|own| own.asid()) }
+    }
+
+    /// Forgets it.
+    pub fn forget(self) {
+        self.asid.map_or_else(fence::guest_all, fence::guest_asid);
+    }
+}
+
+/// A second stage in which nothing is mapped.
+#[repr(C, align(16384))]
+struct Nothing([AtomicU64; 2048]);
+
+static NOTHING: Nothing = Nothing([const { AtomicU64::new(0) }; 2048]);
+
+/// No vCPU is loaded any more. If the last one had a shadow, this hart has no second stage: a stray access by way of guests' translations, which are none then, would reach all memory. So it gets
+/// one in which nothing is mapped, with the last VMID, which no shadow's is.
+pub fn forget_second_stage() {
+    const LAST_VMID: u64 = 0x3fff << 44;
+    if csr::read!(csr::HGATP) == 0 {
+        // SAFETY: concerns only guests, none of which is loaded.
+        unsafe { csr::write!(csr::HGATP, MODE_SV39X4 << 60 | LAST_VMID | NOTHING.0.as_ptr() as u64 >> 12) };
+    }
+}
 
 /// The instruction by which a guest goes to another address space, if that is all that it does.
 #[derive(Debug, Clone, Copy)]
@@ -183,7 +220,8 @@ impl OwnShadow {
         let states = vec![TableState::NEW; tables.into()].leak();
         let spaces = vec![AddressSpace::UNUSED; spaces.min(TAGS.into())].leak();
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
-        let own = Own { shadow, first_asid: u16::from(vcpu) * TAGS, is_reset: true, noted: Scope::ALL };
+        let own =
+            Own { shadow, first_asid: u16::from(vcpu) * TAGS, is_reset: true, progress: Progress::NONE };
         Some(Self { own: Some(Box::new(own)), is_beside_shadows: true })
     }
 
@@ -222,7 +260,7 @@ impl OwnShadow {
     /// Begins anew, without translation, when it is loaded: to reset a vCPU is long enough for a section.
     pub(super) fn reset(&mut self) {
         if let Some(own) = &mut self.own {
-            own.is_reset = true;
+            (own.is_reset, own.progress) = (true, Progress::NONE);
         }
     }
 
@@ -299,6 +337,12 @@ impl VcpuState {
     #[inline(always)]
     pub fn has_shadow(&self) -> bool {
         self.world.shadow.own.is_some()
+    }
+
+    /// Who waits for its fences, if it has a shadow.
+    #[inline(always)]
+    pub fn progress(&mut self) -> Option<&mut Progress> {
+        self.own_shadow().map(|own| &mut own.progress)
     }
 
     /// Answers its page fault, or does a step of that.
@@ -410,25 +454,22 @@ impl VcpuState {
         true
     }
 
-    /// A call of its own has it fence an address or all of them, of one of its address spaces or of all. That is [carried out](Self::carry_out_noted) before it is entered.
-    pub fn note_fence(&mut self, address: Option<u64>, asid: Option<u64>) {
-        if let Some(own) = self.own_shadow() {
-            own.noted = Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
-        }
-    }
-
-    /// Carries out what its own call has it fence.
-    pub fn carry_out_noted(&mut self) {
-        let Some(own) = self.own_shadow() else { return };
-        let due = own.shadow.fence_at_once(own.noted);
+    /// A call of its own, or another vCPU, has it fence a page, of one of its address spaces or of all. False if that was only a step of it.
+    pub fn forget_page(&mut self, address: u64, asid: Option<u16>) -> bool {
+        let Some(own) = self.own_shadow() else { return true };
+        let Some(due) = own.shadow.fence(Scope { address: Some(Virtual(address)), asid }) else {
+            return false;
+        };
         own.carry_out(due);
+        true
     }
 
-    /// Others have it fence one of its address spaces, or all.
-    pub fn forget_translations(&mut self, asid: Option<u16>) {
-        let Some(own) = self.own_shadow() else { return };
+    /// The same with one of its address spaces, or with all. True if all has been forgotten.
+    pub fn forget_translations(&mut self, asid: Option<u16>) -> bool {
+        let Some(own) = self.own_shadow() else { return true };
         let due = own.shadow.fence_at_once(Scope { address: None, asid });
         own.carry_out(due);
+        asid.is_none()
     }
 
     /// Whatever the hart has cached of it isn't to be used any more.

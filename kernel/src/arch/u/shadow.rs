@@ -6,6 +6,7 @@ mod tables;
 use alloc::{boxed::Box, vec};
 
 use ainori_devices::zicsr::CsrAccess;
+use ainori_handover::Progress;
 use ainori_limits::cause::exception;
 use ainori_shadow::{
     Access, Activation, Active, AddressSpace, Choices, Divided, Due, Fault, Memory, Mode, Outcome, Satp,
@@ -51,8 +52,8 @@ struct Own {
     first_asid: u16,
     /// Before it is entered, the shadow is reset, and what harts have cached under its ASIDs is forgotten: these were another life's.
     is_reset: bool,
-    /// What the last call of its own has it fence.
-    noted: Scope,
+    /// Whether others wait for the instruction that it is amid.
+    progress: Progress,
     /// Its view is to be that of its mode.
     mode: Mode,
     page: &'static Page,
@@ -155,7 +156,7 @@ impl OwnShadow {
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
         let first_asid = (u16::from(vcpu) + 1).wrapping_mul(TAGS);
         let mode = Mode { user: false, sum: false, mxr: false };
-        Some(Self(Box::new(Own { shadow, first_asid, is_reset: true, noted: Scope::ALL, mode, page })))
+        Some(Self(Box::new(Own { shadow, first_asid, is_reset: true, progress: Progress::NONE, mode, page })))
     }
 
     /// Has this hart ASIDs enough for so many vCPUs, or none, so that it forgets all at each change?
@@ -175,7 +176,7 @@ impl OwnShadow {
 
     /// Begins anew, without translation, when it is loaded: to reset a vCPU is long enough for a section.
     pub(super) fn reset(&mut self) {
-        self.0.is_reset = true;
+        (self.0.is_reset, self.0.progress) = (true, Progress::NONE);
     }
 
     /// The vCPU is this hart's.
@@ -413,29 +414,32 @@ impl VcpuState {
         true
     }
 
-    /// A call of its own has it fence an address or all of them, of one of its address spaces or of all. That is [carried out](Self::carry_out_noted) before it is entered.
-    pub fn note_fence(&mut self, address: Option<u64>, asid: Option<u64>) {
-        self.own_shadow().noted = Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
+    /// Who waits for its fences.
+    #[inline(always)]
+    pub fn progress(&mut self) -> Option<&mut Progress> {
+        Some(&mut self.own_shadow().progress)
     }
 
-    /// Carries out what its own call has it fence.
-    pub fn carry_out_noted(&mut self) {
+    /// A call of its own, or another vCPU, has it fence a page, of one of its address spaces or of all. False if that was only a step of it.
+    pub fn forget_page(&mut self, address: u64, asid: Option<u16>) -> bool {
+        let scope = Scope { address: Some(Virtual(address)), asid };
+        self.forget_known(scope);
         let own = self.own_shadow();
-        let noted = own.noted;
         own.change();
-        let due = own.shadow.fence_at_once(noted);
+        let Some(due) = own.shadow.fence(scope) else { return false };
         own.carry_out(due);
-        self.forget_known(noted);
+        true
     }
 
-    /// Others have it fence one of its address spaces, or all.
-    pub fn forget_translations(&mut self, asid: Option<u16>) {
-        let own = self.own_shadow();
+    /// The same with one of its address spaces, or with all. True if all has been forgotten.
+    pub fn forget_translations(&mut self, asid: Option<u16>) -> bool {
         let scope = Scope { address: None, asid };
+        self.forget_known(scope);
+        let own = self.own_shadow();
         own.change();
         let due = own.shadow.fence_at_once(scope);
         own.carry_out(due);
-        self.forget_known(scope);
+        asid.is_none()
     }
 
     fn forget_known(&mut self, scope: Scope) {
