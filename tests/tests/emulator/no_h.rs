@@ -153,7 +153,10 @@ fn harts_that_put_instructions_back_together_look_for_interrupts() {
     for hart in 0..8 {
         let longest = run.longest_irqs_off_ns(hart);
         // 9.1 us were measured.
-        run.check(longest <= 2 * IRQS_OFF_BESIDE_RTOS_NS, format_args!("{longest} ns without a look for interrupts"));
+        run.check(
+            longest <= 2 * IRQS_OFF_BESIDE_RTOS_NS,
+            format_args!("{longest} ns without a look for interrupts"),
+        );
     }
 }
 
