@@ -54,9 +54,14 @@ impl Apart {
     /// The command reads the hypervisor: this one, or one of the checkout's builds.
     pub fn reads_hypervisor(self, path: Option<&Path>) -> Self {
         let rooms = [Room::USUAL, Room::LARGE].into_iter();
+        // Without H, all guests have shadow tables.
         let kinds = [(false, false), (true, false), (true, true)];
-        let builds =
-            rooms.flat_map(|room| kinds.map(|(shadow, without_h)| Needs { room, shadow, without_h }));
+        let kinds = kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)]);
+        let builds = rooms.flat_map(|room| {
+            let build =
+                move |((shadow, without_h), without_sstc)| Needs { room, shadow, without_h, without_sstc };
+            kinds.clone().map(build)
+        });
         builds.fold(self, |files, needs| {
             files.reads("the hypervisor's ELF file", Kernel::path(path, needs).ok().as_deref())
         })

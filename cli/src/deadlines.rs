@@ -343,7 +343,10 @@ fn system(manifest: &Manifest) -> Result<System> {
         harts,
         housekeeping_hart: relief::house(harts, &guests),
         is_traced: system.trace.records != 0,
-        needs_other_build: needs.shadow || needs.without_h || !Room::USUAL.holds(needs.room),
+        needs_other_build: needs.shadow
+            || needs.without_h
+            || needs.without_sstc
+            || !Room::USUAL.holds(needs.room),
         guests,
     })
 }

@@ -7,6 +7,7 @@
 #include "csr.h"
 #include "histogram.h"
 #include "machine.h"
+#include "own_timer.h"
 #include "sbi.h"
 #include "start.h"
 #include "trap.h"
@@ -23,7 +24,7 @@ static void tick(void)
     uint64_t now = read_time();
     /* QEMU with a thread per hart can run the timer of a former deadline late: an interrupt that is none of ours. */
     if (now < deadline) {
-        csr_write(CSR_STIMECMP, deadline);
+        own_timer_set(deadline);
         return;
     }
     histogram_add(&delay, now - deadline);
@@ -32,7 +33,7 @@ static void tick(void)
     /* The next deadline on the grid of the first: late handlers don't shift it. */
     while (deadline <= now)
         deadline += period;
-    csr_write(CSR_STIMECMP, deadline);
+    own_timer_set(deadline);
 }
 
 static struct secondary waker;
@@ -87,7 +88,7 @@ static void be_woken(uint64_t behind, uint64_t burn)
 
 bool guest_main(void)
 {
-    machine_needs("sstc", "this probe measures the supervisor's own timer");
+    own_timer_needed("this probe measures the supervisor's own timer");
     uint64_t period_us = arg_number("period_us", 1000, 10, 10000000);
     wanted = arg_number("n", 1000, 1, 1000000000);
     uint64_t wake_us = arg_number("wake_us", 0, 0, 10000000);
@@ -99,7 +100,7 @@ bool guest_main(void)
     origin = read_time();
     deadline = origin + period;
     on_interrupt(IRQ_TIMER, tick);
-    csr_write(CSR_STIMECMP, deadline);
+    own_timer_set(deadline);
     csr_write(sie, 1ul << IRQ_TIMER | 1ul << IRQ_SOFTWARE);
     if (wake_us != 0) {
         if (machine.hart_count < 2)

@@ -32,10 +32,10 @@ pub fn hypervisor_without_h() -> PathBuf {
     checkout(".cache/kernel/ainori-no-h.elf")
 }
 
-/// Is this hypervisor for harts without H? A file that isn't one at all says nothing of the kind.
-pub fn is_for_no_h(kernel: &Path) -> bool {
-    let bytes = std::fs::read(kernel).unwrap_or_default();
-    Kernel::from_elf(&bytes).is_ok_and(|kernel| kernel.has.without_h)
+/// Do the harts lack H that this hypervisor is for? `None` of a file that isn't one at all.
+pub fn lack_h_for(kernel: &Path) -> Option<bool> {
+    let kernel = Kernel::from_elf(&std::fs::read(kernel).ok()?).ok()?;
+    Some(kernel.has.without_h)
 }
 
 /// A model of harts, as QEMU names it, without H if it is to be.
@@ -62,8 +62,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hypervisor_is_not_for_harts_without_h() {
-        assert!(!is_for_no_h(Path::new("/nowhere")));
-        assert!(!is_for_no_h(&checkout("Cargo.toml")));
+    fn what_is_no_hypervisor_is_for_no_harts() {
+        assert_eq!(lack_h_for(Path::new("/nowhere")), None);
+        assert_eq!(lack_h_for(&checkout("Cargo.toml")), None);
     }
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`system`] | a system made by a test: which guests, where, on what board |
 //! | [`harts`] | with the H extension or without: what tests are run with |
+//! | [`disk`] | the same from a disk, started by a boot loader as on a board |
 //! | [`outcome`] | a run that has ended, and what tests ask of it |
 //! | [`symbols`] | addresses in ELF files by name |
 //! | [`bounds`] | what must hold of every run, whatever guests do |
@@ -26,6 +27,7 @@ pub mod bounds;
 pub mod budgets;
 pub mod campaign;
 pub mod differ;
+pub mod disk;
 pub mod fuzz;
 pub mod harts;
 pub mod held;

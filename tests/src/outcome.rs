@@ -211,6 +211,12 @@ impl Run {
         lines.into_iter()
     }
 
+    /// What came from the serial port before the hypervisor's first word: the firmware, and a boot loader.
+    pub fn before_the_hypervisor(&self) -> impl Iterator<Item = &str> {
+        let mark = format!("{MARK}{SEPARATOR}");
+        self.serial.iter().map(String::as_str).take_while(move |line| !line.starts_with(&mark))
+    }
+
     /// Lines that the hypervisor or a guest should have marked, and did not. The firmware's banner has no marks.
     pub fn unmarked_lines(&self) -> Vec<&str> {
         let marks: Vec<String> = self

@@ -3,6 +3,7 @@ use crate::operator::{self, Typing};
 use crate::{Clock, Run, checkout, harts};
 use ainori::report::RunReport;
 use ainori::run::{Options, Tracing};
+use ainori_manifest::has_sstc;
 use ainori_trace::Mask;
 use std::{
     collections::BTreeMap,
@@ -444,11 +445,9 @@ impl System {
 
     /// The model of its harts, as QEMU names it. A hypervisor that a test has chosen gets the harts that it is for.
     pub fn hart_model(&self) -> String {
-        let usual = || match &self.kernel {
-            Some(kernel) => harts::is_for_no_h(kernel),
-            None => harts::usual_lack_h(),
-        };
-        harts::model(self.cpu.as_deref().unwrap_or(USUAL_MODEL), !self.with_h && usual())
+        let chosen = || self.kernel.as_deref().and_then(harts::lack_h_for);
+        let lack_h = || chosen().unwrap_or_else(harts::usual_lack_h);
+        harts::model(self.cpu.as_deref().unwrap_or(USUAL_MODEL), !self.with_h && lack_h())
     }
 
     /// A certain interrupt controller, as a manifest names it: what this system shows is about that. Without this it is the one that all tests are run with.
@@ -584,18 +583,26 @@ impl System {
         (report, std::fs::read(file).unwrap_or_default())
     }
 
+    /// The hypervisor that it runs on.
+    pub fn kernel_file(&self) -> PathBuf {
+        let has_shadow = |guest: &Guest| self.translation_of(guest).is_some_and(|name| name != TWO_STAGE);
+        let has_sstc = self.cpu.as_deref().is_none_or(has_sstc);
+        let usual = || match (self.guests.iter().any(has_shadow), has_sstc) {
+            _ if !ainori_manifest::has_h(&self.hart_model()) => harts::hypervisor_without_h(),
+            (false, true) => crate::hypervisor(),
+            (true, true) => checkout(".cache/kernel/ainori-shadow.elf"),
+            (false, false) => checkout(".cache/kernel/ainori-sbi-timer.elf"),
+            (true, false) => checkout(".cache/kernel/ainori-shadow-sbi-timer.elf"),
+        };
+        self.kernel.clone().unwrap_or_else(usual)
+    }
+
     fn run_in(&self, folder: &TempDir, clock: Clock, trace: Option<Tracing>) -> RunReport {
         let manifest = folder.path().join("system.toml");
         std::fs::write(&manifest, self.to_string()).expect("the temporary folder can be written");
-        let has_shadow = |guest: &Guest| self.translation_of(guest).is_some_and(|name| name != TWO_STAGE);
-        let usual = || match self.guests.iter().any(has_shadow) {
-            _ if !ainori_manifest::has_h(&self.hart_model()) => harts::hypervisor_without_h(),
-            true => checkout(".cache/kernel/ainori-shadow.elf"),
-            false => crate::hypervisor(),
-        };
         let options = Options {
             trace,
-            kernel: Some(self.kernel.clone().unwrap_or_else(usual)),
+            kernel: Some(self.kernel_file()),
             clock,
             timeout: Some(TIME_LIMIT),
             qemu_args: self.qemu_args.iter().map(Into::into).collect(),

@@ -20,6 +20,8 @@ const ROOM: [&str; 3] = ["__room_harts", "__room_vcpus", "__room_guest_vcpus"];
 const SHADOW: &str = "__has_shadow";
 /// The symbol of one that is for harts without the H extension, and for no others.
 const WITHOUT_H: &str = "__for_harts_without_h";
+/// The symbol of one that is for harts without the Sstc extension, and for no others.
+const WITHOUT_SSTC: &str = "__for_harts_without_sstc";
 /// How the names of sections begin that only boot needs.
 const BOOT: &str = ".boot.";
 /// Longest image that is taken for a hypervisor's: guards against an ELF file with segments far apart.
@@ -62,16 +64,27 @@ pub struct Build {
 
 impl Build {
     /// The smallest that has all of that.
-    pub fn for_needs(Needs { room, shadow, without_h }: Needs) -> Self {
-        let (file, command) = match (Room::USUAL.holds(room), shadow, without_h) {
-            (true, _, true) => (".cache/kernel/ainori-no-h.elf", "tools/build-kernel --no-h"),
-            (false, _, true) => (".cache/kernel/ainori-large-no-h.elf", "tools/build-kernel --large --no-h"),
-            (true, false, false) => (".cache/kernel/ainori.elf", "make build"),
-            (false, false, false) => (".cache/kernel/ainori-large.elf", "tools/build-kernel --large"),
-            (true, true, false) => (".cache/kernel/ainori-shadow.elf", "tools/build-kernel --shadow"),
-            (false, true, false) => {
-                (".cache/kernel/ainori-large-shadow.elf", "tools/build-kernel --large --shadow")
-            }
+    pub fn for_needs(Needs { room, shadow, without_h, without_sstc }: Needs) -> Self {
+        macro_rules! build {
+            ($variant:literal, $options:literal) => {
+                (concat!(".cache/kernel/ainori", $variant, ".elf"), concat!("tools/build-kernel", $options))
+            };
+        }
+        // All guests have shadow tables where there is no H.
+        let (file, command) = match (!Room::USUAL.holds(room), shadow && !without_h, without_h, without_sstc)
+        {
+            (false, false, false, false) => (".cache/kernel/ainori.elf", "make build"),
+            (true, false, false, false) => build!("-large", " --large"),
+            (false, true, false, false) => build!("-shadow", " --shadow"),
+            (true, true, false, false) => build!("-large-shadow", " --large --shadow"),
+            (false, _, true, false) => build!("-no-h", " --no-h"),
+            (true, _, true, false) => build!("-large-no-h", " --large --no-h"),
+            (false, false, false, true) => build!("-sbi-timer", " --sbi-timer"),
+            (true, false, false, true) => build!("-large-sbi-timer", " --large --sbi-timer"),
+            (false, true, false, true) => build!("-shadow-sbi-timer", " --shadow --sbi-timer"),
+            (true, true, false, true) => build!("-large-shadow-sbi-timer", " --large --shadow --sbi-timer"),
+            (false, _, true, true) => build!("-no-h-sbi-timer", " --no-h --sbi-timer"),
+            (true, _, true, true) => build!("-large-no-h-sbi-timer", " --large --no-h --sbi-timer"),
         };
         Self { file, command }
     }
@@ -97,7 +110,7 @@ impl Kernel {
         let path = Self::path(path, needs)?;
         let kernel = Self::from_elf(&checkout::read(&path)?)
             .wrap_err_with(|| format!("{} is not a hypervisor that can be used", path.display()))?;
-        let Needs { room, shadow, without_h } = kernel.has;
+        let Needs { room, shadow, without_h, without_sstc } = kernel.has;
         let refuse = |kind: &str, why: String| {
             let Build { file, command } = Build::for_needs(needs);
             let help = format!(
@@ -106,17 +119,19 @@ impl Kernel {
             Err(miette!(help = help, "{} {why}", path.display()))
         };
         // Before all else: whatever else it has, it wouldn't run there.
-        match (needs.without_h, without_h) {
-            (true, false) => {
-                let why = "is for harts with the H extension; the board's harts lack it (`cpu` in [board])";
-                return refuse("right", why.into());
-            }
-            (false, true) => {
-                let why =
-                    "is for harts without the H extension; the board's harts have it (`cpu` in [board])";
-                return refuse("right", why.into());
-            }
-            (true, true) | (false, false) => {}
+        let kinds = [
+            (needs.without_h, without_h, "the H extension"),
+            (needs.without_sstc, without_sstc, "the Sstc extension"),
+        ];
+        for (needed, is, what) in kinds {
+            let [build_for, have] = match (needed, is) {
+                (true, false) => ["with", "lack"],
+                (false, true) => ["without", "have"],
+                (true, true) | (false, false) => continue,
+            };
+            let why =
+                format!("is for harts {build_for} {what}; the board's harts {have} it (`cpu` in [board])");
+            return refuse("right", why);
         }
         if !room.holds(needs.room) {
             let words = |room: Room| {
@@ -175,8 +190,10 @@ impl Kernel {
             vcpus: number(vcpus, Room::USUAL.vcpus),
             guest_vcpus: number(guest_vcpus, Room::USUAL.guest_vcpus),
         };
-        let [shadow, without_h] = [SHADOW, WITHOUT_H].map(|name| symbol(&file, name).is_ok());
-        Ok(Self { bytes: flat, sections: sections(&file)?, has: Needs { room, shadow, without_h } })
+        let [shadow, without_h, without_sstc] =
+            [SHADOW, WITHOUT_H, WITHOUT_SSTC].map(|name| symbol(&file, name).is_ok());
+        let has = Needs { room, shadow, without_h, without_sstc };
+        Ok(Self { bytes: flat, sections: sections(&file)?, has })
     }
 }
 
@@ -210,4 +227,30 @@ fn sections(file: &ElfBytes<'_, LittleEndian>) -> Result<Sections> {
         *size += section.sh_size;
     }
     Ok(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a system needs, and the build that it gets.
+    #[test]
+    fn each_system_has_its_build() {
+        for (room, shadow, without_h, file) in [
+            (Room::USUAL, false, false, "ainori"),
+            (Room::USUAL, true, false, "ainori-shadow"),
+            (Room::USUAL, true, true, "ainori-no-h"),
+            (Room::LARGE, false, false, "ainori-large"),
+            (Room::LARGE, true, false, "ainori-large-shadow"),
+            (Room::LARGE, true, true, "ainori-large-no-h"),
+        ] {
+            let build = Build::for_needs(Needs { room, shadow, without_h });
+            assert_eq!(build.file, format!(".cache/kernel/{file}.elf"));
+            // The options of tools/build-kernel are the parts of the name.
+            let options = file.trim_start_matches("ainori").replace("-no-h", "-no_h").replace('-', " --");
+            let options = options.replace('_', "-");
+            let made = build.command == format!("tools/build-kernel{options}");
+            assert!(made || (options.is_empty() && build.command == "make build"), "{}", build.command);
+        }
+    }
 }

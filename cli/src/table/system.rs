@@ -66,6 +66,9 @@ pub fn system(manifest: &Manifest) -> String {
     if !board.has_h() {
         let _ = writeln!(text, "The harts lack the H extension: guests' kernels run in user mode.");
     }
+    if !board.has_sstc() {
+        let _ = writeln!(text, "The harts lack the Sstc extension: the firmware sets their timers.");
+    }
     for (guest, translation) in system.guests.iter().zip(&manifest.translations) {
         if let Some(shadow) = translation.shadow() {
             let _ = writeln!(text, "{}", shadow_tables(guest, shadow));

@@ -10,7 +10,7 @@ pub fn reason(system: &System, guest: usize, hart: u32) -> Option<String> {
     let own = &system.guests[guest];
     if system.needs_other_build {
         return Some(
-            "the system needs another build of the hypervisor than the usual one (the large build, that for shadow tables, or that for harts without the H extension), of which it isn't known how long it takes".into(),
+            "the system needs another build of the hypervisor than the usual one (the large build, that for shadow tables, or those for harts without H or Sstc), of which it isn't known how long it takes".into(),
         );
     }
     if let Some(why) = unclear(system, own, hart) {

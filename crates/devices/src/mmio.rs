@@ -2,7 +2,10 @@
 //!
 //! Sources: *RISC-V Instruction Set Manual*, volume I (RV64I, C, Zcb) for the instructions, volume II, "Transformed
 //! Instruction or Pseudoinstruction for `mtinst` or `htinst`", for the transformed form. The address is of no interest
-//! here: the hart reports it.
+//! for that: the hart reports it.
+mod address;
+
+pub use address::address_offset;
 
 /// What a load or store does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

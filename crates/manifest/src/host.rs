@@ -59,6 +59,8 @@ pub struct Needs {
     pub shadow: bool,
     /// It is for harts without the H extension, on which all guests have shadow tables. No build is for both kinds of harts.
     pub without_h: bool,
+    /// It is for harts without Sstc, whose timer the firmware sets. No build is for both kinds of harts.
+    pub without_sstc: bool,
 }
 
 impl Manifest {
@@ -72,7 +74,7 @@ impl Manifest {
             guest_vcpus: vcpus().max().unwrap_or_default(),
         };
         let shadow = self.translations.iter().any(|translation| translation.shadow().is_some());
-        Needs { room, shadow, without_h: !self.board.has_h() }
+        Needs { room, shadow, without_h: !self.board.has_h(), without_sstc: !self.board.has_sstc() }
     }
 }
 
@@ -132,6 +134,18 @@ impl Board {
     pub fn has_h(&self) -> bool {
         has_h(&self.cpu)
     }
+
+    /// Have its harts the Sstc extension, timers of their own?
+    #[must_use]
+    pub fn has_sstc(&self) -> bool {
+        has_sstc(&self.cpu)
+    }
+}
+
+/// Have harts of this model the Sstc extension, as `cpu` in `[board]` names it? One that isn't known, which no manifest can have, is taken to have it.
+#[must_use]
+pub fn has_sstc(cpu: &str) -> bool {
+    cpus::has(cpu, "sstc").unwrap_or(true)
 }
 
 /// Have harts of this model the H extension, as `cpu` in `[board]` names it? One that isn't known, which no manifest can have, is taken to have it.

@@ -4,8 +4,8 @@
 //! of its TLB. A shadow leads from virtual to host-physical addresses, in 3 loads. The idea is
 //! old (VM/370); this is Gandalf's (Ito and Oikawa 2008, docs/decisions.md) for RISC-V: entries are filled in when the guest faults, and go when it fences.
 //!
-//! The kernel uses it if it is built with the feature `shadow`. It is made for harts with H, whose second stage is switched off then. Where there is none, a guest's kernel runs in user mode, and needs trees of its own
-//! beside those of its programs, which this hasn't got yet.
+//! The kernel uses it if it is built with the feature `shadow`, on harts with H, whose second stage is switched off then. It is made for harts without H as well, on which a
+//! guest's kernel runs in user mode as its programs do: then it has several [views](#views) of each address space.
 //!
 //! # A shadow is a TLB
 //! Each vCPU has a [`Shadow`] of its own, and to its guest that is a large TLB of its hart, with tags of 16 bits (ASIDs). All that the privileged specification lets a TLB
@@ -15,6 +15,7 @@
 //! | what happens | what to call | what it does |
 //! |---|---|---|
 //! | the guest writes `satp` | [`Shadow::activate`] | finds the address space, or makes an empty one |
+//! | its mode changes, or SUM or MXR (without H) | [`Shadow::look`] | the same for another view of the address space |
 //! | an access faults in the hart's walk | [`Shadow::fault`] | walks the guest's tables: fills in what it found, or says what the guest is to be told |
 //! | the guest executes SFENCE.VMA, or another vCPU has it fence | [`Shadow::fence`] | forgets what is covered |
 //! | the vCPU comes to another hart | [`Shadow::distrust`] | remembers that each of its tags is to be fenced there |
@@ -30,6 +31,23 @@
 //! A fence for all of an address space takes its tables out by a splice of lists, whatever their number. At most one address space has an ASID: with another root the guest has
 //! another one, and the first is forgotten.
 //!
+//! # Views
+//! On a hart with H a tree is for all modes of the guest, as each leaf has the guest's own bit U ([`Undivided`]). On one without H all of the guest is in user mode, so each leaf
+//! has U, and there is a tree for each [view](Divided) of an address space: what programs may use, what the kernel may use, and what it may use with SUM. A page is filled in as a
+//! walk allows in that mode. In what follows, and wherever spaces are counted, each view is an address space: with a tree and a tag of its own, that is active or isn't. What they
+//! have in common:
+//! - A fence for an address space covers all of its views, and if its ASID gets another root, all of them go.
+//! - What is global of the kernel's is in the global tree for all views of kernels, which have the same rights to it. What is global of programs' pages is filled in as if it weren't.
+//! - What isn't translated is the same in all modes, and is one address space.
+//!
+//! They know each other, so that the way from one to another, which traps and returns from them take, is some 30 instructions.
+//!
+//! # The window
+//! Without H a trap of the guest is taken with the guest's tables in `satp`, so the entry of the hypervisor has to be mapped in them. The upper half of each root has an entry for
+//! that, the [window](Window), which leads to tables that are the hypervisor's: it is in each root as long as a hart may walk that, in new ones from the beginning. The guest's
+//! pages aren't filled in where it is, and where they should be the caller is [told](Outcome::Window) to [move it](Shadow::move_window) to the next slot, which forgets all. An
+//! instruction needs four pages at most, so it is made at last, and a guest that leaves a slot free has the window there in the end.
+//!
 //! # Large pages
 //! A large page of the guest that isn't in one piece in the second stage is filled in as smaller ones, its *splinters* (Xen's word). A fence for any address of it covers all of them, so a table
 //! of splinters has nothing else, and goes as a whole.
@@ -43,15 +61,16 @@
 //! it was made hasn't been executed then, and asks once more. So whoever calls can see to other things between two steps. To forget all is one step, always.
 //!
 //! # What whoever uses it has to see to
-//! - `hgatp` is Bare, so that all guests have VMID 0: the tags of all vCPUs of a hart need different ASIDs.
-//! - Where the second stage has a memory type, the hart takes it from the shadow: `henvcfg.PBMTE` is on, whatever the guest is told.
+//! - With H, `hgatp` is Bare, so that all guests have VMID 0. With and without, the tags of all vCPUs of a hart need different ASIDs.
+//! - Where the second stage has a memory type, the hart takes it from the shadow: `henvcfg.PBMTE` is on (without H `menvcfg.PBMTE`), whatever the guest is told.
+//! - Without H, the hart's `sstatus.MXR` is the guest's while this runs, the active view is [that of its mode](View::of), and the tables behind the window have no U.
 //! - The guest isn't told of Svvptc: what it maps is seen after a fault. SINVAL.VMA is a fence like others.
 //! - A change of the second stage is a fence of all.
 //!
 //! # How it is checked
 //! Property tests compare it with a plain model of what harts may use: random edits of the guest's tables (all levels, all bits), accesses, switches, moves,
 //! fences of all scopes, small pools. Each translation that the shadow allows, by any entries that a hart may have kept, is one that a walk gave since the last fence that covers it; and whatever the hart keeps, an access that was
-//! filled in is made.
+//! filled in is made. With views, what the shadow allows in the active one is compared with what its mode allows; and each root is looked at for its window, whenever the hart may walk it.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

@@ -240,7 +240,8 @@ impl<'a, T: Tables> Pool<'a, T> {
         }
     }
 
-    /// Clears a table at once, which leads to no other one any more, but to a window. Whoever keeps to what is to be [left clean](crate::tree::Tree::find) has no more than the 16 places of what is global in it.
+    /// Clears a table at once, which leads to no other one any more, but to a window. Whoever keeps to what is to be [left clean](crate::tree::Tree::find) has no more than the 16
+    /// places of what is global in it.
     #[inline(never)]
     pub fn empty(&mut self, table: u16) {
         self.clear(table, ENTRIES);
@@ -333,6 +334,13 @@ impl<'a, T: Tables> Pool<'a, T> {
         if before != CLOSED && before != slot {
             self.tables.write(root, usize::from(before), Entry::NONE.0);
         }
+    }
+
+    /// Those that can be taken.
+    #[cfg(test)]
+    pub fn clean_tables(&self) -> Vec<u16> {
+        let next = |table: &u16| Some(self.state(*table).next).filter(|next| *next != NONE);
+        core::iter::successors(Some(self.clean.first).filter(|first| *first != NONE), next).collect()
     }
 
     /// Where a table is.

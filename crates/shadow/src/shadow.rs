@@ -1,4 +1,7 @@
 //! A vCPU's shadow.
+mod views;
+mod window;
+
 use ainori_space::{GuestPhysical, HostPhysical, MemoryType};
 
 use crate::entry::{Entry, Features, Leaf, allows};
@@ -162,8 +165,10 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     }
 
     /// How many tables so many address spaces need at least: a root for each and one for what is global, new ones for these, and below them what one instruction can need. That is of two
-    /// pages, and what it loads or stores is in two others, each of which may have tables of its own. It is made in one view; the way to another one empties nothing unless there is one address space alone, and
-    /// then what the next instruction needs is found in the same tables.
+    /// pages, and what it loads or stores is in two others, each of which may have tables of its own.
+    ///
+    /// Views need no more, as an instruction is made in one: what another view had may be taken for it. So programs and their kernel go on however often they change, with one
+    /// address space alone as well.
     #[must_use]
     pub const fn tables_needed(spaces: usize) -> usize {
         spaces + 1 + RESERVE + PAGES_OF_AN_INSTRUCTION * BELOW_A_ROOT
@@ -178,36 +183,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     /// What the guest has in `satp`.
     pub fn satp(&self) -> Satp {
         self.spaces[self.active].satp
-    }
-
-    /// The window, if there is one.
-    #[must_use]
-    pub const fn window(&self) -> Option<Window> {
-        if V::IS_DIVIDED { self.choices.window } else { None }
-    }
-
-    /// The window is to be in the next slot, as the guest wants something in this one: for that, all is forgotten.
-    ///
-    /// An instruction is fetched from two pages at most and loads or stores in two others, so it wants four slots at most: as the slots come in turn, the fourth move at the latest leads to one that it
-    /// doesn't want, and there the window is while the instruction is made.
-    ///
-    /// While it is called, nobody is to need the window of the active root: afterwards it is in the new slot.
-    pub fn move_window(&mut self) -> Due {
-        self.choices.window = self.choices.window.map(Window::moved);
-        self.forget_all()
-    }
-
-    /// The window's entry in roots of a format.
-    #[inline(always)]
-    fn opening(&self, format: Format) -> Opening {
-        self.window().map_or(Opening::NONE, |window| window.opening(format))
-    }
-
-    /// Is an address in the window?
-    #[inline(always)]
-    fn is_in_window(&self, format: Format, address: Virtual) -> bool {
-        let top = Format::index(address, format.levels() - 1);
-        self.window().is_some_and(|window| usize::from(window.slot) == top)
     }
 
     /// The guest has written `satp`; it is to be in this view of what that says. What isn't translated is the same in all of them.
@@ -240,15 +215,20 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         if is_it { Some(self.enter(number)) } else { None }
     }
 
-    /// The guest's mode has changed, or its SUM or MXR, so that it is in this view from now on, of the same address space. Which fence is due for the tag that is active then. `None`: nothing has been
-    /// done, as the view isn't known, and it is to be [activated](Self::activate) with [what is in `satp`](Self::satp).
-    #[inline(always)]
-    pub fn look(&mut self, view: V) -> Option<Due> {
+    /// What the hart walks in another view of the active address space, if it may go there and back without a word: the view is known, and no fence is due for its tag. It holds until anything but
+    /// [`Self::look`] or [`Self::locate`] is called.
+    pub fn beside(&self, view: V) -> Option<Active> {
         let known = self.siblings.get(view::number(view)).copied().map(usize::from);
-        match known.filter(|number| *number < set::MOST && self.alive.contains(*number)) {
-            Some(number) => Some(self.enter_known(number)),
-            None => self.activate_known(self.satp(), view),
-        }
+        let remembered = || self.last.get(place_of(self.satp(), view)).copied().map(usize::from);
+        let is_it = |number: &usize| {
+            *number < set::MOST && self.alive.contains(*number) && !self.stale.contains(*number) && {
+                let space = &self.spaces[*number];
+                space.satp == self.satp() && (space.view == view || self.satp() == Satp::BARE)
+            }
+        };
+        let number = known.filter(is_it).or_else(|| remembered().filter(is_it))?;
+        let space = &self.spaces[number];
+        Some(Active { format: space.format, root: self.pool.address(space.tree.root), tag: number as u8 })
     }
 
     /// The vCPU is in this address space from now on. Which fence is due for it.
@@ -259,14 +239,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             *last = number as u8;
         }
         if V::IS_DIVIDED {
-            if satp != self.satp() {
-                self.siblings = [UNKNOWN; MOST_VIEWS];
-            }
-            if satp == Satp::BARE {
-                self.siblings = [number as u8; MOST_VIEWS];
-            } else if let Some(sibling) = self.siblings.get_mut(view::number(view)) {
-                *sibling = number as u8;
-            }
+            self.know(number);
         }
         self.enter_known(number)
     }
@@ -295,9 +268,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         let space = &mut self.spaces[self.active];
         (space.satp, space.view, space.format) = (Satp::BARE, V::BARE, self.choices.greatest);
         let _ = self.forget_all();
-        if V::IS_DIVIDED {
-            self.siblings = [self.active as u8; MOST_VIEWS];
-        }
     }
 
     /// An access has faulted in the hart's walk. With divided views, the active one is that [of the mode](View::of).
@@ -318,6 +288,18 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             Some(fill) => self.insert(format, found.global, &fill),
             None => Outcome::Elsewhere(found.at(address)),
         }
+    }
+
+    /// Where an instruction is that the guest has fetched in this mode, by its own tables as they stand, and whether it is there in all address spaces. `None`: nowhere any more.
+    pub fn locate(
+        &self,
+        memory: &impl Memory,
+        address: Virtual,
+        mode: Mode,
+    ) -> Option<(GuestPhysical, bool)> {
+        let mode = view::mode(self.spaces[self.active].view, mode);
+        let found = walk(memory, self.choices.features, self.satp(), address, Access::Fetch, mode).ok()?;
+        Some((found.at(address), found.global))
     }
 
     /// Sees to a table for a fill that had none. `None` if there is one, or nobody wants it.
@@ -362,8 +344,8 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         })
     }
 
-    /// Forgets what there is for an address in all address spaces, or in all views of the one that has this ASID; and what is global there only for all of them. In the active one at last, as others can't get
-    /// anything new before it is another one.
+    /// Forgets what there is for an address in all address spaces, or in all views of the one that has this ASID; and what is global there only for all of them. In the active one
+    /// at last, as others can't get anything new before it is another one.
     fn forget_in_several(&mut self, address: Virtual, asid: Option<u16>) -> Option<Due> {
         let place = self.global_place(address);
         let mut rest = match self.unfenced {
@@ -372,7 +354,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             _ => {
                 let sharers = place.map_or(Set::EMPTY, |place| self.global.sharers(place));
                 let others = self.alive.minus(sharers).without(self.active);
-                asid.map_or(others, |asid| self.having_asid(others, asid))
+                asid.map_or(others, |asid| self.views_with(asid).and(others))
             }
         };
         // BOUND: `SPACES_AT_ONCE`, and for each the levels.
@@ -397,27 +379,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         Some(due.and(self.forget_in(self.active, address)))
     }
 
-    /// Forgets all views of the address space that has this ASID. There is a clean table.
-    fn drop_views(&mut self, asid: u16) -> Due {
-        let mut due = Due::Nothing;
-        // BOUND: the views of an address space.
-        for number in self.having_asid(self.alive, asid) {
-            due = due.and(self.drop(number));
-        }
-        due
-    }
-
-    /// Those of a set that have an ASID.
-    fn having_asid(&self, mut of: Set, asid: u16) -> Set {
-        // BOUND: the address spaces, some 10 instructions each.
-        for number in of {
-            if !self.spaces[number].has_asid(asid) {
-                of.remove(number);
-            }
-        }
-        of
-    }
-
     /// The same where nobody would come back for the rest: all is forgotten then.
     pub fn fence_at_once(&mut self, scope: Scope) -> Due {
         let is_ready = scope.address.is_some() || scope.asid.is_none() || self.pool.clean() >= RESERVE;
@@ -434,7 +395,8 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         self.alive.into_iter().find(|number| is_meant(&self.spaces[*number]))
     }
 
-    /// Makes an address space: of one that has its ASID and another root, of one that is none, or of the one that was active least recently. All views of the one with its ASID are none any more.
+    /// Makes an address space: of one that has its ASID and another root, of one that is none, or of the one that was active least recently. All views of the one with its ASID
+    /// are none any more.
     ///
     /// # Errors
     /// Not yet, and which fence is due.
@@ -445,17 +407,21 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         if self.pool.free() <= RESERVE {
             return Err(self.reclaim());
         }
+        if V::IS_DIVIDED {
+            let Some(root) = self.pool.take_clean() else { return Err(Due::Nothing) };
+            self.pool.open(root, self.opening(format));
+            let number = self.choose(satp, view);
+            self.begin(number, satp, view, format, root);
+            return Ok(number);
+        }
         let asid = (satp != Satp::BARE).then_some(satp.asid());
         let (mut number, mut least) = (0, u64::MAX);
-        let mut rivals = Set::EMPTY;
         // BOUND: the address spaces, some 15 instructions each.
         for candidate in 0..self.spaces.len() {
             let space = &self.spaces[candidate];
-            let is_sibling = V::IS_DIVIDED && space.satp == satp;
             let rank = if !self.alive.contains(candidate) {
                 1
-            } else if asid.is_some_and(|asid| space.has_asid(asid)) && !is_sibling {
-                rivals.insert(candidate);
+            } else if asid.is_some_and(|asid| space.has_asid(asid)) {
                 0
             } else {
                 space.activated + 2
@@ -465,14 +431,13 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             }
         }
         let Some(root) = self.pool.take_clean() else { return Err(Due::Nothing) };
-        if V::IS_DIVIDED {
-            // BOUND: the views of an address space.
-            for rival in rivals {
-                self.kill(rival);
-            }
-            self.siblings = [UNKNOWN; MOST_VIEWS];
-            self.pool.open(root, self.opening(format));
-        }
+        self.begin(number, satp, view, format, root);
+        Ok(number)
+    }
+
+    /// This number is that of a new one from now on, whatever it has been before.
+    #[inline(always)]
+    fn begin(&mut self, number: usize, satp: Satp, view: V, format: Format, root: u16) {
         self.kill(number);
         let space = &mut self.spaces[number];
         space.tree.give_back(&mut self.pool);
@@ -480,7 +445,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         space.view = view;
         self.alive.insert(number);
         self.stale.insert(number);
-        Ok(number)
     }
 
     /// It is none from now on.
@@ -771,6 +735,36 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
                 self.distrust()
             }
         }
+    }
+}
+
+/// What tests look at.
+#[cfg(test)]
+impl<T: Tables, V: View> Shadow<'_, T, V> {
+    /// All roots that the hart may be told to walk, and their formats.
+    pub fn roots(&self) -> Vec<(HostPhysical, Format)> {
+        let space = |number| &self.spaces[number];
+        self.alive.map(|number| (self.pool.address(space(number).tree.root), space(number).format)).collect()
+    }
+
+    /// Panics if an address space is there twice, two have one ASID, or the views of one don't know each other.
+    pub fn check(&self) {
+        for number in self.alive {
+            let AddressSpace { satp, view, views, .. } = self.spaces[number];
+            let is_same = |other: &usize| self.spaces[*other].satp == satp;
+            let alike: Vec<usize> = self.alive.filter(is_same).collect();
+            assert_eq!(alike.iter().filter(|other| self.spaces[**other].view == view).count(), 1);
+            if satp != Satp::BARE {
+                let with_asid = self.alive.filter(|other| self.spaces[*other].has_asid(satp.asid()));
+                assert_eq!(alike, with_asid.collect::<Vec<_>>());
+                assert!(!V::IS_DIVIDED || alike == views.and(self.alive).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    /// The tables that are to be all zeros.
+    pub fn clean_tables(&self) -> Vec<u16> {
+        self.pool.clean_tables()
     }
 }
 

@@ -17,6 +17,8 @@ pub struct AddressSpace<V = Undivided> {
     pub(crate) tree: Tree,
     /// The entries of the root that are copies of the global tree's, by their places there.
     pub(crate) shared: Set,
+    /// All views of its address space, by their numbers. Some may be none any more.
+    pub(crate) views: Set,
     /// When it was activated last: activations are numbered.
     pub(crate) activated: u64,
 }
@@ -29,6 +31,7 @@ impl<V: View> AddressSpace<V> {
         format: Format::Sv39,
         tree: Tree::ROOTLESS,
         shared: Set::EMPTY,
+        views: Set::EMPTY,
         activated: 0,
     };
 

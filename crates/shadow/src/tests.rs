@@ -3,3 +3,5 @@ mod examples;
 mod guest;
 mod hart;
 mod machine;
+mod views;
+mod windows;

@@ -4,7 +4,7 @@ use crate::walk::{Found, Mode};
 /// What a [`Shadow`](crate::Shadow) has of each address space: one tree for all modes of its guest ([`Undivided`]), or one for each view ([`Divided`]).
 ///
 /// The hart decides which, so it is a type: what one of them doesn't need is in no code for it.
-pub trait View: Copy + Eq + core::fmt::Debug + sealed::Sealed {
+pub trait View: Copy + Eq + core::fmt::Debug + sealed::Sealed + 'static {
     /// Has an address space several views?
     const IS_DIVIDED: bool;
     /// The view of what isn't translated, in all modes.
@@ -23,8 +23,8 @@ pub trait View: Copy + Eq + core::fmt::Debug + sealed::Sealed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undivided;
 
-/// A view on a hart without the H extension, where all of a guest runs in user mode. Each leaf has U, and what the guest's own bit U, its mode, `sstatus.SUM` and `sstatus.MXR` make of a page is
-/// decided when it is filled in. The hart's own `sstatus.MXR` is as the guest's; its SUM is no matter.
+/// A view on a hart without the H extension, where all of a guest runs in user mode. Each leaf has U, and what the guest's own bit U, its mode, `sstatus.SUM` and `sstatus.MXR`
+/// make of a page is decided when it is filled in. The hart's own `sstatus.MXR` is as the guest's; its SUM is no matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Divided {
     /// User mode: pages of programs (U).
@@ -33,7 +33,8 @@ pub enum Divided {
     Kernel,
     /// Supervisor mode with SUM: also those of programs, but not to execute.
     KernelSum,
-    /// The same with MXR: pages of programs to execute can be read. For these the hart's own MXR can't do that, as its kernel can't execute them. (The other views have pages to execute as such.)
+    /// The same with MXR: pages of programs to execute can be read. For these the hart's own MXR can't do that, as its kernel can't execute them. (The other views have pages to
+    /// execute as such.)
     KernelSumMxr,
 }
 

@@ -86,7 +86,10 @@ impl Outcome {
 }
 
 impl Supervisor {
-    /// Carries out an instruction on a register. `source` is the value of its [source](AnyCsrInstruction::source), if it has one (of register 0: 0); `now` is the guest's time.
+    /// Carries out an instruction on a register. `source` is the value of its [source](AnyCsrInstruction::source), if it has one (of register 0: 0); `now` tells the guest's time, and
+    /// is asked only where that matters: some harts have a firmware that reads it for them, which takes long.
+    ///
+    /// A write of `sstatus` doesn't ask. Who runs the guest has an alarm for its [deadline](Self::deadline), whatever `sstatus.SIE` says, and [looks](Self::check_timer) when that comes.
     ///
     /// # Errors
     /// The instruction is illegal: there is no such register, the guest isn't privileged enough, it writes what can only be read, the counter isn't enabled, or the
@@ -96,7 +99,7 @@ impl Supervisor {
         &mut self,
         instruction: AnyCsrInstruction,
         source: u64,
-        now: u64,
+        now: impl FnOnce() -> u64,
     ) -> Result<Outcome, Illegal> {
         let number = instruction.number();
         let change = instruction.change(source);
@@ -105,7 +108,7 @@ impl Supervisor {
         }
         // Kernels switch interrupts off and on all the time: so that comes first, and next what they read and write at each trap.
         if number == csr::SSTATUS {
-            return Ok(self.access_status(change, now));
+            return Ok(self.access_status(change));
         }
         if (csr::SSCRATCH..=csr::STVAL).contains(&number) {
             let addresses = self.instruction_addresses();
@@ -119,17 +122,29 @@ impl Supervisor {
             *register = change.applied_to(old) & bits;
             return Ok(Outcome::read(old));
         }
-        let writes = instruction.writes();
-        if csr::is_read_only(number) && writes {
+        self.access_other(instruction, source, now)
+    }
+
+    /// The others: out of line, so that the frequent ones stay short.
+    #[inline(never)]
+    fn access_other(
+        &mut self,
+        instruction: AnyCsrInstruction,
+        source: u64,
+        now: impl FnOnce() -> u64,
+    ) -> Result<Outcome, Illegal> {
+        let number = instruction.number();
+        let change = instruction.change(source);
+        if csr::is_read_only(number) && instruction.writes() {
             return Err(Illegal);
         }
         Ok(match number {
-            csr::SIE => self.access_enables(change, now, writes),
-            csr::SIP => self.access_pending(change, now, writes),
+            csr::SIE => self.access_enables(change, now),
+            csr::SIP => self.access_pending(instruction, change, now()),
+            csr::STIMECMP if self.features.timer => self.access_timer(instruction, change, now),
             csr::STVEC => self.access_vector(change),
             csr::SCOUNTEREN => self.access_counter_enables(change),
             csr::SENVCFG => self.access_environment(change)?,
-            csr::STIMECMP if self.features.timer => self.access_timer(change, now, writes),
             csr::SATP => Outcome::AddressSpace(instruction.access(source)),
             csr::CYCLE..=csr::HPMCOUNTER31 => {
                 let counter = (number - csr::CYCLE) as u8;
@@ -149,7 +164,7 @@ impl Supervisor {
     }
 
     #[inline]
-    fn access_status(&mut self, change: CsrChange, now: u64) -> Outcome {
+    fn access_status(&mut self, change: CsrChange) -> Outcome {
         let old = self.sstatus;
         let changed = (change.applied_to(old) ^ old) & self.writable_status;
         self.sstatus = old ^ changed;
@@ -162,27 +177,38 @@ impl Supervisor {
                 .and(Effects::UNITS.when(changed & (status::FS | status::VS) != 0));
         }
         if changed & self.sstatus & status::SIE != 0 {
-            effects = effects.and(self.interrupt_at(now));
+            effects = effects.and(self.interrupt());
         }
         Outcome::Done { old, effects }
     }
 
-    fn access_enables(&mut self, change: CsrChange, now: u64, writes: bool) -> Outcome {
+    /// A timer that is switched on may be due already: it had no alarm before.
+    #[inline]
+    fn access_enables(&mut self, change: CsrChange, now: impl FnOnce() -> u64) -> Outcome {
         let old = self.sie;
         self.sie = change.applied_to(old) & Line::ALL;
-        let timer = Effects::TIMER.when((old ^ self.sie) & Line::Timer.bit() != 0);
-        let effects = if writes { timer.and(self.interrupt_at(now)) } else { Effects::NONE };
-        Outcome::Done { old, effects }
+        let changed = old ^ self.sie;
+        if changed == 0 {
+            return Outcome::read(old);
+        }
+        let mut effects = Effects::NONE;
+        if changed & Line::Timer.bit() != 0 {
+            self.check_timer(now());
+            effects = Effects::TIMER;
+        }
+        Outcome::Done { old, effects: effects.and(self.interrupt()) }
     }
 
     /// Of `sip` the guest can write SSIP. The others are "set and cleared by the execution environment".
-    fn access_pending(&mut self, change: CsrChange, now: u64, writes: bool) -> Outcome {
-        let old = self.pending(now);
-        if !writes {
+    #[inline]
+    fn access_pending(&mut self, instruction: AnyCsrInstruction, change: CsrChange, now: u64) -> Outcome {
+        self.check_timer(now);
+        let old = self.lines;
+        if !instruction.writes() {
             return Outcome::read(old);
         }
         self.set_line(Line::Software, change.applied_to(old) & Line::Software.bit() != 0);
-        Outcome::Done { old, effects: self.interrupt_at(now) }
+        Outcome::Done { old, effects: self.interrupt() }
     }
 
     /// A mode that is reserved isn't taken, and nothing of what is written with it.
@@ -208,19 +234,24 @@ impl Supervisor {
         Ok(Outcome::Done { old, effects: Effects::PROGRAMS.when(old != self.senvcfg) })
     }
 
-    fn access_timer(&mut self, change: CsrChange, now: u64, writes: bool) -> Outcome {
+    #[inline]
+    fn access_timer(
+        &mut self,
+        instruction: AnyCsrInstruction,
+        change: CsrChange,
+        now: impl FnOnce() -> u64,
+    ) -> Outcome {
         let old = self.deadline;
-        if !writes {
+        if !instruction.writes() {
             return Outcome::read(old);
         }
-        self.deadline = change.applied_to(old);
-        Outcome::Done { old, effects: Effects::TIMER.and(self.interrupt_at(now)) }
+        self.set_deadline(change.applied_to(old), now());
+        Outcome::Done { old, effects: Effects::TIMER.and(self.interrupt()) }
     }
 
     /// Conditions for an interrupt "must be evaluated immediately following ... an explicit write to a CSR on which these interrupt trap conditions expressly depend".
     #[inline]
-    const fn interrupt_at(&mut self, now: u64) -> Effects {
-        self.check_timer(now);
+    const fn interrupt(&self) -> Effects {
         Effects::INTERRUPT.when(self.pending_interrupt().is_some())
     }
 }

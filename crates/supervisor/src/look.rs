@@ -17,6 +17,18 @@ impl Supervisor {
         self.stvec
     }
 
+    /// [`Self::hart_counters`] while the guest is in that privilege.
+    #[must_use]
+    pub const fn counters_in(&self, privilege: Privilege) -> u32 {
+        Self { privilege, ..*self }.hart_counters()
+    }
+
+    /// [`Self::hart_environment`] while the guest is in that privilege.
+    #[must_use]
+    pub const fn environment_in(&self, privilege: Privilege) -> u64 {
+        Self { privilege, ..*self }.hart_environment()
+    }
+
     /// `sepc`, `scause` and `stval`: what the last trap left there.
     #[inline]
     #[must_use]
@@ -45,10 +57,10 @@ impl Supervisor {
         self.lines & self.sie
     }
 
-    /// Is its timer's line up, as of the last look at the time?
+    /// Is a line up, that of the timer as of the last look at the time?
     #[inline]
     #[must_use]
-    pub const fn is_timer_up(&self) -> bool {
-        self.lines & Line::Timer.bit() != 0
+    pub const fn is_up(&self, line: Line) -> bool {
+        self.lines & line.bit() != 0
     }
 }

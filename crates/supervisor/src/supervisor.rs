@@ -283,14 +283,6 @@ impl Supervisor {
         }
     }
 
-    /// `sip` as the guest reads it at this time.
-    #[inline]
-    #[must_use]
-    pub const fn pending(&self, now: u64) -> u64 {
-        let timer = if now >= self.deadline { Line::Timer.bit() } else { 0 };
-        self.lines & !Line::Timer.bit() | timer
-    }
-
     /// The interrupt that the guest takes now, before its next instruction (as far as the timer was [looked at](Self::check_timer)): in supervisor mode if `sstatus.SIE` is on, in user mode always. "Multiple simultaneous
     /// interrupts destined for supervisor mode are handled in the following decreasing priority order: SEI, SSI, STI."
     #[inline]

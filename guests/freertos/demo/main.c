@@ -4,6 +4,7 @@
 #include "args.h"
 #include "console.h"
 #include "machine.h"
+#include "own_timer.h"
 #include "sbi.h"
 #include "start.h"
 #include "trap.h"
@@ -50,7 +51,7 @@ static void read_parameters(void)
 
 bool guest_main(void)
 {
-    machine_needs("sstc", "the port's tick is the supervisor's own timer");
+    own_timer_needed("the port's tick is the supervisor's own timer");
     read_parameters();
     if (parameters.is_set) {
         print("FreeRTOS " tskKERNEL_VERSION_NUMBER ": a set of tasks for %lu ms\n", parameters.run_ms);

@@ -1,9 +1,8 @@
 /* FreeRTOS on one RISC-V hart in S-mode on the SBI, or in VS-mode under a hypervisor.
  *
  * - A yield is a software interrupt to oneself (sip.SSIP).
- * - The tick is the Sstc timer. In VS-mode stimecmp is vstimecmp: a tick and a task switch cost no exit to the hypervisor.
- * - Deadlines run free: the next is the previous plus the period, never "now" plus the period. An interrupt that comes so late that
- *   further ticks are due counts them all, so the kernel's tick count never falls behind the clock.
+ * - The tick is the Sstc timer. In VS-mode stimecmp is vstimecmp: a tick and a switch cost no exit. (Without Sstc: a call to the SBI.)
+ * - Deadlines run free: the next is the previous plus the period, never "now" plus the period. One that comes late counts all that are due.
  * - A task's registers lie on its own stack; handlers run on a stack of their own.
  * - Floating-point registers are saved and loaded only for tasks that have used them (sstatus.FS tells). Handlers
  *   run with FS off: one that used floating point by mistake would be reported, instead of spoiling a task's registers.
@@ -11,6 +10,7 @@
 #include "FreeRTOS.h"
 #include "task.h"
 #include <string.h>
+#include "own_timer.h"
 #include "portasm.h"
 #include "trap.h"
 
@@ -60,7 +60,7 @@ BaseType_t xPortStartScheduler(void)
     configASSERT(tick_period != 0);
     tick_origin = read_time();
     tick_deadline = tick_origin + tick_period;
-    csr_write(CSR_STIMECMP, tick_deadline);
+    own_timer_set(tick_deadline);
     csr_write(sie, 1ul << IRQ_SOFTWARE | 1ul << IRQ_TIMER);
     port_critical_nesting = 0;
     port_start_first_task();
@@ -75,7 +75,7 @@ static void handle_tick(uint64_t now)
      * after stimecmp was moved on, and then it stays pending until stimecmp is written again. It is none of ours; taken for a
      * tick it would make the tick count run ahead of the clock, and delays negative. */
     if (now < tick_deadline) {
-        csr_write(CSR_STIMECMP, tick_deadline);
+        own_timer_set(tick_deadline);
         return;
     }
     portTICK_TAKEN(tick_deadline, now);
@@ -84,7 +84,7 @@ static void handle_tick(uint64_t now)
         tick_deadline += tick_period;
         must_switch |= xTaskIncrementTick();
     } while (now >= tick_deadline);
-    csr_write(CSR_STIMECMP, tick_deadline); /* takes the interrupt back, unless the next is due by now */
+    own_timer_set(tick_deadline); /* takes the interrupt back, unless the next is due by now */
     if (must_switch)
         vTaskSwitchContext();
 }

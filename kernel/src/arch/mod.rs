@@ -1,8 +1,7 @@
 //! Everything that knows RISC-V. The rest of the kernel uses what is named here, and nothing else: the folders are private.
 //!
-//! `riscv` is what every hart has in common, `h` the back end for harts with the H extension, whose guests' kernels run in VS-mode. A back
-//! end for others would be one more folder, which defines what is taken from `back_end` here; which one a kernel has would be decided when
-//! it is built. (What these names lack for that: docs/boards.md, A hart without H.)
+//! `riscv` is what every hart has in common, `h` the back end for harts with the H extension, whose guests' kernels run in VS-mode, and `u` the one for harts without it, whose
+//! guests' kernels run in user mode. Each defines what is taken from `back_end` here; which one a kernel has is decided when it is built (docs/boards.md, A hart without H).
 #[cfg(not(feature = "no-h"))]
 mod h;
 mod riscv;
@@ -20,6 +19,9 @@ pub use riscv::{clear, clock, firmware, imsic, start};
 /// One hart: what it can do, setting it up for guests, and the hypervisor's own interrupts.
 pub mod hart {
     pub use super::back_end::hart::*;
+    pub use super::back_end::timer::settle_alarm;
+    #[cfg(feature = "sbi-timer")]
+    pub use super::back_end::timer::{adopt, pending_own_interrupts, set_alarm, wait}; // the last three in place of the hart's
     pub use super::riscv::hart::*;
 }
 

@@ -103,6 +103,11 @@ pub fn start(cpus: &'static mut [Cpu], boot_hart: u64, memory: u64) -> ! {
 /// Every hart ends here: as the core that it was made.
 pub extern "C" fn secondary(cpu: &'static mut Cpu) -> ! {
     let hart = cpu.hart;
+    #[cfg(feature = "sbi-timer")]
+    // SAFETY: made for this core, which is this hart's.
+    unsafe {
+        hart::adopt(cpu.id);
+    }
     hart::setup(&cpu.machine.features);
     let needed = if !hart::has_vectors_of(&cpu.machine.features) {
         "vectors of one length, or none"

@@ -143,7 +143,20 @@ impl Cpu {
     /// Any trap but the timer's. None of these is counted as that, so that [`conclude_event`] tells them apart.
     #[inline(always)]
     fn take_trap(&mut self, vcpu: VcpuId) -> Exit {
-        match Trap::current(|| self.state(vcpu)) {
+        #[cfg(feature = "no-h")]
+        if let Some(exit) = crate::guest::text::consider(self, vcpu) {
+            return exit;
+        }
+        let trap = Trap::current(|| self.state(vcpu));
+        #[cfg(feature = "no-h")]
+        let trap = match trap {
+            Trap::Breakpoint(exception) => match crate::guest::text::breakpoint(self, vcpu, exception) {
+                Ok(trap) => trap,
+                Err(exit) => return exit,
+            },
+            trap => trap,
+        };
+        match trap {
             Trap::Interrupt(which) => self.take_interrupt_beside(which, vcpu),
             Trap::Call => sbi::call(self, vcpu),
             Trap::Access(access) => mmio::access(self, vcpu, access),
@@ -179,7 +192,9 @@ impl Cpu {
             #[cfg(feature = "no-h")]
             Trap::Done(exit) => exit,
             #[cfg(feature = "no-h")]
-            Trap::Own(exception) => self.hand_over_own(vcpu, exception),
+            Trap::Own(exception) | Trap::Breakpoint(exception) => self.hand_over_own(vcpu, exception),
+            #[cfg(feature = "no-h")]
+            Trap::ReadsText => crate::guest::text::switch_off(self, vcpu),
             Trap::Unknown(exception) => fault::stop(self, vcpu, fault::What::Unknown, exception),
         }
     }
@@ -202,6 +217,8 @@ impl Cpu {
     }
 }
 
+#[cfg(feature = "sbi-timer")]
+mod sbi_timer;
 #[cfg(feature = "shadow")]
 mod shadow;
 #[cfg(feature = "no-h")]

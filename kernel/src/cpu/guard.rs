@@ -216,6 +216,7 @@ impl Cpu {
                 // Interrupts are looked for from now on.
                 waits = true;
                 self.end_irqs_off(Exit::Backlog, now);
+                hart::settle_alarm();
             }
             // There is time for what the policy wants done as soon as the core is taken. If not, it is done when what was deferred is.
             if now + self.kick_time <= due

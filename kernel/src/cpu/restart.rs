@@ -134,6 +134,8 @@ impl Cpu {
                 self.ask_all(guest.vcpu_set(u64::MAX), Requests::RESET);
                 Step::Memory(0)
             }
+            #[cfg(feature = "no-h")]
+            Step::Memory(0) if !guest.space.text.reset_some() => Step::Memory(0),
             Step::Memory(offset) if offset < guest.config.memory => {
                 Step::Memory(self.load_memory(guest, offset))
             }

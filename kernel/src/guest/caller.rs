@@ -185,13 +185,13 @@ impl<'a> Host for Caller<'a> {
 
     fn load(&self, address: u64, size: usize) -> Option<impl Iterator<Item = u8> + use<'a>> {
         let from = self.guest.space.locate(GuestPhysical(address), size as u64)?.0 as *const u8;
-        // SAFETY: the range lies in the guest's memory, which no Rust object shares; the guest may change it at any time, so it is read byte by byte,
-        // as volatile.
-        Some((0..size).map(move |index| unsafe { from.add(index).read_volatile() }))
+        // SAFETY: the range lies in the guest's memory, which no Rust object shares; the guest may change it at any time, so it is read by volatile bytes.
+        let bytes = (0..size).map(move |index| unsafe { from.add(index).read_volatile() });
+        Some(self.guest.space.seen(address, bytes))
     }
 
     fn store(&mut self, address: u64, byte: u8) {
-        if let Some(at) = self.guest.space.locate(GuestPhysical(address), 1) {
+        if let Some(at) = self.guest.space.locate_to_store(GuestPhysical(address)) {
             // SAFETY: as above, for writing.
             unsafe { (at.0 as *mut u8).write_volatile(byte) };
         }

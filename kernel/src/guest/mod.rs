@@ -9,6 +9,8 @@ pub mod program;
 pub mod sbi;
 pub mod space;
 pub mod stop;
+#[cfg(feature = "no-h")]
+pub mod text;
 #[cfg_attr(not(feature = "shadow"), path = "two_stage.rs")]
 pub mod translation;
 pub mod vcpu;

@@ -19,6 +19,9 @@ pub struct Space {
     tables: GuestTables,
     /// How a hart comes from the guest's own addresses to those of the board.
     pub translation: GuestTranslation,
+    /// Where breakpoints stand in its memory for privileged instructions.
+    #[cfg(feature = "no-h")]
+    pub text: ainori_text::Text,
 }
 
 impl Space {
@@ -33,6 +36,8 @@ impl Space {
             memory: Range { start: start.0, end: start.0 + size },
             tables,
             translation: GuestTranslation::TWO_STAGE,
+            #[cfg(feature = "no-h")]
+            text: ainori_text::Text::new(GUEST_MEMORY_BASE, size, true),
         })
     }
 
@@ -70,6 +75,28 @@ impl Space {
         let offset = address.0.checked_sub(GUEST_MEMORY_BASE)?;
         let end = offset.checked_add(size)?;
         (end <= self.memory.size()).then(|| HostPhysical(self.memory.start + offset))
+    }
+
+    /// Where a byte of its main memory is on the board that is about to be stored for the guest.
+    #[inline(always)]
+    pub fn locate_to_store(&self, address: GuestPhysical) -> Option<HostPhysical> {
+        #[cfg(feature = "no-h")]
+        super::text::make_way(self, address);
+        self.locate(address, 1)
+    }
+
+    /// Bytes of its memory, from an address on, as the guest has them.
+    #[cfg(feature = "no-h")]
+    pub fn seen(&self, address: u64, bytes: impl Iterator<Item = u8>) -> impl Iterator<Item = u8> {
+        (address..).zip(bytes).map(|(at, byte)| self.text.byte(GuestPhysical(at), byte))
+    }
+
+    /// Bytes of its memory, from an address on, as the guest has them.
+    #[cfg(not(feature = "no-h"))]
+    #[expect(clippy::unused_self, reason = "where guests' kernels run in user mode, it is asked")]
+    #[inline(always)]
+    pub fn seen<T>(&self, _: u64, bytes: T) -> T {
+        bytes
     }
 
     /// Its tables, for the hart's own use.

@@ -10,6 +10,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use ainori_board::{Board, Isa};
 use ainori_handover::Fence;
+#[cfg(feature = "no-h")]
+use ainori_limits::PAGE;
 use ainori_manifest::blob::translations;
 use ainori_manifest::config::{
     GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, MOST_SHADOW_SPACES, ShadowReclaim, Translation,
@@ -113,12 +115,12 @@ fn format(board: &Board) -> Format {
 }
 
 /// What a shadow is made of, beside the guest's `satp`.
-struct GuestMemory<'a>(&'a Space);
+pub(super) struct GuestMemory<'a>(pub(super) &'a Space);
 
 impl GuestMemory<'_> {
     /// Where an address of its main memory is on the board. That begins and ends at a large page.
     #[inline(always)]
-    fn main(&self, at: GuestPhysical) -> Option<u64> {
+    pub(super) fn main(&self, at: GuestPhysical) -> Option<u64> {
         let (memory, offset) = (self.0.memory(), at.0.wrapping_sub(GUEST_MEMORY_BASE));
         (offset < memory.size()).then(|| memory.start + offset)
     }
@@ -136,7 +138,10 @@ impl GuestMemory<'_> {
 impl Memory for GuestMemory<'_> {
     #[inline]
     fn load(&self, at: GuestPhysical) -> Option<u64> {
-        Some(self.word(at)?.load(Ordering::Acquire))
+        let found = self.word(at)?.load(Ordering::Acquire);
+        #[cfg(feature = "no-h")]
+        let found = self.0.text.doubleword(at, found);
+        Some(found)
     }
 
     fn exchange(&self, at: GuestPhysical, old: u64, new: u64) -> Option<bool> {
@@ -147,11 +152,15 @@ impl Memory for GuestMemory<'_> {
     fn translate(&self, at: GuestPhysical) -> Option<Translated> {
         // Nearly always it is main memory: where that is, is known without the tables of the second stage.
         let Some(host) = self.main(at).map(HostPhysical) else { return self.0.tables().translate(at) };
-        Some(Translated {
-            host,
-            attributes: Attributes::new(Rights::ReadWriteExecute),
-            size: GUEST_MEMORY_ALIGN,
-        })
+        #[cfg(feature = "no-h")]
+        let rights = if self.0.text.is_text(at) { Rights::Execute } else { Rights::ReadWriteExecute };
+        #[cfg(not(feature = "no-h"))]
+        let rights = Rights::ReadWriteExecute;
+        #[cfg(feature = "no-h")]
+        let size = if self.0.text.is_plain(at) { GUEST_MEMORY_ALIGN } else { PAGE };
+        #[cfg(not(feature = "no-h"))]
+        let size = GUEST_MEMORY_ALIGN;
+        Some(Translated { host, attributes: Attributes::new(rights), size })
     }
 }
 
@@ -165,6 +174,8 @@ pub fn page_fault(cpu: &mut Cpu, vcpu: VcpuId, fault: PageFault) -> Exit {
     match answer(cpu, vcpu, fault) {
         Answer::Again | Answer::NotYet => Exit::Shadow,
         Answer::Guest(exception) => hand_over(cpu, vcpu, exception),
+        #[cfg(feature = "no-h")]
+        Answer::Elsewhere if super::text::is_memory(cpu, vcpu) => super::text::give_up(cpu, vcpu),
         // What has been done so far isn't to be added to what comes.
         Answer::Elsewhere if cpu.gives_way() => Exit::Shadow,
         // As if the hart had two stages: a device, or a mistake.
@@ -222,6 +233,11 @@ pub fn answers_load(cpu: &mut Cpu, vcpu: VcpuId, refused: Exception) -> bool {
     match answer(cpu, vcpu, fault) {
         Answer::Again | Answer::NotYet => true,
         Answer::Guest(exception) => cpu.state(vcpu).deliver(exception),
+        #[cfg(feature = "no-h")]
+        Answer::Elsewhere if super::text::is_memory(cpu, vcpu) => {
+            super::text::give_up(cpu, vcpu);
+            true
+        }
         Answer::Elsewhere => {
             fault::wild(cpu, vcpu, What::Load, Access::again());
             true

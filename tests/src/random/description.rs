@@ -3,7 +3,8 @@ use super::oracle;
 use crate::operator::Typing;
 use crate::system::Window;
 use crate::{checkout, harts};
-use ainori_limits::PRIORITIES;
+use ainori_limits::{PAGE, PRIORITIES};
+use ainori_manifest::config::DEFAULT_SHADOW_TABLES;
 use std::{
     fmt::{self, Display, Formatter},
     path::PathBuf,
@@ -399,6 +400,14 @@ const OTHER_MEMORY_MIB: u32 = 64;
 /// The same for the files of each Linux.
 const LINUX_FILES_MIB: u32 = 64;
 
+impl Description {
+    /// Board memory for the shadow tables that all guests have on harts without the H extension.
+    fn shadow_tables_mib(&self) -> u32 {
+        let vcpus: u32 = self.guests.iter().map(|guest| guest.vcpus).sum();
+        (vcpus * u32::from(DEFAULT_SHADOW_TABLES)).div_ceil((1 << 20) / PAGE as u32)
+    }
+}
+
 impl Display for Description {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "name = \"random-{}\"", self.seed)?;
@@ -416,7 +425,8 @@ impl Display for Description {
         let linux = self.guests.iter().filter(|guest| guest.job.is_linux()).count() as u32;
         let memory = self.guests.iter().map(Guest::memory_mib).sum::<u32>()
             + OTHER_MEMORY_MIB
-            + linux * LINUX_FILES_MIB;
+            + linux * LINUX_FILES_MIB
+            + if harts::usual_lack_h() { self.shadow_tables_mib() } else { 0 };
         writeln!(f, " }}\n\n[board]\nmachine = \"qemu-virt\"\nharts = {}", self.harts)?;
         writeln!(f, "interrupts = {:?}", self.interrupts)?;
         let cpu = harts::model(&self.cpu, harts::usual_lack_h());

@@ -100,6 +100,7 @@ fn four_vcpus_work_together_on_one_hart() {
 #[test]
 fn an_instruction_whose_page_is_gone_is_not_illegal() {
     let run = System::on(1)
+        .with_h()
         .with(Guest::probe("gone", "n=1000").translation("two-stage"))
         .with(Guest::probe("busyloop", "").background())
         .run(Clock::Icount);

@@ -60,11 +60,38 @@ enum Op {
     Restart {
         hart: usize,
     },
+    /// The guest's mode changes, as far as one step does that.
+    BeginMode {
+        hart: usize,
+        mode: Mode,
+    },
+    MoveWindow {
+        hart: usize,
+    },
+    /// The same access in several modes.
+    AccessIn {
+        hart: usize,
+        address: u64,
+        access: Access,
+        modes: Vec<Mode>,
+    },
+    /// It is fenced between them.
+    FenceBetween {
+        hart: usize,
+        address: u64,
+        asid: Option<u16>,
+        modes: Vec<Mode>,
+    },
 }
 
 /// Few, so that they meet: the first ones and the last.
 fn index() -> impl Strategy<Value = u64> {
     prop::sample::select(vec![0_u64, 1, 511])
+}
+
+/// Of a root: also where windows are.
+fn top() -> impl Strategy<Value = u64> {
+    prop_oneof![6 => index(), 1 => prop::sample::select(vec![256_u64, 257])]
 }
 
 /// Of a page: also those of a range of 64 KiB.
@@ -73,11 +100,11 @@ fn page() -> impl Strategy<Value = u64> {
 }
 
 fn address() -> impl Strategy<Value = u64> {
-    let sv39 = (index(), index(), page()).prop_map(|(i2, i1, i0)| {
+    let sv39 = (top(), index(), page()).prop_map(|(i2, i1, i0)| {
         let at = i2 << 30 | i1 << 21 | i0 << 12;
         ((at << 25) as i64 >> 25) as u64
     });
-    let sv48 = (index(), index(), index(), page()).prop_map(|(i3, i2, i1, i0)| {
+    let sv48 = (top(), index(), index(), page()).prop_map(|(i3, i2, i1, i0)| {
         let at = i3 << 39 | i2 << 30 | i1 << 21 | i0 << 12;
         ((at << 16) as i64 >> 16) as u64
     });
@@ -135,7 +162,11 @@ fn entry(level: u64) -> BoxedStrategy<u64> {
 
 fn store() -> impl Strategy<Value = Op> {
     let store = |first: u64, level: u64| {
-        let index = if level == 0 { page().boxed() } else { index().boxed() };
+        let index = match level {
+            0 => page().boxed(),
+            1 => index().boxed(),
+            _ => top().boxed(),
+        };
         (first..first + if level == 2 { ROOTS } else { 2 }, index, entry(level))
             .prop_map(|(number, index, entry)| Op::Store { at: table(number) + index * 8, entry })
     };
@@ -156,19 +187,31 @@ fn satp() -> impl Strategy<Value = Satp> {
     })
 }
 
-fn op() -> impl Strategy<Value = Op> {
-    let access = prop_oneof![4 => Just(Access::Load), 2 => Just(Access::Store), 1 => Just(Access::Fetch)];
-    let mode = (prop::bool::weighted(0.3), prop::bool::weighted(0.8), any::<bool>())
-        .prop_map(|(user, sum, mxr)| Mode { user, sum, mxr });
-    let scope = (
-        prop::option::weighted(0.85, address()),
-        prop::option::weighted(0.5, (0..ROOTS).prop_map(|number| asid(number) as u16)),
-    )
+fn mode() -> impl Strategy<Value = Mode> {
+    (prop::bool::weighted(0.3), prop::bool::weighted(0.8), any::<bool>()).prop_map(|(user, sum, mxr)| Mode {
+        user,
+        sum,
+        mxr,
+    })
+}
+
+fn any_access() -> impl Strategy<Value = Access> {
+    prop_oneof![4 => Just(Access::Load), 2 => Just(Access::Store), 1 => Just(Access::Fetch)]
+}
+
+fn own_asid() -> impl Strategy<Value = Option<u16>> {
+    prop::option::weighted(0.5, (0..ROOTS).prop_map(|number| asid(number) as u16))
+}
+
+/// With divided views also what is about them.
+fn op(is_divided: bool) -> impl Strategy<Value = Op> {
+    let of_views = if is_divided { 2 } else { 0 };
+    let scope = (prop::option::weighted(0.85, address()), own_asid())
         .prop_map(|(address, asid)| Scope { address: address.map(Virtual), asid });
     let hart = prop_oneof![3 => Just(0_usize), 1 => Just(1)];
     prop_oneof![
         6 => store(),
-        28 => (hart.clone(), address(), access, mode, prop::bool::weighted(0.7)).prop_map(
+        28 => (hart.clone(), address(), any_access(), mode(), prop::bool::weighted(0.7)).prop_map(
             |(hart, address, access, mode, ends)| {
                 if ends {
                     Op::Access { hart, address, access, mode }
@@ -187,16 +230,25 @@ fn op() -> impl Strategy<Value = Op> {
         }),
         1 => prop_oneof![Just(0_usize), Just(1)].prop_map(|hart| Op::Migrate { hart }),
         1 => Just(Op::Disturb),
-        1 => hart.prop_map(|hart| Op::Restart { hart }),
+        1 => hart.clone().prop_map(|hart| Op::Restart { hart }),
+        of_views => (hart.clone(), mode(), prop::bool::weighted(0.2)).prop_map(|(hart, mode, moves)| {
+            if moves { Op::MoveWindow { hart } } else { Op::BeginMode { hart, mode } }
+        }),
+        4 * of_views => (hart.clone(), address(), any_access(), prop::collection::vec(mode(), 2..5))
+            .prop_map(|(hart, address, access, modes)| Op::AccessIn { hart, address, access, modes }),
+        2 * of_views => (hart, address(), own_asid(), prop::collection::vec(mode(), 2..5))
+            .prop_map(|(hart, address, asid, modes)| Op::FenceBetween { hart, address, asid, modes }),
     ]
 }
 
 /// Tables that map something to begin with, so that not all of a run is page faults.
-fn set_up(machine: &mut Machine) {
+fn set_up(machine: &mut Machine<impl View>) {
     for root in 0..ROOTS {
         machine.store(table(root), pointer(3));
         machine.store(table(root) + 8, leaf(MEMORY, R | W | X | U | A | D));
-        machine.store(table(root) + 511 * 8, pointer(4));
+        for top in [256, 257, 511] {
+            machine.store(table(root) + top * 8, pointer(4));
+        }
     }
     machine.store(table(3), pointer(5));
     machine.store(table(3) + 8, leaf(MEMORY, R | W | X | U | A | D));
@@ -219,6 +271,7 @@ fn choices() -> impl Strategy<Value = Choices> {
             shares_global,
             features: Features { memory_types, contiguous, updates },
             greatest,
+            window: None,
         },
     )
 }
@@ -231,30 +284,63 @@ proptest! {
         choices in choices(),
         spaces in 1_usize..4,
         spare in 0_usize..8,
-        ops in prop::collection::vec(op(), 1..200),
+        ops in prop::collection::vec(op(false), 1..200),
     ) {
-        let tables = Shadow::<super::hart::Pool>::tables_needed(spaces) + spare;
-        let mut machine = Machine::new(2, spaces, tables, choices);
-        set_up(&mut machine);
-        for hart in 0..2 {
-            machine.activate(hart, Satp((8 << 60) | (table(0) / 0x1000)));
-        }
-        for op in ops {
-            match op {
-                Op::Store { at, entry } => machine.store(at, entry),
-                Op::Access { hart, address, access, mode } => {
-                    let _ = machine.access(hart, address, access, mode);
-                }
-                Op::Activate { hart, satp } => machine.activate(hart, satp),
-                Op::Fence { hart, scope } => machine.fence(hart, scope),
-                Op::BeginFence { hart, scope } => machine.begin_fence(hart, scope),
-                Op::Migrate { hart } => machine.migrate(hart),
-                Op::BeginAccess { hart, address, access, mode } => machine.begin_access(hart, address, access, mode),
-                Op::BeginActivate { hart, satp } => machine.begin_activate(hart, satp),
-                Op::FenceOnce { hart, scope } => machine.fence_once(hart, scope),
-                Op::Restart { hart } => machine.restart(hart),
-                Op::Disturb => *machine.guest.disturbed.borrow_mut() = true,
+        run::<Undivided>(choices, spaces, spare, ops);
+    }
+
+    #[test]
+    fn in_each_view_a_hart_may_use_what_a_walk_gave_in_its_mode(
+        choices in choices(),
+        slot in prop::option::weighted(0.9, prop::sample::select(vec![256_u16, 257, 510, 511])),
+        spaces in 1_usize..10,
+        spare in 0_usize..8,
+        ops in prop::collection::vec(op(true), 1..200),
+    ) {
+        run::<Divided>(Choices { window: slot.map(super::hart::window), ..choices }, spaces, spare, ops);
+    }
+}
+
+fn run<V: View>(choices: Choices, spaces: usize, spare: usize, ops: Vec<Op>) {
+    let tables = Shadow::<super::hart::Pool, V>::tables_needed(spaces) + spare;
+    let mut machine = Machine::<V>::new(2, spaces, tables, choices);
+    set_up(&mut machine);
+    for hart in 0..2 {
+        machine.activate(hart, Satp((8 << 60) | (table(0) / 0x1000)));
+    }
+    for op in ops {
+        match op {
+            Op::Store { at, entry } => machine.store(at, entry),
+            Op::Access { hart, address, access, mode } => {
+                let _ = machine.access(hart, address, access, mode);
             }
+            Op::Activate { hart, satp } => machine.activate(hart, satp),
+            Op::Fence { hart, scope } => machine.fence(hart, scope),
+            Op::BeginFence { hart, scope } => machine.begin_fence(hart, scope),
+            Op::Migrate { hart } => machine.migrate(hart),
+            Op::BeginAccess { hart, address, access, mode } => {
+                machine.begin_access(hart, address, access, mode)
+            }
+            Op::BeginActivate { hart, satp } => machine.begin_activate(hart, satp),
+            Op::FenceOnce { hart, scope } => machine.fence_once(hart, scope),
+            Op::Restart { hart } => machine.restart(hart),
+            Op::BeginMode { hart, mode } => machine.begin_change_mode(hart, mode),
+            Op::MoveWindow { hart } => machine.move_window(hart),
+            Op::AccessIn { hart, address, access, modes } => {
+                access_in(&mut machine, hart, address, access, &modes)
+            }
+            Op::FenceBetween { hart, address, asid, modes } => {
+                access_in(&mut machine, hart, address, Access::Load, &modes);
+                machine.fence(hart, Scope { address: Some(Virtual(address)), asid });
+                access_in(&mut machine, hart, address, Access::Load, &modes);
+            }
+            Op::Disturb => *machine.guest.disturbed.borrow_mut() = true,
         }
+    }
+}
+
+fn access_in(machine: &mut Machine<impl View>, hart: usize, address: u64, access: Access, modes: &[Mode]) {
+    for mode in modes {
+        let _ = machine.access(hart, address, access, *mode);
     }
 }

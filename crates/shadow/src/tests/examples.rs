@@ -4,28 +4,28 @@ use super::hart::Pool;
 use super::machine::Machine;
 use crate::*;
 
-const ALL: u64 = R | W | X | A | D;
-const KERNEL: Mode = Mode { user: false, sum: false, mxr: false };
-const USER: Mode = Mode { user: true, ..KERNEL };
-const PAGE: u64 = 0x1000;
-const LARGE: u64 = 0x20_0000;
-const HUGE: u64 = 0x4000_0000;
+pub const ALL: u64 = R | W | X | A | D;
+pub const KERNEL: Mode = Mode { user: false, sum: false, mxr: false };
+pub const USER: Mode = Mode { user: true, ..KERNEL };
+pub const PAGE: u64 = 0x1000;
+pub const LARGE: u64 = 0x20_0000;
+pub const HUGE: u64 = 0x4000_0000;
 
-fn choices(reclaim: Reclaim) -> Choices {
+pub fn choices(reclaim: Reclaim) -> Choices {
     let features = Features { contiguous: true, ..Features::default() };
-    Choices { reclaim, shares_global: true, features, greatest: Format::Sv39 }
+    Choices { reclaim, shares_global: true, features, greatest: Format::Sv39, window: None }
 }
 
 /// One hart, with so many address spaces and so many tables beside what these need.
 fn machine(spaces: usize, spare: usize, reclaim: Reclaim) -> Machine {
-    Machine::new(1, spaces, Shadow::<Pool>::tables_needed(spaces) + spare, choices(reclaim))
+    Machine::new(1, spaces, Shadow::<Pool, Undivided>::tables_needed(spaces) + spare, choices(reclaim))
 }
 
-fn satp(root: u64) -> Satp {
+pub fn satp(root: u64) -> Satp {
     Satp(8 << 60 | (root + 1) << 44 | (table(root) / PAGE))
 }
 
-fn one(address: u64, asid: Option<u16>) -> Scope {
+pub fn one(address: u64, asid: Option<u16>) -> Scope {
     Scope { address: Some(Virtual(address)), asid }
 }
 
@@ -278,11 +278,11 @@ fn which_way_to_reclaim_is_better_depends_on_the_turns() {
 
 #[test]
 fn too_few_tables_are_refused() {
-    let needed = Shadow::<Pool>::tables_needed(2);
+    let needed = Shadow::<Pool, Undivided>::tables_needed(2);
     let make = |tables: usize, spaces: usize| {
         let states = vec![TableState::NEW; tables].leak();
         let spaces = vec![AddressSpace::UNUSED; spaces].leak();
-        Shadow::new(choices(Reclaim::Fifo), Pool::default(), states, spaces).is_some()
+        Shadow::<_, Undivided>::new(choices(Reclaim::Fifo), Pool::default(), states, spaces).is_some()
     };
     assert!(make(needed, 2) && !make(needed - 1, 2) && !make(needed, 0) && !make(1000, 65));
 }
@@ -394,7 +394,7 @@ fn another_hart_is_not_trusted() {
 fn a_bit_that_cannot_be_set_is_an_access_fault() {
     let features = Features { updates: true, ..Features::default() };
     let choices = Choices { features, ..choices(Reclaim::Fifo) };
-    let mut machine = Machine::new(1, 1, Shadow::<Pool>::tables_needed(1), choices);
+    let mut machine = Machine::new(1, 1, Shadow::<Pool, Undivided>::tables_needed(1), choices);
     let root = super::guest::READ_ONLY;
     machine.store(root, leaf(MEMORY, R | W | A));
     machine.activate(0, Satp(8 << 60 | (root / PAGE)));

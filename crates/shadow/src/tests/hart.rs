@@ -1,5 +1,5 @@
 //! A hart that keeps whatever the specification lets it keep: each entry that it has ever read of a table, until a fence that covers it.
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -10,9 +10,26 @@ use crate::*;
 
 const POOL: u64 = 0x40_0000_0000;
 
+/// Where the hypervisor's own tables are that windows lead to, one for each format. Their pages are none of the guest's.
+const WINDOWS: u64 = 0x50_0000_0000;
+
 /// The pool of tables. Before anybody uses one it is all zeros.
 #[derive(Clone, Default)]
-pub struct Pool(pub Rc<RefCell<BTreeMap<(u16, usize), u64>>>);
+pub struct Pool {
+    entries: Rc<RefCell<BTreeMap<(u16, usize), u64>>>,
+    /// An entry that isn't to change: the window of the root that the hart walks.
+    held: Rc<Cell<Option<(u16, usize)>>>,
+}
+
+/// A window in this slot.
+pub fn window(slot: u16) -> Window {
+    Window { slot, tables: [0, 1, 2].map(|number| HostPhysical(WINDOWS + number * PAGE)) }
+}
+
+/// Does an entry lead to the hypervisor's own tables?
+fn leads_to_window(entry: u64) -> bool {
+    (WINDOWS..WINDOWS + 3 * PAGE).contains(&host_of(entry))
+}
 
 /// No test has more tables.
 const MOST_TABLES: u64 = 1024;
@@ -21,6 +38,25 @@ impl Pool {
     /// Is there a table at an address?
     pub fn holds(&self, at: HostPhysical) -> bool {
         (POOL..POOL + MOST_TABLES * PAGE).contains(&at.0) && at.0.is_multiple_of(PAGE)
+    }
+
+    /// Has a root of a format this window, and no other one?
+    pub fn has_window(&self, root: HostPhysical, format: Format, window: Window) -> bool {
+        let root = self.number(root);
+        let entries = self.entries.borrow();
+        let found = entries.range((root, 0)..=(root, 511)).filter(|(_, entry)| leads_to_window(**entry));
+        let found: Vec<_> = found.map(|((_, index), entry)| (*index, *entry)).collect();
+        found == [(usize::from(window.slot), (window.tables[format as usize].0 / PAGE) << 10 | V)]
+    }
+
+    /// From now on the window of this root stays as it is.
+    pub fn hold(&self, root: HostPhysical, window: Option<Window>) {
+        self.held.set(window.map(|window| (self.number(root), usize::from(window.slot))));
+    }
+
+    /// Is a table all zeros?
+    pub fn is_clean(&self, table: u16) -> bool {
+        self.entries.borrow().range((table, 0)..=(table, 511)).all(|(_, entry)| *entry == 0)
     }
 }
 
@@ -35,12 +71,14 @@ impl Tables for Pool {
 
     fn read(&self, table: u16, index: usize) -> u64 {
         assert!(index < 512);
-        self.0.borrow().get(&(table, index)).copied().unwrap_or(0)
+        self.entries.borrow().get(&(table, index)).copied().unwrap_or(0)
     }
 
     fn write(&mut self, table: u16, index: usize, entry: u64) {
         assert!(index < 512);
-        self.0.borrow_mut().insert((table, index), entry);
+        let before = self.entries.borrow_mut().insert((table, index), entry);
+        let is_held = self.held.get() == Some((table, index));
+        assert!(!is_held || before == Some(entry), "the hart's window is {entry:#x} at {index}");
     }
 }
 
@@ -101,7 +139,7 @@ impl Hart {
             }
             at.clear();
             for entry in entries {
-                if entry & V == 0 {
+                if entry & V == 0 || leads_to_window(entry) {
                     ends.push(None);
                 } else if entry & (R | X) == 0 {
                     at.push(host_of(entry));
@@ -131,6 +169,7 @@ impl Hart {
                 let entry = pool.read(pool.number(HostPhysical(table)), prefix as usize & 511);
                 entries.push((entry, is_fresh));
                 let kept = Kept { tag: active.tag, level, prefix, entry };
+                assert!(!leads_to_window(entry) || level == levels - 1, "a window that isn't in a root");
                 if !self.kept.contains(&kept) {
                     self.kept.push(kept);
                 }
@@ -142,6 +181,10 @@ impl Hart {
                     continue;
                 }
                 let host = host_of(entry);
+                if leads_to_window(entry) {
+                    // The guest gets at nothing there.
+                    continue;
+                }
                 if entry & (R | X) == 0 {
                     assert_eq!(entry & (W | U | G | A | D | 3 << 61 | N), 0, "a pointer has nothing else");
                     at.push((host, is_fresh));
@@ -167,7 +210,7 @@ fn leaf_level(pool: &Pool, active: Active, address: u64) -> u32 {
     let mut table = active.root.0;
     for level in (1..active.format.levels()).rev() {
         let entry = pool.read(pool.number(HostPhysical(table)), (address >> shift(level)) as usize & 511);
-        if entry & V == 0 || entry & (R | X) != 0 {
+        if entry & V == 0 || entry & (R | X) != 0 || leads_to_window(entry) {
             return level;
         }
         table = host_of(entry);

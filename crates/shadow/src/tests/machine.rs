@@ -6,8 +6,8 @@ use super::hart::{Hart, Pool, Usable};
 use crate::*;
 
 /// A hart of the guest.
-pub struct Vcpu {
-    pub shadow: Shadow<'static, Pool>,
+pub struct Vcpu<V: View> {
+    pub shadow: Shadow<'static, Pool, V>,
     pool: Pool,
     /// The board's harts, as far as they have been this vCPU's, and on which one it is.
     harts: [Hart; 2],
@@ -16,19 +16,25 @@ pub struct Vcpu {
     /// What the hart has been told to walk.
     loaded: Active,
     satp: Satp,
+    mode: Mode,
+    /// What the hart walks in each view that was looked at since the last other call; and whether it was told so by these alone.
+    known: Vec<(V, Active)>,
+    is_ahead: bool,
+    /// How often its mode changed to a view that wasn't known.
+    pub searches: u32,
     /// What it could walk, by moment: what was in memory, and what was in `satp`.
     moments: Vec<(Words, Satp)>,
     /// Its fences, and how many moments there were before each.
     fences: Vec<(usize, Scope)>,
 }
 
-pub struct Machine {
+pub struct Machine<V: View = Undivided> {
     pub guest: Guest,
     pub features: Features,
-    pub vcpus: Vec<Vcpu>,
+    pub vcpus: Vec<Vcpu<V>>,
 }
 
-impl Machine {
+impl<V: View> Machine<V> {
     /// With so many harts, and for each so many address spaces and tables.
     pub fn new(harts: usize, spaces: usize, tables: usize, choices: Choices) -> Self {
         let vcpus = (0..harts).map(|_| Vcpu::new(spaces, tables, choices)).collect();
@@ -52,25 +58,70 @@ impl Machine {
 
     pub fn activate(&mut self, hart: usize, satp: Satp) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
+        let view = V::of(vcpu.mode);
         // As the kernel does: first by what is known.
-        let known = vcpu.shadow.activate_known(satp).map(Activation::Done);
-        let activation = known.unwrap_or_else(|| {
-            at_last(|| match vcpu.shadow.activate(satp) {
-                Activation::NotYet(due) => {
-                    vcpu.do_fence(due);
-                    None
-                }
-                other => Some(other),
-            })
-        });
+        let known = vcpu.shadow.activate_known(satp, view).map(Activation::Done);
+        let activation = known.unwrap_or_else(|| vcpu.activate_at_last(satp, view));
         let is_mode = satp.format().is_ok_and(|format| format.is_none_or(|of| of <= vcpu.greatest));
         assert_eq!(activation != Activation::NoMode, is_mode);
         vcpu.do_activation(satp, activation);
         self.moment();
     }
 
+    /// The guest's mode changes, or its SUM or MXR.
+    pub fn change_mode(&mut self, hart: usize, mode: Mode) {
+        let vcpu = &mut self.vcpus[hart];
+        let (before, view) = (V::of(vcpu.mode), V::of(mode));
+        if before == view {
+            vcpu.mode = mode;
+            return;
+        }
+        if let Some((_, active)) = vcpu.known.iter().find(|(of, _)| *of == view) {
+            (vcpu.mode, vcpu.loaded, vcpu.is_ahead) = (mode, *active, true);
+            vcpu.pool.hold(active.root, vcpu.shadow.window());
+            return;
+        }
+        let satp = vcpu.satp;
+        let activation = match vcpu.shadow.look(view) {
+            Some(due) => Activation::Done(due),
+            None => {
+                vcpu.searches += 1;
+                vcpu.keep_up();
+                vcpu.activate_at_last(satp, view)
+            }
+        };
+        vcpu.mode = mode;
+        vcpu.is_ahead = false;
+        vcpu.do_activation(satp, activation);
+        vcpu.known.push((view, vcpu.loaded));
+    }
+
+    /// It would change if that didn't take several steps, of which the first one is done.
+    pub fn begin_change_mode(&mut self, hart: usize, mode: Mode) {
+        let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
+        let (satp, view) = (vcpu.satp, V::of(mode));
+        let known = vcpu.shadow.look(view).map(Activation::Done);
+        let activation = known.unwrap_or_else(|| vcpu.shadow.activate(satp, view));
+        vcpu.do_activation(satp, activation);
+        if matches!(activation, Activation::Done(_)) {
+            vcpu.mode = mode;
+        }
+    }
+
+    /// The window is moved, for whatever reason.
+    pub fn move_window(&mut self, hart: usize) {
+        let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
+        vcpu.pool.hold(vcpu.loaded.root, None);
+        let due = vcpu.shadow.move_window();
+        vcpu.do_fence(due);
+    }
+
     pub fn fence(&mut self, hart: usize, scope: Scope) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         // By an instruction, or by a call.
         let is_call = vcpu.fences.len() % 3 == 2;
         let due =
@@ -83,6 +134,7 @@ impl Machine {
     /// It begins a fence, and does something else before it comes back to it, if ever.
     pub fn begin_fence(&mut self, hart: usize, scope: Scope) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         if let Some(due) = vcpu.shadow.fence(scope) {
             vcpu.do_fence(due);
         }
@@ -90,7 +142,9 @@ impl Machine {
 
     /// The first step of an access that faults, which isn't made again.
     pub fn begin_access(&mut self, hart: usize, address: u64, access: Access, mode: Mode) {
+        self.change_mode(hart, mode);
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         let outcome = vcpu.shadow.fault(&self.guest, Virtual(address), access, mode);
         self.moment();
         if let Outcome::NotYet(due) | Outcome::Again(due) = outcome {
@@ -101,7 +155,8 @@ impl Machine {
     /// The first step of a write of `satp`, which isn't made again if it was only that.
     pub fn begin_activate(&mut self, hart: usize, satp: Satp) {
         let vcpu = &mut self.vcpus[hart];
-        let activation = vcpu.shadow.activate(satp);
+        vcpu.keep_up();
+        let activation = vcpu.shadow.activate(satp, V::of(vcpu.mode));
         vcpu.do_activation(satp, activation);
         self.moment();
     }
@@ -109,6 +164,7 @@ impl Machine {
     /// A fence of which nobody comes back for the rest.
     pub fn fence_once(&mut self, hart: usize, scope: Scope) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         let due = vcpu.shadow.fence_at_once(scope);
         vcpu.do_fence(due);
         vcpu.fences.push((vcpu.moments.len() - 1, scope));
@@ -117,6 +173,7 @@ impl Machine {
     /// The vCPU goes to the board's other hart.
     pub fn migrate(&mut self, hart: usize) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
         vcpu.on ^= 1;
         let due = vcpu.shadow.distrust();
         vcpu.do_fence(due);
@@ -125,9 +182,11 @@ impl Machine {
     /// The vCPU is started anew.
     pub fn restart(&mut self, hart: usize) {
         let vcpu = &mut self.vcpus[hart];
+        vcpu.keep_up();
+        vcpu.pool.hold(vcpu.loaded.root, None);
         vcpu.shadow.reset();
         vcpu.satp = Satp::BARE;
-        vcpu.loaded = vcpu.shadow.active();
+        vcpu.load();
         let due = vcpu.shadow.distrust();
         vcpu.do_fence(due);
         vcpu.fences.push((vcpu.moments.len(), Scope::ALL));
@@ -136,17 +195,19 @@ impl Machine {
 
     /// An access, until it is made or refused: how often it came to the shadow before it was made, or why it wasn't.
     pub fn access(&mut self, hart: usize, address: u64, access: Access, mode: Mode) -> Result<u32, Outcome> {
-        // What it finds at first, what it is after a copy, and once more if the entry was disturbed.
-        let (mut faults, mut pieces) = (0, 0);
-        while faults < 4 && pieces < MOST_PIECES {
+        self.change_mode(hart, mode);
+        // What it finds at first, what it is after a copy, and once more if the entry was disturbed. One address is in the window once at most.
+        let (mut faults, mut pieces, mut moves) = (0, 0, 0);
+        while faults < 4 && pieces < MOST_PIECES && moves < 2 {
             let vcpu = &mut self.vcpus[hart];
             let (usable, fresh) = vcpu.walk(address);
             for found in usable {
                 vcpu.check(self.features, address, found);
             }
-            if fresh.is_some_and(|found| guest::allows(found.flags, access, mode)) {
+            if fresh.is_some_and(|found| vcpu.hart_allows(found, access)) {
                 return Ok(faults);
             }
+            vcpu.keep_up();
             let before = guest::walk(&self.guest.words.borrow(), self.features, vcpu.satp, address);
             let outcome = vcpu.shadow.fault(&self.guest, Virtual(address), access, mode);
             self.moment();
@@ -161,9 +222,13 @@ impl Machine {
                     faults += 1;
                     vcpu.do_fence(due);
                     assert!(
-                        !vcpu.keeps_less(address, access, mode),
+                        !vcpu.keeps_less(address, access),
                         "{address:#x} {access:?}: what is kept faults"
                     );
+                }
+                Outcome::Window => {
+                    moves += 1;
+                    self.move_window(hart);
                 }
                 other => return Err(other),
             }
@@ -180,7 +245,7 @@ fn at_last<T>(mut call: impl FnMut() -> Option<T>) -> T {
     (0..MOST_PIECES).find_map(|_| call()).expect("it comes to an end")
 }
 
-impl Vcpu {
+impl<V: View> Vcpu<V> {
     fn new(spaces: usize, tables: usize, choices: Choices) -> Self {
         let pool = Pool::default();
         let states = vec![TableState::NEW; tables].leak();
@@ -189,7 +254,50 @@ impl Vcpu {
         let (harts, greatest) = (Default::default(), choices.greatest);
         let (moments, fences) = (Vec::new(), Vec::new());
         let loaded = shadow.active();
-        Self { shadow, pool, harts, on: 0, greatest, loaded, satp: Satp::BARE, moments, fences }
+        let mode = Mode { user: false, sum: false, mxr: false };
+        let mut vcpu = Self {
+            shadow,
+            pool,
+            harts,
+            on: 0,
+            greatest,
+            loaded,
+            satp: Satp::BARE,
+            mode,
+            known: Vec::new(),
+            is_ahead: false,
+            searches: 0,
+            moments,
+            fences,
+        };
+        vcpu.load();
+        vcpu
+    }
+
+    /// A write of `satp`, as often as it wants to be made.
+    fn activate_at_last(&mut self, satp: Satp, view: V) -> Activation {
+        at_last(|| match self.shadow.activate(satp, view) {
+            Activation::NotYet(due) => {
+                self.do_fence(due);
+                None
+            }
+            other => Some(other),
+        })
+    }
+
+    /// Something else than a look is about to be called.
+    fn keep_up(&mut self) {
+        self.known.clear();
+        if core::mem::take(&mut self.is_ahead) {
+            assert_eq!(self.shadow.look(V::of(self.mode)), Some(Due::Nothing));
+            assert_eq!(self.shadow.active(), self.loaded);
+        }
+    }
+
+    /// The hart is told what to walk.
+    fn load(&mut self) {
+        self.loaded = self.shadow.active();
+        self.pool.hold(self.loaded.root, self.shadow.window());
     }
 
     /// What a write of `satp` has come to.
@@ -199,7 +307,7 @@ impl Vcpu {
             Activation::NotYet(due) => self.do_fence(due),
             Activation::Done(due) => {
                 self.satp = if satp.format() == Ok(None) { Satp::BARE } else { satp };
-                self.loaded = self.shadow.active();
+                self.load();
                 self.do_fence(due);
             }
         }
@@ -207,20 +315,50 @@ impl Vcpu {
 
     fn do_fence(&mut self, due: Due) {
         if due == Due::Root {
-            self.loaded = self.shadow.active();
+            self.load();
+        }
+        assert_eq!(self.loaded, self.shadow.active(), "the hart walks something else");
+        if let Some(window) = self.shadow.window() {
+            for (root, format) in self.shadow.roots() {
+                assert!(self.pool.has_window(root, format, window), "{root:x?} has not {window:x?}");
+            }
+        }
+        self.shadow.check();
+        for table in self.shadow.clean_tables() {
+            assert!(self.pool.is_clean(table), "{table} isn't clean");
         }
         assert!(self.pool.holds(self.loaded.root), "{:x?} is no table of the pool", self.loaded);
         self.harts[self.on].fence(&self.pool, self.loaded, due);
     }
 
     /// Could a hart fault by what it has kept, though what there is now allows the access? After a fault there must be nothing of that left, or it might fault for ever.
-    fn keeps_less(&mut self, address: u64, access: Access, mode: Mode) -> bool {
+    fn keeps_less(&mut self, address: u64, access: Access) -> bool {
         let (hart, active) = (&mut self.harts[self.on], self.loaded);
-        let is_allowed =
-            |found: Option<Usable>| found.is_some_and(|found| guest::allows(found.flags, access, mode));
         let kept = hart.kept_walks(&self.pool, active, address);
         let (_, fresh) = hart.walk(&self.pool, active, address);
+        let is_allowed = |found: Option<Usable>| found.is_some_and(|found| self.hart_allows(found, access));
         is_allowed(fresh) && kept.into_iter().any(|found| !is_allowed(found))
+    }
+
+    /// Does the hart make such an access of the guest? Without H all of it is in user mode, with its own MXR.
+    fn hart_allows(&self, found: Usable, access: Access) -> bool {
+        let mode = if V::IS_DIVIDED { Mode { user: true, sum: false, ..self.mode } } else { self.mode };
+        guest::allows(found.flags, access, mode)
+    }
+
+    /// What the hart may find of a page of the guest in the active view. `None`: nothing.
+    fn view_of(&self, flags: u64) -> Option<u64> {
+        let is_user = flags & U != 0;
+        let view = V::of(self.mode).divided();
+        let Some(view) = view.filter(|_| self.satp != Satp::BARE) else { return Some(flags) };
+        match view {
+            Divided::User => is_user.then_some(flags),
+            Divided::Kernel => (!is_user).then_some(flags),
+            _ if !is_user => Some(flags),
+            Divided::KernelSum => Some(flags & !X),
+            Divided::KernelSumMxr if flags & X != 0 => Some((flags | R) & !X),
+            Divided::KernelSumMxr => Some(flags),
+        }
     }
 
     /// As [`Hart::walk`].
@@ -262,18 +400,28 @@ impl Vcpu {
             (None, Outcome::Again(_) | Outcome::NotYet(_)) => {}
             (None, Outcome::Elsewhere(at)) => {
                 assert_eq!(at.0, walked.unwrap().at);
-                let needed = match access {
-                    Access::Store => Rights::ReadWrite,
-                    Access::Fetch => Rights::Execute,
-                    Access::Load if walked.unwrap().flags & R == 0 => Rights::ReadExecute,
-                    Access::Load => Rights::Read,
-                };
-                let below = second_stage(at.0);
                 let is_beyond = self.satp == Satp::BARE && address >> 38 != 0;
-                assert!(is_beyond || below.is_none_or(|below| !below.attributes.rights.include(needed)));
+                assert!(is_beyond || !self.reaches_memory(walked.unwrap(), access));
+            }
+            (None, Outcome::Window) => {
+                let (slot, levels) = (self.shadow.window().unwrap().slot, self.loaded.format.levels());
+                assert_eq!(address >> (3 + 9 * levels) & 511, slot.into());
+                assert!(self.satp != Satp::BARE && self.reaches_memory(walked.unwrap(), access));
             }
             (None, Outcome::Fault(_)) => panic!("{outcome:?} at {address:#x}, where nothing faults"),
         }
+    }
+
+    /// Is there memory below a leaf that may be accessed so?
+    fn reaches_memory(&self, leaf: guest::Leaf, access: Access) -> bool {
+        let seen = self.view_of(leaf.flags).unwrap_or(0);
+        let needed = match access {
+            Access::Store => Rights::ReadWrite,
+            Access::Fetch => Rights::Execute,
+            Access::Load if seen & R == 0 => Rights::ReadExecute,
+            Access::Load => Rights::Read,
+        };
+        second_stage(leaf.at).is_some_and(|below| below.attributes.rights.include(needed))
     }
 
     /// Is it something that a walk gave, since the last fence that covers it?
@@ -281,7 +429,8 @@ impl Vcpu {
         let is_right = |leaf: guest::Leaf| {
             let below = second_stage(leaf.at).filter(|below| below.host.0 == found.host);
             let Some(below) = below else { return false };
-            let (mut flags, rights) = (leaf.flags, below.attributes.rights);
+            let Some(mut flags) = self.view_of(leaf.flags) else { return false };
+            let rights = below.attributes.rights;
             if flags & A == 0 {
                 return false;
             }
@@ -295,8 +444,9 @@ impl Vcpu {
                 if is_bare || of_guest == 0 { below.attributes.memory_type as u64 } else { of_guest };
             found.memory_type == memory_type
                 && found.flags & !flags & (R | W | X) == 0
-                && (is_bare || found.flags & U == flags & U)
+                && (V::IS_DIVIDED || is_bare || found.flags & U == flags & U)
         };
+        assert!(!V::IS_DIVIDED || found.flags & U != 0, "a page that no mode of the guest can use");
         let is_covered = |moment: usize, satp: Satp, leaf: guest::Leaf| {
             self.fences.iter().any(|(before, scope)| {
                 *before > moment

@@ -114,6 +114,10 @@ struct Pair {
 impl Pair {
     fn csr(&mut self, bits: u32, source: u64) {
         let Privileged::Csr(instruction) = Privileged::decode(bits) else { panic!("{bits:#x} is one") };
+        let time = self.model.time;
+        if instruction.number() == 0x100 {
+            self.tested.check_timer(time); // as an alarm has it done
+        }
         let before = self.tested;
         let could_be_interrupted = self.model.interrupt().is_some();
         let deadline = self.model.deadline();
@@ -121,7 +125,7 @@ impl Pair {
         let units = [self.model.float, self.model.vector];
         let programs = self.for_programs();
         let result = self.model.execute(bits, source);
-        let outcome = self.tested.access(instruction, source, self.model.time);
+        let outcome = self.tested.access(instruction, source, || time);
         let is_done = matches!(result, Result::Done(_));
         let expected = match result {
             Result::Illegal => Err(Illegal),
@@ -270,7 +274,7 @@ fn read(tested: &Supervisor, number: u32, time: u64) -> Option<u64> {
     let instruction = AnyCsrInstruction::decode(number << 20 | 2 << 12 | 0x73).expect("csrr x0");
     let mut copy = *tested;
     copy.privilege = Privilege::Supervisor;
-    match copy.access(instruction, 0, time) {
+    match copy.access(instruction, 0, || time) {
         Ok(Outcome::Done { old, effects }) => {
             assert!(effects.is_none());
             Some(old)

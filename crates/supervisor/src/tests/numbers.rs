@@ -50,7 +50,7 @@ fn read_and_write(supervisor: Supervisor, number: u32) -> [Result<Outcome, Illeg
     [number << 20 | 0x2573, number << 20 | 0x5_1073].map(|bits| {
         let instruction = AnyCsrInstruction::decode(bits).expect("it is one");
         let mut copy = supervisor;
-        copy.access(instruction, 0, 0)
+        copy.access(instruction, 0, || 0)
     })
 }
 

@@ -158,8 +158,8 @@ hypervisor_trap:
     STACK = const Cpu::STACK_OFFSET,
     TIMER = const cause::interrupt::SUPERVISOR_TIMER,
     EVENT = const Exit::Timer as u8,
-    timer = sym crate::cpu::event::conclude_event,
-    exception = sym crate::guest::translation::trapped,
+    timer = sym super::timer::fired,
+    exception = sym super::timer::trapped,
     nothing = sym crate::cpu::event::handle_nothing,
     bug = sym super::trap::unexpected_trap,
 );
@@ -182,6 +182,7 @@ unsafe extern "C" {
 /// `state` is that of the vCPU that is loaded on this core.
 #[inline(always)]
 pub unsafe fn enter_guest(state: *mut VcpuState) -> ! {
+    super::timer::settle();
     // SAFETY: as the caller says.
     unsafe { resume_guest(&raw mut (*state).context) }
 }

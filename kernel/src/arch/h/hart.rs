@@ -3,8 +3,9 @@ use super::context::trap_entry;
 use super::fence;
 use super::files;
 use super::gstage::MODE_SV39X4;
+use super::timer;
+use crate::arch::hart::{Interrupts, pending_own_interrupts};
 use crate::arch::riscv::csr::{self, envcfg, stateen, status, virtual_interrupt};
-use crate::arch::riscv::hart::{Interrupts, pending_own_interrupts, set_alarm};
 use crate::arch::riscv::vector::VectorRegisters;
 use ainori_board::{Environment, INTERRUPT_FILE, Isa};
 use ainori_limits::cause::exception;
@@ -72,6 +73,7 @@ impl Features {
     /// Tries out what a hart with this ISA string really does, and whether guests' harts can have interrupt files, if they are to: the board's
     /// harts have IMSICs then, in which there is room for so many files of guests. Only at boot.
     pub fn probe(board: &Isa, room_for_files: Option<u8>) -> Self {
+        timer::check(board);
         // SAFETY: no guest runs yet; every register is written again by `setup`.
         unsafe {
             // All bits but the reserved encoding of CBIE (10); what stays is what the hart has.
@@ -175,7 +177,7 @@ pub fn setup(features: &Features) {
         if features.hides {
             csr::write!(csr::HSTATEEN0, stateen::ENVCFG | features.shown);
         }
-        set_alarm(u64::MAX);
+        timer::reset();
         csr::write!(csr::SIE, (Interrupts::all() - Interrupts::GUEST_FILE).bits());
     }
     // Of whoever had the hart before, now that no walk can begin any more. What each guest's own fence is for, it carries out before it is first
@@ -219,7 +221,7 @@ fn translates() -> bool {
 pub fn lacks(isa: &Isa) -> Option<&'static str> {
     match () {
         () if !isa.has("h") => Some("the H extension"),
-        () if !isa.has("sstc") => Some("the Sstc extension (stimecmp)"),
+        () if timer::NEED_SSTC && !isa.has("sstc") => Some("the Sstc extension (stimecmp)"),
         // Harts with Zca only execute nearly all of this program.
         () if !isa.has("c") => Some("the C extension"),
         () if !translates() => Some("Sv39x4 (second-stage translation)"),

@@ -8,6 +8,8 @@ pub mod hart;
 mod inject;
 #[cfg_attr(not(feature = "shadow"), path = "no_shadow.rs")]
 pub mod shadow;
+#[cfg_attr(feature = "sbi-timer", path = "sbi_timer.rs")]
+pub mod timer;
 pub mod trap;
 pub mod vcpu;
 pub mod world;

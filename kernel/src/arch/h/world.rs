@@ -5,6 +5,7 @@ use super::files;
 use super::gstage::{GuestTables, hgatp};
 use super::hart::Features;
 use super::shadow::{BUILT, OwnShadow};
+use super::timer;
 use crate::arch::riscv::csr::{self, hie, hvictl, status, virtual_interrupt};
 use crate::arch::riscv::float::FloatRegisters;
 use crate::arch::riscv::vector::VectorRegisters;
@@ -50,7 +51,7 @@ macro_rules! registers {
             /// Writes the hart's registers to memory.
             #[inline(always)]
             fn save(&mut self) {
-                $(self.$field = csr::read!(csr::$CSR);)*
+                $(self.$field = timer::read!($CSR);)*
             }
 
             /// Loads them into the hart.
@@ -60,7 +61,7 @@ macro_rules! registers {
             #[inline(always)]
             unsafe fn load(&self) {
                 // SAFETY: the registers of the list concern only guests, as it says, and none runs now.
-                unsafe { $(csr::write!(csr::$CSR, self.$field);)* }
+                unsafe { $(timer::write!($CSR, self.$field);)* }
             }
 
             /// [Saves](Self::save) those of another vCPU, and [loads](Self::load) these: a register in three instructions rather than four.
@@ -70,7 +71,7 @@ macro_rules! registers {
             #[inline(always)]
             unsafe fn load_over(&self, old: &mut Self) {
                 // SAFETY: as in `load`.
-                unsafe { $(old.$field = csr::swap!(csr::$CSR, self.$field);)* }
+                unsafe { $(old.$field = timer::swap!($CSR, self.$field);)* }
             }
         }
     };
@@ -256,7 +257,8 @@ impl World {
     pub(super) fn save_deadline(&mut self) -> bool {
         let Registers { hie, vstimecmp, .. } = &mut self.registers;
         *hie = csr::read!(csr::HIE);
-        *vstimecmp = csr::read!(csr::VSTIMECMP);
+        *vstimecmp = timer::read!(VSTIMECMP);
+        timer::refresh();
         csr::read!(csr::HIP) & *hie & virtual_interrupt::ALL != 0
     }
 
@@ -524,7 +526,7 @@ fn give_up_reservation(nowhere: &mut u64) {
 /// When the timer of the loaded vCPU is due, if it may interrupt it.
 #[inline]
 pub fn loaded_deadline() -> Option<u64> {
-    (csr::read!(csr::HIE) & Lines::TIMER.bits() != 0).then(|| csr::read!(csr::VSTIMECMP))
+    (csr::read!(csr::HIE) & Lines::TIMER.bits() != 0).then(|| timer::read!(VSTIMECMP))
 }
 
 /// No vCPU's world is in the hart any more. What interrupts the one that was would wake the hart again and again, although nobody waits for it: an
@@ -538,6 +540,7 @@ pub fn forget() {
         csr::write!(csr::HIE, hie::SGEI);
         csr::write!(csr::VSATP, 0);
     }
+    timer::forget();
 }
 
 /// Raises interrupt lines of the loaded vCPU.
@@ -564,8 +567,7 @@ pub fn take_software_interrupt() -> bool {
 /// Sets the timer of the loaded vCPU.
 #[inline]
 pub fn set_timer(at: u64) {
-    // SAFETY: concerns only the guest.
-    unsafe { csr::write!(csr::VSTIMECMP, at) }
+    timer::set_deadline(at);
 }
 
 /// Which register `sireg` is for the loaded vCPU. Only where guests [can have](super::hart::Features::has_interrupt_files) interrupt files.
@@ -577,6 +579,7 @@ pub fn indirect_register() -> u64 {
 /// has, if it has one.
 #[inline]
 pub fn loaded_wakeful_lines() -> Lines {
+    timer::refresh();
     Lines::from_bits_truncate(csr::read!(csr::HIP) & csr::read!(csr::HIE))
 }
 

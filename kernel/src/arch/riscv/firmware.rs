@@ -2,6 +2,8 @@
 use core::arch::asm;
 
 use ainori_sbi::{BASE, HSM, IPI, SRST, base, hsm, ipi, srst};
+#[cfg(feature = "sbi-timer")]
+use ainori_sbi::{TIME, time};
 
 /// An SBI error code (negative).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +37,13 @@ pub fn hart_start(hart: u64, address: u64, opaque: u64) -> Result<(), Error> {
 pub fn send_ipi(hart: u64) {
     let sent = call(IPI, ipi::SEND, [1, hart, 0]);
     debug_assert!(sent.is_ok(), "IPI to hart {hart}: {sent:?}");
+}
+
+/// Sets this hart's timer, and takes its interrupt back. `u64::MAX`: it doesn't interrupt any more.
+#[cfg(feature = "sbi-timer")]
+pub fn set_timer(at: u64) {
+    let set = call(TIME, time::SET, [at, 0, 0]);
+    debug_assert!(set.is_ok(), "timer: {set:?}");
 }
 
 /// Switches the machine off. `failure` is told to whoever watches it.

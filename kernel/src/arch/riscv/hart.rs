@@ -45,7 +45,7 @@ pub fn raise_software_interrupt() {
 }
 
 /// Sets the core's own alarm; `u64::MAX` is never.
-#[cfg(not(feature = "no-h"))]
+#[cfg(not(any(feature = "no-h", feature = "sbi-timer")))]
 #[inline]
 pub fn set_alarm(at: u64) {
     // SAFETY: only the hypervisor's own timer.

@@ -1,28 +1,13 @@
 //! What each hart has for itself, at the same address in the hypervisor's map: so the trap entry finds it before it has a register to find it with.
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 
 use ainori_supervisor::Supervisor;
 
 use super::context::Context;
+use super::page::Registers;
 
 /// Where it is: the highest 2 KiB of addresses, which loads and stores reach from the zero register.
 pub(super) const AT: i64 = -2048;
-
-/// The supervisor's registers of a vCPU. They are in memory that stays for ever, and are touched by the core that has the vCPU, and by none else.
-pub struct Registers(UnsafeCell<Supervisor>);
-
-impl Registers {
-    pub(super) const fn new(supervisor: Supervisor) -> Self {
-        Self(UnsafeCell::new(supervisor))
-    }
-
-    /// Does something with them.
-    #[inline(always)]
-    pub(super) fn with<T>(&self, what: impl FnOnce(&mut Supervisor) -> T) -> T {
-        // SAFETY: only the core that has the vCPU calls this, and `what` has nothing by which it could come here a second time: none of the closures in this folder does.
-        what(unsafe { &mut *self.0.get() })
-    }
-}
 
 /// A hart's own.
 #[repr(C)]
@@ -45,6 +30,8 @@ pub(super) struct Block {
     pub(super) walked: Cell<u64>,
     /// Where the window is that the hart's traps go through.
     pub(super) window: Cell<u64>,
+    /// The hypervisor's own `satp`.
+    pub(super) kernel: Cell<u64>,
     /// All traps of the running vCPU's programs come to the policy.
     pub(super) confines: Cell<bool>,
 }

@@ -9,8 +9,9 @@ use core::ffi::c_void;
 use core::mem::offset_of;
 
 use super::VcpuState;
+use super::block::{AT, Block};
+use super::page::Registers;
 use super::vcpu::Ready;
-use super::block::{AT, Block, Registers};
 use super::window::LEAVE;
 use crate::arch::riscv::csr::status;
 use crate::cpu::{Cpu, event};

@@ -4,7 +4,8 @@ use core::arch::asm;
 use super::block::block;
 use super::trap::{Access, Exception, Origin};
 use super::window::READ;
-use crate::arch::riscv::csr::status;
+use crate::arch::riscv::csr::{self, status};
+use ainori_limits::cause::exception;
 
 /// How wide a read is.
 #[derive(Clone, Copy)]
@@ -13,17 +14,41 @@ enum Width {
     Halfword = 1,
 }
 
+impl Width {
+    const fn bytes(self) -> u64 {
+        match self {
+            Self::Doubleword => 8,
+            Self::Halfword => 2,
+        }
+    }
+}
+
 fn read(address: u64, width: Width, also: u64) -> Option<u64> {
     let block = block();
+    let window = block.window.get();
+    if window.wrapping_sub(address) < width.bytes() || address.wrapping_sub(window) < super::window::SIZE {
+        return refuse(address.max(window));
+    }
     let (failed, value): (u64, u64);
     // SAFETY: the routine is in the window, which is in the hypervisor's map and in the loaded vCPU's tables at the same place. It reads the guest's memory, which no Rust object
     // lies in, and changes what is named here. A fault in it is a trap of the hypervisor itself, which changes `scause`, `sepc`, `stval` and SPP and SPIE of
     // `sstatus` as well: the callers read what they want of the former before it, or put it back, and the way to the guest sets the latter.
     unsafe {
-        asm!("jalr {}", in(reg) block.window.get() + READ, inout("a0") address => failed, inout("a1") block.walked.get() => value,
+        asm!("jalr {}", in(reg) window + READ, inout("a0") address => failed, inout("a1") block.walked.get() => value,
              in("a2") status::SUM | also, out("a3") _, in("a4") width as u64, out("t0") _, out("ra") _, options(nostack, readonly));
     }
     (failed == 0).then_some(value)
+}
+
+/// The hypervisor could read its own pages in the window: it fails there as its guest would, who may have memory of its own at this address.
+#[cold]
+fn refuse(address: u64) -> Option<u64> {
+    // SAFETY: as for a read that fails.
+    unsafe {
+        csr::write!(csr::SCAUSE, exception::LOAD_PAGE_FAULT.into());
+        csr::write!(csr::STVAL, address);
+    }
+    None
 }
 
 /// Why a load from the guest's memory failed that the hypervisor made for it.

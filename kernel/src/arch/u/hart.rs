@@ -1,13 +1,17 @@
 //! One hart: what it can do for guests, and setting it up for them.
 use super::block::block;
 use super::context::trap_taken;
+use super::timer::{is_alarm_due, program_timer};
 use super::{map, trap, window};
 use crate::arch::riscv::csr::{self, status};
 use crate::arch::riscv::hart::Interrupts;
 use crate::arch::riscv::vector::VectorRegisters;
+use crate::panic::refuse;
 use ainori_board::{Environment, Isa};
 use ainori_shadow::{Format, Satp};
 use ainori_supervisor as supervisor;
+
+pub use super::timer::set_alarm;
 
 /// What all harts of the board offer to guests.
 #[derive(Debug, Clone)]
@@ -88,45 +92,21 @@ pub fn pending_interrupts() -> Interrupts {
     pending_own_interrupts()
 }
 
-/// Sets the core's own alarm; `u64::MAX` is never.
-#[inline]
-pub fn set_alarm(at: u64) {
-    block().alarm.set(at);
-    program_timer();
-}
-
-/// Is the core's own alarm due?
-#[inline(always)]
-pub(super) fn is_alarm_due() -> bool {
-    csr::read!(csr::TIME) >= block().alarm.get()
-}
-
-/// Sets the hart's timer to what is due first: the core's alarm, or the timer of the loaded vCPU if that may interrupt or wake it, and hasn't yet.
-#[inline]
-pub(super) fn program_timer() {
-    let block = block();
-    let own = block.alarm.get();
-    let guest = super::block::loaded(|registers| registers.deadline().filter(|_| !registers.is_timer_up()));
-    let at = guest.flatten().map_or(own, |at| at.min(own));
-    if at != block.programmed.get() {
-        block.programmed.set(at);
-        // SAFETY: only the hypervisor's own timer.
-        unsafe { csr::write!(csr::STIMECMP, at) }
-    }
-}
-
 /// Sets this hart up: traps come to the hypervisor through the window, and it has a map of its own.
-#[expect(clippy::panic, reason = "there are as many maps as there can be harts")]
-pub fn setup(features: &Features) {
-    let Some(root) = map::make() else { panic!("more harts than maps") };
+pub fn setup(_: &Features) {
+    let Some(root) = map::make() else {
+        refuse(format_args!("this board has more harts than there is room for"))
+    };
     // SAFETY: no guest runs on this hart yet. The map has all physical addresses where they are, so that what is executed and used here stays where it is.
     unsafe {
-        csr::write!(csr::SATP, Satp::new(Format::Sv39, 0, root).0);
+        let own = Satp::new(Format::Sv39, 0, root).0;
+        csr::write!(csr::SATP, own);
         super::fence::guest_all();
         let block = block();
+        block.kernel.set(own);
         block.taken.set(trap_taken as *const () as u64);
         block.bug.set(trap::unexpected_trap as *const () as u64);
-        block.window.set(super::shadow::first_window().start(Format::Sv39).0);
+        block.window.set(super::shadow::first_window(window::table()).start(Format::Sv39).0);
         block.alarm.set(u64::MAX);
         block.programmed.set(0);
         csr::write!(csr::SSCRATCH, 0);
@@ -135,7 +115,6 @@ pub fn setup(features: &Features) {
         program_timer();
         csr::write!(csr::SIE, (Interrupts::all() - Interrupts::GUEST_FILE).bits());
     }
-    let _ = features;
 }
 
 /// Are this hart's vector registers as long as those of the one that the features are of? What vCPUs save has room for those.
@@ -155,10 +134,15 @@ pub fn delegate_to_guests(delegate: bool, _: u64) {
     block().confines.set(!delegate);
 }
 
-/// What harts with this ISA lack of what this back end needs, or have that asks for the other one.
+/// What harts with this ISA lack of what this back end needs. The boot ends here if they want the other one.
 pub fn lacks(isa: &Isa) -> Option<&'static str> {
+    if isa.has("h") {
+        let names = isa.string();
+        refuse(format_args!(
+            "this build of Ainori is for harts without the H extension, but those of this board ({names}) are not: they have the H extension, for which there is another build"
+        ));
+    }
     match () {
-        () if isa.has("h") => Some("nothing: they have the H extension, for which there is another build;"),
         () if !isa.has("sstc") => Some("the Sstc extension (stimecmp)"),
         // Harts with Zca only execute nearly all of this program.
         () if !isa.has("c") => Some("the C extension"),

@@ -27,9 +27,9 @@ struct Own {
     root: [u64; ENTRIES],
     middle: [u64; ENTRIES],
     leaves: [u64; ENTRIES],
-    /// Before the hart's own, in its page.
+    /// Before the hart's own, in its page. That is reached by another address ([`block`](super::block::block)).
     unused: [u8; PAGE as usize / 2],
-    block: UnsafeCell<[u8; PAGE as usize / 2]>,
+    block: [u8; PAGE as usize / 2],
 }
 
 const _: () = assert!(size_of::<Block>() <= PAGE as usize / 2 && AT as u64 == u64::MAX - PAGE / 2 + 1);
@@ -44,7 +44,7 @@ const EMPTY: Own = Own {
     middle: [0; ENTRIES],
     leaves: [0; ENTRIES],
     unused: [0; PAGE as usize / 2],
-    block: UnsafeCell::new([0; PAGE as usize / 2]),
+    block: [0; PAGE as usize / 2],
 };
 static OWN: All = All(UnsafeCell::new([EMPTY; MAX_HARTS]));
 static TAKEN: AtomicUsize = AtomicUsize::new(0);

@@ -4,6 +4,7 @@
 //! The hypervisor's own code isn't in these tables, but for one page that changes from the one to the other ([`window`]).
 pub mod block;
 pub mod context;
+mod fast;
 pub mod fence;
 pub mod files;
 #[path = "../h/gstage.rs"]
@@ -11,9 +12,12 @@ pub mod gstage;
 pub mod guest_access;
 pub mod hart;
 mod inject;
+mod known;
 mod map;
+mod page;
 mod privileged;
 pub mod shadow;
+pub mod timer;
 pub mod trap;
 pub mod vcpu;
 mod window;

@@ -1,12 +1,15 @@
 //! Instructions of a guest's kernel that trap in user mode, carried out.
 use ainori_limits::cause::exception;
+use ainori_shadow::Memory;
+use ainori_space::GuestPhysical;
 use ainori_supervisor::{Outcome, Privileged};
 
 use super::VcpuState;
-use super::hart::program_timer;
 use super::shadow::{AddressSpaceAccess, GuestFence};
-use super::trap::{Exception, Trap, fetch, value};
+use super::timer::program_timer;
+use super::trap::{Exception, Trap, cause, fetch, value};
 use crate::arch::clock;
+use crate::arch::riscv::csr::{self, status};
 use crate::stats::Exit;
 
 const ILLEGAL_INSTRUCTION: u64 = exception::ILLEGAL_INSTRUCTION as u64;
@@ -22,12 +25,30 @@ impl VcpuState {
             },
             bits => bits,
         };
+        self.carry_out(bits)
+    }
+
+    /// A breakpoint stands for this instruction.
+    pub fn break_at(&mut self, bits: u32, is_global: bool) -> Trap {
+        self.known.learn(self.context.pc, bits, is_global);
+        self.carry_out(bits)
+    }
+
+    /// Carries out an instruction that traps in user mode.
+    #[inline]
+    pub(super) fn carry_out(&mut self, bits: u32) -> Trap {
         let instruction = Privileged::decode(bits);
         if let Privileged::Csr(instruction) = instruction {
             let source = instruction.source().map_or(0, |number| self.register(number));
-            let now = clock::now();
-            let outcome =
-                self.registers_of_kernel().with(|registers| registers.access(instruction, source, now));
+            if instruction.number() == csr::SSTATUS
+                && instruction.change(source).applied_to(0) & status::MXR != 0
+                && !self.known.text().is_off()
+            {
+                return Trap::ReadsText;
+            }
+            let outcome = self
+                .registers_of_kernel()
+                .with(|registers| registers.access(instruction, source, clock::now));
             match outcome {
                 Ok(Outcome::Done { old, effects }) => {
                     self.set_register(instruction.rd(), old);
@@ -60,7 +81,8 @@ impl VcpuState {
             }
             Privileged::WaitForInterrupt => {
                 self.skip(Privileged::LENGTH);
-                Trap::Wait
+                // What it has pending is in no hart, so that none that waits would be woken by it.
+                if self.world.is_interrupted() { Trap::Done(Exit::Wfi) } else { Trap::Wait }
             }
             Privileged::Fence { address, asid } | Privileged::Invalidate { address, asid } => {
                 let operand = |number: u8| (number != 0).then(|| self.register(number));
@@ -78,6 +100,11 @@ impl VcpuState {
         }
     }
 
+    /// Where the instruction is that it is at, and whether it is there in all address spaces. `None`: the guest has taken it away meanwhile.
+    pub fn locate(&self, memory: &impl Memory) -> Option<(GuestPhysical, bool)> {
+        self.world.shadow.locate(memory, self.context.pc)
+    }
+
     /// The use of a unit that isn't loaded, or the guest's own affair.
     #[inline(never)]
     fn unit_or_illegal(&mut self, bits: u32) -> Trap {
@@ -86,4 +113,19 @@ impl VcpuState {
         }
         Trap::Illegal(Exception { cause: ILLEGAL_INSTRUCTION, value: bits.into() })
     }
+}
+
+/// The privileged instruction that the vCPU, in its kernel, has just trapped for by way of the firmware: one that always does. `None`: it is something else.
+pub fn privileged_instruction(state: &VcpuState) -> Option<u32> {
+    /// Who may reach a register, in its number (privileged specification, "CSR Address Mapping Conventions"). What user mode reaches as well traps only now and then.
+    const PRIVILEGE: u16 = 0b11 << 8;
+    if cause() != ILLEGAL_INSTRUCTION || !state.is_in_kernel() {
+        return None;
+    }
+    let bits = value() as u32;
+    let is_one = match Privileged::decode(bits) {
+        Privileged::Csr(instruction) => instruction.number() & PRIVILEGE != 0,
+        instruction => state.registers_of_kernel().with(|registers| registers.allows(instruction)),
+    };
+    is_one.then_some(bits)
 }

@@ -8,7 +8,7 @@ use alloc::{boxed::Box, vec};
 use ainori_devices::zicsr::CsrAccess;
 use ainori_limits::cause::exception;
 use ainori_shadow::{
-    Access, Activation, AddressSpace, Choices, Divided, Due, Fault, Memory, Mode, Outcome, Satp,
+    Access, Activation, Active, AddressSpace, Choices, Divided, Due, Fault, Memory, Mode, Outcome, Satp,
     Scope, Shadow, TableState, Virtual, Window,
 };
 use ainori_space::{GuestPhysical, HostPhysical};
@@ -18,6 +18,7 @@ use self::tables::ShadowTables;
 use super::VcpuState;
 use super::block::block;
 use super::fence;
+use super::page::{ALL_VIEWS, Page, number_of};
 use super::trap::{Exception, fetch};
 use super::window;
 use crate::arch::riscv::csr;
@@ -36,9 +37,9 @@ const BLOCK_OPERATION: u32 = 0x200f;
 const BLOCK_OPERATION_MASK: u32 = 0x7fff;
 const BLOCK_ZERO: u32 = 4;
 
-/// Where the window is at first, for the tables of a boot.
-pub(super) fn first_window() -> Window {
-    Window { slot: 256, tables: [HostPhysical(window::table()); 3] }
+/// Where the window is at first, with the table that its entry leads to.
+pub(super) fn first_window(table: u64) -> Window {
+    Window { slot: 256, tables: [HostPhysical(table); 3] }
 }
 
 /// The shadow of a vCPU.
@@ -54,6 +55,7 @@ struct Own {
     noted: Scope,
     /// Its view is to be that of its mode.
     mode: Mode,
+    page: &'static Page,
 }
 
 /// A page fault: by what the hart found there.
@@ -148,16 +150,22 @@ impl OwnShadow {
     pub fn new(vcpu: u8, choices: Choices, tables: u16, spaces: usize) -> Option<Self> {
         let states = vec![TableState::NEW; tables.into()].leak();
         let spaces = vec![AddressSpace::UNUSED; (VIEWS * spaces).min(TAGS.into())].leak();
-        let choices = Choices { window: Some(first_window()), ..choices };
+        let page: &'static Page = Box::leak(Box::new(Page::new()));
+        let choices = Choices { window: Some(first_window(window::of_page(page))), ..choices };
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
         let first_asid = (u16::from(vcpu) + 1).wrapping_mul(TAGS);
         let mode = Mode { user: false, sum: false, mxr: false };
-        Some(Self(Box::new(Own { shadow, first_asid, is_reset: true, noted: Scope::ALL, mode })))
+        Some(Self(Box::new(Own { shadow, first_asid, is_reset: true, noted: Scope::ALL, mode, page })))
     }
 
     /// Has this hart ASIDs enough for so many vCPUs, or none, so that it forgets all at each change?
     pub const fn has_asids_for(_: usize) -> bool {
         true
+    }
+
+    /// What there is of its vCPU in the window.
+    pub(super) fn page(&self) -> &'static Page {
+        self.0.page
     }
 
     /// What its guest has in `satp`.
@@ -180,16 +188,28 @@ impl OwnShadow {
             fence::guest_asid(own.asid());
         }
         own.activate();
+        own.change();
+    }
+
+    /// The vCPU comes from its guest, in this view: by the fast path it may be another one than it went with.
+    #[inline]
+    pub(super) fn come_back(&mut self) {
+        let own = &mut *self.0;
+        let view = own.page.fast.view.get() as usize;
+        if view != number_of(own.view()) {
+            own.follow(view);
+        }
+    }
+
+    /// Where an instruction is that it has fetched, and whether it is there in all address spaces.
+    pub(super) fn locate(&self, memory: &impl Memory, pc: u64) -> Option<(GuestPhysical, bool)> {
+        self.0.shadow.locate(memory, Virtual(pc), self.0.mode)
     }
 
     /// Its hart is to walk what is to be seen in this view. False if only a step of that has been done.
     pub(super) fn look(&mut self, view: View, mxr: bool) -> bool {
         let own = &mut *self.0;
-        own.mode = Mode {
-            user: view == View::User,
-            sum: view == View::KernelWithUser,
-            mxr,
-        };
+        own.mode = Mode { user: view == View::User, sum: view == View::KernelWithUser, mxr };
         let view = <Divided as ainori_shadow::View>::of(own.mode);
         let (due, is_done) = match own.shadow.look(view) {
             Some(due) => (due, true),
@@ -201,11 +221,57 @@ impl OwnShadow {
         };
         own.activate();
         own.carry_out(due);
+        own.page.fast.view.set(number_of(own.view()) as u64);
+        own.publish();
         is_done
     }
 }
 
 impl Own {
+    /// The view of its mode.
+    const fn view(&self) -> View {
+        match self.mode {
+            Mode { user: true, .. } => View::User,
+            Mode { sum: true, .. } => View::KernelWithUser,
+            _ => View::Kernel,
+        }
+    }
+
+    /// The fast path has changed the view: one that it was told of.
+    #[inline(never)]
+    fn follow(&mut self, number: usize) {
+        let view = ALL_VIEWS.into_iter().find(|view| number_of(*view) == number).unwrap_or(View::Kernel);
+        (self.mode.user, self.mode.sum) = (view == View::User, view == View::KernelWithUser);
+        // There is no fence due for it, or it hadn't been told.
+        let due = self.shadow.look(<Divided as ainori_shadow::View>::of(self.mode)).unwrap_or(Due::Space);
+        self.activate();
+        self.carry_out(due);
+    }
+
+    /// The shadow has changed: what the fast path was told of views doesn't hold any more.
+    #[inline]
+    fn change(&self) {
+        // BOUND: three.
+        for walked in &self.page.fast.walked {
+            walked.set(0);
+        }
+    }
+
+    /// Tells the fast path which views there are beside the active one. (With MXR there is one more, to which it doesn't go.)
+    fn publish(&self) {
+        // BOUND: three.
+        for (view, walked) in ALL_VIEWS.into_iter().zip(&self.page.fast.walked) {
+            let mode = Mode { user: view == View::User, sum: view == View::KernelWithUser, mxr: false };
+            let active = self.shadow.beside(<Divided as ainori_shadow::View>::of(mode));
+            let active = active.filter(|_| !self.mode.mxr);
+            walked.set(active.map_or(0, |active| self.walked(active)));
+        }
+    }
+
+    fn walked(&self, active: Active) -> u64 {
+        Satp::new(active.format, self.first_asid + u16::from(active.tag), active.root.0).0
+    }
+
     fn asid(&self) -> u64 {
         (self.first_asid + u16::from(self.shadow.active().tag)).into()
     }
@@ -215,7 +281,7 @@ impl Own {
     fn activate(&self) {
         let active = self.shadow.active();
         let block = block();
-        block.walked.set(Satp::new(active.format, self.first_asid + u16::from(active.tag), active.root.0).0);
+        block.walked.set(self.walked(active));
         let window = self.shadow.window().map_or(0, |window| window.start(active.format).0);
         if window != block.window.get() {
             block.window.set(window);
@@ -257,6 +323,7 @@ impl VcpuState {
     pub fn answer(&mut self, fault: PageFault, memory: &impl Memory) -> Answer {
         let PageFault { access, address } = fault;
         let mut needed = access;
+        self.is_settled = false;
         // BOUND: twice.
         let outcome = loop {
             let own = self.own_shadow();
@@ -269,6 +336,7 @@ impl VcpuState {
             }
         };
         let own = self.own_shadow();
+        own.change();
         match outcome {
             Outcome::Again(due) => {
                 own.carry_out(due);
@@ -309,14 +377,17 @@ impl VcpuState {
     #[inline(never)]
     pub fn access_address_space(&mut self, access: AddressSpaceAccess) -> bool {
         let AddressSpaceAccess { access, rd } = access;
+        self.is_settled = false;
         let own = self.own_shadow();
         let old = own.shadow.satp().0;
         if access.writes() {
             let view = <Divided as ainori_shadow::View>::of(own.mode);
+            own.change();
             match own.shadow.activate(Satp(access.applied_to(old)), view) {
                 Activation::Done(due) => {
                     own.activate();
                     own.carry_out(due);
+                    self.known.forget_local();
                 }
                 Activation::NoMode => {}
                 Activation::NotYet(due) => {
@@ -334,35 +405,48 @@ impl VcpuState {
     #[inline(never)]
     pub fn carry_out_fence(&mut self, GuestFence(scope): GuestFence) -> bool {
         let own = self.own_shadow();
+        own.change();
         let Some(due) = own.shadow.fence(scope) else { return false };
         own.carry_out(due);
+        self.forget_known(scope);
         self.skip(FENCE_LENGTH);
         true
     }
 
     /// A call of its own has it fence an address or all of them, of one of its address spaces or of all. That is [carried out](Self::carry_out_noted) before it is entered.
     pub fn note_fence(&mut self, address: Option<u64>, asid: Option<u64>) {
-        self.own_shadow().noted =
-            Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
+        self.own_shadow().noted = Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
     }
 
     /// Carries out what its own call has it fence.
     pub fn carry_out_noted(&mut self) {
         let own = self.own_shadow();
-        let due = own.shadow.fence_at_once(own.noted);
+        let noted = own.noted;
+        own.change();
+        let due = own.shadow.fence_at_once(noted);
         own.carry_out(due);
+        self.forget_known(noted);
     }
 
     /// Others have it fence one of its address spaces, or all.
     pub fn forget_translations(&mut self, asid: Option<u16>) {
         let own = self.own_shadow();
-        let due = own.shadow.fence_at_once(Scope { address: None, asid });
+        let scope = Scope { address: None, asid };
+        own.change();
+        let due = own.shadow.fence_at_once(scope);
         own.carry_out(due);
+        self.forget_known(scope);
+    }
+
+    fn forget_known(&mut self, scope: Scope) {
+        self.is_settled = false;
+        if scope.asid.is_some() { self.known.forget_local() } else { self.known.forget() }
     }
 
     /// Whatever the hart has cached of it isn't to be used any more.
     pub fn distrust_hart(&mut self) {
         let own = self.own_shadow();
+        own.change();
         let due = own.shadow.distrust();
         own.carry_out(due);
     }

@@ -2,8 +2,9 @@
 use super::VcpuState;
 use super::block::{block, loaded};
 use super::guest_access::{FailedLoad, fetch_instruction};
-use super::hart::{is_alarm_due, program_timer};
+pub use super::privileged::privileged_instruction;
 use super::shadow::{AddressSpaceAccess, GuestFence, PageFault};
+use super::timer::{is_alarm_due, program_timer};
 use crate::arch::riscv::csr;
 use crate::cpu::Cpu;
 use crate::cpu::event::{conclude_event, handle_exception};
@@ -18,6 +19,7 @@ const SOFTWARE_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_SOFTWARE as u6
 const TIMER_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_TIMER as u64;
 const EXTERNAL_INTERRUPT: u64 = INTERRUPT | interrupt::SUPERVISOR_EXTERNAL as u64;
 const ILLEGAL_INSTRUCTION: u64 = exception::ILLEGAL_INSTRUCTION as u64;
+const BREAKPOINT: u64 = exception::BREAKPOINT as u64;
 const CALL: u64 = exception::CALL_FROM_USER as u64;
 const FETCH_PAGE: u64 = exception::FETCH_PAGE_FAULT as u64;
 const LOAD_PAGE: u64 = exception::LOAD_PAGE_FAULT as u64;
@@ -29,7 +31,6 @@ const STORE_FAULT: u64 = exception::STORE_GUEST_PAGE_FAULT as u64;
 /// Exceptions that an OS handles itself, as they come.
 const GUESTS_OWN: u64 = 1 << exception::MISALIGNED_FETCH
     | 1 << exception::FETCH_ACCESS
-    | 1 << exception::BREAKPOINT
     | 1 << exception::MISALIGNED_LOAD
     | 1 << exception::LOAD_ACCESS
     | 1 << exception::MISALIGNED_STORE
@@ -76,6 +77,10 @@ pub enum Trap {
     Done(Exit),
     /// What is the guest's own affair.
     Own(Exception),
+    /// A breakpoint in its kernel: its own, or one that stands for another instruction.
+    Breakpoint(Exception),
+    /// Its kernel is about to be able to load what it may only fetch.
+    ReadsText,
 }
 
 /// Interrupts that the hypervisor enables for itself.
@@ -121,7 +126,7 @@ pub enum AccessKind {
     Store,
 }
 
-/// An instruction of a guest that has just trapped. A compressed one has zeros in its upper half.
+/// An instruction of a guest that has just trapped. A compressed one has zeros in its upper half, and one that accesses another address than that is 0.
 #[derive(Debug, Clone, Copy)]
 pub struct Instruction(u32);
 
@@ -151,7 +156,11 @@ impl Access {
     /// it gets its own fault when it comes back to it.
     #[inline(always)]
     pub fn instruction<'a>(&self, state: impl FnOnce() -> &'a mut VcpuState) -> Option<Instruction> {
-        fetch(state(), self.cause).map(Instruction)
+        let state = state();
+        let bits = fetch(state, self.cause)?;
+        // Of one that lies across the end of a page, only the part behind that may be here: it isn't one that a device takes.
+        let offset = mmio::address_offset(bits, self.value, |number| state.register(number));
+        Some(Instruction(if offset == Some(0) { bits } else { 0 }))
     }
 
     /// Does a load or store of `width` bytes (a power of two) lie across this address's natural boundaries? Then only a part of it is here.
@@ -184,7 +193,7 @@ impl FailedLoad {
 /// Called by the trap entry, on the core's empty stack.
 pub(super) extern "C" fn taken(cpu: &mut Cpu) -> ! {
     // SAFETY: it is that of the vCPU that has just trapped, to which nobody refers while it runs.
-    unsafe { (*block().context.get()).note_units() };
+    unsafe { (*block().context.get().cast::<VcpuState>()).come_back() };
     if cause() == TIMER_INTERRUPT && is_alarm_due() {
         conclude_event(cpu, Exit::Timer)
     }
@@ -205,6 +214,16 @@ impl Trap {
                 Self::Done(Exit::GuestTimer)
             }
             ILLEGAL_INSTRUCTION => state().privileged(),
+            BREAKPOINT => match state() {
+                state if state.is_in_kernel() => {
+                    let pc = state.pc();
+                    match state.known.find(pc) {
+                        Some(bits) => state.carry_out(bits),
+                        None => Self::Breakpoint(Exception { cause, value: value() }),
+                    }
+                }
+                state => Self::own(state, Exception { cause, value: value() }),
+            },
             CALL => match state() {
                 state if state.is_in_kernel() => Self::Call,
                 state => Self::own(state, Exception { cause, value: 0 }),
@@ -220,7 +239,11 @@ impl Trap {
     }
 
     fn own(state: &VcpuState, exception: Exception) -> Self {
-        if block().confines.get() && !state.is_in_kernel() { Self::Confined(exception) } else { Self::Own(exception) }
+        if block().confines.get() && !state.is_in_kernel() {
+            Self::Confined(exception)
+        } else {
+            Self::Own(exception)
+        }
     }
 }
 

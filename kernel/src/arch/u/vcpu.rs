@@ -3,10 +3,12 @@ use core::ffi::c_void;
 
 use ainori_supervisor::{Privilege, Units};
 
-use super::block::{Registers, block};
-use super::trap::Exception;
+use super::block::block;
 use super::context::Context;
 use super::hart::Features;
+use super::known::Known;
+use super::page::Registers;
+use super::trap::Exception;
 use super::world::{Lines, Translation, World};
 use crate::arch::clock;
 use crate::arch::riscv::csr::{self, status};
@@ -33,13 +35,17 @@ pub(super) enum Ready {
 }
 
 /// All that there is of a vCPU. *Loaded* is the one whose registers are the hart's, *saved* any other.
+#[repr(C)]
 pub struct VcpuState {
+    /// First, so that who has this has all.
     pub(super) context: Context,
     pub(super) world: World,
     /// Returns of its kernel are told.
     pub(super) watches_returns: bool,
     /// What the hart has of it is as its registers say: nothing of these has changed since it was entered last that the hart has to be told of.
     pub(super) is_settled: bool,
+    /// Breakpoints in its kernel that stand for other instructions.
+    pub(super) known: Known,
 }
 
 // SAFETY: `context.cpu` is all that could not be sent. Nobody follows it but the trap entry, while the vCPU runs, and the core that runs it has
@@ -49,28 +55,32 @@ unsafe impl Send for VcpuState {}
 impl VcpuState {
     /// A vCPU after reset: translation off, interrupts off, timer never. Allocates: only at boot.
     pub fn new(translation: Translation, _: bool, _: u8, features: &Features) -> Self {
+        let text = translation.text;
         let world = World::new(translation, features);
+        let known = Known::new(world.page, text);
         Self {
-            context: Context::new(world.registers),
+            context: Context::new(&world.page.registers),
             world,
             watches_returns: false,
             is_settled: false,
+            known,
         }
     }
 
     /// Puts it, saved, to the state in which SBI HSM starts a hart.
     pub fn start(&mut self, hart: u64, address: u64, opaque: u64) {
-        self.context = Context::new(self.world.registers);
+        self.context = Context::new(&self.world.page.registers);
         self.context.pc = address;
         (self.context.x[A0], self.context.x[A1]) = (hart, opaque);
         self.is_settled = false;
+        self.known.forget();
         self.world.reset();
     }
 
     /// Its supervisor's registers.
     #[inline(always)]
     pub(super) fn registers_of_kernel(&self) -> &'static Registers {
-        self.world.registers
+        &self.world.page.registers
     }
 
     /// Guest-virtual address of the instruction to go on with.
@@ -158,6 +168,7 @@ impl VcpuState {
     /// From its next entry on, returns from its kernel are told ([`Trap::KernelReturn`](super::trap::Trap)), or not.
     #[inline(always)]
     pub fn watch_returns(&mut self, watch: bool) {
+        self.is_settled &= self.watches_returns == watch;
         self.watches_returns = watch;
     }
 
@@ -299,22 +310,39 @@ impl VcpuState {
         if self.settle() { Ready::Yes } else { Ready::NotYet }
     }
 
+    /// The vCPU has just trapped: what the hart knows of it, and what the fast path has done.
+    #[inline(always)]
+    pub(super) fn come_back(&mut self) {
+        self.context.note_units();
+        self.world.shadow.come_back();
+    }
+
     /// Tells the hart all that its registers say.
     #[inline(never)]
     fn settle(&mut self) -> bool {
         let loaded = self.context.loaded;
-        let (view, in_hart, counters, environment) = self.registers_of_kernel().with(|registers| {
-            (
-                registers.view(),
-                registers.hart_status(loaded),
-                registers.hart_counters(),
-                registers.hart_environment(),
-            )
+        let fast = &self.world.page.fast;
+        let (view, in_hart, privilege) = self.registers_of_kernel().with(|registers| {
+            let privileges = [Privilege::User, Privilege::Supervisor];
+            // BOUND: two.
+            for ((privilege, counters), environment) in
+                privileges.into_iter().zip(&fast.counters).zip(&fast.environment)
+            {
+                counters.set(registers.counters_in(privilege).into());
+                environment.set(registers.environment_in(privilege));
+            }
+            (registers.view(), registers.hart_status(loaded), registers.privilege())
         });
         self.context.sstatus = status::UXL_64 | in_hart;
+        fast.watches.set(u64::from(self.watches_returns || block().confines.get()));
+        fast.loaded.set(loaded.fields());
+        fast.kernel.set(block().kernel.get());
+        let is_user = privilege == Privilege::User;
+        let [counters, environment] = [&fast.counters, &fast.environment]
+            .map(|[of_user, of_kernel]| if is_user { of_user.get() } else { of_kernel.get() });
         // SAFETY: both concern user mode only, in which the hypervisor never is.
         unsafe {
-            csr::write!(csr::SCOUNTEREN, counters.into());
+            csr::write!(csr::SCOUNTEREN, counters);
             csr::write!(csr::SENVCFG, environment);
         }
         self.is_settled = self.world.shadow.look(view, in_hart & status::MXR != 0);

@@ -2,16 +2,78 @@
 //! the one to the other. A guest, in U-mode, can't reach it.
 //!
 //! Where it is, each vCPU may choose among the entries of a root for the upper half of addresses: in one that its guest doesn't use.
+use alloc::boxed::Box;
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
 
+use ainori_limits::PAGE;
+use ainori_limits::cause::exception;
+use ainori_supervisor::Supervisor;
+
 use super::block::{AT, Block};
+use super::page::{Entry, Fast, PLACES, Page};
+use crate::arch::riscv::csr::status;
 
 const ENTRIES: usize = 512;
-/// Where in the window the way to a guest begins, and where a guest's memory is read. A trap is taken at its first byte.
-pub(super) const LEAVE: u64 = 0x400;
-pub(super) const READ: u64 = 0x800;
+/// Bytes of it: the code, and the [page](Page) of a vCPU.
+pub(super) const SIZE: u64 = PAGE + size_of::<Page>() as u64;
+/// Where in the window the usual way of a trap goes on, where the way to a guest begins, and where a guest's memory is read. A trap is taken at its first byte.
+const USUAL: u64 = 0x30;
+pub(super) const LEAVE: u64 = 0x100;
+pub(super) const READ: u64 = 0x1c0;
+
+/// Where the handlers of the [fast path](super::fast) are.
+mod handler {
+    pub(super) const READ_REGISTER: u64 = 0x280;
+    pub(super) const WRITE_REGISTER: u64 = 0x2c0;
+    pub(super) const WRITE_PC: u64 = 0x300;
+    pub(super) const SWAP: u64 = 0x340;
+    pub(super) const STATUS_SET: u64 = 0x380;
+    pub(super) const STATUS_CLEAR: u64 = 0x3c0;
+    pub(super) const STATUS_WRITE: u64 = 0x400;
+    pub(super) const STATUS_SET_NUMBER: u64 = 0x440;
+    pub(super) const STATUS_CLEAR_NUMBER: u64 = 0x480;
+    pub(super) const READ_STATUS: u64 = 0x640;
+    pub(super) const RETURN: u64 = 0x680;
+}
+
+/// They, from the address that the fast path has in `a0`, in the order of their numbers there. The first is the usual way.
+pub(super) const HANDLERS: [i16; 12] = [
+    from_base(USUAL),
+    from_base(handler::READ_REGISTER),
+    from_base(handler::WRITE_REGISTER),
+    from_base(handler::WRITE_PC),
+    from_base(handler::SWAP),
+    from_base(handler::STATUS_SET),
+    from_base(handler::STATUS_CLEAR),
+    from_base(handler::STATUS_WRITE),
+    from_base(handler::STATUS_SET_NUMBER),
+    from_base(handler::STATUS_CLEAR_NUMBER),
+    from_base(handler::RETURN),
+    from_base(handler::READ_STATUS),
+];
+
+/// The third instruction of the entry makes the address that the fast path has in `a0`: of the page behind it, and 8 bytes more.
+const BASE: u64 = PAGE + 8;
+
+const fn from_base(place: u64) -> i16 {
+    place as i16 - BASE as i16
+}
+
+const fn of_registers(offset: usize) -> i64 {
+    offset as i64 - 8
+}
+
+const fn of_fast(offset: usize) -> i64 {
+    of_registers(offset_of!(Page, fast) + offset)
+}
+
+const _: () = assert!(
+    offset_of!(Page, registers) == 0
+        && offset_of!(Page, entries) == PAGE as usize
+        && size_of::<Entry>() == 16
+);
 
 #[repr(C, align(4096))]
 struct Table(UnsafeCell<[u64; ENTRIES]>);
@@ -58,6 +120,8 @@ global_asm!(
     .endm
 
     // The same twice: for harts that tell address spaces apart, and for those that forget all at each change.
+    //
+    // In the window of a vCPU its page is behind the code: `a0` is made to be 8 bytes behind the start of that, so all places are less 8.
     .macro window name, fence:vararg
     .balign 4096
     .global \name
@@ -65,6 +129,24 @@ global_asm!(
     // A trap. sscratch has the hypervisor's satp, or 0 if it is one of the hypervisor itself.
     csrrw   a0, sscratch, a0
     beqz    a0, \name\()_own
+    auipc   a0, 1
+    sd      t0, {T0}(a0)
+    sd      t1, {T1}(a0)
+    sd      t2, {T2}(a0)
+    sd      t3, {T3}(a0)
+    csrr    t0, scause
+    addi    t1, t0, -{BREAKPOINT}
+    beqz    t1, \name\()_breakpoint
+    addi    t1, t0, -{CALL}
+    beqz    t1, \name\()_call
+    // The usual way.
+    .org    \name + {USUAL}
+\name\()_usual:
+    ld      t0, {T0}(a0)
+    ld      t1, {T1}(a0)
+    ld      t2, {T2}(a0)
+    ld      t3, {T3}(a0)
+    ld      a0, {KERNEL}(a0)
     csrw    satp, a0
     \fence
     ld      a0, {CONTEXT}(zero)
@@ -111,6 +193,333 @@ global_asm!(
     jr      t0
 5:  li      a0, 1
     j       4b
+
+    // The guest's kernel is at a breakpoint. What it stands for is in the place for its address, if it is known.
+\name\()_breakpoint:
+    lbu     t1, {PRIVILEGE}(a0)
+    csrr    t0, sepc
+    beqz    t1, \name\()_usual
+    ld      t1, {STAMP}(a0)
+    srli    t2, t0, 1
+    xor     t1, t1, t0
+    andi    t2, t2, {PLACES} - 1
+    lui     t3, 1
+    slli    t2, t2, 4
+    add     t3, t3, a0
+    add     t2, t2, t3
+    ld      t3, -8(t2)
+    lh      t0, 0(t2)
+    bne     t3, t1, \name\()_usual
+    add     t0, t0, a0
+    jr      t0
+
+    // From here on t2 is 8 bytes behind the start of the entry. A program's register into t0, by its number there; t1 is lost.
+    .macro get_source
+    lbu     t0, 2(t2)
+    lla     t1, \name\()_get
+    slli    t0, t0, 3
+    add     t0, t0, t1
+    jalr    t1, 0(t0)
+    .endm
+
+    .org    \name + {READ_REGISTER}
+    lbu     t3, 2(t2)
+    add     t3, t3, a0
+    ld      t0, -8(t3)
+    j       \name\()_set
+
+    .org    \name + {WRITE_REGISTER}
+    get_source
+    lbu     t3, 3(t2)
+    add     t3, t3, a0
+    sd      t0, -8(t3)
+    j       \name\()_done
+
+    .org    \name + {WRITE_PC}
+    get_source
+    andi    t0, t0, -2
+    sd      t0, {SEPC}(a0)
+    j       \name\()_done
+
+    .org    \name + {SWAP}
+    get_source
+    ld      t1, {SSCRATCH}(a0)
+    sd      t0, {SSCRATCH}(a0)
+    mv      t0, t1
+    j       \name\()_set
+
+    .org    \name + {STATUS_SET}
+    get_source
+    ld      t3, {SSTATUS}(a0)
+    or      t0, t0, t3
+    j       \name\()_status
+
+    .org    \name + {STATUS_CLEAR}
+    get_source
+    ld      t3, {SSTATUS}(a0)
+    not     t0, t0
+    and     t0, t0, t3
+    j       \name\()_status
+
+    .org    \name + {STATUS_WRITE}
+    get_source
+    ld      t3, {SSTATUS}(a0)
+    j       \name\()_status
+
+    .org    \name + {STATUS_SET_NUMBER}
+    lbu     t0, 2(t2)
+    ld      t3, {SSTATUS}(a0)
+    or      t0, t0, t3
+    j       \name\()_status
+
+    .org    \name + {STATUS_CLEAR_NUMBER}
+    lbu     t0, 2(t2)
+    ld      t3, {SSTATUS}(a0)
+    not     t0, t0
+    and     t0, t0, t3
+
+    // sstatus is to become t0, and was t3: unless the hart has seen a unit written since.
+\name\()_status:
+    csrr    t1, sstatus
+    bltz    t1, 13f
+14: ld      t1, {LEAVES}(a0)
+    xor     t0, t0, t3
+    and     t1, t1, t0
+    bnez    t1, \name\()_usual
+    ld      t1, {CHANGES}(a0)
+    and     t1, t1, t0
+    xor     t0, t1, t3
+    and     t1, t1, t0
+    andi    t1, t1, {SIE_BIT}
+    beqz    t1, 6f
+    // Interrupts are switched on: is there one?
+    sd      t4, {T4}(a0)
+    ld      t1, {LINES}(a0)
+    ld      t4, {SIE}(a0)
+    and     t1, t1, t4
+    ld      t4, {T4}(a0)
+    bnez    t1, \name\()_usual
+6:  xor     t1, t0, t3
+    srli    t1, t1, {UNITS_SHIFT}
+    andi    t1, t1, {UNITS_MASK}
+    beqz    t1, 15f
+    // Units are switched on or off. None is dirty before or afterwards, so that nobody loses what has been written to it.
+    bltz    t3, \name\()_usual
+    srli    t1, t0, {FS_SHIFT}
+    andi    t1, t1, 3
+    addi    t1, t1, -3
+    beqz    t1, \name\()_usual
+    srli    t1, t0, {UNITS_SHIFT}
+    andi    t1, t1, 3
+    addi    t1, t1, -3
+    beqz    t1, \name\()_usual
+    ld      t1, {LOADED}(a0)
+    csrc    sstatus, t1
+    and     t1, t1, t0
+    csrs    sstatus, t1
+15: xor     t1, t0, t3
+    slli    t1, t1, 63 - {SUM_SHIFT}
+    bgez    t1, 8f
+    // SUM changes, and so does the view.
+    slli    t1, t0, 63 - {SUM_SHIFT}
+    bltz    t1, 7f
+    ld      t1, {WALKED_KERNEL}(a0)
+    beqz    t1, \name\()_usual
+    csrw    satp, t1
+    \fence
+    li      t1, 1
+    sd      t1, {VIEW}(a0)
+    j       8f
+7:  ld      t1, {WALKED_SUM}(a0)
+    beqz    t1, \name\()_usual
+    csrw    satp, t1
+    \fence
+    li      t1, 2
+    sd      t1, {VIEW}(a0)
+8:  sd      t0, {SSTATUS}(a0)
+    mv      t0, t3
+
+    // The target of the instruction is to become t0.
+\name\()_set:
+    lbu     t1, 3(t2)
+    lla     t3, \name\()_put
+    slli    t1, t1, 3
+    add     t1, t1, t3
+    jr      t1
+
+    // Goes on behind the instruction.
+\name\()_done:
+    csrr    t1, sepc
+    addi    t1, t1, 4
+    csrw    sepc, t1
+    // Goes on at sepc.
+\name\()_leave:
+    ld      t1, {COUNT}(a0)
+    addi    t1, t1, 1
+    sd      t1, {COUNT}(a0)
+    ld      t0, {T0}(a0)
+    ld      t1, {T1}(a0)
+    ld      t2, {T2}(a0)
+    ld      t3, {T3}(a0)
+    ld      a0, {KERNEL}(a0)
+    csrrw   a0, sscratch, a0
+    sret
+
+    // A unit is dirty: is that known?
+13: sd      t4, {T4}(a0)
+    ld      t4, {LOADED}(a0)
+    xor     t1, t1, t3
+    and     t1, t1, t4
+    ld      t4, {T4}(a0)
+    beqz    t1, 14b
+    j       \name\()_usual
+
+    .org    \name + {READ_STATUS}
+    ld      t0, {SSTATUS}(a0)
+    csrr    t1, sstatus
+    bgez    t1, \name\()_set
+    xor     t1, t1, t0
+    ld      t3, {LOADED}(a0)
+    and     t1, t1, t3
+    bnez    t1, \name\()_usual
+    j       \name\()_set
+
+    .org    \name + {RETURN}
+    ld      t1, {WATCHES}(a0)
+    ld      t3, {SSTATUS}(a0)
+    bnez    t1, \name\()_usual
+    andi    t1, t3, {SPIE_BIT}
+    andi    t0, t3, ~({SIE_BIT} | {SPP_BIT})
+    srli    t1, t1, 4
+    ori     t0, t0, {SPIE_BIT}
+    or      t0, t0, t1
+    andi    t2, t3, {SPP_BIT}
+    beqz    t2, 9f
+    // To the kernel.
+    beqz    t1, 10f
+    ld      t1, {LINES}(a0)
+    ld      t2, {SIE}(a0)
+    and     t1, t1, t2
+    bnez    t1, \name\()_usual
+    j       10f
+    // To a program, which takes each interrupt.
+9:  ld      t1, {LINES}(a0)
+    ld      t2, {SIE}(a0)
+    and     t1, t1, t2
+    bnez    t1, \name\()_usual
+    ld      t1, {WALKED_USER}(a0)
+    beqz    t1, \name\()_usual
+    csrw    satp, t1
+    \fence
+    sd      zero, {VIEW}(a0)
+    sb      zero, {PRIVILEGE}(a0)
+    ld      t1, {COUNTERS_USER}(a0)
+    ld      t2, {ENVIRONMENT_USER}(a0)
+    csrw    scounteren, t1
+    csrw    senvcfg, t2
+10: ld      t1, {SEPC}(a0)
+    sd      t0, {SSTATUS}(a0)
+    csrw    sepc, t1
+    j       \name\()_leave
+
+    // ECALL: that of a program is its kernel's to answer.
+\name\()_call:
+    lbu     t1, {PRIVILEGE}(a0)
+    ld      t2, {WATCHES}(a0)
+    or      t1, t1, t2
+    bnez    t1, \name\()_usual
+    ld      t2, {STVEC}(a0)
+    andi    t2, t2, -4
+    beqz    t2, \name\()_usual
+    ld      t3, {SSTATUS}(a0)
+    slli    t1, t3, 63 - {SUM_SHIFT}
+    bltz    t1, 11f
+    ld      t1, {WALKED_KERNEL}(a0)
+    li      t0, 1
+    j       12f
+11: ld      t1, {WALKED_SUM}(a0)
+    li      t0, 2
+12: beqz    t1, \name\()_usual
+    csrw    satp, t1
+    \fence
+    sd      t0, {VIEW}(a0)
+    andi    t0, t3, ~({SIE_BIT} | {SPIE_BIT} | {SPP_BIT})
+    andi    t1, t3, {SIE_BIT}
+    slli    t1, t1, 4
+    or      t0, t0, t1
+    csrr    t3, sepc
+    li      t1, {CALL}
+    sd      t0, {SSTATUS}(a0)
+    sd      t3, {SEPC}(a0)
+    sd      t1, {SCAUSE}(a0)
+    sd      zero, {STVAL}(a0)
+    li      t1, 1
+    sb      t1, {PRIVILEGE}(a0)
+    ld      t1, {COUNTERS_KERNEL}(a0)
+    ld      t3, {ENVIRONMENT_KERNEL}(a0)
+    csrw    scounteren, t1
+    csrw    senvcfg, t3
+    csrw    sepc, t2
+    j       \name\()_leave
+
+    .macro get number
+    mv      t0, x\number
+    jr      t1
+    .endm
+    .macro get_saved place
+    ld      t0, \place(a0)
+    jr      t1
+    .endm
+\name\()_get:
+    .irp    number, 0, 1, 2, 3, 4
+    get     \number
+    .endr
+    get_saved {T0}
+    get_saved {T1}
+    get_saved {T2}
+    get     8
+    get     9
+    csrr    t0, sscratch
+    jr      t1
+    .irp    number, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27
+    get     \number
+    .endr
+    get_saved {T3}
+    .irp    number, 29, 30, 31
+    get     \number
+    .endr
+
+    .macro put number
+    mv      x\number, t0
+    j       \name\()_done
+    .endm
+    .macro put_saved place
+    sd      t0, \place(a0)
+    j       \name\()_done
+    .endm
+\name\()_put:
+    .irp    number, 0, 1, 2, 3, 4
+    put     \number
+    .endr
+    put_saved {T0}
+    put_saved {T1}
+    put_saved {T2}
+    put     8
+    put     9
+    csrw    sscratch, t0
+    j       \name\()_done
+    .irp    number, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27
+    put     \number
+    .endr
+    put_saved {T3}
+    .irp    number, 29, 30, 31
+    put     \number
+    .endr
+    .purgem get_source
+    .purgem get
+    .purgem get_saved
+    .purgem put
+    .purgem put_saved
     .org    \name + 4096
     .endm
 
@@ -122,8 +531,59 @@ global_asm!(
     window  window_untagged, sfence.vma zero, zero
     .option pop
     "#,
+    USUAL = const USUAL,
     LEAVE = const LEAVE,
     READ = const READ,
+    READ_REGISTER = const handler::READ_REGISTER,
+    WRITE_REGISTER = const handler::WRITE_REGISTER,
+    WRITE_PC = const handler::WRITE_PC,
+    SWAP = const handler::SWAP,
+    STATUS_SET = const handler::STATUS_SET,
+    STATUS_CLEAR = const handler::STATUS_CLEAR,
+    STATUS_WRITE = const handler::STATUS_WRITE,
+    STATUS_SET_NUMBER = const handler::STATUS_SET_NUMBER,
+    STATUS_CLEAR_NUMBER = const handler::STATUS_CLEAR_NUMBER,
+    READ_STATUS = const handler::READ_STATUS,
+    RETURN = const handler::RETURN,
+    UNITS_SHIFT = const status::VS.trailing_zeros(),
+    UNITS_MASK = const (status::FS | status::VS) >> status::VS.trailing_zeros(),
+    FS_SHIFT = const status::FS.trailing_zeros(),
+    LOADED = const of_fast(offset_of!(Fast, loaded)),
+    BREAKPOINT = const exception::BREAKPOINT,
+    CALL = const exception::CALL_FROM_USER,
+    PLACES = const PLACES,
+    SIE_BIT = const status::SIE,
+    SPIE_BIT = const status::SPIE,
+    SPP_BIT = const status::SPP,
+    SUM_SHIFT = const status::SUM.trailing_zeros(),
+    T0 = const of_fast(offset_of!(Fast, saved)),
+    T1 = const of_fast(offset_of!(Fast, saved) + 8),
+    T2 = const of_fast(offset_of!(Fast, saved) + 16),
+    T3 = const of_fast(offset_of!(Fast, saved) + 24),
+    T4 = const of_fast(offset_of!(Fast, saved) + 32),
+    KERNEL = const of_fast(offset_of!(Fast, kernel)),
+    WALKED_USER = const of_fast(offset_of!(Fast, walked)),
+    WALKED_KERNEL = const of_fast(offset_of!(Fast, walked) + 8),
+    WALKED_SUM = const of_fast(offset_of!(Fast, walked) + 16),
+    VIEW = const of_fast(offset_of!(Fast, view)),
+    COUNTERS_USER = const of_fast(offset_of!(Fast, counters)),
+    COUNTERS_KERNEL = const of_fast(offset_of!(Fast, counters) + 8),
+    ENVIRONMENT_USER = const of_fast(offset_of!(Fast, environment)),
+    ENVIRONMENT_KERNEL = const of_fast(offset_of!(Fast, environment) + 8),
+    CHANGES = const of_fast(offset_of!(Fast, changes)),
+    LEAVES = const of_fast(offset_of!(Fast, leaves)),
+    STAMP = const of_fast(offset_of!(Fast, stamp)),
+    WATCHES = const of_fast(offset_of!(Fast, watches)),
+    COUNT = const of_fast(offset_of!(Fast, count)),
+    SSTATUS = const of_registers(Supervisor::OFFSETS.sstatus),
+    SSCRATCH = const of_registers(Supervisor::OFFSETS.sscratch),
+    SEPC = const of_registers(Supervisor::OFFSETS.sepc),
+    SCAUSE = const of_registers(Supervisor::OFFSETS.scause),
+    STVAL = const of_registers(Supervisor::OFFSETS.stval),
+    STVEC = const of_registers(Supervisor::OFFSETS.stvec),
+    LINES = const of_registers(Supervisor::OFFSETS.lines),
+    SIE = const of_registers(Supervisor::OFFSETS.sie),
+    PRIVILEGE = const of_registers(Supervisor::OFFSETS.privilege),
     WALKED = const AT + offset_of!(Block, walked) as i64,
     CONTEXT = const AT + offset_of!(Block, context) as i64,
     TAKEN = const AT + offset_of!(Block, taken) as i64,
@@ -135,11 +595,32 @@ unsafe extern "C" {
     static window_untagged: u8;
 }
 
-/// Makes the tables of the window. Only at boot, before any hart has a map.
+/// V, R, X, A: no page of user mode.
+const CODE: u64 = 0b100_1011;
+/// V, R, W, A, D.
+const DATA: u64 = 0b1100_0111;
+const POINTER: u64 = 1;
+
+/// The window of a vCPU: with its [page](Page) behind the code. Allocates: only at boot, behind [`prepare`].
+pub(super) fn of_page(page: &'static Page) -> u64 {
+    let [middle, leaves]: [&'static mut Table; 2] =
+        core::array::from_fn(|_| Box::leak(Box::new(Table(UnsafeCell::new([0; ENTRIES])))));
+    let at = core::ptr::from_ref(page) as u64;
+    let pages = size_of::<Page>() as u64 / PAGE;
+    // SAFETY: it was written at boot, before this, and isn't any more.
+    let code = unsafe { (*LEAVES.0.get())[0] };
+    let entries = leaves.0.get_mut();
+    entries[0] = code;
+    // BOUND: a few pages, at boot.
+    for (number, entry) in (0..pages).zip(entries.iter_mut().skip(1)) {
+        *entry = (at + number * PAGE) >> 12 << 10 | DATA;
+    }
+    middle.0.get_mut()[0] = (core::ptr::from_ref(leaves) as u64) >> 12 << 10 | POINTER;
+    core::ptr::from_ref(middle) as u64
+}
+
+/// Makes the tables of the window as the hypervisor's own map has it. Only at boot, before any hart has a map.
 pub(super) fn prepare(has_asids: bool) {
-    /// V, R, X, A: no page of user mode.
-    const CODE: u64 = 0b100_1011;
-    const POINTER: u64 = 1;
     let page = if has_asids { &raw const window_tagged } else { &raw const window_untagged } as u64;
     // SAFETY: no other hart runs yet, and none has these tables.
     unsafe {
@@ -148,7 +629,7 @@ pub(super) fn prepare(has_asids: bool) {
     }
 }
 
-/// The table that the window's entry of a root leads to.
+/// The table that the window's entry of a root leads to, in the hypervisor's own map.
 pub(super) fn table() -> u64 {
     MIDDLE.0.get() as u64
 }

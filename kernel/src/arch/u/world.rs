@@ -1,10 +1,12 @@
 //! What a vCPU has besides its general registers: its supervisor's registers in memory, its shadow tables, and the floating-point and vector registers, which stay in the hart until
 //! another vCPU uses these.
-use super::block::{Registers, block, loaded};
+use super::block::{block, loaded};
 use super::context::Context;
 use super::gstage::GuestTables;
-use super::hart::{Features, program_timer};
+use super::hart::Features;
+use super::page::Page;
 use super::shadow::OwnShadow;
+use super::timer::program_timer;
 use crate::arch::clock;
 use crate::arch::riscv::csr::{self, status};
 use crate::arch::riscv::float::FloatRegisters;
@@ -13,19 +15,22 @@ use crate::cpu::Machine;
 use ainori_limits::cause::interrupt;
 use ainori_sched::VcpuId;
 use ainori_supervisor::{self as supervisor, Line, Supervisor, Unit, Units};
-use alloc::boxed::Box;
+use ainori_text::Text;
 use bitflags::bitflags;
 use core::arch::asm;
 
 /// How the hart translates the addresses of a vCPU.
 pub struct Translation {
     pub(super) shadow: OwnShadow,
+    pub(super) text: &'static Text,
+    page: &'static Page,
 }
 
 impl Translation {
     /// By its shadow.
-    pub fn new(_: &GuestTables, shadow: OwnShadow, _: VcpuId, _: &Machine) -> Self {
-        Self { shadow }
+    pub fn new(_: &GuestTables, shadow: OwnShadow, vcpu: VcpuId, machine: &'static Machine) -> Self {
+        let page = shadow.page();
+        Self { shadow, text: &machine.guest_of(vcpu).space.text, page }
     }
 }
 
@@ -71,7 +76,7 @@ impl Lines {
 /// All of a vCPU that isn't in its [`Context`].
 pub(super) struct World {
     /// For as long as the system runs: so the hart's block can refer to it while it is loaded.
-    pub(super) registers: &'static Registers,
+    pub(super) page: &'static Page,
     features: supervisor::Features,
     pub(super) shadow: OwnShadow,
     /// See [`give_up_reservation`].
@@ -85,10 +90,16 @@ impl World {
     /// A vCPU after reset. Allocates: only at boot.
     pub(super) fn new(translation: Translation, features: &Features) -> Self {
         let of_guest = features.supervisor;
+        let Translation { shadow, page, .. } = translation;
+        page.registers.with(|registers| *registers = Supervisor::new(of_guest));
+        let units =
+            if of_guest.float { status::FS } else { 0 } | if of_guest.vector { status::VS } else { 0 };
+        page.fast.changes.set(status::SUM | status::SIE | status::SPIE | status::SPP | units);
+        page.fast.leaves.set(status::MXR);
         Self {
-            registers: Box::leak(Box::new(Registers::new(Supervisor::new(of_guest)))),
+            page,
             features: of_guest,
-            shadow: translation.shadow,
+            shadow,
             nowhere: 0,
             float: FloatRegisters::new(features.double),
             vector: features.vlenb.map(VectorRegisters::new),
@@ -99,8 +110,8 @@ impl World {
     /// Resets all but what it was made with, for a start through HSM.
     pub(super) fn reset(&mut self) {
         // Without `..`, so that who adds a field has to say here whether it is reset.
-        let Self { registers, features, shadow, float, vector, uses, nowhere: _ } = self;
-        registers.with(|registers| *registers = Supervisor::new(*features));
+        let Self { page, features, shadow, float, vector, uses, nowhere: _ } = self;
+        page.registers.with(|registers| *registers = Supervisor::new(*features));
         shadow.reset();
         if uses.contains(Uses::FLOAT) {
             float.reset();
@@ -115,7 +126,7 @@ impl World {
     #[inline]
     pub(super) fn load(&mut self) {
         give_up_reservation(&mut self.nowhere);
-        block().loaded.set(Some(self.registers));
+        block().loaded.set(Some(&self.page.registers));
         self.shadow.enter();
         program_timer();
     }
@@ -125,7 +136,7 @@ impl World {
     #[inline]
     pub(super) fn wants_extensions(&self) -> bool {
         !self.uses.is_empty() && {
-            let now = self.registers.with(|registers| registers.sstatus());
+            let now = self.page.registers.with(|registers| registers.sstatus());
             self.uses.contains(Uses::FLOAT) && now & status::FS >= status::FS_CLEAN
                 || self.uses.contains(Uses::VECTOR) && now & status::VS >= status::VS_CLEAN
         }
@@ -185,7 +196,7 @@ impl World {
     /// guest has on? Then notes that the vCPU uses it and says true; its registers have to be loaded before it goes on.
     pub(super) fn needs_extensions(&mut self, context: &Context) -> bool {
         let is_missing = |unit| {
-            !context.loaded.contains(unit) && self.registers.with(|registers| registers.is_on(unit))
+            !context.loaded.contains(unit) && self.page.registers.with(|registers| registers.is_on(unit))
         };
         let (float, vector) = (is_missing(Unit::Float), is_missing(Unit::Vector));
         self.uses |= if float { Uses::FLOAT } else { Uses::empty() };
@@ -196,19 +207,19 @@ impl World {
     /// Raises or lowers interrupt lines of the vCPU while it isn't loaded.
     #[inline]
     pub(super) fn set_lines(&mut self, lines: Lines, raised: bool) {
-        self.registers.with(|registers| lines.put(registers, raised));
+        self.page.registers.with(|registers| lines.put(registers, raised));
     }
 
     /// When the vCPU's timer is due, if it may interrupt it.
     #[inline]
     pub(super) fn deadline(&self) -> Option<u64> {
-        self.registers.with(|registers| registers.deadline())
+        self.page.registers.with(|registers| registers.deadline())
     }
 
     /// Is there a pending and enabled interrupt already?
     #[inline]
     pub(super) fn is_interrupted(&self) -> bool {
-        self.registers.with(|registers| !Lines::wakeful(registers).is_empty())
+        self.page.registers.with(|registers| !Lines::wakeful(registers).is_empty())
     }
 }
 
@@ -246,7 +257,7 @@ pub fn lower(lines: Lines) {
 
 /// Takes the loaded vCPU's software interrupt back. True if there was one.
 pub fn take_software_interrupt() -> bool {
-    let pending = loaded(|registers| registers.pending(0) & Lines::SOFTWARE.bits() != 0);
+    let pending = loaded(|registers| registers.is_up(Line::Software));
     lower(Lines::SOFTWARE);
     pending == Some(true)
 }

@@ -6,8 +6,7 @@ use crate::host::{
 };
 
 /// What the hypervisor doesn't boot without, on any harts: the properties of QEMU, and what they stand for. It is compiled for some of them.
-const NEEDED: [(&str, &str); 9] = [
-    ("sstc", "the Sstc extension"),
+const NEEDED: [(&str, &str); 8] = [
     ("m", "the M extension"),
     ("a", "the A extension"),
     ("c", "the C extension"),
@@ -50,6 +49,10 @@ pub fn check(cpu: &At<String>, findings: &mut Vec<Finding>) -> Option<bool> {
             let message = format!("{text:?} lacks {what}, which Ainori needs");
             report(message, "use \"rv64\", which has it, and don't switch it off".into());
         }
+    }
+    if ["h", "sstc"].map(|property| cpus::has(text, property)) == [Some(false); 2] {
+        let message = format!("{text:?} lacks the Sstc extension, which Ainori needs where there is no H");
+        report(message, "use a model that has one of the two, or switch it on".into());
     }
     for (extension, help) in inseparable(text) {
         report(

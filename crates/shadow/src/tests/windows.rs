@@ -1,0 +1,124 @@
+//! The window, as one would try it by hand.
+use super::examples::{ALL, KERNEL, LARGE, choices, one, satp};
+use super::guest::{MEMORY, leaf, pointer, table};
+use super::hart::{Pool, window};
+use super::machine::Machine;
+use crate::entry::Entry;
+use crate::tree::Tree;
+use crate::*;
+
+/// One hart, with a window.
+fn machine(spaces: usize, spare: usize, slot: u16) -> Machine<Divided> {
+    let choices = Choices { window: Some(window(slot)), ..choices(Reclaim::Fifo) };
+    Machine::new(1, spaces, Shadow::<Pool, Divided>::tables_needed(spaces) + spare, choices)
+}
+
+fn load(machine: &mut Machine<Divided>, address: u64) -> Result<u32, Outcome> {
+    machine.access(0, address, Access::Load, KERNEL)
+}
+
+/// An address in a slot of a root that has Sv39's format.
+fn in_slot(slot: u64) -> u64 {
+    ((slot << 55) as i64 >> 25) as u64
+}
+
+#[test]
+fn it_begins_where_its_slot_does() {
+    for (slot, format, start) in [
+        (256, Format::Sv39, 0xffff_ffc0_0000_0000),
+        (511, Format::Sv39, 0xffff_ffff_c000_0000),
+        (256, Format::Sv48, 0xffff_8000_0000_0000),
+        (511, Format::Sv48, 0xffff_ff80_0000_0000),
+        (256, Format::Sv57, 0xff00_0000_0000_0000),
+        (257, Format::Sv57, 0xff01_0000_0000_0000),
+    ] {
+        assert_eq!(window(slot).start(format), Virtual(start), "{slot}, {format:?}");
+    }
+}
+
+#[test]
+fn it_is_in_the_upper_half_and_in_views_alone() {
+    fn is_right<V: View>(slot: u16) -> bool {
+        let choices = Choices { window: Some(window(slot)), ..choices(Reclaim::Fifo) };
+        let states = vec![TableState::NEW; Shadow::<Pool, V>::tables_needed(1)].leak();
+        let spaces = vec![AddressSpace::UNUSED; 1].leak();
+        Shadow::<_, V>::new(choices, Pool::default(), states, spaces).is_some()
+    }
+    assert!(is_right::<Divided>(256) && is_right::<Divided>(511));
+    assert!(!is_right::<Divided>(255) && !is_right::<Divided>(512) && !is_right::<Undivided>(256));
+}
+
+/// An instruction that wants a page in the window's slot, and in each of the next three ones to which it moves.
+#[test]
+fn each_instruction_is_made_though_the_window_is_in_its_way() {
+    for first in [256, 300, 510] {
+        let mut machine = machine(4, 0, first);
+        for slot in 0..512 {
+            machine.store(table(0) + slot * 8, leaf(MEMORY, ALL));
+        }
+        machine.activate(0, satp(0));
+        let slots = (0..4).map(|more| 256 + (u64::from(first) + more) % 256);
+        let wanted: Vec<u64> = slots.map(in_slot).collect();
+        let is_made = |machine: &mut Machine<Divided>| wanted.iter().all(|at| load(machine, *at) == Ok(0));
+        assert!((0..20).any(|_| is_made(&mut machine)), "the first slot is {first}");
+        assert_eq!(machine.vcpus[0].shadow.window().unwrap().slot, 256 + (first + 4) % 256);
+        assert!(is_made(&mut machine));
+    }
+}
+
+#[test]
+fn what_a_guest_has_no_right_to_in_it_moves_nothing() {
+    let mut machine = machine(4, 0, 300);
+    // A device, a page to which there is no right, and nothing.
+    machine.store(table(0) + 300 * 8, pointer(1));
+    machine.store(table(1), leaf(0x1000_0000, ALL));
+    machine.store(table(1) + 8, leaf(MEMORY, ALL | super::guest::U));
+    machine.activate(0, satp(0));
+    let device = ainori_space::GuestPhysical(0x1000_0000);
+    machine.store(table(1), pointer(2));
+    machine.store(table(2), leaf(device.0, ALL));
+    assert_eq!(load(&mut machine, in_slot(300)), Err(Outcome::Elsewhere(device)));
+    for more in [LARGE, 2 * LARGE] {
+        assert_eq!(load(&mut machine, in_slot(300) + more), Err(Outcome::Fault(Fault::Page)));
+    }
+    // Nor does a fence there do anything. (Each root is looked at.)
+    for asid in [None, Some(satp(0).asid())] {
+        machine.fence(0, one(in_slot(300), asid));
+    }
+    assert_eq!(machine.vcpus[0].shadow.window().unwrap().slot, 300);
+}
+
+/// No memory is in the upper half of what isn't translated.
+#[test]
+fn without_translation_it_is_in_nobodys_way() {
+    let mut machine = machine(4, 0, 256);
+    for slot in [256, 511] {
+        let at = in_slot(slot);
+        assert_eq!(load(&mut machine, at), Err(Outcome::Elsewhere(ainori_space::GuestPhysical(at))));
+    }
+    assert_eq!(machine.vcpus[0].shadow.window().unwrap().slot, 256);
+}
+
+/// However few tables there are: a fill leaves some for a new root, but a tree doesn't count on that.
+#[test]
+fn a_root_that_is_emptied_in_place_keeps_it() {
+    let tables = Pool::default();
+    let mut pool = crate::pool::Pool::new(tables.clone(), vec![TableState::NEW; 2].leak());
+    let mut tree = Tree { root: pool.take_clean().unwrap(), ..Tree::ROOTLESS };
+    let (format, root) = (Format::Sv39, pool.address(tree.root));
+    pool.open(tree.root, window(300).opening(format));
+    pool.take(&mut tree.owned, tree.root, 5, 1).unwrap();
+    pool.write(tree.root, 5, Entry::pointer(root));
+    // In the same slot, and in another one.
+    for slot in [300, 301, 301] {
+        pool.write(tree.root, 7, Entry::pointer(root));
+        tree.renew(&mut pool, window(slot).opening(format));
+        assert_eq!(pool.address(tree.root), root);
+        assert!(tables.has_window(root, format, window(slot)) && pool.is_unused(tree.root));
+    }
+    // A table that is a root no more is cleared before it is taken for something else.
+    let number = tree.root;
+    tree.give_back(&mut pool);
+    assert!((0..9).any(|_| pool.prepare(2)));
+    assert!(tables.is_clean(number));
+}

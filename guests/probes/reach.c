@@ -1,0 +1,157 @@
+/* Does a hart reach what its page tables have, and nothing else, wherever that is? Under a hypervisor whose own code is in the tables that the hart walks, as where there is no H extension,
+ * an entry of the root is taken by that, and the guest isn't to see it: by no load, store or fetch, and by no call in which the SBI loads for it.
+ *
+ * It tries the upper half of all addresses, a gigabyte after the other (Sv39): first without a page there, then with one in each. */
+#include "args.h"
+#include "console.h"
+#include "csr.h"
+#include "machine.h"
+#include "sbi.h"
+#include "start.h"
+#include "trap.h"
+
+#define PAGE      4096ul
+#define ENTRIES   512
+#define FIRST     256 /* entry of the upper half */
+#define GIGABYTE  (1ul << 30)
+#define SATP_SV39 (8ul << 60)
+#define UART      0x10000000ul
+#define MORE      16 /* pages that are looked at */
+
+#define FETCH_PAGE_FAULT  12
+#define LOAD_PAGE_FAULT   13
+#define STORE_PAGE_FAULT  15
+#define LOAD_ACCESS_FAULT 5
+#define STORE_ACCESS_FAULT 7
+
+enum { V = 1, R = 2, W = 4, X = 8, A = 64, D = 128 };
+
+static uint64_t root[ENTRIES] __attribute__((aligned(PAGE)));
+static uint64_t middle[ENTRIES] __attribute__((aligned(PAGE)));
+static uint64_t last[ENTRIES] __attribute__((aligned(PAGE)));
+/* What is mapped: the first two pages of each entry. */
+static volatile uint64_t pages[2][ENTRIES] __attribute__((aligned(PAGE)));
+static unsigned checks, failures;
+
+struct trap {
+    bool came;
+    uint64_t cause, value, result;
+};
+
+/* Executes instructions (`%[a]`: the address, `%[r]`: a0) whose trap, if they make one, goes behind them. */
+#define TRY(instructions, address)                                                                                     \
+    ({                                                                                                                 \
+        uint64_t came_, old_;                                                                                          \
+        register uint64_t result_ __asm__("a0") = 0;                                                                   \
+        __asm__ volatile("la %[c], 1f\n csrrw %[o], stvec, %[c]\n li %[c], 0\n" instructions                           \
+                         "\n j 2f\n .balign 4\n 1: li %[c], 1\n 2: csrw stvec, %[o]"                                   \
+                         : [c] "=&r"(came_), [o] "=&r"(old_), [r] "+&r"(result_)                                       \
+                         : [a] "r"((uint64_t)(address))                                                                \
+                         : "a1", "a2", "a3", "a4", "a5", "a6", "a7", "t0", "ra", "memory");                            \
+        (struct trap){ came_ != 0, csr_read(scause), csr_read(stval), result_ };                                       \
+    })
+
+#define LOAD(address)  TRY("ld %[r], 0(%[a])", address)
+#define STORE(address) TRY("sd zero, 0(%[a])", address)
+#define FETCH(address) TRY("jalr ra, 0(%[a])", address)
+/* The legacy call, which loads a set of harts from where it is told to. */
+#define CALL(address)  TRY("mv a0, %[a]\n li a6, 0\n li a7, 4\n ecall", address)
+
+static void check(bool condition, const char *what, uint64_t address, struct trap trap)
+{
+    checks++;
+    if (condition)
+        return;
+    /* One of each kind tells enough. */
+    if (failures++ < 16)
+        print("failed: %s at %lx: trap %u, scause %lu, stval %lx, result %lx\n", what, address, trap.came, trap.cause, trap.value,
+              trap.result);
+}
+
+static void faults(struct trap trap, uint64_t cause, const char *what, uint64_t address)
+{
+    check(trap.came && trap.cause == cause && trap.value == address, what, address, trap);
+}
+
+static uint64_t start_of(unsigned entry) { return -((uint64_t)(ENTRIES - entry) * GIGABYTE); }
+
+static uint64_t entry(const volatile void *target, uint64_t flags) { return (uintptr_t)target / PAGE << 10 | flags; }
+
+static void fence(void) { __asm__ volatile("sfence.vma" ::: "memory"); }
+
+static void nothing_is_there(uint64_t address)
+{
+    faults(LOAD(address), LOAD_PAGE_FAULT, "a load", address);
+    faults(LOAD(address + PAGE - 8), LOAD_PAGE_FAULT, "a load of a page's end", address + PAGE - 8);
+    faults(STORE(address), STORE_PAGE_FAULT, "a store", address);
+    faults(FETCH(address), FETCH_PAGE_FAULT, "a fetch", address);
+    for (unsigned page = 0; page < MORE; page++, address += PAGE)
+        faults(CALL(address), LOAD_PAGE_FAULT, "a load by a call", address);
+}
+
+static void a_page_is_there(uint64_t address)
+{
+    struct trap trap = LOAD(address);
+    check(!trap.came && trap.result == pages[0][0], "a load of what is there", address, trap);
+    trap = STORE(address + 8 * (ENTRIES - 1));
+    check(!trap.came, "a store to what is there", address, trap);
+    trap = LOAD(address + PAGE);
+    check(!trap.came && trap.result == pages[1][0], "a load of the next page", address, trap);
+    trap = FETCH(address + 64);
+    check(!trap.came && trap.result == 42, "a fetch of what is there", address, trap);
+    /* Of no hart. */
+    trap = CALL(address + 128);
+    check(!trap.came && trap.result == 0, "a call that loads what is there", address, trap);
+    trap = CALL(address + PAGE - 4);
+    check(!trap.came && trap.result == 0, "a call that loads from both pages", address, trap);
+    faults(LOAD(address + 2 * PAGE), LOAD_PAGE_FAULT, "a load behind what is there", address + 2 * PAGE);
+}
+
+/* A load that begins in memory and ends in a device is one that no device takes. */
+static void nothing_lies_across(void)
+{
+    uint64_t page = start_of(FIRST);
+    last[1] = entry((const void *)UART, V | R | W | A | D);
+    fence();
+    struct trap trap = TRY("ld %[r], -4(%[a])", page + PAGE);
+    check(trap.came && trap.cause == LOAD_ACCESS_FAULT, "a load across the end of memory", page + PAGE - 4, trap);
+    trap = TRY("sd zero, -4(%[a])", page + PAGE);
+    check(trap.came && trap.cause == STORE_ACCESS_FAULT, "a store across the end of memory", page + PAGE - 4, trap);
+    trap = TRY("lbu %[r], 5(%[a])", page + PAGE);
+    check(!trap.came, "a load from a device", page + PAGE + 5, trap);
+}
+
+bool guest_main(void)
+{
+    bool strict = arg_number("strict", 0, 0, 1);
+    args_finish();
+    pages[0][0] = 0x1111;
+    pages[1][0] = 0x2222ul << 32; /* its lower half is of no hart */
+    /* li a0, 42; ret */
+    ((volatile uint32_t *)pages[0])[16] = 42 << 20 | 10 << 7 | 0x13;
+    ((volatile uint32_t *)pages[0])[17] = 0x8067;
+    __asm__ volatile("fence.i" ::: "memory");
+    for (uint64_t gigabyte = 0; gigabyte < 4; gigabyte++)
+        root[gigabyte] = entry((const void *)(gigabyte << 30), V | R | W | X | A | D);
+    csr_write(satp, SATP_SV39 | (uintptr_t)root / PAGE);
+    fence();
+    for (unsigned i = FIRST; i < ENTRIES; i++)
+        nothing_is_there(start_of(i));
+    middle[0] = entry(last, V);
+    last[0] = entry(pages[0], V | R | W | X | A | D);
+    last[1] = entry(pages[1], V | R | W | X | A | D);
+    for (unsigned i = FIRST; i < ENTRIES; i++) {
+        root[i] = entry(middle, V);
+        fence();
+        a_page_is_there(start_of(i));
+    }
+    /* Now they are everywhere. */
+    for (unsigned i = FIRST; i < ENTRIES; i++)
+        a_page_is_there(start_of(i));
+    if (strict)
+        nothing_lies_across();
+    csr_write(satp, 0);
+    fence();
+    print("@result {\"job\":\"reach\",\"checks\":%u,\"ok\":%s}\n", checks, failures == 0 ? "true" : "false");
+    return failures == 0;
+}

@@ -1,0 +1,129 @@
+//! What there is of a vCPU in the [window](super::window): its supervisor's registers, and all that the fast path needs which carries out instructions without leaving the guest's tables.
+use core::cell::Cell;
+use core::cell::UnsafeCell;
+
+use ainori_supervisor::{Features, Supervisor, View};
+
+/// Places for instructions that are known, a power of two. Debian's kernel has some 100 where it comes by often.
+pub(super) const PLACES: usize = 512;
+
+/// The supervisor's registers of a vCPU. They are in memory that stays for ever, and are touched by the core that has the vCPU, and by none else.
+#[repr(transparent)]
+pub struct Registers(UnsafeCell<Supervisor>);
+
+impl Registers {
+    /// Does something with them.
+    #[inline(always)]
+    pub(super) fn with<T>(&self, what: impl FnOnce(&mut Supervisor) -> T) -> T {
+        // SAFETY: only the core that has the vCPU calls this, and `what` has nothing by which it could come here a second time: none of the closures in this folder does. The fast path
+        // touches them only while the vCPU runs.
+        what(unsafe { &mut *self.0.get() })
+    }
+}
+
+/// An instruction that is known: what to do at a breakpoint.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    /// Its virtual address, and when it was entered ([`Known`](super::known::Known)).
+    pub tag: u64,
+    /// Where the fast path goes on, from the address that it has in `a0`.
+    pub handler: i16,
+    /// The register that it reads, or the number that it has instead; or the place of the register of the supervisor that it reads.
+    pub source: u8,
+    /// The register that it writes; or the place of the register of the supervisor that it writes.
+    pub target: u8,
+    /// The instruction.
+    pub bits: u32,
+}
+
+/// What the fast path reads and writes, beside the registers.
+#[repr(C)]
+pub(super) struct Fast {
+    /// Registers of the guest that it uses: `t0` to `t4`.
+    pub saved: [Cell<u64>; 5],
+    /// The hypervisor's `satp`.
+    pub kernel: Cell<u64>,
+    /// What the hart walks in each view, by [`number_of`]. 0: that isn't known.
+    pub walked: [Cell<u64>; VIEWS],
+    /// In which it is.
+    pub view: Cell<u64>,
+    /// `scounteren` and `senvcfg` of user mode, and of the guest's kernel.
+    pub counters: [Cell<u64>; 2],
+    pub environment: [Cell<u64>; 2],
+    /// Bits of `sstatus` that it changes, and bits that the guest's kernel can change but it doesn't.
+    pub changes: Cell<u64>,
+    pub leaves: Cell<u64>,
+    /// Fields of `sstatus` of those units whose registers in the hart are the vCPU's.
+    pub loaded: Cell<u64>,
+    /// For the tags of entries.
+    pub stamp: Cell<u64>,
+    /// Not 0: calls and returns are for the policy to see.
+    pub watches: Cell<u64>,
+    /// Instructions that it has carried out.
+    pub count: Cell<u64>,
+}
+
+/// Views that it changes between.
+pub(super) const VIEWS: usize = 3;
+
+/// The number of a view.
+pub(super) const fn number_of(view: View) -> usize {
+    match view {
+        View::User => 0,
+        View::Kernel => 1,
+        View::KernelWithUser => 2,
+    }
+}
+
+/// All of them.
+pub(super) const ALL_VIEWS: [View; VIEWS] = [View::User, View::Kernel, View::KernelWithUser];
+
+/// Of a vCPU, in pages of its own.
+#[repr(C, align(4096))]
+pub(super) struct Page {
+    pub registers: Registers,
+    pub fast: Fast,
+    pub entries: Entries,
+}
+
+/// In pages behind the first one.
+#[repr(C, align(4096))]
+pub(super) struct Entries(pub [Cell<Entry>; PLACES]);
+
+const NOTHING: Entry = Entry { tag: 0, handler: 0, source: 0, target: 0, bits: 0 };
+
+impl Page {
+    /// Of a vCPU that is to be reset yet.
+    pub(super) fn new() -> Self {
+        const NOTHING_YET: Features = Features {
+            float: false,
+            vector: false,
+            compressed: true,
+            timer: false,
+            invalidation: false,
+            reservation_waits: false,
+            counters: 0,
+            counter_enables: 0,
+            environment: None,
+        };
+        Self {
+            registers: Registers(UnsafeCell::new(Supervisor::new(NOTHING_YET))),
+            fast: Fast {
+                saved: [const { Cell::new(0) }; 5],
+                kernel: Cell::new(0),
+                walked: [const { Cell::new(0) }; VIEWS],
+                view: Cell::new(0),
+                counters: [const { Cell::new(0) }; 2],
+                environment: [const { Cell::new(0) }; 2],
+                changes: Cell::new(0),
+                leaves: Cell::new(0),
+                loaded: Cell::new(0),
+                stamp: Cell::new(0),
+                watches: Cell::new(0),
+                count: Cell::new(0),
+            },
+            entries: Entries([const { Cell::new(NOTHING) }; PLACES]),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Harts without the H extension: each build is for one kind of harts, and guests do there what they do elsewhere. With `AINORI_HARTS=no-h` all tests are
+//! run there that aren't about H; these are, whatever the tests are run with.
+use ainori::image::Kernel;
+use ainori_limits::Room;
+use ainori_manifest::Needs;
+use ainori_report::StopReason;
+use ainori_sched::{Policy, Preemption, presets};
+use ainori_tests::{Clock, Guest, System, harts::hypervisor_without_h, hypervisor};
+
+const CLOCK: Clock = Clock::Lockstep { q: 250 };
+
+fn on(harts: u32) -> System {
+    System::on(harts).cpu("rv64,h=false")
+}
+
+fn shuts_down() -> Guest {
+    Guest::probe("selfshutdown", "")
+}
+
+#[test]
+fn a_guest_has_a_shadow_without_a_word_about_it() {
+    let run = on(1).with(shuts_down()).run(Clock::Icount);
+    run.good().stopped("selfshutdown", StopReason::Shutdown);
+    let run = on(1).with(shuts_down().translation("shadow-single")).run(Clock::Icount);
+    run.good().stopped("selfshutdown", StopReason::Shutdown);
+}
+
+/// The tool tells them apart before anything runs.
+#[test]
+fn no_build_is_taken_for_harts_of_the_other_kind() {
+    let needs = |without_h| Needs { room: Room::USUAL, shadow: without_h, without_h };
+    for (kernel, without_h, other) in
+        [(hypervisor(), false, "lack it"), (hypervisor_without_h(), true, "have it")]
+    {
+        let found = Kernel::load(Some(&kernel), needs(without_h)).map(|kernel| kernel.has.without_h);
+        assert_eq!(found.expect("it is for these harts"), without_h);
+        let error =
+            Kernel::load(Some(&kernel), needs(!without_h)).expect_err("it is for other harts").to_string();
+        assert!(error.contains("the H extension; the board's harts") && error.contains(other), "{error}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "have no second stage")]
+fn no_guest_has_two_stages() {
+    on(1).with(shuts_down().translation("two-stage")).run(Clock::Host);
+}
+
+/// The manifest says that there is no H: QEMU takes the last CPU that it is told. (The other way round: boot.rs.)
+#[test]
+fn it_does_not_boot_on_harts_with_h() {
+    let cpu = ["-cpu", "rv64"].map(String::from);
+    let run = on(2).qemu_args(cpu).with(shuts_down()).run(Clock::Host);
+    run.refused("they have the H extension");
+    assert_ne!(run.report.outcome.exit_code(), 0);
+}
+
+/// Where vCPUs move, are confined, are pulled, or have windows: two that edit their tables at random, on two harts, and an RTOS that goes first where the
+/// policy lets it.
+#[test]
+fn each_preset_works() {
+    for preset in presets() {
+        let tables = Guest::probe("tables", "n=4000").vcpus(2);
+        let freertos = Guest::freertos("periods=20 burn_percent=30 report_ms=0").harts([1]);
+        let system = on(2).policy(preset.name);
+        let (system, has_rtos) = match (preset.name, preset.preemption) {
+            ("partition", _) => (system.with(tables.harts([0])).with(freertos), true),
+            (_, Preemption::AtWindow) => {
+                let system = system.major_frame("3ms").with(tables.harts([0, 1])).with(freertos.background());
+                let system = system.window(0, "tables", 0, 3_000).window(1, "tables", 0, 2_000);
+                (system.window(1, "freertos", 2_000, 1_000), false)
+            }
+            // Equals all: an RTOS waits for its turn.
+            (_, Preemption::AtQuantum) => {
+                (system.with(tables.harts([0, 1])).with(freertos.background()), false)
+            }
+            _ => (system.with(tables.harts([0, 1])).with(freertos), true),
+        };
+        let run = system.run(CLOCK);
+        run.good();
+        if has_rtos {
+            run.lost_no_tick("freertos", 20);
+        }
+        let moves = Policy::preset(preset.name, 1, 10_000_000).is_some_and(|policy| policy.moves());
+        println!("{}: {} migrations, {moves}", preset.name, run.migrations("tables"));
+    }
+}
+
+#[test]
+fn the_machine_is_that_of_harts_with_h() {
+    for (probe, args) in [
+        ("sbi", "strict=1"),
+        ("plic", "strict=1"),
+        ("virt", "strict=1"),
+        ("fpkeep", "ms=100"),
+        ("timer", "n=100"),
+    ] {
+        on(1).with(Guest::probe(probe, args)).run(Clock::Icount).good().result(probe);
+    }
+    on(2).with(Guest::probe("smp", "rounds=20").vcpus(4).harts([0, 1])).run(CLOCK).good().result("smp");
+}
+
+/// Linux with four vCPUs beside an RTOS on one of their harts, as in the demo.
+#[track_caller]
+fn linux_shares_its_harts(harts: u32, preset: &'static str) {
+    let linux = Guest::linux("hackbench").args("ainori.loops=10").vcpus(4).harts(0..harts);
+    let freertos = Guest::freertos("period_us=1000 periods=400 burn_percent=30 report_ms=0").harts([1]);
+    let run = on(harts).policy(preset).with(linux).with(freertos.priority(10)).run(CLOCK);
+    run.good();
+    run.lost_no_tick("freertos", 400);
+    assert_eq!(run.number("linux", "cpus"), 4);
+}
+
+#[test]
+fn smp_linux_shares_two_harts_with_an_rtos() {
+    linux_shares_its_harts(2, "ainori");
+}
+
+#[test]
+fn smp_linux_shares_four_harts_with_an_rtos() {
+    linux_shares_its_harts(4, "spumone");
+}
+
+/// Harts that start, stop, interrupt and fence each other, and an RTOS before them.
+#[test]
+fn four_vcpus_work_together_beside_an_rtos() {
+    let smp = Guest::probe("smp", "rounds=20").vcpus(4).harts([0, 1]);
+    let freertos = Guest::freertos("period_us=1000 periods=200 burn_percent=30 report_ms=0").harts([1]);
+    let run = on(2).policy("ainori").with(smp).with(freertos.priority(10)).run(CLOCK);
+    run.good().result("smp");
+    run.lost_no_tick("freertos", 200);
+}
+
+/// One page of the hypervisor is in each table that such a hart walks. No guest finds it, and each finds its own memory at the same place. A device isn't reached by an access
+/// that begins in memory.
+#[test]
+fn a_guest_reaches_what_its_tables_have_and_nothing_else() {
+    for cpu in ["rv64", "rv64,h=false"] {
+        let run = System::on(1).cpu(cpu).with(Guest::probe("reach", "strict=1")).run(Clock::Icount);
+        run.good().result("reach");
+    }
+}
+
+/// A guest that is started again finds nothing of its former life, in its memory or in what harts and shadows have kept of it.
+#[test]
+fn a_guest_is_started_again() {
+    let lives = Guest::probe("lives", "end=reboot until_ms=250").restart("on-failure", 32, "10s");
+    let run = on(2).with(lives.vcpus(2).harts([0, 1])).run(CLOCK);
+    run.good().stopped("lives", StopReason::Shutdown);
+    let lives = run.guest("lives").former_lives.len();
+    run.check(lives >= 3, format_args!("{lives} lives are too few to show anything"));
+}
