@@ -18,8 +18,9 @@ pub struct Machine {
 
 /// Both have Svnapot and Svpbmt.
 const ENTRIES: &str = ",svnapot=on,svpbmt=on";
-/// As few as there can be for one vCPU, whatever its harts are.
-const FEWEST: u32 = 40;
+/// As few as there can be for one vCPU, with H and without.
+const FEWEST: u32 = 36;
+const FEWEST_NO_H: u32 = 72;
 
 /// All of them.
 pub const MACHINES: [Machine; 8] = [
@@ -40,7 +41,7 @@ pub const MACHINES: [Machine; 8] = [
         name: "no-h-few",
         has_h: false,
         translation: "shadow-multi",
-        shadow: Some((FEWEST, "page-directory-lru")),
+        shadow: Some((FEWEST_NO_H, "page-directory-lru")),
         more: "",
     },
 ];
