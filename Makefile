@@ -41,6 +41,7 @@ guests: setup
 	guests/freertos/build
 	guests/probes/build
 	guests/fuzz/build
+	guests/differ/build
 
 build: setup
 	tools/build-kernel

@@ -100,7 +100,9 @@ static void record_trap(uint64_t cause)
 {
     record("cause", cause);
     record("pc", context.pc);
-    record("value", has_no_value(cause) ? 0 : csr_read(stval));
+    if (has_no_value(cause))
+        csr_write(stval, 0);
+    record("value", csr_read(stval));
     record("entry", context.entry);
     record("status", context.status);
     record("satp", context.satp);

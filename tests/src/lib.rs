@@ -9,6 +9,7 @@
 //! | [`outcome`] | a run that has ended, and what tests ask of it |
 //! | [`symbols`] | addresses in ELF files by name |
 //! | [`bounds`] | what must hold of every run, whatever guests do |
+//! | [`differ`] | random programs on the bare hart and in guests, compared |
 //! | [`fuzz`] | hostile guests: random ones, and dedicated attacks |
 //! | [`budgets`] | how many instructions a path may have |
 //! | [`paths`] | exact instruction counts of paths through hypervisor and guests |
@@ -25,6 +26,7 @@
 pub mod bounds;
 pub mod budgets;
 pub mod campaign;
+pub mod differ;
 pub mod disk;
 pub mod fuzz;
 pub mod harts;

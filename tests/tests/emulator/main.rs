@@ -10,6 +10,7 @@ mod budgets;
 mod channels;
 mod co_schedule;
 mod console;
+mod differ;
 mod faults;
 mod foreign;
 mod giving_way;
