@@ -7,7 +7,7 @@
 //! - `exits`: exits to the hypervisor of all its vCPUs, by cause, and `exits_total`; those that it had none of are left out;
 //! - `migrations` and `preemptions` of all its vCPUs.
 //!
-//! Beside them are `ipis_sent`, of all cores, `paths` (by name) and `instructions`, where they were counted.
+//! Beside them are `ipis_sent`, of all cores, `paths` (by name) and `instructions`, and `windows` (by name), where they were counted.
 //!
 //! Metrics see two things more: `check`, what `ainori check` says of the tasks that the manifest declares ([`answers`]), and `policy`, how much code its policy is
 //! ([`code`](super::code)).

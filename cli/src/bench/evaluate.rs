@@ -136,7 +136,8 @@ fn sample(
     match (&metric.at, &metric.value) {
         (Some(at), _) => {
             let there = document.pointer(at).map_or(metric.missing, Value::as_f64);
-            Ok(there.map(|value| value * metric.scale))
+            let per = metric.per.as_ref().map_or(Some(1.0), |name| values.get(name)?.number());
+            Ok(there.zip(per).map(|(value, per)| value * metric.scale / per))
         }
         (None, Some(text)) => {
             let known = |name: &str| before.get(name).copied().or_else(|| values.get(name)?.number());
