@@ -115,6 +115,7 @@ fn with_more<'a>(document: &'a Value, run: &Run) -> Result<Cow<'a, Value>> {
     if run.machine != Machine::Ainori {
         return Ok(seen);
     }
+    seen.to_mut()["irqs_off_total"] = document::irqs_off_total(document).into();
     // The length of its times doesn't matter.
     if let Some(policy) = Policy::preset(&run.manifest.system.policy.preset, 1, 1_000) {
         seen.to_mut()["policy"] = code::lines(&policy)?;
