@@ -22,6 +22,8 @@ use super::fence;
 use super::gstage::MODE_SV39X4;
 use super::hart::DELEGATED;
 use super::trap::{Exception, Trap, fetch};
+pub use crate::arch::page_fault::{Answer, PageFault};
+use crate::arch::page_fault::{causes_of, is_block_operation};
 use crate::arch::riscv::csr::{self, hstatus, status};
 
 /// Can guests have shadow tables?
@@ -37,10 +39,6 @@ const PAGE_FAULTS: u64 =
 const FENCES: [u64; 2] = [0x1200_0073, 0x1600_0073];
 const WITHOUT_OPERANDS: u64 = 0xfe00_7fff;
 const FENCE_LENGTH: u8 = 4;
-/// CBO.INVAL, CBO.CLEAN and CBO.FLUSH without their operand, and the number of the next one, CBO.ZERO, which is a store.
-const BLOCK_OPERATION: u32 = 0x200f;
-const BLOCK_OPERATION_MASK: u32 = 0x7fff;
-const BLOCK_ZERO: u32 = 4;
 
 /// The shadow of a vCPU, if it has one.
 pub struct OwnShadow {
@@ -57,27 +55,6 @@ struct Own {
     is_reset: bool,
     /// Whether others wait for the instruction that it is amid.
     progress: Progress,
-}
-
-/// A page fault of a vCPU with a shadow: by what the hart found there.
-#[derive(Debug, Clone, Copy)]
-pub struct PageFault {
-    access: Access,
-    /// As in `stval`.
-    address: u64,
-}
-
-/// What is to become of it.
-#[derive(Debug, Clone, Copy)]
-pub enum Answer {
-    /// The vCPU tries again.
-    Again,
-    /// It has to be asked for once more: a step of it has been done.
-    NotYet,
-    /// It is its guest's.
-    Guest(Exception),
-    /// The access doesn't go to memory. The present trap is the one that it would have been with two stages: a guest-page fault.
-    Elsewhere,
 }
 
 /// An instruction that reaches the `satp` of a vCPU with a shadow.
@@ -150,40 +127,8 @@ impl PageFault {
         if PAGE_FAULTS >> cause & 1 == 0 || !state().has_shadow() {
             return None;
         }
-        Some(Self { access: access_of(cause), address: csr::read!(csr::STVAL) })
+        Some(Self::new(cause, csr::read!(csr::STVAL)))
     }
-
-    /// What the hypervisor has met with as it loaded something for the guest.
-    pub fn of_load(failed: Exception) -> Option<Self> {
-        let is_one = failed.cause == u64::from(exception::LOAD_PAGE_FAULT);
-        is_one.then_some(Self { access: Access::Load, address: failed.value })
-    }
-}
-
-fn access_of(cause: u64) -> Access {
-    const FETCH: u64 = exception::FETCH_PAGE_FAULT as u64;
-    const LOAD: u64 = exception::LOAD_PAGE_FAULT as u64;
-    match cause {
-        FETCH => Access::Fetch,
-        LOAD => Access::Load,
-        _ => Access::Store,
-    }
-}
-
-/// The numbers of what a guest gets for an access, and of the guest-page fault that a second stage would have given.
-fn causes_of(access: Access, fault: Fault) -> (u32, u32) {
-    let (page, no_memory, elsewhere) = match access {
-        Access::Fetch => {
-            (exception::FETCH_PAGE_FAULT, exception::FETCH_ACCESS, exception::FETCH_GUEST_PAGE_FAULT)
-        }
-        Access::Load => {
-            (exception::LOAD_PAGE_FAULT, exception::LOAD_ACCESS, exception::LOAD_GUEST_PAGE_FAULT)
-        }
-        Access::Store => {
-            (exception::STORE_PAGE_FAULT, exception::STORE_ACCESS, exception::STORE_GUEST_PAGE_FAULT)
-        }
-    };
-    (if fault == Fault::Page { page } else { no_memory }, elsewhere)
 }
 
 impl Trap {
@@ -398,8 +343,7 @@ impl VcpuState {
     /// Is the instruction one that cleans, flushes or invalidates a cache block (Zicbom)?
     #[inline(never)]
     fn is_at_block_operation(&self) -> bool {
-        let is_one = |bits: u32| bits & BLOCK_OPERATION_MASK == BLOCK_OPERATION && bits >> 20 < BLOCK_ZERO;
-        fetch(self, exception::STORE_PAGE_FAULT.into()).is_some_and(is_one)
+        fetch(self, exception::STORE_PAGE_FAULT.into()).is_some_and(is_block_operation)
     }
 
     /// It has just trapped by an instruction that [writes](AddressSpaceWrite) its `satp`: if its shadow knows the address space, it is there, and goes on behind that. If not, nothing

@@ -22,6 +22,8 @@ use super::fence;
 use super::page::{ALL_VIEWS, Page, number_of};
 use super::trap::{Exception, fetch};
 use super::window;
+pub use crate::arch::page_fault::{Answer, PageFault};
+use crate::arch::page_fault::{causes_of, is_block_operation};
 use crate::arch::riscv::csr;
 use crate::panic::refuse;
 
@@ -33,10 +35,6 @@ const TAGS: u16 = 64;
 /// Views that each address space takes: of programs, and of the kernel without and with these.
 const VIEWS: usize = 3;
 const FENCE_LENGTH: u8 = Privileged::LENGTH;
-/// CBO.INVAL, CBO.CLEAN and CBO.FLUSH without their operand, and the number of the next one, CBO.ZERO, which is a store.
-const BLOCK_OPERATION: u32 = 0x200f;
-const BLOCK_OPERATION_MASK: u32 = 0x7fff;
-const BLOCK_ZERO: u32 = 4;
 
 /// Where the window is at first, with the table that its entry leads to.
 pub(super) fn first_window(table: u64) -> Window {
@@ -57,27 +55,6 @@ struct Own {
     /// Its view is to be that of its mode.
     mode: Mode,
     page: &'static Page,
-}
-
-/// A page fault: by what the hart found there.
-#[derive(Debug, Clone, Copy)]
-pub struct PageFault {
-    access: Access,
-    /// As in `stval`.
-    address: u64,
-}
-
-/// What is to become of it.
-#[derive(Debug, Clone, Copy)]
-pub enum Answer {
-    /// The vCPU tries again.
-    Again,
-    /// It has to be asked for once more: a step of it has been done.
-    NotYet,
-    /// It is its guest's.
-    Guest(Exception),
-    /// The access doesn't go to memory. The present trap is the one that it would have been with two stages: a guest-page fault.
-    Elsewhere,
 }
 
 /// An instruction that reaches the `satp` of a vCPU.
@@ -101,44 +78,6 @@ impl GuestFence {
     pub(super) fn new(address: Option<u64>, asid: Option<u64>) -> Self {
         Self(Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) })
     }
-}
-
-impl PageFault {
-    pub(super) const fn current(cause: u64, address: u64) -> Self {
-        Self { access: access_of(cause), address }
-    }
-
-    /// What the hypervisor has met with as it loaded something for the guest.
-    pub fn of_load(failed: Exception) -> Option<Self> {
-        let is_one = failed.cause == u64::from(exception::LOAD_PAGE_FAULT);
-        is_one.then_some(Self { access: Access::Load, address: failed.value })
-    }
-}
-
-const fn access_of(cause: u64) -> Access {
-    const FETCH: u64 = exception::FETCH_PAGE_FAULT as u64;
-    const LOAD: u64 = exception::LOAD_PAGE_FAULT as u64;
-    match cause {
-        FETCH => Access::Fetch,
-        LOAD => Access::Load,
-        _ => Access::Store,
-    }
-}
-
-/// The numbers of what a guest gets for an access, and of the guest-page fault that a second stage would have given.
-fn causes_of(access: Access, fault: Fault) -> (u32, u32) {
-    let (page, no_memory, elsewhere) = match access {
-        Access::Fetch => {
-            (exception::FETCH_PAGE_FAULT, exception::FETCH_ACCESS, exception::FETCH_GUEST_PAGE_FAULT)
-        }
-        Access::Load => {
-            (exception::LOAD_PAGE_FAULT, exception::LOAD_ACCESS, exception::LOAD_GUEST_PAGE_FAULT)
-        }
-        Access::Store => {
-            (exception::STORE_PAGE_FAULT, exception::STORE_ACCESS, exception::STORE_GUEST_PAGE_FAULT)
-        }
-    };
-    (if fault == Fault::Page { page } else { no_memory }, elsewhere)
 }
 
 impl OwnShadow {
@@ -370,8 +309,7 @@ impl VcpuState {
     /// Is the instruction one that cleans, flushes or invalidates a cache block (Zicbom)?
     #[inline(never)]
     fn is_at_block_operation(&self) -> bool {
-        let is_one = |bits: u32| bits & BLOCK_OPERATION_MASK == BLOCK_OPERATION && bits >> 20 < BLOCK_ZERO;
-        fetch(self, exception::STORE_PAGE_FAULT.into()).is_some_and(is_one)
+        fetch(self, exception::STORE_PAGE_FAULT.into()).is_some_and(is_block_operation)
     }
 
     /// Carries out the instruction that reaches its `satp`. False if that was only a step of it.
