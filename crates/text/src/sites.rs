@@ -71,7 +71,7 @@ impl Sites {
         mut each: impl FnMut(GuestPhysical, u32),
     ) -> bool {
         /// Places that are looked at. Others wait for the lock meanwhile.
-        const LOOKS: usize = 16;
+        const LOOKS: usize = 32;
         let mut removed = 0;
         // BOUND: `LOOKS`, some 8 instructions each.
         for _ in 0..LOOKS {

@@ -2,8 +2,8 @@
 use ainori_sched::VcpuId;
 
 use crate::arch::context::begin_again;
-use crate::arch::hart;
 use crate::arch::trap::Exception;
+use crate::arch::{clock, hart};
 use crate::cpu::Cpu;
 use crate::guest::fault;
 use crate::stats::Exit;
@@ -47,5 +47,8 @@ pub unsafe fn confine(cpu: *mut Cpu, interrupt: Exception) -> ! {
         Some(vcpu) => cpu.confined_trap(vcpu, interrupt),
         None => Exit::Backlog,
     };
+    // As if it had been entered, and had trapped: with many of them one after the other, interrupts are looked for between two.
+    cpu.busy_since = clock::now();
+    cpu.pause_if_long(exit);
     conclude_event(cpu, exit)
 }
