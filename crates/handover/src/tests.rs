@@ -306,13 +306,9 @@ mod pages {
     fn others_wait_for_an_instruction_and_for_nothing_else() {
         const PC: u64 = 0x1000;
         let mut progress = Progress::NONE;
-        progress.faults(PC);
+        progress.tries(PC);
         assert!(!progress.puts_off(PC, 1), "it isn't known what came while it was away");
-        progress.settles(PC - 4, 1);
-        assert!(progress.puts_off(PC - 4, 1), "it hasn't gone on yet");
-        progress.owes();
-        progress.settles(PC - 4, 1);
-        progress.faults(PC);
+        progress.settles(1);
         assert!(!progress.waits(PC, 1), "nobody was told to wait");
         assert!(progress.puts_off(PC, 1) && progress.waits(PC, 1));
         assert!(!progress.waits(PC + 4, 1) && !progress.waits(PC, 2), "it has gone on, or was away");
@@ -322,7 +318,7 @@ mod pages {
         progress = before;
         assert!(!progress.puts_off(PC + 4, 1) && !progress.waits(PC, 1), "who is answered waits no more");
         progress.owes();
-        progress.settles(PC, 1);
+        progress.settles(1);
         let times = (0..1000).take_while(|_| progress.puts_off(PC, 1)).count();
         assert_eq!(times, usize::from(Progress::PATIENCE));
         assert!(!progress.waits(PC, 1), "they have waited long enough");

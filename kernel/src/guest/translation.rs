@@ -344,6 +344,9 @@ pub fn gives_way(cpu: &mut Cpu, vcpu: VcpuId) -> bool {
 /// Steps for pages that are fenced one by one: with more than that, all is forgotten.
 const MOST_STEPS: u32 = 32;
 
+/// With so many, others get on as fast as they fence.
+const FEW_STEPS: u32 = 8;
+
 /// Between two steps is a preemption point. False if it was ended there: what is left is recorded still.
 #[inline(never)]
 fn carry_out_own(cpu: &mut Cpu, vcpu: VcpuId) -> bool {
@@ -379,6 +382,10 @@ fn carry_out_own(cpu: &mut Cpu, vcpu: VcpuId) -> bool {
         }
     }
     cpu.has_fenced(vcpu);
+    if steps > FEW_STEPS {
+        // By the end of that the next ones may be there.
+        cpu.is_amid_instruction(vcpu);
+    }
     true
 }
 

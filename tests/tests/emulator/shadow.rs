@@ -100,9 +100,9 @@ fn another_build_is_refused() {
     System::on(1).with(guest).kernel(&ainori_tests::hypervisor()).run(Clock::Host);
 }
 
-/// Copies of a word that one gets done in 20 ms whose siblings fence all the time, at least: 300 times 8, of which each may need its pages anew. With whole address spaces
+/// Copies of a word that one gets done in 20 ms whose siblings fence all the time, at least: 100 times 8, of which each may need its pages anew. With whole address spaces
 /// forgotten and nobody who waits for an instruction, some of these get none done.
-const LEAST_COPIES: u64 = 2_400;
+const LEAST_COPIES: u64 = 800;
 /// The same where only single pages are fenced.
 const LEAST_COPIES_PAGES: u64 = 10_000;
 

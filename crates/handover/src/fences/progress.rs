@@ -7,7 +7,7 @@
 /// Of a vCPU. A *stint* is a time for which it runs on a core without a break; each has a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// The instruction that it has faulted at, or was to execute when it had to be fenced, by its address.
+    /// The instruction that it has trapped at, or was to execute when it was fenced for long, by its address.
     amid: Option<u64>,
     /// All that anybody was answered for has been carried out in this stint.
     settled: Option<u64>,
@@ -24,8 +24,8 @@ impl Progress {
     /// Of a vCPU that hasn't run.
     pub const NONE: Self = Self { amid: None, settled: None, waits: false, left: Self::PATIENCE };
 
-    /// It has trapped at this address, and tries again.
-    pub const fn faults(&mut self, pc: u64) {
+    /// It has trapped at this address and tries again, or is to go on there.
+    pub const fn tries(&mut self, pc: u64) {
         self.amid = Some(pc);
     }
 
@@ -51,8 +51,8 @@ impl Progress {
         (self.settled, self.waits, self.left) = (None, false, Self::PATIENCE);
     }
 
-    /// All that was recorded has been carried out, and it goes on at this address: more that comes by then waits, too, as that takes its time.
-    pub const fn settles(&mut self, pc: u64, stint: u64) {
-        (self.settled, self.amid) = (Some(stint), Some(pc));
+    /// All that was recorded has been carried out.
+    pub const fn settles(&mut self, stint: u64) {
+        self.settled = Some(stint);
     }
 }

@@ -21,12 +21,12 @@ impl Cpu {
         self.owes_fences();
     }
 
-    /// The running vCPU tries once more to execute the instruction that it has trapped at.
+    /// The running vCPU tries once more to execute the instruction that it has trapped at, or is to execute its next one after others have kept it for long.
     pub fn is_amid_instruction(&mut self, id: VcpuId) {
         let state = self.state(id);
         let pc = state.pc();
         if let Some(progress) = state.progress() {
-            progress.faults(pc);
+            progress.tries(pc);
         }
     }
 
@@ -41,8 +41,8 @@ impl Cpu {
 
     /// All that was recorded for the running vCPU has been carried out.
     pub fn has_fenced(&mut self, id: VcpuId) {
-        if let Some((progress, pc, stint)) = self.progress(id) {
-            progress.settles(pc, stint);
+        if let Some((progress, _, stint)) = self.progress(id) {
+            progress.settles(stint);
         }
     }
 
