@@ -62,7 +62,10 @@ impl Machine {
         let mut findings = Vec::new();
         for program in bare.differing(&guest) {
             if findings.len() == TOLD {
-                findings.push(format!("{}: seed {}: program {program} and perhaps others, too", self.name, programs.seed));
+                findings.push(format!(
+                    "{}: seed {}: program {program} and perhaps others, too",
+                    self.name, programs.seed
+                ));
                 break;
             }
             findings.push(self.explain(programs, program));

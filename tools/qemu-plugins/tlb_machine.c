@@ -5,11 +5,9 @@
  * QEMU swaps satp and vsatp when V changes: what it shows as satp while V is 1 is vsatp, and what it then shows as vsatp is
  * old. HS-mode's satp can't be seen while V is 1, and can't change.
  */
-#define _GNU_SOURCE
 #include "tlb.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "qemu_internals.h"
@@ -25,18 +23,6 @@ const char *machine_missing_symbol(void)
     if (!cpu_physical_memory_rw) return "cpu_physical_memory_rw";
     if (!cpu_physical_memory_is_io) return "cpu_physical_memory_is_io";
     return cpu_dump_state ? NULL : "cpu_dump_state";
-}
-
-static uint64_t read_register(void *handle)
-{
-    static __thread struct g_byte_array *bytes;
-    uint64_t value = 0;
-    if (!handle) return 0; /* a hart without the H extension */
-    if (!bytes) bytes = g_byte_array_new();
-    g_byte_array_set_size(bytes, 0);
-    int length = qemu_plugin_read_register(handle, bytes);
-    if (length > 0) memcpy(&value, bytes->data, length < 8 ? (size_t)length : 8);
-    return value;
 }
 
 bool machine_find_registers(void)
@@ -73,39 +59,7 @@ bool machine_find_registers(void)
     return true;
 }
 
-/* V, from the first line of QEMU's dump: no register tells it. */
-static bool is_virtual(void)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&text, &size);
-    if (!memory) {
-        perror("tlb: no memory");
-        exit(EXIT_FAILURE);
-    }
-    cpu_dump_state(current_cpu, memory, 0);
-    fclose(memory);
-    int v = -1;
-    if (sscanf(text, " V = %d", &v) != 1) {
-        fprintf(stderr, "tlb: refused: this QEMU doesn't tell V where QEMU 10.0 does\n");
-        exit(EXIT_FAILURE);
-    }
-    free(text);
-    return v;
-}
-
-static enum mode mode_of(unsigned privilege, bool virtual)
-{
-    if (privilege == 3) return MODE_M;
-    if (virtual) return privilege ? MODE_VS : MODE_VU;
-    return privilege ? MODE_S : MODE_U;
-}
-
-enum mode machine_mode(void)
-{
-    unsigned privilege = (unsigned)read_register(registers.priv) & 3;
-    return mode_of(privilege, privilege != 3 && registers.hgatp && is_virtual());
-}
+enum mode machine_mode(void) { return mode_now(registers.priv, registers.hgatp); }
 
 /* The MMU modes of QEMU 10.0's RISC-V: 0 is U, 1 is S, 2 is S with SUM, 3 is M; 4 in addition is two stages. */
 enum mode machine_access_mode(qemu_plugin_access access)

@@ -6,11 +6,9 @@
 #ifndef TLB_MODEL_H
 #define TLB_MODEL_H
 
+#include "mode.h"
 #include "tlb_cache.h"
 #include "tlb_tables.h"
-
-/* Privilege modes, as far as translation differs. S is HS on a hart with the H extension. */
-enum mode { MODE_M, MODE_S, MODE_U, MODE_VS, MODE_VU, MODES };
 
 /* How many entries a TLB has, and how many of them are in a set. */
 struct size {

@@ -67,7 +67,7 @@ pub struct Bench {
     /// Make the report of finished runs alone; it is an error if one is missing
     #[arg(long, conflicts_with = "fresh")]
     pub no_run: bool,
-    /// The hypervisor's ELF file [default: .cache/kernel/ainori.elf of the checkout]
+    /// The hypervisor's ELF file, for all runs [default: the one of .cache/kernel that a run's system needs]
     #[arg(long, value_name = "ELF", env = "AINORI_KERNEL")]
     pub kernel: Option<PathBuf>,
     /// Also write the results of one experiment to FILE, as JSON
@@ -172,7 +172,7 @@ pub struct Verify {
     /// Old results, and a sample that isn't done in full, are errors (exit code 1)
     #[arg(long)]
     pub all: bool,
-    /// The hypervisor's ELF file [default: .cache/kernel/ainori.elf of the checkout]
+    /// The hypervisor's ELF file, for all runs [default: the one of .cache/kernel that a run's system needs]
     #[arg(long, value_name = "ELF", env = "AINORI_KERNEL")]
     pub kernel: Option<PathBuf>,
 }

@@ -279,6 +279,7 @@ fn experiment_files(names: &[String], root: &Path) -> Result<Vec<PathBuf>> {
 /// Finds the programs that runs need. `None` if `stop` was set.
 pub fn tools(kernel: Option<&Path>, needs_kernel: bool, stop: &AtomicBool) -> Result<Option<Tools>> {
     let remedy = "run `make build`";
+    let is_asked_for = kernel.is_some();
     let kernel = match kernel {
         Some(kernel) if needs_kernel && !kernel.is_file() => {
             return Err(miette!("there is no file {}", kernel.display()));
@@ -290,8 +291,10 @@ pub fn tools(kernel: Option<&Path>, needs_kernel: bool, stop: &AtomicBool) -> Re
     Ok(Some(Tools {
         qemu,
         kernel,
+        is_asked_for,
         lockstep: checkout::find(".cache/plugins/lockstep.so", "the lockstep clock", remedy)?,
         paths: checkout::find(".cache/plugins/paths.so", "the plugin that counts instructions", remedy)?,
+        windows: checkout::find(".cache/plugins/windows.so", "the plugin that counts in windows", remedy)?,
     }))
 }
 

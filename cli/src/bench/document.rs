@@ -7,9 +7,9 @@
 //! - `exits`: exits to the hypervisor of all its vCPUs, by cause, and `exits_total`; those that it had none of are left out;
 //! - `migrations` and `preemptions` of all its vCPUs.
 //!
-//! Beside them are `ipis_sent`, of all cores, `paths` (by name) and `instructions`, where they were counted.
+//! Beside them are `ipis_sent`, of all cores, `paths` (by name) and `instructions`, and `windows` (by name), where they were counted.
 //!
-//! Metrics see two things more: `check`, what `ainori check` says of the tasks that the manifest declares ([`answers`]), and `policy`, how much code its policy is
+//! Metrics see three things more: `irqs_off_total`, how long the hypervisor had interrupts off in the whole run, on all cores, for all causes ([`irqs_off_total`]), `check`, what `ainori check` says of the tasks that the manifest declares ([`answers`]), and `policy`, how much code its policy is
 //! ([`code`](super::code)).
 use crate::{
     deadlines::{Deadlines, VerdictKind},
@@ -30,6 +30,15 @@ pub fn document(report: &RunReport) -> Value {
     document["guests"] = Value::Object(guests.collect());
     document["ipis_sent"] = json!(total(&document["cores"], "ipis_sent"));
     document
+}
+
+/// The ticks in which the hypervisor had interrupts off: of all cores and causes in a run's document.
+///
+/// It is no part of that: what it would add is there already.
+pub fn irqs_off_total(document: &Value) -> u64 {
+    let cores = document["cores"].as_array().into_iter().flatten();
+    let by_cause = cores.filter_map(|core| core["irqs_off_total"].as_object()).flatten();
+    by_cause.filter_map(|(_, ticks)| ticks.as_u64()).sum()
 }
 
 /// What is said of the deadlines of a system's tasks, by guest and task: as `ainori check --json` has it, without what isn't known, and `met`, 1 or 0.
@@ -89,6 +98,13 @@ fn by_name(mut guest: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_with_interrupts_off_is_added_up() {
+        let document = json!({"cores": [{"irqs_off_total": {"timer": 5, "satp": 7}}, {"irqs_off_total": {"wfi": 1}}, {}]});
+        assert_eq!(irqs_off_total(&document), 13);
+        assert_eq!(irqs_off_total(&json!({})), 0);
+    }
 
     #[test]
     fn results_histograms_and_exits_are_put_together() {

@@ -115,6 +115,7 @@ fn with_more<'a>(document: &'a Value, run: &Run) -> Result<Cow<'a, Value>> {
     if run.machine != Machine::Ainori {
         return Ok(seen);
     }
+    seen.to_mut()["irqs_off_total"] = document::irqs_off_total(document).into();
     // The length of its times doesn't matter.
     if let Some(policy) = Policy::preset(&run.manifest.system.policy.preset, 1, 1_000) {
         seen.to_mut()["policy"] = code::lines(&policy)?;
@@ -136,7 +137,8 @@ fn sample(
     match (&metric.at, &metric.value) {
         (Some(at), _) => {
             let there = document.pointer(at).map_or(metric.missing, Value::as_f64);
-            Ok(there.map(|value| value * metric.scale))
+            let per = metric.per.as_ref().map_or(Some(1.0), |name| values.get(name)?.number());
+            Ok(there.zip(per).map(|(value, per)| value * metric.scale / per))
         }
         (None, Some(text)) => {
             let known = |name: &str| before.get(name).copied().or_else(|| values.get(name)?.number());

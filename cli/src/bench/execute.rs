@@ -1,5 +1,5 @@
 //! One run, from the plan to its document.
-use super::{bare, document::document, experiment::Machine, key::Tools, paths, plan::Run};
+use super::{bare, document::document, experiment::Machine, key::Tools, paths, plan::Run, windows};
 use crate::{
     report::Outcome,
     run::{self, Options, files::Files},
@@ -14,8 +14,9 @@ use std::{
 /// Does one run, in at most `timeout` of the host's time. `None` if `stop` was set; an error if the run can't be used.
 pub fn execute(run: &Run, tools: &Tools, timeout: Duration, stop: &Arc<AtomicBool>) -> Result<Option<Value>> {
     let counts = Files::new(None)?.create("counts.json")?;
+    let windows = Files::new(None)?.create("windows.json")?;
     let mut options = Options {
-        kernel: Some(tools.kernel.clone()),
+        kernel: Some(tools.kernel(run)?),
         clock: run.clock,
         seed: run.seed(),
         timeout: Some(timeout),
@@ -24,6 +25,11 @@ pub fn execute(run: &Run, tools: &Tools, timeout: Duration, stop: &Arc<AtomicBoo
     };
     if !run.marks.is_empty() {
         options.qemu_args.extend(["-plugin".into(), paths::plugin(&tools.paths, &run.marks, &counts.path)]);
+    }
+    if !run.windows.is_empty() {
+        options
+            .qemu_args
+            .extend(["-plugin".into(), windows::plugin(&tools.windows, &run.windows, &windows.path)]);
     }
     let report = match run.machine {
         Machine::Ainori => run::run_manifest(&options, &run.manifest)?,
@@ -41,6 +47,9 @@ pub fn execute(run: &Run, tools: &Tools, timeout: Duration, stop: &Arc<AtomicBoo
     let mut document = document(&report);
     if !run.marks.is_empty() {
         (document["paths"], document["instructions"]) = paths::read(&counts.path)?;
+    }
+    if !run.windows.is_empty() {
+        document["windows"] = windows::read(&windows.path)?;
     }
     Ok(Some(document))
 }

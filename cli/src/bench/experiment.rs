@@ -184,6 +184,9 @@ pub struct Case {
     /// Paths whose instructions are counted (see `tools/qemu-plugins/README.md`, `mark`).
     #[serde(default)]
     pub marks: BTreeMap<String, Mark>,
+    /// Windows that a guest's program marks, by name, with their numbers (see [`super::windows`]).
+    #[serde(default)]
+    pub windows: BTreeMap<String, u16>,
     /// The run is good even if a guest says that it failed: that is what the case is to show.
     #[serde(default)]
     pub guests_may_fail: bool,
@@ -262,6 +265,8 @@ pub struct Metric {
     /// What the number there is multiplied by, to have it in the unit.
     #[serde(default = "one")]
     pub scale: f64,
+    /// What the number there is divided by: a numeric parameter, as how often something was done.
+    pub per: Option<String>,
     /// What is taken if there is nothing `at` that place: 0 for a counter that is left out while it is 0.
     pub missing: Option<f64>,
     /// Expression of other metrics and of numeric parameters.

@@ -100,6 +100,7 @@ impl Fixture {
         fixture.write("kernel.elf", b"hypervisor");
         fixture.write("lockstep.so", b"lockstep");
         fixture.write("paths.so", b"paths");
+        fixture.write("windows.so", b"windows");
         fixture.write("bare.toml", BARE.as_bytes());
         let shared = BARE
             .replace("\"spumone\"", "\"${policy}\"")
@@ -117,8 +118,10 @@ impl Fixture {
         Tools {
             qemu: "10.0.2".into(),
             kernel: path("kernel.elf"),
+            is_asked_for: true,
             lockstep: path("lockstep.so"),
             paths: path("paths.so"),
+            windows: path("windows.so"),
         }
     }
 

@@ -164,8 +164,14 @@ fn versions(results: &Results) -> Markup {
             tbody {
                 tr { td { "QEMU" } td { (versions.qemu) } }
                 tr { td { "hypervisor" } td { code { (versions.kernel) } } }
+                @for (name, hash) in &versions.kernels {
+                    tr { td { (name) } td { code { (hash) } } }
+                }
                 tr { td { "lockstep.so" } td { code { (versions.lockstep) } } }
                 tr { td { "paths.so" } td { code { (versions.paths) } } }
+                @if let Some(windows) = &versions.windows {
+                    tr { td { "windows.so" } td { code { (windows) } } }
+                }
                 @for (name, file) in &versions.files {
                     tr {
                         td { (name) }

@@ -3,9 +3,13 @@ use super::{
     experiment::Machine,
     paths::Address,
     plan::{Run, Sample},
+    windows::Window,
 };
-use crate::{checkout, run::ClockChoice};
-use ainori_manifest::{Board, config::System};
+use crate::{checkout, image::Kernel, run::ClockChoice};
+use ainori_manifest::{
+    Board,
+    config::{System, Translation},
+};
 use miette::Result;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -23,12 +27,26 @@ const FORMAT: u32 = 1;
 pub struct Tools {
     /// Version of QEMU.
     pub qemu: String,
-    /// The hypervisor's ELF file.
+    /// The hypervisor's ELF file: the usual build's, or the one that was asked for.
     pub kernel: PathBuf,
+    /// That one was asked for, for all runs. Otherwise systems that need another build get it.
+    pub is_asked_for: bool,
     /// The plugin for lockstep time.
     pub lockstep: PathBuf,
     /// The plugin that counts instructions of paths.
     pub paths: PathBuf,
+    /// The plugin that counts instructions and traps in windows.
+    pub windows: PathBuf,
+}
+
+impl Tools {
+    /// The hypervisor's ELF file for a run: as `ainori run` would choose it.
+    pub fn kernel(&self, run: &Run) -> Result<PathBuf> {
+        match self.is_asked_for {
+            true => Ok(self.kernel.clone()),
+            false => Kernel::path(None, run.manifest.needs()),
+        }
+    }
 }
 
 /// Hashes of files, each read once.
@@ -81,6 +99,17 @@ struct Inputs<'a> {
     marks: &'a [(String, Address, Address)],
     paths: Option<String>,
     guests_may_fail: bool,
+    // Left out where there are none: runs of before have no other key for it.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    windows: &'a [Window],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    windows_plugin: Option<String>,
+    #[serde(skip_serializing_if = "are_usual")]
+    translations: &'a [Translation],
+}
+
+fn are_usual(translations: &[Translation]) -> bool {
+    translations.iter().all(|translation| *translation == Translation::TwoStage)
 }
 
 /// The key of a run: 32 hexadecimal digits.
@@ -90,6 +119,10 @@ pub fn key(run: &Run, tools: &Tools, hashes: &mut Hashes) -> Result<String> {
         files.push(hashes.of(&guest.image)?);
         files.extend(guest.initrd.as_deref().map(|initrd| hashes.of(initrd)).transpose()?);
     }
+    let kernel = match run.machine {
+        Machine::Ainori => Some(hashes.of(&tools.kernel(run)?)?),
+        Machine::Bare => None,
+    };
     let mut hash_if = |wanted: bool, path: &Path| wanted.then(|| hashes.of(path)).transpose();
     let inputs = Inputs {
         format: FORMAT,
@@ -98,13 +131,16 @@ pub fn key(run: &Run, tools: &Tools, hashes: &mut Hashes) -> Result<String> {
         board: &run.manifest.board,
         system: &run.manifest.system,
         files,
-        kernel: hash_if(run.machine == Machine::Ainori, &tools.kernel)?,
+        kernel,
         clock: run.clock_name(),
         sample: run.sample,
         lockstep: hash_if(matches!(run.clock, ClockChoice::Lockstep { .. }), &tools.lockstep)?,
         marks: &run.marks,
         paths: hash_if(!run.marks.is_empty(), &tools.paths)?,
         guests_may_fail: run.guests_may_fail,
+        windows: &run.windows,
+        windows_plugin: hash_if(!run.windows.is_empty(), &tools.windows)?,
+        translations: &run.manifest.translations,
     };
     let text = serde_json::to_vec(&inputs).expect("plain data has a JSON form");
     let mut key = hash(&text);
@@ -129,6 +165,9 @@ pub fn likeness(run: &Run) -> String {
         marks: &[],
         paths: None,
         guests_may_fail: run.guests_may_fail,
+        windows: &run.windows,
+        windows_plugin: None,
+        translations: &run.manifest.translations,
     };
     let mut likeness = hash(&serde_json::to_vec(&inputs).expect("plain data has a JSON form"));
     likeness.truncate(32);

@@ -7,6 +7,7 @@ use super::{
     only::{self, Condition, Only, REPETITION},
     paths::{self, Address},
     template::{self, Values},
+    windows::{self, Window},
 };
 use crate::{
     apart::Apart,
@@ -77,6 +78,8 @@ pub struct Run {
     pub sample: Sample,
     /// Paths whose instructions are counted: name, begin, end.
     pub marks: Vec<(String, Address, Address)>,
+    /// Windows whose instructions and traps are counted.
+    pub windows: Vec<Window>,
     /// A guest that says it failed doesn't spoil the run.
     pub guests_may_fail: bool,
     /// Most host time that it may take.
@@ -236,8 +239,12 @@ impl Plan {
         }
         for metric in &experiment.metrics {
             match (&metric.at, &metric.value) {
-                (Some(at), None) if at.starts_with('/') => {}
-                (None, Some(value)) => {
+                (Some(at), None) if at.starts_with('/') => {
+                    if let Some(per) = &metric.per {
+                        known("parameter", per, parameters.iter().copied())?;
+                    }
+                }
+                (None, Some(value)) if metric.per.is_none() => {
                     let expression = Expression::parse(value)?;
                     for name in expression.names() {
                         known("metric or parameter", name, metrics.iter().chain(&parameters).copied())?;
@@ -406,6 +413,7 @@ fn points_of(experiment: &Experiment, form: Form, case: &Case) -> Result<Vec<(Va
         })
         .collect();
     let marks = marks?;
+    let windows = windows_of(case)?;
 
     let mut points = Vec::new();
     for values in products(&[&experiment.parameters, &case.with], &used, form) {
@@ -431,6 +439,7 @@ fn points_of(experiment: &Experiment, form: Form, case: &Case) -> Result<Vec<(Va
                 clock,
                 sample,
                 marks: marks.clone(),
+                windows: windows.clone(),
                 guests_may_fail: case.guests_may_fail,
                 timeout: Duration::from_secs(case.timeout_s),
             });
@@ -441,6 +450,22 @@ fn points_of(experiment: &Experiment, form: Form, case: &Case) -> Result<Vec<(Va
         points.push((values, runs));
     }
     Ok(points)
+}
+
+/// The windows that a case counts, in the order of their names.
+fn windows_of(case: &Case) -> Result<Vec<Window>> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    let mut windows: Vec<Window> = Vec::new();
+    for (name, &number) in &case.windows {
+        if name.is_empty() || !name.chars().all(is_plain) {
+            return Err(miette!("the window {name:?} needs a name of letters, digits, _ and -"));
+        }
+        if number == 0 || number > windows::MOST || windows.iter().any(|other| other.number == number) {
+            return Err(miette!("the window {name} needs a number of its own, from 1 to {}", windows::MOST));
+        }
+        windows.push(Window { name: name.clone(), number });
+    }
+    Ok(windows)
 }
 
 /// The template of a case's manifest, and what it is called where something is wrong with it: its file, or the first one, with the names of the others.

@@ -35,6 +35,13 @@ pub fn differences(before: &Results, after: &Versions, now: &str) -> Vec<String>
         (true, "QEMU", &versions.qemu, &after.qemu),
         (!versions.q.is_empty(), "lockstep.so", &versions.lockstep, &after.lockstep),
     ];
+    let plugin = "windows.so";
+    if let (Some(old), Some(new)) = (&versions.windows, &after.windows) {
+        programs.push((true, plugin, old, new));
+    }
+    let builds =
+        versions.kernels.iter().filter_map(|(name, old)| Some((name, old, after.kernels.get(name)?)));
+    programs.extend(builds.map(|(name, old, new)| (true, name.as_str(), old, new)));
     // A file of one result alone belongs to a case that the other hasn't got.
     let files = versions.files.iter().filter_map(|(name, file)| Some((name, file, after.files.get(name)?)));
     programs.extend(files.map(|(name, old, new)| (true, name.as_str(), &old.hash, &new.hash)));

@@ -77,7 +77,7 @@ fn case(run: &Run) -> &str {
 }
 
 fn guess(run: &Run) -> f64 {
-    let counted = if run.marks.is_empty() { 1.0 } else { COUNTED };
+    let counted = if run.marks.is_empty() && run.windows.is_empty() { 1.0 } else { COUNTED };
     GUESS_S * f64::from(run.board().harts) * counted
 }
 

@@ -1,5 +1,6 @@
 //! Versions of everything that took part in an experiment.
 use super::{
+    experiment::Machine,
     key::{Hashes, Tools},
     plan::{Plan, Sample},
 };
@@ -18,10 +19,16 @@ pub struct Versions {
     pub qemu: String,
     /// Hash of the hypervisor's ELF file.
     pub kernel: String,
+    /// Hashes of other builds of it that some of the runs needed, by the names of their ELF files.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kernels: BTreeMap<String, String>,
     /// Hash of the lockstep plugin.
     pub lockstep: String,
     /// Hash of the counting plugin.
     pub paths: String,
+    /// Hash of the plugin that counts in windows, if a run had some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<String>,
     /// The guests' files by name.
     pub files: BTreeMap<String, FileVersion>,
     /// Slices of the lockstep clock; none if no run had it.
@@ -54,12 +61,20 @@ pub fn versions(plan: &Plan, tools: &Tools, hashes: &mut Hashes) -> Result<Versi
     let mut files = BTreeMap::new();
     for paths in plan.runs().flat_map(|run| &run.manifest.files) {
         for path in [Some(&paths.image), paths.initrd.as_ref()].into_iter().flatten() {
-            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-            if let Entry::Vacant(entry) = files.entry(name) {
+            if let Entry::Vacant(entry) = files.entry(name_of(path)) {
                 entry.insert(FileVersion { hash: short(path)?, says: says(&checkout::read(path)?) });
             }
         }
     }
+    let mut kernels = BTreeMap::new();
+    for run in plan.runs().filter(|run| run.machine == Machine::Ainori) {
+        let path = tools.kernel(run)?;
+        if path != tools.kernel {
+            kernels.insert(name_of(&path), short(&path)?);
+        }
+    }
+    let has_windows = plan.runs().any(|run| !run.windows.is_empty());
+    let windows = has_windows.then(|| short(&tools.windows)).transpose()?;
     let q: BTreeSet<u32> = plan
         .runs()
         .filter_map(|run| match run.sample {
@@ -70,12 +85,18 @@ pub fn versions(plan: &Plan, tools: &Tools, hashes: &mut Hashes) -> Result<Versi
     Ok(Versions {
         qemu: tools.qemu.clone(),
         kernel: short(&tools.kernel)?,
+        kernels,
         lockstep: short(&tools.lockstep)?,
         paths: short(&tools.paths)?,
+        windows,
         files,
         q: q.into_iter().collect(),
         commit: None,
     })
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// What a file says of its own version: the first marker, up to the end of its word.

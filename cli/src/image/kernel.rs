@@ -112,10 +112,9 @@ impl Kernel {
             .wrap_err_with(|| format!("{} is not a hypervisor that can be used", path.display()))?;
         let Needs { room, shadow, without_h, without_sstc } = kernel.has;
         let refuse = |kind: &str, why: String| {
-            let Build { file, command } = Build::for_needs(needs);
-            let help = format!(
-                "build the {kind} one with `{command}`; then leave --kernel and AINORI_KERNEL out, or give --kernel {file} (bench needs it)"
-            );
+            let Build { command, .. } = Build::for_needs(needs);
+            let help =
+                format!("build the {kind} one with `{command}`; then leave --kernel and AINORI_KERNEL out");
             Err(miette!(help = help, "{} {why}", path.display()))
         };
         // Before all else: whatever else it has, it wouldn't run there.

@@ -230,6 +230,9 @@ impl Board {
         // Behind the path there may be the line's settings, which stay as the firmware left them.
         let stdout = chosen.and_then(|node| find(tree, text(&node, "stdout-path")?.split(':').next()?));
         let irqchip = part.as_ref().map(|part| part.irqchip);
+        #[cfg(feature = "uarts")]
+        let uart = |node| crate::uarts::other(&node, irqchip).or_else(|| uart(node, irqchip));
+        #[cfg(not(feature = "uarts"))]
         let uart = |node| uart(node, irqchip);
         let uart = stdout.and_then(uart).or_else(|| AllNodes::of(tree).find_map(uart));
         Ok(Self {

@@ -15,6 +15,8 @@ mod range;
 #[cfg(test)]
 mod tests;
 mod tree;
+#[cfg(feature = "uarts")]
+pub mod uarts;
 
 pub use board::{Board, BoardHart, BoardUart, Device, Error};
 pub use imsic::{IPI_IDENTITY, identities_of};

@@ -2,6 +2,15 @@
 use ainori_sched::{VcpuId, VcpuSet};
 use bitflags::bitflags;
 
+#[cfg(feature = "shadow")]
+mod own;
+#[cfg(feature = "shadow")]
+mod progress;
+
+#[cfg(feature = "shadow")]
+pub use self::own::{PageFence, PageFences};
+#[cfg(feature = "shadow")]
+pub use self::progress::Progress;
 use crate::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use crate::atomic_set::AtomicVcpuSet;
 
@@ -16,9 +25,9 @@ bitflags! {
         /// What the hypervisor keeps of a vCPU's translations itself, wherever it runs.
         #[cfg(feature = "shadow")]
         const OWN = 1 << 2;
-        /// The same, as the vCPU itself has asked for it: whoever has the vCPU knows of what.
+        /// The same, of single pages: which ones is [said beside it](Fences::note_pages).
         #[cfg(feature = "shadow")]
-        const OWN_CALL = 1 << 3;
+        const OWN_PAGES = 1 << 3;
         /// Of which address space ([`Self::own`]).
         #[cfg(feature = "shadow")]
         const OWN_SPACE = 0xffff_fff0;
@@ -53,7 +62,7 @@ impl Fence {
 }
 
 impl Fence {
-    /// All that a hart may have cached of a vCPU.
+    /// All that a hart may have cached of a vCPU: what [`Fences::take`] takes.
     pub const HART: Self = Self::INSTRUCTIONS.union(Self::TRANSLATIONS);
 }
 
@@ -79,13 +88,22 @@ pub struct Fences {
     recorded: AtomicU32,
     /// The vCPUs that wait.
     waiting: AtomicVcpuSet,
+    /// Of [`Fence::OWN_PAGES`].
+    #[cfg(feature = "shadow")]
+    pages: PageFences,
 }
 
 impl Fences {
     /// Those of a vCPU that isn't running.
     #[must_use]
     pub fn new() -> Self {
-        Self { present: AtomicBool::new(false), recorded: AtomicU32::new(0), waiting: AtomicVcpuSet::new() }
+        Self {
+            present: AtomicBool::new(false),
+            recorded: AtomicU32::new(0),
+            waiting: AtomicVcpuSet::new(),
+            #[cfg(feature = "shadow")]
+            pages: PageFences::new(),
+        }
     }
 
     /// Records a fence that `sender` wants. What the sender wrote before is visible to the vCPU after the fence.
@@ -122,29 +140,21 @@ impl Fences {
         self.present.store(false, Ordering::Release);
     }
 
-    /// Takes what has been recorded. Called whenever the vCPU is about to be entered by a decision of the scheduler; a trap may return to it without, unless
+    /// Takes what has been recorded of what a hart caches. Called whenever the vCPU is about to be entered by a decision of the scheduler; a trap may return to it without, unless
     /// somebody has been answered meanwhile.
     #[inline]
     pub fn take(&self) -> Fence {
         // Mostly there is nothing, and a load is cheaper than a swap.
-        let bits = if self.recorded.load(Ordering::Relaxed) == 0 {
-            0
-        } else {
-            self.recorded.swap(0, Ordering::Acquire)
-        };
+        let bits =
+            if self.recorded.load(Ordering::Relaxed) == 0 { 0 } else { self.take_recorded(Fence::HART) };
         Fence::from_bits_truncate(bits)
     }
 
-    /// The vCPU itself, which isn't in its guest at this moment, wants that before it is again.
-    #[cfg(feature = "shadow")]
-    pub fn record_own(&self, what: Fence) {
-        self.recorded.fetch_or(what.bits(), Ordering::Relaxed);
-    }
-
-    /// Has something been recorded that the hypervisor has to do itself? That takes longer than a fence of the hart.
-    #[cfg(feature = "shadow")]
-    pub fn has_own(&self) -> bool {
-        self.recorded.load(Ordering::Relaxed) & Fence::OWN.union(Fence::OWN_CALL).bits() != 0
+    /// Takes all: nothing else than this is ever recorded.
+    #[cfg(not(feature = "shadow"))]
+    #[inline]
+    fn take_recorded(&self, _: Fence) -> u32 {
+        self.recorded.swap(0, Ordering::Acquire)
     }
 
     /// Takes the vCPUs that wait; they must now be [answered](Answers::answer).

@@ -57,6 +57,8 @@ mod threshold;
 
 pub use atomic_set::AtomicVcpuSet;
 pub use fences::{Answers, Fence, Fences, Recorded};
+#[cfg(feature = "shadow")]
+pub use fences::{PageFence, PageFences, Progress};
 pub use housework::PublishedHousework;
 pub use pace::Pace;
 pub use parking::ParkingSlot;

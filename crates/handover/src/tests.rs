@@ -227,9 +227,100 @@ fn a_fence_of_one_address_space_is_told_from_one_of_several() {
             fences.record_own(Fence::own(*asid));
         }
         assert!(fences.has_own());
-        let taken = fences.take();
-        assert!(taken.contains(Fence::OWN | Fence::HART));
+        assert_eq!(fences.take(), Fence::HART, "what is the hart's is taken by itself");
+        let taken = fences.take_own();
+        assert!(taken.contains(Fence::OWN) && !taken.intersects(Fence::HART));
         assert_eq!(taken.own_asid(), told, "{recorded:?}");
         assert!(!fences.has_own());
+    }
+}
+
+#[cfg(feature = "shadow")]
+mod pages {
+    use super::*;
+
+    const PAGE: u64 = 0x1000;
+    /// The last page of the lower half of Sv48's addresses.
+    const LAST_OF_LOWER: u64 = (1 << 47) - PAGE;
+
+    fn taken(fences: &Fences) -> Vec<PageFence> {
+        (0..PageFences::PLACES).filter_map(|place| fences.pages().get(place)).collect()
+    }
+
+    #[test]
+    fn pages_are_told_as_they_are_as_long_as_there_are_places() {
+        let fences = Fences::new();
+        let of = |page: u64| PageFence::new(page * PAGE, 3, Some(7)).unwrap();
+        for page in 0..PageFences::PLACES {
+            assert_eq!(fences.note_pages(of(page.into())), Fence::OWN_PAGES);
+        }
+        assert_eq!(fences.note_pages(of(100)), Fence::own(Some(7)), "all of the address space instead");
+        assert_eq!(taken(&fences), (0..PageFences::PLACES).map(|page| of(page.into())).collect::<Vec<_>>());
+        // The first page of one is fenced, and all of another one: there is a place.
+        fences.pages().leave(0, of(0).rest());
+        fences.pages().leave(3, None);
+        assert_eq!(taken(&fences)[0].address(), PAGE);
+        assert_eq!(fences.note_pages(of(100)), Fence::OWN_PAGES);
+        let found = fences.pages().taken();
+        fences.pages().leave_nothing(found & !1);
+        assert_eq!(taken(&fences).len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_range_of_addresses_is_refused() {
+        for (address, pages) in [(0, 0), (0, 17), (1 << 47, 1), (LAST_OF_LOWER, 2), (!0 << 12, 2)] {
+            assert_eq!(PageFence::new(address, pages, None), None, "{address:#x} {pages}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_is_found(
+            number in prop_oneof![0..1_u64 << 35, Just((1 << 35) - 16), (1_u64 << 52) - (1 << 35)..(1 << 52) - 16],
+            pages in 1..=16_u64,
+            asid in prop::option::of(any::<u16>()),
+        ) {
+            let address = number * PAGE;
+            prop_assume!(address >> 63 == (address + pages * PAGE - 1) >> 63);
+            let is_one = (((address + (pages - 1) * PAGE) << 16) as i64 >> 16) as u64 == address + (pages - 1) * PAGE;
+            let fence = PageFence::new(address, pages, asid);
+            prop_assert_eq!(fence.is_some(), is_one);
+            let Some(fence) = fence else { return Ok(()) };
+            let fences = Fences::new();
+            prop_assert_eq!(fences.note_pages(fence), Fence::OWN_PAGES);
+            let mut left = Some(fence);
+            for page in 0..pages {
+                let found = fences.pages().get(0).unwrap();
+                prop_assert_eq!(Some(found), left);
+                prop_assert_eq!((found.address(), found.asid()), (address + page * PAGE, asid));
+                left = found.rest();
+                fences.pages().leave(0, left);
+            }
+            prop_assert_eq!(left, None);
+            prop_assert_eq!(fences.pages().get(0), None);
+        }
+    }
+
+    /// The vCPU has faulted at an instruction, and nobody was answered since all was carried out: only then others wait.
+    #[test]
+    fn others_wait_for_an_instruction_and_for_nothing_else() {
+        const PC: u64 = 0x1000;
+        let mut progress = Progress::NONE;
+        progress.tries(PC);
+        assert!(!progress.puts_off(PC, 1), "it isn't known what came while it was away");
+        progress.settles(1);
+        assert!(!progress.waits(PC, 1), "nobody was told to wait");
+        assert!(progress.puts_off(PC, 1) && progress.waits(PC, 1));
+        assert!(!progress.waits(PC + 4, 1) && !progress.waits(PC, 2), "it has gone on, or was away");
+        let before = progress;
+        progress.owes();
+        assert!(!progress.waits(PC, 1) && !progress.puts_off(PC, 1), "somebody was answered");
+        progress = before;
+        assert!(!progress.puts_off(PC + 4, 1) && !progress.waits(PC, 1), "who is answered waits no more");
+        progress.owes();
+        progress.settles(1);
+        let times = (0..1000).take_while(|_| progress.puts_off(PC, 1)).count();
+        assert_eq!(times, usize::from(Progress::PATIENCE));
+        assert!(!progress.waits(PC, 1), "they have waited long enough");
     }
 }

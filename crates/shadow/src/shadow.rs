@@ -503,33 +503,31 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         end: End,
         fill: &Fill,
     ) -> (Due, bool) {
-        self.global.format = Some(format);
         let before = self.pool.read(self.global.tree.root, top);
+        let changes = before != fill.entry && self.global.tree.changes_root(&self.pool, end);
+        if changes && !before.is_none() && !self.global.sharers(place).is_empty() {
+            // A fill behind that would take too long for one step.
+            return (self.unshare_all(place), false);
+        }
+        self.global.format = Some(format);
         let (inserted, is_done) = self.global.tree.insert(&mut self.pool, end, fill);
         let due = self.changed_globally(place, inserted);
-        (due.and(self.share(place, before)), is_done)
+        (due.and(self.share(place)), is_done)
     }
 
-    /// Has the active address space see an entry of the global tree's root. `before`: what that was, for all others that see it.
-    fn share(&mut self, place: usize, before: Entry) -> Due {
+    /// Has the active address space see an entry of the global tree's root.
+    fn share(&mut self, place: usize) -> Due {
         let top = self.global.top(place);
-        let entry = self.pool.read(self.global.tree.root, top);
-        let mut due = Due::Nothing;
-        if entry != before && !before.is_none() {
-            due = match self.unshare_all(place) {
-                Ok(due) => due,
-                Err(due) => return due,
-            };
-        }
         let space = &mut self.spaces[self.active];
-        if !space.shared.contains(place) {
-            space.shared.insert(place);
-            self.global.sharers_mut(place).insert(self.active);
-            self.pool.write(space.tree.root, top, entry);
-            // As where a tree has a new table.
-            due = if entry.leads_on() { due.and(Due::Space) } else { due };
+        if space.shared.contains(place) {
+            return Due::Nothing;
         }
-        due
+        let entry = self.pool.read(self.global.tree.root, top);
+        space.shared.insert(place);
+        self.global.sharers_mut(place).insert(self.active);
+        self.pool.write(space.tree.root, top, entry);
+        // As where a tree has a new table.
+        if entry.leads_on() { Due::Space } else { Due::Nothing }
     }
 
     /// An address space doesn't see this entry of the global tree's root any more, if it did.
@@ -548,17 +546,14 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         self.global.place(top).map_or(Due::Nothing, |place| self.unshare(number, place))
     }
 
-    /// No address space sees this entry of the global tree's root any more.
-    ///
-    /// # Errors
-    /// So many do that all has been forgotten instead, which takes no longer than a step may; and the fence for that.
-    fn unshare_all(&mut self, place: usize) -> Result<Due, Due> {
+    /// No address space sees this entry of the global tree's root any more. If many do, all is forgotten instead, which takes no longer than a step may.
+    fn unshare_all(&mut self, place: usize) -> Due {
         let sharers = self.global.sharers(place);
         if sharers.len() > SPACES_AT_ONCE {
-            return Err(self.forget_all());
+            return self.forget_all();
         }
         // BOUND: `SPACES_AT_ONCE`.
-        Ok(sharers.fold(Due::Nothing, |due, number| due.and(self.unshare(number, place))))
+        sharers.fold(Due::Nothing, |due, number| due.and(self.unshare(number, place)))
     }
 
     /// Something in an address space's tables has changed: the fence is due now if it is active, else when it is activated.
@@ -633,7 +628,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         if self.pool.read(self.global.tree.root, top) == before {
             self.changed_globally(place, due)
         } else {
-            self.unshare_all(place).unwrap_or_else(|due| due)
+            self.unshare_all(place)
         }
     }
 

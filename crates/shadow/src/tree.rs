@@ -117,6 +117,15 @@ impl Tree {
         if pool.clean() < left + usize::from(needs_table) { Err(Obstacle::Tables) } else { Ok(end) }
     }
 
+    /// Does a fill that ends there change an entry of the root?
+    pub fn changes_root(&self, pool: &Pool<impl Tables>, end: End) -> bool {
+        self.root
+            == match end {
+                End::Entry { table, .. } => table,
+                End::Other { table } => pool.parent(table),
+            }
+    }
+
     /// Fills in an entry, where [`Self::find`] has found its place, with one more table if it needs any: with more, the first of them alone. Returns which fence is due beside one for the
     /// address, and whether the entry is there.
     pub fn insert(&mut self, pool: &mut Pool<impl Tables>, end: End, fill: &Fill) -> (Due, bool) {

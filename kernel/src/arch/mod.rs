@@ -4,6 +4,8 @@
 //! guests' kernels run in user mode. Each defines what is taken from `back_end` here; which one a kernel has is decided when it is built (docs/boards.md, A hart without H).
 #[cfg(not(feature = "no-h"))]
 mod h;
+#[cfg(feature = "shadow")]
+mod page_fault;
 mod riscv;
 #[cfg(feature = "no-h")]
 mod u;

@@ -114,7 +114,8 @@ pub extern "C" fn secondary(cpu: &'static mut Cpu) -> ! {
     } else if !files::are_as_of(&cpu.machine.features) {
         "as many guest interrupt files"
     } else {
-        ""
+        // As whoever boots may be the only one that has enough.
+        crate::guest::translation::lacks(cpu.machine).unwrap_or_default()
     };
     if !needed.is_empty() {
         refuse(format_args!("hart {hart} isn't as the one that booted: all need {needed}"));

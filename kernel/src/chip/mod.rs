@@ -2,4 +2,5 @@
 pub mod ipi;
 pub mod irqchip;
 pub mod quiet;
+#[cfg_attr(feature = "uarts", path = "uarts.rs")]
 pub mod uart;

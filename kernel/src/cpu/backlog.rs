@@ -67,6 +67,9 @@ pub(super) struct Backlog {
     pub(super) strays: VcpuSet,
     /// Others may have wanted something of them, and have kept quiet as this core was busy with something more urgent.
     pub(super) neglected: VcpuSet,
+    /// They are to be looked at when the next guest has been entered, who may be one of them: then they are among the [unread](Self::unread).
+    #[cfg(feature = "shadow")]
+    pub(super) put_off: VcpuSet,
 }
 
 /// One part.
@@ -96,6 +99,8 @@ impl Backlog {
         starved: VcpuSet::EMPTY,
         strays: VcpuSet::EMPTY,
         neglected: VcpuSet::EMPTY,
+        #[cfg(feature = "shadow")]
+        put_off: VcpuSet::EMPTY,
     };
 
     fn is_empty(&self) -> bool {

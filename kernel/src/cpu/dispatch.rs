@@ -44,7 +44,7 @@ impl Cpu {
                 Before::Decide => {}
                 Before::Again => return None,
                 Before::Keep(id) => {
-                    return (!self.pending.backlog && self.leaves_mailbox(id))
+                    return (!self.pending.backlog && self.leaves_for(id))
                         .then(|| &raw mut self.resident(id).state);
                 }
             }
@@ -104,7 +104,7 @@ impl Cpu {
             // The switch itself took its time: it is quicker to switch again than to leave and be interrupted at once.
             return None;
         }
-        if translation::gives_way(self, id) || !self.leaves_mailbox(id) {
+        if !self.leaves_for(id) {
             return None;
         }
         let resident = self.resident(id);
@@ -314,7 +314,7 @@ impl Cpu {
         let resident = self.resident(id);
         let shared = resident.shared;
         shared.fences.arrive();
-        if world::is_interrupted() && hart::pending_interrupts().is_empty() {
+        if world::is_interrupted() && hart::pending_interrupts().is_empty() && !translation::is_owed(shared) {
             // By nothing but its timer, or what it had pending and won't take now: what others want comes with an IPI.
             resident.due = world::loaded_deadline().unwrap_or(now);
             resident.note_delivery();

@@ -13,6 +13,7 @@ use super::Cpu;
 use crate::arch::clock;
 use crate::arch::hart::{self, Interrupts};
 use crate::arch::world;
+use crate::guest::translation;
 use crate::stats::Exit;
 
 /// Length of the guard, in microseconds: what the hypervisor does between two guests seldom takes longer, and of a period of a
@@ -111,6 +112,12 @@ impl Cpu {
         self.mailbox.leave() || self.leaves_mail_for_later(id)
     }
 
+    /// The same, when what others want of the hypervisor's own for the vCPU has been seen to.
+    #[inline(always)]
+    pub(super) fn leaves_for(&mut self, id: VcpuId) -> bool {
+        !translation::gives_way(self, id) && self.leaves_mailbox(id)
+    }
+
     /// Mail that has come in meanwhile takes a while, too: [`Self::may_leave_mail`] behind a preemption point.
     #[inline(never)]
     fn leaves_mail_for_later(&mut self, id: VcpuId) -> bool {
@@ -174,7 +181,7 @@ impl Cpu {
     }
 
     /// What has come in is looked at then, a while after the next vCPU has been entered.
-    fn look_again(&mut self, at: u64) {
+    pub(super) fn look_again(&mut self, at: u64) {
         self.pending.backlog = false;
         self.look_again_at(at);
         let due = self.later.due();

@@ -80,7 +80,7 @@ impl Cpu {
 
     /// Looks whether something is wanted of a vCPU that this core can do.
     pub(super) fn look_at(&mut self, id: VcpuId) {
-        ainori_handover::look_at(self, id);
+        crate::guest::translation::look_at(self, id);
     }
 
     /// Posts an item to another core, and sends an IPI if that core would not look by itself.
@@ -308,7 +308,7 @@ impl Core for Cpu {
 
     fn answer(&mut self, waiting: VcpuSet) {
         let mut done = VcpuSet::EMPTY;
-        self.pending.fences |= !waiting.is_empty();
+        self.note_answered(!waiting.is_empty());
         // BOUND: the vCPUs of one guest, some 20 instructions each.
         for waiter in waiting {
             if self.machine.vcpu(waiter).fences_awaited.answer() {

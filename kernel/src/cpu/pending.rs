@@ -1,4 +1,6 @@
 //! What has changed since the running vCPU was entered.
+use super::Cpu;
+use crate::guest::translation;
 
 /// What is to be seen to before the running vCPU goes on. A trap that leaves none of it behind has changed nothing for the core, and its
 /// service may return at once.
@@ -32,5 +34,14 @@ impl Pending {
         // SAFETY: eight bytes, each of which has a value, as none is padding.
         let flags: u64 = unsafe { core::mem::transmute(self) };
         flags == 0
+    }
+}
+
+impl Cpu {
+    /// Who waits for fences of a vCPU of this core is answered, if there is anybody.
+    #[inline(always)]
+    pub(super) fn note_answered(&mut self, is_anybody: bool) {
+        self.pending.fences |= is_anybody;
+        translation::answered(self, is_anybody);
     }
 }

@@ -129,25 +129,25 @@ impl<'a> Host for Caller<'a> {
         let targets = self.guest.vcpu_set(harts);
         let awaited = &machine.vcpu(self.vcpu).fences_awaited;
         let is_own = targets.contains(self.vcpu);
-        let recordable = match what {
+        let recordable: translation::Recordable = match what {
             RemoteFence::Instructions => {
                 if is_own {
                     fence::instructions();
                 }
-                Fence::INSTRUCTIONS
+                Fence::INSTRUCTIONS.into()
             }
             RemoteFence::Translations(range, asid) => {
                 if is_own {
                     translation::fence_own(self.cpu, self.vcpu, range, asid);
                 }
-                self.guest.space.translation.fence(asid)
+                self.guest.space.translation.fence(range, asid)
             }
         };
         awaited.begin();
         let mut present = VcpuSet::EMPTY;
         // BOUND: the vCPUs of one guest, some 25 instructions each.
         for target in targets.without(self.vcpu) {
-            if machine.vcpu(target).fences.record(recordable, self.vcpu, awaited) == Recorded::Awaited {
+            if recordable.record(&machine.vcpu(target).fences, self.vcpu, awaited) == Recorded::Awaited {
                 present.insert(target);
             }
         }

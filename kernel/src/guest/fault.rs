@@ -27,6 +27,9 @@ pub enum What {
     Unhandled,
     /// A trap that the hypervisor doesn't know.
     Unknown,
+    /// Accessed what its tables don't have, in whichever mode, with no trap handler of its own.
+    #[cfg(feature = "shadow")]
+    Translation,
 }
 
 impl What {
@@ -40,6 +43,8 @@ impl What {
             Self::IllegalInstruction => "illegal instruction, and no trap handler set (stvec is 0)",
             Self::Unhandled => "trap in user mode, and no trap handler set (stvec is 0)",
             Self::Unknown => "trap with a cause that the hypervisor does not know",
+            #[cfg(feature = "shadow")]
+            Self::Translation => "page fault or access fault, and no trap handler set (stvec is 0)",
         }
     }
 }

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use ainori_board::{Board, Isa};
-use ainori_handover::Fence;
+use ainori_handover::{Answers, Fence, Fences, PageFence, PageFences, Recorded};
 #[cfg(feature = "no-h")]
 use ainori_limits::PAGE;
 use ainori_manifest::blob::translations;
@@ -23,6 +23,7 @@ use ainori_space::{Attributes, GuestPhysical, HostPhysical, Rights, Translation 
 
 use super::fault::{self, What};
 use super::space::Space;
+use super::vcpu::Vcpu;
 use crate::arch::fence as hart_fence;
 use crate::arch::shadow::{AddressSpaceAccess, Answer, GuestFence, OwnShadow, PageFault};
 use crate::arch::trap::{Access, Exception};
@@ -74,15 +75,10 @@ impl GuestTranslation {
     /// The shadow of one of its vCPUs, if that has one. Allocates: only at boot.
     pub fn shadow(&self, vcpu: VcpuId, machine: &Machine) -> OwnShadow {
         let Some(shadow) = self.0.shadow() else {
-            let has_shadow = |guest: &super::Guest| guest.space.translation.0.shadow().is_some();
-            return OwnShadow::none(machine.guests.iter().any(has_shadow));
+            return OwnShadow::none(is_used(machine));
         };
-        if !OwnShadow::has_asids_for(machine.vcpu_count) {
-            refuse(format_args!(
-                "the harts of this board tell too few address spaces apart for shadow tables: {MOST_SHADOW_SPACES} are needed for each vCPU"
-            ));
-        }
-        let isa = &machine.features.isa;
+        let mut isa = machine.features.isa.clone();
+        self.restrict(&mut isa);
         let features = Features {
             memory_types: isa.has("svpbmt"),
             contiguous: isa.has("svnapot"),
@@ -98,15 +94,64 @@ impl GuestTranslation {
             .unwrap_or_else(|| refuse(format_args!("a vCPU needs more shadow tables than {}", shadow.tables)))
     }
 
-    /// As what a fence of its translations is recorded: of an address space, or of all.
+    /// What a fence of its translations is to others.
     #[inline(always)]
-    pub fn fence(&self, asid: Option<u64>) -> Fence {
-        if self.0.shadow().is_some() { own(asid) } else { Fence::TRANSLATIONS }
+    pub fn fence(&self, range: Range, asid: Option<u64>) -> Recordable {
+        if self.0.shadow().is_some() { Recordable::own(range, asid) } else { Fence::TRANSLATIONS.into() }
     }
 }
 
-fn own(asid: Option<u64>) -> Fence {
-    Fence::own(asid.map(|asid| asid as u16))
+/// Has any guest a shadow?
+fn is_used(machine: &Machine) -> bool {
+    machine.guests.iter().any(|guest| guest.space.translation.0.shadow().is_some())
+}
+
+/// What this hart, where no guest runs yet, lacks for the shadows of this system's vCPUs, any of which may come to it. Only at boot.
+pub fn lacks(machine: &Machine) -> Option<&'static str> {
+    const ASIDS: &str = "16 ASIDs for each vCPU of a system with shadow tables";
+    const _: () = assert!(MOST_SHADOW_SPACES == 16);
+    (is_used(machine) && !OwnShadow::has_asids_for(machine.vcpu_count)).then_some(ASIDS)
+}
+
+/// A fence that is to be recorded for some vCPUs.
+#[derive(Clone, Copy)]
+pub enum Recordable {
+    /// This.
+    Whole(Fence),
+    /// Of pages of what is shadowed.
+    Pages(PageFence),
+}
+
+impl From<Fence> for Recordable {
+    fn from(fence: Fence) -> Self {
+        Self::Whole(fence)
+    }
+}
+
+impl Recordable {
+    /// Of what is shadowed: of the pages of a range, or where they had better go at once, of all.
+    fn own(range: Range, asid: Option<u64>) -> Self {
+        let asid = asid.map(|asid| asid as u16);
+        let whole = Self::Whole(Fence::own(asid));
+        let Some(mut pages) = range.pages() else { return whole };
+        let Some(first) = pages.next() else { return Self::Whole(Fence::empty()) };
+        // BOUND: `ainori_sbi::MOST_PAGES`.
+        PageFence::new(first, 1 + pages.count() as u64, asid).map_or(whole, Self::Pages)
+    }
+
+    /// Records it for a vCPU, as [`Fences::record`].
+    #[inline]
+    pub fn record(self, fences: &Fences, sender: VcpuId, answers: &Answers) -> Recorded {
+        fences.record(self.noted(fences), sender, answers)
+    }
+
+    /// As what it is recorded for a vCPU, in whose fences it says which pages it is about.
+    fn noted(self, fences: &Fences) -> Fence {
+        match self {
+            Self::Whole(fence) => fence,
+            Self::Pages(pages) => fences.note_pages(pages),
+        }
+    }
 }
 
 /// The greatest format of a shadow: Sv57 would be a table more for each. (Where guests' kernels run in user mode, it is the hypervisor's own.)
@@ -172,7 +217,10 @@ pub fn page_fault(cpu: &mut Cpu, vcpu: VcpuId, fault: PageFault) -> Exit {
         return Exit::Shadow;
     }
     match answer(cpu, vcpu, fault) {
-        Answer::Again | Answer::NotYet => Exit::Shadow,
+        Answer::Again | Answer::NotYet => {
+            cpu.is_amid_instruction(vcpu);
+            Exit::Shadow
+        }
         Answer::Guest(exception) => hand_over(cpu, vcpu, exception),
         #[cfg(feature = "no-h")]
         Answer::Elsewhere if super::text::is_memory(cpu, vcpu) => super::text::give_up(cpu, vcpu),
@@ -200,7 +248,7 @@ fn hand_over(cpu: &mut Cpu, vcpu: VcpuId, exception: Exception) -> Exit {
     if cpu.state(vcpu).deliver(exception) {
         Exit::PageFault
     } else {
-        fault::stop(cpu, vcpu, What::Unhandled, exception)
+        fault::stop(cpu, vcpu, What::Translation, exception)
     }
 }
 
@@ -210,7 +258,12 @@ pub fn address_space(cpu: &mut Cpu, vcpu: VcpuId, access: AddressSpaceAccess) ->
         return Exit::AddressSpace;
     }
     // BOUND: a few tables that are cleared, or that are taken from somebody. As above.
-    while !cpu.state(vcpu).access_address_space(access) && !cpu.stops_between_steps() {}
+    while !cpu.state(vcpu).access_address_space(access) {
+        if cpu.stops_between_steps() {
+            cpu.is_amid_instruction(vcpu);
+            break;
+        }
+    }
     Exit::AddressSpace
 }
 
@@ -220,7 +273,12 @@ pub fn fence(cpu: &mut Cpu, vcpu: VcpuId, fence: GuestFence) -> Exit {
         return Exit::Fence;
     }
     // BOUND: the address spaces, or a few tables that are cleared. As above.
-    while !cpu.state(vcpu).carry_out_fence(fence) && !cpu.stops_between_steps() {}
+    while !cpu.state(vcpu).carry_out_fence(fence) {
+        if cpu.stops_between_steps() {
+            cpu.is_amid_instruction(vcpu);
+            break;
+        }
+    }
     Exit::Fence
 }
 
@@ -245,39 +303,106 @@ pub fn answers_load(cpu: &mut Cpu, vcpu: VcpuId, refused: Exception) -> bool {
     }
 }
 
-/// Carries out the part of a remote fence that is the caller's own.
+/// Carries out the part of a remote fence that is the caller's own; where it has a shadow, before it is entered, as what others want of it.
 pub fn fence_own(cpu: &mut Cpu, vcpu: VcpuId, range: Range, asid: Option<u64>) {
-    let state = cpu.state(vcpu);
-    if !state.has_shadow() {
+    if !cpu.state(vcpu).has_shadow() {
         return super::caller::translations(range, asid);
     }
-    let pages = range.pages().map(|mut pages| (pages.next(), pages.next()));
-    let address = match pages {
-        Some((None, _)) => return,
-        Some((page, None)) => page,
-        // One by one they could take longer than a section may.
-        _ => None,
-    };
-    state.note_fence(address, asid);
-    cpu.fence_before_entry(vcpu, Fence::OWN_CALL);
+    let what = Recordable::own(range, asid).noted(&cpu.machine.vcpu(vcpu).fences);
+    cpu.fence_before_entry(vcpu, what);
 }
 
-/// What has been recorded for a vCPU that is about to be entered takes a while: has an interrupt come in, for which that waits?
+/// Is something recorded that has to be [seen to](gives_way) before the vCPU is entered?
+#[inline(always)]
+pub fn is_owed(vcpu: &Vcpu) -> bool {
+    vcpu.fences.has_own()
+}
+
+/// Somebody has a core look at a vCPU. Who wants no more of it than a fence may have to wait until it has made the instruction that it is amid.
+pub fn look_at(cpu: &mut Cpu, vcpu: VcpuId) {
+    if !cpu.puts_off_fences(vcpu) {
+        ainori_handover::look_at(cpu, vcpu);
+    }
+}
+
+/// Somebody, perhaps, is answered who waits for fences of a vCPU that this core has.
+pub fn answered(cpu: &mut Cpu, is_anybody: bool) {
+    if is_anybody {
+        cpu.owes_fences();
+    }
+}
+
+/// Sees to what has been recorded of the shadow of a vCPU that is about to be entered, as long as nothing more urgent comes up. Has it? Then the vCPU isn't to be entered yet.
 #[inline(always)]
 pub fn gives_way(cpu: &mut Cpu, vcpu: VcpuId) -> bool {
-    cpu.machine.vcpu(vcpu).fences.has_own() && cpu.gives_way()
+    cpu.resume_put_off();
+    cpu.machine.vcpu(vcpu).fences.has_own()
+        && !cpu.leaves_fences(vcpu)
+        && (cpu.gives_way() || !carry_out_own(cpu, vcpu))
 }
 
-/// Carries out what has been recorded for the translations of a vCPU that is about to be entered.
-pub fn carry_out(cpu: &mut Cpu, vcpu: VcpuId, recorded: Fence) {
-    let state = cpu.state(vcpu);
-    if recorded.contains(Fence::OWN_CALL) {
-        state.carry_out_noted();
-    }
+/// Steps for pages that are fenced one by one: with more than that, all is forgotten.
+const MOST_STEPS: u32 = 32;
+
+/// With so many, others get on as fast as they fence.
+const FEW_STEPS: u32 = 8;
+
+/// Between two steps is a preemption point. False if it was ended there: what is left is recorded still.
+#[inline(never)]
+fn carry_out_own(cpu: &mut Cpu, vcpu: VcpuId) -> bool {
+    let fences = &cpu.machine.vcpu(vcpu).fences;
+    // Whoever comes later finds the vCPU present, and waits for it.
+    let recorded = fences.take_own();
     if recorded.contains(Fence::OWN) {
-        state.forget_translations(recorded.own_asid());
+        let asid = recorded.own_asid();
+        forget(cpu, vcpu, asid);
+        if cpu.stops_between_steps() {
+            fences.record_own(Fence::OWN_PAGES);
+            return false;
+        }
     }
+    let mut steps = 0;
+    // BOUND: the places, for each its pages, and of all no more than `MOST_STEPS`.
+    for place in 0..PageFences::PLACES {
+        let mut pages = fences.pages().get(place);
+        // BOUND: as above.
+        while let Some(first) = pages {
+            if steps >= MOST_STEPS {
+                forget(cpu, vcpu, None);
+                pages = None;
+            } else if cpu.state(vcpu).forget_page(first.address(), first.asid()) {
+                pages = first.rest();
+                fences.pages().leave(place, pages);
+            }
+            steps += 1;
+            if cpu.stops_between_steps() {
+                fences.record_own(Fence::OWN_PAGES);
+                return false;
+            }
+        }
+    }
+    cpu.has_fenced(vcpu);
+    if steps > FEW_STEPS {
+        // By the end of that the next ones may be there.
+        cpu.is_amid_instruction(vcpu);
+    }
+    true
+}
+
+/// Forgets an address space, or all: then the pages, too, that are to be fenced by now.
+fn forget(cpu: &mut Cpu, vcpu: VcpuId, asid: Option<u16>) {
+    let pages = cpu.machine.vcpu(vcpu).fences.pages();
+    let taken = pages.taken();
+    let is_all = cpu.state(vcpu).forget_translations(asid);
+    if is_all {
+        pages.leave_nothing(taken);
+    }
+}
+
+/// Carries out what has been recorded for what the hart has cached of the translations of a vCPU that is about to be entered.
+pub fn carry_out(cpu: &mut Cpu, vcpu: VcpuId, recorded: Fence) {
     if recorded.contains(Fence::TRANSLATIONS) {
+        let state = cpu.state(vcpu);
         if state.has_shadow() { state.distrust_hart() } else { hart_fence::guest_all() }
     }
 }

@@ -1,9 +1,10 @@
 //! What [`translation`](super) is in a kernel whose guests all have two stages: nothing but that. All of this goes when it is compiled.
 use ainori_board::{Board, Isa};
-use ainori_handover::Fence;
+use ainori_handover::{Answers, Fence, Fences, Recorded};
 use ainori_sbi::Range;
 use ainori_sched::VcpuId;
 
+use super::vcpu::Vcpu;
 use crate::arch::fence as hart_fence;
 use crate::arch::shadow::{AddressSpaceAccess, GuestFence, OwnShadow, PageFault};
 use crate::arch::trap::Exception;
@@ -37,10 +38,35 @@ impl GuestTranslation {
         OwnShadow
     }
 
-    /// As what a fence of its translations is recorded.
+    /// What a fence of its translations is to others.
     #[inline(always)]
-    pub const fn fence(&self, _: Option<u64>) -> Fence {
-        Fence::TRANSLATIONS
+    pub const fn fence(&self, _: Range, _: Option<u64>) -> Recordable {
+        Recordable(Fence::TRANSLATIONS)
+    }
+}
+
+/// What this hart lacks for the guests of this system. Only at boot.
+#[inline(always)]
+pub const fn lacks(_: &Machine) -> Option<&'static str> {
+    None
+}
+
+/// A fence that is to be recorded for some vCPUs.
+#[derive(Clone, Copy)]
+pub struct Recordable(Fence);
+
+impl From<Fence> for Recordable {
+    #[inline(always)]
+    fn from(fence: Fence) -> Self {
+        Self(fence)
+    }
+}
+
+impl Recordable {
+    /// Records it for a vCPU, as [`Fences::record`].
+    #[inline(always)]
+    pub fn record(self, fences: &Fences, sender: VcpuId, answers: &Answers) -> Recorded {
+        fences.record(self.0, sender, answers)
     }
 }
 
@@ -68,6 +94,20 @@ pub const fn answers_load(_: &mut Cpu, _: VcpuId, _: Exception) -> bool {
 #[inline(always)]
 pub fn fence_own(_: &mut Cpu, _: VcpuId, range: Range, asid: Option<u64>) {
     super::caller::translations(range, asid);
+}
+
+/// Somebody has a core look at a vCPU.
+#[inline(always)]
+pub fn look_at(cpu: &mut Cpu, vcpu: VcpuId) {
+    ainori_handover::look_at(cpu, vcpu);
+}
+
+#[inline(always)]
+pub const fn answered(_: &mut Cpu, _: bool) {}
+
+#[inline(always)]
+pub const fn is_owed(_: &Vcpu) -> bool {
+    false
 }
 
 #[inline(always)]

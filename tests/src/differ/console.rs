@@ -59,7 +59,8 @@ impl Console {
 
     /// Programs of both whose sums aren't the same.
     pub(super) fn differing(&self, other: &Self) -> Vec<u64> {
-        let differs = |(program, sum): &(&u64, &String)| other.sums.get(program).is_some_and(|seen| seen != *sum);
+        let differs =
+            |(program, sum): &(&u64, &String)| other.sums.get(program).is_some_and(|seen| seen != *sum);
         self.sums.iter().filter(differs).map(|(program, _)| *program).collect()
     }
 
@@ -116,11 +117,16 @@ mod tests {
     #[test]
     fn the_first_difference_is_told_with_its_place() {
         let bare = console("@record 3/0 cause=2 pc=10 x1=5\n@record 3/1 cause=d pc=14 x1=5\n@sum 3 77\n");
-        let guest = console("differ| @record 3/0 cause=2 pc=10 x1=5\ndiffer| @record 3/1 cause=f pc=14 x1=6\ndiffer| @sum 3 78\n");
+        let guest = console(
+            "differ| @record 3/0 cause=2 pc=10 x1=5\ndiffer| @record 3/1 cause=f pc=14 x1=6\ndiffer| @sum 3 78\n",
+        );
         assert_eq!(bare.differing(&guest), [3]);
         let difference = bare.first_difference(&guest).expect("they differ");
         assert_eq!(difference.record, 1);
-        assert_eq!(difference.what, "cause=d pc=14: in the guest cause is f rather than d, x1 is 6 rather than 5");
+        assert_eq!(
+            difference.what,
+            "cause=d pc=14: in the guest cause is f rather than d, x1 is 6 rather than 5"
+        );
         assert_eq!(bare.first_difference(&bare), None);
         assert!(bare.differing(&bare).is_empty());
     }
@@ -137,7 +143,8 @@ mod tests {
 
     #[test]
     fn traps_are_those_of_the_result() {
-        let console = console("@result {\"job\":\"differ\",\"programs\":1,\"traps\":140,\"sum\":\"1\",\"ok\":true}");
+        let console =
+            console("@result {\"job\":\"differ\",\"programs\":1,\"traps\":140,\"sum\":\"1\",\"ok\":true}");
         assert_eq!(console.traps, 140);
     }
 }

@@ -60,7 +60,8 @@ impl Machine {
     }
 
     pub(super) fn guest(&self, args: &str) -> Guest {
-        let guest = Guest::probe("differ", args).file(&checkout(super::bare::PROGRAM)).translation(self.translation);
+        let guest =
+            Guest::probe("differ", args).file(&checkout(super::bare::PROGRAM)).translation(self.translation);
         match self.shadow {
             Some((tables, reclaim)) => guest.shadow_tables(tables).shadow_reclaim(reclaim),
             None => guest,

@@ -140,7 +140,15 @@ fn programs_do_not_name_temporary_files() {
                 && text.ends_with(b".o\0")
         })
     }
-    let folders = ["guests/freertos", "guests/probes", "guests/fuzz", "guests/differ", "guests/u-boot", "plugins", "kernel"];
+    let folders = [
+        "guests/freertos",
+        "guests/probes",
+        "guests/fuzz",
+        "guests/differ",
+        "guests/u-boot",
+        "plugins",
+        "kernel",
+    ];
     let files = folders
         .iter()
         .filter_map(|folder| fs::read_dir(checkout(&format!(".cache/{folder}"))).ok())

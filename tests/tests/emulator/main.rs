@@ -31,6 +31,7 @@ mod restart;
 mod sbi_timer;
 mod shadow;
 mod sharing;
+mod sifive_u;
 mod smp_rtos;
 mod spinning;
 mod steps;

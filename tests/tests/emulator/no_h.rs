@@ -5,7 +5,9 @@ use ainori_limits::Room;
 use ainori_manifest::Needs;
 use ainori_report::StopReason;
 use ainori_sched::{Policy, Preemption, presets};
-use ainori_tests::{Clock, Guest, System, harts::hypervisor_without_h, hypervisor};
+use ainori_tests::{
+    Clock, Guest, System, bounds::IRQS_OFF_BESIDE_RTOS_NS, harts::hypervisor_without_h, hypervisor,
+};
 
 const CLOCK: Clock = Clock::Lockstep { q: 250 };
 
@@ -131,7 +133,34 @@ fn four_vcpus_work_together_beside_an_rtos() {
     run.lost_no_tick("freertos", 200);
 }
 
-/// One page of the hypervisor is in each table that such a hart walks. No guest finds it, and each finds its own memory at the same place. A device isn't reached by an access
+/// What a guest has pending is in no hart there, so that a hart that waits isn't woken by it. (It slept until the core's next alarm.)
+#[test]
+fn who_has_an_interrupt_pending_does_not_sleep() {
+    let run = on(1).with(Guest::probe("pending", "")).run(Clock::Icount);
+    run.good().result("pending");
+}
+
+/// Eight harts put back what was replaced in their guest's text, all at the same time, as one is about to read it. (They waited for each other, up to 110 us without a look for
+/// interrupts.)
+#[test]
+fn harts_that_put_instructions_back_together_look_for_interrupts() {
+    let args = "seed=13370292360285111505 inputs=1000000000 begin_ms=0 ms=1 patience_ms=38";
+    let fuzz = Guest::fuzz(args).vcpus(8).background().restart("always", 32, "1us");
+    let freertos = Guest::freertos("period_us=1000 periods=65 begin_ms=5 burn_percent=25 report_ms=0");
+    let run = on(8).policy("ainori").with(fuzz).with(freertos.harts([2]).priority(10)).run(CLOCK);
+    run.good();
+    run.lost_no_tick("freertos", 65);
+    for hart in 0..8 {
+        let longest = run.longest_irqs_off_ns(hart);
+        // 9.1 us were measured.
+        run.check(
+            longest <= 2 * IRQS_OFF_BESIDE_RTOS_NS,
+            format_args!("{longest} ns without a look for interrupts"),
+        );
+    }
+}
+
+/// Some pages of the hypervisor are in each table that such a hart walks. No guest finds them, and each finds its own memory at the same place. A device isn't reached by an access
 /// that begins in memory.
 #[test]
 fn a_guest_reaches_what_its_tables_have_and_nothing_else() {

@@ -154,3 +154,19 @@ fn a_metric_can_be_what_is_said_of_a_deadline() {
     assert_eq!((value("heavy_response_ns"), value("heavy_late_ns")), (0.0, 0.0));
     assert!(problems(&results.cases).is_empty());
 }
+
+#[test]
+fn what_was_done_often_is_divided_by_how_often() {
+    let fixture = Fixture::new();
+    let metric = |per: &str| {
+        format!(
+            "\n[[metric]]\nname = \"each\"\ntitle = \"one\"\nunit = \"1\"\nat = \"/rate\"\nper = \"{per}\"\n"
+        )
+    };
+    let text = EXPERIMENT.replace("short = [0, 50]", "short = [50]") + &metric("f");
+    let plan = Plan::new(fixture.experiment(&text).unwrap(), Form::Short, &[]).unwrap();
+    assert_eq!(fixture.results(&plan, 1.0).cases[0].metrics["each"].median, 750.0 / 50.0);
+    let text = EXPERIMENT.to_owned() + &metric("g");
+    let error = Plan::new(fixture.experiment(&text).unwrap(), Form::Short, &[]).unwrap_err();
+    assert!(format!("{error:?}").contains("parameter"), "{error:?}");
+}

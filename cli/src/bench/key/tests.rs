@@ -1,4 +1,6 @@
+use super::*;
 use crate::bench::{experiment::Form, fixture::Fixture};
+use ainori_manifest::config::{Shadow, ShadowReclaim, ShadowSpaces};
 
 fn keys(fixture: &Fixture) -> Vec<String> {
     fixture.keys(&fixture.plan(Form::Full)).concat()
@@ -40,4 +42,34 @@ fn a_key_changes_with_what_the_run_depends_on_and_nothing_else() {
     assert_eq!(changes("Image", &image), (true, true));
     let commented = [b"# a comment\n", &read("linux.toml")[..]].concat();
     assert_eq!(changes("linux.toml", &commented), (false, false));
+}
+
+#[test]
+fn a_key_changes_with_what_is_counted_and_how_addresses_are_translated() {
+    let fixture = Fixture::new();
+    let tools = fixture.tools();
+    let mut run = fixture.plan(Form::Full).points.swap_remove(0).runs.swap_remove(0);
+    let mut seen = Vec::new();
+    let mut look = |run: &Run| seen.push(key(run, &tools, &mut Hashes::default()).unwrap());
+    look(&run);
+    run.windows = vec![Window { name: "pipe".into(), number: 2 }];
+    look(&run);
+    for (spaces, tables) in [(ShadowSpaces::Single, 36), (ShadowSpaces::Multi, 36), (ShadowSpaces::Multi, 48)]
+    {
+        for reclaim in [ShadowReclaim::Fifo, ShadowReclaim::PageDirectoryLru] {
+            run.manifest.translations = vec![Translation::Shadow(Shadow { spaces, tables, reclaim })];
+            look(&run);
+        }
+    }
+    let all = seen.len();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), all);
+}
+
+#[test]
+fn a_kernel_that_is_asked_for_is_that_of_all_runs() {
+    let fixture = Fixture::new();
+    let run = fixture.plan(Form::Full).points.swap_remove(0).runs.swap_remove(0);
+    assert_eq!(fixture.tools().kernel(&run).unwrap(), fixture.folder.path().join("kernel.elf"));
 }

@@ -184,3 +184,21 @@ fn an_axis_without_a_logarithm_for_a_value_of_its_parameter_is_refused() {
     let told = error(&changed(label, &format!("{label}\nx_log = true")));
     assert!(told.contains("f at 0 has no place on a logarithmic axis"), "{told}");
 }
+
+#[test]
+fn windows_have_numbers_of_their_own() {
+    let with = |windows: &str| changed("with.policy =", &format!("windows = {{ {windows} }}\nwith.policy ="));
+    let fixture = Fixture::new();
+    let experiment = fixture.experiment(&with("b = 2, a = 1")).unwrap();
+    let plan = Plan::new(experiment, Form::Short, &[]).unwrap();
+    let windows: Vec<_> = plan.runs().map(|run| run.windows.len()).collect();
+    assert_eq!(windows, [2, 2, 2, 2, 0], "the bare machine's case has none");
+    for (wrong, why) in [
+        ("a = 0", "a number of its own"),
+        ("a = 1024", "from 1 to 1023"),
+        ("a = 7, b = 7", "the window b needs a number of its own"),
+        ("\"a b\" = 1", "a name of letters"),
+    ] {
+        assert!(error(&with(wrong)).contains(why), "{wrong}");
+    }
+}

@@ -219,10 +219,27 @@ fn the_console_is_what_is_chosen_if_it_can_be_driven() {
         assert_eq!(taken(&laid_out), port(0x1001_0040, 2, 20), "{on}");
     }
 
-    for name in ["sifive,uart0", "arm,pl011", "litex,liteuart", "ns8250"] {
+    for name in ["arm,pl011", "litex,liteuart", "ns8250"] {
         assert_eq!(taken(&[is(name)]), FIRST_PORT, "{name} has other registers");
     }
-    assert_eq!(taken(&[ns16550a(), words("reg-io-width", &[4])]), FIRST_PORT, "its registers are words");
+    assert_eq!(taken(&[ns16550a(), words("reg-io-width", &[4])]), FIRST_PORT, "words, but a byte apart");
+    let of_words = [ns16550a(), words("reg-io-width", &[4]), words("reg-shift", &[2])];
+    #[cfg(feature = "uarts")]
+    {
+        assert_eq!(
+            taken(&of_words),
+            port(0x1001_0000, crate::uarts::WORDS | 2, 20),
+            "its registers are words"
+        );
+        assert_eq!(taken(&[is("sifive,uart0")]), port(0x1001_0000, crate::uarts::SIFIVE, 20));
+        let off = [is("sifive,uart0"), text("status", "disabled")];
+        assert_eq!(taken(&off), FIRST_PORT, "it is off");
+    }
+    #[cfg(not(feature = "uarts"))]
+    {
+        assert_eq!(taken(&of_words), FIRST_PORT, "its registers are words");
+        assert_eq!(taken(&[is("sifive,uart0")]), FIRST_PORT, "it has other registers");
+    }
     assert_eq!(taken(&[ns16550a(), text("status", "disabled")]), FIRST_PORT, "it is off");
     for (name, value) in [("reg-shift", 6), ("reg-shift", u32::MAX), ("reg-offset", 0xf9)] {
         assert_eq!(taken(&[ns16550a(), words(name, &[value])]), FIRST_PORT, "registers beyond its own");
@@ -237,10 +254,10 @@ fn without_a_choice_the_console_is_the_first_that_can_be_driven() {
     let first = |tree: &mut DeviceTree, property| {
         tree.root.child_mut("soc").unwrap().child_mut("serial@10000000").unwrap().add_property(property);
     };
-    first(&mut tree, text("compatible", "sifive,uart0"));
+    first(&mut tree, text("compatible", "arm,pl011"));
     assert_eq!(read(&tree).unwrap().uart, port(0x1001_0000, 0, 20));
     let mut tree = plain();
-    first(&mut tree, text("compatible", "sifive,uart0"));
+    first(&mut tree, text("compatible", "arm,pl011"));
     assert_eq!(read(&tree).unwrap().uart, None, "the one that is chosen has other registers");
 }
 

@@ -1,3 +1,4 @@
 mod board;
 mod isa;
 mod range;
+mod sifive_u;

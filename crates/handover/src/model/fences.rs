@@ -24,6 +24,9 @@ struct Machine {
     mail: AtomicU32,
     /// Senders had best not disturb the vCPU's core.
     hidden: bool,
+    /// What is fenced is kept by the hypervisor itself, and told page by page.
+    #[cfg(feature = "shadow")]
+    by_pages: bool,
 }
 
 /// A vCPU that sends a fence for one page.
@@ -55,8 +58,22 @@ impl Machine {
             senders: (0..senders).map(|_| sender()).collect(),
             mail: AtomicU32::new(0),
             hidden,
+            #[cfg(feature = "shadow")]
+            by_pages: false,
         };
         Arc::new(machine)
+    }
+
+    /// Of its page.
+    #[cfg(feature = "shadow")]
+    fn fence_of(&self, sender: usize) -> Fence {
+        let page = crate::PageFence::new((sender as u64) << 12, 1, None).unwrap();
+        if self.by_pages { self.fences.note_pages(page) } else { Fence::TRANSLATIONS }
+    }
+
+    #[cfg(not(feature = "shadow"))]
+    fn fence_of(&self, _: usize) -> Fence {
+        Fence::TRANSLATIONS
     }
 
     /// What a sender does until it goes on, or waits (false).
@@ -64,7 +81,7 @@ impl Machine {
         let sender = &self.senders[number];
         sender.table.store(1, Ordering::Relaxed);
         sender.answers.begin();
-        match self.fences.record(Fence::TRANSLATIONS, VcpuId(number as u8), &sender.answers) {
+        match self.fences.record(self.fence_of(number), VcpuId(number as u8), &sender.answers) {
             Recorded::ForLater => {}
             Recorded::Awaited => {
                 self.requests.request(Requests::FENCE.bits());
@@ -189,7 +206,29 @@ impl Core {
         if machine.fences.take().contains(Fence::TRANSLATIONS) {
             self.cached.fill(None);
         }
+        #[cfg(feature = "shadow")]
+        self.carry_out_own(machine);
         self.go_on(machine);
+    }
+
+    /// As `translation::carry_out_own` of the kernel does. Of a page no more than that is forgotten.
+    #[cfg(feature = "shadow")]
+    fn carry_out_own(&mut self, machine: &Machine) {
+        let recorded = machine.fences.take_own();
+        let pages = machine.fences.pages();
+        if recorded.contains(Fence::OWN) {
+            let taken = pages.taken();
+            self.cached.fill(None);
+            pages.leave_nothing(taken);
+        }
+        if recorded.contains(Fence::OWN_PAGES) {
+            for place in 0..crate::PageFences::PLACES {
+                if let Some(page) = pages.get(place) {
+                    self.cached[(page.address() >> 12) as usize] = None;
+                    pages.leave(place, page.rest());
+                }
+            }
+        }
     }
 
     /// Back into the guest from a trap that changed nothing, and a use of each page.
@@ -273,6 +312,23 @@ fn who_has_answered_takes_the_fences_before_it_goes_on() {
         core.enter(&machine);
         assert!(went_on || machine.senders[0].done.take() != 0, "the sender waits for ever");
     });
+}
+
+/// The same where each page is told by itself, in one place: who finds none has all fenced.
+///
+/// Fails if `PageFences::put` is relaxed, or `get` is: the vCPU carries out what it has found before that is recorded, and then makes the old translation once more; and if `leave_nothing` took
+/// what wasn't there before all was forgotten.
+#[cfg(feature = "shadow")]
+#[test]
+fn a_page_that_is_fenced_by_itself_is_not_used_again() {
+    let machine = |senders: usize| {
+        let mut machine = Machine::new(senders);
+        Arc::get_mut(&mut machine).unwrap().by_pages = true;
+        machine
+    };
+    loom::model(move || send_while_running(machine(1)));
+    model_with_switches(3, move || send_while_running(machine(2)));
+    model_with_switches(2, move || send_while_running(machine(3)));
 }
 
 /// The vCPU may find both waiting with the message of one. Fails for the same changes.

@@ -1,5 +1,6 @@
 //! What [`shadow`](super) is in a kernel whose guests all have two stages: nothing. All of this goes when it is compiled.
 use super::VcpuState;
+use super::fence;
 use super::hart::DELEGATED;
 use super::trap::Trap;
 
@@ -25,6 +26,26 @@ pub struct AddressSpaceAccess(Never);
 /// See [`Trap::Fence`].
 #[derive(Debug, Clone, Copy)]
 pub struct GuestFence(Never);
+
+/// What this hart has cached of the loaded guest's own translations.
+#[derive(Debug)]
+pub struct Cached;
+
+impl Cached {
+    #[inline(always)]
+    pub const fn of(_: &VcpuState) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    pub fn forget(self) {
+        fence::guest_all();
+    }
+}
+
+/// What a hart has in `hgatp` when no vCPU is loaded any more: what the last one had.
+#[inline(always)]
+pub const fn forget_second_stage() {}
 
 #[expect(clippy::unused_self, reason = "as there is one to ask elsewhere")]
 impl OwnShadow {

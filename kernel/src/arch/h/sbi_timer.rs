@@ -126,9 +126,15 @@ pub(super) fn replace_deadline(at: u64) -> u64 {
 #[inline(always)]
 pub(super) fn refresh() {
     if deadline() <= clock::now() {
-        // SAFETY: concerns only the guest.
-        unsafe { csr::set!(csr::HVIP, virtual_interrupt::TIMER) }
+        raise();
     }
+}
+
+/// The interrupt of the loaded vCPU's timer is pending.
+#[inline(always)]
+fn raise() {
+    // SAFETY: concerns only the guest.
+    unsafe { csr::set!(csr::HVIP, virtual_interrupt::TIMER) }
 }
 
 /// Sets the timer of the loaded vCPU, which takes the former interrupt back (SBI 2.0, "Timer Extension").
@@ -148,9 +154,13 @@ pub(super) fn forget() {
 /// A guest is entered, or the hart goes to sleep: whoever waits is interrupted in time.
 #[inline(never)]
 pub(super) fn settle() {
-    refresh();
-    let (now, guest) = (clock::now(), deadline());
-    settle_with(now, if guest <= now { NEVER } else { guest });
+    // One look at the clock for both: between two, the guest's time would come, and nobody would tell it.
+    let (now, mut guest) = (clock::now(), deadline());
+    if guest <= now {
+        raise();
+        guest = NEVER;
+    }
+    settle_with(now, guest);
 }
 
 /// The alarm is told to the hart ahead of the next guest's entry, while there is time: the vCPU's own timer is waited for.

@@ -5,8 +5,10 @@
 mod tables;
 
 use alloc::{boxed::Box, vec};
+use core::sync::atomic::AtomicU64;
 
 use ainori_devices::zicsr::{CsrInstruction, CsrRegister};
+use ainori_handover::Progress;
 use ainori_limits::cause::exception;
 use ainori_shadow::{
     Access, Activation, AddressSpace, Choices, Due, Fault, Format, Memory, Mode, Outcome, Satp, Scope,
@@ -17,8 +19,11 @@ use ainori_space::GuestPhysical;
 use self::tables::ShadowTables;
 use super::VcpuState;
 use super::fence;
+use super::gstage::MODE_SV39X4;
 use super::hart::DELEGATED;
 use super::trap::{Exception, Trap, fetch};
+pub use crate::arch::page_fault::{Answer, PageFault};
+use crate::arch::page_fault::{causes_of, is_block_operation};
 use crate::arch::riscv::csr::{self, hstatus, status};
 
 /// Can guests have shadow tables?
@@ -34,10 +39,6 @@ const PAGE_FAULTS: u64 =
 const FENCES: [u64; 2] = [0x1200_0073, 0x1600_0073];
 const WITHOUT_OPERANDS: u64 = 0xfe00_7fff;
 const FENCE_LENGTH: u8 = 4;
-/// CBO.INVAL, CBO.CLEAN and CBO.FLUSH without their operand, and the number of the next one, CBO.ZERO, which is a store.
-const BLOCK_OPERATION: u32 = 0x200f;
-const BLOCK_OPERATION_MASK: u32 = 0x7fff;
-const BLOCK_ZERO: u32 = 4;
 
 /// The shadow of a vCPU, if it has one.
 pub struct OwnShadow {
@@ -52,34 +53,47 @@ struct Own {
     first_asid: u16,
     /// Before it is entered, the shadow is reset, and what harts have cached under its ASIDs is forgotten: these were another life's.
     is_reset: bool,
-    /// What the last call of its own has it fence.
-    noted: Scope,
-}
-
-/// A page fault of a vCPU with a shadow: by what the hart found there.
-#[derive(Debug, Clone, Copy)]
-pub struct PageFault {
-    access: Access,
-    /// As in `stval`.
-    address: u64,
-}
-
-/// What is to become of it.
-#[derive(Debug, Clone, Copy)]
-pub enum Answer {
-    /// The vCPU tries again.
-    Again,
-    /// It has to be asked for once more: a step of it has been done.
-    NotYet,
-    /// It is its guest's.
-    Guest(Exception),
-    /// The access doesn't go to memory. The present trap is the one that it would have been with two stages: a guest-page fault.
-    Elsewhere,
+    /// Whether others wait for the instruction that it is amid.
+    progress: Progress,
 }
 
 /// An instruction that reaches the `satp` of a vCPU with a shadow.
 #[derive(Debug, Clone, Copy)]
 pub struct AddressSpaceAccess(CsrInstruction);
+
+/// What this hart has cached of the loaded guest's own translations, as its active address space has them. With a shadow that is under an ASID of the hart: all others of its VMID are other vCPUs'.
+#[derive(Debug, Clone, Copy)]
+pub struct Cached {
+    asid: Option<u64>,
+}
+
+impl Cached {
+    /// That of the vCPU that is loaded.
+    pub fn of(state: &VcpuState) -> Self {
+        Self { asid: state.world.shadow.own.as_ref().map(|own| own.asid()) }
+    }
+
+    /// Forgets it.
+    pub fn forget(self) {
+        self.asid.map_or_else(fence::guest_all, fence::guest_asid);
+    }
+}
+
+/// A second stage in which nothing is mapped.
+#[repr(C, align(16384))]
+struct Nothing([AtomicU64; 2048]);
+
+static NOTHING: Nothing = Nothing([const { AtomicU64::new(0) }; 2048]);
+
+/// No vCPU is loaded any more. If the last one had a shadow, this hart has no second stage: a stray access by way of guests' translations, which are none then, would reach all memory. So it gets
+/// one in which nothing is mapped, with the last VMID, which no shadow's is.
+pub fn forget_second_stage() {
+    const LAST_VMID: u64 = 0x3fff << 44;
+    if csr::read!(csr::HGATP) == 0 {
+        // SAFETY: concerns only guests, none of which is loaded.
+        unsafe { csr::write!(csr::HGATP, MODE_SV39X4 << 60 | LAST_VMID | NOTHING.0.as_ptr() as u64 >> 12) };
+    }
+}
 
 /// The instruction by which a guest goes to another address space, if that is all that it does.
 #[derive(Debug, Clone, Copy)]
@@ -113,40 +127,8 @@ impl PageFault {
         if PAGE_FAULTS >> cause & 1 == 0 || !state().has_shadow() {
             return None;
         }
-        Some(Self { access: access_of(cause), address: csr::read!(csr::STVAL) })
+        Some(Self::new(cause, csr::read!(csr::STVAL)))
     }
-
-    /// What the hypervisor has met with as it loaded something for the guest.
-    pub fn of_load(failed: Exception) -> Option<Self> {
-        let is_one = failed.cause == u64::from(exception::LOAD_PAGE_FAULT);
-        is_one.then_some(Self { access: Access::Load, address: failed.value })
-    }
-}
-
-fn access_of(cause: u64) -> Access {
-    const FETCH: u64 = exception::FETCH_PAGE_FAULT as u64;
-    const LOAD: u64 = exception::LOAD_PAGE_FAULT as u64;
-    match cause {
-        FETCH => Access::Fetch,
-        LOAD => Access::Load,
-        _ => Access::Store,
-    }
-}
-
-/// The numbers of what a guest gets for an access, and of the guest-page fault that a second stage would have given.
-fn causes_of(access: Access, fault: Fault) -> (u32, u32) {
-    let (page, no_memory, elsewhere) = match access {
-        Access::Fetch => {
-            (exception::FETCH_PAGE_FAULT, exception::FETCH_ACCESS, exception::FETCH_GUEST_PAGE_FAULT)
-        }
-        Access::Load => {
-            (exception::LOAD_PAGE_FAULT, exception::LOAD_ACCESS, exception::LOAD_GUEST_PAGE_FAULT)
-        }
-        Access::Store => {
-            (exception::STORE_PAGE_FAULT, exception::STORE_ACCESS, exception::STORE_GUEST_PAGE_FAULT)
-        }
-    };
-    (if fault == Fault::Page { page } else { no_memory }, elsewhere)
 }
 
 impl Trap {
@@ -183,7 +165,8 @@ impl OwnShadow {
         let states = vec![TableState::NEW; tables.into()].leak();
         let spaces = vec![AddressSpace::UNUSED; spaces.min(TAGS.into())].leak();
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
-        let own = Own { shadow, first_asid: u16::from(vcpu) * TAGS, is_reset: true, noted: Scope::ALL };
+        let own =
+            Own { shadow, first_asid: u16::from(vcpu) * TAGS, is_reset: true, progress: Progress::NONE };
         Some(Self { own: Some(Box::new(own)), is_beside_shadows: true })
     }
 
@@ -222,7 +205,7 @@ impl OwnShadow {
     /// Begins anew, without translation, when it is loaded: to reset a vCPU is long enough for a section.
     pub(super) fn reset(&mut self) {
         if let Some(own) = &mut self.own {
-            own.is_reset = true;
+            (own.is_reset, own.progress) = (true, Progress::NONE);
         }
     }
 
@@ -301,6 +284,12 @@ impl VcpuState {
         self.world.shadow.own.is_some()
     }
 
+    /// Who waits for its fences, if it has a shadow.
+    #[inline(always)]
+    pub fn progress(&mut self) -> Option<&mut Progress> {
+        self.own_shadow().map(|own| &mut own.progress)
+    }
+
     /// Answers its page fault, or does a step of that.
     #[inline(never)]
     pub fn answer(&mut self, fault: PageFault, memory: &impl Memory) -> Answer {
@@ -354,8 +343,7 @@ impl VcpuState {
     /// Is the instruction one that cleans, flushes or invalidates a cache block (Zicbom)?
     #[inline(never)]
     fn is_at_block_operation(&self) -> bool {
-        let is_one = |bits: u32| bits & BLOCK_OPERATION_MASK == BLOCK_OPERATION && bits >> 20 < BLOCK_ZERO;
-        fetch(self, exception::STORE_PAGE_FAULT.into()).is_some_and(is_one)
+        fetch(self, exception::STORE_PAGE_FAULT.into()).is_some_and(is_block_operation)
     }
 
     /// It has just trapped by an instruction that [writes](AddressSpaceWrite) its `satp`: if its shadow knows the address space, it is there, and goes on behind that. If not, nothing
@@ -410,25 +398,22 @@ impl VcpuState {
         true
     }
 
-    /// A call of its own has it fence an address or all of them, of one of its address spaces or of all. That is [carried out](Self::carry_out_noted) before it is entered.
-    pub fn note_fence(&mut self, address: Option<u64>, asid: Option<u64>) {
-        if let Some(own) = self.own_shadow() {
-            own.noted = Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
-        }
-    }
-
-    /// Carries out what its own call has it fence.
-    pub fn carry_out_noted(&mut self) {
-        let Some(own) = self.own_shadow() else { return };
-        let due = own.shadow.fence_at_once(own.noted);
+    /// A call of its own, or another vCPU, has it fence a page, of one of its address spaces or of all. False if that was only a step of it.
+    pub fn forget_page(&mut self, address: u64, asid: Option<u16>) -> bool {
+        let Some(own) = self.own_shadow() else { return true };
+        let Some(due) = own.shadow.fence(Scope { address: Some(Virtual(address)), asid }) else {
+            return false;
+        };
         own.carry_out(due);
+        true
     }
 
-    /// Others have it fence one of its address spaces, or all.
-    pub fn forget_translations(&mut self, asid: Option<u16>) {
-        let Some(own) = self.own_shadow() else { return };
+    /// The same with one of its address spaces, or with all. True if all has been forgotten.
+    pub fn forget_translations(&mut self, asid: Option<u16>) -> bool {
+        let Some(own) = self.own_shadow() else { return true };
         let due = own.shadow.fence_at_once(Scope { address: None, asid });
         own.carry_out(due);
+        asid.is_none()
     }
 
     /// Whatever the hart has cached of it isn't to be used any more.

@@ -1,10 +1,9 @@
 //! What a trap was: `scause` (privileged specification, table "Supervisor cause register values") and, where that says too little, the
 //! instruction, in the guest's terms.
 use super::VcpuState;
-use super::fence;
 use super::guest_access::{FailedLoad, fetch_instruction};
 use super::hart::DELEGATED;
-use super::shadow::{AddressSpaceAccess, GuestFence, PageFault};
+use super::shadow::{AddressSpaceAccess, Cached, GuestFence, PageFault};
 use crate::arch::riscv::csr;
 use ainori_devices::mmio;
 use ainori_limits::cause::{exception, interrupt};
@@ -270,18 +269,19 @@ fn trapped_instruction(state: &VcpuState, cause: u64) -> u64 {
 pub fn fetch(state: &VcpuState, cause: u64) -> Option<u32> {
     let bits = fetch_instruction(state.pc());
     if bits.is_none() {
-        fetch_failed(Origin { cause, pc: state.pc() });
+        fetch_failed(Origin { cause, pc: state.pc() }, Cached::of(state));
     }
     bits
 }
 
 /// Where the hart went on with a translation that it has cached, the vCPU would come back with the same trap until the guest fences, so that is
 /// forgotten.
+/// That is the vCPU's own, of the address space that it is in.
 #[cold]
 #[inline(never)]
-fn fetch_failed(origin: Origin) {
+fn fetch_failed(origin: Origin, cached: Cached) {
     origin.put_back();
-    fence::guest_all();
+    cached.forget();
 }
 
 /// The present trap as a trace has it: its cause, and where the guest was.

@@ -4,7 +4,7 @@ use super::fence;
 use super::files;
 use super::gstage::{GuestTables, hgatp};
 use super::hart::Features;
-use super::shadow::{BUILT, OwnShadow};
+use super::shadow::{BUILT, OwnShadow, forget_second_stage};
 use super::timer;
 use crate::arch::riscv::csr::{self, hie, hvictl, status, virtual_interrupt};
 use crate::arch::riscv::float::FloatRegisters;
@@ -541,6 +541,7 @@ pub fn forget() {
         csr::write!(csr::VSATP, 0);
     }
     timer::forget();
+    forget_second_stage();
 }
 
 /// Raises interrupt lines of the loaded vCPU.

@@ -6,6 +6,7 @@ mod tables;
 use alloc::{boxed::Box, vec};
 
 use ainori_devices::zicsr::CsrAccess;
+use ainori_handover::Progress;
 use ainori_limits::cause::exception;
 use ainori_shadow::{
     Access, Activation, Active, AddressSpace, Choices, Divided, Due, Fault, Memory, Mode, Outcome, Satp,
@@ -21,6 +22,8 @@ use super::fence;
 use super::page::{ALL_VIEWS, Page, number_of};
 use super::trap::{Exception, fetch};
 use super::window;
+pub use crate::arch::page_fault::{Answer, PageFault};
+use crate::arch::page_fault::{causes_of, is_block_operation};
 use crate::arch::riscv::csr;
 use crate::panic::refuse;
 
@@ -32,10 +35,6 @@ const TAGS: u16 = 64;
 /// Views that each address space takes: of programs, and of the kernel without and with these.
 const VIEWS: usize = 3;
 const FENCE_LENGTH: u8 = Privileged::LENGTH;
-/// CBO.INVAL, CBO.CLEAN and CBO.FLUSH without their operand, and the number of the next one, CBO.ZERO, which is a store.
-const BLOCK_OPERATION: u32 = 0x200f;
-const BLOCK_OPERATION_MASK: u32 = 0x7fff;
-const BLOCK_ZERO: u32 = 4;
 
 /// Where the window is at first, with the table that its entry leads to.
 pub(super) fn first_window(table: u64) -> Window {
@@ -51,32 +50,11 @@ struct Own {
     first_asid: u16,
     /// Before it is entered, the shadow is reset, and what harts have cached under its ASIDs is forgotten: these were another life's.
     is_reset: bool,
-    /// What the last call of its own has it fence.
-    noted: Scope,
+    /// Whether others wait for the instruction that it is amid.
+    progress: Progress,
     /// Its view is to be that of its mode.
     mode: Mode,
     page: &'static Page,
-}
-
-/// A page fault: by what the hart found there.
-#[derive(Debug, Clone, Copy)]
-pub struct PageFault {
-    access: Access,
-    /// As in `stval`.
-    address: u64,
-}
-
-/// What is to become of it.
-#[derive(Debug, Clone, Copy)]
-pub enum Answer {
-    /// The vCPU tries again.
-    Again,
-    /// It has to be asked for once more: a step of it has been done.
-    NotYet,
-    /// It is its guest's.
-    Guest(Exception),
-    /// The access doesn't go to memory. The present trap is the one that it would have been with two stages: a guest-page fault.
-    Elsewhere,
 }
 
 /// An instruction that reaches the `satp` of a vCPU.
@@ -102,44 +80,6 @@ impl GuestFence {
     }
 }
 
-impl PageFault {
-    pub(super) const fn current(cause: u64, address: u64) -> Self {
-        Self { access: access_of(cause), address }
-    }
-
-    /// What the hypervisor has met with as it loaded something for the guest.
-    pub fn of_load(failed: Exception) -> Option<Self> {
-        let is_one = failed.cause == u64::from(exception::LOAD_PAGE_FAULT);
-        is_one.then_some(Self { access: Access::Load, address: failed.value })
-    }
-}
-
-const fn access_of(cause: u64) -> Access {
-    const FETCH: u64 = exception::FETCH_PAGE_FAULT as u64;
-    const LOAD: u64 = exception::LOAD_PAGE_FAULT as u64;
-    match cause {
-        FETCH => Access::Fetch,
-        LOAD => Access::Load,
-        _ => Access::Store,
-    }
-}
-
-/// The numbers of what a guest gets for an access, and of the guest-page fault that a second stage would have given.
-fn causes_of(access: Access, fault: Fault) -> (u32, u32) {
-    let (page, no_memory, elsewhere) = match access {
-        Access::Fetch => {
-            (exception::FETCH_PAGE_FAULT, exception::FETCH_ACCESS, exception::FETCH_GUEST_PAGE_FAULT)
-        }
-        Access::Load => {
-            (exception::LOAD_PAGE_FAULT, exception::LOAD_ACCESS, exception::LOAD_GUEST_PAGE_FAULT)
-        }
-        Access::Store => {
-            (exception::STORE_PAGE_FAULT, exception::STORE_ACCESS, exception::STORE_GUEST_PAGE_FAULT)
-        }
-    };
-    (if fault == Fault::Page { page } else { no_memory }, elsewhere)
-}
-
 impl OwnShadow {
     /// There is no other way to translate here.
     pub fn none(_: bool) -> Self {
@@ -155,7 +95,7 @@ impl OwnShadow {
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
         let first_asid = (u16::from(vcpu) + 1).wrapping_mul(TAGS);
         let mode = Mode { user: false, sum: false, mxr: false };
-        Some(Self(Box::new(Own { shadow, first_asid, is_reset: true, noted: Scope::ALL, mode, page })))
+        Some(Self(Box::new(Own { shadow, first_asid, is_reset: true, progress: Progress::NONE, mode, page })))
     }
 
     /// Has this hart ASIDs enough for so many vCPUs, or none, so that it forgets all at each change?
@@ -175,7 +115,7 @@ impl OwnShadow {
 
     /// Begins anew, without translation, when it is loaded: to reset a vCPU is long enough for a section.
     pub(super) fn reset(&mut self) {
-        self.0.is_reset = true;
+        (self.0.is_reset, self.0.progress) = (true, Progress::NONE);
     }
 
     /// The vCPU is this hart's.
@@ -369,8 +309,7 @@ impl VcpuState {
     /// Is the instruction one that cleans, flushes or invalidates a cache block (Zicbom)?
     #[inline(never)]
     fn is_at_block_operation(&self) -> bool {
-        let is_one = |bits: u32| bits & BLOCK_OPERATION_MASK == BLOCK_OPERATION && bits >> 20 < BLOCK_ZERO;
-        fetch(self, exception::STORE_PAGE_FAULT.into()).is_some_and(is_one)
+        fetch(self, exception::STORE_PAGE_FAULT.into()).is_some_and(is_block_operation)
     }
 
     /// Carries out the instruction that reaches its `satp`. False if that was only a step of it.
@@ -413,29 +352,32 @@ impl VcpuState {
         true
     }
 
-    /// A call of its own has it fence an address or all of them, of one of its address spaces or of all. That is [carried out](Self::carry_out_noted) before it is entered.
-    pub fn note_fence(&mut self, address: Option<u64>, asid: Option<u64>) {
-        self.own_shadow().noted = Scope { address: address.map(Virtual), asid: asid.map(|asid| asid as u16) };
+    /// Who waits for its fences.
+    #[inline(always)]
+    pub fn progress(&mut self) -> Option<&mut Progress> {
+        Some(&mut self.own_shadow().progress)
     }
 
-    /// Carries out what its own call has it fence.
-    pub fn carry_out_noted(&mut self) {
+    /// A call of its own, or another vCPU, has it fence a page, of one of its address spaces or of all. False if that was only a step of it.
+    pub fn forget_page(&mut self, address: u64, asid: Option<u16>) -> bool {
+        let scope = Scope { address: Some(Virtual(address)), asid };
+        self.forget_known(scope);
         let own = self.own_shadow();
-        let noted = own.noted;
         own.change();
-        let due = own.shadow.fence_at_once(noted);
+        let Some(due) = own.shadow.fence(scope) else { return false };
         own.carry_out(due);
-        self.forget_known(noted);
+        true
     }
 
-    /// Others have it fence one of its address spaces, or all.
-    pub fn forget_translations(&mut self, asid: Option<u16>) {
-        let own = self.own_shadow();
+    /// The same with one of its address spaces, or with all. True if all has been forgotten.
+    pub fn forget_translations(&mut self, asid: Option<u16>) -> bool {
         let scope = Scope { address: None, asid };
+        self.forget_known(scope);
+        let own = self.own_shadow();
         own.change();
         let due = own.shadow.fence_at_once(scope);
         own.carry_out(due);
-        self.forget_known(scope);
+        asid.is_none()
     }
 
     fn forget_known(&mut self, scope: Scope) {

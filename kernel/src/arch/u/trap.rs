@@ -230,7 +230,7 @@ impl Trap {
             },
             FETCH_FAULT => Self::Fetch(Access::current(cause)),
             LOAD_FAULT | STORE_FAULT => Self::Access(Access::current(cause)),
-            FETCH_PAGE | LOAD_PAGE | STORE_PAGE => Self::PageFault(PageFault::current(cause, value())),
+            FETCH_PAGE | LOAD_PAGE | STORE_PAGE => Self::PageFault(PageFault::new(cause, value())),
             _ if cause < u64::BITS.into() && GUESTS_OWN >> cause & 1 != 0 => {
                 Self::own(state(), Exception { cause, value: value() })
             }
