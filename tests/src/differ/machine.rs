@@ -24,14 +24,26 @@ const ENTRIES: &str = ",svnapot=on,svpbmt=on";
 const FEWEST: u32 = 36;
 const FEWEST_NO_H: u32 = 72;
 
-const USUAL: Machine =
-    Machine { name: "", has_h: false, translation: "shadow-multi", shadow: None, has_neighbour: false, more: "" };
+const USUAL: Machine = Machine {
+    name: "",
+    has_h: false,
+    translation: "shadow-multi",
+    shadow: None,
+    has_neighbour: false,
+    more: "",
+};
 
 /// All of them.
 pub const MACHINES: [Machine; 10] = [
     Machine { name: "two-stage", has_h: true, translation: "two-stage", ..USUAL },
     Machine { name: "two-stage-entries", has_h: true, translation: "two-stage", more: ENTRIES, ..USUAL },
-    Machine { name: "two-stage-neighbour", has_h: true, translation: "two-stage", has_neighbour: true, ..USUAL },
+    Machine {
+        name: "two-stage-neighbour",
+        has_h: true,
+        translation: "two-stage",
+        has_neighbour: true,
+        ..USUAL
+    },
     Machine { name: "shadow", has_h: true, ..USUAL },
     Machine { name: "shadow-few", has_h: true, shadow: Some((FEWEST, "fifo")), more: ENTRIES, ..USUAL },
     Machine { name: "no-h", ..USUAL },
