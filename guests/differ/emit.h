@@ -6,6 +6,8 @@
 enum {
     /* What traps in its middle in S-mode goes on behind it. */
     WHOLE = 1,
+    /* What traps in its middle goes on behind it in U-mode, too. */
+    WHOLE_FOR_USER = 8,
     /* If it is left early, address translations are fenced. */
     FENCES = 2,
     /* If it is left early, instructions are. */

@@ -5,6 +5,7 @@
 #define LOAD      0x03
 #define LOAD_FP   0x07
 #define MISC_MEM  0x0f
+#define OP_IMM    0x13
 #define STORE     0x23
 #define STORE_FP  0x27
 #define AMO       0x2f
@@ -110,7 +111,7 @@ void group_atomic(void)
     group_end();
 }
 
-/* Until it is stored: a hart may lose a reservation whenever it likes. */
+/* Until it is stored: a hart may lose a reservation whenever it likes. Where it can't be stored, SC traps with its register as it was, or with 1 of an earlier attempt: so that is 1. */
 void group_loop_of_reservation(void)
 {
     unsigned width = 2 + random_below(2), value = random_target(), result, base;
@@ -121,7 +122,8 @@ void group_loop_of_reservation(void)
         base = random_target();
     while (base == value || base == result);
     unsigned stored = random_rs();
-    group_begin(WHOLE);
+    group_begin(WHOLE | WHOLE_FOR_USER);
+    emit_i(OP_IMM, 0, result, 0, 1);
     emit_constant(base, page_of_memory() + random_below(TRAPS_FROM / 8) * 8);
     emit_r(AMO, width, 0x02 << 2, value, base, 0);
     emit_r(AMO, width, 0x03 << 2, result, base, stored == result ? 0 : stored); /* not how often it was tried */

@@ -157,7 +157,7 @@ static uint64_t next_offset(uint64_t cause, bool was_user)
         __asm__ volatile("sfence.vma" ::: "memory");
     if (flags & FENCES_CODE)
         __asm__ volatile("fence.i" ::: "memory");
-    if (!was_user && behind)
+    if (behind && (!was_user || (flags & WHOLE_FOR_USER && !is_interrupt)))
         return behind;
     bool was_fetched = cause != 0 && cause != 1 && cause != 12;
     if (is_interrupt || !was_fetched)

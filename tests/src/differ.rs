@@ -8,7 +8,7 @@ mod machine;
 pub use console::Difference;
 pub use machine::{MACHINES, Machine};
 
-use crate::{Clock, System};
+use crate::{Clock, Guest, System};
 use console::Console;
 
 /// Programs that follow each other in one run.
@@ -46,7 +46,10 @@ const TOLD: usize = 3;
 impl Machine {
     /// The system in which these programs run as a guest.
     pub fn system(&self, programs: &Programs, aloud: Option<u64>) -> System {
-        let system = System::on(1).cpu(&self.model()).with(self.guest(&programs.args(aloud)));
+        let mut system = System::on(1).cpu(&self.model()).with(self.guest(&programs.args(aloud)));
+        if self.has_neighbour {
+            system = system.quantum("1ms").with(Guest::probe("fpkeep", "seed=1 ms=10000000").background());
+        }
         if self.has_h { system.with_h() } else { system }
     }
 

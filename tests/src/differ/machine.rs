@@ -12,6 +12,8 @@ pub struct Machine {
     pub translation: &'static str,
     /// Shadow tables, if not as many as usual, and whose are taken.
     pub shadow: Option<(u32, &'static str)>,
+    /// Another guest takes the hart by turns, so that all that the program has is taken from the hart and put back, wherever it is.
+    pub has_neighbour: bool,
     /// More extensions of its harts, as QEMU names them.
     pub more: &'static str,
 }
@@ -22,28 +24,33 @@ const ENTRIES: &str = ",svnapot=on,svpbmt=on";
 const FEWEST: u32 = 36;
 const FEWEST_NO_H: u32 = 72;
 
+const USUAL: Machine = Machine {
+    name: "",
+    has_h: false,
+    translation: "shadow-multi",
+    shadow: None,
+    has_neighbour: false,
+    more: "",
+};
+
 /// All of them.
-pub const MACHINES: [Machine; 8] = [
-    Machine { name: "two-stage", has_h: true, translation: "two-stage", shadow: None, more: "" },
-    Machine { name: "two-stage-entries", has_h: true, translation: "two-stage", shadow: None, more: ENTRIES },
-    Machine { name: "shadow", has_h: true, translation: "shadow-multi", shadow: None, more: "" },
+pub const MACHINES: [Machine; 10] = [
+    Machine { name: "two-stage", has_h: true, translation: "two-stage", ..USUAL },
+    Machine { name: "two-stage-entries", has_h: true, translation: "two-stage", more: ENTRIES, ..USUAL },
     Machine {
-        name: "shadow-few",
+        name: "two-stage-neighbour",
         has_h: true,
-        translation: "shadow-multi",
-        shadow: Some((FEWEST, "fifo")),
-        more: ENTRIES,
+        translation: "two-stage",
+        has_neighbour: true,
+        ..USUAL
     },
-    Machine { name: "no-h", has_h: false, translation: "shadow-multi", shadow: None, more: "" },
-    Machine { name: "no-h-entries", has_h: false, translation: "shadow-multi", shadow: None, more: ENTRIES },
-    Machine { name: "no-h-single", has_h: false, translation: "shadow-single", shadow: None, more: "" },
-    Machine {
-        name: "no-h-few",
-        has_h: false,
-        translation: "shadow-multi",
-        shadow: Some((FEWEST_NO_H, "page-directory-lru")),
-        more: "",
-    },
+    Machine { name: "shadow", has_h: true, ..USUAL },
+    Machine { name: "shadow-few", has_h: true, shadow: Some((FEWEST, "fifo")), more: ENTRIES, ..USUAL },
+    Machine { name: "no-h", ..USUAL },
+    Machine { name: "no-h-entries", more: ENTRIES, ..USUAL },
+    Machine { name: "no-h-single", translation: "shadow-single", ..USUAL },
+    Machine { name: "no-h-few", shadow: Some((FEWEST_NO_H, "page-directory-lru")), ..USUAL },
+    Machine { name: "no-h-neighbour", has_neighbour: true, ..USUAL },
 ];
 
 impl Machine {
