@@ -101,7 +101,7 @@ impl GuestTranslation {
     }
 }
 
-/// Has any guest a shadow?
+/// Has any guest a shadow? Only at boot.
 fn is_used(machine: &Machine) -> bool {
     machine.guests.iter().any(|guest| guest.space.translation.0.shadow().is_some())
 }

@@ -130,10 +130,12 @@ impl PageFences {
     /// The places where there is something, a bit each.
     #[must_use]
     pub fn taken(&self) -> u32 {
+        let mut taken = 0;
         // BOUND: the places.
-        (0..Self::PLACES)
-            .filter(|place| self.get(*place).is_some())
-            .fold(0, |taken, place| taken | 1 << place)
+        for place in 0..Self::PLACES {
+            taken |= u32::from(self.get(place).is_some()) << place;
+        }
+        taken
     }
 
     /// All that was in [these](Self::taken) is fenced. Called by the vCPU's owner.
