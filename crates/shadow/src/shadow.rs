@@ -194,6 +194,11 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             None => (Satp::BARE, self.choices.greatest),
         };
         let view = if satp == Satp::BARE { V::BARE } else { view };
+        if V::IS_DIVIDED
+            && let Some(due) = self.activate_known(satp, view)
+        {
+            return Activation::Done(due);
+        }
         let is_it = |space: &AddressSpace<V>| space.satp == satp && space.view == view;
         let (alike, found) = if V::IS_DIVIDED {
             // All views of the active one are known to it.

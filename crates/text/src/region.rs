@@ -38,7 +38,7 @@ const MOST_DOUBLINGS: u8 = 16;
 /// Pages that become text at once.
 const MOST_WANTED: usize = 32;
 /// So many of them are emptied by one trap. In tests, where there are few, steps are to be seen all the same.
-const EMPTIED_AT_ONCE: usize = if cfg!(test) { 1 } else { 8 };
+const EMPTIED_AT_ONCE: usize = if cfg!(test) { 1 } else { 4 };
 /// No page's number.
 const NONE: u16 = u16::MAX;
 
