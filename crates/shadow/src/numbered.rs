@@ -15,6 +15,11 @@ impl<'a, T> Numbered<'a, T> {
     pub const fn len(&self) -> usize {
         self.all.len()
     }
+
+    /// All, in the order of their numbers.
+    pub fn iter(&self) -> core::slice::Iter<'_, T> {
+        self.all.iter()
+    }
 }
 
 impl<T> Index<usize> for Numbered<'_, T> {

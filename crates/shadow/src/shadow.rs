@@ -194,10 +194,27 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             None => (Satp::BARE, self.choices.greatest),
         };
         let view = if satp == Satp::BARE { V::BARE } else { view };
-        // BOUND: the address spaces.
-        let number = match self.find(|space| space.satp == satp && space.view == view) {
+        if V::IS_DIVIDED
+            && let Some(due) = self.activate_known(satp, view)
+        {
+            return Activation::Done(due);
+        }
+        let is_it = |space: &AddressSpace<V>| space.satp == satp && space.view == view;
+        let (alike, found) = if V::IS_DIVIDED {
+            // All views of the active one are known to it.
+            let alike = if satp == self.satp() {
+                self.spaces[self.active].views.or(Set::of(self.active))
+            } else {
+                self.alike(satp)
+            };
+            // BOUND: the views of two address spaces.
+            (alike, alike.and(self.alive).find(|number| is_it(&self.spaces[*number])))
+        } else {
+            (Set::EMPTY, self.find(is_it))
+        };
+        let number = match found {
             Some(number) => number,
-            None => match self.make(satp, view, format) {
+            None => match self.make(satp, view, format, alike) {
                 Ok(number) => number,
                 Err(due) => return Activation::NotYet(due),
             },
@@ -396,11 +413,11 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     }
 
     /// Makes an address space: of one that has its ASID and another root, of one that is none, or of the one that was active least recently. All views of the one with its ASID
-    /// are none any more.
+    /// are none any more. With divided views, `alike` are those that may be views of it, or have its ASID.
     ///
     /// # Errors
     /// Not yet, and which fence is due.
-    fn make(&mut self, satp: Satp, view: V, format: Format) -> Result<usize, Due> {
+    fn make(&mut self, satp: Satp, view: V, format: Format, alike: Set) -> Result<usize, Due> {
         if !self.pool.prepare(RESERVE) {
             return Err(Due::Nothing);
         }
@@ -408,9 +425,9 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             return Err(self.reclaim());
         }
         if V::IS_DIVIDED {
+            let number = self.choose(satp, view, alike).ok_or(Due::Nothing)?;
             let Some(root) = self.pool.take_clean() else { return Err(Due::Nothing) };
             self.pool.open(root, self.opening(format));
-            let number = self.choose(satp, view);
             self.begin(number, satp, view, format, root);
             return Ok(number);
         }

@@ -7,8 +7,8 @@
 //! # The guest can't find out
 //! A page of memory is *text* when none of the guest's harts can load from it or store to it: what they have of it in their tables lets them fetch alone. Only then breakpoints are put there. Who loads or
 //! stores there all the same faults, the page is [given up](Text::give_up), with all instructions as they were, and the access is made again. A guest that writes its text makes it data so, until it
-//! has trapped there often enough again, and each time that takes twice as many traps. Traps are counted by blocks of 2 MiB, and all pages of a block in which some were become text at once, as harts
-//! forget everything for that.
+//! has trapped there often enough again, and each time that takes twice as many traps. Traps are counted by blocks of 2 MiB, and all pages of a block in which some were become text together, as harts
+//! forget everything for that. (They are prepared by a few traps, each of which sees to some, so that none takes long.)
 //!
 //! What a hart has in its tables from before is to be forgotten, by all harts of the guest, between [`Advice::Forget`] and the first breakpoint. That is the caller's to do: it asks for it as for a fence of the vCPU's own
 //! (SBI RFENCE, all harts, all addresses), and this vCPU goes on when all have answered; its next trap in the page finds that it is text now. In the same way all forget what they know of instructions there before a page is data
@@ -161,20 +161,22 @@ impl Text {
         let Inner { blocks, sites, .. } = &mut *inner;
         let number = page / PAGES_OF_A_BLOCK;
         let Some(block) = blocks.get_mut(number) else { return Advice::Nothing };
-        match self.shown.state(page) {
-            State::Data => {
-                if !block.counts_enough((page % PAGES_OF_A_BLOCK) as u16) {
-                    return Advice::Nothing;
+        let state = self.shown.state(page);
+        if block.is_emptying()
+            || state == State::Data && block.counts_enough((page % PAGES_OF_A_BLOCK) as u16)
+        {
+            // BOUND: the pages that are taken by one trap, some 25 instructions each.
+            for wanted in block.take_wanted() {
+                let page = number * PAGES_OF_A_BLOCK + usize::from(wanted);
+                if self.shown.state(page) == State::Data {
+                    self.shown.set(page, number, State::Emptied);
                 }
-                // BOUND: the pages that can be wanted, some ten instructions each.
-                for wanted in block.take_wanted() {
-                    let page = number * PAGES_OF_A_BLOCK + usize::from(wanted);
-                    if self.shown.state(page) == State::Data {
-                        self.shown.set(page, number, State::Emptied);
-                    }
-                }
-                return block.ask_emptied(hart);
             }
+            // Else the next trap goes on with it.
+            return if block.is_emptying() { Advice::Nothing } else { block.ask_emptied(hart) };
+        }
+        match state {
+            State::Data => return Advice::Nothing,
             // This hart has gone on: so all have forgotten what they had.
             State::Emptied if block.has_asked_emptied(hart) => self.shown.set(page, number, State::Text),
             State::Emptied | State::GivenUp | State::Restored => return Advice::Nothing,

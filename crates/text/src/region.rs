@@ -37,6 +37,8 @@ const FEWEST: u32 = 32;
 const MOST_DOUBLINGS: u8 = 16;
 /// Pages that become text at once.
 const MOST_WANTED: usize = 32;
+/// So many of them are emptied by one trap. In tests, where there are few, steps are to be seen all the same.
+const EMPTIED_AT_ONCE: usize = if cfg!(test) { 1 } else { 4 };
 /// No page's number.
 const NONE: u16 = u16::MAX;
 
@@ -92,6 +94,8 @@ impl Shown {
 pub(crate) struct Block {
     /// Pages in which traps were, which aren't text.
     wanted: [u16; MOST_WANTED],
+    /// So many of these are emptied already. If any are, the others come before anything else.
+    taken: u8,
     /// Traps in such pages since the last ones became text.
     traps: u32,
     /// Times that one of its pages was given up.
@@ -108,6 +112,7 @@ pub(crate) struct Block {
 impl Block {
     pub const NEW: Self = Self {
         wanted: [NONE; MOST_WANTED],
+        taken: 0,
         traps: 0,
         given_up: 0,
         emptied: 0,
@@ -128,11 +133,29 @@ impl Block {
         self.traps >= FEWEST << self.given_up
     }
 
-    /// The pages in which these traps were. They are counted from 0 on again.
+    /// Is a batch of pages begun, of which some aren't emptied yet?
+    pub const fn is_emptying(&self) -> bool {
+        self.taken != 0
+    }
+
+    /// The next ones of the pages in which these traps were: they are to be emptied. When none is left, traps are counted from 0 on again.
     pub fn take_wanted(&mut self) -> impl Iterator<Item = u16> + use<> {
-        self.traps = 0;
-        let wanted = core::mem::replace(&mut self.wanted, [NONE; MOST_WANTED]);
-        wanted.into_iter().filter(|page| *page != NONE)
+        if self.taken == 0 {
+            // Who has had all forget for the last batch has not for this one.
+            self.emptied = 0;
+        }
+        let mut next = [NONE; EMPTIED_AT_ONCE];
+        let mut rest = self.wanted.iter_mut().skip(usize::from(self.taken));
+        // BOUND: `EMPTIED_AT_ONCE`.
+        for (page, wanted) in next.iter_mut().zip(rest.by_ref()) {
+            *page = core::mem::replace(wanted, NONE);
+        }
+        if rest.next().is_none_or(|page| *page == NONE) {
+            (self.taken, self.traps) = (0, 0);
+        } else {
+            self.taken += EMPTIED_AT_ONCE as u8;
+        }
+        next.into_iter().filter(|page| *page != NONE)
     }
 
     /// Pages have been emptied: this hart has all others forget.

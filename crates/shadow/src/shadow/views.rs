@@ -34,49 +34,90 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
         }
     }
 
-    /// The number of one that is to be made. It is that which was this view before, if there is one. Else it is of one that is none, or of the one that was active least recently.
-    /// All views of another address space with this ASID are none from now on.
-    pub(super) fn choose(&mut self, satp: Satp, view: V) -> usize {
+    /// Those that have the ASID of this, and are one, or were this: of each view one, so they are few.
+    ///
+    /// This is half of what it takes to find an address space that isn't known, so the loop is as short as can be.
+    pub(super) fn alike(&self, satp: Satp) -> Set {
+        let (mut same, mut with_asid) = (Set::EMPTY, Set::EMPTY);
+        // BOUND: the address spaces, some 6 instructions each.
+        for (number, space) in self.spaces.iter().enumerate() {
+            if space.satp.asid() == satp.asid() {
+                with_asid.insert(number);
+                if space.satp == satp {
+                    same.insert(number);
+                }
+            }
+        }
+        same.or(with_asid.and(self.alive))
+    }
+
+    /// The number of one that is to be made, of those that are [alike](Self::alike). It is that which was this view before, if there is one. Else it is of one that is none, or of the
+    /// one that was active least recently. All views of another address space with this ASID are none from now on.
+    ///
+    /// `None`: a step of it was done, as one has to be none first.
+    pub(super) fn choose(&mut self, satp: Satp, view: V, alike: Set) -> Option<usize> {
+        let (mut views, mut rivals, mut former) = (Set::EMPTY, Set::EMPTY, None);
+        if satp != Satp::BARE {
+            // BOUND: the views of two address spaces.
+            for number in alike {
+                let space = &self.spaces[number];
+                if space.satp == satp {
+                    views.insert(number);
+                    former = former.or((space.view == view).then_some(number));
+                } else if space.has_asid(satp.asid()) {
+                    rivals.insert(number);
+                }
+            }
+        }
+        // The hart walks the active one until the new one is there.
+        let others = rivals.without(self.active);
+        if !others.is_empty() {
+            // BOUND: the views of an address space.
+            for rival in others {
+                self.kill(rival);
+            }
+            return None;
+        }
+        // BOUND: one.
+        for rival in rivals {
+            self.kill(rival);
+        }
+        let unused = || Set::below(self.spaces.len()).minus(self.alive).next();
+        let number = match former.or_else(unused) {
+            Some(number) => number,
+            None => {
+                let oldest = self.least_recent();
+                if oldest != self.active {
+                    self.kill(oldest);
+                    self.spaces[oldest].tree.give_back(&mut self.pool);
+                    return None;
+                }
+                oldest
+            }
+        };
         if satp != self.satp() {
             // Else they are views of this one.
             self.siblings = [UNKNOWN; MOST_VIEWS];
         }
-        let former = self.siblings.get(view::number(view)).copied().map_or(set::MOST, usize::from);
-        let space = &self.spaces[former];
-        if former < self.spaces.len() && space.satp == satp && space.view == view {
-            return former;
-        }
-        let is_translated = satp != Satp::BARE;
-        let (mut number, mut least) = (0, u64::MAX);
-        let (mut views, mut rivals) = (Set::EMPTY, Set::EMPTY);
-        // BOUND: the address spaces, some 20 instructions each.
-        for candidate in 0..self.spaces.len() {
-            let space = &self.spaces[candidate];
-            let is_alive = self.alive.contains(candidate);
-            let mut rank = if is_alive { space.activated + 2 } else { 1 };
-            if is_translated && space.satp == satp {
-                views.insert(candidate);
-                // There is one of each view at most, none or not.
-                rank = if space.view == view { 0 } else { rank };
-            } else if is_alive && is_translated && space.has_asid(satp.asid()) {
-                rivals.insert(candidate);
-                rank = 1;
-            }
-            if rank < least {
-                (number, least) = (candidate, rank);
-            }
-        }
-        // BOUND: the views of an address space.
-        for rival in rivals {
-            self.kill(rival);
-        }
         self.unlink(number);
         views.insert(number);
-        // BOUND: likewise.
+        // BOUND: the views of an address space.
         for sibling in views {
             self.spaces[sibling].views = views;
         }
-        number
+        Some(number)
+    }
+
+    /// The one that was active least recently, if each is one.
+    fn least_recent(&self) -> usize {
+        let (mut oldest, mut least) = (0, u64::MAX);
+        // BOUND: the address spaces, some 6 instructions each.
+        for (number, space) in self.spaces.iter().enumerate() {
+            if space.activated < least {
+                (oldest, least) = (number, space.activated);
+            }
+        }
+        oldest
     }
 
     /// It is no view of its address space any more.
@@ -97,9 +138,15 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
     /// The views of the address space that has this ASID.
     pub(super) fn views_with(&self, asid: u16) -> Set {
         let has_it = |number: &usize| self.spaces[*number].has_asid(asid);
-        // BOUND: the address spaces, some 10 instructions each; but mostly it is the active one.
-        let any = if has_it(&self.active) { Some(self.active) } else { self.alive.into_iter().find(has_it) };
-        any.map_or(Set::EMPTY, |number| self.spaces[number].views.and(self.alive))
+        // Mostly it is the active one.
+        if has_it(&self.active) {
+            return self.spaces[self.active].views.and(self.alive);
+        }
+        // BOUND: the address spaces, some 6 instructions each.
+        let any = self.spaces.iter().enumerate().find(|(number, space)| {
+            space.satp.asid() == asid && self.alive.contains(*number) && space.is_translated()
+        });
+        any.map(|(number, _)| number).map_or(Set::EMPTY, |number| self.spaces[number].views.and(self.alive))
     }
 
     /// Forgets all views of the address space that has this ASID. There is a clean table.

@@ -54,6 +54,8 @@ struct Own {
     progress: Progress,
     /// Its view is to be that of its mode.
     mode: Mode,
+    /// The view that it is to look at has to be made, and the core has looked for interrupts since that was found: each step of it is a round of the core's.
+    is_view_wanted: bool,
     page: &'static Page,
 }
 
@@ -95,7 +97,15 @@ impl OwnShadow {
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
         let first_asid = (u16::from(vcpu) + 1).wrapping_mul(TAGS);
         let mode = Mode { user: false, sum: false, mxr: false };
-        Some(Self(Box::new(Own { shadow, first_asid, is_reset: true, progress: Progress::NONE, mode, page })))
+        Some(Self(Box::new(Own {
+            shadow,
+            first_asid,
+            is_reset: true,
+            progress: Progress::NONE,
+            mode,
+            is_view_wanted: false,
+            page,
+        })))
     }
 
     /// Has this hart ASIDs enough for so many vCPUs, or none, so that it forgets all at each change?
@@ -153,6 +163,8 @@ impl OwnShadow {
         let view = <Divided as ainori_shadow::View>::of(own.mode);
         let (due, is_done) = match own.shadow.look(view) {
             Some(due) => (due, true),
+            // What has led here has taken its time: to make a view begins behind a look for interrupts.
+            None if !core::mem::replace(&mut own.is_view_wanted, true) => return false,
             None => match own.shadow.activate(own.shadow.satp(), view) {
                 Activation::Done(due) => (due, true),
                 Activation::NoMode => (Due::Nothing, true),
@@ -163,6 +175,7 @@ impl OwnShadow {
         own.carry_out(due);
         own.page.fast.view.set(number_of(own.view()) as u64);
         own.publish();
+        own.is_view_wanted &= !is_done;
         is_done
     }
 }
