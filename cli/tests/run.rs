@@ -110,6 +110,27 @@ fn more_and_less_can_be_shown() {
     assert!(!out.contains("Exits of the vCPUs"), "{out}");
 }
 
+/// On harts without H.
+#[test]
+fn what_the_fast_path_has_carried_out_is_no_exit() {
+    let (_, usual, _, of_usual) = played("cat $recorded/good.txt", &["--verbose"]);
+    let script = "sed 's/\"dispatches\"/\"fast_path\":471100,&/' $recorded/good.txt";
+    let (_, out, _, report) = played(script, &["--verbose"]);
+    let stats = &report["guests"][1]["vcpus"][0];
+    assert_eq!(stats["fast_path"], 471_100);
+    assert_eq!(stats["exits"], of_usual["guests"][1]["vcpus"][0]["exits"]);
+    let of_vcpu = |out: &str| {
+        let (_, exits) = out.split_once("Exits of the vCPUs.").expect("the table of exits");
+        let found = row(exits, "freertos/0");
+        found.into_iter().map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
+    let (without, with) = (of_vcpu(&usual), of_vcpu(&out));
+    assert_eq!(with[..4], [&without[..3], &["471100".to_owned()]].concat());
+    assert_eq!(with[4..], without[3..]);
+    assert!(out.contains("What was carried out on the fast path is no exit."), "{out}");
+    assert!(!usual.contains("fast path") && of_usual["guests"][1]["vcpus"][0].get("fast_path").is_none());
+}
+
 #[test]
 fn a_reboot_is_not_a_job_done() {
     let script = "sed 's/\"linux\",\"vcpu\":0,\"life\":1,\"reason\":\"shutdown\"/\"linux\",\"vcpu\":0,\"life\":1,\"reason\":\"reboot\"/' $recorded/good.txt";

@@ -10,8 +10,9 @@ use ainori_trace::Ring;
 
 use crate::cpu::Machine;
 use crate::guest::stop::{Happened, Record};
+use crate::guest::vcpu::Resident;
 use crate::panic::write_directly;
-use crate::stats::{CoreCounters, Exit, VcpuCounters, interrupt};
+use crate::stats::{CoreCounters, Exit, interrupt};
 
 /// A JSON string, escaped.
 struct Quoted<'a>(&'a str);
@@ -140,7 +141,8 @@ fn put_number(mut number: u64, put: &mut dyn FnMut(&[u8])) {
 }
 
 /// Counters of a vCPU. Only at the end of the run.
-pub fn vcpu(machine: &Machine, core: u32, id: VcpuId, counters: &VcpuCounters) {
+pub fn vcpu(machine: &Machine, core: u32, id: VcpuId, resident: &Resident) {
+    let counters = &resident.counters;
     record(format_args!(
         r#""record":"vcpu","guest":"{}","vcpu":{},"core":{core},"exits":{},"dispatches":{},"preemptions":{},"migrations":{},"running":{},"latency":{}"#,
         machine.guest_of(id).config.name,
@@ -150,11 +152,38 @@ pub fn vcpu(machine: &Machine, core: u32, id: VcpuId, counters: &VcpuCounters) {
         counters.preemptions,
         counters.migrations,
         counters.running,
-        Latency(&counters.latency),
+        Last::new(resident),
     ));
 }
 
+/// What comes last in the counters of a vCPU.
+#[cfg(not(feature = "no-h"))]
+type Last<'a> = Latency<'a>;
+
+/// The same, and what was carried out on the fast path.
+#[cfg(feature = "no-h")]
+struct Last<'a>(Latency<'a>, u64);
+#[cfg(feature = "no-h")]
+impl<'a> Last<'a> {
+    fn new(resident: &'a Resident) -> Self {
+        Self(Latency::new(resident), resident.state.fast_path_count())
+    }
+}
+#[cfg(feature = "no-h")]
+impl Display for Last<'_> {
+    /// Only at the end of the run.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(latency, fast_path) = self;
+        write!(f, r#"{latency},"fast_path":{fast_path}"#)
+    }
+}
+
 struct Latency<'a>(&'a Histogram);
+impl<'a> Latency<'a> {
+    fn new(resident: &'a Resident) -> Self {
+        Self(&resident.counters.latency)
+    }
+}
 impl Display for Latency<'_> {
     /// Only at the end of the run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

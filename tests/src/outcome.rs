@@ -167,6 +167,12 @@ impl Run {
         self.guest(name).vcpus.iter().filter_map(|vcpu| vcpu.exits.get(cause)).sum()
     }
 
+    /// What the fast path has carried out for the vCPUs of a guest, on harts without H.
+    #[track_caller]
+    pub fn fast_path(&self, name: &str) -> u64 {
+        self.guest(name).vcpus.iter().filter_map(|vcpu| vcpu.fast_path).sum()
+    }
+
     /// How often the vCPUs of a guest went to another core.
     #[track_caller]
     pub fn migrations(&self, name: &str) -> u64 {

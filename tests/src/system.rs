@@ -53,6 +53,7 @@ pub struct Guest {
     translation: Option<&'static str>,
     shadow_tables: Option<u32>,
     shadow_reclaim: Option<&'static str>,
+    breakpoints: Option<bool>,
     load_address: Option<u64>,
     devices: Vec<&'static str>,
     tasks: Vec<Task>,
@@ -145,6 +146,7 @@ impl Guest {
             translation: None,
             shadow_tables: None,
             shadow_reclaim: None,
+            breakpoints: None,
             load_address: None,
             devices: Vec::new(),
             tasks: Vec::new(),
@@ -218,6 +220,7 @@ impl Guest {
             translation: None,
             shadow_tables: None,
             shadow_reclaim: None,
+            breakpoints: None,
             load_address: None,
             devices: Vec::new(),
             tasks: Vec::new(),
@@ -248,6 +251,11 @@ impl Guest {
     /// How many shadow tables each of its vCPUs has.
     pub fn shadow_tables(self, tables: u32) -> Self {
         Self { shadow_tables: Some(tables), ..self }
+    }
+
+    /// Whether breakpoints stand for privileged instructions of its kernel, on harts without H.
+    pub fn breakpoints(self, breakpoints: bool) -> Self {
+        Self { breakpoints: Some(breakpoints), ..self }
     }
 
     /// Whose shadow tables are taken when all are in use.
@@ -363,6 +371,9 @@ impl Display for Guest {
         }
         if let Some(tables) = self.shadow_tables {
             writeln!(f, "shadow_tables = {tables}")?;
+        }
+        if let Some(breakpoints) = self.breakpoints {
+            writeln!(f, "breakpoints = {breakpoints}")?;
         }
         if let Some(reclaim) = self.shadow_reclaim {
             writeln!(f, "shadow_reclaim = {reclaim:?}")?;

@@ -35,7 +35,7 @@ pub fn summary(report: &RunReport) -> String {
 pub fn rest(report: &RunReport) -> String {
     let mut text = String::new();
     if vcpus(report).next().is_some() {
-        let _ = writeln!(text, "\nExits of the vCPUs.\n{}", vcpu_exits(report));
+        let _ = writeln!(text, "\nExits of the vCPUs.{}\n{}", about_fast_path(report), vcpu_exits(report));
     }
     if !report.cores.is_empty() {
         let _ = writeln!(text, "\nTime in the hypervisor by the cause of the exit.\n{}", causes(report));
@@ -70,16 +70,33 @@ fn vcpu_summary(report: &RunReport) -> Rows {
     rows
 }
 
+fn about_fast_path(report: &RunReport) -> &'static str {
+    if vcpus(report).any(|stats| stats.fast_path.is_some()) {
+        " What was carried out on the fast path is no exit."
+    } else {
+        ""
+    }
+}
+
 fn vcpu_exits(report: &RunReport) -> Rows {
-    let header = ["vCPU", "dispatches", "migrations", "exits by cause"];
-    let mut rows = Rows::new(&header, &header[1..3]);
+    // Where no guest's kernel runs in user mode, nothing is told of the fast path.
+    let has_fast_path = vcpus(report).any(|stats| stats.fast_path.is_some());
+    let mut header = vec!["vCPU", "dispatches", "migrations", "exits by cause"];
+    if has_fast_path {
+        header.insert(3, "fast path");
+    }
+    let mut rows = Rows::new(&header, &header[1..header.len() - 1]);
     for stats in vcpus(report) {
-        rows.add_row([
+        let mut row = vec![
             name(stats),
             stats.dispatches.to_string(),
             stats.migrations.to_string(),
             counts(&stats.exits),
-        ]);
+        ];
+        if has_fast_path {
+            row.insert(3, stats.fast_path.unwrap_or(0).to_string());
+        }
+        rows.add_row(row);
     }
     rows
 }

@@ -72,6 +72,9 @@ pub fn system(manifest: &Manifest) -> String {
     for (guest, translation) in system.guests.iter().zip(&manifest.translations) {
         if let Some(shadow) = translation.shadow() {
             let _ = writeln!(text, "{}", shadow_tables(guest, shadow));
+            if !board.has_h() && !shadow.breakpoints {
+                let _ = writeln!(text, "No breakpoints stand for privileged instructions of {}.", guest.name);
+            }
         }
     }
     if !system.channels.is_empty() {

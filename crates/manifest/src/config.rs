@@ -262,6 +262,8 @@ pub struct Shadow {
     pub tables: u16,
     /// Whose tables are taken when all are in use.
     pub reclaim: ShadowReclaim,
+    /// Breakpoints stand for privileged instructions that have trapped. Never on harts with the H extension, where they don't trap.
+    pub breakpoints: bool,
 }
 
 /// For how many address spaces a vCPU has shadow tables at a time.

@@ -52,8 +52,8 @@ pub fn place(
         let first = placed.vcpus.len();
         add_vcpus(index, config, board, harts, &mut placed.vcpus);
         let hart = &board.harts[placed.vcpus[first].home as usize];
-        let mut guest = with_space(tree, index, config, first as u8, board, hart, &channels);
-        guest.space.translation = GuestTranslation::of(blob, index);
+        let wanted = Wanted { config, translation: GuestTranslation::of(blob, index) };
+        let mut guest = with_space(tree, index, wanted, first as u8, board, hart, &channels);
         guest.program = load(&guest, board, features, blob, &clearer);
         for interrupt in guest.owned_devices.iter().flat_map(|device| &device.interrupts) {
             if let Some(target) = hart.irq_target
@@ -85,20 +85,26 @@ fn add_vcpus(guest: u8, config: &config::Guest, board: &Board, harts: &[u64], to
     }
 }
 
+/// A guest as the system describes it.
+struct Wanted<'a> {
+    config: &'a config::Guest,
+    translation: GuestTranslation,
+}
+
 /// Takes memory for a guest and builds its translation.
 // Not within `place`, whose frame would be so large that each access to a local takes several instructions.
 #[inline(never)]
 fn with_space(
     tree: Fdt<'_>,
     index: u8,
-    config: &config::Guest,
+    Wanted { config, translation }: Wanted<'_>,
     first_vcpu: u8,
     board: &Board,
     hart: &BoardHart,
     channels: &Channels<'_>,
 ) -> Guest {
     let name = &config.name;
-    let Some(mut space) = Space::new(config.memory) else {
+    let Some(mut space) = Space::new(config.memory, translation) else {
         refuse(format_args!(
             "not enough memory on this board for guest `{name}` ({} MiB)",
             config.memory >> 20

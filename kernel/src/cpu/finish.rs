@@ -97,7 +97,7 @@ impl Cpu {
             // Those that nobody has are reported by whoever comes first, for the core that they were parked for.
             let owner = machine.vcpu(id).owner();
             if let Some(resident) = self.residents[id].take().or_else(|| machine.vcpu(id).claim(self.id)) {
-                report::vcpu(machine, owner, id, &resident.counters);
+                report::vcpu(machine, owner, id, &resident);
             }
         }
         report::core(self.id, self.hart, &self.counters, stack, &self.trace);

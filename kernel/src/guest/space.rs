@@ -26,7 +26,7 @@ pub struct Space {
 
 impl Space {
     /// One with so many bytes of main memory, from [`GUEST_MEMORY_BASE`] on. `None` if the board hasn't so much left. Allocates: only at boot.
-    pub fn new(size: u64) -> Option<Self> {
+    pub fn new(size: u64, translation: GuestTranslation) -> Option<Self> {
         // Aligned on the board as it is for the guest: so large leaves can map it.
         let start = memory::take_for_guest(size, GUEST_MEMORY_ALIGN)?;
         let mut tables = gstage::empty();
@@ -35,9 +35,9 @@ impl Space {
         Some(Self {
             memory: Range { start: start.0, end: start.0 + size },
             tables,
-            translation: GuestTranslation::TWO_STAGE,
             #[cfg(feature = "no-h")]
-            text: ainori_text::Text::new(GUEST_MEMORY_BASE, size, true),
+            text: ainori_text::Text::new(GUEST_MEMORY_BASE, size, translation.has_breakpoints()),
+            translation,
         })
     }
 

@@ -45,14 +45,17 @@ const SV48: &str = "riscv,sv48";
 pub struct GuestTranslation(Translation);
 
 impl GuestTranslation {
-    /// Guests have this unless their manifest says otherwise.
-    pub const TWO_STAGE: Self = Self(Translation::TwoStage);
-
     /// That of the guest with this index, as the blob says. Only at boot.
     pub fn of(blob: &[u8], guest: u8) -> Self {
         let all = translations(blob)
             .unwrap_or_else(|error| refuse(format_args!("the system after the kernel's image: {error}")));
         Self(all.get(usize::from(guest)).copied().unwrap_or_default())
+    }
+
+    /// Do breakpoints stand for privileged instructions of its kernel that have trapped?
+    #[cfg(feature = "no-h")]
+    pub fn has_breakpoints(self) -> bool {
+        self.0.shadow().is_some_and(|shadow| shadow.breakpoints)
     }
 
     /// Leaves out of its harts' extensions what it isn't told of. Only at boot.

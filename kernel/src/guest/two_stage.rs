@@ -18,8 +18,6 @@ pub use crate::cpu::event::handle_exception as trapped;
 pub struct GuestTranslation;
 
 impl GuestTranslation {
-    pub const TWO_STAGE: Self = Self;
-
     #[inline(always)]
     pub const fn of(_: &[u8], _: u8) -> Self {
         Self

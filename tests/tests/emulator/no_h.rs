@@ -170,6 +170,43 @@ fn a_guest_reaches_what_its_tables_have_and_nothing_else() {
     }
 }
 
+/// Each instruction that the fast path carries out, and others beside them, with each register: they do what the specification says, and the same, whether breakpoints stand
+/// for them or not. With breakpoints most of them go by the fast path; without, calls of programs alone do.
+#[test]
+fn an_instruction_is_as_specified_with_breakpoints_and_without() {
+    for (cpu, seed) in [("rv64,h=false", 1), ("rv64,h=false,v=true", 2)] {
+        let args = format!("strict=1 times=8 seed={seed}");
+        let run = |breakpoints| {
+            let guest = Guest::probe("fast", &args).breakpoints(breakpoints);
+            System::on(1).cpu(cpu).with(guest).run(Clock::Icount)
+        };
+        let (with, without) = (run(true), run(false));
+        for run in [&with, &without] {
+            run.good().result("fast");
+        }
+        for key in ["steps", "interrupts", "calls", "faults"] {
+            assert_eq!(with.number("fast", key), without.number("fast", key), "{cpu}: {key}");
+            assert_ne!(with.number("fast", key), 0, "{cpu}: {key}");
+        }
+        let [fast, calls] = [&with, &without].map(|run| run.fast_path("fast"));
+        let [few, many] = [&with, &without].map(|run| run.exits_for("fast", "privileged"));
+        println!("{cpu}: {fast} on the fast path and {few} exits; without breakpoints {calls} and {many}");
+        let steps = with.number("fast", "steps");
+        with.check(fast > steps / 2, format_args!("{fast} of {steps} went by the fast path"));
+        with.check(few < many / 2, format_args!("{few} exits, without breakpoints {many}"));
+        without.check(
+            calls > 0 && calls <= without.number("fast", "calls"),
+            format_args!("{calls} went by the fast path"),
+        );
+    }
+}
+
+/// On a hart with H the same probe asks the hart.
+#[test]
+fn a_hart_with_h_does_the_same() {
+    System::on(1).cpu("rv64").with(Guest::probe("fast", "")).run(Clock::Icount).good().result("fast");
+}
+
 /// A guest that is started again finds nothing of its former life, in its memory or in what harts and shadows have kept of it.
 #[test]
 fn a_guest_is_started_again() {

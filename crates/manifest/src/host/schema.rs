@@ -51,6 +51,7 @@ const GUEST: reader::Kind = reader::Kind {
         "translation",
         "shadow_tables",
         "shadow_reclaim",
+        "breakpoints",
         "task",
     ],
 };
@@ -154,6 +155,7 @@ pub struct GuestDraft {
     pub translation: Option<At<TranslationDraft>>,
     pub shadow_tables: Option<At<u32>>,
     pub shadow_reclaim: Option<At<ShadowReclaim>>,
+    pub breakpoints: Option<At<bool>>,
     pub tasks: Vec<TaskDraft>,
 }
 
@@ -495,6 +497,7 @@ fn read_guest(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Optio
         translation: table.optional("translation", findings),
         shadow_tables: table.optional("shadow_tables", findings),
         shadow_reclaim: table.optional("shadow_reclaim", findings),
+        breakpoints: table.optional("breakpoints", findings),
         tasks: read_list(table.get("task"), "task", "[[guest.task]]", read_task, findings),
     };
     Some(GuestDraft { lost: table.lost, is_wrong: findings.len() > before, ..draft })

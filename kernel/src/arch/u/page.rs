@@ -60,7 +60,7 @@ pub(super) struct Fast {
     pub stamp: Cell<u64>,
     /// Not 0: calls and returns are for the policy to see.
     pub watches: Cell<u64>,
-    /// Instructions that it has carried out.
+    /// Instructions and calls that it has carried out, for a report: a reset leaves it as it is.
     pub count: Cell<u64>,
 }
 

@@ -165,6 +165,11 @@ impl VcpuState {
         })
     }
 
+    /// Instructions and calls of its programs that the fast path has carried out, in all of its guest's lives.
+    pub fn fast_path_count(&self) -> u64 {
+        self.world.page.fast.count.get()
+    }
+
     /// From its next entry on, returns from its kernel are told ([`Trap::KernelReturn`](super::trap::Trap)), or not.
     #[inline(always)]
     pub fn watch_returns(&mut self, watch: bool) {

@@ -11,6 +11,7 @@ use crate::config::{DEFAULT_SHADOW_TABLES, SHADOW_TABLES, Shadow, ShadowSpaces, 
 
 /// Shadow tables are counted only where there are any, and each vCPU has enough. On harts without H, each guest has some.
 pub fn check(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) -> Option<Translation> {
+    let breakpoints = check_breakpoints(draft, board, findings);
     let tables = match &draft.shadow_tables {
         Some(tables) => check_tables(tables, findings),
         None => Some(DEFAULT_SHADOW_TABLES),
@@ -34,7 +35,21 @@ pub fn check(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) 
         return Some(Translation::TwoStage);
     };
     let reclaim = draft.shadow_reclaim.as_ref().map(|reclaim| reclaim.value).unwrap_or_default();
-    Some(Translation::Shadow(Shadow { spaces, tables: tables?, reclaim }))
+    Some(Translation::Shadow(Shadow { spaces, tables: tables?, reclaim, breakpoints: breakpoints? }))
+}
+
+/// They are for harts without H, where they are there unless the guest has none of it.
+fn check_breakpoints(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) -> Option<bool> {
+    match (&draft.breakpoints, board.has_h) {
+        (Some(breakpoints), Some(true)) => {
+            let message = "the board's harts have the H extension: no privileged instruction of a guest traps, so no breakpoint could stand for one";
+            let help = "remove the key; it is for harts without H: cpu = \"rv64,h=false\" in [board]";
+            findings.push(Finding::at(breakpoints.span.clone(), message).help(help));
+            None
+        }
+        (Some(breakpoints), _) => Some(breakpoints.value),
+        (None, has_h) => Some(has_h == Some(false)),
+    }
 }
 
 fn check_tables(tables: &At<u32>, findings: &mut Vec<Finding>) -> Option<u16> {

@@ -1,4 +1,4 @@
-//! `translation`, `shadow_tables` and `shadow_reclaim`.
+//! `translation`, `shadow_tables`, `shadow_reclaim` and `breakpoints`.
 use super::*;
 use crate::blob::{GuestFiles, encode, translations};
 use crate::config::{Shadow, ShadowReclaim, ShadowSpaces, Translation};
@@ -16,7 +16,8 @@ fn translation(keys: &str) -> Translation {
 fn guests_have_two_stages_or_a_shadow() {
     assert_eq!(translation(""), Translation::TwoStage);
     assert_eq!(translation("translation = \"two-stage\""), Translation::TwoStage);
-    let shadow = |spaces, tables, reclaim| Translation::Shadow(Shadow { spaces, tables, reclaim });
+    let shadow =
+        |spaces, tables, reclaim| Translation::Shadow(Shadow { spaces, tables, reclaim, breakpoints: false });
     assert_eq!(
         translation("translation = \"shadow-multi\""),
         shadow(ShadowSpaces::Multi, 256, ShadowReclaim::Fifo)
@@ -38,7 +39,12 @@ fn on_harts_without_h_each_guest_has_a_shadow() {
         let manifest = parse(&without_h(cpu, "")).unwrap();
         assert!(!manifest.board.has_h(), "{cpu}");
         assert!(manifest.needs().without_h && manifest.needs().shadow, "{cpu}");
-        let usual = Shadow { spaces: ShadowSpaces::Multi, tables: 256, reclaim: ShadowReclaim::Fifo };
+        let usual = Shadow {
+            spaces: ShadowSpaces::Multi,
+            tables: 256,
+            reclaim: ShadowReclaim::Fifo,
+            breakpoints: true,
+        };
         assert_eq!(manifest.translations, [Translation::Shadow(usual); 2], "{cpu}");
     }
     for cpu in ["rv64", "rv64,h=true", "rva22s64,sstc=on,h=on", "max", "rva23s64", "veyron-v1"] {
@@ -47,7 +53,8 @@ fn on_harts_without_h_each_guest_has_a_shadow() {
         assert_eq!(manifest.translations, [Translation::TwoStage; 2], "{cpu}");
     }
     let keys = "translation = \"shadow-single\"\nshadow_tables = 40";
-    let own = Shadow { spaces: ShadowSpaces::Single, tables: 40, reclaim: ShadowReclaim::Fifo };
+    let own =
+        Shadow { spaces: ShadowSpaces::Single, tables: 40, reclaim: ShadowReclaim::Fifo, breakpoints: true };
     assert_eq!(parse(&without_h("rv64,h=off", keys)).unwrap().translations[1], Translation::Shadow(own));
     // There are some without a word about it, so something can be said of them.
     let reclaim = "shadow_reclaim = \"page-directory-lru\"";
@@ -69,6 +76,29 @@ fn on_harts_without_h_no_guest_has_two_stages() {
         let found = errors(&without_h("rv66", keys));
         assert!(found.len() == 1 && found[0].contains("is not a CPU"), "{keys}: {found:?}");
     }
+}
+
+#[test]
+fn breakpoints_are_there_without_h_unless_the_guest_has_none() {
+    let breakpoints = |keys| {
+        let translation = parse(&without_h("rv64,h=false", keys)).unwrap().translations[1];
+        translation.shadow().unwrap().breakpoints
+    };
+    assert!(breakpoints("breakpoints = true"));
+    assert!(!breakpoints("breakpoints = false"));
+    assert!(!breakpoints("breakpoints = false\ntranslation = \"shadow-single\""));
+    for keys in
+        ["breakpoints = true", "breakpoints = false", "breakpoints = false\ntranslation = \"shadow-multi\""]
+    {
+        let found = errors(&with(keys));
+        assert!(
+            found.len() == 1 && found[0].contains("the board's harts have the H extension"),
+            "{keys}: {found:?}"
+        );
+    }
+    // As long as nobody knows the harts, they may be such harts.
+    let found = errors(&without_h("rv66", "breakpoints = false"));
+    assert!(found.len() == 1 && found[0].contains("is not a CPU"), "{found:?}");
 }
 
 #[test]
@@ -104,8 +134,12 @@ fn shadow_tables_take_memory() {
 
 #[test]
 fn the_kernel_is_told_of_them() {
-    for keys in ["", "translation = \"shadow-multi\"\nshadow_tables = 40"] {
-        let manifest = parse(&with(keys)).unwrap();
+    for text in [
+        with(""),
+        with("translation = \"shadow-multi\"\nshadow_tables = 40"),
+        without_h("rv64,h=false", "breakpoints = false"),
+    ] {
+        let manifest = parse(&text).unwrap();
         let bytes: Vec<Vec<Vec<u8>>> = manifest
             .system
             .guests
