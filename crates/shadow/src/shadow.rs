@@ -210,6 +210,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             // BOUND: the views of two address spaces.
             (alike, alike.and(self.alive).find(|number| is_it(&self.spaces[*number])))
         } else {
+            // BOUND: the address spaces.
             (Set::EMPTY, self.find(is_it))
         };
         let number = match found {

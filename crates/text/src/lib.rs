@@ -192,7 +192,7 @@ impl Text {
     #[must_use]
     pub fn instruction(&self, at: GuestPhysical) -> Option<u32> {
         // None is anywhere else: so for a breakpoint of the guest's own there nobody waits for the lock.
-        if self.is_text(at) { self.inner.lock().sites.find(at) } else { None }
+        if self.is_text(at) { self.inner.lock().sites.get(at) } else { None }
     }
 
     /// A hart of the guest with this number loads or stores in a page that is [text](Self::is_text): puts some of its instructions back. When all are, and all harts know it, the page is data.

@@ -53,7 +53,9 @@ pub(crate) struct Shown {
 impl Shown {
     pub fn new(pages: usize, blocks: usize) -> Self {
         Self {
+            // BOUND: only at boot, as below.
             states: (0..pages).map(|_| AtomicU8::new(State::Data as u8)).collect(),
+            // BOUND: only at boot.
             texts: (0..blocks).map(|_| AtomicU16::new(0)).collect(),
         }
     }
@@ -81,6 +83,7 @@ impl Shown {
 
     /// The first page, from one on, that isn't data, among so many.
     pub fn next(&self, from: usize, most: usize) -> Option<usize> {
+        // BOUND: `most`.
         (from..self.states.len()).take(most).find(|page| self.state(*page) != State::Data)
     }
 

@@ -44,7 +44,7 @@ impl Sites {
         self.0.get_mut(place)
     }
 
-    pub fn find(&self, at: GuestPhysical) -> Option<u32> {
+    pub fn get(&self, at: GuestPhysical) -> Option<u32> {
         self.find_place(at.0, at.0).and_then(|place| self.0.get(place)).map(|site| site.bits)
     }
 
@@ -79,7 +79,7 @@ impl Sites {
                 *next = 0;
                 return true;
             };
-            if range.contains(&site.at) {
+            if range.start <= site.at && site.at < range.end {
                 if removed == most {
                     return false;
                 }
