@@ -235,19 +235,22 @@ mod tests {
     /// What a system needs, and the build that it gets.
     #[test]
     fn each_system_has_its_build() {
-        for (room, shadow, without_h, file) in [
-            (Room::USUAL, false, false, "ainori"),
-            (Room::USUAL, true, false, "ainori-shadow"),
-            (Room::USUAL, true, true, "ainori-no-h"),
-            (Room::LARGE, false, false, "ainori-large"),
-            (Room::LARGE, true, false, "ainori-large-shadow"),
-            (Room::LARGE, true, true, "ainori-large-no-h"),
+        for (room, shadow, without_h, without_sstc, file) in [
+            (Room::USUAL, false, false, false, "ainori"),
+            (Room::USUAL, true, false, false, "ainori-shadow"),
+            (Room::USUAL, true, true, false, "ainori-no-h"),
+            (Room::USUAL, false, false, true, "ainori-sbi-timer"),
+            (Room::LARGE, false, false, false, "ainori-large"),
+            (Room::LARGE, true, false, false, "ainori-large-shadow"),
+            (Room::LARGE, true, true, false, "ainori-large-no-h"),
+            (Room::LARGE, true, false, true, "ainori-large-shadow-sbi-timer"),
         ] {
-            let build = Build::for_needs(Needs { room, shadow, without_h });
+            let build = Build::for_needs(Needs { room, shadow, without_h, without_sstc });
             assert_eq!(build.file, format!(".cache/kernel/{file}.elf"));
             // The options of tools/build-kernel are the parts of the name.
-            let options = file.trim_start_matches("ainori").replace("-no-h", "-no_h").replace('-', " --");
-            let options = options.replace('_', "-");
+            let options =
+                file.trim_start_matches("ainori").replace("no-h", "no_h").replace("sbi-timer", "sbi_timer");
+            let options = options.replace('-', " --").replace('_', "-");
             let made = build.command == format!("tools/build-kernel{options}");
             assert!(made || (options.is_empty() && build.command == "make build"), "{}", build.command);
         }

@@ -57,8 +57,11 @@ fn a_key_changes_with_what_is_counted_and_how_addresses_are_translated() {
     for (spaces, tables) in [(ShadowSpaces::Single, 36), (ShadowSpaces::Multi, 36), (ShadowSpaces::Multi, 48)]
     {
         for reclaim in [ShadowReclaim::Fifo, ShadowReclaim::PageDirectoryLru] {
-            run.manifest.translations = vec![Translation::Shadow(Shadow { spaces, tables, reclaim })];
-            look(&run);
+            for breakpoints in [false, true] {
+                let shadow = Shadow { spaces, tables, reclaim, breakpoints };
+                run.manifest.translations = vec![Translation::Shadow(shadow)];
+                look(&run);
+            }
         }
     }
     let all = seen.len();
