@@ -218,7 +218,8 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         let view = if V::IS_DIVIDED && satp == Satp::BARE { V::BARE } else { view };
         let number = usize::from(*self.last.get(place_of(satp, view))?);
         let space = &self.spaces[number];
-        let is_it = self.alive.minus(self.behind).contains(number) && space.satp == satp && space.view == view;
+        let is_it =
+            self.alive.minus(self.behind).contains(number) && space.satp == satp && space.view == view;
         if is_it { Some(self.enter(number)) } else { None }
     }
 
