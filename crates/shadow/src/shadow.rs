@@ -198,8 +198,11 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             None => (Satp::BARE, self.choices.greatest),
         };
         let view = if satp == Satp::BARE { V::BARE } else { view };
+        // What it has before it takes steps, of which each one comes by here.
+        let remembered = self.remembered(satp, view);
         // BOUND: the address spaces.
-        let number = match self.find(|space| space.satp == satp && space.view == view) {
+        let number = match remembered.or_else(|| self.find(|space| space.satp == satp && space.view == view))
+        {
             Some(number) => number,
             None => match self.make(satp, view, format) {
                 Ok(number) => number,
@@ -216,11 +219,17 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     #[inline(always)]
     pub fn activate_known(&mut self, satp: Satp, view: V) -> Option<Due> {
         let view = if V::IS_DIVIDED && satp == Satp::BARE { V::BARE } else { view };
+        let number = self.remembered(satp, view)?;
+        if self.behind.contains(number) { None } else { Some(self.enter(number)) }
+    }
+
+    /// The last one with an ASID that ends so, if it is this one.
+    #[inline(always)]
+    fn remembered(&self, satp: Satp, view: V) -> Option<usize> {
         let number = usize::from(*self.last.get(place_of(satp, view))?);
         let space = &self.spaces[number];
-        let is_it =
-            self.alive.minus(self.behind).contains(number) && space.satp == satp && space.view == view;
-        if is_it { Some(self.enter(number)) } else { None }
+        let is_it = self.alive.contains(number) && space.satp == satp && space.view == view;
+        if is_it { Some(number) } else { None }
     }
 
     /// What the hart walks in another view of the active address space, if it may go there and back without a word: the view is known, and no fence is due for its tag. It holds until anything but

@@ -7,7 +7,7 @@ use crate::view::View;
 use crate::{Due, Tables, Virtual};
 
 /// Fences that were put off, and are carried out in one step. In tests, where there are few, steps are to be seen all the same.
-const AT_ONCE: usize = if cfg!(test) { 1 } else { 6 };
+const AT_ONCE: usize = if cfg!(test) { 1 } else { 4 };
 
 impl<T: Tables, V: View> Shadow<'_, T, V> {
     /// Forgets what there is for an address in all address spaces, and what is global: at once in all views of the active one, which its guest comes to next; in the others before they are
@@ -26,7 +26,10 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
                 // All has been forgotten.
                 break;
             }
-            due = due.and(self.forget_in(number, address));
+            // None has copies of what is global in another format.
+            if !place.is_some_and(|place| self.spaces[number].shared.contains(place)) {
+                due = due.and(self.forget_own(number, address));
+            }
         }
         due
     }
