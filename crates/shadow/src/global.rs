@@ -2,6 +2,7 @@
 #![expect(clippy::indexing_slicing, reason = "no remainder is too large")]
 use crate::format::Format;
 use crate::set::Set;
+use crate::slots::Slots;
 use crate::tree::Tree;
 
 /// Entries of its root that address spaces can have copies of. Linux's kernel has five or six.
@@ -15,6 +16,8 @@ pub(crate) struct Global {
     /// The entries of its root that were ever used, by their places here.
     tops: [u16; MOST_TOPS],
     count: usize,
+    /// The same ones as a set, as most addresses are below none of them.
+    used: Slots,
     /// Who has copies of each.
     sharers: [Set; MOST_TOPS],
 }
@@ -22,11 +25,21 @@ pub(crate) struct Global {
 impl Global {
     /// With nothing in it.
     pub const fn new(tree: Tree) -> Self {
-        Self { format: None, tree, tops: [0; MOST_TOPS], count: 0, sharers: [Set::EMPTY; MOST_TOPS] }
+        Self {
+            format: None,
+            tree,
+            tops: [0; MOST_TOPS],
+            count: 0,
+            used: Slots::NONE,
+            sharers: [Set::EMPTY; MOST_TOPS],
+        }
     }
 
     /// The place of an entry of the root, if it was ever used.
     pub fn place(&self, top: usize) -> Option<usize> {
+        if !self.used.contains(top) {
+            return None;
+        }
         // BOUND: `MOST_TOPS`.
         self.tops.iter().take(self.count).position(|of| usize::from(*of) == top)
     }
@@ -39,6 +52,7 @@ impl Global {
         let place = self.count;
         *self.tops.get_mut(place)? = top as u16;
         *self.sharers_mut(place) = Set::EMPTY;
+        self.used.insert(top);
         self.count += 1;
         Some(place)
     }
@@ -62,5 +76,6 @@ impl Global {
     pub const fn forget_places(&mut self) {
         self.format = None;
         self.count = 0;
+        self.used = Slots::NONE;
     }
 }

@@ -31,6 +31,9 @@
 //! A fence for all of an address space takes its tables out by a splice of lists, whatever their number. At most one address space has an ASID: with another root the guest has
 //! another one, and the first is forgotten.
 //!
+//! A fence for an address of all of them, as Linux executes one behind each page fault, is carried out at once in the active one, and what is global. The others are told when they are activated:
+//! they get nothing new before, and most are of processes that have ended. One that has more of them before it than are kept is forgotten.
+//!
 //! # Views
 //! On a hart with H a tree is for all modes of the guest, as each leaf has the guest's own bit U ([`Undivided`]). On one without H all of the guest is in user mode, so each leaf
 //! has U, and there is a tree for each [view](Divided) of an address space: what programs may use, what the kernel may use, and what it may use with SUM. A page is filled in as a
@@ -81,6 +84,7 @@ mod global;
 mod memory;
 mod numbered;
 mod pool;
+mod put_off;
 mod set;
 mod shadow;
 mod slots;

@@ -352,6 +352,15 @@ impl<'a, T: Tables> Pool<'a, T> {
         Entry(self.tables.read(table, index))
     }
 
+    /// Clears an entry, and those of the aligned range of so many that it is in.
+    pub fn clear_range(&mut self, table: u16, index: usize, count: usize) {
+        let first = index / count * count;
+        // BOUND: as many as that are.
+        for index in first..first + count {
+            self.write(table, index, Entry::NONE);
+        }
+    }
+
     pub fn write(&mut self, table: u16, index: usize, entry: Entry) {
         self.tables.write(table, index, entry.0);
         let used = &mut self.states[usize::from(table)].used;

@@ -1,4 +1,5 @@
 //! A vCPU's shadow.
+mod fences;
 mod views;
 mod window;
 
@@ -10,9 +11,10 @@ use crate::format::{Format, span};
 use crate::global::Global;
 use crate::numbered::Numbered;
 use crate::pool::{Pool, Reclaim, TableState};
+use crate::put_off::PutOff;
 use crate::set::{self, Set};
 use crate::space::AddressSpace;
-use crate::tree::{End, Fill, Forgotten, Obstacle, Tree};
+use crate::tree::{End, Fill, Obstacle, Tree};
 use crate::view::{self, MOST_VIEWS, Undivided, View};
 use crate::walk::{Access, Fault, Found, Mode, Stop, walk};
 use crate::window::{Opening, Window};
@@ -69,7 +71,7 @@ pub enum Activation {
     Done(Due),
     /// The mode is none that there is: the write has no effect.
     NoMode,
-    /// Tables have to be free and clean for it, and a piece of that was done: it is to be made again, behind this fence of the tag that is active still.
+    /// Tables have to be free and clean for it, or fences have to be carried out that were put off, and a piece of that was done: it is to be made again, behind this fence of the tag that is active still.
     NotYet(Due),
 }
 
@@ -91,8 +93,9 @@ pub struct Shadow<'a, T, V = Undivided> {
     /// The views of the active one's address space, as far as they are known; else [`UNKNOWN`]. Those that aren't [alive](Self::alive) are none of them any more.
     siblings: [u8; MOST_VIEWS],
     global: Global,
-    /// A fence for an address of several ones that isn't done: in which ones it isn't yet, beside the active one.
-    unfenced: Option<(Virtual, Option<u16>, Set)>,
+    /// Fences for an address of all address spaces, and those of these that have some of them before them. The active one never has.
+    put_off: PutOff,
+    behind: Set,
     /// A fill wanted one more table than can be taken.
     is_short: bool,
     /// There is none to be taken by itself: all of somebody's are next.
@@ -107,7 +110,7 @@ const BELOW_A_ROOT: usize = 4;
 const LAST: usize = 16;
 /// No address space's number.
 const UNKNOWN: u8 = u8::MAX;
-/// A fence for an address of all address spaces looks at so many at a time. In tests, where there are few, steps are to be seen all the same.
+/// What is global is taken from so many address spaces at a time. In tests, where there are few, more are to be seen all the same.
 const SPACES_AT_ONCE: usize = if cfg!(test) { 1 } else { 2 };
 /// Tables that no fill takes: for a new root of the active address space and of the global tree, and one of an address space that is made.
 const RESERVE: usize = 3;
@@ -155,7 +158,8 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             last: [0; LAST * MOST_VIEWS],
             siblings: [0; MOST_VIEWS],
             global,
-            unfenced: None,
+            put_off: PutOff::NONE,
+            behind: Set::EMPTY,
             is_short: false,
             takes_all: false,
         };
@@ -194,24 +198,22 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             None => (Satp::BARE, self.choices.greatest),
         };
         let view = if satp == Satp::BARE { V::BARE } else { view };
-        if V::IS_DIVIDED
-            && let Some(due) = self.activate_known(satp, view)
-        {
-            return Activation::Done(due);
-        }
         let is_it = |space: &AddressSpace<V>| space.satp == satp && space.view == view;
-        let (alike, found) = if V::IS_DIVIDED {
-            // All views of the active one are known to it.
-            let alike = if satp == self.satp() {
-                self.spaces[self.active].views.or(Set::of(self.active))
-            } else {
-                self.alike(satp)
-            };
-            // BOUND: the views of two address spaces.
-            (alike, alike.and(self.alive).find(|number| is_it(&self.spaces[*number])))
-        } else {
+        // What it has before it takes steps, of which each one comes by here.
+        let (alike, found) = match self.remembered(satp, view) {
+            Some(number) => (Set::EMPTY, Some(number)),
+            None if V::IS_DIVIDED => {
+                // All views of the active one are known to it.
+                let alike = if satp == self.satp() {
+                    self.spaces[self.active].views.or(Set::of(self.active))
+                } else {
+                    self.alike(satp)
+                };
+                // BOUND: the views of two address spaces.
+                (alike, alike.and(self.alive).find(|number| is_it(&self.spaces[*number])))
+            }
             // BOUND: the address spaces.
-            (Set::EMPTY, self.find(is_it))
+            None => (Set::EMPTY, self.find(is_it)),
         };
         let number = match found {
             Some(number) => number,
@@ -220,6 +222,9 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
                 Err(due) => return Activation::NotYet(due),
             },
         };
+        if let Some(due) = self.catch_up(number) {
+            return Activation::NotYet(due);
+        }
         Activation::Done(self.enter(number))
     }
 
@@ -227,10 +232,17 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     #[inline(always)]
     pub fn activate_known(&mut self, satp: Satp, view: V) -> Option<Due> {
         let view = if V::IS_DIVIDED && satp == Satp::BARE { V::BARE } else { view };
+        let number = self.remembered(satp, view)?;
+        if self.behind.contains(number) { None } else { Some(self.enter(number)) }
+    }
+
+    /// The last one with an ASID that ends so, if it is this one.
+    #[inline(always)]
+    fn remembered(&self, satp: Satp, view: V) -> Option<usize> {
         let number = usize::from(*self.last.get(place_of(satp, view))?);
         let space = &self.spaces[number];
         let is_it = self.alive.contains(number) && space.satp == satp && space.view == view;
-        if is_it { Some(self.enter(number)) } else { None }
+        if is_it { Some(number) } else { None }
     }
 
     /// What the hart walks in another view of the active address space, if it may go there and back without a word: the view is known, and no fence is due for its tag. It holds until anything but
@@ -239,7 +251,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         let known = self.siblings.get(view::number(view)).copied().map(usize::from);
         let remembered = || self.last.get(place_of(self.satp(), view)).copied().map(usize::from);
         let is_it = |number: &usize| {
-            *number < set::MOST && self.alive.contains(*number) && !self.stale.contains(*number) && {
+            *number < set::MOST && self.alive.minus(self.behind).minus(self.stale).contains(*number) && {
                 let space = &self.spaces[*number];
                 space.satp == self.satp() && (space.view == view || self.satp() == Satp::BARE)
             }
@@ -268,7 +280,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         self.activations += 1;
         self.spaces[number].activated = self.activations;
         self.active = number;
-        self.unfenced = None;
         let is_stale = self.stale.contains(number);
         self.stale.remove(number);
         if is_stale { Due::Space } else { Due::Nothing }
@@ -336,11 +347,11 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     }
 
     /// The guest has executed a fence, or another vCPU has it execute one. `None`: only a piece of what it needs was done, and it is to be made again. So it can be with one of
-    /// all of an address space, for which tables have to be cleared, and of an address of all address spaces.
+    /// all of an address space, for which tables have to be cleared.
     pub fn fence(&mut self, scope: Scope) -> Option<Due> {
         Some(match scope {
             Scope { address: Some(address), asid: Some(asid) } if V::IS_DIVIDED => {
-                return self.forget_in_several(address, Some(asid));
+                self.forget_in_views(address, asid)
             }
             Scope { address: None, asid: Some(asid) } if V::IS_DIVIDED => {
                 if !self.pool.prepare(RESERVE) {
@@ -358,43 +369,8 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
                 }
             }
             Scope { address: None, asid: None } => self.forget_all(),
-            Scope { address: Some(address), asid: None } => return self.forget_in_several(address, None),
+            Scope { address: Some(address), asid: None } => self.forget_everywhere(address),
         })
-    }
-
-    /// Forgets what there is for an address in all address spaces, or in all views of the one that has this ASID; and what is global there only for all of them. In the active one
-    /// at last, as others can't get anything new before it is another one.
-    fn forget_in_several(&mut self, address: Virtual, asid: Option<u16>) -> Option<Due> {
-        let place = self.global_place(address);
-        let mut rest = match self.unfenced {
-            Some((begun, of, rest)) if begun == address && of == asid => rest.and(self.alive),
-            // Those that see what is global have nothing of their own there.
-            _ => {
-                let sharers = place.map_or(Set::EMPTY, |place| self.global.sharers(place));
-                let others = self.alive.minus(sharers).without(self.active);
-                asid.map_or(others, |asid| self.views_with(asid).and(others))
-            }
-        };
-        // BOUND: `SPACES_AT_ONCE`, and for each the levels.
-        for number in rest.take(SPACES_AT_ONCE) {
-            let due = self.forget_own(number, address);
-            if due != Due::Nothing {
-                // All has been forgotten.
-                return Some(due);
-            }
-            rest.remove(number);
-        }
-        if !rest.is_empty() {
-            self.unfenced = Some((address, asid, rest));
-            return None;
-        }
-        self.unfenced = None;
-        let due = match (asid, place) {
-            (Some(asid), _) if !self.spaces[self.active].has_asid(asid) => return Some(Due::Nothing),
-            (None, Some(place)) => self.forget_global(place, address),
-            _ => Due::Nothing,
-        };
-        Some(due.and(self.forget_in(self.active, address)))
     }
 
     /// The same where nobody would come back for the rest: all is forgotten then.
@@ -462,6 +438,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         (space.satp, space.format, space.tree.root, space.shared) = (satp, format, root, Set::EMPTY);
         space.view = view;
         self.alive.insert(number);
+        self.behind.remove(number);
         self.stale.insert(number);
     }
 
@@ -604,50 +581,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     fn global_place(&self, address: Virtual) -> Option<usize> {
         let format = self.global.format.filter(|format| format.covers(address))?;
         self.global.place(Format::index(address, format.levels() - 1))
-    }
-
-    /// Forgets what an address space of its own has for an address.
-    fn forget_in(&mut self, number: usize, address: Virtual) -> Due {
-        let space = &self.spaces[number];
-        let top = Format::index(address, space.format.levels() - 1);
-        if self.global.place(top).is_some_and(|place| space.shared.contains(place)) {
-            return Due::Nothing;
-        }
-        self.forget_own(number, address)
-    }
-
-    /// The same of one that doesn't see what is global there.
-    fn forget_own(&mut self, number: usize, address: Virtual) -> Due {
-        let space = &self.spaces[number];
-        let format = space.format;
-        if !space.is_translated() || !format.covers(address) || self.is_in_window(format, address) {
-            return Due::Nothing;
-        }
-        let due = match self.spaces[number].tree.forget(&mut self.pool, format, address) {
-            Forgotten::Nothing => Due::Nothing,
-            Forgotten::Entry => Due::Page(address),
-            Forgotten::Entries => Due::Space,
-            Forgotten::NotYet => return self.forget_all(),
-        };
-        self.changed(number, due)
-    }
-
-    /// Forgets what is global for an address, below the entry that has this place.
-    fn forget_global(&mut self, place: usize, address: Virtual) -> Due {
-        let Some(format) = self.global.format else { return Due::Nothing };
-        let top = self.global.top(place);
-        let before = self.pool.read(self.global.tree.root, top);
-        let due = match self.global.tree.forget(&mut self.pool, format, address) {
-            Forgotten::Nothing => return Due::Nothing,
-            Forgotten::Entry => Due::Page(address),
-            Forgotten::Entries => Due::Space,
-            Forgotten::NotYet => return self.forget_all(),
-        };
-        if self.pool.read(self.global.tree.root, top) == before {
-            self.changed_globally(place, due)
-        } else {
-            self.unshare_all(place)
-        }
     }
 
     /// Forgets all that an address space has, but for what is global. If it is active, there is a clean table: else it takes longer.

@@ -19,6 +19,10 @@ impl Slots {
         self.0[index / 64 % WORDS] &= !(1 << (index % 64));
     }
 
+    pub const fn contains(&self, index: usize) -> bool {
+        self.0[index / 64 % WORDS] >> (index % 64) & 1 != 0
+    }
+
     pub fn is_empty(&self) -> bool {
         // BOUND: the 8 words of a set. (Compared with an empty one it would be byte by byte.)
         self.0.iter().all(|word| *word == 0)

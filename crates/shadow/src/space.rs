@@ -19,6 +19,8 @@ pub struct AddressSpace<V = Undivided> {
     pub(crate) shared: Set,
     /// All views of its address space, by their numbers. Some may be none any more.
     pub(crate) views: Set,
+    /// If it is behind: the number of the first fence that it has before it.
+    pub(crate) fenced: u64,
     /// When it was activated last: activations are numbered.
     pub(crate) activated: u64,
 }
@@ -32,6 +34,7 @@ impl<V: View> AddressSpace<V> {
         tree: Tree::ROOTLESS,
         shared: Set::EMPTY,
         views: Set::EMPTY,
+        fenced: 0,
         activated: 0,
     };
 

@@ -163,40 +163,34 @@ impl Tree {
     pub fn forget(&mut self, pool: &mut Pool<impl Tables>, format: Format, address: Virtual) -> Forgotten {
         let mut table = self.root;
         let mut level = format.levels() - 1;
+        let mut index = Format::index(address, level);
+        let mut entry = pool.read(table, index);
         // BOUND: the levels.
-        loop {
-            let state = pool.state(table);
-            let (contiguous, splinters_of) = (state.contiguous, u32::from(state.splinters_of));
-            if splinters_of > level {
-                // All that it has is of one page of the guest.
-                if !pool.is_childless(table) {
-                    return Forgotten::NotYet;
-                }
-                pool.give_back(&mut self.owned, table);
-                return Forgotten::Entries;
+        while entry.leads_on() && level > 0 {
+            level -= 1;
+            table = pool.number(entry.address());
+            index = Format::index(address, level);
+            entry = pool.read(table, index);
+        }
+        let state = pool.state(table);
+        if u32::from(state.splinters_of) > level {
+            // All that it has is of one page of the guest, and so is what those below a table of splinters have.
+            let is_below_others = u32::from(pool.state(pool.parent(table)).splinters_of) > level + 1;
+            if is_below_others || !pool.is_childless(table) {
+                return Forgotten::NotYet;
             }
-            let index = Format::index(address, level);
-            let entry = pool.read(table, index);
-            if entry.leads_on() && level > 0 {
-                table = pool.number(entry.address());
-                level -= 1;
-                continue;
-            }
-            if !contiguous {
-                if entry.is_none() {
-                    return Forgotten::Nothing;
-                }
-                pool.write(table, index, Entry::NONE);
-                return Forgotten::Entry;
-            }
-            let pages = CONTIGUOUS_PAGES as usize;
-            let first = index / pages * pages;
-            // BOUND: 16.
-            for index in first..first + pages {
-                pool.write(table, index, Entry::NONE);
-            }
+            pool.give_back(&mut self.owned, table);
             return Forgotten::Entries;
         }
+        if state.contiguous {
+            pool.clear_range(table, index, CONTIGUOUS_PAGES as usize);
+            return Forgotten::Entries;
+        }
+        if entry.is_none() {
+            return Forgotten::Nothing;
+        }
+        pool.write(table, index, Entry::NONE);
+        Forgotten::Entry
     }
 
     /// Goes down as far as there are tables, and not below the level of the fill.

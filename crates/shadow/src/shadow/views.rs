@@ -14,7 +14,7 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
     #[inline(always)]
     pub fn look(&mut self, view: V) -> Option<Due> {
         let known = self.siblings.get(view::number(view)).copied().map(usize::from);
-        match known.filter(|number| *number < set::MOST && self.alive.contains(*number)) {
+        match known.filter(|number| *number < set::MOST && self.alive.minus(self.behind).contains(*number)) {
             Some(number) => Some(self.enter_known(number)),
             None => self.activate_known(self.satp(), view),
         }

@@ -419,9 +419,36 @@ fn a_start_leaves_nothing_of_the_life_before() {
     }
 }
 
-/// A fence that is in the middle of its address spaces when the guest goes to another one is begun anew, as that may have got something.
+/// Fences of all address spaces are carried out in the others when these are activated: some of them one by one, and with many the address space is forgotten.
 #[test]
-fn a_fence_that_was_left_is_begun_anew() {
+fn fences_that_were_put_off_are_carried_out_before_an_address_space_is_activated() {
+    for others in [0, 2, 40] {
+        let mut machine = two_processes(4, 16, pointer(2), leaf(MEMORY + 4 * LARGE, ALL | G));
+        machine.store(table(7) + 8, leaf(MEMORY + LARGE, ALL));
+        machine.activate(0, satp(1));
+        load(&mut machine, 0);
+        load(&mut machine, PAGE);
+        machine.activate(0, satp(0));
+        machine.store(table(7), 0);
+        machine.fence(0, one(0, None));
+        for _ in 0..others {
+            machine.fence(0, one(LARGE, None));
+        }
+        // The first step, which isn't made again: it is in the first one still.
+        machine.begin_activate(0, satp(1));
+        machine.fence(0, one(LARGE, None));
+        machine.activate(0, satp(1));
+        assert_eq!(machine.access(0, 0, Access::Load, KERNEL), Err(Outcome::Fault(Fault::Page)), "{others}");
+        assert_eq!(load(&mut machine, PAGE), u32::from(others == 40), "{others}: what wasn't fenced");
+        // It has none before it any more.
+        machine.activate(0, satp(0));
+        assert_eq!(machine.vcpus[0].shadow.activate_known(satp(1), Undivided), Some(Due::Nothing));
+    }
+}
+
+/// What an address space gets after a fence of all of them goes with the next one.
+#[test]
+fn a_fence_covers_what_came_since_the_last_one() {
     let mut machine = two_processes(4, 16, pointer(2), leaf(MEMORY + 4 * LARGE, ALL | G));
     let third = Satp(8 << 60 | 9 << 44 | (table(0) / PAGE));
     for satp in [satp(0), satp(1), third] {
