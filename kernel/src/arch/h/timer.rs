@@ -1,4 +1,4 @@
-//! Timers of a hart with Sstc: it has one for the hypervisor ([`set_alarm`](crate::arch::hart::set_alarm)) and one for the loaded vCPU, `vstimecmp`, which
+//! Timers of a hart with Sstc: it has one for the hypervisor ([`set_alarm`]) and one for the loaded vCPU, `vstimecmp`, which
 //! interrupts it without anybody's help. What has nothing to do here, has where there is but one timer: `sbi_timer.rs`, with the same names.
 use crate::arch::riscv::hart::set_alarm;
 use ainori_board::Isa;
