@@ -85,40 +85,8 @@ static MIDDLE: Table = Table(UnsafeCell::new([0; ENTRIES]));
 static LEAVES: Table = Table(UnsafeCell::new([0; ENTRIES]));
 
 global_asm!(
+    include_str!("../riscv/all_but_a0.S"),
     r#"
-    .macro for_all_but_a0 op
-        \op ra,   1*8(a0)
-        \op sp,   2*8(a0)
-        \op gp,   3*8(a0)
-        \op tp,   4*8(a0)
-        \op t0,   5*8(a0)
-        \op t1,   6*8(a0)
-        \op t2,   7*8(a0)
-        \op s0,   8*8(a0)
-        \op s1,   9*8(a0)
-        \op a1,  11*8(a0)
-        \op a2,  12*8(a0)
-        \op a3,  13*8(a0)
-        \op a4,  14*8(a0)
-        \op a5,  15*8(a0)
-        \op a6,  16*8(a0)
-        \op a7,  17*8(a0)
-        \op s2,  18*8(a0)
-        \op s3,  19*8(a0)
-        \op s4,  20*8(a0)
-        \op s5,  21*8(a0)
-        \op s6,  22*8(a0)
-        \op s7,  23*8(a0)
-        \op s8,  24*8(a0)
-        \op s9,  25*8(a0)
-        \op s10, 26*8(a0)
-        \op s11, 27*8(a0)
-        \op t3,  28*8(a0)
-        \op t4,  29*8(a0)
-        \op t5,  30*8(a0)
-        \op t6,  31*8(a0)
-    .endm
-
     // The same twice: for harts that tell address spaces apart, and for those that forget all at each change.
     //
     // In the window of a vCPU its page is behind the code: `a0` is made to be 8 bytes behind the start of that, so all places are less 8.
