@@ -9,6 +9,7 @@ mod page_fault;
 mod riscv;
 #[cfg(feature = "no-h")]
 mod u;
+mod vcpu;
 
 #[cfg(not(feature = "no-h"))]
 use h as back_end;

@@ -18,11 +18,11 @@ use crate::stats::Exit;
 /// General registers and trap state of a vCPU. `sscratch` points to it while the vCPU runs and is 0 in the hypervisor.
 #[repr(C)]
 #[derive(Debug)]
-pub(super) struct Context {
+pub(in crate::arch) struct Context {
     /// `x0` to `x31`; the first is always 0.
-    pub(super) x: [u64; 32],
+    pub(in crate::arch) x: [u64; 32],
     /// Guest program counter (`sepc`).
-    pub(super) pc: u64,
+    pub(in crate::arch) pc: u64,
     /// `sstatus`: previous privilege, and the hypervisor's half of the floating-point and vector switches.
     pub(super) sstatus: u64,
     /// `hstatus`: what traps.

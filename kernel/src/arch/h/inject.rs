@@ -1,8 +1,7 @@
 //! Traps that the hypervisor gives a guest, and returns of a guest that it carries out.
 use super::VcpuState;
-use super::trap::{Access, AccessKind, Exception, INTERRUPT};
+use super::trap::{Exception, INTERRUPT};
 use crate::arch::riscv::csr::{self, hstatus, status};
-use ainori_limits::cause::exception;
 
 impl VcpuState {
     /// True if the loaded vCPU takes an interrupt that it has enabled as soon as it is entered.
@@ -42,21 +41,8 @@ impl VcpuState {
         true
     }
 
-    /// Gives the loaded guest the access fault that it would have got for this access from a machine of its own, which has nothing at the address.
-    ///
-    /// False if it has no trap handler that it could reach.
-    pub fn deliver_access_fault(&mut self, access: &Access) -> bool {
-        let cause = match access.kind() {
-            AccessKind::Fetch if self.is_at_trap_vector() => return false,
-            AccessKind::Fetch => exception::FETCH_ACCESS,
-            AccessKind::Load => exception::LOAD_ACCESS,
-            AccessKind::Store => exception::STORE_ACCESS,
-        };
-        self.deliver(Exception { cause: cause.into(), value: access.value })
-    }
-
     /// Is the loaded vCPU at the first instruction of its trap handler?
-    fn is_at_trap_vector(&self) -> bool {
+    pub(in crate::arch) fn is_at_trap_vector(&self) -> bool {
         self.context.pc == csr::read!(csr::VSTVEC) & !0b11
     }
 

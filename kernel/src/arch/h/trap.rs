@@ -101,7 +101,7 @@ pub struct Access {
     /// As in `scause`.
     cause: u64,
     /// The guest's own (virtual) address, as its `stval` would have it.
-    pub(super) value: u64,
+    pub(in crate::arch) value: u64,
     /// The hart's description of the load or store (`htinst`), or 0.
     instruction: u64,
 }

@@ -19,11 +19,11 @@ use ainori_supervisor::Units;
 
 /// General registers and trap state of a vCPU.
 #[repr(C)]
-pub(super) struct Context {
+pub(in crate::arch) struct Context {
     /// `x0` to `x31`; the first is always 0.
-    pub(super) x: [u64; 32],
+    pub(in crate::arch) x: [u64; 32],
     /// Guest program counter (`sepc`).
-    pub(super) pc: u64,
+    pub(in crate::arch) pc: u64,
     /// The hart's `sstatus`: which units are on for the guest.
     pub(super) sstatus: u64,
     /// The core that runs the vCPU: its [`Cpu`].

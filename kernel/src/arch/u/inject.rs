@@ -1,7 +1,6 @@
 //! Traps that the hypervisor gives a guest.
 use super::VcpuState;
-use super::trap::{Access, AccessKind, Exception};
-use ainori_limits::cause::exception;
+use super::trap::Exception;
 use ainori_supervisor::Cause;
 
 impl VcpuState {
@@ -27,21 +26,8 @@ impl VcpuState {
         })
     }
 
-    /// Gives the loaded guest the access fault that it would have got for this access from a machine of its own, which has nothing at the address.
-    ///
-    /// False if it has no trap handler that it could reach.
-    pub fn deliver_access_fault(&mut self, access: &Access) -> bool {
-        let cause = match access.kind() {
-            AccessKind::Fetch if self.is_at_trap_vector() => return false,
-            AccessKind::Fetch => exception::FETCH_ACCESS,
-            AccessKind::Load => exception::LOAD_ACCESS,
-            AccessKind::Store => exception::STORE_ACCESS,
-        };
-        self.deliver(Exception { cause: cause.into(), value: access.value })
-    }
-
     /// Is the loaded vCPU at the first instruction of its trap handler?
-    fn is_at_trap_vector(&self) -> bool {
+    pub(in crate::arch) fn is_at_trap_vector(&self) -> bool {
         self.context.pc == self.registers_of_kernel().with(|registers| registers.stvec()) & !0b11
     }
 }

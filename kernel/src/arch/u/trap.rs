@@ -112,7 +112,7 @@ pub struct Access {
     /// As in `scause`.
     cause: u64,
     /// The guest's own (virtual) address, as its `stval` would have it.
-    pub(super) value: u64,
+    pub(in crate::arch) value: u64,
 }
 
 /// What was to be done at the address.
