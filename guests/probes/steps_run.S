@@ -20,24 +20,7 @@
 .equ HAS_STIMECMP, 112
 .equ HAS_SENVCFG, 120
 
-.macro callee_saved op
-    \op ra, 0(t0)
-    \op sp, 8(t0)
-    \op gp, 16(t0)
-    \op tp, 24(t0)
-    \op s0, 32(t0)
-    \op s1, 40(t0)
-    \op s2, 48(t0)
-    \op s3, 56(t0)
-    \op s4, 64(t0)
-    \op s5, 72(t0)
-    \op s6, 80(t0)
-    \op s7, 88(t0)
-    \op s8, 96(t0)
-    \op s9, 104(t0)
-    \op s10, 112(t0)
-    \op s11, 120(t0)
-.endm
+#include "callee_saved.h"
 
 .macro put name, at
     ld t0, \at(t4)
@@ -53,7 +36,7 @@
 .global run
 run:
     la t0, saved
-    callee_saved sd
+    FOR_CALLEE_SAVED sd
     sd a0, 128(t0)
     mv t4, a0
     mv t5, a1
@@ -112,7 +95,7 @@ arrived:
 1:  sd a0, A0(t4)
     sd t2, SLOT(t4)
     la t0, saved
-    callee_saved ld
+    FOR_CALLEE_SAVED ld
     ret
 
 /* The way to a program. */

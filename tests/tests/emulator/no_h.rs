@@ -4,10 +4,11 @@ use ainori::image::Kernel;
 use ainori_limits::Room;
 use ainori_manifest::Needs;
 use ainori_report::StopReason;
-use ainori_sched::{Policy, Preemption, presets};
 use ainori_tests::{
     Clock, Guest, System, bounds::IRQS_OFF_BESIDE_RTOS_NS, harts::hypervisor_without_h, hypervisor,
 };
+
+use crate::shadow::each_preset_works_on;
 
 const CLOCK: Clock = Clock::Lockstep { q: 250 };
 
@@ -57,35 +58,9 @@ fn it_does_not_boot_on_harts_with_h() {
     assert_ne!(run.report.outcome.exit_code(), 0);
 }
 
-/// Where vCPUs move, are confined, are pulled, or have windows: two that edit their tables at random, on two harts, and an RTOS that goes first where the
-/// policy lets it.
 #[test]
 fn each_preset_works() {
-    for preset in presets() {
-        let tables = Guest::probe("tables", "n=4000").vcpus(2);
-        let freertos = Guest::freertos("periods=20 burn_percent=30 report_ms=0").harts([1]);
-        let system = on(2).policy(preset.name);
-        let (system, has_rtos) = match (preset.name, preset.preemption) {
-            ("partition", _) => (system.with(tables.harts([0])).with(freertos), true),
-            (_, Preemption::AtWindow) => {
-                let system = system.major_frame("3ms").with(tables.harts([0, 1])).with(freertos.background());
-                let system = system.window(0, "tables", 0, 3_000).window(1, "tables", 0, 2_000);
-                (system.window(1, "freertos", 2_000, 1_000), false)
-            }
-            // Equals all: an RTOS waits for its turn.
-            (_, Preemption::AtQuantum) => {
-                (system.with(tables.harts([0, 1])).with(freertos.background()), false)
-            }
-            _ => (system.with(tables.harts([0, 1])).with(freertos), true),
-        };
-        let run = system.run(CLOCK);
-        run.good();
-        if has_rtos {
-            run.lost_no_tick("freertos", 20);
-        }
-        let moves = Policy::preset(preset.name, 1, 10_000_000).is_some_and(|policy| policy.moves());
-        println!("{}: {} migrations, {moves}", preset.name, run.migrations("tables"));
-    }
+    each_preset_works_on(on, || Guest::probe("tables", "n=4000").vcpus(2));
 }
 
 #[test]
