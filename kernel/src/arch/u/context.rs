@@ -121,7 +121,7 @@ unsafe extern "C" {
     /// # Safety
     /// `cpu` is this core's, and nobody needs any more what is on the stack.
     pub fn begin_again(cpu: *mut c_void) -> !;
-    /// Leaves the hypervisor for the guest.
+    /// Leaves the hypervisor for the guest with this state, which begins with its context.
     fn resume_guest(context: *mut c_void) -> !;
 }
 
@@ -135,7 +135,7 @@ pub unsafe fn enter_guest(state: *mut VcpuState) -> ! {
     // SAFETY: as the caller says. Nobody else refers to it any more.
     unsafe {
         match (*state).prepare() {
-            Ready::Yes => resume_guest((&raw mut (*state).context).cast()),
+            Ready::Yes => resume_guest(state.cast()),
             Ready::NotYet => event::begin_later((*state).context.cpu.cast::<Cpu>()),
             Ready::Confined(interrupt) => event::confine((*state).context.cpu.cast::<Cpu>(), interrupt),
         }

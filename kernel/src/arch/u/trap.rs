@@ -192,7 +192,7 @@ impl FailedLoad {
 
 /// Called by the trap entry, on the core's empty stack.
 pub(super) extern "C" fn taken(cpu: &mut Cpu) -> ! {
-    // SAFETY: it is that of the vCPU that has just trapped, to which nobody refers while it runs.
+    // SAFETY: `enter_guest` has left the whole state there, which begins with its context (`repr(C)`), of the vCPU that has just trapped: while it ran, nobody referred to it.
     unsafe { (*block().context.get().cast::<VcpuState>()).come_back() };
     if cause() == TIMER_INTERRUPT && is_alarm_due() {
         conclude_event(cpu, Exit::Timer)
