@@ -20,7 +20,8 @@ PLUGIN_EXPORT int qemu_plugin_version = PLUGIN_API_VERSION;
 struct hart harts[MAX_HARTS];
 unsigned n_harts;
 
-static bool ended; /* nothing counts any more, though a few instructions may still be executed */
+static bool ended;   /* nothing counts any more, though a few instructions may still be executed */
+static bool waiting; /* nothing counts yet: the window that options.since names hasn't begun */
 
 enum { MODE_BITS = 3 };
 #define NO_PAGE UINT64_MAX
@@ -64,6 +65,7 @@ static void on_fetch(unsigned vcpu, void *data)
         machine_read_translation(hart, mode >= MODE_VS);
         forget_last(hart);
     }
+    if (waiting) return;
     ask_models(hart, (uint64_t)(uintptr_t)data >> MODE_BITS << PAGE_SHIFT, UNIT_ITLB, mode, mode, &access);
 }
 
@@ -75,13 +77,13 @@ static void *fetch_of(uint64_t address, enum mode mode)
 static void on_instruction(unsigned vcpu, void *mode)
 {
     (void)vcpu;
-    if (!ended) harts[this_hart()].instructions[(uintptr_t)mode]++;
+    if (!ended && !waiting) harts[this_hart()].instructions[(uintptr_t)mode]++;
 }
 
 static void on_memory(unsigned vcpu, uint32_t info, uint64_t address, void *mode)
 {
     (void)vcpu;
-    if (ended) return;
+    if (ended || waiting) return;
     struct hart *hart = &harts[this_hart()];
     struct access access;
     enum mode by = (uintptr_t)mode, as = machine_access_mode(info);
@@ -107,7 +109,7 @@ static void on_register_write(unsigned vcpu, void *data)
 static void on_fence(unsigned vcpu, void *data)
 {
     (void)vcpu;
-    if (ended) return;
+    if (ended || waiting) return;
     struct hart *hart = &harts[this_hart()];
     enum mode mode = (uintptr_t)data & ((1 << MODE_BITS) - 1);
     uint32_t insn = (uint32_t)((uintptr_t)data >> MODE_BITS);
@@ -120,6 +122,21 @@ static void on_fence(unsigned vcpu, void *data)
     for (unsigned i = 0; i < options.n_sets * options.n_kinds; i++) model_fence(&hart->models[i], &fence);
     hart->fences[mode][fence.kind][fence.one_address | fence.one_space << 1]++;
     forget_last(hart);
+}
+
+/* `data` is the immediate. */
+static void on_mark(unsigned vcpu, void *data)
+{
+    (void)vcpu;
+    int number = (int)(intptr_t)data;
+    if (ended) return;
+    if (number == options.since) waiting = false;
+    if (!waiting) windows_mark(number);
+}
+
+static bool is_mark(uint32_t insn, enum mode mode)
+{
+    return (insn & MARK_MASK) == MARK && (mode == MODE_U || mode == MODE_VU);
 }
 
 static void watch(struct qemu_plugin_insn *insn, enum mode mode, uint32_t bytes)
@@ -150,13 +167,17 @@ static void on_translate(plugin_id id, struct qemu_plugin_tb *tb)
         uint64_t first = qemu_plugin_insn_vaddr(insn), last = first + qemu_plugin_insn_size(insn) - 1;
         uint32_t bytes = 0;
         qemu_plugin_insn_data(insn, &bytes, sizeof bytes);
+        bool marks = is_mark(bytes, mode);
+        if (marks)
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, on_mark, QEMU_PLUGIN_CB_NO_REGS,
+                                                   (void *)(intptr_t)((int32_t)bytes >> 20));
         if (first >> PAGE_SHIFT != page)
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_fetch, QEMU_PLUGIN_CB_NO_REGS, fetch_of(first, mode));
         if ((first ^ last) >> PAGE_SHIFT)
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_fetch, QEMU_PLUGIN_CB_NO_REGS, fetch_of(last, mode));
         watch(insn, mode, bytes);
         enum fence_kind kind;
-        page = is_fence(bytes, &kind) || writes_translation(bytes) ? NO_PAGE : last >> PAGE_SHIFT;
+        page = is_fence(bytes, &kind) || writes_translation(bytes) || marks ? NO_PAGE : last >> PAGE_SHIFT;
     }
     end_watch(tb, end_count);
 }
@@ -202,6 +223,7 @@ PLUGIN_EXPORT int qemu_plugin_install(plugin_id id, const struct qemu_info *info
         if (!read_tlb_option(argv[i])) return -1;
     if (!finish_tlb_options()) return -1;
     n_harts = (unsigned)info->system.max_vcpus;
+    waiting = options.since;
     single_hart = n_harts == 1;
     if (!make_models()) {
         fprintf(stderr, "tlb: no memory for the models\n");

@@ -4,6 +4,7 @@
 #define TLB_H
 
 #include "harts.h"
+#include "mark.h"
 #include "qemu_plugin_api.h"
 #include "tlb_model.h"
 
@@ -20,6 +21,7 @@ struct options {
     unsigned n_kinds;
     bool supervisor_is_guest; /* of a run without a hypervisor: what its S- and U-mode would be as a guest */
     unsigned assumed_levels;  /* of a second stage where the machine has none */
+    int since;                /* nothing is modelled before this window begins for the first time; 0: from the start */
     const char *out_file;     /* NULL: standard error */
 };
 extern struct options options;
@@ -58,6 +60,29 @@ enum mode machine_access_mode(qemu_plugin_access);
 /* tlb_decode.c */
 bool is_fence(uint32_t insn, enum fence_kind *);
 bool writes_translation(uint32_t insn); /* may write satp, vsatp or hgatp */
+
+/* What all harts have come to: instructions by mode, and the counts of each model, all modes together. */
+struct sums {
+    uint64_t instructions[MODES];
+    struct counts models[MAX_SETS * MAX_KINDS];
+};
+void sum_up(struct sums *);
+
+struct window {
+    const char *name;
+    int number;
+    bool open;
+    uint64_t completed;
+    struct sums begin, sum;
+};
+
+/* tlb_windows.c: what is counted between two places that a program marks, beside the counts of the whole run. */
+extern struct window *windows;
+extern unsigned n_windows;
+/* Reads NAME:NUMBER; returns what is wrong with it, or NULL. */
+const char *read_window(const char *text);
+/* `number` is a mark's immediate: a window's begin, or its end if it is negative. */
+void windows_mark(int number);
 
 /* tlb_report.c */
 void report(void);

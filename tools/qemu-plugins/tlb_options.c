@@ -41,7 +41,7 @@ static bool bad(const char *option, const char *why)
             "dtlb, l2, walk, walk1 to walk4, second-tlb, second-walk, second-walk1 to second-walk4), model=",
             option, why);
     for (int i = 0; i < KINDS; i++) fprintf(stderr, "%s%s", i ? "|" : "", kinds[i].name);
-    fprintf(stderr, ", guest=virtual|supervisor, second=sv39x4|sv48x4|sv57x4, out=FILE\n");
+    fprintf(stderr, ", guest=virtual|supervisor, second=sv39x4|sv48x4|sv57x4, window=NAME:NUMBER, since=NUMBER (1 to 1023), out=FILE\n");
     return false;
 }
 
@@ -170,6 +170,17 @@ bool read_tlb_option(const char *option)
     if (IS("second")) {
         if (!read_choice(option, value, seconds, &which)) return false;
         options.assumed_levels = SV39_LEVELS + which;
+        return true;
+    }
+    if (IS("window")) {
+        const char *wrong = read_window(value);
+        return !wrong || bad(option, wrong);
+    }
+    if (IS("since")) {
+        char *end;
+        unsigned long number = strtoul(value, &end, 10);
+        if (!isdigit((unsigned char)*value) || *end || !number || number > MAX_NUMBER) return bad(option, "NUMBER is out of range");
+        options.since = (int)number;
         return true;
     }
     if (IS("out")) {

@@ -75,6 +75,17 @@ static void write_sets(FILE *out)
     fprintf(out, "\n],\n");
 }
 
+void sum_up(struct sums *sums)
+{
+    *sums = (struct sums){0};
+    for (int mode = 0; mode < MODES; mode++)
+        for (unsigned h = 0; h < n_harts; h++) {
+            sums->instructions[mode] += harts[h].instructions[mode];
+            for (unsigned i = 0; i < options.n_sets * options.n_kinds; i++)
+                add(&sums->models[i], &harts[h].models[i].counts[mode]);
+        }
+}
+
 static uint64_t instructions_in(enum mode mode)
 {
     uint64_t sum = 0;
@@ -136,6 +147,35 @@ static void write_modes(FILE *out)
     fprintf(out, "\n],\n");
 }
 
+/* Instructions by mode, then what each model has counted, as in the whole run's `models`. */
+static void write_window(FILE *out, const struct window *w)
+{
+    uint64_t instructions = 0;
+    fprintf(out, "{\"name\":\"%s\",\"completed\":%" PRIu64 ",\"modes\":{", w->name, w->completed);
+    for (int mode = 0; mode < MODES; mode++) {
+        instructions += w->sum.instructions[mode];
+        fprintf(out, "%s\"%s\":%" PRIu64, mode ? "," : "", modes[mode], w->sum.instructions[mode]);
+    }
+    fprintf(out, "},\"models\":[");
+    for (unsigned i = 0; i < options.n_sets * options.n_kinds; i++) {
+        fprintf(out, "%s\n {\"tlb\":\"%s\",\"model\":\"%s\",", i ? "," : "", options.sets[i / options.n_kinds].name,
+                options.kinds[i % options.n_kinds]->name);
+        write_counts(out, &w->sum.models[i], instructions);
+        fprintf(out, "}");
+    }
+    fprintf(out, "]}");
+}
+
+static void write_windows(FILE *out)
+{
+    fprintf(out, "\"windows\":[");
+    for (unsigned i = 0; i < n_windows; i++) {
+        fprintf(out, "%s\n", i ? "," : "");
+        write_window(out, &windows[i]);
+    }
+    fprintf(out, "\n],\n");
+}
+
 void report(void)
 {
     FILE *out = options.out_file ? fopen(options.out_file, "w") : stderr;
@@ -157,6 +197,7 @@ void report(void)
     write_sets(out);
     write_modes(out);
     write_fences(out);
+    write_windows(out);
     fprintf(out, "\"models\":[");
     for (unsigned set = 0; set < options.n_sets; set++)
         for (unsigned kind = 0; kind < options.n_kinds; kind++) {

@@ -19,9 +19,6 @@
 
 PLUGIN_EXPORT int qemu_plugin_version = PLUGIN_API_VERSION;
 
-/* SLTI with rd and rs1 of x0, a HINT that the ISA leaves for custom use: begins the window of the immediate's number, or ends that of its negative. */
-enum { MARK = 0x00002013, MARK_MASK = 0x000fffff };
-
 static struct counts total;
 static bool ended;
 

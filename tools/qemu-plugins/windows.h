@@ -3,6 +3,7 @@
 #ifndef WINDOWS_H
 #define WINDOWS_H
 
+#include "mark.h"
 #include "mode.h"
 #include "qemu_plugin_api.h"
 
@@ -25,8 +26,6 @@ struct counts {
     uint64_t again[TRAPS];  /* those of them after which the same instruction was executed next below S */
     uint64_t firmware;      /* times that a hart came to M-mode */
 };
-
-enum { MAX_WINDOWS = 64, MAX_NUMBER = 1023 };
 
 struct window {
     const char *name;

@@ -26,6 +26,14 @@ POSSIBLE touch_small(void) { touch_in_vs(atp(0), SMALL, PAGE, 4, 1); }
 POSSIBLE cold(void) { touch_in_vs(atp(0), SMALL, PAGE, 8, 1); }
 POSSIBLE large(void) { touch_in_vs(atp(0), LARGE, PAGE, 8, 1); }
 
+/* VU-mode needs pages of its own. */
+POSSIBLE window(void)
+{
+    root[2] |= PTE_U;
+    for (int i = 0; i < ENTRIES; i++) small[i] |= PTE_U;
+    touch_in_window(atp(0), SMALL, PAGE, 8, 1);
+}
+
 POSSIBLE fences(void)
 {
     touch_small();
@@ -73,7 +81,7 @@ void first_hart(long hart)
     make_tables();
     second_root[0][2] = pte(number_of(second_1), PTE_V);
     second_1[1] = pte(number_of(second_0), PTE_V);
-    for (uint64_t i = 0; i < ENTRIES; i++) second_0[i] = pte(PROGRAM + i, PTE_RWX_AD | 0x10); /* U: all of VS is to it */
+    for (uint64_t i = 0; i < ENTRIES; i++) second_0[i] = pte(PROGRAM + i, PTE_RWX_AD | PTE_U); /* all of VS is U to it */
     set_guest(0);
     CASE();
     shut_down();

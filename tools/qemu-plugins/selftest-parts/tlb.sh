@@ -128,6 +128,43 @@ END
         "$work/staged-hypervisor_load-1/counts.json"
 }
 
+# The counts of the window of a run, in the form of model_counts; and its instructions.
+window_counts() { # run
+    sed -n '/^"windows"/,/^],$/s/^ {"tlb"/{"tlb"/p' "$work/$1/counts.json" >"$work/$1.window"
+    mkdir -p "$work/$1-window"
+    mv "$work/$1.window" "$work/$1-window/counts.json"
+    model_counts "$1-window"
+}
+
+window_was() { # run, line of model_counts
+    check "$1: in the window $2" "counted: $(window_counts "$1")" "$1" grep -qxF "$2" <(window_counts "$1")
+}
+
+test_tlb_windows() {
+    # Three rounds over 8 pages, the second one in a window. With 4 entries each page is a miss in each of them, with 16 in the first alone. The code's page was fetched before the
+    # window, and stays. By its window's beginning (since=7) nothing is there: code and pages are misses of the window, and of all.
+    local few=tlb=few:itlb=4:dtlb=4 many=tlb=many:itlb=16:dtlb=16 instructions='"completed":1,"modes":{"M":0,"S":0,"U":0,"VS":0,"VU":37}' run
+    local options="$few,$many,window=w:7,window=other:8,model=as-is,model=two-stage-2m"
+    translation staged window 1 "$options" <<END
+few as-is 1 24 25 24,24,25 98,98,98
+few two-stage-2m 1 24 25 24,24,25 0,98,98
+many as-is 1 8 9 8,8,9 34,34,34
+END
+    window_was staged-window-1 "few as-is 0 8 8 8,8,8 32,32,32"
+    window_was staged-window-1 "few two-stage-2m 0 8 8 8,8,8 0,32,32"
+    window_was staged-window-1 "many as-is 0 0 0 0,0,0 0,0,0"
+    rm -r "$work"/staged-window-1{,.disturbed,-window}
+    translation staged window 1 "$options,since=7" <<END
+few as-is 1 16 17 16,16,17 66,66,66
+many as-is 1 8 9 8,8,9 34,34,34
+END
+    run=staged-window-1
+    window_was $run "few as-is 1 8 9 8,8,9 34,34,34"
+    window_was $run "many as-is 1 8 9 8,8,9 34,34,34"
+    check "$run: its instructions" "counted: $(grep '"name"' "$work/$run/counts.json")" $run grep -qF "\"name\":\"w\",$instructions" "$work/$run/counts.json"
+    check "$run: a window that nobody begins" "it is" $run grep -qF '"name":"other","completed":0,' "$work/$run/counts.json"
+}
+
 test_tlb_model() { # without QEMU: Sv48 and Sv57, replacement
     local out
     gcc -std=gnu11 -O2 -Wall -Wextra -Werror "$parts/tlb_model.c" "$here"/tlb_{model,fence,tables,cache}.c \
@@ -148,5 +185,8 @@ test_tlb_options() {
     tlb_refused tlb-sets ",tlb=p550:l2=10/4" "bad option 'tlb=p550:l2=10/4'"
     tlb_refused tlb-walks ",tlb=p550:walk=8:walk1=8" "bad option 'tlb=p550:walk=8:walk1=8'"
     tlb_refused tlb-model ",tlb=p550,model=three-stage" "bad option 'model=three-stage'"
+    tlb_refused tlb-window ",tlb=p550,window=w:0" "bad option 'window=w:0'"
+    tlb_refused tlb-two ",tlb=p550,window=w:1,window=w:2" "bad option 'window=w:2'"
+    tlb_refused tlb-since ",tlb=p550,since=1024" "bad option 'since=1024'"
     tlb_refused tlb-key ",tlb=p550,size=4" "bad option 'size=4'"
 }

@@ -2,6 +2,7 @@
 /* See translated.h. Each is in one page, and loads nothing but what it is told to. */
     .option norelax
     .equ FENCES, 5
+    .equ NUMBER, 7
     .equ SSTATUS_SPP, 1 << 8
     .equ HSTATUS_SPV, 1 << 7
 
@@ -40,20 +41,37 @@ fence_often:
 fence_in_vs:
     lla t1, fencing
     j enter
+    /* The same in VU-mode: a round before a window, one in it, one behind it. The window's instructions are the mark, 2, 4 for each of `count` addresses, and 2. */
+    .globl touch_in_window
+touch_in_window:
+    lla t1, window
+    li t0, SSTATUS_SPP
+    csrc sstatus, t0
+    j enter_mode
     .globl touch_in_vs
 touch_in_vs:
     lla t1, touching
 enter:
+    li t0, SSTATUS_SPP
+    csrs sstatus, t0
+enter_mode:
     csrw 0x280, a0 /* vsatp */
     lla t0, returned
     csrw stvec, t0
     csrw sepc, t1
-    li t0, SSTATUS_SPP
-    csrs sstatus, t0
     li t0, HSTATUS_SPV
     csrs 0x600, t0 /* hstatus */
     sret
 touching:
+    loads
+    ecall
+window:
+    loads
+    li a4, 1
+    slti x0, x0, NUMBER
+    loads
+    slti x0, x0, -NUMBER
+    li a4, 1
     loads
     ecall
 fencing:

@@ -13,7 +13,7 @@
 
 #include "guest.h"
 
-enum { PAGE = 4096, PTE_V = 1, PTE_RWX_AD = 0xcf, PTE_G = 0x20, ENTRIES = 512, PROGRAM = 0x80200000 >> 12 };
+enum { PAGE = 4096, PTE_V = 1, PTE_RWX_AD = 0xcf, PTE_U = 0x10, PTE_G = 0x20, ENTRIES = 512, PROGRAM = 0x80200000 >> 12 };
 #define SMALL 0x100000000ul
 #define LARGE (SMALL + 0x200000)
 #define NAPOT (SMALL + 0x400000)
@@ -48,6 +48,7 @@ static inline uint64_t atp(uint64_t asid) { return 8ul << 60 | asid << 44 | numb
    after; in VS-mode, translated by vsatp and hgatp. Nothing else is translated but the fetches, from one page. */
 void touch(uint64_t satp, uint64_t address, uint64_t stride, uint64_t count, uint64_t rounds);
 void touch_in_vs(uint64_t vsatp, uint64_t address, uint64_t stride, uint64_t count, uint64_t rounds);
+void touch_in_window(uint64_t vsatp, uint64_t address, uint64_t stride, uint64_t count, uint64_t rounds); /* in VU-mode; window 7 is a round more */
 void fence_often(uint64_t satp); /* five times in a row */
 void fence_in_vs(uint64_t vsatp);
 
