@@ -60,6 +60,26 @@ impl Multiplexer {
         self.alarm <= now
     }
 
+    /// Is the alarm due, as far as the hart's interrupt says it, which is pending or isn't? `None`: the clock has to be [asked](Self::is_alarm_due).
+    #[inline(always)]
+    pub fn is_alarm_due_by(&self, pending: bool) -> Option<bool> {
+        match (self.alarm, self.programmed) {
+            (NEVER, _) => Some(false),
+            (_, NEVER) => None,
+            (alarm, programmed) if pending && alarm <= programmed => Some(true),
+            (alarm, programmed) if !pending && programmed <= alarm => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Would [`Self::settle`] say that there is nothing to do, and is nothing of `guest` due, as far as the hart's interrupt says it, which is pending or isn't? Then the clock
+    /// needn't be asked.
+    #[inline(always)]
+    pub fn is_settled_by(&self, pending: bool, guest: u64) -> bool {
+        let next = self.alarm.min(guest);
+        self.programmed <= next && (!pending || self.programmed == NEVER)
+    }
+
     /// The hart is about to go to a guest, or to sleep. `guest`: when the timer of the loaded vCPU is due; [`NEVER`] if there is none, or if its interrupt is
     /// pending by now.
     #[inline]

@@ -72,6 +72,14 @@ proptest! {
                             guest = NEVER;
                         }
                         let before = hart.is_interrupted().then_some(hart.calls);
+                        let pending = before.is_some();
+                        // What the hart's interrupt says is what the clock says.
+                        let by_interrupt = timer.is_alarm_due_by(pending);
+                        prop_assert!(by_interrupt.is_none_or(|due| due == (alarm <= hart.now)), "{by_interrupt:?}");
+                        if timer.is_settled_by(pending, guest) {
+                            prop_assert!(alarm.min(guest) > hart.now);
+                            prop_assert_eq!({ timer }.settle(hart.now, guest), Step::Leave);
+                        }
                         let step = timer.settle(hart.now, guest);
                         hart.carry_out(step);
                         prop_assert_eq!(timer.is_alarm_due(hart.now), alarm <= hart.now);
@@ -127,6 +135,27 @@ fn one_that_came_for_nobody_is_set_to_the_next_or_silenced() {
     assert_eq!(timer.settle(300, NEVER), Step::Silence);
     assert_eq!(timer.settle(301, NEVER), Step::Leave);
     assert_eq!(timer.settle(302, 400), Step::Program(400));
+}
+
+/// Where a look at the clock is dear, most ways need none.
+#[test]
+fn the_interrupt_alone_says_what_is_due_most_of_the_time() {
+    let mut timer = Multiplexer::new();
+    assert_eq!((timer.is_alarm_due_by(false), timer.is_settled_by(false, NEVER)), (Some(false), true));
+    timer.set_alarm(100);
+    assert_eq!(
+        (timer.is_alarm_due_by(false), timer.is_settled_by(false, NEVER)),
+        (None, false),
+        "it isn't set yet"
+    );
+    assert_eq!(timer.settle(0, NEVER), Step::Program(100));
+    assert_eq!((timer.is_alarm_due_by(false), timer.is_alarm_due_by(true)), (Some(false), Some(true)));
+    assert_eq!((timer.is_settled_by(false, 100), timer.is_settled_by(false, 99)), (true, false));
+    assert!(!timer.is_settled_by(true, NEVER), "it may have been for nobody");
+    timer.set_alarm(150);
+    assert_eq!((timer.is_alarm_due_by(false), timer.is_alarm_due_by(true)), (Some(false), None));
+    timer.set_alarm(50);
+    assert_eq!((timer.is_alarm_due_by(false), timer.is_alarm_due_by(true)), (None, Some(true)));
 }
 
 #[test]
