@@ -5,6 +5,9 @@
  *
  * Instructions are counted as paths.so counts them. The ITLB is asked at the begin of each translation block and where
  * a block comes to another page, not for each instruction: in between, the page is the one that was used last, and stays.
+ *
+ * QEMU's blocks belong to physical memory: one that was translated for a program is executed for another as well that has the same page elsewhere
+ * (libc at a random address). So where a block is executed is asked each time, and isn't taken from its translation.
  */
 #include "tlb.h"
 
@@ -20,8 +23,9 @@ PLUGIN_EXPORT int qemu_plugin_version = PLUGIN_API_VERSION;
 struct hart harts[MAX_HARTS];
 unsigned n_harts;
 
-static bool ended;   /* nothing counts any more, though a few instructions may still be executed */
-static bool waiting; /* nothing counts yet: the window that options.since names hasn't begun */
+static bool ended; /* nothing counts any more, though a few instructions may still be executed */
+static bool waiting; /* nothing is modelled yet: the window that options.since names hasn't begun */
+struct sums before;
 
 enum { MODE_BITS = 3 };
 #define NO_PAGE UINT64_MAX
@@ -53,7 +57,14 @@ static const struct path *ask_models(struct hart *hart, uint64_t address, enum t
     return access->state == WALKED ? &access->path : NULL;
 }
 
-/* `data` is a page's number and the mode in which it is fetched. */
+/* `data` is the address for which the block was translated. */
+static void on_block(unsigned vcpu, void *data)
+{
+    (void)vcpu;
+    harts[this_hart()].moved = machine_pc() - (uintptr_t)data;
+}
+
+/* `data` is a page's number, where its block was translated, and the mode in which it is fetched. */
 static void on_fetch(unsigned vcpu, void *data)
 {
     (void)vcpu;
@@ -66,7 +77,8 @@ static void on_fetch(unsigned vcpu, void *data)
         forget_last(hart);
     }
     if (waiting) return;
-    ask_models(hart, (uint64_t)(uintptr_t)data >> MODE_BITS << PAGE_SHIFT, UNIT_ITLB, mode, mode, &access);
+    uint64_t page = (uint64_t)(uintptr_t)data >> MODE_BITS << PAGE_SHIFT;
+    ask_models(hart, page + hart->moved, UNIT_ITLB, mode, mode, &access);
 }
 
 static void *fetch_of(uint64_t address, enum mode mode)
@@ -77,7 +89,7 @@ static void *fetch_of(uint64_t address, enum mode mode)
 static void on_instruction(unsigned vcpu, void *mode)
 {
     (void)vcpu;
-    if (!ended && !waiting) harts[this_hart()].instructions[(uintptr_t)mode]++;
+    if (!ended) harts[this_hart()].instructions[(uintptr_t)mode]++;
 }
 
 static void on_memory(unsigned vcpu, uint32_t info, uint64_t address, void *mode)
@@ -130,8 +142,11 @@ static void on_mark(unsigned vcpu, void *data)
     (void)vcpu;
     int number = (int)(intptr_t)data;
     if (ended) return;
-    if (number == options.since) waiting = false;
-    if (!waiting) windows_mark(number);
+    if (waiting && number == options.since) {
+        sum_up(&before);
+        waiting = false;
+    }
+    windows_mark(number, waiting);
 }
 
 static bool is_mark(uint32_t insn, enum mode mode)
@@ -161,7 +176,8 @@ static void on_translate(plugin_id id, struct qemu_plugin_tb *tb)
     if (!found && !machine_find_registers()) exit(EXIT_FAILURE);
     found = true;
     enum mode mode = machine_mode(); /* a block is for one mode */
-    uint64_t page = NO_PAGE;
+    uint64_t page = NO_PAGE, begin = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_READS_REGS, (void *)(uintptr_t)begin);
     for (size_t i = 0, n = qemu_plugin_tb_n_insns(tb); i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         uint64_t first = qemu_plugin_insn_vaddr(insn), last = first + qemu_plugin_insn_size(insn) - 1;

@@ -36,6 +36,7 @@ enum { FENCE_SCOPES = 4 };
 struct hart {
     bool registers_stale; /* one of the following may have been written */
     uint64_t satp, vsatp, hgatp;
+    uint64_t moved;       /* by how much the block is executed above where it was translated */
     uint64_t last[2];     /* page that the ITLB and the DTLB were asked for last; it is the last that leaves them */
     struct model *models; /* kind by kind for the first set, then for the next */
     uint64_t instructions[MODES], accesses[MODES], fences[MODES][FENCE_KINDS][FENCE_SCOPES];
@@ -52,6 +53,7 @@ bool machine_find_registers(void); /* once; prints what is missing */
 enum mode machine_mode(void);      /* in a callback for a block that is being translated: that of the block */
 void machine_read_translation(struct hart *, bool virtual);
 bool machine_fence_traps(enum fence_kind, enum mode);
+uint64_t machine_pc(void); /* at a block's begin */
 uint64_t machine_general_register(unsigned number);
 bool machine_read_memory(uint64_t physical, uint64_t *value);
 /* The privilege and V that an access was made with, by a plain load or store or by another. */
@@ -67,11 +69,13 @@ struct sums {
     struct counts models[MAX_SETS * MAX_KINDS];
 };
 void sum_up(struct sums *);
+extern struct sums before; /* the same when models began to be asked, which is at the start if options.since is 0 */
 
 struct window {
     const char *name;
     int number;
     bool open;
+    bool early; /* it was begun before models were asked: only its instructions are known */
     uint64_t completed;
     struct sums begin, sum;
 };
@@ -81,8 +85,8 @@ extern struct window *windows;
 extern unsigned n_windows;
 /* Reads NAME:NUMBER; returns what is wrong with it, or NULL. */
 const char *read_window(const char *text);
-/* `number` is a mark's immediate: a window's begin, or its end if it is negative. */
-void windows_mark(int number);
+/* `number` is a mark's immediate: a window's begin, or its end if it is negative. `waiting`: models aren't asked yet. */
+void windows_mark(int number, bool waiting);
 
 /* tlb_report.c */
 void report(void);

@@ -15,7 +15,7 @@
 enum { GENERAL = 32, MSTATUS_TVM = 1 << 20, HSTATUS_VTVM = 1 << 20 };
 
 static struct {
-    void *satp, *vsatp, *hgatp, *priv, *mstatus, *hstatus, *general[GENERAL];
+    void *satp, *vsatp, *hgatp, *priv, *mstatus, *hstatus, *pc, *general[GENERAL];
 } registers;
 
 const char *machine_missing_symbol(void)
@@ -36,6 +36,7 @@ bool machine_find_registers(void)
         bool needed;
     } wanted[] = {
         {"satp", &registers.satp, true},       {"priv", &registers.priv, true},      {"mstatus", &registers.mstatus, true},
+        {"pc", &registers.pc, true},
         {"vsatp", &registers.vsatp, false},    {"hgatp", &registers.hgatp, false},   {"hstatus", &registers.hstatus, false},
     };
     const struct g_array *list = qemu_plugin_get_registers();
@@ -91,6 +92,8 @@ bool machine_fence_traps(enum fence_kind kind, enum mode mode)
     default: return true;
     }
 }
+
+uint64_t machine_pc(void) { return read_register(registers.pc); }
 
 uint64_t machine_general_register(unsigned number) { return number ? read_register(registers.general[number]) : 0; }
 

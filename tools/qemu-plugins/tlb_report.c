@@ -90,7 +90,7 @@ static uint64_t instructions_in(enum mode mode)
 {
     uint64_t sum = 0;
     for (unsigned h = 0; h < n_harts; h++) sum += harts[h].instructions[mode];
-    return sum;
+    return sum - before.instructions[mode];
 }
 
 /* All, then by the mode that executed, where anything was. */
@@ -147,7 +147,7 @@ static void write_modes(FILE *out)
     fprintf(out, "\n],\n");
 }
 
-/* Instructions by mode, then what each model has counted, as in the whole run's `models`. */
+/* Instructions by mode, then what each model has counted, as in the whole run's `models`; of a window that began before models were asked that isn't known. */
 static void write_window(FILE *out, const struct window *w)
 {
     uint64_t instructions = 0;
@@ -157,7 +157,7 @@ static void write_window(FILE *out, const struct window *w)
         fprintf(out, "%s\"%s\":%" PRIu64, mode ? "," : "", modes[mode], w->sum.instructions[mode]);
     }
     fprintf(out, "},\"models\":[");
-    for (unsigned i = 0; i < options.n_sets * options.n_kinds; i++) {
+    for (unsigned i = 0; i < options.n_sets * options.n_kinds && !w->early; i++) {
         fprintf(out, "%s\n {\"tlb\":\"%s\",\"model\":\"%s\",", i ? "," : "", options.sets[i / options.n_kinds].name,
                 options.kinds[i % options.n_kinds]->name);
         write_counts(out, &w->sum.models[i], instructions);

@@ -46,13 +46,14 @@ static void add_difference(struct sums *sum, const struct sums *from, const stru
     for (size_t i = 0; i < sizeof *sum / sizeof *s; i++) s[i] += b[i] - a[i];
 }
 
-void windows_mark(int number)
+void windows_mark(int number, bool waiting)
 {
     static struct sums now;
     for (struct window *w = windows; w < windows + n_windows; w++) {
         if (w->number == number) {
             sum_up(&w->begin);
             w->open = true;
+            w->early |= waiting;
         } else if (w->number == -number && w->open) {
             sum_up(&now);
             add_difference(&w->sum, &w->begin, &now);

@@ -14,6 +14,13 @@ POSSIBLE napots(void) { touch(atp(0), NAPOT, PAGE, 32, 2); }
 POSSIBLE block(void) { fence_often(atp(0)); }
 POSSIBLE across(void) { touch(atp(0), SMALL + PAGE - 4, PAGE, 4, 1); } /* five pages */
 
+/* The same code, where it is and in the page of 2 MiB that is the program once more. */
+POSSIBLE aliases(void)
+{
+    touch_from_alias(atp(0), SMALL, PAGE, 4, 1, 0);
+    touch_from_alias(atp(0), SMALL, PAGE, 4, 1, LARGE - ((uint64_t)PROGRAM << 12));
+}
+
 POSSIBLE fences(void)
 {
     touch_small(0);

@@ -58,6 +58,8 @@ END
     # A page of 2 MiB is one entry, and its walk reads two PTEs; of 64 KiB there are two.
     translation paged large 1 "tlb=few:$few,model=as-is" <<<"few as-is 1 1 2 0,1,2 0,0,0"
     translation paged napots 1 "tlb=few:$few,model=as-is" <<<"few as-is 1 2 3 2,2,3 0,0,0"
+    # Code that is executed where it is, then from a page of 2 MiB too, which is a miss of its own, though QEMU has translated it once.
+    translation paged aliases 1 "tlb=many:$many,model=as-is" <<<"many as-is 2 4 6 4,5,6 0,0,0"
     # Each of 4 loads is half on the next page: 5 pages.
     translation paged across 1 "tlb=many:$many,model=as-is" <<<"many as-is 1 5 6 5,5,6 0,0,0"
     # After each of 5 fences in a row the code's page is a miss again.
@@ -154,6 +156,11 @@ END
     window_was staged-window-1 "few two-stage-2m 0 8 8 8,8,8 0,32,32"
     window_was staged-window-1 "many as-is 0 0 0 0,0,0 0,0,0"
     rm -r "$work"/staged-window-1{,.disturbed,-window}
+    # What it was until a window that nobody begins has its instructions, and no models.
+    translation staged window 1 "$options,since=8" <<<"many as-is 0 0 0 0,0,0 0,0,0"
+    check "staged-window-1: a window before the models" "it has others" staged-window-1 \
+        grep -qF "\"name\":\"w\",$instructions,\"models\":[]}" "$work/staged-window-1/counts.json"
+    rm -r "$work"/staged-window-1{,.disturbed}
     translation staged window 1 "$options,since=7" <<END
 few as-is 1 16 17 16,16,17 66,66,66
 many as-is 1 8 9 8,8,9 34,34,34

@@ -25,6 +25,20 @@ touch:
     csrw satp, zero
     ret
 
+    /* The same, where the loop is executed a5 above where it is. */
+    .balign 128
+    .globl touch_from_alias
+touch_from_alias:
+    csrw satp, a0
+    lla t3, 3f
+    lla t4, 4f
+    add t3, t3, a5
+    jr t3
+3:  loads
+    jr t4
+4:  csrw satp, zero
+    ret
+
     .balign 128
     .globl fence_often
 fence_often:

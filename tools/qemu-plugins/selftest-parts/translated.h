@@ -47,6 +47,7 @@ static inline uint64_t atp(uint64_t asid) { return 8ul << 60 | asid << 44 | numb
 /* touches.S. Loads from `count` addresses, `stride` apart, `rounds` times: translated by satp, which is 0 before and
    after; in VS-mode, translated by vsatp and hgatp. Nothing else is translated but the fetches, from one page. */
 void touch(uint64_t satp, uint64_t address, uint64_t stride, uint64_t count, uint64_t rounds);
+void touch_from_alias(uint64_t satp, uint64_t address, uint64_t stride, uint64_t count, uint64_t rounds, uint64_t alias); /* the loop is fetched so far above where it is */
 void touch_in_vs(uint64_t vsatp, uint64_t address, uint64_t stride, uint64_t count, uint64_t rounds);
 void touch_in_window(uint64_t vsatp, uint64_t address, uint64_t stride, uint64_t count, uint64_t rounds); /* in VU-mode; window 7 is a round more */
 void fence_often(uint64_t satp); /* five times in a row */
