@@ -1,7 +1,8 @@
 /* Does a hart reach what its page tables have, and nothing else, wherever that is? Under a hypervisor whose own code is in the tables that the hart walks, as where there is no H extension,
  * an entry of the root is taken by that, and the guest isn't to see it: by no load, store or fetch, and by no call in which the SBI loads for it.
  *
- * It tries the upper half of all addresses, a gigabyte after the other (Sv39): first without a page there, then with one in each. */
+ * It tries the upper half of all addresses, an entry of the root after the other: first without a page there, then with one in each. With Sv39 that is a gigabyte after the other; then
+ * with Sv48, where the hart has it, 512 of these; then with the former again. */
 #include "args.h"
 #include "console.h"
 #include "csr.h"
@@ -13,8 +14,10 @@
 #define PAGE      4096ul
 #define ENTRIES   512
 #define FIRST     256 /* entry of the upper half */
-#define GIGABYTE  (1ul << 30)
 #define SATP_SV39 (8ul << 60)
+#define SATP_SV48 (9ul << 60)
+#define GIGABYTE  30 /* its bits */
+#define GIGABYTES 39 /* of 512 of them */
 #define UART      0x10000000ul
 #define MORE      16 /* pages that are looked at */
 
@@ -27,6 +30,8 @@
 enum { V = 1, R = 2, W = 4, X = 8, A = 64, D = 128 };
 
 static uint64_t root[ENTRIES] __attribute__((aligned(PAGE)));
+static uint64_t root48[ENTRIES] __attribute__((aligned(PAGE)));
+static uint64_t upper[ENTRIES] __attribute__((aligned(PAGE)));
 static uint64_t middle[ENTRIES] __attribute__((aligned(PAGE)));
 static uint64_t last[ENTRIES] __attribute__((aligned(PAGE)));
 /* What is mapped: the first two pages of each entry. */
@@ -73,7 +78,8 @@ static void faults(struct trap trap, uint64_t cause, const char *what, uint64_t 
     check(trap.came && trap.cause == cause && trap.value == address, what, address, trap);
 }
 
-static uint64_t start_of(unsigned entry) { return -((uint64_t)(ENTRIES - entry) * GIGABYTE); }
+/* Where an entry of the root begins: by the bits of what an entry covers. */
+static uint64_t start_of(unsigned entry, unsigned bits) { return -((uint64_t)(ENTRIES - entry) << bits); }
 
 static uint64_t entry(const volatile void *target, uint64_t flags) { return (uintptr_t)target / PAGE << 10 | flags; }
 
@@ -110,7 +116,7 @@ static void a_page_is_there(uint64_t address)
 /* A load that begins in memory and ends in a device is one that no device takes. */
 static void nothing_lies_across(void)
 {
-    uint64_t page = start_of(FIRST);
+    uint64_t page = start_of(FIRST, GIGABYTE);
     last[1] = entry((const void *)UART, V | R | W | A | D);
     fence();
     struct trap trap = TRY("ld %[r], -4(%[a])", page + PAGE);
@@ -119,6 +125,34 @@ static void nothing_lies_across(void)
     check(trap.came && trap.cause == STORE_ACCESS_FAULT, "a store across the end of memory", page + PAGE - 4, trap);
     trap = TRY("lbu %[r], 5(%[a])", page + PAGE);
     check(!trap.came, "a load from a device", page + PAGE + 5, trap);
+}
+
+static void everywhere(unsigned bits)
+{
+    for (unsigned i = FIRST; i < ENTRIES; i++)
+        a_page_is_there(start_of(i, bits));
+}
+
+/* In an address space whose root has an upper half with nothing in it, and then in each entry what leads to the pages. */
+static void upper_half(uint64_t *of_root, const void *target, unsigned bits)
+{
+    for (unsigned i = FIRST; i < ENTRIES; i++)
+        nothing_is_there(start_of(i, bits));
+    for (unsigned i = FIRST; i < ENTRIES; i++) {
+        of_root[i] = entry(target, V);
+        fence();
+        a_page_is_there(start_of(i, bits));
+    }
+    /* Now they are everywhere. */
+    everywhere(bits);
+}
+
+static bool goes_to(uint64_t mode, const uint64_t *of_root)
+{
+    uint64_t wanted = mode | (uintptr_t)of_root / PAGE;
+    csr_write(satp, wanted);
+    fence();
+    return csr_read(satp) == wanted;
 }
 
 bool guest_main(void)
@@ -133,25 +167,24 @@ bool guest_main(void)
     __asm__ volatile("fence.i" ::: "memory");
     for (uint64_t gigabyte = 0; gigabyte < 4; gigabyte++)
         root[gigabyte] = entry((const void *)(gigabyte << 30), V | R | W | X | A | D);
-    csr_write(satp, SATP_SV39 | (uintptr_t)root / PAGE);
-    fence();
-    for (unsigned i = FIRST; i < ENTRIES; i++)
-        nothing_is_there(start_of(i));
     middle[0] = entry(last, V);
     last[0] = entry(pages[0], V | R | W | X | A | D);
     last[1] = entry(pages[1], V | R | W | X | A | D);
-    for (unsigned i = FIRST; i < ENTRIES; i++) {
-        root[i] = entry(middle, V);
-        fence();
-        a_page_is_there(start_of(i));
+    upper[0] = entry(middle, V);
+    root48[0] = entry(root, V);
+    unsigned levels = 3;
+    goes_to(SATP_SV39, root);
+    upper_half(root, middle, GIGABYTE);
+    if (goes_to(SATP_SV48, root48)) {
+        levels = 4;
+        upper_half(root48, upper, GIGABYTES);
+        goes_to(SATP_SV39, root);
+        everywhere(GIGABYTE);
     }
-    /* Now they are everywhere. */
-    for (unsigned i = FIRST; i < ENTRIES; i++)
-        a_page_is_there(start_of(i));
     if (strict)
         nothing_lies_across();
     csr_write(satp, 0);
     fence();
-    print("@result {\"job\":\"reach\",\"checks\":%u,\"ok\":%s}\n", checks, failures == 0 ? "true" : "false");
+    print("@result {\"job\":\"reach\",\"checks\":%u,\"levels\":%u,\"ok\":%s}\n", checks, levels, failures == 0 ? "true" : "false");
     return failures == 0;
 }

@@ -113,6 +113,10 @@ fn is_used(machine: &Machine) -> bool {
 pub fn lacks(machine: &Machine) -> Option<&'static str> {
     const ASIDS: &str = "16 ASIDs for each vCPU of a system with shadow tables";
     const _: () = assert!(MOST_SHADOW_SPACES == 16);
+    #[cfg(feature = "no-h")]
+    if !OwnShadow::translates_in(format(&machine.board)) {
+        return Some("Sv48, as the firmware's device tree says of all of them");
+    }
     (is_used(machine) && !OwnShadow::has_asids_for(machine.vcpu_count)).then_some(ASIDS)
 }
 
@@ -157,9 +161,9 @@ impl Recordable {
     }
 }
 
-/// The greatest format of a shadow: Sv57 would be a table more for each. (Where guests' kernels run in user mode, it is the hypervisor's own.)
+/// The greatest format of a shadow: Sv57 would be a table more for each.
 fn format(board: &Board) -> Format {
-    if cfg!(feature = "no-h") || board.mmu.as_str() < SV48 { Format::Sv39 } else { Format::Sv48 }
+    if board.mmu.as_str() < SV48 { Format::Sv39 } else { Format::Sv48 }
 }
 
 /// What a shadow is made of, beside the guest's `satp`.

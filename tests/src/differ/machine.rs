@@ -65,10 +65,9 @@ impl Machine {
         format!("rv64,svade=on,svadu=off,sv57=off{h}{}", self.more)
     }
 
-    /// The model of the bare hart that sees what a guest is promised: no H, and Sv39 alone where guests have that.
+    /// The model of the bare hart that sees what a guest is promised: no H.
     pub fn bare_model(&self) -> String {
-        let sv48 = if self.has_h { "" } else { ",sv48=off" };
-        format!("rv64,svade=on,svadu=off,sv57=off,h=false{sv48}{}", self.more)
+        format!("rv64,svade=on,svadu=off,sv57=off,h=false{}", self.more)
     }
 
     pub(super) fn guest(&self, args: &str) -> Guest {

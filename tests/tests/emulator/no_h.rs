@@ -6,6 +6,7 @@ use ainori_manifest::Needs;
 use ainori_report::StopReason;
 use ainori_tests::{
     Clock, Guest, System, bounds::IRQS_OFF_BESIDE_RTOS_NS, harts::hypervisor_without_h, hypervisor,
+    terminal::Terminal,
 };
 
 use crate::shadow::each_preset_works_on;
@@ -139,9 +140,33 @@ fn harts_that_put_instructions_back_together_look_for_interrupts() {
 /// that begins in memory.
 #[test]
 fn a_guest_reaches_what_its_tables_have_and_nothing_else() {
-    for cpu in ["rv64", "rv64,h=false"] {
+    for (cpu, levels) in [
+        ("rv64", 4),
+        ("rv64,h=false", 4),
+        ("rv64,h=false,sv57=off", 4),
+        ("rv64,h=false,sv57=off,sv48=off", 3),
+    ] {
         let run = System::on(1).cpu(cpu).with(Guest::probe("reach", "strict=1")).run(Clock::Icount);
         run.good().result("reach");
+        assert_eq!(run.number("reach", "levels"), levels, "{cpu}");
+    }
+}
+
+/// Linux uses the greatest format that its hart takes, up to Sv48, and the hypervisor is in these tables as well.
+#[test]
+fn linux_has_as_many_levels_as_its_harts() {
+    for (cpu, mmu) in [("rv64,h=false", "sv48"), ("rv64,h=false,sv57=off,sv48=off", "sv39")] {
+        let mut terminal = Terminal::run(&System::on(2).cpu(cpu).with(Guest::linux("shell").vcpus(2)));
+        terminal.wait_for("# ");
+        terminal.type_in("grep mmu /proc/cpuinfo\r");
+        for _ in 0..2 {
+            terminal.wait_for(": ");
+            terminal.wait_for(mmu);
+        }
+        terminal.type_in("exit\r");
+        let (status, seen) = terminal.end();
+        assert!(status.success(), "{status}:\n{seen}");
+        assert_eq!(seen.matches(": sv").count(), 2, "{seen}");
     }
 }
 

@@ -10,6 +10,8 @@ use crate::*;
 /// Tables by the level at which they mostly are: three roots, two of large pages, two of pages. Any of them can be met at any level.
 const TABLES: u64 = 7;
 const ROOTS: u64 = 3;
+/// Roots of four levels: so many, from this table on. They lead to those of three levels.
+const DEEP_ROOTS: u64 = 20;
 
 #[derive(Debug, Clone)]
 enum Op {
@@ -99,18 +101,20 @@ fn page() -> impl Strategy<Value = u64> {
     prop_oneof![4 => 0_u64..2, 1 => 2_u64..18]
 }
 
-fn address() -> impl Strategy<Value = u64> {
+/// Mostly one that tables of the usual format cover.
+fn address(usual: Format) -> impl Strategy<Value = u64> {
     let sv39 = (top(), index(), page()).prop_map(|(i2, i1, i0)| {
         let at = i2 << 30 | i1 << 21 | i0 << 12;
         ((at << 25) as i64 >> 25) as u64
     });
-    let sv48 = (top(), index(), index(), page()).prop_map(|(i3, i2, i1, i0)| {
+    let sv48 = (top(), top(), index(), page()).prop_map(|(i3, i2, i1, i0)| {
         let at = i3 << 39 | i2 << 30 | i1 << 21 | i0 << 12;
         ((at << 16) as i64 >> 16) as u64
     });
     // As physical ones, when nothing is translated.
     let plain = (0_u64..0x1100).prop_map(|number| MEMORY - 0x4_0000 + number * 0x4_0000);
-    prop_oneof![20 => sv39, 2 => sv48, 2 => plain, 1 => any::<u64>()]
+    let (of_sv39, of_sv48) = if usual == Format::Sv39 { (20, 2) } else { (4, 18) };
+    prop_oneof![of_sv39 => sv39, of_sv48 => sv48, 2 => plain, 1 => any::<u64>()]
 }
 
 /// A leaf's flags, mostly of those that one may use.
@@ -160,7 +164,7 @@ fn entry(level: u64) -> BoxedStrategy<u64> {
     .boxed()
 }
 
-fn store() -> impl Strategy<Value = Op> {
+fn store(usual: Format) -> impl Strategy<Value = Op> {
     let store = |first: u64, level: u64| {
         let index = match level {
             0 => page().boxed(),
@@ -170,7 +174,11 @@ fn store() -> impl Strategy<Value = Op> {
         (first..first + if level == 2 { ROOTS } else { 2 }, index, entry(level))
             .prop_map(|(number, index, entry)| Op::Store { at: table(number) + index * 8, entry })
     };
-    prop_oneof![1 => store(0, 2), 2 => store(ROOTS, 1), 3 => store(ROOTS + 2, 0)]
+    let to_root = prop_oneof![4 => (0..ROOTS).prop_map(pointer), 1 => Just(0), 1 => entry(3)];
+    let deep = (0..ROOTS, top(), to_root)
+        .prop_map(|(number, index, entry)| Op::Store { at: table(DEEP_ROOTS + number) + index * 8, entry });
+    let to_deep = if usual == Format::Sv39 { 0 } else { 1 };
+    prop_oneof![1 => store(0, 2), 2 => store(ROOTS, 1), 3 => store(ROOTS + 2, 0), to_deep => deep]
 }
 
 /// Of all 16 bits.
@@ -178,12 +186,15 @@ fn asid(number: u64) -> u64 {
     number * 0x7f00
 }
 
-fn satp() -> impl Strategy<Value = Satp> {
-    let mode = prop_oneof![20 => Just(8_u64), 1 => Just(9), 1 => Just(10), 1 => Just(0), 1 => Just(5)];
+fn satp(usual: Format) -> impl Strategy<Value = Satp> {
+    let (of_sv39, of_sv48) = if usual == Format::Sv39 { (20, 1) } else { (6, 15) };
+    let mode =
+        prop_oneof![of_sv39 => Just(8_u64), of_sv48 => Just(9), 1 => Just(10), 1 => Just(0), 1 => Just(5)];
     (mode, 0..ROOTS, prop::bool::weighted(0.2)).prop_map(|(mode, root, other)| {
         // Mostly each root has an ASID of its own.
         let asid = asid(if other { 0 } else { root });
-        Satp(mode << 60 | asid << 44 | (table(root) / 0x1000))
+        let first = if mode == 9 { DEEP_ROOTS } else { 0 };
+        Satp(mode << 60 | asid << 44 | (table(first + root) / 0x1000))
     })
 }
 
@@ -204,14 +215,14 @@ fn own_asid() -> impl Strategy<Value = Option<u16>> {
 }
 
 /// With divided views also what is about them.
-fn op(is_divided: bool) -> impl Strategy<Value = Op> {
+fn op(is_divided: bool, usual: Format) -> impl Strategy<Value = Op> {
     let of_views = if is_divided { 2 } else { 0 };
-    let scope = (prop::option::weighted(0.85, address()), own_asid())
+    let scope = (prop::option::weighted(0.85, address(usual)), own_asid())
         .prop_map(|(address, asid)| Scope { address: address.map(Virtual), asid });
     let hart = prop_oneof![3 => Just(0_usize), 1 => Just(1)];
     prop_oneof![
-        6 => store(),
-        28 => (hart.clone(), address(), any_access(), mode(), prop::bool::weighted(0.7)).prop_map(
+        6 => store(usual),
+        28 => (hart.clone(), address(usual), any_access(), mode(), prop::bool::weighted(0.7)).prop_map(
             |(hart, address, access, mode, ends)| {
                 if ends {
                     Op::Access { hart, address, access, mode }
@@ -220,7 +231,7 @@ fn op(is_divided: bool) -> impl Strategy<Value = Op> {
                 }
             }
         ),
-        4 => (hart.clone(), satp(), prop::bool::weighted(0.6)).prop_map(|(hart, satp, ends)| {
+        4 => (hart.clone(), satp(usual), prop::bool::weighted(0.6)).prop_map(|(hart, satp, ends)| {
             if ends { Op::Activate { hart, satp } } else { Op::BeginActivate { hart, satp } }
         }),
         9 => (hart.clone(), scope, 0..10_u32).prop_map(|(hart, scope, way)| match way {
@@ -234,9 +245,9 @@ fn op(is_divided: bool) -> impl Strategy<Value = Op> {
         of_views => (hart.clone(), mode(), prop::bool::weighted(0.2)).prop_map(|(hart, mode, moves)| {
             if moves { Op::MoveWindow { hart } } else { Op::BeginMode { hart, mode } }
         }),
-        4 * of_views => (hart.clone(), address(), any_access(), prop::collection::vec(mode(), 2..5))
+        4 * of_views => (hart.clone(), address(usual), any_access(), prop::collection::vec(mode(), 2..5))
             .prop_map(|(hart, address, access, modes)| Op::AccessIn { hart, address, access, modes }),
-        2 * of_views => (hart, address(), own_asid(), prop::collection::vec(mode(), 2..5))
+        2 * of_views => (hart, address(usual), own_asid(), prop::collection::vec(mode(), 2..5))
             .prop_map(|(hart, address, asid, modes)| Op::FenceBetween { hart, address, asid, modes }),
     ]
 }
@@ -248,6 +259,9 @@ fn set_up(machine: &mut Machine<impl View>) {
         machine.store(table(root) + 8, leaf(MEMORY, R | W | X | U | A | D));
         for top in [256, 257, 511] {
             machine.store(table(root) + top * 8, pointer(4));
+        }
+        for top in [0, 1, 256, 257, 511] {
+            machine.store(table(DEEP_ROOTS + root) + top * 8, pointer(root));
         }
     }
     machine.store(table(3), pointer(5));
@@ -262,9 +276,11 @@ fn set_up(machine: &mut Machine<impl View>) {
     }
 }
 
-fn choices() -> impl Strategy<Value = Choices> {
+/// Of harts that have this format at least.
+fn choices(least: Format) -> impl Strategy<Value = Choices> {
     let reclaim = prop::sample::select(vec![Reclaim::Fifo, Reclaim::LeastRecentlyUsed]);
-    let greatest = prop::sample::select(vec![Format::Sv39, Format::Sv48, Format::Sv57]);
+    let formats = [Format::Sv39, Format::Sv48, Format::Sv57].into_iter().filter(|format| *format >= least);
+    let greatest = prop::sample::select(formats.collect::<Vec<_>>());
     (reclaim, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), greatest).prop_map(
         |(reclaim, shares_global, memory_types, contiguous, updates, greatest)| Choices {
             reclaim,
@@ -281,23 +297,39 @@ proptest! {
 
     #[test]
     fn what_a_hart_may_use_is_what_a_walk_gave(
-        choices in choices(),
+        choices in choices(Format::Sv39),
         spaces in 1_usize..4,
         spare in 0_usize..8,
-        ops in prop::collection::vec(op(false), 1..200),
+        ops in prop::collection::vec(op(false, Format::Sv39), 1..200),
     ) {
         run::<Undivided>(choices, spaces, spare, ops);
     }
 
     #[test]
     fn in_each_view_a_hart_may_use_what_a_walk_gave_in_its_mode(
-        choices in choices(),
+        choices in choices(Format::Sv39),
         slot in prop::option::weighted(0.9, prop::sample::select(vec![256_u16, 257, 510, 511])),
         spaces in 1_usize..10,
         spare in 0_usize..8,
-        ops in prop::collection::vec(op(true), 1..200),
+        ops in prop::collection::vec(op(true, Format::Sv39), 1..200),
     ) {
         run::<Divided>(Choices { window: slot.map(super::hart::window), ..choices }, spaces, spare, ops);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 2, ..ProptestConfig::default() })]
+
+    /// Guests with address spaces of four levels, and some of three beside them: the window is elsewhere in each.
+    #[test]
+    fn address_spaces_of_four_levels_are_no_different(
+        choices in choices(Format::Sv48),
+        slot in prop::sample::select(vec![256_u16, 257, 510, 511]),
+        spaces in 1_usize..10,
+        spare in 0_usize..8,
+        ops in prop::collection::vec(op(true, Format::Sv48), 1..200),
+    ) {
+        run::<Divided>(Choices { window: Some(super::hart::window(slot)), ..choices }, spaces, spare, ops);
     }
 }
 

@@ -9,7 +9,11 @@ use crate::*;
 
 /// One hart, with a window.
 fn machine(spaces: usize, spare: usize, slot: u16) -> Machine<Divided> {
-    let choices = Choices { window: Some(window(slot)), ..choices(Reclaim::Fifo) };
+    machine_with(Format::Sv39, spaces, spare, slot)
+}
+
+fn machine_with(greatest: Format, spaces: usize, spare: usize, slot: u16) -> Machine<Divided> {
+    let choices = Choices { window: Some(window(slot)), greatest, ..choices(Reclaim::Fifo) };
     Machine::new(1, spaces, Shadow::<Pool, Divided>::tables_needed(spaces) + spare, choices)
 }
 
@@ -17,9 +21,15 @@ fn load(machine: &mut Machine<Divided>, address: u64) -> Result<u32, Outcome> {
     machine.access(0, address, Access::Load, KERNEL)
 }
 
-/// An address in a slot of a root that has Sv39's format.
+/// Where a slot of a root of this format begins.
+fn of_slot(slot: u64, format: Format) -> u64 {
+    let unused = if format == Format::Sv39 { 25 } else { 16 };
+    ((slot << 55) as i64 >> unused) as u64
+}
+
+/// The same with Sv39.
 fn in_slot(slot: u64) -> u64 {
-    ((slot << 55) as i64 >> 25) as u64
+    of_slot(slot, Format::Sv39)
 }
 
 #[test]
@@ -51,18 +61,58 @@ fn it_is_in_the_upper_half_and_in_views_alone() {
 /// An instruction that wants a page in the window's slot, and in each of the next three ones to which it moves.
 #[test]
 fn each_instruction_is_made_though_the_window_is_in_its_way() {
-    for first in [256, 300, 510] {
-        let mut machine = machine(4, 0, first);
-        for slot in 0..512 {
-            machine.store(table(0) + slot * 8, leaf(MEMORY, ALL));
-        }
-        machine.activate(0, satp(0));
+    for (first, format) in [256, 300, 510].into_iter().flat_map(|first| FORMATS.map(|format| (first, format)))
+    {
+        let mut machine = machine_with(format, 4, 0, first);
+        everywhere(&mut machine);
+        machine.activate(0, satp_of(format));
         let slots = (0..4).map(|more| 256 + (u64::from(first) + more) % 256);
-        let wanted: Vec<u64> = slots.map(in_slot).collect();
+        let wanted: Vec<u64> = slots.map(|slot| of_slot(slot, format)).collect();
         let is_made = |machine: &mut Machine<Divided>| wanted.iter().all(|at| load(machine, *at) == Ok(0));
-        assert!((0..20).any(|_| is_made(&mut machine)), "the first slot is {first}");
+        assert!((0..20).any(|_| is_made(&mut machine)), "the first slot is {first}, {format:?}");
         assert_eq!(machine.vcpus[0].shadow.window().unwrap().slot, 256 + (first + 4) % 256);
         assert!(is_made(&mut machine));
+    }
+}
+
+const FORMATS: [Format; 2] = [Format::Sv39, Format::Sv48];
+
+/// An address space of each format, all of whose entries lead to a page.
+fn everywhere(machine: &mut Machine<Divided>) {
+    for slot in 0..512 {
+        machine.store(table(0) + slot * 8, leaf(MEMORY, ALL));
+        machine.store(table(1) + slot * 8, pointer(0));
+    }
+}
+
+fn satp_of(format: Format) -> Satp {
+    let number = format as u64;
+    Satp(format.mode() << 60 | (number + 1) << 44 | table(number) / 0x1000)
+}
+
+/// A guest that goes from three levels to four and back: its window begins elsewhere each time, and it finds its own pages there in both.
+#[test]
+fn address_spaces_of_both_depths_have_it_each_in_its_own_place() {
+    for first in [256, 511] {
+        let mut machine = machine_with(Format::Sv48, 4, 16, first);
+        everywhere(&mut machine);
+        for _ in 0..3 {
+            for format in FORMATS {
+                machine.activate(0, satp_of(format));
+                let before = machine.vcpus[0].shadow.window().unwrap().slot;
+                let at = of_slot(before.into(), format);
+                // It is in the way, moves, and the page is there.
+                assert!((0..9).any(|_| load(&mut machine, at) == Ok(0)), "{first}, {format:?}");
+                let window = machine.vcpus[0].shadow.window().unwrap();
+                let active = machine.vcpus[0].shadow.active();
+                assert_eq!(active.format, format);
+                assert_ne!(window.slot, before);
+                assert_eq!(window.start(format), Virtual(of_slot(window.slot.into(), format)));
+            }
+        }
+        // What isn't translated is walked in the greatest format.
+        machine.activate(0, Satp::BARE);
+        assert_eq!(machine.vcpus[0].shadow.active().format, Format::Sv48);
     }
 }
 

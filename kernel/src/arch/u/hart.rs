@@ -8,7 +8,7 @@ use crate::arch::riscv::hart::Interrupts;
 use crate::arch::riscv::vector::VectorRegisters;
 use crate::panic::refuse;
 use ainori_board::{Environment, Isa};
-use ainori_shadow::{Format, Satp};
+use ainori_shadow::Format;
 use ainori_supervisor as supervisor;
 
 pub use super::timer::set_alarm;
@@ -94,19 +94,17 @@ pub fn pending_interrupts() -> Interrupts {
 
 /// Sets this hart up: traps come to the hypervisor through the window, and it has a map of its own.
 pub fn setup(_: &Features) {
-    let Some(root) = map::make() else {
+    // SAFETY: nothing that harts come by before this has set `satp`, but to put it back.
+    let Some(own) = (unsafe { map::make() }) else {
         refuse(format_args!("this board has more harts than there is room for"))
     };
-    // SAFETY: no guest runs on this hart yet. The map has all physical addresses where they are, so that what is executed and used here stays where it is.
+    // SAFETY: no guest runs on this hart yet.
     unsafe {
-        let own = Satp::new(Format::Sv39, 0, root).0;
-        csr::write!(csr::SATP, own);
-        super::fence::guest_all();
         let block = block();
         block.kernel.set(own);
         block.taken.set(trap_taken as *const () as u64);
         block.bug.set(trap::unexpected_trap as *const () as u64);
-        block.window.set(super::shadow::first_window(window::table()).start(Format::Sv39).0);
+        block.window.set(super::shadow::first_window(window::tables()).start(Format::Sv39).0);
         block.alarm.set(u64::MAX);
         block.programmed.set(0);
         csr::write!(csr::SSCRATCH, 0);

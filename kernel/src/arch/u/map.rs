@@ -18,13 +18,15 @@ const ALL: u64 = 0b1100_1111;
 const DATA: u64 = 0b1100_0111;
 /// V.
 const POINTER: u64 = 1;
-/// Entries of a root for physical addresses: half of all, 1 GiB each.
+/// Entries of a root for physical addresses: half of all, 1 GiB (Sv39) or 512 GiB (Sv48) each.
 const PHYSICAL: usize = ENTRIES / 2;
 
 /// What there is for a hart.
 #[repr(C, align(4096))]
 struct Own {
     root: [u64; ENTRIES],
+    /// Between these two with four levels alone.
+    upper: [u64; ENTRIES],
     middle: [u64; ENTRIES],
     leaves: [u64; ENTRIES],
     /// Before the hart's own, in its page. That is reached by another address ([`block`](super::block::block)).
@@ -41,6 +43,7 @@ unsafe impl Sync for All {}
 
 const EMPTY: Own = Own {
     root: [0; ENTRIES],
+    upper: [0; ENTRIES],
     middle: [0; ENTRIES],
     leaves: [0; ENTRIES],
     unused: [0; PAGE as usize / 2],
@@ -54,8 +57,13 @@ const fn entry(address: u64, bits: u64) -> u64 {
     address >> 12 << 10 | bits
 }
 
-/// Makes the map of the hart that calls this, once. The address of its root. `None`: there are more harts than there can be.
-pub(super) fn make() -> Option<u64> {
+/// Makes the map of the hart that calls this, once, and has the hart walk it: in Sv48 if it has that, else in Sv39. What is in `satp` then. `None`: there are more harts than there can be.
+///
+/// Wherever a vCPU may have its window, in tables of the map's format or of one with fewer levels, this has it as well.
+///
+/// # Safety
+/// The hart translates nothing.
+pub(super) unsafe fn make() -> Option<u64> {
     let number = TAKEN.fetch_add(1, Ordering::Relaxed);
     if number >= MAX_HARTS {
         return None;
@@ -63,20 +71,55 @@ pub(super) fn make() -> Option<u64> {
     // SAFETY: it is in the array, and nobody else has this number.
     let own = unsafe { &mut *OWN.0.get().cast::<Own>().add(number) };
     let at = core::ptr::from_ref(own) as u64;
-    let (window, end) = (window::table(), entry(at + offset_of!(Own, middle) as u64, POINTER));
-    // BOUND: the entries of a table, once.
-    for (index, place) in own.root.iter_mut().enumerate() {
-        *place = match index {
-            0..PHYSICAL => entry((index as u64) << 30, ALL),
-            // At the end of the last one is the hart's own.
-            _ if index == ENTRIES - 1 => end,
-            _ => entry(window, POINTER),
-        };
-    }
+    let [upper, middle, leaves, page] =
+        [offset_of!(Own, upper), offset_of!(Own, middle), offset_of!(Own, leaves), offset_of!(Own, unused)]
+            .map(|offset| at + offset as u64);
     own.middle[0] = entry(window::leaves(), POINTER);
-    own.middle[ENTRIES - 1] = entry(at + offset_of!(Own, leaves) as u64, POINTER);
-    own.leaves[ENTRIES - 1] = entry(at + offset_of!(Own, unused) as u64, DATA);
-    Some(at)
+    own.middle[ENTRIES - 1] = entry(leaves, POINTER);
+    own.leaves[ENTRIES - 1] = entry(page, DATA);
+    let [of_sv39, of_sv48, ..] = window::tables();
+    // The last entry of the root is the upper half of Sv39's addresses, and a window's as well.
+    map_windows(&mut own.upper, of_sv39, middle);
+    own.upper[0] = entry(of_sv39, POINTER);
+    map_physical(&mut own.root, 1 << 39);
+    map_windows(&mut own.root, of_sv48, upper);
+    let satp = Satp::new(Format::Sv48, 0, at).0;
+    // SAFETY: with it all physical addresses are where they are, so that what is executed and used here stays where it is. The hart has cached nothing, or forgets it.
+    let is_taken = unsafe {
+        csr::write!(csr::SATP, satp);
+        super::fence::guest_all();
+        csr::read!(csr::SATP) == satp
+    };
+    if is_taken {
+        return Some(satp);
+    }
+    // A mode that the hart hasn't leaves all of `satp` as it was (privileged specification, "Supervisor Address Translation and Protection Register").
+    map_physical(&mut own.root, 1 << 30);
+    map_windows(&mut own.root, of_sv39, middle);
+    let satp = Satp::new(Format::Sv39, 0, at).0;
+    // SAFETY: as above.
+    unsafe {
+        csr::write!(csr::SATP, satp);
+        super::fence::guest_all();
+    }
+    Some(satp)
+}
+
+/// Maps physical addresses where they are: so many bytes by each entry of a root's lower half.
+fn map_physical(root: &mut [u64; ENTRIES], size: u64) {
+    // BOUND: half of a table, at boot.
+    for (index, place) in (0_u64..).zip(root.iter_mut().take(PHYSICAL)) {
+        *place = entry(index * size, ALL);
+    }
+}
+
+/// Each entry of a table's upper half leads to a table of the window, but for the last one, which leads to a table that has the hart's own at its end.
+fn map_windows(table: &mut [u64; ENTRIES], window: u64, last: u64) {
+    // BOUND: half of a table, at boot.
+    for place in table.iter_mut().skip(PHYSICAL) {
+        *place = entry(window, POINTER);
+    }
+    table[ENTRIES - 1] = entry(last, POINTER);
 }
 
 /// ASIDs that the hart tells apart, less one. Only at boot, on the hart that boots.
@@ -84,9 +127,7 @@ pub(super) fn asids() -> u16 {
     let own = OWN.0.get().cast::<Own>();
     // SAFETY: no hart has taken this map yet, and who takes it writes all that is in it. With it, physical addresses are where they are, as without translation.
     unsafe {
-        for (index, place) in (*own).root.iter_mut().enumerate().take(PHYSICAL) {
-            *place = entry((index as u64) << 30, ALL);
-        }
+        map_physical(&mut (*own).root, 1 << 30);
         csr::write!(csr::SATP, Satp::new(Format::Sv39, u16::MAX, own as u64).0);
         let asids = Satp(csr::read!(csr::SATP)).asid();
         csr::write!(csr::SATP, 0);

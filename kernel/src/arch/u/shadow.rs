@@ -9,8 +9,8 @@ use ainori_devices::zicsr::CsrAccess;
 use ainori_handover::Progress;
 use ainori_limits::cause::exception;
 use ainori_shadow::{
-    Access, Activation, Active, AddressSpace, Choices, Divided, Due, Fault, Memory, Mode, Outcome, Satp,
-    Scope, Shadow, TableState, Virtual, Window,
+    Access, Activation, Active, AddressSpace, Choices, Divided, Due, Fault, Format, Memory, Mode, Outcome,
+    Satp, Scope, Shadow, TableState, Virtual, Window,
 };
 use ainori_space::{GuestPhysical, HostPhysical};
 use ainori_supervisor::{Privileged, View};
@@ -21,7 +21,7 @@ use super::block::block;
 use super::fence;
 use super::page::{ALL_VIEWS, Page, number_of};
 use super::trap::{Exception, fetch};
-use super::window;
+use super::window::{self, FORMATS};
 pub use crate::arch::page_fault::{Answer, PageFault};
 use crate::arch::page_fault::{causes_of, is_block_operation};
 use crate::arch::riscv::csr;
@@ -36,9 +36,9 @@ const TAGS: u16 = 64;
 const VIEWS: usize = 3;
 const FENCE_LENGTH: u8 = Privileged::LENGTH;
 
-/// Where the window is at first, with the table that its entry leads to.
-pub(super) fn first_window(table: u64) -> Window {
-    Window { slot: 256, tables: [HostPhysical(table); 3] }
+/// Where the window is at first, with the tables that its entry leads to.
+pub(super) fn first_window(tables: [u64; FORMATS]) -> Window {
+    Window { slot: 256, tables: tables.map(HostPhysical) }
 }
 
 /// The shadow of a vCPU.
@@ -106,6 +106,11 @@ impl OwnShadow {
             is_view_wanted: false,
             page,
         })))
+    }
+
+    /// Does this hart, which has its map, translate in this format?
+    pub fn translates_in(format: Format) -> bool {
+        matches!(Satp(block().kernel.get()).format(), Ok(Some(own)) if own >= format)
     }
 
     /// Has this hart ASIDs enough for so many vCPUs, or none, so that it forgets all at each change?

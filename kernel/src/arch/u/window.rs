@@ -1,7 +1,8 @@
 //! The window: the one page of the hypervisor that is in all tables that a hart walks, at the same place in a vCPU's as in the hypervisor's own. In it the hart changes from
 //! the one to the other. A guest, in U-mode, can't reach it.
 //!
-//! Where it is, each vCPU may choose among the entries of a root for the upper half of addresses: in one that its guest doesn't use.
+//! Where it is, each vCPU may choose among the entries of a root for the upper half of addresses: in one that its guest doesn't use. It is at the beginning of what that entry covers, which
+//! depends on the format of the guest's tables.
 use alloc::boxed::Box;
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
@@ -81,6 +82,10 @@ struct Table(UnsafeCell<[u64; ENTRIES]>);
 // SAFETY: they are written once, by the hart that boots, before others run.
 unsafe impl Sync for Table {}
 
+/// The formats of tables that an entry of a root leads to the window in: so many levels less one.
+pub(super) const FORMATS: usize = 3;
+
+static UPPER: Table = Table(UnsafeCell::new([0; ENTRIES]));
 static MIDDLE: Table = Table(UnsafeCell::new([0; ENTRIES]));
 static LEAVES: Table = Table(UnsafeCell::new([0; ENTRIES]));
 
@@ -569,9 +574,14 @@ const CODE: u64 = 0b100_1011;
 const DATA: u64 = 0b1100_0111;
 const POINTER: u64 = 1;
 
-/// The window of a vCPU: with its [page](Page) behind the code. Allocates: only at boot, behind [`prepare`].
-pub(super) fn of_page(page: &'static Page) -> u64 {
-    let [middle, leaves]: [&'static mut Table; 2] =
+/// The tables of a window in each format, from that of the middle and that above it. No root has Sv57.
+const fn by_format(middle: u64, upper: u64) -> [u64; FORMATS] {
+    [middle, upper, upper]
+}
+
+/// The window of a vCPU: with its [page](Page) behind the code. Its tables in each format. Allocates: only at boot, behind [`prepare`].
+pub(super) fn of_page(page: &'static Page) -> [u64; FORMATS] {
+    let [upper, middle, leaves]: [&'static mut Table; 3] =
         core::array::from_fn(|_| Box::leak(Box::new(Table(UnsafeCell::new([0; ENTRIES])))));
     let at = core::ptr::from_ref(page) as u64;
     let pages = size_of::<Page>() as u64 / PAGE;
@@ -584,7 +594,8 @@ pub(super) fn of_page(page: &'static Page) -> u64 {
         *entry = (at + number * PAGE) >> 12 << 10 | DATA;
     }
     middle.0.get_mut()[0] = (core::ptr::from_ref(leaves) as u64) >> 12 << 10 | POINTER;
-    core::ptr::from_ref(middle) as u64
+    upper.0.get_mut()[0] = (core::ptr::from_ref(middle) as u64) >> 12 << 10 | POINTER;
+    by_format(core::ptr::from_ref(middle) as u64, core::ptr::from_ref(upper) as u64)
 }
 
 /// Makes the tables of the window as the hypervisor's own map has it. Only at boot, before any hart has a map.
@@ -592,17 +603,18 @@ pub(super) fn prepare(has_asids: bool) {
     let page = if has_asids { &raw const window_tagged } else { &raw const window_untagged } as u64;
     // SAFETY: no other hart runs yet, and none has these tables.
     unsafe {
+        (*UPPER.0.get())[0] = (MIDDLE.0.get() as u64) >> 12 << 10 | POINTER;
         (*MIDDLE.0.get())[0] = (LEAVES.0.get() as u64) >> 12 << 10 | POINTER;
         (*LEAVES.0.get())[0] = page >> 12 << 10 | CODE;
     }
 }
 
-/// The table that the window's entry of a root leads to, in the hypervisor's own map.
-pub(super) fn table() -> u64 {
-    MIDDLE.0.get() as u64
+/// The tables that the window's entry of a root leads to in each format, in the hypervisor's own map.
+pub(super) fn tables() -> [u64; FORMATS] {
+    by_format(MIDDLE.0.get() as u64, UPPER.0.get() as u64)
 }
 
-/// The same for the entry of the table that leads to this table itself, for whoever has something else there as well.
+/// Where the entry of the first of them leads to, for whoever has something else there as well.
 pub(super) fn leaves() -> u64 {
     LEAVES.0.get() as u64
 }
