@@ -281,18 +281,17 @@ static void group_breakpoint(void)
     group_end();
 }
 
-/* Returns of other modes, hypervisor's accesses and fences, waits, and what is nothing at all. WFI is left out: in S-mode it may wait for ever. So is MRET:
- * QEMU 10 leaves the instruction before it in stval, which a hypervisor takes at its word. */
+/* Returns of other modes, hypervisor's accesses and fences, waits, and what is nothing at all. WFI is left out: in S-mode it may wait for ever. */
 static void group_system(void)
 {
     static const uint32_t known[] = {
         0x00200073, 0x7b200073, 0x70200073, 0x00d00073, 0x01d00073, 0x22000073, 0x62000073, 0x26000073, 0x66000073, 0x60004073,
-        0x6c004073, 0x68054573, 0x64154073, 0x10300073, 0x10400073, 0x00000073 | 1 << 7, 0x00100073 | 1 << 15, 0x10200073 | 1 << 7, 0x14000073,
+        0x6c004073, 0x68054573, 0x64154073, 0x10300073, 0x10400073, 0x00000073 | 1 << 7, 0x00100073 | 1 << 15, 0x10200073 | 1 << 7, 0x14000073, MRET, MRET,
     };
     uint32_t bits;
     do
         bits = random_one_in(2) ? known[random_below(sizeof known / sizeof known[0])] : (random_bits() << 20 | SYSTEM);
-    while (bits == ECALL || bits == SRET || bits == WFI || bits == MRET);
+    while (bits == ECALL || bits == SRET || bits == WFI);
     group_begin(0);
     emit32(bits);
     group_end();

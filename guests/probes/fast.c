@@ -2,7 +2,7 @@
  * with it. So each that a kernel executes on the registers of its traps is executed again and again, with each general register as its source and as its target: on sstatus, sscratch, sepc, scause
  * and stval, and SRET, to this kernel and to a program that calls it at once. All registers are checked behind each, and what the specification says of the others.
  * In some steps an interrupt is pending: it comes exactly when the instruction lets it. Between them it is looked at whether sstatus.SUM and FS do what they say: a page of programs is there or isn't,
- * and floating-point registers keep what they had. */
+ * and floating-point registers keep what they had. And at MRET, which is illegal. */
 #include "args.h"
 #include "console.h"
 #include "csr.h"
@@ -21,7 +21,9 @@
 #define RESERVED     (1ul << 0 | 1ul << 2 | 1ul << 3 | 1ul << 4 | 1ul << 7 | 1ul << 11 | 1ul << 12 | 1ul << 17 | 1ul << 21 | 1ul << 22) /* of sstatus: they stay 0 */
 #define SOFTWARE     (1ul << IRQ_SOFTWARE)
 #define CALL_OF_USER 8
+#define ILLEGAL      2
 #define SRET         0x10200073
+#define MRET         0x30200073
 #define ECALL        0x00000073
 #define EBREAK       0x00100073
 #define PLACES       3072 /* instructions, each with the jump behind it, in pages without data */
@@ -290,6 +292,29 @@ static void translate(void)
     __asm__ volatile("sfence.vma\nfence.i" ::: "memory");
 }
 
+/* MRET isn't a kernel's, and traps as itself, whatever was executed before it. (QEMU 10.0 says in stval what it has said before, of the bare hart and of one with H; who believes that would
+ * execute another instruction in its place.) */
+static void look_at_mret(void)
+{
+    uint64_t first = xorshift(&seed), second = xorshift(&seed), at, pc, cause, value, scratch;
+    csr_write(scause, 0);
+    __asm__ volatile("la t0, 2f\n csrw stvec, t0\n la %[at], 1f\n mv t0, %[first]\n mv t1, %[second]\n"
+                     "csrw sscratch, t0\n mv t0, t1\n"
+                     "1: mret\n .balign 4\n 2: csrr %[pc], sepc\n csrr %[cause], scause\n csrr %[value], stval\n csrr %[scratch], sscratch"
+                     : [at] "=&r"(at), [pc] "=&r"(pc), [cause] "=&r"(cause), [value] "=&r"(value), [scratch] "=&r"(scratch)
+                     : [first] "r"(first), [second] "r"(second)
+                     : "t0", "t1", "memory");
+    csr_write(stvec, trap_entry);
+    CHECK(cause == ILLEGAL && pc == at, "MRET at 0x%lx: scause is %lu, sepc 0x%lx", at, cause, pc);
+    CHECK(scratch == first, "MRET: sscratch is 0x%lx, not 0x%lx", scratch, first);
+    CHECK(value == MRET || !strict, "MRET: stval is 0x%lx", value);
+    csrs[SCRATCH] = scratch;
+    csrs[PC] = pc;
+    csrs[CAUSE] = cause;
+    csrs[VALUE] = value;
+    csrs[STATUS] = csr_read(sstatus);
+}
+
 bool guest_main(void)
 {
     seed = arg_number("seed", 1, 1, UINT64_MAX);
@@ -320,6 +345,8 @@ bool guest_main(void)
                     look_at_program();
                 if (below(4) == 0)
                     look_at_floats();
+                if (below(16) == 0)
+                    look_at_mret();
             }
     check_csrs("at the end");
     csr_clear(sstatus, SSTATUS_SIE);

@@ -149,7 +149,7 @@ impl Text {
         at.0.checked_sub(self.start).is_none_or(|offset| self.shown.is_plain((offset / BLOCK) as usize))
     }
 
-    /// The privileged instruction there has trapped, as it stands there, of a hart of the guest with this number. Puts a breakpoint in its place, if its page is text.
+    /// The privileged instruction there has trapped, of a hart of the guest with this number. Puts a breakpoint in its place, if its page is text and it is there still.
     pub fn note(&self, at: GuestPhysical, bits: u32, hart: u8, code: &impl Code) -> Advice {
         let Some(page) = self.page(at) else { return Advice::Nothing };
         // Nobody waits for it: the instruction will trap again.
@@ -182,7 +182,7 @@ impl Text {
             State::Emptied | State::GivenUp | State::Restored => return Advice::Nothing,
             State::Text => {}
         }
-        if code.load(at) == Some(bits as u16) && sites.insert(at, bits) {
+        if is_there(at, bits, code) && sites.insert(at, bits) {
             code.store(at, BREAKPOINT);
         }
         Advice::Nothing
@@ -333,4 +333,13 @@ impl Text {
     fn page(&self, at: GuestPhysical) -> Option<usize> {
         Some((at.0.checked_sub(self.start)? / PAGE) as usize).filter(|page| *page < self.shown.pages())
     }
+}
+
+/// Is this instruction there, all of it? Else the hart was told of another one than it was at, or it has been changed meanwhile. Where the second half of one is that begins at the end of a page,
+/// nobody says here.
+fn is_there(at: GuestPhysical, bits: u32, code: &impl Code) -> bool {
+    const HALF: u64 = 2;
+    let next = GuestPhysical(at.0 + HALF);
+    let is_whole = !next.0.is_multiple_of(PAGE);
+    is_whole && code.load(at) == Some(bits as u16) && code.load(next) == Some((bits >> 16) as u16)
 }

@@ -18,6 +18,14 @@ const PRIVILEGED: u32 = 0x1001_7573;
 #[derive(Default)]
 struct Memory(RefCell<BTreeMap<u64, u16>>);
 
+impl Memory {
+    /// A whole instruction.
+    fn put(&self, at: GuestPhysical, bits: u32) {
+        self.store(at, bits as u16);
+        self.store(GuestPhysical(at.0 + 2), (bits >> 16) as u16);
+    }
+}
+
 impl Code for Memory {
     fn load(&self, at: GuestPhysical) -> Option<u16> {
         Some(self.0.borrow().get(&at.0).copied().unwrap_or(0))
@@ -40,7 +48,7 @@ fn make_text(text: &Text, memory: &Memory, at: GuestPhysical, hart: u8) {
 #[test]
 fn a_breakpoint_stands_for_an_instruction_after_all_harts_have_forgotten_what_they_had() {
     let (text, memory, at) = (text(), Memory::default(), GuestPhysical(START + 0x1002));
-    memory.store(at, PRIVILEGED as u16);
+    memory.put(at, PRIVILEGED);
     make_text(&text, &memory, at, 1);
     assert!(text.is_text(at));
     assert_eq!(memory.load(at), Some(PRIVILEGED as u16), "others may still load it");
@@ -62,6 +70,20 @@ fn an_instruction_that_is_another_by_now_is_left() {
     memory.store(at, 0x1234);
     assert_eq!(text.note(at, PRIVILEGED, 0, &memory), Advice::Nothing);
     assert_eq!((memory.load(at), text.instruction(at)), (Some(0x1234), None));
+}
+
+/// A hart that says in `stval` what it has said before; and an instruction of which half is on another page, of which nothing is known.
+#[test]
+fn what_is_not_all_there_is_left() {
+    const SRET: u32 = 0x1020_0073;
+    const MRET: u32 = 0x3020_0073;
+    for (at, bits) in [(START, MRET), (START + PAGE - 2, SRET)] {
+        let (text, memory, at) = (text(), Memory::default(), GuestPhysical(at));
+        memory.put(at, bits);
+        make_text(&text, &memory, at, 0);
+        assert_eq!(text.note(at, SRET, 0, &memory), Advice::Nothing);
+        assert_eq!((memory.load(at), text.instruction(at)), (Some(0x0073), None));
+    }
 }
 
 #[test]
@@ -97,7 +119,7 @@ fn there_is_room_for_many_and_again_after_they_are_gone() {
         }
         for number in 0..4000 {
             let at = GuestPhysical(START + 4 * number);
-            memory.store(at, PRIVILEGED as u16);
+            memory.put(at, PRIVILEGED);
             let _ = text.note(at, PRIVILEGED, 0, &memory);
         }
         let replaced =
@@ -115,7 +137,7 @@ fn there_is_room_for_many_and_again_after_they_are_gone() {
 #[test]
 fn a_new_life_knows_nothing_of_the_last_one() {
     let (text, memory, at) = (text(), Memory::default(), GuestPhysical(START));
-    memory.store(at, PRIVILEGED as u16);
+    memory.put(at, PRIVILEGED);
     make_text(&text, &memory, at, 0);
     let _ = text.note(at, PRIVILEGED, 0, &memory);
     while !text.reset_some() {}
@@ -126,7 +148,7 @@ fn a_new_life_knows_nothing_of_the_last_one() {
 #[test]
 fn a_guest_that_can_load_what_it_may_fetch_gets_none() {
     let (text, memory, at) = (text(), Memory::default(), GuestPhysical(START + BLOCK));
-    memory.store(at, PRIVILEGED as u16);
+    memory.put(at, PRIVILEGED);
     make_text(&text, &memory, at, 0);
     let _ = text.note(at, PRIVILEGED, 0, &memory);
     assert!(!text.is_off());
@@ -165,7 +187,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// In two pages of a block, and in one of another.
 fn at(slot: u64) -> GuestPhysical {
-    GuestPhysical(START + [0, PAGE, BLOCK][page(slot)] + slot / 3 * 2)
+    GuestPhysical(START + [0, PAGE, BLOCK][page(slot)] + slot / 3 * 4)
 }
 
 fn page(slot: u64) -> usize {
@@ -187,7 +209,7 @@ proptest! {
         let mut waits: [Option<[bool; HARTS as usize]>; HARTS as usize] = Default::default();
         let mut known = [[false; 8]; HARTS as usize];
         for slot in 0..8 {
-            memory.store(at(slot), PRIVILEGED as u16);
+            memory.put(at(slot), PRIVILEGED);
             stored.insert(at(slot).0, PRIVILEGED as u16);
         }
         for step in steps {
@@ -263,7 +285,7 @@ proptest! {
 #[test]
 fn the_hypervisor_stores_for_the_guest() {
     let (text, memory, at) = (text(), Memory::default(), GuestPhysical(START));
-    memory.store(at, PRIVILEGED as u16);
+    memory.put(at, PRIVILEGED);
     make_text(&text, &memory, at, 0);
     let _ = text.note(at, PRIVILEGED, 0, &memory);
     text.make_way(GuestPhysical(START + 2), &memory);

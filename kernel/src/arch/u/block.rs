@@ -32,6 +32,8 @@ pub(super) struct Block {
     pub(super) window: Cell<u64>,
     /// The hypervisor's own `satp`.
     pub(super) kernel: Cell<u64>,
+    /// `stval` says which instruction was illegal, wherever it says anything ([`tells_instructions`](super::hart)).
+    pub(super) tells_instructions: Cell<bool>,
     /// All traps of the running vCPU's programs come to the policy.
     pub(super) confines: Cell<bool>,
 }

@@ -5,6 +5,7 @@ use ainori_space::GuestPhysical;
 use ainori_supervisor::{Outcome, Privileged};
 
 use super::VcpuState;
+use super::block::block;
 use super::shadow::{AddressSpaceAccess, GuestFence};
 use super::timer::program_timer;
 use super::trap::{Exception, Trap, cause, fetch, value};
@@ -18,12 +19,14 @@ impl VcpuState {
     /// The hart, in user mode, has found an instruction illegal. Firmware tells which in `stval`, or nothing.
     #[inline]
     pub(super) fn privileged(&mut self) -> Trap {
-        let bits = match value() as u32 {
-            0 => match fetch(self, ILLEGAL_INSTRUCTION) {
-                Some(bits) => bits,
-                None => return Trap::Again,
+        let told = value() as u32;
+        let bits = match told {
+            told if told != 0 && block().tells_instructions.get() => told,
+            told => match fetch(self, ILLEGAL_INSTRUCTION) {
+                Some(bits) if may_be(bits, told) => bits,
+                // Another hart has put something else there meanwhile, as a breakpoint: the vCPU comes to that.
+                Some(_) | None => return Trap::Again,
             },
-            bits => bits,
         };
         self.carry_out(bits)
     }
@@ -115,6 +118,16 @@ impl VcpuState {
     }
 }
 
+/// Can what is at the program counter be the illegal instruction, if the hart has told this one, or nothing, which isn't to be relied on? One that is never illegal was another one at the
+/// trap.
+const fn may_be(bits: u32, told: u32) -> bool {
+    /// Of SYSTEM, ECALL and EBREAK are none (C.EBREAK isn't of SYSTEM).
+    const OPCODE: u32 = 0x7f;
+    const SYSTEM: u32 = 0x73;
+    const BREAK_OR_CALL: u32 = !(1 << 20);
+    told == 0 || bits == told || bits & OPCODE == SYSTEM && bits & BREAK_OR_CALL != SYSTEM
+}
+
 /// The privileged instruction that the vCPU, in its kernel, has just trapped for by way of the firmware: one that always does. `None`: it is something else.
 pub fn privileged_instruction(state: &VcpuState) -> Option<u32> {
     /// Who may reach a register, in its number (privileged specification, "CSR Address Mapping Conventions"). What user mode reaches as well traps only now and then.
@@ -122,6 +135,7 @@ pub fn privileged_instruction(state: &VcpuState) -> Option<u32> {
     if cause() != ILLEGAL_INSTRUCTION || !state.is_in_kernel() {
         return None;
     }
+    // Where that isn't to be relied on, memory has something else, which nobody replaces then.
     let bits = value() as u32;
     let is_one = match Privileged::decode(bits) {
         Privileged::Csr(instruction) => instruction.number() & PRIVILEGE != 0,
