@@ -80,6 +80,8 @@ pub struct Offsets {
     pub sie: usize,
     /// Lines that are up, as bits of `sip`, 8 bytes. An interrupt is pending if there is one in `sie` as well, and `sstatus.SIE` is on or the guest in user mode.
     pub lines: usize,
+    /// `stimecmp`, 8 bytes: who writes it lowers the timer's line, or looks at the time, as [`Supervisor::set_deadline`] does.
+    pub deadline: usize,
     /// The [`Privilege`], 1 byte: 0 or 1.
     pub privilege: usize,
 }
@@ -122,6 +124,7 @@ impl Supervisor {
         stvec: offset_of!(Self, stvec),
         sie: offset_of!(Self, sie),
         lines: offset_of!(Self, lines),
+        deadline: offset_of!(Self, deadline),
         privilege: offset_of!(Self, privilege),
     };
 

@@ -4,7 +4,7 @@ use core::cell::Cell;
 use ainori_supervisor::Supervisor;
 
 use super::context::Context;
-use super::page::Registers;
+use super::page::Page;
 
 /// Where it is: the highest 2 KiB of addresses, which loads and stores reach from the zero register.
 pub(super) const AT: i64 = -2048;
@@ -18,12 +18,10 @@ pub(super) struct Block {
     pub(super) taken: Cell<u64>,
     /// Likewise, for a trap of the hypervisor itself.
     pub(super) bug: Cell<u64>,
-    /// Of the loaded vCPU.
-    pub(super) loaded: Cell<Option<&'static Registers>>,
+    /// What there is of the loaded vCPU.
+    pub(super) loaded: Cell<Option<&'static Page>>,
     /// The core's own alarm.
     pub(super) alarm: Cell<u64>,
-    /// What the hart's timer is set to: that, or the loaded vCPU's timer, whichever is earlier.
-    pub(super) programmed: Cell<u64>,
     /// Where an access that left the guest's memory went: a guest-physical address.
     pub(super) elsewhere: Cell<u64>,
     /// The `satp` that the hart walks for the loaded vCPU.
@@ -49,5 +47,5 @@ pub(super) fn block() -> &'static Block {
 /// Does something with the registers of the loaded vCPU. `None` if there is none.
 #[inline(always)]
 pub(super) fn loaded<T>(what: impl FnOnce(&mut Supervisor) -> T) -> Option<T> {
-    block().loaded.get().map(|registers| registers.with(what))
+    block().loaded.get().map(|page| page.registers.with(what))
 }

@@ -3,11 +3,11 @@
 //!
 //! It does nothing but what [`Supervisor::access`](ainori_supervisor::Supervisor::access), `sret` and `trap` do, on the same registers.
 use ainori_devices::zicsr::{AnyCsrInstruction, CsrAccess};
-use ainori_supervisor::{Privileged, Supervisor};
+use ainori_supervisor::{Line, Privileged, Supervisor};
 
-use super::page::Entry;
+use super::page::{Entry, NO_TAG};
 use super::window::HANDLERS;
-use crate::arch::riscv::csr;
+use crate::arch::riscv::csr::{self, status};
 
 /// What the fast path has code for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,13 +27,18 @@ enum Handler {
     StatusSet = 5,
     StatusClear = 6,
     StatusWrite = 7,
-    /// The first two with a number.
-    StatusSetNumber = 8,
-    StatusClearNumber = 9,
+    /// `csrrci` and `csrrsi` of SIE in `sstatus`.
+    Disable = 8,
+    Enable = 9,
     /// SRET.
     Return = 10,
     /// `csrr` of `sstatus`.
     ReadStatus = 11,
+    /// `csrw stimecmp`.
+    WriteTimer = 12,
+    /// `csrc sip`, and with a number.
+    ClearPending = 13,
+    ClearPendingNumber = 14,
 }
 
 /// The place of a register that is nothing but what is written to it.
@@ -59,41 +64,56 @@ const _: () = {
     );
 };
 
-/// What to do at a breakpoint that stands for an instruction; without a tag.
-pub(super) fn entry(bits: u32) -> Entry {
+/// What to do at a breakpoint that stands for an instruction; with a tag that none has.
+/// `has_timer`: the guest has `stimecmp`.
+pub(super) fn entry(bits: u32, has_timer: bool) -> Entry {
     let (handler, source, target) = match Privileged::decode(bits) {
         Privileged::Return => (Handler::Return, 0, 0),
-        Privileged::Csr(instruction) => of_register(instruction),
+        Privileged::Csr(instruction) => of_register(instruction, has_timer),
         _ => (Handler::None, 0, 0),
     };
     let handler = HANDLERS.get(handler as usize).copied().unwrap_or(HANDLERS[0]);
-    Entry { tag: 0, handler, source, target, bits }
+    Entry { tag: NO_TAG, handler, source, target, bits }
 }
 
-fn of_register(instruction: AnyCsrInstruction) -> (Handler, u8, u8) {
+/// Bytes of the code for one general register.
+const SCALE: u8 = 8;
+
+fn of_register(instruction: AnyCsrInstruction, has_timer: bool) -> (Handler, u8, u8) {
     const NONE: (Handler, u8, u8) = (Handler::None, 0, 0);
     let (number, rd) = (instruction.number(), instruction.rd());
+    let target = rd * SCALE;
     // Of an instruction that has a number, this tells which.
     let access = instruction.access(1);
     if access == CsrAccess::Read {
         if number == csr::SSTATUS {
-            return (Handler::ReadStatus, 0, rd);
+            return (Handler::ReadStatus, 0, target);
         }
-        return plain(number).map_or(NONE, |place| (Handler::Read, place as u8, rd));
+        return plain(number).map_or(NONE, |place| (Handler::Read, place as u8, target));
     }
-    match (number, access, instruction.source()) {
-        (csr::SSTATUS, CsrAccess::Set(_), Some(source)) => (Handler::StatusSet, source, rd),
-        (csr::SSTATUS, CsrAccess::Clear(_), Some(source)) => (Handler::StatusClear, source, rd),
-        (csr::SSTATUS, CsrAccess::Write(_), Some(source)) => (Handler::StatusWrite, source, rd),
-        (csr::SSTATUS, CsrAccess::Set(value), None) => (Handler::StatusSetNumber, value as u8, rd),
-        (csr::SSTATUS, CsrAccess::Clear(value), None) => (Handler::StatusClearNumber, value as u8, rd),
-        (csr::SSCRATCH, CsrAccess::Write(_), Some(source)) if rd != 0 => (Handler::Swap, source, rd),
-        (csr::SEPC, CsrAccess::Write(_), Some(source)) if rd == 0 => {
-            (Handler::WritePc, source, Supervisor::OFFSETS.sepc as u8)
-        }
-        (_, CsrAccess::Write(_), Some(source)) if rd == 0 => {
-            plain(number).map_or(NONE, |place| (Handler::Write, source, place as u8))
-        }
+    let Some(source) = instruction.source() else {
+        return match (number, access) {
+            (csr::SSTATUS, CsrAccess::Clear(bits)) if bits & status::SIE != 0 => {
+                (Handler::Disable, 0, target)
+            }
+            (csr::SSTATUS, CsrAccess::Set(bits)) if bits & status::SIE != 0 => (Handler::Enable, 0, target),
+            (csr::SIP, CsrAccess::Clear(bits)) if rd == 0 && bits & Line::Software.bit() != 0 => {
+                (Handler::ClearPendingNumber, 0, 0)
+            }
+            _ => NONE,
+        };
+    };
+    let source = source * SCALE;
+    match (number, access) {
+        (csr::SSTATUS, CsrAccess::Set(_)) => (Handler::StatusSet, source, target),
+        (csr::SSTATUS, CsrAccess::Clear(_)) => (Handler::StatusClear, source, target),
+        (csr::SSTATUS, CsrAccess::Write(_)) => (Handler::StatusWrite, source, target),
+        (csr::SSCRATCH, CsrAccess::Write(_)) if rd != 0 => (Handler::Swap, source, target),
+        _ if rd != 0 => NONE,
+        (csr::SEPC, CsrAccess::Write(_)) => (Handler::WritePc, source, 0),
+        (csr::STIMECMP, CsrAccess::Write(_)) if has_timer => (Handler::WriteTimer, source, 0),
+        (csr::SIP, CsrAccess::Clear(_)) => (Handler::ClearPending, source, 0),
+        (_, CsrAccess::Write(_)) => plain(number).map_or(NONE, |place| (Handler::Write, source, place as u8)),
         _ => NONE,
     }
 }

@@ -108,7 +108,6 @@ pub fn setup(_: &Features) {
         block.bug.set(trap::unexpected_trap as *const () as u64);
         block.window.set(super::shadow::first_window(window::tables()).start(Format::Sv39).0);
         block.alarm.set(u64::MAX);
-        block.programmed.set(0);
         csr::write!(csr::SSCRATCH, 0);
         block.tells_instructions.set(tells_instructions());
         csr::write!(csr::STVEC, block.window.get());
@@ -162,6 +161,9 @@ pub fn has_vectors_of(features: &Features) -> bool {
 /// Lets guests have their own traps, or has the policy be asked for each of their programs' first. All of them come to the hypervisor anyhow.
 pub fn delegate_to_guests(delegate: bool, _: u64) {
     block().confines.set(!delegate);
+    if let Some(page) = block().loaded.get() {
+        page.fast.watch_traps(!delegate);
+    }
 }
 
 /// What harts with this ISA lack of what this back end needs. The boot ends here if they want the other one.

@@ -29,9 +29,9 @@ pub(super) struct Entry {
     pub tag: u64,
     /// Where the fast path goes on, from the address that it has in `a0`.
     pub handler: i16,
-    /// The register that it reads, or the number that it has instead; or the place of the register of the supervisor that it reads.
+    /// The register that it reads, times 8; or the place of the register of the supervisor that it reads.
     pub source: u8,
-    /// The register that it writes; or the place of the register of the supervisor that it writes.
+    /// The register that it writes, times 8; or the place of the register of the supervisor that it writes.
     pub target: u8,
     /// The instruction.
     pub bits: u32,
@@ -40,7 +40,7 @@ pub(super) struct Entry {
 /// What the fast path reads and writes, beside the registers.
 #[repr(C)]
 pub(super) struct Fast {
-    /// Registers of the guest that it uses: `t0` to `t4`.
+    /// Registers of the guest that it uses, `t0` to `t4`: the last two only where it needs them.
     pub saved: [Cell<u64>; 5],
     /// The hypervisor's `satp`.
     pub kernel: Cell<u64>,
@@ -51,17 +51,38 @@ pub(super) struct Fast {
     /// `scounteren` and `senvcfg` of user mode, and of the guest's kernel.
     pub counters: [Cell<u64>; 2],
     pub environment: [Cell<u64>; 2],
-    /// Bits of `sstatus` that it changes, and bits that the guest's kernel can change but it doesn't.
+    /// Bits of `sstatus` that the guest's kernel can change.
     pub changes: Cell<u64>,
-    pub leaves: Cell<u64>,
     /// Fields of `sstatus` of those units whose registers in the hart are the vCPU's.
     pub loaded: Cell<u64>,
-    /// For the tags of entries.
+    /// What the hart's `sstatus` had in these fields when it changed them, all in one: a unit that was dirty then has been written to. Cleared by who reads it.
+    pub written: Cell<u64>,
+    /// The core's own alarm: an interrupt of the hart's timer before it is the vCPU's. 0: each is for the core.
+    pub alarm: Cell<u64>,
+    /// For the tags of entries: 0 while the guest isn't in its kernel, so that none is found.
     pub stamp: Cell<u64>,
-    /// Not 0: calls and returns are for the policy to see.
+    /// The same in its kernel: not 0.
+    pub stamp_of_kernel: Cell<u64>,
+    /// Not 0: calls, returns and interrupts are for the policy to see ([`watches`]).
     pub watches: Cell<u64>,
-    /// Instructions and calls that it has carried out, for a report: a reset leaves it as it is.
+    /// Instructions and calls that it has carried out, and interrupts of the vCPU's timer that it has taken, for a report: a reset leaves it as it is.
     pub count: Cell<u64>,
+}
+
+/// Bits of [`Fast::watches`].
+const RETURNS: u64 = 1 << 0;
+const TRAPS: u64 = 1 << 1;
+
+/// What the policy wants to see: returns of the kernel, and all traps of programs.
+pub(super) const fn watches(returns: bool, traps: bool) -> u64 {
+    (if returns { RETURNS } else { 0 }) | if traps { TRAPS } else { 0 }
+}
+
+impl Fast {
+    /// From now on the policy wants to see all traps of programs, or not.
+    pub(super) fn watch_traps(&self, traps: bool) {
+        self.watches.set(self.watches.get() & !TRAPS | watches(false, traps));
+    }
 }
 
 /// Views that it changes between.
@@ -87,11 +108,13 @@ pub(super) struct Page {
     pub entries: Entries,
 }
 
-/// In pages behind the first one.
-#[repr(C, align(4096))]
+/// Behind the rest, where an instruction reaches them from the page's start.
+#[repr(C, align(512))]
 pub(super) struct Entries(pub [Cell<Entry>; PLACES]);
 
-const NOTHING: Entry = Entry { tag: 0, handler: 0, source: 0, target: 0, bits: 0 };
+/// No instruction is at an odd address.
+pub(super) const NO_TAG: u64 = 1;
+const NOTHING: Entry = Entry { tag: NO_TAG, handler: 0, source: 0, target: 0, bits: 0 };
 
 impl Page {
     /// Of a vCPU that is to be reset yet.
@@ -117,9 +140,11 @@ impl Page {
                 counters: [const { Cell::new(0) }; 2],
                 environment: [const { Cell::new(0) }; 2],
                 changes: Cell::new(0),
-                leaves: Cell::new(0),
                 loaded: Cell::new(0),
+                written: Cell::new(0),
+                alarm: Cell::new(0),
                 stamp: Cell::new(0),
+                stamp_of_kernel: Cell::new(0),
                 watches: Cell::new(0),
                 count: Cell::new(0),
             },

@@ -2,7 +2,7 @@
 use ainori_limits::cause::exception;
 use ainori_shadow::Memory;
 use ainori_space::GuestPhysical;
-use ainori_supervisor::{Outcome, Privileged};
+use ainori_supervisor::{Effects, Outcome, Privileged};
 
 use super::VcpuState;
 use super::block::block;
@@ -58,6 +58,7 @@ impl VcpuState {
                     self.skip(Privileged::LENGTH);
                     if !effects.is_none() {
                         self.is_settled = false;
+                        self.are_rights_told &= !effects.contains(Effects::PROGRAMS);
                         program_timer();
                     }
                     return Trap::Done(Exit::Privileged);

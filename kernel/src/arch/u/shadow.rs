@@ -141,9 +141,9 @@ impl OwnShadow {
             own.shadow.reset();
             let _ = own.shadow.distrust();
             fence::guest_asid(own.asid());
+            own.change();
         }
         own.activate();
-        own.change();
     }
 
     /// The vCPU comes from its guest, in this view: by the fast path it may be another one than it went with.
@@ -161,8 +161,32 @@ impl OwnShadow {
         self.0.shadow.locate(memory, Virtual(pc), self.0.mode)
     }
 
+    /// Would [`Self::look`] be done at once with this view?
+    #[inline]
+    pub(super) fn is_known(&self, view: View) -> bool {
+        self.0.is_told(number_of(view))
+    }
+
     /// Its hart is to walk what is to be seen in this view. False if only a step of that has been done.
+    ///
+    /// Since nothing of the shadow has changed that the fast path was told of, there is nothing to do but to go to another view, at most.
+    #[inline]
     pub(super) fn look(&mut self, view: View, mxr: bool) -> bool {
+        let own = &mut *self.0;
+        let number = number_of(view);
+        if mxr || !own.is_told(number) {
+            return self.look_anew(view, mxr);
+        }
+        if view != own.view() {
+            own.follow(number);
+            own.page.fast.view.set(number as u64);
+        }
+        own.is_view_wanted = false;
+        true
+    }
+
+    #[inline(never)]
+    fn look_anew(&mut self, view: View, mxr: bool) -> bool {
         let own = &mut *self.0;
         own.mode = Mode { user: view == View::User, sum: view == View::KernelWithUser, mxr };
         let view = <Divided as ainori_shadow::View>::of(own.mode);
@@ -213,6 +237,12 @@ impl Own {
         for walked in &self.page.fast.walked {
             walked.set(0);
         }
+    }
+
+    /// Does the fast path know this view? With MXR it knows none.
+    #[inline]
+    fn is_told(&self, number: usize) -> bool {
+        self.page.fast.walked.get(number).is_some_and(|walked| walked.get() != 0)
     }
 
     /// Tells the fast path which views there are beside the active one. (With MXR there is one more, to which it doesn't go.)

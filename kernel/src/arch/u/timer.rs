@@ -1,7 +1,7 @@
 //! The hart's one timer, for the core's alarm and for the timer of the loaded vCPU.
 use ainori_supervisor::Line;
 
-use super::block::{block, loaded};
+use super::block::block;
 use crate::arch::riscv::csr;
 
 /// Sets the core's own alarm; `u64::MAX` is never.
@@ -22,13 +22,23 @@ pub(super) fn is_alarm_due() -> bool {
 pub(super) fn program_timer() {
     let block = block();
     let own = block.alarm.get();
-    let guest = loaded(|registers| registers.deadline().filter(|_| !registers.is_up(Line::Timer)));
-    let at = guest.flatten().map_or(own, |at| at.min(own));
-    if at != block.programmed.get() {
-        block.programmed.set(at);
+    let guest = block.loaded.get().and_then(|page| {
+        page.fast.alarm.set(own);
+        page.registers.with(|registers| registers.deadline().filter(|_| !registers.is_up(Line::Timer)))
+    });
+    let at = guest.map_or(own, |at| at.min(own));
+    // The fast path sets it as well.
+    if at != csr::read!(csr::STIMECMP) {
         // SAFETY: only the hypervisor's own timer.
         unsafe { csr::write!(csr::STIMECMP, at) }
     }
+}
+
+/// Sets the hart's timer to the core's alarm: the loaded vCPU has been interrupted by its own.
+#[inline(always)]
+pub(super) fn program_alarm() {
+    // SAFETY: only the hypervisor's own timer.
+    unsafe { csr::write!(csr::STIMECMP, block().alarm.get()) }
 }
 
 /// The alarm is told to the hart, ahead of the next guest's entry: it is already.

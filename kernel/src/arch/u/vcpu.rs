@@ -1,18 +1,23 @@
 //! The state of a vCPU, as the rest of the kernel sees it: by what it is for.
 use core::ffi::c_void;
 
-use ainori_supervisor::{Privilege, Units};
+use ainori_limits::cause::interrupt;
+use ainori_supervisor::{Cause, Privilege, Units};
 
 use super::block::block;
 use super::context::Context;
 use super::hart::Features;
 use super::known::Known;
-use super::page::Registers;
+use super::page::{Registers, watches};
+use super::timer::program_alarm;
 use super::trap::Exception;
 use super::world::{Lines, Translation, World};
 use crate::arch::clock;
 use crate::arch::riscv::csr::{self, status};
 use crate::arch::vcpu::{A0, A1};
+
+/// The timer's interrupt.
+const TIMER: Cause = Cause::interrupt(interrupt::SUPERVISOR_TIMER);
 
 /// Can a vCPU be entered?
 pub(super) enum Ready {
@@ -33,6 +38,8 @@ pub struct VcpuState {
     pub(super) watches_returns: bool,
     /// What the hart has of it is as its registers say: nothing of these has changed since it was entered last that the hart has to be told of.
     pub(super) is_settled: bool,
+    /// The [page](super::page::Page) says what programs and the kernel may do, as the registers do.
+    pub(super) are_rights_told: bool,
     /// Breakpoints in its kernel that stand for other instructions.
     pub(super) known: Known,
 }
@@ -52,6 +59,7 @@ impl VcpuState {
             world,
             watches_returns: false,
             is_settled: false,
+            are_rights_told: false,
             known,
         }
     }
@@ -61,7 +69,7 @@ impl VcpuState {
         self.context = Context::new(&self.world.page.registers);
         self.context.pc = address;
         (self.context.x[A0], self.context.x[A1]) = (hart, opaque);
-        self.is_settled = false;
+        (self.is_settled, self.are_rights_told) = (false, false);
         self.known.forget();
         self.world.reset();
     }
@@ -182,7 +190,12 @@ impl VcpuState {
     pub unsafe fn load(&mut self, cpu: *mut c_void) {
         self.context.cpu = cpu;
         self.is_settled = false;
+        self.world.page.fast.kernel.set(block().kernel.get());
         self.world.load();
+        // If the hart can be told all without a step, it is told now: who waits for the vCPU's timer behind this goes on sooner then.
+        if self.world.shadow.is_known(self.registers_of_kernel().with(|registers| registers.view())) {
+            self.settle();
+        }
     }
 
     /// [Saves](Self::save) the vCPU that is loaded in this hart, and [loads](Self::load) this one.
@@ -198,8 +211,8 @@ impl VcpuState {
     /// The extension registers in the hart are another vCPU's: the units are switched off for this one.
     #[inline(always)]
     pub fn switch_extensions_off(&mut self) {
+        self.is_settled &= self.context.loaded.is_none();
         (self.context.loaded, self.context.dirty) = (Units::NONE, Units::NONE);
-        self.is_settled = false;
     }
 
     /// True if the vCPU, which has just been loaded, is likely to use its extension registers soon.
@@ -243,8 +256,17 @@ impl VcpuState {
             if block().confines.get() && !self.is_in_kernel() {
                 return Ready::Confined(Exception { cause: cause.bits(), value: 0 });
             }
+            let is_in_kernel = self.is_in_kernel();
             let pc = self.context.pc;
             self.context.pc = self.registers_of_kernel().with(|registers| registers.trap(cause, 0, pc));
+            if cause == TIMER {
+                // The hart's isn't to come for that a second time.
+                program_alarm();
+            }
+            // Of a trap within the kernel nothing follows for the hart.
+            if is_in_kernel && self.is_settled {
+                return Ready::Yes;
+            }
         }
         if self.settle() { Ready::Yes } else { Ready::NotYet }
     }
@@ -253,30 +275,30 @@ impl VcpuState {
     #[inline(always)]
     pub(super) fn come_back(&mut self) {
         self.context.note_units();
+        let written = self.world.page.fast.written.get();
+        if written != 0 {
+            self.world.page.fast.written.set(0);
+            self.context.dirty = self.context.dirty.and(Units::dirty(written));
+        }
         self.world.shadow.come_back();
     }
 
     /// Tells the hart all that its registers say.
     #[inline(never)]
     fn settle(&mut self) -> bool {
+        if !self.are_rights_told {
+            self.tell_rights();
+        }
         let loaded = self.context.loaded;
         let fast = &self.world.page.fast;
-        let (view, in_hart, privilege) = self.registers_of_kernel().with(|registers| {
-            let privileges = [Privilege::User, Privilege::Supervisor];
-            // BOUND: two.
-            for ((privilege, counters), environment) in
-                privileges.into_iter().zip(&fast.counters).zip(&fast.environment)
-            {
-                counters.set(registers.counters_in(privilege).into());
-                environment.set(registers.environment_in(privilege));
-            }
-            (registers.view(), registers.hart_status(loaded), registers.privilege())
-        });
+        let (view, in_hart, privilege) = self
+            .registers_of_kernel()
+            .with(|registers| (registers.view(), registers.hart_status(loaded), registers.privilege()));
         self.context.sstatus = status::UXL_64 | in_hart;
-        fast.watches.set(u64::from(self.watches_returns || block().confines.get()));
+        fast.watches.set(watches(self.watches_returns, block().confines.get()));
         fast.loaded.set(loaded.fields());
-        fast.kernel.set(block().kernel.get());
         let is_user = privilege == Privilege::User;
+        fast.stamp.set(if is_user { 0 } else { fast.stamp_of_kernel.get() });
         let [counters, environment] = [&fast.counters, &fast.environment]
             .map(|[of_user, of_kernel]| if is_user { of_user.get() } else { of_kernel.get() });
         // SAFETY: both concern user mode only, in which the hypervisor never is.
@@ -286,5 +308,22 @@ impl VcpuState {
         }
         self.is_settled = self.world.shadow.look(view, in_hart & status::MXR != 0);
         self.is_settled
+    }
+
+    /// What the hart is told of programs and of the kernel, whichever of the two it executes.
+    #[cold]
+    fn tell_rights(&mut self) {
+        self.are_rights_told = true;
+        let fast = &self.world.page.fast;
+        self.registers_of_kernel().with(|registers| {
+            let privileges = [Privilege::User, Privilege::Supervisor];
+            // BOUND: two.
+            for ((privilege, counters), environment) in
+                privileges.into_iter().zip(&fast.counters).zip(&fast.environment)
+            {
+                counters.set(registers.counters_in(privilege).into());
+                environment.set(registers.environment_in(privilege));
+            }
+        });
     }
 }

@@ -9,12 +9,12 @@ use core::cell::UnsafeCell;
 use core::mem::offset_of;
 
 use ainori_limits::PAGE;
-use ainori_limits::cause::exception;
+use ainori_limits::cause::{exception, interrupt};
 use ainori_supervisor::Supervisor;
 
 use super::block::{AT, Block};
 use super::page::{Entry, Fast, PLACES, Page};
-use crate::arch::riscv::csr::status;
+use crate::arch::riscv::csr::{self, status};
 
 const ENTRIES: usize = 512;
 /// Bytes of it: the code, and the [page](Page) of a vCPU.
@@ -26,21 +26,24 @@ pub(super) const READ: u64 = 0x1c0;
 
 /// Where the handlers of the [fast path](super::fast) are.
 mod handler {
-    pub(super) const READ_REGISTER: u64 = 0x280;
+    pub(super) const READ_REGISTER: u64 = 0x2a0;
     pub(super) const WRITE_REGISTER: u64 = 0x2c0;
-    pub(super) const WRITE_PC: u64 = 0x300;
-    pub(super) const SWAP: u64 = 0x340;
-    pub(super) const STATUS_SET: u64 = 0x380;
-    pub(super) const STATUS_CLEAR: u64 = 0x3c0;
-    pub(super) const STATUS_WRITE: u64 = 0x400;
-    pub(super) const STATUS_SET_NUMBER: u64 = 0x440;
-    pub(super) const STATUS_CLEAR_NUMBER: u64 = 0x480;
-    pub(super) const READ_STATUS: u64 = 0x640;
-    pub(super) const RETURN: u64 = 0x680;
+    pub(super) const WRITE_PC: u64 = 0x2f0;
+    pub(super) const SWAP: u64 = 0x310;
+    pub(super) const READ_STATUS: u64 = 0x340;
+    pub(super) const DISABLE: u64 = 0x360;
+    pub(super) const ENABLE: u64 = 0x380;
+    pub(super) const STATUS_SET: u64 = 0x3b0;
+    pub(super) const STATUS_CLEAR: u64 = 0x3e0;
+    pub(super) const STATUS_WRITE: u64 = 0x410;
+    pub(super) const WRITE_TIMER: u64 = 0x5b0;
+    pub(super) const CLEAR_PENDING: u64 = 0x600;
+    pub(super) const CLEAR_PENDING_NUMBER: u64 = 0x630;
+    pub(super) const RETURN: u64 = 0x670;
 }
 
 /// They, from the address that the fast path has in `a0`, in the order of their numbers there. The first is the usual way.
-pub(super) const HANDLERS: [i16; 12] = [
+pub(super) const HANDLERS: [i16; 15] = [
     from_base(USUAL),
     from_base(handler::READ_REGISTER),
     from_base(handler::WRITE_REGISTER),
@@ -49,11 +52,18 @@ pub(super) const HANDLERS: [i16; 12] = [
     from_base(handler::STATUS_SET),
     from_base(handler::STATUS_CLEAR),
     from_base(handler::STATUS_WRITE),
-    from_base(handler::STATUS_SET_NUMBER),
-    from_base(handler::STATUS_CLEAR_NUMBER),
+    from_base(handler::DISABLE),
+    from_base(handler::ENABLE),
     from_base(handler::RETURN),
     from_base(handler::READ_STATUS),
+    from_base(handler::WRITE_TIMER),
+    from_base(handler::CLEAR_PENDING),
+    from_base(handler::CLEAR_PENDING_NUMBER),
 ];
+
+/// Where the code is that reads and writes a general register of the guest by its number: 8 bytes for each.
+const GET_PLACE: u64 = 0xe00;
+const PUT_PLACE: u64 = 0xf00;
 
 /// The third instruction of the entry makes the address that the fast path has in `a0`: of the page behind it, and 8 bytes more.
 const BASE: u64 = PAGE + 8;
@@ -70,10 +80,15 @@ const fn of_fast(offset: usize) -> i64 {
     of_registers(offset_of!(Page, fast) + offset)
 }
 
+const fn of_entry(offset: usize) -> i64 {
+    of_registers(offset_of!(Page, entries) + offset)
+}
+
 const _: () = assert!(
     offset_of!(Page, registers) == 0
-        && offset_of!(Page, entries) == PAGE as usize
+        && offset_of!(Page, entries) < 2048 - size_of::<Entry>()
         && size_of::<Entry>() == 16
+        && PLACES == 512
 );
 
 #[repr(C, align(4096))]
@@ -106,19 +121,18 @@ global_asm!(
     sd      t0, {T0}(a0)
     sd      t1, {T1}(a0)
     sd      t2, {T2}(a0)
-    sd      t3, {T3}(a0)
     csrr    t0, scause
     addi    t1, t0, -{BREAKPOINT}
     beqz    t1, \name\()_breakpoint
     addi    t1, t0, -{CALL}
     beqz    t1, \name\()_call
+    bltz    t0, \name\()_interrupt
     // The usual way.
     .org    \name + {USUAL}
 \name\()_usual:
     ld      t0, {T0}(a0)
     ld      t1, {T1}(a0)
     ld      t2, {T2}(a0)
-    ld      t3, {T3}(a0)
     ld      a0, {KERNEL}(a0)
     csrw    satp, a0
     \fence
@@ -167,45 +181,55 @@ global_asm!(
 5:  li      a0, 1
     j       4b
 
-    // The guest's kernel is at a breakpoint. What it stands for is in the place for its address, if it is known.
+    // A breakpoint. What it stands for is in the place for its address, if it is known, and the guest is in its kernel.
 \name\()_breakpoint:
-    lbu     t1, {PRIVILEGE}(a0)
     csrr    t0, sepc
-    beqz    t1, \name\()_usual
     ld      t1, {STAMP}(a0)
-    srli    t2, t0, 1
+    andi    t2, t0, ({PLACES} - 1) << 1
+    slli    t2, t2, 3
+    add     t2, t2, a0
     xor     t1, t1, t0
-    andi    t2, t2, {PLACES} - 1
-    lui     t3, 1
-    slli    t2, t2, 4
-    add     t3, t3, a0
-    add     t2, t2, t3
-    ld      t3, -8(t2)
-    lh      t0, 0(t2)
-    bne     t3, t1, \name\()_usual
+    ld      t0, {ENTRY_TAG}(t2)
+    bne     t0, t1, \name\()_usual
+    lh      t0, {ENTRY_HANDLER}(t2)
     add     t0, t0, a0
     jr      t0
 
-    // From here on t2 is 8 bytes behind the start of the entry. A program's register into t0, by its number there; t1 is lost.
+    // From here on t2 is as far from the start of the entry as a0 is from that of all entries. Who needs t3 and t4 saves them, and has them back before `set` and `_usual`, and not lost
+    // before `get_source`.
+
+    // A program's register into t0, by its number there; t1 is lost.
     .macro get_source
-    lbu     t0, 2(t2)
-    lla     t1, \name\()_get
-    slli    t0, t0, 3
-    add     t0, t0, t1
-    jalr    t1, 0(t0)
+    lbu     t0, {ENTRY_SOURCE}(t2)
+    add     t0, t0, a0
+    jalr    t1, {GET}(t0)
+    .endm
+
+    // The target of the instruction is to become t0, and the guest goes on behind it.
+    .macro set
+    lbu     t1, {ENTRY_TARGET}(t2)
+    add     t1, t1, a0
+    jr      {PUT}(t1)
+    .endm
+
+    // In t1 is the hart's sstatus. If it has seen a unit written since the guest's was looked at, that becomes known first; then the handler goes on behind its first two instructions, this one and
+    // the one before.
+    .macro know_units
+    csrr    t1, sstatus
+    bltz    t1, \name\()_know_units
     .endm
 
     .org    \name + {READ_REGISTER}
-    lbu     t3, 2(t2)
-    add     t3, t3, a0
-    ld      t0, -8(t3)
-    j       \name\()_set
+    lbu     t0, {ENTRY_SOURCE}(t2)
+    add     t0, t0, a0
+    ld      t0, -8(t0)
+    set
 
     .org    \name + {WRITE_REGISTER}
     get_source
-    lbu     t3, 3(t2)
-    add     t3, t3, a0
-    sd      t0, -8(t3)
+    lbu     t1, {ENTRY_TARGET}(t2)
+    add     t1, t1, a0
+    sd      t0, -8(t1)
     j       \name\()_done
 
     .org    \name + {WRITE_PC}
@@ -219,107 +243,188 @@ global_asm!(
     ld      t1, {SSCRATCH}(a0)
     sd      t0, {SSCRATCH}(a0)
     mv      t0, t1
-    j       \name\()_set
+    set
+
+    .org    \name + {READ_STATUS}
+    know_units
+    ld      t0, {SSTATUS}(a0)
+    set
+
+    // SIE alone is switched off.
+    .org    \name + {DISABLE}
+    know_units
+    ld      t0, {SSTATUS}(a0)
+    andi    t1, t0, ~{SIE_BIT}
+    sd      t1, {SSTATUS}(a0)
+    set
+
+    // SIE alone is switched on: is there an interrupt?
+    .org    \name + {ENABLE}
+    know_units
+    ld      t0, {LINES}(a0)
+    ld      t1, {SIE}(a0)
+    and     t0, t0, t1
+    bnez    t0, \name\()_usual
+    ld      t0, {SSTATUS}(a0)
+    ori     t1, t0, {SIE_BIT}
+    sd      t1, {SSTATUS}(a0)
+    set
 
     .org    \name + {STATUS_SET}
+    know_units
     get_source
+    sd      t3, {T3}(a0)
     ld      t3, {SSTATUS}(a0)
     or      t0, t0, t3
     j       \name\()_status
 
     .org    \name + {STATUS_CLEAR}
+    know_units
     get_source
+    sd      t3, {T3}(a0)
     ld      t3, {SSTATUS}(a0)
     not     t0, t0
     and     t0, t0, t3
     j       \name\()_status
 
     .org    \name + {STATUS_WRITE}
+    know_units
     get_source
+    sd      t3, {T3}(a0)
     ld      t3, {SSTATUS}(a0)
-    j       \name\()_status
 
-    .org    \name + {STATUS_SET_NUMBER}
-    lbu     t0, 2(t2)
-    ld      t3, {SSTATUS}(a0)
-    or      t0, t0, t3
-    j       \name\()_status
-
-    .org    \name + {STATUS_CLEAR_NUMBER}
-    lbu     t0, 2(t2)
-    ld      t3, {SSTATUS}(a0)
-    not     t0, t0
-    and     t0, t0, t3
-
-    // sstatus is to become t0, and was t3: unless the hart has seen a unit written since.
+    // sstatus is to become t0, and was t3. Until the first thing of it is changed the way to _usual is open.
 \name\()_status:
-    csrr    t1, sstatus
-    bltz    t1, 13f
-14: ld      t1, {LEAVES}(a0)
-    xor     t0, t0, t3
-    and     t1, t1, t0
-    bnez    t1, \name\()_usual
     ld      t1, {CHANGES}(a0)
+    xor     t0, t0, t3
     and     t1, t1, t0
     xor     t0, t1, t3
     and     t1, t1, t0
     andi    t1, t1, {SIE_BIT}
-    beqz    t1, 6f
+    bnez    t1, 6f
+7:  xor     t1, t0, t3
+    srli    t1, t1, {UNITS_SHIFT}
+    bnez    t1, 8f
+5:  sd      t0, {SSTATUS}(a0)
+    lbu     t1, {ENTRY_TARGET}(t2)
+    mv      t0, t3
+    ld      t3, {T3}(a0)
+    beqz    t1, \name\()_done
+    add     t1, t1, a0
+    jr      {PUT}(t1)
+
     // Interrupts are switched on: is there one?
-    sd      t4, {T4}(a0)
+6:  sd      t4, {T4}(a0)
     ld      t1, {LINES}(a0)
     ld      t4, {SIE}(a0)
     and     t1, t1, t4
     ld      t4, {T4}(a0)
-    bnez    t1, \name\()_usual
-6:  xor     t1, t0, t3
+    beqz    t1, 7b
+\name\()_usual_with_t3:
+    ld      t3, {T3}(a0)
+    j       \name\()_usual
+
+    // Units, or what is above these: the view.
+8:  srli    t1, t1, {SUM_SHIFT} - {UNITS_SHIFT}
+    bnez    t1, 9f
+    // Units have another state. SD is on if both bits of one are.
+10: srli    t1, t0, 1
+    slli    t0, t0, 1
+    srli    t0, t0, 1
+    and     t1, t1, t0
     srli    t1, t1, {UNITS_SHIFT}
-    andi    t1, t1, {UNITS_MASK}
-    beqz    t1, 15f
-    // Units are switched on or off. None is dirty before or afterwards, so that nobody loses what has been written to it.
-    bltz    t3, \name\()_usual
-    srli    t1, t0, {FS_SHIFT}
-    andi    t1, t1, 3
-    addi    t1, t1, -3
-    beqz    t1, \name\()_usual
-    srli    t1, t0, {UNITS_SHIFT}
-    andi    t1, t1, 3
-    addi    t1, t1, -3
-    beqz    t1, \name\()_usual
-    ld      t1, {LOADED}(a0)
+    andi    t1, t1, {BOTH_MASK}
+    beqz    t1, 12f
+    li      t1, 1
+    slli    t1, t1, 63
+    or      t0, t0, t1
+12: ld      t1, {LOADED}(a0)
+    beqz    t1, 5b
+    // Those that are loaded have it in the hart as well; and what has been written to their registers isn't forgotten.
+    sd      t4, {T4}(a0)
+    csrr    t4, sstatus
+    and     t4, t4, t1
     csrc    sstatus, t1
     and     t1, t1, t0
     csrs    sstatus, t1
-15: xor     t1, t0, t3
-    slli    t1, t1, 63 - {SUM_SHIFT}
-    bgez    t1, 8f
+    ld      t1, {WRITTEN}(a0)
+    or      t1, t1, t4
+    sd      t1, {WRITTEN}(a0)
+    ld      t4, {T4}(a0)
+    j       5b
+
+    // Not MXR.
+9:  addi    t1, t1, -1
+    bnez    t1, \name\()_usual_with_t3
     // SUM changes, and so does the view.
     slli    t1, t0, 63 - {SUM_SHIFT}
-    bltz    t1, 7f
+    bltz    t1, 11f
     ld      t1, {WALKED_KERNEL}(a0)
-    beqz    t1, \name\()_usual
+    beqz    t1, \name\()_usual_with_t3
     csrw    satp, t1
     \fence
     li      t1, 1
-    sd      t1, {VIEW}(a0)
-    j       8f
-7:  ld      t1, {WALKED_SUM}(a0)
-    beqz    t1, \name\()_usual
+    j       13f
+11: ld      t1, {WALKED_SUM}(a0)
+    beqz    t1, \name\()_usual_with_t3
     csrw    satp, t1
     \fence
     li      t1, 2
-    sd      t1, {VIEW}(a0)
-8:  sd      t0, {SSTATUS}(a0)
-    mv      t0, t3
+13: sd      t1, {VIEW}(a0)
+    xor     t1, t0, t3
+    srli    t1, t1, {UNITS_SHIFT}
+    andi    t1, t1, {UNITS_MASK}
+    beqz    t1, 5b
+    j       10b
 
-    // The target of the instruction is to become t0.
-\name\()_set:
-    lbu     t1, 3(t2)
-    lla     t3, \name\()_put
-    slli    t1, t1, 3
-    add     t1, t1, t3
-    jr      t1
+\name\()_know_units:
+    sd      t3, {T3}(a0)
+    ld      t0, {SSTATUS}(a0)
+    ld      t3, {LOADED}(a0)
+    xor     t1, t1, t0
+    and     t1, t1, t3
+    or      t0, t0, t1
+    li      t1, 1
+    slli    t1, t1, 63
+    or      t0, t0, t1
+    sd      t0, {SSTATUS}(a0)
+    ld      t3, {T3}(a0)
+    lh      t0, {ENTRY_HANDLER}(t2)
+    add     t0, t0, a0
+    jr      8(t0)
 
+    // The guest's timer: one that is due at once goes the usual way.
+    .org    \name + {WRITE_TIMER}
+    get_source
+    csrr    t1, time
+    bgeu    t1, t0, \name\()_usual
+    ld      t1, {LINES}(a0)
+    sd      t0, {DEADLINE}(a0)
+    andi    t1, t1, ~{TIMER_BIT}
+    ld      t2, {SIE}(a0)
+    sd      t1, {LINES}(a0)
+    ld      t1, {ALARM}(a0)
+    andi    t2, t2, {TIMER_BIT}
+    beqz    t2, 13f
+    bgeu    t0, t1, 13f
+    mv      t1, t0
+13: csrw    {STIMECMP}, t1
+    j       \name\()_done
+
+    // A software interrupt is taken back.
+    .org    \name + {CLEAR_PENDING}
+    get_source
+    ld      t1, {LINES}(a0)
+    andi    t0, t0, {SOFTWARE_BIT}
+    not     t0, t0
+    and     t1, t1, t0
+    sd      t1, {LINES}(a0)
+    j       \name\()_done
+
+    .org    \name + {CLEAR_PENDING_NUMBER}
+    ld      t1, {LINES}(a0)
+    andi    t1, t1, ~{SOFTWARE_BIT}
+    sd      t1, {LINES}(a0)
     // Goes on behind the instruction.
 \name\()_done:
     csrr    t1, sepc
@@ -333,50 +438,30 @@ global_asm!(
     ld      t0, {T0}(a0)
     ld      t1, {T1}(a0)
     ld      t2, {T2}(a0)
-    ld      t3, {T3}(a0)
     ld      a0, {KERNEL}(a0)
     csrrw   a0, sscratch, a0
     sret
 
-    // A unit is dirty: is that known?
-13: sd      t4, {T4}(a0)
-    ld      t4, {LOADED}(a0)
-    xor     t1, t1, t3
-    and     t1, t1, t4
-    ld      t4, {T4}(a0)
-    beqz    t1, 14b
-    j       \name\()_usual
-
-    .org    \name + {READ_STATUS}
-    ld      t0, {SSTATUS}(a0)
-    csrr    t1, sstatus
-    bgez    t1, \name\()_set
-    xor     t1, t1, t0
-    ld      t3, {LOADED}(a0)
-    and     t1, t1, t3
-    bnez    t1, \name\()_usual
-    j       \name\()_set
-
     .org    \name + {RETURN}
     ld      t1, {WATCHES}(a0)
-    ld      t3, {SSTATUS}(a0)
+    ld      t2, {SSTATUS}(a0)
     bnez    t1, \name\()_usual
-    andi    t1, t3, {SPIE_BIT}
-    andi    t0, t3, ~({SIE_BIT} | {SPP_BIT})
+    andi    t1, t2, {SPIE_BIT}
+    andi    t0, t2, ~({SIE_BIT} | {SPP_BIT})
     srli    t1, t1, 4
     ori     t0, t0, {SPIE_BIT}
     or      t0, t0, t1
-    andi    t2, t3, {SPP_BIT}
-    beqz    t2, 9f
+    andi    t2, t2, {SPP_BIT}
+    beqz    t2, 14f
     // To the kernel.
-    beqz    t1, 10f
+    beqz    t1, 15f
     ld      t1, {LINES}(a0)
     ld      t2, {SIE}(a0)
     and     t1, t1, t2
     bnez    t1, \name\()_usual
-    j       10f
+    j       15f
     // To a program, which takes each interrupt.
-9:  ld      t1, {LINES}(a0)
+14: ld      t1, {LINES}(a0)
     ld      t2, {SIE}(a0)
     and     t1, t1, t2
     bnez    t1, \name\()_usual
@@ -385,14 +470,60 @@ global_asm!(
     csrw    satp, t1
     \fence
     sd      zero, {VIEW}(a0)
+    sd      zero, {STAMP}(a0)
     sb      zero, {PRIVILEGE}(a0)
     ld      t1, {COUNTERS_USER}(a0)
     ld      t2, {ENVIRONMENT_USER}(a0)
     csrw    scounteren, t1
     csrw    senvcfg, t2
-10: ld      t1, {SEPC}(a0)
+15: ld      t1, {SEPC}(a0)
     sd      t0, {SSTATUS}(a0)
     csrw    sepc, t1
+    j       \name\()_leave
+
+    // The hart's timer, before the core's alarm: the vCPU's timer is due.
+\name\()_interrupt:
+    slli    t0, t0, 1
+    addi    t0, t0, -2 * {TIMER}
+    bnez    t0, \name\()_usual
+    ld      t1, {WATCHES}(a0)
+    csrr    t0, time
+    bnez    t1, \name\()_usual
+    ld      t1, {ALARM}(a0)
+    ld      t2, {DEADLINE}(a0)
+    bgeu    t0, t1, \name\()_usual
+    bltu    t0, t2, \name\()_usual
+    ld      t0, {SIE}(a0)
+    andi    t2, t0, {TIMER_BIT}
+    beqz    t2, \name\()_usual
+    ld      t2, {LINES}(a0)
+    csrw    {STIMECMP}, t1
+    ori     t2, t2, {TIMER_BIT}
+    sd      t2, {LINES}(a0)
+    and     t2, t2, t0
+    addi    t2, t2, -{TIMER_BIT}
+    // Another interrupt goes first.
+    bnez    t2, \name\()_usual
+    ld      t0, {STVEC}(a0)
+    lbu     t1, {PRIVILEGE}(a0)
+    andi    t2, t0, 1
+    andi    t0, t0, -4
+    beqz    t2, 16f
+    addi    t0, t0, 4 * {TIMER}
+16: beqz    t1, \name\()_to_kernel
+    ld      t1, {SSTATUS}(a0)
+    andi    t2, t1, {SIE_BIT}
+    // It has interrupts off: this one waits.
+    beqz    t2, \name\()_leave
+    csrr    t2, sepc
+    csrw    sepc, t0
+    andi    t1, t1, ~{SIE_BIT}
+    ori     t1, t1, {SPIE_BIT} | {SPP_BIT}
+    sd      t2, {SEPC}(a0)
+    sd      t1, {SSTATUS}(a0)
+    csrr    t1, scause
+    sd      zero, {STVAL}(a0)
+    sd      t1, {SCAUSE}(a0)
     j       \name\()_leave
 
     // ECALL: that of a program is its kernel's to answer.
@@ -401,40 +532,48 @@ global_asm!(
     ld      t2, {WATCHES}(a0)
     or      t1, t1, t2
     bnez    t1, \name\()_usual
-    ld      t2, {STVEC}(a0)
-    andi    t2, t2, -4
+    ld      t0, {STVEC}(a0)
+    andi    t0, t0, -4
+    beqz    t0, \name\()_usual
+    // A program's trap, with the cause that the hart has for it: its kernel goes on at t0.
+\name\()_to_kernel:
+    ld      t1, {SSTATUS}(a0)
+    slli    t2, t1, 63 - {SUM_SHIFT}
+    bltz    t2, 17f
+    ld      t2, {WALKED_KERNEL}(a0)
     beqz    t2, \name\()_usual
-    ld      t3, {SSTATUS}(a0)
-    slli    t1, t3, 63 - {SUM_SHIFT}
-    bltz    t1, 11f
-    ld      t1, {WALKED_KERNEL}(a0)
-    li      t0, 1
-    j       12f
-11: ld      t1, {WALKED_SUM}(a0)
-    li      t0, 2
-12: beqz    t1, \name\()_usual
-    csrw    satp, t1
+    csrw    satp, t2
     \fence
-    sd      t0, {VIEW}(a0)
-    andi    t0, t3, ~({SIE_BIT} | {SPIE_BIT} | {SPP_BIT})
-    andi    t1, t3, {SIE_BIT}
+    li      t2, 1
+    j       18f
+17: ld      t2, {WALKED_SUM}(a0)
+    beqz    t2, \name\()_usual
+    csrw    satp, t2
+    \fence
+    li      t2, 2
+18: sd      t2, {VIEW}(a0)
+    csrr    t2, sepc
+    csrw    sepc, t0
+    sd      t2, {SEPC}(a0)
+    andi    t0, t1, ~({SIE_BIT} | {SPIE_BIT} | {SPP_BIT})
+    andi    t1, t1, {SIE_BIT}
     slli    t1, t1, 4
+    csrr    t2, scause
     or      t0, t0, t1
-    csrr    t3, sepc
-    li      t1, {CALL}
+    sd      t2, {SCAUSE}(a0)
     sd      t0, {SSTATUS}(a0)
-    sd      t3, {SEPC}(a0)
-    sd      t1, {SCAUSE}(a0)
     sd      zero, {STVAL}(a0)
     li      t1, 1
     sb      t1, {PRIVILEGE}(a0)
+    ld      t2, {STAMP_OF_KERNEL}(a0)
     ld      t1, {COUNTERS_KERNEL}(a0)
-    ld      t3, {ENVIRONMENT_KERNEL}(a0)
+    sd      t2, {STAMP}(a0)
+    ld      t2, {ENVIRONMENT_KERNEL}(a0)
     csrw    scounteren, t1
-    csrw    senvcfg, t3
-    csrw    sepc, t2
+    csrw    senvcfg, t2
     j       \name\()_leave
 
+    // By number: `get_source` and `set` come here.
     .macro get number
     mv      t0, x\number
     jr      t1
@@ -443,7 +582,7 @@ global_asm!(
     ld      t0, \place(a0)
     jr      t1
     .endm
-\name\()_get:
+    .org    \name + {GET_PLACE}
     .irp    number, 0, 1, 2, 3, 4
     get     \number
     .endr
@@ -454,11 +593,7 @@ global_asm!(
     get     9
     csrr    t0, sscratch
     jr      t1
-    .irp    number, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27
-    get     \number
-    .endr
-    get_saved {T3}
-    .irp    number, 29, 30, 31
+    .irp    number, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
     get     \number
     .endr
 
@@ -470,7 +605,7 @@ global_asm!(
     sd      t0, \place(a0)
     j       \name\()_done
     .endm
-\name\()_put:
+    .org    \name + {PUT_PLACE}
     .irp    number, 0, 1, 2, 3, 4
     put     \number
     .endr
@@ -481,13 +616,11 @@ global_asm!(
     put     9
     csrw    sscratch, t0
     j       \name\()_done
-    .irp    number, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27
+    .irp    number, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
     put     \number
     .endr
-    put_saved {T3}
-    .irp    number, 29, 30, 31
-    put     \number
-    .endr
+    .purgem set
+    .purgem know_units
     .purgem get_source
     .purgem get
     .purgem get_saved
@@ -511,17 +644,34 @@ global_asm!(
     WRITE_REGISTER = const handler::WRITE_REGISTER,
     WRITE_PC = const handler::WRITE_PC,
     SWAP = const handler::SWAP,
+    READ_STATUS = const handler::READ_STATUS,
+    DISABLE = const handler::DISABLE,
+    ENABLE = const handler::ENABLE,
     STATUS_SET = const handler::STATUS_SET,
     STATUS_CLEAR = const handler::STATUS_CLEAR,
     STATUS_WRITE = const handler::STATUS_WRITE,
-    STATUS_SET_NUMBER = const handler::STATUS_SET_NUMBER,
-    STATUS_CLEAR_NUMBER = const handler::STATUS_CLEAR_NUMBER,
-    READ_STATUS = const handler::READ_STATUS,
+    WRITE_TIMER = const handler::WRITE_TIMER,
+    CLEAR_PENDING = const handler::CLEAR_PENDING,
+    CLEAR_PENDING_NUMBER = const handler::CLEAR_PENDING_NUMBER,
     RETURN = const handler::RETURN,
+    GET_PLACE = const GET_PLACE,
+    PUT_PLACE = const PUT_PLACE,
+    GET = const from_base(GET_PLACE),
+    PUT = const from_base(PUT_PLACE),
+    ENTRY_TAG = const of_entry(offset_of!(Entry, tag)),
+    ENTRY_HANDLER = const of_entry(offset_of!(Entry, handler)),
+    ENTRY_SOURCE = const of_entry(offset_of!(Entry, source)),
+    ENTRY_TARGET = const of_entry(offset_of!(Entry, target)),
     UNITS_SHIFT = const status::VS.trailing_zeros(),
+    BOTH_MASK = const (status::FS & status::FS << 1 | status::VS & status::VS << 1) >> 1 >> status::VS.trailing_zeros(),
     UNITS_MASK = const (status::FS | status::VS) >> status::VS.trailing_zeros(),
-    FS_SHIFT = const status::FS.trailing_zeros(),
     LOADED = const of_fast(offset_of!(Fast, loaded)),
+    WRITTEN = const of_fast(offset_of!(Fast, written)),
+    ALARM = const of_fast(offset_of!(Fast, alarm)),
+    STIMECMP = const csr::STIMECMP,
+    TIMER = const interrupt::SUPERVISOR_TIMER,
+    TIMER_BIT = const 1 << interrupt::SUPERVISOR_TIMER,
+    SOFTWARE_BIT = const 1 << interrupt::SUPERVISOR_SOFTWARE,
     BREAKPOINT = const exception::BREAKPOINT,
     CALL = const exception::CALL_FROM_USER,
     PLACES = const PLACES,
@@ -544,8 +694,8 @@ global_asm!(
     ENVIRONMENT_USER = const of_fast(offset_of!(Fast, environment)),
     ENVIRONMENT_KERNEL = const of_fast(offset_of!(Fast, environment) + 8),
     CHANGES = const of_fast(offset_of!(Fast, changes)),
-    LEAVES = const of_fast(offset_of!(Fast, leaves)),
     STAMP = const of_fast(offset_of!(Fast, stamp)),
+    STAMP_OF_KERNEL = const of_fast(offset_of!(Fast, stamp_of_kernel)),
     WATCHES = const of_fast(offset_of!(Fast, watches)),
     COUNT = const of_fast(offset_of!(Fast, count)),
     SSTATUS = const of_registers(Supervisor::OFFSETS.sstatus),
@@ -554,6 +704,7 @@ global_asm!(
     SCAUSE = const of_registers(Supervisor::OFFSETS.scause),
     STVAL = const of_registers(Supervisor::OFFSETS.stval),
     STVEC = const of_registers(Supervisor::OFFSETS.stvec),
+    DEADLINE = const of_registers(Supervisor::OFFSETS.deadline),
     LINES = const of_registers(Supervisor::OFFSETS.lines),
     SIE = const of_registers(Supervisor::OFFSETS.sie),
     PRIVILEGE = const of_registers(Supervisor::OFFSETS.privilege),

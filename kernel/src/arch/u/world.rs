@@ -94,8 +94,7 @@ impl World {
         page.registers.with(|registers| *registers = Supervisor::new(of_guest));
         let units =
             if of_guest.float { status::FS } else { 0 } | if of_guest.vector { status::VS } else { 0 };
-        page.fast.changes.set(status::SUM | status::SIE | status::SPIE | status::SPP | units);
-        page.fast.leaves.set(status::MXR);
+        page.fast.changes.set(status::SUM | status::MXR | status::SIE | status::SPIE | status::SPP | units);
         Self {
             page,
             features: of_guest,
@@ -126,7 +125,7 @@ impl World {
     #[inline]
     pub(super) fn load(&mut self) {
         give_up_reservation(&mut self.nowhere);
-        block().loaded.set(Some(&self.page.registers));
+        block().loaded.set(Some(self.page));
         self.shadow.enter();
         program_timer();
     }
