@@ -34,6 +34,10 @@
 //! A fence for an address of all of them, as Linux executes one behind each page fault, is carried out at once in the active one, and what is global. The others are told when they are activated:
 //! they get nothing new before, and most are of processes that have ended. One that has more of them before it than are kept is forgotten.
 //!
+//! What wasn't valid is never kept: where the shadow has nothing, each access comes to it, and it walks the guest's tables as they stand. So what a guest makes valid, in leaves and above them, is seen at
+//! once, and the guest may be told of Svvptc, whatever its harts have: to keep no invalid entries is one of the ways to implement it that its specification names. Linux leaves out the fence
+//! behind each page fault then.
+//!
 //! # Views
 //! On a hart with H a tree is for all modes of the guest, as each leaf has the guest's own bit U ([`Undivided`]). On one without H all of the guest is in user mode, so each leaf
 //! has U, and there is a tree for each [view](Divided) of an address space: what programs may use, what the kernel may use, and what it may use with SUM. A page is filled in as a
@@ -67,7 +71,7 @@
 //! - With H, `hgatp` is Bare, so that all guests have VMID 0. With and without, the tags of all vCPUs of a hart need different ASIDs.
 //! - Where the second stage has a memory type, the hart takes it from the shadow: `henvcfg.PBMTE` is on (without H `menvcfg.PBMTE`), whatever the guest is told.
 //! - Without H, the hart's `sstatus.MXR` is the guest's while this runs, the active view is [that of its mode](View::of), and the tables behind the window have no U.
-//! - The guest isn't told of Svvptc: what it maps is seen after a fault. SINVAL.VMA is a fence like others.
+//! - SINVAL.VMA is a fence like others.
 //! - A change of the second stage is a fence of all.
 //!
 //! # How it is checked
@@ -99,7 +103,7 @@ mod window;
 pub use entry::Features;
 pub use fence::{Due, Scope};
 pub use format::{Format, Satp};
-pub use memory::{Memory, Tables};
+pub use memory::{Memory, ROW, Tables};
 pub use pool::{Reclaim, TableState};
 pub use shadow::{Activation, Active, Choices, Outcome, Shadow};
 pub use space::AddressSpace;

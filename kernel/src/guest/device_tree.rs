@@ -260,7 +260,7 @@ fn guest_isa(guest: &Guest, features: &Features) -> Isa {
 
 fn cpus(tree: &mut Tree, guest: &Guest, board: &Board, features: &Features) {
     let mut isa = guest_isa(guest, features);
-    guest.space.translation.restrict(&mut isa);
+    guest.space.translation.extend(&mut isa);
     let mut extensions = String::new();
     for name in isa.names() {
         extensions.push_str(name);

@@ -5,7 +5,6 @@
 #[cfg(not(feature = "no-h"))]
 mod shortcut;
 
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use ainori_board::{Board, Isa};
@@ -35,8 +34,9 @@ use crate::stats::Exit;
 #[cfg(not(feature = "no-h"))]
 pub use self::shortcut::trapped;
 
-/// What guests with a shadow aren't told of: with Svvptc they could expect to see without a fault what they map.
-const NOT_SHADOWED: &str = "svvptc";
+/// What guests with a shadow have, whatever the hart has: what wasn't valid is never kept, so what a guest makes valid is seen at once ([`ainori_shadow`]). Linux leaves out the fence
+/// behind each page fault then.
+const SHADOWED: &str = "svvptc";
 const SV39: &str = "riscv,sv39";
 const SV48: &str = "riscv,sv48";
 
@@ -58,11 +58,10 @@ impl GuestTranslation {
         self.0.shadow().is_some_and(|shadow| shadow.breakpoints)
     }
 
-    /// Leaves out of its harts' extensions what it isn't told of. Only at boot.
-    pub fn restrict(&self, isa: &mut Isa) {
-        if self.0.shadow().is_some() {
-            let names: Vec<&str> = isa.names().filter(|name| *name != NOT_SHADOWED).collect();
-            *isa = Isa::parse(Some(names.join("\0").as_bytes()), None);
+    /// Adds to its harts' extensions what the hypervisor has in their place. Only at boot.
+    pub fn extend(&self, isa: &mut Isa) {
+        if self.0.shadow().is_some() && !isa.has(SHADOWED) {
+            *isa = isa.with(SHADOWED);
         }
     }
 
@@ -81,7 +80,7 @@ impl GuestTranslation {
             return OwnShadow::none(is_used(machine));
         };
         let mut isa = machine.features.isa.clone();
-        self.restrict(&mut isa);
+        self.extend(&mut isa);
         let features = Features {
             memory_types: isa.has("svpbmt"),
             contiguous: isa.has("svnapot"),

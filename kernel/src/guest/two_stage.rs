@@ -24,7 +24,7 @@ impl GuestTranslation {
     }
 
     #[inline(always)]
-    pub const fn restrict(&self, _: &mut Isa) {}
+    pub const fn extend(&self, _: &mut Isa) {}
 
     #[inline(always)]
     pub fn mmu<'a>(&self, board: &'a Board) -> &'a str {
