@@ -78,6 +78,12 @@ impl GuestEntry {
         self.0 & EXECUTE != 0
     }
 
+    /// What may be done to its page as it is: without D nothing is written.
+    pub const fn rights(self) -> RightBits {
+        const FROM_DIRTY: u32 = DIRTY.trailing_zeros() - WRITE.trailing_zeros();
+        RightBits(self.0 & (READ | EXECUTE) | self.0 & self.0 >> FROM_DIRTY & WRITE)
+    }
+
     pub const fn is_user(self) -> bool {
         self.0 & USER != 0
     }
@@ -88,6 +94,13 @@ impl GuestEntry {
 
     pub const fn is_dirty(self) -> bool {
         self.0 & DIRTY != 0
+    }
+
+    /// Are both leaves of single pages that a walk may use as they are, of the same kind: of programs or of the kernel, global by themselves or not, of one memory type? `other` is one.
+    pub const fn is_like(self, other: Self) -> bool {
+        const KIND: u64 = VALID | USER | GLOBAL | ACCESSED | RESERVED | MEMORY_TYPE_MASK | CONTIGUOUS;
+        let reserved_rights = self.0 & (READ | WRITE) == WRITE;
+        (self.0 ^ other.0) & KIND == 0 && self.is_leaf() && !reserved_rights
     }
 
     /// With A, and D for a store.
@@ -157,6 +170,13 @@ impl Entry {
         Self(VALID | (table.0 / PAGE) << NUMBER)
     }
 
+    /// A leaf as this one, for another page of the same kind: where it is, and what may be done to it. `None`: nothing may.
+    pub const fn like(self, host: HostPhysical, rights: RightBits) -> Option<Self> {
+        const OWN: u64 = NUMBER_MASK << NUMBER | RightBits::ALL;
+        let leaf = Self(self.0 & !OWN | (host.0 / PAGE) << NUMBER | rights.0);
+        if leaf.is_leaf() { Some(leaf) } else { None }
+    }
+
     /// Is nothing there?
     pub const fn is_none(self) -> bool {
         self.0 == 0
@@ -174,6 +194,32 @@ impl Entry {
     /// Where the range or the table is.
     pub const fn address(self) -> HostPhysical {
         HostPhysical((self.0 >> NUMBER & NUMBER_MASK) * PAGE)
+    }
+}
+
+/// Bits of a leaf that say what may be done: to read, to write, to execute. None has writing alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RightBits(u64);
+
+impl RightBits {
+    const ALL: u64 = READ | WRITE | EXECUTE;
+
+    /// To read, to write if it may be read, to execute.
+    pub const fn new((reads, writes, executes): (bool, bool, bool)) -> Self {
+        let mut bits = if reads { READ } else { 0 };
+        bits |= if reads && writes { WRITE } else { 0 };
+        bits |= if executes { EXECUTE } else { 0 };
+        Self(bits)
+    }
+
+    /// Those of the second stage.
+    pub const fn of(rights: Rights) -> Self {
+        Self::new(allows(rights))
+    }
+
+    /// What both have. (Where one has no reading, it has no writing.)
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 }
 

@@ -38,6 +38,9 @@
 //! once, and the guest may be told of Svvptc, whatever its harts have: to keep no invalid entries is one of the ways to implement it that its specification names. Linux leaves out the fence
 //! behind each page fault then.
 //!
+//! With a page that faults some of its neighbours are filled in, of those whose leaves are in a row of 64 bytes with its own: as far as a walk would find them now, without a bit A or D to be set for it, and of the
+//! same kind as the one that faulted. A hart may do as much, as it may walk at any time.
+//!
 //! # Views
 //! On a hart with H a tree is for all modes of the guest, as each leaf has the guest's own bit U ([`Undivided`]). On one without H all of the guest is in user mode, so each leaf
 //! has U, and there is a tree for each [view](Divided) of an address space: what programs may use, what the kernel may use, and what it may use with SUM. A page is filled in as a

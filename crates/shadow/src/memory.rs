@@ -1,10 +1,24 @@
 //! What a shadow reads and writes.
 use ainori_space::{GuestPhysical, HostPhysical, Translation};
 
+/// Entries of a guest's table in a row: 64 bytes, as much as a block of a cache has.
+pub const ROW: usize = 8;
+
 /// The guest's memory, as one of its harts finds it.
 pub trait Memory {
     /// Loads an entry of a guest's table, by one load of 64 bits. `at` is a multiple of 8. `None`: no memory is there that the guest may read.
     fn load(&self, at: GuestPhysical) -> Option<u64>;
+
+    /// Loads those of a row, each as [`Self::load`] does, and calls `each` with its place in the row. `at` is a multiple of 64. Where no memory is there is no call.
+    #[inline(always)]
+    fn load_row(&self, at: GuestPhysical, mut each: impl FnMut(usize, u64)) {
+        // BOUND: `ROW`.
+        for offset in 0..ROW {
+            if let Some(entry) = self.load(GuestPhysical(at.0 + offset as u64 * 8)) {
+                each(offset, entry);
+            }
+        }
+    }
 
     /// Stores `new` if `old` is still there, by one atomic access, and says whether it did. `None`: no memory is there that the guest may write.
     fn exchange(&self, at: GuestPhysical, old: u64, new: u64) -> Option<bool>;

@@ -11,6 +11,9 @@ use crate::window::{CLOSED, Opening};
 /// Zeros that are written at a time.
 const MOST_WRITES: usize = 24;
 
+/// Writing so many takes as long as what has to be done for a table, however few are to be written in it: the loop over the words of a set, and two lists.
+const WRITES_OF_A_TABLE: usize = 8;
+
 /// No table.
 pub(crate) const NONE: u16 = u16::MAX;
 
@@ -229,7 +232,7 @@ impl<'a, T: Tables> Pool<'a, T> {
     fn clear_some(&mut self, count: usize) {
         let mut left = MOST_WRITES;
         // BOUND: as many tables as are wanted, and `MOST_WRITES`.
-        while self.clean.count < count && self.dirty.first != NONE {
+        while left > 0 && self.clean.count < count && self.dirty.first != NONE {
             left = self.clear(self.dirty.first, left);
             if left == 0 {
                 return;
@@ -237,6 +240,7 @@ impl<'a, T: Tables> Pool<'a, T> {
             if let Some(table) = self.dirty.pop(&mut self.states) {
                 self.clean.append(&mut self.states, table);
             }
+            left = left.saturating_sub(WRITES_OF_A_TABLE);
         }
     }
 
@@ -350,6 +354,22 @@ impl<'a, T: Tables> Pool<'a, T> {
 
     pub fn read(&self, table: u16, index: usize) -> Entry {
         Entry(self.tables.read(table, index))
+    }
+
+    /// Those of a row of entries, of which this is the first one, that aren't nothing, as bits from that one on.
+    pub fn used_row(&self, table: u16, first: usize) -> u64 {
+        self.state(table).used.row(first)
+    }
+
+    /// Fills in an entry that was nothing. It is to be [noted](Self::note_row) at last.
+    #[inline(always)]
+    pub fn fill(&mut self, table: u16, index: usize, entry: Entry) {
+        self.tables.write(table, index, entry.0);
+    }
+
+    /// Those of a row that are 1 were filled in.
+    pub fn note_row(&mut self, table: u16, first: usize, filled: u64) {
+        self.state_mut(table).used.insert_row(first, filled);
     }
 
     /// Clears an entry, and those of the aligned range of so many that it is in.

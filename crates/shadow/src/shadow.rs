@@ -1,4 +1,5 @@
 //! A vCPU's shadow.
+mod around;
 mod fences;
 mod views;
 mod window;
@@ -114,6 +115,10 @@ const UNKNOWN: u8 = u8::MAX;
 const SPACES_AT_ONCE: usize = if cfg!(test) { 1 } else { 2 };
 /// Tables that no fill takes: for a new root of the active address space and of the global tree, and one of an address space that is made.
 const RESERVE: usize = 3;
+
+/// Tables that a fill takes in one step, of those that it needs: what is global takes longer itself.
+const OWN_AT_ONCE: u32 = 2;
+const GLOBAL_AT_ONCE: u32 = 1;
 
 /// Whose a tree is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -306,15 +311,25 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         }
         let view = self.spaces[self.active].view;
         let mode = view::mode(view, mode);
-        let found = match walk(memory, self.choices.features, self.satp(), address, access, mode) {
-            Ok(found) => view::seen(view, found),
+        let walked = match walk(memory, self.choices.features, self.satp(), address, access, mode) {
+            Ok(found) => found,
             Err(Stop::Fault(fault)) => return Outcome::Fault(fault),
             Err(Stop::Changed) => return Outcome::Again(Due::Nothing),
         };
+        let found = view::seen(view, walked);
         let format = self.spaces[self.active].format;
         match fill(memory, &found, address, access).filter(|_| format.covers(address)) {
             Some(_) if self.is_in_window(format, address) => Outcome::Window,
-            Some(fill) => self.insert(format, found.global, &fill),
+            Some(fill) => match self.insert(format, found.global, &fill) {
+                (due, None) => Outcome::NotYet(due),
+                // With a new table, or in what is shared, it has been enough for one step.
+                (due, Some(table)) => {
+                    if let (Due::Page(_), false, Some(leaf)) = (due, found.global, &walked.leaf) {
+                        self.fill_around(memory, table, leaf, &fill);
+                    }
+                    Outcome::Again(due)
+                }
+            },
             None => Outcome::Elsewhere(found.at(address)),
         }
     }
@@ -331,15 +346,16 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         Some((found.at(address), found.global))
     }
 
-    /// Sees to a table for a fill that had none. `None` if there is one, or nobody wants it.
+    /// Sees to tables for a fill that had too few, or that might: to find that out takes a walk. `None` if there are some, or none is to be cleared for that.
+    #[inline(always)]
     fn make_room(&mut self) -> Option<Due> {
-        if !self.is_short {
+        if !self.is_short && self.pool.clean() > RESERVE {
             return None;
         }
-        if self.pool.free() <= RESERVE {
+        if self.is_short && self.pool.free() <= RESERVE {
             return Some(self.reclaim());
         }
-        if !self.pool.prepare(RESERVE + 1) {
+        if !self.pool.prepare(RESERVE + BELOW_A_ROOT) {
             return Some(Due::Nothing);
         }
         self.is_short = false;
@@ -360,8 +376,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
                 self.drop_views(asid)
             }
             Scope { address, asid: Some(asid) } => {
-                // BOUND: the address spaces.
-                let Some(number) = self.find(|space| space.has_asid(asid)) else { return Some(Due::Nothing) };
+                let Some(number) = self.with_asid(asid) else { return Some(Due::Nothing) };
                 match address {
                     Some(address) => self.forget_in(number, address),
                     None if !self.pool.prepare(RESERVE) => return None,
@@ -382,6 +397,16 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             Some(asid) if V::IS_DIVIDED && self.pool.clean() >= RESERVE => self.drop_views(asid),
             _ => self.forget_all(),
         })
+    }
+
+    /// The one that has this ASID: mostly it is the active one.
+    #[inline(always)]
+    fn with_asid(&self, asid: u16) -> Option<usize> {
+        if self.spaces[self.active].has_asid(asid) {
+            return Some(self.active);
+        }
+        // BOUND: the address spaces.
+        self.find(|space| space.has_asid(asid))
     }
 
     fn find(&self, is_meant: impl Fn(&AddressSpace<V>) -> bool) -> Option<usize> {
@@ -454,8 +479,8 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         }
     }
 
-    /// Fills in what a walk of the active address space has found.
-    fn insert(&mut self, format: Format, is_global: bool, fill: &Fill) -> Outcome {
+    /// Fills in what a walk of the active address space has found, or does a step of that. Returns which fence is due, and if it is there the table in which it is.
+    fn insert(&mut self, format: Format, is_global: bool, fill: &Fill) -> (Due, Option<u16>) {
         let top = Format::index(fill.address, format.levels() - 1);
         let mut due = Due::Nothing;
         let place = if is_global { self.sharing(format, top) } else { None };
@@ -463,21 +488,24 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             due = due.and(self.unshare_top(self.active, top));
         }
         let tree = if place.is_some() { &self.global.tree } else { &self.spaces[self.active].tree };
-        let (inserted, is_done) = match tree.find(&self.pool, format, fill, RESERVE) {
+        let (inserted, table) = match tree.find(&self.pool, format, fill, RESERVE) {
             Ok(end) => match place {
                 Some(place) => self.insert_globally(format, (place, top), end, fill),
-                None => self.spaces[self.active].tree.insert(&mut self.pool, end, fill),
+                None => {
+                    self.spaces[self.active].tree.insert(&mut self.pool, end, fill, (OWN_AT_ONCE, RESERVE))
+                }
             },
             Err(Obstacle::Tables) => {
                 self.is_short = true;
-                (Due::Nothing, false)
+                (Due::Nothing, None)
             }
-            Err(Obstacle::Tree) if place.is_some() => (self.forget_all(), false),
-            Err(Obstacle::Tree) if !self.pool.prepare(RESERVE) => (Due::Nothing, false),
-            Err(Obstacle::Tree) => (self.drop(self.active), false),
+            Err(Obstacle::Tree) if place.is_some() => (self.forget_all(), None),
+            Err(Obstacle::Tree) if !self.pool.prepare(RESERVE) => (Due::Nothing, None),
+            Err(Obstacle::Tree) => (self.drop(self.active), None),
         };
         due = due.and(inserted);
-        if is_done { Outcome::Again(due.and(Due::Page(fill.address))) } else { Outcome::NotYet(due) }
+        self.is_short |= table.is_none() && self.pool.clean() <= RESERVE;
+        (if table.is_some() { due.and(Due::Page(fill.address)) } else { due }, table)
     }
 
     /// May what is global be filled into the global tree, for the active address space to see? Not if this has something of its own beside it, or there are too many such entries.
@@ -497,17 +525,17 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         (place, top): (usize, usize),
         end: End,
         fill: &Fill,
-    ) -> (Due, bool) {
+    ) -> (Due, Option<u16>) {
         let before = self.pool.read(self.global.tree.root, top);
         let changes = before != fill.entry && self.global.tree.changes_root(&self.pool, end);
         if changes && !before.is_none() && !self.global.sharers(place).is_empty() {
             // A fill behind that would take too long for one step.
-            return (self.unshare_all(place), false);
+            return (self.unshare_all(place), None);
         }
         self.global.format = Some(format);
-        let (inserted, is_done) = self.global.tree.insert(&mut self.pool, end, fill);
+        let (inserted, table) = self.global.tree.insert(&mut self.pool, end, fill, (GLOBAL_AT_ONCE, RESERVE));
         let due = self.changed_globally(place, inserted);
-        (due.and(self.share(place)), is_done)
+        (due.and(self.share(place)), table)
     }
 
     /// Has the active address space see an entry of the global tree's root.
@@ -754,5 +782,12 @@ fn fill(memory: &impl Memory, found: &Found, address: Virtual, access: Access) -
         memory_type,
     };
     let splinters_of = if level < found.level { found.level } else { 0 };
-    Some(Fill { address, level, splinters_of, contiguous: found.contiguous, entry: Entry::leaf(leaf) })
+    Some(Fill {
+        address,
+        level,
+        splinters_of,
+        contiguous: found.contiguous,
+        entry: Entry::leaf(leaf),
+        below: below.attributes,
+    })
 }

@@ -1,5 +1,6 @@
 //! Sets of a table's entries.
 #![expect(clippy::indexing_slicing, reason = "no remainder is too large")]
+use crate::ROW;
 use crate::format::ENTRIES;
 
 /// Which entries of a table something holds for.
@@ -7,6 +8,7 @@ use crate::format::ENTRIES;
 pub(crate) struct Slots([u64; WORDS]);
 
 const WORDS: usize = ENTRIES / 64;
+const ROW_MASK: u64 = (1 << ROW) - 1;
 
 impl Slots {
     pub const NONE: Self = Self([0; WORDS]);
@@ -21,6 +23,16 @@ impl Slots {
 
     pub const fn contains(&self, index: usize) -> bool {
         self.0[index / 64 % WORDS] >> (index % 64) & 1 != 0
+    }
+
+    /// Which of a row are in it: bit 0 is that of the first entry, whose index is given.
+    pub const fn row(&self, first: usize) -> u64 {
+        self.0[first / 64 % WORDS] >> (first % 64) & ROW_MASK
+    }
+
+    /// Those of a row that are 1 are in it from now on.
+    pub const fn insert_row(&mut self, first: usize, bits: u64) {
+        self.0[first / 64 % WORDS] |= (bits & ROW_MASK) << (first % 64);
     }
 
     pub fn is_empty(&self) -> bool {

@@ -1,4 +1,6 @@
 //! A tree of the shadow's tables.
+use ainori_space::Attributes;
+
 use crate::entry::{CONTIGUOUS_PAGES, Entry};
 use crate::format::Format;
 use crate::pool::{NONE, Owned, Pool};
@@ -22,6 +24,8 @@ pub(crate) struct Fill {
     pub splinters_of: u32,
     pub contiguous: bool,
     pub entry: Entry,
+    /// What the second stage has there.
+    pub below: Attributes,
 }
 
 impl Fill {
@@ -126,9 +130,42 @@ impl Tree {
             }
     }
 
-    /// Fills in an entry, where [`Self::find`] has found its place, with one more table if it needs any: with more, the first of them alone. Returns which fence is due beside one for the
-    /// address, and whether the entry is there.
-    pub fn insert(&mut self, pool: &mut Pool<impl Tables>, end: End, fill: &Fill) -> (Due, bool) {
+    /// Fills in an entry, where [`Self::find`] has found its place, with the table that it needs, or takes the first ones of those that it needs: as many as are to be taken in one
+    /// step, as long as so many clean ones are left. Returns which fence is due beside one for the
+    /// address, and the table in which the entry is, if it is there.
+    #[inline(always)]
+    pub fn insert(
+        &mut self,
+        pool: &mut Pool<impl Tables>,
+        end: End,
+        fill: &Fill,
+        (at_once, left): (u32, usize),
+    ) -> (Due, Option<u16>) {
+        match end {
+            // Mostly its table is there.
+            End::Entry { table, level } if level == fill.level => {
+                Self::put(pool, table, fill);
+                (Due::Nothing, Some(table))
+            }
+            end => self.insert_table(pool, end, fill, (at_once, left)),
+        }
+    }
+
+    /// The entry in its table.
+    #[inline(always)]
+    fn put(pool: &mut Pool<impl Tables>, table: u16, fill: &Fill) {
+        pool.state_mut(table).contiguous |= fill.contiguous;
+        pool.write(table, Format::index(fill.address, fill.level), fill.entry);
+    }
+
+    #[inline(never)]
+    fn insert_table(
+        &mut self,
+        pool: &mut Pool<impl Tables>,
+        end: End,
+        fill: &Fill,
+        (at_once, left): (u32, usize),
+    ) -> (Due, Option<u16>) {
         let mut due = Due::Nothing;
         let (mut table, mut level) = match end {
             End::Entry { table, level } => (table, level),
@@ -139,24 +176,32 @@ impl Tree {
                 (parent, u32::from(level) + 1)
             }
         };
-        if level > fill.level {
+        let mut taken = 0;
+        // BOUND: `at_once`, some 230 instructions each.
+        while level > fill.level {
+            if taken == at_once {
+                return (due, None);
+            }
             level -= 1;
+            taken += 1;
             let index = Format::index(fill.address, level + 1);
             // Harts may keep that there was nothing, or a larger page, and only a fence for all orders an entry that leads to a table.
             due = Due::Space;
-            let Some(next) = pool.take(&mut self.owned, table, index, level as u8) else {
-                return (due, false);
+            let has_one = pool.clean() > left;
+            let Some(next) = has_one.then(|| pool.take(&mut self.owned, table, index, level as u8)).flatten()
+            else {
+                return (due, None);
             };
             pool.state_mut(next).splinters_of = fill.splinters(level);
             pool.write(table, index, Entry::pointer(pool.address(next)));
             table = next;
         }
-        if level > fill.level {
-            return (due, false);
+        if taken > 1 {
+            // That was enough.
+            return (due, None);
         }
-        pool.state_mut(table).contiguous |= fill.contiguous;
-        pool.write(table, Format::index(fill.address, level), fill.entry);
-        (due, true)
+        Self::put(pool, table, fill);
+        (due, Some(table))
     }
 
     /// Forgets what it has for an address.

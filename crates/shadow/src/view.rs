@@ -99,14 +99,26 @@ pub(crate) fn mode(view: impl View, mode: Mode) -> Mode {
 /// Kernels' pages are the same in all of their views, so that these can have what is global in common; programs' pages are in each of its own.
 #[inline(always)]
 pub(crate) fn seen(view: impl View, mut found: Found) -> Found {
-    let Some(view) = view.divided() else { return found };
-    if found.user {
-        found.global = false;
-        found.reads |= view == Divided::KernelSumMxr && found.executes;
-        found.executes &= view == Divided::User;
+    if view.divided().is_none() {
+        return found;
     }
+    (found.reads, found.writes, found.executes) =
+        rights(view, (found.reads, found.writes, found.executes), found.user);
+    found.global &= !found.user;
     found.user = true;
     found
+}
+
+/// What may be done to a page in a view that has such pages, of programs or of the kernel: to read, to write, to execute.
+#[inline(always)]
+pub(crate) fn rights(view: impl View, of_guest: (bool, bool, bool), is_user: bool) -> (bool, bool, bool) {
+    let (reads, writes, executes) = of_guest;
+    match view.divided() {
+        Some(view) if is_user => {
+            (reads || view == Divided::KernelSumMxr && executes, writes, executes && view == Divided::User)
+        }
+        _ => of_guest,
+    }
 }
 
 mod sealed {

@@ -3,7 +3,7 @@ use ainori_limits::PAGE;
 use ainori_space::{GuestPhysical, MemoryType};
 
 use crate::entry::{CONTIGUOUS_PAGES, Features, GuestEntry};
-use crate::format::{Format, span};
+use crate::format::{ENTRIES, shift, span};
 use crate::{Memory, Satp, Virtual};
 
 /// What an instruction does to memory.
@@ -63,6 +63,17 @@ pub(crate) struct Found {
     pub writes: bool,
     pub executes: bool,
     pub memory_type: MemoryType,
+    /// The leaf itself, if it is one of a single page.
+    pub leaf: Option<PageLeaf>,
+}
+
+/// A leaf of the guest's for a single page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PageLeaf {
+    /// Where it is.
+    pub at: GuestPhysical,
+    /// What it says once its page has been used.
+    pub entry: GuestEntry,
 }
 
 impl Found {
@@ -107,14 +118,17 @@ pub(crate) fn walk(
     let mut table = satp.root();
     let mut level = format.levels() - 1;
     let mut global = false;
+    // The index of an entry, and three bits for its bytes, are at the end of this.
+    let mut indices = address.0 >> (shift(level) - 3);
     // BOUND: the levels.
     loop {
-        let at = GuestPhysical(table.0 + Format::index(address, level) as u64 * 8);
+        let at = GuestPhysical(table.0 + (indices & (ENTRIES as u64 - 1) << 3));
         let entry = GuestEntry(memory.load(at).ok_or(ACCESS_FAULT)?);
         global |= entry.is_global();
         if entry.is_pointer() {
             table = entry.address();
             level = level.checked_sub(1).ok_or(PAGE_FAULT)?;
+            indices = address.0 >> (shift(level) - 3);
             continue;
         }
         if !entry.is_usable_leaf(features) {
@@ -128,7 +142,8 @@ pub(crate) fn walk(
         if used != entry && !memory.exchange(at, entry.0, used.0).ok_or(ACCESS_FAULT)? {
             return Err(Stop::Changed);
         }
-        return Ok(found);
+        let is_page = level == 0 && !found.contiguous;
+        return Ok(Found { leaf: is_page.then_some(PageLeaf { at, entry: used }), ..found });
     }
 }
 
@@ -145,6 +160,7 @@ const fn untranslated(address: Virtual, mode: Mode) -> Found {
         writes: true,
         executes: true,
         memory_type: MemoryType::Board,
+        leaf: None,
     }
 }
 
@@ -169,5 +185,6 @@ fn leaf(entry: GuestEntry, level: u32, address: Virtual, global: bool) -> Option
         writes: entry.writes() && entry.is_dirty(),
         executes: entry.executes(),
         memory_type: entry.memory_type(),
+        leaf: None,
     })
 }

@@ -17,6 +17,8 @@ use ainori_manifest::config::{
 };
 use ainori_sbi::Range;
 use ainori_sched::VcpuId;
+#[cfg(not(feature = "no-h"))]
+use ainori_shadow::ROW;
 use ainori_shadow::{Choices, Features, Format, Memory, Reclaim};
 use ainori_space::{Attributes, GuestPhysical, HostPhysical, Rights, Translation as Translated};
 
@@ -189,10 +191,23 @@ impl GuestMemory<'_> {
 impl Memory for GuestMemory<'_> {
     #[inline]
     fn load(&self, at: GuestPhysical) -> Option<u64> {
-        let found = self.word(at)?.load(Ordering::Acquire);
+        // What an entry leads to is loaded behind it, as its address is made of what was loaded here (RVWMO, "Syntactic Dependencies", rule 9): so walks of harts are ordered, too.
+        #[cfg(not(feature = "no-h"))]
+        return Some(self.word(at)?.load(Ordering::Relaxed));
         #[cfg(feature = "no-h")]
-        let found = self.0.text.doubleword(at, found);
-        Some(found)
+        return Some(self.0.text.doubleword(at, self.word(at)?.load(Ordering::Acquire)));
+    }
+
+    #[cfg(not(feature = "no-h"))]
+    #[inline(always)]
+    fn load_row(&self, at: GuestPhysical, mut each: impl FnMut(usize, u64)) {
+        let Some(host) = self.main(at) else { return };
+        // SAFETY: as of a single word. Main memory is whole pages, and a row is part of one, as it begins at a multiple of its size.
+        let row = unsafe { &*(host as *const [AtomicU64; ROW]) };
+        // BOUND: `ROW`.
+        for (offset, word) in row.iter().enumerate() {
+            each(offset, word.load(Ordering::Relaxed));
+        }
     }
 
     fn exchange(&self, at: GuestPhysical, old: u64, new: u64) -> Option<bool> {

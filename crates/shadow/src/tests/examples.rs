@@ -515,3 +515,40 @@ fn a_root_is_one_of_the_tables_however_few_are_clean() {
     machine.begin_access(0, 5 * LARGE, Access::Load, KERNEL);
     machine.fence_once(0, Scope::ALL);
 }
+
+/// A row is the entries in 64 bytes. What is of another kind, or would have to be written for, is left to a fault of its own.
+#[test]
+fn what_stands_in_a_row_with_a_page_is_filled_in_with_it() {
+    let mut machine = machine(2, 4, Reclaim::Fifo);
+    machine.store(table(0), pointer(1));
+    machine.store(table(1), pointer(2));
+    let page = |n: u64| MEMORY + LARGE + n * PAGE;
+    let user = R | W | A | D | U;
+    let rest =
+        [user, user, R | A | U, R | W | A | U, R | W | D | U, R | W | A | D, user | G, 0, user, X | A | U];
+    for (n, flags) in rest.into_iter().enumerate() {
+        machine.store(table(2) + n as u64 * 8, if flags == 0 { 0 } else { leaf(page(n as u64), flags) });
+    }
+    machine.activate(0, satp(0));
+    let faults = |machine: &mut Machine, n: u64, access| machine.access(0, n * PAGE, access, USER);
+    assert_eq!(faults(&mut machine, 0, Access::Load), Ok(1));
+    assert_eq!(faults(&mut machine, 1, Access::Store), Ok(0));
+    assert_eq!(faults(&mut machine, 2, Access::Load), Ok(0));
+    assert_eq!(faults(&mut machine, 2, Access::Store), Err(Outcome::Fault(Fault::Page)));
+    // D isn't set: it is there to be read.
+    assert_eq!(faults(&mut machine, 3, Access::Load), Ok(0));
+    assert_eq!(faults(&mut machine, 3, Access::Store), Err(Outcome::Fault(Fault::Page)));
+    for n in [4, 5, 7] {
+        assert_eq!(faults(&mut machine, n, Access::Load), Err(Outcome::Fault(Fault::Page)));
+    }
+    assert_eq!(faults(&mut machine, 6, Access::Load), Ok(1));
+    assert_eq!(faults(&mut machine, 8, Access::Load), Ok(1));
+    assert_eq!(faults(&mut machine, 9, Access::Fetch), Ok(0));
+    // As all else that is there, it is what a fence covers.
+    machine.store(table(2) + 16, 0);
+    machine.fence(0, one(2 * PAGE, None));
+    assert_eq!(faults(&mut machine, 2, Access::Load), Err(Outcome::Fault(Fault::Page)));
+    // What comes to be valid is seen without one.
+    machine.store(table(2) + 16, leaf(page(2), user));
+    assert_eq!(faults(&mut machine, 2, Access::Load), Ok(1));
+}

@@ -294,17 +294,11 @@ impl VcpuState {
     #[inline(never)]
     pub fn answer(&mut self, fault: PageFault, memory: &impl Memory) -> Answer {
         let PageFault { access, address } = fault;
-        let mut needed = access;
-        // BOUND: twice.
-        let outcome = loop {
-            match self.fill(needed, address, memory) {
-                // Its faults are those of stores, but it needs no more than a right to load.
-                Outcome::Fault(Fault::Page) if needed == Access::Store && self.is_at_block_operation() => {
-                    needed = Access::Load;
-                }
-                outcome => break outcome,
-            }
-        };
+        let mut outcome = self.fill(access, address, memory);
+        // Its faults are those of stores, but it needs no more than a right to load.
+        if outcome == Outcome::Fault(Fault::Page) && access == Access::Store && self.is_at_block_operation() {
+            outcome = self.fill(Access::Load, address, memory);
+        }
         let Some(own) = self.own_shadow() else { return Answer::Again };
         match outcome {
             Outcome::Again(due) => {
@@ -331,7 +325,7 @@ impl VcpuState {
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn fill(&mut self, access: Access, address: u64, memory: &impl Memory) -> Outcome {
         let guest = csr::read!(csr::VSSTATUS);
         let mode =

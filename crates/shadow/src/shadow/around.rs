@@ -1,0 +1,48 @@
+//! Pages that are filled in beside the one that faulted.
+use ainori_space::GuestPhysical;
+
+use super::{Fill, Shadow};
+use crate::entry::{GuestEntry, RightBits};
+use crate::format::Format;
+use crate::view::{self, View};
+use crate::walk::PageLeaf;
+use crate::{Memory, ROW, Tables};
+
+/// Neighbours that are filled in with a page, at most: with more the step would take too long.
+const MOST: u32 = 4;
+
+impl<T: Tables, V: View> Shadow<'_, T, V> {
+    /// A page was filled in, in this table, as this leaf of the guest's has it. So are its neighbours now, those whose leaves are in a row with that one, where a walk would find a page of the
+    /// same kind that has been used before: nothing in the guest's tables is to be written for it, and a hart may walk at any time, whether there is an access or not. Mostly the guest comes to
+    /// them next, and each of them would be a fault.
+    ///
+    /// No fence is due: a hart that has kept that there was nothing faults, and gets it then.
+    #[inline(never)]
+    pub(super) fn fill_around(&mut self, memory: &impl Memory, table: u16, leaf: &PageLeaf, fill: &Fill) {
+        if self.pool.state(table).splinters_of != 0 {
+            return;
+        }
+        let of_view = view::rights(self.spaces[self.active].view, (true, true, true), leaf.entry.is_user());
+        let may = RightBits::new(of_view).and(RightBits::of(fill.below.rights));
+        let first = Format::index(fill.address, 0) / ROW * ROW;
+        let row = GuestPhysical(leaf.at.0 & !(ROW as u64 * 8 - 1));
+        let used = self.pool.used_row(table, first);
+        let (mut filled, mut left) = (0, MOST);
+        // BOUND: `ROW`, some 11 instructions each, and 45 more for each of `MOST`.
+        memory.load_row(row, |offset, entry| {
+            let entry = GuestEntry(entry);
+            if used >> offset & 1 != 0 || left == 0 || !entry.is_like(leaf.entry) {
+                return;
+            }
+            if let Some(below) = memory.translate(entry.address())
+                && below.attributes == fill.below
+                && let Some(entry) = fill.entry.like(below.host, entry.rights().and(may))
+            {
+                self.pool.fill(table, first + offset, entry);
+                filled |= 1 << offset;
+                left -= 1;
+            }
+        });
+        self.pool.note_row(table, first, filled);
+    }
+}
