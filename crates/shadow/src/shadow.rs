@@ -241,6 +241,24 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         if self.behind.contains(number) { None } else { Some(self.enter(number)) }
     }
 
+    /// The same, if no fence is due for it either. What the hart is to walk.
+    #[inline(always)]
+    pub fn activate_at_once(&mut self, satp: Satp, view: V) -> Option<Active> {
+        let number = self.remembered(satp, view)?;
+        if self.behind.or(self.stale).contains(number) {
+            return None;
+        }
+        let activations = self.activations + 1;
+        let space = &mut self.spaces[number];
+        space.activated = activations;
+        let (format, root) = (space.format, space.tree.root);
+        if V::IS_DIVIDED {
+            self.know(number);
+        }
+        (self.activations, self.active) = (activations, number);
+        Some(Active { format, root: self.pool.address(root), tag: number as u8 })
+    }
+
     /// The last one with an ASID that ends so, if it is this one.
     #[inline(always)]
     fn remembered(&self, satp: Satp, view: V) -> Option<usize> {

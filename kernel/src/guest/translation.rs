@@ -168,7 +168,7 @@ fn format(board: &Board) -> Format {
 }
 
 /// What a shadow is made of, beside the guest's `satp`.
-pub(super) struct GuestMemory<'a>(pub(super) &'a Space);
+pub struct GuestMemory<'a>(pub(crate) &'a Space);
 
 impl GuestMemory<'_> {
     /// Where an address of its main memory is on the board. That begins and ends at a large page.

@@ -61,7 +61,11 @@ impl<V: View> Machine<V> {
         vcpu.keep_up();
         let view = V::of(vcpu.mode);
         // As the kernel does: first by what is known.
-        let known = vcpu.shadow.activate_known(satp, view).map(Activation::Done);
+        let at_once = vcpu.shadow.activate_at_once(satp, view).map(|active| {
+            assert_eq!(active, vcpu.shadow.active());
+            Due::Nothing
+        });
+        let known = at_once.or_else(|| vcpu.shadow.activate_known(satp, view)).map(Activation::Done);
         let activation = known.unwrap_or_else(|| vcpu.activate_at_last(satp, view));
         let is_mode = satp.format().is_ok_and(|format| format.is_none_or(|of| of <= vcpu.greatest));
         assert_eq!(activation != Activation::NoMode, is_mode);

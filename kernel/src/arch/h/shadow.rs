@@ -11,8 +11,8 @@ use ainori_devices::zicsr::{CsrInstruction, CsrRegister};
 use ainori_handover::Progress;
 use ainori_limits::cause::exception;
 use ainori_shadow::{
-    Access, Activation, AddressSpace, Choices, Due, Fault, Format, Memory, Mode, Outcome, Satp, Scope,
-    Shadow, TableState, Undivided, Virtual,
+    Access, Activation, Active, AddressSpace, Choices, Due, Fault, Format, Memory, Mode, Outcome, Satp,
+    Scope, Shadow, TableState, Undivided, Virtual,
 };
 use ainori_space::GuestPhysical;
 
@@ -121,6 +121,14 @@ impl AddressSpaceWrite {
 pub struct GuestFence(Scope);
 
 impl PageFault {
+    /// Has it just been found? If not by a vCPU with a shadow, it is none that is seen to here.
+    #[inline(always)]
+    pub fn current() -> Option<Self> {
+        let cause = csr::read!(csr::SCAUSE);
+        let is_one = cause < u64::BITS.into() && PAGE_FAULTS >> cause & 1 != 0;
+        is_one.then(|| Self::new(cause, csr::read!(csr::STVAL)))
+    }
+
     /// `None`: it isn't one, or not of a vCPU with a shadow.
     #[inline(always)]
     pub(super) fn of<'a>(cause: u64, state: impl FnOnce() -> &'a mut VcpuState) -> Option<Self> {
@@ -246,15 +254,25 @@ impl Own {
     }
 
     fn vsatp(&self) -> u64 {
-        let active = self.shadow.active();
+        self.vsatp_of(self.shadow.active())
+    }
+
+    #[inline(always)]
+    fn vsatp_of(&self, active: Active) -> u64 {
         Satp::new(active.format, self.tagged(active.tag), active.root.0).0
     }
 
     /// Has the hart walk the active address space.
     #[inline(always)]
     fn activate(&self) {
+        self.walk(self.shadow.active());
+    }
+
+    /// The same, where that is known to be this one.
+    #[inline(always)]
+    fn walk(&self, active: Active) {
         // SAFETY: concerns only the guest that is loaded, whose shadow this is: it maps nothing but what is the guest's.
-        unsafe { csr::write!(csr::VSATP, self.vsatp()) };
+        unsafe { csr::write!(csr::VSATP, self.vsatp_of(active)) };
     }
 
     /// Carries out a fence of the vCPU that is loaded.
@@ -349,11 +367,9 @@ impl VcpuState {
         }
         let satp = Satp(self.register(write.register));
         let Some(own) = self.own_shadow() else { return false };
-        let Some(due) = own.shadow.activate_known(satp, Undivided) else { return false };
-        own.activate();
-        if due != Due::Nothing {
-            own.carry_out(due);
-        }
+        // All else takes the usual way: without a call this one saves no registers.
+        let Some(active) = own.shadow.activate_at_once(satp, Undivided) else { return false };
+        own.walk(active);
         self.skip(CsrInstruction::LENGTH);
         true
     }

@@ -1,6 +1,6 @@
-//! The short way of what a guest with a shadow does most.
+//! The short ways of what a guest with a shadow does most.
 use crate::arch::context::enter_guest;
-use crate::arch::shadow::AddressSpaceWrite;
+use crate::arch::shadow::{AddressSpaceWrite, PageFault};
 use crate::cpu::Cpu;
 use crate::cpu::event::handle_exception;
 
@@ -8,7 +8,10 @@ use crate::cpu::event::handle_exception;
 pub extern "C" fn trapped(cpu: &mut Cpu) -> ! {
     match AddressSpaceWrite::current() {
         Some(write) => try_shortcut(cpu, write),
-        None => handle_exception(cpu),
+        None => match PageFault::current() {
+            Some(fault) => try_answer(cpu, fault),
+            None => handle_exception(cpu),
+        },
     }
 }
 
@@ -17,6 +20,16 @@ pub extern "C" fn trapped(cpu: &mut Cpu) -> ! {
 fn try_shortcut(cpu: &mut Cpu, write: AddressSpaceWrite) -> ! {
     if let Some(state) = cpu.take_shortcut(write) {
         // SAFETY: the vCPU whose state this is was left in the hart.
+        unsafe { enter_guest(state) }
+    }
+    handle_exception(cpu)
+}
+
+/// Likewise.
+#[inline(never)]
+fn try_answer(cpu: &mut Cpu, fault: PageFault) -> ! {
+    if let Some(state) = cpu.answer_at_once(fault) {
+        // SAFETY: as above.
         unsafe { enter_guest(state) }
     }
     handle_exception(cpu)

@@ -1,7 +1,8 @@
-//! What a core has for the short way of what a guest with a shadow does most.
-use crate::arch::shadow::AddressSpaceWrite;
+//! What a core has for the short ways of what a guest with a shadow does most.
+use crate::arch::shadow::{AddressSpaceWrite, Answer, PageFault};
 use crate::arch::{VcpuState, clock};
 use crate::cpu::Cpu;
+use crate::guest::translation::GuestMemory;
 use crate::stats::Exit;
 
 impl Cpu {
@@ -21,5 +22,43 @@ impl Cpu {
         self.note_exit(vcpu, Exit::AddressSpace);
         self.note_irqs_off(Exit::AddressSpace, clock::now());
         Some(state)
+    }
+
+    /// The running vCPU has a page fault that may be its shadow's: answers it, if a step is enough for that and there is nothing else to do, and the vCPU goes on with these registers.
+    /// If not, a step of it may have been done, and the present trap is to be seen to as any other; it may have become a guest-page fault by that.
+    ///
+    /// A step takes no longer than a section may. So interrupts aren't looked for, as above; but nothing is begun shortly before a deadline.
+    #[inline(always)]
+    pub fn answer_at_once(&mut self, fault: PageFault) -> Option<*mut VcpuState> {
+        let vcpu = self.scheduler.running().filter(|_| self.pending.is_empty())?;
+        let began = clock::now();
+        if self.is_deadline_near(began) {
+            return None;
+        }
+        let memory = GuestMemory(&self.machine.guest_of(vcpu).space);
+        let resident = self.residents[vcpu].as_deref_mut().filter(|resident| resident.due == 0)?;
+        let state = &mut resident.state;
+        if !state.has_shadow() {
+            return None;
+        }
+        let exit = match state.answer(fault, &memory) {
+            Answer::Again => Exit::Shadow,
+            Answer::Guest(exception) if state.deliver(exception) => Exit::PageFault,
+            Answer::NotYet | Answer::Guest(_) | Answer::Elsewhere => {
+                self.entered = began;
+                // What has been done so far isn't to be added to what comes.
+                if !self.gives_way() {
+                    return None;
+                }
+                Exit::Shadow
+            }
+        };
+        if exit == Exit::Shadow {
+            self.is_amid_instruction(vcpu);
+        }
+        self.entered = began;
+        self.note_exit(vcpu, exit);
+        self.note_irqs_off(exit, clock::now());
+        Some(self.state(vcpu))
     }
 }
