@@ -22,9 +22,13 @@ pub use riscv::{clear, clock, firmware, imsic, start};
 /// One hart: what it can do, setting it up for guests, and the hypervisor's own interrupts.
 pub mod hart {
     pub use super::back_end::hart::*;
+    #[cfg(all(feature = "sbi-timer", not(feature = "no-h")))]
+    pub use super::back_end::timer::adopt;
     pub use super::back_end::timer::settle_alarm;
     #[cfg(feature = "sbi-timer")]
-    pub use super::back_end::timer::{adopt, pending_own_interrupts, set_alarm, wait}; // the last three in place of the hart's
+    pub use super::back_end::timer::wait; // in place of the hart's
+    #[cfg(any(feature = "no-h", feature = "sbi-timer"))]
+    pub use super::back_end::timer::{pending_own_interrupts, set_alarm}; // likewise
     pub use super::riscv::hart::*;
 }
 

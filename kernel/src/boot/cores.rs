@@ -103,7 +103,7 @@ pub fn start(cpus: &'static mut [Cpu], boot_hart: u64, memory: u64) -> ! {
 /// Every hart ends here: as the core that it was made.
 pub extern "C" fn secondary(cpu: &'static mut Cpu) -> ! {
     let hart = cpu.hart;
-    #[cfg(feature = "sbi-timer")]
+    #[cfg(all(feature = "sbi-timer", not(feature = "no-h")))]
     // SAFETY: made for this core, which is this hart's.
     unsafe {
         hart::adopt(cpu.id);

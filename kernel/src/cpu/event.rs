@@ -217,7 +217,7 @@ impl Cpu {
     }
 }
 
-#[cfg(feature = "sbi-timer")]
+#[cfg(all(feature = "sbi-timer", not(feature = "no-h")))]
 mod sbi_timer;
 #[cfg(feature = "shadow")]
 mod shadow;

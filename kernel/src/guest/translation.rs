@@ -116,7 +116,7 @@ pub fn lacks(machine: &Machine) -> Option<&'static str> {
     const _: () = assert!(MOST_SHADOW_SPACES == 16);
     #[cfg(feature = "no-h")]
     if !OwnShadow::translates_in(format(&machine.board)) {
-        return Some("Sv48, as the firmware's device tree says of all of them");
+        return Some("Sv48, as the first one has it and the firmware's device tree says of all of them");
     }
     (is_used(machine) && !OwnShadow::has_asids_for(machine.vcpu_count)).then_some(ASIDS)
 }
@@ -164,7 +164,10 @@ impl Recordable {
 
 /// The greatest format of a shadow: Sv57 would be a table more for each.
 fn format(board: &Board) -> Format {
-    if board.mmu.as_str() < SV48 { Format::Sv39 } else { Format::Sv48 }
+    let told = if board.mmu.as_str() < SV48 { Format::Sv39 } else { Format::Sv48 };
+    #[cfg(feature = "no-h")]
+    let told = told.min(OwnShadow::greatest_format());
+    told
 }
 
 /// What a shadow is made of, beside the guest's `satp`.

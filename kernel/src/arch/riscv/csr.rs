@@ -74,7 +74,7 @@ pub const SEPC: u16 = 0x141;
 pub const SCAUSE: u16 = 0x142;
 pub const STVAL: u16 = 0x143;
 pub const SIP: u16 = 0x144;
-#[cfg(not(feature = "sbi-timer"))]
+#[cfg(any(not(feature = "sbi-timer"), feature = "no-h"))]
 pub const STIMECMP: u16 = 0x14d;
 pub const SISELECT: u16 = 0x150;
 pub const SIREG: u16 = 0x151;

@@ -102,6 +102,10 @@ global_asm!(".global __has_shadow", ".set __has_shadow, 1");
 #[cfg(feature = "sbi-timer")]
 global_asm!(".global __for_harts_without_sstc", ".set __for_harts_without_sstc, 1");
 
+// That it drives more kinds of serial ports.
+#[cfg(feature = "uarts")]
+global_asm!(".global __has_more_uarts", ".set __has_more_uarts, 1");
+
 // That it is for harts without the H extension, and for no others.
 #[cfg(feature = "no-h")]
 global_asm!(".global __for_harts_without_h", ".set __for_harts_without_h, 1");

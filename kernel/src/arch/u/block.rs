@@ -5,6 +5,7 @@ use ainori_supervisor::Supervisor;
 
 use super::context::Context;
 use super::page::Page;
+use super::timer::Timer;
 
 /// Where it is: the highest 2 KiB of addresses, which loads and stores reach from the zero register.
 pub(super) const AT: i64 = -2048;
@@ -20,8 +21,8 @@ pub(super) struct Block {
     pub(super) bug: Cell<u64>,
     /// What there is of the loaded vCPU.
     pub(super) loaded: Cell<Option<&'static Page>>,
-    /// The core's own alarm.
-    pub(super) alarm: Cell<u64>,
+    /// Its timer.
+    pub(super) timer: Timer,
     /// Where an access that left the guest's memory went: a guest-physical address.
     pub(super) elsewhere: Cell<u64>,
     /// The `satp` that the hart walks for the loaded vCPU.

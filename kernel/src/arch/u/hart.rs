@@ -3,8 +3,7 @@ use core::arch::asm;
 
 use super::block::block;
 use super::context::trap_taken;
-use super::timer::{is_alarm_due, program_timer};
-use super::{map, trap, window};
+use super::{environment, map, timer, trap, window};
 use crate::arch::riscv::csr::{self, status};
 use crate::arch::riscv::hart::Interrupts;
 use crate::arch::riscv::vector::VectorRegisters;
@@ -12,8 +11,6 @@ use crate::panic::refuse;
 use ainori_board::{Environment, Isa};
 use ainori_shadow::Format;
 use ainori_supervisor as supervisor;
-
-pub use super::timer::set_alarm;
 
 /// What all harts of the board offer to guests.
 #[derive(Debug, Clone)]
@@ -53,8 +50,9 @@ impl Features {
             csr::clear!(csr::SSTATUS, status::VS);
             csr::write!(csr::SCOUNTEREN, u64::MAX);
             let counter_enables = csr::read!(csr::SCOUNTEREN) as u32;
-            csr::write!(csr::SENVCFG, 0b1100_0001 | 0b11 << 4);
-            let environment = csr::read!(csr::SENVCFG);
+            // Ahead of the window, which is made for the harts.
+            let environment = environment::probe();
+            map::probe_formats();
             window::prepare(map::asids() == u16::MAX);
             let told = Environment {
                 cleans_blocks: board.has("zicbom"),
@@ -73,7 +71,7 @@ impl Features {
                 reservation_waits: isa.has("zawrs"),
                 counters: supervisor::Features::BASE_COUNTERS,
                 counter_enables,
-                environment: Some(environment),
+                environment,
             };
             Self { isa, supervisor, vlenb, double: board.has("d"), messages: false }
         }
@@ -82,16 +80,8 @@ impl Features {
 
 /// The hypervisor's own interrupts that are pending and enabled.
 #[inline(always)]
-pub fn pending_own_interrupts() -> Interrupts {
-    let pending = Interrupts::from_bits_retain(csr::read!(csr::SIP) & csr::read!(csr::SIE));
-    // The hart's timer may be the loaded vCPU's.
-    if pending.contains(Interrupts::TIMER) && !is_alarm_due() { pending - Interrupts::TIMER } else { pending }
-}
-
-/// The same.
-#[inline(always)]
 pub fn pending_interrupts() -> Interrupts {
-    pending_own_interrupts()
+    timer::pending_own_interrupts()
 }
 
 /// Sets this hart up: traps come to the hypervisor through the window, and it has a map of its own.
@@ -107,12 +97,11 @@ pub fn setup(_: &Features) {
         block.taken.set(trap_taken as *const () as u64);
         block.bug.set(trap::unexpected_trap as *const () as u64);
         block.window.set(super::shadow::first_window(window::tables()).start(Format::Sv39).0);
-        block.alarm.set(u64::MAX);
         csr::write!(csr::SSCRATCH, 0);
         block.tells_instructions.set(tells_instructions());
         csr::write!(csr::STVEC, block.window.get());
         csr::clear!(csr::SSTATUS, status::SIE | status::FS | status::VS);
-        program_timer();
+        timer::reset();
         csr::write!(csr::SIE, (Interrupts::all() - Interrupts::GUEST_FILE).bits());
     }
 }
@@ -175,7 +164,7 @@ pub fn lacks(isa: &Isa) -> Option<&'static str> {
         ));
     }
     match () {
-        () if !isa.has("sstc") => Some("the Sstc extension (stimecmp)"),
+        () if timer::lacks(isa) => Some("the Sstc extension (stimecmp)"),
         // Harts with Zca only execute nearly all of this program.
         () if !isa.has("c") => Some("the C extension"),
         () => None,

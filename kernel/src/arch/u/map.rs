@@ -1,7 +1,7 @@
 //! The hypervisor's own map, one for each hart: all physical addresses where they are, the [window](super::window) wherever a vCPU may have it, and what is the hart's own at the end.
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ainori_limits::{MAX_HARTS, PAGE};
 use ainori_shadow::{Format, Satp};
@@ -51,6 +51,8 @@ const EMPTY: Own = Own {
 };
 static OWN: All = All(UnsafeCell::new([EMPTY; MAX_HARTS]));
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
+/// Does the hart that boots translate in Sv48?
+static HAS_SV48: AtomicBool = AtomicBool::new(false);
 
 /// The entry that leads to a table, or maps a page.
 const fn entry(address: u64, bits: u64) -> u64 {
@@ -134,4 +136,25 @@ pub(super) fn asids() -> u16 {
         super::fence::guest_all();
         asids
     }
+}
+
+/// The greatest format of tables that the hart that boots has, of those that a shadow can have: a device tree may say more (that of QEMU's `sifive_u` does).
+pub(super) fn greatest_format() -> Format {
+    if HAS_SV48.load(Ordering::Relaxed) { Format::Sv48 } else { Format::Sv39 }
+}
+
+/// Tries it. Only at boot, on the hart that boots.
+pub(super) fn probe_formats() {
+    let own = OWN.0.get().cast::<Own>();
+    // SAFETY: as in `asids`. A mode that the hart hasn't leaves all of `satp` as it was.
+    let is_taken = unsafe {
+        map_physical(&mut (*own).root, 1 << 39);
+        let satp = Satp::new(Format::Sv48, 0, own as u64).0;
+        csr::write!(csr::SATP, satp);
+        let is_taken = csr::read!(csr::SATP) == satp;
+        csr::write!(csr::SATP, 0);
+        super::fence::guest_all();
+        is_taken
+    };
+    HAS_SV48.store(is_taken, Ordering::Relaxed);
 }

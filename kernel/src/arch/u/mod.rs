@@ -4,6 +4,7 @@
 //! The hypervisor's own code isn't in these tables, but for one page that changes from the one to the other ([`window`]).
 pub mod block;
 pub mod context;
+mod environment;
 mod fast;
 pub mod fence;
 pub mod files;
@@ -17,6 +18,7 @@ mod map;
 mod page;
 mod privileged;
 pub mod shadow;
+#[cfg_attr(feature = "sbi-timer", path = "sbi_timer.rs")]
 pub mod timer;
 pub mod trap;
 pub mod vcpu;

@@ -108,6 +108,11 @@ impl OwnShadow {
         })))
     }
 
+    /// The greatest format that there can be, as far as the hart that boots is asked.
+    pub fn greatest_format() -> Format {
+        super::map::greatest_format()
+    }
+
     /// Does this hart, which has its map, translate in this format?
     pub fn translates_in(format: Format) -> bool {
         matches!(Satp(block().kernel.get()).format(), Ok(Some(own)) if own >= format)

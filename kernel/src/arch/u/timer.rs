@@ -1,27 +1,59 @@
-//! The hart's one timer, for the core's alarm and for the timer of the loaded vCPU.
-use ainori_supervisor::Line;
+//! The hart's one timer, for the core's alarm and for the timer of the loaded vCPU: `stimecmp`. Where there is none (no Sstc), `sbi_timer.rs` is in its place, with the same names.
+use core::cell::Cell;
 
-use super::block::block;
+use ainori_board::Isa;
+use ainori_supervisor::{Line, Supervisor};
+
+use super::block::{block, loaded};
+use crate::arch::clock;
 use crate::arch::riscv::csr;
+use crate::arch::riscv::hart::Interrupts;
+
+/// What there is beside it.
+pub(super) struct Timer {
+    /// The core's own alarm.
+    alarm: Cell<u64>,
+}
+
+/// No alarm is set, whatever a boot loader has left there.
+pub(super) fn reset() {
+    block().timer.alarm.set(u64::MAX);
+    program_timer();
+}
 
 /// Sets the core's own alarm; `u64::MAX` is never.
 #[inline]
 pub fn set_alarm(at: u64) {
-    block().alarm.set(at);
+    block().timer.alarm.set(at);
     program_timer();
 }
 
-/// Is the core's own alarm due?
+/// Is the core's own alarm due? The interrupt of the hart's timer is pending.
 #[inline(always)]
 pub(super) fn is_alarm_due() -> bool {
-    csr::read!(csr::TIME) >= block().alarm.get()
+    csr::read!(csr::TIME) >= block().timer.alarm.get()
+}
+
+/// The hypervisor's own interrupts that are pending and enabled.
+#[inline(always)]
+pub fn pending_own_interrupts() -> Interrupts {
+    let pending = Interrupts::from_bits_retain(csr::read!(csr::SIP) & csr::read!(csr::SIE));
+    // The hart's timer may be the loaded vCPU's.
+    if pending.contains(Interrupts::TIMER) && !is_alarm_due() { pending - Interrupts::TIMER } else { pending }
+}
+
+/// The interrupt of the hart's timer has come, and the alarm isn't due.
+#[inline(always)]
+pub(super) fn go_on() {
+    loaded(|registers| registers.check_timer(csr::read!(csr::TIME)));
+    program_timer();
 }
 
 /// Sets the hart's timer to what is due first: the core's alarm, or the timer of the loaded vCPU if that may interrupt or wake it, and hasn't yet.
 #[inline]
 pub(super) fn program_timer() {
     let block = block();
-    let own = block.alarm.get();
+    let own = block.timer.alarm.get();
     let guest = block.loaded.get().and_then(|page| {
         page.fast.alarm.set(own);
         page.registers.with(|registers| registers.deadline().filter(|_| !registers.is_up(Line::Timer)))
@@ -38,9 +70,20 @@ pub(super) fn program_timer() {
 #[inline(always)]
 pub(super) fn program_alarm() {
     // SAFETY: only the hypervisor's own timer.
-    unsafe { csr::write!(csr::STIMECMP, block().alarm.get()) }
+    unsafe { csr::write!(csr::STIMECMP, block().timer.alarm.get()) }
+}
+
+/// The loaded vCPU, which has these registers, is about to be entered: its timer is looked at.
+#[inline(always)]
+pub(super) fn settle(registers: &mut Supervisor) {
+    registers.check_timer(clock::now());
 }
 
 /// The alarm is told to the hart, ahead of the next guest's entry: it is already.
 #[inline(always)]
 pub const fn settle_alarm() {}
+
+/// Harts with this ISA lack what this build needs for it.
+pub(super) fn lacks(isa: &Isa) -> bool {
+    !isa.has("sstc")
+}

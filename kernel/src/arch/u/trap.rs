@@ -1,10 +1,10 @@
 //! What a trap was, in the guest's terms.
 use super::VcpuState;
-use super::block::{block, loaded};
+use super::block::block;
 use super::guest_access::{FailedLoad, fetch_instruction};
 pub use super::privileged::privileged_instruction;
 use super::shadow::{AddressSpaceAccess, GuestFence, PageFault};
-use super::timer::{is_alarm_due, program_timer};
+use super::timer::{self, is_alarm_due};
 use crate::arch::riscv::csr;
 use crate::cpu::Cpu;
 use crate::cpu::event::{conclude_event, handle_exception};
@@ -209,8 +209,7 @@ impl Trap {
             SOFTWARE_INTERRUPT => Self::Interrupt(Interrupt::Software),
             EXTERNAL_INTERRUPT => Self::Interrupt(Interrupt::External),
             TIMER_INTERRUPT => {
-                loaded(|registers| registers.check_timer(csr::read!(csr::TIME)));
-                program_timer();
+                timer::go_on();
                 Self::Done(Exit::GuestTimer)
             }
             ILLEGAL_INSTRUCTION => state().privileged(),

@@ -6,13 +6,13 @@ use ainori_supervisor::{Cause, Privilege, Units};
 
 use super::block::block;
 use super::context::Context;
+use super::environment;
 use super::hart::Features;
 use super::known::Known;
 use super::page::{Registers, watches};
-use super::timer::program_alarm;
+use super::timer::{self, program_alarm};
 use super::trap::Exception;
 use super::world::{Lines, Translation, World};
-use crate::arch::clock;
 use crate::arch::riscv::csr::{self, status};
 use crate::arch::vcpu::{A0, A1};
 
@@ -246,7 +246,7 @@ impl VcpuState {
     #[inline(always)]
     pub(super) fn prepare(&mut self) -> Ready {
         let interrupt = self.registers_of_kernel().with(|registers| {
-            registers.check_timer(clock::now());
+            timer::settle(registers);
             registers.pending_interrupt()
         });
         if interrupt.is_none() && self.is_settled {
@@ -301,11 +301,9 @@ impl VcpuState {
         fast.stamp.set(if is_user { 0 } else { fast.stamp_of_kernel.get() });
         let [counters, environment] = [&fast.counters, &fast.environment]
             .map(|[of_user, of_kernel]| if is_user { of_user.get() } else { of_kernel.get() });
-        // SAFETY: both concern user mode only, in which the hypervisor never is.
-        unsafe {
-            csr::write!(csr::SCOUNTEREN, counters);
-            csr::write!(csr::SENVCFG, environment);
-        }
+        // SAFETY: it concerns user mode only, in which the hypervisor never is.
+        unsafe { csr::write!(csr::SCOUNTEREN, counters) }
+        environment::set(environment);
         self.is_settled = self.world.shadow.look(view, in_hart & status::MXR != 0);
         self.is_settled
     }

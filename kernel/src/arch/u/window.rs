@@ -13,6 +13,7 @@ use ainori_limits::cause::{exception, interrupt};
 use ainori_supervisor::Supervisor;
 
 use super::block::{AT, Block};
+use super::environment;
 use super::page::{Entry, Fast, PLACES, Page};
 use crate::arch::riscv::csr::{self, status};
 
@@ -483,6 +484,10 @@ global_asm!(
 
     // The hart's timer, before the core's alarm: the vCPU's timer is due.
 \name\()_interrupt:
+    // Where the firmware sets it, the vCPU's timer is looked at as it is entered.
+    .if     {IS_FIRMWARES}
+    j       \name\()_usual
+    .endif
     slli    t0, t0, 1
     addi    t0, t0, -2 * {TIMER}
     bnez    t0, \name\()_usual
@@ -668,6 +673,7 @@ global_asm!(
     LOADED = const of_fast(offset_of!(Fast, loaded)),
     WRITTEN = const of_fast(offset_of!(Fast, written)),
     ALARM = const of_fast(offset_of!(Fast, alarm)),
+    IS_FIRMWARES = const cfg!(feature = "sbi-timer") as usize,
     STIMECMP = const csr::STIMECMP,
     TIMER = const interrupt::SUPERVISOR_TIMER,
     TIMER_BIT = const 1 << interrupt::SUPERVISOR_TIMER,
@@ -752,6 +758,7 @@ pub(super) fn of_page(page: &'static Page) -> [u64; FORMATS] {
 /// Makes the tables of the window as the hypervisor's own map has it. Only at boot, before any hart has a map.
 pub(super) fn prepare(has_asids: bool) {
     let page = if has_asids { &raw const window_tagged } else { &raw const window_untagged } as u64;
+    environment::leave_out(page as *mut u32);
     // SAFETY: no other hart runs yet, and none has these tables.
     unsafe {
         (*UPPER.0.get())[0] = (MIDDLE.0.get() as u64) >> 12 << 10 | POINTER;
