@@ -78,6 +78,18 @@ pub enum Progress {
     Forget,
 }
 
+/// What a breakpoint stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Look {
+    /// This instruction.
+    Instruction(u32),
+    /// None that was replaced.
+    Nothing,
+    /// Another hart changes what is known at this moment.
+    Busy,
+}
+
 /// What is known of a guest's text. All its harts share it.
 pub struct Text {
     /// Guest-physical address of the first page.
@@ -172,13 +184,14 @@ impl Text {
                     self.shown.set(page, number, State::Emptied);
                 }
             }
-            // Else the next trap goes on with it.
-            return if block.is_emptying() { Advice::Nothing } else { block.ask_emptied(hart) };
+            // The next traps go on with it, and then one has all forget: that takes long as well, where a guest has many harts.
+            return Advice::Nothing;
         }
         match state {
             State::Data => return Advice::Nothing,
             // This hart has gone on: so all have forgotten what they had.
             State::Emptied if block.has_asked_emptied(hart) => self.shown.set(page, number, State::Text),
+            State::Emptied if block.may_ask_emptied(hart) => return block.ask_emptied(hart),
             State::Emptied | State::GivenUp | State::Restored => return Advice::Nothing,
             State::Text => {}
         }
@@ -193,6 +206,16 @@ impl Text {
     pub fn instruction(&self, at: GuestPhysical) -> Option<u32> {
         // None is anywhere else: so for a breakpoint of the guest's own there nobody waits for the lock.
         if self.is_text(at) { self.inner.lock().sites.get(at) } else { None }
+    }
+
+    /// The same for a hart that has trapped there, and which traps again if that isn't known at this moment: what it waits for may be looks of others at many places, one
+    /// after the other, and interrupts are looked for between two traps.
+    pub fn look(&self, at: GuestPhysical) -> Look {
+        if !self.is_text(at) {
+            return Look::Nothing;
+        }
+        let Some(inner) = self.inner.try_lock() else { return Look::Busy };
+        inner.sites.get(at).map_or(Look::Nothing, Look::Instruction)
     }
 
     /// A hart of the guest with this number loads or stores in a page that is [text](Self::is_text): puts some of its instructions back. When all are, and all harts know it, the page is data.
@@ -283,7 +306,7 @@ impl Text {
     /// The guest begins anew, in memory that is written anew: forgets some of what is known of it. True when nothing is any more. None of its harts runs meanwhile.
     pub fn reset_some(&self) -> bool {
         /// Pages that are looked at.
-        const LOOKS: usize = 64;
+        const LOOKS: usize = 16;
         let mut inner = self.inner.lock();
         let Inner { blocks, sites, next, next_page, are_sites_clear, .. } = &mut *inner;
         if !*are_sites_clear {
@@ -291,7 +314,7 @@ impl Text {
             return false;
         }
         let end = (*next_page + LOOKS).min(self.shown.pages());
-        // BOUND: `LOOKS`, some 10 instructions each.
+        // BOUND: `LOOKS`, some 30 instructions each.
         for page in *next_page..end {
             let number = page / PAGES_OF_A_BLOCK;
             self.shown.set(page, number, State::Data);

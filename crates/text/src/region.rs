@@ -167,6 +167,11 @@ impl Block {
         Advice::Forget
     }
 
+    /// Has none, and can this one?
+    pub const fn may_ask_emptied(&self, hart: u8) -> bool {
+        self.emptied == 0 && bit(hart) != 0
+    }
+
     /// Has it? As it has come back, all have.
     pub const fn has_asked_emptied(&self, hart: u8) -> bool {
         self.emptied & bit(hart) != 0

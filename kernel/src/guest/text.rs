@@ -5,7 +5,7 @@ use ainori_guest::Host;
 use ainori_sbi::{Range, RemoteFence};
 use ainori_sched::VcpuId;
 use ainori_space::GuestPhysical;
-use ainori_text::{Advice, BREAKPOINT, Code, Progress};
+use ainori_text::{Advice, BREAKPOINT, Code, Look, Progress};
 
 use super::caller::Caller;
 use super::space::Space;
@@ -49,6 +49,10 @@ pub fn consider(cpu: &mut Cpu, vcpu: VcpuId) -> Option<Exit> {
     }
     let memory = GuestMemory(&guest.space);
     let (at, _) = cpu.state(vcpu).locate(&memory)?;
+    // Pages that become text, and a fence for all of the guest's vCPUs, take all of a section. The instruction traps again.
+    if cpu.gives_way() {
+        return Some(Exit::Privileged);
+    }
     match text.note(at, bits, cpu.machine.vcpu(vcpu).index as u8, &memory) {
         Advice::Nothing => None,
         Advice::Forget => {
@@ -65,8 +69,11 @@ pub fn breakpoint(cpu: &mut Cpu, vcpu: VcpuId, exception: Exception) -> Result<T
     let state = cpu.state(vcpu);
     // If the guest has taken the page away meanwhile, it gets its own fault when it comes back.
     let Some((at, is_global)) = state.locate(&memory) else { return Err(Exit::Privileged) };
-    if let Some(bits) = guest.space.text.instruction(at) {
-        return Ok(state.break_at(bits, is_global));
+    match guest.space.text.look(at) {
+        Look::Instruction(bits) => return Ok(state.break_at(bits, is_global)),
+        // It traps again.
+        Look::Busy => return Err(Exit::Privileged),
+        Look::Nothing => {}
     }
     let half = |at| Code::load(&memory, at);
     let next = GuestPhysical(at.0.wrapping_add(2));
