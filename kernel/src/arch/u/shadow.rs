@@ -54,8 +54,6 @@ struct Own {
     progress: Progress,
     /// Its view is to be that of its mode.
     mode: Mode,
-    /// The view that it is to look at has to be made, and the core has looked for interrupts since that was found: each step of it is a round of the core's.
-    is_view_wanted: bool,
     page: &'static Page,
 }
 
@@ -103,7 +101,6 @@ impl OwnShadow {
             is_reset: true,
             progress: Progress::NONE,
             mode,
-            is_view_wanted: false,
             page,
         })))
     }
@@ -136,18 +133,13 @@ impl OwnShadow {
     /// Begins anew, without translation, when it is loaded: to reset a vCPU is long enough for a section.
     pub(super) fn reset(&mut self) {
         (self.0.is_reset, self.0.progress) = (true, Progress::NONE);
+        // What the fast path was told is another life's as well.
+        self.0.change();
     }
 
     /// The vCPU is this hart's.
     pub(super) fn enter(&mut self) {
         let own = &mut *self.0;
-        if own.is_reset {
-            own.is_reset = false;
-            own.shadow.reset();
-            let _ = own.shadow.distrust();
-            fence::guest_asid(own.asid());
-            own.change();
-        }
         own.activate();
     }
 
@@ -172,33 +164,38 @@ impl OwnShadow {
         self.0.is_told(number_of(view))
     }
 
-    /// Its hart is to walk what is to be seen in this view. False if only a step of that has been done.
+    /// Its hart is to walk what is to be seen in this view. False if that has to be made: a step of it has been done if `makes`, or nothing.
     ///
     /// Since nothing of the shadow has changed that the fast path was told of, there is nothing to do but to go to another view, at most.
     #[inline]
-    pub(super) fn look(&mut self, view: View, mxr: bool) -> bool {
+    pub(super) fn look(&mut self, view: View, mxr: bool, makes: bool) -> bool {
         let own = &mut *self.0;
         let number = number_of(view);
         if mxr || !own.is_told(number) {
-            return self.look_anew(view, mxr);
+            return self.look_anew(view, mxr, makes);
         }
         if view != own.view() {
             own.follow(number);
             own.page.fast.view.set(number as u64);
         }
-        own.is_view_wanted = false;
         true
     }
 
+    /// (Of what is to be made, the first step of a life is to begin anew.)
     #[inline(never)]
-    fn look_anew(&mut self, view: View, mxr: bool) -> bool {
+    fn look_anew(&mut self, view: View, mxr: bool, makes: bool) -> bool {
         let own = &mut *self.0;
+        if own.is_reset {
+            if makes {
+                own.begin_anew();
+            }
+            return false;
+        }
         own.mode = Mode { user: view == View::User, sum: view == View::KernelWithUser, mxr };
         let view = <Divided as ainori_shadow::View>::of(own.mode);
         let (due, is_done) = match own.shadow.look(view) {
             Some(due) => (due, true),
-            // What has led here has taken its time: to make a view begins behind a look for interrupts.
-            None if !core::mem::replace(&mut own.is_view_wanted, true) => return false,
+            None if !makes => return false,
             None => match own.shadow.activate(own.shadow.satp(), view) {
                 Activation::Done(due) => (due, true),
                 Activation::NoMode => (Due::Nothing, true),
@@ -209,12 +206,21 @@ impl OwnShadow {
         own.carry_out(due);
         own.page.fast.view.set(number_of(own.view()) as u64);
         own.publish();
-        own.is_view_wanted &= !is_done;
         is_done
     }
 }
 
 impl Own {
+    /// Resets the shadow, as it is another life's, or there was none. That is a step of what makes a vCPU ready.
+    #[cold]
+    fn begin_anew(&mut self) {
+        self.is_reset = false;
+        self.shadow.reset();
+        let _ = self.shadow.distrust();
+        fence::guest_asid(self.asid());
+        self.change();
+    }
+
     /// The view of its mode.
     const fn view(&self) -> View {
         match self.mode {

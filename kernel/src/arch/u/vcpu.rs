@@ -22,7 +22,7 @@ const TIMER: Cause = Cause::interrupt(interrupt::SUPERVISOR_TIMER);
 /// Can a vCPU be entered?
 pub(super) enum Ready {
     Yes,
-    /// A step of what that needs was done.
+    /// What that needs has to be [made](VcpuState::make_ready).
     NotYet,
     /// It has an interrupt, and its programs' traps come to the policy.
     Confined(Exception),
@@ -194,7 +194,7 @@ impl VcpuState {
         self.world.load();
         // If the hart can be told all without a step, it is told now: who waits for the vCPU's timer behind this goes on sooner then.
         if self.world.shadow.is_known(self.registers_of_kernel().with(|registers| registers.view())) {
-            self.settle();
+            self.settle(false);
         }
     }
 
@@ -242,7 +242,7 @@ impl VcpuState {
         unsafe { self.world.load_extensions(&mut self.context) }
     }
 
-    /// Before the loaded vCPU is entered: it takes an interrupt that it has, and the hart is told what has changed. False if only a step of that has been done.
+    /// Before the loaded vCPU is entered: it takes an interrupt that it has, and the hart is told what has changed.
     #[inline(always)]
     pub(super) fn prepare(&mut self) -> Ready {
         let interrupt = self.registers_of_kernel().with(|registers| {
@@ -268,7 +268,13 @@ impl VcpuState {
                 return Ready::Yes;
             }
         }
-        if self.settle() { Ready::Yes } else { Ready::NotYet }
+        // What has led here has taken its time: to make a view is another section.
+        if self.settle(false) { Ready::Yes } else { Ready::NotYet }
+    }
+
+    /// Does a step of what the loaded vCPU needs before it can be entered, the view that it is to see. True if that was the last.
+    pub fn make_ready(&mut self) -> bool {
+        self.settle(true)
     }
 
     /// The vCPU has just trapped: what the hart knows of it, and what the fast path has done.
@@ -283,9 +289,9 @@ impl VcpuState {
         self.world.shadow.come_back();
     }
 
-    /// Tells the hart all that its registers say.
+    /// Tells the hart all that its registers say. False if the view that they ask for isn't there yet; a step of it has been made if `makes`.
     #[inline(never)]
-    fn settle(&mut self) -> bool {
+    fn settle(&mut self, makes: bool) -> bool {
         if !self.are_rights_told {
             self.tell_rights();
         }
@@ -304,7 +310,7 @@ impl VcpuState {
         // SAFETY: it concerns user mode only, in which the hypervisor never is.
         unsafe { csr::write!(csr::SCOUNTEREN, counters) }
         environment::set(environment);
-        self.is_settled = self.world.shadow.look(view, in_hart & status::MXR != 0);
+        self.is_settled = self.world.shadow.look(view, in_hart & status::MXR != 0, makes);
         self.is_settled
     }
 

@@ -21,17 +21,25 @@ impl Cpu {
     }
 }
 
-/// The vCPU that was to be entered isn't ready for it yet, and the core looks once more what there is to do.
+/// The vCPU that was to be entered isn't ready for it yet: makes it so, as long as nothing more urgent comes up, and the core looks once more what there is to do.
 ///
 /// # Safety
 /// `cpu` is this core's, and nobody needs any more what is on the stack.
 pub unsafe fn begin_later(cpu: *mut Cpu) -> ! {
-    // SAFETY: as the caller says.
-    unsafe {
-        (*cpu).mailbox.enter();
-        hart::clear_software_interrupt();
-        begin_again(cpu.cast())
+    // SAFETY: as the caller says. The reference ends before the stack is left.
+    let core = unsafe { &mut *cpu };
+    core.mailbox.enter();
+    hart::clear_software_interrupt();
+    if let Some(vcpu) = core.scheduler.running() {
+        // BOUND: what a view takes: a few tables, which may have to be taken from somebody and cleared. Before each step is a preemption point: what led here, a switch perhaps, isn't to be
+        // added to it, nor is what follows.
+        let mut is_over = core.gives_way();
+        while !is_over {
+            is_over = core.state(vcpu).make_ready() || core.stops_between_steps();
+        }
     }
+    // SAFETY: as the caller says.
+    unsafe { begin_again(cpu.cast()) }
 }
 
 /// The vCPU that was to be entered takes an interrupt first, and its programs' traps come to the policy.
