@@ -55,8 +55,8 @@ pub extern "C" fn handle_exception(cpu: &mut Cpu) -> ! {
     cpu.mailbox.enter();
     hart::clear_software_interrupt();
     cpu.note_exit(vcpu, exit);
-    // These are on the RTOS's way, and take little themselves.
-    if !matches!(exit, Exit::Wfi | Exit::PutOff) {
+    // These are on the RTOS's way, and take little themselves. (But where a guest's kernel runs in user mode, WFI may be an instruction like others that trap.)
+    if !matches!(exit, Exit::Wfi | Exit::PutOff) || cfg!(feature = "no-h") {
         cpu.pause_if_long(exit);
     }
     conclude_event(cpu, exit)

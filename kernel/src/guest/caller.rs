@@ -129,7 +129,7 @@ impl<'a> Host for Caller<'a> {
         let targets = self.guest.vcpu_set(harts);
         let awaited = &machine.vcpu(self.vcpu).fences_awaited;
         let is_own = targets.contains(self.vcpu);
-        let recordable: translation::Recordable = match what {
+        let asked: translation::Recordable = match what {
             RemoteFence::Instructions => {
                 if is_own {
                     fence::instructions();
@@ -147,7 +147,7 @@ impl<'a> Host for Caller<'a> {
         let mut present = VcpuSet::EMPTY;
         // BOUND: the vCPUs of one guest, some 25 instructions each.
         for target in targets.without(self.vcpu) {
-            if recordable.record(&machine.vcpu(target).fences, self.vcpu, awaited) == Recorded::Awaited {
+            if asked.record(self.cpu, &machine.vcpu(target).fences, self.vcpu, awaited) == Recorded::Awaited {
                 present.insert(target);
             }
         }

@@ -88,7 +88,14 @@ impl Space {
     /// Bytes of its memory, from an address on, as the guest has them.
     #[cfg(feature = "no-h")]
     pub fn seen(&self, address: u64, bytes: impl Iterator<Item = u8>) -> impl Iterator<Item = u8> {
-        (address..).zip(bytes).map(|(at, byte)| self.text.byte(GuestPhysical(at), byte))
+        // A page doesn't become text meanwhile, with breakpoints in it: for that this very hart has to forget what it has, when the call is over.
+        let (mut page, mut is_text) = (None, false);
+        (address..).zip(bytes).map(move |(at, byte)| {
+            if page != Some(at / PAGE) {
+                (page, is_text) = (Some(at / PAGE), self.text.is_text(GuestPhysical(at)));
+            }
+            if is_text { self.text.byte(GuestPhysical(at), byte) } else { byte }
+        })
     }
 
     /// Bytes of its memory, from an address on, as the guest has them.

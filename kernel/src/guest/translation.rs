@@ -148,9 +148,16 @@ impl Recordable {
     }
 
     /// Records it for a vCPU, as [`Fences::record`].
+    ///
+    /// To put pages into the words of 15 others takes longer than a section may, so there is a preemption point before each: if an interrupt has come in, those that are left forget more than
+    /// they would have to, which is said at once.
     #[inline]
-    pub fn record(self, fences: &Fences, sender: VcpuId, answers: &Answers) -> Recorded {
-        fences.record(self.noted(fences), sender, answers)
+    pub fn record(self, cpu: &mut Cpu, fences: &Fences, sender: VcpuId, answers: &Answers) -> Recorded {
+        let fence = match self {
+            Self::Pages(pages) if cpu.gives_way() => Fence::own(pages.asid()),
+            recordable => recordable.noted(fences),
+        };
+        fences.record(fence, sender, answers)
     }
 
     /// As what it is recorded for a vCPU, in whose fences it says which pages it is about.
@@ -312,6 +319,10 @@ pub fn answers_load(cpu: &mut Cpu, vcpu: VcpuId, refused: Exception) -> bool {
     let Some(fault) = PageFault::of_load(refused).filter(|_| cpu.state(vcpu).has_shadow()) else {
         return false;
     };
+    // As for a page fault: what led here isn't to be added to it.
+    if cpu.gives_way() {
+        return true;
+    }
     match answer(cpu, vcpu, fault) {
         Answer::Again | Answer::NotYet => true,
         Answer::Guest(exception) => cpu.state(vcpu).deliver(exception),
@@ -320,6 +331,8 @@ pub fn answers_load(cpu: &mut Cpu, vcpu: VcpuId, refused: Exception) -> bool {
             super::text::give_up(cpu, vcpu);
             true
         }
+        // As above.
+        Answer::Elsewhere if cpu.gives_way() => true,
         Answer::Elsewhere => {
             fault::wild(cpu, vcpu, What::Load, Access::again());
             true

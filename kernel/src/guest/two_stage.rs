@@ -63,7 +63,7 @@ impl From<Fence> for Recordable {
 impl Recordable {
     /// Records it for a vCPU, as [`Fences::record`].
     #[inline(always)]
-    pub fn record(self, fences: &Fences, sender: VcpuId, answers: &Answers) -> Recorded {
+    pub fn record(self, _: &mut Cpu, fences: &Fences, sender: VcpuId, answers: &Answers) -> Recorded {
         fences.record(self.0, sender, answers)
     }
 }
