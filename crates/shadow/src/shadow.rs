@@ -4,11 +4,13 @@ mod fences;
 mod views;
 mod window;
 
+pub use views::AtHand;
+
 use ainori_space::{GuestPhysical, HostPhysical, MemoryType};
 
 use crate::entry::{Entry, Features, Leaf, allows};
 use crate::fence::{Due, Scope};
-use crate::format::{Format, span};
+use crate::format::{Format, shift, span};
 use crate::global::Global;
 use crate::numbered::Numbered;
 use crate::pool::{Pool, Reclaim, TableState};
@@ -187,6 +189,12 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     pub fn active(&self) -> Active {
         let space = &self.spaces[self.active];
         Active { format: space.format, root: self.pool.address(space.tree.root), tag: self.active as u8 }
+    }
+
+    /// Bits of an address within the largest leaf that the guest's tables can have.
+    #[must_use]
+    pub const fn largest_leaf(&self) -> u32 {
+        shift(self.choices.greatest.levels() - 1)
     }
 
     /// What the guest has in `satp`.

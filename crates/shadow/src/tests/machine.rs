@@ -125,11 +125,13 @@ impl<V: View> Machine<V> {
 
     pub fn fence(&mut self, hart: usize, scope: Scope) {
         let vcpu = &mut self.vcpus[hart];
-        vcpu.keep_up();
+        vcpu.keep_abreast();
         // By an instruction, or by a call.
         let is_call = vcpu.fences.len() % 3 == 2;
+        let before = vcpu.shadow.at_hand();
         let due =
             if is_call { vcpu.shadow.fence_at_once(scope) } else { at_last(|| vcpu.shadow.fence(scope)) };
+        vcpu.keep_known(before, due);
         vcpu.do_fence(due);
         // What there is now is seen after it.
         vcpu.fences.push((vcpu.moments.len() - 1, scope));
@@ -138,18 +140,18 @@ impl<V: View> Machine<V> {
     /// It begins a fence, and does something else before it comes back to it, if ever.
     pub fn begin_fence(&mut self, hart: usize, scope: Scope) {
         let vcpu = &mut self.vcpus[hart];
-        vcpu.keep_up();
-        if let Some(due) = vcpu.shadow.fence(scope) {
-            vcpu.do_fence(due);
-        }
+        vcpu.keep_abreast();
+        let before = vcpu.shadow.at_hand();
+        let due = vcpu.shadow.fence(scope).unwrap_or(Due::Nothing);
+        vcpu.keep_known(before, due);
+        vcpu.do_fence(due);
     }
 
     /// The first step of an access that faults, which isn't made again.
     pub fn begin_access(&mut self, hart: usize, address: u64, access: Access, mode: Mode) {
         self.change_mode(hart, mode);
         let vcpu = &mut self.vcpus[hart];
-        vcpu.keep_up();
-        let outcome = vcpu.shadow.fault(&self.guest, Virtual(address), access, mode);
+        let outcome = vcpu.fault(&self.guest, address, access, mode);
         self.moment();
         if let Outcome::NotYet(due) | Outcome::Again(due) = outcome {
             self.vcpus[hart].do_fence(due);
@@ -211,9 +213,8 @@ impl<V: View> Machine<V> {
             if fresh.is_some_and(|found| vcpu.hart_allows(found, access)) {
                 return Ok(faults);
             }
-            vcpu.keep_up();
             let before = guest::walk(&self.guest.words.borrow(), self.features, vcpu.satp, address);
-            let outcome = vcpu.shadow.fault(&self.guest, Virtual(address), access, mode);
+            let outcome = vcpu.fault(&self.guest, address, access, mode);
             self.moment();
             let vcpu = &mut self.vcpus[hart];
             vcpu.agrees(self.features, before, address, access, mode, outcome);
@@ -289,9 +290,33 @@ impl<V: View> Vcpu<V> {
         })
     }
 
-    /// Something else than a look is about to be called.
+    fn fault(&mut self, guest: &Guest, address: u64, access: Access, mode: Mode) -> Outcome {
+        self.keep_abreast();
+        let before = self.shadow.at_hand();
+        let outcome = self.shadow.fault(guest, Virtual(address), access, mode);
+        let due = match outcome {
+            Outcome::NotYet(due) | Outcome::Again(due) => due,
+            _ => Due::Nothing,
+        };
+        self.keep_known(before, due);
+        outcome
+    }
+
+    /// Behind a fault or a fence, what is known of views holds as long as the same ones are at hand.
+    fn keep_known(&mut self, before: AtHand, due: Due) {
+        if due == Due::Root || self.shadow.at_hand() != before {
+            self.known.clear();
+        }
+    }
+
+    /// Something else than a look, a fault or a fence is about to be called.
     fn keep_up(&mut self) {
         self.known.clear();
+        self.keep_abreast();
+    }
+
+    /// Something else than a look is about to be called.
+    fn keep_abreast(&mut self) {
         if core::mem::take(&mut self.is_ahead) {
             assert_eq!(self.shadow.look(V::of(self.mode)), Some(Due::Nothing));
             assert_eq!(self.shadow.active(), self.loaded);

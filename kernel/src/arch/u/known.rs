@@ -28,18 +28,27 @@ const _: () = assert!(
         && next(!ADDRESS - FIRST).is_none()
 );
 
+/// Pieces of addresses in which there may be something, a power of two.
+const PIECES: usize = 512;
+const WORD: usize = u64::BITS as usize;
+
 /// What there was at the last breakpoints, by the virtual addresses of the vCPU's kernel.
 pub(super) struct Known {
     page: &'static Page,
     text: &'static Text,
     /// There are entries that aren't for all address spaces.
     is_local: bool,
+    /// Bits of an address within the largest leaf that the guest's tables can have.
+    leaf: u32,
+    /// In which pieces of addresses, as large as such a leaf, there are entries.
+    pieces: [u64; PIECES / WORD],
 }
 
 impl Known {
-    pub(super) fn new(page: &'static Page, text: &'static Text) -> Self {
+    /// `leaf`: bits of an address within the largest leaf that the guest's tables can have.
+    pub(super) fn new(page: &'static Page, text: &'static Text, leaf: u32) -> Self {
         page.fast.stamp_of_kernel.set(FIRST);
-        Self { page, text, is_local: false }
+        Self { page, text, is_local: false, leaf, pieces: [0; PIECES / WORD] }
     }
 
     /// That of its guest.
@@ -49,6 +58,12 @@ impl Known {
 
     fn place(pc: u64) -> usize {
         (pc >> 1) as usize % PLACES
+    }
+
+    /// The word and the bit of an address's piece.
+    const fn piece(&self, address: u64) -> (usize, u64) {
+        let number = (address >> self.leaf) as usize % PIECES;
+        (number / WORD, 1 << (number % WORD))
     }
 
     /// Never 0 in the bits of the stamp: a kernel's address has equal bits there, and no stamp is all ones, nor 0.
@@ -66,6 +81,10 @@ impl Known {
     /// That is there. `is_global`: in all address spaces.
     pub(super) fn learn(&mut self, pc: u64, bits: u32, is_global: bool) {
         self.is_local |= !is_global;
+        let (word, bit) = self.piece(pc);
+        if let Some(word) = self.pieces.get_mut(word) {
+            *word |= bit;
+        }
         if let Some(entry) = self.page.entries.0.get(Self::place(pc)) {
             let has_timer = self.page.registers.with(|registers| registers.features().timer);
             entry.set(Entry { tag: self.tag(pc), ..fast::entry(bits, has_timer) });
@@ -76,8 +95,9 @@ impl Known {
     #[inline]
     pub(super) fn forget(&mut self) {
         self.is_local = false;
+        self.pieces = [0; PIECES / WORD];
         match next(self.page.fast.stamp_of_kernel.get()) {
-            Some(stamp) => self.page.fast.stamp_of_kernel.set(stamp),
+            Some(stamp) => self.mark(stamp),
             None => self.begin_anew(),
         }
     }
@@ -89,7 +109,25 @@ impl Known {
         for entry in &self.page.entries.0 {
             entry.set(fast::entry(0, false));
         }
-        self.page.fast.stamp_of_kernel.set(FIRST);
+        self.mark(FIRST);
+    }
+
+    /// Entries have this stamp from now on: the fast path finds none with another one, if it finds any.
+    fn mark(&self, stamp: u64) {
+        let fast = &self.page.fast;
+        fast.stamp_of_kernel.set(stamp);
+        if fast.stamp.get() != 0 {
+            fast.stamp.set(stamp);
+        }
+    }
+
+    /// The vCPU has fenced an address, and so whatever leaf that is below: nothing is known any more, if something was there. Mostly it is an address of a program, and nothing was.
+    #[inline]
+    pub(super) fn forget_at(&mut self, address: u64) {
+        let (word, bit) = self.piece(address);
+        if self.pieces.get(word).is_none_or(|word| word & bit != 0) {
+            self.forget();
+        }
     }
 
     /// The vCPU is in another address space, or has fenced one.

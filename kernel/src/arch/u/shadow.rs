@@ -9,8 +9,8 @@ use ainori_devices::zicsr::CsrAccess;
 use ainori_handover::Progress;
 use ainori_limits::cause::exception;
 use ainori_shadow::{
-    Access, Activation, Active, AddressSpace, Choices, Divided, Due, Fault, Format, Memory, Mode, Outcome,
-    Satp, Scope, Shadow, TableState, Virtual, Window,
+    Access, Activation, Active, AddressSpace, AtHand, Choices, Divided, Due, Fault, Format, Memory, Mode,
+    Outcome, Satp, Scope, Shadow, TableState, Virtual, Window,
 };
 use ainori_space::{GuestPhysical, HostPhysical};
 use ainori_supervisor::{Privileged, View};
@@ -123,6 +123,11 @@ impl OwnShadow {
     /// What there is of its vCPU in the window.
     pub(super) fn page(&self) -> &'static Page {
         self.0.page
+    }
+
+    /// Bits of an address within the largest leaf that its guest's tables can have.
+    pub(super) const fn largest_leaf(&self) -> u32 {
+        self.0.shadow.largest_leaf()
     }
 
     /// What its guest has in `satp`.
@@ -256,6 +261,16 @@ impl Own {
         self.page.fast.walked.get(number).is_some_and(|walked| walked.get() != 0)
     }
 
+    /// The same, if it has behind a call that was made when this was at hand, and asks for this.
+    #[inline(always)]
+    fn has_changed(&self, before: AtHand, due: Due) -> bool {
+        let has_changed = due == Due::Root || self.shadow.at_hand() != before;
+        if has_changed {
+            self.change();
+        }
+        has_changed
+    }
+
     /// Tells the fast path which views there are beside the active one. (With MXR there is one more, to which it doesn't go.)
     fn publish(&self) {
         // BOUND: three.
@@ -322,7 +337,7 @@ impl VcpuState {
     pub fn answer(&mut self, fault: PageFault, memory: &impl Memory) -> Answer {
         let PageFault { access, address } = fault;
         let mut needed = access;
-        self.is_settled = false;
+        let before = self.own_shadow().shadow.at_hand();
         // BOUND: twice.
         let outcome = loop {
             let own = self.own_shadow();
@@ -334,20 +349,18 @@ impl VcpuState {
                 outcome => break outcome,
             }
         };
-        let own = self.own_shadow();
-        own.change();
         match outcome {
             Outcome::Again(due) => {
-                own.carry_out(due);
+                self.conclude(before, due);
                 Answer::Again
             }
             Outcome::NotYet(due) => {
-                own.carry_out(due);
+                self.conclude(before, due);
                 Answer::NotYet
             }
             Outcome::Window => {
-                let due = own.shadow.move_window();
-                own.carry_out(due);
+                let due = self.own_shadow().shadow.move_window();
+                self.conclude(before, due);
                 Answer::NotYet
             }
             Outcome::Fault(fault) => {
@@ -363,6 +376,15 @@ impl VcpuState {
                 Answer::Elsewhere
             }
         }
+    }
+
+    /// The shadow asks for this behind a call that was made when this was at hand.
+    #[inline(always)]
+    fn conclude(&mut self, before: AtHand, due: Due) {
+        let own = self.own_shadow();
+        let has_changed = own.has_changed(before, due);
+        own.carry_out(due);
+        self.is_settled &= !has_changed;
     }
 
     /// Is the instruction one that cleans, flushes or invalidates a cache block (Zicbom)?
@@ -402,11 +424,9 @@ impl VcpuState {
     /// Carries out its fence. False if that was only a step of it.
     #[inline(never)]
     pub fn carry_out_fence(&mut self, GuestFence(scope): GuestFence) -> bool {
-        let own = self.own_shadow();
-        own.change();
-        let Some(due) = own.shadow.fence(scope) else { return false };
-        own.carry_out(due);
-        self.forget_known(scope);
+        if !self.fence(scope) {
+            return false;
+        }
         self.skip(FENCE_LENGTH);
         true
     }
@@ -419,13 +439,18 @@ impl VcpuState {
 
     /// A call of its own, or another vCPU, has it fence a page, of one of its address spaces or of all. False if that was only a step of it.
     pub fn forget_page(&mut self, address: u64, asid: Option<u16>) -> bool {
-        let scope = Scope { address: Some(Virtual(address)), asid };
+        self.fence(Scope { address: Some(Virtual(address)), asid })
+    }
+
+    /// Forgets what a fence covers. False if that was only a step of it.
+    #[inline]
+    fn fence(&mut self, scope: Scope) -> bool {
         self.forget_known(scope);
         let own = self.own_shadow();
-        own.change();
-        let Some(due) = own.shadow.fence(scope) else { return false };
-        own.carry_out(due);
-        true
+        let before = own.shadow.at_hand();
+        let due = own.shadow.fence(scope);
+        self.conclude(before, due.unwrap_or(Due::Nothing));
+        due.is_some()
     }
 
     /// The same with one of its address spaces, or with all. True if all has been forgotten.
@@ -433,15 +458,18 @@ impl VcpuState {
         let scope = Scope { address: None, asid };
         self.forget_known(scope);
         let own = self.own_shadow();
-        own.change();
+        let before = own.shadow.at_hand();
         let due = own.shadow.fence_at_once(scope);
-        own.carry_out(due);
+        self.conclude(before, due);
         asid.is_none()
     }
 
     fn forget_known(&mut self, scope: Scope) {
-        self.is_settled = false;
-        if scope.asid.is_some() { self.known.forget_local() } else { self.known.forget() }
+        match scope {
+            Scope { address: Some(Virtual(address)), .. } => self.known.forget_at(address),
+            Scope { asid: Some(_), .. } => self.known.forget_local(),
+            _ => self.known.forget(),
+        }
     }
 
     /// Whatever the hart has cached of it isn't to be used any more.

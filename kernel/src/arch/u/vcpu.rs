@@ -53,7 +53,7 @@ impl VcpuState {
     pub fn new(translation: Translation, _: bool, _: u8, features: &Features) -> Self {
         let text = translation.text;
         let world = World::new(translation, features);
-        let known = Known::new(world.page, text);
+        let known = Known::new(world.page, text, world.shadow.largest_leaf());
         Self {
             context: Context::new(&world.page.registers),
             world,
