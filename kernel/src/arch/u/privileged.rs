@@ -31,6 +31,27 @@ impl VcpuState {
         self.carry_out(bits)
     }
 
+    /// The vCPU is at a breakpoint: if that is known to stand for a fence of an address, it is carried out. That is a single step, and so frequent that it has a way of its own.
+    #[inline(always)]
+    pub(super) fn carries_out_page_fence(&mut self) -> bool {
+        if !self.is_in_kernel() {
+            return false;
+        }
+        match self.known.find(self.context.pc).map(Privileged::decode) {
+            Some(Privileged::Fence { address: address @ 1.., asid }) => {
+                self.carry_out_fence(self.fence_of(address, asid))
+            }
+            _ => false,
+        }
+    }
+
+    /// A fence with these registers.
+    #[inline(always)]
+    fn fence_of(&self, address: u8, asid: u8) -> GuestFence {
+        let operand = |number: u8| (number != 0).then(|| self.register(number));
+        GuestFence::new(operand(address), operand(asid))
+    }
+
     /// A breakpoint stands for this instruction.
     pub fn break_at(&mut self, bits: u32, is_global: bool) -> Trap {
         self.known.learn(self.context.pc, bits, is_global);
@@ -89,8 +110,7 @@ impl VcpuState {
                 if self.world.is_interrupted() { Trap::Done(Exit::Wfi) } else { Trap::Wait }
             }
             Privileged::Fence { address, asid } | Privileged::Invalidate { address, asid } => {
-                let operand = |number: u8| (number != 0).then(|| self.register(number));
-                Trap::Fence(GuestFence::new(operand(address), operand(asid)))
+                Trap::Fence(self.fence_of(address, asid))
             }
             // What they order is done at once. A wait that ends at once is one.
             Privileged::FenceBeforeInvalidations

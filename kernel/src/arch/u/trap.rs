@@ -4,10 +4,11 @@ use super::block::block;
 use super::guest_access::{FailedLoad, fetch_instruction};
 pub use super::privileged::privileged_instruction;
 use super::shadow::{AddressSpaceAccess, GuestFence, PageFault};
-use super::timer::{self, is_alarm_due};
+use super::timer::{self, is_alarm_due, program_timer};
+use crate::arch::clock;
 use crate::arch::riscv::csr;
 use crate::cpu::Cpu;
-use crate::cpu::event::{conclude_event, handle_exception};
+use crate::cpu::event::{conclude_event, go_on, handle_exception};
 use crate::stats::Exit;
 use ainori_devices::mmio;
 use ainori_limits::cause::{exception, interrupt};
@@ -193,9 +194,17 @@ impl FailedLoad {
 /// Called by the trap entry, on the core's empty stack.
 pub(super) extern "C" fn taken(cpu: &mut Cpu) -> ! {
     // SAFETY: `enter_guest` has left the whole state there, which begins with its context (`repr(C)`), of the vCPU that has just trapped: while it ran, nobody referred to it.
-    unsafe { (*block().context.get().cast::<VcpuState>()).come_back() };
-    if cause() == TIMER_INTERRUPT && is_alarm_due() {
-        conclude_event(cpu, Exit::Timer)
+    let state = unsafe { &mut *block().context.get().cast::<VcpuState>() };
+    state.come_back();
+    match cause() {
+        TIMER_INTERRUPT if is_alarm_due() => conclude_event(cpu, Exit::Timer),
+        BREAKPOINT => {
+            let now = clock::now();
+            if state.carries_out_page_fence() {
+                go_on(cpu, Exit::Fence, now)
+            }
+        }
+        _ => {}
     }
     handle_exception(cpu)
 }

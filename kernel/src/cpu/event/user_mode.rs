@@ -1,16 +1,27 @@
 //! What a core has for guests whose kernels run in user mode.
 use ainori_sched::VcpuId;
 
-use crate::arch::context::begin_again;
+use crate::arch::context::{begin_again, enter_guest};
 use crate::arch::trap::Exception;
 use crate::arch::{clock, hart};
 use crate::cpu::Cpu;
 use crate::guest::fault;
 use crate::stats::Exit;
 
-use super::conclude_event;
+use super::{conclude_event, handle_nothing};
 
 impl Cpu {
+    /// Something is to be decided behind a trap.
+    #[cold]
+    fn conclude_exception(&mut self, vcpu: VcpuId, exit: Exit) -> ! {
+        // As in `handle_exception`.
+        self.mailbox.enter();
+        hart::clear_software_interrupt();
+        self.note_exit(vcpu, exit);
+        self.pause_if_long(exit);
+        conclude_event(self, exit)
+    }
+
     /// A trap of the guest's own, which comes here as all do.
     pub(super) fn hand_over_own(&mut self, vcpu: VcpuId, exception: Exception) -> Exit {
         if self.state(vcpu).deliver(exception) {
@@ -19,6 +30,17 @@ impl Cpu {
             fault::stop(self, vcpu, fault::What::Unhandled, exception)
         }
     }
+}
+
+/// What the running vCPU has trapped for has been seen to by the trap entry, since this time: as at the end of [`handle_exception`](super::handle_exception).
+pub fn go_on(cpu: &mut Cpu, exit: Exit, since: u64) -> ! {
+    (cpu.entered, cpu.busy_since) = (since, since);
+    let Some(vcpu) = cpu.scheduler.running() else { handle_nothing(cpu) };
+    if let Some(state) = cpu.return_at_once(vcpu, exit) {
+        // SAFETY: the vCPU whose state this is was left in the hart.
+        unsafe { enter_guest(state) }
+    }
+    cpu.conclude_exception(vcpu, exit)
 }
 
 /// The vCPU that was to be entered isn't ready for it yet: makes it so, as long as nothing more urgent comes up, and the core looks once more what there is to do.
