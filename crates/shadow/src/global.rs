@@ -1,6 +1,6 @@
 //! What is in all address spaces, by the guest's word.
 #![expect(clippy::indexing_slicing, reason = "no remainder is too large")]
-use crate::format::Format;
+use crate::format::{ENTRIES, Format};
 use crate::set::Set;
 use crate::slots::Slots;
 use crate::tree::Tree;
@@ -16,6 +16,8 @@ pub(crate) struct Global {
     /// The entries of its root that were ever used, by their places here.
     tops: [u16; MOST_TOPS],
     count: usize,
+    /// The places of those that were.
+    places: [u8; ENTRIES],
     /// The same ones as a set, as most addresses are below none of them.
     used: Slots,
     /// Who has copies of each.
@@ -30,6 +32,7 @@ impl Global {
             tree,
             tops: [0; MOST_TOPS],
             count: 0,
+            places: [0; ENTRIES],
             used: Slots::NONE,
             sharers: [Set::EMPTY; MOST_TOPS],
         }
@@ -40,8 +43,8 @@ impl Global {
         if !self.used.contains(top) {
             return None;
         }
-        // BOUND: `MOST_TOPS`.
-        self.tops.iter().take(self.count).position(|of| usize::from(*of) == top)
+        let place = usize::from(*self.places.get(top)?);
+        (place < self.count).then_some(place)
     }
 
     /// Likewise; if it wasn't, it has one from now on. `None`: there is no place left.
@@ -51,6 +54,7 @@ impl Global {
         }
         let place = self.count;
         *self.tops.get_mut(place)? = top as u16;
+        *self.places.get_mut(top)? = place as u8;
         *self.sharers_mut(place) = Set::EMPTY;
         self.used.insert(top);
         self.count += 1;

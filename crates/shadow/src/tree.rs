@@ -29,6 +29,11 @@ pub(crate) struct Fill {
 }
 
 impl Fill {
+    /// Is it a page of its own, as large as one of the guest's?
+    pub const fn is_plain_page(&self) -> bool {
+        self.level == 0 && self.splinters_of == 0 && !self.contiguous
+    }
+
     /// What the tables of a level are to have splinters of.
     fn splinters(&self, level: u32) -> u8 {
         if self.splinters_of > level { self.splinters_of as u8 } else { 0 }
@@ -202,6 +207,22 @@ impl Tree {
         }
         Self::put(pool, table, fill);
         (due, Some(table))
+    }
+
+    /// Where a page at an address would be: in which table, which holds pages of their own, and nothing at this index.
+    pub fn gap(&self, pool: &Pool<impl Tables>, format: Format, address: Virtual) -> Option<(u16, usize)> {
+        let mut table = self.root;
+        // BOUND: the levels.
+        for level in (1..format.levels()).rev() {
+            let entry = pool.read(table, Format::index(address, level));
+            if !entry.leads_on() {
+                return None;
+            }
+            table = pool.number(entry.address());
+        }
+        let index = Format::index(address, 0);
+        let is_gap = pool.read(table, index).is_none() && pool.state(table).splinters_of == 0;
+        is_gap.then_some((table, index))
     }
 
     /// Forgets what it has for an address.

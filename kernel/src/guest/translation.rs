@@ -313,6 +313,15 @@ pub fn fence(cpu: &mut Cpu, vcpu: VcpuId, fence: GuestFence) -> Exit {
     Exit::Fence
 }
 
+/// The same of one of an address.
+#[cfg(feature = "no-h")]
+#[inline(always)]
+pub fn page_fence(cpu: &mut Cpu, vcpu: VcpuId, fence: GuestFence) -> Exit {
+    let memory = GuestMemory(&cpu.machine.guest_of(vcpu).space);
+    cpu.state(vcpu).carry_out_page_fence(fence, &memory);
+    Exit::Fence
+}
+
 /// A load that the hypervisor has made for the running vCPU was refused: has that been answered, as of one with a shadow? Then the vCPU makes its call once more, or
 /// has got what its own load would have led to.
 pub fn answers_load(cpu: &mut Cpu, vcpu: VcpuId, refused: Exception) -> bool {

@@ -1,10 +1,11 @@
 //! Fences for an address.
-use super::Shadow;
+use super::{Shadow, fill};
 use crate::format::Format;
 use crate::set::Set;
 use crate::tree::Forgotten;
-use crate::view::View;
-use crate::{Due, Tables, Virtual};
+use crate::view::{self, View};
+use crate::walk::walk;
+use crate::{Access, Due, Features, Memory, Mode, Tables, Virtual};
 
 /// Fences that were put off, and are carried out in one step. In tests, where there are few, steps are to be seen all the same.
 const AT_ONCE: usize = if cfg!(test) { 1 } else { 4 };
@@ -32,6 +33,37 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
             }
         }
         due
+    }
+
+    /// Behind a fence for an address of all address spaces that found nothing there: fills in what the guest's tables have there by now, if that is a page that it calls global and has used
+    /// before, and the shadow has the table for it. A kernel that fences an address where nothing was (as Linux's does to reach a page for a moment, and so 50,000 times as it boots) has mapped
+    /// something there, and comes to it next.
+    ///
+    /// A hart may walk at any time, whether there is an access or not; nothing is written to the guest's tables for it, and no fence is due: who has kept that there was nothing faults, and finds it
+    /// then.
+    pub fn foresee(&mut self, memory: &impl Memory, address: Virtual) {
+        let Some(place) = self.global_place(address) else { return };
+        let space = &self.spaces[self.active];
+        let format = space.format;
+        if !space.shared.contains(place)
+            || self.global.format != Some(format)
+            || self.is_in_window(format, address)
+        {
+            return;
+        }
+        let Some((table, index)) = self.global.tree.gap(&self.pool, format, address) else { return };
+        let view = space.view;
+        let features = Features { updates: false, ..self.choices.features };
+        // As its kernel would load there.
+        let mode = view::mode(view, Mode { user: false, sum: false, mxr: false });
+        let Ok(found) = walk(memory, features, self.satp(), address, Access::Load, mode) else { return };
+        let found = view::seen(view, found);
+        if let Some(fill) = fill(memory, &found, address, Access::Load)
+            && found.global
+            && fill.is_plain_page()
+        {
+            self.pool.write(table, index, fill.entry);
+        }
     }
 
     /// The same in all views of the address space that has this ASID, and of what isn't global.

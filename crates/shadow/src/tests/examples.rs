@@ -170,6 +170,37 @@ fn what_is_global_is_copied_once() {
     }
 }
 
+#[test]
+fn what_a_kernel_has_mapped_when_it_fences_is_there() {
+    let mut machine = two_processes(3, 8, pointer(2), pointer(3) | G);
+    machine.store(table(3), leaf(MEMORY + 4 * LARGE, ALL | G));
+    machine.activate(0, satp(0));
+    // So there is a table for it.
+    assert_eq!(load(&mut machine, IN_KERNEL), 1);
+    let map = |machine: &mut Machine, place: u64, entry| {
+        machine.store(table(3) + 8 * place, entry);
+        machine.fence(0, one(IN_KERNEL + place * PAGE, None));
+    };
+    map(&mut machine, 1, leaf(MEMORY + 5 * LARGE, ALL | G));
+    assert_eq!(machine.access(0, IN_KERNEL + PAGE, Access::Store, KERNEL), Ok(0));
+    // What was never used is left alone, as A would have to be set; and so is what isn't global.
+    map(&mut machine, 2, leaf(MEMORY + 5 * LARGE, R | W | D | G));
+    assert_eq!(
+        machine.access(0, IN_KERNEL + 2 * PAGE, Access::Load, KERNEL),
+        Err(Outcome::Fault(Fault::Page))
+    );
+    // What was never written to isn't to be written.
+    map(&mut machine, 4, leaf(MEMORY + 5 * LARGE, R | W | A | G));
+    assert_eq!(load(&mut machine, IN_KERNEL + 4 * PAGE), 0);
+    assert_eq!(
+        machine.access(0, IN_KERNEL + 4 * PAGE, Access::Store, KERNEL),
+        Err(Outcome::Fault(Fault::Page))
+    );
+    // It goes again.
+    map(&mut machine, 1, 0);
+    assert_eq!(machine.access(0, IN_KERNEL + PAGE, Access::Load, KERNEL), Err(Outcome::Fault(Fault::Page)));
+}
+
 /// Has both processes see what the kernel has at [`IN_KERNEL`]. The second one is active.
 fn both_see(machine: &mut Machine) {
     for root in 0..2 {

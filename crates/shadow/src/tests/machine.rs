@@ -135,6 +135,15 @@ impl<V: View> Machine<V> {
         vcpu.do_fence(due);
         // What there is now is seen after it.
         vcpu.fences.push((vcpu.moments.len() - 1, scope));
+        if let Scope { address: Some(address), asid: None } = scope
+            && due == Due::Nothing
+        {
+            let before = self.guest.words.borrow().clone();
+            vcpu.shadow.foresee(&self.guest, address);
+            assert!(before == *self.guest.words.borrow(), "a look ahead has written to the guest's tables");
+            // No fence is due, and nothing else has become known.
+            vcpu.do_fence(Due::Nothing);
+        }
     }
 
     /// It begins a fence, and does something else before it comes back to it, if ever.

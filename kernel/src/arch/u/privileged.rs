@@ -31,17 +31,15 @@ impl VcpuState {
         self.carry_out(bits)
     }
 
-    /// The vCPU is at a breakpoint: if that is known to stand for a fence of an address, it is carried out. That is a single step, and so frequent that it has a way of its own.
+    /// The vCPU is at a breakpoint: is that known to stand for a fence of an address? These are so frequent that they have a way of their own.
     #[inline(always)]
-    pub(super) fn carries_out_page_fence(&mut self) -> bool {
+    pub(super) fn page_fence(&self) -> Option<GuestFence> {
         if !self.is_in_kernel() {
-            return false;
+            return None;
         }
         match self.known.find(self.context.pc).map(Privileged::decode) {
-            Some(Privileged::Fence { address: address @ 1.., asid }) => {
-                self.carry_out_fence(self.fence_of(address, asid))
-            }
-            _ => false,
+            Some(Privileged::Fence { address: address @ 1.., asid }) => Some(self.fence_of(address, asid)),
+            _ => None,
         }
     }
 

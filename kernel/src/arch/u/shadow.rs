@@ -424,11 +424,24 @@ impl VcpuState {
     /// Carries out its fence. False if that was only a step of it.
     #[inline(never)]
     pub fn carry_out_fence(&mut self, GuestFence(scope): GuestFence) -> bool {
-        if !self.fence(scope) {
+        if self.fence(scope).is_none() {
             return false;
         }
         self.skip(FENCE_LENGTH);
         true
+    }
+
+    /// The same of one of an address, which takes but a step. Where that finds nothing, it may be that something is there from now on.
+    #[inline(never)]
+    pub fn carry_out_page_fence(&mut self, GuestFence(scope): GuestFence, memory: &impl Memory) {
+        if let Some(due) = self.fence(scope) {
+            if due == Due::Nothing
+                && let Scope { address: Some(address), asid: None } = scope
+            {
+                self.own_shadow().shadow.foresee(memory, address);
+            }
+            self.skip(FENCE_LENGTH);
+        }
     }
 
     /// Who waits for its fences.
@@ -439,18 +452,18 @@ impl VcpuState {
 
     /// A call of its own, or another vCPU, has it fence a page, of one of its address spaces or of all. False if that was only a step of it.
     pub fn forget_page(&mut self, address: u64, asid: Option<u16>) -> bool {
-        self.fence(Scope { address: Some(Virtual(address)), asid })
+        self.fence(Scope { address: Some(Virtual(address)), asid }).is_some()
     }
 
-    /// Forgets what a fence covers. False if that was only a step of it.
+    /// Forgets what a fence covers: what the hart had to. `None` if that was only a step of it.
     #[inline]
-    fn fence(&mut self, scope: Scope) -> bool {
+    fn fence(&mut self, scope: Scope) -> Option<Due> {
         self.forget_known(scope);
         let own = self.own_shadow();
         let before = own.shadow.at_hand();
         let due = own.shadow.fence(scope);
         self.conclude(before, due.unwrap_or(Due::Nothing));
-        due.is_some()
+        due
     }
 
     /// The same with one of its address spaces, or with all. True if all has been forgotten.

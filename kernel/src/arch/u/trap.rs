@@ -5,10 +5,9 @@ use super::guest_access::{FailedLoad, fetch_instruction};
 pub use super::privileged::privileged_instruction;
 use super::shadow::{AddressSpaceAccess, GuestFence, PageFault};
 use super::timer::{self, is_alarm_due, program_timer};
-use crate::arch::clock;
 use crate::arch::riscv::csr;
 use crate::cpu::Cpu;
-use crate::cpu::event::{conclude_event, go_on, handle_exception};
+use crate::cpu::event::{conclude_event, handle_exception, page_fence};
 use crate::stats::Exit;
 use ainori_devices::mmio;
 use ainori_limits::cause::{exception, interrupt};
@@ -199,9 +198,8 @@ pub(super) extern "C" fn taken(cpu: &mut Cpu) -> ! {
     match cause() {
         TIMER_INTERRUPT if is_alarm_due() => conclude_event(cpu, Exit::Timer),
         BREAKPOINT => {
-            let now = clock::now();
-            if state.carries_out_page_fence() {
-                go_on(cpu, Exit::Fence, now)
+            if let Some(fence) = state.page_fence() {
+                page_fence(cpu, fence)
             }
         }
         _ => {}

@@ -2,10 +2,11 @@
 use ainori_sched::VcpuId;
 
 use crate::arch::context::{begin_again, enter_guest};
+use crate::arch::shadow::GuestFence;
 use crate::arch::trap::Exception;
 use crate::arch::{clock, hart};
 use crate::cpu::Cpu;
-use crate::guest::fault;
+use crate::guest::{fault, translation};
 use crate::stats::Exit;
 
 use super::{conclude_event, handle_nothing};
@@ -32,10 +33,12 @@ impl Cpu {
     }
 }
 
-/// What the running vCPU has trapped for has been seen to by the trap entry, since this time: as at the end of [`handle_exception`](super::handle_exception).
-pub fn go_on(cpu: &mut Cpu, exit: Exit, since: u64) -> ! {
-    (cpu.entered, cpu.busy_since) = (since, since);
+/// The running vCPU has trapped for a fence of an address: the short form of [`handle_exception`](super::handle_exception), as that is but a step.
+pub fn page_fence(cpu: &mut Cpu, fence: GuestFence) -> ! {
+    cpu.entered = clock::now();
+    cpu.busy_since = cpu.entered;
     let Some(vcpu) = cpu.scheduler.running() else { handle_nothing(cpu) };
+    let exit = translation::page_fence(cpu, vcpu, fence);
     if let Some(state) = cpu.return_at_once(vcpu, exit) {
         // SAFETY: the vCPU whose state this is was left in the hart.
         unsafe { enter_guest(state) }
