@@ -1,4 +1,6 @@
 //! Breakpoints that a vCPU has come by, and what they stand for: so that the guest's tables needn't be walked each time, and the [fast path](super::fast) finds what to do.
+use core::cell::Cell;
+
 use ainori_text::Text;
 
 use super::fast;
@@ -74,8 +76,16 @@ impl Known {
     /// What is at this address.
     #[inline]
     pub(super) fn find(&self, pc: u64) -> Option<u32> {
-        let entry = self.page.entries.0.get(Self::place(pc))?.get();
-        (entry.tag == self.tag(pc)).then_some(entry.bits)
+        let tag = self.tag(pc);
+        // BOUND: two.
+        self.page
+            .entries
+            .0
+            .get(Self::place(pc))?
+            .iter()
+            .map(Cell::get)
+            .find(|entry| entry.tag == tag)
+            .map(|entry| entry.bits)
     }
 
     /// That is there. `is_global`: in all address spaces.
@@ -85,9 +95,11 @@ impl Known {
         if let Some(word) = self.pieces.get_mut(word) {
             *word |= bit;
         }
-        if let Some(entry) = self.page.entries.0.get(Self::place(pc)) {
+        if let Some([first, second]) = self.page.entries.0.get(Self::place(pc)) {
             let has_timer = self.page.registers.with(|registers| registers.features().timer);
-            entry.set(Entry { tag: self.tag(pc), ..fast::entry(bits, has_timer) });
+            // The one that was met before is found still.
+            second.set(first.get());
+            first.set(Entry { tag: self.tag(pc), ..fast::entry(bits, has_timer) });
         }
     }
 
@@ -105,8 +117,8 @@ impl Known {
     /// Stamps have run out: no entry may be taken for a new one.
     #[cold]
     fn begin_anew(&mut self) {
-        // BOUND: `PLACES`, some 3 instructions each, once in 67 million times.
-        for entry in &self.page.entries.0 {
+        // BOUND: `PLACES` of two, some 3 instructions each, once in 67 million times.
+        for entry in self.page.entries.0.as_flattened() {
             entry.set(fast::entry(0, false));
         }
         self.mark(FIRST);

@@ -14,7 +14,7 @@ use ainori_supervisor::Supervisor;
 
 use super::block::{AT, Block};
 use super::environment;
-use super::page::{Entry, Fast, PLACES, Page};
+use super::page::{Entry, Fast, PLACES, Page, WAYS};
 use crate::arch::riscv::csr::{self, status};
 
 const ENTRIES: usize = 512;
@@ -90,6 +90,7 @@ const _: () = assert!(
         && offset_of!(Page, entries) < 2048 - size_of::<Entry>()
         && size_of::<Entry>() == 16
         && PLACES == 512
+        && WAYS == 2
 );
 
 #[repr(C, align(4096))]
@@ -187,12 +188,15 @@ global_asm!(
     csrr    t0, sepc
     ld      t1, {STAMP}(a0)
     andi    t2, t0, ({PLACES} - 1) << 1
-    slli    t2, t2, 3
+    slli    t2, t2, 4
     add     t2, t2, a0
     xor     t1, t1, t0
     ld      t0, {ENTRY_TAG}(t2)
+    beq     t0, t1, 16f
+    addi    t2, t2, {ENTRY_SIZE}
+    ld      t0, {ENTRY_TAG}(t2)
     bne     t0, t1, \name\()_usual
-    lh      t0, {ENTRY_HANDLER}(t2)
+16: lh      t0, {ENTRY_HANDLER}(t2)
     add     t0, t0, a0
     jr      t0
 
@@ -664,6 +668,7 @@ global_asm!(
     GET = const from_base(GET_PLACE),
     PUT = const from_base(PUT_PLACE),
     ENTRY_TAG = const of_entry(offset_of!(Entry, tag)),
+    ENTRY_SIZE = const size_of::<Entry>(),
     ENTRY_HANDLER = const of_entry(offset_of!(Entry, handler)),
     ENTRY_SOURCE = const of_entry(offset_of!(Entry, source)),
     ENTRY_TARGET = const of_entry(offset_of!(Entry, target)),
