@@ -4,7 +4,7 @@ use super::block::block;
 use super::guest_access::{FailedLoad, fetch_instruction};
 pub use super::privileged::privileged_instruction;
 use super::shadow::{AddressSpaceAccess, GuestFence, PageFault};
-use super::timer::{self, is_alarm_due, program_timer};
+use super::timer::{self, is_alarm_due};
 use crate::arch::riscv::csr;
 use crate::cpu::Cpu;
 use crate::cpu::event::{conclude_event, handle_exception, page_fence};
