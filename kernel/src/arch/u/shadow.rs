@@ -95,14 +95,7 @@ impl OwnShadow {
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
         let first_asid = (u16::from(vcpu) + 1).wrapping_mul(TAGS);
         let mode = Mode { user: false, sum: false, mxr: false };
-        Some(Self(Box::new(Own {
-            shadow,
-            first_asid,
-            is_reset: true,
-            progress: Progress::NONE,
-            mode,
-            page,
-        })))
+        Some(Self(Box::new(Own { shadow, first_asid, is_reset: true, progress: Progress::NONE, mode, page })))
     }
 
     /// The greatest format that there can be, as far as the hart that boots is asked.
