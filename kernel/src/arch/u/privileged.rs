@@ -1,4 +1,5 @@
 //! Instructions of a guest's kernel that trap in user mode, carried out.
+use ainori_devices::zicsr::CsrAccess;
 use ainori_limits::cause::exception;
 use ainori_shadow::Memory;
 use ainori_space::GuestPhysical;
@@ -14,6 +15,15 @@ use crate::arch::riscv::csr::{self, status};
 use crate::stats::Exit;
 
 const ILLEGAL_INSTRUCTION: u64 = exception::ILLEGAL_INSTRUCTION as u64;
+
+/// Instructions with a way of their own.
+#[derive(Debug, Clone, Copy)]
+pub enum Brief {
+    /// A fence of an address.
+    PageFence(GuestFence),
+    /// A write of this to `satp`.
+    AddressSpace(u64),
+}
 
 impl VcpuState {
     /// The hart, in user mode, has found an instruction illegal. Firmware tells which in `stval`, or nothing.
@@ -31,14 +41,22 @@ impl VcpuState {
         self.carry_out(bits)
     }
 
-    /// The vCPU is at a breakpoint: is that known to stand for a fence of an address? These are so frequent that they have a way of their own.
+    /// The vCPU is at a breakpoint: is that known to stand for an instruction that has a way of its own, being frequent, and short mostly?
     #[inline(always)]
-    pub(super) fn page_fence(&self) -> Option<GuestFence> {
+    pub(super) fn brief(&self) -> Option<Brief> {
         if !self.is_in_kernel() {
             return None;
         }
-        match self.known.find(self.context.pc).map(Privileged::decode) {
-            Some(Privileged::Fence { address: address @ 1.., asid }) => Some(self.fence_of(address, asid)),
+        match Privileged::decode(self.known.find(self.context.pc)?) {
+            Privileged::Fence { address: address @ 1.., asid } => {
+                Some(Brief::PageFence(self.fence_of(address, asid)))
+            }
+            Privileged::Csr(instruction) if instruction.number() == csr::SATP && instruction.rd() == 0 => {
+                match instruction.access(self.register(instruction.source()?)) {
+                    CsrAccess::Write(satp) => Some(Brief::AddressSpace(satp)),
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }

@@ -414,6 +414,21 @@ impl VcpuState {
         true
     }
 
+    /// Carries out its write of `satp`, which it has nothing of, if that leads to an address space that is found at once. False: nothing has been done.
+    #[inline(never)]
+    pub fn enter_known_address_space(&mut self, satp: u64) -> bool {
+        let own = self.own_shadow();
+        let view = <Divided as ainori_shadow::View>::of(own.mode);
+        let Some(due) = own.shadow.activate_known(Satp(satp), view) else { return false };
+        own.activate();
+        own.carry_out(due);
+        // The fast path goes on in the same view.
+        own.publish();
+        self.known.forget_local();
+        self.skip(Privileged::LENGTH);
+        true
+    }
+
     /// Carries out its fence. False if that was only a step of it.
     #[inline(never)]
     pub fn carry_out_fence(&mut self, GuestFence(scope): GuestFence) -> bool {

@@ -2,14 +2,13 @@
 use ainori_sched::VcpuId;
 
 use crate::arch::context::{begin_again, enter_guest};
-use crate::arch::shadow::GuestFence;
-use crate::arch::trap::Exception;
+use crate::arch::trap::{Brief, Exception};
 use crate::arch::{clock, hart};
 use crate::cpu::Cpu;
 use crate::guest::{fault, translation};
 use crate::stats::Exit;
 
-use super::{conclude_event, handle_nothing};
+use super::{conclude_event, handle_exception, handle_nothing};
 
 impl Cpu {
     /// Something is to be decided behind a trap.
@@ -33,12 +32,16 @@ impl Cpu {
     }
 }
 
-/// The running vCPU has trapped for a fence of an address: the short form of [`handle_exception`](super::handle_exception), as that is but a step.
-pub fn page_fence(cpu: &mut Cpu, fence: GuestFence) -> ! {
+/// The running vCPU has trapped for what takes but a step: the short form of [`handle_exception`](super::handle_exception). Where it takes more, that is what comes.
+pub fn handle_brief(cpu: &mut Cpu, brief: Brief) -> ! {
     cpu.entered = clock::now();
     cpu.busy_since = cpu.entered;
     let Some(vcpu) = cpu.scheduler.running() else { handle_nothing(cpu) };
-    let exit = translation::page_fence(cpu, vcpu, fence);
+    let exit = match brief {
+        Brief::PageFence(fence) => translation::page_fence(cpu, vcpu, fence),
+        Brief::AddressSpace(satp) if cpu.state(vcpu).enter_known_address_space(satp) => Exit::AddressSpace,
+        Brief::AddressSpace(_) => handle_exception(cpu),
+    };
     if let Some(state) = cpu.return_at_once(vcpu, exit) {
         // SAFETY: the vCPU whose state this is was left in the hart.
         unsafe { enter_guest(state) }
