@@ -776,6 +776,7 @@ fn place_of(satp: Satp, view: impl View) -> usize {
 }
 
 /// What the shadow is to have for an address. `None`: such an access doesn't go to memory.
+#[inline(always)]
 fn fill(memory: &impl Memory, found: &Found, address: Virtual, access: Access) -> Option<Fill> {
     let at = found.at(address);
     let below = memory.translate(at)?;

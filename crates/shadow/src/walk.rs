@@ -99,6 +99,7 @@ impl Found {
 ///
 /// # Errors
 /// What is to be done instead.
+#[inline(always)]
 pub(crate) fn walk(
     memory: &impl Memory,
     features: Features,

@@ -340,11 +340,14 @@ impl Text {
     }
 
     /// The same for a doubleword, at a multiple of 8.
+    #[inline(always)]
     #[must_use]
     pub fn doubleword(&self, at: GuestPhysical, read: u64) -> u64 {
-        if !self.is_text(at) {
-            return read;
-        }
+        if self.is_text(at) { self.doubleword_of_text(at, read) } else { read }
+    }
+
+    #[cold]
+    fn doubleword_of_text(&self, at: GuestPhysical, read: u64) -> u64 {
         // BOUND: four halves.
         (0..4).fold(read, |word, half| match self.instruction(GuestPhysical(at.0 + 2 * half)) {
             Some(bits) => word & !(0xffff << (16 * half)) | u64::from(bits & 0xffff) << (16 * half),

@@ -17,9 +17,7 @@ use ainori_manifest::config::{
 };
 use ainori_sbi::Range;
 use ainori_sched::VcpuId;
-#[cfg(not(feature = "no-h"))]
-use ainori_shadow::ROW;
-use ainori_shadow::{Choices, Features, Format, Memory, Reclaim};
+use ainori_shadow::{Choices, Features, Format, Memory, ROW, Reclaim};
 use ainori_space::{Attributes, GuestPhysical, HostPhysical, Rights, Translation as Translated};
 
 use super::fault::{self, What};
@@ -217,6 +215,23 @@ impl Memory for GuestMemory<'_> {
         // BOUND: `ROW`.
         for (offset, word) in row.iter().enumerate() {
             each(offset, word.load(Ordering::Relaxed));
+        }
+    }
+
+    #[cfg(feature = "no-h")]
+    #[inline(always)]
+    fn load_row(&self, at: GuestPhysical, mut each: impl FnMut(usize, u64)) {
+        let Some(host) = self.main(at) else { return };
+        // SAFETY: as of a single word. Main memory is whole pages, and a row is part of one, as it begins at a multiple of its size.
+        let row = unsafe { &*(host as *const [AtomicU64; ROW]) };
+        // BOUND: `ROW`.
+        let row = row.each_ref().map(|word| word.load(Ordering::Acquire));
+        // All of a row is in one page. What is text by now may have had breakpoints in it, and is no table.
+        if !self.0.text.is_text(at) {
+            // BOUND: `ROW`.
+            for (offset, word) in row.into_iter().enumerate() {
+                each(offset, word);
+            }
         }
     }
 

@@ -10,6 +10,8 @@ use crate::{Memory, ROW, Tables};
 
 /// Neighbours that are filled in with a page, at most: with more the step would take too long.
 const MOST: u32 = 4;
+/// The same where views are divided, and a step takes longer.
+const MOST_OF_A_VIEW: u32 = 2;
 
 impl<T: Tables, V: View> Shadow<'_, T, V> {
     /// A page was filled in, in this table, as this leaf of the guest's has it. So are its neighbours now, those whose leaves are in a row with that one, where a walk would find a page of the
@@ -27,7 +29,7 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
         let first = Format::index(fill.address, 0) / ROW * ROW;
         let row = GuestPhysical(leaf.at.0 & !(ROW as u64 * 8 - 1));
         let used = self.pool.used_row(table, first);
-        let (mut filled, mut left) = (0, MOST);
+        let (mut filled, mut left) = (0, if V::IS_DIVIDED { MOST_OF_A_VIEW } else { MOST });
         // BOUND: `ROW`, some 11 instructions each, and 45 more for each of `MOST`.
         memory.load_row(row, |offset, entry| {
             let entry = GuestEntry(entry);
