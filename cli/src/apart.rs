@@ -58,9 +58,10 @@ impl Apart {
         let kinds = [(false, false), (true, false), (true, true)];
         let kinds = kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)]);
         let builds = rooms.flat_map(|room| {
-            let build =
-                move |((shadow, without_h), without_sstc)| Needs { room, shadow, without_h, without_sstc };
-            kinds.clone().map(build)
+            let build = move |((shadow, without_h), without_sstc)| {
+                [false, true].map(|more_uarts| Needs { room, shadow, without_h, without_sstc, more_uarts })
+            };
+            kinds.clone().flat_map(build)
         });
         builds.fold(self, |files, needs| {
             files.reads("the hypervisor's ELF file", Kernel::path(path, needs).ok().as_deref())

@@ -310,7 +310,8 @@ pub fn micros(ns: u64) -> String {
 
 /// A system as the analysis asks for it.
 fn system(manifest: &Manifest) -> Result<System> {
-    let (system, harts) = (&manifest.system, manifest.board.harts);
+    // By id, so that those count that come ahead of the board's.
+    let (system, harts) = (&manifest.system, manifest.board.hart_ids().end);
     let name = &system.policy.preset;
     // Its times are in ticks of a clock that nobody has here.
     let policy = Policy::preset(name, 1, 1_000).ok_or_else(|| miette!("there is no policy {name:?}"))?;
@@ -346,6 +347,7 @@ fn system(manifest: &Manifest) -> Result<System> {
         needs_other_build: needs.shadow
             || needs.without_h
             || needs.without_sstc
+            || needs.more_uarts
             || !Room::USUAL.holds(needs.room),
         guests,
     })

@@ -33,6 +33,12 @@ pub fn run(options: &mut Options, run: &Run, version: &str) -> Result<RunReport>
         (guests, _) => return Err(miette!("the bare machine runs one guest, not {}", guests.len())),
     };
     let board = run.board();
+    if board.machine != "qemu-virt" {
+        return Err(miette!(
+            "the bare machine is QEMU's virt, but the manifest's board is {}",
+            board.machine
+        ));
+    }
     let not_kept = Files::new(None)?;
     let tree = device_tree::without_foreign_devices(dump_tree(run, &board)?)?;
     let tree = not_kept.write("board.dtb", &tree)?;

@@ -22,6 +22,8 @@ const SHADOW: &str = "__has_shadow";
 const WITHOUT_H: &str = "__for_harts_without_h";
 /// The symbol of one that is for harts without the Sstc extension, and for no others.
 const WITHOUT_SSTC: &str = "__for_harts_without_sstc";
+/// The symbol of one that drives more kinds of serial ports.
+const MORE_UARTS: &str = "__has_more_uarts";
 /// How the names of sections begin that only boot needs.
 const BOOT: &str = ".boot.";
 /// Longest image that is taken for a hypervisor's: guards against an ELF file with segments far apart.
@@ -54,39 +56,35 @@ pub struct Sections {
 }
 
 /// A build of the hypervisor in the checkout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Build {
     /// Where it is, below the checkout.
-    pub file: &'static str,
+    pub file: String,
     /// What makes it there.
-    pub command: &'static str,
+    pub command: String,
 }
 
 impl Build {
     /// The smallest that has all of that.
-    pub fn for_needs(Needs { room, shadow, without_h, without_sstc }: Needs) -> Self {
-        macro_rules! build {
-            ($variant:literal, $options:literal) => {
-                (concat!(".cache/kernel/ainori", $variant, ".elf"), concat!("tools/build-kernel", $options))
-            };
-        }
-        // All guests have shadow tables where there is no H.
-        let (file, command) = match (!Room::USUAL.holds(room), shadow && !without_h, without_h, without_sstc)
-        {
-            (false, false, false, false) => (".cache/kernel/ainori.elf", "make build"),
-            (true, false, false, false) => build!("-large", " --large"),
-            (false, true, false, false) => build!("-shadow", " --shadow"),
-            (true, true, false, false) => build!("-large-shadow", " --large --shadow"),
-            (false, _, true, false) => build!("-no-h", " --no-h"),
-            (true, _, true, false) => build!("-large-no-h", " --large --no-h"),
-            (false, false, false, true) => build!("-sbi-timer", " --sbi-timer"),
-            (true, false, false, true) => build!("-large-sbi-timer", " --large --sbi-timer"),
-            (false, true, false, true) => build!("-shadow-sbi-timer", " --shadow --sbi-timer"),
-            (true, true, false, true) => build!("-large-shadow-sbi-timer", " --large --shadow --sbi-timer"),
-            (false, _, true, true) => build!("-no-h-sbi-timer", " --no-h --sbi-timer"),
-            (true, _, true, true) => build!("-large-no-h-sbi-timer", " --large --no-h --sbi-timer"),
+    pub fn for_needs(needs: Needs) -> Self {
+        let Needs { room, shadow, without_h, without_sstc, more_uarts } = needs;
+        // In the order in which tools/build-kernel takes them. All guests have shadow tables where there is no H.
+        let features = [
+            ("large", !Room::USUAL.holds(room)),
+            ("shadow", shadow && !without_h),
+            ("no-h", without_h),
+            ("sbi-timer", without_sstc),
+            ("uarts", more_uarts),
+        ];
+        let with = |before: &str| -> String {
+            let named = features.iter().filter(|(_, is_needed)| *is_needed);
+            named.map(|(feature, _)| format!("{before}{feature}")).collect()
         };
-        Self { file, command }
+        let command = match with(" --") {
+            none if none.is_empty() => "make build".into(),
+            options => format!("tools/build-kernel{options}"),
+        };
+        Self { file: format!(".cache/kernel/ainori{}.elf", with("-")), command }
     }
 }
 
@@ -100,7 +98,7 @@ impl Kernel {
         match path {
             Some(path) => Ok(path.to_owned()),
             None => {
-                checkout::find(file, "the hypervisor", &format!("run `{command}`, or give --kernel FILE"))
+                checkout::find(&file, "the hypervisor", &format!("run `{command}`, or give --kernel FILE"))
             }
         }
     }
@@ -110,7 +108,7 @@ impl Kernel {
         let path = Self::path(path, needs)?;
         let kernel = Self::from_elf(&checkout::read(&path)?)
             .wrap_err_with(|| format!("{} is not a hypervisor that can be used", path.display()))?;
-        let Needs { room, shadow, without_h, without_sstc } = kernel.has;
+        let Needs { room, shadow, without_h, without_sstc, more_uarts } = kernel.has;
         let refuse = |kind: &str, why: String| {
             let Build { command, .. } = Build::for_needs(needs);
             let help =
@@ -141,6 +139,10 @@ impl Kernel {
         }
         if needs.shadow && !shadow {
             let why = "isn't built for shadow tables; a guest of the system has them (`translation`)";
+            return refuse("right", why.into());
+        }
+        if needs.more_uarts && !more_uarts {
+            let why = "doesn't drive the serial port of this board (`machine` in [board])";
             return refuse("right", why.into());
         }
         Ok(kernel)
@@ -189,9 +191,9 @@ impl Kernel {
             vcpus: number(vcpus, Room::USUAL.vcpus),
             guest_vcpus: number(guest_vcpus, Room::USUAL.guest_vcpus),
         };
-        let [shadow, without_h, without_sstc] =
-            [SHADOW, WITHOUT_H, WITHOUT_SSTC].map(|name| symbol(&file, name).is_ok());
-        let has = Needs { room, shadow, without_h, without_sstc };
+        let [shadow, without_h, without_sstc, more_uarts] =
+            [SHADOW, WITHOUT_H, WITHOUT_SSTC, MORE_UARTS].map(|name| symbol(&file, name).is_ok());
+        let has = Needs { room, shadow, without_h, without_sstc, more_uarts };
         Ok(Self { bytes: flat, sections: sections(&file)?, has })
     }
 }
@@ -235,17 +237,19 @@ mod tests {
     /// What a system needs, and the build that it gets.
     #[test]
     fn each_system_has_its_build() {
-        for (room, shadow, without_h, without_sstc, file) in [
-            (Room::USUAL, false, false, false, "ainori"),
-            (Room::USUAL, true, false, false, "ainori-shadow"),
-            (Room::USUAL, true, true, false, "ainori-no-h"),
-            (Room::USUAL, false, false, true, "ainori-sbi-timer"),
-            (Room::LARGE, false, false, false, "ainori-large"),
-            (Room::LARGE, true, false, false, "ainori-large-shadow"),
-            (Room::LARGE, true, true, false, "ainori-large-no-h"),
-            (Room::LARGE, true, false, true, "ainori-large-shadow-sbi-timer"),
+        for (room, [shadow, without_h, without_sstc, more_uarts], file) in [
+            (Room::USUAL, [false; 4], "ainori"),
+            (Room::USUAL, [true, false, false, false], "ainori-shadow"),
+            (Room::USUAL, [true, true, false, false], "ainori-no-h"),
+            (Room::USUAL, [false, false, true, false], "ainori-sbi-timer"),
+            (Room::USUAL, [true, true, true, true], "ainori-no-h-sbi-timer-uarts"),
+            (Room::LARGE, [false; 4], "ainori-large"),
+            (Room::LARGE, [true, false, false, false], "ainori-large-shadow"),
+            (Room::LARGE, [true, true, false, false], "ainori-large-no-h"),
+            (Room::LARGE, [true, false, true, false], "ainori-large-shadow-sbi-timer"),
+            (Room::LARGE, [false, false, false, true], "ainori-large-uarts"),
         ] {
-            let build = Build::for_needs(Needs { room, shadow, without_h, without_sstc });
+            let build = Build::for_needs(Needs { room, shadow, without_h, without_sstc, more_uarts });
             assert_eq!(build.file, format!(".cache/kernel/{file}.elf"));
             // The options of tools/build-kernel are the parts of the name.
             let options =

@@ -29,12 +29,15 @@ pub fn command(
         ("qemu-virt", Interrupts::Imsic) if board.has_h() => "virt,aclint=on,aia=aplic-imsic,aia-guests=3",
         // A guest's file in a hart is the H extension's business (AIA specification, "Guest interrupt files").
         ("qemu-virt", Interrupts::Imsic) => "virt,aclint=on,aia=aplic-imsic",
+        ("sifive_u", Interrupts::Plic) => "sifive_u",
         (other, _) => {
             return Err(miette!("ainori run can't run on the board {other:?}: copy the image there instead"));
         }
     };
     command.args(["-M", machine, "-cpu", &board.cpu]);
-    command.args(["-smp", &board.harts.to_string(), "-m", &format!("{}M", board.memory >> 20)]);
+    // QEMU counts those as well that are the firmware's.
+    let harts = board.hart_ids().end;
+    command.args(["-smp", &harts.to_string(), "-m", &format!("{}M", board.memory >> 20)]);
     command.args(["-display", "none", "-monitor", "none", "-no-reboot", "-bios", "default"]);
     // The value of -kernel is the name of a file and nothing else, commas included.
     command.arg("-kernel").arg(image);
@@ -50,9 +53,16 @@ pub fn command(
     match options.clock {
         ClockChoice::Host => {}
         ClockChoice::Icount => {
-            // shift=2: 4 ns per instruction. Without rr=record a guest that sleeps is not quite repeatable.
-            let journal = option("rrfile", &files.only_if_kept("replay.bin"));
-            let icount = joined(&[OsStr::new("shift=2,sleep=off,rr=record,"), &journal]);
+            // shift=2: 4 ns per instruction.
+            let count = OsStr::new("shift=2,sleep=off");
+            let icount = if harts == 1 {
+                // Without this a guest that sleeps is not quite repeatable.
+                let journal = option("rrfile", &files.only_if_kept("replay.bin"));
+                joined(&[count, OsStr::new(",rr=record,"), &journal])
+            } else {
+                // QEMU has no record for several harts, and takes the firmware's for one.
+                count.to_owned()
+            };
             command.arg("-icount").arg(icount).args(virtual_time);
         }
         ClockChoice::Lockstep { q } => {

@@ -21,6 +21,7 @@ use ainori_limits::Room;
 use schema::Draft;
 use serde::Serialize;
 use std::{
+    ops::Range,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -61,6 +62,8 @@ pub struct Needs {
     pub without_h: bool,
     /// It is for harts without Sstc, whose timer the firmware sets. No build is for both kinds of harts.
     pub without_sstc: bool,
+    /// It drives more kinds of serial ports.
+    pub more_uarts: bool,
 }
 
 impl Manifest {
@@ -74,7 +77,13 @@ impl Manifest {
             guest_vcpus: vcpus().max().unwrap_or_default(),
         };
         let shadow = self.translations.iter().any(|translation| translation.shadow().is_some());
-        Needs { room, shadow, without_h: !self.board.has_h(), without_sstc: !self.board.has_sstc() }
+        Needs {
+            room,
+            shadow,
+            without_h: !self.board.has_h(),
+            without_sstc: !self.board.has_sstc(),
+            more_uarts: boards::kind_of(&self.board.machine).is_some_and(|kind| kind.has_other_uart),
+        }
     }
 }
 
@@ -120,7 +129,7 @@ pub struct Board {
     pub machine: String,
     /// CPU model with its properties as QEMU takes it, e.g. `rv64,v=true`.
     pub cpu: String,
-    /// Number of harts; their ids are `0..harts`.
+    /// Number of harts. Which, [`Self::hart_ids`] says.
     pub harts: u32,
     /// Main memory in bytes.
     pub memory: u64,
@@ -129,6 +138,13 @@ pub struct Board {
 }
 
 impl Board {
+    /// The ids of its harts: from 0, unless there are others ahead of them that have no supervisor mode.
+    #[must_use]
+    pub fn hart_ids(&self) -> Range<u32> {
+        let first = boards::kind_of(&self.machine).map_or(0, |kind| kind.first_hart);
+        first..first + self.harts
+    }
+
     /// Have its harts the H extension?
     #[must_use]
     pub fn has_h(&self) -> bool {

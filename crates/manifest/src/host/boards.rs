@@ -1,12 +1,19 @@
 //! The boards that a manifest can name.
+use super::Interrupts;
 
 /// What is known of a board before it boots. The hypervisor itself learns its board from the device tree.
 #[derive(Debug)]
 pub struct BoardKind {
     /// Value of `machine` in the manifest.
     pub machine: &'static str,
-    /// The harts of the smallest and of the largest variant. Hart ids count from 0.
+    /// The harts of the smallest and of the largest variant, of those that have a supervisor mode.
     pub harts: core::ops::RangeInclusive<u32>,
+    /// The id of the first of these; the others follow it. Harts before it are the firmware's.
+    pub first_hart: u32,
+    /// The interrupt controllers that it can have.
+    pub interrupts: &'static [Interrupts],
+    /// Its serial port is one that only a hypervisor built to drive more of them does.
+    pub has_other_uart: bool,
     /// CPU model if the manifest names none.
     pub cpu: &'static str,
     /// Devices in the board's device tree.
@@ -23,17 +30,39 @@ pub struct Device {
 }
 
 /// The boards.
-pub const BOARDS: &[BoardKind] = &[BoardKind {
-    machine: "qemu-virt",
-    harts: 1..=ainori_limits::Room::LARGE.harts as u32,
-    cpu: "rv64",
-    devices: QEMU_VIRT_DEVICES,
-}];
+pub const BOARDS: &[BoardKind] = &[
+    BoardKind {
+        machine: "qemu-virt",
+        harts: 1..=ainori_limits::Room::LARGE.harts as u32,
+        first_hart: 0,
+        interrupts: &[Interrupts::Plic, Interrupts::Aplic, Interrupts::Imsic],
+        has_other_uart: false,
+        cpu: "rv64",
+        devices: QEMU_VIRT_DEVICES,
+    },
+    BoardKind {
+        machine: "sifive_u",
+        harts: 1..=4,
+        first_hart: 1,
+        interrupts: &[Interrupts::Plic],
+        has_other_uart: true,
+        cpu: "sifive-u54",
+        devices: SIFIVE_U_DEVICES,
+    },
+];
+
+/// What is known of the board of this name.
+pub fn kind_of(machine: &str) -> Option<&'static BoardKind> {
+    BOARDS.iter().find(|kind| kind.machine == machine)
+}
 
 const HYPERVISORS: Option<&str> = Some("the hypervisor uses it itself");
 const FIRMWARES: Option<&str> = Some("the firmware uses it");
 const DMA: Option<&str> =
     Some("it reads and writes memory by itself (DMA), and nothing on the board confines it to one guest");
+const BOARDS_OWN: Option<&str> = Some("it acts on the whole board");
+const UNKNOWN: Option<&str> =
+    Some("the hypervisor doesn't know how to silence it when its guest is started again");
 
 /// QEMU's `virt` as its device tree has it (`-M virt,aclint=on,dumpdtb=FILE`), with any of its interrupt controllers (`aia=aplic`, `aia=aplic-imsic`).
 const QEMU_VIRT_DEVICES: &[Device] = &[
@@ -57,4 +86,23 @@ const QEMU_VIRT_DEVICES: &[Device] = &[
     Device { path: "/soc/virtio_mmio@10006000", refused: DMA },
     Device { path: "/soc/virtio_mmio@10007000", refused: DMA },
     Device { path: "/soc/virtio_mmio@10008000", refused: DMA },
+];
+
+/// QEMU's `sifive_u` (HiFive Unleashed) as its device tree has it (`-M sifive_u,dumpdtb=FILE`).
+const SIFIVE_U_DEVICES: &[Device] = &[
+    Device { path: "/soc/serial@10010000", refused: HYPERVISORS },
+    Device { path: "/soc/interrupt-controller@c000000", refused: HYPERVISORS },
+    Device { path: "/soc/clint@2000000", refused: FIRMWARES },
+    Device { path: "/soc/dma@3000000", refused: DMA },
+    Device { path: "/soc/ethernet@10090000", refused: DMA },
+    Device { path: "/soc/cache-controller@2010000", refused: BOARDS_OWN },
+    Device { path: "/soc/clock-controller@10000000", refused: BOARDS_OWN },
+    // One of its lines resets the board.
+    Device { path: "/soc/gpio@10060000", refused: BOARDS_OWN },
+    Device { path: "/soc/otp@10070000", refused: BOARDS_OWN },
+    Device { path: "/soc/serial@10011000", refused: UNKNOWN },
+    Device { path: "/soc/spi@10040000", refused: UNKNOWN },
+    Device { path: "/soc/spi@10050000", refused: UNKNOWN },
+    Device { path: "/soc/pwm@10020000", refused: UNKNOWN },
+    Device { path: "/soc/pwm@10021000", refused: UNKNOWN },
 ];

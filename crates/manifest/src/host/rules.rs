@@ -15,7 +15,7 @@ mod windows;
 
 use super::{
     Board, Clock, GuestPaths, Manifest, RunSettings, Task,
-    boards::{BOARDS, BoardKind},
+    boards::{self, BOARDS, BoardKind},
     cpus,
     findings::Finding,
     reader::{At, suggest},
@@ -25,7 +25,7 @@ use super::{
 use crate::Interrupts;
 use crate::config::{Guest, Kind, System, Trace, Translation};
 use ainori_trace::{DEFAULT_MASK, Mask};
-use std::{path::Path, time::Duration};
+use std::{ops::Range, path::Path, time::Duration};
 
 /// Records per core when nobody says.
 pub const DEFAULT_TRACE_RECORDS: u32 = 65_536;
@@ -47,6 +47,14 @@ struct BoardView {
     memory: Option<u64>,
     /// Have its harts the H extension?
     has_h: Option<bool>,
+}
+
+impl BoardView {
+    /// The ids of its harts, as far as it is known how many it has.
+    fn hart_ids(self) -> Option<Range<u32>> {
+        let first = self.kind.map_or(0, |kind| kind.first_hart);
+        self.harts.map(|harts| first..first + harts)
+    }
 }
 
 /// Checks everything. `directory` is the manifest's, `fallback_name` the system's name if the manifest has none.
@@ -132,7 +140,7 @@ fn check_name(name: &At<String>, findings: &mut Vec<Finding>) {
 
 fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, Option<Board>) {
     let kind = draft.machine.as_ref().and_then(|machine| {
-        let kind = BOARDS.iter().find(|kind| kind.machine == machine.value);
+        let kind = boards::kind_of(&machine.value);
         if kind.is_none() {
             let names: Vec<_> = BOARDS.iter().map(|kind| kind.machine).collect();
             let message = format!("there is no board {:?}", machine.value);
@@ -170,6 +178,12 @@ fn check_board(draft: &BoardDraft, findings: &mut Vec<Finding>) -> (BoardView, O
         let interrupts = draft.interrupts.as_ref().map_or_else(Interrupts::default, |kind| kind.value);
         Some(Board { machine: kind.machine.to_owned(), cpu, harts: harts?, memory: memory?, interrupts })
     };
+    if let (Some(kind), Some(wanted)) = (kind, &draft.interrupts)
+        && !kind.interrupts.contains(&wanted.value)
+    {
+        let message = format!("the board {} hasn't this interrupt controller", kind.machine);
+        findings.push(Finding::at(wanted.span.clone(), message).help("leave the key out: it has a PLIC"));
+    }
     (BoardView { kind, harts, memory, has_h }, board())
 }
 

@@ -50,10 +50,6 @@ pub fn check(cpu: &At<String>, findings: &mut Vec<Finding>) -> Option<bool> {
             report(message, "use \"rv64\", which has it, and don't switch it off".into());
         }
     }
-    if ["h", "sstc"].map(|property| cpus::has(text, property)) == [Some(false); 2] {
-        let message = format!("{text:?} lacks the Sstc extension, which Ainori needs where there is no H");
-        report(message, "use a model that has one of the two, or switch it on".into());
-    }
     for (extension, help) in inseparable(text) {
         report(
             format!(

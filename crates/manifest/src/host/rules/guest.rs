@@ -183,7 +183,7 @@ fn check_vcpus(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>
     }
     let harts: Vec<u32> = match &draft.harts {
         None if draft.lost.has("harts") => return None,
-        None => (0..board.harts?).collect(),
+        None => board.hart_ids()?.collect(),
         Some(list) => {
             if list.value.is_empty() {
                 let message = "a guest needs at least one hart";
@@ -243,7 +243,11 @@ fn check_devices(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Findin
 }
 
 fn assignable(kind: &crate::host::boards::BoardKind) -> String {
-    format!("a guest can own: {}", free(kind).collect::<Vec<_>>().join(", "))
+    let free: Vec<_> = free(kind).collect();
+    if free.is_empty() {
+        return format!("no guest can own a device of {}", kind.machine);
+    }
+    format!("a guest can own: {}", free.join(", "))
 }
 
 /// The devices that a guest can own.
