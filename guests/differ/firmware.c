@@ -8,7 +8,8 @@
 
 #define CALL_FROM_KERNEL 9
 #define MENVCFG          0x30a
-#define ENVIRONMENT      (1ul << 63 | 1 << 7 | 1 << 6 | 3 << 4 | 1) /* STCE, CBZE, CBCFE, CBIE, FIOM */
+#define STCE             (1ul << 63)
+#define ENVIRONMENT      (STCE | 1 << 7 | 1 << 6 | 3 << 4 | 1) /* and CBZE, CBCFE, CBIE, FIOM */
 #define EVERYWHERE       0x1f /* A = NAPOT, X, W, R */
 #define MSTATUS_MPP      (3ul << 11)
 #define MSTATUS_MPP_S    (1ul << 11)
@@ -26,6 +27,9 @@
 void firmware_setup(void);
 void firmware_call(uint64_t *x);
 
+/* The bit can't be set without. */
+static bool has_sstc(void) { return csr_read(MENVCFG) & STCE; }
+
 void firmware_setup(void)
 {
     csr_write(medeleg, UINT64_MAX & ~(1ul << CALL_FROM_KERNEL));
@@ -33,7 +37,8 @@ void firmware_setup(void)
     csr_write(mie, 0);
     csr_write(mcounteren, BASE_COUNTERS);
     csr_set(MENVCFG, ENVIRONMENT);
-    csr_write(CSR_STIMECMP, UINT64_MAX);
+    if (has_sstc())
+        csr_write(CSR_STIMECMP, UINT64_MAX);
     csr_write(pmpaddr0, UINT64_MAX);
     csr_write(pmpcfg0, EVERYWHERE);
     csr_clear(mstatus, MSTATUS_MPP);
@@ -78,7 +83,13 @@ static struct sbi_result answer(uint64_t extension, uint64_t function, const uin
     case SBI_TIME:
         if (function != SBI_TIME_SET)
             return unknown;
-        csr_write(CSR_STIMECMP, a[0]);
+        /* No program's deadline is one that comes: it is past, or so late that nobody waits for it. */
+        if (has_sstc())
+            csr_write(CSR_STIMECMP, a[0]);
+        else if (a[0] <= csr_read(time))
+            csr_set(mip, 1 << IRQ_TIMER);
+        else
+            csr_clear(mip, 1 << IRQ_TIMER);
         return (struct sbi_result){ 0, 0 };
     case SBI_IPI: {
         int us = names_us(a[0], a[1]);

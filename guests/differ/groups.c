@@ -1,5 +1,7 @@
 #include "groups.h"
 #include "emit.h"
+#include "machine.h"
+#include "sbi.h"
 #include "spaces.h"
 
 #define OP_IMM    0x13
@@ -199,12 +201,25 @@ static uint64_t any_deadline(void)
     return deadlines[random_below(6)];
 }
 
+/* Without Sstc the timer is the firmware's. */
+static void emit_call_of_timer(uint64_t deadline)
+{
+    emit_constant(A0, deadline);
+    emit_constant(A6, SBI_TIME_SET);
+    emit_constant(A7, SBI_TIME);
+    emit32(ECALL);
+}
+
 static void group_timer(void)
 {
     unsigned base = random_target();
     group_begin(WHOLE);
-    emit_constant(base, any_deadline());
-    emit_csr(CSRRW, random_rd(), STIMECMP, base);
+    if (machine.has_sstc) {
+        emit_constant(base, any_deadline());
+        emit_csr(CSRRW, random_rd(), STIMECMP, base);
+    } else {
+        emit_call_of_timer(any_deadline());
+    }
     group_end();
 }
 
@@ -213,7 +228,10 @@ static void group_wait(void)
     group_begin(WHOLE);
     if (random_one_in(2)) {
         unsigned base = random_target();
-        emit_csr(CSRRWI, 0, STIMECMP, 0);
+        if (machine.has_sstc)
+            emit_csr(CSRRWI, 0, STIMECMP, 0);
+        else
+            emit_call_of_timer(0);
         emit_constant(base, TIMER);
         emit_csr(CSRRS, 0, SIE, base);
     } else {

@@ -32,6 +32,11 @@ pub fn hypervisor_without_h() -> PathBuf {
     checkout(".cache/kernel/ainori-no-h.elf")
 }
 
+/// The hypervisor for harts with neither H nor Sstc, as `tools/build-kernel --no-h --sbi-timer --uarts` leaves it. (It drives more serial ports, too.)
+pub fn hypervisor_without_h_and_sstc() -> PathBuf {
+    checkout(".cache/kernel/ainori-no-h-sbi-timer-uarts.elf")
+}
+
 /// Do the harts lack H that this hypervisor is for? `None` of a file that isn't one at all.
 pub fn lack_h_for(kernel: &Path) -> Option<bool> {
     let kernel = Kernel::from_elf(&std::fs::read(kernel).ok()?).ok()?;

@@ -395,6 +395,7 @@ impl Display for Guest {
 /// A system. [`Display`] shows it as a manifest.
 #[derive(Debug, Clone)]
 pub struct System {
+    machine: &'static str,
     harts: u32,
     memory_gib: u32,
     cpu: Option<String>,
@@ -415,6 +416,7 @@ impl System {
     /// A board with `harts` harts, and nobody on it yet.
     pub fn on(harts: u32) -> Self {
         Self {
+            machine: "qemu-virt",
             harts,
             memory_gib: 2,
             cpu: None,
@@ -430,6 +432,11 @@ impl System {
             input: None,
             kernel: None,
         }
+    }
+
+    /// The same of QEMU's `sifive_u`, whose harts are 1 to `harts`: they have neither H nor Sstc.
+    pub fn on_sifive_u(harts: u32) -> Self {
+        Self { machine: SIFIVE_U, interrupts: Some(PLIC), ..Self::on(harts).memory_gib(1).cpu("sifive-u54") }
     }
 
     /// Adds a guest.
@@ -599,7 +606,11 @@ impl System {
         let has_shadow = |guest: &Guest| self.translation_of(guest).is_some_and(|name| name != TWO_STAGE);
         let has_sstc = self.cpu.as_deref().is_none_or(has_sstc);
         let usual = || match (self.guests.iter().any(has_shadow), has_sstc) {
-            _ if !ainori_manifest::has_h(&self.hart_model()) => harts::hypervisor_without_h(),
+            _ if !ainori_manifest::has_h(&self.hart_model()) => match has_sstc {
+                true => harts::hypervisor_without_h(),
+                false => harts::hypervisor_without_h_and_sstc(),
+            },
+            _ if self.machine == SIFIVE_U => checkout(".cache/kernel/ainori-sbi-timer-uarts.elf"),
             (false, true) => crate::hypervisor(),
             (true, true) => checkout(".cache/kernel/ainori-shadow.elf"),
             (false, false) => checkout(".cache/kernel/ainori-sbi-timer.elf"),
@@ -631,6 +642,9 @@ fn usual_interrupts() -> &'static str {
     let known = [PLIC, APLIC, IMSIC].into_iter().find(|known| wanted == *known);
     known.unwrap_or_else(|| panic!("{INTERRUPTS} is {wanted:?}: it should be {PLIC}, {APLIC} or {IMSIC}"))
 }
+
+/// QEMU's SiFive board, as a manifest names it.
+const SIFIVE_U: &str = "sifive_u";
 
 /// The model of harts of which nothing else is said.
 const USUAL_MODEL: &str = "rv64";
@@ -667,7 +681,8 @@ impl Display for System {
         writeln!(f, " }}")?;
         writeln!(
             f,
-            "[board]\nmachine = \"qemu-virt\"\nharts = {}\nmemory = \"{}GiB\"\ninterrupts = {:?}",
+            "[board]\nmachine = {:?}\nharts = {}\nmemory = \"{}GiB\"\ninterrupts = {:?}",
+            self.machine,
             self.harts,
             self.memory_gib,
             self.controller()

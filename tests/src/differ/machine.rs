@@ -20,6 +20,8 @@ pub struct Machine {
 
 /// Both have Svnapot and Svpbmt.
 const ENTRIES: &str = ",svnapot=on,svpbmt=on";
+/// The firmware sets their timer.
+const WITHOUT_SSTC: &str = ",sstc=off";
 /// As few as there can be for one vCPU, with H and without.
 const FEWEST: u32 = 36;
 const FEWEST_NO_H: u32 = 72;
@@ -34,7 +36,7 @@ const USUAL: Machine = Machine {
 };
 
 /// All of them.
-pub const MACHINES: [Machine; 10] = [
+pub const MACHINES: [Machine; 11] = [
     Machine { name: "two-stage", has_h: true, translation: "two-stage", ..USUAL },
     Machine { name: "two-stage-entries", has_h: true, translation: "two-stage", more: ENTRIES, ..USUAL },
     Machine {
@@ -51,6 +53,7 @@ pub const MACHINES: [Machine; 10] = [
     Machine { name: "no-h-single", translation: "shadow-single", ..USUAL },
     Machine { name: "no-h-few", shadow: Some((FEWEST_NO_H, "page-directory-lru")), ..USUAL },
     Machine { name: "no-h-neighbour", has_neighbour: true, ..USUAL },
+    Machine { name: "no-h-sbi-timer", more: WITHOUT_SSTC, ..USUAL },
 ];
 
 impl Machine {

@@ -9,7 +9,13 @@ use ainori_tests::{Clock, Guest, System, checkout, hypervisor, symbols::Program}
 fn what_stays_fits_into_92_kib_and_all_into_170() {
     let sections = Kernel::load(
         Some(&hypervisor()),
-        Needs { room: ainori_limits::Room::USUAL, shadow: false, without_h: false, without_sstc: false },
+        Needs {
+            room: ainori_limits::Room::USUAL,
+            shadow: false,
+            without_h: false,
+            without_sstc: false,
+            more_uarts: false,
+        },
     )
     .expect("the hypervisor can be loaded")
     .sections;

@@ -32,7 +32,13 @@ fn a_guest_has_a_shadow_without_a_word_about_it() {
 /// The tool tells them apart before anything runs.
 #[test]
 fn no_build_is_taken_for_harts_of_the_other_kind() {
-    let needs = |without_h| Needs { room: Room::USUAL, shadow: without_h, without_h, without_sstc: false };
+    let needs = |without_h| Needs {
+        room: Room::USUAL,
+        shadow: without_h,
+        without_h,
+        without_sstc: false,
+        more_uarts: false,
+    };
     for (kernel, without_h, other) in
         [(hypervisor(), false, "lack it"), (hypervisor_without_h(), true, "have it")]
     {

@@ -1,83 +1,141 @@
-//! QEMU's `sifive_u`, a board with other harts, contexts, and another serial port than `virt`. Its own harts have no H; QEMU gives it others.
-use ainori::image::{self, Kernel};
-use ainori_manifest::Manifest;
-use ainori_tests::{Guest, System, checkout};
-use std::{
-    io::{BufRead, BufReader},
-    path::Path,
-    process::{Command, Stdio},
-    sync::mpsc::channel,
-    thread,
-    time::Duration,
+//! QEMU's `sifive_u`, a board with other harts, contexts, timers and another serial port than `virt`: U54, which have neither H nor Sstc nor Zawrs, nor `senvcfg`. Hart 0 is the
+//! firmware's. A look at the clock traps to the firmware there, and tells microseconds: so all is slower than on `virt`.
+use ainori::image::Kernel;
+use ainori_limits::Room;
+use ainori_manifest::Needs;
+use ainori_tests::{
+    Clock, Guest, Run, System, checkout,
+    harts::{hypervisor_without_h, hypervisor_without_h_and_sstc},
 };
 
-/// Longest time of the host without a line.
-const SILENCE: Duration = Duration::from_secs(120);
+const CLOCK: Clock = Clock::Lockstep { q: 250 };
 
-/// The tool doesn't run this board: what comes from its serial port until the hypervisor's last word.
-/// Nothing on it switches it off.
-fn run(system: &System) -> Vec<String> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let manifest = Manifest::parse("system.toml", &system.to_string(), Path::new("/"), "test")
-        .unwrap_or_else(|findings| panic!("{findings:?}\n{system}"));
-    let kernel = checkout(".cache/kernel/ainori-sbi-timer-uarts.elf");
-    let image = Kernel::load(Some(&kernel), manifest.needs())
-        .and_then(|kernel| image::build(&manifest, kernel))
-        .unwrap_or_else(|error| panic!("there is no image: {error:?}\n{system}"));
-    let file = folder.path().join("image.bin");
-    std::fs::write(&file, image.bytes).expect("the temporary folder can be written");
-    let mut machine = Command::new("qemu-system-riscv64")
-        .args(["-M", "sifive_u", "-cpu", "rv64,sstc=false", "-smp", "5", "-m", "1G", "-bios", "default"])
-        .args(["-display", "none", "-monitor", "none", "-serial", "stdio"])
-        .arg("-kernel")
-        .arg(&file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("QEMU is there");
-    let output = BufReader::new(machine.stdout.take().expect("piped"));
-    let (sender, lines) = channel();
-    thread::spawn(move || {
-        for line in output.lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                return;
-            }
-        }
-    });
-    let mut seen = Vec::new();
-    while let Ok(line) = lines.recv_timeout(SILENCE) {
-        let is_last = line.contains("\"record\":\"end\"");
-        seen.push(line);
-        if is_last {
-            break;
-        }
-    }
-    machine.kill().expect("it runs");
-    machine.wait().expect("it was started");
-    seen
+/// Longest delay of a task of FreeRTOS, whatever Linux or a hostile guest does beside it.
+const TASK_NS: u64 = 150_000;
+
+fn on(harts: u32) -> System {
+    System::on_sifive_u(harts)
 }
 
-/// Hart 0 has no supervisor mode, and the others have contexts 2, 4, 6 and 8 of the PLIC. IPIs are the firmware's, and so is the timer.
+/// FreeRTOS whose tick is the SBI's.
+fn freertos(args: &str) -> Guest {
+    Guest::freertos(&format!("report_ms=0 {args}"))
+        .file(&checkout(".cache/guests/freertos/freertos-sbi-timer.elf"))
+}
+
+#[track_caller]
+fn is_in_time(run: &Run, ticks: u64) {
+    run.lost_no_tick("freertos", ticks);
+    let [task, handler] = ["delay_ns/max", "handler_delay_ns/max"].map(|key| run.number("freertos", key));
+    println!("task {task} ns, handler {handler} ns late at most");
+    run.check(task <= TASK_NS, format_args!("a task is {task} ns late"));
+}
+
+/// Hart 0 has no supervisor mode, and the others have contexts 2, 4, 6 and 8 of the PLIC. IPIs are the firmware's, and so is the timer. QEMU has the board with other harts, too.
 #[test]
 fn guests_run_on_harts_1_to_4() {
-    // Alone on its hart, it sleeps there until its timer: late in the host's time, but it comes. (With a slow clock it didn't: the hypervisor looked at it
-    // twice, and the deadline was between.)
-    let rtos = Guest::freertos("period_us=10000 periods=20 burn_percent=10 report_ms=0")
-        .file(&checkout(".cache/guests/freertos/freertos-sbi-timer.elf"))
-        .harts([2]);
-    let three = Guest::probe("smp", "rounds=0020").vcpus(3).harts([1, 3, 4]);
-    let seen = run(&System::on(5).memory_gib(1).cpu("rv64,sstc=false").with(rtos).with(three));
-    let has = |part: &str| seen.iter().any(|line| line.contains(part));
-    let all = seen.join("\n");
-    assert!(has("\"record\":\"board\",\"model\":\"SiFive HiFive Unleashed A00\",\"harts\":4,"), "{all}");
-    for core in 0..4 {
-        assert!(has(&format!("\"core\":{core},\"hart\":{},", core + 1)), "{all}");
+    for system in [on(4), on(4).cpu("rv64,sstc=false")] {
+        let three = Guest::probe("smp", "rounds=0020").vcpus(3).harts([1, 3, 4]);
+        let run = system.with(freertos("period_us=10000 periods=20").harts([2])).with(three).run(CLOCK);
+        run.good().result("smp");
+        is_in_time(&run, 20);
+        let harts: Vec<u64> = run.report.cores.iter().map(|core| core.hart).collect();
+        run.check(harts == [1, 2, 3, 4], format_args!("{harts:?}"));
+        let board = run.report.board.as_ref().map(|board| board.model.as_str());
+        run.check(board == Some("SiFive HiFive Unleashed A00"), format_args!("{board:?}"));
     }
-    let result = |job: &str| {
-        let begin = format!("{job}| @result {{\"job\":\"{job}\"");
-        seen.iter().find(|line| line.starts_with(&begin)).map_or("none", String::as_str)
+}
+
+/// As in systems/sifive-u.toml.
+#[test]
+fn smp_linux_shares_all_harts_with_an_rtos() {
+    let linux = Guest::linux("hackbench").args("ainori.loops=5").vcpus(4).harts(1..5);
+    let rtos = freertos("period_us=10000 periods=100 burn_percent=20").harts([2]).priority(10);
+    let run = on(4).policy("ainori").with(linux).with(rtos).run(CLOCK);
+    run.good();
+    assert_eq!(run.number("linux", "cpus"), 4);
+    is_in_time(&run, 100);
+}
+
+#[test]
+fn a_hostile_guest_disturbs_nobody() {
+    let fuzz = Guest::fuzz("seed=14 inputs=1000000000 begin_ms=0 ms=150")
+        .vcpus(2)
+        .harts([1, 2])
+        .background()
+        .restart("always", 32, "1us");
+    let rtos = freertos("period_us=10000 periods=15 burn_percent=20").harts([2]).priority(10);
+    let run = on(2).policy("ainori").with(fuzz).with(rtos).run(CLOCK);
+    run.good();
+    is_in_time(&run, 15);
+}
+
+#[test]
+fn a_guest_is_started_again() {
+    let again = Guest::probe("lives", "end=failure until_ms=600").restart("on-failure", 32, "10s").harts([2]);
+    let run = on(2)
+        .with(again)
+        .with(freertos("period_us=10000 periods=45 burn_percent=0").harts([2]).priority(10))
+        .run(CLOCK);
+    run.good();
+    let former = run.report.guests[0].former_lives.len();
+    run.check(former >= 2, format_args!("{former} lives before the last one"));
+    is_in_time(&run, 45);
+}
+
+/// Time is what one hart executes; the firmware's stands still meanwhile.
+#[test]
+fn one_hart_can_be_the_clock() {
+    let timer = Guest::probe("timer", "period_us=1000 n=200")
+        .file(&checkout(".cache/guests/probes/timer-sbi-timer.elf"))
+        .harts([1]);
+    let run = on(1).with(timer).run(Clock::Icount);
+    run.good();
+    assert_eq!(run.number("timer", "ticks_lost"), 0);
+    println!("{} ns late at most", run.number("timer", "handler_delay_ns/max"));
+}
+
+/// Calls of the SBI's timer: not before its time, and taken back by a later one; by HSM's start and stop, too.
+#[test]
+fn the_sbi_is_as_the_specification_has_it() {
+    on(2).with(Guest::probe("sbi", "").vcpus(2).harts([1, 2])).run(CLOCK).good().result("sbi");
+}
+
+/// The tool tells builds apart before anything runs.
+#[test]
+fn no_other_build_is_taken_for_this_board() {
+    let needs =
+        Needs { room: Room::USUAL, shadow: true, without_h: true, without_sstc: true, more_uarts: true };
+    assert!(Kernel::load(Some(&hypervisor_without_h_and_sstc()), needs).is_ok());
+    for (kernel, needs, why) in [
+        (hypervisor_without_h(), needs, "is for harts with the Sstc extension; the board's harts lack it"),
+        (
+            checkout(".cache/kernel/ainori-sbi-timer-uarts.elf"),
+            needs,
+            "is for harts with the H extension; the board's harts lack it",
+        ),
+        (
+            hypervisor_without_h(),
+            Needs { without_sstc: false, ..needs },
+            "doesn't drive the serial port of this board",
+        ),
+    ] {
+        let error = Kernel::load(Some(&kernel), needs).expect_err("it is for others").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+/// So does the boot. On `virt`, where each build's first words are seen.
+#[test]
+fn each_build_is_for_its_own_harts() {
+    let other = |system: System, cpu: &str| {
+        let system = system.with(Guest::probe("selfshutdown", ""));
+        system.qemu_args(["-cpu".into(), cpu.into()]).run(Clock::Icount)
     };
-    assert!(result("freertos").contains("\"periods\":20,"), "{all}");
-    assert!(result("smp").ends_with("\"ok\":true}"), "{all}");
-    assert!(has("\"console_bytes_lost\":0"), "{all}");
+    other(System::on(1).cpu("rv64,h=false,sstc=false"), "rv64,h=false")
+        .refused("have the Sstc extension (stimecmp): this is the hypervisor for those that lack it");
+    other(System::on(1).cpu("rv64,h=false,sstc=false"), "rv64,sstc=false")
+        .refused("they have the H extension");
+    other(System::on(1).cpu("rv64,h=false"), "rv64,h=false,sstc=false")
+        .refused("lack the Sstc extension (stimecmp)");
 }
