@@ -12,7 +12,7 @@
 //! | [`key`] | what a run depends on, as a hash |
 //! | [`store`] | finished runs by key, so that an interrupted bench goes on where it stopped |
 //! | [`engine`] | the runs that are missing, as many at a time as there are cores |
-//! | [`execute`], [`bare`], [`paths`], [`windows`] | one run: on Ainori, or the same guest on the bare machine; exact counts beside it |
+//! | [`execute`], [`bare`], [`paths`], [`windows`], [`tlb`] | one run: on Ainori, or the same guest on the bare machine; exact counts beside it |
 //! | [`document`], [`code`] | what is known after a run, as JSON that metrics point into; how much code its policy is |
 //! | [`expression`], [`definitions`], [`lookup`] | what an experiment computes of its figures, and which case it means |
 //! | [`evaluate`] | metrics, their median and range |
@@ -66,6 +66,7 @@ mod store;
 mod table;
 pub mod template;
 mod times;
+mod tlb;
 pub mod verdict;
 mod verify;
 mod versions;

@@ -295,6 +295,7 @@ pub fn tools(kernel: Option<&Path>, needs_kernel: bool, stop: &AtomicBool) -> Re
         lockstep: checkout::find(".cache/plugins/lockstep.so", "the lockstep clock", remedy)?,
         paths: checkout::find(".cache/plugins/paths.so", "the plugin that counts instructions", remedy)?,
         windows: checkout::find(".cache/plugins/windows.so", "the plugin that counts in windows", remedy)?,
+        tlb: checkout::find(".cache/plugins/tlb.so", "the plugin that models TLBs", remedy)?,
     }))
 }
 

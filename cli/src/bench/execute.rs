@@ -1,5 +1,5 @@
 //! One run, from the plan to its document.
-use super::{bare, document::document, experiment::Machine, key::Tools, paths, plan::Run, windows};
+use super::{bare, document::document, experiment::Machine, key::Tools, paths, plan::Run, tlb, windows};
 use crate::{
     report::Outcome,
     run::{self, Options, files::Files},
@@ -27,9 +27,11 @@ pub fn execute(run: &Run, tools: &Tools, timeout: Duration, stop: &Arc<AtomicBoo
         options.qemu_args.extend(["-plugin".into(), paths::plugin(&tools.paths, &run.marks, &counts.path)]);
     }
     if !run.windows.is_empty() {
-        options
-            .qemu_args
-            .extend(["-plugin".into(), windows::plugin(&tools.windows, &run.windows, &windows.path)]);
+        let plugin = match &run.tlb {
+            None => windows::plugin(&tools.windows, &run.windows, &windows.path),
+            Some(models) => tlb::plugin(&tools.tlb, models, &run.windows, &windows.path),
+        };
+        options.qemu_args.extend(["-plugin".into(), plugin]);
     }
     let report = match run.machine {
         Machine::Ainori => run::run_manifest(&options, &run.manifest)?,
@@ -48,8 +50,10 @@ pub fn execute(run: &Run, tools: &Tools, timeout: Duration, stop: &Arc<AtomicBoo
     if !run.marks.is_empty() {
         (document["paths"], document["instructions"]) = paths::read(&counts.path)?;
     }
-    if !run.windows.is_empty() {
-        document["windows"] = windows::read(&windows.path)?;
+    match &run.tlb {
+        _ if run.windows.is_empty() => {}
+        None => document["windows"] = windows::read(&windows.path)?,
+        Some(_) => document["tlb"] = tlb::read(&windows.path)?,
     }
     Ok(Some(document))
 }

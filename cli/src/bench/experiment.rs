@@ -1,5 +1,5 @@
 //! An experiment's file. See `experiments/README.md` for the format as a person writes it.
-use super::definitions;
+use super::{definitions, tlb::Tlb};
 use crate::checkout;
 use miette::{Result, miette};
 use serde::{Deserialize, Serialize};
@@ -187,6 +187,8 @@ pub struct Case {
     /// Windows that a guest's program marks, by name, with their numbers (see [`super::windows`]).
     #[serde(default)]
     pub windows: BTreeMap<String, u16>,
+    /// Models of TLBs that the runs are fed to in these windows; traps aren't counted then.
+    pub tlb: Option<Tlb>,
     /// The run is good even if a guest says that it failed: that is what the case is to show.
     #[serde(default)]
     pub guests_may_fail: bool,

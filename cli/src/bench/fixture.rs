@@ -101,6 +101,7 @@ impl Fixture {
         fixture.write("lockstep.so", b"lockstep");
         fixture.write("paths.so", b"paths");
         fixture.write("windows.so", b"windows");
+        fixture.write("tlb.so", b"tlb");
         fixture.write("bare.toml", BARE.as_bytes());
         let shared = BARE
             .replace("\"spumone\"", "\"${policy}\"")
@@ -122,6 +123,7 @@ impl Fixture {
             lockstep: path("lockstep.so"),
             paths: path("paths.so"),
             windows: path("windows.so"),
+            tlb: path("tlb.so"),
         }
     }
 

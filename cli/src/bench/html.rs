@@ -172,6 +172,9 @@ fn versions(results: &Results) -> Markup {
                 @if let Some(windows) = &versions.windows {
                     tr { td { "windows.so" } td { code { (windows) } } }
                 }
+                @if let Some(tlb) = &versions.tlb {
+                    tr { td { "tlb.so" } td { code { (tlb) } } }
+                }
                 @for (name, file) in &versions.files {
                     tr {
                         td { (name) }

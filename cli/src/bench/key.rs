@@ -3,6 +3,7 @@ use super::{
     experiment::Machine,
     paths::Address,
     plan::{Run, Sample},
+    tlb::Tlb,
     windows::Window,
 };
 use crate::{checkout, image::Kernel, run::ClockChoice};
@@ -37,6 +38,8 @@ pub struct Tools {
     pub paths: PathBuf,
     /// The plugin that counts instructions and traps in windows.
     pub windows: PathBuf,
+    /// The plugin that counts what models of TLBs would read.
+    pub tlb: PathBuf,
 }
 
 impl Tools {
@@ -46,6 +49,11 @@ impl Tools {
             true => Ok(self.kernel.clone()),
             false => Kernel::path(None, run.manifest.needs()),
         }
+    }
+
+    /// The plugin that counts in a run's windows.
+    fn of_windows(&self, run: &Run) -> &Path {
+        if run.tlb.is_some() { &self.tlb } else { &self.windows }
     }
 }
 
@@ -104,6 +112,8 @@ struct Inputs<'a> {
     windows: &'a [Window],
     #[serde(skip_serializing_if = "Option::is_none")]
     windows_plugin: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tlb: Option<&'a Tlb>,
     #[serde(skip_serializing_if = "are_usual")]
     translations: &'a [Translation],
 }
@@ -139,7 +149,8 @@ pub fn key(run: &Run, tools: &Tools, hashes: &mut Hashes) -> Result<String> {
         paths: hash_if(!run.marks.is_empty(), &tools.paths)?,
         guests_may_fail: run.guests_may_fail,
         windows: &run.windows,
-        windows_plugin: hash_if(!run.windows.is_empty(), &tools.windows)?,
+        windows_plugin: hash_if(!run.windows.is_empty(), tools.of_windows(run))?,
+        tlb: run.tlb.as_ref(),
         translations: &run.manifest.translations,
     };
     let text = serde_json::to_vec(&inputs).expect("plain data has a JSON form");
@@ -167,6 +178,7 @@ pub fn likeness(run: &Run) -> String {
         guests_may_fail: run.guests_may_fail,
         windows: &run.windows,
         windows_plugin: None,
+        tlb: run.tlb.as_ref(),
         translations: &run.manifest.translations,
     };
     let mut likeness = hash(&serde_json::to_vec(&inputs).expect("plain data has a JSON form"));

@@ -7,6 +7,7 @@ use super::{
     only::{self, Condition, Only, REPETITION},
     paths::{self, Address},
     template::{self, Values},
+    tlb::Tlb,
     windows::{self, Window},
 };
 use crate::{
@@ -80,6 +81,8 @@ pub struct Run {
     pub marks: Vec<(String, Address, Address)>,
     /// Windows whose instructions and traps are counted.
     pub windows: Vec<Window>,
+    /// Models of TLBs, which count in these windows in the place of what counts traps.
+    pub tlb: Option<Tlb>,
     /// A guest that says it failed doesn't spoil the run.
     pub guests_may_fail: bool,
     /// Most host time that it may take.
@@ -414,6 +417,12 @@ fn points_of(experiment: &Experiment, form: Form, case: &Case) -> Result<Vec<(Va
         .collect();
     let marks = marks?;
     let windows = windows_of(case)?;
+    if let Some(tlb) = &case.tlb {
+        tlb.check()?;
+        if windows.is_empty() {
+            return Err(miette!("models of TLBs count in windows, and there are none"));
+        }
+    }
 
     let mut points = Vec::new();
     for values in products(&[&experiment.parameters, &case.with], &used, form) {
@@ -440,6 +449,7 @@ fn points_of(experiment: &Experiment, form: Form, case: &Case) -> Result<Vec<(Va
                 sample,
                 marks: marks.clone(),
                 windows: windows.clone(),
+                tlb: case.tlb.clone(),
                 guests_may_fail: case.guests_may_fail,
                 timeout: Duration::from_secs(case.timeout_s),
             });

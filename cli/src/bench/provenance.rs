@@ -35,9 +35,11 @@ pub fn differences(before: &Results, after: &Versions, now: &str) -> Vec<String>
         (true, "QEMU", &versions.qemu, &after.qemu),
         (!versions.q.is_empty(), "lockstep.so", &versions.lockstep, &after.lockstep),
     ];
-    let plugin = "windows.so";
-    if let (Some(old), Some(new)) = (&versions.windows, &after.windows) {
-        programs.push((true, plugin, old, new));
+    let plugins = [("windows.so", &versions.windows, &after.windows), ("tlb.so", &versions.tlb, &after.tlb)];
+    for (plugin, old, new) in plugins {
+        if let (Some(old), Some(new)) = (old, new) {
+            programs.push((true, plugin, old, new));
+        }
     }
     let builds =
         versions.kernels.iter().filter_map(|(name, old)| Some((name, old, after.kernels.get(name)?)));

@@ -29,6 +29,9 @@ pub struct Versions {
     /// Hash of the plugin that counts in windows, if a run had some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<String>,
+    /// Hash of the plugin that models TLBs, if a run had some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tlb: Option<String>,
     /// The guests' files by name.
     pub files: BTreeMap<String, FileVersion>,
     /// Slices of the lockstep clock; none if no run had it.
@@ -73,8 +76,10 @@ pub fn versions(plan: &Plan, tools: &Tools, hashes: &mut Hashes) -> Result<Versi
             kernels.insert(name_of(&path), short(&path)?);
         }
     }
-    let has_windows = plan.runs().any(|run| !run.windows.is_empty());
+    let has_windows = plan.runs().any(|run| !run.windows.is_empty() && run.tlb.is_none());
     let windows = has_windows.then(|| short(&tools.windows)).transpose()?;
+    let has_tlb = plan.runs().any(|run| run.tlb.is_some());
+    let tlb = has_tlb.then(|| short(&tools.tlb)).transpose()?;
     let q: BTreeSet<u32> = plan
         .runs()
         .filter_map(|run| match run.sample {
@@ -89,6 +94,7 @@ pub fn versions(plan: &Plan, tools: &Tools, hashes: &mut Hashes) -> Result<Versi
         lockstep: short(&tools.lockstep)?,
         paths: short(&tools.paths)?,
         windows,
+        tlb,
         files,
         q: q.into_iter().collect(),
         commit: None,

@@ -54,6 +54,12 @@ fn a_key_changes_with_what_is_counted_and_how_addresses_are_translated() {
     look(&run);
     run.windows = vec![Window { name: "pipe".into(), number: 2 }];
     look(&run);
+    for (sets, since) in [(["p550"].as_slice(), None), (&["p550"], Some(2)), (&["p550", "c910"], None)] {
+        let sets = sets.iter().map(|&set| set.to_owned()).collect();
+        run.tlb = Some(Tlb { sets, models: vec!["as-is".into()], since });
+        look(&run);
+    }
+    run.tlb = None;
     for (spaces, tables) in [(ShadowSpaces::Single, 36), (ShadowSpaces::Multi, 36), (ShadowSpaces::Multi, 48)]
     {
         for reclaim in [ShadowReclaim::Fifo, ShadowReclaim::PageDirectoryLru] {

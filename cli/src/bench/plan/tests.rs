@@ -186,6 +186,21 @@ fn an_axis_without_a_logarithm_for_a_value_of_its_parameter_is_refused() {
 }
 
 #[test]
+fn models_of_tlbs_count_in_windows() {
+    let with = |more: &str| changed("with.policy =", &format!("{more}\nwith.policy ="));
+    let tlb = "tlb.sets = [\"p550\"]\ntlb.models = [\"as-is\"]";
+    let told = error(&with(tlb));
+    assert!(told.contains("count in windows"), "{told}");
+    let told = error(&with(&format!("windows = {{ a = 1 }}\n{}", tlb.replace("p550", "p550,out=x"))));
+    assert!(told.contains("no set of sizes"), "{told}");
+    let fixture = Fixture::new();
+    let experiment = fixture.experiment(&with(&format!("windows = {{ a = 1 }}\n{tlb}"))).unwrap();
+    let plan = Plan::new(experiment, Form::Short, &[]).unwrap();
+    let models: Vec<_> = plan.runs().map(|run| run.tlb.is_some()).collect();
+    assert_eq!(models, [true, true, true, true, false], "the bare machine's case has none");
+}
+
+#[test]
 fn windows_have_numbers_of_their_own() {
     let with = |windows: &str| changed("with.policy =", &format!("windows = {{ {windows} }}\nwith.policy ="));
     let fixture = Fixture::new();
