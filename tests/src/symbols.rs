@@ -70,6 +70,24 @@ impl Program {
             .start
     }
 
+    /// The file, byte for byte.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where in the file so many bytes are that are loaded to a symbol's address.
+    pub fn place_of(&self, symbol: &str, length: usize) -> Range<usize> {
+        let address = self.address(symbol);
+        let file = self.file();
+        let mut loaded = file.segments().into_iter().flatten().filter(|segment| segment.p_type == PT_LOAD);
+        let segment = loaded.find(|segment| {
+            (segment.p_vaddr..segment.p_vaddr + segment.p_filesz).contains(&(address + length as u64 - 1))
+        });
+        let segment = segment.unwrap_or_else(|| panic!("{} loads nothing for {symbol}", self.path.display()));
+        let start = (segment.p_offset + (address - segment.p_vaddr)) as usize;
+        start..start + length
+    }
+
     /// The name of the function that an instruction belongs to. One in assembly language may have no size: it ends at the next one.
     pub fn function_at(&self, address: u64) -> Option<String> {
         let mut nearest: Option<(Range<u64>, String)> = None;

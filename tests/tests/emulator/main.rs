@@ -37,5 +37,6 @@ mod spinning;
 mod steps;
 mod stress;
 mod task_sets;
+mod untagged;
 mod verify;
 mod windows;
