@@ -25,8 +25,8 @@ const fn next(stamp: u64) -> Option<u64> {
 }
 
 const _: () = assert!(
-    next(FIRST).unwrap() == FIRST + 1
-        && next(FIRST | ((1 << LOWER) - 1)).unwrap() == 2 * FIRST
+    matches!(next(FIRST), Some(stamp) if stamp == FIRST + 1)
+        && matches!(next(FIRST | ((1 << LOWER) - 1)), Some(stamp) if stamp == 2 * FIRST)
         && next(!ADDRESS - FIRST).is_none()
 );
 
