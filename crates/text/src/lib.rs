@@ -16,24 +16,26 @@
 //!
 //! # How it is checked
 //! Unit tests, and a property test with a model: random traps, loads, stores of several harts. Whatever these read is what was written there, and each breakpoint that a hart
-//! fetches is one that it finds here, or one of the guest's own.
-#![cfg_attr(not(test), no_std)]
+//! fetches is one that it finds here, or one of the guest's own. What harts do at the same time is tried in each order by loom (`src/model.rs`).
+#![cfg_attr(not(any(test, loom)), no_std)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod atomic;
+#[cfg(all(test, loom))]
+mod model;
 mod region;
 mod sites;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 use alloc::boxed::Box;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use ainori_limits::PAGE;
 use ainori_space::GuestPhysical;
-use spin::Mutex;
 
+use self::atomic::{AtomicBool, Mutex, Ordering};
 use self::region::{Block, Shown, State};
 use self::sites::Sites;
 

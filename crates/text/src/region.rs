@@ -1,7 +1,6 @@
 //! Pages of a guest's memory, and the blocks that they are in.
-use core::sync::atomic::{AtomicU8, AtomicU16, Ordering};
-
 use crate::Advice;
+use crate::atomic::{AtomicU8, AtomicU16, Ordering};
 
 /// What a page is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +30,8 @@ impl State {
     }
 }
 
-/// Traps in pages of a block after which they become text, if they never were.
-const FEWEST: u32 = 32;
+/// Traps in pages of a block after which they become text, if they never were. One is enough where loom tries out every order.
+const FEWEST: u32 = if cfg!(loom) { 1 } else { 32 };
 /// The same is doubled so often at most.
 const MOST_DOUBLINGS: u8 = 16;
 /// Pages that become text at once.

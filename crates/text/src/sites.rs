@@ -4,8 +4,8 @@ use core::ops::Range;
 
 use ainori_space::GuestPhysical;
 
-/// Places in the table, a power of two. Debian's kernel executes some 600 such instructions after it has booted.
-const PLACES: usize = 2048;
+/// Places in the table, a power of two. Debian's kernel executes some 600 such instructions after it has booted. Few where loom tries out every order.
+const PLACES: usize = if cfg!(loom) { 64 } else { 2048 };
 /// An instruction is within so many places of the first that is for it, or has none: so nobody looks for long.
 const NEAR: usize = 16;
 /// What is no address of an instruction.
