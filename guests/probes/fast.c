@@ -1,7 +1,9 @@
 /* Does a privileged instruction do the same each time? A hypervisor that carries it out in software may put something else in its place when it has met it often, and then go a shorter way
  * with it. So each that a kernel executes on the registers of its traps is executed again and again, with each general register as its source and as its target: on sstatus, sscratch, sepc, scause
  * and stval, and SRET, to this kernel and to a program that calls it at once. All registers are checked behind each, and what the specification says of the others.
- * In some steps an interrupt is pending: it comes exactly when the instruction lets it. Between them it is looked at whether sstatus.SUM and FS do what they say: a page of programs is there or isn't,
+ * Likewise stimecmp and sip, which say whether interrupts are pending.
+ * In some steps one is, a software interrupt or the timer's: it comes exactly when the instruction lets it. Between them the timer interrupts a loop of the kernel, at the handler or at the timer's
+ * place in a table, or waits until interrupts are on again, and the kernel interrupts itself likewise; and it is looked at whether sstatus.SUM and FS do what they say: a page of programs is there or isn't,
  * and floating-point registers keep what they had. And at MRET, which is illegal. */
 #include "args.h"
 #include "console.h"
@@ -20,16 +22,17 @@
 #define SSTATUS_SD   (1ul << 63)
 #define RESERVED     (1ul << 0 | 1ul << 2 | 1ul << 3 | 1ul << 4 | 1ul << 7 | 1ul << 11 | 1ul << 12 | 1ul << 17 | 1ul << 21 | 1ul << 22) /* of sstatus: they stay 0 */
 #define SOFTWARE     (1ul << IRQ_SOFTWARE)
+#define TIMER_BIT    (1ul << IRQ_TIMER)
 #define CALL_OF_USER 8
 #define ILLEGAL      2
 #define SRET         0x10200073
 #define MRET         0x30200073
 #define ECALL        0x00000073
 #define EBREAK       0x00100073
-#define PLACES       3072 /* instructions, each with the jump behind it, in pages without data */
+#define PLACES       3584 /* instructions, each with the jump behind it, in pages without data */
 
 enum { V = 1, R = 2, W = 4, X = 8, U = 16, A = 64, D = 128 };
-enum csr { STATUS, SCRATCH, PC, CAUSE, VALUE, CSRS };
+enum csr { STATUS, SCRATCH, PC, CAUSE, VALUE, TIMER, PENDING, CSRS }; /* of PENDING the model has SSIP alone */
 enum { WRITE = 1, SET = 2, CLEAR = 3, NUMBER = 4 };
 
 /* Known to fast_ways.S. */
@@ -59,9 +62,9 @@ static uint32_t program[PAGE / 4] __attribute__((aligned(PAGE)));
 
 static uint64_t seed, changeable;
 static uint64_t csrs[CSRS]; /* what they are, by the specification */
-static bool strict;
+static bool strict, has_timer;
 static volatile bool may_fault, faulted;
-static uint64_t steps, interrupts, calls, faults;
+static uint64_t steps, interrupts, calls, faults, ticks;
 
 static uint64_t below(uint64_t n) { return (xorshift(&seed) >> 11) % n; }
 
@@ -90,11 +93,19 @@ static uint64_t with_sd(uint64_t status)
     return (status & ~SSTATUS_SD) | (is_dirty ? SSTATUS_SD : 0);
 }
 
+static uint64_t read_timer(void) { return has_timer ? csr_read(stimecmp) : csrs[TIMER]; }
+
+static uint64_t read_csr(enum csr csr)
+{
+    /* No time that is written comes while this runs: it is 0, or far away. */
+    return csr == PENDING ? csrs[PENDING] | (csrs[TIMER] == 0 ? TIMER_BIT : 0) : csrs[csr];
+}
+
 static void check_csrs(const char *when)
 {
-    uint64_t found[CSRS] = {csr_read(sstatus), csr_read(sscratch), csr_read(sepc), csr_read(scause), csr_read(stval)};
+    uint64_t found[CSRS] = {csr_read(sstatus), csr_read(sscratch), csr_read(sepc), csr_read(scause), csr_read(stval), read_timer(), csr_read(sip)};
     for (unsigned i = 0; i < CSRS; i++)
-        CHECK(found[i] == csrs[i], "%s: register %u is 0x%lx, not 0x%lx", when, i, found[i], csrs[i]);
+        CHECK(found[i] == read_csr(i), "%s: register %u is 0x%lx, not 0x%lx", when, i, found[i], read_csr(i));
 }
 
 /* What the register becomes by a write. */
@@ -103,6 +114,7 @@ static uint64_t written(enum csr csr, uint64_t value)
     switch (csr) {
     case STATUS: return with_sd((value & changeable) | SSTATUS_UXL);
     case PC:     return value & ~1ul;
+    case PENDING: return value & SOFTWARE;
     default:     return value;
     }
 }
@@ -128,6 +140,10 @@ static uint64_t operand(const struct instruction *it)
         if (it->operation == WRITE)
             value |= SSTATUS_UXL;
     }
+    if (it->csr == TIMER && value != 0)
+        value |= 1ul << 62;
+    if (it->csr == PENDING && !strict)
+        value &= ~4ul; /* QEMU 10.0 takes it for SSIP, of a guest with H */
     if (it->csr == PC && !strict)
         value &= ~1ul; /* QEMU 10.0 keeps it */
     return value;
@@ -138,11 +154,14 @@ static void step(unsigned number)
 {
     const struct instruction *it = &instructions[number];
     uintptr_t at = (uintptr_t)code[number];
-    bool pending = below(4) == 0;
+    uint64_t pending = below(4) ? 0 : has_timer && below(2) ? TIMER_BIT : SOFTWARE;
     if (csrs[STATUS] & SSTATUS_SIE && pending) {
         csr_clear(sstatus, SSTATUS_SIE);
         csrs[STATUS] &= ~SSTATUS_SIE;
     }
+    if (pending == TIMER_BIT)
+        csrs[TIMER] = 0;
+    csrs[PENDING] |= pending & SOFTWARE;
     bool to_kernel = true;
     if (it->csr == CSRS) {
         to_kernel = below(2);
@@ -167,7 +186,7 @@ static void step(unsigned number)
         goes_on = csrs[PC];
         csrs[STATUS] = status | (csrs[STATUS] & SSTATUS_SPIE) >> 4 | SSTATUS_SPIE;
     } else {
-        uint64_t old = csrs[it->csr], value = it->operation & NUMBER ? it->source : before.x[it->source];
+        uint64_t old = read_csr(it->csr), value = it->operation & NUMBER ? it->source : before.x[it->source];
         unsigned operation = it->operation & 3;
         if (operation == WRITE || it->source)
             csrs[it->csr] = written(it->csr, operation == WRITE ? value : operation == SET ? old | value : old & ~value);
@@ -176,19 +195,25 @@ static void step(unsigned number)
     }
     bool interrupted = pending && (!to_kernel || csrs[STATUS] & SSTATUS_SIE);
     if (interrupted)
-        trap(SCAUSE_INTERRUPT | IRQ_SOFTWARE, goes_on, to_kernel);
+        trap(SCAUSE_INTERRUPT | (pending == SOFTWARE ? IRQ_SOFTWARE : IRQ_TIMER), goes_on, to_kernel);
     else if (!to_kernel)
         trap(CALL_OF_USER, PROGRAM, false);
 
     csr_write(stvec, ways[it->way].arrived);
     if (pending) {
-        csr_set(sip, SOFTWARE);
-        csr_write(sie, SOFTWARE);
+        if (pending == SOFTWARE)
+            csr_set(sip, SOFTWARE);
+        else
+            csr_write(stimecmp, 0ul);
+        csr_write(sie, pending);
     }
     ways[it->way].go(&after, code[number]);
     if (pending) {
         csr_write(sie, 0);
-        csr_clear(sip, SOFTWARE);
+        if (pending == SOFTWARE) {
+            csr_clear(sip, SOFTWARE);
+            csrs[PENDING] = 0;
+        }
     }
     csr_write(stvec, trap_entry);
     for (unsigned i = 1; i < 32; i++)
@@ -242,7 +267,7 @@ static void look_at_floats(void)
 
 static void add(struct instruction it)
 {
-    static const uint16_t numbers[CSRS] = {0x100, 0x140, 0x141, 0x142, 0x143};
+    static const uint16_t numbers[CSRS] = {0x100, 0x140, 0x141, 0x142, 0x143, 0x14d, 0x144};
     CHECK(count < PLACES, "too many instructions");
     bool has_source = it.csr != CSRS && !(it.operation & NUMBER);
     while (it.target == ways[it.way].pointer || it.target == ways[it.way].place ||
@@ -266,8 +291,12 @@ static void add_all(void)
                 uint8_t operation = operations[i];
                 /* Without bit 0 of sepc. */
                 uint8_t mask = operation & NUMBER && csr == PC && !strict ? 0x1e : 0x1f;
+                if (operation & NUMBER && csr == PENDING && !strict)
+                    mask = 0x1b;
                 /* A write of a number to sstatus would make UXL 0. */
                 if (csr == STATUS && operation == (NUMBER | WRITE))
+                    continue;
+                if (csr == TIMER && !(operation == WRITE && has_timer))
                     continue;
                 add((struct instruction){csr, operation, n & mask, below(32), 0});
                 add((struct instruction){csr, operation, below(32) & mask, n, 0});
@@ -315,6 +344,81 @@ static void look_at_mret(void)
     csrs[STATUS] = csr_read(sstatus);
 }
 
+/* The timer interrupts a loop of the kernel at once, at the handler or at its place in the table; or it comes while interrupts are off, and interrupts when they are on. */
+static void look_at_timer(void)
+{
+    bool is_table = below(2), waits = below(2);
+    uint64_t status = csrs[STATUS] & ~SSTATUS_SIE, enable = SSTATUS_SIE, first, last, pc, cause, value, after, place;
+    csr_write(sstatus, status);
+    csr_write(sie, TIMER_BIT);
+    csr_write(stimecmp, read_time() + below(100));
+    if (waits) {
+        while (!(csr_read(sip) & TIMER_BIT))
+            ;
+        CHECK(csr_read(sstatus) == status, "interrupts are off, and one has come");
+    }
+    __asm__ volatile(".option push\n.option norvc\n"
+                     "la t0, 2f\n or t0, t0, %[mode]\n csrw stvec, t0\n la %[first], 4f\n la %[last], 1f\n"
+                     "4: csrs sstatus, %[enable]\n 1: j 1b\n"
+                     ".option pop\n .balign 4\n .option push\n .option norvc\n 2: li %[place], 0\n j 3f\n nop\n nop\n nop\n li %[place], 1\n"
+                     "3: csrr %[pc], sepc\n csrr %[cause], scause\n csrr %[value], stval\n csrr %[after], sstatus\n"
+                     ".option pop"
+                     : [first] "=&r"(first), [last] "=&r"(last), [pc] "=&r"(pc), [cause] "=&r"(cause), [value] "=&r"(value), [after] "=&r"(after), [place] "=&r"(place)
+                     : [mode] "r"((uint64_t)is_table), [enable] "r"(enable)
+                     : "t0", "memory");
+    csr_write(stvec, trap_entry);
+    csr_write(sie, 0);
+    csr_write(stimecmp, -1ul);
+    CHECK(cause == (SCAUSE_INTERRUPT | IRQ_TIMER) && value == 0, "the timer interrupts a loop: scause is 0x%lx, stval 0x%lx", cause, value);
+    CHECK(pc == last || pc == first, "the timer interrupts a loop at 0x%lx, which is at 0x%lx", pc, last);
+    CHECK(place == is_table, "the timer's interrupt is at place %lu", place);
+    CHECK(after == (status | SSTATUS_SPIE | SSTATUS_SPP), "sstatus was 0x%lx when the timer came, and is 0x%lx", status, after);
+    csrs[STATUS] = after;
+    csrs[PC] = pc;
+    csrs[CAUSE] = cause;
+    csrs[VALUE] = value;
+    csrs[TIMER] = -1ul;
+    ticks++;
+}
+
+/* The kernel interrupts itself: behind the instruction that does it, or, as interrupts are off then, behind the one that switches them on. */
+#define INTERRUPT_ONESELF(instruction)                                                                                                                            \
+    __asm__ volatile(".option push\n.option norvc\n"                                                                                                              \
+                     "la t0, 2f\n or t0, t0, %[mode]\n csrw stvec, t0\n la %[first], 1f\n la %[second], 4f\n li t0, 2\n csrs sstatus, %[before]\n"                \
+                     instruction "\n 1: csrs sstatus, %[enable]\n 4: j 4b\n"                                                                                      \
+                     ".option pop\n .balign 4\n .option push\n .option norvc\n 2: j 5f\n li %[place], 1\n j 3f\n 5: li %[place], 0\n"                                                                          \
+                     "3: csrr %[pc], sepc\n csrr %[cause], scause\n csrr %[value], stval\n csrr %[after], sstatus\n"                                              \
+                     ".option pop"                                                                                                                                \
+                     : [first] "=&r"(first), [second] "=&r"(second), [pc] "=&r"(pc), [cause] "=&r"(cause), [value] "=&r"(value), [after] "=&r"(after),            \
+                       [place] "=&r"(place)                                                                                                                       \
+                     : [mode] "r"((uint64_t)is_table), [before] "r"(waits ? 0 : SSTATUS_SIE), [enable] "r"(SSTATUS_SIE)                                           \
+                     : "t0", "memory")
+
+static void look_at_software(void)
+{
+    bool is_table = below(2), waits = below(2);
+    uint64_t status = csrs[STATUS] & ~SSTATUS_SIE, first, second, pc, cause, value, after, place;
+    csr_clear(sip, SOFTWARE);
+    csr_write(sstatus, status);
+    csr_write(sie, SOFTWARE);
+    if (below(2))
+        INTERRUPT_ONESELF("csrs sip, t0");
+    else
+        INTERRUPT_ONESELF("csrsi sip, 2");
+    csr_write(stvec, trap_entry);
+    csr_write(sie, 0);
+    csr_clear(sip, SOFTWARE);
+    CHECK(cause == (SCAUSE_INTERRUPT | IRQ_SOFTWARE) && value == 0, "the kernel interrupts itself: scause is 0x%lx, stval 0x%lx", cause, value);
+    CHECK(pc == (waits ? second : first), "the kernel interrupts itself: sepc is 0x%lx, not 0x%lx", pc, waits ? second : first);
+    CHECK(place == is_table, "the software interrupt is at place %lu", place);
+    CHECK(after == (status | SSTATUS_SPIE | SSTATUS_SPP), "sstatus was 0x%lx when the kernel interrupted itself, and is 0x%lx", status, after);
+    csrs[STATUS] = after;
+    csrs[PC] = pc;
+    csrs[CAUSE] = cause;
+    csrs[VALUE] = value;
+    csrs[PENDING] = 0;
+}
+
 bool guest_main(void)
 {
     seed = arg_number("seed", 1, 1, UINT64_MAX);
@@ -324,6 +428,10 @@ bool guest_main(void)
     args_finish();
     changeable = SSTATUS_SIE | SSTATUS_SPIE | SSTATUS_SPP | SSTATUS_FS | SSTATUS_SUM | (machine_has("v") ? SSTATUS_VS : 0);
     csr_write(sie, 0);
+    has_timer = machine_has("sstc");
+    csrs[TIMER] = -1ul;
+    if (has_timer)
+        csr_write(stimecmp, -1ul);
     translate();
     add_all();
     __asm__ volatile("fence.i" ::: "memory");
@@ -347,9 +455,13 @@ bool guest_main(void)
                     look_at_floats();
                 if (below(16) == 0)
                     look_at_mret();
+                if (has_timer && below(16) == 0)
+                    look_at_timer();
+                if (below(16) == 0)
+                    look_at_software();
             }
     check_csrs("at the end");
     csr_clear(sstatus, SSTATUS_SIE);
-    print("@result {\"job\":\"fast\",\"instructions\":%u,\"steps\":%lu,\"interrupts\":%lu,\"calls\":%lu,\"faults\":%lu,\"ok\":true}\n", count, steps, interrupts, calls, faults);
+    print("@result {\"job\":\"fast\",\"instructions\":%u,\"steps\":%lu,\"interrupts\":%lu,\"calls\":%lu,\"faults\":%lu,\"ticks\":%lu,\"ok\":true}\n", count, steps, interrupts, calls, faults, ticks);
     return true;
 }

@@ -39,6 +39,9 @@ enum Handler {
     /// `csrc sip`, and with a number.
     ClearPending = 13,
     ClearPendingNumber = 14,
+    /// `csrs sip`, and with a number.
+    SetPending = 15,
+    SetPendingNumber = 16,
 }
 
 /// The place of a register that is nothing but what is written to it.
@@ -100,6 +103,9 @@ fn of_register(instruction: AnyCsrInstruction, has_timer: bool) -> (Handler, u8,
             (csr::SIP, CsrAccess::Clear(bits)) if rd == 0 && bits & Line::Software.bit() != 0 => {
                 (Handler::ClearPendingNumber, 0, 0)
             }
+            (csr::SIP, CsrAccess::Set(bits)) if rd == 0 && bits & Line::Software.bit() != 0 => {
+                (Handler::SetPendingNumber, 0, 0)
+            }
             _ => NONE,
         };
     };
@@ -113,6 +119,7 @@ fn of_register(instruction: AnyCsrInstruction, has_timer: bool) -> (Handler, u8,
         (csr::SEPC, CsrAccess::Write(_)) => (Handler::WritePc, source, 0),
         (csr::STIMECMP, CsrAccess::Write(_)) if has_timer => (Handler::WriteTimer, source, 0),
         (csr::SIP, CsrAccess::Clear(_)) => (Handler::ClearPending, source, 0),
+        (csr::SIP, CsrAccess::Set(_)) => (Handler::SetPending, source, 0),
         (_, CsrAccess::Write(_)) => plain(number).map_or(NONE, |place| (Handler::Write, source, place as u8)),
         _ => NONE,
     }

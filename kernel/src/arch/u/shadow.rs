@@ -495,6 +495,7 @@ impl VcpuState {
 
     /// Whatever the hart has cached of it isn't to be used any more.
     pub fn distrust_hart(&mut self) {
+        self.is_settled = false;
         let own = self.own_shadow();
         own.change();
         let due = own.shadow.distrust();

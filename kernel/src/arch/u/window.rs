@@ -40,11 +40,13 @@ mod handler {
     pub(super) const WRITE_TIMER: u64 = 0x5b0;
     pub(super) const CLEAR_PENDING: u64 = 0x600;
     pub(super) const CLEAR_PENDING_NUMBER: u64 = 0x630;
-    pub(super) const RETURN: u64 = 0x670;
+    pub(super) const SET_PENDING: u64 = 0x670;
+    pub(super) const SET_PENDING_NUMBER: u64 = 0x684;
+    pub(super) const RETURN: u64 = 0x720;
 }
 
 /// They, from the address that the fast path has in `a0`, in the order of their numbers there. The first is the usual way.
-pub(super) const HANDLERS: [i16; 15] = [
+pub(super) const HANDLERS: [i16; 17] = [
     from_base(USUAL),
     from_base(handler::READ_REGISTER),
     from_base(handler::WRITE_REGISTER),
@@ -60,6 +62,8 @@ pub(super) const HANDLERS: [i16; 15] = [
     from_base(handler::WRITE_TIMER),
     from_base(handler::CLEAR_PENDING),
     from_base(handler::CLEAR_PENDING_NUMBER),
+    from_base(handler::SET_PENDING),
+    from_base(handler::SET_PENDING_NUMBER),
 ];
 
 /// Where the code is that reads and writes a general register of the guest by its number: 8 bytes for each.
@@ -447,6 +451,46 @@ global_asm!(
     csrrw   a0, sscratch, a0
     sret
 
+    // A software interrupt of its own: it is there at once, if it may be.
+    .org    \name + {SET_PENDING}
+    get_source
+    andi    t0, t0, {SOFTWARE_BIT}
+    beqz    t0, \name\()_done
+    .org    \name + {SET_PENDING_NUMBER}
+    ld      t0, {LINES}(a0)
+    ld      t1, {SIE}(a0)
+    ld      t2, {SSTATUS}(a0)
+    ori     t0, t0, {SOFTWARE_BIT}
+    and     t1, t1, t0
+    andi    t2, t2, {SIE_BIT}
+    beqz    t1, 18f
+    beqz    t2, 18f
+    addi    t1, t1, -{SOFTWARE_BIT}
+    // Another interrupt is due as well.
+    bnez    t1, \name\()_usual
+    sd      t0, {LINES}(a0)
+    ld      t1, {STVEC}(a0)
+    csrr    t0, sepc
+    andi    t2, t1, 1
+    andi    t1, t1, -4
+    slli    t2, t2, 2
+    add     t1, t1, t2
+    addi    t0, t0, 4
+    csrw    sepc, t1
+    sd      t0, {SEPC}(a0)
+    ld      t1, {SSTATUS}(a0)
+    li      t0, 1
+    slli    t0, t0, 63
+    addi    t0, t0, {SOFTWARE}
+    andi    t1, t1, ~{SIE_BIT}
+    sd      t0, {SCAUSE}(a0)
+    ori     t1, t1, {SPIE_BIT} | {SPP_BIT}
+    sd      zero, {STVAL}(a0)
+    sd      t1, {SSTATUS}(a0)
+    j       \name\()_leave
+18: sd      t0, {LINES}(a0)
+    j       \name\()_done
+
     .org    \name + {RETURN}
     ld      t1, {WATCHES}(a0)
     ld      t2, {SSTATUS}(a0)
@@ -662,6 +706,8 @@ global_asm!(
     WRITE_TIMER = const handler::WRITE_TIMER,
     CLEAR_PENDING = const handler::CLEAR_PENDING,
     CLEAR_PENDING_NUMBER = const handler::CLEAR_PENDING_NUMBER,
+    SET_PENDING = const handler::SET_PENDING,
+    SET_PENDING_NUMBER = const handler::SET_PENDING_NUMBER,
     RETURN = const handler::RETURN,
     GET_PLACE = const GET_PLACE,
     PUT_PLACE = const PUT_PLACE,
@@ -682,6 +728,7 @@ global_asm!(
     STIMECMP = const csr::STIMECMP,
     TIMER = const interrupt::SUPERVISOR_TIMER,
     TIMER_BIT = const 1 << interrupt::SUPERVISOR_TIMER,
+    SOFTWARE = const interrupt::SUPERVISOR_SOFTWARE,
     SOFTWARE_BIT = const 1 << interrupt::SUPERVISOR_SOFTWARE,
     BREAKPOINT = const exception::BREAKPOINT,
     CALL = const exception::CALL_FROM_USER,
