@@ -38,6 +38,8 @@ pub struct VcpuState {
     pub(super) watches_returns: bool,
     /// What the hart has of it is as its registers say: nothing of these has changed since it was entered last that the hart has to be told of.
     pub(super) is_settled: bool,
+    /// The view that it needs has been made since it was entered last: should it be gone again, as others fence all the time, it is made at the entry, so that it gets on.
+    was_ready: bool,
     /// The [page](super::page::Page) says what programs and the kernel may do, as the registers do.
     pub(super) are_rights_told: bool,
     /// Breakpoints in its kernel that stand for other instructions.
@@ -59,6 +61,7 @@ impl VcpuState {
             world,
             watches_returns: false,
             is_settled: false,
+            was_ready: false,
             are_rights_told: false,
             known,
         }
@@ -250,6 +253,7 @@ impl VcpuState {
             registers.pending_interrupt()
         });
         if interrupt.is_none() && self.is_settled {
+            self.was_ready = false;
             return Ready::Yes;
         }
         if let Some(cause) = interrupt {
@@ -269,12 +273,14 @@ impl VcpuState {
             }
         }
         // What has led here has taken its time: to make a view is another section.
-        if self.settle(false) { Ready::Yes } else { Ready::NotYet }
+        let makes = core::mem::take(&mut self.was_ready);
+        if self.settle(makes) { Ready::Yes } else { Ready::NotYet }
     }
 
     /// Does a step of what the loaded vCPU needs before it can be entered, the view that it is to see. True if that was the last.
     pub fn make_ready(&mut self) -> bool {
-        self.settle(true)
+        self.was_ready = self.settle(true);
+        self.was_ready
     }
 
     /// The vCPU has just trapped: what the hart knows of it, and what the fast path has done.
