@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use ainori::report::Outcome;
-use ainori_tests::{Clock, Guest, Run, System};
+use ainori_tests::{Clock, Guest, Run, System, harts::usual_lack_h};
 
 /// Slices that are no multiples of each other, and the harts that FreeRTOS takes part of: two orders of events, each of which can
 /// be repeated.
@@ -281,14 +281,19 @@ fn who_waits_for_an_equal_when_the_core_is_taken_is_looked_for_too() {
 
 /// A hart idles but for a vCPU that sleeps for moments again and again, and is due whenever work is looked for: an equal, or one that takes the hart from others.
 /// Of two others on another hart, equals or not, the one that may come is brought to the idle one all the same.
+///
+/// (One that is urgent has its hart for good if its naps are no longer than the guard and the advance: with H that is so up to a period of 13 us. Without, to set the timer and to execute
+/// WFI takes a few microseconds more.)
 #[test]
 fn who_sleeps_for_moments_keeps_nobody_from_an_idle_hart() {
+    let moments =
+        if usual_lack_h() { "period_us=25 busy_us=1 n=2000" } else { "period_us=15 busy_us=1 n=2000" };
     for (policy, naps, urgent, above) in [
         ("ainori", "period_us=4 n=1500", 1, 1),
         ("spumone-on-demand", "period_us=4 n=1500", 1, 1),
         ("balance", "period_us=4 n=1500", 1, 1),
-        ("ainori", "period_us=15 busy_us=1 n=2000", 5, 10),
-        ("spumone-on-demand", "period_us=15 busy_us=1 n=2000", 5, 10),
+        ("ainori", moments, 5, 10),
+        ("spumone-on-demand", moments, 5, 10),
     ] {
         let busy = Guest::probe("naps", "period_us=5000 busy_us=10000000 n=1").named("busy");
         let run = System::on(2)
@@ -333,21 +338,29 @@ fn who_is_below_a_visitor_is_looked_for() {
 }
 
 /// Under the policy of the thesis who is preempted in user mode waits at home, however often another hart has room for it: here an RTOS has the home for
-/// 900 ms of each second, and Linux has booted when half of that is over.
+/// 900 ms of each second, and Linux has booted when half of that is over. (Without H it has after 4.2 s, before which it is in its kernel nearly always, which waits nowhere: so there are
+/// three such times more.)
 #[test]
 fn who_is_to_wait_at_home_is_not_taken_from_there() {
+    let (bursts, ms, waits) =
+        if usual_lack_h() { (6, 7_100, 1_900..3_300) } else { (3, 4_100, 1_000..1_500) };
     let run = System::on(2)
         .policy("spumone-trap-based-uncured")
         .with(Guest::linux("busy").vcpus(1).harts([0, 1]).background())
         .with(Guest::probe("naps", "period_us=1000 busy_us=20 n=10000").harts([1]).background())
-        .with(Guest::probe("bursts", "n=3 us=900000 pause_us=1000000").named("long").harts([0]).priority(10))
-        .with(Guest::probe("selfshutdown", "ms=4100").harts([1]))
+        .with(
+            Guest::probe("bursts", &format!("n={bursts} us=900000 pause_us=1000000"))
+                .named("long")
+                .harts([0])
+                .priority(10),
+        )
+        .with(Guest::probe("selfshutdown", &format!("ms={ms}")).harts([1]))
         .run(Clock::Lockstep { q: 250 });
     run.good();
     let end = run.report.end.as_ref().map_or(0, |end| end.time);
     let lost = (end - run.guest("linux").vcpus[0].running) / 10_000;
     println!("Linux waits for {lost} ms of {}", end / 10_000);
-    run.check((1_000..1_500).contains(&lost), format_args!("Linux has waited for {lost} ms"));
+    run.check(waits.contains(&lost), format_args!("Linux has waited for {lost} ms"));
 }
 
 /// Two harts are taken, and given back for some microseconds at just the wrong times. A sleeper that may run on both was on its way from one to the other
