@@ -1,9 +1,11 @@
 //! What must hold of every run, whatever guests do: no panic, no end before the end, no RTOS late, no core long with its interrupts
 //! off. Unlike the methods of [`Run`](crate::Run), these don't end a test: they list what doesn't hold.
+use crate::harts::usual_lack_h;
 use ainori::report::{GuestOutcome, GuestReport, Outcome, RunReport};
 use ainori_limits::STACK_SIZE;
 use ainori_report::StopReason;
 pub use greatest::Greatest;
+pub use punctual::Punctuality;
 use serde::{Deserialize, Serialize};
 
 /// Most nanoseconds from a period's deadline to the first statement of an RTOS's task, where the policy lets it take its core at once.
@@ -207,15 +209,16 @@ fn rtos(guest: &GuestReport, periods: u64, promise: Promise, add: &mut impl FnMu
     if promise != Promise::Bound {
         return;
     }
+    let bounds = Punctuality::of(usual_lack_h());
     for (what, key, most) in
-        [("task", "delay_ns/max", TASK_NS), ("tick handler", "handler_delay_ns/max", HANDLER_NS)]
+        [("task", "delay_ns", bounds.task_ns), ("tick handler", "handler_delay_ns", bounds.handler_ns)]
     {
-        match number(key) {
-            Some(ns) if ns <= most => {}
-            Some(ns) => {
+        match bounds.latest(most, periods, |part| self::number(guest, &format!("{key}/{part}"))) {
+            Some(Ok(_)) => {}
+            Some(Err(ns)) => {
                 add(Kind::Delay, format!("the {what} of {name} was {:.1} us late", ns as f64 / 1e3));
             }
-            None => add(Kind::Neighbour, format!("the result of {name} has no {key}")),
+            None => add(Kind::Neighbour, format!("the result of {name} has no {key}/max")),
         }
     }
 }
@@ -241,5 +244,6 @@ fn last_words(report: &RunReport) -> String {
 }
 
 mod greatest;
+mod punctual;
 #[cfg(test)]
 pub(crate) mod tests;

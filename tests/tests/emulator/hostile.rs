@@ -9,6 +9,7 @@ use ainori_tests::{
         Expected, Trial, attacks,
         case::{Case, Lives, Range},
     },
+    harts::usual_lack_h,
 };
 
 /// Slice of the attacks, in instructions.
@@ -379,17 +380,22 @@ fn who_gets_more_interrupts_than_can_be_handed_on_goes_on() {
 }
 
 /// A core that has more to do for equals of the vCPU that it runs than it can still hears at once of somebody more urgent. (It was left to look by itself:
-/// an answer that takes 10 us took 34.)
+/// an answer that takes 10 us took 34. Without H one takes 16 in the mean and 24 at most, but for the first ones, in which each privileged instruction still traps by the firmware.)
 #[test]
 fn an_interrupt_for_an_rtos_passes_those_for_others() {
+    let (args, most_ns) = if usual_lack_h() {
+        ("n=0 pings=150 ping_sleeps=1 uncounted=10", 32_000)
+    } else {
+        ("n=0 pings=150 ping_sleeps=1", 20_000)
+    };
     for q in [211, 250] {
-        let rtos = Guest::probe("cost", "n=0 pings=150 ping_sleeps=1").vcpus(2).harts([0, 1]).priority(10);
+        let rtos = Guest::probe("cost", args).vcpus(2).harts([0, 1]).priority(10);
         let storm = Guest::probe("storm", "n=1000000000").vcpus(5).harts(1..6).background();
         let run = System::on(6).policy("spumone").with(rtos).with(storm).run(Clock::Lockstep { q });
         run.good();
         let longest = run.number("cost", "ipi_round_trip_ns/max");
         println!("q = {q}: an answer comes after {longest} ns at most");
-        run.check(longest <= 20_000, format_args!("an answer comes after {longest} ns"));
+        run.check(longest <= most_ns, format_args!("an answer comes after {longest} ns"));
     }
 }
 

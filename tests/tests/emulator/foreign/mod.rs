@@ -11,10 +11,6 @@ mod userland;
 
 use ainori_tests::{Guest, Run};
 
-/// Longest delay of a 1 ms task, and of its tick handler, beside whatever else runs on its hart.
-const TASK_NS: u64 = 2_500;
-const HANDLER_NS: u64 = 1_200;
-
 /// FreeRTOS on hart 1 with a tick each millisecond, of which `periods` are measured, after `begin_ms` in which the others boot.
 fn freertos(begin_ms: u64, periods: u64) -> Guest {
     Guest::freertos(&format!(
@@ -27,11 +23,5 @@ fn freertos(begin_ms: u64, periods: u64) -> Guest {
 #[track_caller]
 fn is_in_time(run: &Run, periods: u64) {
     run.lost_no_tick("freertos", periods);
-    let delays = ["delay_ns/max", "handler_delay_ns/max"].map(|key| run.number("freertos", key));
-    println!(
-        "task {} ns, handler {} ns late at most; {:.1} s",
-        delays[0], delays[1], run.report.host.seconds
-    );
-    run.check(delays[0] <= TASK_NS, format_args!("a task is {} ns late", delays[0]));
-    run.check(delays[1] <= HANDLER_NS, format_args!("a tick handler is {} ns late", delays[1]));
+    run.was_in_time("freertos", format_args!("after {:.1} s", run.report.host.seconds));
 }
