@@ -224,7 +224,6 @@ impl Memory for GuestMemory<'_> {
         let Some(host) = self.main(at) else { return };
         // SAFETY: as of a single word. Main memory is whole pages, and a row is part of one, as it begins at a multiple of its size.
         let row = unsafe { &*(host as *const [AtomicU64; ROW]) };
-        // BOUND: `ROW`.
         let row = row.each_ref().map(|word| word.load(Ordering::Acquire));
         // All of a row is in one page. What is text by now may have had breakpoints in it, and is no table.
         if !self.0.text.is_text(at) {

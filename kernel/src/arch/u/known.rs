@@ -103,7 +103,7 @@ impl Known {
         }
     }
 
-    /// Nothing is known any more. The fast path is told so when the vCPU is entered next, which isn't [settled](super::VcpuState) therefore.
+    /// Nothing is known any more. The fast path finds nothing from now on, whether the vCPU is told anything else or not.
     #[inline]
     pub(super) fn forget(&mut self) {
         self.is_local = false;
