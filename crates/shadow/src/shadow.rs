@@ -103,6 +103,8 @@ pub struct Shadow<'a, T, V = Undivided> {
     is_short: bool,
     /// There is none to be taken by itself: all of somebody's are next.
     takes_all: bool,
+    /// What is there stands in the way of a fill: all of it is to be forgotten first.
+    forgets_all: bool,
 }
 
 /// One that is fetched from two pages, and loads or stores what lies in two others.
@@ -169,6 +171,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             behind: Set::EMPTY,
             is_short: false,
             takes_all: false,
+            forgets_all: false,
         };
         let opening = shadow.opening(choices.greatest);
         shadow.pool.open(shadow.spaces[0].tree.root, opening);
@@ -375,6 +378,9 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     /// Sees to tables for a fill that had too few, or that might: to find that out takes a walk. `None` if there are some, or none is to be cleared for that.
     #[inline(always)]
     fn make_room(&mut self) -> Option<Due> {
+        if self.forgets_all {
+            return Some(self.forget_all());
+        }
         if !self.is_short && self.pool.clean() > RESERVE {
             return None;
         }
@@ -525,7 +531,10 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
                 self.is_short = true;
                 (Due::Nothing, None)
             }
-            Err(Obstacle::Tree) if place.is_some() => (self.forget_all(), None),
+            Err(Obstacle::Tree) if place.is_some() => {
+                self.forgets_all = true;
+                (Due::Nothing, None)
+            }
             Err(Obstacle::Tree) if !self.pool.prepare(RESERVE) => (Due::Nothing, None),
             Err(Obstacle::Tree) => (self.drop(self.active), None),
         };
@@ -555,7 +564,11 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         let before = self.pool.read(self.global.tree.root, top);
         let changes = before != fill.entry && self.global.tree.changes_root(&self.pool, end);
         if changes && !before.is_none() && !self.global.sharers(place).is_empty() {
-            // A fill behind that would take too long for one step.
+            // A fill behind that would take too long for one step, and to forget all takes one of its own.
+            if self.global.sharers(place).len() > SPACES_AT_ONCE {
+                self.forgets_all = true;
+                return (Due::Nothing, None);
+            }
             return (self.unshare_all(place), None);
         }
         self.global.format = Some(format);
@@ -657,6 +670,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
 
     /// Forgets all. There are two clean tables, or nothing much to clear: whoever fills something in leaves more.
     fn forget_all(&mut self) -> Due {
+        self.forgets_all = false;
         self.global.forget_places();
         // No hart walks it.
         self.global.tree.renew(&mut self.pool, Opening::NONE);

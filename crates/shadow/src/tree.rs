@@ -201,7 +201,7 @@ impl Tree {
             pool.write(table, index, Entry::pointer(pool.address(next)));
             table = next;
         }
-        if taken > 1 {
+        if taken >= at_once {
             // That was enough.
             return (due, None);
         }
