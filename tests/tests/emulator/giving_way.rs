@@ -1,5 +1,5 @@
 //! Guests that give their core away, by a call or by a load: others have it until an interrupt for them, and the priority of the task that does it says how much.
-use ainori_tests::{APLIC, Clock, Guest, IMSIC, PLIC, Run, System};
+use ainori_tests::{APLIC, Clock, Guest, IMSIC, PLIC, Run, System, harts::up_by_ms};
 
 const LOCKSTEP: Clock = Clock::Lockstep { q: 250 };
 /// Of all instructions that a hart executes in a millisecond.
@@ -99,14 +99,17 @@ fn a_process_on_linux_gives_by_its_nice_value_or_class() {
         (PLIC, "idle", 0, 1),
         (PLIC, "fifo", 90, 96),
     ] {
-        let args = format!("ainori.begin_ms=4000 ainori.run_ms=1000 ainori.class={class}");
+        let begin_ms = up_by_ms(4000);
+        let args = format!("ainori.begin_ms={begin_ms} ainori.run_ms=1000 ainori.class={class}");
         let run = System::on(1)
             .policy("listee-rt")
             .interrupts(controller)
             .with(Guest::linux("give-way").with_give_way().args(&args).priority(7))
             .with(
-                Guest::freertos("period_us=10000 periods=1 burn_percent=0 work=1 work_from_ms=4000")
-                    .priority(1),
+                Guest::freertos(&format!(
+                    "period_us=10000 periods=1 burn_percent=0 work=1 work_from_ms={begin_ms}"
+                ))
+                .priority(1),
             )
             .run(LOCKSTEP);
         let [linux, freertos] = ["linux", "freertos"].map(|guest| percent(&run, guest, 1000));

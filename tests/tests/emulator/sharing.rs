@@ -1,5 +1,5 @@
 //! FreeRTOS beside Linux: it loses no tick and is punctual, whatever Linux does.
-use ainori_tests::{Clock, Guest, System};
+use ainori_tests::{Clock, Guest, System, harts::up_by_ms};
 
 /// Periods of 1 ms.
 const TEN_SECONDS: u64 = 10_000;
@@ -30,7 +30,7 @@ fn beside_linux(job: &str, periods: u64) {
 
 #[test]
 fn freertos_loses_no_tick_beside_a_busy_linux() {
-    beside_linux("busy", FOUR_SECONDS);
+    beside_linux("busy", up_by_ms(FOUR_SECONDS));
 }
 
 #[test]
