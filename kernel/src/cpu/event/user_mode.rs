@@ -32,10 +32,14 @@ impl Cpu {
     }
 }
 
-/// The running vCPU has trapped for what takes but a step: the short form of [`handle_exception`](super::handle_exception). Where it takes more, that is what comes.
+/// The running vCPU has trapped for what takes but a step: the short form of [`handle_exception`](super::handle_exception). Where it takes more, that is what comes; and shortly before a
+/// deadline, as a step is longer than the rest until then may be.
 pub fn handle_brief(cpu: &mut Cpu, brief: Brief) -> ! {
     cpu.entered = clock::now();
     cpu.busy_since = cpu.entered;
+    if cpu.is_deadline_near(cpu.entered) {
+        handle_exception(cpu)
+    }
     let Some(vcpu) = cpu.scheduler.running() else { handle_nothing(cpu) };
     let exit = match brief {
         Brief::PageFence(fence) => translation::page_fence(cpu, vcpu, fence),
