@@ -51,7 +51,7 @@ pub fn build(manifest: &Manifest, kernel: Kernel) -> Result<Image> {
             let path = manifest.files[index].image.display();
             miette!(help = problem.help, "{path} has changed: it {}", problem.what)
         })?;
-        system.guests[index].image = program.describe();
+        system.guests[index].image = program.describe(manifest.files[index].places.memory_base());
         programs.push(program);
     }
     let files: Vec<_> = programs
@@ -62,7 +62,7 @@ pub fn build(manifest: &Manifest, kernel: Kernel) -> Result<Image> {
             initrd: initrd.as_deref(),
         })
         .collect();
-    let payload = blob::encode(system, &manifest.translations, &files);
+    let payload = blob::encode(system, &manifest.spaces(), &files);
 
     let mut bytes = kernel.bytes;
     bytes.extend_from_slice(&payload);

@@ -39,6 +39,23 @@ fn the_interrupt_controller_is_shown() {
     }
 }
 
+/// What it could reach is told, and where its memory is; and who doesn't trust it is asked to.
+#[test]
+fn what_a_guest_without_protection_could_reach_is_shown() {
+    let checkout = Checkout::new(2);
+    let none = "name = \"linux\"\ntranslation = \"none\"\nmemory_at = 0xa0000000";
+    checkout.change_manifest(|text| text.replace("name = \"linux\"", none));
+    let (code, _, err) = call(&checkout, &["check", "demo.toml"]);
+    assert!(code != Some(0) && err.contains("add trusts = [\"linux\"] to freertos"), "{err}");
+    checkout.change_manifest(|text| text + "trusts = [\"linux\"]\n");
+    let (code, out, err) = call(&checkout, &["check", "demo.toml", "--json", "found.json"]);
+    assert_eq!((code, &*err), (Some(0), ""));
+    assert!(out.contains("The memory of linux is at 0xa0000000..0xa4000000 of the board"), "{out}");
+    let reach = "it can read and change the hypervisor's memory, that of freertos, and the board's devices";
+    assert!(out.contains("Nothing keeps linux from what isn't its own") && out.contains(reach), "{out}");
+    assert_eq!(json(&checkout, "found.json")["system"]["translations"][0], "none");
+}
+
 #[test]
 fn where_what_is_typed_goes_is_told_only_where_something_can_be() {
     let checkout = Checkout::new(2);

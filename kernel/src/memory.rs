@@ -35,9 +35,9 @@ pub fn take_for_guest(size: u64, align: u64) -> Option<HostPhysical> {
     Some(HostPhysical(start))
 }
 
-/// Where the hypervisor's objects end.
+/// Where the hypervisor's objects would end if they lay without a gap.
 pub fn end() -> u64 {
-    MEMORY.bottom.load(Ordering::Relaxed) as u64
+    MEMORY.bottom.load(Ordering::Relaxed) as u64 - gap()
 }
 
 // SAFETY: every block is a fresh part of the range that `provide` was promised to be free: `bottom` only grows, by a
@@ -61,4 +61,41 @@ unsafe impl GlobalAlloc for BootAllocator {
     }
 
     unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
+}
+
+/// Bytes between what was handed out before [`set_apart`], and what came after it.
+#[cfg(feature = "shadow")]
+static GAP: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(0);
+
+#[cfg(feature = "shadow")]
+fn gap() -> u64 {
+    GAP.load(Ordering::Relaxed)
+}
+
+#[cfg(not(feature = "shadow"))]
+#[inline(always)]
+const fn gap() -> u64 {
+    0
+}
+
+/// Leaves these ranges to whom they are meant for: of the rest of the free memory, the largest piece is what is handed out from now on. False if they overlap, or aren't all free. Only at
+/// boot, before the first guest gets memory.
+#[cfg(feature = "shadow")]
+#[must_use]
+pub fn set_apart(ranges: &[Range]) -> bool {
+    let (bottom, top) =
+        (MEMORY.bottom.load(Ordering::Relaxed) as u64, MEMORY.top.load(Ordering::Relaxed) as u64);
+    let overlaps_another =
+        |index: usize, range: &Range| ranges.iter().skip(index + 1).any(|other| range.overlaps(*other));
+    let is_free = |range: &Range| bottom <= range.start && range.end <= top;
+    if !ranges.iter().enumerate().all(|(index, range)| is_free(range) && !overlaps_another(index, range)) {
+        return false;
+    }
+    let Some(rest) = ainori_board::largest_free(&[Range { start: bottom, end: top }], ranges) else {
+        return false;
+    };
+    MEMORY.bottom.store(rest.start as usize, Ordering::Relaxed);
+    MEMORY.top.store(rest.end as usize, Ordering::Relaxed);
+    GAP.fetch_add(rest.start - bottom, Ordering::Relaxed);
+    true
 }

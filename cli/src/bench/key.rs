@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{checkout, image::Kernel, run::ClockChoice};
 use ainori_manifest::{
-    Board,
+    Board, Manifest,
     config::{System, Translation},
 };
 use miette::Result;
@@ -116,6 +116,17 @@ struct Inputs<'a> {
     tlb: Option<&'a Tlb>,
     #[serde(skip_serializing_if = "are_usual")]
     translations: &'a [Translation],
+    #[serde(skip_serializing_if = "have_none")]
+    memory_at: Vec<Option<u64>>,
+}
+
+fn have_none(places: &[Option<u64>]) -> bool {
+    places.iter().all(Option::is_none)
+}
+
+/// Where the guests' memory is, as far as the manifest says so.
+fn places(manifest: &Manifest) -> Vec<Option<u64>> {
+    manifest.files.iter().map(|files| files.places.memory_at).collect()
 }
 
 fn are_usual(translations: &[Translation]) -> bool {
@@ -152,6 +163,7 @@ pub fn key(run: &Run, tools: &Tools, hashes: &mut Hashes) -> Result<String> {
         windows_plugin: hash_if(!run.windows.is_empty(), tools.of_windows(run))?,
         tlb: run.tlb.as_ref(),
         translations: &run.manifest.translations,
+        memory_at: places(&run.manifest),
     };
     let text = serde_json::to_vec(&inputs).expect("plain data has a JSON form");
     let mut key = hash(&text);
@@ -180,6 +192,7 @@ pub fn likeness(run: &Run) -> String {
         windows_plugin: None,
         tlb: run.tlb.as_ref(),
         translations: &run.manifest.translations,
+        memory_at: places(&run.manifest),
     };
     let mut likeness = hash(&serde_json::to_vec(&inputs).expect("plain data has a JSON form"));
     likeness.truncate(32);

@@ -77,6 +77,14 @@ pub fn system(manifest: &Manifest) -> String {
             }
         }
     }
+    for (index, space) in manifest.spaces().iter().enumerate() {
+        if let Some(at) = space.memory_at {
+            let _ = writeln!(text, "{}", place(&system.guests[index], at));
+        }
+        if !space.translation.confines() {
+            let _ = writeln!(text, "{}", reach_without_protection(system, index));
+        }
+    }
     if !system.channels.is_empty() {
         let _ = writeln!(text, "{}", channels(manifest));
     }
@@ -111,6 +119,29 @@ fn shadow_tables(guest: &Guest, shadow: Shadow) -> String {
         ShadowReclaim::PageDirectoryLru => "from the one that was used least recently",
     };
     format!("Each vCPU of {} has {} shadow tables for {spaces}, taken {order}.", guest.name, shadow.tables)
+}
+
+/// `The memory of freertos is at 0xbee00000..0xbfe00000 of the board, and for freertos too.`
+fn place(guest: &Guest, at: u64) -> String {
+    let name = &guest.name;
+    format!(
+        "The memory of {name} is at {at:#x}..{:#x} of the board, and for {name} too.",
+        at.saturating_add(guest.memory)
+    )
+}
+
+/// What a guest could reach that nothing keeps from it.
+fn reach_without_protection(system: &System, index: usize) -> String {
+    let own = &system.guests[index].name;
+    let others: Vec<&str> = (system.guests.iter().enumerate())
+        .filter(|(other, _)| *other != index)
+        .map(|(_, guest)| &*guest.name)
+        .collect();
+    let others = if others.is_empty() { String::new() } else { format!(", that of {}", others.join(", ")) };
+    format!(
+        "Nothing keeps {own} from what isn't its own (translation = \"none\"): it can read and change the hypervisor's memory{others}, and the board's \
+         devices. Of the firmware's memory, the firmware keeps it out, as the hypervisor itself."
+    )
 }
 
 /// Each channel, and how each of its guests finds it: the number of the device on its PCI bus.

@@ -8,7 +8,7 @@
 //! 8                 4       version of this format, little-endian
 //! 12                4       length of the system description, little-endian
 //! 16                8       length of the whole blob, little-endian; a multiple of the page size
-//! 24                ...     the system description: a `System` in postcard's encoding, and what `translations` says
+//! 24                ...     the system description: a `System` in postcard's encoding, and what `spaces` says
 //! page-aligned      ...     payloads (parts of programs, RAM disks), each on a page boundary, zeros between
 //! ```
 //!
@@ -213,18 +213,14 @@ pub struct GuestFiles<'a> {
     pub initrd: Option<&'a [u8]>,
 }
 
-/// Makes a blob of a system, and for each guest in the same order how its addresses are translated, and its bytes. The payload
+/// Makes a blob of a system, and for each guest in the same order its memory space, and its bytes. The payload
 /// fields of `system` are filled in.
 ///
 /// # Panics
-/// If `translations` or `files` has another length than `system.guests`, or one of them not as many segments as its guest.
+/// If `spaces` or `files` has another length than `system.guests`, or one of them not as many segments as its guest.
 #[cfg(feature = "host")]
-pub fn encode(
-    mut system: System,
-    translations: &[Translation],
-    files: &[GuestFiles<'_>],
-) -> alloc::vec::Vec<u8> {
-    assert_eq!(system.guests.len(), translations.len(), "one translation per guest");
+pub fn encode(mut system: System, spaces: &[Space], files: &[GuestFiles<'_>]) -> alloc::vec::Vec<u8> {
+    assert_eq!(system.guests.len(), spaces.len(), "one space per guest");
     assert_eq!(system.guests.len(), files.len(), "one entry of files per guest");
     let mut payloads = Payloads::default();
     for (guest, files) in system.guests.iter_mut().zip(files) {
@@ -245,7 +241,7 @@ pub fn encode(
             segments.chain(&mut guest.initrd).for_each(|payload| payload.offset += start as u64);
         }
         let mut bytes = postcard::to_allocvec(&placed).expect("a System has only types that postcard knows");
-        bytes.extend(translations::encode(translations));
+        bytes.extend(spaces::encode(spaces));
         let needed = (HEADER_LEN + bytes.len()).next_multiple_of(PAGE);
         if needed <= start {
             break bytes;
@@ -289,13 +285,10 @@ impl<'a> Payloads<'a> {
     }
 }
 
-#[cfg(feature = "host")]
-use crate::config::Translation;
-
 #[cfg(feature = "shadow")]
-mod translations;
+mod spaces;
 #[cfg(feature = "shadow")]
-pub use translations::translations;
+pub use spaces::{Space, spaces};
 
 #[cfg(all(test, feature = "host"))]
 mod tests;

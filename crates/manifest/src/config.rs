@@ -121,6 +121,8 @@ pub enum OnWildAccess {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// Guest-physical address of its first instruction; even.
+    ///
+    /// This address and those of the segments are as if the guest's memory began at [`GUEST_MEMORY_BASE`]. Where it begins elsewhere (`memory_at`), they move with it.
     pub entry: u64,
     /// Its parts, by address. They lie in the guest's memory and don't overlap; what is between them is zeros.
     pub segments: Vec<Segment>,
@@ -171,7 +173,7 @@ pub struct Guest {
     pub initrd: Option<Payload>,
     /// Kernel command line, given as `/chosen/bootargs`.
     pub args: String,
-    /// Size of its memory in bytes; a multiple of [`GUEST_MEMORY_ALIGN`]. It starts at [`GUEST_MEMORY_BASE`] in the guest's eyes.
+    /// Size of its memory in bytes; a multiple of [`GUEST_MEMORY_ALIGN`]. It starts at [`GUEST_MEMORY_BASE`] in the guest's eyes, unless the manifest gives it a place.
     pub memory: u64,
     /// Its vCPUs; the index is the guest's hart id.
     pub vcpus: Vec<Vcpu>,
@@ -251,6 +253,8 @@ pub enum Translation {
     TwoStage,
     /// By tables that the hypervisor makes of both.
     Shadow(Shadow),
+    /// By the guest's tables alone: its addresses are the board's, and nothing keeps it from any of them. Its memory has a place that the manifest gives.
+    None,
 }
 
 /// The shadow tables of each vCPU of a guest.
@@ -313,8 +317,14 @@ impl Translation {
     #[must_use]
     pub const fn shadow(self) -> Option<Shadow> {
         match self {
-            Self::TwoStage => None,
+            Self::TwoStage | Self::None => None,
             Self::Shadow(shadow) => Some(shadow),
         }
+    }
+
+    /// Is the guest confined to what is its own? If not, no access of it comes to the hypervisor either: it can have no virtual device.
+    #[must_use]
+    pub const fn confines(self) -> bool {
+        !matches!(self, Self::None)
     }
 }

@@ -16,6 +16,7 @@ pub use rules::{DEFAULT_TRACE_RECORDS, MAX_TRACE_RECORDS};
 pub use tasks::Task;
 pub use units::show_size;
 
+use crate::blob::Space;
 use crate::config::{System, Trace, Translation};
 use ainori_limits::Room;
 use schema::Draft;
@@ -56,7 +57,7 @@ pub struct Manifest {
 pub struct Needs {
     /// For how much there is room.
     pub room: Room,
-    /// Guests can have shadow tables.
+    /// Guests can have shadow tables, memory at places that the manifest gives, or no protection.
     pub shadow: bool,
     /// It is for harts without the H extension, on which all guests have shadow tables. No build is for both kinds of harts.
     pub without_h: bool,
@@ -76,7 +77,8 @@ impl Manifest {
             vcpus: vcpus().sum(),
             guest_vcpus: vcpus().max().unwrap_or_default(),
         };
-        let shadow = self.translations.iter().any(|translation| translation.shadow().is_some());
+        // Places and guests without protection come with them.
+        let shadow = self.spaces().iter().any(|space| *space != Space::default());
         Needs {
             room,
             shadow,
@@ -191,6 +193,14 @@ fn serialize_path_or_none<S: serde::Serializer>(
 }
 
 impl Manifest {
+    /// Each guest's memory space, in the order of the guests.
+    #[must_use]
+    pub fn spaces(&self) -> Vec<Space> {
+        let places = self.files.iter().map(|files| files.places.memory_at);
+        let all = self.translations.iter().zip(places);
+        all.map(|(translation, memory_at)| Space { translation: *translation, memory_at }).collect()
+    }
+
     /// A guest's program, from the bytes of its image's file.
     pub fn program<'a>(&self, guest: usize, file: &'a [u8]) -> Result<Program<'a>, Problem> {
         let config = &self.system.guests[guest];

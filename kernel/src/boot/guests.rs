@@ -113,7 +113,8 @@ fn with_space(
     let devices: Vec<Device> =
         config.devices.iter().map(|path| device(tree, board, hart, name, path)).collect();
     let (channels, peers) = channels.give(usize::from(index), &mut space);
-    let irqchip = irqchip(board, config.vcpus.len(), &devices, channels.len());
+    let can_reach = space.translation.confines();
+    let irqchip = irqchip(board, config.vcpus.len(), &devices, channels.len(), can_reach);
     for (device, path) in devices.iter().zip(&config.devices) {
         for range in &device.registers {
             let pages = Range { start: range.start & !(PAGE - 1), end: range.end.next_multiple_of(PAGE) };
@@ -136,8 +137,9 @@ fn with_space(
 /// A guest's interrupt controller: of the board's kind, as drivers of devices that it owns then find there what they know from the board.
 // As above.
 #[inline(never)]
-fn irqchip(board: &Board, harts: usize, owned: &[Device], channels: usize) -> Irqchip {
-    let aia = match board.irqchip {
+fn irqchip(board: &Board, harts: usize, owned: &[Device], channels: usize, can_reach: bool) -> Irqchip {
+    // Where the guest's accesses don't come here, it is the simplest.
+    let aia = match board.irqchip.filter(|_| can_reach) {
         None | Some(BoardIrqchip::Plic { .. }) => return Irqchip::Plic(Plic::new()),
         Some(BoardIrqchip::Aplic { .. }) => Aia::direct(),
         Some(BoardIrqchip::Imsic { .. }) => Aia::with_files(harts),
@@ -188,5 +190,7 @@ fn load(
     let tree = Some(tree).filter(|tree| tree.len() as u64 <= TREE_SIZE);
     let tree = tree.and_then(|tree| loader::write(guest, layout.tree.start, tree.leak()));
     parts.push(tree.unwrap_or_else(|| fail(format!("its device tree is larger than {TREE_SIZE} bytes"))));
-    Program { entry: guest.config.image.entry, tree: layout.tree.start, parts }
+    let [entry, tree] =
+        [guest.config.image.entry, layout.tree.start].map(|at| guest.space.translation.moved(at));
+    Program { entry, tree, parts }
 }

@@ -93,7 +93,7 @@ pub extern "C" fn boot(boot_hart: u64, tree_at: *const u8) -> ! {
     let harts: Vec<u64> = board.harts.iter().map(|hart| hart.id).take(MAX_HARTS).collect();
     let policy = policy(&system.policy, board.timebase_hz);
     clear_stack();
-    let guests = guests::place(tree, &board, &harts, &system, &features, blob);
+    let guests = guests::place(tree, &board, &harts, places_apart(&system, blob), &features, blob);
     let machine = machine::share(board, harts, features, &system, &policy, guests);
     let cpus = cores::make(machine, policy, &system);
     cores::start(cpus, boot_hart, memory::end() - free.start + image().size())
@@ -129,4 +129,10 @@ fn policy(config: &config::Policy, timebase_hz: u64) -> Policy {
         refuse(format_args!("there is no policy `{}`", config.preset))
     };
     Policy { grace: ticks(config.grace_us), advance: ticks(config.advance_us), ..preset }
+}
+
+/// The system, with the memory of guests that have a place kept for them.
+fn places_apart<'a>(system: &'a config::System, blob: &[u8]) -> &'a config::System {
+    crate::guest::translation::GuestTranslation::set_places_apart(blob, system);
+    system
 }

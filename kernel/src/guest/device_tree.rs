@@ -188,28 +188,38 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     tree.text("model", "ainori,guest");
 
     let console = format!("/soc/serial@{:x}", UART.base);
-    tree.begin("aliases");
-    tree.text("serial0", &console);
-    tree.end();
+    if guest.space.translation.confines() {
+        tree.begin("aliases");
+        tree.text("serial0", &console);
+        tree.end();
+    }
 
     tree.begin("chosen");
     tree.text("bootargs", &guest.config.args);
-    tree.text("stdout-path", &console);
+    if guest.space.translation.confines() {
+        tree.text("stdout-path", &console);
+    }
     if let Some(seed) = &board.seed {
         tree.property("rng-seed", &stretched(seed, guest.index));
     }
     if let Some(initrd) = &layout.initrd {
-        tree.address("linux,initrd-start", initrd.start);
-        tree.address("linux,initrd-end", initrd.end);
+        tree.address("linux,initrd-start", guest.space.translation.moved(initrd.start));
+        tree.address("linux,initrd-end", guest.space.translation.moved(initrd.end));
     }
     tree.end();
 
-    tree.begin_at("memory", GUEST_MEMORY_BASE);
+    let memory_at = guest.space.translation.moved(GUEST_MEMORY_BASE);
+    tree.begin_at("memory", memory_at);
     tree.text("device_type", "memory");
-    tree.addresses("reg", &[GUEST_MEMORY_BASE, guest.config.memory]);
+    tree.addresses("reg", &[memory_at, guest.config.memory]);
     tree.end();
 
     cpus(&mut tree, guest, board, features);
+    if !guest.space.translation.confines() {
+        // No access to a virtual device would come to the hypervisor. The SBI is left: timer, IPIs, console, end.
+        tree.end();
+        return tree.finish();
+    }
 
     tree.begin("soc");
     tree.number("#address-cells", 2);

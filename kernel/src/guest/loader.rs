@@ -11,7 +11,7 @@ use super::program::Part;
 use crate::arch::clear::Clearer;
 use crate::memory::GuestPhysical;
 
-/// Fills a guest's memory: its program and RAM disk, taken from `blob`, and zeros everywhere else, so that it finds nothing of what
+/// (All addresses here are as if the guest's memory began at [`GUEST_MEMORY_BASE`].) Fills a guest's memory: its program and RAM disk, taken from `blob`, and zeros everywhere else, so that it finds nothing of what
 /// was there before. The place of its device tree is left for the caller to fill. Returns what lies where; `None` if there is too little
 /// memory for all of it.
 pub fn load(guest: &Guest, blob: &'static [u8], clearer: &Clearer) -> Option<(Layout, Vec<Part>)> {
@@ -33,7 +33,7 @@ pub fn load(guest: &Guest, blob: &'static [u8], clearer: &Clearer) -> Option<(La
 
 /// Copies bytes into a guest's memory, before it runs. `None` if they don't fit.
 pub fn write(guest: &Guest, address: u64, from: &'static [u8]) -> Option<Part> {
-    let to = guest.space.locate(GuestPhysical(address), from.len() as u64)?;
+    let to = guest.space.locate(GuestPhysical(guest.space.translation.moved(address)), from.len() as u64)?;
     // SAFETY: the range lies in the guest's memory, which no Rust object shares, and no vCPU of it runs yet.
     unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to.0 as *mut u8, from.len()) };
     Some(Part { offset: to.0 - guest.space.memory().start, bytes: from })
@@ -42,7 +42,7 @@ pub fn write(guest: &Guest, address: u64, from: &'static [u8]) -> Option<Part> {
 /// Writes zeros to `start..end` of a guest's memory. `None` if that isn't all its own.
 fn clear(guest: &Guest, start: u64, end: u64, clearer: &Clearer) -> Option<()> {
     let size = end.checked_sub(start)?;
-    let at = guest.space.locate(GuestPhysical(start), size)?;
+    let at = guest.space.locate(GuestPhysical(guest.space.translation.moved(start)), size)?;
     // SAFETY: as in `write`.
     unsafe { clearer.clear(at, size) };
     Some(())

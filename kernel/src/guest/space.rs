@@ -3,14 +3,13 @@
 //! It is laid out at boot and doesn't change afterwards, so no fence for it is due later. [`ainori_space`] could change it while the guest runs; what
 //! the kernel would have to do for that is in docs/decisions.md ("Memory spaces").
 use ainori_limits::PAGE;
-use ainori_manifest::config::{GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE};
 use ainori_space::{Attributes, Mapped, Rights};
 
 use super::translation::GuestTranslation;
 use crate::arch::gstage::{self, GuestTables};
 use ainori_board::Range;
 
-use crate::memory::{self, GuestPhysical, HostPhysical};
+use crate::memory::{GuestPhysical, HostPhysical};
 
 /// What a guest sees beside its virtual devices: its main memory, that of its channels, and the registers of devices that it owns.
 pub struct Space {
@@ -25,18 +24,17 @@ pub struct Space {
 }
 
 impl Space {
-    /// One with so many bytes of main memory, from [`GUEST_MEMORY_BASE`] on. `None` if the board hasn't so much left. Allocates: only at boot.
+    /// One with so many bytes of main memory. `None` if the board hasn't so much left. Allocates: only at boot.
     pub fn new(size: u64, translation: GuestTranslation) -> Option<Self> {
-        // Aligned on the board as it is for the guest: so large leaves can map it.
-        let start = memory::take_for_guest(size, GUEST_MEMORY_ALIGN)?;
+        let start = translation.take_memory(size)?;
         let mut tables = gstage::empty();
         let all = Attributes::new(Rights::ReadWriteExecute);
-        tables.map(GuestPhysical(GUEST_MEMORY_BASE), start, size, all).map(Mapped::later).ok()?;
+        tables.map(GuestPhysical(translation.base()), start, size, all).map(Mapped::later).ok()?;
         Some(Self {
             memory: Range { start: start.0, end: start.0 + size },
             tables,
             #[cfg(feature = "no-h")]
-            text: ainori_text::Text::new(GUEST_MEMORY_BASE, size, translation.has_breakpoints()),
+            text: ainori_text::Text::new(translation.base(), size, translation.has_breakpoints()),
             translation,
         })
     }
@@ -72,7 +70,7 @@ impl Space {
 
     /// Where a range of its memory is on the board. `None` unless all of it is its main memory.
     pub fn locate(&self, address: GuestPhysical, size: u64) -> Option<HostPhysical> {
-        let offset = address.0.checked_sub(GUEST_MEMORY_BASE)?;
+        let offset = address.0.checked_sub(self.translation.base())?;
         let end = offset.checked_add(size)?;
         (end <= self.memory.size()).then(|| HostPhysical(self.memory.start + offset))
     }

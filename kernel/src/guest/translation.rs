@@ -5,17 +5,17 @@
 #[cfg(not(feature = "no-h"))]
 mod shortcut;
 
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use ainori_board::{Board, Isa};
+use ainori_board::{Board, Isa, Range};
 use ainori_handover::{Answers, Fence, Fences, PageFence, PageFences, Recorded};
 #[cfg(feature = "no-h")]
 use ainori_limits::PAGE;
-use ainori_manifest::blob::translations;
+use ainori_manifest::blob;
 use ainori_manifest::config::{
-    GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, MOST_SHADOW_SPACES, ShadowReclaim, Translation,
+    self, GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, MOST_SHADOW_SPACES, ShadowReclaim, System, Translation,
 };
-use ainori_sbi::Range;
 use ainori_sched::VcpuId;
 use ainori_shadow::{Choices, Features, Format, Memory, ROW, Reclaim};
 use ainori_space::{Attributes, GuestPhysical, HostPhysical, Rights, Translation as Translated};
@@ -24,10 +24,11 @@ use super::fault::{self, What};
 use super::space::Space;
 use super::vcpu::Vcpu;
 use crate::arch::fence as hart_fence;
-use crate::arch::shadow::{AddressSpaceAccess, Answer, GuestFence, OwnShadow, PageFault};
+use crate::arch::shadow::{AddressSpaceAccess, Answer, Beside, GuestFence, OwnShadow, PageFault};
 use crate::arch::trap::{Access, Exception};
 use crate::cpu::event::handle_exception;
 use crate::cpu::{Cpu, Machine};
+use crate::memory;
 use crate::panic::refuse;
 use crate::stats::Exit;
 
@@ -42,33 +43,77 @@ const SV48: &str = "riscv,sv48";
 
 /// How the addresses of a guest are translated.
 #[derive(Clone, Copy)]
-pub struct GuestTranslation(Translation);
+pub struct GuestTranslation {
+    way: Translation,
+    /// Where its memory begins for the guest, and, if it has a place, on the board too.
+    base: u64,
+    has_place: bool,
+}
 
 impl GuestTranslation {
     /// That of the guest with this index, as the blob says. Only at boot.
     pub fn of(blob: &[u8], guest: u8) -> Self {
-        let all = translations(blob)
-            .unwrap_or_else(|error| refuse(format_args!("the system after the kernel's image: {error}")));
-        Self(all.get(usize::from(guest)).copied().unwrap_or_default())
+        let blob::Space { translation, memory_at } =
+            spaces(blob).get(usize::from(guest)).copied().unwrap_or_default();
+        let base = memory_at.unwrap_or(GUEST_MEMORY_BASE);
+        Self { way: translation, base, has_place: memory_at.is_some() }
+    }
+
+    /// Keeps everybody else out of the memory of guests that have a place. Only at boot, before the first guest gets memory.
+    pub fn set_places_apart(blob: &[u8], system: &System) {
+        let place = |(space, guest): (blob::Space, &config::Guest)| {
+            let start = space.memory_at?;
+            Some(Range { start, end: start.saturating_add(guest.memory) })
+        };
+        // BOUND: the guests, at boot.
+        let places: Vec<Range> = spaces(blob).into_iter().zip(&system.guests).filter_map(place).collect();
+        let message = "the memory of a guest that has a place (`memory_at`) isn't free on this board, or is another one's: choose another place";
+        if !places.is_empty() && !memory::set_apart(&places) {
+            refuse(format_args!("{message}"));
+        }
+    }
+
+    /// Where its memory begins for the guest.
+    #[inline(always)]
+    pub const fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Where something is for the guest that would be at `address` if its memory began at [`GUEST_MEMORY_BASE`], as programs are described.
+    pub const fn moved(&self, address: u64) -> u64 {
+        address.wrapping_sub(GUEST_MEMORY_BASE).wrapping_add(self.base)
+    }
+
+    /// Takes its memory: aligned on the board as it is for the guest, so that large leaves can map it. `None` if there isn't so much. Only at boot.
+    pub fn take_memory(&self, size: u64) -> Option<HostPhysical> {
+        if self.has_place {
+            return Some(HostPhysical(self.base));
+        }
+        memory::take_for_guest(size, GUEST_MEMORY_ALIGN)
+    }
+
+    /// Do accesses to what isn't its own come to the hypervisor?
+    pub const fn confines(&self) -> bool {
+        self.way.confines()
     }
 
     /// Do breakpoints stand for privileged instructions of its kernel that have trapped?
     #[cfg(feature = "no-h")]
     pub fn has_breakpoints(self) -> bool {
-        self.0.shadow().is_some_and(|shadow| shadow.breakpoints)
+        self.way.shadow().is_some_and(|shadow| shadow.breakpoints)
     }
 
     /// Adds to its harts' extensions what the hypervisor has in their place. Only at boot.
     pub fn extend(&self, isa: &mut Isa) {
-        if self.0.shadow().is_some() && !isa.has(SHADOWED) {
+        if self.way.shadow().is_some() && !isa.has(SHADOWED) {
             *isa = isa.with(SHADOWED);
         }
     }
 
     /// The greatest format of tables that it is told of.
     pub fn mmu<'a>(&self, board: &'a Board) -> &'a str {
-        match (self.0, format(board)) {
-            (Translation::TwoStage, _) => &board.mmu,
+        match (self.way, format(board)) {
+            (Translation::TwoStage | Translation::None, _) => &board.mmu,
             (_, Format::Sv39) => SV39,
             _ => SV48,
         }
@@ -76,8 +121,15 @@ impl GuestTranslation {
 
     /// The shadow of one of its vCPUs, if that has one. Allocates: only at boot.
     pub fn shadow(&self, vcpu: VcpuId, machine: &Machine) -> OwnShadow {
-        let Some(shadow) = self.0.shadow() else {
-            return OwnShadow::none(is_used(machine));
+        let beside = Beside {
+            other_ways: !machine
+                .guests
+                .iter()
+                .all(|guest| guest.space.translation.way == Translation::TwoStage),
+            unconfined: !machine.guests.iter().all(|guest| guest.space.translation.confines()),
+        };
+        let Some(shadow) = self.way.shadow() else {
+            return OwnShadow::none(self.way.confines(), beside);
         };
         let mut isa = machine.features.isa.clone();
         self.extend(&mut isa);
@@ -92,20 +144,26 @@ impl GuestTranslation {
         };
         let greatest = format(&machine.board);
         let choices = Choices { reclaim, shares_global: true, features, greatest, window: None };
-        OwnShadow::new(vcpu.0, choices, shadow.tables, shadow.space_count())
+        OwnShadow::new(vcpu.0, choices, shadow.tables, shadow.space_count(), beside)
             .unwrap_or_else(|| refuse(format_args!("a vCPU needs more shadow tables than {}", shadow.tables)))
     }
 
     /// What a fence of its translations is to others.
     #[inline(always)]
-    pub fn fence(&self, range: Range, asid: Option<u64>) -> Recordable {
-        if self.0.shadow().is_some() { Recordable::own(range, asid) } else { Fence::TRANSLATIONS.into() }
+    pub fn fence(&self, range: ainori_sbi::Range, asid: Option<u64>) -> Recordable {
+        if self.way.shadow().is_some() { Recordable::own(range, asid) } else { Fence::TRANSLATIONS.into() }
     }
+}
+
+/// What the blob says of guests' memory spaces.
+fn spaces(blob: &[u8]) -> Vec<blob::Space> {
+    blob::spaces(blob)
+        .unwrap_or_else(|error| refuse(format_args!("the system after the kernel's image: {error}")))
 }
 
 /// Has any guest a shadow? Only at boot.
 fn is_used(machine: &Machine) -> bool {
-    machine.guests.iter().any(|guest| guest.space.translation.0.shadow().is_some())
+    machine.guests.iter().any(|guest| guest.space.translation.way.shadow().is_some())
 }
 
 /// What this hart, where no guest runs yet, lacks for the shadows of this system's vCPUs, any of which may come to it. Only at boot.
@@ -136,7 +194,7 @@ impl From<Fence> for Recordable {
 
 impl Recordable {
     /// Of what is shadowed: of the pages of a range, or where they had better go at once, of all.
-    fn own(range: Range, asid: Option<u64>) -> Self {
+    fn own(range: ainori_sbi::Range, asid: Option<u64>) -> Self {
         let asid = asid.map(|asid| asid as u16);
         let whole = Self::Whole(Fence::own(asid));
         let Some(mut pages) = range.pages() else { return whole };
@@ -182,7 +240,7 @@ impl GuestMemory<'_> {
     /// Where an address of its main memory is on the board. That begins and ends at a large page.
     #[inline(always)]
     pub(super) fn main(&self, at: GuestPhysical) -> Option<u64> {
-        let (memory, offset) = (self.0.memory(), at.0.wrapping_sub(GUEST_MEMORY_BASE));
+        let (memory, offset) = (self.0.memory(), at.0.wrapping_sub(self.0.translation.base()));
         (offset < memory.size()).then(|| memory.start + offset)
     }
 
@@ -364,7 +422,7 @@ pub fn answers_load(cpu: &mut Cpu, vcpu: VcpuId, refused: Exception) -> bool {
 }
 
 /// Carries out the part of a remote fence that is the caller's own; where it has a shadow, before it is entered, as what others want of it.
-pub fn fence_own(cpu: &mut Cpu, vcpu: VcpuId, range: Range, asid: Option<u64>) {
+pub fn fence_own(cpu: &mut Cpu, vcpu: VcpuId, range: ainori_sbi::Range, asid: Option<u64>) {
     if !cpu.state(vcpu).has_shadow() {
         return super::caller::translations(range, asid);
     }

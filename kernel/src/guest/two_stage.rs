@@ -1,6 +1,7 @@
 //! What [`translation`](super) is in a kernel whose guests all have two stages: nothing but that. All of this goes when it is compiled.
 use ainori_board::{Board, Isa};
 use ainori_handover::{Answers, Fence, Fences, Recorded};
+use ainori_manifest::config::{GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, System};
 use ainori_sbi::Range;
 use ainori_sched::VcpuId;
 
@@ -9,6 +10,7 @@ use crate::arch::fence as hart_fence;
 use crate::arch::shadow::{AddressSpaceAccess, GuestFence, OwnShadow, PageFault};
 use crate::arch::trap::Exception;
 use crate::cpu::{Cpu, Machine};
+use crate::memory::{self, HostPhysical};
 use crate::stats::Exit;
 
 /// Called by the trap entry for all but the core's timer.
@@ -21,6 +23,34 @@ impl GuestTranslation {
     #[inline(always)]
     pub const fn of(_: &[u8], _: u8) -> Self {
         Self
+    }
+
+    /// Guests' memory is where there is room, and begins for all of them at the same address.
+    #[inline(always)]
+    pub const fn set_places_apart(_: &[u8], _: &System) {}
+
+    /// Where its memory begins for the guest.
+    #[inline(always)]
+    pub const fn base(&self) -> u64 {
+        GUEST_MEMORY_BASE
+    }
+
+    /// Where something is for the guest that would be at `address` if its memory began at [`GUEST_MEMORY_BASE`].
+    #[inline(always)]
+    pub const fn moved(&self, address: u64) -> u64 {
+        address
+    }
+
+    /// Takes its memory.
+    #[inline(always)]
+    pub fn take_memory(&self, size: u64) -> Option<HostPhysical> {
+        memory::take_for_guest(size, GUEST_MEMORY_ALIGN)
+    }
+
+    /// Do accesses to what isn't its own come to the hypervisor?
+    #[inline(always)]
+    pub const fn confines(&self) -> bool {
+        true
     }
 
     #[inline(always)]

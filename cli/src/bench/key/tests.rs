@@ -70,6 +70,15 @@ fn a_key_changes_with_what_is_counted_and_how_addresses_are_translated() {
             }
         }
     }
+    for (translation, memory_at) in [
+        (Translation::TwoStage, Some(0xa000_0000)),
+        (Translation::None, Some(0xa000_0000)),
+        (Translation::None, Some(0xb000_0000)),
+    ] {
+        run.manifest.translations = vec![translation];
+        run.manifest.files[0].places.memory_at = memory_at;
+        look(&run);
+    }
     let all = seen.len();
     seen.sort();
     seen.dedup();

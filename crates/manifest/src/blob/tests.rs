@@ -56,7 +56,7 @@ fn blob_of(files: &[(Vec<u8>, Option<Vec<u8>>)], args: String) -> Vec<u8> {
         .iter()
         .map(|(image, initrd)| GuestFiles { segments: vec![image], initrd: initrd.as_deref() })
         .collect();
-    encode(system(files.len(), args), &vec![Translation::TwoStage; files.len()], &guest_files)
+    encode(system(files.len(), args), &vec![Space::default(); files.len()], &guest_files)
 }
 
 proptest! {
@@ -353,7 +353,7 @@ fn each_error_is_told_apart() {
         let mut system = system(1, String::new());
         change(&mut system);
         let segments = system.guests[0].image.segments.iter().map(|_| &[7u8; 9][..]).collect();
-        decode(&encode(system, &[Translation::TwoStage], &[GuestFiles { segments, initrd: None }]))
+        decode(&encode(system, &[Space::default()], &[GuestFiles { segments, initrd: None }]))
     };
     let misplaced = Err(Error::Limit("an image that doesn't fit its guest's memory"));
     let moved = |address: u64, memory: u64| {

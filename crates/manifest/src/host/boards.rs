@@ -16,6 +16,8 @@ pub struct BoardKind {
     pub has_other_uart: bool,
     /// CPU model if the manifest names none.
     pub cpu: &'static str,
+    /// Where its main memory begins.
+    pub memory_base: u64,
     /// Devices in the board's device tree.
     pub devices: &'static [Device],
 }
@@ -38,6 +40,7 @@ pub const BOARDS: &[BoardKind] = &[
         interrupts: &[Interrupts::Plic, Interrupts::Aplic, Interrupts::Imsic],
         has_other_uart: false,
         cpu: "rv64",
+        memory_base: 0x8000_0000,
         devices: QEMU_VIRT_DEVICES,
     },
     BoardKind {
@@ -47,6 +50,7 @@ pub const BOARDS: &[BoardKind] = &[
         interrupts: &[Interrupts::Plic],
         has_other_uart: true,
         cpu: "sifive-u54",
+        memory_base: 0x8000_0000,
         devices: SIFIVE_U_DEVICES,
     },
 ];

@@ -13,10 +13,10 @@ use crate::{
     layout::Layout,
 };
 use serde::Serialize;
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
-/// Where a program is put that could be anywhere: where OpenSBI hands over to its payload on QEMU's `virt`.
-pub const DEFAULT_LOAD_ADDRESS: u64 = 0x8020_0000;
+/// Where in a guest's memory a program is put that could be anywhere: where OpenSBI hands over to its payload on QEMU's `virt`, whose memory begins at [`GUEST_MEMORY_BASE`].
+const DEFAULT_LOAD_OFFSET: u64 = 0x20_0000;
 
 /// What a manifest says of where a program goes, beside the file itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -25,6 +25,27 @@ pub struct Places {
     pub load: Option<u64>,
     /// `entry`: its first instruction.
     pub entry: Option<u64>,
+    /// `memory_at`: where its guest's memory begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_at: Option<u64>,
+}
+
+impl Places {
+    /// Where its guest's memory begins, in the guest's eyes.
+    #[must_use]
+    pub fn memory_base(self) -> u64 {
+        self.memory_at.unwrap_or(GUEST_MEMORY_BASE)
+    }
+
+    /// The guest's `memory` bytes.
+    fn memory(self, memory: u64) -> Range<u64> {
+        self.memory_base()..self.memory_base().saturating_add(memory)
+    }
+
+    /// Where a program goes that could be anywhere, and of which nothing is said.
+    fn usual_load_address(self) -> u64 {
+        self.memory_base().saturating_add(DEFAULT_LOAD_OFFSET)
+    }
 }
 
 /// A program as it lies in a guest's memory before it starts.
@@ -76,12 +97,12 @@ pub fn read(
     places: Places,
 ) -> Result<Program<'_>, Problem> {
     let mut program = match kind {
-        Kind::Linux => linux::read(file),
+        Kind::Linux => linux::read(file, places),
         Kind::Elf => elf::read(file, memory, places),
         Kind::Raw => raw::read(file, places),
     }?;
     program.segments.sort_by_key(|segment| segment.address);
-    program.check(memory, initrd_len)?;
+    program.check(places.memory(memory), initrd_len)?;
     match machine_mode::find(&program) {
         None => Ok(program),
         Some(found) => Err(Problem::new(
@@ -91,26 +112,28 @@ pub fn read(
     }
 }
 
-/// The least memory that a manifest can give a guest whose image ends here, in words.
+/// The least memory that a manifest can give a guest whose image ends so many bytes behind the memory's begin, in words.
 pub fn least_memory(image_end: u64, initrd_len: Option<u64>) -> String {
-    let needed = Layout::least_memory(image_end, initrd_len);
+    let needed = Layout::least_memory(GUEST_MEMORY_BASE.saturating_add(image_end), initrd_len);
     show_size(needed.div_ceil(GUEST_MEMORY_ALIGN).saturating_mul(GUEST_MEMORY_ALIGN))
 }
 
 impl Program<'_> {
-    /// One past its last byte.
+    /// One past its last byte; 0 if it has none.
     pub fn end(&self) -> u64 {
-        self.segments.last().map_or(GUEST_MEMORY_BASE, |last| last.address.saturating_add(last.memory))
+        self.segments.last().map_or(0, |last| last.address.saturating_add(last.memory))
     }
 
-    /// As the hypervisor is told of it; the payloads have their lengths, but no offsets yet.
-    pub fn describe(&self) -> config::Image {
+    /// As the hypervisor is told of it, for a guest whose memory begins at `base`; the payloads have their lengths, but no offsets yet.
+    pub fn describe(&self, base: u64) -> config::Image {
+        // As if the memory began where it does for most guests.
+        let moved = |address: u64| address.wrapping_sub(base).wrapping_add(GUEST_MEMORY_BASE);
         let segments = self.segments.iter().map(|segment| config::Segment {
-            address: segment.address,
+            address: moved(segment.address),
             data: Payload { offset: 0, len: segment.bytes.len() as u64 },
             memory: segment.memory,
         });
-        config::Image { entry: self.entry, segments: segments.collect() }
+        config::Image { entry: moved(self.entry), segments: segments.collect() }
     }
 
     /// The bytes of the program from an address on, as far as its segment goes.
@@ -125,24 +148,24 @@ impl Program<'_> {
     }
 
     /// The segments lie in the guest's memory, and the guest starts in one of them.
-    fn check(&self, memory: u64, initrd_len: Option<u64>) -> Result<(), Problem> {
-        let memory_end = GUEST_MEMORY_BASE.saturating_add(memory);
-        let mut last_end = GUEST_MEMORY_BASE;
+    fn check(&self, memory: Range<u64>, initrd_len: Option<u64>) -> Result<(), Problem> {
+        let mut last_end = memory.start;
         for segment in &self.segments {
             let start = segment.address;
             let end = start.checked_add(segment.memory);
-            if start < GUEST_MEMORY_BASE || end.is_none_or(|end| end > memory_end) {
+            if start < memory.start || end.is_none_or(|end| end > memory.end) {
                 let help = match end {
-                    Some(end) if start >= GUEST_MEMORY_BASE && end <= ADDRESSES_END => format!(
+                    Some(end) if start >= memory.start && end <= ADDRESSES_END => format!(
                         "link or load it inside the guest's memory, or give the guest at least {}",
-                        least_memory(self.end(), initrd_len)
+                        least_memory(self.end() - memory.start, initrd_len)
                     ),
                     _ => "link or load it inside the guest's memory".into(),
                 };
                 let end = end.unwrap_or(u64::MAX);
                 return Err(Problem::new(
                     format!(
-                        "takes {start:#x}..{end:#x}, outside the guest's memory {GUEST_MEMORY_BASE:#x}..{memory_end:#x}"
+                        "takes {start:#x}..{end:#x}, outside the guest's memory {:#x}..{:#x}",
+                        memory.start, memory.end
                     ),
                     help,
                 ));

@@ -6,6 +6,7 @@ mod harts;
 pub mod memory;
 mod missing;
 mod policy;
+mod protection;
 mod restarts;
 mod sharing;
 mod tasks;
@@ -81,6 +82,7 @@ pub fn check(
         .collect();
     let translations: Vec<Option<Translation>> =
         draft.guests.iter().map(|guest| translation::check(guest, view, findings)).collect();
+    protection::check(draft, &guests, &translations, view, findings);
     sharing::check(&draft.guests, &guests, preset, findings);
     let frame_us = policy.as_ref().map(|policy| policy.frame_us).filter(|us| *us != 0);
     let windows = windows::check(draft, &guests, view, (preset, frame_us), findings);

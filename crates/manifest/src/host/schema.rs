@@ -52,6 +52,8 @@ const GUEST: reader::Kind = reader::Kind {
         "shadow_tables",
         "shadow_reclaim",
         "breakpoints",
+        "memory_at",
+        "trusts",
         "task",
     ],
 };
@@ -156,12 +158,21 @@ pub struct GuestDraft {
     pub shadow_tables: Option<At<u32>>,
     pub shadow_reclaim: Option<At<ShadowReclaim>>,
     pub breakpoints: Option<At<bool>>,
+    pub memory_at: Option<At<Address>>,
+    pub trusts: Vec<At<String>>,
     pub tasks: Vec<TaskDraft>,
 }
 
-/// `translation`: for how many address spaces there are shadow tables, if there are any.
+/// `translation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TranslationDraft(pub Option<ShadowSpaces>);
+pub enum TranslationDraft {
+    /// `two-stage`.
+    TwoStage,
+    /// With shadow tables, for so many address spaces.
+    Shadow(ShadowSpaces),
+    /// `none`.
+    None,
+}
 
 /// `[[guest.task]]`.
 #[derive(Debug)]
@@ -275,13 +286,14 @@ impl FromToml for OnWildAccess {
 }
 
 impl FromToml for TranslationDraft {
-    const EXPECTED: &'static str = "\"two-stage\", \"shadow-single\" or \"shadow-multi\"";
+    const EXPECTED: &'static str = "\"two-stage\", \"shadow-single\", \"shadow-multi\" or \"none\"";
 
     fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
         let names = [
-            ("two-stage", Self(None)),
-            ("shadow-single", Self(Some(ShadowSpaces::Single))),
-            ("shadow-multi", Self(Some(ShadowSpaces::Multi))),
+            ("two-stage", Self::TwoStage),
+            ("shadow-single", Self::Shadow(ShadowSpaces::Single)),
+            ("shadow-multi", Self::Shadow(ShadowSpaces::Multi)),
+            ("none", Self::None),
         ];
         choose(value, span, "translation", &names, findings)
     }
@@ -498,6 +510,8 @@ fn read_guest(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Optio
         shadow_tables: table.optional("shadow_tables", findings),
         shadow_reclaim: table.optional("shadow_reclaim", findings),
         breakpoints: table.optional("breakpoints", findings),
+        memory_at: table.optional("memory_at", findings),
+        trusts: table.optional("trusts", findings).map_or_else(Vec::new, |list: At<_>| list.value),
         tasks: read_list(table.get("task"), "task", "[[guest.task]]", read_task, findings),
     };
     Some(GuestDraft { lost: table.lost, is_wrong: findings.len() > before, ..draft })

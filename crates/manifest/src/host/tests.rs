@@ -8,6 +8,7 @@ use ainori_limits::{PRIORITIES, Room};
 
 mod boards;
 mod channels;
+mod protection;
 mod tasks;
 mod timer;
 mod translation;
@@ -1156,8 +1157,11 @@ fn is_sound(text: &str, folder: &Path) -> Result<(), TestCaseError> {
             };
             let files: Vec<_> = manifest.system.guests.iter().map(empty).collect();
             let has_room = has_room(&manifest);
-            let found =
-                crate::blob::decode(&crate::blob::encode(manifest.system, &manifest.translations, &files));
+            let found = crate::blob::decode(&crate::blob::encode(
+                manifest.system.clone(),
+                &manifest.spaces(),
+                &files,
+            ));
             prop_assert_eq!(found.is_ok(), has_room, "{:?} of {}", found, text);
         }
     }
@@ -1243,7 +1247,7 @@ proptest! {
             .replace("5ms", &format!("{quantum}us"));
         let manifest = parse(&text).unwrap();
         let has_room = has_room(&manifest);
-        let system = manifest.system;
+        let system = manifest.system.clone();
         let files: Vec<_> = system
             .guests
             .iter()
@@ -1252,7 +1256,7 @@ proptest! {
                 initrd: None,
             })
             .collect();
-        let blob = crate::blob::encode(system.clone(), &manifest.translations, &files);
+        let blob = crate::blob::encode(system.clone(), &manifest.spaces(), &files);
         // What the manifest's checks let through, the kernel's checks accept, if there is room for it.
         let found = crate::blob::decode(&blob);
         prop_assert_eq!(found.map(|found| found.policy).ok(), has_room.then_some(system.policy));

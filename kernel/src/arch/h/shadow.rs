@@ -1,6 +1,8 @@
 //! The shadow of a vCPU's translations ([`ainori_shadow`]) as this hart has it: in `vsatp`, with `hgatp` Bare, and with an ASID of the hart for each address
 //! space of the guest. The guest's own `satp` is in no hart: whatever it does to it traps (`hstatus.VTVM`), as do its fences, and its page faults come here.
 //!
+//! A guest without protection has neither: `hgatp` is Bare, and `vsatp` its own.
+//!
 //! In a kernel without the feature `shadow` there is [another file](../no_shadow.rs) with the same names, and nothing behind them.
 mod tables;
 
@@ -40,11 +42,21 @@ const FENCES: [u64; 2] = [0x1200_0073, 0x1600_0073];
 const WITHOUT_OPERANDS: u64 = 0xfe00_7fff;
 const FENCE_LENGTH: u8 = 4;
 
-/// The shadow of a vCPU, if it has one.
+/// The shadow of a vCPU, if it has one; or that it has neither a shadow nor a second stage.
 pub struct OwnShadow {
     own: Option<Box<Own>>,
-    /// Some vCPU of the system has one: what is delegated changes from vCPU to vCPU.
-    is_beside_shadows: bool,
+    /// Its addresses are the board's.
+    is_unconfined: bool,
+    beside: Beside,
+}
+
+/// What other vCPUs of the system have.
+#[derive(Debug, Clone, Copy)]
+pub struct Beside {
+    /// Some have a shadow, or no second stage: what the hart is told of a vCPU beside its registers changes from one to the other.
+    pub other_ways: bool,
+    /// Some choose their ASIDs themselves, under the VMID 0, which is also that of all vCPUs with a shadow.
+    pub unconfined: bool,
 }
 
 struct Own {
@@ -163,19 +175,19 @@ impl Trap {
 }
 
 impl OwnShadow {
-    /// None. `is_beside_shadows`: other vCPUs of the system have one.
-    pub const fn none(is_beside_shadows: bool) -> Self {
-        Self { own: None, is_beside_shadows }
+    /// None: there are two stages, or, if nothing is to confine the guest, its own alone.
+    pub const fn none(is_confined: bool, beside: Beside) -> Self {
+        Self { own: None, is_unconfined: !is_confined, beside }
     }
 
     /// With so many tables and address spaces, for the vCPU with this number. `None`: too few tables, or too many address spaces. Allocates: only at boot.
-    pub fn new(vcpu: u8, choices: Choices, tables: u16, spaces: usize) -> Option<Self> {
+    pub fn new(vcpu: u8, choices: Choices, tables: u16, spaces: usize, beside: Beside) -> Option<Self> {
         let states = vec![TableState::NEW; tables.into()].leak();
         let spaces = vec![AddressSpace::UNUSED; spaces.min(TAGS.into())].leak();
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
         let own =
             Own { shadow, first_asid: u16::from(vcpu) * TAGS, is_reset: true, progress: Progress::NONE };
-        Some(Self { own: Some(Box::new(own)), is_beside_shadows: true })
+        Some(Self { own: Some(Box::new(own)), is_unconfined: false, beside })
     }
 
     /// Has this hart ASIDs enough for so many vCPUs with shadows? Only at boot.
@@ -195,9 +207,13 @@ impl OwnShadow {
         if self.own.is_some() { hstatus::VTVM } else { 0 }
     }
 
-    /// No second stage, where there is a shadow of both.
+    /// No second stage, where there is a shadow of both, or where the guest isn't confined.
     pub(super) const fn hgatp(&self, two_stage: u64) -> u64 {
-        if self.own.is_some() { 0 } else { two_stage }
+        if self.is_without_second_stage() { 0 } else { two_stage }
+    }
+
+    const fn is_without_second_stage(&self) -> bool {
+        self.own.is_some() || self.is_unconfined
     }
 
     /// What the hart is to walk.
@@ -219,7 +235,7 @@ impl OwnShadow {
 
     #[inline(always)]
     pub(super) const fn is_beside_shadows(&self) -> bool {
-        self.is_beside_shadows
+        self.beside.other_ways
     }
 
     /// The exceptions that go to its guest.
@@ -232,6 +248,10 @@ impl OwnShadow {
     pub(super) fn enter(&mut self, vsatp: &mut u64) {
         // SAFETY: concerns only where guests' traps go; `Trap::current` knows them all.
         unsafe { csr::write!(csr::HEDELEG, self.delegated()) };
+        // Of the VMID 0, which `hgatp` has already: what is cached there under an ASID may be of a guest that has chosen the same one.
+        if self.beside.unconfined && self.is_without_second_stage() {
+            fence::guest_all();
+        }
         if let Some(own) = &mut self.own
             && own.is_reset
         {

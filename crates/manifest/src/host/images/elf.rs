@@ -1,7 +1,6 @@
 //! Statically linked ELF files for riscv64: at fixed addresses, or position-independent.
 use super::relocations;
-use super::{DEFAULT_LOAD_ADDRESS, Places, Problem, Program, Segment, linux};
-use crate::config::GUEST_MEMORY_BASE;
+use super::{Places, Problem, Program, Segment, linux};
 use elf::{
     ElfBytes,
     abi::{DT_NEEDED, EM_RISCV, ET_DYN, ET_EXEC, PF_X, PT_INTERP, PT_LOAD},
@@ -114,7 +113,7 @@ fn bias(
     memory: u64,
     places: Places,
 ) -> Result<Option<u64>, Problem> {
-    let memory = GUEST_MEMORY_BASE..GUEST_MEMORY_BASE.saturating_add(memory);
+    let memory = places.memory(memory);
     let fits = loaded.iter().all(|segment| memory.contains(&segment.p_paddr));
     match places.load {
         Some(_) if file.ehdr.e_type != ET_DYN => Err(Problem::new(
@@ -123,7 +122,7 @@ fn bias(
         )),
         None if file.ehdr.e_type != ET_DYN || fits => Ok(None),
         load => {
-            let load = load.unwrap_or(DEFAULT_LOAD_ADDRESS);
+            let load = load.unwrap_or_else(|| places.usual_load_address());
             let align = loaded.iter().map(|segment| segment.p_align).max().unwrap_or(1).max(1);
             let first = loaded.iter().map(|segment| segment.p_vaddr).min().unwrap_or(0);
             let bias = load.wrapping_sub(first);

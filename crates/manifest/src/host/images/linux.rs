@@ -1,6 +1,5 @@
 //! The `Image` of a RISC-V Linux (Documentation/arch/riscv/boot-image-header.rst in the kernel's source).
-use super::{Problem, Program, Segment};
-use crate::config::GUEST_MEMORY_BASE;
+use super::{Places, Problem, Program, Segment};
 use object::{
     pe::{ImageDosHeader, ImageNtHeaders64},
     read::pe::ImageNtHeaders,
@@ -18,7 +17,7 @@ pub fn is_image(file: &[u8]) -> bool {
 }
 
 /// It asks to be loaded `text_offset` behind the start of memory, and `image_size` includes its bss.
-pub fn read(file: &[u8]) -> Result<Program<'_>, Problem> {
+pub fn read(file: &[u8], places: Places) -> Result<Program<'_>, Problem> {
     let not_image =
         |found: &str, help: &str| Err(Problem::new(format!("is not a Linux Image but {found}"), help));
     let uncompress = "the kernel is started without a decompressor: give the file `Image` of the kernel package, \
@@ -61,7 +60,7 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Problem> {
             None => return Err(Problem::new("is cut off, or has a damaged header for UEFI", AGAIN)),
         }
     }
-    let start = GUEST_MEMORY_BASE.checked_add(text_offset);
+    let start = places.memory_base().checked_add(text_offset);
     let memory = image_size.max(file.len() as u64);
     match start {
         Some(start) if image_size != 0 && start.checked_add(memory).is_some() => Ok(Program {

@@ -1,5 +1,5 @@
 //! Programs without any format: the file is what memory shall hold.
-use super::{DEFAULT_LOAD_ADDRESS, Places, Problem, Program, Segment};
+use super::{Places, Problem, Program, Segment};
 
 /// One segment, entered at its first byte unless the manifest says otherwise.
 pub fn read(file: &[u8], places: Places) -> Result<Program<'_>, Problem> {
@@ -15,7 +15,7 @@ pub fn read(file: &[u8], places: Places) -> Result<Program<'_>, Problem> {
     if is_text(file) {
         return Err(Problem::new("is a text, not a program", "give the program as a flat binary"));
     }
-    let address = places.load.unwrap_or(DEFAULT_LOAD_ADDRESS);
+    let address = places.load.unwrap_or_else(|| places.usual_load_address());
     let segment = Segment { address, bytes: file.into(), memory: file.len() as u64 };
     Ok(Program { entry: places.entry.unwrap_or(address), segments: vec![segment] })
 }

@@ -93,7 +93,7 @@ pub fn elf_file(entry: u64, segments: &[(u64, u64)]) -> Vec<u8> {
 const NOP: u32 = 0x13;
 const BASE: u64 = GUEST_MEMORY_BASE;
 const MEMORY: u64 = 4 << 20;
-const ANYWHERE: Places = Places { load: None, entry: None };
+const ANYWHERE: Places = Places { load: None, entry: None, memory_at: None };
 
 fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -124,7 +124,7 @@ fn good_images_pass() {
     let file = elf_file(BASE, &[(BASE + 0x1000, MEMORY - 0x1000), (BASE, 0x1000)]);
     let program = elf(&file).unwrap();
     assert_eq!((program.entry, program.end()), (BASE, BASE + MEMORY));
-    let described = program.describe();
+    let described = program.describe(BASE);
     assert_eq!(described.segments.iter().map(|s| s.address).collect::<Vec<_>>(), [BASE, BASE + 0x1000]);
     assert_eq!((described.end(), described.stored()), (BASE + MEMORY, 32));
 }
@@ -190,7 +190,7 @@ fn segments_must_fit() {
     );
     let large = elf_file(BASE, &[(BASE, MEMORY + 1)]);
     let much = super::read(Kind::Elf, &large, MEMORY, Some(3 << 20), ANYWHERE);
-    let needed = least_memory(BASE + MEMORY + 1, Some(3 << 20));
+    let needed = least_memory(MEMORY + 1, Some(3 << 20));
     assert!(much.unwrap_err().help.ends_with(&format!("give the guest at least {needed}")));
     let nowhere = elf(&elf_file(1 << 60, &[(1 << 60, 16)])).unwrap_err();
     assert_eq!(nowhere.help, "link or load it inside the guest's memory", "no guest has so much");
@@ -230,7 +230,7 @@ fn a_virtual_entry_counts_through_its_segment() {
     // Or its linker script gives the physical one.
     assert_eq!(elf(&file(BASE + 0x20_1008)).unwrap().entry, BASE + 0x20_1008);
     assert!(elf_problem(&file(HIGH + 0x2000)).contains("no code"));
-    let places = Places { load: None, entry: Some(BASE + 0x20_0004) };
+    let places = Places { load: None, entry: Some(BASE + 0x20_0004), ..ANYWHERE };
     let bytes = file(0);
     assert_eq!(read(Kind::Elf, &bytes, MEMORY, places).unwrap().entry, BASE + 0x20_0004);
 }
@@ -265,16 +265,18 @@ fn position_independent(dynamic: &[(u64, u64)], rela: &[u64]) -> Elf {
 fn a_position_independent_elf_is_loaded_and_relocated() {
     let file = position_independent(&[], &[0x38, 3, 0x44]).bytes();
     for load in [None, Some(BASE + 0x10_0000)] {
-        let program = read(Kind::Elf, &file, MEMORY, Places { load, entry: None }).unwrap();
-        let start = load.unwrap_or(DEFAULT_LOAD_ADDRESS);
+        let program = read(Kind::Elf, &file, MEMORY, Places { load, entry: None, ..ANYWHERE }).unwrap();
+        let start = load.unwrap_or(BASE + DEFAULT_LOAD_OFFSET);
         assert_eq!((program.entry, program.segments[0].address), (start + 4, start));
         let data = &program.segments[0].bytes[0x20..0x40];
         assert_eq!(data, longs(&[start + 0x10, 0x20, start + 0x30, start + 0x44]));
     }
-    let crooked = read(Kind::Elf, &file, MEMORY, Places { load: Some(BASE + 8), entry: None }).unwrap_err();
+    let crooked =
+        read(Kind::Elf, &file, MEMORY, Places { load: Some(BASE + 8), entry: None, ..ANYWHERE }).unwrap_err();
     assert!(crooked.what.contains("can't be loaded at 0x80000008: its segments are aligned to 0x10"));
     let fixed = elf_file(BASE, &[(BASE, 32)]);
-    let moved = read(Kind::Elf, &fixed, MEMORY, Places { load: Some(BASE), entry: None }).unwrap_err();
+    let moved =
+        read(Kind::Elf, &fixed, MEMORY, Places { load: Some(BASE), entry: None, ..ANYWHERE }).unwrap_err();
     assert!(moved.what.contains("linked at a fixed address"), "{moved:?}");
 }
 
@@ -289,7 +291,7 @@ fn the_compact_table_is_done_once() {
     let dynamic: Vec<(u64, u64)> =
         (0x90..0x90 + 5 * 16).step_by(16).map(|at| (long(at), long(at + 8))).collect();
     assert_eq!(dynamic, [(7, 0x80), (8, 0), (36, 0x80), (35, 0), (0, 0)]);
-    assert_eq!(long(0x20), DEFAULT_LOAD_ADDRESS + 0x10);
+    assert_eq!(long(0x20), BASE + DEFAULT_LOAD_OFFSET + 0x10);
 }
 
 /// As U-Boot is linked: position-independent, but where it wants to be. It is left alone.
@@ -325,13 +327,16 @@ fn a_flat_binary_goes_where_the_manifest_says() {
     let raw = |places| read(Kind::Raw, &file, MEMORY, places);
     let program = raw(ANYWHERE).unwrap();
     assert_eq!((program.entry, program.end()), (0x8020_0000, 0x8020_0010));
-    let program = raw(Places { load: Some(BASE), entry: Some(BASE + 8) }).unwrap();
+    let program = raw(Places { load: Some(BASE), entry: Some(BASE + 8), ..ANYWHERE }).unwrap();
     assert_eq!((program.entry, program.end()), (BASE + 8, BASE + 16));
-    assert!(raw(Places { load: Some(0x1000), entry: None }).unwrap_err().what.contains("outside"));
-    assert!(raw(Places { load: None, entry: Some(BASE) }).unwrap_err().what.contains("no code"));
-    for odd in
-        [Places { load: None, entry: Some(0x8020_0001) }, Places { load: Some(0x8020_0001), entry: None }]
-    {
+    assert!(
+        raw(Places { load: Some(0x1000), entry: None, ..ANYWHERE }).unwrap_err().what.contains("outside")
+    );
+    assert!(raw(Places { load: None, entry: Some(BASE), ..ANYWHERE }).unwrap_err().what.contains("no code"));
+    for odd in [
+        Places { load: None, entry: Some(0x8020_0001), ..ANYWHERE },
+        Places { load: Some(0x8020_0001), entry: None, ..ANYWHERE },
+    ] {
         let told = raw(odd).unwrap_err();
         assert_eq!(told.what, "starts at 0x80200001, an odd address, where no instruction can be");
         assert!(told.help.contains("`load_address`"), "{}", told.help);
@@ -368,7 +373,7 @@ proptest! {
     fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), load in any::<u64>()) {
         for kind in [Kind::Linux, Kind::Elf, Kind::Raw] {
             let _ = read(kind, &bytes, MEMORY, ANYWHERE);
-            let _ = read(kind, &bytes, MEMORY, Places { load: Some(load), entry: Some(load) });
+            let _ = read(kind, &bytes, MEMORY, Places { load: Some(load), entry: Some(load), ..ANYWHERE });
         }
     }
 

@@ -1,6 +1,8 @@
 //! Rules that concern one guest alone.
 use super::{BoardView, harts, missing, restarts};
-use crate::config::{GUEST_MEMORY_ALIGN, Guest, HartPriority, Image, Kind, OnWildAccess, Payload, Vcpu};
+use crate::config::{
+    GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, Guest, HartPriority, Image, Kind, OnWildAccess, Payload, Vcpu,
+};
 use crate::host::{
     GuestPaths,
     files::File,
@@ -296,6 +298,7 @@ fn check_places(draft: &GuestDraft, findings: &mut Vec<Finding>) -> images::Plac
     images::Places {
         load: place("load_address", draft.load_address.as_ref()),
         entry: place("entry", draft.entry.as_ref()),
+        memory_at: draft.memory_at.as_ref().map(|at| at.value.0),
     }
 }
 
@@ -309,14 +312,19 @@ fn check_image(
     findings: &mut Vec<Finding>,
 ) -> Option<Image> {
     let (kind, entry, image, memory) = (draft.kind.as_ref()?.value, draft.image.as_ref()?, image?, memory?);
-    if ["load_address", "entry"].iter().any(|key| draft.lost.has(key)) {
+    // Nobody knows where it goes.
+    let is_place = |at: u64| at.is_multiple_of(GUEST_MEMORY_ALIGN) && at.checked_add(memory).is_some();
+    if !places.memory_at.is_none_or(is_place)
+        || ["load_address", "entry", "memory_at"].iter().any(|key| draft.lost.has(key))
+    {
         return None;
     }
     let described = read_all(image, memory).and_then(|file| {
         let initrd_len = initrd.map(|initrd| initrd.file.len);
         let program = images::read(kind, &file, memory, initrd_len, places)?;
-        check_room(program.end(), initrd, memory)?;
-        Ok(program.describe())
+        let base = places.memory_base();
+        check_room(program.end() - base, initrd, memory)?;
+        Ok(program.describe(base))
     });
     described
         .map_err(|problem| {
@@ -326,10 +334,10 @@ fn check_image(
         .ok()
 }
 
-/// Image, RAM disk and device tree must fit the guest's memory.
+/// Image, RAM disk and device tree must fit the guest's memory. The image ends so many bytes behind its begin.
 fn check_room(image_end: u64, initrd: Option<&Opened>, memory: u64) -> Result<(), images::Problem> {
     let initrd_len = initrd.map(|initrd| initrd.file.len);
-    if Layout::of(memory, image_end, initrd_len).is_some() {
+    if Layout::of(memory, GUEST_MEMORY_BASE.saturating_add(image_end), initrd_len).is_some() {
         return Ok(());
     }
     let parts = if initrd.is_some() { "initrd and device tree" } else { "device tree" };

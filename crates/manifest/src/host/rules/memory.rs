@@ -21,9 +21,21 @@ fn of_hypervisor(harts: u32, trace: &Trace) -> u64 {
 
 /// Bytes that a guest needs: its memory, the files in the image that it is loaded from, and the shadow tables of its vCPUs.
 fn of_guest(guest: &Guest, translation: Translation) -> u64 {
-    let files = guest.image.stored().saturating_add(guest.initrd.map_or(0, |initrd| initrd.len));
     let tables = translation.shadow().map_or(0, |shadow| u64::from(shadow.tables));
-    guest.memory.saturating_add(files).saturating_add(guest.vcpus.len() as u64 * tables * SHADOW_TABLE_SIZE)
+    guest
+        .memory
+        .saturating_add(files_of(guest))
+        .saturating_add(guest.vcpus.len() as u64 * tables * SHADOW_TABLE_SIZE)
+}
+
+/// Bytes that the firmware, the hypervisor and the files of such guests take from the begin of the board's memory on: what is loaded as one image.
+pub(super) fn of_image<'a>(guests: impl Iterator<Item = &'a Guest>) -> u64 {
+    guests.map(files_of).fold(HYPERVISOR, u64::saturating_add)
+}
+
+/// Bytes of the files that a guest is loaded from.
+fn files_of(guest: &Guest) -> u64 {
+    guest.image.stored().saturating_add(guest.initrd.map_or(0, |initrd| initrd.len))
 }
 
 /// Bytes that channels need.
@@ -48,10 +60,14 @@ pub(super) fn check(
     board: BoardView,
     findings: &mut Vec<Finding>,
 ) {
-    let (Some(has), Some(harts)) = (board.memory, board.harts) else { return };
+    let (Some(all_memory), Some(harts)) = (board.memory, board.harts) else { return };
+    let (has, in_pieces) = largest_piece(drafts, board, all_memory);
     let hypervisor = of_hypervisor(harts, trace) + of_channels(channels);
     let known = drafts.iter().zip(guests).zip(translations).filter_map(|((draft, guest), translation)| {
-        Some((draft, of_guest(&guest.as_ref()?.0, translation.unwrap_or_default())))
+        let guest = &guest.as_ref()?.0;
+        // What has a place isn't in the piece that is left.
+        let elsewhere = if draft.memory_at.is_some() { guest.memory } else { 0 };
+        Some((draft, of_guest(guest, translation.unwrap_or_default()) - elsewhere))
     });
     let all = known.clone().map(|(_, bytes)| bytes).fold(hypervisor, u64::saturating_add);
     let mut needed = hypervisor;
@@ -68,11 +84,35 @@ pub(super) fn check(
             let has_shadow = translations.iter().flatten().any(|translation| translation.shadow().is_some());
             let tables = if has_shadow { ", shadow tables" } else { "" };
             findings.push(Finding::at(place.clone(), message).saying("no room for this").help(format!(
-                "the board has {} MiB; guests, their files{tables} and {} MiB for the hypervisor{others} must fit",
+                "{} {} MiB; guests, their files{tables} and {} MiB for the hypervisor{others} must fit",
+                if in_pieces {
+                    "beside the memory that has places, the largest piece of the board's has"
+                } else {
+                    "the board has"
+                },
                 has >> 20,
                 hypervisor.div_ceil(1 << 20)
             )));
             return;
         }
     }
+}
+
+/// The largest piece of a board's memory that no guest has by a place of its own, which is where everything else has to fit; and whether there are such guests.
+fn largest_piece(drafts: &[GuestDraft], board: BoardView, all: u64) -> (u64, bool) {
+    let Some(base) = board.kind.map(|kind| kind.memory_base) else { return (all, false) };
+    let mut places: Vec<(u64, u64)> = drafts
+        .iter()
+        .filter_map(|draft| {
+            let start = draft.memory_at.as_ref()?.value.0.saturating_sub(base);
+            Some((start, start.saturating_add(draft.memory.as_ref()?.value.0)))
+        })
+        .collect();
+    places.sort_unstable();
+    let (mut largest, mut free_from) = (0, 0);
+    for (start, end) in places.iter().copied().chain([(all, all)]) {
+        largest = largest.max(start.min(all).saturating_sub(free_from));
+        free_from = free_from.max(end);
+    }
+    (largest, !places.is_empty())
 }

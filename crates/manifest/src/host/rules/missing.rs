@@ -13,17 +13,19 @@ const MAKE: &str = "make guests";
 const U_BOOT: &str = "guests/u-boot/build";
 
 /// Files there, and what makes them. Probes and FreeRTOS's builds for several cores are listed in their Makefiles.
-const MADE: [(&str, &str); 14] = [
+const MADE: [(&str, &str); 16] = [
     ("linux/Image", MAKE),
     ("linux/initramfs.cpio.gz", MAKE),
     ("linux/task-set.cpio.gz", MAKE),
     ("linux/channel.cpio.gz", MAKE),
     ("linux/give-way.cpio.gz", MAKE),
     ("linux/micro.cpio.gz", MAKE),
+    ("linux/kmsg.cpio.gz", MAKE),
     ("linux/userland.cpio.gz", "guests/linux/build userland"),
     ("linux/Image-sid", "guests/linux/build sid"),
     ("freertos/freertos.elf", MAKE),
     ("freertos/freertos-sbi-timer.elf", MAKE),
+    ("freertos/freertos-pie.elf", MAKE),
     ("fuzz/fuzz.elf", MAKE),
     ("u-boot/u-boot.bin", U_BOOT),
     ("u-boot/uboot.elf", U_BOOT),
@@ -138,7 +140,7 @@ mod tests {
             ("windows/kernel.exe", "; it builds those of docs/guests.md into .cache/guests/"),
             (
                 "freertos/control-loop.bin",
-                "; into .cache/guests/freertos it builds freertos.elf, freertos-sbi-timer.elf, freertos-smp2.elf, freertos-smp4.elf",
+                "; into .cache/guests/freertos it builds freertos.elf, freertos-sbi-timer.elf, freertos-pie.elf, freertos-smp2.elf, freertos-smp4.elf",
             ),
         ] {
             let path = Path::new("systems/../.cache/guests").join(file);

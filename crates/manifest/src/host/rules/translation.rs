@@ -3,7 +3,7 @@ use super::{
     super::{
         findings::{Finding, Span},
         reader::At,
-        schema::GuestDraft,
+        schema::{GuestDraft, TranslationDraft},
     },
     BoardView,
 };
@@ -17,22 +17,28 @@ pub fn check(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) 
         None => Some(DEFAULT_SHADOW_TABLES),
     };
     let spaces = match &draft.translation {
-        Some(translation) => {
-            if board.has_h == Some(false) && translation.value.0.is_none() {
-                refuse_without_h(translation.span.clone(), findings);
-                return None;
+        Some(translation) => match translation.value {
+            TranslationDraft::Shadow(spaces) => Ok(spaces),
+            without => {
+                if board.has_h == Some(false) {
+                    refuse_without_h(without, translation.span.clone(), findings);
+                    return None;
+                }
+                Err(if without == TranslationDraft::None { Translation::None } else { Translation::TwoStage })
             }
-            translation.value.0
-        }
-        None if board.has_h == Some(false) => Some(ShadowSpaces::Multi),
-        None => None,
+        },
+        None if board.has_h == Some(false) => Ok(ShadowSpaces::Multi),
+        None => Err(Translation::TwoStage),
     };
-    let Some(spaces) = spaces else {
-        // As long as nobody knows the harts, the guest may have some.
-        if !draft.lost.has("translation") && (draft.translation.is_some() || board.has_h.is_some()) {
-            refuse_without_shadow(draft, findings);
+    let spaces = match spaces {
+        Ok(spaces) => spaces,
+        Err(translation) => {
+            // As long as nobody knows the harts, the guest may have some.
+            if !draft.lost.has("translation") && (draft.translation.is_some() || board.has_h.is_some()) {
+                refuse_without_shadow(draft, findings);
+            }
+            return Some(translation);
         }
-        return Some(Translation::TwoStage);
     };
     let reclaim = draft.shadow_reclaim.as_ref().map(|reclaim| reclaim.value).unwrap_or_default();
     Some(Translation::Shadow(Shadow { spaces, tables: tables?, reclaim, breakpoints: breakpoints? }))
@@ -66,8 +72,14 @@ fn check_tables(tables: &At<u32>, findings: &mut Vec<Finding>) -> Option<u16> {
     valid
 }
 
-fn refuse_without_h(span: Span, findings: &mut Vec<Finding>) {
-    let message = "the board's harts have no second stage of translation: they lack the H extension";
+fn refuse_without_h(wanted: TranslationDraft, span: Span, findings: &mut Vec<Finding>) {
+    let message = match wanted {
+        // Its kernel runs in user mode, where the hart lets nobody choose tables.
+        TranslationDraft::None => {
+            "the board's harts can't walk a guest's own tables alone: they lack the H extension, and the hypervisor's trap entry has to be in each table that they walk"
+        }
+        _ => "the board's harts have no second stage of translation: they lack the H extension",
+    };
     let help = "leave the key out: on such harts each guest has shadow tables, `shadow-multi` unless it says `shadow-single`; or choose harts with H: \
                 cpu = \"rv64\" in [board]";
     findings.push(Finding::at(span, message).help(help));

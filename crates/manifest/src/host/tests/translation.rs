@@ -1,6 +1,6 @@
 //! `translation`, `shadow_tables`, `shadow_reclaim` and `breakpoints`.
 use super::*;
-use crate::blob::{GuestFiles, encode, translations};
+use crate::blob::{GuestFiles, encode, spaces};
 use crate::config::{Shadow, ShadowReclaim, ShadowSpaces, Translation};
 
 /// The second guest with these keys.
@@ -155,7 +155,8 @@ fn the_kernel_is_told_of_them() {
                 initrd: None,
             })
             .collect();
-        let blob = encode(manifest.system, &manifest.translations, &files);
-        assert_eq!(translations(&blob), Ok(manifest.translations));
+        let wanted = manifest.spaces();
+        let blob = encode(manifest.system.clone(), &wanted, &files);
+        assert_eq!(spaces(&blob), Ok(wanted));
     }
 }
