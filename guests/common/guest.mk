@@ -41,3 +41,28 @@ define link
 @$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(1)
 @echo "  built $(notdir $@)"
 endef
+
+# Position-independent programs, for memory that begins elsewhere. GNU's linker makes no such files for bare metal, and LLVM's doesn't relax.
+PIE_CFLAGS         := $(filter-out -fno-pic,$(CFLAGS)) -fpie -mno-relax
+PIE_LDFLAGS         = -fuse-ld=lld -B$(dir $(shell command -v ld.lld)) -Wl,-pie,--no-dynamic-linker
+PIE_COMMON_OBJECTS := $(COMMON_OBJECTS:$(OUT)/obj/%=$(OUT)/obj/pie/%)
+
+# The same layout from 0 on, and a segment that tells where the tables are of what is to be relocated.
+$(OUT)/obj/pie/link.ld: $(COMMON)/link.ld $(RULES)
+	@mkdir -p $(@D)
+	@sed -e 's/\. = 0x80400000;/. = 0;/' -e 's/^    data PT_LOAD.*/&\n    dynamic PT_DYNAMIC;/' \
+	    -e 's/^    \.data :.*/    .dynamic : { *(.dynamic) } :data :dynamic\n    .got : { *(.got) } :data\n&/' $< >$@
+
+$(OUT)/obj/pie/common/%.o: $(COMMON)/%.c $(RULES)
+	@mkdir -p $(@D)
+	@$(CC) $(PIE_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(OUT)/obj/pie/common/%.o: $(COMMON)/%.S $(RULES)
+	@mkdir -p $(@D)
+	@$(CC) $(PIE_CFLAGS) -MMD -MP -c -o $@ $<
+
+# $(call link_pie,OBJECTS,KIND): links the target with such a kind of compact tables, `relr` or `none`. It has to depend on link.ld above.
+define link_pie
+@$(CC) $(PIE_CFLAGS) $(LDFLAGS:-T%=-T$(OUT)/obj/pie/link.ld) $(PIE_LDFLAGS) -Wl,--pack-dyn-relocs=$(2) -o $@ $(1)
+@echo "  built $(notdir $@)"
+endef

@@ -26,7 +26,7 @@ trap_entry:
     li t0, FS_MASK
     csrc sstatus, t0                /* handlers may not use floating point */
     mv s3, sp
-    la sp, port_interrupt_stack + 4096
+    lla sp, port_interrupt_stack + 4096 /* not by the GOT, which has no sums */
     call port_handle_interrupt
     ld s2, (s0)                     /* the task to run */
     mv sp, s3

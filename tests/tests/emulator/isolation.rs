@@ -1,0 +1,164 @@
+//! Attacks on what isn't a guest's own, in each way to translate its addresses: with two stages, with shadow tables, and on harts without H. (Who has `translation = "none"` isn't kept from
+//! anything: unprotected.rs.) An attack is written once, and says nothing of the mode.
+use ainori::report::{GuestOutcome, Outcome};
+use ainori_report::StopReason;
+use ainori_tests::{Clock, Guest, Run, System, symbols::Program};
+
+use crate::apart::csrs_are_kept_apart;
+
+const CLOCK: Clock = Clock::Lockstep { q: 250 };
+
+/// A way to translate guests' addresses.
+#[derive(Debug, Clone, Copy)]
+struct Mode {
+    has_h: bool,
+    translation: &'static str,
+}
+
+/// All that confine.
+const MODES: [Mode; 5] = [
+    Mode { has_h: true, translation: "two-stage" },
+    Mode { has_h: true, translation: "shadow-single" },
+    Mode { has_h: true, translation: "shadow-multi" },
+    Mode { has_h: false, translation: "shadow-single" },
+    Mode { has_h: false, translation: "shadow-multi" },
+];
+
+impl Mode {
+    fn on(self, harts: u32) -> System {
+        if self.has_h { System::on(harts).with_h() } else { System::on(harts).cpu("rv64,h=false") }
+    }
+
+    /// The guest, as all guests in this mode.
+    fn of(self, guest: Guest) -> Guest {
+        guest.translation(self.translation)
+    }
+
+    /// An RTOS that goes first on hart 0, and loses no tick whoever attacks.
+    fn rtos(self, periods: u32) -> Guest {
+        let args = format!("periods={periods} burn_percent=10 burn_period_us=10000 report_ms=0");
+        self.of(Guest::freertos(&args).harts([0]))
+    }
+}
+
+fn in_each_mode(attack: impl Fn(Mode)) {
+    for mode in MODES {
+        println!("{mode:?}");
+        attack(mode);
+    }
+}
+
+/// The attacker was stopped or ended as it says, and the RTOS has lost nothing.
+fn beside_rtos(mode: Mode, attacker: Guest) -> Run {
+    let run = mode.on(1).with(mode.of(attacker)).with(mode.rtos(50)).run(Clock::Icount);
+    run.ended(Outcome::GuestFailed).lost_no_tick("freertos", 50);
+    run
+}
+
+/// What a guest might reach for, at the address where the board has it.
+#[test]
+fn stores_to_what_is_others_are_stopped() {
+    in_each_mode(|mode| {
+        for (what, address) in [
+            ("the clock", 0x0010_1000),
+            ("the timers of all harts", 0x0200_0000),
+            ("a device behind the virtio slots", 0x1000_9000),
+            ("the flash memory", 0x2000_0000),
+            ("memory behind the guest's own", 0x8800_0000),
+            ("the board's last memory", 0x8000_0000 + (2 << 30) - 8),
+            ("an address too large for any guest", 1 << 45),
+        ] {
+            let store = Guest::probe("wild-store", &format!("addr={address:#x}")).strict();
+            let run = beside_rtos(mode, store);
+            let found = run.fault("wild-store").address;
+            run.check(found == address, format_args!("{what}: reported as {found:#x}, not {address:#x}"));
+        }
+    });
+}
+
+/// At the hypervisor's address a guest has memory of its own: its store goes there, and the hypervisor goes on.
+#[test]
+fn stores_to_where_the_hypervisor_is_go_to_the_guests_own() {
+    in_each_mode(|mode| {
+        let kernel = Program::open(&mode.on(1).with(mode.of(Guest::probe("wild-store", ""))).kernel_file());
+        for symbol in ["__image_start", "trap_entry"] {
+            let args = format!("addr={:#x}", kernel.address(symbol));
+            let run = beside_rtos(mode, Guest::probe("wild-store", &args).strict());
+            run.stopped("wild-store", StopReason::Failure);
+        }
+    });
+}
+
+/// A jump behind its memory, and what it has no handler for.
+#[test]
+fn wild_guests_end_alone() {
+    in_each_mode(|mode| {
+        for probe in ["wild-store", "wild-jump", "wild-illegal", "wild-user"] {
+            let run = beside_rtos(mode, Guest::probe(probe, "").strict());
+            let outcome = run.guest(probe).outcome;
+            run.check(outcome == GuestOutcome::Faulted, format_args!("{probe}: {outcome:?}"));
+        }
+    });
+}
+
+#[test]
+fn registers_of_neighbours_are_not_seen() {
+    in_each_mode(|mode| {
+        csrs_are_kept_apart(mode.on(1), |guest| mode.of(guest));
+    });
+}
+
+/// The board's memory has a pattern where guests are placed.
+#[test]
+fn what_was_in_memory_before_is_not_found() {
+    const FILLED: usize = 48 << 20;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("pattern");
+    std::fs::write(&file, vec![0xa5; FILLED]).expect("the temporary folder can be written");
+    // Below the firmware's device tree.
+    let at = 0xffe0_0000 - FILLED as u64;
+    in_each_mode(|mode| {
+        let loader = format!("loader,file={},addr={at:#x},force-raw=on", file.display());
+        let run = mode
+            .on(1)
+            .qemu_args(["-device".into(), loader])
+            .with(mode.of(Guest::probe("virt", "zeros=1 strict=1")))
+            .run(Clock::Icount);
+        run.good();
+    });
+}
+
+/// Its own tables have a page here and there, in each gigabyte of the upper half of addresses: it reaches these, and nothing else.
+#[test]
+fn tables_lead_to_what_they_say_and_nothing_else() {
+    in_each_mode(|mode| {
+        let run = mode.on(1).with(mode.of(Guest::probe("reach", "strict=1"))).run(Clock::Icount);
+        run.good().result("reach");
+    });
+}
+
+/// Two vCPUs and more overwrite each other's tables while they fence, and look for what isn't theirs: beside an RTOS, which loses nothing, and a neighbour that watches its memory.
+#[test]
+fn tables_that_are_tampered_with_by_several_vcpus_lead_nowhere_else() {
+    in_each_mode(|mode| {
+        for (vcpus, seed) in [(2, 1), (4, 2)] {
+            let tamper = mode.of(Guest::probe("tamper", &format!("ms=60 seed={seed}")));
+            let watch = mode.of(Guest::probe("tamper", "watch=1 ms=60").named("watch"));
+            let run = mode
+                .on(2)
+                .quantum("1ms")
+                .with(tamper.vcpus(vcpus).harts([0, 1]))
+                .with(watch.harts([1]))
+                .with(mode.rtos(60).priority(10))
+                .run(CLOCK);
+            run.good().lost_no_tick("freertos", 60);
+            let [edits, fences, loads, stores, faults] =
+                ["edits", "fences", "loads", "stores", "faults"].map(|key| run.number("tamper", key));
+            println!(
+                "{vcpus} vCPUs: {edits} edits, {fences} fences, {loads} loads, {stores} stores, {faults} faults"
+            );
+            let least = [edits, fences, loads, stores, faults].into_iter().min().unwrap_or(0);
+            run.check(least >= 100, format_args!("too little was done to show anything"));
+        }
+    });
+}
