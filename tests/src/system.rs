@@ -30,6 +30,10 @@ const INTERRUPTS: &str = "AINORI_INTERRUPTS";
 /// How the addresses of all guests are translated of which nothing else is said, if not by two stages, as a manifest names it.
 const TRANSLATION: &str = "AINORI_TRANSLATION";
 
+/// What the kernel's command line of a Linux says that has no console device, instead of `console=ttyS0 quiet`: tty0 is a display that isn't there. (docs/manifest.md has it too.)
+const WITHOUT_CONSOLE: &str =
+    "console=tty0 earlycon=sbi keep_bootcon printk.time=0 printk.devkmsg=on loglevel=5 rdinit=/init-kmsg";
+
 /// Probes that ask about a PLIC: they have one in any case.
 const PLIC_PROBES: [&str; 4] = ["clamour", "late", "plic", "virt"];
 
@@ -54,6 +58,8 @@ pub struct Guest {
     shadow_tables: Option<u32>,
     shadow_reclaim: Option<&'static str>,
     breakpoints: Option<bool>,
+    memory_at: Option<u64>,
+    trusts: Vec<&'static str>,
     load_address: Option<u64>,
     devices: Vec<&'static str>,
     tasks: Vec<Task>,
@@ -147,6 +153,8 @@ impl Guest {
             shadow_tables: None,
             shadow_reclaim: None,
             breakpoints: None,
+            memory_at: None,
+            trusts: Vec::new(),
             load_address: None,
             devices: Vec::new(),
             tasks: Vec::new(),
@@ -156,6 +164,12 @@ impl Guest {
     /// Debian's newest kernel instead of the stable one; for `guests/linux/build sid`.
     pub fn sid(self) -> Self {
         Self { image: checkout(".cache/guests/linux/Image-sid"), ..self }
+    }
+
+    /// Without a console device: it prints by its log, and that by the SBI; for `guests/linux/build kmsg`.
+    pub fn without_console(self) -> Self {
+        let args = self.args.replace("console=ttyS0 quiet", WITHOUT_CONSOLE);
+        Self { initrd: Some(checkout(".cache/guests/linux/kmsg.cpio.gz")), args, ..self }
     }
 
     /// The initramfs that has also the job of this name, `channel` or `task-set`; for `guests/linux/build NAME`.
@@ -221,6 +235,8 @@ impl Guest {
             shadow_tables: None,
             shadow_reclaim: None,
             breakpoints: None,
+            memory_at: None,
+            trusts: Vec::new(),
             load_address: None,
             devices: Vec::new(),
             tasks: Vec::new(),
@@ -261,6 +277,29 @@ impl Guest {
     /// Whose shadow tables are taken when all are in use.
     pub fn shadow_reclaim(self, reclaim: &'static str) -> Self {
         Self { shadow_reclaim: Some(reclaim), ..self }
+    }
+
+    /// Where its memory begins, on the board and for itself.
+    pub fn memory_at(self, memory_at: u64) -> Self {
+        Self { memory_at: Some(memory_at), ..self }
+    }
+
+    /// Nothing confines it, and its memory begins there.
+    pub fn unprotected_at(self, memory_at: u64) -> Self {
+        self.translation("none").memory_at(memory_at)
+    }
+
+    /// It trusts this guest, which is without protection.
+    pub fn trusts(mut self, guest: &'static str) -> Self {
+        self.trusts.push(guest);
+        self
+    }
+
+    /// The build of its program that can be at any address, of FreeRTOS and of some probes.
+    pub fn position_independent(self) -> Self {
+        let name =
+            self.image.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        Self { image: self.image.with_file_name(format!("{name}-pie.elf")), ..self }
     }
 
     /// A device of the board that is its own, by its path in the device tree.
@@ -374,6 +413,12 @@ impl Display for Guest {
         }
         if let Some(breakpoints) = self.breakpoints {
             writeln!(f, "breakpoints = {breakpoints}")?;
+        }
+        if let Some(address) = self.memory_at {
+            writeln!(f, "memory_at = {address:#x}")?;
+        }
+        if !self.trusts.is_empty() {
+            writeln!(f, "trusts = {:?}", self.trusts)?;
         }
         if let Some(reclaim) = self.shadow_reclaim {
             writeln!(f, "shadow_reclaim = {reclaim:?}")?;
@@ -603,7 +648,9 @@ impl System {
 
     /// The hypervisor that it runs on.
     pub fn kernel_file(&self) -> PathBuf {
-        let has_shadow = |guest: &Guest| self.translation_of(guest).is_some_and(|name| name != TWO_STAGE);
+        let has_shadow = |guest: &Guest| {
+            guest.memory_at.is_some() || self.translation_of(guest).is_some_and(|name| name != TWO_STAGE)
+        };
         let has_sstc = self.cpu.as_deref().is_none_or(has_sstc);
         let usual = || match (self.guests.iter().any(has_shadow), has_sstc) {
             _ if !ainori_manifest::has_h(&self.hart_model()) => match has_sstc {

@@ -43,11 +43,16 @@ fn numbers(run: &Run, guest: &str, list: &str) -> Vec<u64> {
 
 /// Two guests that write different patterns to all CSRs, by turns on one hart, with FreeRTOS between them. Returns what they could read.
 fn all_csrs_are_kept_apart(board: System) -> Vec<u64> {
-    let probe = |name, seed| Guest::probe("csrs", &format!("seed={seed} ms=200")).named(name);
+    csrs_are_kept_apart(board, |guest| guest)
+}
+
+/// The same of guests that each have been given a form.
+pub fn csrs_are_kept_apart(board: System, form: impl Fn(Guest) -> Guest) -> Vec<u64> {
+    let probe = |name, seed| form(Guest::probe("csrs", &format!("seed={seed} ms=200")).named(name));
     let run = board
         .with(probe("one", 1))
         .with(probe("two", 0x2222_2222))
-        .with(Guest::freertos("periods=400 burn_percent=10 burn_period_us=5000"))
+        .with(form(Guest::freertos("periods=400 burn_percent=10 burn_period_us=5000")))
         .quantum("1ms")
         .run(Clock::Icount);
     run.good();

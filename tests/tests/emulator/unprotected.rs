@@ -81,7 +81,7 @@ fn guests_without_second_stage_keep_what_they_cache_apart() {
         .run(CLOCK);
     run.good();
     for name in ["one", "two", "shadowed"] {
-        run.result("tables");
+        run.result(name);
         let dispatches = run.guest(name).vcpus[0].dispatches;
         run.check(
             dispatches > 10,
