@@ -87,7 +87,7 @@ fn everywhere(machine: &mut Machine<Divided>) {
 
 fn satp_of(format: Format) -> Satp {
     let number = format as u64;
-    Satp(format.mode() << 60 | (number + 1) << 44 | table(number) / 0x1000)
+    Satp(format.mode() << 60 | (number + 1) << 44 | (table(number) / 0x1000))
 }
 
 /// A guest that goes from three levels to four and back: its window begins elsewhere each time, and it finds its own pages there in both.
