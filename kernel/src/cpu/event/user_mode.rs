@@ -63,9 +63,9 @@ pub unsafe fn begin_later(cpu: *mut Cpu) -> ! {
     core.mailbox.enter();
     hart::clear_software_interrupt();
     if let Some(vcpu) = core.scheduler.running() {
+        let mut is_over = core.gives_way();
         // BOUND: what a view takes: a few tables, which may have to be taken from somebody and cleared. Before each step is a preemption point: what led here, a switch perhaps, isn't to be
         // added to it, nor is what follows.
-        let mut is_over = core.gives_way();
         while !is_over {
             is_over = core.state(vcpu).make_ready() || core.stops_between_steps();
         }
