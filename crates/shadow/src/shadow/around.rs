@@ -30,7 +30,7 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
         let row = GuestPhysical(leaf.at.0 & !(ROW as u64 * 8 - 1));
         let used = self.pool.used_row(table, first);
         let (mut filled, mut left) = (0, if V::IS_DIVIDED { MOST_OF_A_VIEW } else { MOST });
-        // BOUND: `ROW`, some 11 instructions each, and 45 more for each of `MOST`.
+        // `ROW` entries, some 11 instructions each, and 45 more for each of `MOST`.
         memory.load_row(row, |offset, entry| {
             let entry = GuestEntry(entry);
             if used >> offset & 1 != 0 || left == 0 || !entry.is_like(leaf.entry) {

@@ -43,7 +43,7 @@ pub fn handle_brief(cpu: &mut Cpu, brief: Brief) -> ! {
     let Some(vcpu) = cpu.scheduler.running() else { handle_nothing(cpu) };
     let exit = match brief {
         Brief::PageFence(fence) => translation::page_fence(cpu, vcpu, fence),
-        Brief::AddressSpace(satp) if cpu.state(vcpu).enter_known_address_space(satp) => Exit::AddressSpace,
+        Brief::AddressSpace(space) if cpu.state(vcpu).enter_known_address_space(space) => Exit::AddressSpace,
         Brief::AddressSpace(_) => handle_exception(cpu),
     };
     if let Some(state) = cpu.return_at_once(vcpu, exit) {

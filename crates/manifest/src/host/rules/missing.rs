@@ -13,13 +13,14 @@ const MAKE: &str = "make guests";
 const U_BOOT: &str = "guests/u-boot/build";
 
 /// Files there, and what makes them. Probes and FreeRTOS's builds for several cores are listed in their Makefiles.
-const MADE: [(&str, &str); 16] = [
+const MADE: [(&str, &str); 17] = [
     ("linux/Image", MAKE),
     ("linux/initramfs.cpio.gz", MAKE),
     ("linux/task-set.cpio.gz", MAKE),
     ("linux/channel.cpio.gz", MAKE),
     ("linux/give-way.cpio.gz", MAKE),
     ("linux/micro.cpio.gz", MAKE),
+    ("linux/translation.cpio.gz", MAKE),
     ("linux/kmsg.cpio.gz", MAKE),
     ("linux/userland.cpio.gz", "guests/linux/build userland"),
     ("linux/Image-sid", "guests/linux/build sid"),
