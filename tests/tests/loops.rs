@@ -4,7 +4,7 @@
 //! above the loop, or above the statement that it is part of, says after how many rounds that is, or which preemption point is
 //! among them. A function whose documentation says `Only at boot.` or `Only at the end of the run` need not: nobody waits for it.
 //!
-//! This test reads the sources that make the kernel, as `cfg` has them there, and lists the loops that say nothing. Whether a comment
+//! This test reads the sources that make the kernel, as `cfg` has them in any of its builds, and lists the loops that say nothing. Whether a comment
 //! is true, it can't tell; that it isn't forgotten, it can.
 //!
 //! A loop is `for`, `while` and `loop`, and a call of a method that runs through an iterator or a slice ([`Loops::is_loop`]). What it doesn't see:
@@ -12,6 +12,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use ainori_tests::checkout;
 use proc_macro2::{Span, TokenStream, TokenTree};
@@ -23,7 +24,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Item, Meta, Token};
 
 /// What runs only before the first guest, so that nobody waits for it, and why that is so.
-const BOOT_ONLY: [(&str, &str); 24] = [
+const BOOT_ONLY: [(&str, &str); 25] = [
     ("kernel/src/boot/mod.rs", "it ends with the start of the harts"),
     ("kernel/src/boot/channels.rs", "as all of boot"),
     ("kernel/src/boot/files.rs", "as all of boot"),
@@ -46,6 +47,7 @@ const BOOT_ONLY: [(&str, &str); 24] = [
     ("kernel/src/guest/loader.rs", "allocates; the next lives are loaded by `guest/program.rs`, in pieces"),
     ("kernel/src/guest/device_tree.rs", "allocates; the tree is kept for the next lives"),
     ("crates/manifest/src/blob.rs", "the system is read once"),
+    ("crates/manifest/src/blob/spaces.rs", "the system is read once"),
     ("crates/manifest/src/config.rs", "the system is read once"),
     ("crates/manifest/src/layout.rs", "places what `guest/loader.rs` loads"),
     ("crates/sched/src/presets.rs", "the policy is chosen once"),
@@ -260,54 +262,86 @@ fn is_exempt(attributes: &[Attribute]) -> bool {
     text.contains("only at boot.") || text.contains("only at the end of the run")
 }
 
-/// Do these attributes leave an item in the kernel?
+/// What cargo knows of the kernel.
+fn kernel() -> toml::Table {
+    let manifest = fs::read_to_string(checkout("kernel/Cargo.toml")).expect("the kernel has a manifest");
+    manifest.parse().expect("it is TOML")
+}
+
+/// Do these attributes leave an item in some build of the kernel?
 fn is_compiled(attributes: &[Attribute]) -> bool {
     attributes
         .iter()
         .filter(|a| a.path().is_ident("cfg"))
-        .all(|a| holds(&a.parse_args().expect("a condition")))
+        .all(|a| can_be(&a.parse_args().expect("a condition"), true))
 }
 
-/// Does a condition hold in the kernel, which has no features, and is neither a test nor loom's?
-fn holds(condition: &Meta) -> bool {
-    let Meta::List(list) = condition else { return false };
+/// Can a condition be this in a build of the kernel? That can have any of the kernel's features (its crates' are named after them), and is neither a test nor loom's.
+fn can_be(condition: &Meta, wanted: bool) -> bool {
+    static FEATURES: LazyLock<Vec<String>> =
+        LazyLock::new(|| kernel()["features"].as_table().expect("a table").keys().cloned().collect());
+    let list = match condition {
+        Meta::List(list) => list,
+        Meta::Path(_) => return !wanted,
+        Meta::NameValue(pair) => {
+            let value = pair.value.to_token_stream().to_string();
+            return !wanted || FEATURES.iter().any(|name| value == format!("{name:?}"));
+        }
+    };
     let parts = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
-    let parts = parts.expect("a list of conditions");
-    match list.path.get_ident().map(ToString::to_string).as_deref() {
-        Some("not") => !parts.iter().any(holds),
-        Some("all") => parts.iter().all(holds),
-        Some("any") => parts.iter().any(holds),
-        other => panic!("a condition of a kind that isn't known here: {other:?}"),
+    let mut parts = parts.expect("a list of conditions").into_iter();
+    match (list.path.get_ident().map(ToString::to_string).as_deref(), wanted) {
+        (Some("not"), _) => parts.all(|part| can_be(&part, !wanted)),
+        (Some("all"), true) | (Some("any"), false) => parts.all(|part| can_be(&part, wanted)),
+        (Some("all"), false) | (Some("any"), true) => parts.any(|part| can_be(&part, wanted)),
+        (other, _) => panic!("a condition of a kind that isn't known here: {other:?}"),
     }
 }
 
-/// A source and the modules that it declares, as the kernel has them.
-fn with_modules(file: &Path, sources: &mut Vec<PathBuf>) {
+/// The files that can be a module, as its attributes `path` name them, in some builds or in all.
+fn named_files(attributes: &[Attribute]) -> Vec<String> {
+    let of = |meta: &Meta| match meta {
+        Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
+            Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(file), .. }) => Some(file.value()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let list = Punctuated::<Meta, Token![,]>::parse_terminated;
+    let conditional = attributes.iter().filter(|a| a.path().is_ident("cfg_attr"));
+    let conditional = conditional.flat_map(|a| a.parse_args_with(list).expect("a condition and attributes"));
+    conditional.chain(attributes.iter().map(|a| a.meta.clone())).filter_map(|meta| of(&meta)).collect()
+}
+
+/// A source and the modules that it declares, as any build of the kernel has them.
+fn with_modules(file: &Path, sources: &mut BTreeSet<PathBuf>) {
+    let file = file.canonicalize().expect("a module has a file");
     let parsed =
-        syn::parse_file(&fs::read_to_string(file).expect("a module has a file")).expect("the source is Rust");
+        syn::parse_file(&fs::read_to_string(&file).expect("it can be read")).expect("the source is Rust");
     let stem = file.file_stem().and_then(|stem| stem.to_str()).expect("a source has a name");
-    let folder = file.parent().expect("a source is in a folder");
-    let folder = if ["main", "lib", "mod"].contains(&stem) { folder.to_owned() } else { folder.join(stem) };
-    sources.push(file.to_owned());
+    let beside = file.parent().expect("a source is in a folder");
+    let folder = if ["main", "lib", "mod"].contains(&stem) { beside.to_owned() } else { beside.join(stem) };
     for item in &parsed.items {
         if let Item::Mod(module) = item
             && module.content.is_none()
             && is_compiled(&module.attrs)
         {
-            let file = folder.join(format!("{}.rs", module.ident));
-            let nested = folder.join(module.ident.to_string()).join("mod.rs");
-            with_modules(if file.exists() { &file } else { &nested }, sources);
+            let names = named_files(&module.attrs);
+            names.iter().for_each(|name| with_modules(&beside.join(name), sources));
+            let own = [format!("{}.rs", module.ident), format!("{}/mod.rs", module.ident)];
+            let own = own.iter().map(|name| folder.join(name)).find(|file| file.exists());
+            assert!(own.is_some() || !names.is_empty(), "{} has no file", module.ident);
+            own.iter().for_each(|own| with_modules(own, sources));
         }
     }
+    sources.insert(file);
 }
 
 /// All sources of the project that make the kernel.
-fn sources() -> Vec<PathBuf> {
-    let manifest = fs::read_to_string(checkout("kernel/Cargo.toml")).expect("the kernel has a manifest");
-    let manifest: toml::Table = manifest.parse().expect("it is TOML");
-    let mut sources = Vec::new();
+fn sources() -> BTreeSet<PathBuf> {
+    let mut sources = BTreeSet::new();
     with_modules(&checkout("kernel/src/main.rs"), &mut sources);
-    for name in manifest["dependencies"].as_table().expect("a table").keys() {
+    for name in kernel()["dependencies"].as_table().expect("a table").keys() {
         if let Some(name) = name.strip_prefix("ainori-") {
             with_modules(&checkout(&format!("crates/{name}/src/lib.rs")), &mut sources);
         }
@@ -389,6 +423,20 @@ mod the_lint_itself {
         assert_eq!(faults("/// Makes it: only at boot.\nfn f() { loop {} }"), []);
         assert_eq!(faults("/// Only at boot.\nfn f() {}\nfn g() {\n loop {} }"), [Fault::Unbounded(4)]);
         assert_eq!(faults("#[cfg(not(loom))]\nfn f() {\n loop {} }"), [Fault::Unbounded(3)]);
+        for some_build in [
+            "feature = \"no-h\"",
+            "not(feature = \"no-h\")",
+            "any(test, feature = \"large\")",
+            "not(all(loom, not(test)))",
+        ] {
+            assert_eq!(
+                faults(&format!("#[cfg({some_build})]\nfn f() {{\n loop {{}} }}")),
+                [Fault::Unbounded(3)],
+                "{some_build}"
+            );
+        }
+        assert_eq!(faults("#[cfg(feature = \"host\")]\nfn f() { loop {} }"), []);
+        assert_eq!(faults("#[cfg(all(test, feature = \"large\"))]\nfn f() { loop {} }"), []);
     }
 
     #[test]

@@ -38,7 +38,7 @@ mod spinning;
 mod steps;
 mod stress;
 mod task_sets;
-mod untagged;
 mod unprotected;
+mod untagged;
 mod verify;
 mod windows;

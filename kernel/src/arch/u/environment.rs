@@ -69,7 +69,6 @@ pub(super) fn leave_out(code: *mut u32) {
     if IS_THERE.load(Ordering::Relaxed) {
         return;
     }
-    // BOUND: a page.
     for place in 0..PAGE as usize / size_of::<u32>() {
         // SAFETY: within the page, which is the hypervisor's own text, and which nobody reads or executes meanwhile: one hart runs, without translation.
         unsafe {

@@ -75,7 +75,7 @@ impl Known {
 
     /// What is at this address.
     #[inline]
-    pub(super) fn find(&self, pc: u64) -> Option<u32> {
+    pub(super) fn bits_at(&self, pc: u64) -> Option<u32> {
         let tag = self.tag(pc);
         // BOUND: two.
         self.page

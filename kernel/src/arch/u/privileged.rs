@@ -47,7 +47,7 @@ impl VcpuState {
         if !self.is_in_kernel() {
             return None;
         }
-        match Privileged::decode(self.known.find(self.context.pc)?) {
+        match Privileged::decode(self.known.bits_at(self.context.pc)?) {
             Privileged::Fence { address: address @ 1.., asid } => {
                 Some(Brief::PageFence(self.fence_of(address, asid)))
             }

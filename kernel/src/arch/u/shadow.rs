@@ -241,6 +241,7 @@ impl Own {
     /// The fast path has changed the view: one that it was told of.
     #[inline(never)]
     fn follow(&mut self, number: usize) {
+        // BOUND: three views.
         let view = ALL_VIEWS.into_iter().find(|view| number_of(*view) == number).unwrap_or(View::Kernel);
         (self.mode.user, self.mode.sum) = (view == View::User, view == View::KernelWithUser);
         // There is no fence due for it, or it hadn't been told.
