@@ -1,6 +1,5 @@
 //! What must hold of every run, whatever guests do: no panic, no end before the end, no RTOS late, no core long with its interrupts
 //! off. Unlike the methods of [`Run`](crate::Run), these don't end a test: they list what doesn't hold.
-use crate::harts::usual_lack_h;
 use ainori::report::{GuestOutcome, GuestReport, Outcome, RunReport};
 use ainori_limits::STACK_SIZE;
 use ainori_report::StopReason;
@@ -209,11 +208,11 @@ fn rtos(guest: &GuestReport, periods: u64, promise: Promise, add: &mut impl FnMu
     if promise != Promise::Bound {
         return;
     }
-    let bounds = Punctuality::of(usual_lack_h());
-    for (what, key, most) in
-        [("task", "delay_ns", bounds.task_ns), ("tick handler", "handler_delay_ns", bounds.handler_ns)]
+    let bounds = Punctuality::of(guest);
+    for (what, key, lateness) in
+        [("task", "delay_ns", bounds.task), ("tick handler", "handler_delay_ns", bounds.handler)]
     {
-        match bounds.latest(most, periods, |part| self::number(guest, &format!("{key}/{part}"))) {
+        match lateness.latest(periods, |part| self::number(guest, &format!("{key}/{part}"))) {
             Some(Ok(_)) => {}
             Some(Err(ns)) => {
                 add(Kind::Delay, format!("the {what} of {name} was {:.1} us late", ns as f64 / 1e3));

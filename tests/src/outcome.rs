@@ -1,7 +1,6 @@
 //! A run that has ended, and what tests ask of it. Whatever is not as it should be ends the test with the manifest, the
 //! report's own words and the last lines of each console.
 use crate::bounds::{Punctuality, ticks_to_ns};
-use crate::harts::usual_lack_h;
 use ainori::{
     report::{GuestReport, Outcome, RunReport},
     serial::{self, GuestResult, Source},
@@ -147,13 +146,13 @@ impl Run {
     /// No task of FreeRTOS began later than an RTOS is promised, and no handler of its tick. `what` names the run in the output.
     #[track_caller]
     pub fn was_in_time(&self, name: &str, what: impl Display) -> &Self {
-        let bounds = Punctuality::of(usual_lack_h());
+        let bounds = Punctuality::of(self.guest(name));
         let periods = self.number(name, "periods");
-        for (part, key, most) in
-            [("task", "delay_ns", bounds.task_ns), ("tick's handler", "handler_delay_ns", bounds.handler_ns)]
+        for (part, key, lateness) in
+            [("task", "delay_ns", bounds.task), ("tick's handler", "handler_delay_ns", bounds.handler)]
         {
             let number = |of: &str| Some(self.number(name, &format!("{key}/{of}")));
-            match bounds.latest(most, periods, number) {
+            match lateness.latest(periods, number) {
                 Some(Ok(ns)) => println!("{what}: {name}: {part} {ns} ns"),
                 late => self.fail(format_args!("{what}: {name}: a {part} is {late:?} ns late")),
             }
