@@ -27,6 +27,11 @@ pub fn up_by_ms(with_h: u64) -> u64 {
     if usual_lack_h() { 2 * with_h } else { with_h }
 }
 
+/// The arguments of an RTOS that measures from its first period on. Without H it leaves the first 10 ms out, in which its instructions become breakpoints.
+pub fn measured(args: &str) -> String {
+    if usual_lack_h() { format!("{args} begin_ms=10") } else { args.to_owned() }
+}
+
 /// The hypervisor for the harts that the tests are run with. (Budgets are promised of [another one](crate::hypervisor), if these lack H.)
 pub fn usual_hypervisor() -> PathBuf {
     if usual_lack_h() { hypervisor_without_h() } else { crate::hypervisor() }
