@@ -61,12 +61,12 @@ static void on_mark(unsigned vcpu, void *data)
     }
 }
 
-/* `data` is the block's address. */
+/* Where it is, the hart says: QEMU keeps a block by its physical address, so one that was translated for one process runs for another that has the page elsewhere. */
 static void on_block_below(unsigned vcpu, void *data)
 {
-    (void)vcpu;
+    (void)vcpu, (void)data;
     unsigned hart = this_hart();
-    if (harts[hart].trapped && harts[hart].pc == (uintptr_t)data) total.again[harts[hart].trap]++;
+    if (harts[hart].trapped && harts[hart].pc == traps_pc()) total.again[harts[hart].trap]++;
     harts[hart].trapped = harts[hart].in_firmware = false;
     harts[hart].below = true;
 }
@@ -116,10 +116,9 @@ static void on_translate(plugin_id id, struct qemu_plugin_tb *tb)
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_mark, QEMU_PLUGIN_CB_NO_REGS, (void *)(intptr_t)((int32_t)bytes >> 20));
         qemu_plugin_register_vcpu_insn_exec_cb(insn, on_instruction, QEMU_PLUGIN_CB_NO_REGS, &total.instructions[mode]);
     }
-    void *address = (void *)(uintptr_t)qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
     if (mode == MODE_S) qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block_of_s, QEMU_PLUGIN_CB_READS_REGS, NULL);
     else if (mode == MODE_M) qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block_of_m, QEMU_PLUGIN_CB_NO_REGS, NULL);
-    else qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block_below, QEMU_PLUGIN_CB_NO_REGS, address);
+    else qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block_below, QEMU_PLUGIN_CB_READS_REGS, NULL);
     end_watch(tb, end_count);
 }
 

@@ -45,6 +45,7 @@ bool read_window_option(const char *option);
 /* windows_traps.c */
 bool traps_find_registers(void); /* once, in a hart's thread; prints what is missing */
 void *traps_privilege(void);     /* the register `priv` */
+uint64_t traps_pc(void);         /* where the hart is, at the begin of a block */
 bool traps_have_virtual(void);   /* the harts have the H extension */
 /* Reads why the hart that executes has just come to S-mode, and where from. */
 enum trap trap_now(uint64_t *pc);

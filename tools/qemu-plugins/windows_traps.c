@@ -8,7 +8,7 @@
 enum { ILLEGAL = 2, VIRTUAL_INSTRUCTION = 22, SYSTEM = 0x73, SATP = 0x180, SRET = 0x10200073, WFI = 0x10500073 };
 
 static struct {
-    void *priv, *scause, *sepc, *stval, *hgatp;
+    void *pc, *priv, *scause, *sepc, *stval, *hgatp;
 } registers;
 
 bool traps_find_registers(void)
@@ -18,7 +18,7 @@ bool traps_find_registers(void)
         void **handle;
     } wanted[] = {
         {"hgatp", &registers.hgatp}, /* not on a hart without the H extension; all others are needed */
-        {"priv", &registers.priv}, {"scause", &registers.scause}, {"sepc", &registers.sepc}, {"stval", &registers.stval},
+        {"pc", &registers.pc}, {"priv", &registers.priv}, {"scause", &registers.scause}, {"sepc", &registers.sepc}, {"stval", &registers.stval},
     };
     const struct g_array *list = qemu_plugin_get_registers();
     const struct qemu_plugin_register *all = list->data;
@@ -34,6 +34,7 @@ bool traps_find_registers(void)
 }
 
 void *traps_privilege(void) { return registers.priv; }
+uint64_t traps_pc(void) { return read_register(registers.pc); }
 bool traps_have_virtual(void) { return registers.hgatp; }
 
 static enum trap trap_of_instruction(uint32_t insn)

@@ -67,7 +67,7 @@ fn a_breakpoint_stands_for_an_instruction_after_all_harts_have_forgotten_what_th
 #[test]
 fn a_hart_at_a_breakpoint_waits_for_nobody_who_changes_others() {
     let (text, memory, at) = (text(), Memory::default(), GuestPhysical(START));
-    memory.store(at, PRIVILEGED as u16);
+    memory.put(at, PRIVILEGED);
     make_text(&text, &memory, at, 0);
     let _ = text.note(at, PRIVILEGED, 0, &memory);
     let others = text.inner.lock();
