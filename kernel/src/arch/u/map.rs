@@ -86,13 +86,8 @@ pub(super) unsafe fn make() -> Option<u64> {
     map_physical(&mut own.root, 1 << 39);
     map_windows(&mut own.root, of_sv48, upper);
     let satp = Satp::new(Format::Sv48, 0, at).0;
-    // SAFETY: with it all physical addresses are where they are, so that what is executed and used here stays where it is. The hart has cached nothing, or forgets it.
-    let is_taken = unsafe {
-        csr::write!(csr::SATP, satp);
-        super::fence::guest_all();
-        csr::read!(csr::SATP) == satp
-    };
-    if is_taken {
+    // SAFETY: with it all physical addresses are where they are, so that what is executed and used here stays where it is.
+    if unsafe { walk(satp) } == satp {
         return Some(satp);
     }
     // A mode that the hart hasn't leaves all of `satp` as it was (privileged specification, "Supervisor Address Translation and Protection Register").
@@ -100,11 +95,25 @@ pub(super) unsafe fn make() -> Option<u64> {
     map_windows(&mut own.root, of_sv39, middle);
     let satp = Satp::new(Format::Sv39, 0, at).0;
     // SAFETY: as above.
-    unsafe {
-        csr::write!(csr::SATP, satp);
-        super::fence::guest_all();
-    }
+    unsafe { walk(satp) };
     Some(satp)
+}
+
+/// Has the hart walk this. What is in `satp` then.
+///
+/// # Safety
+/// What is executed and used from here on, until another is walked, is mapped by it where it is, or it is 0, and was.
+unsafe fn walk(satp: u64) -> u64 {
+    // What has been stored into tables comes before walks of them only by a fence, and what the hart has cached of them before it, even ahead of any use, is forgotten behind it (privileged
+    // specification, "Supervisor Memory-Management Fence Instruction").
+    super::fence::guest_all();
+    // SAFETY: as demanded.
+    let taken = unsafe {
+        csr::write!(csr::SATP, satp);
+        csr::read!(csr::SATP)
+    };
+    super::fence::guest_all();
+    taken
 }
 
 /// Maps physical addresses where they are: so many bytes by each entry of a root's lower half.
@@ -130,10 +139,8 @@ pub(super) fn asids() -> u16 {
     // SAFETY: no hart has taken this map yet, and who takes it writes all that is in it. With it, physical addresses are where they are, as without translation.
     unsafe {
         map_physical(&mut (*own).root, 1 << 30);
-        csr::write!(csr::SATP, Satp::new(Format::Sv39, u16::MAX, own as u64).0);
-        let asids = Satp(csr::read!(csr::SATP)).asid();
-        csr::write!(csr::SATP, 0);
-        super::fence::guest_all();
+        let asids = Satp(walk(Satp::new(Format::Sv39, u16::MAX, own as u64).0)).asid();
+        walk(0);
         asids
     }
 }
@@ -150,10 +157,8 @@ pub(super) fn probe_formats() {
     let is_taken = unsafe {
         map_physical(&mut (*own).root, 1 << 39);
         let satp = Satp::new(Format::Sv48, 0, own as u64).0;
-        csr::write!(csr::SATP, satp);
-        let is_taken = csr::read!(csr::SATP) == satp;
-        csr::write!(csr::SATP, 0);
-        super::fence::guest_all();
+        let is_taken = walk(satp) == satp;
+        walk(0);
         is_taken
     };
     HAS_SV48.store(is_taken, Ordering::Relaxed);
