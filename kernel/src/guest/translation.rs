@@ -168,11 +168,19 @@ fn is_used(machine: &Machine) -> bool {
 
 /// What this hart, where no guest runs yet, lacks for the shadows of this system's vCPUs, any of which may come to it. Only at boot.
 pub fn lacks(machine: &Machine) -> Option<&'static str> {
+    #[cfg(not(feature = "no-h"))]
     const ASIDS: &str = "16 ASIDs for each vCPU of a system with shadow tables";
+    // Fewer are enough for harts that boot from one that has fewer: then all forget at each change, and need none.
+    #[cfg(feature = "no-h")]
+    const ASIDS: &str = "ASIDs of 16 bits, as the first one has them";
     const _: () = assert!(MOST_SHADOW_SPACES == 16);
     #[cfg(feature = "no-h")]
     if !OwnShadow::translates_in(format(&machine.board)) {
         return Some("Sv48, as the first one has it and the firmware's device tree says of all of them");
+    }
+    #[cfg(feature = "no-h")]
+    if let Some(what) = crate::arch::hart::lacks_of_first() {
+        return Some(what);
     }
     (is_used(machine) && !OwnShadow::has_asids_for(machine.vcpu_count)).then_some(ASIDS)
 }

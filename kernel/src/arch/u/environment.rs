@@ -7,7 +7,7 @@ use ainori_limits::PAGE;
 
 use crate::arch::riscv::{csr, fence};
 
-/// Has the board's first hart it? All are treated alike.
+/// Has the board's first hart it? All are treated alike: where that has none, it stays as it is on those that have one.
 static IS_THERE: AtomicBool = AtomicBool::new(true);
 
 /// The bits of it that can be written. `None`: there is none. Only at boot.
@@ -21,6 +21,11 @@ pub(super) fn probe() -> Option<u64> {
             csr::read!(csr::SENVCFG)
         }
     })
+}
+
+/// Has this hart it, or isn't it used? Only at boot, with interrupts off.
+pub(super) fn is_as_on_first() -> bool {
+    !cfg!(feature = "sbi-timer") || !IS_THERE.load(Ordering::Relaxed) || can_be_read()
 }
 
 /// Sets it, if it is there.

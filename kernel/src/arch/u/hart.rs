@@ -147,6 +147,11 @@ pub fn has_vectors_of(features: &Features) -> bool {
     }
 }
 
+/// What this hart, which is set up, lacks of the registers that the one that booted has. Only at boot.
+pub fn lacks_of_first() -> Option<&'static str> {
+    (!environment::is_as_on_first()).then_some("senvcfg")
+}
+
 /// Lets guests have their own traps, or has the policy be asked for each of their programs' first. All of them come to the hypervisor anyhow.
 pub fn delegate_to_guests(delegate: bool, _: u64) {
     block().confines.set(!delegate);

@@ -8,7 +8,7 @@ use ainori_shadow::{Format, Satp};
 
 use crate::arch::riscv::csr;
 
-use super::block::{AT, Block};
+use super::block::{AT, Block, block};
 use super::window;
 
 const ENTRIES: usize = 512;
@@ -142,6 +142,18 @@ pub(super) fn asids() -> u16 {
         let asids = Satp(walk(Satp::new(Format::Sv39, u16::MAX, own as u64).0)).asid();
         walk(0);
         asids
+    }
+}
+
+/// Has this hart, which has its map, all ASIDs that there are? Only at boot.
+pub(super) fn has_all_asids() -> bool {
+    let own = Satp(block().kernel.get());
+    let Ok(Some(format)) = own.format() else { return false };
+    // SAFETY: the same tables under another ASID, and again under the former one.
+    unsafe {
+        let taken = Satp(walk(Satp::new(format, u16::MAX, own.root().0).0));
+        walk(own.0);
+        taken.asid() == u16::MAX
     }
 }
 

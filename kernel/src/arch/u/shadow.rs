@@ -118,9 +118,9 @@ impl OwnShadow {
         matches!(Satp(block().kernel.get()).format(), Ok(Some(own)) if own >= format)
     }
 
-    /// Has this hart ASIDs enough for so many vCPUs, or none, so that it forgets all at each change?
-    pub const fn has_asids_for(_: usize) -> bool {
-        true
+    /// Has this hart, which has its map, ASIDs enough for any number of vCPUs, or is the window, which all harts share, one in which they forget all at each change? Only at boot.
+    pub fn has_asids_for(_: usize) -> bool {
+        !window::relies_on_asids() || super::map::has_all_asids()
     }
 
     /// What there is of its vCPU in the window.

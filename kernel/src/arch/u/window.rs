@@ -819,6 +819,13 @@ pub(super) fn prepare(has_asids: bool) {
     }
 }
 
+/// Do vCPUs' translations stay apart by the ASIDs of harts alone? Only behind [`prepare`].
+pub(super) fn relies_on_asids() -> bool {
+    let tagged = (&raw const window_tagged) as u64;
+    // SAFETY: it was written at boot, before this, and isn't any more.
+    unsafe { (*LEAVES.0.get())[0] == tagged >> 12 << 10 | CODE }
+}
+
 /// The tables that the window's entry of a root leads to in each format, in the hypervisor's own map.
 pub(super) fn tables() -> [u64; FORMATS] {
     by_format(MIDDLE.0.get() as u64, UPPER.0.get() as u64)
