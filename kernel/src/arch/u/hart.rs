@@ -5,6 +5,7 @@ use super::block::block;
 use super::context::trap_taken;
 use super::{environment, map, timer, trap, window};
 use crate::arch::riscv::csr::{self, status};
+use crate::arch::riscv::fence;
 use crate::arch::riscv::hart::Interrupts;
 use crate::arch::riscv::vector::VectorRegisters;
 use crate::panic::refuse;
@@ -86,6 +87,8 @@ pub fn pending_interrupts() -> Interrupts {
 
 /// Sets this hart up: traps come to the hypervisor through the window, and it has a map of its own.
 pub fn setup(_: &Features) {
+    // Before it was started the one that booted may have changed the code of the window (`environment::leave_out`): its own FENCE.I is nothing to this one.
+    fence::instructions();
     // SAFETY: nothing that harts come by before this has set `satp`, but to put it back.
     let Some(own) = (unsafe { map::make() }) else {
         refuse(format_args!("this board has more harts than there is room for"))
