@@ -2,7 +2,9 @@
  * an entry of the root is taken by that, and the guest isn't to see it: by no load, store or fetch, and by no call in which the SBI loads for it.
  *
  * It tries the upper half of all addresses, an entry of the root after the other: first without a page there, then with one in each. With Sv39 that is a gigabyte after the other; then
- * with Sv48, where the hart has it, 512 of these; then with the former again. */
+ * with Sv48, where the hart has it, 512 of these; then with the former again.
+ *
+ * And is an instruction that has been executed often another one as soon as its address is that of another page, with translation and without, though no fence is between them? */
 #include "args.h"
 #include "console.h"
 #include "csr.h"
@@ -27,7 +29,7 @@
 #define LOAD_ACCESS_FAULT 5
 #define STORE_ACCESS_FAULT 7
 
-enum { V = 1, R = 2, W = 4, X = 8, A = 64, D = 128 };
+enum { V = 1, R = 2, W = 4, X = 8, G = 32, A = 64, D = 128 };
 
 static uint64_t root[ENTRIES] __attribute__((aligned(PAGE)));
 static uint64_t root48[ENTRIES] __attribute__((aligned(PAGE)));
@@ -36,6 +38,11 @@ static uint64_t middle[ENTRIES] __attribute__((aligned(PAGE)));
 static uint64_t last[ENTRIES] __attribute__((aligned(PAGE)));
 /* What is mapped: the first two pages of each entry. */
 static volatile uint64_t pages[2][ENTRIES] __attribute__((aligned(PAGE)));
+/* Two pages with a privileged instruction each, and tables that have the first one in all address spaces where the second one is. */
+static volatile uint32_t texts[2][PAGE / 4] __attribute__((aligned(PAGE)));
+static uint64_t swapped[ENTRIES] __attribute__((aligned(PAGE)));
+static uint64_t swapped_middle[ENTRIES] __attribute__((aligned(PAGE)));
+static uint64_t swapped_last[ENTRIES] __attribute__((aligned(PAGE)));
 static unsigned checks, failures;
 
 struct trap {
@@ -147,6 +154,49 @@ static void upper_half(uint64_t *of_root, const void *target, unsigned bits)
     everywhere(bits);
 }
 
+static void executes(const volatile void *text, uint64_t result, const char *what)
+{
+    struct trap trap = FETCH(text);
+    check(!trap.came && trap.result == result, what, (uintptr_t)text, trap);
+}
+
+/* A change between translation and none needs no fence: what is global is so in address spaces, and without translation there is none. */
+static void instructions_are_those_of_their_pages(void)
+{
+    enum { OF_FIRST = 0x100, OF_SECOND = 0x200, OFTEN = 200 };
+    uint64_t leaf = V | R | W | X | G | A | D, at = (uintptr_t)texts[1];
+    uint64_t gigabyte = at >> 30 << 30, block = at >> 21 << 21;
+    for (unsigned i = 0; i < 2; i++) {
+        texts[i][0] = (i == 0 ? 0x141u : 0x143u) << 20 | 2 << 12 | 10 << 7 | 0x73; /* csrr a0, sepc; csrr a0, stval */
+        texts[i][1] = 0x8067;
+    }
+    __asm__ volatile("fence.i" ::: "memory");
+    csr_write(sepc, OF_FIRST);
+    csr_write(stval, OF_SECOND);
+    for (uint64_t i = 0; i < 4; i++)
+        swapped[i] = entry((const void *)(i << 30), leaf);
+    swapped[gigabyte >> 30] = entry(swapped_middle, V);
+    for (uint64_t i = 0; i < ENTRIES; i++) {
+        swapped_middle[i] = entry((const void *)(gigabyte + (i << 21)), leaf);
+        swapped_last[i] = entry((const void *)(block + i * PAGE), leaf);
+    }
+    swapped_middle[block >> 21 & (ENTRIES - 1)] = entry(swapped_last, V);
+    swapped_last[at / PAGE & (ENTRIES - 1)] = entry(texts[0], V | R | X | G | A | D);
+    fence();
+    for (unsigned i = 0; i < OFTEN; i++) {
+        executes(texts[0], OF_FIRST, "an instruction of the first page");
+        executes(texts[1], OF_SECOND, "an instruction of the second page");
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        csr_write(satp, SATP_SV39 | (uintptr_t)swapped / PAGE);
+        executes(texts[1], OF_FIRST, "an instruction that is another one by a page's table");
+        executes(texts[1], OF_FIRST, "the same again");
+        csr_write(satp, 0);
+        executes(texts[1], OF_SECOND, "an instruction that is itself again without translation");
+        executes(texts[1], OF_SECOND, "the same again");
+    }
+}
+
 static bool goes_to(uint64_t mode, const uint64_t *of_root)
 {
     uint64_t wanted = mode | (uintptr_t)of_root / PAGE;
@@ -185,6 +235,7 @@ bool guest_main(void)
         nothing_lies_across();
     csr_write(satp, 0);
     fence();
+    instructions_are_those_of_their_pages();
     print("@result {\"job\":\"reach\",\"checks\":%u,\"levels\":%u,\"ok\":%s}\n", checks, levels, failures == 0 ? "true" : "false");
     return failures == 0;
 }

@@ -101,6 +101,13 @@ impl Satp {
         (self.0 >> ASID) as u16
     }
 
+    /// Is the other one of the same mode, as both are written: either none, or tables of one format?
+    #[inline(always)]
+    #[must_use]
+    pub const fn has_mode_of(self, other: Self) -> bool {
+        (self.0 ^ other.0) >> MODE == 0
+    }
+
     /// Where the root table is.
     #[must_use]
     pub const fn root(self) -> GuestPhysical {

@@ -1,6 +1,7 @@
 //! Breakpoints that a vCPU has come by, and what they stand for: so that the guest's tables needn't be walked each time, and the [fast path](super::fast) finds what to do.
 use core::cell::Cell;
 
+use ainori_shadow::Satp;
 use ainori_text::Text;
 
 use super::fast;
@@ -142,7 +143,18 @@ impl Known {
         }
     }
 
-    /// The vCPU is in another address space, or has fenced one.
+    /// The vCPU has gone from the one address space to the other. What is global is so in all of one format: in tables with other levels, or without translation, the same address is somewhere
+    /// else, and to change between these takes no fence (privileged specification, "Supervisor Address Translation and Protection Register").
+    #[inline]
+    pub(super) fn leave(&mut self, old: Satp, new: Satp) {
+        if old.has_mode_of(new) {
+            self.forget_local();
+        } else {
+            self.forget();
+        }
+    }
+
+    /// The vCPU is in another address space of those, or has fenced one.
     #[inline]
     pub(super) fn forget_local(&mut self) {
         if self.is_local {

@@ -407,11 +407,12 @@ impl VcpuState {
         if access.writes() {
             let view = <Divided as ainori_shadow::View>::of(own.mode);
             own.change();
-            match own.shadow.activate(Satp(access.applied_to(old)), view) {
+            let new = Satp(access.applied_to(old));
+            match own.shadow.activate(new, view) {
                 Activation::Done(due) => {
                     own.activate();
                     own.carry_out(due);
-                    self.known.forget_local();
+                    self.known.leave(Satp(old), new);
                 }
                 Activation::NoMode => {}
                 Activation::NotYet(due) => {
@@ -430,12 +431,13 @@ impl VcpuState {
     pub fn enter_known_address_space(&mut self, satp: u64) -> bool {
         let own = self.own_shadow();
         let view = <Divided as ainori_shadow::View>::of(own.mode);
-        let Some(due) = own.shadow.activate_known(Satp(satp), view) else { return false };
+        let (old, new) = (own.shadow.satp(), Satp(satp));
+        let Some(due) = own.shadow.activate_known(new, view) else { return false };
         own.activate();
         own.carry_out(due);
         // The fast path goes on in the same view.
         own.publish();
-        self.known.forget_local();
+        self.known.leave(old, new);
         self.skip(Privileged::LENGTH);
         true
     }
