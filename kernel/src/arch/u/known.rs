@@ -16,19 +16,30 @@ const ADDRESS: u64 = (1 << UPPER) - (1 << LOWER);
 /// Of none before it. Its upper bits are never all zero, nor all one: so the tag of an entry is no address, and none is found with 0 for a stamp.
 const FIRST: u64 = 1 << UPPER;
 
-/// The next one. `None`: they have run out.
-const fn next(stamp: u64) -> Option<u64> {
+/// The upper bits of the last ones.
+const LAST: u64 = (u64::MAX >> UPPER) - 1;
+
+/// The next one. Behind the last one is the first one again.
+const fn next(stamp: u64) -> u64 {
     // The carry goes through what is between them.
-    match (stamp | ADDRESS).checked_add(1) {
-        Some(next) if next >> UPPER != u64::MAX >> UPPER => Some(next & !ADDRESS),
-        _ => None,
-    }
+    let next = (stamp | ADDRESS).wrapping_add(1) & !ADDRESS;
+    if next >> UPPER > LAST { FIRST } else { next }
+}
+
+/// The place that is emptied when this stamp begins. Among the last ones each place has its own two, so that this isn't to be done for all of them at once: whatever is in a place when they have
+/// run out has been entered since, and has one of these last stamps, from the place's second one on; and none with such a one is looked for again before the place has been emptied again.
+const fn emptied(stamp: u64) -> Option<usize> {
+    if stamp >> UPPER == LAST { Some(stamp as usize % PLACES) } else { None }
 }
 
 const _: () = assert!(
-    matches!(next(FIRST), Some(stamp) if stamp == FIRST + 1)
-        && matches!(next(FIRST | ((1 << LOWER) - 1)), Some(stamp) if stamp == 2 * FIRST)
-        && next(!ADDRESS - FIRST).is_none()
+    next(FIRST) == FIRST + 1
+        && next(FIRST | ((1 << LOWER) - 1)) == 2 * FIRST
+        && next(!ADDRESS - FIRST) == FIRST
+        && matches!(emptied(LAST << UPPER), Some(0))
+        && matches!(emptied(LAST << UPPER | (PLACES as u64 - 1)), Some(place) if place == PLACES - 1)
+        && 1 << LOWER >= PLACES
+        && emptied((LAST << UPPER) - 1).is_none()
 );
 
 /// Pieces of addresses in which there may be something, a power of two.
@@ -109,28 +120,23 @@ impl Known {
     pub(super) fn forget(&mut self) {
         self.is_local = false;
         self.pieces = [0; PIECES / WORD];
-        match next(self.page.fast.stamp_of_kernel.get()) {
-            Some(stamp) => self.mark(stamp),
-            None => self.begin_anew(),
+        let stamp = next(self.page.fast.stamp_of_kernel.get());
+        if let Some(place) = emptied(stamp) {
+            self.empty(place);
         }
-    }
-
-    /// Stamps have run out: no entry may be taken for a new one.
-    #[cold]
-    fn begin_anew(&mut self) {
-        // BOUND: `PLACES` of two, some 3 instructions each, once in 67 million times.
-        for entry in self.page.entries.0.as_flattened() {
-            entry.set(fast::entry(0, false));
-        }
-        self.mark(FIRST);
-    }
-
-    /// Entries have this stamp from now on: the fast path finds none with another one, if it finds any.
-    fn mark(&self, stamp: u64) {
+        // Entries have this stamp from now on: the fast path finds none with another one, if it finds any.
         let fast = &self.page.fast;
         fast.stamp_of_kernel.set(stamp);
         if fast.stamp.get() != 0 {
             fast.stamp.set(stamp);
+        }
+    }
+
+    #[cold]
+    fn empty(&self, place: usize) {
+        if let Some([first, second]) = self.page.entries.0.get(place) {
+            first.set(fast::entry(0, false));
+            second.set(fast::entry(0, false));
         }
     }
 
