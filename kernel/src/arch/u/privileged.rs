@@ -4,6 +4,7 @@ use ainori_limits::cause::exception;
 use ainori_shadow::Memory;
 use ainori_space::GuestPhysical;
 use ainori_supervisor::{Effects, Outcome, Privileged};
+use ainori_text::BREAKPOINT;
 
 use super::VcpuState;
 use super::block::block;
@@ -31,6 +32,8 @@ impl VcpuState {
     pub(super) fn privileged(&mut self) -> Trap {
         let told = value() as u32;
         let bits = match told {
+            // Firmware to which the hart tells nothing has looked itself, later.
+            told if is_never_illegal(told) => return Trap::Again,
             told if told != 0 && block().tells_instructions.get() => told,
             told => match fetch(self, ILLEGAL_INSTRUCTION) {
                 Some(bits) if may_be(bits, told) => bits,
@@ -155,15 +158,27 @@ impl VcpuState {
     }
 }
 
-/// Can what is at the program counter be the illegal instruction, if the hart has told this one, or nothing, which isn't to be relied on? One that is never illegal was another one at the
-/// trap.
-const fn may_be(bits: u32, told: u32) -> bool {
-    /// Of SYSTEM, ECALL and EBREAK are none (C.EBREAK isn't of SYSTEM).
-    const OPCODE: u32 = 0x7f;
-    const SYSTEM: u32 = 0x73;
+const OPCODE: u32 = 0x7f;
+const SYSTEM: u32 = 0x73;
+
+/// ECALL, EBREAK or C.EBREAK: who finds that where an illegal instruction was finds what another hart has put there meanwhile, as a breakpoint. The vCPU comes to that.
+const fn is_never_illegal(bits: u32) -> bool {
     const BREAK_OR_CALL: u32 = !(1 << 20);
-    told == 0 || bits == told || bits & OPCODE == SYSTEM && bits & BREAK_OR_CALL != SYSTEM
+    bits & BREAK_OR_CALL == SYSTEM || bits as u16 == BREAKPOINT
 }
+
+/// Can what is at the program counter be the illegal instruction, if the hart has told this one, or nothing, which isn't to be relied on?
+const fn may_be(bits: u32, told: u32) -> bool {
+    !is_never_illegal(bits) && (told == 0 || bits == told || bits & OPCODE == SYSTEM)
+}
+
+const _: () = assert!(
+    // MRET, and a write of `cycle`.
+    may_be(0x3020_0073, 0) && may_be(0xc000_1073, 0xc000_1073)
+        && !may_be(BREAKPOINT as u32, 0)
+        // ECALL and EBREAK.
+        && is_never_illegal(0x0000_0073) && is_never_illegal(0x0010_0073) && !is_never_illegal(0)
+);
 
 /// The privileged instruction that the vCPU, in its kernel, has just trapped for by way of the firmware: one that always does. `None`: it is something else.
 pub fn privileged_instruction(state: &VcpuState) -> Option<u32> {
