@@ -65,15 +65,17 @@ pub(super) struct Fast {
     pub stamp: Cell<u64>,
     /// The same in its kernel: not 0.
     pub stamp_of_kernel: Cell<u64>,
-    /// Not 0: calls, returns and interrupts are for the policy to see ([`watches`]).
+    /// Not 0: returns and the timer's interrupts go the usual way, as the policy wants to see something. Calls do where that is all traps ([`watches`]).
     pub watches: Cell<u64>,
     /// Instructions and calls that it has carried out, and interrupts of the vCPU's timer that it has taken, for a report: a reset leaves it as it is.
     pub count: Cell<u64>,
 }
 
-/// Bits of [`Fast::watches`].
+/// Bits of [`Fast::watches`], each in a byte of its own: who asks for one alone loads that.
 const RETURNS: u64 = 1 << 0;
-const TRAPS: u64 = 1 << 1;
+const TRAPS: u64 = 1 << (8 * TRAPS_PLACE);
+/// Which byte has the second one.
+pub(super) const TRAPS_PLACE: usize = 1;
 
 /// What the policy wants to see: returns of the kernel, and all traps of programs.
 pub(super) const fn watches(returns: bool, traps: bool) -> u64 {

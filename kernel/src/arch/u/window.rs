@@ -14,7 +14,7 @@ use ainori_supervisor::Supervisor;
 
 use super::block::{AT, Block};
 use super::environment;
-use super::page::{Entry, Fast, PLACES, Page, WAYS};
+use super::page::{Entry, Fast, PLACES, Page, TRAPS_PLACE, WAYS};
 use crate::arch::riscv::csr::{self, status};
 
 const ENTRIES: usize = 512;
@@ -582,7 +582,7 @@ global_asm!(
     // ECALL: that of a program is its kernel's to answer.
 \name\()_call:
     lbu     t1, {PRIVILEGE}(a0)
-    ld      t2, {WATCHES}(a0)
+    lbu     t2, {WATCHES_TRAPS}(a0)
     or      t1, t1, t2
     bnez    t1, \name\()_usual
     ld      t0, {STVEC}(a0)
@@ -755,6 +755,7 @@ global_asm!(
     STAMP = const of_fast(offset_of!(Fast, stamp)),
     STAMP_OF_KERNEL = const of_fast(offset_of!(Fast, stamp_of_kernel)),
     WATCHES = const of_fast(offset_of!(Fast, watches)),
+    WATCHES_TRAPS = const of_fast(offset_of!(Fast, watches) + TRAPS_PLACE),
     COUNT = const of_fast(offset_of!(Fast, count)),
     SSTATUS = const of_registers(Supervisor::OFFSETS.sstatus),
     SSCRATCH = const of_registers(Supervisor::OFFSETS.sscratch),
