@@ -5,18 +5,20 @@ use crate::host::{GuestPaths, findings::Finding, schema::GuestDraft};
 
 /// What the firmware and the hypervisor take: 2 MiB of OpenSBI, the hypervisor's image, stacks, page tables.
 const HYPERVISOR: u64 = 32 << 20;
+/// What the hypervisor takes of memory that its image isn't in: stacks and page tables of what it makes at boot, and, where that is the last of the board's memory, the device tree.
+const OBJECTS: u64 = 16 << 20;
 /// Bytes of a trace record.
 const TRACE_RECORD: u64 = 16;
 /// Bytes of a trace ring's header, rounded up.
 const TRACE_HEADER: u64 = 4096;
 
-/// Bytes that the firmware and the hypervisor need on a board with so many harts, trace rings included.
-fn of_hypervisor(harts: u32, trace: &Trace) -> u64 {
+/// Bytes of the trace rings on a board with so many harts.
+fn of_rings(harts: u32, trace: &Trace) -> u64 {
     let ring = match trace.records {
         0 => 0,
         records => TRACE_HEADER + u64::from(records) * TRACE_RECORD,
     };
-    HYPERVISOR + u64::from(harts) * ring
+    u64::from(harts) * ring
 }
 
 /// Bytes that a guest needs: its memory, the files in the image that it is loaded from, and the shadow tables of its vCPUs.
@@ -45,7 +47,7 @@ fn of_channels(channels: &[Channel]) -> u64 {
 
 /// Bytes that a system needs on a board with so many harts.
 pub fn of_system(system: &System, translations: &[Translation], harts: u32) -> u64 {
-    let hypervisor = of_hypervisor(harts, &system.trace) + of_channels(&system.channels);
+    let hypervisor = HYPERVISOR + of_rings(harts, &system.trace) + of_channels(&system.channels);
     let guests = system.guests.iter().zip(translations);
     guests.map(|(guest, translation)| of_guest(guest, *translation)).fold(hypervisor, u64::saturating_add)
 }
@@ -61,13 +63,18 @@ pub(super) fn check(
     findings: &mut Vec<Finding>,
 ) {
     let (Some(all_memory), Some(harts)) = (board.memory, board.harts) else { return };
-    let (has, in_pieces) = largest_piece(drafts, board, all_memory);
-    let hypervisor = of_hypervisor(harts, trace) + of_channels(channels);
+    let files = guests.iter().flatten().map(|(guest, _)| files_of(guest)).fold(0, u64::saturating_add);
+    let Piece { size: has, has_image } = piece_of_guests(drafts, board, all_memory, files);
+    let in_pieces = drafts.iter().any(|draft| draft.memory_at.is_some());
+    let own = if has_image { HYPERVISOR } else { OBJECTS };
+    let hypervisor = own + of_rings(harts, trace) + of_channels(channels);
     let known = drafts.iter().zip(guests).zip(translations).filter_map(|((draft, guest), translation)| {
         let guest = &guest.as_ref()?.0;
         // What has a place isn't in the piece that is left.
-        let elsewhere = if draft.memory_at.is_some() { guest.memory } else { 0 };
-        Some((draft, of_guest(guest, translation.unwrap_or_default()) - elsewhere))
+        let memory = if draft.memory_at.is_some() { guest.memory } else { 0 };
+        let files = if has_image { 0 } else { files_of(guest) };
+        let all = of_guest(guest, translation.unwrap_or_default());
+        Some((draft, all.saturating_sub(memory).saturating_sub(files)))
     });
     let all = known.clone().map(|(_, bytes)| bytes).fold(hypervisor, u64::saturating_add);
     let mut needed = hypervisor;
@@ -77,6 +84,7 @@ pub(super) fn check(
             let place = draft.memory.as_ref().map_or(&draft.span, |memory| &memory.span);
             let message =
                 format!("there is no room for this guest: the system needs {} MiB", all.div_ceil(1 << 20));
+            let files = if has_image { ", their files" } else { "" };
             let mut others: Vec<&str> = Vec::new();
             others.extend((trace.records != 0).then_some(" and its trace rings"));
             others.extend((!channels.is_empty()).then_some(" and the channels"));
@@ -84,9 +92,9 @@ pub(super) fn check(
             let has_shadow = translations.iter().flatten().any(|translation| translation.shadow().is_some());
             let tables = if has_shadow { ", shadow tables" } else { "" };
             findings.push(Finding::at(place.clone(), message).saying("no room for this").help(format!(
-                "{} {} MiB; guests, their files{tables} and {} MiB for the hypervisor{others} must fit",
+                "{} {} MiB; guests{files}{tables} and {} MiB for the hypervisor{others} must fit",
                 if in_pieces {
-                    "beside the memory that has places, the largest piece of the board's has"
+                    "beside the memory that has places, the piece of the board's that has most left has"
                 } else {
                     "the board has"
                 },
@@ -98,9 +106,27 @@ pub(super) fn check(
     }
 }
 
-/// The largest piece of a board's memory that no guest has by a place of its own, which is where everything else has to fit; and whether there are such guests.
-fn largest_piece(drafts: &[GuestDraft], board: BoardView, all: u64) -> (u64, bool) {
-    let Some(base) = board.kind.map(|kind| kind.memory_base) else { return (all, false) };
+/// A piece of a board's memory that no guest has by a place of its own.
+#[derive(Clone, Copy)]
+struct Piece {
+    /// Bytes.
+    size: u64,
+    /// The hypervisor's image, which guests' files are in, is in it: it is the first.
+    has_image: bool,
+}
+
+impl Piece {
+    /// Bytes that guests can have of it.
+    fn left(self, files: u64) -> u64 {
+        self.size.saturating_sub(if self.has_image { HYPERVISOR.saturating_add(files) } else { OBJECTS })
+    }
+}
+
+/// The piece that the hypervisor gives guests without a place their memory from, and takes its own from: the one that has most left (`set_apart` in the kernel's memory.rs, which looks only at
+/// what is free: the image isn't). With `files` bytes of guests' files in the image, of `all` bytes of memory.
+fn piece_of_guests(drafts: &[GuestDraft], board: BoardView, all: u64, files: u64) -> Piece {
+    let whole = Piece { size: all, has_image: true };
+    let Some(base) = board.kind.map(|kind| kind.memory_base) else { return whole };
     let mut places: Vec<(u64, u64)> = drafts
         .iter()
         .filter_map(|draft| {
@@ -109,10 +135,14 @@ fn largest_piece(drafts: &[GuestDraft], board: BoardView, all: u64) -> (u64, boo
         })
         .collect();
     places.sort_unstable();
-    let (mut largest, mut free_from) = (0, 0);
+    let mut best = Piece { size: 0, has_image: true };
+    let mut free_from = 0;
     for (start, end) in places.iter().copied().chain([(all, all)]) {
-        largest = largest.max(start.min(all).saturating_sub(free_from));
+        let piece = Piece { size: start.min(all).saturating_sub(free_from), has_image: free_from == 0 };
+        if piece.left(files) > best.left(files) || piece.has_image {
+            best = piece;
+        }
         free_from = free_from.max(end);
     }
-    (largest, !places.is_empty())
+    best
 }

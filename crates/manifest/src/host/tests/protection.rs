@@ -187,10 +187,22 @@ fn a_place_in_the_middle_leaves_pieces() {
         unprotected("", "memory_at = 0xc0000000").replace("memory = \"512MiB\"", "memory = \"1010MiB\"");
     let found = errors(&large);
     assert!(
-        found.len() == 1 && found[0].contains("the largest piece of the board's has 1024 MiB"),
+        found.len() == 1 && found[0].contains("the piece of the board's that has most left has 1008 MiB"),
         "{found:?}"
     );
     assert!(parse(&large.replace("0xc0000000", "0xf0000000")).is_ok());
+}
+
+/// The image with guests' files is in the first piece: what is in another one needs no room for it.
+#[test]
+fn files_take_no_room_of_a_piece_that_they_are_not_in() {
+    let pieces =
+        unprotected("", "memory_at = 0xb0000000").replace("memory = \"16MiB\"", "memory = \"256MiB\"");
+    let with = |mib: u32| pieces.replace("memory = \"512MiB\"", &format!("memory = \"{mib}MiB\""));
+    assert!(parse(&with(1000)).is_ok(), "{:?}", errors(&with(1000)));
+    let found = errors(&with(1010));
+    let told = "has 1024 MiB; guests and 17 MiB for the hypervisor and its trace rings must fit";
+    assert!(found.len() == 1 && found[0].contains(told), "{found:?}");
 }
 
 /// A program that is linked for a place needs it; one that could be anywhere goes with its guest's memory.
