@@ -24,6 +24,9 @@ const WITHOUT_H: &str = "__for_harts_without_h";
 const WITHOUT_SSTC: &str = "__for_harts_without_sstc";
 /// The symbol of one that drives more kinds of serial ports.
 const MORE_UARTS: &str = "__has_more_uarts";
+/// What is said of one without [`SHADOW`] to a system that needs it. It doesn't say which of the three the system has: it may be several, each of another guest.
+const LACKS_SHADOW: &str = "isn't built for shadow tables, memory at places or guests without protection; a guest of the system has one of these \
+     (`translation`, `memory_at`)";
 /// How the names of sections begin that only boot needs.
 const BOOT: &str = ".boot.";
 /// Longest image that is taken for a hypervisor's: guards against an ELF file with segments far apart.
@@ -138,8 +141,7 @@ impl Kernel {
             return refuse("large", why);
         }
         if needs.shadow && !shadow {
-            let why = "isn't built for shadow tables; a guest of the system has them (`translation`)";
-            return refuse("right", why.into());
+            return refuse("right", LACKS_SHADOW.into());
         }
         if needs.more_uarts && !more_uarts {
             let why = "doesn't drive the serial port of this board (`machine` in [board])";

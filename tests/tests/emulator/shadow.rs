@@ -103,8 +103,27 @@ fn a_guest_with_a_shadow_is_started_again() {
 #[test]
 #[should_panic(expected = "isn't built for shadow tables")]
 fn another_build_is_refused() {
-    let guest = Guest::probe("ends", "").translation("shadow-multi");
-    System::on(1).with(guest).kernel(&ainori_tests::hypervisor()).run(Clock::Host);
+    refuse(Guest::probe("ends", "").translation("shadow-multi"));
+}
+
+/// Nor one that has only what comes with them, and is told so.
+#[test]
+#[should_panic(expected = "`memory_at`)")]
+fn another_build_is_refused_for_a_place() {
+    refuse(
+        Guest::probe("wild-store", "").translation("two-stage").position_independent().memory_at(0xfe00_0000),
+    );
+}
+
+#[test]
+#[should_panic(expected = "guests without protection")]
+fn another_build_is_refused_without_protection() {
+    refuse(Guest::probe("wild-store", "").position_independent().unprotected_at(0xfe00_0000));
+}
+
+/// Runs it under a hypervisor with two stages alone.
+fn refuse(guest: Guest) {
+    System::on(1).with_h().with(guest).kernel(&ainori_tests::hypervisor()).run(Clock::Host);
 }
 
 /// Copies of a word that one gets done in 20 ms whose siblings fence all the time, at least: 100 times 8, of which each may need its pages anew. With whole address spaces
