@@ -28,6 +28,7 @@
 #define ALL_HARTS   UINT64_MAX
 #define OWN         0x0a77ac4eul /* upper half of a word that this guest has written */
 #define WATCHED     0x0077a7c4ul
+#define NOTHING     (OWN << 32) /* an entry that isn't valid; zeros may be anybody's */
 
 enum { V = 1, R = 2, W = 4, X = 8, U = 16, G = 32, A = 64, D = 128, MARK = 3 << 8 /* for software: on all entries of this program */ };
 
@@ -98,7 +99,7 @@ static uint64_t forged(struct worker *me, unsigned level)
     uint64_t size = PAGE << 9 * level;
     switch (below(me, 8)) {
     case 0:
-        return below(me, 2) ? 0 : entry(foreign(me), flags & ~V);
+        return below(me, 2) ? NOTHING : entry(foreign(me), flags & ~V);
     case 1: /* not aligned as its level wants it, mostly */
         return entry(foreign(me), flags);
     case 2:
@@ -196,6 +197,18 @@ static bool use(struct worker *me, uint64_t at, bool is_store, uint64_t *value)
     return !me->faulted;
 }
 
+/* Can the guest itself have written this at an offset in a page? Its memory holds its words, wherever its tables may lead; tables hold entries at the few offsets that are used. */
+static bool is_own(uint64_t value, uint64_t at)
+{
+    uint64_t index = at % PAGE / sizeof(uint64_t);
+    if (value >> 32 == OWN)
+        return true;
+    for (unsigned i = 0; i < USED; i++)
+        if (index == i * 61 % ENTRIES)
+            return (value & MARK) == MARK;
+    return false;
+}
+
 static void reach(struct worker *me)
 {
     uint64_t at = address(me), value = word(me);
@@ -207,7 +220,7 @@ static void reach(struct worker *me)
     if (!use(me, at, false, &value))
         return;
     me->loads++;
-    CHECK(value == 0 || value >> 32 == OWN || (value & MARK) == MARK, "a load from %lx gives %lx, which isn't this guest's", at, value);
+    CHECK(is_own(value, at), "a load from %lx gives %lx, which isn't this guest's", at, value);
 }
 
 static void work(void *argument)
@@ -238,23 +251,36 @@ static void work_and_stop(void *argument)
     fail("a hart didn't stop");
 }
 
+/* Never what the one that is watched against takes for its own: another upper half, and not the mark of entries. */
+static uint64_t watched(uint64_t i) { return WATCHED << 32 | i << 10; }
+
 /* Gives each word of the held memory its value, or looks whether it has it. Until the time is over. */
 static uint64_t watch(void)
 {
     volatile uint64_t *held = (volatile uint64_t *)(uintptr_t)machine.memory_base;
     uint64_t count = HELD / sizeof(uint64_t), looked = 0;
     for (uint64_t i = 0; i < count; i++)
-        held[i] = WATCHED << 32 | i;
+        held[i] = watched(i);
     for (uint64_t i = 0; read_time() < end || looked < count; i = (i + 1) % count, looked++)
-        CHECK(held[i] == (WATCHED << 32 | i), "somebody has changed the word at %lx to %lx", machine.memory_base + i * sizeof(uint64_t), held[i]);
+        CHECK(held[i] == watched(i), "somebody has changed the word at %lx to %lx", machine.memory_base + i * sizeof(uint64_t), held[i]);
     return looked;
 }
 
 static void prepare(void)
 {
     volatile uint64_t *held = (volatile uint64_t *)(uintptr_t)machine.memory_base;
-    for (uint64_t i = 0; i < HELD / sizeof(uint64_t); i += PAGE / sizeof(uint64_t) / 8)
+    for (uint64_t i = 0; i < HELD / sizeof(uint64_t); i++)
         held[i] = OWN << 32 | i;
+    /* A leaf of 1 GiB at the begin of memory leads to these pages behind it, as far as it goes. */
+    for (uint64_t at = 61 * LARGE; at + LARGE <= machine.memory_size && at < GIGABYTE; at += 61 * LARGE)
+        for (uint64_t i = 0; i < LARGE / sizeof(uint64_t); i++)
+            held[at / sizeof(uint64_t) + i] = OWN << 32 | i;
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        for (unsigned of = 0; of < MIDDLES; of++)
+            middles[of][i] = NOTHING;
+        for (unsigned of = 0; of < LASTS; of++)
+            lasts[of][i] = NOTHING;
+    }
     for (uint64_t gigabyte = 0; gigabyte < 8; gigabyte++)
         root[gigabyte] = entry(gigabyte << 30, V | R | W | X | A | D);
     for (unsigned i = 0; i < 2 * MIDDLES; i++)
@@ -275,6 +301,7 @@ bool guest_main(void)
         return true;
     }
     prepare();
+    end = read_time() + us_to_ticks(ms * 1000);
     worker_count = machine.hart_count;
     for (unsigned i = 0; i < worker_count; i++)
         workers[i].seed = seed * 1000003 + i;
