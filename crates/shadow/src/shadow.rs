@@ -120,10 +120,6 @@ const SPACES_AT_ONCE: usize = if cfg!(test) { 1 } else { 2 };
 /// Tables that no fill takes: for a new root of the active address space and of the global tree, and one of an address space that is made.
 const RESERVE: usize = 3;
 
-/// Tables that a fill takes in one step, of those that it needs: what is global takes longer itself.
-const OWN_AT_ONCE: u32 = 2;
-const GLOBAL_AT_ONCE: u32 = 1;
-
 /// Whose a tree is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
@@ -351,7 +347,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             Some(_) if self.is_in_window(format, address) => Outcome::Window,
             Some(fill) => match self.insert(format, found.global, &fill) {
                 (due, None) => Outcome::NotYet(due),
-                // With a new table, or in what is shared, it has been enough for one step.
+                // In what is shared, or where something shared had to go first, it has been enough for one step.
                 (due, Some(table)) => {
                     if let (Due::Page(_), false, Some(leaf)) = (due, found.global, &walked.leaf) {
                         self.fill_around(memory, table, leaf, &fill);
@@ -523,9 +519,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         let (inserted, table) = match tree.find(&self.pool, format, fill, RESERVE) {
             Ok(end) => match place {
                 Some(place) => self.insert_globally(format, (place, top), end, fill),
-                None => {
-                    self.spaces[self.active].tree.insert(&mut self.pool, end, fill, (OWN_AT_ONCE, RESERVE))
-                }
+                None => self.spaces[self.active].tree.insert(&mut self.pool, end, fill),
             },
             Err(Obstacle::Tables) => {
                 self.is_short = true;
@@ -572,9 +566,10 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             return (self.unshare_all(place), None);
         }
         self.global.format = Some(format);
-        let (inserted, table) = self.global.tree.insert(&mut self.pool, end, fill, (GLOBAL_AT_ONCE, RESERVE));
+        let (inserted, table) = self.global.tree.insert(&mut self.pool, end, fill);
         let due = self.changed_globally(place, inserted);
-        (due.and(self.share(place)), table)
+        // Only when it is there: a table on the way to it is a step of its own, and an entry that is nothing yet is not to be seen.
+        (if table.is_some() { due.and(self.share(place)) } else { due }, table)
     }
 
     /// Has the active address space see an entry of the global tree's root.

@@ -135,78 +135,37 @@ impl Tree {
             }
     }
 
-    /// Fills in an entry, where [`Self::find`] has found its place, with the table that it needs, or takes the first ones of those that it needs: as many as are to be taken in one
-    /// step, as long as so many clean ones are left. Returns which fence is due beside one for the
-    /// address, and the table in which the entry is, if it is there.
+    /// Fills in an entry, where [`Self::find`] has found its place. If its table isn't there, does a step towards that: takes the next one on the way to it, or gives back one that is in the way.
+    /// Returns which fence is due beside one for the address, and the table in which the entry is, if it is there.
     #[inline(always)]
-    pub fn insert(
-        &mut self,
-        pool: &mut Pool<impl Tables>,
-        end: End,
-        fill: &Fill,
-        (at_once, left): (u32, usize),
-    ) -> (Due, Option<u16>) {
+    pub fn insert(&mut self, pool: &mut Pool<impl Tables>, end: End, fill: &Fill) -> (Due, Option<u16>) {
         match end {
             // Mostly its table is there.
             End::Entry { table, level } if level == fill.level => {
-                Self::put(pool, table, fill);
+                pool.state_mut(table).contiguous |= fill.contiguous;
+                pool.write(table, Format::index(fill.address, level), fill.entry);
                 (Due::Nothing, Some(table))
             }
-            end => self.insert_table(pool, end, fill, (at_once, left)),
+            end => (self.insert_table(pool, end, fill), None),
         }
     }
 
-    /// The entry in its table.
-    #[inline(always)]
-    fn put(pool: &mut Pool<impl Tables>, table: u16, fill: &Fill) {
-        pool.state_mut(table).contiguous |= fill.contiguous;
-        pool.write(table, Format::index(fill.address, fill.level), fill.entry);
-    }
-
+    /// Takes or gives back a table, which is enough for one step.
     #[inline(never)]
-    fn insert_table(
-        &mut self,
-        pool: &mut Pool<impl Tables>,
-        end: End,
-        fill: &Fill,
-        (at_once, left): (u32, usize),
-    ) -> (Due, Option<u16>) {
-        let mut due = Due::Nothing;
-        let (mut table, mut level) = match end {
-            End::Entry { table, level } => (table, level),
-            End::Other { table } => {
-                let (parent, level) = (pool.parent(table), pool.state(table).level);
-                pool.give_back(&mut self.owned, table);
-                due = Due::Space;
-                (parent, u32::from(level) + 1)
+    fn insert_table(&mut self, pool: &mut Pool<impl Tables>, end: End, fill: &Fill) -> Due {
+        match end {
+            End::Other { table } => pool.give_back(&mut self.owned, table),
+            End::Entry { table, level } => {
+                let index = Format::index(fill.address, level);
+                let below = level - 1;
+                if let Some(next) = pool.take(&mut self.owned, table, index, below as u8) {
+                    pool.state_mut(next).splinters_of = fill.splinters(below);
+                    pool.write(table, index, Entry::pointer(pool.address(next)));
+                }
             }
-        };
-        let mut taken = 0;
-        // BOUND: `at_once`, some 230 instructions each.
-        while level > fill.level {
-            if taken == at_once {
-                return (due, None);
-            }
-            level -= 1;
-            taken += 1;
-            let index = Format::index(fill.address, level + 1);
-            // Harts may keep that there was nothing, or a larger page, and only a fence for all orders an entry that leads to a table.
-            due = Due::Space;
-            let has_one = pool.clean() > left;
-            let Some(next) = has_one.then(|| pool.take(&mut self.owned, table, index, level as u8)).flatten()
-            else {
-                return (due, None);
-            };
-            pool.state_mut(next).splinters_of = fill.splinters(level);
-            pool.write(table, index, Entry::pointer(pool.address(next)));
-            table = next;
         }
-        if taken >= at_once {
-            // That was enough.
-            return (due, None);
-        }
-        Self::put(pool, table, fill);
-        (due, Some(table))
+        // Harts may keep that there was nothing, or a larger page, and only a fence for all orders an entry that leads to a table.
+        Due::Space
     }
 
     /// Where a page at an address would be: in which table, which holds pages of their own, and nothing at this index.

@@ -9,7 +9,7 @@ use crate::walk::PageLeaf;
 use crate::{Memory, ROW, Tables};
 
 /// Neighbours that are filled in with a page, at most: with more the step would take too long.
-const MOST: u32 = 4;
+const MOST: u32 = 3;
 /// The same where views are divided, and a step takes longer.
 const MOST_OF_A_VIEW: u32 = 2;
 
