@@ -40,8 +40,8 @@ pub fn end() -> u64 {
     MEMORY.bottom.load(Ordering::Relaxed) as u64 - gap()
 }
 
-// SAFETY: every block is a fresh part of the range that `provide` was promised to be free: `bottom` only grows, by a
-// compare-and-swap, and never past `top`.
+// SAFETY: every block is a fresh part of the range that `provide` was promised to be free: since that, `bottom` only grows, by a compare-and-swap, not past
+// `top` as it was then, and `top` only falls, not below `bottom`. Both happen at boot alone, on the one hart that runs then.
 unsafe impl GlobalAlloc for BootAllocator {
     #[inline(never)] // its copies would take 1 KiB
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

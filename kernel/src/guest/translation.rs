@@ -255,8 +255,8 @@ impl GuestMemory<'_> {
     /// A word of the guest's main memory: no table of it is elsewhere.
     fn word(&self, at: GuestPhysical) -> Option<&AtomicU64> {
         let host = self.main(at)?;
-        // SAFETY: the word lies in the guest's memory, which no Rust object shares and which stays the guest's for ever. The hypervisor runs without
-        // translation. The guest changes it at any time, by other instructions than Rust's: so it is only read and changed by atomic ones. A table's entries
+        // SAFETY: the word lies in the guest's memory, which no Rust object shares and which stays the guest's for ever. To the hypervisor
+        // its address is itself, without translation or by its own map. The guest changes it at any time, by other instructions than Rust's: so it is only read and changed by atomic ones. A table's entries
         // are at multiples of 8.
         Some(unsafe { AtomicU64::from_ptr(host as *mut u64) })
     }

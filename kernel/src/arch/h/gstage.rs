@@ -60,8 +60,8 @@ impl Tables for BootTables {
     fn free(&mut self, _: Table) {}
 
     fn read(&self, table: Table, index: usize) -> u64 {
-        // SAFETY: the entry lies in a table of `zeroed`, by the promise of `Tables`, as only this module makes a `BootTables`. The hypervisor runs
-        // without translation, so its address is a pointer; harts only read it, and all else is done by atomic instructions.
+        // SAFETY: the entry lies in a table of `zeroed`, by the promise of `Tables`, as only this module makes a `BootTables`. To the hypervisor
+        // each physical address is itself, so it is a pointer (as of `ShadowTables`); harts only read it, and all else is done by atomic instructions.
         unsafe { AtomicU64::from_ptr(entry(table, index)) }.load(Ordering::Relaxed)
     }
 

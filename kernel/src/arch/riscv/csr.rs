@@ -6,7 +6,7 @@ macro_rules! read {
     ($csr:expr) => {{
         let value: u64;
         // SAFETY: to read a CSR that this module names changes nothing in HS-mode, if the hart has it. Else the read traps, which ends in a
-        // panic (`unexpected_trap`). Boot refuses harts without H and Sstc (`hart::lacks`); who reads what only some harts have (HSTATEEN0,
+        // panic (`unexpected_trap`). Boot refuses harts without what this build needs, as H or Sstc (`hart::lacks`); who reads what only some harts have (HSTATEEN0,
         // VSISELECT) has asked `Features` or the board's ISA string; and who reads a register of a unit (FCSR, VSTART, VCSR, VLENB) has
         // switched the unit on, as the `# Safety` of `float` and `vector` demands.
         #[allow(unused_unsafe, reason = "some callers are unsafe blocks")]

@@ -46,8 +46,9 @@ pub struct VcpuState {
     pub(super) known: Known,
 }
 
-// SAFETY: `context.cpu` is all that could not be sent. Nobody follows it but the trap entry, while the vCPU runs, and the core that runs it has
-// put itself there (`load`, whose caller promises what the trap entry needs of it). `world.registers` is for the core that has this.
+// SAFETY: what could not be sent is `context.cpu`, and the references to its page (`page.rs`), whose cells are for one core at a time, and to the registers in that: of `context`, `world`, its shadow and `known`.
+// The first nobody follows but the trap entry, while the vCPU runs, and the core that runs it has put itself there (`load`, whose caller promises what the trap entry needs of it). By the others
+// only the core that has this reaches the page, and in the window the hart that runs the vCPU; and a core's reference to it (`Block::loaded`) is gone before another one has the vCPU (`forget`).
 unsafe impl Send for VcpuState {}
 
 impl VcpuState {

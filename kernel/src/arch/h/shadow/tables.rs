@@ -32,8 +32,8 @@ impl ShadowTables {
             return None;
         }
         let at = self.address(table).0 as *mut u64;
-        // SAFETY: the entry was just found to lie in the memory of `new`, which is never given back. The hypervisor runs without translation, so its
-        // address is a pointer; harts only read it, and all else is done by atomic instructions.
+        // SAFETY: the entry was just found to lie in the memory of `new`, which is never given back. To the hypervisor each physical address
+        // is itself (without translation, or by its own map: `arch/u/map.rs`), so it is a pointer; harts only read it, and all else is done by atomic instructions.
         Some(unsafe { AtomicU64::from_ptr(at.wrapping_add(index)) })
     }
 }
