@@ -113,6 +113,24 @@ static LEAVES: Table = Table(UnsafeCell::new([0; ENTRIES]));
 global_asm!(
     include_str!("../riscv/all_but_a0.S"),
     r#"
+    // To the view of the kernel that SUM in `flags` asks for, if that is at hand; `temporary` is lost.
+    .macro enter_view flags, temporary, usual, fence:vararg
+    slli    \temporary, \flags, 63 - {SUM_SHIFT}
+    bltz    \temporary, 11f
+    ld      \temporary, {WALKED_KERNEL}(a0)
+    beqz    \temporary, \usual
+    csrw    satp, \temporary
+    \fence
+    li      \temporary, 1
+    j       12f
+11: ld      \temporary, {WALKED_SUM}(a0)
+    beqz    \temporary, \usual
+    csrw    satp, \temporary
+    \fence
+    li      \temporary, 2
+12: sd      \temporary, {VIEW}(a0)
+    .endm
+
     // The same twice: for harts that tell address spaces apart, and for those that forget all at each change.
     //
     // In the window of a vCPU its page is behind the code: `a0` is made to be 8 bytes behind the start of that, so all places are less 8.
@@ -366,20 +384,7 @@ global_asm!(
 9:  addi    t1, t1, -1
     bnez    t1, \name\()_usual_with_t3
     // SUM changes, and so does the view.
-    slli    t1, t0, 63 - {SUM_SHIFT}
-    bltz    t1, 11f
-    ld      t1, {WALKED_KERNEL}(a0)
-    beqz    t1, \name\()_usual_with_t3
-    csrw    satp, t1
-    \fence
-    li      t1, 1
-    j       13f
-11: ld      t1, {WALKED_SUM}(a0)
-    beqz    t1, \name\()_usual_with_t3
-    csrw    satp, t1
-    \fence
-    li      t1, 2
-13: sd      t1, {VIEW}(a0)
+    enter_view t0, t1, \name\()_usual_with_t3, \fence
     xor     t1, t0, t3
     srli    t1, t1, {UNITS_SHIFT}
     andi    t1, t1, {UNITS_MASK}
@@ -591,20 +596,7 @@ global_asm!(
     // A program's trap, with the cause that the hart has for it: its kernel goes on at t0.
 \name\()_to_kernel:
     ld      t1, {SSTATUS}(a0)
-    slli    t2, t1, 63 - {SUM_SHIFT}
-    bltz    t2, 17f
-    ld      t2, {WALKED_KERNEL}(a0)
-    beqz    t2, \name\()_usual
-    csrw    satp, t2
-    \fence
-    li      t2, 1
-    j       18f
-17: ld      t2, {WALKED_SUM}(a0)
-    beqz    t2, \name\()_usual
-    csrw    satp, t2
-    \fence
-    li      t2, 2
-18: sd      t2, {VIEW}(a0)
+    enter_view t1, t2, \name\()_usual, \fence
     csrr    t2, sepc
     csrw    sepc, t0
     sd      t2, {SEPC}(a0)
