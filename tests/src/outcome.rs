@@ -1,6 +1,6 @@
 //! A run that has ended, and what tests ask of it. Whatever is not as it should be ends the test with the manifest, the
 //! report's own words and the last lines of each console.
-use crate::bounds::{Punctuality, ticks_to_ns};
+use crate::bounds::{IRQS_OFF_BESIDE_RTOS_NS, Punctuality, ticks_to_ns};
 use ainori::{
     report::{GuestReport, Outcome, RunReport},
     serial::{self, GuestResult, Source},
@@ -190,6 +190,19 @@ impl Run {
     #[track_caller]
     pub fn core(&self, index: usize) -> &CoreStats {
         self.report.cores.get(index).unwrap_or_else(|| self.fail(format_args!("no counters of core {index}")))
+    }
+
+    /// None of so many first cores was longer in the hypervisor without a look for interrupts than it may be beside an RTOS.
+    #[track_caller]
+    pub fn looks_for_interrupts(&self, cores: u32) -> &Self {
+        for core in 0..cores {
+            let longest = self.longest_irqs_off_ns(core as usize);
+            self.check(
+                longest <= IRQS_OFF_BESIDE_RTOS_NS,
+                format_args!("{longest} ns without a look for interrupts"),
+            );
+        }
+        self
     }
 
     /// The longest time that a core was in the hypervisor between two looks for interrupts, in nanoseconds.

@@ -1,5 +1,5 @@
 //! What translation would cost, in windows that a guest's program marks itself: PTEs that walks read, by the QEMU plugin `tlb.so`.
-use super::windows::Window;
+use super::windows::{Window, completed};
 use crate::{
     checkout,
     run::files::{joined, option},
@@ -86,10 +86,7 @@ pub fn read(out: &Path) -> Result<Value> {
     }
     let mut windows = Map::new();
     for counted in counts["windows"].as_array().ok_or_else(damaged)? {
-        let name = counted["name"].as_str().ok_or_else(damaged)?.to_owned();
-        if counted["completed"].as_u64().is_none_or(|times| times == 0) {
-            return Err(miette!("no program of the guest begins and ends the window {name}"));
-        }
+        let name = completed(counted)?.ok_or_else(damaged)?;
         windows.insert(name, window(counted).ok_or_else(damaged)?);
     }
     windows.insert("unresolved".into(), counts["unresolved"].clone());

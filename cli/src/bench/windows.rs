@@ -32,6 +32,15 @@ pub fn plugin(plugin: &Path, windows: &[Window], out: &Path) -> OsString {
     joined(&[&text, OsStr::new(","), &option("out", out)])
 }
 
+/// The name of a window that a plugin has counted; `None` if it has none. An error: it was never begun and ended.
+pub fn completed(window: &Value) -> Result<Option<String>> {
+    let Some(name) = window["name"].as_str() else { return Ok(None) };
+    if window["completed"].as_u64().is_none_or(|times| times == 0) {
+        return Err(miette!("no program of the guest begins and ends the window {name}"));
+    }
+    Ok(Some(name.to_owned()))
+}
+
 /// What the plugin counted, by the names of the windows. Beside that each has `guest`, instructions in VS- and VU-mode; and of the page faults that came to S-mode
 /// `filled`, those after which the same instruction was executed next, and `handed`, all others. An error: one was never begun and ended.
 pub fn read(out: &Path) -> Result<Value> {
@@ -39,10 +48,7 @@ pub fn read(out: &Path) -> Result<Value> {
     let mut counts: Value = serde_json::from_slice(&checkout::read(out)?).map_err(|_| damaged())?;
     let mut windows = Map::new();
     for window in counts["windows"].as_array_mut().ok_or_else(damaged)? {
-        let name = window["name"].as_str().ok_or_else(damaged)?.to_owned();
-        if window["completed"].as_u64().is_none_or(|times| times == 0) {
-            return Err(miette!("no program of the guest begins and ends the window {name}"));
-        }
+        let name = completed(window)?.ok_or_else(damaged)?;
         let sum = |of: &str, names: &[&str]| -> u64 {
             names.iter().filter_map(|name| window[of][*name].as_u64()).sum()
         };

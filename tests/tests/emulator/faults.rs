@@ -116,20 +116,22 @@ fn a_trap_in_user_mode_without_a_handler_stops_its_guest_only() {
     }
 }
 
+/// What a guest might reach for, at the addresses where the board has it.
+pub const OTHERS: [(&str, u64); 7] = [
+    ("the clock", 0x0010_1000),
+    ("the timers of all harts", 0x0200_0000),
+    ("a device behind the virtio slots", 0x1000_9000),
+    ("the flash memory", 0x2000_0000),
+    ("memory behind the guest's own", 0x8800_0000),
+    ("the board's last memory", 0x8000_0000 + (2 << 30) - 8),
+    ("an address too large for any guest", 1 << 45),
+];
+
 /// What a guest might reach for, at the address where the board has it: its store ends there, and FreeRTOS, which shares the
 /// hart, goes on.
 #[test]
 fn no_guest_reaches_the_boards_devices_or_anothers_memory() {
-    let places = [
-        ("the clock", 0x0010_1000),
-        ("the timers of all harts", 0x0200_0000),
-        ("a device behind the virtio slots", 0x1000_9000),
-        ("the flash memory", 0x2000_0000),
-        ("memory behind the guest's own", 0x8800_0000),
-        ("the board's last memory", 0x8000_0000 + (2 << 30) - 8),
-        ("an address too large for any guest", 1 << 45),
-    ];
-    for (what, address) in places {
+    for (what, address) in OTHERS {
         let run = beside_freertos(address);
         let found = run.fault("wild-store").address;
         run.check(found == address, format_args!("{what}: reported as {found:#x}, not {address:#x}"));

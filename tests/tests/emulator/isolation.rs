@@ -4,6 +4,7 @@ use ainori::report::{GuestOutcome, Outcome};
 use ainori_tests::{Clock, Guest, Run, System, symbols::Program};
 
 use crate::apart::csrs_are_kept_apart;
+use crate::faults::OTHERS;
 
 const CLOCK: Clock = Clock::Lockstep { q: 250 };
 
@@ -58,15 +59,7 @@ fn beside_rtos(mode: Mode, attacker: Guest) -> Run {
 #[test]
 fn stores_to_what_is_others_are_stopped() {
     in_each_mode(|mode| {
-        for (what, address) in [
-            ("the clock", 0x0010_1000),
-            ("the timers of all harts", 0x0200_0000),
-            ("a device behind the virtio slots", 0x1000_9000),
-            ("the flash memory", 0x2000_0000),
-            ("memory behind the guest's own", 0x8800_0000),
-            ("the board's last memory", 0x8000_0000 + (2 << 30) - 8),
-            ("an address too large for any guest", 1 << 45),
-        ] {
+        for (what, address) in OTHERS {
             let store = Guest::probe("wild-store", &format!("addr={address:#x}")).strict();
             let run = beside_rtos(mode, store);
             let found = run.fault("wild-store").address;

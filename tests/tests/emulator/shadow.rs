@@ -2,7 +2,7 @@
 use ainori::report::Outcome;
 use ainori_report::StopReason;
 use ainori_sched::{Policy, Preemption, presets};
-use ainori_tests::{Clock, Guest, Run, System, bounds::IRQS_OFF_BESIDE_RTOS_NS};
+use ainori_tests::{Clock, Guest, System};
 
 /// As few as there can be.
 const FEWEST_TABLES: u32 = 36;
@@ -11,16 +11,6 @@ const RECLAIMS: [&str; 2] = ["fifo", "page-directory-lru"];
 /// `scause` (privileged specification, "Supervisor cause register values after trap").
 const LOAD_PAGE_FAULT: u64 = 13;
 const CLOCK: Clock = Clock::Lockstep { q: 250 };
-
-fn no_section_is_too_long(run: &Run, harts: u32) {
-    for hart in 0..harts {
-        let longest = run.longest_irqs_off_ns(hart as usize);
-        run.check(
-            longest <= IRQS_OFF_BESIDE_RTOS_NS,
-            format_args!("{longest} ns without a look for interrupts"),
-        );
-    }
-}
 
 /// Each hart edits its tables at random, fences and uses them.
 #[test]
@@ -32,7 +22,7 @@ fn tables_mean_what_they_say_in_each_form_of_shadow() {
                 let guest = guest.translation(translation).shadow_reclaim(reclaim).shadow_tables(tables);
                 let run = System::on(3).with(guest).run(CLOCK);
                 run.good();
-                no_section_is_too_long(&run, 3);
+                run.looks_for_interrupts(3);
             }
         }
     }
@@ -84,7 +74,7 @@ fn smp_linux_beside_an_rtos_with_hardly_any_tables() {
         let run = System::on(2).policy("ainori").with(linux).with(freertos).run(CLOCK);
         run.good();
         run.lost_no_tick("freertos", 400);
-        no_section_is_too_long(&run, 2);
+        run.looks_for_interrupts(2);
     }
 }
 
@@ -142,7 +132,7 @@ fn who_is_fenced_by_its_siblings_gets_on() {
                 let guest = guest.vcpus(harts).harts(0..harts).translation("shadow-multi");
                 let run = System::on(harts).with(guest.shadow_tables(tables)).run(CLOCK);
                 run.good();
-                no_section_is_too_long(&run, harts);
+                run.looks_for_interrupts(harts);
                 let (copies, fences) = (run.number("fenced", "copies"), run.number("fenced", "fences"));
                 println!(
                     "{what} by {} each {us} us, {tables} tables: {copies} copies, {fences} fences",
@@ -187,7 +177,7 @@ fn what_many_address_spaces_share_changes_in_steps() {
                 let run = System::on(harts).with(guest).run(CLOCK);
                 run.good();
                 println!("{spaces} spaces, {tables} tables: {} rounds", run.number("fenced", "rounds"));
-                no_section_is_too_long(&run, harts);
+                run.looks_for_interrupts(harts);
             }
         }
     }

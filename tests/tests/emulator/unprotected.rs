@@ -1,7 +1,7 @@
 //! Guests whose memory has a place on the board, and guests that nothing confines (`translation = "none"`): they run beside others, with what the SBI alone gives them.
 use ainori::report::{GuestOutcome, Outcome};
 use ainori_report::StopReason;
-use ainori_tests::{Clock, Guest, Run, System, bounds::IRQS_OFF_BESIDE_RTOS_NS};
+use ainori_tests::{Clock, Guest, System};
 
 const CLOCK: Clock = Clock::Lockstep { q: 250 };
 /// Where a guest's memory is on a board with 2 GiB: Linux's, and others'.
@@ -21,16 +21,6 @@ fn linux(job: &str) -> Guest {
     Guest::linux(job).without_console().unprotected_at(LINUX_AT)
 }
 
-fn no_section_is_too_long(run: &Run, harts: u32) {
-    for hart in 0..harts {
-        let longest = run.longest_irqs_off_ns(hart as usize);
-        run.check(
-            longest <= IRQS_OFF_BESIDE_RTOS_NS,
-            format_args!("{longest} ns without a look for interrupts"),
-        );
-    }
-}
-
 /// An RTOS that nothing confines shares a hart with a Linux that has two stages, or a shadow: it loses nothing by that, and neither does Linux.
 #[test]
 fn an_rtos_without_protection_shares_a_hart_with_linux() {
@@ -40,7 +30,7 @@ fn an_rtos_without_protection_shares_a_hart_with_linux() {
         let run = on(1).with(linux.translation(translation)).with(freertos).run(CLOCK);
         run.good();
         run.lost_no_tick("freertos", 400).was_in_time("freertos", format_args!("beside {translation}"));
-        no_section_is_too_long(&run, 1);
+        run.looks_for_interrupts(1);
     }
 }
 
@@ -52,7 +42,7 @@ fn smp_linux_without_protection_shares_harts_with_an_rtos() {
     run.good();
     run.lost_no_tick("freertos", 400).was_in_time("freertos", "beside a Linux without protection");
     assert_eq!(run.number("linux", "cpus"), 2);
-    no_section_is_too_long(&run, 2);
+    run.looks_for_interrupts(2);
     for cause in [
         "access-fault",
         "page-fault",

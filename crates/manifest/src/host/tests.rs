@@ -3,6 +3,7 @@ use super::{
     images::tests::{elf_file, linux_image},
     *,
 };
+use crate::blob::{GuestFiles, encode};
 use crate::config::{GUEST_MEMORY_BASE, Kind, OnWildAccess, Policy, Restart, Restarts, Vcpu};
 use ainori_limits::{PRIORITIES, Room};
 
@@ -66,6 +67,18 @@ fn guest_files() -> TempDir {
 
 fn parse(text: &str) -> Result<Manifest, Box<Findings>> {
     Manifest::parse("demo.toml", text, guest_files().path(), "fallback")
+}
+
+/// What the kernel is told of a system: all segments of its guests' images are zeros.
+fn blob_of_zeros(manifest: &Manifest) -> Vec<u8> {
+    let bytes: Vec<Vec<Vec<u8>>> = (manifest.system.guests.iter())
+        .map(|guest| guest.image.segments.iter().map(|segment| vec![0; segment.data.len as usize]).collect())
+        .collect();
+    let files: Vec<_> = bytes
+        .iter()
+        .map(|segments| GuestFiles { segments: segments.iter().map(|one| &**one).collect(), initrd: None })
+        .collect();
+    encode(manifest.system.clone(), &manifest.spaces(), &files)
 }
 
 /// These are the errors that were found, in this order: each begins so.
