@@ -5,17 +5,16 @@
 use core::arch::asm;
 use core::cell::Cell;
 
-use ainori_board::Isa;
 use ainori_limits::MAX_HARTS;
-use ainori_timer::{Multiplexer, NEVER, Step};
+use ainori_timer::NEVER;
 
+use crate::arch::riscv::clock;
 use crate::arch::riscv::csr::{self, virtual_interrupt};
+use crate::arch::riscv::firmware_timer::FirmwareTimer;
 use crate::arch::riscv::hart::{self, Interrupts};
-use crate::arch::riscv::{clock, firmware};
 use crate::cpu::Cpu;
 use crate::cpu::event::conclude_event;
 use crate::guest::translation;
-use crate::panic::refuse;
 use crate::stats::Exit;
 
 /// Reads a register of the world switch, of which the vCPU's timer is one in memory.
@@ -47,10 +46,12 @@ macro_rules! swap {
 }
 pub(super) use {read, swap, write};
 
+pub(super) use crate::arch::riscv::firmware_timer::check;
+
 /// The timers of a hart.
 #[derive(Debug)]
 pub struct Timer {
-    multiplexer: Cell<Multiplexer>,
+    hart: FirmwareTimer,
     /// When that of the loaded vCPU is due, or was: its interrupt is pending since.
     guest: Cell<u64>,
 }
@@ -60,17 +61,7 @@ unsafe impl Sync for Timer {}
 
 /// Those of all harts, by core.
 static TIMERS: [Timer; MAX_HARTS] =
-    [const { Timer { multiplexer: Cell::new(Multiplexer::new()), guest: Cell::new(NEVER) } }; MAX_HARTS];
-
-impl Timer {
-    #[inline(always)]
-    fn change<T>(&self, by: impl FnOnce(&mut Multiplexer) -> T) -> T {
-        let mut multiplexer = self.multiplexer.get();
-        let result = by(&mut multiplexer);
-        self.multiplexer.set(multiplexer);
-        result
-    }
-}
+    [const { Timer { hart: FirmwareTimer::new(), guest: Cell::new(NEVER) } }; MAX_HARTS];
 
 /// This hart has the timers of this core, from now on until a guest is entered.
 ///
@@ -97,7 +88,7 @@ fn this() -> &'static Timer {
 pub extern "C" fn fired(cpu: &mut Cpu, event: Exit) -> ! {
     // SAFETY: this is the core's hart.
     unsafe { adopt(cpu.id) };
-    if this().multiplexer.get().is_alarm_due(clock::now()) {
+    if this().hart.multiplexer().is_alarm_due(clock::now()) {
         conclude_event(cpu, event)
     }
     cpu.go_on_from_timer()
@@ -160,41 +151,26 @@ pub(super) fn settle() {
         raise();
         guest = NEVER;
     }
-    settle_with(now, guest);
+    this().hart.settle(now, guest);
 }
 
 /// The alarm is told to the hart ahead of the next guest's entry, while there is time: the vCPU's own timer is waited for.
 #[inline(never)]
 pub fn settle_alarm() {
-    settle_with(clock::now(), NEVER);
-}
-
-fn settle_with(now: u64, guest: u64) {
-    let step = this().change(|multiplexer| multiplexer.settle(now, guest));
-    let own = Interrupts::TIMER.bits();
-    match step {
-        Step::Leave => {}
-        Step::Program(at) => {
-            firmware::set_timer(at);
-            // SAFETY: only the hypervisor's own interrupt, which the firmware has taken back.
-            unsafe { csr::set!(csr::SIE, own) }
-        }
-        // SAFETY: only the hypervisor's own interrupt.
-        Step::Silence => unsafe { csr::clear!(csr::SIE, own) },
-    }
+    this().hart.settle(clock::now(), NEVER);
 }
 
 /// Sets the core's own alarm; `u64::MAX` is never.
 #[inline]
 pub fn set_alarm(at: u64) {
-    this().change(|multiplexer| multiplexer.set_alarm(at));
+    this().hart.set_alarm(at);
 }
 
 /// The hypervisor's own interrupts that are pending and enabled. The hart's timer may be the loaded vCPU's, and the alarm be due before it.
 #[inline(always)]
 pub fn pending_own_interrupts() -> Interrupts {
     let mut pending = hart::pending_own_interrupts();
-    pending.set(Interrupts::TIMER, this().multiplexer.get().is_alarm_due(clock::now()));
+    pending.set(Interrupts::TIMER, this().hart.multiplexer().is_alarm_due(clock::now()));
     pending
 }
 
@@ -207,17 +183,7 @@ pub fn wait() {
 
 /// The hart's timer, whatever a boot loader has set it to.
 pub(super) fn reset() {
-    firmware::set_timer(NEVER);
-}
-
-/// Harts with this ISA have the right build, or the boot ends here.
-pub(super) fn check(isa: &Isa) {
-    if isa.has("sstc") {
-        let isa = isa.string();
-        refuse(format_args!(
-            "the harts of this board ({isa}) have the Sstc extension (stimecmp): this is the hypervisor for those that lack it (built with --sbi-timer)"
-        ));
-    }
+    this().hart.reset();
 }
 
 /// Must harts have Sstc? They must not.

@@ -5,6 +5,8 @@ pub mod clock;
 pub mod csr;
 pub mod fence;
 pub mod firmware;
+#[cfg(feature = "sbi-timer")]
+pub mod firmware_timer;
 pub mod float;
 pub mod hart;
 pub mod imsic;

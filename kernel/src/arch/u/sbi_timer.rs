@@ -2,47 +2,32 @@
 //!
 //! Nothing is told to the firmware when somebody changes a time, but once, before the hart goes to a guest or to sleep ([`Multiplexer`]). On such harts `time` may be the
 //! firmware's as well (QEMU's `sifive_u`): so wherever the hart's pending interrupt says enough, nobody asks what time it is.
-use core::cell::Cell;
-
 use ainori_board::Isa;
 use ainori_supervisor::{Line, Supervisor};
-use ainori_timer::{Multiplexer, NEVER, Step};
+use ainori_timer::NEVER;
 
 use super::block::{block, loaded};
-use crate::arch::riscv::csr;
+use crate::arch::clock;
 use crate::arch::riscv::hart::{self, Interrupts};
-use crate::arch::{clock, firmware};
-use crate::panic::refuse;
+use crate::arch::riscv::{csr, firmware_timer};
 
-/// What it is set to, and the core's own alarm.
-pub(super) struct Timer(Cell<Multiplexer>);
-
-impl Timer {
-    #[inline(always)]
-    fn change<T>(&self, by: impl FnOnce(&mut Multiplexer) -> T) -> T {
-        let mut multiplexer = self.0.get();
-        let result = by(&mut multiplexer);
-        self.0.set(multiplexer);
-        result
-    }
-}
+pub(super) use crate::arch::riscv::firmware_timer::FirmwareTimer as Timer;
 
 /// No alarm is set, whatever a boot loader has left there.
 pub(super) fn reset() {
-    block().timer.0.set(Multiplexer::new());
-    firmware::set_timer(NEVER);
+    block().timer.reset();
 }
 
 /// Sets the core's own alarm; `u64::MAX` is never.
 #[inline]
 pub fn set_alarm(at: u64) {
-    block().timer.change(|multiplexer| multiplexer.set_alarm(at));
+    block().timer.set_alarm(at);
 }
 
 /// Is the core's own alarm due?
 #[inline(always)]
 fn is_due(pending: Interrupts) -> bool {
-    let multiplexer = block().timer.0.get();
+    let multiplexer = block().timer.multiplexer();
     multiplexer
         .is_alarm_due_by(pending.contains(Interrupts::TIMER))
         .unwrap_or_else(|| multiplexer.is_alarm_due(clock::now()))
@@ -90,7 +75,7 @@ fn next_of(registers: &Supervisor) -> u64 {
 #[inline(always)]
 pub(super) fn settle(registers: &mut Supervisor) {
     let pending = pending_interrupts().contains(Interrupts::TIMER);
-    if !block().timer.0.get().is_settled_by(pending, next_of(registers)) {
+    if !block().timer.multiplexer().is_settled_by(pending, next_of(registers)) {
         settle_now(registers);
     }
 }
@@ -100,27 +85,13 @@ fn settle_now(registers: &mut Supervisor) {
     // One look at the clock for both: between two, the guest's time would come, and nobody would tell it.
     let now = clock::now();
     registers.check_timer(now);
-    settle_with(now, next_of(registers));
+    block().timer.settle(now, next_of(registers));
 }
 
 /// The alarm is told to the hart ahead of the next guest's entry, while there is time: the vCPU's own timer is waited for.
 #[inline(never)]
 pub fn settle_alarm() {
-    settle_with(clock::now(), NEVER);
-}
-
-fn settle_with(now: u64, guest: u64) {
-    let own = Interrupts::TIMER.bits();
-    match block().timer.change(|multiplexer| multiplexer.settle(now, guest)) {
-        Step::Leave => {}
-        Step::Program(at) => {
-            firmware::set_timer(at);
-            // SAFETY: only the hypervisor's own interrupt, which the firmware has taken back.
-            unsafe { csr::set!(csr::SIE, own) }
-        }
-        // SAFETY: only the hypervisor's own interrupt.
-        Step::Silence => unsafe { csr::clear!(csr::SIE, own) },
-    }
+    block().timer.settle(clock::now(), NEVER);
 }
 
 /// Lets the hart rest until it has an interrupt, of its own or of the loaded vCPU's timer, or for a shorter while: it may return at any time.
@@ -129,18 +100,13 @@ pub fn wait() {
     let (now, guest) = (clock::now(), loaded(|registers| next_of(registers)).unwrap_or(NEVER));
     // A timer that is due already is nowhere in the hart: nothing would wake it.
     if guest > now {
-        settle_with(now, guest);
+        block().timer.settle(now, guest);
         hart::wait();
     }
 }
 
 /// Harts with this ISA have the right build, or the boot ends here: it lacks nothing that they haven't.
 pub(super) fn lacks(isa: &Isa) -> bool {
-    if isa.has("sstc") {
-        let names = isa.string();
-        refuse(format_args!(
-            "the harts of this board ({names}) have the Sstc extension (stimecmp): this is the hypervisor for those that lack it (built with --sbi-timer)"
-        ));
-    }
+    firmware_timer::check(isa);
     false
 }
