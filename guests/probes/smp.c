@@ -10,6 +10,7 @@
 #include "start.h"
 #include "timer.h"
 #include "trap.h"
+#include "worker.h"
 
 #define STACK_WORDS 512
 #define ADDITIONS   10000 /* of each hart */
@@ -33,7 +34,6 @@ static uint64_t rounds, patience_ms;
 static atomic_ulong arrived;  /* at barriers, since the start */
 static atomic_ulong sum;
 static atomic_ulong restarted;
-static atomic_flag failing = ATOMIC_FLAG_INIT;
 
 /* Only the first hart that finds something wrong speaks. */
 #define CHECK(condition, ...)                                                                                          \
@@ -46,13 +46,6 @@ static atomic_flag failing = ATOMIC_FLAG_INIT;
             fail(__VA_ARGS__);                                                                                         \
         }                                                                                                              \
     } while (0)
-
-static struct worker *self(void)
-{
-    struct worker *worker;
-    __asm__ volatile("mv %0, tp" : "=r"(worker));
-    return worker;
-}
 
 static void software(void)
 {

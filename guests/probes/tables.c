@@ -10,6 +10,7 @@
 #include "start.h"
 #include "timer.h"
 #include "trap.h"
+#include "worker.h"
 #include "xorshift.h"
 
 #define MOST_HARTS  4
@@ -68,27 +69,11 @@ static struct worker workers[MOST_HARTS];
 static unsigned worker_count;
 static uint64_t steps;
 static atomic_uint done;
-static atomic_flag failing = ATOMIC_FLAG_INIT;
 static struct tables tables[MOST_HARTS][SPACES] __attribute__((aligned(PAGE)));
 static uint64_t global_tables[MOST_HARTS][2][ENTRIES] __attribute__((aligned(PAGE)));
 static volatile uint64_t pool[POOL][ENTRIES] __attribute__((aligned(LARGE)));
 
-#define CHECK(condition, ...)                                                                                          \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            while (atomic_flag_test_and_set(&failing))                                                                 \
-                wait_for_interrupt();                                                                                  \
-            print("@result {\"job\":\"tables\",\"ok\":false}\n");                                                      \
-            fail(__VA_ARGS__);                                                                                         \
-        }                                                                                                              \
-    } while (0)
-
-static struct worker *self(void)
-{
-    struct worker *worker;
-    __asm__ volatile("mv %0, tp" : "=r"(worker));
-    return worker;
-}
+#define CHECK(condition, ...) CHECK_OR(print("@result {\"job\":\"tables\",\"ok\":false}\n"), condition, __VA_ARGS__)
 
 static uint64_t below(struct worker *me, uint64_t limit) { return xorshift(&me->seed) % limit; }
 

@@ -11,6 +11,7 @@
 #include "start.h"
 #include "timer.h"
 #include "trap.h"
+#include "worker.h"
 #include "xorshift.h"
 
 #define STACK_WORDS 512
@@ -44,27 +45,11 @@ static struct worker workers[MAX_HARTS];
 static unsigned worker_count;
 static uint64_t end;
 static atomic_uint done;
-static atomic_flag failing = ATOMIC_FLAG_INIT;
 static volatile uint64_t root[ENTRIES] __attribute__((aligned(PAGE)));
 static volatile uint64_t middles[MIDDLES][ENTRIES] __attribute__((aligned(PAGE)));
 static volatile uint64_t lasts[LASTS][ENTRIES] __attribute__((aligned(PAGE)));
 
-#define CHECK(condition, ...)                                                                                          \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            while (atomic_flag_test_and_set(&failing))                                                                 \
-                wait_for_interrupt();                                                                                  \
-            print("@result {\"job\":\"tamper\",\"ok\":false}\n");                                                      \
-            fail(__VA_ARGS__);                                                                                         \
-        }                                                                                                              \
-    } while (0)
-
-static struct worker *self(void)
-{
-    struct worker *worker;
-    __asm__ volatile("mv %0, tp" : "=r"(worker));
-    return worker;
-}
+#define CHECK(condition, ...) CHECK_OR(print("@result {\"job\":\"tamper\",\"ok\":false}\n"), condition, __VA_ARGS__)
 
 static uint64_t below(struct worker *me, uint64_t limit) { return xorshift(&me->seed) % limit; }
 
