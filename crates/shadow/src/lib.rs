@@ -108,7 +108,7 @@ pub use fence::{Due, Scope};
 pub use format::{Format, Satp};
 pub use memory::{Memory, ROW, Tables};
 pub use pool::{Reclaim, TableState};
-pub use shadow::{Activation, Active, AtHand, Choices, Outcome, Shadow};
+pub use shadow::{Activation, Active, Choices, Outcome, Shadow, UpToDate};
 pub use space::AddressSpace;
 pub use view::{Divided, Undivided, View};
 pub use walk::{Access, Fault, Mode};

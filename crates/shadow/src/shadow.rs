@@ -1,10 +1,10 @@
 //! A vCPU's shadow.
-mod around;
+mod fault_around;
 mod fences;
 mod views;
 mod window;
 
-pub use views::AtHand;
+pub use views::UpToDate;
 
 use ainori_space::{GuestPhysical, HostPhysical, MemoryType};
 
@@ -277,7 +277,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
 
     /// What the hart walks in another view of the active address space, if it may go there and back without a word: the view is known, and no fence is due for its tag. It holds until anything but
     /// [`Self::look`] or [`Self::locate`] is called.
-    pub fn beside(&self, view: V) -> Option<Active> {
+    pub fn sibling(&self, view: V) -> Option<Active> {
         let known = self.siblings.get(view::number(view)).copied().map(usize::from);
         let remembered = || self.last.get(place_of(self.satp(), view)).copied().map(usize::from);
         let is_it = |number: &usize| {
@@ -350,7 +350,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
                 // In what is shared, or where something shared had to go first, it has been enough for one step.
                 (due, Some(table)) => {
                     if let (Due::Page(_), false, Some(leaf)) = (due, found.global, &walked.leaf) {
-                        self.fill_around(memory, table, leaf, &fill);
+                        self.fault_around(memory, table, leaf, &fill);
                     }
                     Outcome::Again(due)
                 }

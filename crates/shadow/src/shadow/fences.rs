@@ -41,7 +41,7 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
     ///
     /// A hart may walk at any time, whether there is an access or not; nothing is written to the guest's tables for it, and no fence is due: who has kept that there was nothing faults, and finds it
     /// then.
-    pub fn foresee(&mut self, memory: &impl Memory, address: Virtual) {
+    pub fn prefetch(&mut self, memory: &impl Memory, address: Virtual) {
         let Some(place) = self.global_place(address) else { return };
         let space = &self.spaces[self.active];
         let format = space.format;

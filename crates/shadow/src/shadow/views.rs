@@ -4,16 +4,16 @@ use crate::set::{self, Set};
 use crate::view::{self, MOST_VIEWS, View};
 use crate::{Due, Satp, Tables};
 
-/// Which address spaces a hart may go to without a word, as far as they are [beside](Shadow::beside) the active one.
+/// Which address spaces a hart may go to without a word, as far as they are [beside](Shadow::sibling) the active one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AtHand(Set);
+pub struct UpToDate(Set);
 
 impl<T: Tables, V: View> Shadow<'_, T, V> {
-    /// If this is the same before and behind a call of [`Self::fault`] or [`Self::fence`] that didn't ask for [`Due::Root`], what [`Self::beside`] has said before holds still: neither makes an address space
+    /// If this is the same before and behind a call of [`Self::fault`] or [`Self::fence`] that didn't ask for [`Due::Root`], what [`Self::sibling`] has said before holds still: neither makes an address space
     /// or goes to another one, so that there are but fewer of them afterwards; and of those that are left the active one alone can have got another root.
     #[inline(always)]
-    pub fn at_hand(&self) -> AtHand {
-        AtHand(self.alive.minus(self.behind).minus(self.stale))
+    pub fn up_to_date(&self) -> UpToDate {
+        UpToDate(self.alive.minus(self.behind).minus(self.stale))
     }
 
     /// The guest's mode has changed, or its SUM or MXR, so that it is in this view from now on, of the same address space. Which fence is due for the tag that is active then.

@@ -128,7 +128,7 @@ impl<V: View> Machine<V> {
         vcpu.keep_abreast();
         // By an instruction, or by a call.
         let is_call = vcpu.fences.len() % 3 == 2;
-        let before = vcpu.shadow.at_hand();
+        let before = vcpu.shadow.up_to_date();
         let due =
             if is_call { vcpu.shadow.fence_at_once(scope) } else { at_last(|| vcpu.shadow.fence(scope)) };
         vcpu.keep_known(before, due);
@@ -139,7 +139,7 @@ impl<V: View> Machine<V> {
             && due == Due::Nothing
         {
             let before = self.guest.words.borrow().clone();
-            vcpu.shadow.foresee(&self.guest, address);
+            vcpu.shadow.prefetch(&self.guest, address);
             assert!(before == *self.guest.words.borrow(), "a look ahead has written to the guest's tables");
             // No fence is due, and nothing else has become known.
             vcpu.do_fence(Due::Nothing);
@@ -150,7 +150,7 @@ impl<V: View> Machine<V> {
     pub fn begin_fence(&mut self, hart: usize, scope: Scope) {
         let vcpu = &mut self.vcpus[hart];
         vcpu.keep_abreast();
-        let before = vcpu.shadow.at_hand();
+        let before = vcpu.shadow.up_to_date();
         let due = vcpu.shadow.fence(scope).unwrap_or(Due::Nothing);
         vcpu.keep_known(before, due);
         vcpu.do_fence(due);
@@ -301,7 +301,7 @@ impl<V: View> Vcpu<V> {
 
     fn fault(&mut self, guest: &Guest, address: u64, access: Access, mode: Mode) -> Outcome {
         self.keep_abreast();
-        let before = self.shadow.at_hand();
+        let before = self.shadow.up_to_date();
         let outcome = self.shadow.fault(guest, Virtual(address), access, mode);
         let due = match outcome {
             Outcome::NotYet(due) | Outcome::Again(due) => due,
@@ -311,9 +311,9 @@ impl<V: View> Vcpu<V> {
         outcome
     }
 
-    /// Behind a fault or a fence, what is known of views holds as long as the same ones are at hand.
-    fn keep_known(&mut self, before: AtHand, due: Due) {
-        if due == Due::Root || self.shadow.at_hand() != before {
+    /// Behind a fault or a fence, what is known of views holds as long as the same ones are up to date.
+    fn keep_known(&mut self, before: UpToDate, due: Due) {
+        if due == Due::Root || self.shadow.up_to_date() != before {
             self.known.clear();
         }
     }

@@ -9,8 +9,8 @@ use ainori_devices::zicsr::CsrAccess;
 use ainori_handover::Progress;
 use ainori_limits::cause::exception;
 use ainori_shadow::{
-    Access, Activation, Active, AddressSpace, AtHand, Choices, Divided, Due, Fault, Format, Memory, Mode,
-    Outcome, Satp, Scope, Shadow, TableState, Virtual, Window,
+    Access, Activation, Active, AddressSpace, Choices, Divided, Due, Fault, Format, Memory, Mode, Outcome,
+    Satp, Scope, Shadow, TableState, UpToDate, Virtual, Window,
 };
 use ainori_space::{GuestPhysical, HostPhysical};
 use ainori_supervisor::{Privileged, View};
@@ -265,10 +265,10 @@ impl Own {
         self.page.fast.walked.get(number).is_some_and(|walked| walked.get() != 0)
     }
 
-    /// The same, if it has behind a call that was made when this was at hand, and asks for this.
+    /// The same, if it has behind a call that was made when this was up to date, and asks for this.
     #[inline(always)]
-    fn has_changed(&self, before: AtHand, due: Due) -> bool {
-        let has_changed = due == Due::Root || self.shadow.at_hand() != before;
+    fn has_changed(&self, before: UpToDate, due: Due) -> bool {
+        let has_changed = due == Due::Root || self.shadow.up_to_date() != before;
         if has_changed {
             self.change();
         }
@@ -280,7 +280,7 @@ impl Own {
         // BOUND: three.
         for (view, walked) in ALL_VIEWS.into_iter().zip(&self.page.fast.walked) {
             let mode = Mode { user: view == View::User, sum: view == View::KernelWithUser, mxr: false };
-            let active = self.shadow.beside(<Divided as ainori_shadow::View>::of(mode));
+            let active = self.shadow.sibling(<Divided as ainori_shadow::View>::of(mode));
             let active = active.filter(|_| !self.mode.mxr);
             walked.set(active.map_or(0, |active| self.walked(active)));
         }
@@ -341,7 +341,7 @@ impl VcpuState {
     pub fn answer(&mut self, fault: PageFault, memory: &impl Memory) -> Answer {
         let PageFault { access, address } = fault;
         let mut needed = access;
-        let before = self.own_shadow().shadow.at_hand();
+        let before = self.own_shadow().shadow.up_to_date();
         // BOUND: twice.
         let outcome = loop {
             let own = self.own_shadow();
@@ -382,9 +382,9 @@ impl VcpuState {
         }
     }
 
-    /// The shadow asks for this behind a call that was made when this was at hand.
+    /// The shadow asks for this behind a call that was made when this was up to date.
     #[inline(always)]
-    fn conclude(&mut self, before: AtHand, due: Due) {
+    fn conclude(&mut self, before: UpToDate, due: Due) {
         let own = self.own_shadow();
         let has_changed = own.has_changed(before, due);
         own.carry_out(due);
@@ -459,7 +459,7 @@ impl VcpuState {
             if due == Due::Nothing
                 && let Scope { address: Some(address), asid: None } = scope
             {
-                self.own_shadow().shadow.foresee(memory, address);
+                self.own_shadow().shadow.prefetch(memory, address);
             }
             self.skip(FENCE_LENGTH);
         }
@@ -481,7 +481,7 @@ impl VcpuState {
     fn fence(&mut self, scope: Scope) -> Option<Due> {
         self.forget_known(scope);
         let own = self.own_shadow();
-        let before = own.shadow.at_hand();
+        let before = own.shadow.up_to_date();
         let due = own.shadow.fence(scope);
         self.conclude(before, due.unwrap_or(Due::Nothing));
         due
@@ -492,7 +492,7 @@ impl VcpuState {
         let scope = Scope { address: None, asid };
         self.forget_known(scope);
         let own = self.own_shadow();
-        let before = own.shadow.at_hand();
+        let before = own.shadow.up_to_date();
         let due = own.shadow.fence_at_once(scope);
         self.conclude(before, due);
         asid.is_none()

@@ -14,13 +14,13 @@ const MOST: u32 = 3;
 const MOST_OF_A_VIEW: u32 = 2;
 
 impl<T: Tables, V: View> Shadow<'_, T, V> {
-    /// A page was filled in, in this table, as this leaf of the guest's has it. So are its neighbours now, those whose leaves are in a row with that one, where a walk would find a page of the
+    /// Fault-around (Linux's word): a page was filled in, in this table, as this leaf of the guest's has it. So are its neighbours now, those whose leaves are in a row with that one, where a walk would find a page of the
     /// same kind that has been used before: nothing in the guest's tables is to be written for it, and a hart may walk at any time, whether there is an access or not. Mostly the guest comes to
     /// them next, and each of them would be a fault.
     ///
     /// No fence is due: a hart that has kept that there was nothing faults, and gets it then.
     #[inline(never)]
-    pub(super) fn fill_around(&mut self, memory: &impl Memory, table: u16, leaf: &PageLeaf, fill: &Fill) {
+    pub(super) fn fault_around(&mut self, memory: &impl Memory, table: u16, leaf: &PageLeaf, fill: &Fill) {
         if self.pool.state(table).splinters_of != 0 {
             return;
         }
