@@ -15,7 +15,7 @@
 //! | what happens | what to call | what it does |
 //! |---|---|---|
 //! | the guest writes `satp` | [`Shadow::activate`] | finds the address space, or makes an empty one |
-//! | its mode changes, or SUM or MXR (without H) | [`Shadow::look`] | the same for another view of the address space |
+//! | its mode changes, or SUM or MXR (without H) | [`Shadow::enter_view`] | the same for another view of the address space |
 //! | an access faults in the hart's walk | [`Shadow::fault`] | walks the guest's tables: fills in what it found, or says what the guest is to be told |
 //! | the guest executes SFENCE.VMA, or another vCPU has it fence | [`Shadow::fence`] | forgets what is covered |
 //! | the vCPU comes to another hart | [`Shadow::distrust`] | remembers that each of its tags is to be fenced there |

@@ -276,7 +276,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     }
 
     /// What the hart walks in another view of the active address space, if it may go there and back without a word: the view is known, and no fence is due for its tag. It holds until anything but
-    /// [`Self::look`] or [`Self::locate`] is called.
+    /// [`Self::enter_view`] or [`Self::locate`] is called.
     pub fn sibling(&self, view: V) -> Option<Active> {
         let known = self.siblings.get(view::number(view)).copied().map(usize::from);
         let remembered = || self.last.get(place_of(self.satp(), view)).copied().map(usize::from);
@@ -304,7 +304,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         self.enter_known(number)
     }
 
-    /// The same where nothing is to be remembered for [`Self::activate_known`] and [`Self::look`].
+    /// The same where nothing is to be remembered for [`Self::activate_known`] and [`Self::enter_view`].
     #[inline(always)]
     fn enter_known(&mut self, number: usize) -> Due {
         self.activations += 1;

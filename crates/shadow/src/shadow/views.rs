@@ -4,7 +4,7 @@ use crate::set::{self, Set};
 use crate::view::{self, MOST_VIEWS, View};
 use crate::{Due, Satp, Tables};
 
-/// Which address spaces a hart may go to without a word, as far as they are [beside](Shadow::sibling) the active one.
+/// Which address spaces a hart may go to without a word, as far as they are [siblings](Shadow::sibling) of the active one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UpToDate(Set);
 
@@ -19,11 +19,11 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
     /// The guest's mode has changed, or its SUM or MXR, so that it is in this view from now on, of the same address space. Which fence is due for the tag that is active then.
     /// `None`: nothing has been done, as the view isn't known, and it is to be [activated](Self::activate) with [what is in `satp`](Self::satp).
     ///
-    /// After a look at a view and its fence, what is [active](Self::active) is what the hart is to walk in that view until anything else is called. So whoever remembers it can go
-    /// to it and to others that were looked at since by itself, without a call, if it looks at that in which it is before it calls anything else: also before it activates one
+    /// Once a view was entered, and its fence carried out, what is [active](Self::active) is what the hart is to walk in that view until anything else is called. So whoever remembers it can go
+    /// to it and to others that were entered since by itself, without a call, if it enters that in which it is before it calls anything else: also before it activates one
     /// that wasn't known, as that may be done in steps between which it is still in the other.
     #[inline(always)]
-    pub fn look(&mut self, view: V) -> Option<Due> {
+    pub fn enter_view(&mut self, view: V) -> Option<Due> {
         let known = self.siblings.get(view::number(view)).copied().map(usize::from);
         match known.filter(|number| *number < set::MOST && self.alive.minus(self.behind).contains(*number)) {
             Some(number) => Some(self.enter_known(number)),

@@ -87,7 +87,7 @@ impl<V: View> Machine<V> {
             return;
         }
         let satp = vcpu.satp;
-        let activation = match vcpu.shadow.look(view) {
+        let activation = match vcpu.shadow.enter_view(view) {
             Some(due) => Activation::Done(due),
             None => {
                 vcpu.searches += 1;
@@ -106,7 +106,7 @@ impl<V: View> Machine<V> {
         let vcpu = &mut self.vcpus[hart];
         vcpu.keep_up();
         let (satp, view) = (vcpu.satp, V::of(mode));
-        let known = vcpu.shadow.look(view).map(Activation::Done);
+        let known = vcpu.shadow.enter_view(view).map(Activation::Done);
         let activation = known.unwrap_or_else(|| vcpu.shadow.activate(satp, view));
         vcpu.do_activation(satp, activation);
         if matches!(activation, Activation::Done(_)) {
@@ -327,7 +327,7 @@ impl<V: View> Vcpu<V> {
     /// Something else than a look is about to be called.
     fn keep_abreast(&mut self) {
         if core::mem::take(&mut self.is_ahead) {
-            assert_eq!(self.shadow.look(V::of(self.mode)), Some(Due::Nothing));
+            assert_eq!(self.shadow.enter_view(V::of(self.mode)), Some(Due::Nothing));
             assert_eq!(self.shadow.active(), self.loaded);
         }
     }

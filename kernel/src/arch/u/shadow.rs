@@ -166,7 +166,7 @@ impl OwnShadow {
         self.0.shadow.locate(memory, Virtual(pc), self.0.mode)
     }
 
-    /// Would [`Self::look`] be done at once with this view?
+    /// Would [`Self::enter_view`] be done at once with this view?
     #[inline]
     pub(super) fn is_known(&self, view: View) -> bool {
         self.0.is_told(number_of(view))
@@ -176,11 +176,11 @@ impl OwnShadow {
     ///
     /// Since nothing of the shadow has changed that the fast path was told of, there is nothing to do but to go to another view, at most.
     #[inline]
-    pub(super) fn look(&mut self, view: View, mxr: bool, makes: bool) -> bool {
+    pub(super) fn enter_view(&mut self, view: View, mxr: bool, makes: bool) -> bool {
         let own = &mut *self.0;
         let number = number_of(view);
         if mxr || !own.is_told(number) {
-            return self.look_anew(view, mxr, makes);
+            return self.make_view(view, mxr, makes);
         }
         if view != own.view() {
             own.follow(number);
@@ -191,7 +191,7 @@ impl OwnShadow {
 
     /// (Of what is to be made, the first step of a life is to begin anew.)
     #[inline(never)]
-    fn look_anew(&mut self, view: View, mxr: bool, makes: bool) -> bool {
+    fn make_view(&mut self, view: View, mxr: bool, makes: bool) -> bool {
         let own = &mut *self.0;
         if own.is_reset {
             if makes {
@@ -201,7 +201,7 @@ impl OwnShadow {
         }
         own.mode = Mode { user: view == View::User, sum: view == View::KernelWithUser, mxr };
         let view = <Divided as ainori_shadow::View>::of(own.mode);
-        let (due, is_done) = match own.shadow.look(view) {
+        let (due, is_done) = match own.shadow.enter_view(view) {
             Some(due) => (due, true),
             None if !makes => return false,
             None => match own.shadow.activate(own.shadow.satp(), view) {
@@ -245,7 +245,8 @@ impl Own {
         let view = ALL_VIEWS.into_iter().find(|view| number_of(*view) == number).unwrap_or(View::Kernel);
         (self.mode.user, self.mode.sum) = (view == View::User, view == View::KernelWithUser);
         // There is no fence due for it, or it hadn't been told.
-        let due = self.shadow.look(<Divided as ainori_shadow::View>::of(self.mode)).unwrap_or(Due::Space);
+        let due =
+            self.shadow.enter_view(<Divided as ainori_shadow::View>::of(self.mode)).unwrap_or(Due::Space);
         self.activate();
         self.carry_out(due);
     }

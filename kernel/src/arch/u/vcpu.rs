@@ -317,7 +317,7 @@ impl VcpuState {
         // SAFETY: it concerns user mode only, in which the hypervisor never is.
         unsafe { csr::write!(csr::SCOUNTEREN, counters) }
         environment::set(environment);
-        self.is_settled = self.world.shadow.look(view, in_hart & status::MXR != 0, makes);
+        self.is_settled = self.world.shadow.enter_view(view, in_hart & status::MXR != 0, makes);
         self.is_settled
     }
 

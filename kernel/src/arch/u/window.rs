@@ -113,7 +113,7 @@ static LEAVES: Table = Table(UnsafeCell::new([0; ENTRIES]));
 global_asm!(
     include_str!("../riscv/all_but_a0.S"),
     r#"
-    // To the view of the kernel that SUM in `flags` asks for, if that is at hand; `temporary` is lost.
+    // To the view of the kernel that SUM in `flags` asks for, if that is up to date; `temporary` is lost.
     .macro enter_view flags, temporary, usual, fence:vararg
     slli    \temporary, \flags, 63 - {SUM_SHIFT}
     bltz    \temporary, 11f
