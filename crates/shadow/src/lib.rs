@@ -84,6 +84,7 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+mod deferred;
 mod entry;
 mod fence;
 mod format;
@@ -91,7 +92,6 @@ mod global;
 mod memory;
 mod numbered;
 mod pool;
-mod put_off;
 mod set;
 mod shadow;
 mod slots;

@@ -8,13 +8,13 @@ pub use views::UpToDate;
 
 use ainori_space::{GuestPhysical, HostPhysical, MemoryType};
 
+use crate::deferred::DeferredFences;
 use crate::entry::{Entry, Features, Leaf, allows};
 use crate::fence::{Due, Scope};
 use crate::format::{Format, shift, span};
 use crate::global::Global;
 use crate::numbered::Numbered;
 use crate::pool::{Pool, Reclaim, TableState};
-use crate::put_off::PutOff;
 use crate::set::{self, Set};
 use crate::space::AddressSpace;
 use crate::tree::{End, Fill, Obstacle, Tree};
@@ -74,7 +74,7 @@ pub enum Activation {
     Done(Due),
     /// The mode is none that there is: the write has no effect.
     NoMode,
-    /// Tables have to be free and clean for it, or fences have to be carried out that were put off, and a piece of that was done: it is to be made again, behind this fence of the tag that is active still.
+    /// Tables have to be free and clean for it, or fences have to be carried out that were deferred, and a piece of that was done: it is to be made again, behind this fence of the tag that is active still.
     NotYet(Due),
 }
 
@@ -97,7 +97,7 @@ pub struct Shadow<'a, T, V = Undivided> {
     siblings: [u8; MOST_VIEWS],
     global: Global,
     /// Fences for an address of all address spaces, and those of these that have some of them before them. The active one never has.
-    put_off: PutOff,
+    deferred: DeferredFences,
     behind: Set,
     /// A fill wanted one more table than can be taken.
     is_short: bool,
@@ -163,7 +163,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             last: [0; LAST * MOST_VIEWS],
             siblings: [0; MOST_VIEWS],
             global,
-            put_off: PutOff::NONE,
+            deferred: DeferredFences::NONE,
             behind: Set::EMPTY,
             is_short: false,
             takes_all: false,

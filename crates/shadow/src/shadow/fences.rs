@@ -7,7 +7,7 @@ use crate::view::{self, View};
 use crate::walk::walk;
 use crate::{Access, Due, Features, Memory, Mode, Tables, Virtual};
 
-/// Fences that were put off, and are carried out in one step. In tests, where there are few, steps are to be seen all the same.
+/// Fences that were deferred, and are carried out in one step. In tests, where there are few, steps are to be seen all the same.
 const AT_ONCE: usize = if cfg!(test) { 1 } else { 4 };
 
 impl<T: Tables, V: View> Shadow<'_, T, V> {
@@ -19,7 +19,7 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
         let ours = views.or(Set::of(self.active));
         // Those that see what is global have nothing of their own there.
         let sharers = place.map_or(Set::EMPTY, |place| self.global.sharers(place));
-        self.put_off(address, self.alive.minus(ours).minus(sharers));
+        self.defer(address, self.alive.minus(ours).minus(sharers));
         let mut due = place.map_or(Due::Nothing, |place| self.forget_global(place, address));
         // BOUND: the views of an address space, and for each the levels.
         for number in ours {
@@ -80,17 +80,17 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
     }
 
     /// Those have this fence before them.
-    fn put_off(&mut self, address: Virtual, others: Set) {
+    fn defer(&mut self, address: Virtual, others: Set) {
         if others.is_empty() {
             return;
         }
-        let next = self.put_off.next();
+        let next = self.deferred.next();
         // BOUND: the address spaces, some 10 instructions each: those that were active since the last fence.
         for number in others.minus(self.behind) {
             self.spaces[number].fenced = next;
         }
         self.behind = self.behind.or(others);
-        self.put_off.push(address);
+        self.deferred.push(address);
     }
 
     /// Carries out some of the fences that an address space has before it, which is about to be activated. `None`: there are no more. Else it is to be asked for once more, behind this fence of
@@ -99,13 +99,13 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
         if !self.behind.contains(number) {
             return None;
         }
-        if !self.put_off.keeps(self.spaces[number].fenced) {
+        if !self.deferred.keeps(self.spaces[number].fenced) {
             self.kill(number);
             return Some(Due::Nothing);
         }
         // BOUND: `AT_ONCE`, and for each the levels.
         for _ in 0..AT_ONCE {
-            let Some(address) = self.put_off.get(self.spaces[number].fenced) else { break };
+            let Some(address) = self.deferred.get(self.spaces[number].fenced) else { break };
             self.spaces[number].fenced += 1;
             let due = self.forget_in(number, address);
             if due != Due::Nothing {
@@ -113,7 +113,7 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
                 return Some(due);
             }
         }
-        if self.spaces[number].fenced < self.put_off.next() {
+        if self.spaces[number].fenced < self.deferred.next() {
             return Some(Due::Nothing);
         }
         self.behind.remove(number);

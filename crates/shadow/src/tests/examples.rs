@@ -452,7 +452,7 @@ fn a_start_leaves_nothing_of_the_life_before() {
 
 /// Fences of all address spaces are carried out in the others when these are activated: some of them one by one, and with many the address space is forgotten.
 #[test]
-fn fences_that_were_put_off_are_carried_out_before_an_address_space_is_activated() {
+fn deferred_fences_are_carried_out_before_an_address_space_is_activated() {
     for others in [0, 2, 40] {
         let mut machine = two_processes(4, 16, pointer(2), leaf(MEMORY + 4 * LARGE, ALL | G));
         machine.store(table(7) + 8, leaf(MEMORY + LARGE, ALL));

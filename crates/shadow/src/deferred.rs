@@ -1,4 +1,4 @@
-//! Fences that address spaces which aren't active have before them.
+//! Fences for an address that were deferred: those that address spaces have before them which weren't active then.
 #![expect(clippy::indexing_slicing, reason = "no remainder is too large")]
 use crate::Virtual;
 
@@ -6,12 +6,12 @@ use crate::Virtual;
 const MOST: u64 = if cfg!(test) { 6 } else { 256 };
 
 /// The addresses of the last fences of all address spaces. Each has a number: how many there were before.
-pub(crate) struct PutOff {
+pub(crate) struct DeferredFences {
     addresses: [Virtual; MOST as usize],
     count: u64,
 }
 
-impl PutOff {
+impl DeferredFences {
     pub const NONE: Self = Self { addresses: [Virtual(0); MOST as usize], count: 0 };
 
     /// The number of the next one.
