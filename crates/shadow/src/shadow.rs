@@ -401,14 +401,14 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
                 if !self.pool.prepare(RESERVE) {
                     return None;
                 }
-                self.drop_views(asid)
+                self.forget_views(asid)
             }
             Scope { address, asid: Some(asid) } => {
                 let Some(number) = self.with_asid(asid) else { return Some(Due::Nothing) };
                 match address {
                     Some(address) => self.forget_in(number, address),
                     None if !self.pool.prepare(RESERVE) => return None,
-                    None => self.drop(number),
+                    None => self.forget_space(number),
                 }
             }
             Scope { address: None, asid: None } => self.forget_all(),
@@ -422,7 +422,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         let due = if is_ready { self.fence(scope) } else { None };
         due.unwrap_or_else(|| match scope.asid {
             // All of its views take one step.
-            Some(asid) if V::IS_DIVIDED && self.pool.clean() >= RESERVE => self.drop_views(asid),
+            Some(asid) if V::IS_DIVIDED && self.pool.clean() >= RESERVE => self.forget_views(asid),
             _ => self.forget_all(),
         })
     }
@@ -530,7 +530,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
                 (Due::Nothing, None)
             }
             Err(Obstacle::Tree) if !self.pool.prepare(RESERVE) => (Due::Nothing, None),
-            Err(Obstacle::Tree) => (self.drop(self.active), None),
+            Err(Obstacle::Tree) => (self.forget_space(self.active), None),
         };
         due = due.and(inserted);
         self.is_short |= table.is_none() && self.pool.clean() <= RESERVE;
@@ -646,7 +646,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     }
 
     /// Forgets all that an address space has, but for what is global. If it is active, there is a clean table: else it takes longer.
-    fn drop(&mut self, number: usize) -> Due {
+    fn forget_space(&mut self, number: usize) -> Due {
         if number != self.active {
             self.kill(number);
             return Due::Nothing;

@@ -161,11 +161,11 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
     }
 
     /// Forgets all views of the address space that has this ASID. There is a clean table.
-    pub(super) fn drop_views(&mut self, asid: u16) -> Due {
+    pub(super) fn forget_views(&mut self, asid: u16) -> Due {
         let mut due = Due::Nothing;
         // BOUND: the views of an address space.
         for number in self.views_with(asid) {
-            due = due.and(self.drop(number));
+            due = due.and(self.forget_space(number));
         }
         due
     }
