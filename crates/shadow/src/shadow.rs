@@ -1,25 +1,29 @@
 //! A vCPU's shadow.
 mod fault_around;
 mod fences;
+mod insert;
+mod reclaim;
 mod views;
 mod window;
 
 pub use views::UpToDate;
 
-use ainori_space::{GuestPhysical, HostPhysical, MemoryType};
+use insert::fill;
+
+use ainori_space::{GuestPhysical, HostPhysical};
 
 use crate::deferred::DeferredFences;
-use crate::entry::{Entry, Features, Leaf, allows};
+use crate::entry::Features;
 use crate::fence::{Due, Scope};
-use crate::format::{Format, shift, span};
+use crate::format::{Format, shift};
 use crate::global::Global;
 use crate::numbered::Numbered;
 use crate::pool::{Pool, Reclaim, TableState};
 use crate::set::{self, Set};
 use crate::space::AddressSpace;
-use crate::tree::{End, Fill, Obstacle, Tree};
+use crate::tree::Tree;
 use crate::view::{self, MOST_VIEWS, Undivided, View};
-use crate::walk::{Access, Fault, Found, Mode, Stop, walk};
+use crate::walk::{Access, Fault, Mode, Stop, walk};
 use crate::window::{Opening, Window};
 use crate::{Memory, Satp, Tables, Virtual};
 
@@ -115,17 +119,8 @@ const BELOW_A_ROOT: usize = 4;
 const LAST: usize = 16;
 /// No address space's number.
 const UNKNOWN: u8 = u8::MAX;
-/// What is global is taken from so many address spaces at a time. In tests, where there are few, more are to be seen all the same.
-const SPACES_AT_ONCE: usize = if cfg!(test) { 1 } else { 2 };
 /// Tables that no fill takes: for a new root of the active address space and of the global tree, and one of an address space that is made.
 const RESERVE: usize = 3;
-
-/// Whose a tree is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
-    Space(usize),
-    Global,
-}
 
 impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     /// An empty one, with [`Satp::BARE`] active. With one address space alone, each change of `satp` empties it; each view of one counts here.
@@ -507,112 +502,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         }
     }
 
-    /// Fills in what a walk of the active address space has found, or does a step of that. Returns which fence is due, and if it is there the table in which it is.
-    fn insert(&mut self, format: Format, is_global: bool, fill: &Fill) -> (Due, Option<u16>) {
-        let top = Format::index(fill.address, format.levels() - 1);
-        let mut due = Due::Nothing;
-        let place = if is_global { self.sharing(format, top) } else { None };
-        if place.is_none() {
-            due = due.and(self.unshare_top(self.active, top));
-        }
-        let tree = if place.is_some() { &self.global.tree } else { &self.spaces[self.active].tree };
-        let (inserted, table) = match tree.find(&self.pool, format, fill, RESERVE) {
-            Ok(end) => match place {
-                Some(place) => self.insert_globally(format, (place, top), end, fill),
-                None => self.spaces[self.active].tree.insert(&mut self.pool, end, fill),
-            },
-            Err(Obstacle::Tables) => {
-                self.is_short = true;
-                (Due::Nothing, None)
-            }
-            Err(Obstacle::Tree) if place.is_some() => {
-                self.forgets_all = true;
-                (Due::Nothing, None)
-            }
-            Err(Obstacle::Tree) if !self.pool.prepare(RESERVE) => (Due::Nothing, None),
-            Err(Obstacle::Tree) => (self.forget_space(self.active), None),
-        };
-        due = due.and(inserted);
-        self.is_short |= table.is_none() && self.pool.clean() <= RESERVE;
-        (if table.is_some() { due.and(Due::Page(fill.address)) } else { due }, table)
-    }
-
-    /// May what is global be filled into the global tree, for the active address space to see? Not if this has something of its own beside it, or there are too many such entries.
-    fn sharing(&mut self, format: Format, top: usize) -> Option<usize> {
-        if !self.choices.shares_global || self.global.format.is_some_and(|of| of != format) {
-            return None;
-        }
-        let place = self.global.make_place(top)?;
-        let space = &self.spaces[self.active];
-        (space.shared.contains(place) || self.pool.read(space.tree.root, top).is_none()).then_some(place)
-    }
-
-    /// `place` and `top` are of the entry of the root.
-    fn insert_globally(
-        &mut self,
-        format: Format,
-        (place, top): (usize, usize),
-        end: End,
-        fill: &Fill,
-    ) -> (Due, Option<u16>) {
-        let before = self.pool.read(self.global.tree.root, top);
-        let changes = before != fill.entry && self.global.tree.changes_root(&self.pool, end);
-        if changes && !before.is_none() && !self.global.sharers(place).is_empty() {
-            // A fill behind that would take too long for one step, and to forget all takes one of its own.
-            if self.global.sharers(place).len() > SPACES_AT_ONCE {
-                self.forgets_all = true;
-                return (Due::Nothing, None);
-            }
-            return (self.unshare_all(place), None);
-        }
-        self.global.format = Some(format);
-        let (inserted, table) = self.global.tree.insert(&mut self.pool, end, fill);
-        let due = self.changed_globally(place, inserted);
-        // Only when it is there: a table on the way to it is a step of its own, and an entry that is nothing yet is not to be seen.
-        (if table.is_some() { due.and(self.share(place)) } else { due }, table)
-    }
-
-    /// Has the active address space see an entry of the global tree's root.
-    fn share(&mut self, place: usize) -> Due {
-        let top = self.global.top(place);
-        let space = &mut self.spaces[self.active];
-        if space.shared.contains(place) {
-            return Due::Nothing;
-        }
-        let entry = self.pool.read(self.global.tree.root, top);
-        space.shared.insert(place);
-        self.global.sharers_mut(place).insert(self.active);
-        self.pool.write(space.tree.root, top, entry);
-        // As where a tree has a new table.
-        if entry.leads_on() { Due::Space } else { Due::Nothing }
-    }
-
-    /// An address space doesn't see this entry of the global tree's root any more, if it did.
-    fn unshare(&mut self, number: usize, place: usize) -> Due {
-        let space = &mut self.spaces[number];
-        if !space.shared.contains(place) {
-            return Due::Nothing;
-        }
-        space.shared.remove(place);
-        self.global.sharers_mut(place).remove(number);
-        self.pool.write(space.tree.root, self.global.top(place), Entry::NONE);
-        self.changed(number, Due::Space)
-    }
-
-    fn unshare_top(&mut self, number: usize, top: usize) -> Due {
-        self.global.place(top).map_or(Due::Nothing, |place| self.unshare(number, place))
-    }
-
-    /// No address space sees this entry of the global tree's root any more. If many do, all is forgotten instead, which takes no longer than a step may.
-    fn unshare_all(&mut self, place: usize) -> Due {
-        let sharers = self.global.sharers(place);
-        if sharers.len() > SPACES_AT_ONCE {
-            return self.forget_all();
-        }
-        // BOUND: `SPACES_AT_ONCE`.
-        sharers.fold(Due::Nothing, |due, number| due.and(self.unshare(number, place)))
-    }
-
     /// Something in an address space's tables has changed: the fence is due now if it is active, else when it is activated.
     fn changed(&mut self, number: usize, due: Due) -> Due {
         if number == self.active {
@@ -677,74 +566,6 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         space.tree.renew(&mut self.pool, opening);
         Due::Root
     }
-
-    /// Takes tables from somebody, or finds out that the next call has to take all of somebody's. Never those of the last pages that were filled in, as many as an instruction can need,
-    /// unless it takes all: so each instruction has all of its pages at last, however often one of them takes the table of another.
-    fn reclaim(&mut self) -> Due {
-        if !self.takes_all {
-            let mut dead = Set::below(self.spaces.len()).minus(self.alive);
-            // BOUND: the address spaces.
-            if let Some(number) = dead.find(|number| !self.spaces[*number].tree.is_empty()) {
-                self.spaces[number].tree.give_back(&mut self.pool);
-                return Due::Nothing;
-            }
-            if self.choices.reclaim == Reclaim::Fifo {
-                let oldest = self.oldest();
-                self.takes_all = oldest.is_none();
-                return oldest.map_or(Due::Nothing, |(owner, table)| self.give_back(owner, table));
-            }
-        }
-        self.takes_all = false;
-        let idle = self.alive.without(self.active);
-        let idle = idle.filter(|number| !self.spaces[*number].tree.owned.is_empty());
-        // BOUND: the address spaces.
-        match idle.min_by_key(|number| self.spaces[*number].activated) {
-            Some(number) => {
-                self.kill(number);
-                self.spaces[number].tree.give_back(&mut self.pool);
-                Due::Nothing
-            }
-            None => self.forget_all(),
-        }
-    }
-
-    /// The table of pages that was taken first, if it isn't among the last ones.
-    fn oldest(&self) -> Option<(Owner, u16)> {
-        let global = &self.global.tree.owned;
-        let mut count = global.pages();
-        let (mut oldest, mut age) = (Owner::Global, u64::MAX);
-        let mut found = global.oldest();
-        if let Some(table) = found {
-            age = self.pool.age(table);
-        }
-        // BOUND: the address spaces, some 15 instructions each.
-        for number in self.alive {
-            let owned = &self.spaces[number].tree.owned;
-            if let Some(table) = owned.oldest() {
-                count += owned.pages();
-                let its_age = self.pool.age(table);
-                if its_age < age {
-                    (oldest, age, found) = (Owner::Space(number), its_age, Some(table));
-                }
-            }
-        }
-        Some((oldest, found?)).filter(|_| count > PAGES_OF_AN_INSTRUCTION)
-    }
-
-    /// Gives back a table of pages.
-    fn give_back(&mut self, owner: Owner, table: u16) -> Due {
-        match owner {
-            Owner::Space(number) => {
-                self.pool.give_back(&mut self.spaces[number].tree.owned, table);
-                self.changed(number, Due::Space)
-            }
-            Owner::Global => {
-                self.pool.give_back(&mut self.global.tree.owned, table);
-                // Any of them may see it.
-                self.distrust()
-            }
-        }
-    }
 }
 
 /// What tests look at.
@@ -782,48 +603,4 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
 fn place_of(satp: Satp, view: impl View) -> usize {
     let place = usize::from(satp.asid()) % LAST;
     view.divided().map_or(place, |_| place * MOST_VIEWS + view::number(view))
-}
-
-/// What the shadow is to have for an address. `None`: such an access doesn't go to memory.
-#[inline(always)]
-fn fill(memory: &impl Memory, found: &Found, address: Virtual, access: Access) -> Option<Fill> {
-    let at = found.at(address);
-    let below = memory.translate(at)?;
-    let (reads, writes, executes) = allows(below.attributes.rights);
-    let is_allowed = match access {
-        // What the guest lets read as it lets it execute (`sstatus.MXR`), the hart will let read as the leaf does.
-        Access::Load => reads && (found.reads || executes),
-        Access::Store => writes,
-        Access::Fetch => executes,
-    };
-    if !is_allowed {
-        return None;
-    }
-    let mut level = found.level;
-    // BOUND: the levels.
-    while level > 0 && span(level) > below.size {
-        level -= 1;
-    }
-    let memory_type = match found.memory_type {
-        MemoryType::Board => below.attributes.memory_type,
-        of_guest => of_guest,
-    };
-    let reads = found.reads && reads;
-    let leaf = Leaf {
-        host: HostPhysical(below.host.0 & !(span(level) - 1)),
-        reads,
-        writes: found.writes && writes && reads,
-        executes: found.executes && executes,
-        user: found.user,
-        memory_type,
-    };
-    let splinters_of = if level < found.level { found.level } else { 0 };
-    Some(Fill {
-        address,
-        level,
-        splinters_of,
-        contiguous: found.contiguous,
-        entry: Entry::leaf(leaf),
-        below: below.attributes,
-    })
 }

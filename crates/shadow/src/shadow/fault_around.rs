@@ -1,9 +1,10 @@
 //! Pages that are filled in beside the one that faulted.
 use ainori_space::GuestPhysical;
 
-use super::{Fill, Shadow};
+use super::Shadow;
 use crate::entry::{GuestEntry, RightBits};
 use crate::format::Format;
+use crate::tree::Fill;
 use crate::view::{self, View};
 use crate::walk::PageLeaf;
 use crate::{Memory, ROW, Tables};

@@ -1,5 +1,6 @@
 //! Fences for an address.
-use super::{Shadow, fill};
+use super::Shadow;
+use super::insert::fill;
 use crate::format::Format;
 use crate::set::Set;
 use crate::tree::Forgotten;
