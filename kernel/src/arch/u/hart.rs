@@ -3,7 +3,7 @@ use core::arch::asm;
 
 use super::block::block;
 use super::context::trap_taken;
-use super::{environment, map, timer, trap, window};
+use super::{map, senvcfg, timer, trap, window};
 use crate::arch::riscv::csr::{self, status};
 use crate::arch::riscv::fence;
 use crate::arch::riscv::hart::Interrupts;
@@ -52,7 +52,7 @@ impl Features {
             csr::write!(csr::SCOUNTEREN, u64::MAX);
             let counter_enables = csr::read!(csr::SCOUNTEREN) as u32;
             // Ahead of the window, which is made for the harts.
-            let environment = environment::probe();
+            let environment = senvcfg::probe();
             map::probe_formats();
             window::prepare(map::asids() == u16::MAX);
             let told = Environment {
@@ -87,7 +87,7 @@ pub fn pending_interrupts() -> Interrupts {
 
 /// Sets this hart up: traps come to the hypervisor through the window, and it has a map of its own.
 pub fn setup(_: &Features) {
-    // Before it was started the one that booted may have changed the code of the window (`environment::leave_out`): its own FENCE.I is nothing to this one.
+    // Before it was started the one that booted may have changed the code of the window (`senvcfg::leave_out`): its own FENCE.I is nothing to this one.
     fence::instructions();
     // SAFETY: nothing that harts come by before this has set `satp`, but to put it back.
     let Some(own) = (unsafe { map::make() }) else {
@@ -152,7 +152,7 @@ pub fn has_vectors_of(features: &Features) -> bool {
 
 /// What this hart, which is set up, lacks of the registers that the one that booted has. Only at boot.
 pub fn lacks_of_first() -> Option<&'static str> {
-    (!environment::is_as_on_first()).then_some("senvcfg")
+    (!senvcfg::is_as_on_first()).then_some("senvcfg")
 }
 
 /// Lets guests have their own traps, or has the policy be asked for each of their programs' first. All of them come to the hypervisor anyhow.

@@ -4,7 +4,6 @@
 //! The hypervisor's own code isn't in these tables, but for one page that changes from the one to the other ([`window`]).
 pub mod block;
 pub mod context;
-mod environment;
 mod fast;
 pub mod fence;
 pub mod files;
@@ -17,6 +16,7 @@ mod known;
 mod map;
 mod page;
 mod privileged;
+mod senvcfg;
 pub mod shadow;
 #[cfg_attr(feature = "sbi-timer", path = "sbi_timer.rs")]
 pub mod timer;

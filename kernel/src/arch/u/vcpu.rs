@@ -6,10 +6,10 @@ use ainori_supervisor::{Cause, Privilege, Units};
 
 use super::block::block;
 use super::context::Context;
-use super::environment;
 use super::hart::Features;
 use super::known::Known;
 use super::page::{Registers, watches};
+use super::senvcfg;
 use super::timer::{self, program_alarm};
 use super::trap::Exception;
 use super::world::{Lines, Translation, World};
@@ -316,7 +316,7 @@ impl VcpuState {
             .map(|[of_user, of_kernel]| if is_user { of_user.get() } else { of_kernel.get() });
         // SAFETY: it concerns user mode only, in which the hypervisor never is.
         unsafe { csr::write!(csr::SCOUNTEREN, counters) }
-        environment::set(environment);
+        senvcfg::set(environment);
         self.is_settled = self.world.shadow.enter_view(view, in_hart & status::MXR != 0, makes);
         self.is_settled
     }

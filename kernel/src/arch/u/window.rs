@@ -13,8 +13,8 @@ use ainori_limits::cause::{exception, interrupt};
 use ainori_supervisor::Supervisor;
 
 use super::block::{AT, Block};
-use super::environment;
 use super::page::{Entry, Fast, PLACES, Page, TRAPS_PLACE, WAYS};
+use super::senvcfg;
 use crate::arch::riscv::csr::{self, status};
 
 const ENTRIES: usize = 512;
@@ -803,7 +803,7 @@ pub(super) fn of_page(page: &'static Page) -> [u64; FORMATS] {
 /// Makes the tables of the window as the hypervisor's own map has it. Only at boot, before any hart has a map.
 pub(super) fn prepare(has_asids: bool) {
     let page = if has_asids { &raw const window_tagged } else { &raw const window_untagged } as u64;
-    environment::leave_out(page as *mut u32);
+    senvcfg::leave_out(page as *mut u32);
     // SAFETY: no other hart runs yet, and none has these tables.
     unsafe {
         (*UPPER.0.get())[0] = (MIDDLE.0.get() as u64) >> 12 << 10 | POINTER;
