@@ -3,6 +3,7 @@
 //!
 //! The hypervisor's own code isn't in these tables, but for one page that changes from the one to the other ([`window`]).
 pub mod block;
+mod breakpoints;
 pub mod context;
 mod fast;
 pub mod fence;
@@ -12,7 +13,6 @@ pub mod gstage;
 pub mod guest_access;
 pub mod hart;
 mod inject;
-mod known;
 mod map;
 mod page;
 mod privileged;

@@ -27,7 +27,7 @@ impl Registers {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
-    /// Its virtual address, and when it was entered ([`Known`](super::known::Known)).
+    /// Its virtual address, and when it was entered ([`Breakpoints`](super::breakpoints::Breakpoints)).
     pub tag: u64,
     /// Where the fast path goes on, from the address that it has in `a0`.
     pub handler: i16,

@@ -50,7 +50,7 @@ impl VcpuState {
         if !self.is_in_kernel() {
             return None;
         }
-        match Privileged::decode(self.known.bits_at(self.context.pc)?) {
+        match Privileged::decode(self.breakpoints.bits_at(self.context.pc)?) {
             Privileged::Fence { address: address @ 1.., asid } => {
                 Some(Brief::PageFence(self.fence_of(address, asid)))
             }
@@ -73,7 +73,7 @@ impl VcpuState {
 
     /// A breakpoint stands for this instruction.
     pub fn break_at(&mut self, bits: u32, is_global: bool) -> Trap {
-        self.known.learn(self.context.pc, bits, is_global);
+        self.breakpoints.learn(self.context.pc, bits, is_global);
         self.carry_out(bits)
     }
 
@@ -85,7 +85,7 @@ impl VcpuState {
             let source = instruction.source().map_or(0, |number| self.register(number));
             if instruction.number() == csr::SSTATUS
                 && instruction.change(source).applied_to(0) & status::MXR != 0
-                && !self.known.text().is_off()
+                && !self.breakpoints.text().is_off()
             {
                 return Trap::ReadsText;
             }

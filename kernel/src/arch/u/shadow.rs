@@ -413,7 +413,7 @@ impl VcpuState {
                 Activation::Done(due) => {
                     own.activate();
                     own.carry_out(due);
-                    self.known.leave(Satp(old), new);
+                    self.breakpoints.leave(Satp(old), new);
                 }
                 Activation::NoMode => {}
                 Activation::NotYet(due) => {
@@ -438,7 +438,7 @@ impl VcpuState {
         own.carry_out(due);
         // The fast path goes on in the same view.
         own.publish();
-        self.known.leave(old, new);
+        self.breakpoints.leave(old, new);
         self.skip(Privileged::LENGTH);
         true
     }
@@ -480,7 +480,7 @@ impl VcpuState {
     /// Forgets what a fence covers: what the hart had to. `None` if that was only a step of it.
     #[inline]
     fn fence(&mut self, scope: Scope) -> Option<Due> {
-        self.forget_known(scope);
+        self.forget_breakpoints(scope);
         let own = self.own_shadow();
         let before = own.shadow.up_to_date();
         let due = own.shadow.fence(scope);
@@ -491,7 +491,7 @@ impl VcpuState {
     /// The same with one of its address spaces, or with all. True if all has been forgotten.
     pub fn forget_translations(&mut self, asid: Option<u16>) -> bool {
         let scope = Scope { address: None, asid };
-        self.forget_known(scope);
+        self.forget_breakpoints(scope);
         let own = self.own_shadow();
         let before = own.shadow.up_to_date();
         let due = own.shadow.fence_at_once(scope);
@@ -499,11 +499,11 @@ impl VcpuState {
         asid.is_none()
     }
 
-    fn forget_known(&mut self, scope: Scope) {
+    fn forget_breakpoints(&mut self, scope: Scope) {
         match scope {
-            Scope { address: Some(Virtual(address)), .. } => self.known.forget_at(address),
-            Scope { asid: Some(_), .. } => self.known.forget_local(),
-            _ => self.known.forget(),
+            Scope { address: Some(Virtual(address)), .. } => self.breakpoints.forget_at(address),
+            Scope { asid: Some(_), .. } => self.breakpoints.forget_local(),
+            _ => self.breakpoints.forget(),
         }
     }
 

@@ -223,7 +223,7 @@ impl Trap {
             BREAKPOINT => match state() {
                 state if state.is_in_kernel() => {
                     let pc = state.pc();
-                    match state.known.bits_at(pc) {
+                    match state.breakpoints.bits_at(pc) {
                         Some(bits) => state.carry_out(bits),
                         None => Self::Breakpoint(Exception { cause, value: value() }),
                     }

@@ -5,9 +5,9 @@ use ainori_limits::cause::interrupt;
 use ainori_supervisor::{Cause, Privilege, Units};
 
 use super::block::block;
+use super::breakpoints::Breakpoints;
 use super::context::Context;
 use super::hart::Features;
-use super::known::Known;
 use super::page::{Registers, watches};
 use super::senvcfg;
 use super::timer::{self, program_alarm};
@@ -43,10 +43,10 @@ pub struct VcpuState {
     /// The [page](super::page::Page) says what programs and the kernel may do, as the registers do.
     pub(super) are_rights_told: bool,
     /// Breakpoints in its kernel that stand for other instructions.
-    pub(super) known: Known,
+    pub(super) breakpoints: Breakpoints,
 }
 
-// SAFETY: what could not be sent is `context.cpu`, and the references to its page (`page.rs`), whose cells are for one core at a time, and to the registers in that: of `context`, `world`, its shadow and `known`.
+// SAFETY: what could not be sent is `context.cpu`, and the references to its page (`page.rs`), whose cells are for one core at a time, and to the registers in that: of `context`, `world`, its shadow and `breakpoints`.
 // The first nobody follows but the trap entry, while the vCPU runs, and the core that runs it has put itself there (`load`, whose caller promises what the trap entry needs of it). By the others
 // only the core that has this reaches the page, and in the window the hart that runs the vCPU; and a core's reference to it (`Block::loaded`) is gone before another one has the vCPU (`forget`).
 unsafe impl Send for VcpuState {}
@@ -56,7 +56,7 @@ impl VcpuState {
     pub fn new(translation: Translation, _: bool, _: u8, features: &Features) -> Self {
         let text = translation.text;
         let world = World::new(translation, features);
-        let known = Known::new(world.page, text, world.shadow.largest_leaf());
+        let breakpoints = Breakpoints::new(world.page, text, world.shadow.largest_leaf());
         Self {
             context: Context::new(&world.page.registers),
             world,
@@ -64,7 +64,7 @@ impl VcpuState {
             is_settled: false,
             was_ready: false,
             are_rights_told: false,
-            known,
+            breakpoints,
         }
     }
 
@@ -74,7 +74,7 @@ impl VcpuState {
         self.context.pc = address;
         (self.context.x[A0], self.context.x[A1]) = (hart, opaque);
         (self.is_settled, self.are_rights_told) = (false, false);
-        self.known.forget();
+        self.breakpoints.forget();
         self.world.reset();
     }
 

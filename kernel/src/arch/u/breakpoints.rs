@@ -47,7 +47,7 @@ const PIECES: usize = 512;
 const WORD: usize = u64::BITS as usize;
 
 /// What there was at the last breakpoints, by the virtual addresses of the vCPU's kernel.
-pub(super) struct Known {
+pub(super) struct Breakpoints {
     page: &'static Page,
     text: &'static Text,
     /// There are entries that aren't for all address spaces.
@@ -58,7 +58,7 @@ pub(super) struct Known {
     pieces: [u64; PIECES / WORD],
 }
 
-impl Known {
+impl Breakpoints {
     /// `leaf`: bits of an address within the largest leaf that the guest's tables can have.
     pub(super) fn new(page: &'static Page, text: &'static Text, leaf: u32) -> Self {
         page.fast.stamp_of_kernel.set(FIRST);
