@@ -7,6 +7,7 @@ mod views;
 mod window;
 
 pub use views::UpToDate;
+use views::Searched;
 
 use insert::fill;
 
@@ -21,9 +22,9 @@ use crate::numbered::Numbered;
 use crate::pool::{Pool, Reclaim, TableState};
 use crate::set::{self, Set};
 use crate::space::AddressSpace;
-use crate::tree::Tree;
+use crate::tree::{Fill, Tree};
 use crate::view::{self, MOST_VIEWS, Undivided, View};
-use crate::walk::{Access, Fault, Mode, Stop, walk};
+use crate::walk::{Access, Fault, Mode, PageLeaf, Stop, walk};
 use crate::window::{Opening, Window};
 use crate::{Memory, Satp, Tables, Virtual};
 
@@ -109,6 +110,10 @@ pub struct Shadow<'a, T, V = Undivided> {
     takes_all: bool,
     /// What is there stands in the way of a fill: all of it is to be forgotten first.
     forgets_all: bool,
+    /// With divided views, the page that was filled in last, if it may have [neighbours](Self::fill_neighbours): the table in which it is, the guest's leaf, and what was filled in.
+    with_neighbours: Option<(u16, PageLeaf, Fill)>,
+    /// With divided views, the `satp` that was [searched for](Self::search) last, if what was found holds still.
+    searched: Option<Searched>,
 }
 
 /// One that is fetched from two pages, and loads or stores what lies in two others.
@@ -163,6 +168,8 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             is_short: false,
             takes_all: false,
             forgets_all: false,
+            with_neighbours: None,
+            searched: None,
         };
         let opening = shadow.opening(choices.greatest);
         shadow.pool.open(shadow.spaces[0].tree.root, opening);
@@ -214,7 +221,14 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
                 let alike = if satp == self.satp() {
                     self.spaces[self.active].views.or(Set::of(self.active))
                 } else {
-                    self.alike(satp)
+                    match self.searched.filter(|searched| searched.satp == satp) {
+                        Some(searched) => searched.alike(self.alive),
+                        None => {
+                            // That takes as long as a step may.
+                            self.searched = Some(self.search(satp));
+                            return Activation::NotYet(Due::Nothing);
+                        }
+                    }
                 };
                 // BOUND: the views of two address spaces.
                 (alike, alike.and(self.alive).find(|number| is_it(&self.spaces[*number])))
@@ -321,11 +335,16 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     pub fn reset(&mut self) {
         let space = &mut self.spaces[self.active];
         (space.satp, space.view, space.format) = (Satp::BARE, V::BARE, self.choices.greatest);
+        self.searched = None;
         let _ = self.forget_all();
     }
 
-    /// An access has faulted in the hart's walk. With divided views, the active one is that [of the mode](View::of).
+    /// An access has faulted in the hart's walk. With divided views, the active one is that [of the mode](View::of), and where it is to be made [`again`](Outcome::Again) the page's
+    /// [neighbours](Self::fill_neighbours) may follow in a step of their own.
     pub fn fault(&mut self, memory: &impl Memory, address: Virtual, access: Access, mode: Mode) -> Outcome {
+        if V::IS_DIVIDED {
+            self.with_neighbours = None;
+        }
         if let Some(due) = self.make_room() {
             return Outcome::NotYet(due);
         }
@@ -345,7 +364,11 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
                 // In what is shared, or where something shared had to go first, it has been enough for one step.
                 (due, Some(table)) => {
                     if let (Due::Page(_), false, Some(leaf)) = (due, found.global, &walked.leaf) {
-                        self.fault_around(memory, table, leaf, &fill);
+                        if V::IS_DIVIDED {
+                            self.with_neighbours = Some((table, *leaf, fill));
+                        } else {
+                            self.fault_around(memory, table, leaf, &fill);
+                        }
                     }
                     Outcome::Again(due)
                 }
@@ -481,6 +504,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     #[inline(always)]
     fn begin(&mut self, number: usize, satp: Satp, view: V, format: Format, root: u16) {
         self.kill(number);
+        self.searched = None;
         let space = &mut self.spaces[number];
         space.tree.give_back(&mut self.pool);
         (space.satp, space.format, space.tree.root, space.shared) = (satp, format, root, Set::EMPTY);

@@ -350,6 +350,13 @@ fn answer(cpu: &mut Cpu, vcpu: VcpuId, fault: PageFault) -> Answer {
         match cpu.state(vcpu).answer(fault, &memory) {
             Answer::NotYet if cpu.stops_between_steps() => return Answer::Again,
             Answer::NotYet => {}
+            #[cfg(feature = "no-h")]
+            Answer::Again => {
+                if !cpu.stops_between_steps() {
+                    cpu.state(vcpu).fill_neighbours(&memory);
+                }
+                return Answer::Again;
+            }
             answer => return answer,
         }
     }
@@ -375,6 +382,9 @@ pub fn address_space(cpu: &mut Cpu, vcpu: VcpuId, access: AddressSpaceAccess) ->
             break;
         }
     }
+    // What the hart is told before the vCPU is entered is a step as well.
+    #[cfg(feature = "no-h")]
+    let _ = cpu.gives_way();
     Exit::AddressSpace
 }
 

@@ -15,6 +15,15 @@ const MOST: u32 = 3;
 const MOST_OF_A_VIEW: u32 = 2;
 
 impl<T: Tables, V: View> Shadow<'_, T, V> {
+    /// With divided views, where a fault and this take too long for one step: right behind a [fault](Self::fault) that filled in a page, and before anything else is called, fills in some of the
+    /// pages beside it. It need not be called.
+    #[inline(always)]
+    pub fn fill_neighbours(&mut self, memory: &impl Memory) {
+        if let Some((table, leaf, fill)) = self.with_neighbours.take() {
+            self.fault_around(memory, table, &leaf, &fill);
+        }
+    }
+
     /// Fault-around (Linux's word): a page was filled in, in this table, as this leaf of the guest's has it. So are its neighbours now, those whose leaves are in a row with that one, where a walk would find a page of the
     /// same kind that has been used before: nothing in the guest's tables is to be written for it, and a hart may walk at any time, whether there is an access or not. Mostly the guest comes to
     /// them next, and each of them would be a fault.

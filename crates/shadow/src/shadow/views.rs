@@ -8,6 +8,21 @@ use crate::{Due, Satp, Tables};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UpToDate(Set);
 
+/// What was found of a `satp`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Searched {
+    pub(super) satp: Satp,
+    same: Set,
+    with_asid: Set,
+}
+
+impl Searched {
+    /// Those that have its ASID and are one, or were this: of each view one, so they are few.
+    pub(super) const fn alike(self, alive: Set) -> Set {
+        self.same.or(self.with_asid.and(alive))
+    }
+}
+
 impl<T: Tables, V: View> Shadow<'_, T, V> {
     /// If this is the same before and behind a call of [`Self::fault`] or [`Self::fence`] that didn't ask for [`Due::Root`], what [`Self::sibling`] has said before holds still: neither makes an address space
     /// or goes to another one, so that there are but fewer of them afterwards; and of those that are left the active one alone can have got another root.
@@ -45,12 +60,10 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
         }
     }
 
-    /// Those that have the ASID of this, and are one, or were this: of each view one, so they are few.
-    ///
-    /// This is half of what it takes to find an address space that isn't known, so the loop is as short as can be.
-    pub(super) fn alike(&self, satp: Satp) -> Set {
+    /// Looks for those that have the ASID of a `satp`. What is found holds until one is [begun](Self::begin) or all are [reset](Self::reset).
+    pub(super) fn search(&self, satp: Satp) -> Searched {
         let (mut same, mut with_asid) = (Set::EMPTY, Set::EMPTY);
-        // BOUND: the address spaces, some 6 instructions each.
+        // BOUND: the address spaces, some 15 instructions each.
         for (number, space) in self.spaces.iter().enumerate() {
             if space.satp.asid() == satp.asid() {
                 with_asid.insert(number);
@@ -59,10 +72,10 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
                 }
             }
         }
-        same.or(with_asid.and(self.alive))
+        Searched { satp, same, with_asid }
     }
 
-    /// The number of one that is to be made, of those that are [alike](Self::alike). It is that which was this view before, if there is one. Else it is of one that is none, or of the
+    /// The number of one that is to be made, of those that are [alike](Searched::alike). It is that which was this view before, if there is one. Else it is of one that is none, or of the
     /// one that was active least recently. All views of another address space with this ASID are none from now on.
     ///
     /// `None`: a step of it was done, as one has to be none first.

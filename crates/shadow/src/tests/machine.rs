@@ -303,6 +303,7 @@ impl<V: View> Vcpu<V> {
         self.keep_abreast();
         let before = self.shadow.up_to_date();
         let outcome = self.shadow.fault(guest, Virtual(address), access, mode);
+        self.shadow.fill_neighbours(guest);
         let due = match outcome {
             Outcome::NotYet(due) | Outcome::Again(due) => due,
             _ => Due::Nothing,

@@ -383,6 +383,12 @@ impl VcpuState {
         }
     }
 
+    /// Right behind a page fault that was [answered](Self::answer), another step: pages beside that one.
+    #[inline(never)]
+    pub fn fill_neighbours(&mut self, memory: &impl Memory) {
+        self.own_shadow().shadow.fill_neighbours(memory);
+    }
+
     /// The shadow asks for this behind a call that was made when this was up to date.
     #[inline(always)]
     fn conclude(&mut self, before: UpToDate, due: Due) {
