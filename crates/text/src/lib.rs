@@ -232,7 +232,7 @@ impl Text {
     /// [off](Self::is_off).
     pub fn switch_off(&self, hart: u8, code: &impl Code) -> Progress {
         /// Pages that are looked at.
-        const LOOKS: usize = 64;
+        const LOOKS: usize = 32;
         self.is_on.store(false, Ordering::Relaxed);
         // Behind this, no page becomes text any more; and each that has is seen.
         let Some(from) = self.inner.try_lock().map(|inner| inner.next_off) else { return Progress::Step };

@@ -71,25 +71,28 @@ impl Sites {
         mut each: impl FnMut(GuestPhysical, u32),
     ) -> bool {
         /// Places that are looked at. Others wait for the lock meanwhile.
-        const LOOKS: usize = 32;
-        let mut removed = 0;
-        // BOUND: `LOOKS`, some 8 instructions each.
-        for _ in 0..LOOKS {
-            let Some(site) = self.0.get_mut(*next) else {
-                *next = 0;
-                return true;
-            };
-            if range.start <= site.at && site.at < range.end {
-                if removed == most {
+        const LOOKS: usize = 64;
+        let length = range.end - range.start;
+        let (first, end) = (*next, (*next + LOOKS).min(self.0.len()));
+        let mut left = most;
+        // BOUND: `LOOKS`, some 8 instructions each, and `most` of them some 20.
+        for (offset, site) in self.0.get_mut(first..end).unwrap_or_default().iter_mut().enumerate() {
+            if site.at.wrapping_sub(range.start) < length {
+                if left == 0 {
+                    *next = first + offset;
                     return false;
                 }
-                removed += 1;
+                left -= 1;
                 each(GuestPhysical(site.at), site.bits);
                 site.at = NOWHERE;
             }
-            *next += 1;
         }
-        false
+        *next = end;
+        let is_over = end == self.0.len();
+        if is_over {
+            *next = 0;
+        }
+        is_over
     }
 
     /// Forgets some, from a place on, which is the next one afterwards; and begins with the first, which is 0. True when none is left.

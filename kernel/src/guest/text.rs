@@ -106,11 +106,13 @@ pub fn switch_off(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
     Exit::Privileged
 }
 
-/// Does steps until there are no more, or something else is to be done first. The vCPU comes back for the rest.
+/// Does steps until there are no more, or something else is to be done first. The vCPU comes back for the rest, also where that is long: else nobody would be entered for as long.
 fn step_by_step(cpu: &mut Cpu, vcpu: VcpuId, step: impl Fn(u8) -> Progress) {
+    /// Half of what it takes to give up a page: each looks at a few places, of all that there are.
+    const MOST_STEPS: u32 = 16;
     let hart = cpu.machine.vcpu(vcpu).index as u8;
-    // BOUND: the instructions that are replaced. Between two steps is a preemption point, where an interrupt ends it.
-    loop {
+    // BOUND: `MOST_STEPS`. Between two steps is a preemption point, where an interrupt ends it.
+    for _ in 0..MOST_STEPS {
         match step(hart) {
             Progress::Done => return,
             Progress::Step if cpu.stops_between_steps() => return,
