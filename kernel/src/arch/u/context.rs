@@ -9,8 +9,8 @@ use core::ffi::c_void;
 use core::mem::offset_of;
 
 use super::VcpuState;
-use super::block::{AT, Block};
 use super::page::Registers;
+use super::per_hart::{AT, PerHart};
 use super::vcpu::Ready;
 use super::window::LEAVE;
 use crate::arch::riscv::csr::status;
@@ -105,8 +105,8 @@ resume_guest:
     SSTATUS = const offset_of!(Context, sstatus),
     CPU = const offset_of!(Context, cpu),
     STACK = const Cpu::STACK_OFFSET,
-    WINDOW = const AT + offset_of!(Block, window) as i64,
-    CONTEXT = const AT + offset_of!(Block, context) as i64,
+    WINDOW = const AT + offset_of!(PerHart, window) as i64,
+    CONTEXT = const AT + offset_of!(PerHart, context) as i64,
     LEAVE = const LEAVE,
     trapped = sym super::trap::taken,
     nothing = sym crate::cpu::event::handle_nothing,

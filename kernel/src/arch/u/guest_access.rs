@@ -1,7 +1,7 @@
 //! Reading a guest's memory through the guest's own translation: through the tables that the hart walks for it, from within the [window](super::window).
 use core::arch::asm;
 
-use super::block::block;
+use super::per_hart::per_hart;
 use super::trap::{Access, Exception, Origin};
 use super::window::READ;
 use crate::arch::riscv::csr::{self, status};
@@ -24,8 +24,8 @@ impl Width {
 }
 
 fn read(address: u64, width: Width, also: u64) -> Option<u64> {
-    let block = block();
-    let window = block.window.get();
+    let hart = per_hart();
+    let window = hart.window.get();
     if window.wrapping_sub(address) < width.bytes() || address.wrapping_sub(window) < super::window::SIZE {
         return refuse(address.max(window));
     }
@@ -34,7 +34,7 @@ fn read(address: u64, width: Width, also: u64) -> Option<u64> {
     // lies in, and changes what is named here. A fault in it is a trap of the hypervisor itself, which changes `scause`, `sepc`, `stval` and SPP and SPIE of
     // `sstatus` as well: the callers read what they want of the former before it, or put it back, and the way to the guest sets the latter.
     unsafe {
-        asm!("jalr {}", in(reg) window + READ, inout("a0") address => failed, inout("a1") block.walked.get() => value,
+        asm!("jalr {}", in(reg) window + READ, inout("a0") address => failed, inout("a1") hart.walked.get() => value,
              in("a2") status::SUM | also, out("a3") _, in("a4") width as u64, out("t0") _, out("ra") _, options(nostack, readonly));
     }
     (failed == 0).then_some(value)
@@ -67,7 +67,7 @@ pub enum FailedLoad {
 /// The fault that the guest itself would have made with it.
 pub fn load_doubleword(address: u64) -> Result<u64, FailedLoad> {
     let origin = Origin::current();
-    let mxr = super::block::loaded(|registers| registers.sstatus() & status::MXR).unwrap_or(0);
+    let mxr = super::per_hart::loaded(|registers| registers.sstatus() & status::MXR).unwrap_or(0);
     match read(address, Width::Doubleword, mxr) {
         Some(value) => Ok(value),
         None => {

@@ -1,8 +1,8 @@
 //! One hart: what it can do for guests, and setting it up for them.
 use core::arch::asm;
 
-use super::block::block;
 use super::context::trap_taken;
+use super::per_hart::per_hart;
 use super::{map, senvcfg, timer, trap, window};
 use crate::arch::riscv::csr::{self, status};
 use crate::arch::riscv::fence;
@@ -95,14 +95,14 @@ pub fn setup(_: &Features) {
     };
     // SAFETY: no guest runs on this hart yet.
     unsafe {
-        let block = block();
-        block.kernel.set(own);
-        block.taken.set(trap_taken as *const () as u64);
-        block.bug.set(trap::unexpected_trap as *const () as u64);
-        block.window.set(super::shadow::first_window(window::tables()).start(Format::Sv39).0);
+        let hart = per_hart();
+        hart.kernel.set(own);
+        hart.taken.set(trap_taken as *const () as u64);
+        hart.bug.set(trap::unexpected_trap as *const () as u64);
+        hart.window.set(super::shadow::first_window(window::tables()).start(Format::Sv39).0);
         csr::write!(csr::SSCRATCH, 0);
-        block.tells_instructions.set(tells_instructions());
-        csr::write!(csr::STVEC, block.window.get());
+        hart.tells_instructions.set(tells_instructions());
+        csr::write!(csr::STVEC, hart.window.get());
         csr::clear!(csr::SSTATUS, status::SIE | status::FS | status::VS);
         timer::reset();
         csr::write!(csr::SIE, (Interrupts::all() - Interrupts::GUEST_FILE).bits());
@@ -157,8 +157,8 @@ pub fn lacks_of_first() -> Option<&'static str> {
 
 /// Lets guests have their own traps, or has the policy be asked for each of their programs' first. All of them come to the hypervisor anyhow.
 pub fn delegate_to_guests(delegate: bool, _: u64) {
-    block().confines.set(!delegate);
-    if let Some(page) = block().loaded.get() {
+    per_hart().confines.set(!delegate);
+    if let Some(page) = per_hart().loaded.get() {
         page.fast.watch_traps(!delegate);
     }
 }

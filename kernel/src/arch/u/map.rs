@@ -8,7 +8,7 @@ use ainori_shadow::{Format, Satp};
 
 use crate::arch::riscv::csr;
 
-use super::block::{AT, Block, block};
+use super::per_hart::{AT, PerHart, per_hart};
 use super::window;
 
 const ENTRIES: usize = 512;
@@ -29,12 +29,12 @@ struct Own {
     upper: [u64; ENTRIES],
     middle: [u64; ENTRIES],
     leaves: [u64; ENTRIES],
-    /// Before the hart's own, in its page. That is reached by another address ([`block`](super::block::block)).
+    /// Before the hart's own, in its page. That is reached by another address ([`per_hart`](super::per_hart::per_hart)).
     unused: [u8; PAGE as usize / 2],
-    block: [u8; PAGE as usize / 2],
+    per_hart: [u8; PAGE as usize / 2],
 }
 
-const _: () = assert!(size_of::<Block>() <= PAGE as usize / 2 && AT as u64 == u64::MAX - PAGE / 2 + 1);
+const _: () = assert!(size_of::<PerHart>() <= PAGE as usize / 2 && AT as u64 == u64::MAX - PAGE / 2 + 1);
 
 struct All(UnsafeCell<[Own; MAX_HARTS]>);
 
@@ -47,7 +47,7 @@ const EMPTY: Own = Own {
     middle: [0; ENTRIES],
     leaves: [0; ENTRIES],
     unused: [0; PAGE as usize / 2],
-    block: [0; PAGE as usize / 2],
+    per_hart: [0; PAGE as usize / 2],
 };
 static OWN: All = All(UnsafeCell::new([EMPTY; MAX_HARTS]));
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
@@ -147,7 +147,7 @@ pub(super) fn asids() -> u16 {
 
 /// Has this hart, which has its map, all ASIDs that there are? Only at boot.
 pub(super) fn has_all_asids() -> bool {
-    let own = Satp(block().kernel.get());
+    let own = Satp(per_hart().kernel.get());
     let Ok(Some(format)) = own.format() else { return false };
     // SAFETY: the same tables under another ASID, and again under the former one.
     unsafe {

@@ -2,7 +2,6 @@
 //! on registers in memory ([`ainori_supervisor`]); and the hart walks shadow tables ([`ainori_shadow`]), which map for a guest's kernel what that may reach, and for its programs what these may.
 //!
 //! The hypervisor's own code isn't in these tables, but for one page that changes from the one to the other ([`window`]).
-pub mod block;
 mod breakpoints;
 pub mod context;
 mod fast;
@@ -15,6 +14,7 @@ pub mod hart;
 mod inject;
 mod map;
 mod page;
+pub mod per_hart;
 mod privileged;
 mod senvcfg;
 pub mod shadow;

@@ -7,7 +7,7 @@ use ainori_supervisor::{Effects, Outcome, Privileged};
 use ainori_text::BREAKPOINT;
 
 use super::VcpuState;
-use super::block::block;
+use super::per_hart::per_hart;
 use super::shadow::{AddressSpaceAccess, GuestFence};
 use super::timer::program_timer;
 use super::trap::{Exception, Trap, cause, fetch, value};
@@ -34,7 +34,7 @@ impl VcpuState {
         let bits = match told {
             // Firmware to which the hart tells nothing has looked itself, later.
             told if is_never_illegal(told) => return Trap::Again,
-            told if told != 0 && block().tells_instructions.get() => told,
+            told if told != 0 && per_hart().tells_instructions.get() => told,
             told => match fetch(self, ILLEGAL_INSTRUCTION) {
                 Some(bits) if may_be(bits, told) => bits,
                 // Another hart has put something else there meanwhile, as a breakpoint: the vCPU comes to that.

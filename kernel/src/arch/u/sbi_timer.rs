@@ -6,7 +6,7 @@ use ainori_board::Isa;
 use ainori_supervisor::{Line, Supervisor};
 use ainori_timer::NEVER;
 
-use super::block::{block, loaded};
+use super::per_hart::{loaded, per_hart};
 use crate::arch::clock;
 use crate::arch::riscv::hart::{self, Interrupts};
 use crate::arch::riscv::{csr, firmware_timer};
@@ -15,19 +15,19 @@ pub(super) use crate::arch::riscv::firmware_timer::FirmwareTimer as Timer;
 
 /// No alarm is set, whatever a boot loader has left there.
 pub(super) fn reset() {
-    block().timer.reset();
+    per_hart().timer.reset();
 }
 
 /// Sets the core's own alarm; `u64::MAX` is never.
 #[inline]
 pub fn set_alarm(at: u64) {
-    block().timer.set_alarm(at);
+    per_hart().timer.set_alarm(at);
 }
 
 /// Is the core's own alarm due?
 #[inline(always)]
 fn is_due(pending: Interrupts) -> bool {
-    let multiplexer = block().timer.multiplexer();
+    let multiplexer = per_hart().timer.multiplexer();
     multiplexer
         .is_alarm_due_by(pending.contains(Interrupts::TIMER))
         .unwrap_or_else(|| multiplexer.is_alarm_due(clock::now()))
@@ -75,7 +75,7 @@ fn next_of(registers: &Supervisor) -> u64 {
 #[inline(always)]
 pub(super) fn settle(registers: &mut Supervisor) {
     let pending = pending_interrupts().contains(Interrupts::TIMER);
-    if !block().timer.multiplexer().is_settled_by(pending, next_of(registers)) {
+    if !per_hart().timer.multiplexer().is_settled_by(pending, next_of(registers)) {
         settle_now(registers);
     }
 }
@@ -85,13 +85,13 @@ fn settle_now(registers: &mut Supervisor) {
     // One look at the clock for both: between two, the guest's time would come, and nobody would tell it.
     let now = clock::now();
     registers.check_timer(now);
-    block().timer.settle(now, next_of(registers));
+    per_hart().timer.settle(now, next_of(registers));
 }
 
 /// The alarm is told to the hart ahead of the next guest's entry, while there is time: the vCPU's own timer is waited for.
 #[inline(never)]
 pub fn settle_alarm() {
-    block().timer.settle(clock::now(), NEVER);
+    per_hart().timer.settle(clock::now(), NEVER);
 }
 
 /// Lets the hart rest until it has an interrupt, of its own or of the loaded vCPU's timer, or for a shorter while: it may return at any time.
@@ -100,7 +100,7 @@ pub fn wait() {
     let (now, guest) = (clock::now(), loaded(|registers| next_of(registers)).unwrap_or(NEVER));
     // A timer that is due already is nowhere in the hart: nothing would wake it.
     if guest > now {
-        block().timer.settle(now, guest);
+        per_hart().timer.settle(now, guest);
         hart::wait();
     }
 }

@@ -17,9 +17,9 @@ use ainori_supervisor::{Privileged, View};
 
 use self::tables::ShadowTables;
 use super::VcpuState;
-use super::block::block;
 use super::fence;
 use super::page::{ALL_VIEWS, Page, number_of};
+use super::per_hart::per_hart;
 use super::trap::{Exception, fetch};
 use super::window::{self, FORMATS};
 pub use crate::arch::page_fault::{Answer, PageFault};
@@ -115,7 +115,7 @@ impl OwnShadow {
 
     /// Does this hart, which has its map, translate in this format?
     pub fn translates_in(format: Format) -> bool {
-        matches!(Satp(block().kernel.get()).format(), Ok(Some(own)) if own >= format)
+        matches!(Satp(per_hart().kernel.get()).format(), Ok(Some(own)) if own >= format)
     }
 
     /// Has this hart, which has its map, ASIDs enough for any number of vCPUs, or is the window, which all harts share, one in which they forget all at each change? Only at boot.
@@ -299,11 +299,11 @@ impl Own {
     #[inline(always)]
     fn activate(&self) {
         let active = self.shadow.active();
-        let block = block();
-        block.walked.set(self.walked(active));
+        let hart = per_hart();
+        hart.walked.set(self.walked(active));
         let window = self.shadow.window().map_or(0, |window| window.start(active.format).0);
-        if window != block.window.get() {
-            block.window.set(window);
+        if window != hart.window.get() {
+            hart.window.set(window);
             // SAFETY: the window is there in the hypervisor's own map, as in the vCPU's: it is in each place where one can be.
             unsafe { csr::write!(csr::STVEC, window) }
         }
@@ -372,7 +372,7 @@ impl VcpuState {
                 Answer::Guest(Exception { cause: causes_of(access, fault).0.into(), value: address })
             }
             Outcome::Elsewhere(GuestPhysical(at)) => {
-                block().elsewhere.set(at);
+                per_hart().elsewhere.set(at);
                 // SAFETY: nobody returns from the present trap by these, and the next one writes them anew.
                 unsafe {
                     csr::write!(csr::SCAUSE, causes_of(access, Fault::Page).1.into());

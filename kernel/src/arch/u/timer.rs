@@ -4,7 +4,7 @@ use core::cell::Cell;
 use ainori_board::Isa;
 use ainori_supervisor::{Line, Supervisor};
 
-use super::block::{block, loaded};
+use super::per_hart::{loaded, per_hart};
 use crate::arch::clock;
 use crate::arch::riscv::csr;
 use crate::arch::riscv::hart::Interrupts;
@@ -17,21 +17,21 @@ pub(super) struct Timer {
 
 /// No alarm is set, whatever a boot loader has left there.
 pub(super) fn reset() {
-    block().timer.alarm.set(u64::MAX);
+    per_hart().timer.alarm.set(u64::MAX);
     program_timer();
 }
 
 /// Sets the core's own alarm; `u64::MAX` is never.
 #[inline]
 pub fn set_alarm(at: u64) {
-    block().timer.alarm.set(at);
+    per_hart().timer.alarm.set(at);
     program_timer();
 }
 
 /// Is the core's own alarm due? The interrupt of the hart's timer is pending.
 #[inline(always)]
 pub(super) fn is_alarm_due() -> bool {
-    csr::read!(csr::TIME) >= block().timer.alarm.get()
+    csr::read!(csr::TIME) >= per_hart().timer.alarm.get()
 }
 
 /// The hypervisor's own interrupts that are pending and enabled.
@@ -52,9 +52,9 @@ pub(super) fn go_on() {
 /// Sets the hart's timer to what is due first: the core's alarm, or the timer of the loaded vCPU if that may interrupt or wake it, and hasn't yet.
 #[inline]
 pub(super) fn program_timer() {
-    let block = block();
-    let own = block.timer.alarm.get();
-    let guest = block.loaded.get().and_then(|page| {
+    let hart = per_hart();
+    let own = hart.timer.alarm.get();
+    let guest = hart.loaded.get().and_then(|page| {
         page.fast.alarm.set(own);
         page.registers.with(|registers| registers.deadline().filter(|_| !registers.is_up(Line::Timer)))
     });
@@ -70,7 +70,7 @@ pub(super) fn program_timer() {
 #[inline(always)]
 pub(super) fn program_alarm() {
     // SAFETY: only the hypervisor's own timer.
-    unsafe { csr::write!(csr::STIMECMP, block().timer.alarm.get()) }
+    unsafe { csr::write!(csr::STIMECMP, per_hart().timer.alarm.get()) }
 }
 
 /// The loaded vCPU, which has these registers, is about to be entered: its timer is looked at.

@@ -1,7 +1,7 @@
 //! What a trap was, in the guest's terms.
 use super::VcpuState;
-use super::block::block;
 use super::guest_access::{FailedLoad, fetch_instruction};
+use super::per_hart::per_hart;
 pub use super::privileged::{Brief, privileged_instruction};
 use super::shadow::{AddressSpaceAccess, GuestFence, PageFault};
 use super::timer::{self, is_alarm_due};
@@ -134,7 +134,7 @@ impl Access {
     /// The one that has just trapped.
     #[inline(always)]
     fn current(cause: u64) -> Self {
-        Self { address: block().elsewhere.get(), cause, value: value() }
+        Self { address: per_hart().elsewhere.get(), cause, value: value() }
     }
 
     /// The same once more.
@@ -193,7 +193,7 @@ impl FailedLoad {
 /// Called by the trap entry, on the core's empty stack.
 pub(super) extern "C" fn taken(cpu: &mut Cpu) -> ! {
     // SAFETY: `enter_guest` has left the whole state there, which begins with its context (`repr(C)`), of the vCPU that has just trapped: while it ran, nobody referred to it.
-    let state = unsafe { &mut *block().context.get().cast::<VcpuState>() };
+    let state = unsafe { &mut *per_hart().context.get().cast::<VcpuState>() };
     state.come_back();
     match cause() {
         TIMER_INTERRUPT if is_alarm_due() => conclude_event(cpu, Exit::Timer),
@@ -245,7 +245,7 @@ impl Trap {
     }
 
     fn own(state: &VcpuState, exception: Exception) -> Self {
-        if block().confines.get() && !state.is_in_kernel() {
+        if per_hart().confines.get() && !state.is_in_kernel() {
             Self::Confined(exception)
         } else {
             Self::Own(exception)

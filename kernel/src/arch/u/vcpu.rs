@@ -4,11 +4,11 @@ use core::ffi::c_void;
 use ainori_limits::cause::interrupt;
 use ainori_supervisor::{Cause, Privilege, Units};
 
-use super::block::block;
 use super::breakpoints::Breakpoints;
 use super::context::Context;
 use super::hart::Features;
 use super::page::{Registers, watches};
+use super::per_hart::per_hart;
 use super::senvcfg;
 use super::timer::{self, program_alarm};
 use super::trap::Exception;
@@ -48,7 +48,7 @@ pub struct VcpuState {
 
 // SAFETY: what could not be sent is `context.cpu`, and the references to its page (`page.rs`), whose cells are for one core at a time, and to the registers in that: of `context`, `world`, its shadow and `breakpoints`.
 // The first nobody follows but the trap entry, while the vCPU runs, and the core that runs it has put itself there (`load`, whose caller promises what the trap entry needs of it). By the others
-// only the core that has this reaches the page, and in the window the hart that runs the vCPU; and a core's reference to it (`Block::loaded`) is gone before another one has the vCPU (`forget`).
+// only the core that has this reaches the page, and in the window the hart that runs the vCPU; and a core's reference to it (`PerHart::loaded`) is gone before another one has the vCPU (`forget`).
 unsafe impl Send for VcpuState {}
 
 impl VcpuState {
@@ -194,7 +194,7 @@ impl VcpuState {
     pub unsafe fn load(&mut self, cpu: *mut c_void) {
         self.context.cpu = cpu;
         self.is_settled = false;
-        self.world.page.fast.kernel.set(block().kernel.get());
+        self.world.page.fast.kernel.set(per_hart().kernel.get());
         self.world.load();
         // If the hart can be told all without a step, it is told now: who waits for the vCPU's timer behind this goes on sooner then.
         if self.world.shadow.is_known(self.registers_of_kernel().with(|registers| registers.view())) {
@@ -258,7 +258,7 @@ impl VcpuState {
             return Ready::Yes;
         }
         if let Some(cause) = interrupt {
-            if block().confines.get() && !self.is_in_kernel() {
+            if per_hart().confines.get() && !self.is_in_kernel() {
                 return Ready::Confined(Exception { cause: cause.bits(), value: 0 });
             }
             let is_in_kernel = self.is_in_kernel();
@@ -308,7 +308,7 @@ impl VcpuState {
             .registers_of_kernel()
             .with(|registers| (registers.view(), registers.hart_status(loaded), registers.privilege()));
         self.context.sstatus = status::UXL_64 | in_hart;
-        fast.watches.set(watches(self.watches_returns, block().confines.get()));
+        fast.watches.set(watches(self.watches_returns, per_hart().confines.get()));
         fast.loaded.set(loaded.fields());
         let is_user = privilege == Privilege::User;
         fast.stamp.set(if is_user { 0 } else { fast.stamp_of_kernel.get() });

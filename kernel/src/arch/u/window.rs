@@ -12,8 +12,8 @@ use ainori_limits::PAGE;
 use ainori_limits::cause::{exception, interrupt};
 use ainori_supervisor::Supervisor;
 
-use super::block::{AT, Block};
 use super::page::{Entry, Fast, PLACES, Page, TRAPS_PLACE, WAYS};
+use super::per_hart::{AT, PerHart};
 use super::senvcfg;
 use crate::arch::riscv::csr::{self, status};
 
@@ -759,10 +759,10 @@ global_asm!(
     LINES = const of_registers(Supervisor::OFFSETS.lines),
     SIE = const of_registers(Supervisor::OFFSETS.sie),
     PRIVILEGE = const of_registers(Supervisor::OFFSETS.privilege),
-    WALKED = const AT + offset_of!(Block, walked) as i64,
-    CONTEXT = const AT + offset_of!(Block, context) as i64,
-    TAKEN = const AT + offset_of!(Block, taken) as i64,
-    BUG = const AT + offset_of!(Block, bug) as i64,
+    WALKED = const AT + offset_of!(PerHart, walked) as i64,
+    CONTEXT = const AT + offset_of!(PerHart, context) as i64,
+    TAKEN = const AT + offset_of!(PerHart, taken) as i64,
+    BUG = const AT + offset_of!(PerHart, bug) as i64,
 );
 
 unsafe extern "C" {

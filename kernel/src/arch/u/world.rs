@@ -1,10 +1,10 @@
 //! What a vCPU has besides its general registers: its supervisor's registers in memory, its shadow tables, and the floating-point and vector registers, which stay in the hart until
 //! another vCPU uses these.
-use super::block::{block, loaded};
 use super::context::Context;
 use super::gstage::GuestTables;
 use super::hart::Features;
 use super::page::Page;
+use super::per_hart::{loaded, per_hart};
 use super::shadow::OwnShadow;
 use super::timer::program_timer;
 use crate::arch::clock;
@@ -75,7 +75,7 @@ impl Lines {
 
 /// All of a vCPU that isn't in its [`Context`].
 pub(super) struct World {
-    /// For as long as the system runs: so the hart's block can refer to it while it is loaded.
+    /// For as long as the system runs: so the hart can refer to it while it is loaded.
     pub(super) page: &'static Page,
     features: supervisor::Features,
     pub(super) shadow: OwnShadow,
@@ -125,7 +125,7 @@ impl World {
     #[inline]
     pub(super) fn load(&mut self) {
         give_up_reservation(&mut self.nowhere);
-        block().loaded.set(Some(self.page));
+        per_hart().loaded.set(Some(self.page));
         self.shadow.enter();
         program_timer();
     }
@@ -238,7 +238,7 @@ pub fn loaded_deadline() -> Option<u64> {
 /// No vCPU is the hart's any more.
 #[inline]
 pub fn forget() {
-    block().loaded.set(None);
+    per_hart().loaded.set(None);
     program_timer();
 }
 

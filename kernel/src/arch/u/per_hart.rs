@@ -12,7 +12,7 @@ pub(super) const AT: i64 = -2048;
 
 /// A hart's own.
 #[repr(C)]
-pub(super) struct Block {
+pub(super) struct PerHart {
     /// Of the vCPU that was entered last: the trap entry saves registers there.
     pub(super) context: Cell<*mut Context>,
     /// Where the trap entry goes on, in the hypervisor's own addresses.
@@ -39,14 +39,14 @@ pub(super) struct Block {
 
 /// This hart's.
 #[inline(always)]
-pub(super) fn block() -> &'static Block {
+pub(super) fn per_hart() -> &'static PerHart {
     // SAFETY: `map::Own` has one there for each hart, zeroed (a valid one) or written by `hart::setup`, before anything of this folder is called but by boot; it is in no
     // other hart's map, all in it are cells, and what refers to it never leaves the hart.
-    unsafe { &*(AT as *const Block) }
+    unsafe { &*(AT as *const PerHart) }
 }
 
 /// Does something with the registers of the loaded vCPU. `None` if there is none.
 #[inline(always)]
 pub(super) fn loaded<T>(what: impl FnOnce(&mut Supervisor) -> T) -> Option<T> {
-    block().loaded.get().map(|page| page.registers.with(what))
+    per_hart().loaded.get().map(|page| page.registers.with(what))
 }
