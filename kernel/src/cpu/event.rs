@@ -224,4 +224,4 @@ mod shadow;
 #[cfg(feature = "no-h")]
 mod user_mode;
 #[cfg(feature = "no-h")]
-pub use user_mode::{begin_later, confine, handle_brief};
+pub use user_mode::{begin_later, confine, handle_shortcut};

@@ -19,7 +19,7 @@ const ILLEGAL_INSTRUCTION: u64 = exception::ILLEGAL_INSTRUCTION as u64;
 
 /// Instructions with a way of their own.
 #[derive(Debug, Clone, Copy)]
-pub enum Brief {
+pub enum Shortcut {
     /// A fence of an address.
     PageFence(GuestFence),
     /// A write of this to `satp`.
@@ -46,17 +46,17 @@ impl VcpuState {
 
     /// The vCPU is at a breakpoint: is that known to stand for an instruction that has a way of its own, being frequent, and short mostly?
     #[inline(always)]
-    pub(super) fn brief(&self) -> Option<Brief> {
+    pub(super) fn shortcut(&self) -> Option<Shortcut> {
         if !self.is_in_kernel() {
             return None;
         }
         match Privileged::decode(self.breakpoints.bits_at(self.context.pc)?) {
             Privileged::Fence { address: address @ 1.., asid } => {
-                Some(Brief::PageFence(self.fence_of(address, asid)))
+                Some(Shortcut::PageFence(self.fence_of(address, asid)))
             }
             Privileged::Csr(instruction) if instruction.number() == csr::SATP && instruction.rd() == 0 => {
                 match instruction.access(self.register(instruction.source()?)) {
-                    CsrAccess::Write(satp) => Some(Brief::AddressSpace(satp)),
+                    CsrAccess::Write(satp) => Some(Shortcut::AddressSpace(satp)),
                     _ => None,
                 }
             }

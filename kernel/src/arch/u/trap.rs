@@ -2,12 +2,12 @@
 use super::VcpuState;
 use super::guest_access::{FailedLoad, fetch_instruction};
 use super::per_hart::per_hart;
-pub use super::privileged::{Brief, privileged_instruction};
+pub use super::privileged::{Shortcut, privileged_instruction};
 use super::shadow::{AddressSpaceAccess, GuestFence, PageFault};
 use super::timer::{self, is_alarm_due};
 use crate::arch::riscv::csr;
 use crate::cpu::Cpu;
-use crate::cpu::event::{conclude_event, handle_brief, handle_exception};
+use crate::cpu::event::{conclude_event, handle_exception, handle_shortcut};
 use crate::stats::Exit;
 use ainori_devices::mmio;
 use ainori_limits::cause::{exception, interrupt};
@@ -198,8 +198,8 @@ pub(super) extern "C" fn taken(cpu: &mut Cpu) -> ! {
     match cause() {
         TIMER_INTERRUPT if is_alarm_due() => conclude_event(cpu, Exit::Timer),
         BREAKPOINT => {
-            if let Some(brief) = state.brief() {
-                handle_brief(cpu, brief)
+            if let Some(shortcut) = state.shortcut() {
+                handle_shortcut(cpu, shortcut)
             }
         }
         _ => {}

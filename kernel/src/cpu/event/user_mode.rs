@@ -2,7 +2,7 @@
 use ainori_sched::VcpuId;
 
 use crate::arch::context::{begin_again, enter_guest};
-use crate::arch::trap::{Brief, Exception};
+use crate::arch::trap::{Exception, Shortcut};
 use crate::arch::{clock, hart};
 use crate::cpu::Cpu;
 use crate::guest::{fault, translation};
@@ -34,17 +34,19 @@ impl Cpu {
 
 /// The running vCPU has trapped for what takes but a step: the short form of [`handle_exception`](super::handle_exception). Where it takes more, that is what comes; and shortly before a
 /// deadline, as a step is longer than the rest until then may be.
-pub fn handle_brief(cpu: &mut Cpu, brief: Brief) -> ! {
+pub fn handle_shortcut(cpu: &mut Cpu, shortcut: Shortcut) -> ! {
     cpu.entered = clock::now();
     cpu.busy_since = cpu.entered;
     if cpu.is_deadline_near(cpu.entered) {
         handle_exception(cpu)
     }
     let Some(vcpu) = cpu.scheduler.running() else { handle_nothing(cpu) };
-    let exit = match brief {
-        Brief::PageFence(fence) => translation::page_fence(cpu, vcpu, fence),
-        Brief::AddressSpace(space) if cpu.state(vcpu).enter_known_address_space(space) => Exit::AddressSpace,
-        Brief::AddressSpace(_) => handle_exception(cpu),
+    let exit = match shortcut {
+        Shortcut::PageFence(fence) => translation::page_fence(cpu, vcpu, fence),
+        Shortcut::AddressSpace(space) if cpu.state(vcpu).enter_known_address_space(space) => {
+            Exit::AddressSpace
+        }
+        Shortcut::AddressSpace(_) => handle_exception(cpu),
     };
     if let Some(state) = cpu.return_at_once(vcpu, exit) {
         // SAFETY: the vCPU whose state this is was left in the hart.
