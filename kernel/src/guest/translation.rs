@@ -24,7 +24,7 @@ use super::fault::{self, What};
 use super::space::Space;
 use super::vcpu::Vcpu;
 use crate::arch::fence as hart_fence;
-use crate::arch::shadow::{AddressSpaceAccess, Answer, Beside, GuestFence, OwnShadow, PageFault};
+use crate::arch::shadow::{AddressSpaceAccess, Answer, GuestFence, Modes, OwnShadow, PageFault};
 use crate::arch::trap::{Access, Exception};
 use crate::cpu::event::handle_exception;
 use crate::cpu::{Cpu, Machine};
@@ -121,15 +121,15 @@ impl GuestTranslation {
 
     /// The shadow of one of its vCPUs, if that has one. Allocates: only at boot.
     pub fn shadow(&self, vcpu: VcpuId, machine: &Machine) -> OwnShadow {
-        let beside = Beside {
-            other_ways: !machine
+        let modes = Modes {
+            switched: !machine
                 .guests
                 .iter()
                 .all(|guest| guest.space.translation.way == Translation::TwoStage),
             unconfined: !machine.guests.iter().all(|guest| guest.space.translation.confines()),
         };
         let Some(shadow) = self.way.shadow() else {
-            return OwnShadow::none(self.way.confines(), beside);
+            return OwnShadow::none(self.way.confines(), modes);
         };
         let mut isa = machine.features.isa.clone();
         self.extend(&mut isa);
@@ -144,7 +144,7 @@ impl GuestTranslation {
         };
         let greatest = format(&machine.board);
         let choices = Choices { reclaim, shares_global: true, features, greatest, window: None };
-        OwnShadow::new(vcpu.0, choices, shadow.tables, shadow.space_count(), beside)
+        OwnShadow::new(vcpu.0, choices, shadow.tables, shadow.space_count(), modes)
             .unwrap_or_else(|| refuse(format_args!("a vCPU needs more shadow tables than {}", shadow.tables)))
     }
 

@@ -73,7 +73,7 @@ impl OwnShadow {
     pub(super) const fn reset(&mut self) {}
 
     #[inline(always)]
-    pub(super) const fn is_beside_shadows(&self) -> bool {
+    pub(super) const fn modes_are_switched(&self) -> bool {
         false
     }
 

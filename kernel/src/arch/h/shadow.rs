@@ -47,14 +47,14 @@ pub struct OwnShadow {
     own: Option<Box<Own>>,
     /// Its addresses are the board's.
     is_unconfined: bool,
-    beside: Beside,
+    modes: Modes,
 }
 
-/// What other vCPUs of the system have.
+/// Which modes of translation the vCPUs of the system have.
 #[derive(Debug, Clone, Copy)]
-pub struct Beside {
-    /// Some have a shadow, or no second stage: what the hart is told of a vCPU beside its registers changes from one to the other.
-    pub other_ways: bool,
+pub struct Modes {
+    /// Not all have two stages: what the hart is told of a vCPU beside its registers changes from one to the other.
+    pub switched: bool,
     /// Some choose their ASIDs themselves, under the VMID 0, which is also that of all vCPUs with a shadow.
     pub unconfined: bool,
 }
@@ -176,18 +176,18 @@ impl Trap {
 
 impl OwnShadow {
     /// None: there are two stages, or, if nothing is to confine the guest, its own alone.
-    pub const fn none(is_confined: bool, beside: Beside) -> Self {
-        Self { own: None, is_unconfined: !is_confined, beside }
+    pub const fn none(is_confined: bool, modes: Modes) -> Self {
+        Self { own: None, is_unconfined: !is_confined, modes }
     }
 
     /// With so many tables and address spaces, for the vCPU with this number. `None`: too few tables, or too many address spaces. Allocates: only at boot.
-    pub fn new(vcpu: u8, choices: Choices, tables: u16, spaces: usize, beside: Beside) -> Option<Self> {
+    pub fn new(vcpu: u8, choices: Choices, tables: u16, spaces: usize, modes: Modes) -> Option<Self> {
         let states = vec![TableState::NEW; tables.into()].leak();
         let spaces = vec![AddressSpace::UNUSED; spaces.min(TAGS.into())].leak();
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
         let own =
             Own { shadow, first_asid: u16::from(vcpu) * TAGS, is_reset: true, progress: Progress::NONE };
-        Some(Self { own: Some(Box::new(own)), is_unconfined: false, beside })
+        Some(Self { own: Some(Box::new(own)), is_unconfined: false, modes })
     }
 
     /// Has this hart ASIDs enough for so many vCPUs with shadows? Only at boot.
@@ -234,8 +234,8 @@ impl OwnShadow {
     }
 
     #[inline(always)]
-    pub(super) const fn is_beside_shadows(&self) -> bool {
-        self.beside.other_ways
+    pub(super) const fn modes_are_switched(&self) -> bool {
+        self.modes.switched
     }
 
     /// The exceptions that go to its guest.
@@ -249,7 +249,7 @@ impl OwnShadow {
         // SAFETY: concerns only where guests' traps go; `Trap::current` knows them all.
         unsafe { csr::write!(csr::HEDELEG, self.delegated()) };
         // Of the VMID 0, which `hgatp` has already: what is cached there under an ASID may be of a guest that has chosen the same one.
-        if self.beside.unconfined && self.is_without_second_stage() {
+        if self.modes.unconfined && self.is_without_second_stage() {
             fence::guest_all();
         }
         if let Some(own) = &mut self.own

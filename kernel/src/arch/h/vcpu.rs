@@ -75,7 +75,7 @@ impl VcpuState {
     /// them: not if they are the same for all vCPUs of the system.
     #[inline(always)]
     pub fn delegation(&self) -> (u64, bool) {
-        (self.world.shadow.delegated(), self.world.shadow.is_beside_shadows())
+        (self.world.shadow.delegated(), self.world.shadow.modes_are_switched())
     }
 
     /// Raises or lowers interrupt lines of the saved vCPU. For the loaded one, there is [`raise`](super::world::raise).

@@ -204,7 +204,7 @@ impl World {
         extra.set(Extra::FLUSH, shares_vmid);
         extra.set(Extra::TOP, file == 0 && features.has_interrupt_files());
         extra.set(Extra::WATCH, features.guest_files() > 0);
-        extra.set(Extra::DELEGATION, shadow.is_beside_shadows());
+        extra.set(Extra::DELEGATION, shadow.modes_are_switched());
         Self {
             hgatp: shadow.hgatp(hgatp),
             registers: Registers::after_reset(&hart),

@@ -80,24 +80,24 @@ impl GuestFence {
     }
 }
 
-/// What other vCPUs of the system have: all of them shadows.
+/// Which modes of translation the vCPUs of the system have: all of them shadows.
 #[derive(Debug, Clone, Copy)]
 #[expect(dead_code, reason = "as there is one to tell elsewhere")]
-pub struct Beside {
+pub struct Modes {
     /// None has another.
-    pub other_ways: bool,
+    pub switched: bool,
     /// None is without.
     pub unconfined: bool,
 }
 
 impl OwnShadow {
     /// There is no other way to translate here.
-    pub fn none(_: bool, _: Beside) -> Self {
+    pub fn none(_: bool, _: Modes) -> Self {
         refuse(format_args!("the harts of this board lack the H extension: each guest needs shadow tables"))
     }
 
     /// With so many tables and address spaces, for the vCPU with this number. `None`: too few tables, or too many address spaces. Allocates: only at boot.
-    pub fn new(vcpu: u8, choices: Choices, tables: u16, spaces: usize, _: Beside) -> Option<Self> {
+    pub fn new(vcpu: u8, choices: Choices, tables: u16, spaces: usize, _: Modes) -> Option<Self> {
         let states = vec![TableState::NEW; tables.into()].leak();
         let spaces = vec![AddressSpace::UNUSED; (VIEWS * spaces).min(TAGS.into())].leak();
         let page: &'static Page = Box::leak(Box::new(Page::new()));
