@@ -29,8 +29,8 @@ mod access;
 mod cause;
 mod csr;
 mod features;
+mod inspect;
 mod instruction;
-mod look;
 mod status;
 mod supervisor;
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub enum View {
     /// Pages of the kernel (U is 0): the guest is in supervisor mode.
     Kernel,
     /// Pages of the kernel, and loads and stores may go to those of programs as well: `sstatus.SUM` is on. No instruction can be fetched from the latter.
-    KernelWithUser,
+    KernelSum,
 }
 
 /// An interrupt of the guest's hart, by its bit in `sip`.
@@ -176,7 +176,7 @@ impl Supervisor {
     pub const fn view(&self) -> View {
         match self.privilege {
             Privilege::User => View::User,
-            Privilege::Supervisor if self.sstatus & status::SUM != 0 => View::KernelWithUser,
+            Privilege::Supervisor if self.sstatus & status::SUM != 0 => View::KernelSum,
             Privilege::Supervisor => View::Kernel,
         }
     }

@@ -245,7 +245,7 @@ impl Pair {
         let view = match (self.model.in_supervisor, self.model.sum) {
             (false, _) => View::User,
             (true, false) => View::Kernel,
-            (true, true) => View::KernelWithUser,
+            (true, true) => View::KernelSum,
         };
         assert_eq!(self.tested.view(), view);
         assert_eq!(self.tested.hart_counters(), self.model.counters());

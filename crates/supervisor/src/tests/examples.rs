@@ -292,7 +292,7 @@ fn effects_are_of_what_has_changed() {
     let mut hart = kernel();
     assert_eq!(hart.view(), View::Kernel);
     assert_eq!(write(&mut hart, SSTATUS, 0x4_2200), Effects::VIEW);
-    assert_eq!(hart.view(), View::KernelWithUser);
+    assert_eq!(hart.view(), View::KernelSum);
     assert_eq!(write(&mut hart, SSTATUS, 0x4_2200), Effects::NONE);
     assert_eq!(write(&mut hart, SSTATUS, 0xc_2200), Effects::EXECUTABLE);
     assert_eq!(write(&mut hart, SSTATUS, 0x4_6200), Effects::EXECUTABLE.and(Effects::UNITS));

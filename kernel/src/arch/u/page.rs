@@ -97,12 +97,12 @@ pub(super) const fn number_of(view: View) -> usize {
     match view {
         View::User => 0,
         View::Kernel => 1,
-        View::KernelWithUser => 2,
+        View::KernelSum => 2,
     }
 }
 
 /// All of them.
-pub(super) const ALL_VIEWS: [View; VIEWS] = [View::User, View::Kernel, View::KernelWithUser];
+pub(super) const ALL_VIEWS: [View; VIEWS] = [View::User, View::Kernel, View::KernelSum];
 
 /// Of a vCPU, in pages of its own.
 #[repr(C, align(4096))]

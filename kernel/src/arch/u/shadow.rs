@@ -199,7 +199,7 @@ impl OwnShadow {
             }
             return false;
         }
-        own.mode = Mode { user: view == View::User, sum: view == View::KernelWithUser, mxr };
+        own.mode = Mode { user: view == View::User, sum: view == View::KernelSum, mxr };
         let view = <Divided as ainori_shadow::View>::of(own.mode);
         let (due, is_done) = match own.shadow.enter_view(view) {
             Some(due) => (due, true),
@@ -233,7 +233,7 @@ impl Own {
     const fn view(&self) -> View {
         match self.mode {
             Mode { user: true, .. } => View::User,
-            Mode { sum: true, .. } => View::KernelWithUser,
+            Mode { sum: true, .. } => View::KernelSum,
             _ => View::Kernel,
         }
     }
@@ -243,7 +243,7 @@ impl Own {
     fn follow(&mut self, number: usize) {
         // BOUND: three views.
         let view = ALL_VIEWS.into_iter().find(|view| number_of(*view) == number).unwrap_or(View::Kernel);
-        (self.mode.user, self.mode.sum) = (view == View::User, view == View::KernelWithUser);
+        (self.mode.user, self.mode.sum) = (view == View::User, view == View::KernelSum);
         // There is no fence due for it, or it hadn't been told.
         let due =
             self.shadow.enter_view(<Divided as ainori_shadow::View>::of(self.mode)).unwrap_or(Due::Space);
@@ -280,7 +280,7 @@ impl Own {
     fn publish(&self) {
         // BOUND: three.
         for (view, walked) in ALL_VIEWS.into_iter().zip(&self.page.fast.walked) {
-            let mode = Mode { user: view == View::User, sum: view == View::KernelWithUser, mxr: false };
+            let mode = Mode { user: view == View::User, sum: view == View::KernelSum, mxr: false };
             let active = self.shadow.sibling(<Divided as ainori_shadow::View>::of(mode));
             let active = active.filter(|_| !self.mode.mxr);
             walked.set(active.map_or(0, |active| self.walked(active)));
