@@ -58,8 +58,14 @@ impl Apart {
         let kinds = [(false, false), (true, false), (true, true)];
         let kinds = kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)]);
         let builds = rooms.flat_map(|room| {
-            let build = move |((shadow, without_h), without_sstc)| {
-                [false, true].map(|more_uarts| Needs { room, shadow, without_h, without_sstc, more_uarts })
+            let build = move |((memory_modes, without_h), without_sstc)| {
+                [false, true].map(|more_uarts| Needs {
+                    room,
+                    memory_modes,
+                    without_h,
+                    without_sstc,
+                    more_uarts,
+                })
             };
             kinds.clone().flat_map(build)
         });

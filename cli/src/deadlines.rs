@@ -344,7 +344,7 @@ fn system(manifest: &Manifest) -> Result<System> {
         harts,
         housekeeping_hart: relief::house(harts, &guests),
         is_traced: system.trace.records != 0,
-        needs_other_build: needs.shadow
+        needs_other_build: needs.memory_modes
             || needs.without_h
             || needs.without_sstc
             || needs.more_uarts

@@ -25,7 +25,7 @@ const WITHOUT_SSTC: &str = "__for_harts_without_sstc";
 /// The symbol of one that drives more kinds of serial ports.
 const MORE_UARTS: &str = "__has_more_uarts";
 /// What is said of one without [`SHADOW`] to a system that needs it. It doesn't say which of the three the system has: it may be several, each of another guest.
-const LACKS_SHADOW: &str = "isn't built for shadow tables, memory at places or guests without protection; a guest of the system has one of these \
+const LACKS_MEMORY_MODES: &str = "isn't built for shadow tables, memory at places or guests without protection; a guest of the system has one of these \
      (`translation`, `memory_at`)";
 /// How the names of sections begin that only boot needs.
 const BOOT: &str = ".boot.";
@@ -70,11 +70,11 @@ pub struct Build {
 impl Build {
     /// The smallest that has all of that.
     pub fn for_needs(needs: Needs) -> Self {
-        let Needs { room, shadow, without_h, without_sstc, more_uarts } = needs;
+        let Needs { room, memory_modes, without_h, without_sstc, more_uarts } = needs;
         // In the order in which tools/build-kernel takes them. All guests have shadow tables where there is no H.
         let features = [
             ("large", !Room::USUAL.holds(room)),
-            ("shadow", shadow && !without_h),
+            ("shadow", memory_modes && !without_h),
             ("no-h", without_h),
             ("sbi-timer", without_sstc),
             ("uarts", more_uarts),
@@ -111,7 +111,7 @@ impl Kernel {
         let path = Self::path(path, needs)?;
         let kernel = Self::from_elf(&checkout::read(&path)?)
             .wrap_err_with(|| format!("{} is not a hypervisor that can be used", path.display()))?;
-        let Needs { room, shadow, without_h, without_sstc, more_uarts } = kernel.has;
+        let Needs { room, memory_modes, without_h, without_sstc, more_uarts } = kernel.has;
         let refuse = |kind: &str, why: String| {
             let Build { command, .. } = Build::for_needs(needs);
             let help =
@@ -140,8 +140,8 @@ impl Kernel {
             let why = format!("has room for {}; the system has {}", words(room), words(needs.room));
             return refuse("large", why);
         }
-        if needs.shadow && !shadow {
-            return refuse("right", LACKS_SHADOW.into());
+        if needs.memory_modes && !memory_modes {
+            return refuse("right", LACKS_MEMORY_MODES.into());
         }
         if needs.more_uarts && !more_uarts {
             let why = "doesn't drive the serial port of this board (`machine` in [board])";
@@ -193,9 +193,9 @@ impl Kernel {
             vcpus: number(vcpus, Room::USUAL.vcpus),
             guest_vcpus: number(guest_vcpus, Room::USUAL.guest_vcpus),
         };
-        let [shadow, without_h, without_sstc, more_uarts] =
+        let [memory_modes, without_h, without_sstc, more_uarts] =
             [SHADOW, WITHOUT_H, WITHOUT_SSTC, MORE_UARTS].map(|name| symbol(&file, name).is_ok());
-        let has = Needs { room, shadow, without_h, without_sstc, more_uarts };
+        let has = Needs { room, memory_modes, without_h, without_sstc, more_uarts };
         Ok(Self { bytes: flat, sections: sections(&file)?, has })
     }
 }
@@ -239,7 +239,7 @@ mod tests {
     /// What a system needs, and the build that it gets.
     #[test]
     fn each_system_has_its_build() {
-        for (room, [shadow, without_h, without_sstc, more_uarts], file) in [
+        for (room, [memory_modes, without_h, without_sstc, more_uarts], file) in [
             (Room::USUAL, [false; 4], "ainori"),
             (Room::USUAL, [true, false, false, false], "ainori-shadow"),
             (Room::USUAL, [true, true, false, false], "ainori-no-h"),
@@ -251,7 +251,7 @@ mod tests {
             (Room::LARGE, [true, false, true, false], "ainori-large-shadow-sbi-timer"),
             (Room::LARGE, [false, false, false, true], "ainori-large-uarts"),
         ] {
-            let build = Build::for_needs(Needs { room, shadow, without_h, without_sstc, more_uarts });
+            let build = Build::for_needs(Needs { room, memory_modes, without_h, without_sstc, more_uarts });
             assert_eq!(build.file, format!(".cache/kernel/{file}.elf"));
             // The options of tools/build-kernel are the parts of the name.
             let options =

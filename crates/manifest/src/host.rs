@@ -58,7 +58,7 @@ pub struct Needs {
     /// For how much there is room.
     pub room: Room,
     /// Guests can have shadow tables, memory at places that the manifest gives, or no protection.
-    pub shadow: bool,
+    pub memory_modes: bool,
     /// It is for harts without the H extension, on which all guests have shadow tables. No build is for both kinds of harts.
     pub without_h: bool,
     /// It is for harts without Sstc, whose timer the firmware sets. No build is for both kinds of harts.
@@ -78,10 +78,10 @@ impl Manifest {
             guest_vcpus: vcpus().max().unwrap_or_default(),
         };
         // Places and guests without protection come with them.
-        let shadow = self.spaces().iter().any(|space| *space != Space::default());
+        let memory_modes = self.spaces().iter().any(|space| *space != Space::default());
         Needs {
             room,
-            shadow,
+            memory_modes,
             without_h: !self.board.has_h(),
             without_sstc: !self.board.has_sstc(),
             more_uarts: boards::kind_of(&self.board.machine).is_some_and(|kind| kind.has_other_uart),

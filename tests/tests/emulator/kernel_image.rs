@@ -11,7 +11,7 @@ fn what_stays_fits_into_92_kib_and_all_into_170() {
         Some(&hypervisor()),
         Needs {
             room: ainori_limits::Room::USUAL,
-            shadow: false,
+            memory_modes: false,
             without_h: false,
             without_sstc: false,
             more_uarts: false,

@@ -34,7 +34,7 @@ fn a_guest_has_a_shadow_without_a_word_about_it() {
 fn no_build_is_taken_for_harts_of_the_other_kind() {
     let needs = |without_h| Needs {
         room: Room::USUAL,
-        shadow: without_h,
+        memory_modes: without_h,
         without_h,
         without_sstc: false,
         more_uarts: false,

@@ -104,8 +104,13 @@ fn the_sbi_is_as_the_specification_has_it() {
 /// The tool tells builds apart before anything runs.
 #[test]
 fn no_other_build_is_taken_for_this_board() {
-    let needs =
-        Needs { room: Room::USUAL, shadow: true, without_h: true, without_sstc: true, more_uarts: true };
+    let needs = Needs {
+        room: Room::USUAL,
+        memory_modes: true,
+        without_h: true,
+        without_sstc: true,
+        more_uarts: true,
+    };
     assert!(Kernel::load(Some(&hypervisor_without_h_and_sstc()), needs).is_ok());
     for (kernel, needs, why) in [
         (hypervisor_without_h(), needs, "is for harts with the Sstc extension; the board's harts lack it"),

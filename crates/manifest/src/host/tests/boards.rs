@@ -24,7 +24,7 @@ fn harts_of_sifive_u_are_1_to_4() {
     let homes: Vec<u32> = manifest.system.guests[0].vcpus.iter().map(|vcpu| vcpu.home).collect();
     assert_eq!(homes, [1, 2, 3, 4]);
     let needs = manifest.needs();
-    assert!(needs.without_h && needs.without_sstc && needs.more_uarts && needs.shadow, "{needs:?}");
+    assert!(needs.without_h && needs.without_sstc && needs.more_uarts && needs.memory_modes, "{needs:?}");
     let usual = parse(GOOD).unwrap();
     assert!(usual.board.hart_ids() == (0..4) && !usual.needs().more_uarts);
     // A guest that names none has all of them.

@@ -27,7 +27,7 @@ fn a_guest_whom_all_trust_has_no_protection() {
         manifest.spaces(),
         [Space::default(), Space { translation: Translation::None, memory_at: Some(AT) }]
     );
-    assert!(manifest.needs().shadow, "it is a build of its own");
+    assert!(manifest.needs().memory_modes, "it is a build of its own");
     // The hypervisor is told of the image as of any other, and where its memory is.
     let image = &manifest.system.guests[1].image;
     assert_eq!(image.entry, GUEST_MEMORY_BASE + 0x20_0000);
@@ -45,7 +45,7 @@ fn the_kernel_is_told_of_places() {
         let manifest = parse(&text).unwrap();
         let wanted = manifest.spaces();
         assert_eq!(wanted[1].memory_at, Some(AT));
-        assert!(manifest.needs().shadow);
+        assert!(manifest.needs().memory_modes);
         assert_eq!(spaces(&blob_of_zeros(&manifest)), Ok(wanted));
     }
 }

@@ -24,8 +24,8 @@ fn guests_have_two_stages_or_a_shadow() {
     );
     let all = "translation = \"shadow-single\"\nshadow_tables = 36\nshadow_reclaim = \"page-directory-lru\"";
     assert_eq!(translation(all), shadow(ShadowSpaces::Single, 36, ShadowReclaim::PageDirectoryLru));
-    assert!(!parse(GOOD).unwrap().needs().shadow);
-    assert!(parse(&with(all)).unwrap().needs().shadow);
+    assert!(!parse(GOOD).unwrap().needs().memory_modes);
+    assert!(parse(&with(all)).unwrap().needs().memory_modes);
 }
 
 /// As [`with`], on harts without the H extension.
@@ -38,7 +38,7 @@ fn on_harts_without_h_each_guest_has_a_shadow() {
     for cpu in ["rv64,h=false", "rv64,v=true,h=off", "rv64,h=on,h=no", "rva22s64,sstc=on", "max,h=n"] {
         let manifest = parse(&without_h(cpu, "")).unwrap();
         assert!(!manifest.board.has_h(), "{cpu}");
-        assert!(manifest.needs().without_h && manifest.needs().shadow, "{cpu}");
+        assert!(manifest.needs().without_h && manifest.needs().memory_modes, "{cpu}");
         let usual = Shadow {
             spaces: ShadowSpaces::Multi,
             tables: 256,
