@@ -2,11 +2,14 @@
 //!
 //! `riscv` is what every hart has in common, `h` the back end for harts with the H extension, whose guests' kernels run in VS-mode, and `u` the one for harts without it, whose
 //! guests' kernels run in user mode. Each defines what is taken from `back_end` here; which one a kernel has is decided when it is built (docs/boards.md, A hart without H).
+pub mod gstage;
 #[cfg(not(feature = "no-h"))]
 mod h;
 #[cfg(feature = "shadow")]
 mod page_fault;
 mod riscv;
+#[cfg(feature = "shadow")]
+mod shadow_tables;
 #[cfg(feature = "no-h")]
 mod u;
 mod vcpu;
@@ -16,7 +19,7 @@ use h as back_end;
 #[cfg(feature = "no-h")]
 use u as back_end;
 
-pub use back_end::{VcpuState, context, files, gstage, guest_access, shadow, trap, world};
+pub use back_end::{VcpuState, context, files, guest_access, shadow, trap, world};
 pub use riscv::{clear, clock, firmware, imsic, start};
 
 /// One hart: what it can do, setting it up for guests, and the hypervisor's own interrupts.

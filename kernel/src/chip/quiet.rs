@@ -29,7 +29,7 @@ pub fn silence(device: &Device) {
         // BOUND: 3 at most.
         for (offset, value) in writes.iter().filter(|(offset, _)| offset + 4 <= range.size()) {
             // SAFETY: the board's tree says that a device of this kind is there, so that its registers are as `DEVICES` has them, and the
-            // register lies within the range; to the hypervisor its address is itself (as of tables: `arch/h/shadow/tables.rs`), and no Rust object lies there. The guest that owns the device doesn't
+            // register lies within the range; to the hypervisor its address is itself (as of tables: `shadow_tables.rs`), and no Rust object lies there. The guest that owns the device doesn't
             // run, and nobody else uses it.
             unsafe { write_volatile((range.start + offset) as *mut u32, *value) };
         }

@@ -2,7 +2,7 @@
 use super::context::trap_entry;
 use super::fence;
 use super::files;
-use super::gstage::MODE_SV39X4;
+use super::hgatp::MODE_SV39X4;
 use super::timer;
 use crate::arch::hart::{Interrupts, pending_own_interrupts};
 use crate::arch::riscv::csr::{self, envcfg, stateen, status, virtual_interrupt};

@@ -2,9 +2,9 @@
 pub mod context;
 pub mod fence;
 pub mod files;
-pub mod gstage;
 pub mod guest_access;
 pub mod hart;
+mod hgatp;
 mod inject;
 #[cfg_attr(not(feature = "shadow"), path = "no_shadow.rs")]
 pub mod shadow;

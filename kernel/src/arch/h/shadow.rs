@@ -4,8 +4,6 @@
 //! A guest without protection has neither: `hgatp` is Bare, and `vsatp` its own.
 //!
 //! In a kernel without the feature `shadow` there is [another file](../no_shadow.rs) with the same names, and nothing behind them.
-mod tables;
-
 use alloc::{boxed::Box, vec};
 use core::sync::atomic::AtomicU64;
 
@@ -18,15 +16,15 @@ use ainori_shadow::{
 };
 use ainori_space::GuestPhysical;
 
-use self::tables::ShadowTables;
 use super::VcpuState;
 use super::fence;
-use super::gstage::MODE_SV39X4;
 use super::hart::DELEGATED;
+use super::hgatp::MODE_SV39X4;
 use super::trap::{Exception, Trap, fetch};
 pub use crate::arch::page_fault::{Answer, PageFault};
 use crate::arch::page_fault::{causes_of, is_block_operation};
 use crate::arch::riscv::csr::{self, hstatus, status};
+use crate::arch::shadow_tables::ShadowTables;
 
 /// Can guests have shadow tables?
 pub const BUILT: bool = true;

@@ -2,10 +2,11 @@
 use super::context::Context;
 use super::fence;
 use super::files;
-use super::gstage::{GuestTables, hgatp};
 use super::hart::Features;
+use super::hgatp;
 use super::shadow::{BUILT, OwnShadow, forget_second_stage};
 use super::timer;
+use crate::arch::gstage::GuestTables;
 use crate::arch::riscv::csr::{self, hie, hvictl, status, virtual_interrupt};
 use crate::arch::riscv::float::FloatRegisters;
 use crate::arch::riscv::vector::VectorRegisters;
@@ -29,7 +30,7 @@ impl Translation {
     pub fn new(tables: &GuestTables, shadow: OwnShadow, vcpu: VcpuId, machine: &Machine) -> Self {
         let shares_vmid = machine.vcpu_count > usize::from(machine.features.vmid_mask);
         let vmid = if shares_vmid { 0 } else { u16::from(vcpu.0) + 1 };
-        Self { hgatp: hgatp(tables, vmid), shares_vmid, shadow }
+        Self { hgatp: hgatp::of_vcpu(tables, vmid), shares_vmid, shadow }
     }
 }
 

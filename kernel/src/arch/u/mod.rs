@@ -7,8 +7,6 @@ pub mod context;
 mod fast;
 pub mod fence;
 pub mod files;
-#[path = "../h/gstage.rs"]
-pub mod gstage;
 pub mod guest_access;
 pub mod hart;
 mod inject;

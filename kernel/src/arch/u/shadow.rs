@@ -1,8 +1,5 @@
 //! The shadow of a vCPU's translations ([`ainori_shadow`]) as this hart has it: in `satp`, with an ASID of the hart for each view of an address
 //! space of the guest. The guest's own `satp` is in no hart: whatever it does to it traps, as do its fences and its page faults.
-#[path = "../h/shadow/tables.rs"]
-mod tables;
-
 use alloc::{boxed::Box, vec};
 
 use ainori_devices::zicsr::CsrAccess;
@@ -15,7 +12,6 @@ use ainori_shadow::{
 use ainori_space::{GuestPhysical, HostPhysical};
 use ainori_supervisor::{Privileged, View};
 
-use self::tables::ShadowTables;
 use super::VcpuState;
 use super::fence;
 use super::page::{ALL_VIEWS, Page, number_of};
@@ -25,6 +21,7 @@ use super::window::{self, FORMATS};
 pub use crate::arch::page_fault::{Answer, PageFault};
 use crate::arch::page_fault::{causes_of, is_block_operation};
 use crate::arch::riscv::csr;
+use crate::arch::shadow_tables::ShadowTables;
 use crate::panic::refuse;
 
 /// Can guests have shadow tables?

@@ -1,13 +1,13 @@
 //! What a vCPU has besides its general registers: its supervisor's registers in memory, its shadow tables, and the floating-point and vector registers, which stay in the hart until
 //! another vCPU uses these.
 use super::context::Context;
-use super::gstage::GuestTables;
 use super::hart::Features;
 use super::page::Page;
 use super::per_hart::{loaded, per_hart};
 use super::shadow::OwnShadow;
 use super::timer::program_timer;
 use crate::arch::clock;
+use crate::arch::gstage::GuestTables;
 use crate::arch::riscv::csr::{self, status};
 use crate::arch::riscv::float::FloatRegisters;
 use crate::arch::riscv::vector::VectorRegisters;

@@ -1,8 +1,6 @@
-//! Second-stage tables ([`ainori_space`]) as this hart has them: in memory that the hypervisor reaches by pointers, in `hgatp`.
+//! Second-stage tables ([`ainori_space`]) in memory that the hypervisor reaches by pointers. A guest has one, shared by its vCPUs.
 //!
-//! A guest has one table, shared by its vCPUs; each vCPU has a VMID of its own, so that two vCPUs of one guest never
-//! share cached translations on one core (SPUMONE's split ASIDs, 3.6.1). (Where the hart has fewer VMIDs than there are vCPUs, each world switch
-//! fences: `Extra::FLUSH` of [`world`](super::world).)
+//! Harts with H walk them (`hgatp`). Without H they are for the hypervisor alone: it fills shadows in from what they say.
 use alloc::alloc::alloc_zeroed;
 use core::alloc::Layout;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +8,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use ainori_space::{Format, Space, Table, Tables};
 
 use crate::memory::HostPhysical;
-
-#[cfg(not(feature = "no-h"))]
-/// `hgatp.MODE` of Sv39x4: harts with Shgatpa have it (RVA23 asks for that), and boot asks each board's (`hart::lacks`).
-pub const MODE_SV39X4: u64 = 8;
 
 #[repr(C, align(4096))]
 struct Lower([u64; 512]);
@@ -29,12 +23,6 @@ pub type GuestTables = Space<BootTables>;
 /// Tables in which nothing is mapped. Allocates: only at boot.
 pub fn empty() -> GuestTables {
     Space::new(Format::Sv39x4, zeroed::<Root>(), BootTables(()))
-}
-
-#[cfg(not(feature = "no-h"))]
-/// Value of `hgatp` for a vCPU with this VMID.
-pub(super) fn hgatp(tables: &GuestTables, vmid: u16) -> u64 {
-    MODE_SV39X4 << 60 | u64::from(vmid) << 44 | tables.root().0.0 >> 12
 }
 
 /// `T` is one of the types above. Allocates: only at boot.

@@ -11,14 +11,14 @@ const ENTRIES: usize = PAGE as usize / size_of::<u64>();
 
 /// So many tables, one behind the other. They are never given back.
 #[derive(Debug)]
-pub(super) struct ShadowTables {
+pub(in crate::arch) struct ShadowTables {
     first: u64,
     count: u16,
 }
 
 impl ShadowTables {
     /// With zeros in them. Allocates: only at boot.
-    pub(super) fn new(count: u16) -> Option<Self> {
+    pub(in crate::arch) fn new(count: u16) -> Option<Self> {
         let layout =
             Layout::from_size_align(usize::from(count.max(1)) * PAGE as usize, PAGE as usize).ok()?;
         // SAFETY: the layout isn't empty; the allocator never returns null (it panics instead).
