@@ -6,11 +6,12 @@ pub use kernel::{Build, Kernel, Sections};
 
 use crate::checkout;
 use ainori_manifest::{
-    Manifest,
+    Manifest, Problem,
     blob::{self, GuestFiles},
 };
 use miette::{Result, miette};
 use serde::Serialize;
+use std::path::Path;
 
 /// Byte offset of the field `image_size` in the header of a RISC-V `Image`.
 const IMAGE_SIZE_AT: usize = 16;
@@ -41,23 +42,29 @@ pub fn build(manifest: &Manifest, kernel: Kernel) -> Result<Image> {
     let mut contents = Vec::new();
     for files in &manifest.files {
         let initrd = files.initrd.as_deref().map(checkout::read).transpose()?;
-        contents.push((checkout::read(&files.image)?, initrd));
+        let loads: Result<Vec<_>> = files.loads.iter().map(|load| checkout::read(&load.file)).collect();
+        contents.push((checkout::read(&files.image)?, initrd, loads?));
     }
     let mut system = manifest.system.clone();
     let mut programs = Vec::new();
-    for (index, (image, _)) in contents.iter().enumerate() {
-        let program = manifest.program(index, image).map_err(|problem| {
-            // It was good when the manifest was checked, a moment ago.
-            let path = manifest.files[index].image.display();
-            miette!(help = problem.help, "{path} has changed: it {}", problem.what)
-        })?;
+    for (index, (image, _, loads)) in contents.iter().enumerate() {
+        // They were good when the manifest was checked, a moment ago.
+        let changed = |path: &Path, problem: Problem| {
+            miette!(help = problem.help, "{} has changed: it {}", path.display(), problem.what)
+        };
+        let files = &manifest.files[index];
+        let mut program = manifest.program(index, image).map_err(|problem| changed(&files.image, problem))?;
+        for (load, bytes) in files.loads.iter().zip(loads) {
+            let added = manifest.add_load(index, load, bytes, &mut program);
+            added.map_err(|problem| changed(&load.file, problem))?;
+        }
         system.guests[index].image = program.describe(manifest.files[index].places.memory_base());
         programs.push(program);
     }
     let files: Vec<_> = programs
         .iter()
         .zip(&contents)
-        .map(|(program, (_, initrd))| GuestFiles {
+        .map(|(program, (_, initrd, _))| GuestFiles {
             segments: program.segments.iter().map(|segment| &*segment.bytes).collect(),
             initrd: initrd.as_deref(),
         })

@@ -62,6 +62,8 @@ pub struct Guest {
     trusts: Vec<&'static str>,
     load_address: Option<u64>,
     devices: Vec<&'static str>,
+    loads: Vec<(PathBuf, u64)>,
+    more: Vec<String>,
     tasks: Vec<Task>,
 }
 
@@ -157,6 +159,8 @@ impl Guest {
             trusts: Vec::new(),
             load_address: None,
             devices: Vec::new(),
+            loads: Vec::new(),
+            more: Vec::new(),
             tasks: Vec::new(),
         }
     }
@@ -239,6 +243,8 @@ impl Guest {
             trusts: Vec::new(),
             load_address: None,
             devices: Vec::new(),
+            loads: Vec::new(),
+            more: Vec::new(),
             tasks: Vec::new(),
         }
     }
@@ -305,6 +311,18 @@ impl Guest {
     /// A device of the board that is its own, by its path in the device tree.
     pub fn device(mut self, path: &'static str) -> Self {
         self.devices.push(path);
+        self
+    }
+
+    /// A file that it finds in its memory at this address.
+    pub fn load(mut self, file: &Path, address: u64) -> Self {
+        self.loads.push((file.to_owned(), address));
+        self
+    }
+
+    /// A key of its manifest that has no function here, as it is written there: `restart = "always"`.
+    pub fn key(mut self, line: &str) -> Self {
+        self.more.push(line.to_owned());
         self
     }
 
@@ -432,7 +450,11 @@ impl Display for Guest {
         if let Some((when, limit, interval)) = self.restart {
             writeln!(f, "restart = {when:?}\nrestart_limit = {limit}\nrestart_interval = {interval:?}")?;
         }
+        self.more.iter().try_for_each(|line| writeln!(f, "{line}"))?;
         writeln!(f, "background = {}", self.background)?;
+        for (file, address) in &self.loads {
+            writeln!(f, "[[guest.load]]\nfile = {file:?}\naddress = {address:#x}")?;
+        }
         self.tasks.iter().try_for_each(|task| write!(f, "{task}"))
     }
 }

@@ -328,6 +328,7 @@ fn the_keys_of_a_manifest_are_those_that_are_read() {
         "`policy`",
         "`[board]`",
         "`[[guest]]`",
+        "`[[guest.load]]`",
         "`[[guest.task]]`",
         "`[[window]]`",
         "`[[channel]]`",

@@ -46,6 +46,10 @@ pub fn run(options: &mut Options, run: &Run, version: &str) -> Result<RunReport>
     if let Some(initrd) = &files.initrd {
         options.qemu_args.extend(["-initrd".into(), initrd.into()]);
     }
+    for load in &files.loads {
+        let at = format!("loader,addr={:#x},force-raw=on,", load.address);
+        options.qemu_args.extend(["-device".into(), joined(&[OsStr::new(&at), &option("file", &load.file)])]);
+    }
     if !guest.args.is_empty() {
         options.qemu_args.extend(["-append".into(), guest.args.clone().into()]);
     }

@@ -137,8 +137,9 @@ fn are_usual(translations: &[Translation]) -> bool {
 pub fn key(run: &Run, tools: &Tools, hashes: &mut Hashes) -> Result<String> {
     let mut files = Vec::new();
     for guest in &run.manifest.files {
-        files.push(hashes.of(&guest.image)?);
-        files.extend(guest.initrd.as_deref().map(|initrd| hashes.of(initrd)).transpose()?);
+        for (_, file) in guest.all() {
+            files.push(hashes.of(file)?);
+        }
     }
     let kernel = match run.machine {
         Machine::Ainori => Some(hashes.of(&tools.kernel(run)?)?),

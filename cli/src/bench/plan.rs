@@ -201,8 +201,7 @@ impl Plan {
         let systems = systems.map(|file| experiment.folder.join(file));
         let files = systems.fold(files, |files, system| files.reads("the system of a case", Some(&system)));
         self.runs().flat_map(|run| &run.manifest.files).fold(files, |files, guest| {
-            let files = files.reads("a guest's image", Some(&guest.image));
-            files.reads("a guest's initrd", guest.initrd.as_deref())
+            guest.all().fold(files, |files, (what, file)| files.reads(what, Some(file)))
         })
     }
 

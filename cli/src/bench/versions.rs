@@ -63,7 +63,7 @@ pub fn versions(plan: &Plan, tools: &Tools, hashes: &mut Hashes) -> Result<Versi
     };
     let mut files = BTreeMap::new();
     for paths in plan.runs().flat_map(|run| &run.manifest.files) {
-        for path in [Some(&paths.image), paths.initrd.as_ref()].into_iter().flatten() {
+        for (_, path) in paths.all() {
             if let Entry::Vacant(entry) = files.entry(name_of(path)) {
                 entry.insert(FileVersion { hash: short(path)?, says: says(&checkout::read(path)?) });
             }

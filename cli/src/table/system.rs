@@ -5,12 +5,12 @@ use super::{
 };
 use crate::image::Sizes;
 use ainori_manifest::{
-    Clock, Interrupts, Manifest,
+    Clock, GuestPaths, Interrupts, Manifest,
     config::{Guest, Kind, Shadow, ShadowReclaim, ShadowSpaces, System, Window},
     show_size,
 };
 use ainori_sched::Policy;
-use std::fmt::Write;
+use std::{fmt::Write, path::Path};
 
 /// A system: its board and policy in a line, its guests in a table.
 pub fn system(manifest: &Manifest) -> String {
@@ -56,7 +56,7 @@ pub fn system(manifest: &Manifest) -> String {
             homes(guest),
             if moves { reach(guest) } else { "-".into() },
             if guest.devices.is_empty() { "-".into() } else { guest.devices.join(", ") },
-            format!("{image}, {}{initrd}", size(guest.image.stored())),
+            format!("{image}, {}{initrd}{}", size(guest.image.stored()), loads(files)),
         ]);
     }
     let _ = writeln!(text, "{guests}");
@@ -159,6 +159,12 @@ fn channels(manifest: &Manifest) -> Rows {
 }
 
 /// `1, on hart 0: 12`; only what counts under the policy, on harts where a vCPU of the guest may come.
+/// What a guest finds in its memory beside its program. Its bytes are counted with those of the program.
+fn loads(files: &GuestPaths) -> String {
+    let name = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    files.loads.iter().map(|load| format!("; {} at {:#x}", name(&load.file), load.address)).collect()
+}
+
 fn priorities(guest: &Guest, policy: Option<&Policy>) -> String {
     let Some(policy) = policy else { return guest.priority.to_string() };
     let reach = guest.vcpus.iter().fold(0, |set, vcpu| set | policy.reach(vcpu.home, vcpu.harts));

@@ -183,7 +183,34 @@ pub struct GuestPaths {
     pub initrd: Option<PathBuf>,
     /// Where the program goes, as far as the manifest says so.
     pub places: Places,
+    /// Files that are loaded beside the program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<Load>,
 }
+
+/// A file that lies in a guest's memory when it starts, as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Load {
+    /// The file.
+    #[serde(serialize_with = "files::serialize_path")]
+    pub file: PathBuf,
+    /// Guest-physical address of its first byte.
+    pub address: u64,
+}
+
+impl GuestPaths {
+    /// All files, each with what it is.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let loads = self.loads.iter().map(|load| (LOADED, &*load.file));
+        let image = std::iter::once((IMAGE, &*self.image));
+        image.chain(self.initrd.as_deref().map(|initrd| (INITRD, initrd))).chain(loads)
+    }
+}
+
+// What files of a guest are, in messages.
+const IMAGE: &str = "a guest's image";
+const INITRD: &str = "a guest's initrd";
+const LOADED: &str = "a file that a guest finds loaded";
 
 fn serialize_path_or_none<S: serde::Serializer>(
     path: &Option<PathBuf>,
@@ -206,6 +233,18 @@ impl Manifest {
         let config = &self.system.guests[guest];
         let initrd_len = config.initrd.map(|initrd| initrd.len);
         images::read(config.kind, file, config.memory, initrd_len, self.files[guest].places)
+    }
+
+    /// Puts the bytes of one of a guest's [`loads`](GuestPaths::loads) beside its program.
+    pub fn add_load<'a>(
+        &self,
+        guest: usize,
+        load: &Load,
+        file: &'a [u8],
+        program: &mut Program<'a>,
+    ) -> Result<(), Problem> {
+        let memory = self.files[guest].places.memory(self.system.guests[guest].memory);
+        program.add(load.address, file, memory)
     }
 
     /// Traces other than the manifest says. The error tells in words why that is not possible.
@@ -261,10 +300,9 @@ impl Manifest {
         if let Some(text) = text.filter(|text| too_long(text).is_none()) {
             let folder = path.parent().unwrap_or(Path::new("."));
             for guest in Draft::read(&text, &mut Vec::new()).guests {
-                let named = [("a guest's image", guest.image), ("a guest's initrd", guest.initrd)];
-                all.extend(
-                    named.into_iter().filter_map(|(what, name)| Some((what, folder.join(name?.value)))),
-                );
+                let named = [(IMAGE, guest.image), (INITRD, guest.initrd)].into_iter();
+                let named = named.chain(guest.loads.into_iter().map(|load| (LOADED, load.file)));
+                all.extend(named.filter_map(|(what, name)| Some((what, folder.join(name?.value)))));
             }
         }
         all

@@ -48,6 +48,21 @@ fn a_position_independent_program_runs_wherever_it_is_loaded() {
     }
 }
 
+/// Beside the program, at an odd address, in each of its lives.
+#[test]
+fn a_file_is_loaded_beside_the_program_in_each_life() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("table.bin");
+    let bytes: Vec<u8> = (0..5000_u32).map(|index| (index * 7 % 251) as u8).collect();
+    std::fs::write(&file, bytes).expect("the file is written");
+    let at = 0x8080_0123_u64;
+    let guest = Guest::probe("loaded", &format!("at={at:#x} bytes=5000 until_ms=200"));
+    let guest = guest.load(&file, at).restart("on-failure", 32, "10s");
+    let run = System::on(1).with(guest).run(Clock::Icount);
+    run.good();
+    assert!(!run.guest("loaded").former_lives.is_empty(), "it was never started again");
+}
+
 /// Linked for this address, but told so only in the manifest.
 #[test]
 fn a_flat_binary_starts_where_the_manifest_says() {

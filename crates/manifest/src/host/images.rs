@@ -38,7 +38,7 @@ impl Places {
     }
 
     /// The guest's `memory` bytes.
-    fn memory(self, memory: u64) -> Range<u64> {
+    pub(super) fn memory(self, memory: u64) -> Range<u64> {
         self.memory_base()..self.memory_base().saturating_add(memory)
     }
 
@@ -71,7 +71,7 @@ pub struct Segment<'a> {
 pub const MAX_FILE: u64 = 256 << 20;
 
 /// Why a file is not a usable image, and what to do.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// What is wrong; follows the file's name, e.g. "is not a Linux Image".
     pub what: String,
@@ -116,6 +116,43 @@ pub fn read(
 pub fn least_memory(image_end: u64, initrd_len: Option<u64>) -> String {
     let needed = Layout::least_memory(GUEST_MEMORY_BASE.saturating_add(image_end), initrd_len);
     show_size(needed.div_ceil(GUEST_MEMORY_ALIGN).saturating_mul(GUEST_MEMORY_ALIGN))
+}
+
+impl<'a> Program<'a> {
+    /// Puts a file beside it into its guest's memory, as it is, at this guest-physical address. `memory` is all that the guest has.
+    ///
+    /// # Errors
+    /// The file is empty, doesn't lie in the guest's memory, or where something else is.
+    pub fn add(&mut self, address: u64, bytes: &'a [u8], memory: Range<u64>) -> Result<(), Problem> {
+        if bytes.is_empty() {
+            return Err(Problem::new("is empty", "name a file that has something to load"));
+        }
+        let end = address.checked_add(bytes.len() as u64).filter(|end| *end <= memory.end);
+        let Some(end) = end.filter(|_| address >= memory.start) else {
+            return Err(Problem::new(
+                format!(
+                    "has {} bytes: at {address:#x} it would lie outside the guest's memory {:#x}..{:#x}",
+                    bytes.len(),
+                    memory.start,
+                    memory.end
+                ),
+                "choose another address, or give the guest more memory",
+            ));
+        };
+        let place = self.segments.partition_point(|segment| segment.address < address);
+        let ends_before = |segment: &Segment<'_>| segment.address + segment.memory <= address;
+        let is_free = self.segments[..place].last().is_none_or(ends_before)
+            && self.segments.get(place).is_none_or(|next| end <= next.address);
+        if !is_free {
+            return Err(Problem::new(
+                format!("would lie at {address:#x}..{end:#x}, where the guest's program or another file is"),
+                format!("all of that ends at {:#x}", self.end()),
+            ));
+        }
+        let segment = Segment { address, bytes: Cow::Borrowed(bytes), memory: bytes.len() as u64 };
+        self.segments.insert(place, segment);
+        Ok(())
+    }
 }
 
 impl Program<'_> {

@@ -3,6 +3,7 @@ mod channels;
 mod cpu;
 mod guest;
 mod harts;
+mod loads;
 pub mod memory;
 mod missing;
 mod policy;

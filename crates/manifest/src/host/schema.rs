@@ -54,9 +54,12 @@ const GUEST: reader::Kind = reader::Kind {
         "breakpoints",
         "memory_at",
         "trusts",
+        "load",
         "task",
     ],
 };
+const LOAD: reader::Kind =
+    reader::Kind { name: "[[guest.load]]", place: "[[guest.load]]", keys: &["file", "address"] };
 const TASK: reader::Kind = reader::Kind {
     name: "[[guest.task]]",
     place: "[[guest.task]]",
@@ -81,8 +84,8 @@ const CONSOLE: reader::Kind = reader::Kind { name: "[console]", place: "[console
 const TRACE: reader::Kind = reader::Kind { name: "[trace]", place: "[trace]", keys: &["mask", "records"] };
 const RUN: reader::Kind = reader::Kind { name: "[run]", place: "[run]", keys: &["clock", "time_limit"] };
 /// All of them: a key may stand in the wrong one.
-const KINDS: [&reader::Kind; 10] =
-    [&ROOT, &POLICY, &BOARD, &GUEST, &TASK, &WINDOW, &CHANNEL, &CONSOLE, &TRACE, &RUN];
+const KINDS: [&reader::Kind; 11] =
+    [&ROOT, &POLICY, &BOARD, &GUEST, &LOAD, &TASK, &WINDOW, &CHANNEL, &CONSOLE, &TRACE, &RUN];
 
 /// A manifest with whatever of it could be read.
 #[derive(Debug, Default)]
@@ -160,6 +163,7 @@ pub struct GuestDraft {
     pub breakpoints: Option<At<bool>>,
     pub memory_at: Option<At<Address>>,
     pub trusts: Vec<At<String>>,
+    pub loads: Vec<LoadDraft>,
     pub tasks: Vec<TaskDraft>,
 }
 
@@ -172,6 +176,13 @@ pub enum TranslationDraft {
     Shadow(ShadowSpaces),
     /// `none`.
     None,
+}
+
+/// `[[guest.load]]`.
+#[derive(Debug)]
+pub struct LoadDraft {
+    pub file: Option<At<String>>,
+    pub address: Option<At<Address>>,
 }
 
 /// `[[guest.task]]`.
@@ -512,6 +523,7 @@ fn read_guest(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Optio
         breakpoints: table.optional("breakpoints", findings),
         memory_at: table.optional("memory_at", findings),
         trusts: table.optional("trusts", findings).map_or_else(Vec::new, |list: At<_>| list.value),
+        loads: read_list(table.get("load"), "load", "[[guest.load]]", read_load, findings),
         tasks: read_list(table.get("task"), "task", "[[guest.task]]", read_task, findings),
     };
     Some(GuestDraft { lost: table.lost, is_wrong: findings.len() > before, ..draft })
@@ -552,6 +564,14 @@ fn read_window(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Opti
         hart: table.required("hart", "0", findings),
         start: table.required("start", "\"0ms\"", findings),
         length: table.required("length", "\"2ms\"", findings),
+    })
+}
+
+fn read_load(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Option<LoadDraft> {
+    let mut table = open(item, &LOAD, findings)?;
+    Some(LoadDraft {
+        file: table.required("file", "\"path/to/file\"", findings),
+        address: table.required("address", "0x81000000", findings),
     })
 }
 

@@ -9,6 +9,7 @@ use ainori_limits::{PRIORITIES, Room};
 
 mod boards;
 mod channels;
+mod loads;
 mod protection;
 mod tasks;
 mod timer;
@@ -59,6 +60,7 @@ fn guest_files() -> TempDir {
     let write = |name: &str, bytes: &[u8]| std::fs::write(directory.path().join(name), bytes).unwrap();
     write("Image", &linux_image(0x20_0000, 0x140_0000));
     write("initrd", &[0; 1000]);
+    write("empty", &[]);
     write("freertos.elf", &elf_file(GUEST_MEMORY_BASE, &[(GUEST_MEMORY_BASE, 0x1f_8000)]));
     let pipe = std::process::Command::new("mkfifo").arg(directory.path().join("pipe")).status();
     assert!(pipe.unwrap().success());

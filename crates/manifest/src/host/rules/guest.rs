@@ -1,12 +1,12 @@
 //! Rules that concern one guest alone.
-use super::{BoardView, harts, missing, restarts};
+use super::{BoardView, harts, loads, missing, restarts};
 use crate::config::{
     GUEST_MEMORY_ALIGN, GUEST_MEMORY_BASE, Guest, HartPriority, Image, Kind, OnWildAccess, Payload, Vcpu,
 };
 use crate::host::{
     GuestPaths,
     files::File,
-    findings::Finding,
+    findings::{Finding, Span},
     images,
     reader::{Address, At, Size, nearest},
     schema::GuestDraft,
@@ -55,8 +55,9 @@ pub fn check(
 
     let image = draft.image.as_ref().and_then(|image| open(image, "image", directory, findings));
     let initrd = draft.initrd.as_ref().and_then(|initrd| open(initrd, "initrd", directory, findings));
+    let loads = loads::open_all(&draft.loads, directory, findings);
     let places = check_places(draft, findings);
-    let program = check_image(draft, image.as_ref(), initrd.as_ref(), memory, places, findings);
+    let program = check_image(draft, image.as_ref(), initrd.as_ref(), &loads, memory, places, findings);
 
     if draft.is_wrong || findings.len() > before {
         return None;
@@ -78,7 +79,9 @@ pub fn check(
         restart: restart?,
         on_wild_access: draft.on_wild_access.as_ref().map_or(OnWildAccess::Trap, |answer| answer.value),
     };
-    Some((guest, GuestPaths { image: image?.path, initrd: initrd.map(|initrd| initrd.path), places }))
+    let loads = loads.into_iter().map(loads::Opened::into_load).collect();
+    let initrd = initrd.map(|initrd| initrd.path);
+    Some((guest, GuestPaths { image: image?.path, initrd, places, loads }))
 }
 
 fn check_name(name: &At<String>, findings: &mut Vec<Finding>) {
@@ -258,12 +261,17 @@ fn free(kind: &crate::host::boards::BoardKind) -> impl Iterator<Item = &'static 
 }
 
 /// A file that exists and can be read.
-struct Opened {
-    path: PathBuf,
-    file: File,
+pub(super) struct Opened {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
 }
 
-fn open(entry: &At<String>, key: &str, directory: &Path, findings: &mut Vec<Finding>) -> Option<Opened> {
+pub(super) fn open(
+    entry: &At<String>,
+    key: &str,
+    directory: &Path,
+    findings: &mut Vec<Finding>,
+) -> Option<Opened> {
     let path = directory.join(&entry.value);
     match File::open(&path) {
         Ok(file) => Some(Opened { path, file }),
@@ -307,6 +315,7 @@ fn check_image(
     draft: &GuestDraft,
     image: Option<&Opened>,
     initrd: Option<&Opened>,
+    loads: &[loads::Opened<'_>],
     memory: Option<u64>,
     places: images::Places,
     findings: &mut Vec<Finding>,
@@ -319,19 +328,32 @@ fn check_image(
     {
         return None;
     }
-    let described = read_all(image, memory).and_then(|file| {
-        let initrd_len = initrd.map(|initrd| initrd.file.len);
-        let program = images::read(kind, &file, memory, initrd_len, places)?;
-        let base = places.memory_base();
-        check_room(program.end() - base, initrd, memory)?;
-        Ok(program.describe(base))
-    });
-    described
-        .map_err(|problem| {
-            let message = format!("{} {}", image.path.display(), problem.what);
-            findings.push(Finding::at(entry.span.clone(), message).help(problem.help));
-        })
-        .ok()
+    let initrd_len = initrd.map(|initrd| initrd.file.len);
+    let base = places.memory_base();
+    let mut report = |file: &Path, span: Span, problem: images::Problem| {
+        let message = format!("{} {}", file.display(), problem.what);
+        findings.push(Finding::at(span, message).help(problem.help));
+    };
+    let file = read_all(image, memory).map_err(|problem| report(&image.path, entry.span.clone(), problem));
+    let file = file.ok()?;
+    let read = images::read(kind, &file, memory, initrd_len, places)
+        .and_then(|program| check_room(program.end() - base, initrd, memory).map(|()| program));
+    let mut program = read.map_err(|problem| report(&image.path, entry.span.clone(), problem)).ok()?;
+    let contents: Vec<_> = loads.iter().map(|load| read_all(&load.opened, memory)).collect();
+    let mut all_fit = true;
+    for (load, bytes) in loads.iter().zip(&contents) {
+        let added = match bytes {
+            Ok(bytes) => program
+                .add(load.address.value.0, bytes, places.memory(memory))
+                .and_then(|()| check_room(program.end() - base, initrd, memory)),
+            Err(unread) => Err(unread.clone()),
+        };
+        if let Err(problem) = added {
+            report(&load.opened.path, load.address.span.clone(), problem);
+            all_fit = false;
+        }
+    }
+    all_fit.then(|| program.describe(base))
 }
 
 /// Image, RAM disk and device tree must fit the guest's memory. The image ends so many bytes behind its begin.
