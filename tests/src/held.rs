@@ -102,7 +102,9 @@ impl Case {
         let harts = self.taken + self.free;
         let args = format!("n={} edges={}", self.n, u8::from(self.edges));
         let below = Guest::probe("held", &args).named(BELOW).vcpus(harts).harts(0..harts);
-        let system = System::on(harts).policy(self.policy).interrupts(self.controller);
+        // Only harts with H have interrupt files.
+        let board = if self.controller == IMSIC { System::on(harts).with_h() } else { System::on(harts) };
+        let system = board.policy(self.policy).interrupts(self.controller);
         let system = system.with(below.device("/soc/rtc@101000"));
         let mut above: Vec<String> = Vec::new();
         let system = (0..self.taken).fold(system, |system, hart| {

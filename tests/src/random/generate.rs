@@ -11,7 +11,7 @@ use super::{
     rng::Rng,
 };
 use crate::operator::Typing;
-use crate::{APLIC, IMSIC, PLIC};
+use crate::{APLIC, IMSIC, PLIC, harts::usual_lack_h};
 use ainori_limits::{MAX_GUEST_VCPUS, MAX_GUESTS, MAX_HARTS, MAX_VCPUS, PRIORITIES};
 use ainori_sched::{Policy, Preset, presets};
 use clap::ValueEnum;
@@ -93,12 +93,12 @@ pub fn themed(theme: Theme, seed: u64) -> Description {
     }
 }
 
-/// The board's interrupt controller: every third system has an APLIC, and every third of these sends messages, if none of its guests asks about a PLIC. By the
-/// seed itself, so that the system of a seed is otherwise what it was.
+/// The board's interrupt controller: every third system has an APLIC, and every third of these sends messages, if none of its guests asks about a PLIC and the harts have H (elsewhere
+/// a board with IMSICs counts as one without an interrupt controller). By the seed itself, so that the system of a seed is otherwise what it was.
 fn interrupts(system: &Description) -> &'static str {
     let asks = system.guests.iter().any(|guest| matches!(guest.job, Job::Plic { .. }));
     match system.seed % 9 {
-        0 if !asks => IMSIC,
+        0 if !asks && !usual_lack_h() => IMSIC,
         3 | 6 if !asks => APLIC,
         _ => PLIC,
     }
