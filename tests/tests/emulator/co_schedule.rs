@@ -1,5 +1,5 @@
 //! `co-schedule`: the vCPUs of a guest get their harts together.
-use ainori_tests::{Clock, Guest, System, bounds, timeline::timeline, whole_trace};
+use ainori_tests::{Clock, Guest, System, bounds, harts::usual_lack_h, timeline::timeline, whole_trace};
 use ainori_trace::host::perfetto::messages::EventType;
 use std::collections::BTreeMap;
 
@@ -60,9 +60,10 @@ fn measured(preset: &'static str) -> [u64; 2] {
 fn vcpus_of_a_guest_run_together() {
     let together = measured("co-schedule");
     assert!(together.iter().all(|percent| *percent >= 95), "{together:?} percent");
-    // Where nobody else comes, vCPUs that began together go on so.
+    // Where nobody else comes, vCPUs that began together go on so. (By how much their turns are apart is chance: without H they are together for 81 percent.)
     let [by_chance, _] = measured("spumone");
-    assert!(by_chance <= 75, "this test sees no difference: {by_chance} percent");
+    let most = if usual_lack_h() { 85 } else { 75 };
+    assert!(by_chance <= most, "this test sees no difference: {by_chance} percent");
 }
 
 /// Each guest does its job where two take turns, and an RTOS is above them.
