@@ -6,8 +6,8 @@ mod reclaim;
 mod views;
 mod window;
 
-pub use views::UpToDate;
 use views::Searched;
+pub use views::UpToDate;
 
 use insert::fill;
 
