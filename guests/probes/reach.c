@@ -4,7 +4,8 @@
  * It tries the upper half of all addresses, an entry of the root after the other: first without a page there, then with one in each. With Sv39 that is a gigabyte after the other; then
  * with Sv48, where the hart has it, 512 of these; then with the former again.
  *
- * And is an instruction that has been executed often another one as soon as its address is that of another page, with translation and without, though no fence is between them? */
+ * And is an instruction that has been executed often another one as soon as its address is that of another page, with translation and without, though no fence is between them? Is it illegal
+ * to a program that comes to the same page? */
 #include "args.h"
 #include "console.h"
 #include "csr.h"
@@ -22,14 +23,18 @@
 #define GIGABYTES 39 /* of 512 of them */
 #define UART      0x10000000ul
 #define MORE      16 /* pages that are looked at */
+#define CSR_SEPC  0x141u
+#define CSR_STVAL 0x143u
+#define CSRR_A0(csr) ((csr) << 20 | 2 << 12 | 10 << 7 | 0x73)
 
+#define ILLEGAL           2
 #define FETCH_PAGE_FAULT  12
 #define LOAD_PAGE_FAULT   13
 #define STORE_PAGE_FAULT  15
 #define LOAD_ACCESS_FAULT 5
 #define STORE_ACCESS_FAULT 7
 
-enum { V = 1, R = 2, W = 4, X = 8, G = 32, A = 64, D = 128 };
+enum { V = 1, R = 2, W = 4, X = 8, U = 16, G = 32, A = 64, D = 128 };
 
 static uint64_t root[ENTRIES] __attribute__((aligned(PAGE)));
 static uint64_t root48[ENTRIES] __attribute__((aligned(PAGE)));
@@ -160,6 +165,22 @@ static void executes(const volatile void *text, uint64_t result, const char *wha
     check(!trap.came && trap.result == result, what, (uintptr_t)text, trap);
 }
 
+/* A program that executes the first page as well, at another address: to it the instruction is illegal, however often the kernel has executed it. */
+static void is_illegal_in_a_program(void)
+{
+    uint64_t address = (4ul << 30) + 2 * PAGE;
+    last[2] = entry(texts[0], V | R | X | U | A | D);
+    swapped[4] = entry(middle, V);
+    csr_write(satp, SATP_SV39 | (uintptr_t)swapped / PAGE);
+    fence();
+    for (unsigned i = 0; i < 4; i++) {
+        struct trap trap = TRY("csrw sepc, %[a]\n li a1, 0x100\n csrc sstatus, a1\n sret", address);
+        bool is_told = trap.value == 0 || trap.value == CSRR_A0(CSR_SEPC); /* not loaded from there */
+        check(trap.came && trap.cause == ILLEGAL && is_told && csr_read(sepc) == address, "a privileged instruction of a program", address, trap);
+        executes(texts[0], address, "the same of the kernel");
+    }
+}
+
 /* A change between translation and none needs no fence: what is global is so in address spaces, and without translation there is none. */
 static void instructions_are_those_of_their_pages(void)
 {
@@ -167,7 +188,7 @@ static void instructions_are_those_of_their_pages(void)
     uint64_t leaf = V | R | W | X | G | A | D, at = (uintptr_t)texts[1];
     uint64_t gigabyte = at >> 30 << 30, block = at >> 21 << 21;
     for (unsigned i = 0; i < 2; i++) {
-        texts[i][0] = (i == 0 ? 0x141u : 0x143u) << 20 | 2 << 12 | 10 << 7 | 0x73; /* csrr a0, sepc; csrr a0, stval */
+        texts[i][0] = CSRR_A0(i == 0 ? CSR_SEPC : CSR_STVAL);
         texts[i][1] = 0x8067;
     }
     __asm__ volatile("fence.i" ::: "memory");
@@ -187,7 +208,10 @@ static void instructions_are_those_of_their_pages(void)
         executes(texts[0], OF_FIRST, "an instruction of the first page");
         executes(texts[1], OF_SECOND, "an instruction of the second page");
     }
+    is_illegal_in_a_program();
     for (unsigned i = 0; i < 4; i++) {
+        csr_write(sepc, OF_FIRST);
+        csr_write(stval, OF_SECOND);
         csr_write(satp, SATP_SV39 | (uintptr_t)swapped / PAGE);
         executes(texts[1], OF_FIRST, "an instruction that is another one by a page's table");
         executes(texts[1], OF_FIRST, "the same again");

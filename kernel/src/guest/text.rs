@@ -62,7 +62,7 @@ pub fn consider(cpu: &mut Cpu, vcpu: VcpuId) -> Option<Exit> {
     }
 }
 
-/// A breakpoint in the kernel of the running vCPU: what it stands for, if it isn't the guest's own.
+/// The running vCPU is at a breakpoint: what it stands for, if it isn't the guest's own.
 pub fn breakpoint(cpu: &mut Cpu, vcpu: VcpuId, exception: Exception) -> Result<Trap, Exit> {
     let guest = cpu.machine.guest_of(vcpu);
     let memory = GuestMemory(&guest.space);
@@ -79,7 +79,7 @@ pub fn breakpoint(cpu: &mut Cpu, vcpu: VcpuId, exception: Exception) -> Result<T
     let next = GuestPhysical(at.0.wrapping_add(2));
     // Another page's second half is the guest's as well, whatever it is.
     if half(at) == Some(BREAKPOINT) || half(at) == Some(LONG_BREAKPOINT[0]) && half(next) != Some(0) {
-        return Ok(Trap::Own(exception));
+        return Ok(Trap::own(cpu.state(vcpu), exception));
     }
     // It was put back, and this hart has fetched it before that.
     hart_fence::instructions();

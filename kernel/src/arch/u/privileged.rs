@@ -71,9 +71,11 @@ impl VcpuState {
         GuestFence::new(operand(address), operand(asid))
     }
 
-    /// A breakpoint stands for this instruction.
+    /// A breakpoint stands for this instruction. (A program that executes what its kernel executes as well comes to it, too.)
     pub fn break_at(&mut self, bits: u32, is_global: bool) -> Trap {
-        self.breakpoints.learn(self.context.pc, bits, is_global);
+        if self.is_in_kernel() {
+            self.breakpoints.learn(self.context.pc, bits, is_global);
+        }
         self.carry_out(bits)
     }
 

@@ -77,7 +77,7 @@ pub enum Trap {
     Done(Exit),
     /// What is the guest's own affair.
     Own(Exception),
-    /// A breakpoint in its kernel: its own, or one that stands for another instruction.
+    /// A breakpoint: its own, or one that stands for another instruction.
     Breakpoint(Exception),
     /// Its kernel is about to be able to load what it may only fetch.
     ReadsText,
@@ -220,16 +220,15 @@ impl Trap {
                 Self::Done(Exit::GuestTimer)
             }
             ILLEGAL_INSTRUCTION => state().privileged(),
-            BREAKPOINT => match state() {
-                state if state.is_in_kernel() => {
-                    let pc = state.pc();
-                    match state.breakpoints.bits_at(pc) {
-                        Some(bits) => state.carry_out(bits),
-                        None => Self::Breakpoint(Exception { cause, value: value() }),
-                    }
+            BREAKPOINT => {
+                let state = state();
+                // What is known is of its kernel's.
+                let known = if state.is_in_kernel() { state.breakpoints.bits_at(state.pc()) } else { None };
+                match known {
+                    Some(bits) => state.carry_out(bits),
+                    None => Self::Breakpoint(Exception { cause, value: value() }),
                 }
-                state => Self::own(state, Exception { cause, value: value() }),
-            },
+            }
             CALL => match state() {
                 state if state.is_in_kernel() => Self::Call,
                 state => Self::own(state, Exception { cause, value: 0 }),
@@ -244,7 +243,8 @@ impl Trap {
         }
     }
 
-    fn own(state: &VcpuState, exception: Exception) -> Self {
+    /// What the guest handles itself, unless its policy is to see it first.
+    pub fn own(state: &VcpuState, exception: Exception) -> Self {
         if per_hart().confines.get() && !state.is_in_kernel() {
             Self::Confined(exception)
         } else {
