@@ -253,9 +253,6 @@ pub fn address_space(cpu: &mut Cpu, vcpu: VcpuId, access: AddressSpaceAccess) ->
             break;
         }
     }
-    // What the hart is told before the vCPU is entered is a step as well.
-    #[cfg(feature = "no-h")]
-    let _ = cpu.gives_way();
     Exit::AddressSpace
 }
 

@@ -198,20 +198,25 @@ impl OwnShadow {
         }
         own.mode = Mode { user: view == View::User, sum: view == View::KernelSum, mxr };
         let view = <Divided as ainori_shadow::View>::of(own.mode);
-        let (due, is_done) = match own.shadow.enter_view(view) {
-            Some(due) => (due, true),
+        let due = match own.shadow.enter_view(view) {
+            Some(due) => due,
             None if !makes => return false,
             None => match own.shadow.activate(own.shadow.satp(), view) {
-                Activation::Done(due) => (due, true),
-                Activation::NoMode => (Due::Nothing, true),
-                Activation::NotYet(due) => (due, false),
+                Activation::Done(due) => due,
+                Activation::NoMode => Due::Nothing,
+                Activation::NotYet(due) => {
+                    // What the fast path was told may be none any more. It is told anew with the last step.
+                    own.change();
+                    own.carry_out(due);
+                    return false;
+                }
             },
         };
         own.activate();
         own.carry_out(due);
         own.page.fast.view.set(number_of(own.view()) as u64);
         own.publish();
-        is_done
+        true
     }
 }
 
