@@ -104,7 +104,7 @@ pub fn set(seed: u64) -> TaskSet {
     };
     let has_windows = seed % WINDOWED_EACH == WINDOWED;
     let preset = if has_windows { WINDOWS } else { preset };
-    let mut system = System::on(harts).policy(preset);
+    let mut system = System::on(harts).with_h().policy(preset);
     if matches!(preset, "delayed" | "safe-unsafe") {
         system = system.grace(rng.pick(&["20us", "100us", "300us"]));
     }

@@ -50,7 +50,7 @@ pub fn set(seed: u64, utilisation: u64) -> TaskSet {
         .collect();
     let count = shares.len();
     let mut guests = vec![(CORES.to_owned(), count)];
-    let mut system = System::on(2).policy(preset);
+    let mut system = System::on(2).with_h().policy(preset);
     let mut summary = format!("{utilisation} % of each hart, {preset}: {CORES} with {count} on two harts");
     if let Some((priority, shares)) = others {
         let (guest, count) = generate::rtos(&mut rng, (OTHER, priority), RUN_MS + LONGER_MS, &shares, 1_000);
