@@ -2,6 +2,7 @@
 use ainori_tests::{
     APLIC, Clock, Guest, PLIC, System,
     bounds::{IRQS_OFF_BESIDE_RTOS_NS, TASK_NS},
+    harts::{measured, usual_lack_h},
 };
 
 /// FreeRTOS never sleeps here, so whatever a tick cost would show as exits that grow with their number. (Without H, each privileged instruction is one.)
@@ -58,10 +59,13 @@ fn a_tick_is_as_regular_as_alone() {
 /// The least urgent guest of the core that keeps house may be an RTOS: what others print is sent there, beside it, but never so that its tick is
 /// late by the length of a piece. (Without that, the latest came 4.7 us after its time; and
 /// 6.8 us in some phases where the ring that asks for it came with the tick.)
+///
+/// With H, where it waits in the hart. Without, each WFI traps, and who is the least urgent isn't woken ahead of its tick (docs/decisions.md, "Harts without H").
 #[test]
 fn housework_beside_an_rtos_delays_no_tick() {
     for q in [199, 211, 250] {
         let run = System::on(2)
+            .with_h()
             .with(Guest::freertos("periods=200 burn_percent=0 report_ms=0").harts([1]).priority(1))
             .with(
                 Guest::freertos("periods=200 burn_percent=0 report_ms=0")
@@ -111,13 +115,15 @@ fn migration_beside_hackbench_delays_no_task() {
 #[test]
 fn to_look_through_many_harts_does_not_make_the_rtos_late() {
     let busy = Guest::probe("bursts", "n=0").vcpus(16).harts(0..16).background();
-    let rtos =
-        Guest::freertos("period_us=1000 periods=100 burn_percent=0 report_ms=0").harts([0]).priority(10);
+    let rtos = measured("period_us=1000 periods=100 burn_percent=0 report_ms=0");
+    let rtos = Guest::freertos(&rtos).harts([0]).priority(10);
     let run =
         System::on(16).policy("spumone-on-demand").with(busy).with(rtos).run(Clock::Lockstep { q: 250 });
     run.good();
     let latest = run.number("freertos", "handler_delay_ns/max");
-    run.check(latest <= 900, format_args!("a handler was {latest} ns late"));
+    // Without H 1.9 us were measured behind the first 10 ms.
+    let most = if usual_lack_h() { 2_200 } else { 900 };
+    run.check(latest <= most, format_args!("a handler was {latest} ns late"));
 }
 
 /// Sleepers of eight levels wake when the housework of a guest that is started again, of one that stops and of one that prints is due, on the RTOS's hart: to note
@@ -168,7 +174,9 @@ fn to_tell_the_console_of_what_is_printed_is_a_section_of_its_own() {
     run.good().was_in_time("freertos", "beside one that prints");
     let longest = run.core(0).irqs_off_max["sbi-dbcn"];
     println!("{longest} ticks of 100 ns");
-    run.check(longest <= 28, format_args!("a call of the console took {longest} ticks of 100 ns"));
+    // Without H 3.1 us were measured.
+    let most = if usual_lack_h() { 33 } else { 28 };
+    run.check(longest <= most, format_args!("a call of the console took {longest} ticks of 100 ns"));
 }
 
 /// How late a vCPU's interrupt is counts from when it was wanted, also where the core that is interrupted by the device runs that vCPU just then. (When that wasn't noted there,
