@@ -41,6 +41,8 @@ use self::sites::Sites;
 
 /// C.EBREAK.
 pub const BREAKPOINT: u16 = 0x9002;
+/// EBREAK.
+const LONG_BREAKPOINT: u32 = 0x0010_0073;
 
 /// Bytes of a block of pages: as large as the largest page that a shadow of guests' memory has.
 pub const BLOCK: u64 = 2 << 20;
@@ -363,11 +365,29 @@ impl Text {
     }
 }
 
-/// Is this instruction there, all of it? Else the hart was told of another one than it was at, or it has been changed meanwhile. Where the second half of one is that begins at the end of a page,
-/// nobody says here.
-fn is_there(at: GuestPhysical, bits: u32, code: &impl Code) -> bool {
+/// Has the guest itself a breakpoint there, C.EBREAK or EBREAK? Asked by a hart that has fetched one where none [stands for another instruction](Text::look): it may be that it was put back since. Then what
+/// is there now is that instruction, of which several have EBREAK's first half (SRET, WFI, SFENCE.VMA).
+#[must_use]
+pub fn is_own_breakpoint(at: GuestPhysical, code: &impl Code) -> bool {
+    match code.load(at) {
+        Some(BREAKPOINT) => true,
+        // What goes on in another page was never replaced: so a hart that has fetched a breakpoint there has fetched one of the guest's own.
+        Some(half) if half == LONG_BREAKPOINT as u16 => {
+            second_half(at).is_none_or(|next| code.load(next) == Some((LONG_BREAKPOINT >> 16) as u16))
+        }
+        _ => false,
+    }
+}
+
+/// Where the second half is of an instruction that is there, if that is in the same page: where other pages are, nobody says here.
+fn second_half(at: GuestPhysical) -> Option<GuestPhysical> {
     const HALF: u64 = 2;
-    let next = GuestPhysical(at.0 + HALF);
-    let is_whole = !next.0.is_multiple_of(PAGE);
-    is_whole && code.load(at) == Some(bits as u16) && code.load(next) == Some((bits >> 16) as u16)
+    Some(GuestPhysical(at.0 + HALF)).filter(|next| !next.0.is_multiple_of(PAGE))
+}
+
+/// Is this instruction there, all of it? Else the hart was told of another one than it was at, or it has been changed meanwhile. None is that goes on in another page.
+fn is_there(at: GuestPhysical, bits: u32, code: &impl Code) -> bool {
+    second_half(at).is_some_and(|next| {
+        code.load(at) == Some(bits as u16) && code.load(next) == Some((bits >> 16) as u16)
+    })
 }

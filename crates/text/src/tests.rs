@@ -6,7 +6,7 @@ use ainori_limits::PAGE;
 use ainori_space::GuestPhysical;
 use proptest::prelude::*;
 
-use crate::{Advice, BLOCK, BREAKPOINT, Code, Look, Progress, Text};
+use crate::{Advice, BLOCK, BREAKPOINT, Code, Look, Progress, Text, is_own_breakpoint};
 
 const START: u64 = 0x8000_0000;
 const BLOCKS: u64 = 2;
@@ -102,6 +102,42 @@ fn what_is_not_all_there_is_left() {
         make_text(&text, &memory, at, 0);
         assert_eq!(text.note(at, SRET, 0, &memory), Advice::Nothing);
         assert_eq!((memory.load(at), text.instruction(at)), (Some(0x0073), None));
+    }
+}
+
+/// A hart that has fetched a breakpoint finds the instruction in its place, as another hart has put it back: that isn't the guest's own breakpoint, whatever it begins with. (SRET, WFI and SFENCE.VMA
+/// begin as EBREAK does, and a kernel got a breakpoint that it didn't have.)
+#[test]
+fn what_was_put_back_is_no_breakpoint_of_the_guests_own() {
+    const SRET: u32 = 0x1020_0073;
+    const WFI: u32 = 0x1050_0073;
+    const SFENCE_VMA: u32 = 0x1200_0073;
+    const SFENCE_INVAL_IR: u32 = 0x1810_0073;
+    const ECALL: u32 = 0x0000_0073;
+    for bits in [SRET, WFI, SFENCE_VMA, SFENCE_INVAL_IR, PRIVILEGED, ECALL] {
+        let (text, memory, at) = (text(), Memory::default(), GuestPhysical(START));
+        memory.put(at, bits);
+        make_text(&text, &memory, at, 0);
+        let _ = text.note(at, bits, 0, &memory);
+        assert_eq!(text.look(at), Look::Instruction(bits));
+        while text.look(at) != Look::Nothing {
+            let _ = text.give_up(at, 1, &memory);
+        }
+        assert!(!is_own_breakpoint(at, &memory), "{bits:#x}");
+    }
+    const LONG: u32 = 0x0010_0073;
+    for (at, bits, is_own) in [
+        (START, LONG, true),
+        (START, u32::from(BREAKPOINT), true),
+        // Its other half is in another page, of which nothing is known; but nothing was put back there.
+        (START + PAGE - 2, LONG, true),
+        (START + PAGE - 2, SRET, true),
+        (START + PAGE - 2, PRIVILEGED, false),
+        (START, LONG | 1 << 7, false),
+    ] {
+        let (memory, at) = (Memory::default(), GuestPhysical(at));
+        memory.put(at, bits);
+        assert_eq!(is_own_breakpoint(at, &memory), is_own, "{bits:#x} at {at:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use ainori_guest::Host;
 use ainori_sbi::{Range, RemoteFence};
 use ainori_sched::VcpuId;
 use ainori_space::GuestPhysical;
-use ainori_text::{Advice, BREAKPOINT, Code, Look, Progress};
+use ainori_text::{Advice, Code, Look, Progress, is_own_breakpoint};
 
 use super::caller::Caller;
 use super::space::Space;
@@ -14,9 +14,6 @@ use crate::arch::fence as hart_fence;
 use crate::arch::trap::{Access, Exception, Trap, privileged_instruction};
 use crate::cpu::Cpu;
 use crate::stats::Exit;
-
-/// The whole EBREAK, in halves.
-const LONG_BREAKPOINT: [u16; 2] = [0x0073, 0x0010];
 
 impl GuestMemory<'_> {
     fn half(&self, at: GuestPhysical) -> Option<&AtomicU16> {
@@ -75,10 +72,7 @@ pub fn breakpoint(cpu: &mut Cpu, vcpu: VcpuId, exception: Exception) -> Result<T
         Look::Busy => return Err(Exit::Privileged),
         Look::Nothing => {}
     }
-    let half = |at| Code::load(&memory, at);
-    let next = GuestPhysical(at.0.wrapping_add(2));
-    // Another page's second half is the guest's as well, whatever it is.
-    if half(at) == Some(BREAKPOINT) || half(at) == Some(LONG_BREAKPOINT[0]) && half(next) != Some(0) {
+    if is_own_breakpoint(at, &memory) {
         return Ok(Trap::own(cpu.state(vcpu), exception));
     }
     // It was put back, and this hart has fetched it before that.

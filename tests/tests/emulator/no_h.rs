@@ -144,6 +144,23 @@ fn harts_that_put_instructions_back_together_look_for_interrupts() {
     }
 }
 
+/// Whatever stands for an instruction, and whoever puts it back meanwhile: a kernel and a program that execute it, and who loads it, have what was stored there. (A kernel got a breakpoint
+/// where another hart had just put back its SRET, WFI or SFENCE.VMA, and a program where its kernel's instruction was one.)
+#[test]
+fn an_instruction_is_what_was_stored_whoever_has_it() {
+    for (programs, vcpus, seed) in [(0, 4, 1), (0, 4, 2), (1, 4, 3), (1, 2, 4)] {
+        let args = format!("ms=120 programs={programs} seed={seed}");
+        let text = Guest::probe("text", &args).memory_mib(64).vcpus(vcpus).harts(0..vcpus);
+        let run = on(vcpus).with(text).run(CLOCK);
+        run.good();
+        let [kernel, user, loads, stores] =
+            ["kernel", "user", "loads", "stores"].map(|key| run.number("text", key));
+        println!("{kernel} by kernels, {user} by programs, {loads} loads, {stores} stores");
+        run.check(kernel >= 1_000 && loads.min(stores) >= 50, "too little was done to show anything");
+        run.check(user >= 500 * programs, "programs did too little to show anything");
+    }
+}
+
 /// Some pages of the hypervisor are in each table that such a hart walks. No guest finds them, and each finds its own memory at the same place. A device isn't reached by an access
 /// that begins in memory.
 #[test]

@@ -85,7 +85,9 @@ impl VcpuState {
         let instruction = Privileged::decode(bits);
         if let Privileged::Csr(instruction) = instruction {
             let source = instruction.source().map_or(0, |number| self.register(number));
+            // A program that tries it is refused below, and has no say in how its kernel runs.
             if instruction.number() == csr::SSTATUS
+                && self.is_in_kernel()
                 && instruction.change(source).applied_to(0) & status::MXR != 0
                 && !self.breakpoints.text().is_off()
             {
