@@ -32,8 +32,9 @@ impl State {
 
 /// Traps in pages of a block after which they become text, if they never were. One is enough where loom tries out every order.
 const FEWEST: u32 = if cfg!(loom) { 1 } else { 32 };
-/// The same is doubled so often at most.
-const MOST_DOUBLINGS: u8 = 16;
+/// The same is doubled so often at most, to 4,096: by way of the firmware these traps take as long as some 3,900 pages take to be filled in again, which is what is lost when text is made or given up.
+/// So a guest that rewrites its text all the time still loses no more by that than by its traps, and one that has rewritten all of it once, as a function tracer does, has breakpoints again soon.
+const MOST_DOUBLINGS: u8 = 7;
 /// Pages that become text at once.
 const MOST_WANTED: usize = 32;
 /// So many of them are emptied by one trap. In tests, where there are few, steps are to be seen all the same.
