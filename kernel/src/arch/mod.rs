@@ -2,6 +2,7 @@
 //!
 //! `riscv` is what every hart has in common, `h` the back end for harts with the H extension, whose guests' kernels run in VS-mode, and `u` the one for harts without it, whose
 //! guests' kernels run in user mode. Each defines what is taken from `back_end` here; which one a kernel has is decided when it is built (docs/boards.md, A hart without H).
+//! The files beside them are what both have of vCPUs and of tables.
 pub mod gstage;
 #[cfg(not(feature = "no-h"))]
 mod h;

@@ -1,7 +1,7 @@
 //! Harts without the H extension: guests' kernels run in U-mode, as their programs do. Each privileged instruction of theirs traps, and is carried out
 //! on registers in memory ([`ainori_supervisor`]); and the hart walks shadow tables ([`ainori_shadow`]), which map for a guest's kernel what that may reach, and for its programs what these may.
 //!
-//! The hypervisor's own code isn't in these tables, but for one page that changes from the one to the other ([`window`]).
+//! The hypervisor's own code isn't in these tables, but for one page that changes from the one to the other ([`window`]), as a kernel's trampoline does where user tables don't map the kernel.
 mod breakpoints;
 pub mod context;
 mod fast;
