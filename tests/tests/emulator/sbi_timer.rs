@@ -7,7 +7,7 @@ fn on(harts: u32) -> System {
 }
 
 /// FreeRTOS whose tick is the SBI's.
-fn freertos(args: &str) -> Guest {
+pub fn freertos(args: &str) -> Guest {
     Guest::freertos(args).file(&checkout(".cache/guests/freertos/freertos-sbi-timer.elf"))
 }
 
@@ -29,14 +29,20 @@ fn an_rtos_beside_linux_loses_no_tick() {
     run.check((1000..1100).contains(&calls), format_args!("{calls} calls for 1000 ticks"));
 }
 
-#[test]
-fn a_guest_alone_on_its_hart_is_woken_by_its_timer() {
-    let timer = Guest::probe("timer", "period_us=1000 n=500")
-        .file(&checkout(".cache/guests/probes/timer-sbi-timer.elf"));
-    let run = on(1).with(timer).run(Clock::Icount);
+/// One that sleeps between ticks of a millisecond, so many, on a hart where nothing else would wake it.
+pub fn a_guest_is_woken_by_its_timer(board: System, hart: u32, ticks: u32) {
+    let timer = Guest::probe("timer", &format!("period_us=1000 n={ticks}"))
+        .file(&checkout(".cache/guests/probes/timer-sbi-timer.elf"))
+        .harts([hart]);
+    let run = board.with(timer).run(Clock::Icount);
     run.good();
     assert_eq!(run.number("timer", "ticks_lost"), 0);
     println!("{} ns late at most", run.number("timer", "handler_delay_ns/max"));
+}
+
+#[test]
+fn a_guest_alone_on_its_hart_is_woken_by_its_timer() {
+    a_guest_is_woken_by_its_timer(on(1), 0, 500);
 }
 
 /// Calls of the SBI's timer: not before its time, and taken back by a later one; by HSM's start and stop, too.

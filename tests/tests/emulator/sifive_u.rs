@@ -17,10 +17,9 @@ fn on(harts: u32) -> System {
     System::on_sifive_u(harts)
 }
 
-/// FreeRTOS whose tick is the SBI's.
+/// One that reports nothing before its end.
 fn freertos(args: &str) -> Guest {
-    Guest::freertos(&format!("report_ms=0 {args}"))
-        .file(&checkout(".cache/guests/freertos/freertos-sbi-timer.elf"))
+    crate::sbi_timer::freertos(&format!("report_ms=0 {args}"))
 }
 
 #[track_caller]
@@ -86,13 +85,7 @@ fn a_guest_is_started_again() {
 /// Time is what one hart executes; the firmware's stands still meanwhile.
 #[test]
 fn one_hart_can_be_the_clock() {
-    let timer = Guest::probe("timer", "period_us=1000 n=200")
-        .file(&checkout(".cache/guests/probes/timer-sbi-timer.elf"))
-        .harts([1]);
-    let run = on(1).with(timer).run(Clock::Icount);
-    run.good();
-    assert_eq!(run.number("timer", "ticks_lost"), 0);
-    println!("{} ns late at most", run.number("timer", "handler_delay_ns/max"));
+    crate::sbi_timer::a_guest_is_woken_by_its_timer(on(1), 1, 200);
 }
 
 /// Calls of the SBI's timer: not before its time, and taken back by a later one; by HSM's start and stop, too.
