@@ -55,6 +55,14 @@ impl GuestEntry {
         self.0 & VALID != 0 && self.is_leaf() && !reserved_rights && self.0 & reserved == 0 && !reserved_type
     }
 
+    /// Is it a leaf that a walk may use, whatever harts have, with nothing in it that an extension has added? Others may be [usable](Self::is_usable_leaf), too.
+    #[inline(always)]
+    pub const fn is_plain_leaf(self) -> bool {
+        const EXTENDED: u64 = RESERVED | MEMORY_TYPE_MASK | CONTIGUOUS;
+        let reserved_rights = self.0 & (READ | WRITE) == WRITE;
+        self.0 & (EXTENDED | VALID) == VALID && self.is_leaf() && !reserved_rights
+    }
+
     /// Does it lead to a table? Then it has nothing but where that is, bits for software, and G.
     pub const fn is_pointer(self) -> bool {
         const FREE: u64 = NUMBER_MASK << NUMBER | FOR_SOFTWARE | GLOBAL;

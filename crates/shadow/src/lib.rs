@@ -67,7 +67,7 @@
 //! is made at last.
 //!
 //! # How long things take
-//! Each call is bounded by the levels, the number of address spaces, and 24 entries that it clears. Where that isn't enough, a call does a step and says so (`NotYet`, or `None`): the instruction of the guest for which
+//! Each call is bounded by the levels, the number of address spaces, and 24 rows of entries that it clears. Where that isn't enough, a call does a step and says so (`NotYet`, or `None`): the instruction of the guest for which
 //! it was made hasn't been executed then, and asks once more. So whoever calls can see to other things between two steps. To forget all is one step, always.
 //!
 //! # What whoever uses it has to see to

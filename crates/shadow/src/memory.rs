@@ -42,4 +42,13 @@ pub trait Tables {
 
     /// Writes an entry by one store of 64 bits, which is ordered behind those before it, as a hart may walk the table at any time.
     fn write(&mut self, table: u16, index: usize, entry: u64);
+
+    /// Writes zeros to a row of entries, of which this is the first one, in any order.
+    #[inline(always)]
+    fn clear_row(&mut self, table: u16, first: usize) {
+        // BOUND: `ROW`.
+        for index in first..first + ROW {
+            self.write(table, index, 0);
+        }
+    }
 }

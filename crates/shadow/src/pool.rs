@@ -1,18 +1,18 @@
 //! The pool's tables: whose each is, what is in it, and which is to be taken when none is free.
 use ainori_space::HostPhysical;
 
-use crate::Tables;
 use crate::entry::Entry;
 use crate::format::ENTRIES;
 use crate::numbered::Numbered;
 use crate::slots::Slots;
 use crate::window::{CLOSED, Opening};
+use crate::{ROW, Tables};
 
-/// Zeros that are written at a time.
+/// Rows of zeros that are written at a time.
 const MOST_WRITES: usize = 24;
 
 /// Writing so many takes as long as what has to be done for a table, however few are to be written in it: the loop over the words of a set, and two lists.
-const WRITES_OF_A_TABLE: usize = 8;
+const WRITES_OF_A_TABLE: usize = 7;
 
 /// No table.
 pub(crate) const NONE: u16 = u16::MAX;
@@ -248,15 +248,25 @@ impl<'a, T: Tables> Pool<'a, T> {
     /// places of what is global in it.
     #[inline(never)]
     pub fn empty(&mut self, table: u16) {
-        self.clear(table, ENTRIES);
-        let state = self.state_mut(table);
+        let state = &mut self.states[usize::from(table)];
         (state.children, state.contiguous) = (0, false);
+        let window = usize::from(state.index);
+        let tables = &mut self.tables;
+        state.used.drain_rows(ENTRIES, |first| {
+            // BOUND: `ROW`.
+            for index in first..first + ROW {
+                // A hart may be about to come to it: it has to be there at any time.
+                if index != window {
+                    tables.write(table, index, Entry::NONE.0);
+                }
+            }
+        });
     }
 
-    /// Writes zeros to entries of a table that aren't, to so many at most. How many more it could have been.
+    /// Writes zeros to rows of a table that have other entries, to so many at most. How many more it could have been.
     fn clear(&mut self, table: u16, most: usize) -> usize {
         let tables = &mut self.tables;
-        self.states[usize::from(table)].used.drain(most, |index| tables.write(table, index, Entry::NONE.0))
+        self.states[usize::from(table)].used.drain_rows(most, |first| tables.clear_row(table, first))
     }
 
     /// The table that leads to a table.

@@ -40,20 +40,27 @@ impl Slots {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// Takes out as many as `most`, each with a call. How many more it could have been.
-    pub fn drain(&mut self, most: usize, mut each: impl FnMut(usize)) -> usize {
+    /// Takes out as many rows as `most` that have any, each with a call that gets its first entry. How many more it could have been.
+    pub fn drain_rows(&mut self, most: usize, mut each: impl FnMut(usize)) -> usize {
         let mut left = most;
-        // BOUND: the 8 words of a set, and `most`.
+        // BOUND: the 8 words of a set.
         for (number, word) in self.0.iter_mut().enumerate() {
-            // BOUND: as above.
-            while *word != 0 {
-                if left == 0 {
-                    return 0;
+            let mut rest = *word;
+            let mut first = number * 64;
+            // BOUND: the 8 rows of a word, and `most` of them with a call.
+            while rest != 0 {
+                if rest & ROW_MASK != 0 {
+                    if left == 0 {
+                        *word = rest << (first % 64);
+                        return 0;
+                    }
+                    left -= 1;
+                    each(first);
                 }
-                left -= 1;
-                each(number * 64 + word.trailing_zeros() as usize);
-                *word &= *word - 1;
+                rest >>= ROW;
+                first += ROW;
             }
+            *word = 0;
         }
         left
     }

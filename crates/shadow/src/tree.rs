@@ -146,25 +146,70 @@ impl Tree {
                 pool.write(table, Format::index(fill.address, level), fill.entry);
                 (Due::Nothing, Some(table))
             }
-            end => (self.insert_table(pool, end, fill), None),
+            End::Entry { table, level } => {
+                self.insert_table(pool, (table, level), fill);
+                (Due::Space, None)
+            }
+            End::Other { table } => (self.give_back_table(pool, table), None),
         }
     }
 
-    /// Takes or gives back a table, which is enough for one step.
-    #[inline(never)]
-    fn insert_table(&mut self, pool: &mut Pool<impl Tables>, end: End, fill: &Fill) -> Due {
+    /// The same with so many tables at a time, at most, as long as more are clean than are to be left.
+    #[inline(always)]
+    pub fn insert_at_once(
+        &mut self,
+        pool: &mut Pool<impl Tables>,
+        end: End,
+        fill: &Fill,
+        limits: (u32, usize),
+    ) -> (Due, Option<u16>) {
         match end {
-            End::Other { table } => pool.give_back(&mut self.owned, table),
-            End::Entry { table, level } => {
-                let index = Format::index(fill.address, level);
-                let below = level - 1;
-                if let Some(next) = pool.take(&mut self.owned, table, index, below as u8) {
-                    pool.state_mut(next).splinters_of = fill.splinters(below);
-                    pool.write(table, index, Entry::pointer(pool.address(next)));
-                }
+            End::Entry { table, level } if level > fill.level => {
+                self.insert_tables(pool, (table, level), fill, limits);
+                (Due::Space, None)
             }
+            end => self.insert(pool, end, fill),
         }
-        // Harts may keep that there was nothing, or a larger page, and only a fence for all orders an entry that leads to a table.
+    }
+
+    #[inline(never)]
+    fn insert_tables(
+        &mut self,
+        pool: &mut Pool<impl Tables>,
+        (mut table, mut level): (u16, u32),
+        fill: &Fill,
+        (most, left): (u32, usize),
+    ) {
+        // BOUND: the levels.
+        for _ in 0..most {
+            if level == fill.level || pool.clean() <= left {
+                return;
+            }
+            let Some(next) = self.insert_table(pool, (table, level), fill) else { return };
+            (table, level) = (next, level - 1);
+        }
+    }
+
+    /// Takes a table for the entry of another one, of this level. Harts may keep that there was nothing, or a larger page, and only a fence for all orders an entry that leads to a table.
+    #[inline(never)]
+    fn insert_table(
+        &mut self,
+        pool: &mut Pool<impl Tables>,
+        (table, level): (u16, u32),
+        fill: &Fill,
+    ) -> Option<u16> {
+        let index = Format::index(fill.address, level);
+        let below = level - 1;
+        let next = pool.take(&mut self.owned, table, index, below as u8)?;
+        pool.state_mut(next).splinters_of = fill.splinters(below);
+        pool.write(table, index, Entry::pointer(pool.address(next)));
+        Some(next)
+    }
+
+    /// Gives back a table that is in the way.
+    #[inline(never)]
+    fn give_back_table(&mut self, pool: &mut Pool<impl Tables>, table: u16) -> Due {
+        pool.give_back(&mut self.owned, table);
         Due::Space
     }
 

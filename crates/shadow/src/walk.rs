@@ -132,11 +132,15 @@ pub(crate) fn walk(
             indices = address.0 >> (shift(level) - 3);
             continue;
         }
-        if !entry.is_usable_leaf(features) {
-            return Err(PAGE_FAULT);
-        }
         let used = entry.used(access == Access::Store);
-        let found = leaf(used, level, address, global).ok_or(PAGE_FAULT)?;
+        // Mostly it is a page, of which there is no more to find out.
+        let found = if level == 0 && entry.is_plain_leaf() {
+            page(used, global)
+        } else if entry.is_usable_leaf(features) {
+            leaf(used, level, address, global).ok_or(PAGE_FAULT)?
+        } else {
+            return Err(PAGE_FAULT);
+        };
         if !found.allows(access, mode) || used != entry && !features.updates {
             return Err(PAGE_FAULT);
         }
@@ -160,6 +164,23 @@ const fn untranslated(address: Virtual, mode: Mode) -> Found {
         reads: true,
         writes: true,
         executes: true,
+        memory_type: MemoryType::Board,
+        leaf: None,
+    }
+}
+
+/// What a [plain](GuestEntry::is_plain_leaf) leaf of the lowest level maps: any page is aligned.
+#[inline(always)]
+const fn page(entry: GuestEntry, global: bool) -> Found {
+    Found {
+        start: entry.address(),
+        level: 0,
+        contiguous: false,
+        global,
+        user: entry.is_user(),
+        reads: entry.reads(),
+        writes: entry.writes() && entry.is_dirty(),
+        executes: entry.executes(),
         memory_type: MemoryType::Board,
         leaf: None,
     }

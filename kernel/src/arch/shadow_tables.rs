@@ -4,7 +4,7 @@ use core::alloc::Layout;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use ainori_limits::PAGE;
-use ainori_shadow::Tables;
+use ainori_shadow::{ROW, Tables};
 use ainori_space::HostPhysical;
 
 const ENTRIES: usize = PAGE as usize / size_of::<u64>();
@@ -28,13 +28,26 @@ impl ShadowTables {
     /// The place of an entry, if it is one of these tables'.
     #[inline(always)]
     fn entry(&self, table: u16, index: usize) -> Option<&AtomicU64> {
+        let at = self.place(table, index)?;
+        // SAFETY: the entry was just found to lie in the memory of `new`, which is never given back. To the hypervisor each physical address
+        // is itself (without translation, or by its own map: `arch/u/map.rs`), so it is a pointer; harts only read it, and all else is done by atomic instructions.
+        Some(unsafe { AtomicU64::from_ptr(at) })
+    }
+
+    /// The places of a row of entries, of which this is the first one.
+    #[inline(always)]
+    fn row(&self, table: u16, first: usize) -> Option<&[AtomicU64; ROW]> {
+        let at = self.place(table, first / ROW * ROW)?;
+        // SAFETY: as of a single entry: a table is whole rows.
+        Some(unsafe { &*at.cast::<[AtomicU64; ROW]>() })
+    }
+
+    #[inline(always)]
+    fn place(&self, table: u16, index: usize) -> Option<*mut u64> {
         if table >= self.count || index >= ENTRIES {
             return None;
         }
-        let at = self.address(table).0 as *mut u64;
-        // SAFETY: the entry was just found to lie in the memory of `new`, which is never given back. To the hypervisor each physical address
-        // is itself (without translation, or by its own map: `arch/u/map.rs`), so it is a pointer; harts only read it, and all else is done by atomic instructions.
-        Some(unsafe { AtomicU64::from_ptr(at.wrapping_add(index)) })
+        Some((self.address(table).0 as *mut u64).wrapping_add(index))
     }
 }
 
@@ -60,5 +73,14 @@ impl Tables for ShadowTables {
         if let Some(entry) = self.entry(table, index) {
             entry.store(value, Ordering::Release);
         }
+    }
+
+    #[inline(always)]
+    fn clear_row(&mut self, table: u16, first: usize) {
+        let Some([a, b, c, d, e, f, g, h]) = self.row(table, first) else { return };
+        // Whoever has an entry or a hart lead to the table does it behind these, by a store with Release.
+        let clear = |entry: &AtomicU64| entry.store(0, Ordering::Relaxed);
+        // As a loop it would take three times as long.
+        (clear(a), clear(b), clear(c), clear(d), clear(e), clear(f), clear(g), clear(h));
     }
 }

@@ -10,7 +10,7 @@ use crate::walk::PageLeaf;
 use crate::{Memory, ROW, Tables};
 
 /// Neighbours that are filled in with a page, at most: with more the step would take too long.
-const MOST: u32 = 3;
+const MOST: u32 = 5;
 /// The same where views are divided, and a step takes longer.
 const MOST_OF_A_VIEW: u32 = 2;
 
@@ -40,7 +40,7 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
         let row = GuestPhysical(leaf.at.0 & !(ROW as u64 * 8 - 1));
         let used = self.pool.used_row(table, first);
         let (mut filled, mut left) = (0, if V::IS_DIVIDED { MOST_OF_A_VIEW } else { MOST });
-        // `ROW` entries, some 11 instructions each, and 45 more for each of `MOST`.
+        // `ROW` entries, some 11 instructions each, and 39 more for each of `MOST`.
         memory.load_row(row, |offset, entry| {
             let entry = GuestEntry(entry);
             if used >> offset & 1 != 0 || left == 0 || !entry.is_like(leaf.entry) {

@@ -13,6 +13,11 @@ use crate::{Memory, Tables, Virtual};
 /// What is global is taken from so many address spaces at a time. In tests, where there are few, more are to be seen all the same.
 const SPACES_AT_ONCE: usize = if cfg!(test) { 1 } else { 2 };
 
+/// Tables that are taken for a fill in one step, at most: mostly it needs no more.
+const TABLES_AT_ONCE: u32 = 2;
+/// The same where views are divided, and a step takes longer.
+const TABLES_OF_A_VIEW: u32 = 1;
+
 impl<T: Tables, V: View> Shadow<'_, T, V> {
     /// Fills in what a walk of the active address space has found, or does a step of that. Returns which fence is due, and if it is there the table in which it is.
     pub(super) fn insert(&mut self, format: Format, is_global: bool, fill: &Fill) -> (Due, Option<u16>) {
@@ -26,7 +31,10 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
         let (inserted, table) = match tree.find(&self.pool, format, fill, RESERVE) {
             Ok(end) => match place {
                 Some(place) => self.insert_globally(format, (place, top), end, fill),
-                None => self.spaces[self.active].tree.insert(&mut self.pool, end, fill),
+                None => {
+                    let most = if V::IS_DIVIDED { TABLES_OF_A_VIEW } else { TABLES_AT_ONCE };
+                    self.spaces[self.active].tree.insert_at_once(&mut self.pool, end, fill, (most, RESERVE))
+                }
             },
             Err(Obstacle::Tables) => {
                 self.is_short = true;
