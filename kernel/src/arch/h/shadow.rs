@@ -105,30 +105,59 @@ pub fn forget_second_stage() {
     }
 }
 
-/// The instruction by which a guest goes to another address space, if that is all that it does.
+/// An instruction of a guest's kernel that has a short way, as it is executed often.
 #[derive(Debug, Clone, Copy)]
-pub struct AddressSpaceWrite {
-    register: u8,
+pub enum Frequent {
+    /// It goes to another address space, and that is all that it does.
+    AddressSpace(AddressSpaceWrite),
+    /// It fences an address.
+    Fence(AddressFence),
 }
 
-impl AddressSpaceWrite {
+/// The number of the register that is written to `satp`.
+#[derive(Debug, Clone, Copy)]
+pub struct AddressSpaceWrite(u8);
+
+/// An SFENCE.VMA or SINVAL.VMA with an address.
+#[derive(Debug, Clone, Copy)]
+pub struct AddressFence(u64);
+
+impl Frequent {
     /// Has it just trapped?
     #[inline(always)]
     pub fn current() -> Option<Self> {
         const WRITE: u64 = 0x1800_1073; // csrw satp, REGISTER
         const WITHOUT_REGISTER: u64 = 0xfff0_7fff;
         const REGISTER: u32 = 15;
+        const ADDRESS: u64 = 0b1_1111 << 15;
         if csr::read!(csr::SCAUSE) != exception::VIRTUAL_INSTRUCTION.into() {
             return None;
         }
         let bits = csr::read!(csr::STVAL);
-        (bits & WITHOUT_REGISTER == WRITE).then_some(Self { register: (bits >> REGISTER) as u8 })
+        if bits & WITHOUT_REGISTER == WRITE {
+            return Some(Self::AddressSpace(AddressSpaceWrite((bits >> REGISTER) as u8)));
+        }
+        // BOUND: the two of them.
+        let is_fence = FENCES.contains(&(bits & WITHOUT_OPERANDS)) && bits & ADDRESS != 0;
+        is_fence.then_some(Self::Fence(AddressFence(bits)))
     }
 }
 
 /// A fence that a vCPU with a shadow executes.
 #[derive(Debug, Clone, Copy)]
 pub struct GuestFence(Scope);
+
+impl GuestFence {
+    /// That of this instruction, one of [`FENCES`].
+    #[inline(always)]
+    fn of(bits: u64, state: &VcpuState) -> Self {
+        let operand = |shift: u32| {
+            let number = (bits >> shift) as u8 % 32;
+            (number != 0).then(|| state.register(number))
+        };
+        Self(Scope { address: operand(15).map(Virtual), asid: operand(20).map(|asid| asid as u16) })
+    }
+}
 
 impl PageFault {
     /// Has it just been found? If not by a vCPU with a shadow, it is none that is seen to here.
@@ -158,13 +187,7 @@ impl Trap {
         }
         // BOUND: the two of them.
         if FENCES.contains(&(bits & WITHOUT_OPERANDS)) {
-            let operand = |shift: u32| {
-                let number = (bits >> shift) as u8 % 32;
-                (number != 0).then(|| state.register(number))
-            };
-            let scope =
-                Scope { address: operand(15).map(Virtual), asid: operand(20).map(|asid| asid as u16) };
-            return Some(Self::Fence(GuestFence(scope)));
+            return Some(Self::Fence(GuestFence::of(bits, state)));
         }
         let instruction = CsrInstruction::decode(bits as u32)?;
         (instruction.register == CsrRegister::AddressSpace)
@@ -376,6 +399,16 @@ impl VcpuState {
         fetch(self, exception::STORE_PAGE_FAULT.into()).is_some_and(is_block_operation)
     }
 
+    /// It has just trapped by a fence for an address, if it has a shadow and its kernel executes that: carries it out, which is one step. False: nothing has been done.
+    #[inline(always)]
+    pub fn fences_address(&mut self, AddressFence(bits): AddressFence) -> bool {
+        if !self.has_shadow() || !self.is_in_kernel() {
+            return false;
+        }
+        let fence = GuestFence::of(bits, self);
+        self.carry_out_fence(fence)
+    }
+
     /// It has just trapped by an instruction that [writes](AddressSpaceWrite) its `satp`: if its shadow knows the address space, it is there, and goes on behind that. If not, nothing
     /// has been done.
     #[inline(always)]
@@ -383,7 +416,7 @@ impl VcpuState {
         if !self.is_in_kernel() {
             return false;
         }
-        let satp = Satp(self.register(write.register));
+        let satp = Satp(self.register(write.0));
         let Some(own) = self.own_shadow() else { return false };
         // All else takes the usual way: without a call this one saves no registers.
         let Some(active) = own.shadow.activate_at_once(satp, Undivided) else { return false };

@@ -1,13 +1,14 @@
 //! The short ways of what a guest with a shadow does most.
 use crate::arch::context::enter_guest;
-use crate::arch::shadow::{AddressSpaceWrite, PageFault};
+use crate::arch::shadow::{AddressFence, AddressSpaceWrite, Frequent, PageFault};
 use crate::cpu::Cpu;
 use crate::cpu::event::handle_exception;
 
 /// Called by the trap entry for all but the core's timer.
 pub extern "C" fn trapped(cpu: &mut Cpu) -> ! {
-    match AddressSpaceWrite::current() {
-        Some(write) => try_shortcut(cpu, write),
+    match Frequent::current() {
+        Some(Frequent::AddressSpace(write)) => try_shortcut(cpu, write),
+        Some(Frequent::Fence(fence)) => try_fence(cpu, fence),
         None => match PageFault::current() {
             Some(fault) => try_answer(cpu, fault),
             None => handle_exception(cpu),
@@ -29,6 +30,16 @@ fn try_shortcut(cpu: &mut Cpu, write: AddressSpaceWrite) -> ! {
 #[inline(never)]
 fn try_answer(cpu: &mut Cpu, fault: PageFault) -> ! {
     if let Some(state) = cpu.answer_at_once(fault) {
+        // SAFETY: as above.
+        unsafe { enter_guest(state) }
+    }
+    handle_exception(cpu)
+}
+
+/// Likewise.
+#[inline(never)]
+fn try_fence(cpu: &mut Cpu, fence: AddressFence) -> ! {
+    if let Some(state) = cpu.fence_at_once(fence) {
         // SAFETY: as above.
         unsafe { enter_guest(state) }
     }

@@ -1,5 +1,5 @@
 //! What a core has for the short ways of what a guest with a shadow does most.
-use crate::arch::shadow::{AddressSpaceWrite, Answer, PageFault};
+use crate::arch::shadow::{AddressFence, AddressSpaceWrite, Answer, PageFault};
 use crate::arch::{VcpuState, clock};
 use crate::cpu::Cpu;
 use crate::guest::translation::GuestMemory;
@@ -35,30 +35,52 @@ impl Cpu {
         if self.is_deadline_near(began) {
             return None;
         }
-        let memory = GuestMemory(&self.machine.guest_of(vcpu).space);
-        let resident = self.residents[vcpu].as_deref_mut().filter(|resident| resident.due == 0)?;
-        let state = &mut resident.state;
-        if !state.has_shadow() {
-            return None;
-        }
-        let exit = match state.answer(fault, &memory) {
-            Answer::Again => Exit::Shadow,
-            Answer::Guest(exception) if state.deliver(exception) => Exit::PageFault,
-            Answer::NotYet | Answer::Guest(_) | Answer::Elsewhere => {
-                self.entered = began;
-                // What has been done so far isn't to be added to what comes.
-                if !self.gives_way() {
-                    return None;
+        self.entered = began;
+        // BOUND: what one page takes, as where it is answered in the usual way.
+        let exit = loop {
+            let memory = GuestMemory(&self.machine.guest_of(vcpu).space);
+            let resident = self.residents[vcpu].as_deref_mut().filter(|resident| resident.due == 0)?;
+            let state = &mut resident.state;
+            if !state.has_shadow() {
+                return None;
+            }
+            match state.answer(fault, &memory) {
+                Answer::Again => break Exit::Shadow,
+                Answer::Guest(exception) if state.deliver(exception) => break Exit::PageFault,
+                Answer::NotYet if !self.gives_way() && !self.is_deadline_near(began) => {}
+                Answer::NotYet | Answer::Guest(_) | Answer::Elsewhere => {
+                    // What has been done so far isn't to be added to what comes.
+                    if !self.gives_way() {
+                        return None;
+                    }
+                    break Exit::Shadow;
                 }
-                Exit::Shadow
             }
         };
         if exit == Exit::Shadow {
             self.is_amid_instruction(vcpu);
         }
-        self.entered = began;
         self.note_exit(vcpu, exit);
         self.note_irqs_off(exit, clock::now());
         Some(self.state(vcpu))
+    }
+
+    /// The running vCPU fences an address, which is one step: carries that out, if there is nothing else to do, and the vCPU goes on with these registers. Interrupts and deadlines as for a page fault.
+    #[inline(always)]
+    pub fn fence_at_once(&mut self, fence: AddressFence) -> Option<*mut VcpuState> {
+        let vcpu = self.scheduler.running().filter(|_| self.pending.is_empty())?;
+        let began = clock::now();
+        if self.is_deadline_near(began) {
+            return None;
+        }
+        let resident = self.residents[vcpu].as_deref_mut().filter(|resident| resident.due == 0)?;
+        if !resident.state.fences_address(fence) {
+            return None;
+        }
+        let state = &raw mut resident.state;
+        self.entered = began;
+        self.note_exit(vcpu, Exit::Fence);
+        self.note_irqs_off(Exit::Fence, clock::now());
+        Some(state)
     }
 }
