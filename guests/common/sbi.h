@@ -34,6 +34,7 @@ struct sbi_result {
 #define SBI_RFENCE 0x52464e43
 #define SBI_HSM    0x48534d
 #define SBI_SRST   0x53525354
+#define SBI_SUSP   0x53555350
 #define SBI_DBCN   0x4442434e
 
 #define SBI_BASE_SPEC_VERSION 0
@@ -48,6 +49,7 @@ struct sbi_result {
 #define SBI_HSM_STATUS        2
 #define SBI_HSM_SUSPEND       3
 #define SBI_SRST_RESET        0
+#define SBI_SUSP_SUSPEND      0
 #define SBI_DBCN_WRITE        0
 #define SBI_DBCN_READ         1
 #define SBI_DBCN_WRITE_BYTE   2

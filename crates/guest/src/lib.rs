@@ -47,10 +47,15 @@ pub trait Host: Board {
     fn hart(&self, hart: u32) -> Option<&'static Hart>;
     /// The caller stops itself, and doesn't go on behind its trap. True if all harts of the guest have stopped by now.
     fn stop_caller(&mut self) -> bool;
+    /// Are all harts stopped but the caller?
+    fn is_alone(&self) -> bool;
     /// A hart has been [asked](Hart::ask_start) to start.
     fn start(&mut self, hart: u32);
     /// The caller sleeps until an interrupt, unless there is one already.
     fn suspend(&mut self);
+    /// The caller doesn't go on behind its trap, but at this guest-physical address: as the SBI resumes a hart that has kept nothing, with its id in `a0`,
+    /// `opaque` in `a1`, no translation, and its interrupts off, but enabled as they were (SBI 2.0, 9.4, table 20).
+    fn resume_at(&mut self, address: u64, opaque: u64);
     /// The caller lets its equals go first.
     fn yield_now(&mut self);
     /// The guest ends: why, in the words of reports, and as its rules for restarts see it.

@@ -9,7 +9,7 @@ pub const MOST_PRINTED: u64 = 16;
 /// Bytes that one call reads at most. Each takes twice as long as one that is printed, as the virtual serial port keeps them.
 pub const MOST_READ: u64 = 8;
 
-/// Carries out what the caller asks for. `None` if it has to ask again.
+/// Carries out what the caller asks for. `None` if it goes on elsewhere, or has to ask again.
 #[inline(always)] // Called in one place.
 pub fn carry_out(host: &mut impl Host, request: Request) -> Option<Result<u64>> {
     match request {
@@ -40,6 +40,10 @@ pub fn carry_out(host: &mut impl Host, request: Request) -> Option<Result<u64>> 
             }
         }
         Request::Suspend => host.suspend(),
+        Request::SuspendAndResume { address, opaque, alone } => {
+            // Behind its call it goes on only if that has failed.
+            return suspend(host, address, opaque, alone).err().map(Err);
+        }
         Request::Reset(reason) => reset(host, reason),
         Request::Yield => host.yield_now(),
         Request::Mark(value) => host.mark(value),
@@ -59,6 +63,19 @@ fn hart_start(host: &mut impl Host, hart: u32, address: u64, opaque: u64) -> Res
     }
     host.start(hart);
     Ok(0)
+}
+
+/// The caller sleeps, and goes on at `address` then. If it is to be `alone`, all the machine sleeps.
+fn suspend(host: &mut impl Host, address: u64, opaque: u64, alone: bool) -> Result<()> {
+    if !host.has_memory(address, 2) {
+        return Err(Error::InvalidAddress);
+    }
+    if alone && !host.is_alone() {
+        return Err(Error::Denied);
+    }
+    host.resume_at(address, opaque);
+    host.suspend();
+    Ok(())
 }
 
 /// The guest ends itself.

@@ -31,6 +31,8 @@ pub enum Error {
     NotSupported = -2,
     /// An argument names something that isn't there, or is reserved.
     InvalidParameter = -3,
+    /// It may not be done now, as things are.
+    Denied = -4,
     /// An address isn't one where the guest can run or be written.
     InvalidAddress = -5,
     /// The hart runs already.

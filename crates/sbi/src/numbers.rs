@@ -15,19 +15,22 @@ pub const RFENCE: u64 = 0x5246_4e43;
 pub const HSM: u64 = 0x48_534d;
 /// Reset of the machine.
 pub const SRST: u64 = 0x5352_5354;
+/// Suspension of the machine.
+pub const SUSP: u64 = 0x5355_5350;
 /// The debug console.
 pub const DBCN: u64 = 0x4442_434e;
 /// The hypervisor's own extension: "AIN" in the range for vendors (`guests/common/ainori_sbi.h`).
 pub const AINORI: u64 = 0x0941_494e;
 
 /// The extensions that a guest finds, by the names of their constants. (The calls of before SBI 0.2 are there too.)
-pub const EXTENSIONS: [(&str, u64); 8] = [
+pub const EXTENSIONS: [(&str, u64); 9] = [
     ("BASE", BASE),
     ("TIME", TIME),
     ("IPI", IPI),
     ("RFENCE", RFENCE),
     ("HSM", HSM),
     ("SRST", SRST),
+    ("SUSP", SUSP),
     ("DBCN", DBCN),
     ("AINORI", AINORI),
 ];
@@ -105,6 +108,15 @@ pub mod srst {
     pub const SYSTEM_FAILURE: u64 = 1;
     /// The first reason of the guest's own: a vendor's, and behind them the ones of a guest's choice.
     pub const FIRST_SPECIFIC: u64 = 0xe000_0000;
+}
+
+/// Functions of [`SUSP`].
+pub mod susp {
+    /// `system_suspend`: suspends the machine.
+    pub const SUSPEND: u64 = 0;
+
+    /// The kind of sleep: to RAM. There is no other that isn't a platform's own.
+    pub const TO_RAM: u64 = 0;
 }
 
 /// Functions of [`DBCN`].

@@ -1,6 +1,8 @@
 //! Calls to requests.
-use crate::numbers::{ainori, base, dbcn, hsm, ipi, rfence, srst, time};
-use crate::{AINORI, BASE, DBCN, Error, HSM, IPI, RFENCE, Range, Result, SRST, TIME, VERSION_2_0, legacy};
+use crate::numbers::{ainori, base, dbcn, hsm, ipi, rfence, srst, susp, time};
+use crate::{
+    AINORI, BASE, DBCN, Error, HSM, IPI, RFENCE, Range, Result, SRST, SUSP, TIME, VERSION_2_0, legacy,
+};
 
 /// A call, as the registers have it: `a7`, `a6`, and `a0` to `a4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,15 @@ pub enum Request {
     HartStatus(u32),
     /// The caller waits for an interrupt.
     Suspend,
+    /// The same, and then goes on elsewhere, as a hart whose registers haven't been kept.
+    SuspendAndResume {
+        /// Guest-physical address of the instruction with which it goes on.
+        address: u64,
+        /// What it finds in `a1`.
+        opaque: u64,
+        /// All other harts of the guest have to be stopped: it is the machine that is suspended.
+        alone: bool,
+    },
     /// The end of the guest.
     Reset(Reason),
     /// Prints what lies in memory.
@@ -114,6 +125,10 @@ pub fn decode(call: &Call, harts: u64) -> Result<Request> {
             Ok(Request::RemoteFence(targets, fence))
         }
         (HSM, _) => hart_state(function, a, harts),
+        (SUSP, susp::SUSPEND) => match a[0] & 0xffff_ffff {
+            susp::TO_RAM => Ok(Request::SuspendAndResume { address: a[1], opaque: a[2], alone: true }),
+            _ => Err(Error::InvalidParameter),
+        },
         (SRST, srst::RESET) => reset(a[0], a[1]).map(Request::Reset),
         (DBCN, dbcn::WRITE | dbcn::READ) if a[2] != 0 => Err(Error::InvalidParameter),
         (DBCN, dbcn::WRITE) => Ok(Request::Write { from: a[1], size: a[0] }),
@@ -143,7 +158,8 @@ pub fn base(function: u64, extension: u64) -> Result<u64> {
         base::IMPLEMENTATION => Ok(IMPLEMENTATION),
         base::IMPLEMENTATION_VERSION => Ok(0),
         base::PROBE => {
-            let is_today = matches!(extension, BASE | TIME | IPI | RFENCE | HSM | SRST | DBCN | AINORI);
+            let is_today =
+                matches!(extension, BASE | TIME | IPI | RFENCE | HSM | SRST | SUSP | DBCN | AINORI);
             Ok(u64::from(is_today || legacy::is_legacy(extension)))
         }
         // Vendor, architecture and implementation of the hart: a guest has no business with them.
@@ -193,10 +209,10 @@ fn hart_state(function: u64, a: [u64; 5], harts: u64) -> Result<Request> {
         hsm::START => Ok(Request::HartStart { hart: hart()?, address: a[1], opaque: a[2] }),
         hsm::STOP => Ok(Request::HartStop),
         hsm::STATUS => hart().map(Request::HartStatus),
-        // The default retentive suspension is a WFI. The default non-retentive one would keep less than a vCPU that doesn't run keeps anyway.
+        // The default retentive suspension is a WFI. The default non-retentive one keeps what it has to, and the caller can't tell what else.
         hsm::SUSPEND => match a[0] & 0xffff_ffff {
             hsm::RETENTIVE => Ok(Request::Suspend),
-            hsm::NON_RETENTIVE => Err(Error::NotSupported),
+            hsm::NON_RETENTIVE => Ok(Request::SuspendAndResume { address: a[1], opaque: a[2], alone: false }),
             _ => Err(Error::InvalidParameter),
         },
         _ => Err(Error::NotSupported),

@@ -38,10 +38,10 @@ fn any_call() -> impl Strategy<Value = Call> {
 #[test]
 fn the_base_extension_knows_what_is_there() {
     let probe = |id| decode(&call(BASE, 3, [id, 0, 0, 0, 0]), 1);
-    for id in [BASE, TIME, IPI, RFENCE, HSM, SRST, DBCN, AINORI, 0, 8] {
+    for id in [BASE, TIME, IPI, RFENCE, HSM, SRST, SUSP, DBCN, AINORI, 0, 8] {
         assert_eq!(probe(id), Ok(Request::Answer(1)), "{id:#x}");
     }
-    for id in [9, 0x0050_4d55, 0x5355_5350, u64::MAX, BASE | 1 << 32] {
+    for id in [9, 0x0050_4d55, 0x4350_5043, u64::MAX, BASE | 1 << 32] {
         assert_eq!(probe(id), Ok(Request::Answer(0)), "{id:#x}");
     }
     assert_eq!(decode(&call(BASE, 0, [0; 5]), 1), Ok(Request::Answer(0x0200_0000)));
@@ -83,12 +83,22 @@ fn a_range_is_fenced_page_by_page_or_whole() {
 
 #[test]
 fn suspension_is_a_wait_if_it_keeps_all() {
-    let suspend = |kind| decode(&call(HSM, 3, [kind, 0, 0, 0, 0]), 1);
+    let suspend = |kind| decode(&call(HSM, 3, [kind, 7, 9, 0, 0]), 1);
+    let resumes = |alone| Ok(Request::SuspendAndResume { address: 7, opaque: 9, alone });
     assert_eq!(suspend(0), Ok(Request::Suspend));
-    assert_eq!(suspend(0x8000_0000), Err(Error::NotSupported));
+    assert_eq!(suspend(0x8000_0000), resumes(false));
     // As a sign-extended register has it.
-    assert_eq!(suspend(0xffff_ffff_8000_0000), Err(Error::NotSupported));
-    assert_eq!(suspend(1), Err(Error::InvalidParameter));
+    assert_eq!(suspend(0xffff_ffff_8000_0000), resumes(false));
+    for reserved_or_unknown in [1, 0x1000_0000, 0x7fff_ffff, 0x8000_0001, 0xffff_ffff] {
+        assert_eq!(suspend(reserved_or_unknown), Err(Error::InvalidParameter), "{reserved_or_unknown:#x}");
+    }
+    let sleep = |function, kind| decode(&call(SUSP, function, [kind, 7, 9, 0, 0]), 1);
+    assert_eq!(sleep(0, 0), resumes(true));
+    assert_eq!(sleep(0, 1 << 32), resumes(true), "32 bits of it count");
+    for reserved_or_unknown in [1, 0x8000_0000] {
+        assert_eq!(sleep(0, reserved_or_unknown), Err(Error::InvalidParameter), "{reserved_or_unknown:#x}");
+    }
+    assert_eq!(sleep(1, 0), Err(Error::NotSupported));
 }
 
 proptest! {

@@ -215,6 +215,14 @@ impl Supervisor {
         }
     }
 
+    /// The hart resumes from a suspension that has kept none of its registers but those that say which interrupts wake it (SBI 2.0, table 20): in supervisor
+    /// mode, interrupts off. `satp`, which isn't here, is the caller's affair.
+    #[inline]
+    pub const fn resume(&mut self) {
+        self.sstatus &= !status::SIE;
+        self.privilege = Privilege::Supervisor;
+    }
+
     /// SRET. The address at which the guest goes on, whose privilege may be another then, and who may be [interrupted](Self::pending_interrupt) at once.
     /// `None` in user mode: the instruction is illegal.
     #[inline]

@@ -3,7 +3,7 @@
 use ainori_devices::irqchip::{Board, Msi};
 use ainori_guest::{Devices, Host};
 use ainori_handover::{Fence, Recorded, Requests};
-use ainori_lifecycle::{Cause, Hart};
+use ainori_lifecycle::{Cause, Hart, HartState};
 use ainori_sbi::{Range, RemoteFence};
 use ainori_sched::{VcpuId, VcpuSet};
 use ainori_trace::Event;
@@ -82,6 +82,12 @@ impl<'a> Host for Caller<'a> {
         machine.vcpu(self.vcpu).hart.stop_among(all)
     }
 
+    fn is_alone(&self) -> bool {
+        let state = |index| self.cpu.machine.vcpu(VcpuId(index)).hart.state();
+        // BOUND: the vCPUs of one guest, some 10 instructions each.
+        self.guest.vcpus().filter(|index| state(*index) != HartState::Stopped).count() == 1
+    }
+
     fn start(&mut self, hart: u32) {
         if let Some(target) = self.guest.vcpu(u64::from(hart)) {
             // To find the vCPU and to make its registers anew takes long.
@@ -91,6 +97,13 @@ impl<'a> Host for Caller<'a> {
 
     fn suspend(&mut self) {
         self.cpu.wait_for_interrupt(self.vcpu);
+    }
+
+    fn resume_at(&mut self, address: u64, opaque: u64) {
+        let hart = u64::from(self.cpu.machine.vcpu(self.vcpu).index);
+        let me = core::ptr::from_mut(self.cpu).cast();
+        // SAFETY: the caller's world is in the hart. `me` is this core, as in `Cpu::dispatch`.
+        unsafe { self.cpu.state(self.vcpu).resume_at(hart, address, opaque, me) };
     }
 
     fn yield_now(&mut self) {

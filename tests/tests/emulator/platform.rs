@@ -48,6 +48,18 @@ fn a_position_independent_program_runs_wherever_it_is_loaded() {
     }
 }
 
+/// With two harts, so that the second one wakes the first; and with one, which nobody else has, where WFI doesn't trap.
+#[test]
+fn a_hart_resumes_where_it_has_asked_to() {
+    for vcpus in [1, 2] {
+        let guest = Guest::probe("resume", "n=40").vcpus(vcpus).harts(0..vcpus);
+        System::on(vcpus).with(guest).run(Clock::Lockstep { q: 250 }).good().result("resume");
+    }
+    let beside = Guest::freertos("periods=100 report_ms=0").harts([0]);
+    let guest = Guest::probe("resume", "n=40").vcpus(2).harts([0]);
+    System::on(1).with(guest).with(beside).run(Clock::Icount).good().result("resume");
+}
+
 /// Beside the program, at an odd address, in each of its lives.
 #[test]
 fn a_file_is_loaded_beside_the_program_in_each_life() {

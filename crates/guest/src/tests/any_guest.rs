@@ -1,7 +1,7 @@
 //! Whatever guests do: a fuzz target of all services at once.
 use ainori_devices::bus::{DOORBELLS, GIVE_WAY, PCI_CONFIG, VIRTIO, channel_source, find, find_of_channels};
 use ainori_lifecycle::HartState;
-use ainori_sbi::{AINORI, BASE, Call, DBCN, HSM, IPI, RFENCE, SRST, TIME, decode};
+use ainori_sbi::{AINORI, BASE, Call, DBCN, HSM, IPI, RFENCE, Request, SRST, SUSP, TIME, decode};
 use proptest::prelude::*;
 
 use super::host::{MEMORY, SIZE, TestHost, Wish};
@@ -67,7 +67,7 @@ fn any_address() -> impl Strategy<Value = u64> {
 
 fn any_step() -> impl Strategy<Value = Step> {
     let extension = prop_oneof![
-        8 => proptest::sample::select(vec![BASE, TIME, IPI, RFENCE, HSM, HSM, SRST, DBCN, DBCN, AINORI]),
+        8 => proptest::sample::select(vec![BASE, TIME, IPI, RFENCE, HSM, HSM, SUSP, SRST, DBCN, DBCN, AINORI]),
         2 => 0u64..=9,
     ];
     let a = [any_argument(), any_argument(), any_argument(), any_argument(), any_argument()];
@@ -95,11 +95,20 @@ fn take(host: &mut TestHost, step: &Step) -> Result<(), TestCaseError> {
             let failed = matches!(answer, Some(Err(_)));
             let wishes = host.take();
             prop_assert!(!failed || wishes.is_empty(), "{:?} failed and did {:?}", request, wishes);
-            prop_assert!(
-                answer.is_some() || wishes == [Wish::RelieveConsole],
-                "{:?} is tried again",
-                request
-            );
+            if let Request::SuspendAndResume { address, opaque, alone } = request
+                && !failed
+            {
+                prop_assert_eq!(&wishes, &[Wish::ResumeAt(address, opaque), Wish::Suspend]);
+                prop_assert!((MEMORY..=MEMORY + SIZE - 2).contains(&address));
+                let running = before.iter().filter(|state| **state != HartState::Stopped).count();
+                prop_assert!(!alone || running <= 1);
+            } else {
+                prop_assert!(
+                    answer.is_some() || wishes == [Wish::RelieveConsole],
+                    "{:?} is tried again",
+                    request
+                );
+            }
             for wish in wishes {
                 match wish {
                     Wish::SendIpi(harts) | Wish::RemoteFence(harts, _) => {

@@ -17,6 +17,7 @@ pub const SIZE: u64 = 4096;
 pub enum Wish {
     Start(u32),
     Suspend,
+    ResumeAt(u64, u64),
     Yield,
     StopGuest(&'static str, Cause),
     SetTimer(u64),
@@ -121,12 +122,20 @@ impl Host for TestHost {
         self.harts[self.caller].stop_among(self.harts.iter())
     }
 
+    fn is_alone(&self) -> bool {
+        self.harts.iter().filter(|hart| hart.state() != HartState::Stopped).count() == 1
+    }
+
     fn start(&mut self, hart: u32) {
         self.wishes.push(Wish::Start(hart));
     }
 
     fn suspend(&mut self) {
         self.wishes.push(Wish::Suspend);
+    }
+
+    fn resume_at(&mut self, address: u64, opaque: u64) {
+        self.wishes.push(Wish::ResumeAt(address, opaque));
     }
 
     fn yield_now(&mut self) {

@@ -1,6 +1,6 @@
 //! Calls that are right or wrong in a way that only the guest's state tells.
 use ainori_lifecycle::{Cause, HartState};
-use ainori_sbi::{AINORI, Call, DBCN, Error, HSM, SRST, ainori, decode};
+use ainori_sbi::{AINORI, Call, DBCN, Error, HSM, SRST, SUSP, ainori, decode};
 
 use super::host::{MEMORY, SIZE, TestHost, Wish};
 use crate::sbi::{MOST_PRINTED, carry_out};
@@ -39,6 +39,34 @@ fn a_hart_lives_as_the_specification_has_it() {
     host.caller = 1;
     call(&mut host, HSM, 1, [0; 5]);
     assert_eq!(host.take(), [Wish::StopGuest("all-harts-stopped", Cause::Failure)]);
+}
+
+#[test]
+fn who_is_suspended_goes_on_where_it_has_asked_to() {
+    let mut host = TestHost::new(2);
+    let suspend = |host: &mut TestHost, address| call(host, HSM, 3, [0x8000_0000, address, 7, 0, 0]);
+    for wrong in [0, MEMORY - 2, MEMORY + SIZE - 1, u64::MAX] {
+        assert_eq!(suspend(&mut host, wrong), Some(Err(Error::InvalidAddress)), "{wrong:#x}");
+    }
+    assert_eq!(host.take(), []);
+    assert_eq!(suspend(&mut host, MEMORY + 8), None, "its call has no answer");
+    // In this order: an interrupt that is there already doesn't let it sleep, but go on there.
+    assert_eq!(host.take(), [Wish::ResumeAt(MEMORY + 8, 7), Wish::Suspend]);
+}
+
+#[test]
+fn the_machine_is_suspended_if_all_others_are_stopped() {
+    let mut host = TestHost::new(3);
+    let sleep = |host: &mut TestHost| call(host, SUSP, 0, [0, MEMORY, 7, 0, 0]);
+    let asleep = [Wish::ResumeAt(MEMORY, 7), Wish::Suspend];
+    assert_eq!((sleep(&mut host), host.take()), (None, asleep.to_vec()));
+    assert!(host.harts[2].ask_start(MEMORY, 0));
+    assert_eq!(sleep(&mut host), Some(Err(Error::Denied)), "one is about to start");
+    host.start_those_who_are_asked();
+    assert_eq!((sleep(&mut host), host.take()), (Some(Err(Error::Denied)), vec![]));
+    host.caller = 2;
+    assert_eq!(sleep(&mut host), Some(Err(Error::Denied)), "the first one runs");
+    assert_eq!(call(&mut host, SUSP, 0, [0, 5, 7, 0, 0]), Some(Err(Error::InvalidAddress)));
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! What [`shadow`](super) is in a kernel whose guests all have two stages: nothing. All of this goes when it is compiled.
+use core::ffi::c_void;
+
 use super::VcpuState;
 use super::fence;
 use super::hart::DELEGATED;
 use super::trap::Trap;
+use crate::arch::riscv::csr;
 
 /// Can guests have shadow tables?
 pub const BUILT: bool = false;
@@ -84,6 +87,18 @@ impl OwnShadow {
 
     #[inline(always)]
     pub(super) const fn enter(&mut self, _: &mut u64) {}
+}
+
+impl VcpuState {
+    /// Of the loaded one: its translation is off.
+    ///
+    /// # Safety
+    /// As of [`Self::load`], but that it is this vCPU's world that is in the hart.
+    #[inline(always)]
+    pub(super) unsafe fn leave_address_space(&mut self, _: *mut c_void) {
+        // SAFETY: the register concerns only guests; without tables of its own this one reaches its memory, and nothing else.
+        unsafe { csr::write!(csr::VSATP, 0) }
+    }
 }
 
 impl PageFault {

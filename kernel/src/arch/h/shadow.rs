@@ -5,6 +5,7 @@
 //!
 //! In a kernel without the feature `shadow` there is [another file](../no_shadow.rs) with the same names, and nothing behind them.
 use alloc::{boxed::Box, vec};
+use core::ffi::c_void;
 use core::sync::atomic::AtomicU64;
 
 use ainori_devices::zicsr::{CsrInstruction, CsrRegister};
@@ -341,6 +342,23 @@ impl VcpuState {
     #[inline(always)]
     pub fn has_shadow(&self) -> bool {
         self.world.shadow.own.is_some()
+    }
+
+    /// Of the loaded one: its translation is off.
+    ///
+    /// # Safety
+    /// As of [`Self::load`], but that it is this vCPU's world that is in the hart.
+    pub(super) unsafe fn leave_address_space(&mut self, cpu: *mut c_void) {
+        if !self.has_shadow() {
+            // SAFETY: the register concerns only guests; without tables of its own this one reaches its memory, or what it is trusted with, and nothing else.
+            unsafe { csr::write!(csr::VSATP, 0) };
+            return;
+        }
+        // As when it is started anew.
+        self.save();
+        self.world.forget_address_spaces();
+        // SAFETY: it has just been saved; `cpu` is as the caller says.
+        unsafe { self.load(cpu) }
     }
 
     /// Who waits for its fences, if it has a shadow.

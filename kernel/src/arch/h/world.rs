@@ -253,6 +253,13 @@ impl World {
         *uses = Uses::empty();
     }
 
+    /// Of one with a shadow, which is saved: it is in no address space, as after reset.
+    #[cfg(feature = "shadow")]
+    pub(super) fn forget_address_spaces(&mut self) {
+        self.shadow.reset();
+        self.vsatp = self.shadow.vsatp();
+    }
+
     /// Writes to memory what [`Self::deadline`] is made of. Is there a pending and enabled interrupt already?
     #[inline(always)]
     pub(super) fn save_deadline(&mut self) -> bool {

@@ -78,6 +78,19 @@ impl VcpuState {
         self.world.reset();
     }
 
+    /// Puts it, loaded, to where SBI HSM resumes a hart from a suspension that has kept nothing. Which interrupts wake it, and when its timer is due, stays.
+    ///
+    /// # Safety
+    /// As of [`Self::load`], but that it is this vCPU's world that is in the hart.
+    pub unsafe fn resume_at(&mut self, hart: u64, address: u64, opaque: u64, cpu: *mut c_void) {
+        self.context.pc = address;
+        (self.context.x[A0], self.context.x[A1]) = (hart, opaque);
+        self.breakpoints.forget();
+        self.world.forget_translation();
+        // SAFETY: as the caller says; all that the hart has of it is in memory.
+        unsafe { self.load(cpu) }
+    }
+
     /// Its supervisor's registers.
     #[inline(always)]
     pub(super) fn registers_of_kernel(&self) -> &'static Registers {

@@ -121,6 +121,12 @@ impl World {
         *uses = Uses::empty();
     }
 
+    /// Its translation is off, and its interrupts are. It is saved.
+    pub(super) fn forget_translation(&mut self) {
+        self.page.registers.with(|registers| registers.resume());
+        self.shadow.reset();
+    }
+
     /// Makes it the hart's. What the hart holds of another one is nothing but the extension registers.
     #[inline]
     pub(super) fn load(&mut self) {
