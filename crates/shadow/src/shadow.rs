@@ -91,6 +91,8 @@ pub struct Shadow<'a, T, V = Undivided> {
     spaces: Numbered<'a, AddressSpace<V>>,
     /// Those of them that are one. The others may have tables still, until these are wanted.
     alive: Set,
+    /// Those of the others that have.
+    remains: Set,
     /// Those whose tags the hart is to fence when they are activated.
     stale: Set,
     /// The number of the one that is active.
@@ -157,6 +159,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             pool,
             spaces,
             alive,
+            remains: Set::EMPTY,
             stale,
             active: 0,
             activations: 0,
@@ -505,8 +508,8 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
     fn begin(&mut self, number: usize, satp: Satp, view: V, format: Format, root: u16) {
         self.kill(number);
         self.searched = None;
+        self.give_back_all(number);
         let space = &mut self.spaces[number];
-        space.tree.give_back(&mut self.pool);
         (space.satp, space.format, space.tree.root, space.shared) = (satp, format, root, Set::EMPTY);
         space.view = view;
         self.alive.insert(number);
@@ -520,6 +523,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
             return;
         }
         self.alive.remove(number);
+        self.remains.insert(number);
         // BOUND: the 16 places of what is global.
         for place in self.spaces[number].shared {
             self.global.sharers_mut(place).remove(number);
@@ -583,6 +587,7 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
         // No hart walks it.
         self.global.tree.renew(&mut self.pool, Opening::NONE);
         // The others are none any more.
+        self.remains = self.remains.or(self.alive.without(self.active));
         self.alive = Set::of(self.active);
         let opening = self.opening(self.spaces[self.active].format);
         let space = &mut self.spaces[self.active];
@@ -601,8 +606,13 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
         self.alive.map(|number| (self.pool.address(space(number).tree.root), space(number).format)).collect()
     }
 
-    /// Panics if an address space is there twice, two have one ASID, or the views of one don't know each other.
+    /// Panics if an address space is there twice, two have one ASID, the views of one don't know each other, or one that is none any more has tables that nobody would find.
     pub fn check(&self) {
+        for number in Set::below(self.spaces.len()).minus(self.alive).minus(self.remains) {
+            let tree = &self.spaces[number].tree;
+            assert!(tree.root == crate::pool::NONE && tree.owned.is_empty());
+        }
+        assert!(self.remains.and(self.alive).is_empty());
         for number in self.alive {
             let AddressSpace { satp, view, views, .. } = self.spaces[number];
             let is_same = |other: &usize| self.spaces[*other].satp == satp;

@@ -100,12 +100,6 @@ impl Tree {
             }
         }
     }
-
-    /// Has it any table?
-    pub const fn is_empty(&self) -> bool {
-        self.root == NONE && self.owned.is_empty()
-    }
-
     /// Where a fill goes, if nothing is in its way. So many clean tables are to be left, whether it needs one or not.
     ///
     /// # Errors

@@ -3,7 +3,6 @@ use super::{PAGES_OF_AN_INSTRUCTION, Shadow};
 use crate::Tables;
 use crate::fence::Due;
 use crate::pool::Reclaim;
-use crate::set::Set;
 use crate::view::View;
 
 /// Whose a tree is.
@@ -18,10 +17,8 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
     /// unless it takes all: so each instruction has all of its pages at last, however often one of them takes the table of another.
     pub(super) fn reclaim(&mut self) -> Due {
         if !self.takes_all {
-            let mut dead = Set::below(self.spaces.len()).minus(self.alive);
-            // BOUND: the address spaces.
-            if let Some(number) = dead.find(|number| !self.spaces[*number].tree.is_empty()) {
-                self.spaces[number].tree.give_back(&mut self.pool);
+            if let Some(number) = self.remains.next() {
+                self.give_back_all(number);
                 return Due::Nothing;
             }
             if self.choices.reclaim == Reclaim::Fifo {
@@ -37,14 +34,20 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
         match idle.min_by_key(|number| self.spaces[*number].activated) {
             Some(number) => {
                 self.kill(number);
-                self.spaces[number].tree.give_back(&mut self.pool);
+                self.give_back_all(number);
                 Due::Nothing
             }
             None => self.forget_all(),
         }
     }
 
-    /// The table of pages that was taken first, if it isn't among the last ones.
+    /// Gives back all tables of one that is none any more.
+    pub(super) fn give_back_all(&mut self, number: usize) {
+        self.remains.remove(number);
+        self.spaces[number].tree.give_back(&mut self.pool);
+    }
+
+    /// The table of pages that was taken first, if it isn't among the last ones. Nobody has any who is none any more.
     fn oldest(&self) -> Option<(Owner, u16)> {
         let global = &self.global.tree.owned;
         let mut count = global.pages();
@@ -54,8 +57,8 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
             age = self.pool.age(table);
         }
         // BOUND: the address spaces, some 15 instructions each.
-        for number in self.alive {
-            let owned = &self.spaces[number].tree.owned;
+        for (number, space) in self.spaces.iter().enumerate() {
+            let owned = &space.tree.owned;
             if let Some(table) = owned.oldest() {
                 count += owned.pages();
                 let its_age = self.pool.age(table);

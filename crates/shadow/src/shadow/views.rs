@@ -113,7 +113,7 @@ impl<T: Tables, V: View> Shadow<'_, T, V> {
                 let oldest = self.least_recent();
                 if oldest != self.active {
                     self.kill(oldest);
-                    self.spaces[oldest].tree.give_back(&mut self.pool);
+                    self.give_back_all(oldest);
                     return None;
                 }
                 oldest
