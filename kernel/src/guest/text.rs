@@ -87,6 +87,10 @@ pub fn is_memory(cpu: &Cpu, vcpu: VcpuId) -> bool {
 
 /// So that it can be made, the instructions there are put back. The vCPU makes it again.
 pub fn give_up(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
+    // What has been done to find that out isn't to be added to the first step.
+    if cpu.gives_way() {
+        return Exit::Shadow;
+    }
     let space = &cpu.machine.guest_of(vcpu).space;
     let at = GuestPhysical(Access::again().address);
     step_by_step(cpu, vcpu, |hart| space.text.give_up(at, hart, &GuestMemory(space)));
