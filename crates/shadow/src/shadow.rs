@@ -9,6 +9,7 @@ mod window;
 use views::Searched;
 pub use views::UpToDate;
 
+use fault_around::FilledIn;
 use insert::fill;
 
 use ainori_space::{GuestPhysical, HostPhysical};
@@ -22,9 +23,9 @@ use crate::numbered::Numbered;
 use crate::pool::{Pool, Reclaim, TableState};
 use crate::set::{self, Set};
 use crate::space::AddressSpace;
-use crate::tree::{Fill, Tree};
+use crate::tree::Tree;
 use crate::view::{self, MOST_VIEWS, Undivided, View};
-use crate::walk::{Access, Fault, Mode, PageLeaf, Stop, walk};
+use crate::walk::{Access, Fault, Mode, Stop, walk};
 use crate::window::{Opening, Window};
 use crate::{Memory, Satp, Tables, Virtual};
 
@@ -112,8 +113,8 @@ pub struct Shadow<'a, T, V = Undivided> {
     takes_all: bool,
     /// What is there stands in the way of a fill: all of it is to be forgotten first.
     forgets_all: bool,
-    /// With divided views, the page that was filled in last, if it may have [neighbours](Self::fill_neighbours): the table in which it is, the guest's leaf, and what was filled in.
-    with_neighbours: Option<(u16, PageLeaf, Fill)>,
+    /// With divided views, the page that was filled in last, if it may have [neighbours](Self::fill_neighbours).
+    with_neighbours: Option<FilledIn>,
     /// With divided views, the `satp` that was [searched for](Self::search) last, if what was found holds still.
     searched: Option<Searched>,
 }
@@ -367,10 +368,11 @@ impl<'a, T: Tables, V: View> Shadow<'a, T, V> {
                 // In what is shared, or where something shared had to go first, it has been enough for one step.
                 (due, Some(table)) => {
                     if let (Due::Page(_), false, Some(leaf)) = (due, found.global, &walked.leaf) {
+                        let page = FilledIn::new(table, leaf, &fill);
                         if V::IS_DIVIDED {
-                            self.with_neighbours = Some((table, *leaf, fill));
+                            self.with_neighbours = Some(page);
                         } else {
-                            self.fault_around(memory, table, leaf, &fill);
+                            self.fault_around(memory, page);
                         }
                     }
                     Outcome::Again(due)
