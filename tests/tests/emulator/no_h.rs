@@ -5,7 +5,7 @@ use ainori_limits::Room;
 use ainori_manifest::Needs;
 use ainori_report::StopReason;
 use ainori_tests::{
-    Clock, Guest, System, bounds::IRQS_OFF_BESIDE_RTOS_NS, harts::hypervisor_without_h, hypervisor,
+    Clock, Guest, Run, System, bounds::IRQS_OFF_BESIDE_RTOS_NS, harts::hypervisor_without_h, hypervisor,
     terminal::Terminal,
 };
 
@@ -94,6 +94,20 @@ fn linux_shares_its_harts(harts: u32, preset: &'static str) {
     run.good();
     run.lost_no_tick("freertos", 400).was_in_time("freertos", "beside Linux");
     assert_eq!(run.number("linux", "cpus"), 4);
+    for hart in 0..harts as usize {
+        looks_for_interrupts(&run, hart);
+    }
+}
+
+/// Also where nothing but Linux is, a hart looks for interrupts as often as beside an RTOS. (Sections of the shadow's work took up to 6.9 us.)
+#[track_caller]
+fn looks_for_interrupts(run: &Run, hart: usize) {
+    let longest = run.longest_irqs_off_ns(hart);
+    println!("hart {hart}: {longest} ns without a look for interrupts");
+    run.check(
+        longest <= IRQS_OFF_BESIDE_RTOS_NS,
+        format_args!("hart {hart}: {longest} ns without a look for interrupts"),
+    );
 }
 
 #[test]
@@ -135,12 +149,7 @@ fn harts_that_put_instructions_back_together_look_for_interrupts() {
     run.good();
     run.lost_no_tick("freertos", 65);
     for hart in 0..8 {
-        let longest = run.longest_irqs_off_ns(hart);
-        // 6.7 us were measured.
-        run.check(
-            longest <= IRQS_OFF_BESIDE_RTOS_NS * 3 / 2,
-            format_args!("{longest} ns without a look for interrupts"),
-        );
+        looks_for_interrupts(&run, hart);
     }
 }
 
