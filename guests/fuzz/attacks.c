@@ -10,8 +10,9 @@
 #include "sbi.h"
 #include "timer.h"
 
-const char *const attack_names[] = { "none", "restarts", "ipis", "fences", "page-fences", "plic", "aplic", "imsic", "flood", "newlines", "wakes", "fault", NULL };
-enum { NONE, RESTARTS, IPIS, FENCES, PAGE_FENCES, PLIC, APLIC, IMSIC, FLOOD, NEWLINES, WAKES, FAULT };
+const char *const attack_names[] = { "none", "restarts", "ipis", "fences", "page-fences", "plic", "aplic", "imsic", "flood", "newlines", "wakes",
+    "spaces", "changes", "windows", "views", "texts", "fault", NULL };
+enum { NONE, RESTARTS, IPIS, FENCES, PAGE_FENCES, PLIC, APLIC, IMSIC, FLOOD, NEWLINES, WAKES, SPACES, CHANGES, WINDOWS, VIEWS, TEXTS, FAULT };
 
 #define PLIC_CONTEXTS 32 /* two for each of as many vCPUs as a guest can have */
 #define APLIC_SOURCES 31 /* a word of them */
@@ -130,7 +131,7 @@ static void newlines(struct vcpu *v, uint64_t turn)
 /* Sleeps for so short that it may be woken before its hart has found something else to do. */
 static void wakes(struct vcpu *v, uint64_t turn)
 {
-    csr_write(CSR_STIMECMP, read_time() + 1 + (turn & 31));
+    timer_set(read_time() + 1 + (turn & 31));
     csr_write(sie, 1ul << IRQ_TIMER | 1ul << IRQ_SOFTWARE);
     if (vcpu_count > 1 && turn & 1)
         sbi_send_ipi(1, vcpus[(v->index + turn / 2) % vcpu_count]->id);
@@ -138,8 +139,10 @@ static void wakes(struct vcpu *v, uint64_t turn)
     csr_clear(sip, 1ul << IRQ_SOFTWARE);
 }
 
-typedef void step(struct vcpu *v, uint64_t turn);
-static step *const steps[] = { nothing, restarts, ipis, fences, page_fences, plic, aplic, imsic, flood, newlines, wakes, nothing };
+static attack_step *const steps[] = {
+    nothing, restarts, ipis, fences, page_fences, plic, aplic, imsic, flood, newlines, wakes,
+    attack_spaces, attack_changes, attack_windows, attack_views, attack_texts, nothing,
+};
 
 /* `fault`: a store that is nobody's, when `time` is `phase_us` behind a whole millisecond of the machine's. */
 static void fault_at(uint64_t end)
@@ -163,4 +166,5 @@ void attack(struct vcpu *v, unsigned which, uint64_t end)
     /* Whoever is started again goes on where it was. */
     while (read_time() < end)
         steps[which](v, v->done++);
+    csr_write(satp, 0);
 }

@@ -78,7 +78,7 @@ static void fill_call(struct vcpu *v, uint64_t *a)
     case AINORI_EID:
         /* It ends with an interrupt that is enabled, as suspension does. */
         if (a[6] == AINORI_GIVE_WAY) {
-            csr_write(CSR_STIMECMP, read_time() + (any(v) & 0xff));
+            timer_set(read_time() + (any(v) & 0xff));
             csr_set(sie, 1ul << IRQ_TIMER);
         }
         break;

@@ -27,6 +27,9 @@
 /* A snippet of N instructions traps at most so often, if nothing interrupts it; one that loops is ended. */
 #define MOST_TRAPS 32
 
+/* Most that the way in is reckoned to take. */
+#define MOST_WAY_US 400
+
 void code_start(struct vcpu *v)
 {
     v->length = 0;
@@ -138,6 +141,13 @@ static void note_tried(struct vcpu *v, uint64_t at, uint64_t stop, uint64_t end)
     }
 }
 
+/* The watchdog has come before anything was tried. With two stages the way in takes some hundred instructions; where a hypervisor shadows the tables it takes a trap for each page of the code, and for `satp`. */
+static void learn_way(struct vcpu *v)
+{
+    uint64_t most = us_to_ticks(MOST_WAY_US), longer = 2 * v->way + us_to_ticks(5);
+    v->way = longer < most ? longer : most;
+}
+
 static void run(struct vcpu *v, struct setting setting)
 {
     uint64_t base = (uintptr_t)v->code - (setting.user ? USER_OFFSET : 0);
@@ -152,8 +162,8 @@ static void run(struct vcpu *v, struct setting setting)
     for (unsigned traps = 0; traps < MOST_TRAPS; traps++) {
         uint64_t from = v->pc - base;
         /* From each trap anew: what the hypervisor and the neighbours took isn't the code's. */
-        uint64_t limit = read_time() + us_to_ticks(setting.limit_us);
-        csr_write(CSR_STIMECMP, limit);
+        uint64_t limit = read_time() + v->way + us_to_ticks(setting.limit_us);
+        timer_set(limit);
         v->status = status;
         run_code(v);
         v->traps++;
@@ -171,6 +181,8 @@ static void run(struct vcpu *v, struct setting setting)
             default:
                 if (read_time() >= limit) {
                     v->watchdogs++;
+                    if (offset == from)
+                        learn_way(v);
                     return;
                 }
             }
@@ -179,6 +191,7 @@ static void run(struct vcpu *v, struct setting setting)
                 return;
             continue;
         }
+        v->way -= v->way / 16;
         if (offset >= end)
             return;
         v->tried |= 1ul << offset / 2;

@@ -48,7 +48,8 @@ unsigned try_csrs(struct vcpu *v)
             code_add_own(v, CSRW(0x105, 20));
             code_add_own(v, CSRW(SATP, 22));
             code_add_own(v, CSRW(0x104, 23));
-            code_add_own(v, CSRW(CSR_STIMECMP, 24));
+            if (machine.has_sstc)
+                code_add_own(v, CSRW(CSR_STIMECMP, 24));
             code_add_own(v, 0x100d3073); /* csrrc x0, sstatus, x26 */
         }
     }

@@ -7,6 +7,7 @@
 #include "random.h"
 #include "sbi.h"
 #include "ainori_sbi.h"
+#include "timer.h"
 
 #define REGISTERS 32
 #define MOST_VECTOR_BYTES 32 /* of a register: what fits into the scratch space below; with longer ones vectors are left out */
@@ -20,6 +21,9 @@ struct vector_state {
 };
 void vector_store(uint8_t *v, struct vector_state *state);
 uint64_t vector_bytes(void);
+
+/* Older than the register are the harts without Sstc that there are, U54. */
+static bool has_environment(void) { return machine.has_sstc; }
 
 static uint64_t vector_length; /* bytes; 0: no vectors */
 
@@ -52,10 +56,10 @@ static void disturb(struct vcpu *v)
         sbi_call(SBI_BASE, 0, 0, 0, 0);
         break;
     case 4:
-        csr_write(CSR_STIMECMP, 0);
+        timer_set(0);
         break;
     default:
-        csr_write(CSR_STIMECMP, read_time() + (r >> 8 & 255));
+        timer_set(read_time() + (r >> 8 & 255));
         csr_write(sie, 1ul << IRQ_TIMER);
         wait_for_interrupt();
     }
@@ -88,7 +92,8 @@ unsigned try_keep(struct vcpu *v)
     csr_write(stval, wanted);
     csr_write(sscratch, wanted);
     csr_write(scounteren, wanted & 7);
-    csr_write(SENVCFG, wanted & 1);
+    if (has_environment())
+        csr_write(SENVCFG, wanted & 1);
 
     disturb(v);
 
@@ -97,9 +102,11 @@ unsigned try_keep(struct vcpu *v)
     compare("stval", 0, csr_read(stval), wanted);
     compare("sscratch", 0, csr_read(sscratch), wanted);
     compare("scounteren", 0, csr_read(scounteren), wanted & 7);
-    compare("senvcfg", 0, csr_read(SENVCFG), wanted & 1);
+    if (has_environment())
+        compare("senvcfg", 0, csr_read(SENVCFG), wanted & 1);
     csr_write(scounteren, 7);
-    csr_write(SENVCFG, 0xf0);
+    if (has_environment())
+        csr_write(SENVCFG, 0xf0);
     csr_set(sstatus, SSTATUS_FS_INITIAL);
     if (words) {
         struct vector_state state;

@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "random.h"
 #include "sbi.h"
+#include "timer.h"
 
 #define HSM_SUSPEND 3
 #define START_PENDING 2
@@ -59,7 +60,7 @@ unsigned try_lifecycle(struct vcpu *v)
         return 1;
     case 6:
         /* The default suspension ends with an interrupt that is enabled: without one it would be for ever. */
-        csr_write(CSR_STIMECMP, read_time() + (any(v) & 0xff));
+        timer_set(read_time() + (any(v) & 0xff));
         csr_set(sie, 1ul << IRQ_TIMER);
         sbi_call(SBI_HSM, HSM_SUSPEND, any(v) & 1 ? 0 : (any(v) & 1) << 31 | (any(v) & 0x1fffffff), start_address(), (uintptr_t)&v->start);
         return 1;

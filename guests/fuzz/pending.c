@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "random.h"
 #include "sbi.h"
+#include "timer.h"
 
 #define WFI     0x10500073u
 #define WRS_NTO 0x00d00073u
@@ -39,7 +40,7 @@ unsigned try_pending(struct vcpu *v)
         return 1;
     case 1:
         if (r & 4)
-            csr_write(CSR_STIMECMP, any_deadline(v));
+            timer_set(any_deadline(v));
         else
             sbi_call(SBI_TIME, SBI_TIME_SET, any_deadline(v), 0, 0);
         csr_write(sie, r >> 8 & 0x222);

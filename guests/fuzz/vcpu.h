@@ -66,6 +66,7 @@ struct vcpu {
     volatile uint64_t lives; /* how often it was started */
     uint64_t first, last; /* `time` before its first input and after its last one; 0: it has had none */
     uint64_t ipis;
+    uint64_t way; /* so many ticks may pass from where the watchdog is set until the tried-out code begins */
 };
 
 extern struct vcpu *vcpus[];
