@@ -118,6 +118,12 @@ fn check_unprotected(guest: &GuestDraft, draft: &Draft, board: BoardView, findin
         let message = "nobody can stop this guest for an access outside its memory: with translation = \"none\" none comes to the hypervisor";
         findings.push(Finding::at(answer.span.clone(), message).help(format!("remove the key, {confine}")));
     }
+    let asks = |args: &str| args.split_whitespace().any(|word| word.starts_with("console=ttyS"));
+    if let Some(args) = guest.args.as_ref().filter(|args| asks(&args.value)) {
+        let message = "nothing will be seen of this guest: with translation = \"none\" it has no serial port for console=ttyS";
+        let help = "a Linux can print by the SBI instead: docs/manifest.md has the arguments, under \"A place for memory, and guests without protection\"";
+        findings.push(Finding::at(args.span.clone(), message).warning().help(help));
+    }
     let Some(name) = &guest.name else { return };
     let ends =
         draft.channels.iter().filter_map(|channel| channel.guests.as_ref()).flat_map(|ends| &ends.value);

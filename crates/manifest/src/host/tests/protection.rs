@@ -86,6 +86,7 @@ fn who_can_be_read_must_say_that_it_trusts() {
     }
     // Without protection itself, it is nevertheless asked.
     let both = unprotected("translation = \"none\"\nmemory_at = 0xc0000000\ntrusts = [\"freertos\"]", NONE);
+    let both = both.replace("console=ttyS0", "console=tty0");
     let found = errors(&both);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].contains("linux can read and change all memory of freertos"), "{found:?}");
@@ -106,6 +107,24 @@ fn whom_one_trusts_is_looked_at() {
         let all: Vec<_> = warnings.iter().map(|finding| finding.message.clone()).collect();
         assert!(all.len() == 1 && all[0].contains("can't reach its memory anyhow"), "{all:?}");
     }
+}
+
+/// A run of it looked dead: what Linux guests have as arguments everywhere else shows nothing here.
+#[test]
+fn who_would_print_to_a_serial_port_that_is_not_there_is_warned() {
+    let place = "translation = \"none\"\nmemory_at = 0xc0000000\ntrusts = []";
+    for (args, is_warned) in
+        [("quiet console=ttyS0", true), ("console=tty0 earlycon=sbi keep_bootcon", false)]
+    {
+        let text = unprotected(place, "trusts = [\"linux\"]");
+        assert!(text.contains("console=ttyS0"), "{text}");
+        let text = text.replace("console=ttyS0", args);
+        let warnings = parse(&text).unwrap().warnings;
+        let all: Vec<_> = warnings.iter().flat_map(|all| all.iter().map(|one| one.message.clone())).collect();
+        assert_eq!(all.iter().any(|one| one.contains("no serial port")), is_warned, "{all:?}");
+    }
+    // With a translation of the hypervisor's it has one.
+    assert!(parse(&unprotected("memory_at = 0xc0000000", "")).unwrap().warnings.is_none());
 }
 
 #[test]
