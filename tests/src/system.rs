@@ -176,7 +176,7 @@ impl Guest {
         Self { initrd: Some(checkout(".cache/guests/linux/kmsg.cpio.gz")), args, ..self }
     }
 
-    /// The initramfs that has also the job of this name, `channel` or `task-set`; for `guests/linux/build NAME`.
+    /// The initramfs that has also the job of this name, `channel`, `task-set` or `text`; for `guests/linux/build NAME`.
     pub fn with_job(self, name: &str) -> Self {
         Self { initrd: Some(checkout(&format!(".cache/guests/linux/{name}.cpio.gz"))), ..self }
     }

@@ -6,6 +6,7 @@ mod hotplug;
 mod shapes;
 mod sid;
 mod suspend;
+mod text;
 mod u_boot;
 mod userland;
 
