@@ -108,7 +108,7 @@ pub fn forget_second_stage() {
 
 /// An instruction of a guest's kernel that has a short way, as it is executed often.
 #[derive(Debug, Clone, Copy)]
-pub enum Frequent {
+pub enum Shortcut {
     /// It goes to another address space, and that is all that it does.
     AddressSpace(AddressSpaceWrite),
     /// It fences an address.
@@ -123,7 +123,7 @@ pub struct AddressSpaceWrite(u8);
 #[derive(Debug, Clone, Copy)]
 pub struct AddressFence(u64);
 
-impl Frequent {
+impl Shortcut {
     /// Has it just trapped?
     #[inline(always)]
     pub fn current() -> Option<Self> {

@@ -1,14 +1,14 @@
 //! The short ways of what a guest with a shadow does most.
 use crate::arch::context::enter_guest;
-use crate::arch::shadow::{AddressFence, AddressSpaceWrite, Frequent, PageFault};
+use crate::arch::shadow::{AddressFence, AddressSpaceWrite, PageFault, Shortcut};
 use crate::cpu::Cpu;
 use crate::cpu::event::handle_exception;
 
 /// Called by the trap entry for all but the core's timer.
 pub extern "C" fn trapped(cpu: &mut Cpu) -> ! {
-    match Frequent::current() {
-        Some(Frequent::AddressSpace(write)) => try_shortcut(cpu, write),
-        Some(Frequent::Fence(fence)) => try_fence(cpu, fence),
+    match Shortcut::current() {
+        Some(Shortcut::AddressSpace(write)) => try_shortcut(cpu, write),
+        Some(Shortcut::Fence(fence)) => try_fence(cpu, fence),
         None => match PageFault::current() {
             Some(fault) => try_answer(cpu, fault),
             None => handle_exception(cpu),
