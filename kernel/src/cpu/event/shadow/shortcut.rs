@@ -24,10 +24,10 @@ impl Cpu {
         Some(state)
     }
 
-    /// The running vCPU has a page fault that may be its shadow's: answers it, if a step is enough for that and there is nothing else to do, and the vCPU goes on with these registers.
-    /// If not, a step of it may have been done, and the present trap is to be seen to as any other; it may have become a guest-page fault by that.
+    /// The running vCPU has a page fault that may be its shadow's: answers it, if there is nothing else to do, and the vCPU goes on with these registers.
+    /// If not, steps of it may have been done, and the present trap is to be seen to as any other; it may have become a guest-page fault by that.
     ///
-    /// A step takes no longer than a section may. So interrupts aren't looked for, as above; but nothing is begun shortly before a deadline.
+    /// A step takes no longer than a section may. So before the first one interrupts aren't looked for, as above, but nothing is begun shortly before a deadline; between two, both are.
     #[inline(always)]
     pub fn answer_at_once(&mut self, fault: PageFault) -> Option<*mut VcpuState> {
         let vcpu = self.scheduler.running().filter(|_| self.pending.is_empty())?;
@@ -47,7 +47,7 @@ impl Cpu {
             match state.answer(fault, &memory) {
                 Answer::Again => break Exit::Shadow,
                 Answer::Guest(exception) if state.deliver(exception) => break Exit::PageFault,
-                Answer::NotYet if !self.gives_way() && !self.is_deadline_near(began) => {}
+                Answer::NotYet if !self.stops_between_steps() => {}
                 Answer::NotYet | Answer::Guest(_) | Answer::Elsewhere => {
                     // What has been done so far isn't to be added to what comes.
                     if !self.gives_way() {
