@@ -69,9 +69,19 @@ static void suspend(bool machine_too, uint64_t cause)
     check(found.hart == machine.boot_hart, "the hart's id", found.hart);
 }
 
+static volatile uint64_t deadline;
+
+/* It was kept from its hart, and comes before it has suspended itself: then it is to be woken later. */
+static void too_soon(void)
+{
+    deadline = read_time() + us_to_ticks(20000);
+    timer_set(deadline);
+}
+
+/* With interrupts on. */
 static void by_timer(bool machine_too, uint64_t us)
 {
-    uint64_t deadline = read_time() + us_to_ticks(us);
+    deadline = read_time() + us_to_ticks(us);
     timer_set(deadline);
     interrupts_on();
     suspend(machine_too, 1ul << IRQ_TIMER);
@@ -112,7 +122,6 @@ static void by_other(uint64_t id)
         ;
     long error = sbi_call(SBI_SUSP, SBI_SUSP_SUSPEND, TO_RAM, (uintptr_t)resume_entry, 0).error;
     check(error == SBI_ERR_DENIED, "the machine isn't suspended while another hart runs", error);
-    interrupts_on();
     suspend(false, 1ul << IRQ_SOFTWARE);
     check(found.time >= wake_at, "it sleeps until it is woken", wake_at - found.time);
     csr_clear(sip, 1ul << IRQ_SOFTWARE);
@@ -126,6 +135,7 @@ bool guest_main(void)
     args_finish();
     for (uint64_t gib = 0; gib <= machine.memory_base / GIB; gib++)
         root[gib] = gib * GIB >> 12 << 10 | PTE_ALL;
+    on_interrupt(IRQ_TIMER, too_soon);
     long error = sbi_call(SBI_HSM, SBI_HSM_SUSPEND, NON_RETENTIVE, NO_ADDRESS, 0).error;
     check(error == SBI_ERR_INVALID_ADDRESS, "a resume address outside of memory is refused", error);
     check(sbi_probe(SBI_SUSP), "SUSP is there", 0);
