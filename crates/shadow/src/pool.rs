@@ -250,13 +250,14 @@ impl<'a, T: Tables> Pool<'a, T> {
     pub fn empty(&mut self, table: u16) {
         let state = &mut self.states[usize::from(table)];
         (state.children, state.contiguous) = (0, false);
-        let window = usize::from(state.index);
+        // The first slot can be no window's: it says that there is none.
+        let window = Some(state.index).filter(|slot| *slot != CLOSED).map(usize::from);
         let tables = &mut self.tables;
         state.used.drain_rows(ENTRIES, |first| {
             // BOUND: `ROW`.
             for index in first..first + ROW {
                 // A hart may be about to come to it: it has to be there at any time.
-                if index != window {
+                if Some(index) != window {
                     tables.write(table, index, Entry::NONE.0);
                 }
             }

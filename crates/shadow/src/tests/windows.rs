@@ -172,3 +172,19 @@ fn a_root_that_is_emptied_in_place_keeps_it() {
     assert!((0..9).any(|_| pool.prepare(2)));
     assert!(tables.is_clean(number));
 }
+
+/// With H, and in the global tree: no entry is a window's, not the first one either.
+#[test]
+fn a_root_without_one_is_all_zeros_once_it_is_emptied_in_place() {
+    let tables = Pool::default();
+    let mut pool = crate::pool::Pool::new(tables.clone(), vec![TableState::NEW; 2].leak());
+    let mut tree = Tree { root: pool.take_clean().unwrap(), ..Tree::ROOTLESS };
+    let root = pool.address(tree.root);
+    for index in [0, 7, 511] {
+        pool.take(&mut tree.owned, tree.root, 5, 1);
+        pool.write(tree.root, index, Entry::pointer(root));
+        tree.renew(&mut pool, crate::window::Opening::NONE);
+        assert_eq!(pool.address(tree.root), root);
+        assert!(tables.is_clean(tree.root) && pool.is_unused(tree.root), "entry {index}");
+    }
+}
