@@ -33,13 +33,13 @@ fn judge(name: &str, system: System) -> Run {
     run
 }
 
-/// Judges what the probe `cost` has measured in a system.
-fn judge_costs(name: &str, run: &Run) {
+/// Judges what a probe has measured in a system.
+fn judge_costs(name: &str, probe: &str, run: &Run) {
     let costs: Vec<_> = budgets::read().cost.into_iter().filter(|cost| cost.system == name).collect();
     assert!(!costs.is_empty(), "budgets.toml has no cost for the system {name}");
     let mut problems = Vec::new();
     for cost in costs {
-        let most = run.number("cost", &format!("{}/max", cost.name));
+        let most = run.number(probe, &format!("{}/max", cost.name));
         println!("{name}: {} {most} at most", cost.name);
         problems.extend(cost.verdict(most));
     }
@@ -53,7 +53,7 @@ fn calls() -> System {
 #[test]
 fn calls_keep_their_budgets() {
     let run = judge("calls", calls());
-    judge_costs("calls", &run);
+    judge_costs("calls", "cost", &run);
 }
 
 /// The second vCPU is never started, but it might be: so WFI traps.
@@ -61,7 +61,16 @@ fn calls_keep_their_budgets() {
 fn sleep_where_another_vcpu_may_come_keeps_its_budget() {
     let run = board(1).with(Guest::probe("cost", "n=1000").vcpus(2)).run(Clock::Icount);
     run.good();
-    judge_costs("sleep", &run);
+    judge_costs("sleep", "cost", &run);
+}
+
+/// What a kernel does with its address spaces, where the hypervisor makes the tables that the hart walks.
+#[test]
+fn address_spaces_with_a_shadow_keep_their_budgets() {
+    let guest = Guest::probe("privileged", "n=1000").translation("shadow-multi");
+    let run = System::on(1).with_h().interrupts(PLIC).with(guest).run(Clock::Icount);
+    run.good();
+    judge_costs("shadow", "privileged", &run);
 }
 
 /// Slices are short, so that they add little to what an IPI takes.
@@ -70,7 +79,7 @@ fn interrupts_between_harts_keep_their_budget() {
     let guest = Guest::probe("cost", "n=1 pings=1000").vcpus(2).harts([0, 1]);
     let run = board(2).with(guest).run(Clock::Lockstep { q: 10 });
     run.good();
-    judge_costs("harts", &run);
+    judge_costs("harts", "cost", &run);
 }
 
 #[test]
