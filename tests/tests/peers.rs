@@ -38,7 +38,7 @@ fn stand() -> tempfile::TempDir {
         }
     }
     fs::copy(checkout("docs/peers.md"), top.join("docs/peers.md")).unwrap();
-    let guests = ["linux/Image", "linux/initramfs.cpio.gz", "freertos/freertos.elf", "probes/cost.elf"];
+    let guests = ["linux/Image", "linux/initramfs.cpio.gz", "linux/micro.cpio.gz", "freertos/freertos.elf", "probes/cost.elf"];
     guests.iter().for_each(|guest| write(top.join(".cache/guests").join(guest), guest));
     write(top.join(".cache/plugins/lockstep.so"), "");
     for (program, text) in [("qemu-system-riscv64", QEMU), ("dtc", "#!/bin/sh\ncat >/dev/null\n")] {
@@ -95,8 +95,8 @@ fn what_cannot_be_run_is_told_before_anything_is_made() {
         ("", 2, "the following arguments are required: peer, folder\n"),
         ("nobody -", 2, "there is no peer nobody: ainori, bare, bao, xvisor, kvm"),
         ("bao:apic tools cost", 2, "bao has no variant apic: aia"),
-        ("bao tools sizes cots", 2, "bao has no case cots: sizes, cost, ping, alone, shared"),
-        ("bare - shared", 2, "bare has no case shared: cost, ping, alone, three, idle"),
+        ("bao tools sizes cots", 2, "bao has no case cots: sizes, cost, ping, alone, shared, micro"),
+        ("bare - shared", 2, "bare has no case shared: cost, ping, alone, three, idle, micro"),
         ("bare - idle --q 240,many", 2, "argument --q: invalid slices value: '240,many'"),
         ("bare - idle ping --seed 2", 2, "ping has no FreeRTOS"),
         ("bao - cost", 2, "FOLDER is a git checkout"),

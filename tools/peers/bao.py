@@ -53,7 +53,7 @@ class Peer:
     """`variant` is empty, for the PLIC, or aia: the interrupt controller of the board, and of the guests."""
 
     VARIANTS = ("aia",)
-    CASES = ("sizes", "cost", "ping", "alone", "shared")
+    CASES = ("sizes", "cost", "ping", "alone", "shared", "micro")
 
     def __init__(self, source, work, variant):
         self.work, self.irqchip = work, variant or "plic"

@@ -15,6 +15,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 GUESTS = TOP / ".cache/guests"
 LINUX = GUESTS / "linux/Image"
 INITRD = GUESTS / "linux/initramfs.cpio.gz"
+MICRO = GUESTS / "linux/micro.cpio.gz"
 FREERTOS = GUESTS / "freertos/freertos.elf"
 COST = GUESTS / "probes/cost.elf"
 
@@ -47,6 +48,12 @@ class Guest:
 
 def linux(job, vcpus, loops):
     return Guest("linux", LINUX, f"{LINUX_ARGS} ainori.run={job} ainori.loops={loops}", vcpus, 512, INITRD)
+
+
+def micro():
+    """Linux on one hart, with the loops of the experiment `memory` (experiments/memory.toml), as many of each."""
+    loops = "ainori.getpid=10000 ainori.pipe=2000 ainori.fork=100 ainori.exec=50"
+    return Guest("linux", LINUX, f"{LINUX_ARGS} ainori.run=micro {loops}", 1, 512, MICRO)
 
 
 def freertos(args):

@@ -44,7 +44,7 @@ class Peer:
     """`variant` is empty, for KVM as it comes, or no-poll. Without `sizes`: KVM is part of a kernel, whose size says nothing beside a hypervisor's."""
 
     VARIANTS = tuple(OPTIONS)
-    CASES = ("cost", "ping", "alone", "shared")
+    CASES = ("cost", "ping", "alone", "shared", "micro")
 
     def __init__(self, source, work, variant):
         self.work, self.options = work, OPTIONS.get(variant, "")

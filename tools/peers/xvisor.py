@@ -9,7 +9,7 @@ import guest as guests
 # What guests print is in a buffer of an emulated serial port until it is dumped: first when so much virtual time has passed since they were started, when
 # FreeRTOS has measured. (`vserial bind`, which would print at once, polls at a guest's priority. With the board's own port, whose interrupts Xvisor's
 # driver gets, Linux was seen to stand still as soon as its init printed.)
-PRINT_AFTER_MS = {"cost": 1000, "ping": 300, "idle": 2700, "alone": 1000, "shared": 2900}
+PRINT_AFTER_MS = {"cost": 1000, "ping": 300, "idle": 2700, "alone": 1000, "shared": 2900, "micro": 4000}
 AGAIN_MS, AGAIN = 250, 160  # and then as often: beside FreeRTOS Linux takes up to 15 s to boot
 PRIORITY = {True: 1, False: 3}  # of a vCPU of Linux, of others; 7 is the highest, 4 the shell's
 ISA = "rv64imafdc_sstc"  # it knows no other extensions of those that guests are told
@@ -51,7 +51,7 @@ class Peer:
     """`variant` is empty, for Xvisor as it comes, or no-yield: a vCPU that executes WFI sleeps at once, and doesn't yield 100 times before."""
 
     VARIANTS = ("no-yield",)
-    CASES = ("sizes", "cost", "ping", "alone", "shared")
+    CASES = ("sizes", "cost", "ping", "alone", "shared", "micro")
 
     def __init__(self, source, work, variant):
         self.work = work
