@@ -38,7 +38,13 @@ fn stand() -> tempfile::TempDir {
         }
     }
     fs::copy(checkout("docs/peers.md"), top.join("docs/peers.md")).unwrap();
-    let guests = ["linux/Image", "linux/initramfs.cpio.gz", "linux/micro.cpio.gz", "freertos/freertos.elf", "probes/cost.elf"];
+    let guests = [
+        "linux/Image",
+        "linux/initramfs.cpio.gz",
+        "linux/micro.cpio.gz",
+        "freertos/freertos.elf",
+        "probes/cost.elf",
+    ];
     guests.iter().for_each(|guest| write(top.join(".cache/guests").join(guest), guest));
     write(top.join(".cache/plugins/lockstep.so"), "");
     for (program, text) in [("qemu-system-riscv64", QEMU), ("dtc", "#!/bin/sh\ncat >/dev/null\n")] {
