@@ -59,12 +59,8 @@ impl Apart {
         let kinds = kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)]);
         let builds = rooms.flat_map(|room| {
             let build = move |((memory_modes, without_h), without_sstc)| {
-                [false, true].map(|more_uarts| Needs {
-                    room,
-                    memory_modes,
-                    without_h,
-                    without_sstc,
-                    more_uarts,
+                [(false, false), (false, true), (true, false), (true, true)].map(|(more_uarts, watchdogs)| {
+                    Needs { room, memory_modes, without_h, without_sstc, more_uarts, watchdogs }
                 })
             };
             kinds.clone().flat_map(build)

@@ -348,6 +348,7 @@ fn system(manifest: &Manifest) -> Result<System> {
             || needs.without_h
             || needs.without_sstc
             || needs.more_uarts
+            || needs.watchdogs
             || !Room::USUAL.holds(needs.room),
         guests,
     })

@@ -322,9 +322,9 @@ impl GuestReport {
         self.outcome = match self.stopped.as_ref().map(|stopped| stopped.reason) {
             _ if self.is_between_lives() => GuestOutcome::Restarting,
             Some(StopReason::Fault) => GuestOutcome::Faulted,
-            Some(StopReason::Failure | StopReason::AllHartsStopped | StopReason::Reboot) => {
-                GuestOutcome::Failed
-            }
+            Some(
+                StopReason::Failure | StopReason::AllHartsStopped | StopReason::Reboot | StopReason::Watchdog,
+            ) => GuestOutcome::Failed,
             _ if says_bad || self.is_given_up() => GuestOutcome::Failed,
             Some(StopReason::Shutdown) if self.results.is_empty() => GuestOutcome::ShutDown,
             Some(StopReason::Shutdown) => GuestOutcome::Done,

@@ -63,6 +63,7 @@ pub struct Guest {
     load_address: Option<u64>,
     devices: Vec<&'static str>,
     loads: Vec<(PathBuf, u64)>,
+    watchdog: Option<&'static str>,
     more: Vec<String>,
     tasks: Vec<Task>,
 }
@@ -160,6 +161,7 @@ impl Guest {
             load_address: None,
             devices: Vec::new(),
             loads: Vec::new(),
+            watchdog: None,
             more: Vec::new(),
             tasks: Vec::new(),
         }
@@ -244,6 +246,7 @@ impl Guest {
             load_address: None,
             devices: Vec::new(),
             loads: Vec::new(),
+            watchdog: None,
             more: Vec::new(),
             tasks: Vec::new(),
         }
@@ -318,6 +321,11 @@ impl Guest {
     pub fn load(mut self, file: &Path, address: u64) -> Self {
         self.loads.push((file.to_owned(), address));
         self
+    }
+
+    /// For how long it may be silent.
+    pub fn watchdog(self, interval: &'static str) -> Self {
+        Self { watchdog: Some(interval), ..self }
     }
 
     /// A key of its manifest that has no function here, as it is written there: `restart = "always"`.
@@ -449,6 +457,9 @@ impl Display for Guest {
         }
         if let Some((when, limit, interval)) = self.restart {
             writeln!(f, "restart = {when:?}\nrestart_limit = {limit}\nrestart_interval = {interval:?}")?;
+        }
+        if let Some(interval) = self.watchdog {
+            writeln!(f, "watchdog = {interval:?}")?;
         }
         self.more.iter().try_for_each(|line| writeln!(f, "{line}"))?;
         writeln!(f, "background = {}", self.background)?;
@@ -685,7 +696,16 @@ impl System {
             (false, false) => checkout(".cache/kernel/ainori-sbi-timer.elf"),
             (true, false) => checkout(".cache/kernel/ainori-shadow-sbi-timer.elf"),
         };
-        self.kernel.clone().unwrap_or_else(usual)
+        let has_watchdog = self.guests.iter().any(|guest| guest.watchdog.is_some());
+        // Where guests can have shadow tables, they can have watchdogs anyhow.
+        let has_it = |name: &str| name.contains("shadow") || name.contains("no-h");
+        let with_watchdogs = |usual: PathBuf| match usual.file_stem().and_then(|name| name.to_str()) {
+            Some(name) if has_watchdog && !has_it(name) => {
+                usual.with_file_name(format!("{name}-watchdog.elf"))
+            }
+            _ => usual,
+        };
+        self.kernel.clone().unwrap_or_else(|| with_watchdogs(usual()))
     }
 
     fn run_in(&self, folder: &TempDir, clock: Clock, trace: Option<Tracing>) -> RunReport {

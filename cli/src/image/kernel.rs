@@ -24,6 +24,8 @@ const WITHOUT_H: &str = "__for_harts_without_h";
 const WITHOUT_SSTC: &str = "__for_harts_without_sstc";
 /// The symbol of one that drives more kinds of serial ports.
 const MORE_UARTS: &str = "__has_more_uarts";
+/// The symbol of one whose guests can have watchdogs.
+const WATCHDOGS: &str = "__has_watchdogs";
 /// What is said of one without [`SHADOW`] to a system that needs it. It doesn't say which of the three the system has: it may be several, each of another guest.
 const LACKS_MEMORY_MODES: &str = "isn't built for shadow tables, memory at places or guests without protection; a guest of the system has one of these \
      (`translation`, `memory_at`)";
@@ -70,7 +72,7 @@ pub struct Build {
 impl Build {
     /// The smallest that has all of that.
     pub fn for_needs(needs: Needs) -> Self {
-        let Needs { room, memory_modes, without_h, without_sstc, more_uarts } = needs;
+        let Needs { room, memory_modes, without_h, without_sstc, more_uarts, watchdogs } = needs;
         // In the order in which tools/build-kernel takes them. All guests have shadow tables where there is no H.
         let features = [
             ("large", !Room::USUAL.holds(room)),
@@ -78,6 +80,8 @@ impl Build {
             ("no-h", without_h),
             ("sbi-timer", without_sstc),
             ("uarts", more_uarts),
+            // Where guests can have shadow tables, they can have watchdogs anyhow.
+            ("watchdog", watchdogs && !memory_modes && !without_h),
         ];
         let with = |before: &str| -> String {
             let named = features.iter().filter(|(_, is_needed)| *is_needed);
@@ -111,7 +115,7 @@ impl Kernel {
         let path = Self::path(path, needs)?;
         let kernel = Self::from_elf(&checkout::read(&path)?)
             .wrap_err_with(|| format!("{} is not a hypervisor that can be used", path.display()))?;
-        let Needs { room, memory_modes, without_h, without_sstc, more_uarts } = kernel.has;
+        let Needs { room, memory_modes, without_h, without_sstc, more_uarts, watchdogs } = kernel.has;
         let refuse = |kind: &str, why: String| {
             let Build { command, .. } = Build::for_needs(needs);
             let help =
@@ -146,6 +150,12 @@ impl Kernel {
         if needs.more_uarts && !more_uarts {
             let why = "doesn't drive the serial port of this board (`machine` in [board])";
             return refuse("right", why.into());
+        }
+        if needs.watchdogs && !watchdogs {
+            return refuse(
+                "right",
+                "isn't built for watchdogs; a guest of the system has one (`watchdog`)".into(),
+            );
         }
         Ok(kernel)
     }
@@ -193,9 +203,9 @@ impl Kernel {
             vcpus: number(vcpus, Room::USUAL.vcpus),
             guest_vcpus: number(guest_vcpus, Room::USUAL.guest_vcpus),
         };
-        let [memory_modes, without_h, without_sstc, more_uarts] =
-            [SHADOW, WITHOUT_H, WITHOUT_SSTC, MORE_UARTS].map(|name| symbol(&file, name).is_ok());
-        let has = Needs { room, memory_modes, without_h, without_sstc, more_uarts };
+        let [memory_modes, without_h, without_sstc, more_uarts, watchdogs] =
+            [SHADOW, WITHOUT_H, WITHOUT_SSTC, MORE_UARTS, WATCHDOGS].map(|name| symbol(&file, name).is_ok());
+        let has = Needs { room, memory_modes, without_h, without_sstc, more_uarts, watchdogs };
         Ok(Self { bytes: flat, sections: sections(&file)?, has })
     }
 }
@@ -239,19 +249,24 @@ mod tests {
     /// What a system needs, and the build that it gets.
     #[test]
     fn each_system_has_its_build() {
-        for (room, [memory_modes, without_h, without_sstc, more_uarts], file) in [
-            (Room::USUAL, [false; 4], "ainori"),
-            (Room::USUAL, [true, false, false, false], "ainori-shadow"),
-            (Room::USUAL, [true, true, false, false], "ainori-no-h"),
-            (Room::USUAL, [false, false, true, false], "ainori-sbi-timer"),
-            (Room::USUAL, [true, true, true, true], "ainori-no-h-sbi-timer-uarts"),
-            (Room::LARGE, [false; 4], "ainori-large"),
-            (Room::LARGE, [true, false, false, false], "ainori-large-shadow"),
-            (Room::LARGE, [true, true, false, false], "ainori-large-no-h"),
-            (Room::LARGE, [true, false, true, false], "ainori-large-shadow-sbi-timer"),
-            (Room::LARGE, [false, false, false, true], "ainori-large-uarts"),
+        for (room, [memory_modes, without_h, without_sstc, more_uarts, watchdogs], file) in [
+            (Room::USUAL, [false; 5], "ainori"),
+            (Room::USUAL, [true, false, false, false, false], "ainori-shadow"),
+            (Room::USUAL, [true, true, false, false, false], "ainori-no-h"),
+            (Room::USUAL, [false, false, true, false, false], "ainori-sbi-timer"),
+            (Room::USUAL, [true, true, true, true, false], "ainori-no-h-sbi-timer-uarts"),
+            (Room::LARGE, [false; 5], "ainori-large"),
+            (Room::LARGE, [true, false, false, false, false], "ainori-large-shadow"),
+            (Room::LARGE, [true, true, false, false, false], "ainori-large-no-h"),
+            (Room::LARGE, [true, false, true, false, false], "ainori-large-shadow-sbi-timer"),
+            (Room::LARGE, [false, false, false, true, false], "ainori-large-uarts"),
+            (Room::USUAL, [false, false, false, false, true], "ainori-watchdog"),
+            (Room::USUAL, [true, false, false, false, true], "ainori-shadow"),
+            (Room::USUAL, [true, true, false, false, true], "ainori-no-h"),
+            (Room::LARGE, [false, false, true, false, true], "ainori-large-sbi-timer-watchdog"),
         ] {
-            let build = Build::for_needs(Needs { room, memory_modes, without_h, without_sstc, more_uarts });
+            let needs = Needs { room, memory_modes, without_h, without_sstc, more_uarts, watchdogs };
+            let build = Build::for_needs(needs);
             assert_eq!(build.file, format!(".cache/kernel/{file}.elf"));
             // The options of tools/build-kernel are the parts of the name.
             let options =

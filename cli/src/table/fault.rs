@@ -2,7 +2,7 @@
 use super::units::ticks;
 use crate::report::RunReport;
 use ainori_limits::cause::{exception, exception_name};
-use ainori_report::{Fault, Stopped};
+use ainori_report::{Fault, NO_TRAP, Stopped};
 use std::fmt::Write;
 
 /// The faults of all guests; empty if there are none.
@@ -31,12 +31,13 @@ fn fault(report: &RunReport, stopped: &Stopped, fault: &Fault, is_one_of_many: b
         bits if bits & 3 != 3 => format!("{:04x}", bits & 0xffff),
         bits => format!("{bits:08x}"),
     };
+    let is_trap = fault.cause != NO_TRAP;
     let facts = [
         ("time", Some(ticks(report, stopped.time))),
         ("pc", Some(format!("{:#018x}", fault.pc))),
-        ("cause", Some(cause(fault.cause))),
-        ("address", address),
-        ("instruction", Some(instruction)),
+        ("cause", is_trap.then(|| cause(fault.cause))),
+        ("address", address.filter(|_| is_trap)),
+        ("instruction", is_trap.then_some(instruction)),
         ("mode", Some(fault.mode.to_string())),
         ("handler", unreachable_handler(fault)),
     ];

@@ -104,6 +104,7 @@ fn outcome(guest: &GuestReport, report: &RunReport) -> String {
         (GuestOutcome::Failed, Some(StopReason::AllHartsStopped)) => "failed: stopped all its vCPUs",
         (GuestOutcome::Failed, Some(StopReason::Reboot)) => "failed: wanted a reboot",
         (GuestOutcome::Failed, Some(StopReason::Failure)) => "failed: said so as it stopped",
+        (GuestOutcome::Failed, Some(StopReason::Watchdog)) => "failed: hung",
         (GuestOutcome::Failed, _) => "failed: said so in a result",
         (GuestOutcome::Faulted, _) => "faulted",
         (GuestOutcome::NotStarted, _) => return "not started".into(),
@@ -165,6 +166,8 @@ fn why(stopped: &Stopped) -> &'static str {
         (StopReason::Failure, _) => "failure",
         (StopReason::Fault, Next::GiveUp) => "fault; given up",
         (StopReason::Fault, _) => "fault",
+        (StopReason::Watchdog, Next::GiveUp) => "watchdog; given up",
+        (StopReason::Watchdog, _) => "watchdog",
         (StopReason::AllHartsStopped, Next::GiveUp) => "stopped all its vCPUs; given up",
         (StopReason::AllHartsStopped, _) => "stopped all its vCPUs",
     }

@@ -18,7 +18,8 @@ pub struct Window {
 impl Window {
     /// How far an address lies behind the first one. `None` if it isn't in the range.
     #[inline(always)]
-    pub(crate) const fn offset(self, address: u64) -> Option<u64> {
+    #[must_use]
+    pub const fn offset(self, address: u64) -> Option<u64> {
         let offset = address.wrapping_sub(self.base);
         if offset < self.size { Some(offset) } else { None }
     }
@@ -55,6 +56,8 @@ pub const FINISHER: Window = Window { base: 0x10_0000, size: 0x1000 };
 /// A page with one word: its load gives the core to others, as WFI does, until an interrupt for the hart that loads. So a program can do that which isn't a
 /// kernel, and to which this page alone is mapped. Where `virt` has a bus for devices that were added to it.
 pub const GIVE_WAY: Window = Window { base: 0x400_0000, size: ainori_limits::PAGE };
+/// The watchdog's, of a guest that has one: behind the finisher, and the clock that `virt` has there.
+pub const WATCHDOG: Window = Window { base: 0x10_2000, size: ainori_limits::PAGE };
 /// The interrupt controller's, if it is a PLIC.
 pub const PLIC: Window = Window { base: 0xc00_0000, size: 0x60_0000 };
 /// The same if it is an APLIC: where `virt` has the domain of supervisor level, as a guest has no other one.
@@ -154,8 +157,8 @@ pub fn find_of_channels(address: u64) -> Option<(OfChannels, u64)> {
 /// Does any virtual device of a guest with this interrupt controller answer in `start..end`, or a channel's memory lie there, whether it has any or not?
 pub fn is_used(irqchip: &Irqchip, start: u64, end: u64) -> bool {
     let all = MAP.iter().map(|(window, _, _)| *window);
-    let mut windows = all.chain(irqchip.windows()).chain([PCI_CONFIG, PCI_MEMORY]);
-    // BOUND: 8.
+    let mut windows = all.chain(irqchip.windows()).chain([PCI_CONFIG, PCI_MEMORY, WATCHDOG]);
+    // BOUND: 9.
     windows.any(|window| window.size > 0 && start < window.base + window.size && window.base < end)
 }
 

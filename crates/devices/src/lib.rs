@@ -13,6 +13,7 @@
 //! | [`imsic`] | interrupt file of a vCPU (AIA) | yes, without locks |
 //! | [`uart`] | 16550A serial port | no: `&mut self`, the caller serialises |
 //! | [`finisher`] | `sifive,test`: power off, reboot | no state |
+//! | [`watchdog`] | Allwinner's watchdog | yes, without locks |
 //! | [`virtio`] | empty slots for virtio devices | no state |
 //! | [`channel`] | a guest's end of a channel to another: `ivshmem`, memory that both see and a doorbell | yes, without locks |
 //! | [`pci`] | the configuration space in which guests find these | no state |
@@ -38,4 +39,5 @@ pub mod pci;
 pub mod plic;
 pub mod uart;
 pub mod virtio;
+pub mod watchdog;
 pub mod zicsr;

@@ -21,6 +21,11 @@ pub const MAX_ADVANCE_US: u32 = 100;
 /// Longest interval in which a guest's restarts are counted, in microseconds: a day.
 pub const MAX_RESTART_INTERVAL_US: u64 = 24 * 3600 * 1_000_000;
 
+/// Longest time for which a guest that has a watchdog may be silent, in microseconds: a day.
+pub const MAX_WATCHDOG_US: u64 = 24 * 3600 * 1_000_000;
+/// Shortest, in microseconds: it is looked at by housework, which can be late by 10 ms.
+pub const MIN_WATCHDOG_US: u64 = 20_000;
+
 /// One system: everything that runs on a board together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct System {
@@ -191,6 +196,8 @@ pub struct Guest {
     pub restart: Restarts,
     /// What becomes of accesses outside its memory.
     pub on_wild_access: OnWildAccess,
+    /// For how long it may be silent before its watchdog has it stopped, in microseconds, at most [`MAX_WATCHDOG_US`]; 0: it has none.
+    pub watchdog_us: u64,
 }
 
 impl Guest {

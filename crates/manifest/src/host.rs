@@ -65,6 +65,8 @@ pub struct Needs {
     pub without_sstc: bool,
     /// It drives more kinds of serial ports.
     pub more_uarts: bool,
+    /// Guests can have watchdogs.
+    pub watchdogs: bool,
 }
 
 impl Manifest {
@@ -85,6 +87,7 @@ impl Manifest {
             without_h: !self.board.has_h(),
             without_sstc: !self.board.has_sstc(),
             more_uarts: boards::kind_of(&self.board.machine).is_some_and(|kind| kind.has_other_uart),
+            watchdogs: self.system.guests.iter().any(|guest| guest.watchdog_us != 0),
         }
     }
 }

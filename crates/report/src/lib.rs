@@ -25,6 +25,9 @@ pub const PREFIX: &str = "@record ";
 /// The key `ok` with any value but `true` says that the guest did not do its job.
 pub const GUEST_PREFIX: &str = "@result ";
 
+/// [`Fault::cause`] of what was no trap.
+pub const NO_TRAP: u64 = u64::MAX;
+
 /// One thing that the hypervisor reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case")]
@@ -70,6 +73,8 @@ pub enum StopReason {
     Failure,
     /// The guest did what it may not do; see [`Stopped::fault`].
     Fault,
+    /// The guest showed no sign of life for as long as its watchdog allows; see [`Stopped::fault`].
+    Watchdog,
     /// Every vCPU of the guest stopped itself (SBI HSM), so none can start another.
     AllHartsStopped,
 }
@@ -89,7 +94,7 @@ pub struct Stopped {
     pub next: Next,
     /// `time` when it happened, ticks since boot.
     pub time: u64,
-    /// Set for [`StopReason::Fault`].
+    /// Set for [`StopReason::Fault`], and for [`StopReason::Watchdog`], where it was: its cause is [`NO_TRAP`].
     pub fault: Option<Fault>,
 }
 

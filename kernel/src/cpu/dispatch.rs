@@ -345,6 +345,10 @@ impl Cpu {
         self.entered = self.since;
         self.busy_since = self.since;
         self.mailbox.enter();
+        #[cfg(feature = "watchdog")]
+        if self.id == self.machine.console_core {
+            self.begin_watching();
+        }
         // SAFETY: nobody needs what led to here any more.
         unsafe { begin_again(core::ptr::from_mut(self).cast()) }
     }

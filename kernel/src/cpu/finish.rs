@@ -32,6 +32,8 @@ impl Cpu {
 
     /// A vCPU of a stopped guest comes to rest here. That counts only after the present event, which may be one of its own.
     pub(super) fn bring_to_rest(&mut self, id: VcpuId) {
+        #[cfg(feature = "watchdog")]
+        self.note_hung(id);
         self.machine.vcpu(id).hart.note_stop();
         self.resident(id).hold = Hold::Stopped;
         self.rest(id);
@@ -48,7 +50,12 @@ impl Cpu {
         let guest = self.machine.guest_of(id);
         // Before anybody can ask for its reset: where it gets no turns, others keep quiet as long as somebody more urgent computes, perhaps for ever.
         self.leave_where_it_starts(id);
-        match guest.lifecycle.note_rest() {
+        let next = guest.lifecycle.note_rest();
+        #[cfg(feature = "watchdog")]
+        if next.is_some() {
+            self.tell_of_hung(guest);
+        }
+        match next {
             None => {}
             Some(Next::Restart) => {
                 self.machine.restarting.fetch_or(1 << guest.index, Ordering::Release);

@@ -46,7 +46,7 @@ pub enum Chore {
     Reports,
     /// What is typed, and the guests' output.
     Console,
-    /// Guests that are started again.
+    /// Guests that are started again; and those that are to be, as they hang.
     Restarts,
 }
 
@@ -519,7 +519,13 @@ impl Cpu {
         match chore {
             Chore::Reports => self.write_reports(),
             Chore::Console => self.serve_console(),
+            #[cfg(not(feature = "watchdog"))]
             Chore::Restarts => self.restart_guests(),
+            #[cfg(feature = "watchdog")]
+            Chore::Restarts => {
+                let next = self.restart_guests();
+                self.watch_guests(next)
+            }
         }
     }
 

@@ -27,6 +27,8 @@ pub mod sources;
 pub mod threshold;
 mod trace;
 mod wanted;
+#[cfg(feature = "watchdog")]
+mod watchdogs;
 
 use alloc::{boxed::Box, vec, vec::Vec};
 use core::mem::offset_of;

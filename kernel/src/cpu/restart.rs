@@ -167,6 +167,11 @@ impl Cpu {
                 let vcpu = VcpuId(guest.vcpus().start);
                 machine.vcpu(vcpu).hart.prepare_start(guest.program.entry, guest.program.tree);
                 machine.restarting.fetch_and(!(1 << guest.index), Ordering::Release);
+                #[cfg(feature = "watchdog")]
+                if let Some(watchdog) = &guest.watchdog {
+                    // It is looked at by the work that this is a piece of.
+                    watchdog.begin(clock::now());
+                }
                 guest.lifecycle.start();
                 self.complete_all(guest);
                 // Not told at once: with many guests, what led here is long enough for a section.

@@ -240,6 +240,10 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
     virtio_slots(&mut tree, irqchip);
     finisher(&mut tree);
     give_way(&mut tree);
+    #[cfg(feature = "watchdog")]
+    if guest.watchdog.is_some() {
+        watchdog(&mut tree);
+    }
     if !guest.devices.channels.is_empty() {
         pci(&mut tree, guest);
     }
@@ -444,6 +448,16 @@ fn give_way(tree: &mut Tree) {
     tree.begin_at("give-way", GIVE_WAY.base);
     tree.text("compatible", "ainori,give-way");
     tree.addresses("reg", &[GIVE_WAY.base, GIVE_WAY.size]);
+    tree.end();
+}
+
+/// That of Allwinner's A31 (Linux's binding allwinner,sun4i-a10-wdt.yaml), without its clock and interrupt, which aren't driven.
+#[cfg(feature = "watchdog")]
+fn watchdog(tree: &mut Tree) {
+    use ainori_devices::bus::WATCHDOG;
+    tree.begin_at("watchdog", WATCHDOG.base);
+    tree.text("compatible", "allwinner,sun6i-a31-wdt");
+    tree.addresses("reg", &[WATCHDOG.base, WATCHDOG.size]);
     tree.end();
 }
 

@@ -27,6 +27,12 @@ pub enum What {
     Unhandled,
     /// A trap that the hypervisor doesn't know.
     Unknown,
+    /// It showed no sign of life in time, and this vCPU could run.
+    #[cfg(feature = "watchdog")]
+    Hang,
+    /// It showed no sign of life in time, and all of its vCPUs slept.
+    #[cfg(feature = "watchdog")]
+    Sleep,
     /// Accessed what its tables don't have, in whichever mode, with no trap handler of its own.
     #[cfg(feature = "shadow")]
     Translation,
@@ -43,6 +49,10 @@ impl What {
             Self::IllegalInstruction => "illegal instruction, and no trap handler set (stvec is 0)",
             Self::Unhandled => "trap in user mode, and no trap handler set (stvec is 0)",
             Self::Unknown => "trap with a cause that the hypervisor does not know",
+            #[cfg(feature = "watchdog")]
+            Self::Hang => "no sign of life in time, while it computes",
+            #[cfg(feature = "watchdog")]
+            Self::Sleep => "no sign of life in time, while it sleeps",
             #[cfg(feature = "shadow")]
             Self::Translation => "page fault or access fault, and no trap handler set (stvec is 0)",
         }

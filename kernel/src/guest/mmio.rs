@@ -33,6 +33,10 @@ pub fn access(cpu: &mut Cpu, vcpu: VcpuId, access: Access) -> Exit {
 #[inline(never)]
 fn elsewhere(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
     let access = Access::again();
+    #[cfg(feature = "watchdog")]
+    if let Some(exit) = super::watchdog::access(cpu, vcpu, Access::again()) {
+        return exit;
+    }
     let channels = cpu.machine.guest_of(vcpu).devices.channels;
     let Some((part, offset)) = bus::find_of_channels(access.address).filter(|_| !channels.is_empty()) else {
         let what = if access.kind() == AccessKind::Load { What::Load } else { What::Store };
@@ -50,7 +54,7 @@ fn elsewhere(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
 
 /// Decodes the instruction, and has `load` or `store` do what it wants of a device.
 #[inline(always)]
-fn carry_out(
+pub(super) fn carry_out(
     cpu: &mut Cpu,
     vcpu: VcpuId,
     access: Access,

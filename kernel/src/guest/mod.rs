@@ -14,6 +14,8 @@ pub mod text;
 #[cfg_attr(not(feature = "shadow"), path = "two_stage.rs")]
 pub mod translation;
 pub mod vcpu;
+#[cfg(feature = "watchdog")]
+pub mod watchdog;
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -81,6 +83,9 @@ pub struct Guest {
     pub record: Mutex<Option<stop::Record>>,
     /// Where it is in its life.
     pub lifecycle: Lifecycle,
+    /// Its watchdog, if it has one.
+    #[cfg(feature = "watchdog")]
+    pub watchdog: Option<ainori_devices::watchdog::Watchdog>,
     /// What its memory holds when a life begins.
     pub program: Program,
     first_vcpu: u8,
@@ -99,6 +104,11 @@ impl Guest {
     ) -> Self {
         let restart = &config.restart;
         let interval = ainori_limits::ticks(restart.interval_us, timebase_hz);
+        #[cfg(feature = "watchdog")]
+        let watchdog = (config.watchdog_us != 0).then(|| {
+            let interval = ainori_limits::ticks(config.watchdog_us, timebase_hz);
+            ainori_devices::watchdog::Watchdog::new(interval, timebase_hz)
+        });
         let rules = Rules { restart: restart.when, limit: restart.limit, interval };
         Self {
             index,
@@ -110,6 +120,8 @@ impl Guest {
             bell_turns: Pace::new(),
             record: Mutex::new(None),
             lifecycle: Lifecycle::new(config.vcpus.len() as u32, rules),
+            #[cfg(feature = "watchdog")]
+            watchdog,
             program: Program::default(),
             first_vcpu,
             config,

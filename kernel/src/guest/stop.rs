@@ -70,10 +70,22 @@ pub fn stop(
 /// Has something told of a guest. What was told before has been written.
 #[inline(always)] // It is written where it stays rather than copied: with a fault it is 500 bytes.
 pub fn tell(cpu: &mut Cpu, guest: &Guest, news: Record) {
+    keep(guest, news);
+    tell_kept(cpu, guest);
+}
+
+/// Keeps what is to be told of a guest.
+#[inline(always)] // As above.
+pub fn keep(guest: &Guest, news: Record) {
     // It is free: only who stops the guest, or starts it again, comes here.
     if let Some(mut record) = guest.record.try_lock() {
         *record = Some(news);
     }
+}
+
+/// Has it told.
+#[inline(always)]
+pub fn tell_kept(cpu: &mut Cpu, guest: &Guest) {
     cpu.machine.news.fetch_or(1 << guest.index, Ordering::Release);
     cpu.ask_housekeeper_later(Chore::Reports);
 }

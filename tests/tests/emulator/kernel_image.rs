@@ -15,6 +15,7 @@ fn what_stays_fits_into_92_kib_and_all_into_170() {
             without_h: false,
             without_sstc: false,
             more_uarts: false,
+            watchdogs: false,
         },
     )
     .expect("the hypervisor can be loaded")

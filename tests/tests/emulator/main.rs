@@ -41,4 +41,5 @@ mod task_sets;
 mod unprotected;
 mod untagged;
 mod verify;
+mod watchdog;
 mod windows;

@@ -38,6 +38,7 @@ fn no_build_is_taken_for_harts_of_the_other_kind() {
         without_h,
         without_sstc: false,
         more_uarts: false,
+        watchdogs: false,
     };
     for (kernel, without_h, other) in
         [(hypervisor(), false, "lack it"), (hypervisor_without_h(), true, "have it")]

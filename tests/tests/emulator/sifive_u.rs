@@ -103,6 +103,7 @@ fn no_other_build_is_taken_for_this_board() {
         without_h: true,
         without_sstc: true,
         more_uarts: true,
+        watchdogs: false,
     };
     assert!(Kernel::load(Some(&hypervisor_without_h_and_sstc()), needs).is_ok());
     for (kernel, needs, why) in [

@@ -33,6 +33,7 @@ fn system(guests: usize, args: String) -> System {
         background: false,
         restart: Restarts::default(),
         on_wild_access: OnWildAccess::Trap,
+        watchdog_us: 0,
     };
     System {
         name: "test".into(),

@@ -54,6 +54,7 @@ const GUEST: reader::Kind = reader::Kind {
         "breakpoints",
         "memory_at",
         "trusts",
+        "watchdog",
         "load",
         "task",
     ],
@@ -163,6 +164,7 @@ pub struct GuestDraft {
     pub breakpoints: Option<At<bool>>,
     pub memory_at: Option<At<Address>>,
     pub trusts: Vec<At<String>>,
+    pub watchdog: Option<At<Micros>>,
     pub loads: Vec<LoadDraft>,
     pub tasks: Vec<TaskDraft>,
 }
@@ -523,6 +525,7 @@ fn read_guest(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Optio
         breakpoints: table.optional("breakpoints", findings),
         memory_at: table.optional("memory_at", findings),
         trusts: table.optional("trusts", findings).map_or_else(Vec::new, |list: At<_>| list.value),
+        watchdog: table.optional("watchdog", findings),
         loads: read_list(table.get("load"), "load", "[[guest.load]]", read_load, findings),
         tasks: read_list(table.get("task"), "task", "[[guest.task]]", read_task, findings),
     };

@@ -14,6 +14,7 @@ mod protection;
 mod tasks;
 mod timer;
 mod translation;
+mod watchdog;
 mod windows;
 
 const MAX_HARTS: usize = Room::LARGE.harts;

@@ -78,6 +78,12 @@ impl VcpuState {
         ]
     }
 
+    /// The same of one that is saved.
+    #[cfg(feature = "watchdog")]
+    pub fn saved_system_registers(&self) -> [(&'static str, u64); 6] {
+        self.world.system_registers()
+    }
+
     /// From its next entry on, returns from its kernel trap ([`Trap::KernelReturn`](super::trap::Trap)), or don't.
     #[inline(always)]
     pub fn watch_returns(&mut self, watch: bool) {

@@ -260,6 +260,20 @@ impl World {
         self.vsatp = self.shadow.vsatp();
     }
 
+    /// Supervisor registers of the vCPU, which is saved, for a report, by name.
+    #[cfg(feature = "watchdog")]
+    pub(super) fn system_registers(&self) -> [(&'static str, u64); 6] {
+        let Registers { vsstatus, vstvec, vsepc, vscause, vstval, .. } = &self.registers;
+        [
+            ("vsstatus", *vsstatus),
+            ("vstvec", *vstvec),
+            ("vsepc", *vsepc),
+            ("vscause", *vscause),
+            ("vstval", *vstval),
+            ("vsatp", self.shadow.satp(self.vsatp)),
+        ]
+    }
+
     /// Writes to memory what [`Self::deadline`] is made of. Is there a pending and enabled interrupt already?
     #[inline(always)]
     pub(super) fn save_deadline(&mut self) -> bool {

@@ -106,6 +106,10 @@ global_asm!(".global __for_harts_without_sstc", ".set __for_harts_without_sstc, 
 #[cfg(feature = "uarts")]
 global_asm!(".global __has_more_uarts", ".set __has_more_uarts, 1");
 
+// That guests can have watchdogs.
+#[cfg(feature = "watchdog")]
+global_asm!(".global __has_watchdogs", ".set __has_watchdogs, 1");
+
 // That it is for harts without the H extension, and for no others.
 #[cfg(feature = "no-h")]
 global_asm!(".global __for_harts_without_h", ".set __for_harts_without_h, 1");

@@ -124,6 +124,12 @@ impl VcpuState {
         })
     }
 
+    /// The same of one that is in no hart: they are in memory in any case.
+    #[cfg(feature = "watchdog")]
+    pub fn saved_system_registers(&self) -> [(&'static str, u64); 6] {
+        self.system_registers()
+    }
+
     /// Instructions and calls of its programs that the fast path has carried out, in all of its guest's lives.
     pub fn fast_path_count(&self) -> u64 {
         self.world.page.fast.count.get()

@@ -52,6 +52,7 @@ pub fn check(
     let weight = draft.weight.as_ref().map_or(Some(NonZeroU8::MIN), |weight| check_weight(weight, findings));
     check_devices(draft, board, findings);
     let restart = restarts::check(draft, findings);
+    let watchdog_us = restarts::check_watchdog(draft, findings);
 
     let image = draft.image.as_ref().and_then(|image| open(image, "image", directory, findings));
     let initrd = draft.initrd.as_ref().and_then(|initrd| open(initrd, "initrd", directory, findings));
@@ -78,6 +79,7 @@ pub fn check(
         background: draft.background.as_ref().is_some_and(|background| background.value),
         restart: restart?,
         on_wild_access: draft.on_wild_access.as_ref().map_or(OnWildAccess::Trap, |answer| answer.value),
+        watchdog_us: watchdog_us?,
     };
     let loads = loads.into_iter().map(loads::Opened::into_load).collect();
     let initrd = initrd.map(|initrd| initrd.path);

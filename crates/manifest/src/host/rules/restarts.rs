@@ -1,6 +1,12 @@
-//! Whether a guest is started again, and how often.
-use super::super::{findings::Finding, reader::At, schema::GuestDraft};
-use crate::config::{MAX_RESTART_INTERVAL_US, MAX_RESTART_LIMIT, Restart, Restarts};
+//! Whether a guest is started again, and how often; and whether a watchdog has it stopped.
+use super::super::{
+    findings::Finding,
+    reader::At,
+    schema::{GuestDraft, TranslationDraft},
+};
+use crate::config::{
+    MAX_RESTART_INTERVAL_US, MAX_RESTART_LIMIT, MAX_WATCHDOG_US, MIN_WATCHDOG_US, Restart, Restarts,
+};
 use std::ops::RangeInclusive;
 
 /// The limit and its interval must be in range, and there must be something that they limit.
@@ -38,6 +44,25 @@ pub fn check(draft: &GuestDraft, findings: &mut Vec<Finding>) -> Option<Restarts
         findings,
     );
     Some(Restarts { when, limit: limit? as u32, interval_us: interval_us? })
+}
+
+/// For how long the guest may be silent, in microseconds; 0 if it has no watchdog.
+pub fn check_watchdog(draft: &GuestDraft, findings: &mut Vec<Finding>) -> Option<u64> {
+    let Some(watchdog) = &draft.watchdog else { return Some(0) };
+    if draft.translation.as_ref().is_some_and(|translation| translation.value == TranslationDraft::None) {
+        let message =
+            "a guest without protection can't reach a watchdog: no access of it comes to the hypervisor";
+        findings
+            .push(Finding::at(watchdog.span.clone(), message).help("remove the key, or protect the guest"));
+        return None;
+    }
+    in_range(
+        Some(At { value: watchdog.value.0, span: watchdog.span.clone() }),
+        MIN_WATCHDOG_US..=MAX_WATCHDOG_US,
+        0,
+        ("watchdog", " us", "from 20 ms to 86400 s".into()),
+        findings,
+    )
 }
 
 fn in_range(
