@@ -221,6 +221,7 @@ mod tests {
             kinds: None,
             q: 250,
             lives: case::Lives::One,
+            mode: None,
         }
         .trial();
         let periods = case.system.told("freertos", "periods").unwrap();
@@ -310,7 +311,8 @@ mod tests {
     fn some_fuzzing_guests_have_many_lives() {
         use case::Lives;
         let presets = vec!["ainori", "balance"];
-        let range = case::Range { seed: 1, presets, vcpus: case::Range::ALL_VCPUS, ms: 40, kinds: None };
+        let range =
+            case::Range { seed: 1, presets, vcpus: case::Range::ALL_VCPUS, ms: 40, kinds: None, mode: None };
         assert_eq!(range.pairs(), 16 + 8);
         for lives in [Lives::One, Lives::Many, Lives::Faults] {
             let case = (0..40).map(|index| range.case(index)).find(|case| case.lives == lives).unwrap();
@@ -330,7 +332,8 @@ mod tests {
     #[test]
     fn each_rtos_is_told_how_many_periods_to_measure() {
         let presets = vec!["ainori", "round-robin", "partition"];
-        let range = case::Range { seed: 1, presets, vcpus: case::Range::ALL_VCPUS, ms: 40, kinds: None };
+        let range =
+            case::Range { seed: 1, presets, vcpus: case::Range::ALL_VCPUS, ms: 40, kinds: None, mode: None };
         let random = (0..6).map(|index| range.case(index).trial());
         for trial in attacks::all().into_iter().chain(random) {
             for (name, _) in &trial.rtoses {

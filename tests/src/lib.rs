@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`system`] | a system made by a test: which guests, where, on what board |
 //! | [`harts`] | with the H extension or without: what tests are run with |
+//! | [`mode`](mod@mode) | ways to translate guests' addresses |
 //! | [`disk`] | the same from a disk, started by a boot loader as on a board |
 //! | [`outcome`] | a run that has ended, and what tests ask of it |
 //! | [`symbols`] | addresses in ELF files by name |
@@ -31,6 +32,7 @@ pub mod disk;
 pub mod fuzz;
 pub mod harts;
 pub mod held;
+pub mod mode;
 pub mod operator;
 pub mod outcome;
 pub mod paths;

@@ -9,6 +9,7 @@ use ainori_tests::{
         summary::Summary,
     },
     harts::usual_hypervisor,
+    mode::{MODES, Mode},
 };
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -37,6 +38,9 @@ struct Args {
     /// Kinds of inputs (guests/fuzz/README.md), as a mask (decimal); all of them if it isn't given.
     #[arg(long)]
     kinds: Option<u32>,
+    /// How the fuzzing guests' addresses are translated, and on which harts: two-stage, shadow-single, shadow-multi; with `-no-h` behind the last two on harts without H. Without it as tests are run
+    #[arg(long, value_parser = mode)]
+    mode: Option<Mode>,
     /// Virtual milliseconds of each run.
     #[arg(long, default_value_t = 200)]
     ms: u64,
@@ -65,6 +69,11 @@ fn range(text: &str) -> Result<(u32, u32), String> {
         (least, most) if (1..=most).contains(&least) && most <= Range::ALL_VCPUS.1 => Ok((least, most)),
         _ => Err(format!("from 1 to {}, the smaller one first", Range::ALL_VCPUS.1)),
     }
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    let names = || MODES.map(|mode| mode.to_string()).join(", ");
+    MODES.into_iter().find(|mode| mode.to_string() == text).ok_or_else(|| format!("one of {}", names()))
 }
 
 fn presets(wanted: &[String]) -> Result<Vec<&'static str>, String> {
@@ -96,18 +105,21 @@ fn main() -> ExitCode {
 /// Returns whether all held.
 fn campaign(args: &Args) -> Result<bool, String> {
     let presets = presets(&args.preset)?;
-    let store = Store::open(&args.out, &usual_hypervisor()).map_err(|error| error.to_string())?;
+    let kernel = args.mode.map_or_else(usual_hypervisor, Mode::hypervisor);
+    let store = Store::open(&args.out, &kernel).map_err(|error| error.to_string())?;
     let cases = Range {
         seed: args.seed,
         presets: presets.clone(),
         vcpus: args.vcpus.unwrap_or(Range::ALL_VCPUS),
         ms: args.ms,
         kinds: args.kinds,
+        mode: args.mode,
     };
     let mut list = args.attack.as_ref().map(|part| {
         let wanted =
             |name: &str, preset| (part == "-" || name.contains(part.as_str())) && presets.contains(&preset);
-        let trials = attacks::all().into_iter().filter(|trial| wanted(&trial.name, trial.preset));
+        let all = args.mode.map_or_else(attacks::all, attacks::in_mode);
+        let trials = all.into_iter().filter(|trial| wanted(&trial.name, trial.preset));
         let with = |trial: &Trial, q| {
             let name = if args.q.len() == 1 { trial.name.clone() } else { format!("{}-q{q}", trial.name) };
             (Trial { name, ..trial.clone() }, q)

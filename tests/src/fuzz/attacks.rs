@@ -2,7 +2,7 @@
 use ainori_sched::Policy;
 
 use super::{BEGIN_MS, Expected, SPARE_MS, Trial, measuring};
-use crate::{APLIC, Guest, IMSIC, PLIC, System};
+use crate::{APLIC, Guest, IMSIC, PLIC, System, mode::Mode};
 
 /// Virtual milliseconds of an attack.
 const MS: u64 = 200;
@@ -121,6 +121,29 @@ pub fn all() -> Vec<Trial> {
         list.push(pair("delayed", seed));
     }
     list
+}
+
+/// Attacks on who keeps translations for a guest, and those of old that are about these, in one of the modes.
+const OF_MODES: [&str; 9] =
+    ["spaces", "changes", "windows", "views", "texts", "fences", "page-fences", "restarts", "ipis"];
+/// Virtual milliseconds of such a one.
+const IN_MODE_MS: u64 = 40;
+
+/// The attacks of guests whose addresses are translated so.
+pub fn in_mode(mode: Mode) -> Vec<Trial> {
+    let attack = |attack: &str, preset, vcpus, harts: u32| {
+        let guest = Guest::fuzz(&format!("attack={attack} begin_ms={BEGIN_MS} ms={IN_MODE_MS}"));
+        let guest = mode.of(guest).vcpus(vcpus).harts(0..harts);
+        let rtos = Guest::freertos(&measuring(IN_MODE_MS, 25)).harts([harts - 1]);
+        let system = mode.on(harts).policy(preset);
+        let trial = Trial { system, ..empty(format!("{attack}-{vcpus}-{preset}-{mode}"), preset, harts) };
+        trial.rtos(rtos, harts - 1).hostile(guest, Expected::Done)
+    };
+    // Without H all fences that eight have of one before it is entered take up to 190 us (272 us with 16), so there are few.
+    let many = if mode.has_h { 8 } else { 4 };
+    let both =
+        |name: &&'static str| [attack(name, "ainori", 3, 2), attack(name, "spumone-on-demand", many, 4)];
+    OF_MODES.iter().flat_map(both).collect()
 }
 
 /// What the three guests of [`many_harts`] do, a bit for each kind of the probe `chaos`: 0 sends IPIs, 6 and 7 sleep for moments, 20 computes, 21 spins.

@@ -163,6 +163,7 @@ mod tests {
             kinds: None,
             q: 250,
             lives: crate::fuzz::case::Lives::One,
+            mode: None,
         }
         .trial();
         let system = System::on(2).policy("ainori").with(Guest::fuzz(args).file(Path::new("/dev/null")));

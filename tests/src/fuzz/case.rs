@@ -1,6 +1,6 @@
 //! One run with random inputs.
 use super::{BEGIN_MS, BURN_PERIOD_US, Expected, SPARE_MS, Trial, measuring};
-use crate::{APLIC, Guest, IMSIC, PLIC, System, harts::usual_lack_h};
+use crate::{APLIC, Guest, IMSIC, PLIC, System, harts::usual_lack_h, mode::Mode};
 use ainori_sched::{Policy, presets};
 use std::collections::BTreeSet;
 
@@ -25,6 +25,8 @@ pub struct Case {
     pub q: u32,
     /// How the fuzzing guest's lives end.
     pub lives: Lives,
+    /// How the fuzzing guest's addresses are translated, and on which harts; `None`: as tests are run.
+    pub mode: Option<Mode>,
 }
 
 /// How often a fuzzing guest begins.
@@ -43,6 +45,10 @@ const QUANTUM_US: u64 = 500;
 
 /// Milliseconds of one of many lives, without the time to load it.
 const LIFE_MS: u64 = 10;
+
+/// Shadow tables of a vCPU, at least; without H each of its address spaces takes three places (`Shadow::tables_needed`).
+const FEWEST_TABLES: u32 = 36;
+const FEWEST_TABLES_WITHOUT_H: u32 = 68;
 
 /// Harts of a case, some more often than others.
 const HARTS: [u32; 8] = [1, 2, 2, 2, 3, 4, 4, 8];
@@ -69,6 +75,8 @@ pub struct Range {
     pub ms: u64,
     /// As in [`Case`].
     pub kinds: Option<u32>,
+    /// As in [`Case`].
+    pub mode: Option<Mode>,
 }
 
 /// Are two vCPUs of one guest never on one hart under this preset? Neither the quantum nor the clock matters for that.
@@ -137,6 +145,7 @@ impl Range {
             kinds: self.kinds,
             q: [250, 250, 149, 199][pick(3, 4) as usize],
             lives: [Lives::One, Lives::One, Lives::One, Lives::Many, Lives::Faults][pick(5, 5) as usize],
+            mode: self.mode,
         }
     }
 }
@@ -169,17 +178,26 @@ impl Case {
             Lives::Many => (again(fuzz), Expected::Again(least)),
             Lives::Faults => (again(fuzz.strict()), Expected::FaultAgain(least)),
         };
+        let fuzz = match self.mode {
+            Some(mode) => in_mode(fuzz, mode, seed),
+            None => fuzz,
+        };
         let keeper_ms = BEGIN_MS + ms + SPARE_MS;
         let keeper = Guest::probe("fpkeep", &format!("seed={} ms={keeper_ms} period_us=700", seed | 1));
-        let system = System::on(harts)
+        let lack_h = self.mode.map_or_else(usual_lack_h, |mode| !mode.has_h);
+        let system = System::on(harts);
+        let system = match self.mode {
+            Some(mode) => mode.board(system, cpu),
+            None => system.cpu(cpu),
+        };
+        let system = system
             .policy(preset)
             .interrupts(match scramble(seed ^ 9) % 9 {
                 // Without H a board with IMSICs counts as one without an interrupt controller: an IPI is a call of the firmware then, which takes 13 us with interrupts off.
-                0 if !usual_lack_h() => IMSIC,
+                0 if !lack_h => IMSIC,
                 3 | 6 => APLIC,
                 _ => PLIC,
             })
-            .cpu(cpu)
             .with(fuzz)
             .with(Guest::freertos(&measuring(ms, burn)).harts([rtos_hart]))
             .with(keeper.harts([keeper_hart]));
@@ -198,6 +216,21 @@ impl Case {
             patience_ms: turns_ms,
         }
     }
+}
+
+/// Few tables, and more than the guest can fill: what a vCPU can have at least, some more, and as many as nobody says. Whose are taken is one choice of two, where there is one.
+fn in_mode(guest: Guest, mode: Mode, seed: u64) -> Guest {
+    let guest = mode.of(guest);
+    if mode.translation == "two-stage" {
+        return guest;
+    }
+    let fewest = if mode.has_h { FEWEST_TABLES } else { FEWEST_TABLES_WITHOUT_H };
+    let guest = match scramble(seed ^ 10) % 3 {
+        0 => guest.shadow_tables(fewest),
+        1 => guest.shadow_tables(2 * fewest),
+        _ => guest,
+    };
+    guest.shadow_reclaim(["fifo", "page-directory-lru"][(scramble(seed ^ 11) % 2) as usize])
 }
 
 /// The system with a third of each millisecond for each guest on the harts where it has vCPUs: the fuzzing one on the first of them.

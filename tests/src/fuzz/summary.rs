@@ -187,6 +187,7 @@ mod tests {
             kinds: None,
             q: 250,
             lives: Lives::One,
+            mode: None,
         };
         let outcome = Outcome::new(&case.trial(), 250, "version".into());
         assert_eq!(outcome.vcpus, vcpus);

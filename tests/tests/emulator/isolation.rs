@@ -1,44 +1,21 @@
 //! Attacks on what isn't a guest's own, in each way to translate its addresses: with two stages, with shadow tables, and on harts without H. (Who has `translation = "none"` isn't kept from
 //! anything: unprotected.rs.) An attack is written once, and says nothing of the mode.
 use ainori::report::{GuestOutcome, Outcome};
-use ainori_tests::{Clock, Guest, Run, System, symbols::Program};
+use ainori_tests::{
+    Clock, Guest, Run,
+    mode::{MODES, Mode},
+    symbols::Program,
+};
 
 use crate::apart::csrs_are_kept_apart;
 use crate::faults::OTHERS;
 
 const CLOCK: Clock = Clock::Lockstep { q: 250 };
 
-/// A way to translate guests' addresses.
-#[derive(Debug, Clone, Copy)]
-struct Mode {
-    has_h: bool,
-    translation: &'static str,
-}
-
-/// All that confine.
-const MODES: [Mode; 5] = [
-    Mode { has_h: true, translation: "two-stage" },
-    Mode { has_h: true, translation: "shadow-single" },
-    Mode { has_h: true, translation: "shadow-multi" },
-    Mode { has_h: false, translation: "shadow-single" },
-    Mode { has_h: false, translation: "shadow-multi" },
-];
-
-impl Mode {
-    fn on(self, harts: u32) -> System {
-        if self.has_h { System::on(harts).with_h() } else { System::on(harts).cpu("rv64,h=false") }
-    }
-
-    /// The guest, as all guests in this mode.
-    fn of(self, guest: Guest) -> Guest {
-        guest.translation(self.translation)
-    }
-
-    /// An RTOS that goes first on hart 0, and loses no tick whoever attacks.
-    fn rtos(self, periods: u32) -> Guest {
-        let args = format!("periods={periods} burn_percent=10 burn_period_us=10000 report_ms=0");
-        self.of(Guest::freertos(&args).harts([0]))
-    }
+/// An RTOS that goes first on hart 0, and loses no tick whoever attacks.
+fn rtos(mode: Mode, periods: u32) -> Guest {
+    let args = format!("periods={periods} burn_percent=10 burn_period_us=10000 report_ms=0");
+    mode.of(Guest::freertos(&args).harts([0]))
 }
 
 fn in_each_mode(attack: impl Fn(Mode)) {
@@ -50,7 +27,7 @@ fn in_each_mode(attack: impl Fn(Mode)) {
 
 /// The attacker was stopped or ended as it says, and the RTOS has lost nothing.
 fn beside_rtos(mode: Mode, attacker: Guest) -> Run {
-    let run = mode.on(1).with(mode.of(attacker)).with(mode.rtos(50)).run(Clock::Icount);
+    let run = mode.on(1).with(mode.of(attacker)).with(rtos(mode, 50)).run(Clock::Icount);
     run.ended(Outcome::GuestFailed).lost_no_tick("freertos", 50);
     run
 }
@@ -78,7 +55,7 @@ fn stores_to_where_the_hypervisor_is_go_to_the_guests_own() {
         let entry = kernel.address("trap_entry");
         assert!((start..end).contains(&entry), "{entry:#x} is not in {start:#x}..{end:#x}");
         let args = format!("addr={start:#x} own={}", end - start);
-        let run = mode.on(1).with(mode.of(Guest::probe("wild-store", &args))).with(mode.rtos(50));
+        let run = mode.on(1).with(mode.of(Guest::probe("wild-store", &args))).with(rtos(mode, 50));
         let run = run.run(Clock::Icount);
         run.good().lost_no_tick("freertos", 50);
         assert_eq!(run.number("wild-store", "words"), (end - start) / 8);
@@ -145,7 +122,7 @@ fn tables_that_are_tampered_with_by_several_vcpus_lead_nowhere_else() {
                 .quantum("1ms")
                 .with(tamper.vcpus(vcpus).harts([0, 1]))
                 .with(watch.harts([1]))
-                .with(mode.rtos(60).priority(10))
+                .with(rtos(mode, 60).priority(10))
                 .run(CLOCK);
             run.good().lost_no_tick("freertos", 60);
             let [edits, fences, loads, stores, faults] =

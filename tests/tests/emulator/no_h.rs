@@ -158,8 +158,8 @@ fn harts_that_put_instructions_back_together_look_for_interrupts() {
 /// where another hart had just put back its SRET, WFI or SFENCE.VMA, and a program where its kernel's instruction was one.)
 #[test]
 fn an_instruction_is_what_was_stored_whoever_has_it() {
-    for (programs, vcpus, seed) in [(0, 4, 1), (0, 4, 2), (1, 4, 3), (1, 2, 4)] {
-        let args = format!("ms=120 programs={programs} seed={seed}");
+    for (programs, vcpus, seed) in [(0, 4, 1), (1, 3, 2)] {
+        let args = format!("ms=100 programs={programs} seed={seed}");
         let text = Guest::probe("text", &args).memory_mib(64).vcpus(vcpus).harts(0..vcpus);
         let run = on(vcpus).with(text).run(CLOCK);
         run.good();
