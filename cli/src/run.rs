@@ -11,6 +11,7 @@ pub(crate) mod streams;
 mod trace;
 mod typist;
 pub mod version;
+mod virtio;
 
 pub use command::LOCKSTEP;
 pub use files::KEPT;
@@ -166,6 +167,7 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
         Console::Quiet => ProgressBar::hidden(),
         Console::Guests | Console::Everything => ProgressBar::new_spinner(),
     };
+    let devices = virtio::Devices::prepare(&manifest)?;
     progress.enable_steady_tick(Duration::from_millis(100));
     progress.set_message(format!("building the image of {}", manifest.system.name));
     let kernel = Kernel::load(options.kernel.as_deref(), manifest.needs())?;
@@ -179,8 +181,14 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
     });
     let tracing = tracing.as_ref().map_or(&[][..], |arguments| arguments);
 
+    if options.console != Console::Quiet {
+        // To where what this program says of itself goes: the guests have stdout.
+        devices.told.iter().for_each(|line| anstream::eprintln!("{line}"));
+    }
+
     let started = Instant::now();
-    let mut machine = Qemu::start(options, tracing, &manifest.board, &image.path, files)?;
+    let wanted = qemu::Wanted { board: &manifest.board, devices: &devices.arguments, image: &image.path };
+    let mut machine = Qemu::start(options, tracing, wanted, files)?;
     let mut monitor = Monitor::new(&manifest.system);
     let names: Vec<String> = manifest.system.guests.iter().map(|guest| guest.name.clone()).collect();
     let mut screen = Screen::new(options.console, names);

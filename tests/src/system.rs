@@ -65,6 +65,7 @@ pub struct Guest {
     loads: Vec<(PathBuf, u64)>,
     watchdog: Option<&'static str>,
     more: Vec<String>,
+    is_trusted_with_dma: bool,
     tasks: Vec<Task>,
 }
 
@@ -163,6 +164,7 @@ impl Guest {
             loads: Vec::new(),
             watchdog: None,
             more: Vec::new(),
+            is_trusted_with_dma: false,
             tasks: Vec::new(),
         }
     }
@@ -248,6 +250,7 @@ impl Guest {
             loads: Vec::new(),
             watchdog: None,
             more: Vec::new(),
+            is_trusted_with_dma: false,
             tasks: Vec::new(),
         }
     }
@@ -332,6 +335,11 @@ impl Guest {
     pub fn key(mut self, line: &str) -> Self {
         self.more.push(line.to_owned());
         self
+    }
+
+    /// Its devices reach all memory, and its memory begins there, on the board and for itself.
+    pub fn trusted_with_dma_at(self, memory_at: u64) -> Self {
+        Self { is_trusted_with_dma: true, ..self.memory_at(memory_at) }
     }
 
     /// A task that it declares.
@@ -452,6 +460,9 @@ impl Display for Guest {
         if !self.devices.is_empty() {
             writeln!(f, "devices = {:?}", self.devices)?;
         }
+        if self.is_trusted_with_dma {
+            writeln!(f, "dma = \"trusted\"")?;
+        }
         if let Some(address) = self.load_address {
             writeln!(f, "load_address = {address:#x}")?;
         }
@@ -484,6 +495,8 @@ pub struct System {
     guests: Vec<Guest>,
     windows: Vec<Window>,
     channels: Vec<([String; 2], String)>,
+    disks: Vec<(String, PathBuf, &'static str)>,
+    networks: Vec<(String, &'static str)>,
     qemu_args: Vec<String>,
     traced: Option<&'static str>,
     input: Option<String>,
@@ -505,6 +518,8 @@ impl System {
             guests: Vec::new(),
             windows: Vec::new(),
             channels: Vec::new(),
+            disks: Vec::new(),
+            networks: Vec::new(),
             qemu_args: Vec::new(),
             traced: None,
             input: None,
@@ -526,6 +541,18 @@ impl System {
     /// Adds a channel between two guests, with so much memory, as `"64KiB"`.
     pub fn channel(mut self, guests: [&str; 2], size: &str) -> Self {
         self.channels.push((guests.map(String::from), size.into()));
+        self
+    }
+
+    /// A disk of a guest, by its name: this file. `more` is what else the manifest says of it.
+    pub fn disk(mut self, guest: &str, file: &Path, more: &'static str) -> Self {
+        self.disks.push((guest.into(), file.to_owned(), more));
+        self
+    }
+
+    /// A network card of a guest, by its name. `more` is what else the manifest says of it.
+    pub fn network(mut self, guest: &str, more: &'static str) -> Self {
+        self.networks.push((guest.into(), more));
         self
     }
 
@@ -787,6 +814,12 @@ impl Display for System {
             write!(f, "{}", Guest { translation: self.translation_of(guest), ..guest.clone() })
         })?;
         self.windows.iter().try_for_each(|window| write!(f, "{window}"))?;
+        for (guest, file, more) in &self.disks {
+            writeln!(f, "[[disk]]\nguest = {guest:?}\nfile = {file:?}\n{more}")?;
+        }
+        for (guest, more) in &self.networks {
+            writeln!(f, "[[network]]\nguest = {guest:?}\n{more}")?;
+        }
         let mut channels = self.channels.iter();
         channels
             .try_for_each(|(guests, size)| writeln!(f, "[[channel]]\nguests = {guests:?}\nsize = {size:?}"))

@@ -332,6 +332,8 @@ fn the_keys_of_a_manifest_are_those_that_are_read() {
         "`[[guest.task]]`",
         "`[[window]]`",
         "`[[channel]]`",
+        "`[[disk]]`",
+        "`[[network]]`",
         "`[console]`",
         "`[run]`",
         "`[trace]`",

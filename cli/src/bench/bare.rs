@@ -8,7 +8,7 @@ use crate::{
     run::{
         Options,
         files::{Files, Folder, joined, option},
-        qemu::{self, Qemu},
+        qemu::{self, Qemu, Wanted},
         streams::{self, Event},
     },
     serial::{self, Lines, Meaning, Source},
@@ -55,7 +55,8 @@ pub fn run(options: &mut Options, run: &Run, version: &str) -> Result<RunReport>
     }
 
     let started = Instant::now();
-    let mut machine = Qemu::start(options, &[], &board, &files.image, not_kept)?;
+    let wanted = Wanted { board: &board, devices: &[], image: &files.image };
+    let mut machine = Qemu::start(options, &[], wanted, not_kept)?;
     let mut report = RunReport {
         system: manifest.system.name.clone(),
         outcome: Outcome::Good,

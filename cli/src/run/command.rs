@@ -2,21 +2,20 @@
 use super::{
     ClockChoice, Options,
     files::{Files, joined, option},
-    qemu::PROGRAM,
+    qemu::{PROGRAM, Wanted},
 };
 use crate::checkout;
-use ainori_manifest::{Board, Interrupts};
+use ainori_manifest::Interrupts;
 use miette::{Result, miette};
 use std::{ffi::OsStr, path::Path, process::Command};
 
 /// The plugin that is the clock lockstep, in a checkout.
 pub const LOCKSTEP: &str = ".cache/plugins/lockstep.so";
 
-/// The command that boots `image` on `board`. With a virtual clock the serial port's output goes to `serial`, otherwise to stdout.
+/// The command that boots an image on its board. With a virtual clock the serial port's output goes to `serial`, otherwise to stdout.
 pub fn command(
     options: &Options,
-    board: &Board,
-    image: &Path,
+    Wanted { board, devices, image }: Wanted<'_>,
     serial: Option<&Path>,
     files: Files<'_>,
 ) -> Result<Command> {
@@ -72,6 +71,6 @@ pub fn command(
             command.args(["-accel", "tcg,thread=single", "-plugin"]).arg(plugin).args(virtual_time);
         }
     }
-    command.args(&options.qemu_args);
+    command.args(devices).args(&options.qemu_args);
     Ok(command)
 }

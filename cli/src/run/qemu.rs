@@ -10,6 +10,7 @@ use miette::{Result, miette};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::{
     collections::VecDeque,
+    ffi::OsString,
     io,
     os::unix::process::{CommandExt, ExitStatusExt},
     path::Path,
@@ -29,6 +30,17 @@ const STOP_TIME: Duration = Duration::from_secs(5);
 /// Lines of QEMU's messages that are kept: the first ones tell why it did not start, the last ones why it ended.
 const FIRST_MESSAGES: usize = 20;
 const LAST_MESSAGES: usize = 100;
+
+/// The machine that QEMU is to be.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Its board.
+    pub board: &'a Board,
+    /// Arguments for what guests have beside the board.
+    pub devices: &'a [OsString],
+    /// What it boots.
+    pub image: &'a Path,
+}
 
 /// A running QEMU. It never outlives this value, nor the program.
 pub struct Qemu {
@@ -85,12 +97,11 @@ impl Messages {
 }
 
 impl Qemu {
-    /// Starts QEMU with an image. `tracing`: what it must be told for a trace, with a file that nobody else has.
+    /// Starts QEMU. `tracing`: what it must be told for a trace, with a file that nobody else has.
     pub fn start(
         options: &Options,
         tracing: &[String],
-        board: &Board,
-        image: &Path,
+        wanted: Wanted<'_>,
         files: Files<'_>,
     ) -> Result<Self> {
         let serial = match options.clock {
@@ -102,12 +113,12 @@ impl Qemu {
         };
         let log = if files.are_kept() { Some(files.create("serial.log")?) } else { None };
         let path = serial.as_ref().map(|file| &*file.path);
-        let mut command = command(options, board, image, path, files)?;
+        let mut command = command(options, wanted, path, files)?;
         command.args(tracing);
         if files.are_kept() {
             // For whoever runs it again, when this program's own files are gone.
             let serial = path.map(|_| files.only_if_kept("serial.out"));
-            let again = self::command(options, board, image, serial.as_deref(), files)?;
+            let again = self::command(options, wanted, serial.as_deref(), files)?;
             files.write("command.txt", format!("{again:?}\n").as_bytes())?;
         }
         let keys = options.input.is_some() && options.clock == ClockChoice::Host;

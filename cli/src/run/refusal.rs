@@ -22,6 +22,11 @@ fn explain(message: &str, board: &Board) -> String {
     } else if has(&["guest memory", "RAM size", "ram size", "memory-backend", "allocate memory"]) {
         let memory = ainori_manifest::show_size(*memory);
         format!("this computer can't give the machine its `memory = \"{memory}\"` in [board]")
+    } else if has(&["lock"]) {
+        "another program, mostly another run, has this disk: end that one, or give this system a copy of the file".into()
+    } else if has(&["host forwarding", "forwarding rule"]) {
+        "the port of this computer has just been taken by another program: name another one in `forward`"
+            .into()
     } else if has(&["plugin"]) {
         "the clock lockstep is a plugin of QEMU: it must be built (`make build`), and for this QEMU".into()
     } else if has(&["Property", "Expected key=value", "extension", "spec", "requires", "VLEN", "ELEN"]) {
@@ -75,6 +80,8 @@ mod tests {
                 "`memory = \"1024GiB\"`",
             ),
             ("Could not load plugin /x/lockstep.so: plugin requires API 9", "`make build`"),
+            ("-drive x: Failed to get \"write\" lock", "another program"),
+            ("-netdev user: Could not set up host forwarding rule 'tcp::22-:22'", "`forward`"),
             ("-foo: invalid option", "--qemu-arg"),
         ] {
             let line = format!("qemu-system-riscv64: {said}");

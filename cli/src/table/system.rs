@@ -5,7 +5,7 @@ use super::{
 };
 use crate::image::Sizes;
 use ainori_manifest::{
-    Clock, GuestPaths, Interrupts, Manifest,
+    Clock, Disk, GuestPaths, Interrupts, Manifest, Network,
     config::{Guest, Kind, Shadow, ShadowReclaim, ShadowSpaces, System, Window},
     show_size,
 };
@@ -85,6 +85,12 @@ pub fn system(manifest: &Manifest) -> String {
             let _ = writeln!(text, "{}", reach_without_protection(system, index));
         }
     }
+    for disk in &manifest.disks {
+        let _ = writeln!(text, "{}", told_of_disk(&system.guests[disk.guest], disk));
+    }
+    for network in &manifest.networks {
+        let _ = writeln!(text, "{}", told_of_network(&system.guests[network.guest], network));
+    }
     if !system.channels.is_empty() {
         let _ = writeln!(text, "{}", channels(manifest));
     }
@@ -127,6 +133,33 @@ fn place(guest: &Guest, at: u64) -> String {
     format!(
         "The memory of {name} is at {at:#x}..{:#x} of the board, and for {name} too.",
         at.saturating_add(guest.memory)
+    )
+}
+
+/// `A disk of linux, in virtio slot 0, is root.img.`
+fn told_of_disk(guest: &Guest, disk: &Disk) -> String {
+    let how = match (disk.read_only, disk.snapshot) {
+        (true, _) => ", which it can only read",
+        (false, true) => "; what it writes is thrown away at the end",
+        (false, false) => "",
+    };
+    format!("A disk of {}, in virtio slot {}, is {}{how}.", guest.name, disk.slot, disk.path.display())
+}
+
+/// `A network card of linux, in virtio slot 1, is 52:54:00:41:49:01; this computer's port 2222 leads to its port 22.`
+fn told_of_network(guest: &Guest, network: &Network) -> String {
+    let ports: Vec<String> = (network.forwards.iter())
+        .map(|forward| match forward.host {
+            Some(host) => format!("; this computer's port {host} leads to its port {}", forward.guest),
+            None => format!("; a free port of this computer leads to its port {}", forward.guest),
+        })
+        .collect();
+    format!(
+        "A network card of {}, in virtio slot {}, is {}{}.",
+        guest.name,
+        network.slot,
+        network.mac,
+        ports.concat()
     )
 }
 

@@ -154,12 +154,18 @@ pub fn find_of_channels(address: u64) -> Option<(OfChannels, u64)> {
     None
 }
 
-/// Does any virtual device of a guest with this interrupt controller answer in `start..end`, or a channel's memory lie there, whether it has any or not?
+/// Does any virtual device of a guest with this interrupt controller answer in `start..end`, or a channel's memory lie there, whether it has any or not? In a slot for
+/// virtio devices, which is a page, nothing does: a device of the board that is there takes the empty one's place.
 pub fn is_used(irqchip: &Irqchip, start: u64, end: u64) -> bool {
-    let all = MAP.iter().map(|(window, _, _)| *window);
+    let all = MAP.iter().filter(|(_, device, _)| *device != Device::VirtioSlot).map(|(window, _, _)| *window);
     let mut windows = all.chain(irqchip.windows()).chain([PCI_CONFIG, PCI_MEMORY, WATCHDOG]);
     // BOUND: 9.
     windows.any(|window| window.size > 0 && start < window.base + window.size && window.base < end)
+}
+
+/// The source of the interrupt controller that a virtio device in this slot has.
+pub const fn virtio_source(slot: u32) -> u32 {
+    slot + 1
 }
 
 /// The slot whose channel has this source of the interrupt controller, if a guest has so many.
@@ -168,11 +174,10 @@ pub fn channel_of(source: u32) -> Option<usize> {
     (slot < GUEST_CHANNELS).then_some(slot)
 }
 
-/// Can a device of the board have this source of the interrupt controller: does it exist, and has no virtual device it?
+/// Can a device of the board have this source of the interrupt controller: does it exist, and has no virtual device it? (The sources of slots for virtio devices are
+/// free: an empty slot never interrupts, and what is in one has its own.)
 pub fn is_free_source(source: u32) -> bool {
-    (VIRTIO_SLOTS + 1..Irqchip::SOURCES as u32).contains(&source)
-        && source != UART_SOURCE
-        && channel_of(source).is_none()
+    (1..Irqchip::SOURCES as u32).contains(&source) && source != UART_SOURCE && channel_of(source).is_none()
 }
 
 #[cfg(all(test, not(loom)))]
@@ -267,8 +272,10 @@ mod tests {
                         window.base + window.size <= other.base || other.base + other.size <= window.base
                     );
                 }
-                assert!(is_used(&irqchip, window.base, window.base + 1));
-                assert!(is_used(&irqchip, window.base - 1, window.base + window.size + 1));
+                // An empty slot for a virtio device gives way to what is there on the board.
+                let expected = *window != VIRTIO;
+                assert_eq!(is_used(&irqchip, window.base, window.base + 1), expected);
+                assert_eq!(is_used(&irqchip, window.base - 1, window.base + window.size + 1), expected);
             }
             assert!(!is_used(&irqchip, 0x10_1000, 0x10_2000));
             assert!(!is_used(&irqchip, 0x8000_0000, u64::MAX));
@@ -285,9 +292,10 @@ mod tests {
 
     #[test]
     fn no_source_has_two_devices() {
-        // The slots have 1 to 8, the serial port 10, channels 32 to 35, and there are 95.
+        // What is in a slot has 1 to 8, the serial port 10, channels 32 to 35, and there are 95.
         for source in 0..200 {
-            let expected = source == 9 || (11..32).contains(&source) || (36..96).contains(&source);
+            let expected =
+                (1..10).contains(&source) || (11..32).contains(&source) || (36..96).contains(&source);
             assert_eq!(is_free_source(source), expected, "{source}");
         }
         assert!(!is_free_source(u32::MAX));

@@ -9,12 +9,14 @@ mod rules;
 mod schema;
 mod tasks;
 mod units;
+mod virtio;
 
 pub use findings::{Finding, Findings, Place, Span};
 pub use images::{Places, Problem, Program};
 pub use rules::{DEFAULT_TRACE_RECORDS, MAX_TRACE_RECORDS};
 pub use tasks::Task;
 pub use units::show_size;
+pub use virtio::{Disk, Forward, Network};
 
 use crate::blob::Space;
 use crate::config::{System, Trace, Translation};
@@ -45,6 +47,10 @@ pub struct Manifest {
     pub translations: Vec<Translation>,
     /// Each guest's tasks, in the order of the guests, as far as they are declared. The hypervisor doesn't know them: they are for the analysis of deadlines.
     pub tasks: Vec<Vec<Task>>,
+    /// Guests' disks, in the order of the manifest. To the hypervisor they are devices of the board that guests own.
+    pub disks: Vec<Disk>,
+    /// Guests' networks, in the order of the manifest; as above.
+    pub networks: Vec<Network>,
     /// How `ainori run` runs it unless its arguments say otherwise.
     pub run: RunSettings,
     /// What keeps all rules, and is hardly meant so.
@@ -214,6 +220,8 @@ impl GuestPaths {
 const IMAGE: &str = "a guest's image";
 const INITRD: &str = "a guest's initrd";
 const LOADED: &str = "a file that a guest finds loaded";
+// And of what else a manifest names.
+const DISK: &str = "a disk";
 
 fn serialize_path_or_none<S: serde::Serializer>(
     path: &Option<PathBuf>,
@@ -302,7 +310,11 @@ impl Manifest {
         let text = files::read(path, MAX_TEXT).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         if let Some(text) = text.filter(|text| too_long(text).is_none()) {
             let folder = path.parent().unwrap_or(Path::new("."));
-            for guest in Draft::read(&text, &mut Vec::new()).guests {
+            let draft = Draft::read(&text, &mut Vec::new());
+            for file in draft.disks.into_iter().filter_map(|disk| disk.file) {
+                all.push((DISK, folder.join(file.value)));
+            }
+            for guest in draft.guests {
                 let named = [(IMAGE, guest.image), (INITRD, guest.initrd)].into_iter();
                 let named = named.chain(guest.loads.into_iter().map(|load| (LOADED, load.file)));
                 all.extend(named.filter_map(|(what, name)| Some((what, folder.join(name?.value)))));

@@ -165,6 +165,9 @@ fn device(tree: Fdt<'_>, board: &Board, hart: &BoardHart, guest: &str, path: &st
     if let Some(source) = sources.find(|source| !bus::is_free_source(*source)) {
         refuse_device(guest, path, format_args!("interrupt {source} isn't free in the guest's controller"))
     }
+    // Whoever ran before the hypervisor may have left it at work in what becomes guests' memory.
+    #[cfg(feature = "shadow")]
+    crate::chip::quiet::silence_at_boot(&device);
     device
 }
 

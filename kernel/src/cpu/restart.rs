@@ -10,6 +10,7 @@
 //! | messages of its interrupt controller that a store has left | they aren't sent once the guest has stopped, and who is asked to forgets it with all other requests |
 //! | fences and their answers | a life begins only after all answers have been given |
 //! | interrupts of its devices | the virtual controller is cleared, devices that the guest owns are silenced; the board's controller is told that they are completed when the next life begins, as they may come until then |
+//! | loads and stores of its devices | each has come to rest before anything of the memory is put back; one that doesn't keeps the guest from its next life |
 //! | what harts have cached of its memory | recorded as fences that each vCPU carries out before it runs |
 //! | bells of its channels that have rung | each end is put back to reset; who rings later is heard by the next life. The channels' memory isn't this guest's alone: it stays as it is |
 //! | what it has printed | a life begins only after all of that, and the record of the new life, are on the serial line |
@@ -117,7 +118,11 @@ impl Cpu {
             }
             Step::Devices(index) => match guest.owned_devices.get(index) {
                 Some(device) => {
+                    // Once more if it has to be waited for, which changes nothing.
                     chip::quiet::silence(device);
+                    if !chip::quiet::is_at_rest(device) {
+                        return None;
+                    }
                     Step::Devices(index + 1)
                 }
                 None => Step::Irqchip(0),

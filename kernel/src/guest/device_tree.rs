@@ -4,7 +4,7 @@ use alloc::{format, string::String, vec::Vec};
 use ainori_devices::aia::Aia;
 use ainori_devices::bus::{
     APLIC, FINISHER, GIVE_WAY, IMSIC_BASE, PCI_CONFIG, PCI_MEMORY, PLIC, UART, UART_SOURCE, VIRTIO,
-    VIRTIO_SLOT_SIZE, VIRTIO_SLOTS, channel_source,
+    VIRTIO_SLOT_SIZE, VIRTIO_SLOTS, channel_source, virtio_source,
 };
 use ainori_devices::finisher;
 use ainori_devices::imsic::IDENTITIES;
@@ -15,7 +15,7 @@ use ainori_manifest::layout::Layout;
 
 use super::Guest;
 use crate::arch::hart::Features;
-use ainori_board::{Board, INTERRUPT_FILE, Interrupt, Isa, Trigger};
+use ainori_board::{Board, INTERRUPT_FILE, Interrupt, Isa, Range, Trigger};
 
 const IRQCHIP_PHANDLE: u32 = 1;
 const FINISHER_PHANDLE: u32 = 2;
@@ -237,7 +237,7 @@ pub fn make(guest: &Guest, layout: &Layout, board: &Board, features: &Features) 
         }
     }
     serial(&mut tree, irqchip);
-    virtio_slots(&mut tree, irqchip);
+    virtio_slots(&mut tree, guest);
     finisher(&mut tree);
     give_way(&mut tree);
     #[cfg(feature = "watchdog")]
@@ -395,13 +395,20 @@ fn serial(tree: &mut Tree, irqchip: &Irqchip) {
     tree.end();
 }
 
-fn virtio_slots(tree: &mut Tree, irqchip: &Irqchip) {
+/// The empty ones. What is in others is a device of the board, as all that the guest owns.
+fn virtio_slots(tree: &mut Tree, guest: &Guest) {
     for slot in 0..VIRTIO_SLOTS {
         let base = VIRTIO.base + u64::from(slot) * VIRTIO_SLOT_SIZE;
+        let is_there = |range: &Range| range.start == base;
+        if cfg!(feature = "shadow")
+            && guest.owned_devices.iter().any(|device| device.registers.first().is_some_and(is_there))
+        {
+            continue;
+        }
         tree.begin_at("virtio_mmio", base);
         tree.text("compatible", "virtio,mmio");
         tree.addresses("reg", &[base, VIRTIO_SLOT_SIZE]);
-        interrupts(tree, irqchip, &high(slot + 1));
+        interrupts(tree, &guest.devices.irqchip, &high(virtio_source(slot)));
         tree.end();
     }
 }

@@ -41,5 +41,6 @@ mod task_sets;
 mod unprotected;
 mod untagged;
 mod verify;
+mod virtio;
 mod watchdog;
 mod windows;

@@ -1,6 +1,7 @@
 //! The rules that a manifest must keep, beyond each value's type. Every rule reports into the same list, and goes on.
 mod channels;
 mod cpu;
+mod dma;
 mod guest;
 mod harts;
 mod loads;
@@ -12,6 +13,7 @@ mod restarts;
 mod sharing;
 mod tasks;
 mod translation;
+mod virtio;
 mod weights;
 mod windows;
 
@@ -73,7 +75,7 @@ pub fn check(
     let (view, board) = check_board(&draft.board, findings);
     let preset = policy::check_preset(&draft.policy, findings);
     let policy = policy::check_times(&draft.policy, preset, findings);
-    let guests: Vec<Option<(Guest, GuestPaths)>> =
+    let mut guests: Vec<Option<(Guest, GuestPaths)>> =
         draft.guests.iter().map(|guest| guest::check(guest, view, directory, findings)).collect();
     let tasks: Vec<Option<Vec<Task>>> = draft
         .guests
@@ -84,6 +86,8 @@ pub fn check(
     let translations: Vec<Option<Translation>> =
         draft.guests.iter().map(|guest| translation::check(guest, view, findings)).collect();
     protection::check(draft, &guests, &translations, view, findings);
+    let virtio = virtio::check(draft, &mut guests, view, directory, findings);
+    dma::check(draft, &guests, &translations, view, findings);
     sharing::check(&draft.guests, &guests, preset, findings);
     let frame_us = policy.as_ref().map(|policy| policy.frame_us).filter(|us| *us != 0);
     let windows = windows::check(draft, &guests, view, (preset, frame_us), findings);
@@ -114,7 +118,8 @@ pub fn check(
         windows,
         trace: trace?,
     };
-    Some(Manifest { system, board: board?, files, translations, tasks, run, warnings: None })
+    let (disks, networks) = virtio?;
+    Some(Manifest { system, board: board?, files, translations, tasks, disks, networks, run, warnings: None })
 }
 
 /// The guests in which there is no error, with what the manifest says of them.
@@ -123,6 +128,25 @@ fn complete<'a>(
     guests: &'a [Option<(Guest, GuestPaths)>],
 ) -> impl Iterator<Item = (&'a GuestDraft, &'a Guest)> + Clone {
     drafts.iter().zip(guests).filter_map(|(draft, guest)| Some((draft, &guest.as_ref()?.0)))
+}
+
+/// The index of the guest with this name, `place` says for what.
+fn find_guest(
+    name: &At<String>,
+    guests: &[GuestDraft],
+    place: &str,
+    findings: &mut Vec<Finding>,
+) -> Option<usize> {
+    let is_meant = |guest: &GuestDraft| guest.name.as_ref().is_some_and(|other| other.value == name.value);
+    let index = guests.iter().position(is_meant);
+    // A guest whose name nobody knows may be it.
+    if index.is_none() && !guests.is_empty() && guests.iter().all(|guest| guest.name.is_some()) {
+        let names: Vec<&str> =
+            guests.iter().filter_map(|guest| Some(guest.name.as_ref()?.value.as_str())).collect();
+        let message = format!("there is no guest {:?} {place}", name.value);
+        findings.push(Finding::at(name.span.clone(), message).help(suggest(&name.value, &names)));
+    }
+    index
 }
 
 /// The name stands in a line of its own, in tables and in traces.

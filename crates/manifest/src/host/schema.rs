@@ -13,7 +13,9 @@ use toml::{
 const ROOT: reader::Kind = reader::Kind {
     name: "the manifest",
     place: "the manifest itself, above its first [table]",
-    keys: &["name", "policy", "board", "console", "guest", "window", "channel", "trace", "run"],
+    keys: &[
+        "name", "policy", "board", "console", "guest", "window", "channel", "disk", "network", "trace", "run",
+    ],
 };
 const POLICY: reader::Kind = reader::Kind {
     name: "policy",
@@ -56,6 +58,7 @@ const GUEST: reader::Kind = reader::Kind {
         "trusts",
         "watchdog",
         "load",
+        "dma",
         "task",
     ],
 };
@@ -81,12 +84,20 @@ const WINDOW: reader::Kind =
     reader::Kind { name: "[[window]]", place: "[[window]]", keys: &["guest", "hart", "start", "length"] };
 const CHANNEL: reader::Kind =
     reader::Kind { name: "[[channel]]", place: "[[channel]]", keys: &["guests", "size"] };
+const DISK: reader::Kind = reader::Kind {
+    name: "[[disk]]",
+    place: "[[disk]]",
+    keys: &["guest", "file", "format", "read_only", "snapshot"],
+};
+const NETWORK: reader::Kind =
+    reader::Kind { name: "[[network]]", place: "[[network]]", keys: &["guest", "mac", "forward"] };
 const CONSOLE: reader::Kind = reader::Kind { name: "[console]", place: "[console]", keys: &["input"] };
 const TRACE: reader::Kind = reader::Kind { name: "[trace]", place: "[trace]", keys: &["mask", "records"] };
 const RUN: reader::Kind = reader::Kind { name: "[run]", place: "[run]", keys: &["clock", "time_limit"] };
 /// All of them: a key may stand in the wrong one.
-const KINDS: [&reader::Kind; 11] =
-    [&ROOT, &POLICY, &BOARD, &GUEST, &LOAD, &TASK, &WINDOW, &CHANNEL, &CONSOLE, &TRACE, &RUN];
+const KINDS: [&reader::Kind; 13] = [
+    &ROOT, &POLICY, &BOARD, &GUEST, &LOAD, &TASK, &WINDOW, &CHANNEL, &DISK, &NETWORK, &CONSOLE, &TRACE, &RUN,
+];
 
 /// A manifest with whatever of it could be read.
 #[derive(Debug, Default)]
@@ -102,6 +113,10 @@ pub struct Draft {
     pub channels: Vec<ChannelDraft>,
     /// It has channels, of which some couldn't be read.
     pub channels_are_wrong: bool,
+    pub disks: Vec<DiskDraft>,
+    pub networks: Vec<NetworkDraft>,
+    /// It has disks or networks, of which some couldn't be read.
+    pub virtio_is_wrong: bool,
     pub trace: Option<TraceDraft>,
     pub run: RunDraft,
 }
@@ -166,6 +181,7 @@ pub struct GuestDraft {
     pub trusts: Vec<At<String>>,
     pub watchdog: Option<At<Micros>>,
     pub loads: Vec<LoadDraft>,
+    pub dma: Option<At<Dma>>,
     pub tasks: Vec<TaskDraft>,
 }
 
@@ -185,6 +201,13 @@ pub enum TranslationDraft {
 pub struct LoadDraft {
     pub file: Option<At<String>>,
     pub address: Option<At<Address>>,
+}
+
+/// `dma`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dma {
+    /// Nothing confines the guest's devices: whoever reads the manifest trusts its drivers.
+    Trusted,
 }
 
 /// `[[guest.task]]`.
@@ -226,6 +249,32 @@ pub struct ChannelDraft {
     pub is_wrong: bool,
     pub guests: Option<At<Vec<At<String>>>>,
     pub size: Option<At<Size>>,
+}
+
+/// `[[disk]]`.
+#[derive(Debug)]
+pub struct DiskDraft {
+    /// Where its header stands.
+    pub span: Span,
+    pub guest: Option<At<String>>,
+    pub file: Option<At<String>>,
+    pub read_only: Option<At<bool>>,
+    pub snapshot: Option<At<bool>>,
+}
+
+/// `format` of a disk: how its contents are in the file. There is one only, as they are: in others a guest could write what makes the emulator open
+/// files of its choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct DiskFormat;
+
+/// `[[network]]`.
+#[derive(Debug)]
+pub struct NetworkDraft {
+    /// Where its header stands.
+    pub span: Span,
+    pub guest: Option<At<String>>,
+    pub mac: Option<At<String>>,
+    pub forward: Vec<At<String>>,
 }
 
 /// `[trace]`.
@@ -312,6 +361,28 @@ impl FromToml for TranslationDraft {
     }
 }
 
+impl FromToml for Dma {
+    const EXPECTED: &'static str = "\"trusted\"";
+
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        choose(
+            value,
+            span,
+            "way to let a guest's devices reach memory",
+            &[("trusted", Self::Trusted)],
+            findings,
+        )
+    }
+}
+
+impl FromToml for DiskFormat {
+    const EXPECTED: &'static str = "\"raw\"";
+
+    fn read(value: &DeValue<'_>, span: Span, findings: &mut Vec<Finding>) -> Option<Self> {
+        choose(value, span, "format of disks", &[("raw", Self)], findings)
+    }
+}
+
 impl FromToml for ShadowReclaim {
     const EXPECTED: &'static str = "\"fifo\" or \"page-directory-lru\"";
 
@@ -372,6 +443,10 @@ impl Draft {
         let channels = read_list(root.get("channel"), "channel", "[[channel]]", read_channel, findings);
         let channels_are_wrong = findings.len() > before || root.lost.has("channel");
         let before = findings.len();
+        let disks = read_list(root.get("disk"), "disk", "[[disk]]", read_disk, findings);
+        let networks = read_list(root.get("network"), "network", "[[network]]", read_network, findings);
+        let virtio_is_wrong = findings.len() > before || root.lost.has("disk") || root.lost.has("network");
+        let before = findings.len();
         let windows = read_list(root.get("window"), "window", "[[window]]", read_window, findings);
         let windows_are_wrong = findings.len() > before || root.lost.has("window");
         Self {
@@ -387,6 +462,9 @@ impl Draft {
             windows_are_wrong,
             channels,
             channels_are_wrong,
+            disks,
+            networks,
+            virtio_is_wrong,
             trace: root.get("trace").and_then(|value| read_trace(value, findings)),
             run: read_run(&root, findings),
         }
@@ -527,6 +605,7 @@ fn read_guest(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Optio
         trusts: table.optional("trusts", findings).map_or_else(Vec::new, |list: At<_>| list.value),
         watchdog: table.optional("watchdog", findings),
         loads: read_list(table.get("load"), "load", "[[guest.load]]", read_load, findings),
+        dma: table.optional("dma", findings),
         tasks: read_list(table.get("task"), "task", "[[guest.task]]", read_task, findings),
     };
     Some(GuestDraft { lost: table.lost, is_wrong: findings.len() > before, ..draft })
@@ -538,6 +617,28 @@ fn read_channel(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Opt
     let guests = table.required("guests", "[\"freertos\", \"linux\"]", findings);
     let size = table.required("size", "\"64KiB\"", findings);
     Some(ChannelDraft { span: table.span, is_wrong: findings.len() > before, guests, size })
+}
+
+fn read_disk(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Option<DiskDraft> {
+    let mut table = open(item, &DISK, findings)?;
+    let _: Option<At<DiskFormat>> = table.optional("format", findings);
+    Some(DiskDraft {
+        span: table.span.clone(),
+        guest: table.required("guest", "\"linux\"", findings),
+        file: table.required("file", "\"disk.img\"", findings),
+        read_only: table.optional("read_only", findings),
+        snapshot: table.optional("snapshot", findings),
+    })
+}
+
+fn read_network(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Option<NetworkDraft> {
+    let mut table = open(item, &NETWORK, findings)?;
+    Some(NetworkDraft {
+        span: table.span.clone(),
+        guest: table.required("guest", "\"linux\"", findings),
+        mac: table.optional("mac", findings),
+        forward: table.optional("forward", findings).map_or_else(Vec::new, |list: At<_>| list.value),
+    })
 }
 
 /// A list of tables, which may be empty; `written` is how one is begun.

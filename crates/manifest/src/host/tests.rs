@@ -14,6 +14,7 @@ mod protection;
 mod tasks;
 mod timer;
 mod translation;
+mod virtio;
 mod watchdog;
 mod windows;
 
@@ -62,6 +63,7 @@ fn guest_files() -> TempDir {
     write("Image", &linux_image(0x20_0000, 0x140_0000));
     write("initrd", &[0; 1000]);
     write("empty", &[]);
+    write("disk", &[0; 1024]);
     write("freertos.elf", &elf_file(GUEST_MEMORY_BASE, &[(GUEST_MEMORY_BASE, 0x1f_8000)]));
     let pipe = std::process::Command::new("mkfifo").arg(directory.path().join("pipe")).status();
     assert!(pipe.unwrap().success());

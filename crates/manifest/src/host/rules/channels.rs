@@ -1,8 +1,9 @@
 //! Rules about channels between guests.
+use super::find_guest;
 use crate::config::Channel;
 use crate::host::{
     findings::Finding,
-    reader::{At, Size, suggest},
+    reader::{At, Size},
     schema::{ChannelDraft, GuestDraft},
     units::show_size,
 };
@@ -49,22 +50,11 @@ fn check_one(draft: &ChannelDraft, guests: &[GuestDraft], findings: &mut Vec<Fin
         );
         return None;
     }
-    let [first, second] = [first, second].map(|name| find(name, guests, findings));
+    let [first, second] = [first, second].map(|name| {
+        let index = find_guest(name, guests, "for this end of the channel", findings);
+        index.and_then(|index| u32::try_from(index).ok())
+    });
     Some(Channel { ends: [first?, second?], size: size? })
-}
-
-/// The index of the guest with this name.
-fn find(name: &At<String>, guests: &[GuestDraft], findings: &mut Vec<Finding>) -> Option<u32> {
-    let is_meant = |guest: &GuestDraft| guest.name.as_ref().is_some_and(|other| other.value == name.value);
-    let index = guests.iter().position(is_meant);
-    // A guest whose name nobody knows may be it.
-    if index.is_none() && !guests.is_empty() && guests.iter().all(|guest| guest.name.is_some()) {
-        let names: Vec<&str> =
-            guests.iter().filter_map(|guest| Some(guest.name.as_ref()?.value.as_str())).collect();
-        let message = format!("there is no guest {:?} for this end of the channel", name.value);
-        findings.push(Finding::at(name.span.clone(), message).help(suggest(&name.value, &names)));
-    }
-    index.and_then(|index| u32::try_from(index).ok())
 }
 
 fn check_size(size: &At<Size>, findings: &mut Vec<Finding>) -> Option<u64> {

@@ -5,6 +5,7 @@ use crate::config::{
 };
 use crate::host::{
     GuestPaths,
+    boards::{BoardKind, Owner},
     files::File,
     findings::{Finding, Span},
     images,
@@ -232,12 +233,21 @@ fn check_devices(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Findin
     for device in &draft.devices {
         let path = &device.value;
         match kind.devices.iter().find(|known| known.path == path) {
-            Some(known) => {
-                if let Some(reason) = known.refused {
+            Some(known) => match known.owner {
+                Owner::AnyGuest => {}
+                Owner::TrustedGuest if draft.dma.is_some() || draft.lost.has("dma") => {}
+                Owner::TrustedGuest => {
+                    let message = format!(
+                        "no guest can own {path} but one that is trusted: it reads and writes memory by itself (DMA), and nothing on the board confines it to one guest"
+                    );
+                    let help = "if you trust this guest and all that runs in it, add dma = \"trusted\" to it, and memory_at";
+                    findings.push(Finding::at(device.span.clone(), message).help(help));
+                }
+                Owner::Nobody(reason) => {
                     let message = format!("no guest can own {path}: {reason}");
                     findings.push(Finding::at(device.span.clone(), message).help(assignable(kind)));
                 }
-            }
+            },
             None => {
                 let names: Vec<_> = free(kind).collect();
                 let meant = nearest(path, &names).map(|name| format!("did you mean `{name}`? "));
@@ -249,7 +259,7 @@ fn check_devices(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Findin
     }
 }
 
-fn assignable(kind: &crate::host::boards::BoardKind) -> String {
+fn assignable(kind: &BoardKind) -> String {
     let free: Vec<_> = free(kind).collect();
     if free.is_empty() {
         return format!("no guest can own a device of {}", kind.machine);
@@ -258,8 +268,8 @@ fn assignable(kind: &crate::host::boards::BoardKind) -> String {
 }
 
 /// The devices that a guest can own.
-fn free(kind: &crate::host::boards::BoardKind) -> impl Iterator<Item = &'static str> {
-    kind.devices.iter().filter(|device| device.refused.is_none()).map(|device| device.path)
+fn free(kind: &BoardKind) -> impl Iterator<Item = &'static str> {
+    kind.devices.iter().filter(|device| device.owner == Owner::AnyGuest).map(|device| device.path)
 }
 
 /// A file that exists and can be read.

@@ -13,7 +13,7 @@ const MAKE: &str = "make guests";
 const U_BOOT: &str = "guests/u-boot/build";
 
 /// Files there, and what makes them. Probes and FreeRTOS's builds for several cores are listed in their Makefiles.
-const MADE: [(&str, &str); 18] = [
+const MADE: [(&str, &str); 19] = [
     ("linux/Image", MAKE),
     ("linux/initramfs.cpio.gz", MAKE),
     ("linux/task-set.cpio.gz", MAKE),
@@ -23,6 +23,7 @@ const MADE: [(&str, &str); 18] = [
     ("linux/translation.cpio.gz", MAKE),
     ("linux/kmsg.cpio.gz", MAKE),
     ("linux/text.cpio.gz", MAKE),
+    ("linux/virtio.cpio.gz", MAKE),
     ("linux/userland.cpio.gz", "guests/linux/build userland"),
     ("linux/Image-sid", "guests/linux/build sid"),
     ("freertos/freertos.elf", MAKE),

@@ -93,7 +93,7 @@ fn check_places(
 }
 
 /// The place that one guest could have, as far as it is known.
-fn possible_place(draft: &GuestDraft, board: BoardView) -> Option<u64> {
+pub(super) fn possible_place(draft: &GuestDraft, board: BoardView) -> Option<u64> {
     let end = board.kind?.memory_base.checked_add(board.memory?)?.checked_sub(AT_THE_END)?;
     Some(end.checked_sub(draft.memory.as_ref()?.value.0)? / GUEST_MEMORY_ALIGN * GUEST_MEMORY_ALIGN)
 }
