@@ -4,6 +4,7 @@ pub(crate) mod files;
 mod input;
 mod keyboard;
 mod monitor;
+mod power;
 pub(crate) mod qemu;
 mod refusal;
 mod screen;
@@ -23,7 +24,7 @@ use crate::{
     image::{self, Kernel},
     report::{Clock, GuestReport, Host, Outcome, RunReport},
 };
-use ainori_manifest::Manifest;
+use ainori_manifest::{Manifest, PowerButton};
 use files::Files;
 use indicatif::ProgressBar;
 use input::{Attached, Prepared};
@@ -187,12 +188,18 @@ pub fn run_manifest(options: &Options, manifest: &Manifest) -> Result<RunReport>
     }
 
     let started = Instant::now();
-    let wanted = qemu::Wanted { board: &manifest.board, devices: &devices.arguments, image: &image.path };
+    let wanted = qemu::Wanted {
+        board: &manifest.board,
+        devices: &devices.arguments,
+        has_power_button: manifest.power.is_some(),
+        image: &image.path,
+    };
     let mut machine = Qemu::start(options, tracing, wanted, files)?;
     let mut monitor = Monitor::new(&manifest.system);
     let names: Vec<String> = manifest.system.guests.iter().map(|guest| guest.name.clone()).collect();
     let mut screen = Screen::new(options.console, names);
-    let watched = watch(options, deadline, input, &mut machine, &mut monitor, &mut screen)?;
+    let power = manifest.power.map(|button| Power { button, pressed: None, stopped: None });
+    let watched = watch(options, deadline, input, &mut machine, &mut monitor, &mut screen, power)?;
     screen.finish();
     if watched.cause == Cause::Ended && !machine.has_spoken {
         return Err(refusal::refusal(machine.messages.first(), &machine.status(), &manifest.board));
@@ -253,6 +260,42 @@ struct Watched {
     not_typed: Option<String>,
 }
 
+/// The power button of a guest, and when it was pressed.
+struct Power {
+    button: PowerButton,
+    pressed: Option<Instant>,
+    /// When its guest was seen to have shut down.
+    stopped: Option<Instant>,
+}
+
+impl Power {
+    /// The user wants the run to end. Is there still something to wait for? The second time that the user wants it, there isn't.
+    fn is_waited_for(&mut self, options: &Options, machine: &mut Qemu, monitor: &Monitor) -> bool {
+        let guest = self.button.guest;
+        if monitor.is_over() {
+            return false;
+        }
+        if monitor.has_stopped(guest) {
+            // Unless others run on, the hypervisor is about to tell its end.
+            return self.stopped.get_or_insert_with(Instant::now).elapsed() < GRACE;
+        }
+        let Some(pressed) = self.pressed else {
+            options.stop.store(false, Ordering::Relaxed);
+            self.pressed = Some(Instant::now());
+            machine.press_power_button();
+            if options.console != Console::Quiet {
+                anstream::eprintln!(
+                    "{} is asked to shut down, and has {} s for that; Ctrl-C once more ends the run at once",
+                    monitor.name(guest),
+                    self.button.patience.as_secs()
+                );
+            }
+            return true;
+        };
+        !options.stop.load(Ordering::Relaxed) && pressed.elapsed() < self.button.patience
+    }
+}
+
 /// Feeds everything that the machine says to the monitor and the screen until the machine has ended. Nothing that QEMU does, or
 /// leaves undone, holds it up: when it is to end, it gets the time to do so, and then it is ended.
 fn watch(
@@ -262,6 +305,7 @@ fn watch(
     machine: &mut Qemu,
     monitor: &mut Monitor,
     screen: &mut Screen,
+    mut power: Option<Power>,
 ) -> Result<Watched> {
     let (sender, events) = streams::channel();
     machine.listen(sender)?;
@@ -301,8 +345,18 @@ fn watch(
             last_words = Some(Instant::now());
         }
         if cause.is_none() {
-            if options.stop.load(Ordering::Relaxed) || options.ends_with_reader && screen.is_gone() {
-                cause = Some(Cause::Interrupted);
+            let is_asked = power.as_ref().is_some_and(|power| power.pressed.is_some());
+            if is_asked
+                || options.stop.load(Ordering::Relaxed)
+                || options.ends_with_reader && screen.is_gone()
+            {
+                let waits =
+                    power.as_mut().is_some_and(|power| power.is_waited_for(options, machine, monitor));
+                // Who has been asked to shut down has done so, and the machine ends by itself.
+                let is_ending = is_asked && last_words.is_some_and(|since| since.elapsed() < GRACE);
+                if !waits && !is_ending {
+                    cause = Some(Cause::Interrupted);
+                }
             } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 cause = Some(Cause::TimeLimit);
             } else if last_words.is_some_and(|since| since.elapsed() >= GRACE) {
@@ -314,6 +368,11 @@ fn watch(
         }
     }
     machine.finish();
+    if power.is_some_and(|power| power.pressed.is_some()) {
+        // Whoever asks later finds that the user has ended the run.
+        options.stop.store(true, Ordering::Relaxed);
+        cause.get_or_insert(Cause::Interrupted);
+    }
     let not_typed = input.and_then(|mut input| input.left());
     Ok(Watched { cause: cause.unwrap_or(Cause::Ended), not_typed })
 }

@@ -9,6 +9,10 @@ use std::{
     collections::BTreeMap,
     fmt::{self, Display, Formatter},
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use tempfile::TempDir;
@@ -66,6 +70,7 @@ pub struct Guest {
     watchdog: Option<&'static str>,
     more: Vec<String>,
     is_trusted_with_dma: bool,
+    shutdown: Option<&'static str>,
     tasks: Vec<Task>,
 }
 
@@ -165,6 +170,7 @@ impl Guest {
             watchdog: None,
             more: Vec::new(),
             is_trusted_with_dma: false,
+            shutdown: None,
             tasks: Vec::new(),
         }
     }
@@ -251,6 +257,7 @@ impl Guest {
             watchdog: None,
             more: Vec::new(),
             is_trusted_with_dma: false,
+            shutdown: None,
             tasks: Vec::new(),
         }
     }
@@ -340,6 +347,11 @@ impl Guest {
     /// Its devices reach all memory, and its memory begins there, on the board and for itself.
     pub fn trusted_with_dma_at(self, memory_at: u64) -> Self {
         Self { is_trusted_with_dma: true, ..self.memory_at(memory_at) }
+    }
+
+    /// It is asked to shut down before the run is ended early, and has so long for that, e.g. `"20s"`.
+    pub fn shutdown(self, patience: &'static str) -> Self {
+        Self { shutdown: Some(patience), ..self }
     }
 
     /// A task that it declares.
@@ -462,6 +474,9 @@ impl Display for Guest {
         }
         if self.is_trusted_with_dma {
             writeln!(f, "dma = \"trusted\"")?;
+        }
+        if let Some(patience) = self.shutdown {
+            writeln!(f, "shutdown = {patience:?}")?;
         }
         if let Some(address) = self.load_address {
             writeln!(f, "load_address = {address:#x}")?;
@@ -693,7 +708,30 @@ impl System {
             records: None,
             window: None,
         });
-        let report = self.run_in(&folder, clock, trace);
+        let report = self.run_in(&folder, clock, trace, Arc::default());
+        Run::new(report, self.to_string(), folder)
+    }
+
+    /// Runs it until this is on the serial line; then the user wants it to end.
+    pub fn run_until(&self, clock: Clock, text: &str) -> Run {
+        let folder = folder();
+        let log = folder.path().join("serial.log");
+        let (stop, is_over) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
+        let report = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let bytes = std::fs::read(&log).unwrap_or_default();
+                    if String::from_utf8_lossy(&bytes).contains(text) {
+                        stop.store(true, Ordering::Relaxed);
+                        return;
+                    }
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+            });
+            let report = self.run_in(&folder, clock, None, stop.clone());
+            is_over.store(true, Ordering::Relaxed);
+            report
+        });
         Run::new(report, self.to_string(), folder)
     }
 
@@ -701,7 +739,8 @@ impl System {
     pub fn run_with_trace(&self, clock: Clock, part: Tracing) -> (RunReport, Vec<u8>) {
         let folder = folder();
         let file = folder.path().join(TRACE);
-        let report = self.run_in(&folder, clock, Some(Tracing { file: file.clone(), ..part }));
+        let report =
+            self.run_in(&folder, clock, Some(Tracing { file: file.clone(), ..part }), Arc::default());
         assert!(report.trace.as_ref().is_none_or(|taken| taken.file == file), "{:?}", report.trace);
         (report, std::fs::read(file).unwrap_or_default())
     }
@@ -735,7 +774,13 @@ impl System {
         self.kernel.clone().unwrap_or_else(|| with_watchdogs(usual()))
     }
 
-    fn run_in(&self, folder: &TempDir, clock: Clock, trace: Option<Tracing>) -> RunReport {
+    fn run_in(
+        &self,
+        folder: &TempDir,
+        clock: Clock,
+        trace: Option<Tracing>,
+        stop: Arc<AtomicBool>,
+    ) -> RunReport {
         let manifest = folder.path().join("system.toml");
         std::fs::write(&manifest, self.to_string()).expect("the temporary folder can be written");
         let options = Options {
@@ -745,6 +790,7 @@ impl System {
             timeout: Some(TIME_LIMIT),
             qemu_args: self.qemu_args.iter().map(Into::into).collect(),
             record_dir: Some(folder.path().to_owned()),
+            stop,
             ..Options::new(manifest)
         };
         ainori::run::run(&options)

@@ -55,7 +55,7 @@ pub fn run(options: &mut Options, run: &Run, version: &str) -> Result<RunReport>
     }
 
     let started = Instant::now();
-    let wanted = Wanted { board: &board, devices: &[], image: &files.image };
+    let wanted = Wanted { board: &board, devices: &[], has_power_button: false, image: &files.image };
     let mut machine = Qemu::start(options, &[], wanted, not_kept)?;
     let mut report = RunReport {
         system: manifest.system.name.clone(),

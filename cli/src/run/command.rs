@@ -15,7 +15,7 @@ pub const LOCKSTEP: &str = ".cache/plugins/lockstep.so";
 /// The command that boots an image on its board. With a virtual clock the serial port's output goes to `serial`, otherwise to stdout.
 pub fn command(
     options: &Options,
-    Wanted { board, devices, image }: Wanted<'_>,
+    Wanted { board, devices, image, .. }: Wanted<'_>,
     serial: Option<&Path>,
     files: Files<'_>,
 ) -> Result<Command> {

@@ -140,6 +140,17 @@ impl Monitor {
         }
     }
 
+    /// Has this guest stopped, and is not about to be started again?
+    pub fn has_stopped(&self, guest: usize) -> bool {
+        let stopped = self.guests[guest].stopped.as_ref();
+        stopped.is_some_and(|stopped| stopped.next != Next::Restart)
+    }
+
+    /// A guest's name.
+    pub fn name(&self, guest: usize) -> &str {
+        &self.names[guest]
+    }
+
     /// The beginning of a line that is not complete.
     pub fn partial(&self) -> &[u8] {
         self.lines.partial()

@@ -3,6 +3,7 @@ use super::{
     ClockChoice, Options,
     command::command,
     files::{Files, RunFile},
+    power::Line,
     streams::{self, Event},
 };
 use ainori_manifest::Board;
@@ -38,6 +39,8 @@ pub struct Wanted<'a> {
     pub board: &'a Board,
     /// Arguments for what guests have beside the board.
     pub devices: &'a [OsString],
+    /// One of these is a power button.
+    pub has_power_button: bool,
     /// What it boots.
     pub image: &'a Path,
 }
@@ -59,6 +62,8 @@ pub struct Qemu {
     pub log_problem: Option<String>,
     /// Where keys go, in runs with input.
     pub keys: Option<ChildStdin>,
+    /// By which a guest is asked to shut down.
+    power: Option<Line>,
     /// What QEMU and its plugins printed to stderr.
     pub messages: Messages,
     /// The machine has printed something.
@@ -129,6 +134,8 @@ impl Qemu {
             // A group of its own: the terminal's Ctrl-C reaches only this program, which then ends QEMU in order.
             .process_group(0);
         die_with_parent(&mut command);
+        let power = wanted.has_power_button.then(|| Line::open(&mut command)).transpose();
+        let power = power.map_err(|error| miette!("no line to {PROGRAM} can be had: {error}"))?;
         let mut child = command.spawn().map_err(|error| miette!("{PROGRAM} can't be started: {error}"))?;
         let keys = child.stdin.take();
         Ok(Self {
@@ -140,6 +147,7 @@ impl Qemu {
             log,
             log_problem: None,
             keys,
+            power,
             messages: Messages::default(),
             has_spoken: false,
         })
@@ -169,6 +177,13 @@ impl Qemu {
         if let Some(Err(why)) = self.log.as_mut().map(|log| log.append(bytes)) {
             self.log_problem = Some(why.to_string());
             self.log = None;
+        }
+    }
+
+    /// Presses the power button, if there is one.
+    pub fn press_power_button(&mut self) {
+        if let Some(line) = &mut self.power {
+            line.press();
         }
     }
 

@@ -22,7 +22,7 @@ impl Devices {
     pub fn prepare(manifest: &Manifest) -> Result<Self> {
         let mut devices = Self::default();
         let (disks, networks) = (&manifest.disks, &manifest.networks);
-        if !disks.is_empty() || !networks.is_empty() {
+        if !disks.is_empty() || !networks.is_empty() || manifest.power.is_some() {
             // Else their registers are those of before the standard.
             devices.arguments.extend(["-global", "virtio-mmio.force-legacy=false"].map(OsString::from));
         }
@@ -33,6 +33,10 @@ impl Devices {
         for (number, network) in networks.iter().enumerate() {
             let name = &manifest.system.guests[network.guest].name;
             devices.add_network(number, network, name)?;
+        }
+        if let Some(power) = &manifest.power {
+            devices
+                .add("-device", format!("virtio-keyboard-device,bus=virtio-mmio-bus.{}", power.slot).into());
         }
         Ok(devices)
     }

@@ -91,6 +91,13 @@ pub fn system(manifest: &Manifest) -> String {
     for network in &manifest.networks {
         let _ = writeln!(text, "{}", told_of_network(&system.guests[network.guest], network));
     }
+    if let Some(power) = &manifest.power {
+        let (name, time) = (&system.guests[power.guest].name, power.patience.as_secs_f64());
+        let _ = writeln!(
+            text,
+            "Before the run is ended early, {name} is asked to shut down, for which it has {time} s."
+        );
+    }
     if !system.channels.is_empty() {
         let _ = writeln!(text, "{}", channels(manifest));
     }

@@ -16,7 +16,7 @@ pub use images::{Places, Problem, Program};
 pub use rules::{DEFAULT_TRACE_RECORDS, MAX_TRACE_RECORDS};
 pub use tasks::Task;
 pub use units::show_size;
-pub use virtio::{Disk, Forward, Network};
+pub use virtio::{Disk, Forward, Network, PowerButton};
 
 use crate::blob::Space;
 use crate::config::{System, Trace, Translation};
@@ -51,6 +51,8 @@ pub struct Manifest {
     pub disks: Vec<Disk>,
     /// Guests' networks, in the order of the manifest; as above.
     pub networks: Vec<Network>,
+    /// The guest that is asked to shut down before the run is ended early; as above.
+    pub power: Option<PowerButton>,
     /// How `ainori run` runs it unless its arguments say otherwise.
     pub run: RunSettings,
     /// What keeps all rules, and is hardly meant so.

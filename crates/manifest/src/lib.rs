@@ -20,6 +20,7 @@ pub use housework::housekeeping_core;
 
 #[cfg(feature = "host")]
 pub use host::{
-    Board, Clock, DEFAULT_TRACE_RECORDS, Disk, Finding, Findings, Forward, GuestPaths, Interrupts, Load, MAX_TRACE_RECORDS,
-    Manifest, Needs, Network, Place, Problem, RunSettings, Span, Task, files, has_h, has_sstc, show_size,
+    Board, Clock, DEFAULT_TRACE_RECORDS, Disk, Finding, Findings, Forward, GuestPaths, Interrupts, Load,
+    MAX_TRACE_RECORDS, Manifest, Needs, Network, Place, PowerButton, Problem, RunSettings, Span, Task, files,
+    has_h, has_sstc, show_size,
 };

@@ -1,5 +1,6 @@
 //! Disks and network cards of guests that are trusted with them (`dma = "trusted"`): they work beside an RTOS that doesn't notice, and what a device
 //! was told to do in a former life doesn't reach the next one.
+use ainori::report::Outcome;
 use ainori_report::StopReason;
 use ainori_tests::{Clock, Guest, System};
 use std::io::Write;
@@ -136,4 +137,23 @@ fn a_device_of_a_former_life_stores_nothing_in_the_next() {
     }
     let lives = guest.former_lives.len();
     run.check(lives >= 2, format_args!("{lives} former lives are too few to show anything"));
+}
+
+/// Stock Linux gets `KEY_POWER` from its own driver, shuts down by itself, and is waited for; one that does nothing is stopped when its time is over.
+#[test]
+fn a_guest_is_asked_to_shut_down() {
+    const WAITS: &str = "waits for its power button";
+    let linux =
+        |job: &str, patience| Guest::linux(job).with_job("virtio").trusted_with_dma_at(AT).shutdown(patience);
+    let run = System::on(1).with_h().with(linux("button", "600s")).run_until(Clock::Host, WAITS);
+    run.check(run.report.outcome == Outcome::Interrupted, format_args!("{:?}", run.report.outcome));
+    run.stopped("linux", StopReason::Shutdown);
+    // EV_KEY and KEY_POWER of Linux's input-event-codes.h.
+    assert_eq!((run.number("linux", "kind"), run.number("linux", "key")), (1, 116));
+    run.check(run.report.end.is_some(), "the hypervisor tells its end");
+
+    // Nobody listens to the button.
+    let run = System::on(1).with_h().with(linux("idle", "1s")).run_until(Clock::Host, "linux| Linux 6");
+    run.check(run.report.outcome == Outcome::Interrupted, format_args!("{:?}", run.report.outcome));
+    run.check(run.guest("linux").stopped.is_none(), "it was stopped from outside");
 }

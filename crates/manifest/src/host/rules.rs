@@ -118,8 +118,19 @@ pub fn check(
         windows,
         trace: trace?,
     };
-    let (disks, networks) = virtio?;
-    Some(Manifest { system, board: board?, files, translations, tasks, disks, networks, run, warnings: None })
+    let (disks, networks, power) = virtio?;
+    Some(Manifest {
+        system,
+        board: board?,
+        files,
+        translations,
+        tasks,
+        disks,
+        networks,
+        power,
+        run,
+        warnings: None,
+    })
 }
 
 /// The guests in which there is no error, with what the manifest says of them.

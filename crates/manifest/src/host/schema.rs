@@ -59,6 +59,7 @@ const GUEST: reader::Kind = reader::Kind {
         "watchdog",
         "load",
         "dma",
+        "shutdown",
         "task",
     ],
 };
@@ -182,6 +183,7 @@ pub struct GuestDraft {
     pub watchdog: Option<At<Micros>>,
     pub loads: Vec<LoadDraft>,
     pub dma: Option<At<Dma>>,
+    pub shutdown: Option<At<Micros>>,
     pub tasks: Vec<TaskDraft>,
 }
 
@@ -606,6 +608,7 @@ fn read_guest(item: &Spanned<DeValue<'_>>, findings: &mut Vec<Finding>) -> Optio
         watchdog: table.optional("watchdog", findings),
         loads: read_list(table.get("load"), "load", "[[guest.load]]", read_load, findings),
         dma: table.optional("dma", findings),
+        shutdown: table.optional("shutdown", findings),
         tasks: read_list(table.get("task"), "task", "[[guest.task]]", read_task, findings),
     };
     Some(GuestDraft { lost: table.lost, is_wrong: findings.len() > before, ..draft })

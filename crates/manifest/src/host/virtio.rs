@@ -1,7 +1,7 @@
 //! Disks and networks of guests: what an emulator puts into the board's places for virtio devices.
 use super::files::serialize_path;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 /// A disk of a guest (`[[disk]]`), as a raw file of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -25,6 +25,17 @@ impl Disk {
     pub const fn is_written(&self) -> bool {
         !self.read_only && !self.snapshot
     }
+}
+
+/// The power button of a guest (`shutdown`): a keyboard with one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PowerButton {
+    /// Index in [`System::guests`](crate::config::System::guests) of the one that has it.
+    pub guest: usize,
+    /// The place for virtio devices where it is, from 0.
+    pub slot: usize,
+    /// How long its guest may take to shut down once it was pressed.
+    pub patience: Duration,
 }
 
 /// A network of a guest (`[[network]]`): the emulator's own, with the way out that the emulator's process has.

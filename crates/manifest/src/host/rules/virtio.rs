@@ -7,23 +7,26 @@ use crate::host::{
     findings::{Finding, Span},
     reader::At,
     schema::{DiskDraft, Draft, GuestDraft, NetworkDraft},
-    virtio::{Disk, Forward, Network},
+    virtio::{Disk, Forward, Network, PowerButton},
 };
-use std::{collections::BTreeMap, io, path::Path};
+use std::{collections::BTreeMap, io, path::Path, time::Duration};
 
 /// Bytes of a sector: a disk is a whole number of them (virtio 1.2, 5.2.4).
 const SECTOR: u64 = 512;
 /// The address of a guest's card if nobody says: of those that are QEMU's to give (52:54:00), the number of the network is the last byte.
 const MAC_PREFIX: &str = "52:54:00:41:49";
 
-/// Checks all disks and networks, and gives guests the places where they are. Returns them if there is no error in any.
+/// Disks, networks, and the one power button that there can be.
+pub type Devices = (Vec<Disk>, Vec<Network>, Option<PowerButton>);
+
+/// Checks all disks, networks and power buttons, and gives guests the places where they are. Returns them if there is no error in any.
 pub fn check(
     draft: &Draft,
     guests: &mut [Option<(Guest, GuestPaths)>],
     board: BoardView,
     directory: &Path,
     findings: &mut Vec<Finding>,
-) -> Option<(Vec<Disk>, Vec<Network>)> {
+) -> Option<Devices> {
     let before = findings.len();
     let mut slots = Slots::new(&draft.guests, board);
     let mut disks = Vec::new();
@@ -38,7 +41,8 @@ pub fn check(
         let place = slots.take(network.guest.as_ref(), &network.span, "network", draft, guests, findings);
         networks.extend(check_network(network, number, place, &mut ports, findings));
     }
-    (findings.len() == before && !draft.virtio_is_wrong).then_some((disks, networks))
+    let power = check_power(draft, &mut slots, guests, findings);
+    (findings.len() == before && !draft.virtio_is_wrong).then_some((disks, networks, power))
 }
 
 /// A guest, and a place for virtio devices that is its own.
@@ -97,7 +101,7 @@ impl Slots {
             if !self.is_unknown && !self.is_told {
                 self.is_told = true;
                 let message = format!("the board has no place for this {what}");
-                let help = "QEMU's virt has eight places for disks and networks; other boards have none";
+                let help = "QEMU's virt has eight places for disks, networks and power buttons; other boards have none";
                 findings.push(Finding::at(span.clone(), message).help(help));
             }
             return None;
@@ -144,6 +148,31 @@ fn check_disk(
     }
     let Place { guest, slot } = place?;
     Some(Disk { guest, slot, path, read_only, snapshot })
+}
+
+/// QEMU presses a key on one keyboard, whichever of several is the last, so no two guests can have one.
+fn check_power(
+    draft: &Draft,
+    slots: &mut Slots,
+    guests: &mut [Option<(Guest, GuestPaths)>],
+    findings: &mut Vec<Finding>,
+) -> Option<PowerButton> {
+    let mut all = draft.guests.iter().filter_map(|guest| Some((guest, guest.shutdown.as_ref()?)));
+    let (owner, patience) = all.next()?;
+    if patience.value.0 == 0 {
+        let message = "a guest can't shut down in no time";
+        let help = "from 1 us, e.g. \"60s\"; leave the key out to have the guest stopped at once";
+        findings.push(Finding::at(patience.span.clone(), message).help(help));
+    }
+    if let Some((_, second)) = all.next() {
+        let message = "two guests would be asked to shut down";
+        let finding = Finding::at(second.span.clone(), message).saying("the second");
+        let help = "leave the key out of one of them: there is one power button";
+        findings.push(finding.and(patience.span.clone(), "the first").help(help));
+    }
+    let name = owner.name.as_ref();
+    let Place { guest, slot } = slots.take(name, &patience.span, "power button", draft, guests, findings)?;
+    Some(PowerButton { guest, slot, patience: Duration::from_micros(patience.value.0) })
 }
 
 fn is_set(key: Option<&At<bool>>) -> bool {

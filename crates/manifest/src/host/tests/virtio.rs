@@ -1,6 +1,6 @@
 //! `dma`, `[[disk]]` and `[[network]]`.
 use super::*;
-use crate::{Disk, Forward, Network};
+use crate::{Disk, Forward, Network, PowerButton};
 
 const TRUSTED: &str = "dma = \"trusted\"\nmemory_at = 0xa0000000";
 /// A file of whole sectors that `parse` makes.
@@ -193,6 +193,28 @@ fn other_boards_have_no_places() {
         1,
     );
     is_told(&text, "the board has no place for this disk", "other boards have none");
+}
+
+/// The button is in the place behind disks and networks, whatever the order in the manifest.
+#[test]
+fn one_guest_has_a_power_button() {
+    let shutdown = format!("{TRUSTED}\nshutdown = \"20s\"");
+    let tables = [network(""), disk("snapshot = true")].concat();
+    let manifest = parse(&with(&shutdown, &tables)).unwrap();
+    let patience = std::time::Duration::from_secs(20);
+    assert_eq!(manifest.power, Some(PowerButton { guest: 0, slot: 2, patience }));
+    assert_eq!(manifest.system.guests[0].devices.len(), 3);
+    assert_eq!(parse(&with(TRUSTED, &tables)).unwrap().power, None);
+
+    is_told(
+        &with("shutdown = \"20s\"", ""),
+        "linux can't have a power button",
+        "add dma = \"trusted\" to it",
+    );
+    let never = shutdown.replace("20s", "0s");
+    is_told(&with(&never, ""), "can't shut down in no time", "leave the key out");
+    let both = with(&shutdown, "").replace("priority = 10\n", "priority = 10\nshutdown = \"1s\"\n");
+    is_told(&both, "two guests would be asked to shut down", "there is one power button");
 }
 
 /// A command that loads a manifest must not write what it reads.
