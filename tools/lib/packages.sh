@@ -62,6 +62,7 @@ packages_of_the_lock() {
     local set=$1 locked word
     shift
     locked=$(awk -v set="$set" '$1 == set { print $2, $3 }' "$packages_lock")
+    if [ "${1:-}" = --with-dependencies ]; then shift; fi
     for word in "$@"; do
         if [ "$word" = KERNEL ]; then word='linux-[a-z]*-[^/]*'; fi
         grep -q "/${word}_[^/]*\.deb\$" <<<"$locked" || fail "$packages_lock doesn't say which $word belongs to $set" \
@@ -70,12 +71,19 @@ packages_of_the_lock() {
     echo "$locked"
 }
 
-# packages_of_today WORD...: the same, of what the suite has today. apt has checked that list's signature.
+# packages_of_today WORD...: the same, of what the suite has today. apt has checked that list's signature. Behind the word --with-dependencies come also
+# the suite's essential packages, and all that the others depend on, as apt would install them where nothing is.
 packages_of_today() {
     local word found
     say "reading the package lists of Debian's $suite for riscv64 from $mirror ..."
     apt-get -q update >&2 || fail "the package lists of Debian's $suite for riscv64 can't be read from $mirror" \
         "Check the network, or name another mirror: AINORI_DEBIAN_MIRROR=http://.../debian $0"
+    if [ "${1:-}" = --with-dependencies ]; then
+        shift
+        # shellcheck disable=SC2046 # names of packages have no spaces
+        set -- $(apt-get -q -s install --no-install-recommends '?essential' "$@" | awk '$1 == "Inst" { print $2 }' | sort)
+        [ $# -gt 0 ] || fail "apt can't say what Debian's $suite would install"
+    fi
     for word in "$@"; do
         if [ "$word" = KERNEL ]; then word=$(kernel_package); fi
         found=$(apt-cache show --no-all-versions "${word:-linux-image-riscv64}" 2>/dev/null |

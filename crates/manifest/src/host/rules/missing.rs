@@ -11,9 +11,10 @@ const SCRIPTS: &str = "guests/probes/Makefile";
 /// What makes the guests that most systems need.
 const MAKE: &str = "make guests";
 const U_BOOT: &str = "guests/u-boot/build";
+const DEBIAN: &str = "guests/debian/build";
 
 /// Files there, and what makes them. Probes and FreeRTOS's builds for several cores are listed in their Makefiles.
-const MADE: [(&str, &str); 19] = [
+const MADE: [(&str, &str); 22] = [
     ("linux/Image", MAKE),
     ("linux/initramfs.cpio.gz", MAKE),
     ("linux/task-set.cpio.gz", MAKE),
@@ -24,6 +25,9 @@ const MADE: [(&str, &str); 19] = [
     ("linux/kmsg.cpio.gz", MAKE),
     ("linux/text.cpio.gz", MAKE),
     ("linux/virtio.cpio.gz", MAKE),
+    ("debian/root.img", DEBIAN),
+    ("debian/disk.img", DEBIAN),
+    ("debian/initrd.cpio.gz", DEBIAN),
     ("linux/userland.cpio.gz", "guests/linux/build userland"),
     ("linux/Image-sid", "guests/linux/build sid"),
     ("freertos/freertos.elf", MAKE),
