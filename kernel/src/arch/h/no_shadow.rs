@@ -1,6 +1,4 @@
 //! What [`shadow`](super) is in a kernel whose guests all have two stages: nothing. All of this goes when it is compiled.
-use core::ffi::c_void;
-
 use super::VcpuState;
 use super::fence;
 use super::hart::DELEGATED;
@@ -91,11 +89,8 @@ impl OwnShadow {
 
 impl VcpuState {
     /// Of the loaded one: its translation is off.
-    ///
-    /// # Safety
-    /// As of [`Self::load`], but that it is this vCPU's world that is in the hart.
     #[inline(always)]
-    pub(super) unsafe fn leave_address_space(&mut self, _: *mut c_void) {
+    pub(super) fn leave_address_space(&mut self) {
         // SAFETY: the register concerns only guests; without tables of its own this one reaches its memory, and nothing else.
         unsafe { csr::write!(csr::VSATP, 0) }
     }

@@ -5,7 +5,6 @@
 //!
 //! In a kernel without the feature `shadow` there is [another file](../no_shadow.rs) with the same names, and nothing behind them.
 use alloc::{boxed::Box, vec};
-use core::ffi::c_void;
 use core::sync::atomic::AtomicU64;
 
 use ainori_devices::zicsr::{CsrInstruction, CsrRegister};
@@ -278,8 +277,7 @@ impl OwnShadow {
             && own.is_reset
         {
             own.is_reset = false;
-            own.shadow.reset();
-            let _ = own.shadow.distrust();
+            own.begin_anew();
             *vsatp = own.vsatp();
             fence::guest_asid(own.asid());
         }
@@ -287,6 +285,12 @@ impl OwnShadow {
 }
 
 impl Own {
+    /// Without translation. What the hart has cached of the active address space is to be fenced then.
+    fn begin_anew(&mut self) {
+        self.shadow.reset();
+        let _ = self.shadow.distrust();
+    }
+
     fn asid(&self) -> u64 {
         self.tagged(self.shadow.active().tag).into()
     }
@@ -345,20 +349,14 @@ impl VcpuState {
     }
 
     /// Of the loaded one: its translation is off.
-    ///
-    /// # Safety
-    /// As of [`Self::load`], but that it is this vCPU's world that is in the hart.
-    pub(super) unsafe fn leave_address_space(&mut self, cpu: *mut c_void) {
-        if !self.has_shadow() {
+    pub(super) fn leave_address_space(&mut self) {
+        let Some(own) = self.own_shadow() else {
             // SAFETY: the register concerns only guests; without tables of its own this one reaches its memory, or what it is trusted with, and nothing else.
             unsafe { csr::write!(csr::VSATP, 0) };
             return;
-        }
-        // As when it is started anew.
-        self.save();
-        self.world.forget_address_spaces();
-        // SAFETY: it has just been saved; `cpu` is as the caller says.
-        unsafe { self.load(cpu) }
+        };
+        own.begin_anew();
+        own.carry_out(Due::Root);
     }
 
     /// Who waits for its fences, if it has a shadow.

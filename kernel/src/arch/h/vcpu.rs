@@ -46,13 +46,12 @@ impl VcpuState {
     ///
     /// # Safety
     /// As of [`Self::load`], but that it is this vCPU's world that is in the hart.
-    pub unsafe fn resume_at(&mut self, hart: u64, address: u64, opaque: u64, cpu: *mut c_void) {
+    pub unsafe fn resume_at(&mut self, hart: u64, address: u64, opaque: u64, _: *mut c_void) {
         self.context.pc = address;
         (self.context.x[A0], self.context.x[A1]) = (hart, opaque);
         // SAFETY: the register concerns only guests, and this one is to have its interrupts off.
         unsafe { csr::clear!(csr::VSSTATUS, status::SIE) };
-        // SAFETY: as the caller says.
-        unsafe { self.leave_address_space(cpu) }
+        self.leave_address_space();
     }
 
     /// Was it in its guest's kernel when it trapped last?

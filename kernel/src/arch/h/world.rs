@@ -253,13 +253,6 @@ impl World {
         *uses = Uses::empty();
     }
 
-    /// Of one with a shadow, which is saved: it is in no address space, as after reset.
-    #[cfg(feature = "shadow")]
-    pub(super) fn forget_address_spaces(&mut self) {
-        self.shadow.reset();
-        self.vsatp = self.shadow.vsatp();
-    }
-
     /// Supervisor registers of the vCPU, which is saved, for a report, by name.
     #[cfg(feature = "watchdog")]
     pub(super) fn system_registers(&self) -> [(&'static str, u64); 6] {
