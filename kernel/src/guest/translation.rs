@@ -291,7 +291,11 @@ pub fn answers_load(cpu: &mut Cpu, vcpu: VcpuId, refused: Exception) -> bool {
         return true;
     }
     match answer(cpu, vcpu, fault) {
-        Answer::Again | Answer::NotYet => true,
+        Answer::Again | Answer::NotYet => {
+            // To enter it again is a step as well.
+            let _ = cpu.gives_way();
+            true
+        }
         Answer::Guest(exception) => cpu.state(vcpu).deliver(exception),
         #[cfg(feature = "no-h")]
         Answer::Elsewhere if super::text::is_memory(cpu, vcpu) => {
