@@ -22,7 +22,7 @@ fn explain(message: &str, board: &Board) -> String {
     } else if has(&["guest memory", "RAM size", "ram size", "memory-backend", "allocate memory"]) {
         let memory = ainori_manifest::show_size(*memory);
         format!("this computer can't give the machine its `memory = \"{memory}\"` in [board]")
-    } else if has(&["lock"]) {
+    } else if has(&["\" lock"]) {
         "another program, mostly another run, has this disk: end that one, or give this system a copy of the file".into()
     } else if has(&["host forwarding", "forwarding rule"]) {
         "the port of this computer has just been taken by another program: name another one in `forward`"
