@@ -15,11 +15,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <threads.h>
 
 /* A translation block may have 512 instructions, and a hart looks for interrupts between two blocks only. So a block is
    counted, and left if its slice is over, in chunks of so many instructions: with the default ns less than a tick of
    `time`. */
 enum { CHUNK = 16 };
+
+/* So many jumps of the clock, from event to event, and the main thread has a while to itself. */
+enum { JUMPS_IN_A_ROW = 4096, MAIN_THREAD_NS = 1000000 };
 
 enum { WFI = 0x10500073, OPCODE_SYSTEM = 0x73, CSR_STIMECMP = 0x14d, CSR_VSTIMECMP = 0x24d };
 
@@ -291,6 +295,16 @@ void schedule_translate(struct qemu_plugin_tb *tb)
     }
 }
 
+/* All harts may sleep for good while timers go on, as behind the end of a system. What a device has left to the main thread (on
+   sifive_u, the rest of the serial port's FIFO) would wait for the lock as long, since a lock that is free for a moment only goes to who
+   is running. No timer is due now, so that nothing a guest can see depends on when it comes. */
+static void let_main_thread_work(void)
+{
+    bql_unlock();
+    thrd_sleep(&(struct timespec){.tv_nsec = MAIN_THREAD_NS}, NULL);
+    bql_lock_impl(__FILE__, __LINE__);
+}
+
 /* QEMU asks this about a halted hart without work: in the TCG thread, with the BQL held and outside any block, after
    each pass over the harts. The main thread asks too; it has no current_cpu. */
 bool schedule_idle_hook(CPUState *cpu)
@@ -302,7 +316,8 @@ bool schedule_idle_hook(CPUState *cpu)
         if (next_in_round() == NOBODY) end_round();
     }
     /* The main thread waits for the lock meanwhile, but SIGTERM's handler leaves its request without it. */
-    while (!run_has_ended() && all_idle()) {
+    for (unsigned jumps = 1; !run_has_ended() && all_idle(); jumps++) {
+        if (jumps % JUMPS_IN_A_ROW == 0) let_main_thread_work();
         end_round();
         int64_t event = clock_next_event();
         if (finished || event < 0 || !all_idle()) break; /* no event: only the outside world can wake a hart */
