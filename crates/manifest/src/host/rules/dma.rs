@@ -1,6 +1,6 @@
 //! Devices that read and write memory by themselves, where nothing confines them: a guest has them only if the manifest says that it is trusted, and
 //! with the board's addresses.
-use super::{BoardView, protection::possible_place};
+use super::{BoardView, protection::help_to_place};
 use crate::config::{Guest, Translation};
 use crate::host::{
     GuestPaths,
@@ -61,11 +61,7 @@ fn check_trusted(
         let message = format!(
             "the addresses that {name} gives its devices are the board's, as nothing translates them: somebody has to say where on the board its memory is"
         );
-        let help = possible_place(owner, board).map_or_else(
-            || "add memory_at = ADDRESS, within the board's main memory".into(),
-            |at| format!("e.g. memory_at = {at:#x}; its program has to be linked for that, or be position-independent, as Linux is"),
-        );
-        findings.push(Finding::at(dma.span.clone(), message).help(help));
+        findings.push(Finding::at(dma.span.clone(), message).help(help_to_place(owner, board)));
     }
     let others: Vec<&str> = (draft.guests.iter())
         .filter_map(|guest| Some(guest.name.as_ref()?.value.as_str()))

@@ -92,8 +92,16 @@ fn check_places(
     }
 }
 
+/// What to do where a guest's memory has no place and needs one.
+pub(super) fn help_to_place(guest: &GuestDraft, board: BoardView) -> String {
+    possible_place(guest, board).map_or_else(
+        || "add memory_at = ADDRESS, within the board's main memory".into(),
+        |at| format!("e.g. memory_at = {at:#x}; its program has to be linked for that, or be position-independent, as Linux is"),
+    )
+}
+
 /// The place that one guest could have, as far as it is known.
-pub(super) fn possible_place(draft: &GuestDraft, board: BoardView) -> Option<u64> {
+fn possible_place(draft: &GuestDraft, board: BoardView) -> Option<u64> {
     let end = board.kind?.memory_base.checked_add(board.memory?)?.checked_sub(AT_THE_END)?;
     Some(end.checked_sub(draft.memory.as_ref()?.value.0)? / GUEST_MEMORY_ALIGN * GUEST_MEMORY_ALIGN)
 }
@@ -104,11 +112,7 @@ fn check_unprotected(guest: &GuestDraft, draft: &Draft, board: BoardView, findin
     if guest.memory_at.is_none() && !guest.lost.has("memory_at") {
         let span = guest.translation.as_ref().map_or(&guest.span, |translation| &translation.span);
         let message = "without a translation of the hypervisor's, this guest's addresses are the board's: somebody has to say where on the board its memory is";
-        let help = possible_place(guest, board).map_or_else(
-            || "add memory_at = ADDRESS, within the board's main memory".into(),
-            |at| format!("e.g. memory_at = {at:#x}; its program has to be linked for that, or be position-independent, as Linux is"),
-        );
-        findings.push(Finding::at(span.clone(), message).help(help));
+        findings.push(Finding::at(span.clone(), message).help(help_to_place(guest, board)));
     }
     if let Some(device) = guest.devices.first() {
         let message = "a guest with translation = \"none\" can't own devices: it has no interrupt controller, as its accesses to a virtual one don't come to the hypervisor";
