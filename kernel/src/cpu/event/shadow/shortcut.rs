@@ -11,17 +11,7 @@ impl Cpu {
     /// deadline nor an interrupt is looked for: both interrupt the guest.
     #[inline(always)]
     pub fn take_shortcut(&mut self, write: AddressSpaceWrite) -> Option<*mut VcpuState> {
-        let vcpu = self.scheduler.running().filter(|_| self.pending.is_empty())?;
-        let resident = self.residents[vcpu].as_deref_mut().filter(|resident| resident.due == 0)?;
-        let began = clock::now();
-        if !resident.state.changes_address_space(write) {
-            return None;
-        }
-        let state = &raw mut resident.state;
-        self.entered = began;
-        self.note_exit(vcpu, Exit::AddressSpace);
-        self.note_irqs_off(Exit::AddressSpace, clock::now());
-        Some(state)
+        self.carry_out_at_once(clock::now(), Exit::AddressSpace, |state| state.changes_address_space(write))
     }
 
     /// The running vCPU has a page fault that may be its shadow's: answers it, if there is nothing else to do, and the vCPU goes on with these registers.
@@ -68,19 +58,30 @@ impl Cpu {
     /// The running vCPU fences an address, which is one step: carries that out, if there is nothing else to do, and the vCPU goes on with these registers. Interrupts and deadlines as for a page fault.
     #[inline(always)]
     pub fn fence_at_once(&mut self, fence: AddressFence) -> Option<*mut VcpuState> {
-        let vcpu = self.scheduler.running().filter(|_| self.pending.is_empty())?;
         let began = clock::now();
         if self.is_deadline_near(began) {
             return None;
         }
+        self.carry_out_at_once(began, Exit::Fence, |state| state.fences_address(fence))
+    }
+
+    /// What the running vCPU has trapped by is done, and it goes on with these registers; unless there is something else to do, or `carry_out` does nothing and says so.
+    #[inline(always)]
+    fn carry_out_at_once(
+        &mut self,
+        began: u64,
+        exit: Exit,
+        carry_out: impl FnOnce(&mut VcpuState) -> bool,
+    ) -> Option<*mut VcpuState> {
+        let vcpu = self.scheduler.running().filter(|_| self.pending.is_empty())?;
         let resident = self.residents[vcpu].as_deref_mut().filter(|resident| resident.due == 0)?;
-        if !resident.state.fences_address(fence) {
+        if !carry_out(&mut resident.state) {
             return None;
         }
         let state = &raw mut resident.state;
         self.entered = began;
-        self.note_exit(vcpu, Exit::Fence);
-        self.note_irqs_off(Exit::Fence, clock::now());
+        self.note_exit(vcpu, exit);
+        self.note_irqs_off(exit, clock::now());
         Some(state)
     }
 }
