@@ -37,7 +37,7 @@ setup:
 	@tools/setup
 
 guests: setup
-	guests/linux/build task-set channel give-way watchdog micro translation kmsg text virtio
+	guests/linux/build tests
 	guests/freertos/build
 	guests/probes/build
 	guests/fuzz/build
