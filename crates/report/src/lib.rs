@@ -153,7 +153,7 @@ pub struct VcpuStats {
     pub core: u32,
     /// Exits to the hypervisor by cause, e.g. `"sbi-ipi": 12`, `"wfi": 3`. Causes that did not occur are left out.
     pub exits: BTreeMap<Cow<'static, str>, u64>,
-    /// Instructions and calls of programs that were carried out on the fast path, which are no exits. Only on harts without the H extension.
+    /// Calls of programs, returns of their kernel and interrupts of its own that were carried out on the fast path, which are no exits. Only on harts without the H extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast_path: Option<u64>,
     /// Times that the vCPU was given its core.

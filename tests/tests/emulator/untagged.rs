@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 const TAGGED: &str = "window_tagged";
 const UNTAGGED: &str = "window_untagged";
 /// Bytes of each, which assembly makes without compressed instructions, and without addresses outside.
-const SIZE: usize = 4096;
+const SIZE: usize = 4 * 4096;
 
 /// The instructions of a window.
 fn words(program: &Program, window: &str) -> Vec<u32> {
@@ -30,7 +30,7 @@ type Instruction = (u32, Option<usize>);
 
 /// The instructions without those that are `what`, and without the zeros that fill the gaps between parts: what is left is the same wherever in a window it is.
 fn without(words: &[u32], what: u32) -> Vec<Instruction> {
-    /// With nothing to add to the upper bits.
+    /// Whatever it adds to the upper bits: what is behind the window is as far from the same place in each.
     const AUIPC: u32 = 0x17;
     let is_kept = |word: &u32| *word != what && *word != 0;
     let instruction = |(at, word): (usize, &u32)| {
@@ -48,7 +48,10 @@ fn without(words: &[u32], what: u32) -> Vec<Instruction> {
                 (word & 0x01ff_f07f, upper | offset as i32)
             }
             // ADDI behind an AUIPC: an address
-            0x13 if at > 0 && words[at - 1] == AUIPC | word >> 15 << 7 & 0xf80 && word >> 12 & 7 == 0 => {
+            0x13 if at > 0
+                && words[at - 1] & 0xfff == AUIPC | word >> 15 << 7 & 0xf80
+                && word >> 12 & 7 == 0 =>
+            {
                 (word & 0xf_ffff, (*word as i32 >> 20) - 4)
             }
             _ => return (*word, None),
@@ -103,7 +106,8 @@ fn guests_do_there_what_they_do_elsewhere() {
         run.good().result(probe);
         if probe == "fast" {
             let fast = run.fast_path(probe);
-            run.check(fast > run.number(probe, "steps") / 2, format_args!("{fast} by the fast path"));
+            // Calls, and most of the returns before them.
+            run.check(fast > run.number(probe, "calls") * 3 / 2, format_args!("{fast} by the fast path"));
         }
     }
     let tables = Guest::probe("tables", "n=4000").vcpus(2);

@@ -2,6 +2,7 @@
 use core::cell::Cell;
 
 use ainori_shadow::Satp;
+use ainori_supervisor::Privileged;
 use ainori_text::Text;
 
 use super::fast;
@@ -46,12 +47,15 @@ const _: () = assert!(
 const PIECES: usize = 512;
 const WORD: usize = u64::BITS as usize;
 
+/// Bytes of an instruction.
+const LENGTH: u64 = Privileged::LENGTH as u64;
+/// The fast path carries out no more instructions one behind the other, without a look for interrupts: Linux's kernel has five at the beginning of its trap handler.
+const MOST_IN_A_ROW: u64 = 6;
+
 /// What there was at the last breakpoints, by the virtual addresses of the vCPU's kernel.
 pub(super) struct Breakpoints {
     page: &'static Page,
     text: &'static Text,
-    /// There are entries that aren't for all address spaces.
-    is_local: bool,
     /// Bits of an address within the largest leaf that the guest's tables can have.
     leaf: u32,
     /// In which pieces of addresses, as large as such a leaf, there are entries.
@@ -62,7 +66,7 @@ impl Breakpoints {
     /// `leaf`: bits of an address within the largest leaf that the guest's tables can have.
     pub(super) fn new(page: &'static Page, text: &'static Text, leaf: u32) -> Self {
         page.fast.stamp_of_kernel.set(FIRST);
-        Self { page, text, is_local: false, leaf, pieces: [0; PIECES / WORD] }
+        Self { page, text, leaf, pieces: [0; PIECES / WORD] }
     }
 
     /// That of its guest.
@@ -88,37 +92,68 @@ impl Breakpoints {
     /// What is at this address.
     #[inline]
     pub(super) fn bits_at(&self, pc: u64) -> Option<u32> {
+        self.find(pc).map(|entry| entry.get().bits)
+    }
+
+    #[inline]
+    fn find(&self, pc: u64) -> Option<&Cell<Entry>> {
         let tag = self.tag(pc);
         // BOUND: two.
-        self.page
-            .entries
-            .0
-            .get(Self::place(pc))?
-            .iter()
-            .map(Cell::get)
-            .find(|entry| entry.tag == tag)
-            .map(|entry| entry.bits)
+        self.page.entries.0.get(Self::place(pc))?.iter().find(|entry| entry.get().tag == tag)
+    }
+
+    fn entry(&self, pc: u64, bits: u32, goes_on: bool) -> Entry {
+        let has_timer = self.page.registers.with(|registers| registers.features().timer);
+        Entry { tag: self.tag(pc), ..fast::entry(bits, has_timer, goes_on) }
     }
 
     /// That is there. `is_global`: in all address spaces.
     pub(super) fn learn(&mut self, pc: u64, bits: u32, is_global: bool) {
-        self.is_local |= !is_global;
+        let fast = &self.page.fast;
+        if !is_global && !fast.is_local.replace(true) {
+            // In others something else may be there.
+            fast.forget_spaces();
+        }
         let (word, bit) = self.piece(pc);
         if let Some(word) = self.pieces.get_mut(word) {
             *word |= bit;
         }
         if let Some([first, second]) = self.page.entries.0.get(Self::place(pc)) {
-            let has_timer = self.page.registers.with(|registers| registers.features().timer);
             // The one that was met before is found still.
             second.set(first.get());
-            first.set(Entry { tag: self.tag(pc), ..fast::entry(bits, has_timer) });
+            first.set(self.entry(pc, bits, false));
+            self.put_in_a_row(pc);
+        }
+    }
+
+    /// The instruction at this address is known: where it and its neighbours are carried out one behind the other, the fast path is to do that.
+    fn put_in_a_row(&self, pc: u64) {
+        let at = |place: u64| self.find(pc.wrapping_add(place.wrapping_mul(LENGTH))).map(Cell::get);
+        let goes_on = |place: u64| at(place).is_some_and(fast::goes_on);
+        // BOUND: `MOST_IN_A_ROW`, and so is the next.
+        let before = (2..MOST_IN_A_ROW).take_while(|place| goes_on(place.wrapping_neg())).count() as u64;
+        // BOUND: as above.
+        let behind = (1..MOST_IN_A_ROW).take_while(|place| goes_on(*place)).count() as u64;
+        // Ways from one to the next: those to the one before it and behind the one that comes after it, and the two between.
+        if before + behind + 2 < MOST_IN_A_ROW {
+            self.lead_on(pc.wrapping_sub(LENGTH));
+            self.lead_on(pc);
+        }
+    }
+
+    /// If this one and the next are known, the fast path goes on from the one to the other, if it can.
+    fn lead_on(&self, pc: u64) {
+        if let (Some(entry), Some(_)) = (self.find(pc), self.find(pc.wrapping_add(LENGTH)))
+            && fast::can_go_on(entry.get().bits)
+        {
+            entry.set(self.entry(pc, entry.get().bits, true));
         }
     }
 
     /// Nothing is known any more. The fast path finds nothing from now on, whether the vCPU is told anything else or not.
     #[inline]
     pub(super) fn forget(&mut self) {
-        self.is_local = false;
+        self.page.fast.is_local.set(false);
         self.pieces = [0; PIECES / WORD];
         let stamp = next(self.page.fast.stamp_of_kernel.get());
         if let Some(place) = emptied(stamp) {
@@ -135,8 +170,8 @@ impl Breakpoints {
     #[cold]
     fn empty(&self, place: usize) {
         if let Some([first, second]) = self.page.entries.0.get(place) {
-            first.set(fast::entry(0, false));
-            second.set(fast::entry(0, false));
+            first.set(fast::entry(0, false, false));
+            second.set(fast::entry(0, false, false));
         }
     }
 
@@ -163,7 +198,7 @@ impl Breakpoints {
     /// The vCPU is in another address space of those, or has fenced one.
     #[inline]
     pub(super) fn forget_local(&mut self) {
-        if self.is_local {
+        if self.page.fast.is_local.get() {
             self.forget();
         }
     }

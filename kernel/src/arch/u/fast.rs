@@ -3,124 +3,171 @@
 //!
 //! It does nothing but what [`Supervisor::access`](ainori_supervisor::Supervisor::access), `sret` and `trap` do, on the same registers.
 use ainori_devices::zicsr::{AnyCsrInstruction, CsrAccess};
-use ainori_supervisor::{Line, Privileged, Supervisor};
+use ainori_supervisor::{Line, Privileged};
 
-use super::page::{Entry, NO_TAG};
-use super::window::HANDLERS;
+use super::page::{Entry, GOES_ON, NO_TAG};
+use super::window::{FAMILIES, HANDLERS};
 use crate::arch::riscv::csr::{self, status};
 
-/// What the fast path has code for.
+/// What the fast path has code for, with one handler for all registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 enum Handler {
     /// Goes the usual way.
     None = 0,
-    /// `csrr`.
-    Read = 1,
-    /// `csrw`.
-    Write = 2,
-    /// `csrw sepc`, whose lowest bit is 0.
-    WritePc = 3,
     /// `csrrw` of `sscratch`.
-    Swap = 4,
+    Swap = 1,
     /// `csrrs`, `csrrc` and `csrrw` of `sstatus`.
-    StatusSet = 5,
-    StatusClear = 6,
-    StatusWrite = 7,
-    /// `csrrci` and `csrrsi` of SIE in `sstatus`.
-    Disable = 8,
-    Enable = 9,
+    StatusSet = 2,
+    StatusClear = 3,
+    StatusWrite = 4,
+    /// `csrrsi` of SIE in `sstatus`, and `csrsi`.
+    Enable = 5,
+    EnableOnly = 6,
     /// SRET.
-    Return = 10,
+    Return = 7,
     /// `csrr` of `sstatus`.
-    ReadStatus = 11,
+    ReadStatus = 8,
     /// `csrw stimecmp`.
-    WriteTimer = 12,
+    WriteTimer = 9,
     /// `csrc sip`, and with a number.
-    ClearPending = 13,
-    ClearPendingNumber = 14,
+    ClearPending = 10,
+    ClearPendingNumber = 11,
     /// `csrs sip`, and with a number.
-    SetPending = 15,
-    SetPendingNumber = 16,
+    SetPending = 12,
+    SetPendingNumber = 13,
 }
 
-/// The place of a register that is nothing but what is written to it.
-const fn plain(number: u16) -> Option<usize> {
+/// What it has code for with each register: that is shorter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+enum Family {
+    /// `csrr` of a plain register; and where the next instruction is known as well.
+    Read = 0,
+    ReadOn = 1,
+    /// `csrw` of one.
+    Write = 2,
+    /// `csrrw` of `sscratch` with one register as its source and its target.
+    SwapSame = 3,
+    /// `csrs` and `csrc` of `sstatus`.
+    Set = 4,
+    Clear = 5,
+    /// `csrw satp`.
+    Space = 6,
+    /// `csrrci` of SIE in `sstatus`.
+    DisableInto = 7,
+}
+
+/// General registers.
+const REGISTERS: u16 = 32;
+
+impl Handler {
+    fn place(self) -> i16 {
+        HANDLERS.get(self as usize).copied().unwrap_or(HANDLERS[0])
+    }
+}
+
+impl Family {
+    /// That of a general register; of the families of plain registers, also of one of these.
+    fn of(self, register: u8, plain: u16) -> i16 {
+        FAMILIES.get(self as usize).map_or(HANDLERS[0], |(first, width)| {
+            first + ((plain * REGISTERS + u16::from(register)) << width) as i16
+        })
+    }
+}
+
+/// The number of a register that is nothing but what is written to it.
+const fn plain(number: u16) -> Option<u16> {
     Some(match number {
-        csr::SSCRATCH => Supervisor::OFFSETS.sscratch,
-        csr::SEPC => Supervisor::OFFSETS.sepc,
-        csr::SCAUSE => Supervisor::OFFSETS.scause,
-        csr::STVAL => Supervisor::OFFSETS.stval,
+        csr::SSCRATCH => 0,
+        csr::SEPC => 1,
+        csr::SCAUSE => 2,
+        csr::STVAL => 3,
         _ => return None,
     })
 }
 
-const _: () = {
-    let places = Supervisor::OFFSETS;
-    // Each fits into a byte of an entry.
-    assert!(
-        places.sstatus < 256
-            && places.sscratch < 256
-            && places.sepc < 256
-            && places.scause < 256
-            && places.stval < 256
-    );
-};
+/// `t0`, `t1`, `t2` and `a0` aren't in their places while it is at work.
+const fn is_elsewhere(register: u8) -> bool {
+    matches!(register, 5..=7 | 10)
+}
 
 /// What to do at a breakpoint that stands for an instruction; with a tag that none has.
-/// `has_timer`: the guest has `stimecmp`.
-pub(super) fn entry(bits: u32, has_timer: bool) -> Entry {
+/// `has_timer`: the guest has `stimecmp`. `goes_on`: the instruction behind it is known as well, and may be carried out without a way back to the guest between the two.
+pub(super) fn entry(bits: u32, has_timer: bool, goes_on: bool) -> Entry {
     let (handler, source, target) = match Privileged::decode(bits) {
-        Privileged::Return => (Handler::Return, 0, 0),
-        Privileged::Csr(instruction) => of_register(instruction, has_timer),
-        _ => (Handler::None, 0, 0),
+        Privileged::Return => (Handler::Return.place(), 0, 0),
+        Privileged::Csr(instruction) => of_register(instruction, has_timer, goes_on),
+        _ => (Handler::None.place(), 0, 0),
     };
-    let handler = HANDLERS.get(handler as usize).copied().unwrap_or(HANDLERS[0]);
     Entry { tag: NO_TAG, handler, source, target, bits }
+}
+
+/// Can the fast path go on with the instruction behind this one?
+pub(super) fn can_go_on(bits: u32) -> bool {
+    entry(bits, false, true).handler != entry(bits, false, false).handler
+}
+
+/// Does it, behind this one?
+pub(super) fn goes_on(entry: Entry) -> bool {
+    entry.handler != self::entry(entry.bits, true, false).handler && can_go_on(entry.bits)
 }
 
 /// Bytes of the code for one general register.
 const SCALE: u8 = 8;
 
-fn of_register(instruction: AnyCsrInstruction, has_timer: bool) -> (Handler, u8, u8) {
-    const NONE: (Handler, u8, u8) = (Handler::None, 0, 0);
+fn of_register(instruction: AnyCsrInstruction, has_timer: bool, goes_on: bool) -> (i16, u8, u8) {
+    let none = (Handler::None.place(), 0, 0);
     let (number, rd) = (instruction.number(), instruction.rd());
     let target = rd * SCALE;
     // Of an instruction that has a number, this tells which.
     let access = instruction.access(1);
     if access == CsrAccess::Read {
         if number == csr::SSTATUS {
-            return (Handler::ReadStatus, 0, target);
+            return (Handler::ReadStatus.place(), 0, target);
         }
-        return plain(number).map_or(NONE, |place| (Handler::Read, place as u8, target));
+        let family = if goes_on { Family::ReadOn } else { Family::Read };
+        return plain(number).map_or(none, |plain| (family.of(rd, plain), 0, 0));
     }
-    let Some(source) = instruction.source() else {
+    let Some(register) = instruction.source() else {
         return match (number, access) {
             (csr::SSTATUS, CsrAccess::Clear(bits)) if bits & status::SIE != 0 => {
-                (Handler::Disable, 0, target)
+                (Family::DisableInto.of(rd, 0), 0, 0)
             }
-            (csr::SSTATUS, CsrAccess::Set(bits)) if bits & status::SIE != 0 => (Handler::Enable, 0, target),
+            (csr::SSTATUS, CsrAccess::Set(bits)) if bits & status::SIE != 0 => {
+                let handler = if rd == 0 { Handler::EnableOnly } else { Handler::Enable };
+                (handler.place(), 0, target)
+            }
             (csr::SIP, CsrAccess::Clear(bits)) if rd == 0 && bits & Line::Software.bit() != 0 => {
-                (Handler::ClearPendingNumber, 0, 0)
+                (Handler::ClearPendingNumber.place(), 0, 0)
             }
             (csr::SIP, CsrAccess::Set(bits)) if rd == 0 && bits & Line::Software.bit() != 0 => {
-                (Handler::SetPendingNumber, 0, 0)
+                (Handler::SetPendingNumber.place(), 0, 0)
             }
-            _ => NONE,
+            _ => none,
         };
     };
-    let source = source * SCALE;
+    let source = register * SCALE;
+    // Where the code for all registers looks for it.
+    let going_on = if goes_on { GOES_ON } else { 0 };
     match (number, access) {
-        (csr::SSTATUS, CsrAccess::Set(_)) => (Handler::StatusSet, source, target),
-        (csr::SSTATUS, CsrAccess::Clear(_)) => (Handler::StatusClear, source, target),
-        (csr::SSTATUS, CsrAccess::Write(_)) => (Handler::StatusWrite, source, target),
-        (csr::SSCRATCH, CsrAccess::Write(_)) if rd != 0 => (Handler::Swap, source, target),
-        _ if rd != 0 => NONE,
-        (csr::SEPC, CsrAccess::Write(_)) => (Handler::WritePc, source, 0),
-        (csr::STIMECMP, CsrAccess::Write(_)) if has_timer => (Handler::WriteTimer, source, 0),
-        (csr::SIP, CsrAccess::Clear(_)) => (Handler::ClearPending, source, 0),
-        (csr::SIP, CsrAccess::Set(_)) => (Handler::SetPending, source, 0),
-        (_, CsrAccess::Write(_)) => plain(number).map_or(NONE, |place| (Handler::Write, source, place as u8)),
-        _ => NONE,
+        (csr::SSTATUS, CsrAccess::Set(_)) if rd == 0 => (Family::Set.of(register, 0), source, 0),
+        (csr::SSTATUS, CsrAccess::Clear(_)) if rd == 0 => (Family::Clear.of(register, 0), source, 0),
+        (csr::SSTATUS, CsrAccess::Set(_)) => (Handler::StatusSet.place() | going_on, source, target),
+        (csr::SSTATUS, CsrAccess::Clear(_)) => (Handler::StatusClear.place() | going_on, source, target),
+        (csr::SSTATUS, CsrAccess::Write(_)) => (Handler::StatusWrite.place() | going_on, source, target),
+        (csr::SSCRATCH, CsrAccess::Write(_)) if rd == register && !is_elsewhere(rd) && rd != 0 => {
+            (Family::SwapSame.of(rd, 0), 0, 0)
+        }
+        (csr::SSCRATCH, CsrAccess::Write(_)) if rd != 0 => (Handler::Swap.place(), source, target),
+        _ if rd != 0 => none,
+        (csr::SATP, CsrAccess::Write(_)) => (Family::Space.of(register, 0), 0, 0),
+        (csr::STIMECMP, CsrAccess::Write(_)) if has_timer => (Handler::WriteTimer.place(), source, 0),
+        (csr::SIP, CsrAccess::Clear(_)) => (Handler::ClearPending.place(), source, 0),
+        (csr::SIP, CsrAccess::Set(_)) => (Handler::SetPending.place(), source, 0),
+        (_, CsrAccess::Write(_)) => {
+            plain(number).map_or(none, |plain| (Family::Write.of(register, plain), 0, 0))
+        }
+        _ => none,
     }
 }

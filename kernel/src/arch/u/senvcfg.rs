@@ -3,8 +3,6 @@
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use ainori_limits::PAGE;
-
 use crate::arch::riscv::{csr, fence};
 
 /// Has the board's first hart it? All are treated alike: where that has none, it stays as it is on those that have one.
@@ -69,13 +67,13 @@ const ALL_BUT_SOURCE: u32 = !(0b1_1111 << 15);
 /// ADDI x0, x0, 0.
 const NOTHING: u32 = 0x13;
 
-/// Where it isn't there, code that writes it does nothing instead. `code`: a page of instructions of 32 bits each, which nobody executes yet. Only at boot.
-pub(super) fn leave_out(code: *mut u32) {
+/// Where it isn't there, code that writes it does nothing instead. `code`: so many bytes of instructions of 32 bits each, which nobody executes yet. Only at boot.
+pub(super) fn leave_out(code: *mut u32, size: usize) {
     if IS_THERE.load(Ordering::Relaxed) {
         return;
     }
-    for place in 0..PAGE as usize / size_of::<u32>() {
-        // SAFETY: within the page, which is the hypervisor's own text, and which nobody reads or executes meanwhile: one hart runs, without translation.
+    for place in 0..size / size_of::<u32>() {
+        // SAFETY: within these, which are the hypervisor's own text, and which nobody reads or executes meanwhile: one hart runs, without translation.
         unsafe {
             let instruction = code.wrapping_add(place);
             if instruction.read() & ALL_BUT_SOURCE == WRITES {

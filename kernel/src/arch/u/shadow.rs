@@ -97,7 +97,7 @@ impl OwnShadow {
     pub fn new(vcpu: u8, choices: Choices, tables: u16, spaces: usize, _: Modes) -> Option<Self> {
         let states = vec![TableState::NEW; tables.into()].leak();
         let spaces = vec![AddressSpace::UNUSED; (VIEWS * spaces).min(TAGS.into())].leak();
-        let page: &'static Page = Box::leak(Box::new(Page::new()));
+        let page: &'static Page = Box::leak(Page::new());
         let choices = Choices { window: Some(first_window(window::of_page(page))), ..choices };
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;
         let first_asid = (u16::from(vcpu) + 1).wrapping_mul(TAGS);
@@ -148,12 +148,11 @@ impl OwnShadow {
         own.activate();
     }
 
-    /// The vCPU comes from its guest, in this view: by the fast path it may be another one than it went with.
+    /// The vCPU comes from its guest, in this view: by the fast path it may be another one than it went with, or of another address space.
     #[inline]
-    pub(super) fn come_back(&mut self) {
+    pub(super) fn come_back(&mut self, view: View) {
         let own = &mut *self.0;
-        let view = own.page.fast.view.get() as usize;
-        if view != number_of(own.view()) {
+        if view != own.view() || own.page.fast.satp.get() != own.shadow.satp().0 {
             own.follow(view);
         }
     }
@@ -180,8 +179,7 @@ impl OwnShadow {
             return self.make_view(view, mxr, makes);
         }
         if view != own.view() {
-            own.follow(number);
-            own.page.fast.view.set(number as u64);
+            own.follow(view);
         }
         true
     }
@@ -201,20 +199,23 @@ impl OwnShadow {
         let due = match own.shadow.enter_view(view) {
             Some(due) => due,
             None if !makes => return false,
-            None => match own.shadow.activate(own.shadow.satp(), view) {
-                Activation::Done(due) => due,
-                Activation::NoMode => Due::Nothing,
-                Activation::NotYet(due) => {
-                    // What the fast path was told may be none any more. It is told anew with the last step.
-                    own.change();
-                    own.carry_out(due);
-                    return false;
+            None => {
+                // That may be the end of others.
+                own.page.fast.forget_spaces();
+                match own.shadow.activate(own.shadow.satp(), view) {
+                    Activation::Done(due) => due,
+                    Activation::NoMode => Due::Nothing,
+                    Activation::NotYet(due) => {
+                        // What the fast path was told may be none any more. It is told anew with the last step.
+                        own.change();
+                        own.carry_out(due);
+                        return false;
+                    }
                 }
-            },
+            }
         };
         own.activate();
         own.carry_out(due);
-        own.page.fast.view.set(number_of(own.view()) as u64);
         own.publish();
         true
     }
@@ -240,17 +241,17 @@ impl Own {
         }
     }
 
-    /// The fast path has changed the view: one that it was told of.
+    /// The fast path has changed the view, or the address space: to one that it was told of.
     #[inline(never)]
-    fn follow(&mut self, number: usize) {
-        // BOUND: three views.
-        let view = ALL_VIEWS.into_iter().find(|view| number_of(*view) == number).unwrap_or(View::Kernel);
+    fn follow(&mut self, view: View) {
         (self.mode.user, self.mode.sum) = (view == View::User, view == View::KernelSum);
+        let view = <Divided as ainori_shadow::View>::of(self.mode);
+        let satp = Satp(self.page.fast.satp.get());
+        let is_same = satp == self.shadow.satp();
         // There is no fence due for it, or it hadn't been told.
-        let due =
-            self.shadow.enter_view(<Divided as ainori_shadow::View>::of(self.mode)).unwrap_or(Due::Space);
+        let due = if is_same { self.shadow.enter_view(view) } else { self.shadow.activate_known(satp, view) };
         self.activate();
-        self.carry_out(due);
+        self.carry_out(due.unwrap_or(Due::Space));
     }
 
     /// The shadow has changed: what the fast path was told of views doesn't hold any more.
@@ -260,6 +261,7 @@ impl Own {
         for walked in &self.page.fast.walked {
             walked.set(0);
         }
+        self.page.fast.forget_spaces();
     }
 
     /// Does the fast path know this view? With MXR it knows none.
@@ -278,14 +280,22 @@ impl Own {
         has_changed
     }
 
-    /// Tells the fast path which views there are beside the active one. (With MXR there is one more, to which it doesn't go.)
+    /// Tells the fast path in which address space it is, and which views there are beside the active one. (With MXR there is one more, to which it doesn't go.)
     fn publish(&self) {
+        let fast = &self.page.fast;
+        fast.satp.set(self.shadow.satp().0);
         // BOUND: three.
         for (view, walked) in ALL_VIEWS.into_iter().zip(&self.page.fast.walked) {
             let mode = Mode { user: view == View::User, sum: view == View::KernelSum, mxr: false };
             let active = self.shadow.sibling(<Divided as ainori_shadow::View>::of(mode));
             let active = active.filter(|_| !self.mode.mxr);
             walked.set(active.map_or(0, |active| self.walked(active)));
+        }
+        if self.mode.mxr {
+            fast.forget_spaces();
+        } else if !fast.is_local.get() && matches!(self.shadow.satp().format(), Ok(Some(_))) {
+            // Others may be gone to and come back from as long as nothing that is known of breakpoints is for one of them alone.
+            fast.remember_space();
         }
     }
 
@@ -442,6 +452,9 @@ impl VcpuState {
         let view = <Divided as ainori_shadow::View>::of(own.mode);
         let (old, new) = (own.shadow.satp(), Satp(satp));
         let Some(due) = own.shadow.activate_known(new, view) else { return false };
+        if !old.has_mode_of(new) {
+            own.page.fast.forget_spaces();
+        }
         own.activate();
         own.carry_out(due);
         // The fast path goes on in the same view.

@@ -130,7 +130,7 @@ impl VcpuState {
         self.system_registers()
     }
 
-    /// Instructions and calls of its programs that the fast path has carried out, in all of its guest's lives.
+    /// Calls of its programs, returns of its kernel and interrupts of its own that the fast path has carried out, in all of its guest's lives.
     pub fn fast_path_count(&self) -> u64 {
         self.world.page.fast.count.get()
     }
@@ -312,7 +312,7 @@ impl VcpuState {
             self.world.page.fast.written.set(0);
             self.context.dirty = self.context.dirty.and(Units::dirty(written));
         }
-        self.world.shadow.come_back();
+        self.world.shadow.come_back(self.registers_of_kernel().with(|registers| registers.view()));
     }
 
     /// Tells the hart all that its registers say. False if the view that they ask for isn't there yet; a step of it has been made if `makes`.
