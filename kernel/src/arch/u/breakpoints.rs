@@ -92,19 +92,14 @@ impl Breakpoints {
     /// What is at this address.
     #[inline]
     pub(super) fn bits_at(&self, pc: u64) -> Option<u32> {
-        self.find(pc).map(|entry| entry.get().bits)
+        Some(self.known(pc)?.get().bits)
     }
 
     #[inline]
-    fn find(&self, pc: u64) -> Option<&Cell<Entry>> {
+    fn known(&self, pc: u64) -> Option<&Cell<Entry>> {
         let tag = self.tag(pc);
         // BOUND: two.
         self.page.entries.0.get(Self::place(pc))?.iter().find(|entry| entry.get().tag == tag)
-    }
-
-    fn entry(&self, pc: u64, bits: u32, goes_on: bool) -> Entry {
-        let has_timer = self.page.registers.with(|registers| registers.features().timer);
-        Entry { tag: self.tag(pc), ..fast::entry(bits, has_timer, goes_on) }
     }
 
     /// That is there. `is_global`: in all address spaces.
@@ -119,34 +114,46 @@ impl Breakpoints {
             *word |= bit;
         }
         if let Some([first, second]) = self.page.entries.0.get(Self::place(pc)) {
+            let has_timer = self.page.registers.with(|registers| registers.features().timer);
             // The one that was met before is found still.
             second.set(first.get());
-            first.set(self.entry(pc, bits, false));
+            first.set(Entry { tag: self.tag(pc), ..fast::entry(bits, has_timer) });
             self.put_in_a_row(pc);
         }
     }
 
-    /// The instruction at this address is known: where it and its neighbours are carried out one behind the other, the fast path is to do that.
+    /// The instruction at this address has become known: the fast path is to go on to it from the one before it, and from it to the one behind it, where they are known and that makes no longer row than it may.
+    ///
+    /// It goes on without a look at what is there. That is right, in the next page as well, as this vCPU forgets what it knows before anybody can store to a page that is text, and when a store is made for the guest.
     fn put_in_a_row(&self, pc: u64) {
-        let at = |place: u64| self.find(pc.wrapping_add(place.wrapping_mul(LENGTH))).map(Cell::get);
-        let goes_on = |place: u64| at(place).is_some_and(fast::goes_on);
-        // BOUND: `MOST_IN_A_ROW`, and so is the next.
-        let before = (2..MOST_IN_A_ROW).take_while(|place| goes_on(place.wrapping_neg())).count() as u64;
-        // BOUND: as above.
-        let behind = (1..MOST_IN_A_ROW).take_while(|place| goes_on(*place)).count() as u64;
-        // Ways from one to the next: those to the one before it and behind the one that comes after it, and the two between.
-        if before + behind + 2 < MOST_IN_A_ROW {
-            self.lead_on(pc.wrapping_sub(LENGTH));
-            self.lead_on(pc);
-        }
-    }
-
-    /// If this one and the next are known, the fast path goes on from the one to the other, if it can.
-    fn lead_on(&self, pc: u64) {
-        if let (Some(entry), Some(_)) = (self.find(pc), self.find(pc.wrapping_add(LENGTH)))
-            && fast::can_go_on(entry.get().bits)
+        let (before, behind) = (pc.wrapping_sub(LENGTH), pc.wrapping_add(LENGTH));
+        let goes_on = |pc| self.known(pc).is_some_and(|entry| fast::goes_on(entry.get()));
+        let mut length = 1;
+        if let Some(entry) = self.known(before)
+            && let Some(going_on) = fast::going_on(entry.get())
         {
-            entry.set(self.entry(pc, entry.get().bits, true));
+            // BOUND: `MOST_IN_A_ROW`.
+            let row = (1..MOST_IN_A_ROW)
+                .take_while(|place| goes_on(before.wrapping_sub(place * LENGTH)))
+                .count() as u64
+                + 1;
+            if fast::goes_on(entry.get()) || row + length <= MOST_IN_A_ROW {
+                entry.set(going_on);
+                length += row;
+            }
+        }
+        if self.known(behind).is_some()
+            && let Some(entry) = self.known(pc)
+            && let Some(going_on) = fast::going_on(entry.get())
+        {
+            // BOUND: `MOST_IN_A_ROW`.
+            let row = (0..MOST_IN_A_ROW)
+                .take_while(|place| goes_on(behind.wrapping_add(place * LENGTH)))
+                .count() as u64
+                + 1;
+            if length + row <= MOST_IN_A_ROW {
+                entry.set(going_on);
+            }
         }
     }
 
@@ -170,8 +177,8 @@ impl Breakpoints {
     #[cold]
     fn empty(&self, place: usize) {
         if let Some([first, second]) = self.page.entries.0.get(place) {
-            first.set(fast::entry(0, false, false));
-            second.set(fast::entry(0, false, false));
+            first.set(fast::entry(0, false));
+            second.set(fast::entry(0, false));
         }
     }
 

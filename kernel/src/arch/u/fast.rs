@@ -93,30 +93,49 @@ const fn is_elsewhere(register: u8) -> bool {
 }
 
 /// What to do at a breakpoint that stands for an instruction; with a tag that none has.
-/// `has_timer`: the guest has `stimecmp`. `goes_on`: the instruction behind it is known as well, and may be carried out without a way back to the guest between the two.
-pub(super) fn entry(bits: u32, has_timer: bool, goes_on: bool) -> Entry {
+/// `has_timer`: the guest has `stimecmp`.
+pub(super) fn entry(bits: u32, has_timer: bool) -> Entry {
     let (handler, source, target) = match Privileged::decode(bits) {
         Privileged::Return => (Handler::Return.place(), 0, 0),
-        Privileged::Csr(instruction) => of_register(instruction, has_timer, goes_on),
+        Privileged::Csr(instruction) => of_register(instruction, has_timer),
         _ => (Handler::None.place(), 0, 0),
     };
     Entry { tag: NO_TAG, handler, source, target, bits }
 }
 
-/// Can the fast path go on with the instruction behind this one?
-pub(super) fn can_go_on(bits: u32) -> bool {
-    entry(bits, false, true).handler != entry(bits, false, false).handler
+/// First places of families, and handlers, of what can go on with the next instruction.
+const READ: i16 = FAMILIES[Family::Read as usize].0;
+const READ_ON: i16 = FAMILIES[Family::ReadOn as usize].0;
+const READ_ON_END: i16 = READ_ON + (READ_ON - READ);
+const STATUS_SET: i16 = HANDLERS[Handler::StatusSet as usize];
+const STATUS_CLEAR: i16 = HANDLERS[Handler::StatusClear as usize];
+const STATUS_WRITE: i16 = HANDLERS[Handler::StatusWrite as usize];
+
+/// The same with the instruction behind it carried out as well, if that is known, without a way back to the guest between the two. `None`: it can't.
+pub(super) const fn going_on(entry: Entry) -> Option<Entry> {
+    let handler = match entry.handler {
+        handler @ READ..READ_ON => handler + (READ_ON - READ),
+        // Where the code for all registers looks for it.
+        handler @ (STATUS_SET | STATUS_CLEAR | STATUS_WRITE) => handler | GOES_ON,
+        handler if is_going_on(handler) => handler,
+        _ => return None,
+    };
+    Some(Entry { handler, ..entry })
 }
 
-/// Does it, behind this one?
-pub(super) fn goes_on(entry: Entry) -> bool {
-    entry.handler != self::entry(entry.bits, true, false).handler && can_go_on(entry.bits)
+/// Does it go on?
+pub(super) const fn goes_on(entry: Entry) -> bool {
+    is_going_on(entry.handler)
+}
+
+const fn is_going_on(handler: i16) -> bool {
+    handler & GOES_ON != 0 || READ_ON <= handler && handler < READ_ON_END
 }
 
 /// Bytes of the code for one general register.
 const SCALE: u8 = 8;
 
-fn of_register(instruction: AnyCsrInstruction, has_timer: bool, goes_on: bool) -> (i16, u8, u8) {
+fn of_register(instruction: AnyCsrInstruction, has_timer: bool) -> (i16, u8, u8) {
     let none = (Handler::None.place(), 0, 0);
     let (number, rd) = (instruction.number(), instruction.rd());
     let target = rd * SCALE;
@@ -126,8 +145,7 @@ fn of_register(instruction: AnyCsrInstruction, has_timer: bool, goes_on: bool) -
         if number == csr::SSTATUS {
             return (Handler::ReadStatus.place(), 0, target);
         }
-        let family = if goes_on { Family::ReadOn } else { Family::Read };
-        return plain(number).map_or(none, |plain| (family.of(rd, plain), 0, 0));
+        return plain(number).map_or(none, |plain| (Family::Read.of(rd, plain), 0, 0));
     }
     let Some(register) = instruction.source() else {
         return match (number, access) {
@@ -148,14 +166,12 @@ fn of_register(instruction: AnyCsrInstruction, has_timer: bool, goes_on: bool) -
         };
     };
     let source = register * SCALE;
-    // Where the code for all registers looks for it.
-    let going_on = if goes_on { GOES_ON } else { 0 };
     match (number, access) {
         (csr::SSTATUS, CsrAccess::Set(_)) if rd == 0 => (Family::Set.of(register, 0), source, 0),
         (csr::SSTATUS, CsrAccess::Clear(_)) if rd == 0 => (Family::Clear.of(register, 0), source, 0),
-        (csr::SSTATUS, CsrAccess::Set(_)) => (Handler::StatusSet.place() | going_on, source, target),
-        (csr::SSTATUS, CsrAccess::Clear(_)) => (Handler::StatusClear.place() | going_on, source, target),
-        (csr::SSTATUS, CsrAccess::Write(_)) => (Handler::StatusWrite.place() | going_on, source, target),
+        (csr::SSTATUS, CsrAccess::Set(_)) => (Handler::StatusSet.place(), source, target),
+        (csr::SSTATUS, CsrAccess::Clear(_)) => (Handler::StatusClear.place(), source, target),
+        (csr::SSTATUS, CsrAccess::Write(_)) => (Handler::StatusWrite.place(), source, target),
         (csr::SSCRATCH, CsrAccess::Write(_)) if rd == register && !is_elsewhere(rd) && rd != 0 => {
             (Family::SwapSame.of(rd, 0), 0, 0)
         }

@@ -207,7 +207,6 @@ impl Page {
             (&raw mut (*page).registers).write(registers);
             (&raw mut (*page).fast).write(fast);
             let entries = (&raw mut (*page).entries).cast::<Cell<Entry>>();
-            // BOUND: all entries, at boot.
             for number in 0..PLACES * WAYS {
                 entries.add(number).write(Cell::new(NOTHING));
             }
