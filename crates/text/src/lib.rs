@@ -297,14 +297,25 @@ impl Text {
         Progress::Step
     }
 
-    /// The hypervisor is about to store a byte for the guest: if a breakpoint is there, puts the instruction back.
-    pub fn make_way(&self, at: GuestPhysical, code: &impl Code) {
-        let at = GuestPhysical(at.0 & !1);
+    /// The hypervisor is about to store a byte for the guest: if that is of an instruction that a breakpoint stands for, puts that back. True: it has, and all harts of the guest are to forget what they know of it
+    /// before the one that asked for the store goes on.
+    #[must_use]
+    pub fn make_way(&self, at: GuestPhysical, code: &impl Code) -> bool {
+        let half = at.0 & !1;
+        // The byte is in an instruction's first half, where a breakpoint is, or in its second one.
+        let [first, second] = [half, half.wrapping_sub(2)].map(|at| self.put_back(GuestPhysical(at), code));
+        first || second
+    }
+
+    /// Puts an instruction back that begins there. False: there was no breakpoint.
+    fn put_back(&self, at: GuestPhysical, code: &impl Code) -> bool {
         if self.is_text(at)
             && let Some(bits) = self.inner.lock().sites.remove(at)
         {
             code.store(at, bits as u16);
+            return true;
         }
+        false
     }
 
     /// The guest begins anew, in memory that is written anew: forgets some of what is known of it. True when nothing is any more. None of its harts runs meanwhile.

@@ -363,12 +363,20 @@ proptest! {
 
 #[test]
 fn the_hypervisor_stores_for_the_guest() {
-    let (text, memory, at) = (text(), Memory::default(), GuestPhysical(START));
+    let (text, memory, at) = (text(), Memory::default(), GuestPhysical(START + 8));
     memory.put(at, PRIVILEGED);
     make_text(&text, &memory, at, 0);
     let _ = text.note(at, PRIVILEGED, 0, &memory);
-    text.make_way(GuestPhysical(START + 2), &memory);
-    assert_eq!(memory.load(at), Some(BREAKPOINT), "it is another half");
-    text.make_way(GuestPhysical(START + 1), &memory);
-    assert_eq!((memory.load(at), text.instruction(at)), (Some(PRIVILEGED as u16), None));
+    for offset in [-1_i64, 4] {
+        assert!(!text.make_way(GuestPhysical(at.0.wrapping_add_signed(offset)), &memory));
+        assert_eq!(memory.load(at), Some(BREAKPOINT), "that is beside it");
+    }
+    // Whichever byte of it is another one then, it isn't what the breakpoint stood for.
+    for offset in 0..4 {
+        let _ = text.note(at, PRIVILEGED, 0, &memory);
+        assert_eq!(text.instruction(at), Some(PRIVILEGED));
+        assert!(text.make_way(GuestPhysical(at.0 + offset), &memory));
+        assert_eq!((memory.load(at), text.instruction(at)), (Some(PRIVILEGED as u16), None));
+        assert!(!text.make_way(GuestPhysical(at.0 + offset), &memory), "it is done");
+    }
 }

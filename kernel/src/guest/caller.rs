@@ -23,6 +23,9 @@ pub struct Caller<'a> {
     pub vcpu: VcpuId,
     /// Its guest.
     pub guest: &'static Guest,
+    /// Of what it had stored, something was an instruction that a breakpoint had stood for.
+    #[cfg(feature = "no-h")]
+    stored_in_text: bool,
 }
 
 impl<'a> Caller<'a> {
@@ -30,7 +33,22 @@ impl<'a> Caller<'a> {
     #[inline(always)]
     pub fn new(cpu: &'a mut Cpu, vcpu: VcpuId) -> Self {
         let guest = cpu.machine.guest_of(vcpu);
-        Self { cpu, vcpu, guest }
+        Self {
+            cpu,
+            vcpu,
+            guest,
+            #[cfg(feature = "no-h")]
+            stored_in_text: false,
+        }
+    }
+
+    /// Its call is over.
+    #[inline(always)]
+    pub fn end(self) {
+        #[cfg(feature = "no-h")]
+        if self.stored_in_text {
+            super::text::forget_everywhere(self.cpu, self.vcpu);
+        }
     }
 }
 
@@ -204,7 +222,12 @@ impl<'a> Host for Caller<'a> {
     }
 
     fn store(&mut self, address: u64, byte: u8) {
-        if let Some(at) = self.guest.space.locate_to_store(GuestPhysical(address)) {
+        let (space, address) = (&self.guest.space, GuestPhysical(address));
+        #[cfg(feature = "no-h")]
+        {
+            self.stored_in_text |= super::text::make_way(space, address);
+        }
+        if let Some(at) = space.locate(address, 1) {
             // SAFETY: as above, for writing.
             unsafe { (at.0 as *mut u8).write_volatile(byte) };
         }

@@ -43,7 +43,12 @@ fn other_call(cpu: &mut Cpu, vcpu: VcpuId) -> Exit {
     }
     let exit = exit_of(call.extension);
     let answer = match decode(&call, guest.harts()) {
-        Ok(request) => carry_out(&mut Caller::new(cpu, vcpu), request),
+        Ok(request) => {
+            let mut caller = Caller::new(cpu, vcpu);
+            let answer = carry_out(&mut caller, request);
+            caller.end();
+            answer
+        }
         Err(error) => Some(Err(error)),
     };
     let Some(result) = answer else { return exit };

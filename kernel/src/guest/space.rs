@@ -75,14 +75,6 @@ impl Space {
         (end <= self.memory.size()).then(|| HostPhysical(self.memory.start + offset))
     }
 
-    /// Where a byte of its main memory is on the board that is about to be stored for the guest.
-    #[inline(always)]
-    pub fn locate_to_store(&self, address: GuestPhysical) -> Option<HostPhysical> {
-        #[cfg(feature = "no-h")]
-        super::text::make_way(self, address);
-        self.locate(address, 1)
-    }
-
     /// Bytes of its memory, from an address on, as the guest has them.
     #[cfg(feature = "no-h")]
     pub fn seen(&self, address: u64, bytes: impl Iterator<Item = u8>) -> impl Iterator<Item = u8> {

@@ -120,13 +120,13 @@ fn step_by_step(cpu: &mut Cpu, vcpu: VcpuId, step: impl Fn(u8) -> Progress) {
     }
 }
 
-/// All of the guest's vCPUs forget what they have, and know, of its memory. The running one goes on, and traps again, when they have.
-fn forget_everywhere(cpu: &mut Cpu, vcpu: VcpuId) {
-    let all = Range { start: 0, size: u64::MAX };
-    Caller::new(cpu, vcpu).remote_fence(u64::MAX, RemoteFence::Translations(all, None));
+/// A call of the running vCPU is about to have a byte stored in its guest's memory. True: there was an instruction, of which all vCPUs are to forget what they know when the call is over ([`forget_everywhere`]).
+pub fn make_way(space: &Space, at: GuestPhysical) -> bool {
+    space.text.make_way(at, &GuestMemory(space))
 }
 
-/// The hypervisor is about to store a byte for the guest.
-pub fn make_way(space: &Space, at: GuestPhysical) {
-    space.text.make_way(at, &GuestMemory(space));
+/// All of the guest's vCPUs forget what they have, and know, of its memory. The running one goes on, and traps again, when they have.
+pub fn forget_everywhere(cpu: &mut Cpu, vcpu: VcpuId) {
+    let all = Range { start: 0, size: u64::MAX };
+    Caller::new(cpu, vcpu).remote_fence(u64::MAX, RemoteFence::Translations(all, None));
 }
