@@ -240,10 +240,44 @@ fn an_instruction_is_as_specified_with_breakpoints_and_without() {
     }
 }
 
-/// On a hart with H the same probe asks the hart.
+/// What is carried out together with the instruction before it, and by what is remembered of address spaces, is what is there at that moment. Of the writes of `satp` many take no exit, though translations that are fenced or
+/// filled in have all address spaces forgotten.
+#[test]
+fn rows_of_instructions_and_changes_of_address_space_are_as_specified() {
+    let run = |breakpoints| {
+        let guest = Guest::probe("rows", "times=4000").breakpoints(breakpoints);
+        let run = on(1).with(guest).run(Clock::Icount);
+        run.good().result("rows");
+        run
+    };
+    let (with, without) = (run(true), run(false));
+    assert_eq!(with.number("rows", "executed"), without.number("rows", "executed"));
+    for (cause, least) in [("satp", 1500), ("privileged", 20_000)] {
+        let [few, many] = [&with, &without].map(|run| run.exits_for("rows", cause));
+        println!("{few} exits for {cause}, without breakpoints {many}");
+        with.check(few + least < many, format_args!("{few} exits for {cause}, without breakpoints {many}"));
+    }
+}
+
+/// Firmware stores what was typed where a breakpoint is, or behind one in the same instruction.
+#[test]
+fn text_that_is_typed_is_executed() {
+    let rows = Guest::probe("rows", "times=8 typed=1").breakpoints(true);
+    let mut terminal = Terminal::run(&on(1).with(rows).input("rows"));
+    for key in [" ", "&"] {
+        terminal.wait_for("type a key");
+        terminal.type_in(key);
+    }
+    let (status, seen) = terminal.end();
+    assert!(status.success(), "{status}:\n{seen}");
+}
+
+/// On a hart with H the same probes ask the hart.
 #[test]
 fn a_hart_with_h_does_the_same() {
-    System::on(1).cpu("rv64").with(Guest::probe("fast", "")).run(Clock::Icount).good().result("fast");
+    for probe in ["fast", "rows"] {
+        System::on(1).cpu("rv64").with(Guest::probe(probe, "")).run(Clock::Icount).good().result(probe);
+    }
 }
 
 /// A guest that is started again finds nothing of its former life, in its memory or in what harts and shadows have kept of it.

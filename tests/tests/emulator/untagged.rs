@@ -101,7 +101,7 @@ fn guests_do_there_what_they_do_elsewhere() {
     const CLOCK: Clock = Clock::Lockstep { q: 250 };
     let kernel = hypervisor();
     let on = |harts| System::on(harts).cpu("rv64,h=false").kernel(kernel.path());
-    for (probe, args) in [("fast", "strict=1 times=8"), ("reach", "strict=1")] {
+    for (probe, args) in [("fast", "strict=1 times=8"), ("rows", "times=4000"), ("reach", "strict=1")] {
         let run = on(1).with(Guest::probe(probe, args)).run(Clock::Icount);
         run.good().result(probe);
         if probe == "fast" {
