@@ -425,6 +425,7 @@ bool guest_main(void)
     uint64_t n = arg_number("n", 1, 1, 1000);
     uint64_t times = arg_number("times", 6, 1, 1000);
     strict = arg_number("strict", 0, 0, 1);
+    uint64_t parts = arg_number("parts", 1, 1, 16), part = arg_number("part", 0, 0, 15);
     args_finish();
     changeable = SSTATUS_SIE | SSTATUS_SPIE | SSTATUS_SPP | SSTATUS_FS | SSTATUS_SUM | (machine_has("v") ? SSTATUS_VS : 0);
     csr_write(sie, 0);
@@ -444,7 +445,7 @@ bool guest_main(void)
     csr_write(stval, csrs[VALUE]);
     __asm__ volatile("fmv.d.x f0, zero\nfmv.d.x f9, zero\nfmv.d.x f18, zero\nfmv.d.x f31, zero");
     for (uint64_t round = 0; round < n; round++)
-        for (unsigned i = 0; i < count; i++)
+        for (unsigned i = part; i < count; i += parts)
             for (uint64_t time = 0; time < times; time++) {
                 if (clears_uxl(&instructions[i]) && !strict)
                     break; /* QEMU 10.0 lets it be written */
