@@ -1,10 +1,11 @@
 //! Boards that differ from QEMU's `virt`, as far as their device trees say so.
 use ainori::report::Outcome;
+use ainori_manifest::Manifest;
 use ainori_tests::{Clock, Guest, IMSIC, PLIC, Run, System, operator};
 use dtoolkit::fdt::Fdt;
 use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
 use dtoolkit::{Node, Property};
-use std::{fs, process::Command, time::Duration};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 const CLOCK: &str = "/soc/rtc@101000";
 
@@ -108,4 +109,75 @@ fn without_a_console_guests_run_all_the_same() {
         let is_stuck = run.report.problems.iter().any(|problem| problem.contains("operator: switched off"));
         run.check(!is_stuck, format_args!("{way}: the system should have come to its end by itself"));
     }
+}
+
+/// The extensions of harts of this model, as QEMU's device tree names them; `None`: QEMU refuses it.
+fn extensions(cpu: &str) -> Option<Vec<String>> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("board.dtb");
+    let machine = format!("virt,dumpdtb={}", file.display());
+    let done = Command::new("qemu-system-riscv64")
+        .args(["-M", &machine, "-cpu", cpu, "-display", "none"])
+        .output()
+        .expect("QEMU is there");
+    if !done.status.success() {
+        return None;
+    }
+    let bytes = fs::read(&file).expect("QEMU has written it");
+    let tree = DeviceTree::from_fdt(&Fdt::new(&bytes).expect("a device tree"));
+    let hart = tree.find_node("/cpus/cpu@0").expect("a hart");
+    let names = hart.property("riscv,isa-extensions").expect("its extensions").value().to_vec();
+    let names = names.split(|byte| *byte == 0).map(|name| String::from_utf8_lossy(name).into_owned());
+    Some(names.filter(|name| !name.is_empty()).collect())
+}
+
+/// What decides which build of the hypervisor a system gets is read of the harts' properties as QEMU reads it: with each spelling of a value, whichever counts where there
+/// are two, and of each kind of model. What QEMU refuses, the manifest refuses. (`h=0` counted as harts with H.)
+#[test]
+fn properties_of_harts_mean_what_they_mean_to_qemu() {
+    let values = ["on", "true", "yes", "y", "off", "false", "no", "n", "0", "1", "True", "OFF", ""];
+    let models =
+        ["rv64", "max", "rva22s64", "rva23s64", "veyron-v1", "tt-ascalon", "sifive-u54", "thead-c906"];
+    let mut cpus: Vec<String> = models.map(String::from).into();
+    for property in ["h", "sstc", "smstateen", "H", "Sstc"] {
+        cpus.extend(values.map(|value| format!("rv64,{property}={value}")));
+        cpus.extend(models.map(|model| format!("{model},{property}=on")));
+        cpus.extend(models.map(|model| format!("{model},{property}=off")));
+    }
+    let more = [
+        "rv64,h=off,h=on",
+        "rv64,h=on,h=off",
+        "rv64,h=0,h=off",
+        "rv64,h",
+        "rv64,-h",
+        "rv64i,rva22s64=on",
+        "rv64i,rva23s64=on",
+        "rv64i,rva23s64=on,h=off",
+        "rv64i,h=off,rva23s64=on",
+        "rv64,h=off,rva23s64=on",
+        "rv64,rva23s64=off",
+        "rv64i,rva23s64=maybe",
+        "max,sstc=off,rva22s64=on",
+        "rv64,g=maybe",
+        "rv64,sv48=maybe",
+        "rv64i,g=on,h=on,c=on,s=on,u=on,sv39=on",
+    ];
+    cpus.extend(more.map(String::from));
+    let (mut with, mut without) = (0, 0);
+    for cpu in cpus {
+        let system = System::on(1).with_h().cpu(&cpu).with(Guest::probe("selfshutdown", ""));
+        let manifest = Manifest::parse("system.toml", &system.to_string(), Path::new("/"), "properties");
+        match (manifest, extensions(&cpu)) {
+            (Ok(manifest), Some(names)) => {
+                let has = |wanted: &str| names.iter().any(|name| name == wanted);
+                let board = manifest.board;
+                assert_eq!((board.has_h(), board.has_sstc()), (has("h"), has("sstc")), "{cpu}: {names:?}");
+                *(if board.has_h() { &mut with } else { &mut without }) += 1;
+            }
+            (Ok(_), None) => panic!("{cpu}: QEMU refuses what the manifest may say"),
+            (Err(_), None) => {}
+            (Err(findings), Some(_)) => panic!("{cpu}: {findings:?}"),
+        }
+    }
+    assert!(with >= 20 && without >= 20, "{with} have H, {without} don't");
 }

@@ -508,6 +508,43 @@ fn extensions_that_are_needed_must_be_there() {
     }
 }
 
+/// Harts without H were taken for some with it, as QEMU would have refused what the manifest says: that was said by QEMU only, of a system that had been checked.
+#[test]
+fn properties_of_harts_are_read_as_qemu_does() {
+    let cpu = |text: &str| format!("cpu = {text:?}\nharts = 4");
+    for value in ["0", "1", "False", "OFF", "", " false", "false=true", "disabled"] {
+        for text in
+            [format!("rv64,h={value}"), format!("rv64,h={value},h=false"), format!("max,sstc={value}")]
+        {
+            let found = errors(&GOOD.replacen("harts = 4", &cpu(&text), 1));
+            let told = found.iter().any(|error| error.contains("is no value for the property"));
+            // Spaces are refused as such, too.
+            assert!(told && (found.len() == 1 || value.contains(' ')), "{text}: {found:?}");
+        }
+    }
+    broken_at(5, "harts = 4", &cpu("rv64,h=0"), "\"0\" is no value for the property \"h\"", "h=on or h=off");
+    for (text, name, right) in [("rv64,H=false", "H", "h"), ("rv64,Zicsr=on", "Zicsr", "zicsr")] {
+        broken_at(5, "harts = 4", &cpu(text), &format!("no property {name:?}"), &format!("write {right:?}"));
+    }
+    for (model, property) in [("sifive-u54", "h"), ("thead-c906", "sstc"), ("shakti-c", "smstateen")] {
+        let text = cpu(&format!("{model},{property}=true"));
+        broken_at(5, "harts = 4", &text, "a maker's model can't be given any", "choose \"rv64\"");
+    }
+    broken_at(5, "harts = 4", &cpu("rv64,rva23s64=off"), "can't be switched off", "leave it out");
+    // Only QEMU knows what others take.
+    for (good, has_h, has_sstc) in [
+        ("rv64,vlen=256,vext_spec=v1.0", true, true),
+        ("rv64i,rva23s64=on", true, true),
+        ("rv64i,rva23s64=y,h=n", false, true),
+        ("rv64i,rva22s64=true", false, false),
+        ("rv64i,rva22s64=true,sstc=yes", false, true),
+        ("sifive-u54,h=false", false, false),
+    ] {
+        let board = parse(&GOOD.replacen("harts = 4", &cpu(good), 1)).expect(good).board;
+        assert_eq!((board.has_h(), board.has_sstc()), (has_h, has_sstc), "{good}");
+    }
+}
+
 #[test]
 fn a_systems_name_is_text_on_one_line() {
     broken("\"demo\"", "\"a\\u001b[31mb\"", "name contains a control character", "on one line");

@@ -1,6 +1,6 @@
 //! The harts of the board: a model that is known, with all that the hypervisor needs and nothing that guests can't be kept apart with.
 use crate::host::{
-    cpus::{self, MODELS},
+    cpus::{self, MODELS, Misfit},
     findings::Finding,
     reader::{At, suggest},
 };
@@ -44,6 +44,10 @@ pub fn check(cpu: &At<String>, findings: &mut Vec<Finding>) -> Option<bool> {
         let message = format!("the property {property:?} of the CPU has no value");
         report(message, format!("{property}=true or {property}=false"));
     }
+    for misfit in cpus::misfits(text) {
+        let (message, help) = say(misfit, text);
+        report(message, help);
+    }
     for (property, what) in NEEDED {
         if cpus::has(text, property) == Some(false) {
             let message = format!("{text:?} lacks {what}, which Ainori needs");
@@ -59,6 +63,32 @@ pub fn check(cpu: &At<String>, findings: &mut Vec<Finding>) -> Option<bool> {
         );
     }
     cpus::has(text, "h").filter(|_| findings.len() == before)
+}
+
+/// What is wrong with a property, and what to do.
+fn say(misfit: Misfit<'_>, cpu: &str) -> (String, String) {
+    match misfit {
+        Misfit::NoTruth(name, value) => (
+            format!(
+                "{value:?} is no value for the property {name:?} of the CPU: QEMU takes a word for on or off"
+            ),
+            format!("{name}=on or {name}=off"),
+        ),
+        Misfit::Capitals(name) => (
+            format!("QEMU's CPUs have no property {name:?}: their names have small letters"),
+            format!("write {:?}", name.to_ascii_lowercase()),
+        ),
+        Misfit::Added(name) => (
+            format!("{:?} has no {name}, and a maker's model can't be given any", cpus::model(cpu)),
+            format!("leave {name} out, or choose \"rv64\", which can have it"),
+        ),
+        Misfit::NoProfile(name) => (
+            format!(
+                "the profile {name} can't be switched off: with it goes all that it stands for, supervisor mode too"
+            ),
+            "leave it out, and switch off what shouldn't be there".into(),
+        ),
+    }
 }
 
 /// Extensions with registers that nothing keeps apart between guests, with what to do: the hypervisor would refuse to boot on such harts.
