@@ -104,11 +104,16 @@ pub(super) fn entry(bits: u32, has_timer: bool) -> Entry {
 }
 
 /// First places of families, and handlers, of what can go on with the next instruction.
+#[expect(clippy::indexing_slicing, reason = "a constant: the compiler looks")]
 const READ: i16 = FAMILIES[Family::Read as usize].0;
+#[expect(clippy::indexing_slicing, reason = "a constant: the compiler looks")]
 const READ_ON: i16 = FAMILIES[Family::ReadOn as usize].0;
 const READ_ON_END: i16 = READ_ON + (READ_ON - READ);
+#[expect(clippy::indexing_slicing, reason = "a constant: the compiler looks")]
 const STATUS_SET: i16 = HANDLERS[Handler::StatusSet as usize];
+#[expect(clippy::indexing_slicing, reason = "a constant: the compiler looks")]
 const STATUS_CLEAR: i16 = HANDLERS[Handler::StatusClear as usize];
+#[expect(clippy::indexing_slicing, reason = "a constant: the compiler looks")]
 const STATUS_WRITE: i16 = HANDLERS[Handler::StatusWrite as usize];
 
 /// The same with the instruction behind it carried out as well, if that is known, without a way back to the guest between the two. `None`: it can't.

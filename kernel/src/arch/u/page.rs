@@ -110,7 +110,9 @@ impl Fast {
         // BOUND: `SPACES`.
         for space in &self.spaces {
             // In which the kernel is as it goes there.
-            space.walked[number_of(View::Kernel)].set(0);
+            if let Some(walked) = space.walked.get(number_of(View::Kernel)) {
+                walked.set(0);
+            }
         }
     }
 
