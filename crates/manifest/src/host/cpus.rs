@@ -58,6 +58,10 @@ const RVA23: &str = "rva23s64";
 /// Beside those above, the properties that the rules ask for.
 const ASKED_FOR: [&str; 10] = ["mmu", "zfinx", "zcmt", "ssctr", "g", "sv48", "sv57", "sv64", RVA22, RVA23];
 
+fn do_rules_ask_for(property: &str) -> bool {
+    IMPLIED.iter().any(|(known, _)| *known == property) || ASKED_FOR.contains(&property)
+}
+
 /// The model in a CPU's text.
 pub fn model(cpu: &str) -> &str {
     cpu.split(',').next().unwrap_or_default()
@@ -79,6 +83,7 @@ pub fn has(cpu: &str, property: &str) -> Option<bool> {
 
 /// Is an extension switched on or off by the properties behind the CPU's model? The last one counts; `None`: the model says.
 pub fn is_set(cpu: &str, property: &str) -> Option<bool> {
+    debug_assert!(do_rules_ask_for(property), "{property} is to be looked at by `misfits` as well");
     truth(settings(cpu).filter(|(name, _)| *name == property).last()?.1)
 }
 
@@ -116,9 +121,8 @@ pub fn misfits(cpu: &str) -> impl Iterator<Item = Misfit<'_>> {
         if name.contains(|letter: char| letter.is_ascii_uppercase()) {
             return Some(Misfit::Capitals(name));
         }
-        let rules_ask = IMPLIED.iter().any(|(known, _)| *known == name) || ASKED_FOR.contains(&name);
         match truth(value) {
-            _ if !rules_ask => None,
+            _ if !do_rules_ask_for(name) => None,
             None => Some(Misfit::NoTruth(name, value)),
             Some(false) => [RVA22, RVA23].contains(&name).then_some(Misfit::NoProfile(name)),
             Some(true) => {
