@@ -425,7 +425,7 @@ bool guest_main(void)
     uint64_t n = arg_number("n", 1, 1, 1000);
     uint64_t times = arg_number("times", 6, 1, 1000);
     strict = arg_number("strict", 0, 0, 1);
-    uint64_t parts = arg_number("parts", 1, 1, 16), part = arg_number("part", 0, 0, 15);
+    uint64_t parts = arg_number("parts", 1, 1, 16), part = arg_number("part", 0, 0, parts - 1);
     args_finish();
     changeable = SSTATUS_SIE | SSTATUS_SPIE | SSTATUS_SPP | SSTATUS_FS | SSTATUS_SUM | (machine_has("v") ? SSTATUS_VS : 0);
     csr_write(sie, 0);
