@@ -10,6 +10,9 @@
 //! has trapped there often enough again, and each time that takes twice as many traps. Traps are counted by blocks of 2 MiB, and all pages of a block in which some were become text together, as harts
 //! forget everything for that. (They are prepared by a few traps, each of which sees to some, so that none takes long.)
 //!
+//! A device's loads and stores are seen by nobody. So the guest must have none that can reach a page which is text: what it loads there has breakpoints in it. (What it stores there is kept, but where it is a
+//! breakpoint itself.)
+//!
 //! What a hart has in its tables from before is to be forgotten, by all harts of the guest, between [`Advice::Forget`] and the first breakpoint. That is the caller's to do: it asks for it as for a fence of the vCPU's own
 //! (SBI RFENCE, all harts, all addresses), and this vCPU goes on when all have answered; its next trap in the page finds that it is text now. In the same way all forget what they know of instructions there before a page is data
 //! again ([`Progress::Forget`]).
@@ -287,9 +290,8 @@ impl Text {
             number * PAGES_OF_A_BLOCK + usize::from(block.giving)
         };
         let start = self.start + page as u64 * PAGE;
-        let is_empty = sites.remove_some(start..start + PAGE, &mut block.next, AT_ONCE, |at, bits| {
-            code.store(at, bits as u16);
-        });
+        let is_empty = sites
+            .remove_some(start..start + PAGE, &mut block.next, AT_ONCE, |at, bits| restore(at, bits, code));
         if is_empty {
             self.shown.set(page, number, State::Restored);
             block.restore();
@@ -312,7 +314,7 @@ impl Text {
         if self.is_text(at)
             && let Some(bits) = self.inner.lock().sites.remove(at)
         {
-            code.store(at, bits as u16);
+            restore(at, bits, code);
             return true;
         }
         false
@@ -350,8 +352,11 @@ impl Text {
         if !self.is_text(at) {
             return read;
         }
-        let bits = self.instruction(GuestPhysical(at.0 & !1));
-        bits.map_or(read, |bits| if at.0 & 1 == 0 { bits as u8 } else { (bits >> 8) as u8 })
+        let byte_of = |half: u16| if at.0 & 1 == 0 { half as u8 } else { (half >> 8) as u8 };
+        match self.instruction(GuestPhysical(at.0 & !1)) {
+            Some(bits) if read == byte_of(BREAKPOINT) => byte_of(bits as u16),
+            _ => read,
+        }
     }
 
     /// The same for a doubleword, at a multiple of 8.
@@ -365,8 +370,10 @@ impl Text {
     fn doubleword_of_text(&self, at: GuestPhysical, read: u64) -> u64 {
         // BOUND: four halves.
         (0..4).fold(read, |word, half| match self.instruction(GuestPhysical(at.0 + 2 * half)) {
-            Some(bits) => word & !(0xffff << (16 * half)) | u64::from(bits & 0xffff) << (16 * half),
-            None => word,
+            Some(bits) if (word >> (16 * half)) as u16 == BREAKPOINT => {
+                word & !(0xffff << (16 * half)) | u64::from(bits & 0xffff) << (16 * half)
+            }
+            _ => word,
         })
     }
 
@@ -394,6 +401,13 @@ pub fn is_own_breakpoint(at: GuestPhysical, code: &impl Code) -> bool {
 fn second_half(at: GuestPhysical) -> Option<GuestPhysical> {
     const HALF: u64 = 2;
     Some(GuestPhysical(at.0 + HALF)).filter(|next| !next.0.is_multiple_of(PAGE))
+}
+
+/// Puts the first half of an instruction where its breakpoint is: not over what a device has stored there meanwhile.
+fn restore(at: GuestPhysical, bits: u32, code: &impl Code) {
+    if code.load(at) == Some(BREAKPOINT) {
+        code.store(at, bits as u16);
+    }
 }
 
 /// Is this instruction there, all of it? Else the hart was told of another one than it was at, or it has been changed meanwhile. None is that goes on in another page.

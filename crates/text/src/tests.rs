@@ -380,3 +380,27 @@ fn the_hypervisor_stores_for_the_guest() {
         assert!(!text.make_way(GuestPhysical(at.0 + offset), &memory), "it is done");
     }
 }
+
+/// A device's stores are seen by nobody, so it can be that a page is text in which something else is by now.
+#[test]
+fn what_a_device_has_stored_is_kept() {
+    let (text, memory) = (text(), Memory::default());
+    let places = [START, START + 16, START + 32].map(GuestPhysical);
+    for at in places {
+        memory.put(at, PRIVILEGED);
+    }
+    make_text(&text, &memory, places[0], 0);
+    for at in places {
+        let _ = text.note(at, PRIVILEGED, 0, &memory);
+        assert_eq!(memory.load(at), Some(BREAKPOINT));
+    }
+    memory.store(places[0], OTHER);
+    memory.store(places[1], OTHER);
+    let [low, high] = OTHER.to_le_bytes();
+    assert_eq!([text.byte(places[0], low), text.byte(GuestPhysical(START + 1), high)], [low, high]);
+    assert_eq!(text.doubleword(places[0], u64::from(OTHER)) as u16, OTHER);
+    let _ = text.make_way(places[1], &memory);
+    give_up(&text, &memory, places[0]);
+    let found = places.map(|at| memory.load(at));
+    assert_eq!(found, [Some(OTHER), Some(OTHER), Some(PRIVILEGED as u16)]);
+}

@@ -140,6 +140,20 @@ fn a_device_of_a_former_life_stores_nothing_in_the_next() {
     run.check(lives >= 1, format_args!("{lives} former lives are too few to show anything"));
 }
 
+/// A device's loads and stores are seen by nobody: so nothing stands there for instructions that the guest has executed, whether its harts have H or not. (Without H breakpoints did. The device was given them
+/// instead of the guest's memory, and instructions were put back over what the device had stored.)
+#[test]
+fn a_device_and_its_guest_have_the_same_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk.img");
+    for cpu in ["rv64", "rv64,h=false"] {
+        std::fs::write(&disk, vec![0; MIB]).unwrap();
+        let probe = Guest::probe("fill", "slot=0").position_independent().trusted_with_dma_at(AT);
+        let run = System::on(1).cpu(cpu).with(probe).disk("fill", &disk, "").run(CLOCK);
+        run.good().result("fill");
+    }
+}
+
 /// Stock Linux gets `KEY_POWER` from its own driver, shuts down by itself, and is waited for; one that does nothing is stopped when its time is over.
 #[test]
 fn a_guest_is_asked_to_shut_down() {

@@ -44,7 +44,8 @@ pub fn check(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) 
     Some(Translation::Shadow(Shadow { spaces, tables: tables?, reclaim, breakpoints: breakpoints? }))
 }
 
-/// They are for harts without H, where they are there unless the guest has none of it.
+/// They are for harts without H, where they are there unless the guest has none of it, or devices that load and store in its memory with nobody seeing it: these would
+/// load breakpoints, and what they store may be instructions' old places still.
 fn check_breakpoints(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) -> Option<bool> {
     match (&draft.breakpoints, board.has_h) {
         (Some(breakpoints), Some(true)) => {
@@ -53,8 +54,16 @@ fn check_breakpoints(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Fi
             findings.push(Finding::at(breakpoints.span.clone(), message).help(help));
             None
         }
-        (Some(breakpoints), _) => Some(breakpoints.value),
-        (None, has_h) => Some(has_h == Some(false)),
+        (Some(breakpoints), _) => {
+            if breakpoints.value && draft.dma.is_some() {
+                let message = "devices can load breakpoints where the guest has put instructions: nothing sees what they do with its memory";
+                let help = "remove the key, unless the guest never lets a device write to its disk, or fill, what it has executed as its kernel; with Linux, \
+                            unload no modules";
+                findings.push(Finding::at(breakpoints.span.clone(), message).warning().help(help));
+            }
+            Some(breakpoints.value)
+        }
+        (None, has_h) => Some(has_h == Some(false) && draft.dma.is_none()),
     }
 }
 

@@ -73,6 +73,30 @@ fn what_a_device_could_reach_is_a_warning() {
     assert!(parse(GOOD).unwrap().warnings.is_none());
 }
 
+/// Nobody sees what such a device loads and stores, so nothing is put in a guest's text unless the manifest says so.
+#[test]
+fn a_guest_with_such_devices_has_breakpoints_only_if_it_says_so() {
+    let check = |keys: &str| {
+        let text = with(&format!("{TRUSTED}\n{keys}"), &disk("")).replacen(
+            "harts = 4",
+            "cpu = \"rv64,h=false\"\nharts = 4",
+            1,
+        );
+        let manifest = parse(&text).unwrap();
+        let warnings = manifest.warnings.unwrap();
+        let is_told = warnings.iter().any(|finding| finding.message.contains("devices can load breakpoints"));
+        let breakpoints: Vec<bool> = manifest
+            .translations
+            .iter()
+            .map(|translation| translation.shadow().unwrap().breakpoints)
+            .collect();
+        (breakpoints, is_told)
+    };
+    assert_eq!(check(""), (vec![false, true], false));
+    assert_eq!(check("breakpoints = false"), (vec![false, true], false));
+    assert_eq!(check("breakpoints = true"), (vec![true, true], true));
+}
+
 #[test]
 fn no_guest_has_such_devices_unless_it_is_trusted() {
     let untrusted = "reads and writes memory by itself (DMA), and nothing on the board confines it";
