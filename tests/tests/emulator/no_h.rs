@@ -139,6 +139,22 @@ fn who_has_an_interrupt_pending_does_not_sleep() {
     run.good().result("pending");
 }
 
+/// An RTOS to which nobody else can come waits in its hart, as it does with H: it was put to sleep at each WFI, as if others could have the hart, if anybody elsewhere was less urgent.
+#[test]
+fn who_has_a_hart_to_itself_waits_in_it() {
+    let args = "period_us=1000 periods=200 begin_ms=10 burn_percent=30 report_ms=0";
+    for preset in ["partition", "spumone"] {
+        let rtos = Guest::freertos(args).harts([1]).priority(10);
+        let run = on(2).policy(preset).with(Guest::probe("naps", "").harts([0])).with(rtos).run(CLOCK);
+        run.good();
+        run.lost_no_tick("freertos", 200).was_in_time("freertos", preset);
+        let vcpu = &run.guest("freertos").vcpus[0];
+        let (waits, dispatches) = (vcpu.exits["wfi"], vcpu.dispatches);
+        run.check(waits >= 50, format_args!("it waited {waits} times: too few to show anything"));
+        run.check(dispatches <= 2, format_args!("it came to its hart {dispatches} times"));
+    }
+}
+
 /// Eight harts put back what was replaced in their guest's text, all at the same time, as one is about to read it. (They waited for each other, up to 110 us without a look for
 /// interrupts.)
 #[test]
