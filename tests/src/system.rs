@@ -210,13 +210,15 @@ impl Guest {
 
     /// FreeRTOS on hart 0, more urgent than all other guests unless they say otherwise. See guests/freertos for `args`.
     pub fn freertos(args: &str) -> Self {
-        Self { priority: 10, ..Self::elf("freertos", "freertos/freertos.elf", args) }
+        Self { priority: 10, ..Self::elf("freertos", "freertos/freertos.elf", &harts::measured(args)) }
     }
 
     /// FreeRTOS's SMP build for so many cores, with as many vCPUs, on the first harts: core *n* on hart *n*. See guests/freertos for `args`.
     pub fn freertos_smp(cores: u32, args: &str) -> Self {
         let file = format!("freertos/freertos-smp{cores}.elf");
-        Self { priority: 10, ..Self::elf("freertos", &file, args) }.vcpus(cores).harts(0..cores)
+        Self { priority: 10, ..Self::elf("freertos", &file, &harts::measured(args)) }
+            .vcpus(cores)
+            .harts(0..cores)
     }
 
     /// A probe (guests/probes) on hart 0.

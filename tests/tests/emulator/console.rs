@@ -1,7 +1,7 @@
 //! Many consoles on one line: no line is mixed with another's, what has no end yet is shown, what is typed arrives.
 use ainori::report::Outcome;
 use ainori_tests::bounds::HANDLER_NS;
-use ainori_tests::harts::{measured, usual_lack_h};
+use ainori_tests::harts::usual_lack_h;
 use ainori_tests::{Clock, Guest, Run, System, terminal::Terminal};
 use std::time::Duration;
 
@@ -158,7 +158,7 @@ fn a_flood_without_line_ends_silences_nobody() {
 /// rings an RTOS's core for a line. (A task was 160 ms late, and 221 ticks were lost.)
 #[test]
 fn a_storm_of_newlines_delays_no_task() {
-    let args = &measured("periods=400 burn_percent=50 burn_period_us=50000 report_ms=0");
+    let args = "periods=400 burn_percent=50 burn_period_us=50000 report_ms=0";
     for policy in ["ainori", "spumone"] {
         let run = System::on(2)
             .policy(policy)
@@ -238,7 +238,7 @@ fn a_piece_without_patience_disturbs_no_rtos() {
         let urgent = Guest::probe("naps", &format!("period_us=50 busy_us={busy} n=1000000000"));
         let run = System::on(2)
             .policy(policy)
-            .with(Guest::freertos(&measured("periods=400")).harts([0]).priority(20))
+            .with(Guest::freertos("periods=400").harts([0]).priority(20))
             .with(urgent.harts([0]).priority(10).background())
             .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())
             .with(Guest::probe("talk", "bytes=20000").harts([1]).priority(5))
@@ -257,7 +257,7 @@ fn a_piece_that_others_have_put_off_disturbs_no_rtos() {
             format!("periods={periods} period_us=500 burn_period_us=500000 burn_percent=0 report_ms=0");
         let run = system
             .policy("spumone")
-            .with(Guest::freertos(&measured(&args)).harts([0]).priority(20))
+            .with(Guest::freertos(&args).harts([0]).priority(20))
             .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())
             .run(Clock::Lockstep { q: 211 });
         run.ended(Outcome::Good).lost_no_tick("freertos", periods);
@@ -292,7 +292,7 @@ fn a_task_that_goes_on_across_ticks_is_disturbed_at_none() {
         let first = format!("n=1000000 us=10400 pause_us=20000 phase_us={phase:05}");
         let run = System::on(2)
             .policy(policy)
-            .with(Guest::freertos(&measured(&rtos)).harts([0]).priority(20))
+            .with(Guest::freertos(&rtos).harts([0]).priority(20))
             .with(Guest::probe("bursts", &first).harts([0]).priority(10).background())
             .with(Guest::probe("talk", "bytes=1000000 gap_us=3000").harts([1]).priority(5).background())
             .with(Guest::probe("busyloop", "").harts([0]).priority(1).background())

@@ -2,7 +2,7 @@
 use ainori_tests::{
     APLIC, Clock, Guest, PLIC, System,
     bounds::{IRQS_OFF_BESIDE_RTOS_NS, TASK_NS},
-    harts::{measured, usual_lack_h},
+    harts::usual_lack_h,
 };
 
 /// FreeRTOS never sleeps here, so whatever a tick cost would show as exits that grow with their number. (Without H, each privileged instruction is one.)
@@ -115,8 +115,8 @@ fn migration_beside_hackbench_delays_no_task() {
 #[test]
 fn to_look_through_many_harts_does_not_make_the_rtos_late() {
     let busy = Guest::probe("bursts", "n=0").vcpus(16).harts(0..16).background();
-    let rtos = measured("period_us=1000 periods=100 burn_percent=0 report_ms=0");
-    let rtos = Guest::freertos(&rtos).harts([0]).priority(10);
+    let rtos = "period_us=1000 periods=100 burn_percent=0 report_ms=0";
+    let rtos = Guest::freertos(rtos).harts([0]).priority(10);
     let run =
         System::on(16).policy("spumone-on-demand").with(busy).with(rtos).run(Clock::Lockstep { q: 250 });
     run.good();

@@ -175,9 +175,7 @@ fn a_vcpu_that_is_started_again_finds_zeros() {
             .cpu(cpu)
             .with(Guest::probe("reborn", "n=20").vcpus(2))
             .with(Guest::probe("fpkeep", "seed=1 ms=100"))
-            .with(Guest::freertos(&ainori_tests::harts::measured(
-                "periods=100 burn_percent=20 burn_period_us=5000",
-            )))
+            .with(Guest::freertos("periods=100 burn_percent=20 burn_period_us=5000"))
             .quantum("1ms")
             .run(Clock::Icount);
         run.good();

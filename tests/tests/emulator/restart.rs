@@ -1,7 +1,7 @@
 //! Guests that are started again: nothing is left of a former life, neighbours don't notice, and somebody gives up in the end.
 use ainori::report::{GuestOutcome, Life, Outcome};
 use ainori_report::{Next, StopReason};
-use ainori_tests::{Clock, Guest, Run, System, bounds::IRQS_OFF_BESIDE_RTOS_NS, harts::measured};
+use ainori_tests::{Clock, Guest, Run, System, bounds::IRQS_OFF_BESIDE_RTOS_NS};
 
 /// The probe that looks for what former lives have left, and leaves all that it can. It ends in this way until so many milliseconds have gone by since
 /// the machine was switched on, then it is content.
@@ -164,9 +164,9 @@ fn a_guest_starts_again_though_its_vcpu_is_where_it_may_not_run() {
         let system = System::on(3)
             .policy(policy)
             .with(
-                Guest::freertos(&measured(&format!(
+                Guest::freertos(&format!(
                     "periods={periods} burn_percent=45 burn_period_us=10000 report_ms=0"
-                )))
+                ))
                 .harts([1])
                 .priority(10),
             )
