@@ -395,6 +395,8 @@ impl Description {
 
 /// So FreeRTOS measures no tick of its first 2 ms, the longest tick here.
 const FROM_THE_SECOND_TICK_ON: &str = " begin_ms=2";
+/// So it measures nothing while its instructions become breakpoints, on harts without the H extension.
+const FROM_WHEN_ITS_TEXT_IS_KNOWN_ON: &str = " begin_ms=40";
 /// Board memory beside that of the guests: firmware, hypervisor, programs.
 const OTHER_MEMORY_MIB: u32 = 64;
 /// The same for the files of each Linux.
@@ -432,7 +434,11 @@ impl Display for Description {
         let cpu = harts::model(&self.cpu, harts::usual_lack_h());
         writeln!(f, "memory = \"{}MiB\"\ncpu = {cpu:?}", memory.next_multiple_of(64))?;
         for guest in &self.guests {
-            let more = if oracle::begins_unseen(self, guest) { FROM_THE_SECOND_TICK_ON } else { "" };
+            let more = match guest.job {
+                Job::FreeRtos { .. } if harts::usual_lack_h() => FROM_WHEN_ITS_TEXT_IS_KNOWN_ON,
+                _ if oracle::begins_unseen(self, guest) => FROM_THE_SECOND_TICK_ON,
+                _ => "",
+            };
             guest.write(f, self, more)?;
         }
         self.windows().iter().try_for_each(|window| write!(f, "{window}"))?;
