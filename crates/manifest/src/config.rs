@@ -303,6 +303,8 @@ pub const MOST_SHADOW_SPACES: usize = 16;
 /// How many shadow tables a vCPU can have. With fewer, an instruction that needs four pages at once could fault for ever
 /// (`tables_needed` of the shadow crate); with more, they are hardly meant.
 pub const SHADOW_TABLES: core::ops::RangeInclusive<u16> = 36..=8192;
+/// The fewest of a vCPU that has them for several address spaces on harts without the H extension: each has a root for what a program sees of it, and two for its kernel.
+pub const FEWEST_SHADOW_TABLES_WITHOUT_H: u16 = 68;
 /// How many it has if nobody says.
 pub const DEFAULT_SHADOW_TABLES: u16 = 256;
 /// Bytes that the hypervisor needs for a shadow table: a page, and what it knows of it.

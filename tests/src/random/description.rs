@@ -396,7 +396,7 @@ impl Description {
 /// So FreeRTOS measures no tick of its first 2 ms, the longest tick here.
 const FROM_THE_SECOND_TICK_ON: &str = " begin_ms=2";
 /// So it measures nothing while its instructions become breakpoints, on harts without the H extension.
-const FROM_WHEN_ITS_TEXT_IS_KNOWN_ON: &str = " begin_ms=40";
+const FROM_WHEN_ITS_TEXT_IS_KNOWN_ON: &str = " begin_ms=80";
 /// Board memory beside that of the guests: firmware, hypervisor, programs.
 const OTHER_MEMORY_MIB: u32 = 64;
 /// The same for the files of each Linux.

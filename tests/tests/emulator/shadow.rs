@@ -1,11 +1,15 @@
 //! Guests with shadow tables: their own tables mean what they say, whatever becomes of the shadow, and an RTOS beside them doesn't notice.
 use ainori::report::Outcome;
+use ainori_manifest::config::{FEWEST_SHADOW_TABLES_WITHOUT_H, SHADOW_TABLES};
 use ainori_report::StopReason;
 use ainori_sched::{Policy, Preemption, presets};
-use ainori_tests::{Clock, Guest, System};
+use ainori_tests::{Clock, Guest, System, harts::usual_lack_h};
 
-/// As few as there can be.
-const FEWEST_TABLES: u32 = 36;
+/// As few as there can be of any form, on the harts that tests are run with.
+fn fewest_tables() -> u32 {
+    let fewest = if usual_lack_h() { FEWEST_SHADOW_TABLES_WITHOUT_H } else { *SHADOW_TABLES.start() };
+    fewest.into()
+}
 const SHADOWS: [&str; 2] = ["shadow-single", "shadow-multi"];
 const RECLAIMS: [&str; 2] = ["fifo", "page-directory-lru"];
 /// `scause` (privileged specification, "Supervisor cause register values after trap").
@@ -17,7 +21,7 @@ const CLOCK: Clock = Clock::Lockstep { q: 250 };
 fn tables_mean_what_they_say_in_each_form_of_shadow() {
     for translation in SHADOWS {
         for reclaim in RECLAIMS {
-            for tables in [FEWEST_TABLES, 256] {
+            for tables in [fewest_tables(), 256] {
                 let guest = Guest::probe("tables", "n=6000").vcpus(3).harts([0, 1, 2]);
                 let guest = guest.translation(translation).shadow_reclaim(reclaim).shadow_tables(tables);
                 let run = System::on(3).with(guest).run(CLOCK);
@@ -69,7 +73,7 @@ fn each_preset_works_with_shadows() {
 fn smp_linux_beside_an_rtos_with_hardly_any_tables() {
     for reclaim in RECLAIMS {
         let linux = Guest::linux("hackbench").args("ainori.loops=10").vcpus(2).harts([0, 1]);
-        let linux = linux.translation("shadow-multi").shadow_tables(FEWEST_TABLES).shadow_reclaim(reclaim);
+        let linux = linux.translation("shadow-multi").shadow_tables(fewest_tables()).shadow_reclaim(reclaim);
         let freertos = Guest::freertos("period_us=1000 periods=400 burn_percent=30 report_ms=0").harts([1]);
         let run = System::on(2).policy("ainori").with(linux).with(freertos).run(CLOCK);
         run.good();
@@ -125,7 +129,7 @@ const LEAST_COPIES_PAGES: u64 = 10_000;
 /// Whatever its siblings fence, and however often, a vCPU gets on with what it does.
 #[test]
 fn who_is_fenced_by_its_siblings_gets_on() {
-    for tables in [FEWEST_TABLES, 256] {
+    for tables in [fewest_tables(), 256] {
         for what in ["page", "page-asid", "used", "range", "global", "space", "all"] {
             for (harts, us) in [(2, 13), (2, 15), (4, 0)] {
                 let guest = Guest::probe("fenced", &format!("what={what} us={us}"));
@@ -150,7 +154,7 @@ fn who_is_fenced_by_its_siblings_gets_on() {
 /// A page that somebody has moved, and had fenced, isn't used in its old place from then on, however the fence says it, and whoever was told to wait.
 #[test]
 fn what_siblings_have_fenced_is_not_used() {
-    for (tables, us) in [(FEWEST_TABLES, 0), (256, 10)] {
+    for (tables, us) in [(fewest_tables(), 0), (256, 10)] {
         for what in ["page", "page-asid", "range", "space", "all"] {
             for harts in [2, 4] {
                 let args = format!("check=1 what={what} us={us} ms=30");
@@ -168,7 +172,7 @@ fn what_siblings_have_fenced_is_not_used() {
 /// Address spaces that share what is global, change it and fence it, by themselves and by siblings: no step of that is long.
 #[test]
 fn what_many_address_spaces_share_changes_in_steps() {
-    for tables in [FEWEST_TABLES, 256] {
+    for tables in [fewest_tables(), 256] {
         for spaces in [1, 2, 3, 16, 20] {
             for (harts, what) in [(1, "page"), (2, "global"), (3, "page")] {
                 let args = format!("harm=1 spaces={spaces} ms=30 pages=8 us=20 what={what}");

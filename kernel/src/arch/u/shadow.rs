@@ -5,6 +5,7 @@ use alloc::{boxed::Box, vec};
 use ainori_devices::zicsr::CsrAccess;
 use ainori_handover::Progress;
 use ainori_limits::cause::exception;
+use ainori_manifest::config::{FEWEST_SHADOW_TABLES_WITHOUT_H, MOST_SHADOW_SPACES, SHADOW_TABLES};
 use ainori_shadow::{
     Access, Activation, Active, AddressSpace, Choices, Divided, Due, Fault, Format, Memory, Mode, Outcome,
     Satp, Scope, Shadow, TableState, UpToDate, Virtual, Window,
@@ -14,7 +15,7 @@ use ainori_supervisor::{Privileged, View};
 
 use super::VcpuState;
 use super::fence;
-use super::page::{ALL_VIEWS, Page, number_of};
+use super::page::{ALL_VIEWS, Page, VIEWS, number_of};
 use super::per_hart::per_hart;
 use super::trap::{Exception, fetch};
 use super::window::{self, FORMATS};
@@ -29,8 +30,6 @@ pub const BUILT: bool = true;
 
 /// Most views of address spaces of a vCPU: so many ASIDs of each hart are its own. The first ones are the hypervisor's.
 const TAGS: u16 = 64;
-/// Views that each address space takes: of programs, and of the kernel without and with these.
-const VIEWS: usize = 3;
 const FENCE_LENGTH: u8 = Privileged::LENGTH;
 
 /// Where the window is at first, with the tables that its entry leads to.
@@ -87,6 +86,21 @@ pub struct Modes {
     pub unconfined: bool,
 }
 
+/// Address spaces of a vCPU's shadow, for so many of its guest.
+const fn views(spaces: usize) -> usize {
+    let views = VIEWS * spaces;
+    if views < TAGS as usize { views } else { TAGS as usize }
+}
+
+// What a manifest may say is enough.
+const _: () = {
+    const fn needed(spaces: usize) -> usize {
+        Shadow::<ShadowTables, Divided>::tables_needed(views(spaces))
+    }
+    assert!(needed(1) <= *SHADOW_TABLES.start() as usize);
+    assert!(needed(MOST_SHADOW_SPACES) <= FEWEST_SHADOW_TABLES_WITHOUT_H as usize);
+};
+
 impl OwnShadow {
     /// There is no other way to translate here.
     pub fn none(_: bool, _: Modes) -> Self {
@@ -96,7 +110,7 @@ impl OwnShadow {
     /// With so many tables and address spaces, for the vCPU with this number. `None`: too few tables, or too many address spaces. Allocates: only at boot.
     pub fn new(vcpu: u8, choices: Choices, tables: u16, spaces: usize, _: Modes) -> Option<Self> {
         let states = vec![TableState::NEW; tables.into()].leak();
-        let spaces = vec![AddressSpace::UNUSED; (VIEWS * spaces).min(TAGS.into())].leak();
+        let spaces = vec![AddressSpace::UNUSED; views(spaces)].leak();
         let page: &'static Page = Box::leak(Page::new());
         let choices = Choices { window: Some(first_window(window::of_page(page))), ..choices };
         let shadow = Shadow::new(choices, ShadowTables::new(tables)?, states, spaces)?;

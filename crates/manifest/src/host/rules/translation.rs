@@ -7,13 +7,15 @@ use super::{
     },
     BoardView,
 };
-use crate::config::{DEFAULT_SHADOW_TABLES, SHADOW_TABLES, Shadow, ShadowSpaces, Translation};
+use crate::config::{
+    DEFAULT_SHADOW_TABLES, FEWEST_SHADOW_TABLES_WITHOUT_H, SHADOW_TABLES, Shadow, ShadowSpaces, Translation,
+};
 
 /// Shadow tables are counted only where there are any, and each vCPU has enough. On harts without H, each guest has some.
 pub fn check(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Finding>) -> Option<Translation> {
     let breakpoints = check_breakpoints(draft, board, findings);
     let tables = match &draft.shadow_tables {
-        Some(tables) => check_tables(tables, findings),
+        Some(tables) => check_tables(tables, fewest_tables(draft, board), findings),
         None => Some(DEFAULT_SHADOW_TABLES),
     };
     let spaces = match &draft.translation {
@@ -67,13 +69,29 @@ fn check_breakpoints(draft: &GuestDraft, board: BoardView, findings: &mut Vec<Fi
     }
 }
 
-fn check_tables(tables: &At<u32>, findings: &mut Vec<Finding>) -> Option<u16> {
-    let valid = u16::try_from(tables.value).ok().filter(|tables| SHADOW_TABLES.contains(tables));
+/// With fewer a vCPU of this guest might not get on.
+fn fewest_tables(draft: &GuestDraft, board: BoardView) -> u16 {
+    let is_single = (draft.translation.as_ref())
+        .is_some_and(|translation| translation.value == TranslationDraft::Shadow(ShadowSpaces::Single));
+    if board.has_h == Some(false) && !is_single {
+        FEWEST_SHADOW_TABLES_WITHOUT_H
+    } else {
+        *SHADOW_TABLES.start()
+    }
+}
+
+fn check_tables(tables: &At<u32>, fewest: u16, findings: &mut Vec<Finding>) -> Option<u16> {
+    let valid =
+        u16::try_from(tables.value).ok().filter(|tables| (fewest..=*SHADOW_TABLES.end()).contains(tables));
     if valid.is_none() {
         let message = format!("a vCPU can't have {} shadow tables", tables.value);
+        let of_these_harts = if fewest == *SHADOW_TABLES.start() {
+            ""
+        } else {
+            " on harts without H, or fewer with translation = \"shadow-single\""
+        };
         let help = format!(
-            "from {} to {}; each takes 4 KiB, for each vCPU of the guest",
-            SHADOW_TABLES.start(),
+            "from {fewest} to {}{of_these_harts}; each takes 4 KiB, for each vCPU of the guest",
             SHADOW_TABLES.end()
         );
         findings.push(Finding::at(tables.span.clone(), message).help(help));
