@@ -192,7 +192,7 @@ fn what_many_address_spaces_share_changes_in_steps() {
 fn threads_of_linux_that_fence_each_other_get_on() {
     let shootdowns = |translation| {
         let linux = Guest::linux("shootdown").args("ainori.threads=4 ainori.ms=200").vcpus(4);
-        let run = System::on(4).with(linux.translation(translation)).run(CLOCK);
+        let run = System::on(4).with_h().with(linux.translation(translation)).run(CLOCK);
         run.good();
         run.number("linux", "shootdowns")
     };
