@@ -31,6 +31,9 @@ pub trait Memory {
 ///
 /// What is in a table when the shadow takes it for the first time is all zeros.
 pub trait Tables {
+    /// Rows of zeros that are written before somebody asks again whether there is something more urgent: as many as there is time for behind what leads to that.
+    const ROWS_AT_ONCE: usize;
+
     /// Where a table is, for `satp` and for entries that lead to it.
     fn address(&self, table: u16) -> HostPhysical;
 

@@ -8,10 +8,7 @@ use crate::slots::Slots;
 use crate::window::{CLOSED, Opening};
 use crate::{ROW, Tables};
 
-/// Rows of zeros that are written at a time.
-const MOST_WRITES: usize = 24;
-
-/// Writing so many takes as long as what has to be done for a table, however few are to be written in it: the loop over the words of a set, and two lists.
+/// Writing so many rows of zeros takes as long as what has to be done for a table, however few are to be written in it: the loop over the words of a set, and two lists.
 const WRITES_OF_A_TABLE: usize = 7;
 
 /// No table.
@@ -230,8 +227,8 @@ impl<'a, T: Tables> Pool<'a, T> {
 
     #[inline(never)]
     fn clear_some(&mut self, count: usize) {
-        let mut left = MOST_WRITES;
-        // BOUND: as many tables as are wanted, and `MOST_WRITES`.
+        let mut left = T::ROWS_AT_ONCE;
+        // BOUND: as many tables as are wanted, and `ROWS_AT_ONCE`.
         while left > 0 && self.clean.count < count && self.dirty.first != NONE {
             left = self.clear(self.dirty.first, left);
             if left == 0 {

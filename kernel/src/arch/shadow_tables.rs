@@ -3,6 +3,7 @@ use alloc::alloc::alloc_zeroed;
 use core::alloc::Layout;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use super::back_end::shadow;
 use ainori_limits::PAGE;
 use ainori_shadow::{ROW, Tables};
 use ainori_space::HostPhysical;
@@ -52,6 +53,8 @@ impl ShadowTables {
 }
 
 impl Tables for ShadowTables {
+    const ROWS_AT_ONCE: usize = shadow::ROWS_AT_ONCE;
+
     #[inline(always)]
     fn address(&self, table: u16) -> HostPhysical {
         // Whatever the number: what a hart walks is one of these, and never memory that a guest can write.

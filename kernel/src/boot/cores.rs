@@ -45,7 +45,9 @@ pub fn make(machine: &'static Machine, policy: Policy, system: &config::System) 
             let cpu = &mut cpus[machine.vcpu(id).home as usize];
             let alone = is_alone(machine.vcpus(), id, &policy);
             let priority = |id: VcpuId| cpu.order.rank(id).class.priority;
-            let may_doze = alone || !policy.moves() && ids().all(|other| priority(other) >= priority(id));
+            // With H the WFI of a vCPU that is alone doesn't trap.
+            let may_doze = cfg!(feature = "no-h") && alone
+                || !policy.moves() && ids().all(|other| priority(other) >= priority(id));
             let file = machine.vcpu(id).file.map_or(0, |file| file.number);
             let state = VcpuState::new(translation, alone, file, &machine.features);
             let resident = Resident::new(machine.vcpu(id), state, may_doze);

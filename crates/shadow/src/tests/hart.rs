@@ -61,6 +61,8 @@ impl Pool {
 }
 
 impl Tables for Pool {
+    const ROWS_AT_ONCE: usize = 24;
+
     fn address(&self, table: u16) -> HostPhysical {
         HostPhysical(POOL + u64::from(table) * PAGE)
     }

@@ -29,6 +29,9 @@ use crate::arch::shadow_tables::ShadowTables;
 /// Can guests have shadow tables?
 pub const BUILT: bool = true;
 
+/// Rows of a table that are cleared at a time.
+pub const ROWS_AT_ONCE: usize = 24;
+
 /// Most address spaces of a vCPU: so many ASIDs of each hart are its own.
 const TAGS: u16 = 16;
 /// What a hart with a shadow sees to in its guest's place.

@@ -28,6 +28,9 @@ use crate::panic::refuse;
 /// Can guests have shadow tables?
 pub const BUILT: bool = true;
 
+/// Rows of a table that are cleared at a time. Fewer than with H: an exit takes longer, and what is cleared is often behind one that the firmware has handed on.
+pub const ROWS_AT_ONCE: usize = 20;
+
 /// Most views of address spaces of a vCPU: so many ASIDs of each hart are its own. The first ones are the hypervisor's.
 const TAGS: u16 = 64;
 const FENCE_LENGTH: u8 = Privileged::LENGTH;
