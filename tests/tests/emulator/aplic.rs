@@ -1,5 +1,5 @@
 //! Boards with an APLIC (AIA), which interrupts harts itself or sends messages to their IMSICs: guests have the same there, and what is promised holds as with
-//! a PLIC.
+//! a PLIC. On harts with H: without it no guest has interrupt files, nor a device where the board has IMSICs.
 use ainori::report::Life;
 use ainori_tests::{APLIC, Clock, Guest, IMSIC, PLIC, System, bounds::TASK_NS, terminal::Terminal};
 
@@ -8,7 +8,7 @@ const RTC: &str = "/soc/rtc@101000";
 
 /// Boards of both kinds, with so many harts.
 fn on(harts: u32) -> impl Iterator<Item = (&'static str, System)> {
-    [APLIC, IMSIC].into_iter().map(move |kind| (kind, System::on(harts).interrupts(kind)))
+    [APLIC, IMSIC].into_iter().map(move |kind| (kind, System::on(harts).with_h().interrupts(kind)))
 }
 
 /// With more vCPUs than harts. What is typed comes through the board's APLIC and the guest's.

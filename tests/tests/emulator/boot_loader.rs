@@ -28,7 +28,7 @@ fn u_boot_starts_a_system_from_a_disk() {
     run.lost_no_tick("freertos", 100);
 }
 
-/// The device tree of QEMU's `virt` with two harts, changed; with it, U-Boot doesn't wait for a key.
+/// The device tree of QEMU's `virt` with two harts, which have H, changed; with it, U-Boot doesn't wait for a key.
 fn tree(change: impl FnOnce(&mut DeviceTree)) -> (TempDir, [String; 2]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("board.dtb");
@@ -56,7 +56,7 @@ fn cells(cells: &[u32]) -> Vec<u8> {
 }
 
 fn two_harts() -> System {
-    System::on(2).with(Guest::probe("smp", "rounds=0100").vcpus(2).harts([0, 1]))
+    System::on(2).with_h().with(Guest::probe("smp", "rounds=0100").vcpus(2).harts([0, 1]))
 }
 
 /// The firmware may take any hart to start the boot loader on.
@@ -88,7 +88,7 @@ fn reserved_memory_stays_as_it_is() {
     let at = u64::from(RESERVED) - RAM;
     let pattern = [0xa5; 1 << 16];
     let guest = Guest::probe("lives", "end=failure until_ms=1").memory_mib(32);
-    let system = System::on(2).with(guest.restart("on-failure", 32, "10s"));
+    let system = System::on(2).with_h().with(guest.restart("on-failure", 32, "10s"));
     let disk = Disk::of(&system);
     for is_reserved in [true, false] {
         let (_folder, args) = tree(|tree| {
