@@ -3,7 +3,7 @@ use super::{
     super::{
         findings::Finding,
         reader::{At, suggest},
-        schema::{Draft, GuestDraft},
+        schema::{Draft, GuestDraft, TranslationDraft},
         units::show_size,
     },
     BoardView, memory,
@@ -146,19 +146,40 @@ fn check_trust(guests: &[GuestDraft], unprotected: &[&GuestDraft], findings: &mu
     // A guest whose name nobody knows may be any.
     let Some(names) = guests.iter().map(name_of).collect::<Option<Vec<String>>>() else { return };
     let without: Vec<String> = unprotected.iter().filter_map(|guest| name_of(guest)).collect();
+    // Also one that can't be so on this board, or whose key can't be read: what is wrong with it is told there.
+    let may_be_without = |name: &String| {
+        let named = guests.iter().zip(&names).find(|(_, own)| *own == name);
+        named.is_some_and(|(guest, _)| {
+            let wanted = guest.translation.as_ref().map(|translation| translation.value);
+            wanted == Some(TranslationDraft::None) || guest.lost.has("translation")
+        })
+    };
     for (guest, own) in guests.iter().zip(&names) {
-        for trusted in &guest.trusts {
+        for (index, trusted) in guest.trusts.iter().enumerate() {
             let name = &trusted.value;
             if !names.contains(name) {
                 let others: Vec<&str> = names.iter().map(|name| &**name).collect();
                 let message = format!("there is no guest {name:?} to trust");
                 findings.push(Finding::at(trusted.span.clone(), message).help(suggest(name, &others)));
-            } else if name == own || !without.contains(name) {
-                let message =
-                    format!("{own} says that it trusts {name}, which can't reach its memory anyhow");
-                let help = "remove the name: it matters only for guests with translation = \"none\"";
-                findings.push(Finding::at(trusted.span.clone(), message).warning().help(help));
+                continue;
             }
+            let before = guest.trusts.get(..index).unwrap_or_default();
+            let (message, help) = if name == own {
+                (
+                    format!("{own} names itself among those that it trusts"),
+                    "remove the name: who could reach its memory are others",
+                )
+            } else if before.iter().any(|earlier| earlier.value == *name) {
+                (format!("{own} says twice that it trusts {name}"), "remove the name: once is enough")
+            } else if !may_be_without(name) {
+                (
+                    format!("{own} says that it trusts {name}, which can't reach its memory anyhow"),
+                    "remove the name: it matters only for guests with translation = \"none\"",
+                )
+            } else {
+                continue;
+            };
+            findings.push(Finding::at(trusted.span.clone(), message).warning().help(help));
         }
         let is_trusted = |name: &String| guest.trusts.iter().any(|trusted| trusted.value == *name);
         if guest.lost.has("trusts") {

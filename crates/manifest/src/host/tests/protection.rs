@@ -101,11 +101,29 @@ fn whom_one_trusts_is_looked_at() {
         found[0].contains("there is no guest \"freertis\" to trust / did you mean `freertos`?"),
         "{found:?}"
     );
-    for (linux, freertos) in [(TRUST, ""), ("trusts = [\"freertos\", \"linux\"]", NONE)] {
+    for (linux, freertos, told) in [
+        (TRUST, "", "linux says that it trusts freertos, which can't reach its memory anyhow"),
+        ("trusts = [\"freertos\", \"linux\"]", NONE, "linux names itself among those that it trusts"),
+        ("trusts = [\"linux\"]", "", "linux names itself among those that it trusts"),
+        ("trusts = [\"freertos\", \"freertos\"]", NONE, "linux says twice that it trusts freertos"),
+    ] {
         let manifest = parse(&unprotected(linux, freertos)).unwrap();
         let warnings = manifest.warnings.expect("it says something that doesn't matter");
         let all: Vec<_> = warnings.iter().map(|finding| finding.message.clone()).collect();
-        assert!(all.len() == 1 && all[0].contains("can't reach its memory anyhow"), "{all:?}");
+        assert_eq!(all, [told]);
+    }
+}
+
+/// On harts without H, where there is no such mode, and where the key can't be read: that is told once, and nothing is said of those who trust the guest.
+#[test]
+fn nothing_is_concluded_from_a_mode_that_a_guest_cannot_have() {
+    let without_h = unprotected(TRUST, NONE).replace("[board]", "[board]\ncpu = \"rv64,h=false\"");
+    let unreadable = unprotected(TRUST, &NONE.replace("\"none\"", "\"nothing\""));
+    for (text, told) in
+        [(without_h, "can't walk a guest's own tables"), (unreadable, "no translation \"nothing\"")]
+    {
+        let found = errors(&text);
+        assert!(found.len() == 1 && found[0].contains(told), "{found:?}");
     }
 }
 
