@@ -39,6 +39,43 @@ fn the_interrupt_controller_is_shown() {
     }
 }
 
+/// Of the one address space nobody is used least recently; and harts without H have an interrupt controller that guests haven't.
+#[test]
+fn what_a_guest_has_of_its_translation_and_its_board_is_shown() {
+    let checkout = Checkout::new(2);
+    for (board, guest, all) in [
+        (
+            "",
+            "translation = \"shadow-multi\"",
+            &["for the last 16 address spaces, taken first in first out."][..],
+        ),
+        (
+            "",
+            "translation = \"shadow-multi\"\nshadow_reclaim = \"page-directory-lru\"",
+            &["for the last 16 address spaces, taken from the one that was used least recently."],
+        ),
+        (
+            "",
+            "translation = \"shadow-single\"\nshadow_reclaim = \"page-directory-lru\"",
+            &["for its address space alone, taken all at once."],
+        ),
+        (
+            "cpu = \"rv64,h=false\"\ninterrupts = \"imsic\"",
+            "",
+            &["guests' kernels run in user mode.\n", "the board's IMSICs aren't used: guests have a PLIC.\n"],
+        ),
+    ] {
+        let text = std::fs::read_to_string(checkout.path("demo.toml")).unwrap();
+        let text = text.replacen("[board]", &format!("[board]\n{board}"), 1);
+        let text = text.replace("name = \"linux\"", &format!("name = \"linux\"\n{guest}"));
+        std::fs::write(checkout.path("other.toml"), text).unwrap();
+        let (code, out, err) = call(&checkout, &["check", "other.toml"]);
+        for told in all {
+            assert_eq!((code, out.contains(told)), (Some(0), true), "{told}: {out}{err}");
+        }
+    }
+}
+
 /// What it could reach is told, and where its memory is; and who doesn't trust it is asked to.
 #[test]
 fn what_a_guest_without_protection_could_reach_is_shown() {

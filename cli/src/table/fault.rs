@@ -5,6 +5,11 @@ use ainori_limits::cause::{exception, exception_name};
 use ainori_report::{Fault, NO_TRAP, Stopped};
 use std::fmt::Write;
 
+/// The major opcode of instructions for control registers, among others.
+const SYSTEM: u32 = 0x73;
+/// A kernel's timer, of the extension Sstc.
+const STIMECMP: u32 = 0x14d;
+
 /// The faults of all guests; empty if there are none.
 pub fn faults(report: &RunReport) -> String {
     let stops = report
@@ -29,7 +34,7 @@ fn fault(report: &RunReport, stopped: &Stopped, fault: &Fault, is_one_of_many: b
         0 => "unknown, or all zeros".into(),
         // The two lowest bits of a compressed instruction are not both set.
         bits if bits & 3 != 3 => format!("{:04x}", bits & 0xffff),
-        bits => format!("{bits:08x}"),
+        bits => format!("{bits:08x}{}", register_accessed(bits)),
     };
     let is_trap = fault.cause != NO_TRAP;
     let facts = [
@@ -55,6 +60,23 @@ fn fault(report: &RunReport, stopped: &Stopped, fault: &Fault, is_one_of_many: b
 /// An exception's number and name.
 fn cause(code: u64) -> String {
     format!("{code} ({})", exception_name(code).unwrap_or("unknown"))
+}
+
+/// `, of CSR 0x14d: stimecmp, for harts with Sstc` behind an instruction that reads or writes a control register; nothing behind others. What a program is built for that the harts haven't is
+/// mostly seen here first, as its file needn't say it.
+fn register_accessed(instruction: u32) -> String {
+    let (opcode, function, number) = (instruction & 0x7f, instruction >> 12 & 7, instruction >> 20 & 0xfff);
+    if opcode != SYSTEM || matches!(function, 0 | 4) {
+        return String::new();
+    }
+    // Bits 9:8 are the least mode that may reach it.
+    let whose = match (number, number >> 8 & 3) {
+        (STIMECMP, _) => ": stimecmp, for harts with Sstc",
+        (_, 3) => ", for machine mode alone",
+        (_, 2) => ", for hypervisors on harts with H",
+        _ => "",
+    };
+    format!(", of CSR {number:#05x}{whose}")
 }
 
 /// Is it the first instruction of the guest's own trap handler that it can't fetch? Then what went wrong first is what that was called for.
@@ -101,6 +123,25 @@ mod tests {
             mode: "VS".into(),
             x: vec![0; 32],
             csr: csr.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+        }
+    }
+
+    /// A kernel that was built for Sstc ran on harts without, and all that was told of it was `14d29073`.
+    #[test]
+    fn the_register_of_an_illegal_instruction_is_named() {
+        for (instruction, told) in [
+            (0x14d2_9073, ", of CSR 0x14d: stimecmp, for harts with Sstc"),
+            // csrr a0, mhartid; csrwi hstatus, 1; csrr a0, cycle; csrrc a0, stvec, a1.
+            (0xf140_2573, ", of CSR 0xf14, for machine mode alone"),
+            (0x6000_d073, ", of CSR 0x600, for hypervisors on harts with H"),
+            (0xc000_2573, ", of CSR 0xc00"),
+            (0x1055_b573, ", of CSR 0x105"),
+            // mret; hlv.b a0, (a1); add a0, a0, a1.
+            (0x3020_0073, ""),
+            (0x6005_c573, ""),
+            (0x00b5_0533, ""),
+        ] {
+            assert_eq!(register_accessed(instruction), told, "{instruction:#x}");
         }
     }
 

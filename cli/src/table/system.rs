@@ -65,6 +65,9 @@ pub fn system(manifest: &Manifest) -> String {
     }
     if !board.has_h() {
         let _ = writeln!(text, "The harts lack the H extension: guests' kernels run in user mode.");
+        if board.interrupts == Interrupts::Imsic {
+            let _ = writeln!(text, "Without it the board's IMSICs aren't used: guests have a PLIC.");
+        }
     }
     if !board.has_sstc() {
         let _ = writeln!(text, "The harts lack the Sstc extension: the firmware sets their timers.");
@@ -127,9 +130,11 @@ fn shadow_tables(guest: &Guest, shadow: Shadow) -> String {
         ShadowSpaces::Single => "its address space alone".into(),
         ShadowSpaces::Multi => format!("the last {} address spaces", shadow.space_count()),
     };
-    let order = match shadow.reclaim {
-        ShadowReclaim::Fifo => "first in first out",
-        ShadowReclaim::PageDirectoryLru => "from the one that was used least recently",
+    let order = match (shadow.reclaim, shadow.spaces) {
+        (ShadowReclaim::Fifo, _) => "first in first out",
+        (ShadowReclaim::PageDirectoryLru, ShadowSpaces::Multi) => "from the one that was used least recently",
+        // Nobody else's are there to be taken.
+        (ShadowReclaim::PageDirectoryLru, ShadowSpaces::Single) => "all at once",
     };
     format!("Each vCPU of {} has {} shadow tables for {spaces}, taken {order}.", guest.name, shadow.tables)
 }
