@@ -14,7 +14,8 @@
 //! - Just before the deadline of a vCPU no piece is begun, nor while it waits for the core. Who has deadlines again and again can't keep housework from
 //!   being done: it [gives way](super::given_way) to each level for a moment only, and then not again before a time in which an RTOS has one deadline. (Guests that
 //!   are timed to the microsecond make it slower all the same.)
-//! - Between two pieces the guests of this core go on for [`PAUSE_US`] at least.
+//! - Between two pieces the guests of this core go on for [`PAUSE_US`] at least, and where the way there and back may take longer than that, for
+//!   [as much more](Cpu::least_pause).
 //!
 //! To add a kind of work: a variant of [`Chore`], with its places in [`Chore::ALL`], [`Housekeeper::due`] and `due_mut`; and its function in
 //! [`Cpu::do_piece`].
@@ -93,6 +94,12 @@ impl Housekeeper {
             Chore::Console => console,
             Chore::Restarts => restarts,
         }
+    }
+
+    /// For how long what is under way rests at most, in ticks.
+    #[inline(always)]
+    const fn longest_pause(&self) -> u64 {
+        if cfg!(feature = "sbi-timer") { self.given_way.interval } else { self.pause }
     }
 
     fn earliest(&self) -> u64 {
@@ -340,7 +347,7 @@ impl Cpu {
         let asked = self.machine.housework.asked();
         // BOUND: the kinds of work: 3.
         for chore in Chore::ALL {
-            let pause = housekeeper.pause;
+            let pause = housekeeper.longest_pause();
             let due = housekeeper.due_mut(chore);
             // What is under way keeps its pauses.
             if asked & chore.bit() != 0 && *due > now + pause {
@@ -459,6 +466,7 @@ impl Cpu {
     /// Does one piece of what is due.
     #[inline(never)]
     pub(super) fn keep_house(&mut self, now: u64) {
+        let least_pause = self.least_pause(self.housework_alarm(), now);
         if self.is_housework_hidden() && !self.must_work_now(now) {
             self.pending.alarm = true;
             return;
@@ -501,14 +509,14 @@ impl Cpu {
             Next::Soon => {
                 // Nobody need ask for what is under way.
                 let _ = housework.ask(chore.bit());
-                if is_idle { now } else { now + housekeeper.pause }
+                if is_idle { now } else { now + housekeeper.pause.max(least_pause) }
             }
             Next::At(time) => time,
             Next::WhenAsked => u64::MAX,
         };
         let due = housekeeper.earliest();
         // What is under way need not wait as long again: that would be 16 bytes of all consoles each time.
-        let is_under_way = due <= now + housekeeper.pause;
+        let is_under_way = due <= now + housekeeper.longest_pause();
         let waits = if is_under_way { housekeeper.given_way.interval } else { self.housework.patience };
         self.housework.set_latest(now + waits);
         self.look_later(own_deadline(), now);

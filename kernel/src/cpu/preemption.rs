@@ -1,12 +1,29 @@
 //! Preemption points. The hypervisor runs to completion with interrupts off; where that may take long, it asks here whether something more
 //! urgent has come up meanwhile ("preemption point" is seL4's word), and accounts for how long interrupts were off.
-use super::{Cpu, guard};
+use super::{Cpu, given_way, guard};
 use crate::arch::clock;
 use crate::arch::hart::{self, Interrupts};
 use crate::chip::irqchip::CoreIrqs;
 use crate::stats::Exit;
 
+/// How many times as long as an alarm for the hypervisor's own work has come late the guest goes on before the next one, at least, where the firmware sets the timer.
+const TIMES_LATE: u64 = 8;
+
 impl Cpu {
+    /// For how many ticks the guest that was interrupted goes on at least, before it is for the same work again, which was due at `due` and is begun `now`.
+    ///
+    /// Pauses are chosen for harts where the way from a guest to such work and back takes less. Where the firmware sets the timer, and mostly tells the time as well, it can take longer (U54:
+    /// 60 us, where a look at who may spin comes behind 10): each time would be over before the guest has executed an instruction, for ever. The way to the work is a part of that, and known. What
+    /// has been late for another reason waits no longer than what has [given way](given_way).
+    #[inline(always)]
+    pub(super) fn least_pause(&self, due: u64, now: u64) -> u64 {
+        if !cfg!(feature = "sbi-timer") {
+            return 0;
+        }
+        let late = now.saturating_sub(due);
+        TIMES_LATE.saturating_mul(late).min(self.machine.ticks(given_way::INTERVAL_US))
+    }
+
     /// A preemption point: has an interrupt come in meanwhile?
     pub fn gives_way(&mut self) -> bool {
         self.gives_way_to(Interrupts::all())

@@ -56,6 +56,28 @@ fn smp_linux_shares_all_harts_with_an_rtos() {
     is_in_time(&run, 100);
 }
 
+/// Two CPUs on one hart, which spin for each other. The way to a look at a spinning one's registers and back takes longer on U54 than the pause between two: each look was due before the CPU had
+/// executed an instruction, found it where it had been, and let the other one go on, to which the same happened, for ever.
+#[test]
+fn who_is_looked_at_gets_on() {
+    for policy in ["ainori", "spumone"] {
+        for system in [on(1), on(1).cpu("rv64,sstc=false")] {
+            let two = Guest::probe("smp", "rounds=0020").vcpus(2).harts([1]);
+            system.policy(policy).with(two).run(CLOCK).good().result("smp");
+        }
+    }
+}
+
+/// The same with the console's work for a guest on another hart, which writes without end: who was beside that work came to nothing within a minute.
+#[test]
+fn who_is_beside_housework_gets_on() {
+    for system in [on(2), on(2).cpu("rv64,sstc=false")] {
+        let flood = Guest::probe("flood", "").harts([2]).background();
+        let run = system.policy("spumone").with(Guest::probe("smp", "").harts([1])).with(flood).run(CLOCK);
+        run.good().result("smp");
+    }
+}
+
 #[test]
 fn a_hostile_guest_disturbs_nobody() {
     let fuzz = Guest::fuzz("seed=14 inputs=1000000000 begin_ms=0 ms=150")

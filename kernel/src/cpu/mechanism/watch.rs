@@ -52,25 +52,27 @@ impl Cpu {
     #[inline(never)]
     pub(in crate::cpu) fn take_sample(&mut self, now: u64) -> Exit {
         let machine = self.machine;
-        self.mechanisms.watch.sample_due = now + self.mechanisms.watch.detector.pause();
+        let least = self.least_pause(self.mechanisms.watch.sample_due, now);
+        let watch = &mut self.mechanisms.watch;
+        watch.sample_due = now + watch.detector.pause().max(least);
         let Some(id) = self.scheduler.running().filter(|_| !self.pending.woken) else {
             return Exit::Timer;
         };
         let mut siblings = machine.guest_of(id).vcpus().map(VcpuId);
         // BOUND: the vCPUs of one guest, some 12 instructions each.
         if !siblings.any(|sibling| machine.vcpu(sibling).waiting_since().is_some()) {
-            self.mechanisms.watch.sample_due = now + self.mechanisms.watch.detector.rest();
+            watch.sample_due = now + watch.detector.rest();
             return Exit::Sample;
         }
         let Some(resident) = &self.residents[id] else { return Exit::Timer };
         let state = &resident.state;
         let spins = if state.is_in_kernel() {
-            self.mechanisms.watch.detector.sample(state.pc(), digest(state))
+            watch.detector.sample(state.pc(), digest(state))
         } else {
-            self.mechanisms.watch.detector.works();
+            watch.detector.works();
             false
         };
-        self.mechanisms.watch.sample_due = now + self.mechanisms.watch.detector.pause();
+        watch.sample_due = now + watch.detector.pause().max(least);
         if spins {
             self.note_spin(id);
             Exit::Spin
