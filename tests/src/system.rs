@@ -716,6 +716,11 @@ impl System {
 
     /// Runs it until this is on the serial line; then the user wants it to end.
     pub fn run_until(&self, clock: Clock, text: &str) -> Run {
+        self.run_and_when(clock, text, |stop| stop.store(true, Ordering::Relaxed))
+    }
+
+    /// Runs it, and does this once the text is on the serial line. A flag that is set has the user want the end of the run.
+    pub fn run_and_when(&self, clock: Clock, text: &str, then: impl FnOnce(&AtomicBool) + Send) -> Run {
         let folder = folder();
         let log = folder.path().join("serial.log");
         let (stop, is_over) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
@@ -724,8 +729,7 @@ impl System {
                 while !is_over.load(Ordering::Relaxed) {
                     let bytes = std::fs::read(&log).unwrap_or_default();
                     if String::from_utf8_lossy(&bytes).contains(text) {
-                        stop.store(true, Ordering::Relaxed);
-                        return;
+                        return then(&stop);
                     }
                     std::thread::sleep(Duration::from_millis(50));
                 }

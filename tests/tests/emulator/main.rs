@@ -25,6 +25,7 @@ mod latency;
 mod migration;
 mod no_h;
 mod platform;
+mod power_cut;
 mod presets;
 mod random;
 mod ranking;
