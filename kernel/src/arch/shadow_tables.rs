@@ -3,10 +3,11 @@ use alloc::alloc::alloc_zeroed;
 use core::alloc::Layout;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::back_end::shadow;
 use ainori_limits::PAGE;
 use ainori_shadow::{ROW, Tables};
 use ainori_space::HostPhysical;
+
+use super::back_end::shadow;
 
 const ENTRIES: usize = PAGE as usize / size_of::<u64>();
 

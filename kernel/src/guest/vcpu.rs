@@ -243,8 +243,8 @@ pub struct Resident {
     pub irq_threshold: u16,
     /// What its core publishes while it runs: messages for vCPUs of lower levels wait.
     pub threshold: u8,
-    /// It is among the least urgent vCPUs of all, and none moves to a core that idles: while nobody else wants its core, nobody can tell whether it
-    /// sleeps or has the core.
+    /// While nobody else wants its core, nobody can tell whether it sleeps or has the core: it is among the least urgent vCPUs of all, and none moves to a
+    /// core that idles; or nobody else ever comes there.
     pub may_doze: bool,
     /// What a hart holds of it.
     pub state: VcpuState,
