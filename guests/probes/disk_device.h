@@ -1,4 +1,4 @@
-/* A disk behind virtio over MMIO (Virtual I/O Device specification 1.2, 4.2 and 5.2), which is asked, not heard: no interrupts. One life asks once. */
+/* A disk behind virtio over MMIO (Virtual I/O Device specification 1.2, 4.2 and 5.2), which is asked, not heard: no interrupts. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,12 +26,12 @@ bool disk_is_untouched(void);
 /* Resets it and gives it an empty queue. Ends the guest with a message if the device wants features. */
 void disk_start(void);
 
-/* Asks for so many transfers at once, at most DISK_TRANSFERS. */
+/* Asks for so many transfers at once, at most DISK_TRANSFERS. All that were asked for before must be done. */
 void disk_ask(const struct disk_transfer *transfers, unsigned count);
 
-/* Waits until so many of those that were asked for since `disk_start` are done, for PATIENCE at most. How many are. */
+/* Waits until so many of those that were asked for since `disk_start` are done, 20 s at most. How many are. */
 unsigned disk_wait(unsigned count);
 
-/* The first that was done of those that were asked for first, and whether it has worked. */
+/* Which was done first of the transfers that were asked for first; and whether one of the last ones has worked. */
 unsigned disk_first_done(void);
 bool disk_has_worked(unsigned transfer);

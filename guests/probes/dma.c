@@ -39,11 +39,11 @@ static bool is_untouched(void)
 static void look(uint64_t watch_ms)
 {
     find(disk_status() != 0, "the device's status", disk_status());
-    find(disk_has_queue() != 0, "a queue", 1);
+    find(disk_has_queue() != 0, "a queue", disk_has_queue());
     bool untouched = true;
     for (uint64_t end = read_time() + us_to_ticks(watch_ms * 1000); untouched && read_time() < end;)
         untouched = is_untouched();
-    find(!untouched, "a store of the device", 0);
+    find(!untouched, "a store of the device", disk_wait(0));
 }
 
 bool guest_main(void)

@@ -1,6 +1,7 @@
 //! One run with random inputs.
 use super::{BEGIN_MS, BURN_PERIOD_US, Expected, SPARE_MS, Trial, measuring};
 use crate::{APLIC, Guest, IMSIC, PLIC, System, harts::usual_lack_h, mode::Mode};
+use ainori_manifest::config::{FEWEST_SHADOW_TABLES_WITHOUT_H, SHADOW_TABLES};
 use ainori_sched::{Policy, presets};
 use std::collections::BTreeSet;
 
@@ -45,10 +46,6 @@ const QUANTUM_US: u64 = 500;
 
 /// Milliseconds of one of many lives, without the time to load it.
 const LIFE_MS: u64 = 10;
-
-/// Shadow tables of a vCPU, at least; without H each of its address spaces takes three places (`Shadow::tables_needed`).
-const FEWEST_TABLES: u32 = 36;
-const FEWEST_TABLES_WITHOUT_H: u32 = 68;
 
 /// Harts of a case, some more often than others.
 const HARTS: [u32; 8] = [1, 2, 2, 2, 3, 4, 4, 8];
@@ -224,7 +221,7 @@ fn in_mode(guest: Guest, mode: Mode, seed: u64) -> Guest {
     if mode.translation == "two-stage" {
         return guest;
     }
-    let fewest = if mode.has_h { FEWEST_TABLES } else { FEWEST_TABLES_WITHOUT_H };
+    let fewest: u32 = if mode.has_h { *SHADOW_TABLES.start() } else { FEWEST_SHADOW_TABLES_WITHOUT_H }.into();
     let guest = match scramble(seed ^ 10) % 3 {
         0 => guest.shadow_tables(fewest),
         1 => guest.shadow_tables(2 * fewest),
