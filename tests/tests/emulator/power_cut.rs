@@ -2,7 +2,7 @@
 //!
 //! What the disk has told the guest to be done is then in the host's memory, which stays: these are cuts of the machine, not of the disk.
 use ainori::report::Outcome;
-use ainori_tests::{Clock, Guest, Run, System};
+use ainori_tests::{Clock, Guest, Run, System, random::rng::Rng};
 use std::{fs, path::Path, process::Command, time::Duration};
 
 /// Where a guest's memory is on a board with 2 GiB.
@@ -62,14 +62,10 @@ fn outlives(cuts: u64) {
         System::on(1).with_h().with(linux).disk("linux", &disk, "")
     };
     // Milliseconds to wait, of a generator of random numbers: the moments themselves are as the host has it.
-    let mut state = cuts;
-    let mut wait = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        Duration::from_millis((state >> 33) % LATEST_MS)
-    };
+    let mut rng = Rng::new(cuts);
     let mut durable = 0;
     for cut in 1..=cuts {
-        let wait = wait();
+        let wait = Duration::from_millis(rng.below(LATEST_MS));
         let run = system("ainori.write=yes").run_and_when(Clock::Host, BEGINS, |_| {
             std::thread::sleep(wait);
             cut_power(&disk);

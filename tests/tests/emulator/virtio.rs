@@ -2,7 +2,7 @@
 //! was told to do in a former life doesn't reach the next one.
 use ainori::report::Outcome;
 use ainori_report::StopReason;
-use ainori_tests::{Clock, Guest, System};
+use ainori_tests::{Clock, Guest, System, random::rng::Rng};
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -24,12 +24,8 @@ fn linux() -> Guest {
 
 /// Bytes that no two sectors have in common.
 fn contents(seed: u64, bytes: usize) -> Vec<u8> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as u8
-    };
-    (0..bytes).map(|_| next()).collect()
+    let mut rng = Rng::new(seed);
+    (0..bytes).map(|_| rng.bits() as u8).collect()
 }
 
 fn sha256(file: &Path) -> String {
